@@ -178,6 +178,11 @@ static void stream_rows(ptx *p, const matrices *m, val id, const stream_memory *
         pair.before = expert_first_row(p, in, id);
     if (id.kind && in->options.bias)
         pair.bias = first_bias(p, in, id);
+    phase(p, "fetch the first weights");
+    PTX_IF (p, lt(p, of->warp, m->g[0].n))
+        for (unsigned i = 0; i < PAIR; i++)
+            stream_prefetch_turn(
+                p, &m->g[i], pair.before.kind ? add(p, of->warp, pair.before) : of->warp, 1, PAIR);
     phase(p, "stage x");
     stream_pair_multiply(p, &pair, memory, of->warp, of->warps);
 }
@@ -397,6 +402,7 @@ const family stream_expert_gate_up = {
                 .sizes = sizes,
                 .rows = "num_warps",
                 .dealt = true,
+                .weights_first = true,
                 .overlap = WAITS_FIRST,
                 .registers = 160 },
     .check = check_experts,

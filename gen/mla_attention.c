@@ -442,7 +442,7 @@ static void clear(ptx *p, const work *w)
 static void build_floats(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
-    mla_block_count(p, &w.block);
+    mla_block_begin(p, &w.block);
     phase(p, "load q");
     for (unsigned i = 0; i < w.size; i++)
         load_query(p, &w, i);

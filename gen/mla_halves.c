@@ -499,7 +499,7 @@ void mla_halves_build(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
     ptx_max_registers(p, REGISTERS);
-    mla_block_count(p, &w.block);
+    mla_block_begin(p, &w.block);
     load_queries(p, &w);
     for (unsigned i = 0; i < warp_groups(&w); i++)
         for (unsigned j = 0; j < UNPACKED; j++)
@@ -511,5 +511,6 @@ void mla_halves_build(ptx *p, const instance *in)
         store_chunk(p, &w, chunk);
         clear(p, &w);
     }
+    mla_block_count(p, &w.block); /* anew, so that no register has it through the loops */
     mla_merge(p, &w.block);
 }

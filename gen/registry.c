@@ -35,6 +35,8 @@
     FAMILY(stream_gemv)                           \
     FAMILY(stream_qkv)                            \
     FAMILY(stream_gate_up)                        \
+    FAMILY(mma_gemm)                              \
+    FAMILY(mma_gate_up)                           \
     FAMILY(exact_expert_down)                     \
     FAMILY(stream_expert_down)                    \
     FAMILY(exact_expert_gate_up)                  \

@@ -1,9 +1,15 @@
 #include "gen/blocks/bytes.h"
 
+val ptx_load_packed(ptx *p, type t, val base, int64_t offset)
+{
+    return base.type == U32 ? ld_shared(p, t, base, offset) : ld_const(p, t, base, offset);
+}
+
 val ptx_load_word_by_halves(ptx *p, val base, int64_t offset)
 {
     enum { LOW_HALVES = 0x5410 };
-    return prmt(p, ld_const(p, U16, base, offset), ld_const(p, U16, base, offset + 2), LOW_HALVES);
+    return prmt(p, load_packed(p, U16, base, offset), load_packed(p, U16, base, offset + 2),
+                LOW_HALVES);
 }
 
 val byte_of(ptx *p, val word, unsigned n)

@@ -13,13 +13,18 @@
 
 #include "ptx/ptx.h"
 
-/* lop3 tables: (a & b) | c, (a & b) ^ c, (a ^ b) & c and a ^ b ^ c. */
-enum { AND_OR = 0xea, AND_XOR = 0x6a, XOR_AND = 0x28, XOR_XOR = 0x96 };
+/* lop3 tables: (a & b) | c, (a & b) ^ c, (a ^ b) & c, a ^ b ^ c, and bits of b where a has ones, of
+ * c where it has none. */
+enum { AND_OR = 0xea, AND_XOR = 0x6a, XOR_AND = 0x28, XOR_XOR = 0x96, CHOOSE = 0xca };
 
 /* A byte in all four bytes of a word. */
 #define IN_EACH_BYTE(byte) imm(U32, 0x01010101LL * (byte))
 
-/* The 32 bits at an address that is a multiple of 2: two loads and a permutation. */
+/* A load of what no thread writes, from global or from shared memory by the address's type. */
+val ptx_load_packed(ptx *p, type t, val base, int64_t offset);
+#define load_packed(p, t, base, offset) ptx_load_packed(p, t, V(base), offset)
+
+/* The 32 bits at such an address that is a multiple of 2: two loads and a permutation. */
 val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
 #define load_word_by_halves(p, base, offset) ptx_load_word_by_halves(p, V(base), offset)
 

@@ -203,12 +203,8 @@ val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, u
                     gemv_turns_are_whole(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
 }
 
-/* What becomes of the sum of a row's products with vector number vector of the block: see
- * gemv_store_turn. Y's element is offset bytes behind its start. */
-static val finished(ptx *p, const gemv_operands *g, val sum, val row, val vector, val offset)
+val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
 {
-    if (g->factors.kind)
-        sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
     if (g->bias.kind)
         sum = add(p, sum, ld_const(p, F32, mad_wide(p, row, 4, g->bias), 0));
     if (g->scale > 0)
@@ -236,8 +232,10 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
             PTX_IF (p, gemv_vector_exists(p, g, vector_row)) {
                 val offset = shl(p, element, 2);
                 val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
-                val sum = finished(p, g, sums.sum, own, vector, offset);
-                st_global(p, F32, add(p, g->y, offset), 0, sum);
+                val sum = sums.sum;
+                if (g->factors.kind)
+                    sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
+                st_global(p, F32, add(p, g->y, offset), 0, gemv_finished(p, g, sum, own, offset));
             }
     }
 }

@@ -20,6 +20,11 @@ void mla_block_count(ptx *p, mla_block *b)
     positions all = attention_positions(p, b->in, attention_sequence_length(p, b->row));
     b->active = named(p, "active", max(p, div(p, add(p, all.end, size - 1), size), 1));
     b->blocks = min(p, b->active, nctaid_z(p));
+}
+
+void mla_block_begin(ptx *p, mla_block *b)
+{
+    mla_block_count(p, b);
     ret_if(p, ge(p, ctaid_z(p), b->active));
 }
 

@@ -18,8 +18,12 @@ typedef struct mla_block {
     val active, blocks; /* chunks of the row, and blocks that take them */
 } mla_block;
 
-/* Ends the block where there is no chunk for it. ticket is declared by the caller. */
+/* ticket is declared by the caller. */
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads);
+
+/* Counts chunks and blocks, and ends the block where there is no chunk for it; and counts them
+ * anew. */
+void mla_block_begin(ptx *p, mla_block *b);
 void mla_block_count(ptx *p, mla_block *b);
 
 /* The row of q that a head of the block has; of heads that are not there that of the last one; and

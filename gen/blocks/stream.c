@@ -199,7 +199,7 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
 {
     const stream_source *source = &s->source;
     unsigned pieces = (unsigned)s->in->shape.k / values;
-    chunk c = { .part = { imm(U32, 0), number }, .exists = imm(PRED, 1) };
+    chunk c = { .part = { .vector = imm(U32, 0), .chunk = number }, .exists = imm(PRED, 1) };
     if (s->vectors > 1 || source->vectors.kind) {
         c.part.vector = div(p, number, chunks);
         c.part.chunk = sub(p, number, mul(p, c.part.vector, chunks));

@@ -19,18 +19,18 @@ void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED])
 
 val byte_behind(ptx *p, val block, val bytes)
 {
-    return add(p, block, convert(p, U64, bytes));
+    return add(p, block, block.type == U32 ? bytes : convert(p, U64, bytes));
 }
 
 val load_half_as_f32(ptx *p, val block, unsigned offset)
 {
-    return convert(p, F32, ld_const(p, F16, block, offset));
+    return convert(p, F32, load_packed(p, F16, block, offset));
 }
 
 void load_fields(ptx *p, val at, unsigned offset, val shift, unsigned bits, val fields[UNPACKED])
 {
     for (unsigned i = 0; i < UNPACKED; i++)
-        fields[i] = bit_and(p, shr(p, ld_const(p, U8, at, offset + i), shift), (1u << bits) - 1);
+        fields[i] = bit_and(p, shr(p, load_packed(p, U8, at, offset + i), shift), (1u << bits) - 1);
 }
 
 void load_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
@@ -61,7 +61,7 @@ void unpack_F32(ptx *p, val block, val first, val w[UNPACKED])
 {
     (void)first;
     for (int i = 0; i < UNPACKED; i++)
-        w[i] = ld_const(p, F32, block, i * F32_BYTES);
+        w[i] = load_packed(p, F32, block, i * F32_BYTES);
 }
 
 void unpack_F16(ptx *p, val block, val first, val w[UNPACKED])
@@ -76,5 +76,5 @@ void unpack_BF16(ptx *p, val block, val first, val w[UNPACKED])
 {
     (void)first;
     for (int i = 0; i < UNPACKED; i++)
-        w[i] = bits_as(p, F32, shl(p, ld_const(p, U16, block, i * BF16_BYTES), 16));
+        w[i] = bits_as(p, F32, shl(p, load_packed(p, U16, block, i * BF16_BYTES), 16));
 }

@@ -6,12 +6,13 @@
 #define PTXGEN_GEN_BLOCKS_UNPACK_H
 
 #include "format.h"
+#include "gen/blocks/bytes.h"
 #include "ptx/ptx.h"
 
 enum { UNPACKED = 8 }; /* neighbouring weights at once */
 
-/* Weights first .. first + 7 of the block at an address; first, a u32, is a multiple of 8. Of a
- * format of single values the block is the eight, and first 0. */
+/* Weights first .. first + 7 of the block at an address, of global or shared memory; first, a u32,
+ * is a multiple of 8. Of a format of single values the block is the eight, and first 0. */
 typedef void unpack(ptx *p, val block, val first, val w[UNPACKED]);
 
 #define FORMAT(id, ...) extern unpack unpack_##id;

@@ -4,7 +4,7 @@
 /* A byte's fields of so many bits. */
 static void split_byte(ptx *p, val at, unsigned offset, unsigned bits, unsigned count, val *fields)
 {
-    val byte = ld_const(p, U8, at, offset);
+    val byte = load_packed(p, U8, at, offset);
     for (unsigned i = 0; i < count; i++)
         fields[i] = bfe(p, byte, i * bits, bits);
 }

@@ -4,7 +4,7 @@
 /* The fifth bits of eight values are a byte: bit i of the word is value i's. */
 static void add_fifth_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
 {
-    val bits = ld_const(p, U8, byte_behind(p, block, shr(p, first, 3)), offset);
+    val bits = load_packed(p, U8, byte_behind(p, block, shr(p, first, 3)), offset);
     for (int i = 0; i < UNPACKED; i++)
         w[i] = bit_or(p, w[i], shl(p, bfe(p, bits, i, 1), 4));
 }
@@ -39,6 +39,6 @@ void unpack_Q8_0(ptx *p, val block, val first, val w[UNPACKED])
 {
     val at = byte_behind(p, block, first);
     for (int i = 0; i < UNPACKED; i++)
-        w[i] = ld_const(p, S8, at, Q8_0_QUANTS + i);
+        w[i] = load_packed(p, S8, at, Q8_0_QUANTS + i);
     scale_integers(p, load_half_as_f32(p, block, Q8_0_D), 0, w);
 }

@@ -49,7 +49,7 @@ static val odd_scale(ptx *p, val d, val s, float unit)
 /* Four bits from bit shift on of the byte so many bytes behind the block. */
 static val load_nibble(ptx *p, val block, val bytes, unsigned offset, val shift)
 {
-    return bit_and(p, shr(p, ld_const(p, U8, byte_behind(p, block, bytes), offset), shift), 15);
+    return bit_and(p, shr(p, load_packed(p, U8, byte_behind(p, block, bytes), offset), shift), 15);
 }
 
 /* Scales of 16 weights, in nibbles. */
@@ -65,7 +65,7 @@ void unpack_IQ2_XXS(ptx *p, val block, val first, val w[UNPACKED])
     val group = byte_behind(p, block, mul(p, j, 8));
     val word = load_word_by_halves(p, group, IQ2_XXS_GROUPS + 4);
     val code = bit_and(p, shr(p, word, mul(p, l, 7)), 127);
-    val index = ld_const(p, U8, byte_behind(p, group, l), IQ2_XXS_GROUPS);
+    val index = load_packed(p, U8, byte_behind(p, group, l), IQ2_XXS_GROUPS);
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ2_XXS_D), shr(p, word, 28), 0.125f);
     unpack_run(p, &grid_iq2_xxs, index, signs_of_code(p, code), 0, scale, w);
 }
@@ -73,7 +73,7 @@ void unpack_IQ2_XXS(ptx *p, val block, val first, val w[UNPACKED])
 void unpack_IQ2_XS(ptx *p, val block, val first, val w[UNPACKED])
 {
     val r = shr(p, first, 3);
-    val word = ld_const(p, U16, byte_behind(p, block, mul(p, r, 2)), IQ2_XS_INDICES);
+    val word = load_packed(p, U16, byte_behind(p, block, mul(p, r, 2)), IQ2_XS_INDICES);
     val s = scale_of_sixteen(p, block, IQ2_XS_SCALES, first);
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ2_XS_D), s, 0.125f);
     unpack_run(p, &grid_iq2_xs, bit_and(p, word, 511), signs_of_code(p, shr(p, word, 9)), 0, scale,
@@ -83,12 +83,12 @@ void unpack_IQ2_XS(ptx *p, val block, val first, val w[UNPACKED])
 void unpack_IQ2_S(ptx *p, val block, val first, val w[UNPACKED])
 {
     val r = shr(p, first, 3), at = byte_behind(p, block, r);
-    val highs = ld_const(p, U8, byte_behind(p, block, shr(p, r, 2)), IQ2_S_INDICES_HIGH);
+    val highs = load_packed(p, U8, byte_behind(p, block, shr(p, r, 2)), IQ2_S_INDICES_HIGH);
     val high = bit_and(p, shr(p, highs, mul(p, bit_and(p, r, 3), 2)), 3);
-    val index = bit_or(p, ld_const(p, U8, at, IQ2_S_INDICES), shl(p, high, 8));
+    val index = bit_or(p, load_packed(p, U8, at, IQ2_S_INDICES), shl(p, high, 8));
     val s = scale_of_sixteen(p, block, IQ2_S_SCALES, first);
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ2_S_D), s, 0.125f);
-    unpack_run(p, &grid_iq2_s, index, ld_const(p, U8, at, IQ2_S_SIGNS), 0, scale, w);
+    unpack_run(p, &grid_iq2_s, index, load_packed(p, U8, at, IQ2_S_SIGNS), 0, scale, w);
 }
 
 /* Eight weights are two runs. */
@@ -100,22 +100,22 @@ void unpack_IQ3_XXS(ptx *p, val block, val first, val w[UNPACKED])
     val at = byte_behind(p, block, shr(p, first, 2));
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ3_XXS_D), shr(p, word, 28), 0.25f);
     for (unsigned i = 0; i < 2; i++)
-        unpack_run(p, &grid_iq3_xxs, ld_const(p, U8, at, IQ3_XXS_INDICES + i), signs, 4 * i, scale,
-                   w + 4 * i);
+        unpack_run(p, &grid_iq3_xxs, load_packed(p, U8, at, IQ3_XXS_INDICES + i), signs, 4 * i,
+                   scale, w + 4 * i);
 }
 
 void unpack_IQ3_S(ptx *p, val block, val first, val w[UNPACKED])
 {
     val r = shr(p, first, 2), at = byte_behind(p, block, r);
-    val highs = ld_const(p, U8, byte_behind(p, block, shr(p, r, 3)), IQ3_S_INDICES_HIGH);
-    val signs = ld_const(p, U8, byte_behind(p, block, shr(p, first, 3)), IQ3_S_SIGNS);
+    val highs = load_packed(p, U8, byte_behind(p, block, shr(p, r, 3)), IQ3_S_INDICES_HIGH);
+    val signs = load_packed(p, U8, byte_behind(p, block, shr(p, first, 3)), IQ3_S_SIGNS);
     val s = load_nibble(p, block, shr(p, first, 6), IQ3_S_SCALES, mul(p, bfe(p, first, 5, 1), 4));
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ3_S_D), s, 1);
     highs = shr(p, highs, bit_and(p, r, 7));
     for (unsigned i = 0; i < 2; i++) {
         val high = shl(p, bfe(p, highs, i, 1), 8);
-        unpack_run(p, &grid_iq3_s, bit_or(p, ld_const(p, U8, at, IQ3_S_INDICES + i), high), signs,
-                   4 * i, scale, w + 4 * i);
+        unpack_run(p, &grid_iq3_s, bit_or(p, load_packed(p, U8, at, IQ3_S_INDICES + i), high),
+                   signs, 4 * i, scale, w + 4 * i);
     }
 }
 
@@ -135,10 +135,10 @@ void unpack_IQ1_S(ptx *p, val block, val first, val w[UNPACKED])
 {
     val r = shr(p, first, 3), l = bit_and(p, r, 3);
     val at = byte_behind(p, block, mul(p, shr(p, first, 5), 2));
-    val word = ld_const(p, U16, at, IQ1_S_INDICES_HIGH);
+    val word = load_packed(p, U16, at, IQ1_S_INDICES_HIGH);
     val high = bit_and(p, shr(p, word, mul(p, l, 3)), 7), delta = shl(p, shr(p, word, 15), 3);
     val scale = odd_scale(p, load_half_as_f32(p, block, IQ1_S_D), bfe(p, word, 12, 3), 1);
-    unpack_ternary(p, ld_const(p, U8, byte_behind(p, block, r), IQ1_S_INDICES),
+    unpack_ternary(p, load_packed(p, U8, byte_behind(p, block, r), IQ1_S_INDICES),
                    bit_or(p, high, delta), scale, w);
 }
 
@@ -147,15 +147,15 @@ void unpack_IQ1_M(ptx *p, val block, val first, val w[UNPACKED])
 {
     val r = shr(p, first, 3), d_bits = imm(U32, 0);
     for (unsigned k = 0; k < 4; k++) {
-        val nibble = shr(p, ld_const(p, U16, block, IQ1_M_SCALES + 2 * k), 12);
+        val nibble = shr(p, load_packed(p, U16, block, IQ1_M_SCALES + 2 * k), 12);
         d_bits = bit_or(p, d_bits, shl(p, nibble, 4 * k));
     }
     val d = convert(p, F32, halves(p, d_bits).v[0]);
     val at = byte_behind(p, block, mul(p, shr(p, first, 6), 2));
-    val word = ld_const(p, U16, at, IQ1_M_SCALES);
+    val word = load_packed(p, U16, at, IQ1_M_SCALES);
     val s = bit_and(p, shr(p, word, mul(p, bfe(p, first, 4, 2), 3)), 7);
     val upper =
         load_nibble(p, block, shr(p, r, 1), IQ1_M_INDICES_HIGH, mul(p, bit_and(p, r, 1), 4));
-    unpack_ternary(p, ld_const(p, U8, byte_behind(p, block, r), IQ1_M_INDICES), upper,
+    unpack_ternary(p, load_packed(p, U8, byte_behind(p, block, r), IQ1_M_INDICES), upper,
                    odd_scale(p, d, s, 1), w);
 }

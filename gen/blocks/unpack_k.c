@@ -9,8 +9,8 @@ typedef struct scale_and_min {
 static scale_and_min load_scale_and_min(ptx *p, val block, unsigned offset, val j)
 {
     val at = byte_behind(p, block, bit_and(p, j, 3)), low = lt(p, j, 4);
-    val scales = ld_const(p, U8, at, offset), mins = ld_const(p, U8, at, offset + 4);
-    val nibbles = ld_const(p, U8, at, offset + 8);
+    val scales = load_packed(p, U8, at, offset), mins = load_packed(p, U8, at, offset + 4);
+    val nibbles = load_packed(p, U8, at, offset + 8);
     val late_scale = bit_or(p, bit_and(p, nibbles, 15), shl(p, shr(p, scales, 6), 4));
     val late_min = bit_or(p, shr(p, nibbles, 4), shl(p, shr(p, mins, 6), 4));
     return (scale_and_min){ convert(p, F32, select(p, low, bit_and(p, scales, 63), late_scale)),
@@ -39,7 +39,7 @@ static void add_one_bits(ptx *p, val block, unsigned offset, val first, unsigned
 void unpack_Q2_K(ptx *p, val block, val first, val w[UNPACKED])
 {
     load_two_bits(p, block, Q2_K_QUANTS, first, w);
-    val both = ld_const(p, U8, byte_behind(p, block, shr(p, first, 4)), Q2_K_SCALES);
+    val both = load_packed(p, U8, byte_behind(p, block, shr(p, first, 4)), Q2_K_SCALES);
     val scale = convert(p, F32, bit_and(p, both, 15)), min = convert(p, F32, shr(p, both, 4));
     scale_and_add(p, mul(p, load_half_as_f32(p, block, Q2_K_D), scale),
                   neg(p, mul(p, load_half_as_f32(p, block, Q2_K_DMIN), min)), w);
@@ -51,8 +51,8 @@ void unpack_Q3_K(ptx *p, val block, val first, val w[UNPACKED])
     load_two_bits(p, block, Q3_K_QUANTS, first, w);
     add_one_bits(p, block, Q3_K_HIGH_BITS, first, 2, w);
     val k = shr(p, first, 4);
-    val low = ld_const(p, U8, byte_behind(p, block, bit_and(p, k, 7)), Q3_K_SCALES);
-    val high = ld_const(p, U8, byte_behind(p, block, bit_and(p, k, 3)), Q3_K_SCALES + 8);
+    val low = load_packed(p, U8, byte_behind(p, block, bit_and(p, k, 7)), Q3_K_SCALES);
+    val high = load_packed(p, U8, byte_behind(p, block, bit_and(p, k, 3)), Q3_K_SCALES + 8);
     low = bit_and(p, shr(p, low, mul(p, shr(p, k, 3), 4)), 15);
     high = bit_and(p, shr(p, high, mul(p, shr(p, k, 2), 2)), 3);
     val scale = sub(p, as(p, S32, bit_or(p, low, shl(p, high, 4))), 32);
@@ -91,6 +91,6 @@ void unpack_Q6_K(ptx *p, val block, val first, val w[UNPACKED])
     for (int i = 0; i < UNPACKED; i++)
         w[i] = bit_or(p, w[i], shl(p, upper[i], 4));
     val at = byte_behind(p, block, shr(p, first, 4));
-    val scale = convert(p, F32, ld_const(p, S8, at, Q6_K_SCALES));
+    val scale = convert(p, F32, load_packed(p, S8, at, Q6_K_SCALES));
     scale_integers(p, mul(p, load_half_as_f32(p, block, Q6_K_D), scale), -32, w);
 }

@@ -33,8 +33,8 @@ void unpack_IQ4_XS(ptx *p, val block, val first, val w[UNPACKED])
 {
     val j = shr(p, first, 5);
     load_nibbles(p, byte_behind(p, block, mul(p, j, 16)), IQ4_XS_QUANTS, bit_and(p, first, 31), w);
-    val low = ld_const(p, U8, byte_behind(p, block, shr(p, j, 1)), IQ4_XS_SCALES_LOW);
-    val high = ld_const(p, U16, block, IQ4_XS_SCALES_HIGH);
+    val low = load_packed(p, U8, byte_behind(p, block, shr(p, j, 1)), IQ4_XS_SCALES_LOW);
+    val high = load_packed(p, U16, block, IQ4_XS_SCALES_HIGH);
     low = bit_and(p, shr(p, low, mul(p, bit_and(p, j, 1), 4)), 15);
     high = bit_and(p, shr(p, high, mul(p, j, 2)), 3);
     val scale = sub(p, as(p, S32, bit_or(p, low, shl(p, high, 4))), 32);
@@ -46,7 +46,7 @@ void unpack_IQ4_XS(ptx *p, val block, val first, val w[UNPACKED])
 void unpack_MXFP4(ptx *p, val block, val first, val w[UNPACKED])
 {
     load_nibbles(p, block, MXFP4_QUANTS, first, w);
-    val e = ld_const(p, U8, block, MXFP4_E);
+    val e = load_packed(p, U8, block, MXFP4_E);
     val subnormal = shl(p, imm(U32, 0x00200000), e), normal = shl(p, sub(p, e, 1), 23);
     scale_codes(p, bits_as(p, F32, select(p, lt(p, e, 2), subnormal, normal)), fp4_values, w);
 }
@@ -57,7 +57,7 @@ void unpack_NVFP4(ptx *p, val block, val first, val w[UNPACKED])
 {
     val s = shr(p, first, 4), upper = bfe(p, first, 3, 1);
     load_fields(p, byte_behind(p, block, mul(p, s, 8)), NVFP4_QUANTS, mul(p, upper, 4), 4, w);
-    val code = ld_const(p, U8, byte_behind(p, block, s), NVFP4_SCALES);
+    val code = load_packed(p, U8, byte_behind(p, block, s), NVFP4_SCALES);
     val bits = select(p, eq(p, code, 0x7f), imm(U32, 0), shl(p, bit_and(p, code, 0x7f), 7));
     val half = halves(p, bits).v[0];
     scale_codes(p, mul(p, convert(p, F32, half), 128.0f), fp4_values, w);

@@ -16,7 +16,8 @@ void unpack_TQ1_0(ptx *p, val block, val first, val w[UNPACKED])
         val at = byte_behind(p, block, byte);
         val power = prmt(p, imm(U32, POWERS), imm(U32, LAST_POWER), trit);
         for (int i = 0; i < UNPACKED / 2; i++) {
-            val fraction = bit_and(p, mul(p, ld_const(p, U8, at, TQ1_0_QUANTS + i), power), 0xff);
+            val fraction =
+                bit_and(p, mul(p, load_packed(p, U8, at, TQ1_0_QUANTS + i), power), 0xff);
             w[UNPACKED / 2 * half + i] = shr(p, mul(p, fraction, 3), 8);
         }
         byte = select(p, is_last, byte, add(p, byte, 4));

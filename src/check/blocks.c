@@ -74,9 +74,16 @@ static uint64_t work_of(operation op, const problem_shape *s, int64_t span)
     return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
 }
 
+/* A block that takes several rows at once does as much where there are fewer. */
 uint64_t blocks_work(const trial *t)
 {
-    return work_of(t->instance->family->op, &t->setup.shape, longest_span(t));
+    problem_shape s = t->setup.shape;
+    const instance *in = t->instance;
+    int64_t rows = (int64_t)blocks_rows_a_turn(in);
+    s.n = s.n && s.n < rows ? rows : s.n;
+    if (in->rows_mode == ROWS_RUN_TIME && s.m < in->shape.m)
+        s.m = in->shape.m;
+    return work_of(in->family->op, &s, longest_span(t));
 }
 
 bool blocks_are_few(operation op, const problem_shape *s)

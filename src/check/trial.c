@@ -31,6 +31,9 @@ static const float SMALL = 0.05f;
  * is more than powers of two of float differ by. */
 static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10;
 
+/* By what huge or tiny rows differ. */
+static const float FAR = 0x1p12f;
+
 /* What leaves scores small where a few values are large, so that what these are rounded to does not
  * show in a weight. */
 static const float FLAT = 0x1p-12f;
@@ -502,6 +505,15 @@ static void make_steep(const trial *t, float *q, uint64_t count)
         q[i] *= factors[i / head % (sizeof factors / sizeof *factors)];
 }
 
+/* Rows of what is rounded to f16, with their sizes further apart than f16 has room for. */
+static void set_apart(const trial *t, const trial_param *p, float *x, uint64_t count)
+{
+    const float factors[] = { 1, FAR, 1 / FAR };
+    bool rows = strcmp(p->param.values, "m*k") == 0 || strcmp(p->param.values, "n*k") == 0;
+    for (uint64_t i = 0; rows && i < count; i++)
+        x[i] *= factors[i / (uint64_t)t->setup.shape.k % (sizeof factors / sizeof *factors)];
+}
+
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
     bool addresses = p->param.format == FORMAT_ADDRESS;
@@ -525,6 +537,8 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         make_steep(t, made->bytes, made->stored / info->block_bytes);
     if (p->param.steep && t->setup.kind == FILL_OUTLIERS)
         ref_resize(f, made->bytes, made->stored / info->block_bytes, FLAT, r);
+    if (t->instance->family->halves && t->setup.kind >= FILL_TINY && f == FORMAT_F32)
+        set_apart(t, p, made->bytes, made->stored / info->block_bytes);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
         t->spoiled =
             ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,

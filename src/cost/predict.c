@@ -154,12 +154,12 @@ static double start_time(const cost_figures *f, const instance *in, const cost_w
 static double time_ahead(const instance *in, const cost_work *work, const dealing *d, double start,
                          const cost_gpu *gpu)
 {
-    if (in->family->launch.overlap != WAITS_ITSELF)
+    if (!in->family->launch.weights_first)
         return 0;
     double warps = d->sms * d->resident * d->threads / WARP;
     double turns = d->sms * d->resident * work->bytes / d->items;
     double asked = fmin(fmin(turns, warps * target_bytes_ahead(gpu->target)), work->bytes);
-    return fmin(start - LATENCY, asked / gpu->bandwidth);
+    return fmin(start - (1 + work->trips_ahead) * LATENCY, asked / gpu->bandwidth);
 }
 
 /* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
@@ -231,7 +231,7 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
                   const cost_gpu *gpu)
 {
     const target *t = gpu->target;
-    bool stages = of->launch.dynamic_shared && of->launch.overlap != WAITS_ITSELF;
+    bool stages = of->launch.dynamic_shared && !of->launch.weights_first;
     double start = (stages ? 2 : 1) * LATENCY;
     double instructions = work->units * f->instructions / WARP;
     double issue = instructions / (TARGET_ISSUE_SLOTS * gpu->sm_count * gpu->clock);

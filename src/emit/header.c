@@ -176,8 +176,9 @@ static void print_summary(strbuf *out, const description *d)
         strbuf_format(out, ", weights %s", formats[instance_weights(in)].name);
     if (in->family->activations != FORMAT_NONE)
         strbuf_format(out, ", activations %s%s", formats[in->family->activations].name,
-                      instance_precision(in) != in->family->activations ? " rounded to 8 bits"
-                                                                        : "");
+                      instance_precision(in) == in->family->activations ? ""
+                      : in->family->halves                              ? " rounded to f16"
+                                                                        : " rounded to 8 bits");
     print_rest_of_config(out, in, said);
     strbuf_format(out, ".  %s, block %" PRId64 ", grid ", k->target->name, d->block);
     size_t dimensions = how->grid[2] ? 3 : how->grid[1] ? 2 : 1;

@@ -140,7 +140,8 @@ static const variable *find_array(const access *x)
         uint64_t length = array_size(m, v), at = x->address - v->offset;
         if (at <= length && x->size <= length - at)
             return v;
-        if (!nearest || (v->offset <= x->address && v->offset > nearest->offset))
+        if (!nearest || (v->offset <= x->address &&
+                         (v->offset > nearest->offset || nearest->offset > x->address)))
             nearest = v;
     }
     if (nearest)
@@ -188,6 +189,17 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
         return ACCESS_CHECK(x, check, "uninitialised: %s reads what nothing has written", what);
     if (problem == SHARED_PENDING)
         return ACCESS_CHECK(x, check, "race: %s, where a cp.async of %s is under way", what, who);
+    if (problem == SHARED_PENDING_READ)
+        return ACCESS_CHECK(x, check, "race: %s, which a cp.async.bulk of %s may still read", what,
+                            who);
+    if (problem == SHARED_MBARRIER)
+        return ACCESS_CHECK(
+            x, check, "race: %s touches an mbarrier, which its own operations alone may do", what);
+    if (other >= FIRST_AGENT && other < FIRST_AGENT + SHARED_AGENTS)
+        return ACCESS_CHECK(x, check,
+                            "race: %s was written by a copy that completes at an mbarrier, where "
+                            "this thread has not waited for it",
+                            what);
     return ACCESS_CHECK(x, check, "race: %s was %s by %s with no barrier between", what,
                         problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
 }
@@ -232,6 +244,14 @@ static uint8_t *local_bytes(const access *x)
     return m->local + at;
 }
 
+/* Where an address in an array is in shared memory: a dynamic one is behind the static arrays. */
+static size_t shared_offset(const access *x, const variable *v)
+{
+    const variables *all = &x->warp->machine->entry->shared;
+    return (size_t)(x->address - SHARED_STATIC_BASE -
+                    (v->dynamic ? SHARED_DYNAMIC_BASE - all->end : 0));
+}
+
 uint8_t *access_array(const access *x)
 {
     if (!access_is_aligned(x))
@@ -239,11 +259,48 @@ uint8_t *access_array(const access *x)
     const variable *v = find_array(x);
     if (!v)
         return NULL;
-    if (x->space == SPACE_LOCAL)
-        return local_bytes(x);
-    uint64_t at = x->address - SHARED_STATIC_BASE;
-    if (v->dynamic) /* behind the static arrays */
-        at = x->address - SHARED_DYNAMIC_BASE + x->warp->machine->entry->shared.end -
-             SHARED_STATIC_BASE;
-    return shared_bytes(x, (size_t)at, v);
+    return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
+}
+
+bool access_shared_place(const access *x, size_t *offset)
+{
+    const variable *v = access_is_aligned(x) ? find_array(x) : NULL;
+    if (v)
+        *offset = shared_offset(x, v);
+    return v;
+}
+
+static bool note_part(const access *x, size_t offset, const variable *v, unsigned lane, unsigned at,
+                      unsigned size)
+{
+    access part = *x;
+    part.lane = (int)lane;
+    part.address += at;
+    part.size = size;
+    return shared_bytes(&part, offset + at, v);
+}
+
+/* Transposed, an element of row i and column c is that of lane 4 c + i / 2. Both lanes of a word
+ * load all of it as far as the check goes, where its bytes have one history. */
+uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
+{
+    enum { WORDS = 4, WORD = 4, HALF = 2 };
+    const shared_memory *s = &x->warp->machine->shared;
+    if (!access_is_aligned(x))
+        return NULL;
+    const variable *v = find_array(x);
+    if (!v)
+        return NULL;
+    size_t offset = shared_offset(x, v);
+    bool good = true;
+    for (unsigned word = 0; good && word < WORDS; word++) {
+        unsigned at = word * WORD;
+        bool apart = x->kind != ACCESS_LOAD || s->split[(offset + at) / WORD];
+        if (!transposed)
+            good = note_part(x, offset, v, row * WORDS + word, at, WORD);
+        for (unsigned half = 0; transposed && good && half < 2; half++)
+            good = note_part(x, offset, v, (2 * word + half) * WORDS + row / 2,
+                             apart ? at + half * HALF : at, apart ? HALF : WORD);
+    }
+    return good ? x->warp->machine->shared.bytes + offset : NULL;
 }

@@ -1,8 +1,10 @@
 /* cp.async: copies from global to shared memory that a thread begins and waits for later.
  *
  * What is read is read when the copy begins. The bytes in shared memory are written when the thread
- * waits for the group of the copy; until then they belong to nobody, and any access to them is a
- * race: the thread has not waited, or others have not met it at a barrier since it did.
+ * waits for the group of the copy, or when some thread looks at an mbarrier in vain at which the
+ * copy's thread has said that it arrives behind its copies. Until then they belong to nobody, and
+ * any access to them is a race: the thread has not waited, or others have not met it at a barrier
+ * since it did, or not waited at the mbarrier.
  */
 #include "emu/access.h"
 #include "emu/async.h"
@@ -29,11 +31,39 @@ static void drop_copy(machine *m, async_copy **at)
     m->spare_copies = c;
 }
 
+async_state *async_state_of(machine *m)
+{
+    if (!m->async)
+        m->async = arena_zalloc(m->arena, sizeof *m->async);
+    return m->async;
+}
+
+static void forget_state(async_state *s)
+{
+    s->barriers.count = 0;
+    s->vain = 0;
+    memset(s->groups, 0, sizeof s->groups);
+    while (s->late) {
+        late_arrival *next = s->late->next;
+        s->late->next = s->spare_late;
+        s->spare_late = s->late;
+        s->late = next;
+    }
+    while (s->bulk) {
+        bulk_copy *next = s->bulk->next;
+        s->bulk->next = s->spare_bulk;
+        s->spare_bulk = s->bulk;
+        s->bulk = next;
+    }
+}
+
 void async_begin_block(machine *m, warp *w)
 {
     while (w->copies)
         drop_copy(m, &w->copies);
     memset(w->groups, 0, sizeof w->groups);
+    if (m->async && w->index == 0)
+        forget_state(m->async);
 }
 
 /* Reads the bytes that a copy has from global memory; the others are 0. */
@@ -80,7 +110,9 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
             continue;
         unsigned size = o->vector * 4u;
         async_copy *c = new_copy(m);
-        *c = (async_copy){ .lane = (uint8_t)i, .size = (uint8_t)size, .group = w->groups[i] };
+        *c = (async_copy){
+            .lane = (uint8_t)i, .size = (uint8_t)size, .group = w->groups[i], .number = ++m->copies
+        };
         access load = { w, o, i, ACCESS_LOAD, SPACE_GLOBAL, from.at[i], size };
         access store = { w, o, i, ACCESS_STORE, SPACE_SHARED, to.at[i], size };
         const uint8_t *bytes = NULL;
@@ -104,7 +136,32 @@ static void finish_copy(warp *w, const async_copy *c)
         shared_note(s, c->offset + done, c->size < 8 ? c->size : 8, thread_of(w, c->lane),
                     SHARED_WRITE, &other);
     memcpy(s->bytes + c->offset, c->bytes, c->size);
-    undefined_forget(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size);
+    undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
+}
+
+void async_drop_bulk(async_state *s, bulk_copy **at)
+{
+    bulk_copy *c = *at;
+    *at = c->next;
+    c->next = s->spare_bulk;
+    s->spare_bulk = c;
+}
+
+void async_finish_at(warp *w, int lane, uint32_t number, unsigned agent, shared_view *view)
+{
+    shared_memory *s = &w->machine->shared;
+    for (async_copy **at = &w->copies; *at;) {
+        const async_copy *c = *at;
+        if (c->lane != lane || c->number > number) {
+            at = &(*at)->next;
+            continue;
+        }
+        shared_end_copy(s, c->offset, c->size);
+        view->agents[agent] = shared_agent_write(s, c->offset, c->size, agent);
+        memcpy(s->bytes + c->offset, c->bytes, c->size);
+        undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
+        drop_copy(w->machine, at);
+    }
 }
 
 void exec_async_commit(warp *w, const op *o, lane_mask mask)

@@ -81,7 +81,7 @@ static bool atom(const access *x, u64 *old)
         if (!bytes)
             return false;
         memcpy(old, bytes, x->size);
-        undefined_forget(x->warp->machine, x->space, bytes, x->size);
+        undefined_mark(x->warp->machine, x->space, bytes, x->size, false);
     }
     if (o->combine == COMBINE_CAS)
         c = get_bits(source(x->warp, o, 2), x->lane, wide);

@@ -14,14 +14,29 @@ static const struct {
     { exec_match_any, CARRY_TOGETHER },
     { exec_match_all, CARRY_TOGETHER },
     { exec_redux, CARRY_TOGETHER },
-    { exec_mma_f16, CARRY_TOGETHER },
-    { exec_mma_bf16, CARRY_TOGETHER },
-    { exec_shfl, CARRY_SHUFFLED },
+    { exec_elect, CARRY_DECIDES },
+    { exec_mma, CARRY_BY_ITSELF },
+    { exec_wmma, CARRY_BY_ITSELF },
+    { exec_movmatrix, CARRY_BY_ITSELF },
+    { exec_shfl, CARRY_BY_ITSELF },
     { exec_ld, CARRY_LOADED },
+    { exec_ldmatrix, CARRY_LOADED },
+    { exec_wmma_load, CARRY_LOADED },
     { exec_st, CARRY_STORED },
+    { exec_stmatrix, CARRY_STORED },
+    { exec_wmma_store, CARRY_STORED },
     { exec_atom, CARRY_DECIDES },
     { exec_async_copy, CARRY_DECIDES },
     { exec_prefetch, CARRY_DECIDES },
+    { exec_async_arrive, CARRY_DECIDES },
+    { exec_bulk_load, CARRY_DECIDES },
+    { exec_bulk_store, CARRY_DECIDES },
+    { exec_bulk_prefetch, CARRY_DECIDES },
+    { exec_mbarrier_init, CARRY_DECIDES },
+    { exec_mbarrier_inval, CARRY_DECIDES },
+    { exec_mbarrier_arrive, CARRY_DECIDES },
+    { exec_mbarrier_bytes, CARRY_DECIDES },
+    { exec_mbarrier_test, CARRY_DECIDES },
     { exec_bar, CARRY_DECIDES },
     { exec_bar_arrive, CARRY_DECIDES },
     { exec_bar_warp, CARRY_DECIDES },
@@ -39,22 +54,32 @@ static uint8_t carry_of(const op *o)
     return CARRY_ON;
 }
 
+static bool loads(const op *o)
+{
+    return carry_of(o) == CARRY_LOADED;
+}
+
+static bool stores(const op *o)
+{
+    return carry_of(o) == CARRY_STORED;
+}
+
 static bool accesses_arrays(const op *o)
 {
-    return (o->exec == exec_ld || o->exec == exec_st) &&
+    return (loads(o) || stores(o)) &&
            (space_has_arrays((ptx_space)o->space) || o->space == SPACE_GENERIC);
 }
 
 /* Whether what an op leaves is to be carried further than is known so far, and now is. */
 static bool spread(entry *e, const op *o)
 {
-    bool undefined = o->exec == exec_ld && accesses_arrays(o) && e->undefined_memory;
+    bool undefined = loads(o) && accesses_arrays(o) && e->undefined_memory;
     bool changed = false;
-    for (unsigned i = op_first_source(o); o->exec != exec_ld && i < o->reads; i++)
+    for (unsigned i = op_first_source(o); !loads(o) && i < o->reads; i++)
         undefined |= op_register(e, o, i)->carried != 0;
     if (!undefined)
         return false;
-    if (o->exec == exec_st && accesses_arrays(o)) {
+    if (stores(o) && accesses_arrays(o)) {
         changed = !e->undefined_memory;
         e->undefined_memory = true;
     }

@@ -5,6 +5,7 @@
  * there stop; when the frame below comes up, all go on together. So a loop whose lanes leave at
  * different times needs no frame per round: lanes that leave wait in the frame below.
  */
+#include "emu/bulk.h"
 #include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/overlap_order.h"
@@ -87,6 +88,8 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
 {
     if (!check_uniform(w, o, w->active & ~mask))
         return;
+    if (w->machine->async)
+        bulk_exit(w, o, mask);
     w->alive &= ~mask;
     set_active(w, w->active & ~mask);
     if (!w->active)

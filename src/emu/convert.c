@@ -279,6 +279,20 @@ void exec_cvt_pair(warp *w, const op *o, lane_mask mask)
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
+/* Ties go away from zero, as the magnitude's bits do when half of the last place is added to them.
+ */
+void exec_cvt_tf32(warp *w, const op *o, lane_mask mask)
+{
+    enum { DROPPED = 13, INFINITY_BITS = 0x7f800000 };
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 bits = get_u32(source(w, o, 0), i), magnitude = bits & 0x7fffffff;
+        u32 rounded = (magnitude + (1u << (DROPPED - 1))) >> DROPPED << DROPPED;
+        result.u32[i] = magnitude > INFINITY_BITS ? 0x7fffffff : (bits & 0x80000000) | rounded;
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
 /* Saturated a above saturated b; for 8-bit results above them the low half of c. */
 void exec_cvt_pack(warp *w, const op *o, lane_mask mask)
 {

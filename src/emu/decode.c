@@ -20,6 +20,8 @@ typedef struct row {
 static const row rows[] = {
 #define OP(name, pattern, operands)            { pattern, exec_##name, operands, NULL, 0 },
 #define SINCE(name, pattern, operands, target) { pattern, exec_##name, operands, NULL, target },
+#define CHECKED_SINCE(name, pattern, operands, decoder, target) \
+    { pattern, exec_##name, operands, decode_##decoder, target },
 #define CHECKED(name, pattern, operands, decoder) \
     { pattern, exec_##name, operands, decode_##decoder, 0 },
 #define SPECIAL(name, pattern, decoder) { pattern, exec_##name, NULL, decode_##decoder, 0 },
@@ -32,6 +34,7 @@ typedef struct rule {
     ptx_type type;
     unsigned count; /* of a group's registers; 1: a single one, without braces */
     bool result, pair, optional;
+    bool group; /* in braces, also a single one */
 } rule;
 
 typedef struct form {
@@ -146,6 +149,7 @@ static const struct {
     SAYS("global", space, SPACE_GLOBAL),
     SAYS("shared", space, SPACE_SHARED),
     SAYS("shared::cta", space, SPACE_SHARED),
+    SAYS("shared::cluster", space, SPACE_SHARED),
     SAYS("local", space, SPACE_LOCAL),
     SAYS("param", space, SPACE_PARAM),
     SAYS("const", space, SPACE_CONST),
@@ -190,6 +194,7 @@ static rule make_rule(const char *text, size_t size, const op *o)
     text += r.optional;
     if (text[1] == '*') {
         r.count = (unsigned)(*text - '0');
+        r.group = true;
         text += 2;
     }
     size_t length = strcspn(text, " |]");
@@ -266,8 +271,9 @@ static const form *find_form(decoder *d)
 static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *places)
 {
     const operand *o = &d->in->operands[index];
-    unsigned given = o->kind == OPERAND_VECTOR ? o->count : 1;
-    if (o->kind != OPERAND_VECTOR || given != r->count)
+    bool braces = o->kind == OPERAND_VECTOR;
+    unsigned given = braces ? o->count : 1;
+    if (!braces || given != r->count)
         lexer_error(&d->p->lex, d->in->line,
                     "%s takes %u registers in braces as operand %u, not %u", d->in->name, r->count,
                     index + 1, given);
@@ -281,7 +287,7 @@ static void take_result(decoder *d, unsigned index, const rule *r, unsigned to)
     const operand *o = &d->in->operands[index];
     if (r->takes == TAKES_VECTOR)
         decode_vector(d, to, o, true);
-    else if (r->count > 1)
+    else if (r->group)
         take_group(d, index, r, &d->op.dst[to]);
     else if (r->type == TYPE_pred)
         d->op.dst[to] = decode_predicate_result(d, o);
@@ -298,7 +304,7 @@ static void take_source(decoder *d, unsigned index, const rule *r, unsigned to)
         decode_vector(d, to, o, false);
     else if (r->takes == TAKES_ADDRESS)
         decode_address(d, to, o);
-    else if (r->count > 1)
+    else if (r->group)
         take_group(d, index, r, &d->op.src[to]);
     else if (r->type == TYPE_pred)
         decode_predicate(d, to, o);

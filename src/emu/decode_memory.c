@@ -174,40 +174,6 @@ void decode_fence(decoder *d)
         d->op.order |= ORDER_ACQUIRE | ORDER_RELEASE;
 }
 
-/* cp.async.cg.shared.global [to], [from], size{, bytes to read or a predicate to read none} */
-void decode_async_copy(decoder *d)
-{
-    decode_expect(d, 3, 4);
-    const operand *operands = d->in->operands, *size = &operands[2];
-    if (size->kind != OPERAND_INTEGER || (size->bits != 4 && size->bits != 8 && size->bits != 16))
-        decode_error(d, "a copy is of 4, 8 or 16 bytes");
-    if (instruction_has(d->in, "cg") && size->bits != 16)
-        decode_error(d, "a copy past the first-level cache is of 16 bytes");
-    d->op.type = TYPE_b32;
-    d->op.vector = (uint8_t)(size->bits / 4);
-    d->op.space = SPACE_GLOBAL;
-    decode_address(d, 1, &operands[1]);
-    d->op.offset2 = d->op.offset;
-    d->op.variant = d->op.address64;
-    d->op.space = SPACE_SHARED;
-    decode_address(d, 0, &operands[0]);
-    const operand *last = &operands[d->in->operand_count - 1];
-    bool ignores = last->kind == OPERAND_REG && last->type == TYPE_pred;
-    d->op.combine = ignores ? ASYNC_IGNORE : ASYNC_SIZE;
-    if (ignores)
-        decode_predicate(d, 2, last);
-    else
-        d->op.src[2] = decode_source_place(d, last, TYPE_u32, false);
-}
-
-void decode_async_wait(decoder *d)
-{
-    decode_expect(d, 1, 1);
-    if (d->in->operands[0].kind != OPERAND_INTEGER)
-        decode_error(d, "the number of groups is a constant");
-    decode_source(d, 0, &d->in->operands[0], TYPE_u32);
-}
-
 void decode_cvta(decoder *d)
 {
     if (d->op.type2 != TYPE_u64)

@@ -32,12 +32,20 @@
  * the blocks the other way.
  * - ld.global.nc reads nothing that its launch has stored, be it by the same thread.
  * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
- *   threads not before a barrier after that.
+ *   threads not before a barrier after that. That of a copy that completes at an mbarrier is
+ * touched by nobody who has not found its phase complete there, or met somebody who has.
+ * - A bulk copy touches what a thread has stored only behind a proxy fence, and completes at an
+ *   mbarrier only whose initialisation is behind a fence. What a bulk copy to global memory reads,
+ *   nobody changes before its thread has waited for that, which the thread does before it ends.
+ *   Copies complete as late as they may (see async.h).
  *
  * Calls are run, but for recursion; so are those that assert(), printf(), malloc() and free() make.
- * Of the tensor instructions there is mma.sync.m16n8k16 of f16 and bf16 (see matrix.c); mbarrier,
- * bulk copies and clusters of several blocks are not supported. What is not is an error of emu_load
- * that names the line, and of a launch that comes to it in a module that emu_load_any has loaded.
+ * Of the tensor instructions there are mma.sync and wmma (see matrix.h) but for one-bit and 8-bit
+ * floating-point elements and sparse matrices, ldmatrix, stmatrix and movmatrix. Of asynchronous
+ * copies there are cp.async and cp.async.bulk, which no tensor map describes and which reduces
+ * nothing, with groups and mbarriers. Clusters of several blocks and wgmma are not supported. What
+ * is not is an error of emu_load that names the line, and of a launch that comes to it in a module
+ * that emu_load_any has loaded.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.

@@ -245,6 +245,24 @@ void exec_match_all(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], all, mask);
 }
 
+/* The lowest of the lanes that a member mask names, but for those that have ended, leads. */
+void exec_elect(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 leaders;
+    lane_mask leads = 0;
+    mask = meet(w, o, mask, 0);
+    memset(&leaders, 0, sizeof leaders);
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        int leader = lowest_lane(get_u32(source(w, o, 0), i) & mask);
+        leaders.u32[i] = (u32)leader;
+        leads |= (lane_mask)(leader == i) << i;
+    }
+    write_lanes32(w->file + o->dst[0], &leaders, mask);
+    write_predicate(w, o->dst[1], leads, mask);
+}
+
 void exec_activemask(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;

@@ -84,7 +84,7 @@ static bool store_ahead(const access *x, allocation *a, const void *bytes)
     return true;
 }
 
-bool global_write(const access *x, allocation *to, const uint8_t *bytes)
+bool access_write(const access *x, allocation *to, const uint8_t *bytes)
 {
     const machine *m = x->warp->machine;
     uint64_t watch = m->config->watch;

@@ -8,7 +8,4 @@
 /* False after a fault. */
 bool global_read(const access *x, void *bytes);
 
-/* The same; to: the allocation, if that is known. */
-bool global_write(const access *x, allocation *to, const uint8_t *bytes);
-
 #endif

@@ -72,9 +72,7 @@ static void load_lanes(const uint8_t *bytes, const addresses *a, uint64_t base, 
 
 typedef uint64_t elements[MAX_VECTOR][WARP_LANES];
 
-/* The bytes that an access loads, in the room given where they are not in one piece; NULL after a
- * fault. */
-static const uint8_t *bytes_of(const access *x, uint8_t *room)
+const uint8_t *access_read(const access *x, uint8_t *room)
 {
     if (space_has_arrays(x->space))
         return access_array(x);
@@ -148,7 +146,7 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
         const uint8_t *bytes = room;
         x.lane = i;
         x.address = a->at[i];
-        if (mask >> i & 1 && !(bytes = bytes_of(&x, room)))
+        if (mask >> i & 1 && !(bytes = access_read(&x, room)))
             return;
         if (carries && mask >> i & 1)
             undefined_load(w, o, i, space, bytes);
@@ -182,7 +180,7 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
         }
         if (bytes && carries && space_has_arrays(space))
             undefined_store(w, o, i, space, bytes);
-        if (!bytes || (bytes == room && !global_write(&x, common, bytes)))
+        if (!bytes || (bytes == room && !access_write(&x, common, bytes)))
             return;
     }
     if (!space_has_arrays(space))

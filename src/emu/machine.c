@@ -181,9 +181,19 @@ static bool take_up_lowest(warp *w)
 
 void warp_yield(warp *w)
 {
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS) {
+        warp_give_way(w);
+        return;
+    }
     w->polls = 0;
     w->status = WARP_YIELDS;
-    if (w->machine->checks->actions[EMU_CHECK_BARRIER] == EMU_STOPS || !w->depth)
+}
+
+void warp_give_way(warp *w)
+{
+    w->polls = 0;
+    w->status = WARP_YIELDS;
+    if (!w->depth)
         return;
     frame now = { .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
     w->frames[w->depth++] = now;

@@ -25,8 +25,8 @@ enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
 /* A cp.async that its thread has not waited for. */
 typedef struct async_copy {
     struct async_copy *next;
-    size_t offset; /* in shared memory */
-    uint32_t group;
+    size_t offset;          /* in shared memory */
+    uint32_t group, number; /* number: in the order of the block */
     uint8_t lane, size;
     uint8_t bytes[16];
 } async_copy;
@@ -110,6 +110,8 @@ struct machine {
     const uint64_t *globals; /* addresses of the module's variables */
     uint32_t frames;         /* room for frames in each warp */
     async_copy *spare_copies;
+    uint32_t copies;           /* that cp.async has begun in the block */
+    struct async_state *async; /* mbarriers and what completes at them; NULL: none so far */
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
     dependence dependence;
@@ -182,6 +184,9 @@ const char *warp_absence(const warp *w, int lane);
 /* Lets others have a turn: other warps, and other lanes of this one where a barrier waits for lanes
  * that come later. */
 void warp_yield(warp *w);
+
+/* The same where what it waits for may have to come from lanes of its own. */
+void warp_give_way(warp *w);
 
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. A
  * fault where all of them wait for members that never come. */

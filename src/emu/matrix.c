@@ -1,102 +1,315 @@
-/* mma.sync: D = A B + C, of matrices whose elements are spread over the 32 lanes of a warp.
+/* mma.sync and wmma.mma: D = A B + C, of matrices that lie as matrix.h says.
  *
- * m16n8k16: A has 16 rows and 16 columns, B 16 and 8, C and D 16 and 8. Lane 4 g + t holds
+ * The PTX ISA leaves the order of the sum and its rounding open, but for at least single precision
+ * (half precision where C and D are f16). Here an element of D begins as that of C and takes its
+ * products in the order of A's columns; each is exact and each sum rounded to the nearest f32, and
+ * to f16 at the end where D has that. A GPU, which adds several products at once, differs in last
+ * places. Sums of f64 take a fused multiplication and addition each. Sums of integers are exact,
+ * and their low 32 bits are what is left, or the nearest s32 with .satfinite.
  *
- *     A  row        g    g+8      g    g+8       B  rows    2t,2t+1   2t+8,2t+9
- *        columns  2t,2t+1       2t+8,2t+9           column      g          g
- *        register   a0    a1     a2    a3           register    b0         b1
- *
- *     C  row        g      g     g+8   g+8       two elements of A or B in a register, the first in
- *     D  column     2t   2t+1     2t   2t+1      its low half
- *        register   c0    c1     c2    c3
- *
- * so that lane 5 (g = 1, t = 1) has A[9][2] and A[9][3] in a1, B[10][1] and B[11][1] in b1, and
- * C[9][3] in c3. All of this is the PTX ISA's.
- *
- * The PTX ISA leaves the order of the sum and its rounding open, but for at least single precision.
- * Here an element of D begins as that of C and takes its 16 products in the order of A's columns;
- * each is exact and each sum rounded to the nearest f32. A GPU, which adds several products at
- * once, differs in last places.
+ * An element of D is undefined where one of its row of A, of its column of B, or that of C is.
  */
+#include "emu/matrix.h"
 #include "emu/exec.h"
 #include "emu/halves.h"
-#include "emu/machine.h"
+#include "emu/undefined.h"
 
-enum { ROWS = 16, COLUMNS = 8, DEPTH = 16 };
+const matrix_element_info matrix_elements[ELEMENT_COUNT] = {
+#define X(name, bits) { #name, bits },
+    MATRIX_ELEMENTS(X)
+#undef X
+};
 
-typedef struct tile {
-    float a[ROWS][DEPTH], b[DEPTH][COLUMNS], d[ROWS][COLUMNS];
-} tile;
+static const matrix_shape shapes[] = {
+    { "m8n8k4", 8, 8, 4 },       { "m8n8k16", 8, 8, 16 },   { "m8n8k32", 8, 8, 32 },
+    { "m16n8k4", 16, 8, 4 },     { "m16n8k8", 16, 8, 8 },   { "m16n8k16", 16, 8, 16 },
+    { "m16n8k32", 16, 8, 32 },   { "m16n8k64", 16, 8, 64 }, { "m16n16k8", 16, 16, 8 },
+    { "m16n16k16", 16, 16, 16 }, { "m32n8k16", 32, 8, 16 }, { "m8n32k16", 8, 32, 16 },
+};
 
-/* Where a register of a lane's C or D is in the matrix. */
-static float *accumulator(tile *m, int lane, int which)
+int matrix_shape_named(const char *name)
 {
-    return &m->d[lane / 4 + which / 2 * 8][lane % 4 * 2 + which % 2];
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (strcmp(shapes[i].name, name) == 0)
+            return (int)i;
+    return -1;
 }
 
-static void gather(const warp *w, const op *o, float (*value)(u16), tile *m)
+const matrix_shape *matrix_shape_at(unsigned index)
 {
-    for (int lane = 0; lane < WARP_LANES; lane++) {
-        int group = lane / 4, first = lane % 4 * 2;
-        for (int i = 0; i < 4; i++) {
-            u32 pair = get_u32(source(w, o, i), lane);
-            float *row = m->a[group + i % 2 * 8] + i / 2 * 8;
-            row[first] = value((u16)pair);
-            row[first + 1] = value((u16)(pair >> 16));
-        }
-        for (int i = 0; i < 2; i++) {
-            u32 pair = get_u32(source(w, o, 4 + i), lane);
-            m->b[first + i * 8][group] = value((u16)pair);
-            m->b[first + i * 8 + 1][group] = value((u16)(pair >> 16));
-        }
-        for (int i = 0; i < 4; i++)
-            *accumulator(m, lane, i) = get_f32(source(w, o, 6 + i), lane);
+    return &shapes[index];
+}
+
+matrix_place matrix_place_in_lane_0(const matrix_shape *s, matrix_part part, matrix_element e,
+                                    unsigned r)
+{
+    unsigned packed = matrix_packed(e), down = s->rows / 8u, deep = s->depth / (4 * packed);
+    switch (part) {
+    case PART_A:
+        return (matrix_place){ r % down * 8, r / down % deep * 4 * packed };
+    case PART_B:
+        return (matrix_place){ r % deep * 4 * packed, r / deep % (s->columns / 8u) * 8 };
+    default:
+        r *= packed;
+        return (matrix_place){ r / 2 % down * 8, r % 2 + r / 2 / down * 8 };
     }
 }
+
+lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
+{
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    if (!mask || mask == ALL_LANES)
+        return mask;
+    int absent = lowest_lane(~mask);
+    warp_fault(w, o, lowest_lane(mask), EMU_INACTIVE_LANE, 0,
+               "%s is done by all 32 lanes of a warp, and lane %d does not take part: it %s", name,
+               absent, warp_absence(w, absent));
+    return 0;
+}
+
+/* What a product is made of, from its op. */
+typedef struct product {
+    const matrix_shape *shape;
+    matrix_element a, b, c, d;
+    unsigned registers_a, registers_b, registers_c, registers_d; /* that hold a matrix once */
+    int source_b, source_c; /* the op's first sources of each */
+} product;
+
+/* Registers that all of a matrix takes. */
+static unsigned registers_of(unsigned elements, matrix_element e)
+{
+    return elements / WARP_LANES / matrix_packed(e);
+}
+
+static product product_of(const op *o)
+{
+    const matrix_shape *s = matrix_shape_at(o->variant);
+    product p = { .shape = s,
+                  .a = (matrix_element)o->combine,
+                  .b = (matrix_element)o->compare,
+                  .c = (matrix_element)o->src_bits,
+                  .d = (matrix_element)o->dst_bits };
+    p.registers_a = registers_of((unsigned)s->rows * s->depth, p.a);
+    p.registers_b = registers_of((unsigned)s->depth * s->columns, p.b);
+    p.registers_c = registers_of((unsigned)s->rows * s->columns, p.c);
+    p.registers_d = registers_of((unsigned)s->rows * s->columns, p.d);
+    p.source_b = o->vector; /* registers of A as written */
+    p.source_c = o->vector + o->type2;
+    return p;
+}
+
+/* The matrices of a product: of one of these kinds. */
+typedef union tile {
+    struct {
+        float a[MOST_ROWS][16], b[16][MOST_COLUMNS], d[MOST_ROWS][MOST_COLUMNS];
+    } single;
+    struct {
+        double a[16][16], b[16][8], d[16][8];
+    } wide;
+    struct {
+        s32 a[MOST_ROWS][MOST_DEPTH], b[MOST_DEPTH][MOST_COLUMNS];
+        s64 d[MOST_ROWS][MOST_COLUMNS];
+    } whole;
+} tile;
+
+static float single_element(matrix_element e, u32 bits, unsigned which)
+{
+    switch (e) {
+    case ELEMENT_f16:
+        return value_of_half((u16)(bits >> 16 * which));
+    case ELEMENT_bf16:
+        return value_of_bfloat((u16)(bits >> 16 * which));
+    case ELEMENT_tf32:
+        return float_of_bits(bits & ~0x1fffu); /* the hardware does not look at the others */
+    default:
+        return float_of_bits(bits);
+    }
+}
+
+static s32 whole_element(matrix_element e, u32 bits, unsigned which)
+{
+    switch (e) {
+    case ELEMENT_s8:
+        return (int8_t)(bits >> 8 * which);
+    case ELEMENT_u8:
+        return (uint8_t)(bits >> 8 * which);
+    case ELEMENT_s4:
+        return (s32)((bits >> 4 * which & 15) ^ 8) - 8;
+    case ELEMENT_u4:
+        return (s32)(bits >> 4 * which & 15);
+    default:
+        return (s32)bits;
+    }
+}
+
+/* Takes a matrix of a product from the registers of all lanes, which are sources from first on:
+ * VALUE of each element. */
+#define GATHER_PART(PART, e, registers, first, GET, VALUE, TO)              \
+    for (unsigned r = 0; r < (registers); r++) {                            \
+        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART, e, r); \
+        const void *from = source(w, o, (first) + (int)r);                  \
+        for (int lane = 0; lane < WARP_LANES; lane++) {                     \
+            matrix_place at = matrix_place_in(lane_0, PART, e, lane);       \
+            for (unsigned i = 0; i < matrix_packed(e); i++)                 \
+                TO = VALUE(e, GET(from, lane), i);                          \
+        }                                                                   \
+    }
+#define GATHER(m, GET, VALUE)                                                               \
+    GATHER_PART(PART_A, p->a, p->registers_a, 0, GET, VALUE, (m)->a[at.row][at.column + i]) \
+    GATHER_PART(PART_B, p->b, p->registers_b, p->source_b, GET, VALUE,                      \
+                (m)->b[at.row + i][at.column])                                              \
+    GATHER_PART(PART_C, p->c, p->registers_c, p->source_c, GET, VALUE,                      \
+                (m)->d[at.row][at.column + i])
+
+static void gather_single(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->single, get_u32, single_element)
+}
+
+static void gather_whole(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->whole, get_u32, whole_element)
+}
+
+#define WIDE_ELEMENT(e, value, which) ((void)(which), value)
+static void gather_wide(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->wide, get_f64, WIDE_ELEMENT)
+}
+
+/* D += A B, eight columns of sums of type T at a time: STEP adds a product to a sum. */
+enum { SIDE_BY_SIDE = 8 };
+#define MULTIPLY(m, s, T, STEP)                                                    \
+    for (unsigned first = 0; first < (s)->columns; first += SIDE_BY_SIDE)          \
+        for (unsigned row = 0; row < (s)->rows; row++) {                           \
+            T sums[SIDE_BY_SIDE];                                                  \
+            memcpy(sums, &(m)->d[row][first], sizeof sums);                        \
+            for (unsigned k = 0; k < (s)->depth; k++)                              \
+                for (unsigned i = 0; i < SIDE_BY_SIDE; i++)                        \
+                    sums[i] = STEP((m)->a[row][k], (m)->b[k][first + i], sums[i]); \
+            memcpy(&(m)->d[row][first], sums, sizeof sums);                        \
+        }
+
+/* A product of two f16 is a float. */
+#define STEP_HALVES(a, b, sum) ((a) * (b) + (sum))
 
 /* A sum in double rounded to f32 is rounded once: where double has no room for all of a product's
  * 22 bits and the other term's 24, the smaller of the two is far below the larger's last place. */
-static void multiply(tile *m)
+#define STEP_SINGLE(a, b, sum) ((float)((double)(a) * (double)(b) + (double)(sum)))
+#define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
+
+static void multiply(const product *p, tile *m)
 {
-    for (int row = 0; row < ROWS; row++)
-        for (int k = 0; k < DEPTH; k++)
-            for (int column = 0; column < COLUMNS; column++) {
-                double product = (double)m->a[row][k] * (double)m->b[k][column];
-                m->d[row][column] = (float)(product + (double)m->d[row][column]);
-            }
+    if (p->a == ELEMENT_f64)
+        MULTIPLY(&m->wide, p->shape, double, fma)
+    else if (p->c == ELEMENT_s32)
+        MULTIPLY(&m->whole, p->shape, s64, STEP_WHOLE)
+    else if (p->a == ELEMENT_f16)
+        MULTIPLY(&m->single, p->shape, float, STEP_HALVES)
+    else
+        MULTIPLY(&m->single, p->shape, float, STEP_SINGLE)
 }
 
-static void mma(warp *w, const op *o, lane_mask mask, float (*value)(u16))
+/* A register of D, which begins at a place. */
+static u64 result_bits(const product *p, const op *o, const tile *m, matrix_place at)
+{
+    switch (p->d) {
+    case ELEMENT_f64:
+        return bits_of_double(canonical_double(m->wide.d[at.row][at.column]));
+    case ELEMENT_s32: {
+        s64 sum = m->whole.d[at.row][at.column];
+        return (u32)(o->mods & MOD_SAT ? saturate_s32(sum) : (s32)sum);
+    }
+    case ELEMENT_f16: {
+        const float *pair = &m->single.d[at.row][at.column];
+        return half_of((double)pair[0], 0) | (u32)half_of((double)pair[1], 0) << 16;
+    }
+    default:
+        return bits_of_float(canonical(m->single.d[at.row][at.column]));
+    }
+}
+
+static void scatter(warp *w, const op *o, const product *p, const tile *m)
+{
+    for (unsigned r = 0; r < p->registers_d; r++) {
+        u64 values[WARP_LANES];
+        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART_C, p->d, r);
+        for (int lane = 0; lane < WARP_LANES; lane++)
+            values[lane] = result_bits(p, o, m, matrix_place_in(lane_0, PART_C, p->d, lane));
+        write_lanes(w->file + o->dst[r], values, p->d == ELEMENT_f64, ALL_LANES);
+    }
+}
+
+/* A bit a row of A, a column of B, and the columns of each row of C that are undefined. */
+typedef struct undefined_parts {
+    u32 rows, columns, sums[MOST_ROWS];
+} undefined_parts;
+
+static undefined_parts find_undefined(const warp *w, const op *o, const product *p)
+{
+    undefined_parts u = { 0 };
+    for (unsigned r = 0; r < p->registers_a; r++) {
+        lane_mask lanes = undefined_value(w, o, (int)r);
+        for (int lane = 0; lanes && lane < WARP_LANES; lane++)
+            u.rows |= (lanes >> lane & 1) << matrix_place_of(p->shape, PART_A, p->a, r, lane).row;
+    }
+    for (unsigned r = 0; r < p->registers_b; r++) {
+        lane_mask lanes = undefined_value(w, o, p->source_b + (int)r);
+        for (int lane = 0; lanes && lane < WARP_LANES; lane++)
+            u.columns |= (lanes >> lane & 1)
+                         << matrix_place_of(p->shape, PART_B, p->b, r, lane).column;
+    }
+    for (unsigned r = 0; r < p->registers_c; r++) {
+        lane_mask lanes = undefined_value(w, o, p->source_c + (int)r);
+        u32 all = (1u << matrix_packed(p->c)) - 1;
+        for (int lane = 0; lanes && lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_of(p->shape, PART_C, p->c, r, lane);
+            u.sums[at.row] |= lanes >> lane & 1 ? all << at.column : 0;
+        }
+    }
+    return u;
+}
+
+static void carry_undefined(warp *w, const op *o, const product *p)
+{
+    undefined_parts u = find_undefined(w, o, p);
+    for (unsigned r = 0; r < p->registers_d; r++) {
+        lane_mask lanes = 0;
+        u32 all = (1u << matrix_packed(p->d)) - 1;
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_of(p->shape, PART_C, p->d, r, lane);
+            u32 columns = u.rows >> at.row & 1 ? UINT32_MAX : u.columns | u.sums[at.row];
+            lanes |= (lane_mask)((columns >> at.column & all) != 0) << lane;
+        }
+        undefined_result(w, o, (int)r, lanes, ALL_LANES);
+    }
+}
+
+static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
 {
     tile m;
-    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
-        mask = warp_meet_all(w, o, mask);
-    if (!mask)
+    if (!matrix_lanes(w, o, mask, name))
         return;
-    if (mask != ALL_LANES) {
-        int absent = lowest_lane(~mask);
-        warp_fault(
-            w, o, lowest_lane(mask), EMU_INACTIVE_LANE, 0,
-            "mma.sync is done by all 32 lanes of a warp, and lane %d does not take part: it %s",
-            absent, warp_absence(w, absent));
-        return;
-    }
-    gather(w, o, value, &m);
-    multiply(&m);
-    for (int i = 0; i < 4; i++) {
-        lanes32 result;
-        for (int lane = 0; lane < WARP_LANES; lane++)
-            result.f32[lane] = canonical(*accumulator(&m, lane, i));
-        write_lanes32(w->file + o->dst[i], &result, mask);
-    }
+    product p = product_of(o);
+    if (undefined_carries(w, o))
+        carry_undefined(w, o, &p);
+    if (p.a == ELEMENT_f64)
+        gather_wide(w, o, &p, &m);
+    else if (p.c == ELEMENT_s32)
+        gather_whole(w, o, &p, &m);
+    else
+        gather_single(w, o, &p, &m);
+    multiply(&p, &m);
+    scatter(w, o, &p, &m);
 }
 
-void exec_mma_f16(warp *w, const op *o, lane_mask mask)
+void exec_mma(warp *w, const op *o, lane_mask mask)
 {
-    mma(w, o, mask, value_of_half);
+    run_product(w, o, mask, "mma.sync");
 }
 
-void exec_mma_bf16(warp *w, const op *o, lane_mask mask)
+void exec_wmma(warp *w, const op *o, lane_mask mask)
 {
-    mma(w, o, mask, value_of_bfloat);
+    run_product(w, o, mask, "wmma.mma");
 }

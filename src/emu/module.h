@@ -114,11 +114,22 @@ typedef enum ptx_combine {
 /* What op.variant says, by instruction. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM };
+/* mbarrier: what the operand behind the address is, of arrive, of expect_tx and complete_tx, and of
+ * test_wait and try_wait */
+enum { ARRIVE_COUNT, ARRIVE_BYTES };
+enum { TX_EXPECTED, TX_COMES };
+enum { WAIT_STATE, WAIT_PARITY };
 enum { ASYNC_SIZE, ASYNC_IGNORE }; /* op.combine: what the last operand of cp.async says */
 enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
 
+/* Ops of matrices (see matrix.h) keep their shape in op.variant and what elements there are in
+ * op.combine: of a product those of A, with those of B, C and D in op.compare, src_bits and
+ * dst_bits, and how many registers A and B are written with in op.vector and type2; of wmma.load
+ * and wmma.store those in memory, with which matrix it is in op.compare, and its registers in
+ * op.type2. ldmatrix and stmatrix have how many matrices in op.variant, .trans in op.compare. */
+
 /* Registers that an instruction writes and reads, and elements in braces. */
-enum { MAX_RESULTS = 8, MAX_SOURCES = 12, MAX_VECTOR = 8 };
+enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8 };
 #define NO_TARGET UINT32_MAX
 
 /* What a fence or an access means to other blocks, by its scope and its ordering. */
@@ -134,12 +145,12 @@ enum { WATCH_READS = 1 << 0, WATCH_WRITES = 1 << 1, WATCH_CARRIES = 1 << 2 };
 
 /* What becomes of an op's undefined sources. */
 enum {
-    CARRY_ON,       /* its results are undefined */
-    CARRY_CHOSEN,   /* selp: the one that is chosen */
-    CARRY_LOGIC,    /* of predicates: unless the other one decides */
-    CARRY_COMPARED, /* the same for setp with a predicate */
-    CARRY_TOGETHER, /* the results of all lanes are undefined */
-    CARRY_SHUFFLED,
+    CARRY_ON,        /* its results are undefined */
+    CARRY_CHOSEN,    /* selp: the one that is chosen */
+    CARRY_LOGIC,     /* of predicates: unless the other one decides */
+    CARRY_COMPARED,  /* the same for setp with a predicate */
+    CARRY_TOGETHER,  /* the results of all lanes are undefined */
+    CARRY_BY_ITSELF, /* as its own code says */
     CARRY_LOADED,
     CARRY_STORED,
     CARRY_DECIDES,

@@ -34,6 +34,8 @@ void shared_begin_block(shared_memory *s)
     }
     if (s->pending)
         memset(s->pending, 0, s->size * sizeof *s->pending);
+    if (s->agents)
+        memset(s->agents, 0, sizeof *s->agents);
 }
 
 /* What any of the lanes has seen, all of them have now. */
@@ -60,17 +62,101 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
     meet(*s->seen_lanes[warp], lanes, s->now);
 }
 
-void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread)
+void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark)
 {
     if (!s->pending)
         s->pending = arena_zalloc(a, (s->size + 1) * sizeof *s->pending);
     for (size_t i = offset; i < offset + size; i++)
-        s->pending[i] = (uint16_t)(thread + 1);
+        s->pending[i] = mark;
+}
+
+void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread)
+{
+    shared_mark(s, a, offset, size, (uint16_t)(thread + 1));
 }
 
 void shared_end_copy(shared_memory *s, size_t offset, size_t size)
 {
     memset(s->pending + offset, 0, size * sizeof *s->pending);
+}
+
+void shared_use_agents(shared_memory *s, arena *a)
+{
+    if (!s->agents)
+        s->agents = arena_zalloc(a, sizeof *s->agents);
+}
+
+static void raise(uint32_t *times, const uint32_t *to, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        times[i] = to[i] > times[i] ? to[i] : times[i];
+}
+
+void shared_view_join(shared_view *to, const shared_view *from)
+{
+    raise(to->seen, from->seen, SHARED_MAX_WARPS);
+    raise(to->agents, from->agents, SHARED_AGENTS);
+    raise(to->fenced, from->fenced, SHARED_MAX_WARPS);
+}
+
+void shared_release(shared_memory *s, unsigned warp, shared_view *to)
+{
+    raise(to->seen, s->seen[warp], SHARED_MAX_WARPS);
+    raise(to->agents, s->agents->seen[warp], SHARED_AGENTS);
+    raise(to->fenced, s->agents->fenced[warp], SHARED_MAX_WARPS);
+    to->seen[warp] = s->warp_time[warp] = s->sync_time[warp] = ++s->now;
+}
+
+void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole)
+{
+    uint32_t own = s->seen[warp][warp];
+    raise(s->seen[warp], from->seen, SHARED_MAX_WARPS);
+    raise(s->agents->seen[warp], from->agents, SHARED_AGENTS);
+    raise(s->agents->fenced[warp], from->fenced, SHARED_MAX_WARPS);
+    if (!whole)
+        s->seen[warp][warp] = own;
+}
+
+void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp)
+{
+    shared_use_agents(s, a);
+    raise(s->agents->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
+    s->warp_time[warp] = s->sync_time[warp] = ++s->now;
+    s->agents->fenced[warp][warp] = s->now;
+}
+
+bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
+                      unsigned *other)
+{
+    for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
+        const shared_record *r = &s->records[at];
+        uint32_t fenced = 0;
+        if (r->written < s->began || r->writer >= FIRST_AGENT ||
+            !shared_has_seen(s, thread, r->writer, r->written))
+            continue;
+        *other = r->writer;
+        if (s->agents)
+            fenced = s->agents->fenced[thread / LANES][r->writer / LANES];
+        if (r->written >= fenced)
+            return false;
+    }
+    return true;
+}
+
+/* What any warp of a set knows of agents and fences, all of them do now. */
+static void join_agents(shared_agents *a, uint32_t warps)
+{
+    uint32_t seen[SHARED_AGENTS] = { 0 }, fenced[SHARED_MAX_WARPS] = { 0 };
+    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+        if (warps >> w & 1) {
+            raise(seen, a->seen[w], SHARED_AGENTS);
+            raise(fenced, a->fenced[w], SHARED_MAX_WARPS);
+        }
+    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+        if (warps >> w & 1) {
+            raise(a->seen[w], seen, SHARED_AGENTS);
+            raise(a->fenced[w], fenced, SHARED_MAX_WARPS);
+        }
 }
 
 void shared_barrier(shared_memory *s, uint32_t warps)
@@ -88,15 +174,24 @@ void shared_barrier(shared_memory *s, uint32_t warps)
             s->seen[w][other] = warps >> other & 1 ? s->now : newest[other];
         s->warp_time[w] = s->sync_time[w] = s->now;
     }
+    if (s->agents)
+        join_agents(s->agents, warps);
 }
 
 static bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
 {
     unsigned warp = thread / LANES;
+    if (other >= FIRST_AGENT)
+        return time < s->agents->seen[warp][other - FIRST_AGENT];
     if (thread == other || time < s->seen[warp][other / LANES])
         return true;
     return s->seen_lanes[warp] && other / LANES == warp &&
            time < (*s->seen_lanes[warp])[thread % LANES][other % LANES];
+}
+
+bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
+{
+    return has_seen(s, thread, other, time);
 }
 
 void shared_tick(shared_memory *s, unsigned warp)
@@ -196,11 +291,15 @@ static void split_word(shared_memory *s, size_t word)
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access access, unsigned *other)
 {
-    for (size_t at = offset; s->pending && at < offset + size; at++)
-        if (s->pending[at]) {
-            *other = s->pending[at] - 1u;
-            return SHARED_PENDING;
-        }
+    for (size_t at = offset; s->pending && at < offset + size; at++) {
+        uint16_t mark = s->pending[at];
+        if (!mark || (mark & PENDING_READ && access == SHARED_READ))
+            continue;
+        *other = (mark & ~(unsigned)PENDING_READ) - 1u;
+        return mark == PENDING_MBARRIER ? SHARED_MBARRIER
+               : mark & PENDING_READ    ? SHARED_PENDING_READ
+                                        : SHARED_PENDING;
+    }
     if (size < WORD)
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
@@ -211,6 +310,17 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
         note(s, r, thread, access);
     }
     return SHARED_FINE;
+}
+
+uint32_t shared_agent_write(shared_memory *s, size_t offset, size_t size, unsigned agent)
+{
+    for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
+        shared_record *r = &s->records[at];
+        r->written = s->now;
+        r->writer = (uint16_t)(FIRST_AGENT + agent);
+        r->atomic = false;
+    }
+    return ++s->now;
 }
 
 void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,

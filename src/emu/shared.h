@@ -12,6 +12,12 @@
  * apart. Records of shared memory have the times of synchronisations only, as a time between them
  * that some other warp has not seen would say nothing of what it has seen.
  *
+ * Asynchronous copies write as agents, one for each mbarrier that copies complete at, so that who
+ * has waited at one has not seen what another one's copies wrote. They use a proxy of their own:
+ * what threads have written with ordinary stores, a bulk copy may touch only where a proxy fence
+ * comes between, of the writer or of whoever follows it in order. So every warp also knows up to
+ * which time the writes of each other one are behind such a fence.
+ *
  * Reads are remembered of one time only, the latest: where warps synchronise in groups smaller than
  * the block, a read may be forgotten and a race with it missed, or be taken for as late as another
  * warp's.
@@ -25,7 +31,8 @@
 
 #include "base/arena.h"
 
-enum { SHARED_MAX_WARPS = 32 };
+/* Agents write as threads that a block does not have. */
+enum { SHARED_MAX_WARPS = 32, SHARED_AGENTS = 64, FIRST_AGENT = SHARED_MAX_WARPS * 32 };
 
 typedef struct shared_record {
     uint32_t written, read;  /* times; 0: not since the launch began */
@@ -38,6 +45,18 @@ typedef struct shared_record {
 /* [lane][other] of one warp: accesses before this. */
 typedef uint32_t lanes_seen[32][32];
 
+/* What somebody has seen: what each warp, and each agent, did before these times, and what each
+ * warp wrote before one is behind a proxy fence. */
+typedef struct shared_view {
+    uint32_t seen[SHARED_MAX_WARPS], agents[SHARED_AGENTS], fenced[SHARED_MAX_WARPS];
+} shared_view;
+
+/* [warp]: as above, of its lanes. */
+typedef struct shared_agents {
+    uint32_t seen[SHARED_MAX_WARPS][SHARED_AGENTS];
+    uint32_t fenced[SHARED_MAX_WARPS][SHARED_MAX_WARPS];
+} shared_agents;
+
 typedef struct shared_memory {
     uint8_t *bytes;
     size_t size;
@@ -48,7 +67,9 @@ typedef struct shared_memory {
     uint32_t sync_time[SHARED_MAX_WARPS]; /* of the last synchronisation; warp_time has ticked on */
     uint32_t seen[SHARED_MAX_WARPS][SHARED_MAX_WARPS]; /* [warp][other]: accesses before this */
     lanes_seen *seen_lanes[SHARED_MAX_WARPS]; /* what some lanes have seen beyond it, or NULL */
-    uint16_t *pending; /* a byte: 1 + the thread that copies to it; NULL before the first copy */
+    /* a byte: 1 + the thread that copies to it, or one of these; NULL before the first copy */
+    uint16_t *pending;
+    shared_agents *agents; /* NULL before the first mbarrier or proxy fence */
     bool race_check;
 } shared_memory;
 
@@ -65,8 +86,13 @@ typedef enum shared_problem {
     SHARED_WRITE_AFTER_WRITE,
     SHARED_WRITE_AFTER_READ,
     SHARED_READ_AFTER_WRITE,
-    SHARED_PENDING, /* an asynchronous copy to these bytes has not been waited for */
+    SHARED_PENDING,      /* an asynchronous copy to these bytes has not been waited for */
+    SHARED_PENDING_READ, /* one from them has not */
+    SHARED_MBARRIER,     /* they are an mbarrier's */
 } shared_problem;
+
+/* Of pending: a bulk copy reads the byte, which threads may do as well, or it is an mbarrier's. */
+enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 
 void shared_start(shared_memory *s, arena *a, size_t size, bool race_check);
 void shared_begin_block(shared_memory *s);
@@ -84,6 +110,30 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
 /* Between these two, no thread may touch the bytes. */
 void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);
 void shared_end_copy(shared_memory *s, size_t offset, size_t size);
+
+/* Sets what pending says of bytes; 0: nothing. */
+void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark);
+
+/* An agent has written bytes, at a time of its own, which is what is returned. */
+uint32_t shared_agent_write(shared_memory *s, size_t offset, size_t size, unsigned agent);
+
+/* What a warp has done and seen is added to a view, and the other way round. whole: all lanes of
+ * the warp are in the view. */
+void shared_release(shared_memory *s, unsigned warp, shared_view *to);
+void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole);
+void shared_view_join(shared_view *to, const shared_view *from);
+
+/* Room for what warps have seen of agents. */
+void shared_use_agents(shared_memory *s, arena *a);
+
+/* A proxy fence of a warp, and whether those last writes to bytes that a thread has seen are behind
+ * one; other: whose is not. */
+void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp);
+bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
+                      unsigned *other);
+
+/* Whether a thread has seen what another one did at a time. */
+bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time);
 
 /* Some lanes of a warp, or all warps of a set, come together. all: the lanes are all that the
  * warp began with. */

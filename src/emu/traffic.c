@@ -4,6 +4,15 @@
 
 enum { BANKS = 32, BANK_BYTES = 4 };
 
+static void note_loaded(warp *w, allocation *of, unsigned sectors)
+{
+    uint64_t bytes = (uint64_t)sectors * SECTOR_BYTES;
+    if (w->machine->speculation)
+        speculation_count_loaded(w->machine->speculation, of, bytes);
+    else
+        of->loaded += bytes;
+}
+
 /* Sectors of a load, and of the allocation those that the warp has not loaded lately: what it asks
  * for again while its lines are near does not leave the SM. */
 static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_mask mask)
@@ -29,11 +38,8 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
             highest = sector < highest ? highest : sector + 1;
         }
     }
-    uint64_t bytes = (uint64_t)fresh * SECTOR_BYTES;
-    if (of && w->machine->speculation)
-        speculation_count_loaded(w->machine->speculation, of, bytes);
-    else if (of)
-        of->loaded += bytes;
+    if (of)
+        note_loaded(w, of, fresh);
     return count;
 }
 
@@ -76,5 +82,21 @@ void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lan
         stats->global_load_sectors += count_sectors(w, a, size, mask);
     } else if (space != SPACE_LOCAL) {
         stats->global_store_bytes += size * count_lanes(mask);
+    }
+}
+
+void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kind)
+{
+    emu_stats *stats = w->machine->stats;
+    unsigned sectors = (unsigned)((address + size - 1) / SECTOR_BYTES - address / SECTOR_BYTES + 1);
+    allocation *of = stats && size ? memory_find(w->machine->memory, address) : NULL;
+    if (!of)
+        return;
+    if (kind == ACCESS_LOAD) {
+        stats->global_load_bytes += size;
+        stats->global_load_sectors += sectors;
+        note_loaded(w, of, sectors);
+    } else {
+        stats->global_store_bytes += size;
     }
 }

@@ -126,11 +126,25 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
     case CARRY_DECIDES:
         set_results(w, o, 0, mask);
         return all_decide(w, o, mask, UINT32_MAX, "it decides what this does");
-    case CARRY_SHUFFLED:
+    case CARRY_BY_ITSELF:
         return true;
     default:
         set_results(w, o, undefined_sources(w, o), mask);
         return true;
+    }
+}
+
+lane_mask undefined_value(const warp *w, const op *o, int which)
+{
+    return undefined_source(w, o, which, false);
+}
+
+void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mask mask)
+{
+    for (unsigned i = 0; i < o->writes; i++) {
+        const reg *r = op_register(w->machine->entry, o, o->reads + i);
+        if (r->type != TYPE_pred && r->place == o->dst[which])
+            set_undefined(w, r, lanes, mask);
     }
 }
 
@@ -179,8 +193,13 @@ void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8
                 set_undefined(w, op_register(of, o, o->reads + i), ALL_LANES, UINT32_C(1) << lane);
 }
 
-void undefined_forget(machine *m, ptx_space space, const uint8_t *bytes, size_t size)
+void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined)
 {
     if (m->shared_undefined)
-        memset(shadow_of(m, space, bytes), 0, size);
+        memset(shadow_of(m, space, bytes), undefined, size);
+}
+
+bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t size)
+{
+    return m->shared_undefined && memchr(shadow_of(m, space, bytes), 1, size);
 }

@@ -31,7 +31,14 @@ bool undefined_output(warp *w, const op *o, lane_mask mask);
 void undefined_store(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
 void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
 
-/* Bytes of shared or local memory that something else has written. */
-void undefined_forget(machine *m, ptx_space space, const uint8_t *bytes, size_t size);
+/* Bytes of shared or local memory that something else has written, with what is defined or not, and
+ * whether some are undefined. */
+void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined);
+bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t size);
+
+/* Where an instruction itself says what becomes of its undefined sources: the lanes in which a
+ * source is undefined, and those in which a result is to be. */
+lane_mask undefined_value(const warp *w, const op *o, int which);
+void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mask mask);
 
 #endif

@@ -60,6 +60,7 @@ typedef struct instance {
     int64_t quantized;                /* x given as q8_1 */
     int64_t weights;                  /* index in weights_choices */
     int64_t rows_per_warp;
+    int64_t stages;      /* of what is copied ahead */
     int64_t passes;      /* that x comes in; 0: one */
     int64_t kv_type;     /* KV_ */
     int64_t chunks;      /* a sequence is split into, at most */
@@ -347,7 +348,7 @@ typedef struct derived_size {
 typedef enum overlap {
     NO_OVERLAP,
     WAITS_FIRST, /* ahead of all that the family builds */
-    WAITS_ITSELF /* where the family builds it: it has weights fetched first */
+    WAITS_ITSELF /* where the family builds it: it has something to do first */
 } overlap;
 
 /* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
@@ -363,8 +364,9 @@ typedef struct launch {
     const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
     int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
         matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
-    bool dealt;      /* which results a block has follows from inputs */
-    bool last_apart; /* the last block has none of the first output, but another one */
+    bool dealt;         /* which results a block has follows from inputs */
+    bool weights_first; /* those of a warp's first turn are fetched into the L2 ahead of x */
+    bool last_apart;    /* the last block has none of the first output, but another one */
     overlap overlap;
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
@@ -378,9 +380,11 @@ struct family {
                                     where a key says the weights */
     bool quantizes; /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
                        are  floats */
+    bool halves;    /* rounds x and W to f16 */
     bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
                        and of warps, and whether alone or as one of m, */
     size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */
+    unsigned sm;             /* the first architecture that has what it needs; 0: all have */
     int preference;          /* among families that fit a query the highest is found */
     const char *each_matrix; /* of several matrices: the family that does with one what this one
                                 does with each; NULL: none does */
@@ -422,7 +426,7 @@ format instance_strictest_weights(const instance *in);
 /* Where a format stands in weights_choices; -1: it is none. */
 int64_t instance_weights_index(format weights);
 
-/* What x is multiplied as: its own format, or q8_1 where the family rounds it. */
+/* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_precision(const instance *in);
 
 /* Whether the key may be set to one of its choices. */

@@ -173,6 +173,8 @@ format instance_strictest_weights(const instance *in)
 
 format instance_precision(const instance *in)
 {
+    if (in->family->halves)
+        return FORMAT_F16;
     bool rounds = in->family->quantizes && formats[instance_strictest_weights(in)].block_values > 1;
     return rounds ? FORMAT_Q8_1 : in->family->activations;
 }
@@ -235,7 +237,7 @@ int64_t instance_value(const instance *in, const key *k)
 const target *instance_oldest_target(const instance *in)
 {
     const target *oldest = NULL;
-    unsigned sm = 0;
+    unsigned sm = in->family->sm;
     for (const key *k = in->family->keys; k->name; k++)
         if (k->sm > sm && instance_value(in, k))
             sm = k->sm;

@@ -136,12 +136,72 @@ val2 ptx_halves(ptx *p, val a)
     return half;
 }
 
-val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c)
+/* Numbers of these types do not exist in PTX. */
+static val pair_operand(ptx *p, val v)
+{
+    return v.kind == VAL_IMM ? ptx_copy(p, v) : v;
+}
+
+val add_pair(ptx *p, val a, val b)
+{
+    return ptx_binary(p, INST_ADD_PAIR, pair_operand(p, a), pair_operand(p, b));
+}
+
+val mul_pair(ptx *p, val a, val b)
+{
+    return ptx_binary(p, INST_MUL_PAIR, pair_operand(p, a), pair_operand(p, b));
+}
+
+val fma_pair(ptx *p, val a, val b, val c)
+{
+    return ptx_ternary(p, INST_FMA_PAIR, pair_operand(p, a), pair_operand(p, b),
+                       pair_operand(p, c));
+}
+
+val ptx_pack_halves(ptx *p, val low, val high)
+{
+    val operands[] = { high, low };
+    return ptx_emit(p, INST_CVT_PAIR, U32, F32, operands);
+}
+
+/* A product with 16 rows whose operands fill as many registers as the tensor cores take at once. */
+static val4 whole_product(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c)
 {
     val operands[] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0],
                        b.v[1], c.v[0], c.v[1], c.v[2], c.v[3] };
     val4 d;
-    ptx_emit_group(p, INST_MMA_F16, F32, NO_TYPE, operands, d.v);
+    ptx_emit_group(p, o, t, NO_TYPE, operands, d.v);
+    return d;
+}
+
+val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c)
+{
+    return whole_product(p, INST_MMA_F16, F32, a, b, c);
+}
+
+val4 mma_m16n8k16_bf16(ptx *p, val4 a, val2 b, val4 c)
+{
+    return whole_product(p, INST_MMA_BF16, F32, a, b, c);
+}
+
+val4 mma_m16n8k32_s8(ptx *p, val4 a, val2 b, val4 c)
+{
+    return whole_product(p, INST_MMA_S8, S32, a, b, c);
+}
+
+val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c)
+{
+    val operands[] = { a.v[0], a.v[1], b, c.v[0], c.v[1], c.v[2], c.v[3] };
+    val4 d;
+    ptx_emit_group(p, INST_MMA_F16_K8, F32, NO_TYPE, operands, d.v);
+    return d;
+}
+
+val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c)
+{
+    val operands[] = { a, b, c.v[0], c.v[1] };
+    val2 d;
+    ptx_emit_group(p, INST_MMA_S8_M8, S32, NO_TYPE, operands, d.v);
     return d;
 }
 

@@ -153,8 +153,10 @@ static void follow_address(checker *c, const inst *i)
 static void check_access(const checker *c, const inst *i)
 {
     ptx *p = c->p;
-    unsigned values = i->results ? i->results : i->operands - 1u;
-    if (values != 1 && values != 2 && values != 4)
+    unsigned values = is_copy(i->op) ? (unsigned)i->operand[1].bits
+                      : i->results   ? i->results
+                                     : i->operands - 1u;
+    if (!is_copy(i->op) && values != 1 && values != 2 && values != 4)
         fail_count(p, i);
     if (!(op_table[i->op].flags & SHARED) || !c->addresses)
         return;
@@ -162,7 +164,7 @@ static void check_access(const checker *c, const inst *i)
     if (!at.array)
         return;
     const ptx_shared *array = &p->shared.items[at.array - 1];
-    int64_t size = type_table[i->type].bytes * (int64_t)values;
+    int64_t size = access_bytes(i->op, i->type, values);
     int64_t first = (int32_t)(at.offset + (uint32_t)i->offset);
     int64_t bytes = (int64_t)array->count * type_table[array->type].bytes;
     if (first < 0 || (array->count != PTX_DYNAMIC && first + size > bytes))
@@ -221,7 +223,7 @@ bool ptx_verify(ptx *p)
     if (p->shared.count)
         c.addresses = arena_zalloc(p->arena, p->registers.count * sizeof *c.addresses);
     memset(c.classes, NO_CLASS, sizeof c.classes);
-    for (const char *letter = "wdpcux"; *letter; letter++)
+    for (const char *letter = "wdpcuxg"; *letter; letter++)
         want(&c, *letter, register_classes[letter_type(*letter, INST_ADD, S32, S32)]);
     for (uint32_t b = 0; b < c.flow.count && !p->error; b++) {
         p->registers.items[0].place = b + 1; /* no register: there in each */

@@ -68,8 +68,9 @@ extern const class_info class_table[CLASS_COUNT];
 enum { MAX_RESULTS = 4, MAX_OPERANDS = 12, LONGEST_MNEMONIC = 62 };
 
 /* Operands are values and addresses; a BRA or LABEL has its label in target, LD_PARAM its
- * parameter, MOV_SREG its special register, MOV_GLOBAL its array. Small, since all instructions of
- * a kernel are walked over several times. */
+ * parameter, MOV_SREG its special register, MOV_GLOBAL its array, CP_ASYNC the offset of what it
+ * reads (as an int32_t). Small, since all instructions of a kernel are walked over several times.
+ */
 typedef struct inst {
     uint8_t op, type, second;
     uint8_t results, operands; /* how many there are */
@@ -184,6 +185,8 @@ static inline type letter_type(char letter, ptx_op o, type t, type second)
         return PRED;
     case 'a':
         return op_table[o].flags & SHARED ? U32 : U64;
+    case 'g':
+        return U64;
     case 'x':
         return S32;
     case 'd':
@@ -197,6 +200,21 @@ static inline type letter_type(char letter, ptx_op o, type t, type second)
 static inline bool is_value_letter(char letter)
 {
     return letter <= 'z';
+}
+
+/* A copy's first operand is its source's address, its second one how many bytes it writes. */
+static inline bool is_copy(ptx_op o)
+{
+    return *op_table[o].operands == 'g';
+}
+
+/* What an access to count values of a type reads or writes at its address. A lane's address for
+ * ldmatrix is that of a row of eight b16, however many of its words the lane gets. */
+static inline unsigned access_bytes(ptx_op o, type t, unsigned count)
+{
+    enum { MATRIX_ROW_BYTES = 16 };
+    bool rows = o == INST_LDMATRIX || o == INST_LDMATRIX_TRANS;
+    return rows ? MATRIX_ROW_BYTES : type_table[t].bytes * count;
 }
 
 /* Walks the operands of an instruction. What is no register has the number 0, which passes treat as

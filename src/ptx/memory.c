@@ -59,6 +59,16 @@ val parameter(ptx *p, const char *name)
     return p->param_values[n];
 }
 
+/* size: a power of two. */
+static void check_offset(ptx *p, ptx_op o, int64_t offset, unsigned size)
+{
+    if (offset < INT32_MIN || offset > INT32_MAX)
+        ptx_fail(p, "%s: the offset %lld has more than 32 bits", op_name(o), (long long)offset);
+    if (offset & (size - 1))
+        ptx_fail(p, "%s: the offset %lld is not a multiple of the %u bytes accessed", op_name(o),
+                 (long long)offset, size);
+}
+
 /* An access to count values of a type at base + offset. operands: those that are no address, and
  * room for it. */
 static inst *access(ptx *p, ptx_op o, type t, unsigned count, val *operands, unsigned operand_count,
@@ -68,12 +78,7 @@ static inst *access(ptx *p, ptx_op o, type t, unsigned count, val *operands, uns
         ptx_fail(p, "%s: does not take %s", op_name(o), type_table[t].name);
     if (base.type != (op_table[o].flags & SHARED ? U32 : U64))
         ptx_fail(p, "%s: the address is %s", op_name(o), type_table[base.type].name);
-    if (offset < INT32_MIN || offset > INT32_MAX)
-        ptx_fail(p, "%s: the offset %lld has more than 32 bits", op_name(o), (long long)offset);
-    unsigned size = type_table[t].bytes * count; /* a power of two */
-    if (offset & (size - 1))
-        ptx_fail(p, "%s: the offset %lld is not a multiple of the %u bytes accessed", op_name(o),
-                 (long long)offset, size);
+    check_offset(p, o, offset, access_bytes(o, t, count));
     operands[operand_count] = base;
     inst *i = ptx_append(p, o, t, operands, operand_count + 1);
     i->offset = (int32_t)offset;
@@ -128,11 +133,34 @@ void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 value
     store(p, o, t, 4, base, offset, values.v);
 }
 
-val4 ptx_ldmatrix_x4(ptx *p, val base, int64_t offset)
+void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,
+                    int64_t from_offset, val present)
 {
-    val4 v;
-    load(p, INST_LDMATRIX, U32, 4, base, offset, v.v);
-    return v;
+    bool all_levels = o == INST_CP_ASYNC_CA || o == INST_CP_ASYNC_CA_FILL;
+    bool fills = o == INST_CP_ASYNC_CA_FILL || o == INST_CP_ASYNC_CG_FILL;
+    if (bytes != 16 && !(all_levels && (bytes == 4 || bytes == 8)))
+        ptx_fail(p, "%s: there is no copy of %u bytes", op_name(o), bytes);
+    check_offset(p, o, from_offset, bytes);
+    val operands[4] = { ptx_fit(p, o, U64, from), imm(U32, bytes) };
+    unsigned count = 2;
+    if (fills)
+        operands[count++] = ptx_fit(p, o, U32, present);
+    access(p, o, U8, bytes, operands, count, to, to_offset)->target = (uint32_t)from_offset;
+}
+
+void cp_async_commit(ptx *p)
+{
+    ptx_append(p, INST_CP_ASYNC_COMMIT, NO_TYPE, NULL, 0);
+}
+
+void cp_async_wait(ptx *p, unsigned open)
+{
+    ptx_append(p, INST_CP_ASYNC_WAIT, NO_TYPE, (val[]){ imm(U32, open) }, 1);
+}
+
+void cp_async_wait_all(ptx *p)
+{
+    ptx_append(p, INST_CP_ASYNC_WAIT_ALL, NO_TYPE, NULL, 0);
 }
 
 val atomic_inc(ptx *p, val base, val most)

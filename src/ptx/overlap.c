@@ -91,13 +91,24 @@ void ptx_load_what_changes(ptx *p)
 /* Where a thread may be: a bit each. */
 enum { AHEAD = 1, BEHIND = 2 };
 
-static bool touches_what_changes(const inst *i)
+/* Copies to shared memory read what ld_const may, ahead of the wait, and all else behind it. */
+static bool touches_what_changes(const inst *i, const bool *changing)
 {
+    if (is_copy(i->op))
+        return changing[i->operand[0].id];
     return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && i->op != INST_PREFETCH_L2;
 }
 
+static bool has_copies(const ptx *p)
+{
+    for (size_t n = 0; n < p->count; n++)
+        if (is_copy(p->list[n]->op))
+            return true;
+    return false;
+}
+
 /* Where threads are behind a block that they enter there. */
-static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at)
+static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const bool *changing)
 {
     for (uint32_t n = block->first; n < block->end; n++) {
         const inst *i = p->list[n];
@@ -105,7 +116,7 @@ static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at)
             if (at & BEHIND)
                 ptx_fail(p, "%s: a thread may have waited before", ptx_describe(p, i));
             at = BEHIND;
-        } else if (at & AHEAD && touches_what_changes(i)) {
+        } else if (at & AHEAD && touches_what_changes(i, changing)) {
             ptx_fail(p, "%s comes ahead of the wait for the launches ahead", ptx_describe(p, i));
         } else if (at & AHEAD && i->op == INST_RET) {
             ptx_fail(p, "%s: a thread may end that has not waited for the launches ahead",
@@ -118,11 +129,12 @@ static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at)
 bool ptx_check_overlap(ptx *p, const ptx_flow *flow)
 {
     uint8_t *entered = arena_zalloc(p->arena, flow->count * sizeof *entered);
+    const bool *changing = has_copies(p) ? find_changing(p) : NULL;
     entered[0] = AHEAD;
     for (bool changed = true; changed && !p->error;) {
         changed = false;
         for (size_t b = 0; b < flow->count; b++) {
-            unsigned left = entered[b] ? follow(p, &flow->blocks[b], entered[b]) : 0;
+            unsigned left = entered[b] ? follow(p, &flow->blocks[b], entered[b], changing) : 0;
             for (int s = 0; s < 2; s++) {
                 int next = flow->blocks[b].successor[s];
                 if (next < 0 || !(left & ~(unsigned)entered[next]))

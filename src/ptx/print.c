@@ -43,6 +43,7 @@ typedef enum form {
     VALUES,
     VALUE_GROUPS,
     ACCESS,
+    COPY,
     PARAMETER,
     SPECIAL,
     MODULE_ARRAY,
@@ -226,6 +227,9 @@ static char *put_mnemonic(char *at, const inst *i)
         case 's':
             at = put_name(at, type_table[i->second].name);
             break;
+        case 'n':
+            at = put_number(at, i->results);
+            break;
         default:
             if (vector_width(i) > 1)
                 at = put_number(put(at, ".v"), vector_width(i));
@@ -247,14 +251,13 @@ static form form_of(ptx_op o)
     case INST_BRA:
         return JUMP;
     case INST_RET:
-    case INST_NOUNROLL:
-    case INST_LAUNCH_DEPENDENTS:
-    case INST_WAIT_FOR_LAUNCHES:
         return NOTHING;
     default:
-        return info->flags & (GLOBAL | SHARED) ? ACCESS
-               : info->flags & GROUPS          ? VALUE_GROUPS
-                                               : VALUES;
+        return !*info->results && !*info->operands ? NOTHING
+               : is_copy(o)                        ? COPY
+               : info->flags & (GLOBAL | SHARED)   ? ACCESS
+               : info->flags & GROUPS              ? VALUE_GROUPS
+                                                   : VALUES;
     }
 }
 
@@ -303,7 +306,7 @@ static char *put_guarded_mnemonic(const printer *w, const mnemonic *m, char *lin
 
 static inline char *put_results(const printer *w, char *at, const inst *i)
 {
-    if (i->results == 1)
+    if (i->results == 1 && !(op_table[i->op].flags & GROUPS))
         return put_register(w, at, i->result[0]);
     for (unsigned r = 0; r < i->results; r++)
         at = put_register(w, put(at, r ? ", " : "{"), i->result[r]);
@@ -335,16 +338,29 @@ static char *put_groups(const printer *w, char *at, const inst *i)
     return at;
 }
 
+/* "[%rd1+16]" */
+static char *put_address(const printer *w, char *at, const val *base, int32_t offset, ptx_op o)
+{
+    at = put_value(w, put(at, "["), base, o);
+    if (offset)
+        at = put_signed(put(at, "+"), offset); /* also of a negative one, by the grammar of ptxas */
+    return put(at, "]");
+}
+
+/* "[%r1+16], [%rd1], 16, %r2": where a copy goes, what it reads, its bytes, those that are there.
+ */
+static char *put_copy(const printer *w, char *at, const inst *i)
+{
+    at = put_address(w, at, &i->operand[i->operands - 1], i->offset, i->op);
+    at = put_address(w, put(at, ", "), &i->operand[0], (int32_t)i->target, i->op);
+    return put_values(w, put(at, ", "), i->operand + 1, i->operands - 2u, i->op);
+}
+
 /* "[%rd1+16], {%f1, %f2}": the address, and what is stored. */
 static char *put_access(const printer *w, char *at, const inst *i)
 {
     unsigned values = i->operands - 1u;
-    at = put_value(w, put(at, "["), &i->operand[values], i->op);
-    if (i->offset > 0)
-        at = put(at, "+");
-    if (i->offset)
-        at = put_signed(at, i->offset);
-    at = put(at, "]");
+    at = put_address(w, at, &i->operand[values], i->offset, i->op);
     if (!values)
         return at;
     at = put_values(w, put(at, values > 1 ? ", {" : ", "), i->operand, values, i->op);
@@ -381,6 +397,9 @@ static char *put_instruction(printer *w, char *line, const inst *i)
         break;
     case ACCESS:
         at = put_access(w, at, i);
+        break;
+    case COPY:
+        at = put_copy(w, at, i);
         break;
     case PARAMETER:
         at = put(put_name(put(at, "["), w->p->params.items[i->target].name), "]");

@@ -223,6 +223,14 @@ typedef struct val2 {
 val2 ptx_halves(ptx *p, val a);
 #define halves(p, a) ptx_halves(p, V(a))
 
+/* Two f16 in a u32, each half on its own: sums, products, fused, rounded once; and of two f32, the
+ * first one in the low half (sm_80). */
+val add_pair(ptx *p, val a, val b);
+val mul_pair(ptx *p, val a, val b);
+val fma_pair(ptx *p, val a, val b, val c);
+val ptx_pack_halves(ptx *p, val low, val high);
+#define pack_halves(p, low, high) ptx_pack_halves(p, V(low), V(high))
+
 /* Comparisons give a predicate; select takes one. */
 val ptx_select(ptx *p, val condition, val yes, val no);
 #define eq(p, a, b)                   ptx_binary(p, INST_SETP_EQ, V(a), V(b))
@@ -331,14 +339,64 @@ val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width);
  */
 val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c);
 
-/* Four 8 x 8 matrices of f16 from shared memory, by all lanes of the warp together. Lane i's
- * address is that of row i % 8 of matrix i / 8: 16 bytes. Word j of a lane holds the elements 2t
- * and 2t + 1 of row g of matrix j: the fragments that mma_m16n8k16_f16 takes, of A where the
- * matrices are its quarters (upper left, lower left, upper right, lower right), of B where the rows
- * are its columns.
+/* The same of bf16 (sm_80), and of f16 half as deep (sm_75): A has the columns of a0 and a1 alone,
+ * B the rows of b0. */
+val4 mma_m16n8k16_bf16(ptx *p, val4 a, val2 b, val4 c);
+val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
+
+/* The same of signed bytes with sums of s32, which wrap (sm_80): A is 16 x 32, B is 32 x 8. A word
+ * holds four, the first in its low byte:
+ *
+ *   a0  A[g][4t .. 4t + 3]                  a2  A[g][4t + 16 .. 4t + 19]
+ *   a1  A[g + 8][4t .. 4t + 3]              a3  A[g + 8][4t + 16 .. 4t + 19]
+ *   b0  B[4t .. 4t + 3][g]                  b1  B[4t + 16 .. 4t + 19][g]
+ *
+ * mma_m8n8k16_s8 (sm_75): A is 8 x 16 (a0), B 16 x 8 (b0), C and D 8 x 8 (c0, c1).
  */
-val4 ptx_ldmatrix_x4(ptx *p, val base, int64_t offset);
-#define ldmatrix_x4(p, base, offset) ptx_ldmatrix_x4(p, V(base), offset)
+val4 mma_m16n8k32_s8(ptx *p, val4 a, val2 b, val4 c);
+val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
+
+/* One, two or four 8 x 8 matrices of f16 from shared memory, by all lanes of the warp together
+ * (sm_75). Lane i's address is that of row i % 8 of matrix i / 8, 16 bytes that are aligned to 16;
+ * those of further lanes count for nothing, but have to be of shared memory too. Word j of a lane
+ * holds the elements 2t and 2t + 1 of row g of matrix j: the fragments that mma_m16n8k16_f16 takes,
+ * of A where the matrices are its quarters (upper left, lower left, upper right, lower right), of B
+ * where the rows are its columns. trans: the elements of rows 2t and 2t + 1 of column g, so of B
+ * where the rows are its rows. The fragments of bytes are those of f16 with two bytes an element;
+ * trans, which keeps these two together, is of no use for them.
+ */
+#define ldmatrix_x1(p, base, offset)       ptx_load(p, INST_LDMATRIX, U32, V(base), offset)
+#define ldmatrix_x2(p, base, offset)       ptx_load_v2(p, INST_LDMATRIX, U32, V(base), offset)
+#define ldmatrix_x4(p, base, offset)       ptx_load_v4(p, INST_LDMATRIX, U32, V(base), offset)
+#define ldmatrix_x1_trans(p, base, offset) ptx_load(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
+#define ldmatrix_x2_trans(p, base, offset) ptx_load_v2(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
+#define ldmatrix_x4_trans(p, base, offset) ptx_load_v4(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
+
+/* Copies from global to shared memory that go on while the thread does (sm_80): 4, 8 or 16 bytes
+ * through all caches (ca), 16 past the L1 cache (cg); both addresses are multiples of that. fill:
+ * present, a u32, says how many of the bytes are read, the others become 0; where none is, the
+ * source may be any aligned address.
+ *
+ * What a thread has begun since its last commit is a group. wait goes on when at most so many of
+ * its groups, the newest ones, are unfinished. Other threads see what was copied behind a barrier
+ * that follows the wait; nobody may touch it ahead of that. Where the kernel overlaps
+ * with launches, what they may write is copied behind wait_for_launches, weights ahead of it as
+ * well.
+ */
+void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset, val from,
+                    int64_t from_offset, val present);
+#define cp_async_ca(p, bytes, to, to_offset, from, from_offset) \
+    ptx_copy_async(p, INST_CP_ASYNC_CA, bytes, V(to), to_offset, V(from), from_offset, (val){ 0 })
+#define cp_async_cg(p, to, to_offset, from, from_offset) \
+    ptx_copy_async(p, INST_CP_ASYNC_CG, 16, V(to), to_offset, V(from), from_offset, (val){ 0 })
+#define cp_async_ca_fill(p, bytes, to, to_offset, from, from_offset, present)               \
+    ptx_copy_async(p, INST_CP_ASYNC_CA_FILL, bytes, V(to), to_offset, V(from), from_offset, \
+                   V(present))
+#define cp_async_cg_fill(p, to, to_offset, from, from_offset, present) \
+    ptx_copy_async(p, INST_CP_ASYNC_CG_FILL, 16, V(to), to_offset, V(from), from_offset, V(present))
+void cp_async_commit(ptx *p);
+void cp_async_wait(ptx *p, unsigned open);
+void cp_async_wait_all(ptx *p);
 
 /* All threads of the block, or all lanes of the warp, wait for each other; what they stored before
  * is seen after. */

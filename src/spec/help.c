@@ -25,13 +25,14 @@ typedef struct purpose {
 #define OF(id) (UINT64_C(1) << OP_##id)
 static const purpose purposes[] = {
     { "Matrix times vector",
-      "stream_gemv is the fastest; gemv rounds nothing; variant = auto takes what suits a GPU and "
-      "shape",
+      "stream_gemv is the fastest, for more than 8 rows mma_gemm; gemv rounds nothing; variant = "
+      "auto takes what suits a GPU and shape",
       false, OF(GEMV) },
     { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
       true, OF(GEMV) },
     { "Several products of one vector",
-      "stream_qkv, and stream_gate_up for gate and up; a norm, bias or residual alone: stream_gemv",
+      "stream_qkv, and stream_gate_up or mma_gate_up for gate and up; a norm, bias or residual "
+      "alone: stream_gemv",
       false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
     { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
     { "Attention",

@@ -436,6 +436,29 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return right;
 }
 
+/* Leaves out the targets that do not have what the family needs. False where none is left. */
+static bool leave_out_old_targets(arena *a, product *p, instance *in, const target *const *wanted,
+                                  size_t wanted_count, diags *d)
+{
+    strbuf old = strbuf_new(a);
+    size_t left = wanted_count;
+    for (size_t i = 0; i < wanted_count; i++) {
+        if (wanted[i]->sm >= in->family->sm)
+            continue;
+        in->excluded |= target_bit(wanted[i]);
+        strbuf_format(&old, "%s%s", old.length ? ", " : "", wanted[i]->name);
+        left--;
+    }
+    const location *where = old.length ? blame(p, NULL) : NULL;
+    if (where && left)
+        diag_note(d, DIAG_OLD_TARGET, *where, "%s needs sm_%u or newer, and is not made for %s",
+                  in->family->name, in->family->sm, old.text);
+    else if (where)
+        diag_error(d, DIAG_OLD_TARGET, *where, "%s needs sm_%u or newer, and the targets are %s",
+                   in->family->name, in->family->sm, old.text);
+    return left;
+}
+
 static bool same_section(const instance *a, const instance *b)
 {
     return a->where.file == b->where.file && a->where.line == b->where.line;
@@ -466,8 +489,9 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
         resolve(a, &asked, wanted, wanted_count, &made);
         asked_alias *named = alias_of(a, &asked, wanted_count, aliases);
         for (size_t i = 0; i < made.count; i++) {
-            const instance *in = &made.items[i];
-            if (!check(a, p, in, wanted, wanted_count, d))
+            instance *in = &made.items[i];
+            if (!leave_out_old_targets(a, p, in, wanted, wanted_count, d) ||
+                !check(a, p, in, wanted, wanted_count, d))
                 continue;
             size_t at = name_map_find_or_add(a, names, in->name, out->count);
             for (size_t t = 0; named && t < wanted_count; t++)

@@ -20,6 +20,8 @@ enum {
     OPCODE_MASK = 0xfff,
     OPCODE_BRANCH = 0x947,
     OPCODE_UNIFORM_BRANCH = 0x547,
+    OPCODE_HALF_PRODUCT = 0x23c,
+    OPCODE_INTEGER_PRODUCT = 0x237,
     OPERATION_MASK = 0x1ff,
     OPERATION_LOAD_GENERIC = 0x180,
     OPERATION_LOAD_GLOBAL = 0x181,
@@ -129,4 +131,14 @@ memory_use machine_code_memory(const machine_code *m, code_range range, bool is_
     }
     use.round_trips = is_loop ? (double)(now - start) / TURNS : run(m, range, 0, ready);
     return use;
+}
+
+size_t machine_code_products(const machine_code *m, code_range range)
+{
+    size_t count = 0;
+    for (size_t i = range.first; i <= range.last; i++) {
+        uint64_t opcode = word(m, i, 0) & OPCODE_MASK;
+        count += opcode == OPCODE_HALF_PRODUCT || opcode == OPCODE_INTEGER_PRODUCT;
+    }
+    return count;
 }

@@ -33,4 +33,7 @@ typedef struct memory_use {
 } memory_use;
 memory_use machine_code_memory(const machine_code *m, code_range range, bool is_loop);
 
+/* Products on tensor cores in a range: HMMA and IMMA. */
+size_t machine_code_products(const machine_code *m, code_range range);
+
 #endif

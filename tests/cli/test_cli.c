@@ -353,6 +353,16 @@ TEST_WITH(a_softcap_whose_scores_leave_f32_is_an_error, enter_folder, leave_fold
         "ptxgen: 1 error, nothing written\n");
 }
 
+TEST_WITH(a_family_that_no_target_can_run_is_an_error, enter_folder, leave_folder)
+{
+    check_refused(*state, "[ptxgen]\ntargets = sm_75\n[mma_gemm]\nweights = q4_k\nshape = 256x1\n",
+                  "spec.ini:3:2: error: mma_gemm needs sm_80 or newer, and the targets are sm_75 "
+                  "[E039]\n"
+                  "    3 | [mma_gemm]\n"
+                  "      |  ^~~~~~~~\n"
+                  "ptxgen: 1 error, nothing written\n");
+}
+
 TEST_WITH(a_ring_that_does_not_hold_the_window_is_an_error, enter_folder, leave_folder)
 {
     check_refused(

@@ -7,6 +7,9 @@ for target in sm_75 sm_80 sm_90; do
     nvcc -arch=$target -ptx $target.cu
 done
 nvcc -arch=sm_75 -ptx grid.cu
+nvcc -arch=sm_80 -ptx matrices.cu
+nvcc -arch=sm_80 -std=c++17 -ptx barriers.cu
+nvcc -arch=sm_90 -std=c++17 -ptx bulk.cu
 for mode in none speed default; do # not compressed, LZ4, zstd
     nvcc -gencode arch=compute_75,code='[sm_75,compute_75]' -gencode arch=compute_86,code=compute_86 \
         -fatbin --compress-mode=$mode fat.cu -o fat_$mode.fatbin

@@ -8,6 +8,7 @@
 #include "test.h"
 #include "base/os.h"
 #include "emu/emu.h"
+#include "ref/half.h"
 
 enum { MAX_ELEMENTS = 8192 };
 
@@ -26,7 +27,9 @@ typedef struct extent {
 /* The module that has the kernel. */
 static device open_device(const char *kernel)
 {
-    static const char *const files[] = { "sm_75", "sm_80", "sm_90" };
+    static const char *const files[] = {
+        "sm_75", "sm_80", "sm_90", "matrices", "barriers", "bulk"
+    };
     const char *folder = getenv("PTXGEN_NVCC_PTX"), *error;
     device d = { .arena = arena_new(), .memory = emu_memory_new(), .kernel = kernel };
     const char *entry = arena_format(d.arena, ".entry %s(", kernel);
@@ -62,9 +65,9 @@ static uint64_t output(device *d, void *bytes, size_t size)
     return emu_map(d->memory, bytes, size, false);
 }
 
-static void launch(device *d, extent e, const void *const *params, size_t count)
+static bool try_launch(device *d, extent e, const void *const *params, size_t count,
+                       emu_report *report)
 {
-    emu_report report;
     emu_launch_config config = { .module = d->module,
                                  .entry = d->kernel,
                                  .dynamic_shared = e.dynamic_shared,
@@ -74,7 +77,13 @@ static void launch(device *d, extent e, const void *const *params, size_t count)
         config.grid[i] = e.grid[i] ? e.grid[i] : 1;
         config.block[i] = e.block[i] ? e.block[i] : 1;
     }
-    if (!emu_launch(d->memory, &config, NULL, &report))
+    return emu_launch(d->memory, &config, NULL, report);
+}
+
+static void launch(device *d, extent e, const void *const *params, size_t count)
+{
+    emu_report report;
+    if (!try_launch(d, e, params, count, &report))
         fail_msg("%s, line %u: block %u thread %u: %s [%s]", d->kernel, report.line,
                  report.block[0], report.thread[0], report.message, emu_fault_name(report.fault));
 }
@@ -679,4 +688,225 @@ TEST(matrix_multiply)
         expect_near("product", (double)floats_out[i], sum, 0, i);
     }
     close_device(&d);
+}
+
+enum { DEPTH = 64 };
+static int left[32 * DEPTH], right[32 * DEPTH], products[32 * 32];
+
+/* Small whole numbers: A [m, DEPTH], B by columns [n, DEPTH]. */
+static void fill_matrices(int below)
+{
+    for (int i = 0; i < 32 * DEPTH; i++) {
+        left[i] = (int)(noise((uint32_t)i) % (uint32_t)below) - below / 2;
+        right[i] = (int)(noise((uint32_t)i + 9999) % (uint32_t)below) - below / 2;
+    }
+}
+
+/* What a kernel makes of a C of ones: twice the sum with the products. */
+static int twice_product(int m, int n)
+{
+    int sum = 1;
+    for (int k = 0; k < DEPTH; k++)
+        sum += left[m * DEPTH + k] * right[n * DEPTH + k];
+    return 2 * sum;
+}
+
+static uint16_t bfloat(int value)
+{
+    float number = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+TEST(wmma)
+{
+    static const struct {
+        const char *kernel;
+        int m, n, below;
+        char type;
+    } cases[] = { { "wmma_halves", 16, 16, 16, 'h' },
+                  { "wmma_bfloats", 32, 8, 16, 'b' },
+                  { "wmma_bytes", 8, 32, 256, 's' } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static uint16_t a16[32 * DEPTH], b16[32 * DEPTH];
+        static int8_t a8[32 * DEPTH], b8[32 * DEPTH];
+        device d = open_device(cases[i].kernel);
+        int depth = DEPTH, m = cases[i].m, n = cases[i].n;
+        bool bytes = cases[i].type == 's';
+        fill_matrices(cases[i].below);
+        for (int j = 0; j < 32 * DEPTH; j++) {
+            a16[j] = cases[i].type == 'h' ? half_from_float((float)left[j]) : bfloat(left[j]);
+            b16[j] = cases[i].type == 'h' ? half_from_float((float)right[j]) : bfloat(right[j]);
+            a8[j] = (int8_t)left[j];
+            b8[j] = (int8_t)right[j];
+        }
+        for (int j = 0; j < m * n; j++) {
+            floats_out[j] = 1;
+            products[j] = 1;
+        }
+        uint64_t c = bytes ? output(&d, products, sizeof products)
+                           : output(&d, floats_out, sizeof floats_out);
+        uint64_t a = bytes ? input(&d, a8, sizeof a8) : input(&d, a16, sizeof a16);
+        uint64_t b = bytes ? input(&d, b8, sizeof b8) : input(&d, b16, sizeof b16);
+        LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &a, &b, &depth);
+        for (int j = 0; j < m * n; j++)
+            expect_equal(cases[i].kernel, bytes ? products[j] : (long long)floats_out[j],
+                         twice_product(j / n, j % n), j);
+        close_device(&d);
+    }
+}
+
+TEST(wmma_from_padded_shared_memory)
+{
+    static uint16_t a16[256], b16[256];
+    device d = open_device("wmma_from_shared");
+    fill_matrices(16);
+    for (int i = 0; i < 256; i++) {
+        a16[i] = half_from_float((float)left[i]);
+        b16[i] = half_from_float((float)right[i]);
+    }
+    uint64_t c = output(&d, floats_out, 256 * sizeof(float));
+    uint64_t a = input(&d, a16, sizeof a16), b = input(&d, b16, sizeof b16);
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &a, &b);
+    for (int i = 0; i < 256; i++) {
+        int sum = 1;
+        for (int k = 0; k < 16; k++)
+            sum += left[i % 16 * 16 + k] * right[k * 16 + i / 16];
+        expect_equal("c", (long long)floats_out[i], sum, i);
+    }
+    close_device(&d);
+}
+
+TEST(matrices_are_transposed)
+{
+    static uint16_t words[64], turned[64], matrix[256], square[256];
+    device d = open_device("turn_matrices");
+    for (int i = 0; i < 256; i++) {
+        matrix[i] = (uint16_t)i;
+        words[i % 64] = (uint16_t)(3 * (i % 64));
+    }
+    uint64_t to = output(&d, turned, sizeof turned), from = input(&d, words, sizeof words);
+    uint64_t square_to = output(&d, square, sizeof square);
+    uint64_t square_from = input(&d, matrix, sizeof matrix);
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &from, &square_to, &square_from);
+    for (int i = 0; i < 64; i++)
+        expect_equal("turned", turned[i], words[i % 8 * 8 + i / 8], i);
+    for (int i = 0; i < 256; i++)
+        expect_equal("square", square[i], matrix[i % 16 * 16 + i / 16], i);
+    close_device(&d);
+}
+
+TEST(mma_of_bytes)
+{
+    static int8_t a[16 * 32], b[8 * 32];
+    device d = open_device("mma_bytes");
+    for (int i = 0; i < 16 * 32; i++) {
+        a[i] = (int8_t)noise((uint32_t)i);
+        b[i % 256] = (int8_t)noise((uint32_t)i + 999);
+    }
+    uint64_t c = output(&d, products, 128 * sizeof(int));
+    uint64_t at_a = input(&d, a, sizeof a), at_b = input(&d, b, sizeof b);
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &at_a, &at_b);
+    for (int i = 0; i < 128; i++) {
+        int sum = 0;
+        for (int k = 0; k < 32; k++)
+            sum += a[i / 8 * 32 + k] * b[i % 8 * 32 + k];
+        expect_equal("c", products[i], sum, i);
+    }
+    close_device(&d);
+}
+
+TEST(copies_complete_at_a_barrier)
+{
+    device d = open_device("reverse_at_barrier");
+    fill_integers(integers, 768, 1000);
+    uint64_t to = output(&d, integers_out, 768 * sizeof(int));
+    uint64_t from = input(&d, integers, 768 * sizeof(int));
+    LAUNCH(&d, ((extent){ .block = { 256 } }), &to, &from);
+    for (int i = 0; i < 768; i++)
+        expect_equal("to", integers_out[i], integers[i / 256 * 256 + 255 - i % 256], i);
+    close_device(&d);
+}
+
+/* Sums over tiles of the elements that a thread takes from the other end. */
+static void expect_sums(const int *sums, int tiles)
+{
+    for (int i = 0; i < 256; i++) {
+        int sum = 0;
+        for (int tile = 0; tile < tiles; tile++)
+            sum += integers[tile * 256 + 255 - i];
+        expect_equal("sum", sums[i], sum, i);
+    }
+}
+
+TEST(a_pipeline_has_two_stages)
+{
+    int tiles = 9;
+    device d = open_device("add_up_stages");
+    fill_integers(integers, tiles * 256, 1000);
+    uint64_t to = output(&d, integers_out, 256 * sizeof(int));
+    uint64_t from = input(&d, integers, (size_t)tiles * 256 * sizeof(int));
+    LAUNCH(&d, ((extent){ .block = { 256 } }), &to, &from, &tiles);
+    expect_sums(integers_out, tiles);
+    close_device(&d);
+}
+
+/* Runs a kernel that adds up tiles as they come. */
+static bool run_bulk(const char *kernel, emu_report *report, char message[256])
+{
+    int tiles = 10;
+    device d = open_device(kernel);
+    fill_integers(integers, tiles * 256, 1000);
+    uint64_t to = output(&d, integers_out, 256 * sizeof(int));
+    uint64_t from = input(&d, integers, (size_t)tiles * 256 * sizeof(int));
+    const void *params[] = { &to, &from, &tiles };
+    bool good = try_launch(&d, (extent){ .block = { 256 + 32 } }, params, 3, report);
+    snprintf(message, 256, "%s", report->message);
+    if (good)
+        expect_sums(integers_out, tiles);
+    close_device(&d);
+    return good;
+}
+
+static bool run_increment(const char *kernel, emu_report *report, char message[256])
+{
+    device d = open_device(kernel);
+    fill_integers(integers, 3 * 1024, 1000);
+    uint64_t to = output(&d, integers_out, 3 * 1024 * sizeof(int));
+    uint64_t from = input(&d, integers, 3 * 1024 * sizeof(int));
+    const void *params[] = { &to, &from };
+    bool good = try_launch(&d, (extent){ .grid = { 3 }, .block = { 128 } }, params, 2, report);
+    snprintf(message, 256, "%s", report->message);
+    for (int i = 0; good && i < 3 * 1024; i++)
+        expect_equal("to", integers_out[i], integers[i] + 1, i);
+    close_device(&d);
+    return good;
+}
+
+TEST(bulk_copies_and_what_is_forgotten_around_them)
+{
+    static const struct {
+        const char *kernel;
+        bool (*run)(const char *kernel, emu_report *report, char message[256]);
+        emu_fault fault;
+        const char *message;
+    } cases[] = {
+        { "bulk_stages", run_bulk, EMU_OK, "" },
+        { "bulk_increment", run_increment, EMU_OK, "" },
+        { "bulk_overwrites", run_bulk, EMU_RACE, "was read by thread 287 of the block" },
+        { "bulk_reads_early", run_bulk, EMU_UNINITIALISED, "reads what nothing has written" },
+        { "bulk_never_empties", run_bulk, EMU_BARRIER, "nothing comes any more" },
+        { "bulk_without_init_fence", run_bulk, EMU_RACE, "no fence.mbarrier_init" },
+        { "bulk_without_fence", run_increment, EMU_RACE, "no fence.proxy.async comes between" },
+        { "bulk_without_wait", run_increment, EMU_RACE, "nothing has waited for it" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emu_report report;
+        char message[256];
+        cases[i].run(cases[i].kernel, &report, message);
+        if (report.fault != cases[i].fault || !strstr(message, cases[i].message))
+            fail_msg("%s: %s, line %u, thread %u: %s", cases[i].kernel,
+                     emu_fault_name(report.fault), report.line, report.thread[0], message);
+    }
 }

@@ -217,7 +217,7 @@ static void about(double got, double expected)
 TEST(weights_fetched_ahead_keep_memory_at_work_while_x_is_staged)
 {
     family fetching = staying_gemv;
-    fetching.launch.overlap = WAITS_ITSELF;
+    fetching.launch.weights_first = true;
     instance staying = gemv_of(4096, 128000), ahead = staying;
     staying.family = &staying_gemv;
     ahead.family = &fetching;

@@ -54,7 +54,7 @@ static instance instance_of(const simulated *s)
 {
     static family simulated_family;
     simulated_family = *family_find(families, s->family);
-    simulated_family.launch.overlap = NO_OVERLAP;
+    simulated_family.launch.weights_first = false;
     instance in = { .family = &simulated_family };
     for (const key *k = in.family->keys; k->name; k++)
         instance_set(&in, k, key_default(k));

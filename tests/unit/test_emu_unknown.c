@@ -68,7 +68,7 @@ ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
 {
     static const char *const texts[] = {
         MODULE("", "bra $end;\nwgmma.fence.sync.aligned;\n$end:"),
-        MODULE("", ".reg .pred %p; setp.ne.u32 %p, 1, 1;\n@%p cp.async.bulk.wait_group 0;"),
+        MODULE("", ".reg .pred %p; setp.ne.u32 %p, 1, 1;\n@%p wgmma.wait_group.sync.aligned 0;"),
         MODULE(".func f(.reg .b32 left) {\n.reg .pred %p; setp.eq.u32 %p, left, 0; @%p ret;\n"
                "sub.u32 left, left, 1; call f, (left); ret; }\n",
                "call f, (0);"),

@@ -402,10 +402,93 @@ TEST_WITH(groups_of_operands_are_printed_in_braces, set_up, tear_down)
     assert_has(text, "st.global.v4.f32    [%rd1], {%f1, %f2, %f3, %f4};\n");
 }
 
-TEST_WITH(ptxas_takes_instructions_with_groups, set_up, tear_down)
+static void add_all(ptx *p, val *sum, const val *values, unsigned count)
+{
+    for (unsigned n = 0; n < count; n++)
+        *sum = add(p, *sum, bits_as(p, U32, values[n]));
+}
+
+TEST_WITH(pairs_of_halves_are_computed_with_numbers_in_registers, set_up, tear_down)
 {
     fixture *f = *state;
-    build_matrix_product(f->p);
+    ptx *p = f->p;
+    val n = parameter(p, "n"), one = imm(U32, 0x3c003c00);
+    val pair = fma_pair(p, add_pair(p, n, one), n, mul_pair(p, n, n));
+    val x = convert(p, F32, n);
+    st_global(p, U32, parameter(p, "out"), 0, pair);
+    st_global(p, U32, parameter(p, "out"), 4, pack_halves(p, x, mul(p, x, 2.0f)));
+    const char *text = text_of(f);
+    static const char *const lines[] = {
+        "    mov.u32             %r2, 1006648320;\n"
+        "    add.rn.f16x2        %r3, %r1, %r2;\n"
+        "    mul.rn.f16x2        %r4, %r1, %r1;\n"
+        "    fma.rn.f16x2        %r5, %r3, %r1, %r4;\n",
+        "    cvt.rn.f16x2.f32    %r6, %f2, %f1;\n", /* the high half first */
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_has(text, lines[i]);
+}
+
+/* Each instruction of the tensor cores, and each way to bring their operands there. */
+static void build_tensor_instructions(ptx *p)
+{
+    val n = parameter(p, "n"), from = parameter(p, "out"), zero = val_of_f32(0.0f);
+    val tile = shared_array(p, "tile", U32, 256), row = mad(p, lane_id(p), 16, tile);
+    cp_async_ca(p, 4, tile, 4, from, -8);
+    cp_async_ca(p, 8, row, 0, from, 24);
+    cp_async_cg(p, row, 512, from, 32);
+    cp_async_commit(p);
+    cp_async_ca_fill(p, 16, row, 0, from, 0, n);
+    cp_async_cg_fill(p, tile, 16, from, 16, 12);
+    cp_async_commit(p);
+    cp_async_wait(p, 1);
+    cp_async_wait_all(p);
+    barrier(p);
+    val4 a = ldmatrix_x4(p, row, 0), wide = ldmatrix_x4_trans(p, row, 512);
+    val2 b = ldmatrix_x2(p, row, 16), narrow = ldmatrix_x2_trans(p, row, 32);
+    val word = ldmatrix_x1(p, row, 48), other = ldmatrix_x1_trans(p, row, 64);
+    val4 c = { { zero, zero, zero, zero } };
+    val4 d = mma_m16n8k16_bf16(p, a, b, mma_m16n8k8_f16(p, narrow, word, c));
+    val4 counts = mma_m16n8k32_s8(p, wide, b,
+                                  (val4){ { imm(S32, 0), imm(S32, 0), imm(S32, 0), imm(S32, 0) } });
+    val2 few = mma_m8n8k16_s8(p, other, n, (val2){ { counts.v[0], counts.v[1] } });
+    val sum = n;
+    add_all(p, &sum, d.v, 4);
+    add_all(p, &sum, counts.v, 4);
+    add_all(p, &sum, few.v, 2);
+    st_global(p, U32, from, 0, sum);
+}
+
+TEST_WITH(tensor_instructions_are_printed, set_up, tear_down)
+{
+    fixture *f = *state;
+    build_tensor_instructions(f->p);
+    const char *text = text_of(f);
+    static const char *const lines[] = {
+        "    cp.async.ca.shared.global [tile+4], [%rd1+-8], 4;\n",
+        "    cp.async.ca.shared.global [%r5], [%rd1+24], 8;\n",
+        "    cp.async.cg.shared.global [%r5+512], [%rd1+32], 16;\n    cp.async.commit_group;\n",
+        "    cp.async.ca.shared.global [%r5], [%rd1], 16, %r1;\n",
+        "    cp.async.cg.shared.global [tile+16], [%rd1+16], 16, 12;\n",
+        "    cp.async.wait_group 1;\n    cp.async.wait_all;\n",
+        "    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {",
+        "    ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {",
+        "    ldmatrix.sync.aligned.m8n8.x2.shared.b16 {",
+        "    ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {",
+        "    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r14}, [%r5+48];\n",
+        "    ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {",
+        "    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {",
+        "    mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r12, %r13}, ",
+        "{%r14}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};\n",
+        "    mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {",
+        "    mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {",
+    };
+    for (size_t n = 0; n < sizeof lines / sizeof *lines; n++)
+        assert_has(text, lines[n]);
+}
+
+static void expect_ptxas_to_take(fixture *f)
+{
     ptx_output out;
     ptxas assembler;
     ptxas_result result;
@@ -420,6 +503,20 @@ TEST_WITH(ptxas_takes_instructions_with_groups, set_up, tear_down)
     if (!result.accepted)
         fail_msg("%s\n%s", result.message, out.text);
     assert_int_equal(result.spill_bytes, 0);
+}
+
+TEST_WITH(ptxas_takes_instructions_with_groups, set_up, tear_down)
+{
+    fixture *f = *state;
+    build_matrix_product(f->p);
+    expect_ptxas_to_take(f);
+}
+
+TEST_WITH(ptxas_takes_tensor_instructions, set_up, tear_down)
+{
+    fixture *f = *state;
+    build_tensor_instructions(f->p);
+    expect_ptxas_to_take(f);
 }
 
 TEST_WITH(a_group_stays_where_one_of_its_results_is_used, set_up, tear_down)

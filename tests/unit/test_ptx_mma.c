@@ -1,4 +1,4 @@
-/* A product on the tensor cores as a kernel generator writes it, from the builder to a result: the
+/* Products on the tensor cores as a kernel generator writes them, from the builder to a result: the
  * text is what ptxas takes, and on the emulator it computes what three loops do. */
 #include "test_arena.h"
 #include "check/ptxas.h"
@@ -7,76 +7,272 @@
 #include "ref/half.h"
 #include "ref/random.h"
 
-enum { ROWS = 16, COLUMNS = 8, DEPTH = 64, STEP = 16 };
+enum { ROWS = 16, COLUMNS = 8, MOST_DEPTH = 120, WORD = 4, PIECE = 16 };
 
-/* Of A, row-major [ROWS, DEPTH], and of B, column-major, words of two values: those at 2t of line g
- * and of eight lines further down, and of the eight values behind each. */
-static val fragment(ptx *p, val matrix, val line, val depth, int lines_down, int behind)
+typedef enum element { OF_F16, OF_BF16, OF_S8 } element;
+
+typedef struct product {
+    element of;
+    unsigned rows, step; /* of A, and along the depth */
+    const char *target;
+} product;
+
+static const product products[] = {
+    { OF_F16, 16, 16, "sm_80" }, { OF_BF16, 16, 16, "sm_80" }, { OF_F16, 16, 8, "sm_80" },
+    { OF_S8, 16, 32, "sm_80" },  { OF_S8, 8, 16, "sm_80" },
+};
+enum { PRODUCTS = sizeof products / sizeof *products };
+
+/* How the operands come: words from global memory; or through shared memory, where copies bring
+ * them, A and B as they are; or A by columns and B by rows, which are transposed on the way. */
+typedef enum way { DIRECT, COPIED, TRANSPOSED } way;
+
+static unsigned bytes_of(element e)
 {
-    val at = mad_wide(p, mad(p, line, DEPTH, depth), sizeof(uint16_t), matrix);
-    return ld_const(p, U32, at, (int64_t)(lines_down * DEPTH + behind) * (int64_t)sizeof(uint16_t));
+    return e == OF_S8 ? 1 : 2;
 }
 
-/* d = A B; a warp. */
-static void build(ptx *p)
+/* Rows are whole pieces, but no whole steps of 16 f16 or 32 bytes: zeros fill the last one. */
+static unsigned depth_of(element e)
 {
-    val a = parameter(p, "a"), b = parameter(p, "b"), g = div(p, lane_id(p), 4);
-    val pair = mul(p, rem(p, lane_id(p), 4), 2);
-    var sums[4];
-    for (int i = 0; i < 4; i++)
-        sums[i] = var_f32(p, 0.0f);
-    PTX_FOR (p, step, 0, DEPTH, STEP) {
-        val depth = add(p, pair, step);
-        val4 of_a = { { fragment(p, a, g, depth, 0, 0), fragment(p, a, g, depth, 8, 0),
-                        fragment(p, a, g, depth, 0, 8), fragment(p, a, g, depth, 8, 8) } };
-        val2 of_b = { { fragment(p, b, g, depth, 0, 0), fragment(p, b, g, depth, 0, 8) } };
-        val4 c = { { get(p, sums[0]), get(p, sums[1]), get(p, sums[2]), get(p, sums[3]) } };
-        val4 d = mma_m16n8k16_f16(p, of_a, of_b, c);
-        for (int i = 0; i < 4; i++)
-            assign(p, sums[i], d.v[i]);
+    return e == OF_S8 ? 112 : MOST_DEPTH;
+}
+
+static unsigned row_bytes(const product *f)
+{
+    return depth_of(f->of) * bytes_of(f->of);
+}
+
+static unsigned step_bytes(const product *f)
+{
+    return f->step * bytes_of(f->of);
+}
+
+static val4 multiply(ptx *p, const product *f, val4 a, val2 b, val4 c)
+{
+    val2 low = { { c.v[0], c.v[1] } };
+    if (f->of == OF_F16 && f->step == 8)
+        return mma_m16n8k8_f16(p, (val2){ { a.v[0], a.v[1] } }, b.v[0], c);
+    if (f->of == OF_F16)
+        return mma_m16n8k16_f16(p, a, b, c);
+    if (f->of == OF_BF16)
+        return mma_m16n8k16_bf16(p, a, b, c);
+    if (f->rows == 16)
+        return mma_m16n8k32_s8(p, a, b, c);
+    low = mma_m8n8k16_s8(p, a.v[0], b.v[0], low);
+    return (val4){ { low.v[0], low.v[1], c.v[2], c.v[3] } };
+}
+
+/* Of a matrix [lines, depth], the word at 4t bytes of line g and of lines_down further, and behind.
+ */
+static val word_at(ptx *p, const product *f, val matrix, val g, val at, int lines_down, int behind)
+{
+    int row = (int)row_bytes(f);
+    return ld_const(p, U32, mad_wide(p, g, row, add(p, matrix, convert(p, U64, at))),
+                    lines_down * row + behind);
+}
+
+static void load_direct(ptx *p, const product *f, val at, val4 *a, val2 *b)
+{
+    val g = div(p, lane_id(p), 4), left = parameter(p, "a"), right = parameter(p, "b");
+    at = mad(p, rem(p, lane_id(p), 4), WORD, at);
+    bool deep = step_bytes(f) > PIECE, high = f->rows > 8;
+    val none = imm(U32, 0);
+    *a = (val4){ { word_at(p, f, left, g, at, 0, 0), high ? word_at(p, f, left, g, at, 8, 0) : none,
+                   deep ? word_at(p, f, left, g, at, 0, PIECE) : none,
+                   deep ? word_at(p, f, left, g, at, 8, PIECE) : none } };
+    *b = (val2){ { word_at(p, f, right, g, at, 0, 0),
+                   deep ? word_at(p, f, right, g, at, 0, PIECE) : none } };
+}
+
+/* Copies lines of a matrix, width bytes of each, side by side to shared memory, a piece a lane;
+ * those that are not there become zeros. */
+static void copy_lines(ptx *p, val matrix, val tile, unsigned lines, unsigned width, unsigned row,
+                       val first_line, val at, val last_line)
+{
+    unsigned pieces = width / PIECE;
+    PTX_IF (p, lt(p, lane_id(p), lines * pieces)) {
+        val line = add(p, first_line, div(p, lane_id(p), pieces));
+        val behind = mad(p, rem(p, lane_id(p), pieces), PIECE, at);
+        val left = sub(p, row, min(p, behind, row)); /* in the row */
+        val present = select(p, lt(p, line, last_line), min(p, left, PIECE), 0);
+        val from = mad_wide(p, line, row, add(p, matrix, convert(p, U64, behind)));
+        cp_async_cg_fill(p, mad(p, lane_id(p), PIECE, tile), 0, from, 0, present);
     }
-    val at = mad_wide(p, mad(p, g, COLUMNS, pair), sizeof(float), parameter(p, "d"));
-    for (int i = 0; i < 4; i++)
-        st_global(p, F32, at, (int64_t)((i / 2 * 8 * COLUMNS + i % 2) * (int)sizeof(float)),
-                  get(p, sums[i]));
 }
 
-static ptx_output built(arena *a)
+/* Rows of the matrices that ldmatrix takes, of width bytes each: lane i gives row i % 8 of matrix
+ * i / 8, which is down matrices' first and then to the right. */
+static val row_address(ptx *p, val tile, unsigned width, unsigned matrices_down)
 {
-    ptx *p = ptx_new(a, "product", target_find("sm_80"), 32);
+    val j = div(p, lane_id(p), 8), row = rem(p, lane_id(p), 8);
+    val down = rem(p, j, matrices_down), right = div(p, j, matrices_down);
+    return mad(p, mad(p, down, 8, row), width, mad(p, right, PIECE, tile));
+}
+
+static void load_copied(ptx *p, const product *f, val left_tile, val right_tile, val at, val4 *a,
+                        val2 *b)
+{
+    unsigned width = step_bytes(f), row = row_bytes(f);
+    copy_lines(p, parameter(p, "a"), left_tile, f->rows, width, row, imm(U32, 0), at,
+               imm(U32, f->rows));
+    copy_lines(p, parameter(p, "b"), right_tile, COLUMNS, width, row, imm(U32, 0), at,
+               imm(U32, COLUMNS));
+    cp_async_commit(p);
+    cp_async_wait(p, 0);
+    warp_barrier(p);
+    val left = row_address(p, left_tile, width, f->rows / 8), none = imm(U32, 0);
+    val right = row_address(p, right_tile, width, 1);
+    if (width > PIECE) {
+        *a = ldmatrix_x4(p, left, 0);
+        *b = ldmatrix_x2(p, right, 0);
+    } else if (f->rows > 8) {
+        val2 two = ldmatrix_x2(p, left, 0);
+        *a = (val4){ { two.v[0], two.v[1], none, none } };
+        *b = (val2){ { ldmatrix_x1(p, right, 0), none } };
+    } else {
+        *a = (val4){ { ldmatrix_x1(p, left, 0), none, none, none } };
+        *b = (val2){ { ldmatrix_x1(p, right, 0), none } };
+    }
+}
+
+/* A is [depth, ROWS], B [depth, COLUMNS], of two bytes an element. */
+static void load_transposed(ptx *p, const product *f, val left_tile, val right_tile, val at,
+                            val4 *a, val2 *b)
+{
+    val first = div(p, at, bytes_of(f->of)), zero = imm(U32, 0), depth = imm(U32, depth_of(f->of));
+    copy_lines(p, parameter(p, "a"), left_tile, f->step, ROWS * 2, ROWS * 2, first, zero, depth);
+    copy_lines(p, parameter(p, "b"), right_tile, f->step, COLUMNS * 2, COLUMNS * 2, first, zero,
+               depth);
+    cp_async_commit(p);
+    cp_async_wait_all(p);
+    warp_barrier(p);
+    val j = div(p, lane_id(p), 8), row = rem(p, lane_id(p), 8);
+    val left =
+        mad(p, mad(p, div(p, j, 2), 8, row), ROWS * 2, mad(p, rem(p, j, 2), PIECE, left_tile));
+    val right = mad(p, rem(p, lane_id(p), f->step), COLUMNS * 2, right_tile);
+    if (f->step == 16) {
+        *a = ldmatrix_x4_trans(p, left, 0);
+        *b = ldmatrix_x2_trans(p, right, 0);
+    } else {
+        val2 two = ldmatrix_x2_trans(p, left, 0);
+        *a = (val4){ { two.v[0], two.v[1], zero, zero } };
+        *b = (val2){ { ldmatrix_x1_trans(p, right, 0), zero } };
+    }
+}
+
+/* d = A B; a warp. Steps past the end of the depth: through shared memory alone. */
+static void build(ptx *p, const product *f, way how)
+{
+    type t = f->of == OF_S8 ? S32 : F32;
+    unsigned row = row_bytes(f), width = step_bytes(f);
+    val left_tile = { 0 }, right_tile = { 0 };
+    var sums[4];
+    if (how != DIRECT) {
+        left_tile = shared_array(p, "left", U32, 256);
+        right_tile = shared_array(p, "right", U32, 128);
+    }
+    for (int i = 0; i < 4; i++)
+        sums[i] = ptx_var(p, t, t == S32 ? imm(S32, 0) : val_of_f32(0.0f));
+    PTX_FOR (p, at, 0, how == DIRECT ? row / width * width : row, width) {
+        val4 a;
+        val2 b;
+        if (how == DIRECT)
+            load_direct(p, f, at, &a, &b);
+        else
+            (how == COPIED ? load_copied : load_transposed)(p, f, left_tile, right_tile, at, &a,
+                                                            &b);
+        val4 c = { { get(p, sums[0]), get(p, sums[1]), get(p, sums[2]), get(p, sums[3]) } };
+        val4 d = multiply(p, f, a, b, c);
+        for (int i = 0; i < (int)f->rows / 4; i++)
+            assign(p, sums[i], d.v[i]);
+        warp_barrier(p);
+    }
+    val g = div(p, lane_id(p), 4), pair = mul(p, rem(p, lane_id(p), 4), 2);
+    val to = mad_wide(p, mad(p, g, COLUMNS, pair), WORD, parameter(p, "d"));
+    for (int i = 0; i < (int)f->rows / 4; i++)
+        st_global(p, t, to, (int64_t)((i / 2 * 8 * COLUMNS + i % 2) * WORD), get(p, sums[i]));
+}
+
+static ptx_output built(arena *a, const product *f, way how)
+{
+    ptx *p = ptx_new(a, "product", target_find(f->target), 32);
     ptx_output out;
     const char *error;
     ptx_param(p, U64, "d");
     ptx_param(p, U64, "a");
     ptx_param(p, U64, "b");
-    build(p);
+    build(p, f, how);
     if (!ptx_finish(p, a, &out, &error))
         fail_msg("%s", error);
     return out;
 }
 
 /* Small integers: products and sums are exact in any order. */
-static void fill(uint16_t *halves, float *values, size_t count, random_source *r)
+typedef struct matrices {
+    int left[ROWS][MOST_DEPTH], right[COLUMNS][MOST_DEPTH];
+    uint8_t left_bytes[ROWS * MOST_DEPTH * 2], right_bytes[COLUMNS * MOST_DEPTH * 2];
+} matrices;
+
+static void put(uint8_t *to, unsigned at, element e, int value)
 {
-    for (size_t i = 0; i < count; i++) {
-        values[i] = (float)random_below(r, 17) - 8;
-        halves[i] = half_from_float(values[i]);
+    float number = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    uint16_t half = e == OF_F16 ? half_from_float(number) : (uint16_t)(bits >> 16);
+    if (e == OF_S8)
+        to[at] = (uint8_t)value;
+    else
+        memcpy(to + 2 * at, &half, sizeof half);
+}
+
+static void fill(matrices *m, element e, way how, random_source *r)
+{
+    unsigned range = e == OF_S8 ? 255 : 17, depth = depth_of(e);
+    for (unsigned k = 0; k < depth; k++) {
+        for (unsigned i = 0; i < ROWS; i++) {
+            m->left[i][k] = (int)random_below(r, range) - (int)range / 2;
+            put(m->left_bytes, how == TRANSPOSED ? k * ROWS + i : i * depth + k, e, m->left[i][k]);
+        }
+        for (unsigned j = 0; j < COLUMNS; j++) {
+            m->right[j][k] = (int)random_below(r, range) - (int)range / 2;
+            put(m->right_bytes, how == TRANSPOSED ? k * COLUMNS + j : j * depth + k, e,
+                m->right[j][k]);
+        }
     }
 }
 
-ARENA_TEST(the_emulator_computes_what_three_loops_do)
+/* What the kernel has computed of a sum over depth values. */
+static void check(const matrices *m, const product *f, const uint32_t *d, unsigned depth)
 {
-    static uint16_t left_halves[ROWS * DEPTH], right_halves[COLUMNS * DEPTH];
-    static float left[ROWS * DEPTH], right[COLUMNS * DEPTH], d[ROWS * COLUMNS];
+    for (unsigned i = 0; i < f->rows; i++)
+        for (unsigned j = 0; j < COLUMNS; j++) {
+            int sum = 0;
+            float got;
+            memcpy(&got, &d[i * COLUMNS + j], sizeof got);
+            int whole = f->of == OF_S8 ? (int)d[i * COLUMNS + j] : (int)got;
+            for (unsigned k = 0; k < depth; k++)
+                sum += m->left[i][k] * m->right[j][k];
+            if (whole != sum)
+                fail_msg("%u x %u, d[%u][%u] is %d, expected %d", f->rows, f->step, i, j, whole,
+                         sum);
+        }
+}
+
+static void check_product(arena *a, const product *f, way how)
+{
+    static matrices m;
+    static uint32_t d[ROWS * COLUMNS];
     random_source r = { 7 };
-    fill(left_halves, left, ROWS * DEPTH, &r);
-    fill(right_halves, right, COLUMNS * DEPTH, &r);
-    ptx_output text = built(a);
+    fill(&m, f->of, how, &r);
+    ptx_output text = built(a, f, how);
     emu_report report;
     emu_memory *memory = emu_memory_new();
+    size_t bytes = row_bytes(f);
+    unsigned depth = depth_of(f->of);
     uint64_t addresses[] = { emu_alloc(memory, sizeof d),
-                             emu_map(memory, left_halves, sizeof left_halves, true),
-                             emu_map(memory, right_halves, sizeof right_halves, true) };
+                             emu_map(memory, m.left_bytes, f->rows * bytes, true),
+                             emu_map(memory, m.right_bytes, COLUMNS * bytes, true) };
     const void *params[] = { &addresses[0], &addresses[1], &addresses[2] };
     const emu_module *module = emu_load(a, text.text, text.length, &report);
     if (!module)
@@ -88,31 +284,49 @@ ARENA_TEST(the_emulator_computes_what_three_loops_do)
                                  .params = params,
                                  .param_count = 3 };
     if (!emu_launch(memory, &config, NULL, &report))
-        fail_msg("line %u: %s", report.line, report.message);
-    assert_true(emu_read(memory, addresses[0], d, sizeof d));
-    for (int i = 0; i < ROWS; i++)
-        for (int j = 0; j < COLUMNS; j++) {
-            float sum = 0;
-            for (int k = 0; k < DEPTH; k++)
-                sum += left[i * DEPTH + k] * right[j * DEPTH + k];
-            if (d[i * COLUMNS + j] != sum)
-                fail_msg("d[%d][%d] is %g, expected %g", i, j, (double)d[i * COLUMNS + j],
-                         (double)sum);
-        }
+        fail_msg("line %u, thread %u: %s\n%s", report.line, report.thread[0], report.message,
+                 text.text);
+    assert_true(emu_read(memory, addresses[0], d, f->rows * COLUMNS * sizeof *d));
+    check(&m, f, d, how == DIRECT ? depth / f->step * f->step : depth);
     emu_memory_free(memory);
 }
 
-ARENA_TEST(ptxas_takes_it)
+ARENA_TEST(the_emulator_computes_what_three_loops_do)
+{
+    for (int i = 0; i < PRODUCTS; i++)
+        check_product(a, &products[i], DIRECT);
+}
+
+ARENA_TEST(so_it_does_where_operands_come_through_shared_memory)
+{
+    for (int i = 0; i < PRODUCTS; i++)
+        check_product(a, &products[i], COPIED);
+}
+
+ARENA_TEST(and_where_they_are_transposed_on_the_way)
+{
+    for (int i = 0; i < PRODUCTS; i++)
+        if (products[i].of != OF_S8)
+            check_product(a, &products[i], TRANSPOSED);
+}
+
+ARENA_TEST(ptxas_takes_them)
 {
     ptxas assembler;
     ptxas_result result;
     const char *error;
-    ptx_output text = built(a);
     if (!ptxas_find(a, NULL, &assembler, &error))
         skip();
-    if (!ptxas_run(a, &assembler, text.text, text.length, target_find("sm_80"), &result, &error))
-        fail_msg("%s", error);
-    if (!result.accepted)
-        fail_msg("%s", result.message);
-    assert_int_equal(result.spill_bytes, 0);
+    for (int i = 0; i < PRODUCTS * 3; i++) {
+        const product *f = &products[i / 3];
+        if (f->of == OF_S8 && i % 3 == TRANSPOSED)
+            continue;
+        ptx_output text = built(a, f, (way)(i % 3));
+        if (!ptxas_run(a, &assembler, text.text, text.length, target_find(f->target), &result,
+                       &error))
+            fail_msg("%s", error);
+        if (!result.accepted)
+            fail_msg("%s\n%s", result.message, text.text);
+        assert_int_equal(result.spill_bytes, 0);
+    }
 }

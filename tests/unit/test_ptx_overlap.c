@@ -149,6 +149,33 @@ static void wait_in_a_loop(ptx *p)
         wait_for_launches(p);
 }
 
+/* Into shared memory, ahead of the wait. */
+static void copy_ahead(ptx *p, const char *from)
+{
+    val tile = shared_array(p, "tile", F32, 256);
+    cp_async_ca(p, 4, mad(p, tid_x(p), 4, tile), 0, mad_wide(p, tid_x(p), 4, parameter(p, from)),
+                0);
+    wait_for_launches(p);
+    cp_async_wait_all(p);
+    store(p, ld_shared(p, F32, mad(p, tid_x(p), 4, tile), 0));
+}
+
+static void copy_weights_ahead(ptx *p)
+{
+    copy_ahead(p, "w");
+}
+
+static void copy_input_ahead(ptx *p)
+{
+    copy_ahead(p, "x");
+}
+
+ARENA_TEST(weights_may_be_copied_ahead_of_the_wait)
+{
+    text_of(a, "sm_90", copy_weights_ahead);
+    refuses(a, copy_input_ahead, "comes ahead of the wait");
+}
+
 ARENA_TEST(what_does_not_wait_once_ahead_of_accesses_is_refused)
 {
     static const char touches[] = "comes ahead of the wait";

@@ -6,17 +6,23 @@
 #include "gen/blocks/walk.h"
 #include "ptx/ir.h"
 
-/* Builds a kernel with a parameter out for a block of this many threads and gives the verifier's
- * message, or NULL where the kernel passes. */
-static const char *verdict(arena *a, unsigned block, void (*build)(ptx *p))
+/* Builds a kernel with a parameter out for an architecture and a block of this many threads, and
+ * gives the verifier's message, or NULL where the kernel passes. */
+static const char *verdict_for(arena *a, const char *architecture, unsigned block,
+                               void (*build)(ptx *p))
 {
-    ptx *p = ptx_new(a, "kernel", target_find("sm_80"), block);
+    ptx *p = ptx_new(a, "kernel", target_find(architecture), block);
     ptx_param(p, U64, "out");
     ptx_param(p, U32, "n");
     build(p);
     ptx_output out;
     const char *error = NULL;
     return ptx_finish(p, a, &out, &error) ? NULL : error;
+}
+
+static const char *verdict(arena *a, unsigned block, void (*build)(ptx *p))
+{
+    return verdict_for(a, "sm_80", block, build);
 }
 
 static void refuses(unsigned block, void (*build)(ptx *p), const char *why)
@@ -368,6 +374,104 @@ static void matrices_in_global_memory(ptx *p)
     store(p, ldmatrix_x4(p, parameter(p, "out"), 0).v[0]);
 }
 
+static void row_past_a_shared_array(ptx *p)
+{
+    store(p, ldmatrix_x1(p, shared_array(p, "tile", U32, 64), 256));
+}
+
+static void misaligned_row(ptx *p)
+{
+    store(p, ldmatrix_x2_trans(p, shared_array(p, "tile", U32, 64), 8).v[0]);
+}
+
+static void row_for_some_lanes(ptx *p)
+{
+    val tile = shared_array(p, "tile", U32, 64);
+    PTX_IF (p, lt(p, lane_id(p), 5))
+        store(p, ldmatrix_x1(p, tile, 0));
+}
+
+/* Copies. */
+static void copy_past_a_shared_array(ptx *p)
+{
+    cp_async_cg(p, shared_array(p, "tile", U32, 64), 256, parameter(p, "out"), 0);
+}
+
+static void copy_inside_a_shared_array(ptx *p)
+{
+    cp_async_cg(p, shared_array(p, "tile", U32, 64), 240, parameter(p, "out"), 0);
+    cp_async_commit(p);
+    cp_async_wait(p, 0);
+}
+
+static void copy_to_a_misaligned_place(ptx *p)
+{
+    cp_async_ca(p, 8, add(p, shared_array(p, "tile", U32, 64), 4), 0, parameter(p, "out"), 0);
+}
+
+static void copy_from_a_misaligned_place(ptx *p)
+{
+    cp_async_ca(p, 8, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 4);
+}
+
+static void copy_of_an_odd_size(ptx *p)
+{
+    cp_async_ca(p, 12, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 0);
+}
+
+static void copy_from_shared_memory(ptx *p)
+{
+    val tile = shared_array(p, "tile", U32, 64);
+    cp_async_ca(p, 4, tile, 0, tile, 0);
+}
+
+static void copy_to_global_memory(ptx *p)
+{
+    cp_async_ca(p, 4, parameter(p, "out"), 0, parameter(p, "out"), 0);
+}
+
+static void copy_of_a_half_present(ptx *p)
+{
+    cp_async_ca_fill(p, 4, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 0,
+                     val_of_f32(2.0f));
+}
+
+TEST(copies_are_checked)
+{
+    accepts(32, copy_inside_a_shared_array);
+    refuses(32, copy_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
+    refuses(32, copy_to_a_misaligned_place, "byte 4 of shared array tile is not aligned to 8");
+    refuses(32, copy_from_a_misaligned_place, "the offset 4 is not a multiple of the 8 bytes");
+    refuses(32, copy_of_an_odd_size, "there is no copy of 12 bytes");
+    refuses(32, copy_from_shared_memory, "an operand is u32 where u64 is needed");
+    refuses(32, copy_to_global_memory, "the address is u64");
+    refuses(32, copy_of_a_half_present, "an operand is f32 where u32 is needed");
+}
+
+static void product_of_few_bytes(ptx *p)
+{
+    val zero = imm(S32, 0);
+    store(p, mma_m8n8k16_s8(p, lane_id(p), lane_id(p), (val2){ { zero, zero } }).v[0]);
+}
+
+static void product_of_bytes(ptx *p)
+{
+    val w = lane_id(p), zero = imm(S32, 0);
+    store(p, mma_m16n8k32_s8(p, (val4){ { w, w, w, w } }, (val2){ { w, w } },
+                             (val4){ { zero, zero, zero, zero } })
+                 .v[0]);
+}
+
+TEST(instructions_need_their_architecture)
+{
+    arena *a = arena_new();
+    assert_null(verdict_for(a, "sm_75", 32, product_of_few_bytes));
+    assert_non_null(strstr(verdict_for(a, "sm_75", 32, product_of_bytes), "needs sm_80"));
+    assert_non_null(strstr(verdict_for(a, "sm_75", 32, copy_inside_a_shared_array), "needs sm_80"));
+    arena_free(a);
+    accepts(32, product_of_bytes);
+}
+
 TEST(instructions_with_groups_are_checked)
 {
     accepts(64, product_for_all);
@@ -379,6 +483,9 @@ TEST(instructions_with_groups_are_checked)
     refuses(32, matrices_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
     refuses(32, misaligned_matrices, "not aligned to 16");
     refuses(32, matrices_in_global_memory, "the address is u64");
+    refuses(32, row_past_a_shared_array, "touches bytes 256 to 271 of shared array tile");
+    refuses(32, misaligned_row, "the offset 8 is not a multiple of the 16 bytes");
+    refuses(32, row_for_some_lanes, "needs all lanes of the warp");
 }
 
 /* Mistakes that the builder's interface does not let through, planted in its list of instructions.
@@ -535,12 +642,14 @@ TEST(rows_of_ops_def_keep_to_its_rules)
             length += LONGER_BY;
         if (length > LONGEST_MNEMONIC)
             fail_msg("%s: the printer has no room for it", info->text);
-        if (braces != (bool)(info->flags & GROUPS))
+        if (braces != (info->flags & GROUPS && *info->results != 'v'))
             fail_msg("%s: braces and GROUPS go together", info->text);
         const char *address = strchr(info->operands, 'a');
         if (memory != (address && !address[1]))
             fail_msg("%s: an address is the last operand of an access to memory", info->text);
-        if (strspn(info->operands, "twspuixvac{}") != strlen(info->operands) ||
+        if (strchr(info->operands, 'g') && strspn(info->operands, "gi") != 2)
+            fail_msg("%s: a copy's source and size come first", info->text);
+        if (strspn(info->operands, "gtwspuixvac{}") != strlen(info->operands) ||
             strspn(info->results, "twspuxvd") != strlen(info->results))
             fail_msg("%s has a letter without a meaning", info->text);
     }

@@ -237,8 +237,9 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
     strbuf out = strbuf_new(a);
     spec_list_families(&out, sample_families);
     assert_string_equal(out.text,
-                        "Matrix times vector: stream_gemv is the fastest; gemv rounds nothing; "
-                        "variant = auto takes what suits a GPU and shape\n"
+                        "Matrix times vector: stream_gemv is the fastest, for more than 8 rows "
+                        "mma_gemm; gemv rounds nothing; variant = auto takes what suits a GPU and "
+                        "shape\n"
                         "  gemv        y = W x\n"
                         "  tiled_gemv  y = W x, x in shared memory\n"
                         "  fixed_gemv  y = W x\n"

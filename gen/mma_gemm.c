@@ -1,0 +1,93 @@
+/* Products of prompts and batches on the tensor cores: see blocks/gemm.h. */
+#include "gen/blocks/gemm.h"
+#include "gen/product_keys.h"
+
+#define KEYS_OF_ROWS                                                         \
+    { .name = "m",                                                           \
+      .summary = "rows of X and Y, of which a block takes so many",          \
+      .field = KEY_FIELD(shape.m),                                           \
+      .min = 1,                                                              \
+      .max = GEMM_MOST_ROWS,                                                 \
+      .def = GEMM_MOST_ROWS,                                                 \
+      .counted_with = KEY_FIELD(rows_mode),                                  \
+      .tag = "m" },                                                          \
+        { .name = "rows",                                                    \
+          .summary = "of X and Y: m, or a parameter",                        \
+          .field = KEY_FIELD(rows_mode),                                     \
+          .choices = rows_choices,                                           \
+          .def = ROWS_RUN_TIME },                                            \
+    {                                                                        \
+        .name = "stages", .summary = "chunks of weights in shared memory",   \
+        .field = KEY_FIELD(stages), .min = 2, .max = 4, .def = 3, .tag = "s" \
+    }
+
+/* Of formats that f16 has no room for. */
+static int64_t powers_bytes(const instance *in)
+{
+    return gemm_weights_of(in).scaled ? 2 * GEMM_COLUMNS * (int64_t)sizeof(float) : 0;
+}
+
+static const derived_size sizes[] = {
+    { "powers", powers_bytes, "of f32, bf16 and mxfp4: bytes of what rows of W are multiplied by" },
+    GEMV_VECTORS,
+    { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },
+    { "columns", gemm_columns, "of Y that a block makes" },
+    { "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" },
+    { NULL, NULL, NULL },
+};
+
+const family mma_gemm = {
+    .name = "mma_gemm",
+    .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
+    .computes = "y[m,n] = x[m,k] W[n,k]^T",
+    .op = OP_GEMV,
+    .activations = FORMAT_F32,
+    .halves = true,
+    .same_bits = true,
+    .sm = 80,
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_AROUND_PRODUCT,
+                           KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
+                               PARAMS_AROUND_PRODUCT, PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(n, columns)", GEMV_GRID_Y },
+                .shared = "8*tile_rows+powers",
+                .dynamic_shared = "tiles",
+                .sizes = sizes,
+                .rows = "columns",
+                .overlap = WAITS_FIRST,
+                .registers = 255 },
+    .check = check_product,
+    .build = gemm_build,
+    .reference = ref_gemv,
+    .tolerance = 1e-3,
+};
+
+const family mma_gate_up = {
+    .name = "mma_gate_up",
+    .summary = "gate and up of prompts and batches, with the activation, as mma_gemm",
+    .computes = GATE_UP_COMPUTES,
+    .op = OP_GATE_UP_SWIGLU,
+    .activations = FORMAT_F32,
+    .halves = true,
+    .same_bits = true,
+    .sm = 80,
+    .each_matrix = "mma_gemm",
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_AROUND_GATE_UP,
+                           KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
+                               IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
+                               IN_WHERE(bias, F32, bg, "n", 4), IN_WHERE(bias, F32, bu, "n", 4),
+                               PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(n, columns)", GEMV_GRID_Y },
+                .shared = "8*tile_rows+powers",
+                .dynamic_shared = "tiles",
+                .sizes = sizes,
+                .rows = "columns",
+                .overlap = WAITS_FIRST,
+                .registers = 255 },
+    .build = gemm_build,
+    .reference = ref_gate_up_swiglu,
+    .tolerance = 1e-3,
+};

@@ -1,0 +1,258 @@
+/* Products of prompts on the tensor cores: right for every number of rows, with errors that are
+ * those of f16 products, no bank conflicts, and faults in layouts and copies found.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "check/verify.h"
+#include "kernel/mutate.h"
+#include "kernel/suite.h"
+
+static device emulator(arena *a)
+{
+    device d;
+    const char *why = "";
+    if (!device_open_emulator(a, &d, &why))
+        fail_msg("%s", why);
+    return d;
+}
+
+static kernel kernel_of(arena *a, const char *text, instance *in)
+{
+    suite_instance(a, family_find(families, "mma_gemm"), text, in);
+    return suite_kernel(a, in);
+}
+
+static trial trial_of(arena *a, const instance *in, int64_t m)
+{
+    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 3 };
+    setup.shape.m = m;
+    return trial_prepare(a, in, &setup);
+}
+
+/* The f16 with 11 bits that is nearest, whatever its exponent: what no range takes away. */
+static double as_half(double value)
+{
+    int exponent;
+    double fraction = frexp(value, &exponent);
+    return ldexp(nearbyint(ldexp(fraction, 11)), exponent - 11);
+}
+
+/* Errors relative to the sums of |w||x|. */
+typedef struct errors {
+    double squares, worst;
+} errors;
+
+static void add_error(errors *e, double error, double magnitude)
+{
+    double relative = magnitude > 0 ? fabs(error) / magnitude : 0;
+    e->squares += relative * relative;
+    e->worst = fmax(e->worst, relative);
+}
+
+/* Of a kernel's results, and of exact sums of exact products of f16 values. */
+static void compare(arena *a, const trial *t, const float *y, errors *got, errors *of_halves)
+{
+    uint64_t k = (uint64_t)t->setup.shape.k, n = (uint64_t)t->setup.shape.n;
+    uint64_t m = (uint64_t)t->setup.shape.m;
+    float *w = arena_alloc(a, n * k * sizeof *w), *x = arena_alloc(a, m * k * sizeof *x);
+    problem_read(&t->problem, 0, 0, n * k, w);
+    problem_read(&t->problem, 1, 0, m * k, x);
+    for (uint64_t i = 0; i < m * n; i++) {
+        const float *row = w + i % n * k, *vector = x + i / n * k;
+        double exact = 0, rounded = 0, magnitude = 0;
+        for (uint64_t j = 0; j < k; j++) {
+            double product = (double)row[j] * (double)vector[j];
+            exact += product;
+            magnitude += fabs(product);
+            rounded += as_half((double)row[j]) * as_half((double)vector[j]);
+        }
+        add_error(got, (double)y[i] - exact, magnitude);
+        add_error(of_halves, rounded - exact, magnitude);
+    }
+}
+
+/* Root mean squares are within 1.5 times. The largest of some thousand errors varies. */
+static void check_errors(arena *a, device *d, const char *text, int64_t m)
+{
+    instance in;
+    kernel k = kernel_of(a, text, &in);
+    trial t = trial_of(a, &in, m);
+    const void *y;
+    errors got = { 0 }, of_halves = { 0 };
+    expect_right(suite_run(a, d, &k, &t, NULL, &y));
+    compare(a, &t, y, &got, &of_halves);
+    double ratio = sqrt(got.squares / of_halves.squares), worst = got.worst / of_halves.worst;
+    if (getenv("PTXGEN_TEST_FIGURES"))
+        print_message("%s, m %lld: errors %.2f times those of f16 products, the largest %.2f\n",
+                      in.name, (long long)m, ratio, worst);
+    if (ratio > 1.5 || worst > 2)
+        fail_msg("%s, m %lld: errors are %.2f times those of f16 products, the largest %.2f",
+                 in.name, (long long)m, ratio, worst);
+}
+
+ARENA_TEST(errors_are_those_of_f16_products)
+{
+    enum { ROWS = 17 };
+    device d = emulator(a);
+    const char *weights;
+    const family *f = family_find(families, "mma_gemm");
+    for (size_t w = 0; (weights = suite_weights(a, f, w)); w++)
+        check_errors(a, &d, arena_format(a, "%sk=768 n=33 m=32", weights), ROWS);
+    d.close(d.state);
+}
+
+ARENA_TEST(every_number_of_rows_is_right)
+{
+    static const int64_t rows[] = { 9, 16, 17, 63, 64, 128, 200, 512 };
+    static const char *const texts[] = { "weights=q4_k k=256 n=131 m=128", "weights=q6_k k=512 n=5",
+                                         "weights=q8_0 k=32 n=129 m=64",
+                                         "weights=q8_0 k=416 n=1 m=16" };
+    device d = emulator(a);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            check_errors(a, &d, texts[i], rows[r]);
+    d.close(d.state);
+}
+
+ARENA_TEST(rows_of_the_longest_models_are_right)
+{
+    device d = emulator(a);
+    check_errors(a, &d, "weights=q4_k k=14336 n=3 m=16", 9);
+    check_errors(a, &d, "weights=q6_k k=14336 n=3 m=16", 17);
+    check_errors(a, &d, "weights=q8_0 k=14336 n=3 m=16", 16);
+    d.close(d.state);
+}
+
+/* A row of huge or of tiny values, beside others, keeps its precision. */
+ARENA_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
+{
+    enum { K = 256, N = 3, ROWS = 4 };
+    static const float sizes[ROWS] = { 1, 1e30f, 1e-30f, 1e6f };
+    device d = emulator(a);
+    instance in;
+    kernel k = kernel_of(a, "weights=q4_k k=256 n=3 m=16", &in);
+    trial t = trial_of(a, &in, ROWS);
+    float *x = t.params[2].content.bytes;
+    for (size_t i = 0; i < (size_t)ROWS * K; i++)
+        x[i] *= sizes[i / K];
+    const void *y;
+    errors got = { 0 }, of_halves = { 0 };
+    expect_right(suite_run(a, &d, &k, &t, NULL, &y));
+    compare(a, &t, y, &got, &of_halves);
+    assert_true(sqrt(got.squares / of_halves.squares) < 1.5);
+    d.close(d.state);
+}
+
+/* What a kernel does once is not counted: more turns of the loop have no more conflicts. */
+ARENA_TEST(the_loop_has_no_bank_conflicts)
+{
+    static const int tiles[] = { 16, 32, 64, 128 };
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        uint64_t conflicts[2];
+        for (int k = 0; k < 2; k++) {
+            instance in;
+            kernel made = kernel_of(
+                a, arena_format(a, "weights=q4_k k=%d n=128 m=%d", 512 << k, tiles[i]), &in);
+            trial t = trial_of(a, &in, tiles[i]);
+            conflicts[k] = suite_count(a, &made, &t, NULL).shared_bank_conflicts;
+        }
+        assert_int_equal(conflicts[0], conflicts[1]);
+    }
+}
+
+static void expect_found(arena *a, const kernel *k, const char *text, const char *how)
+{
+    kernel faulty = *k;
+    faulty.ptx = text;
+    faulty.ptx_length = strlen(text);
+    verify_result r = verify_kernel(a, &faulty, 1);
+    if (r.right)
+        fail_msg("the fault is not found");
+    if (!strstr(r.message, how))
+        fail_msg("the fault is found as '%s', not as '%s'", r.message, how);
+}
+
+static kernel right_kernel(arena *a)
+{
+    instance *in = arena_alloc(a, sizeof *in);
+    kernel k = kernel_of(a, "weights=q4_k k=1280 n=130 m=32", in);
+    verify_result r = verify_kernel(a, &k, 1);
+    if (!r.right)
+        fail_msg("%s", r.message);
+    return k;
+}
+
+/* Exchanges two of the registers in the braces that follow some text, in each line that has it. */
+static const char *exchanged(arena *a, const char *text, const char *mnemonic, unsigned group,
+                             unsigned first, unsigned second)
+{
+    strbuf out = strbuf_new(a);
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n") + 1;
+        const char *at = strstr(line, mnemonic);
+        if (!at || at >= line + length) {
+            strbuf_bytes(&out, line, length);
+            line += length;
+            continue;
+        }
+        for (unsigned g = 0; g <= group; g++)
+            at = strchr(at, '{') + 1;
+        const char *names[4], *end = at;
+        for (unsigned i = 0; i < 4; i++) {
+            names[i] = end + strspn(end, ", ");
+            end = names[i] + strcspn(names[i], ",}");
+        }
+        strbuf_bytes(&out, line, (size_t)(at - line));
+        for (unsigned i = 0; i < 4; i++) {
+            const char *name = names[i == first ? second : i == second ? first : i];
+            strbuf_format(&out, "%s%.*s", i ? ", " : "", (int)strcspn(name, ",}"), name);
+        }
+        strbuf_bytes(&out, end, (size_t)(line + length - end));
+        line += length;
+    }
+    return out.text;
+}
+
+ARENA_TEST(registers_of_fragments_in_another_order_are_found)
+{
+    kernel k = right_kernel(a);
+    expect_found(a, &k, exchanged(a, k.ptx, "mma.sync", 1, 1, 2), "of its bound");
+    expect_found(a, &k, exchanged(a, k.ptx, "mma.sync", 0, 1, 2), "");
+    expect_found(a, &k, exchanged(a, k.ptx, "ldmatrix", 0, 0, 3), "of its bound");
+}
+
+ARENA_TEST(fragments_loaded_transposed_are_found)
+{
+    kernel k = right_kernel(a);
+    const line_edit transposed = { "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "", 1,
+                                   "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 $1, $2;" };
+    expect_found(a, &k, edit_lines(a, k.ptx, &transposed), "of its bound");
+}
+
+ARENA_TEST(a_missing_wait_for_copies_is_found)
+{
+    kernel k = right_kernel(a);
+    const line_edit removed = { "cp.async.wait_group", "", 1, "" };
+    const line_edit one_late = { "cp.async.wait_group", "", 1, "cp.async.wait_group 2;" };
+    expect_found(a, &k, edit_lines(a, k.ptx, &removed), "race");
+    expect_found(a, &k, edit_lines(a, k.ptx, &one_late), "race");
+}
+
+ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
+{
+    kernel k = right_kernel(a);
+    const line_edit no_meeting = { "bar.warp.sync", "", 1, "" };
+    expect_found(a, &k, edit_lines(a, k.ptx, &no_meeting), "race");
+    expect_found(a, &k, mutate(a, k.ptx, ", 61440;", ", 40960;"), "race"); /* a ring of two */
+}
+
+ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
+{
+    kernel k = right_kernel(a);
+    enum { OF_STEP = 12 }; /* behind that of the powers and those of the loop with powers of X */
+    const line_edit no_barrier = { "bar.sync", "", OF_STEP, "" };
+    expect_found(a, &k, edit_lines(a, k.ptx, &no_barrier), "race");
+}
