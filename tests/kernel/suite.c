@@ -60,12 +60,17 @@ static int64_t least_of(const instance *in, const key *k)
     return (least + multiple - 1) / multiple * multiple;
 }
 
+/* Rows of the smallest tile of families that have them: what is emulated grows with it. */
+enum { LEAST_TILE = 16 };
+
 bool suite_instance(arena *a, const family *f, const char *text, instance *in)
 {
     uint64_t given = 0;
     *in = (instance){ .family = f };
     for (const key *k = f->keys; k->name; k++)
         instance_set(in, k, key_default(k));
+    if (f->halves)
+        in->shape.m = LEAST_TILE;
     in->shape.n_kv = family_key(f, "n_kv") ? 2 : 0;
     in->shape.experts = family_key(f, "experts") ? 5 : 0;
     in->shape.experts_used = family_key(f, "experts_used") ? 2 : 0;
@@ -400,10 +405,10 @@ bool suite_takes_turn(const subject *s)
 /* How many formats of a family share like runs. */
 static size_t turns_of(arena *a, const family *f)
 {
-    enum { MANY = 8, OF_FORMATS = 3, OF_EXPERTS = 9 };
+    enum { MANY = 8, OF_FORMATS = 3, OF_LARGE = 9 };
     if (!suite_weights(a, f, MANY))
         return 1;
-    return family_key(f, "experts") ? OF_EXPERTS : OF_FORMATS;
+    return family_key(f, "experts") || f->halves ? OF_LARGE : OF_FORMATS;
 }
 
 static void run_check(void **state)
