@@ -48,7 +48,8 @@ typedef struct input {
 
 static handles known[KINDS];
 static CUdeviceptr addresses[MOST_MADE];
-static unsigned address_count;
+static size_t extents[MOST_MADE]; /* of reservations and mappings */
+static unsigned address_count, extent_count;
 static unsigned char host[HOST_BYTES];
 static void *allocated_host;
 static unsigned inner_graphs; /* each may double a graph */
@@ -154,6 +155,14 @@ static CUresult made_address(CUresult r, CUdeviceptr p)
     assert(address_count < MOST_MADE);
     if (!r)
         addresses[address_count++] = p;
+    return r;
+}
+
+static CUresult made_extent(CUresult r, size_t size)
+{
+    assert(extent_count < MOST_MADE);
+    if (!r)
+        extents[extent_count++] = size;
     return r;
 }
 
@@ -467,11 +476,14 @@ static CUresult call_virtual(input *in, uint8_t which)
     CUmemGenericAllocationHandle memory = (uintptr_t)pick(in, MEMORY);
     CUdeviceptr p = 0;
     unsigned long long flags;
+    size_t size;
     CUresult r;
     switch (which % 9) {
     case 0:
-        return MADE_ADDRESS(
-            p, cuMemAddressReserve(&p, bytes(in), bytes(in), address(in), take(in) == 9));
+        size = bytes(in);
+        return made_extent(
+            MADE_ADDRESS(p, cuMemAddressReserve(&p, size, bytes(in), address(in), take(in) == 9)),
+            size);
     case 1:
         return cuMemAddressFree(address(in), bytes(in));
     case 2:
@@ -480,7 +492,8 @@ static CUresult call_virtual(input *in, uint8_t which)
     case 3:
         return cuMemRelease(memory);
     case 4:
-        return cuMemMap(address(in), bytes(in), bytes(in) % HOST_BYTES, memory, 0);
+        size = bytes(in);
+        return made_extent(cuMemMap(address(in), size, bytes(in) % HOST_BYTES, memory, 0), size);
     case 5:
         return cuMemUnmap(address(in), bytes(in));
     case 6:
@@ -718,7 +731,7 @@ static void begin(void)
     CUcontext c;
     memset(known, 0, sizeof known);
     memset(addresses, 0, sizeof addresses);
-    address_count = inner_graphs = 0;
+    address_count = extent_count = inner_graphs = 0;
     allocated_host = NULL;
     check(cuInit(0));
     assert(cuCtxCreate_v2(&c, 0, 0) == CUDA_SUCCESS);
@@ -742,7 +755,6 @@ static void begin(void)
 /* All that is left. The calls refuse what is gone already. */
 static void end(void)
 {
-    enum { GRANULE = 2 << 20 };
     CUcontext c;
     while (cuCtxPopCurrent_v2(&c) == CUDA_SUCCESS)
         ;
@@ -759,10 +771,11 @@ static void end(void)
     for (unsigned i = 0; i < known[POOL].count; i++)
         cuMemPoolDestroy(known[POOL].items[i]);
     for (unsigned i = 0; i < address_count; i++)
-        for (size_t size = GRANULE; size <= 2 * GRANULE; size += GRANULE) {
-            cuMemUnmap(addresses[i], size);
-            cuMemAddressFree(addresses[i], size);
-        }
+        for (unsigned j = 0; j < extent_count; j++)
+            cuMemUnmap(addresses[i], extents[j]);
+    for (unsigned i = 0; i < address_count; i++)
+        for (unsigned j = 0; j < extent_count; j++)
+            cuMemAddressFree(addresses[i], extents[j]);
     for (unsigned i = 0; i < known[MEMORY].count; i++)
         while (cuMemRelease((uintptr_t)known[MEMORY].items[i]) == CUDA_SUCCESS)
             ;
