@@ -198,7 +198,7 @@ typedef struct ptxgen_kernel {
     const char *family;
     ptxgen_operation operation;
     ptxgen_format weights, activations; /* weights: of W; for attention, of K and V */
-    ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 where the kernel rounds it */
+    ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 or _F16 where rounded */
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
     int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
