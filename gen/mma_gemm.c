@@ -28,7 +28,8 @@ static int64_t powers_bytes(const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "powers", powers_bytes, "of f32, bf16 and mxfp4: bytes of what rows of W are multiplied by" },
+    { "powers", powers_bytes,
+      "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },
     GEMV_VECTORS,
     { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },
     { "columns", gemm_columns, "of Y that a block makes" },

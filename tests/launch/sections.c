@@ -12,8 +12,8 @@ engine_cuda cuda; /* not static, so that compilers don't know that it stays empt
 int main(void)
 {
 #ifdef USE_ALIAS
-    return engine_q4k_gemv_k4096_n256_auto_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
-           engine_q4k_gemv_k4096_n256_auto_launch(&cuda, NULL, 4, 16, 32) !=
+    return engine_q4k_gemv_k4096_n2048_auto_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||
+           engine_q4k_gemv_k4096_n2048_auto_launch(&cuda, NULL, 4, 16, 32) !=
                CUDA_ERROR_INVALID_HANDLE;
 #else
     if (engine_mwv_q4k_gemv_k512_n7_w4_load(&cuda, NULL) != CUDA_ERROR_NOT_INITIALIZED ||

@@ -33,8 +33,8 @@ has() {
     echo "$found kernels, $size bytes: $(echo "$*" | sed "s|$work/||g; s|$here/||g")"
 }
 
-# An alias has what may be chosen, and nothing else: here two kernels of those of alias.ini, one of
-# them with PTX of its own from sm_90 on.
+# An alias has what may be chosen, and nothing else: here three kernels of those of alias.ini, one
+# for each target.
 "$PTXGEN" -q --spec "$here/alias/alias.ini" --out "$work/alias"
 # shellcheck disable=SC2086
 has 3 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"

@@ -16,9 +16,9 @@ static const called aliases[] = {
     { { .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K, .k = 4096, .n = 4096, .precision = PTXGEN_F32 },
       engine_gemv_q4k_k4096_n4096_m1_auto_f32_load,
       engine_gemv_q4k_k4096_n4096_m1_auto_f32_launch },
-    { { .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K, .k = 4096, .n = 256 },
-      engine_q4k_gemv_k4096_n256_auto_load,
-      engine_q4k_gemv_k4096_n256_auto_launch },
+    { { .op = PTXGEN_GEMV, .weights = PTXGEN_Q4_K, .k = 4096, .n = 2048 },
+      engine_q4k_gemv_k4096_n2048_auto_load,
+      engine_q4k_gemv_k4096_n2048_auto_launch },
 };
 enum { ALIASES = sizeof aliases / sizeof *aliases };
 
