@@ -195,7 +195,7 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
     if (problem == SHARED_MBARRIER)
         return ACCESS_CHECK(
             x, check, "race: %s touches an mbarrier, which its own operations alone may do", what);
-    if (other >= FIRST_AGENT && other < FIRST_AGENT + SHARED_AGENTS)
+    if (other >= FIRST_COPIER && other < FIRST_COPIER + SHARED_COPIERS)
         return ACCESS_CHECK(x, check,
                             "race: %s was written by a copy that completes at an mbarrier, where "
                             "this thread has not waited for it",

@@ -147,7 +147,7 @@ void async_drop_bulk(async_state *s, bulk_copy **at)
     s->spare_bulk = c;
 }
 
-void async_finish_at(warp *w, int lane, uint32_t number, unsigned agent, shared_view *view)
+void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view)
 {
     shared_memory *s = &w->machine->shared;
     for (async_copy **at = &w->copies; *at;) {
@@ -157,7 +157,7 @@ void async_finish_at(warp *w, int lane, uint32_t number, unsigned agent, shared_
             continue;
         }
         shared_end_copy(s, c->offset, c->size);
-        view->agents[agent] = shared_agent_write(s, c->offset, c->size, agent);
+        view->copiers[copier] = shared_copier_write(s, c->offset, c->size, copier);
         memcpy(s->bytes + c->offset, c->bytes, c->size);
         undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
         drop_copy(w->machine, at);

@@ -15,7 +15,7 @@ typedef struct mbarrier {
     size_t offset; /* in shared memory */
     bool live;
     bool fenced;                /* a fence since its init lets copies see it */
-    unsigned agent;             /* that writes what completes here */
+    unsigned copier;            /* that writes what completes here */
     uint32_t expected, pending; /* arrivals of a phase, and of them those to come */
     int32_t bytes;              /* to come */
     uint32_t phase;             /* how many are complete */
@@ -65,8 +65,8 @@ void async_begin_block(machine *m, warp *w);
 /* What the block has of all this; made when it is first used. */
 async_state *async_state_of(machine *m);
 
-/* Has an agent finish a lane's cp.async up to a number; what it writes is added to a view. */
-void async_finish_at(warp *w, int lane, uint32_t number, unsigned agent, shared_view *view);
+/* Has a copier finish a lane's cp.async up to a number; what it writes is added to a view. */
+void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view);
 
 /* Takes a bulk copy off the list. */
 void async_drop_bulk(async_state *s, bulk_copy **at);

@@ -85,12 +85,12 @@ static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
     }
     if (!access_array(&x))
         return;
-    shared_use_agents(&m->shared, m->arena);
+    shared_use_copiers(&m->shared, m->arena);
     shared_mark(&m->shared, m->arena, offset, OBJECT_BYTES, PENDING_MBARRIER);
     mbarrier *b = add(s, m->arena);
     *b = (mbarrier){ .offset = offset,
                      .live = true,
-                     .agent = (unsigned)(b - s->barriers.items) % SHARED_AGENTS,
+                     .copier = (unsigned)(b - s->barriers.items) % SHARED_COPIERS,
                      .expected = count,
                      .pending = count,
                      .maker = thread_of(w, lane),
@@ -254,7 +254,8 @@ static void complete_bulk(machine *m, unsigned index)
             continue;
         }
         shared_end_copy(&m->shared, c->offset, c->size);
-        b->arrived.agents[b->agent] = shared_agent_write(&m->shared, c->offset, c->size, b->agent);
+        b->arrived.copiers[b->copier] =
+            shared_copier_write(&m->shared, c->offset, c->size, b->copier);
         memcpy(m->shared.bytes + c->offset, c->bytes, c->size);
         undefined_mark(m, SPACE_SHARED, m->shared.bytes + c->offset, c->size, false);
         count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
@@ -277,7 +278,7 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
         *at = l->next;
         l->next = s->spare_late;
         s->spare_late = l;
-        async_finish_at(l->warp, l->lane, l->number, b->agent, &b->arrived);
+        async_finish_at(l->warp, l->lane, l->number, b->copier, &b->arrived);
         arrive(w, o, lane, b, 1);
     }
 }

@@ -34,8 +34,8 @@ void shared_begin_block(shared_memory *s)
     }
     if (s->pending)
         memset(s->pending, 0, s->size * sizeof *s->pending);
-    if (s->agents)
-        memset(s->agents, 0, sizeof *s->agents);
+    if (s->copiers)
+        memset(s->copiers, 0, sizeof *s->copiers);
 }
 
 /* What any of the lanes has seen, all of them have now. */
@@ -80,10 +80,10 @@ void shared_end_copy(shared_memory *s, size_t offset, size_t size)
     memset(s->pending + offset, 0, size * sizeof *s->pending);
 }
 
-void shared_use_agents(shared_memory *s, arena *a)
+void shared_use_copiers(shared_memory *s, arena *a)
 {
-    if (!s->agents)
-        s->agents = arena_zalloc(a, sizeof *s->agents);
+    if (!s->copiers)
+        s->copiers = arena_zalloc(a, sizeof *s->copiers);
 }
 
 static void raise(uint32_t *times, const uint32_t *to, unsigned count)
@@ -95,15 +95,15 @@ static void raise(uint32_t *times, const uint32_t *to, unsigned count)
 void shared_view_join(shared_view *to, const shared_view *from)
 {
     raise(to->seen, from->seen, SHARED_MAX_WARPS);
-    raise(to->agents, from->agents, SHARED_AGENTS);
+    raise(to->copiers, from->copiers, SHARED_COPIERS);
     raise(to->fenced, from->fenced, SHARED_MAX_WARPS);
 }
 
 void shared_release(shared_memory *s, unsigned warp, shared_view *to)
 {
     raise(to->seen, s->seen[warp], SHARED_MAX_WARPS);
-    raise(to->agents, s->agents->seen[warp], SHARED_AGENTS);
-    raise(to->fenced, s->agents->fenced[warp], SHARED_MAX_WARPS);
+    raise(to->copiers, s->copiers->seen[warp], SHARED_COPIERS);
+    raise(to->fenced, s->copiers->fenced[warp], SHARED_MAX_WARPS);
     to->seen[warp] = s->warp_time[warp] = s->sync_time[warp] = ++s->now;
 }
 
@@ -111,18 +111,18 @@ void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bo
 {
     uint32_t own = s->seen[warp][warp];
     raise(s->seen[warp], from->seen, SHARED_MAX_WARPS);
-    raise(s->agents->seen[warp], from->agents, SHARED_AGENTS);
-    raise(s->agents->fenced[warp], from->fenced, SHARED_MAX_WARPS);
+    raise(s->copiers->seen[warp], from->copiers, SHARED_COPIERS);
+    raise(s->copiers->fenced[warp], from->fenced, SHARED_MAX_WARPS);
     if (!whole)
         s->seen[warp][warp] = own;
 }
 
 void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp)
 {
-    shared_use_agents(s, a);
-    raise(s->agents->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
+    shared_use_copiers(s, a);
+    raise(s->copiers->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
     s->warp_time[warp] = s->sync_time[warp] = ++s->now;
-    s->agents->fenced[warp][warp] = s->now;
+    s->copiers->fenced[warp][warp] = s->now;
 }
 
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
@@ -131,30 +131,30 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
         const shared_record *r = &s->records[at];
         uint32_t fenced = 0;
-        if (r->written < s->began || r->writer >= FIRST_AGENT ||
+        if (r->written < s->began || r->writer >= FIRST_COPIER ||
             !shared_has_seen(s, thread, r->writer, r->written))
             continue;
         *other = r->writer;
-        if (s->agents)
-            fenced = s->agents->fenced[thread / LANES][r->writer / LANES];
+        if (s->copiers)
+            fenced = s->copiers->fenced[thread / LANES][r->writer / LANES];
         if (r->written >= fenced)
             return false;
     }
     return true;
 }
 
-/* What any warp of a set knows of agents and fences, all of them do now. */
-static void join_agents(shared_agents *a, uint32_t warps)
+/* What any warp of a set knows of copiers and fences, all of them do now. */
+static void join_copiers(shared_copiers *a, uint32_t warps)
 {
-    uint32_t seen[SHARED_AGENTS] = { 0 }, fenced[SHARED_MAX_WARPS] = { 0 };
+    uint32_t seen[SHARED_COPIERS] = { 0 }, fenced[SHARED_MAX_WARPS] = { 0 };
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
         if (warps >> w & 1) {
-            raise(seen, a->seen[w], SHARED_AGENTS);
+            raise(seen, a->seen[w], SHARED_COPIERS);
             raise(fenced, a->fenced[w], SHARED_MAX_WARPS);
         }
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
         if (warps >> w & 1) {
-            raise(a->seen[w], seen, SHARED_AGENTS);
+            raise(a->seen[w], seen, SHARED_COPIERS);
             raise(a->fenced[w], fenced, SHARED_MAX_WARPS);
         }
 }
@@ -174,15 +174,15 @@ void shared_barrier(shared_memory *s, uint32_t warps)
             s->seen[w][other] = warps >> other & 1 ? s->now : newest[other];
         s->warp_time[w] = s->sync_time[w] = s->now;
     }
-    if (s->agents)
-        join_agents(s->agents, warps);
+    if (s->copiers)
+        join_copiers(s->copiers, warps);
 }
 
 static bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
 {
     unsigned warp = thread / LANES;
-    if (other >= FIRST_AGENT)
-        return time < s->agents->seen[warp][other - FIRST_AGENT];
+    if (other >= FIRST_COPIER)
+        return time < s->copiers->seen[warp][other - FIRST_COPIER];
     if (thread == other || time < s->seen[warp][other / LANES])
         return true;
     return s->seen_lanes[warp] && other / LANES == warp &&
@@ -312,12 +312,12 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return SHARED_FINE;
 }
 
-uint32_t shared_agent_write(shared_memory *s, size_t offset, size_t size, unsigned agent)
+uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier)
 {
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
         shared_record *r = &s->records[at];
         r->written = s->now;
-        r->writer = (uint16_t)(FIRST_AGENT + agent);
+        r->writer = (uint16_t)(FIRST_COPIER + copier);
         r->atomic = false;
     }
     return ++s->now;

@@ -12,7 +12,7 @@
  * apart. Records of shared memory have the times of synchronisations only, as a time between them
  * that some other warp has not seen would say nothing of what it has seen.
  *
- * Asynchronous copies write as agents, one for each mbarrier that copies complete at, so that who
+ * Asynchronous copies write as copiers, one for each mbarrier that copies complete at, so that who
  * has waited at one has not seen what another one's copies wrote. They use a proxy of their own:
  * what threads have written with ordinary stores, a bulk copy may touch only where a proxy fence
  * comes between, of the writer or of whoever follows it in order. So every warp also knows up to
@@ -31,8 +31,8 @@
 
 #include "base/arena.h"
 
-/* Agents write as threads that a block does not have. */
-enum { SHARED_MAX_WARPS = 32, SHARED_AGENTS = 64, FIRST_AGENT = SHARED_MAX_WARPS * 32 };
+/* Copiers write as threads that a block does not have. */
+enum { SHARED_MAX_WARPS = 32, SHARED_COPIERS = 64, FIRST_COPIER = SHARED_MAX_WARPS * 32 };
 
 typedef struct shared_record {
     uint32_t written, read;  /* times; 0: not since the launch began */
@@ -45,17 +45,17 @@ typedef struct shared_record {
 /* [lane][other] of one warp: accesses before this. */
 typedef uint32_t lanes_seen[32][32];
 
-/* What somebody has seen: what each warp, and each agent, did before these times, and what each
+/* What somebody has seen: what each warp, and each copier, did before these times, and what each
  * warp wrote before one is behind a proxy fence. */
 typedef struct shared_view {
-    uint32_t seen[SHARED_MAX_WARPS], agents[SHARED_AGENTS], fenced[SHARED_MAX_WARPS];
+    uint32_t seen[SHARED_MAX_WARPS], copiers[SHARED_COPIERS], fenced[SHARED_MAX_WARPS];
 } shared_view;
 
 /* [warp]: as above, of its lanes. */
-typedef struct shared_agents {
-    uint32_t seen[SHARED_MAX_WARPS][SHARED_AGENTS];
+typedef struct shared_copiers {
+    uint32_t seen[SHARED_MAX_WARPS][SHARED_COPIERS];
     uint32_t fenced[SHARED_MAX_WARPS][SHARED_MAX_WARPS];
-} shared_agents;
+} shared_copiers;
 
 typedef struct shared_memory {
     uint8_t *bytes;
@@ -69,7 +69,7 @@ typedef struct shared_memory {
     lanes_seen *seen_lanes[SHARED_MAX_WARPS]; /* what some lanes have seen beyond it, or NULL */
     /* a byte: 1 + the thread that copies to it, or one of these; NULL before the first copy */
     uint16_t *pending;
-    shared_agents *agents; /* NULL before the first mbarrier or proxy fence */
+    shared_copiers *copiers; /* NULL before the first mbarrier or proxy fence */
     bool race_check;
 } shared_memory;
 
@@ -114,8 +114,8 @@ void shared_end_copy(shared_memory *s, size_t offset, size_t size);
 /* Sets what pending says of bytes; 0: nothing. */
 void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark);
 
-/* An agent has written bytes, at a time of its own, which is what is returned. */
-uint32_t shared_agent_write(shared_memory *s, size_t offset, size_t size, unsigned agent);
+/* A copier has written bytes, at a time of its own, which is what is returned. */
+uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier);
 
 /* What a warp has done and seen is added to a view, and the other way round. whole: all lanes of
  * the warp are in the view. */
@@ -123,8 +123,8 @@ void shared_release(shared_memory *s, unsigned warp, shared_view *to);
 void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole);
 void shared_view_join(shared_view *to, const shared_view *from);
 
-/* Room for what warps have seen of agents. */
-void shared_use_agents(shared_memory *s, arena *a);
+/* Room for what warps have seen of copiers. */
+void shared_use_copiers(shared_memory *s, arena *a);
 
 /* A proxy fence of a warp, and whether those last writes to bytes that a thread has seen are behind
  * one; other: whose is not. */
