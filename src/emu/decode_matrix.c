@@ -58,9 +58,8 @@ void decode_fragment(decoder *d)
     matrix_element e = (matrix_element)element_named(d->in->modifiers[d->in->modifier_count - 1]);
     d->op.combine = (uint8_t)e;
     d->op.compare = (uint8_t)(p | (instruction_has(d->in, "col") ? BY_COLUMNS : 0));
-    d->op.type2 = p == PART_C
-                      ? (uint8_t)((unsigned)s->rows * s->columns / WARP_LANES / matrix_packed(e))
-                      : (uint8_t)registers_of(d, s, p, e);
+    unsigned of_sums = (unsigned)s->rows * s->columns / WARP_LANES / matrix_packed(e);
+    d->op.type2 = (uint8_t)(p == PART_C ? of_sums : (unsigned)registers_of(d, s, p, e));
 }
 
 /* ldmatrix and stmatrix: x1, x2 or x4 of them, 16 bytes a row. */
