@@ -179,10 +179,7 @@ static void stream_rows(ptx *p, const matrices *m, val id, const stream_memory *
     if (id.kind && in->options.bias)
         pair.bias = first_bias(p, in, id);
     phase(p, "fetch the first weights");
-    PTX_IF (p, lt(p, of->warp, m->g[0].n))
-        for (unsigned i = 0; i < PAIR; i++)
-            stream_prefetch_turn(
-                p, &m->g[i], pair.before.kind ? add(p, of->warp, pair.before) : of->warp, 1, PAIR);
+    stream_pair_prefetch(p, &pair, of->warp);
     phase(p, "stage x");
     stream_pair_multiply(p, &pair, memory, of->warp, of->warps);
 }

@@ -43,7 +43,6 @@ enum {
     MERGE_PARTS = 2,
     LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
     WARP = 32,
-    SM_REGISTERS = 65536,
     SM_BLOCKS = 2,
     REGISTER_UNIT = 8,
     END_COUNT = 1 << 30, /* more than there are chunks */
@@ -354,7 +353,7 @@ static void add_fixed_chunks(ptx *p, work *w)
 static void build(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
-    ptx_max_registers(p, SM_REGISTERS / (SM_BLOCKS * w.is.warps * WARP) / REGISTER_UNIT *
+    ptx_max_registers(p, TARGET_REGISTERS / (SM_BLOCKS * w.is.warps * WARP) / REGISTER_UNIT *
                              REGISTER_UNIT);
     if (is_fixed(in))
         add_fixed_chunks(p, &w);

@@ -29,6 +29,8 @@
 #include <math.h>
 
 #include "gen/blocks/mla_chunks.h"
+#include "gen/blocks/q8_1.h"
+#include "gen/blocks/reduce.h"
 #include "gen/blocks/unpack.h"
 
 enum {
@@ -117,12 +119,8 @@ static val spread_row(ptx *p, const work *w)
  * of a warp have some. */
 static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned least)
 {
-    val largest = imm(U32, least << EXPONENT_SHIFT);
-    for (unsigned i = 0; i < count; i++)
-        largest = max(p, largest, bit_and(p, bits_as(p, U32, values[i]), INT32_MAX));
-    for (unsigned mask = 1; mask < WARP; mask *= 2)
-        largest = max(p, largest, shuffle_xor(p, largest, mask));
-    return shr(p, largest, EXPONENT_SHIFT);
+    val largest = q8_largest(p, imm(U32, least << EXPONENT_SHIFT), values, count);
+    return shr(p, warp_max(p, largest), EXPONENT_SHIFT);
 }
 
 /* A warp rounds a row to f16, multiplied by a power of two. What is put down of that is E, plus the

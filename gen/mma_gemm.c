@@ -37,6 +37,13 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
+#define TILE_LAUNCH                                                                \
+    {                                                                              \
+        .block = "256", .grid = { "ceil_div(n, columns)", GEMV_GRID_Y },           \
+        .shared = "8*tile_rows+powers", .dynamic_shared = "tiles", .sizes = sizes, \
+        .rows = "columns", .overlap = WAITS_FIRST, .registers = 255                \
+    }
+
 const family mma_gemm = {
     .name = "mma_gemm",
     .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
@@ -50,14 +57,7 @@ const family mma_gemm = {
                            KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
-    .launch = { .block = "256",
-                .grid = { "ceil_div(n, columns)", GEMV_GRID_Y },
-                .shared = "8*tile_rows+powers",
-                .dynamic_shared = "tiles",
-                .sizes = sizes,
-                .rows = "columns",
-                .overlap = WAITS_FIRST,
-                .registers = 255 },
+    .launch = TILE_LAUNCH,
     .check = check_product,
     .build = gemm_build,
     .reference = ref_gemv,
@@ -80,14 +80,7 @@ const family mma_gate_up = {
                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
                                IN_WHERE(bias, F32, bg, "n", 4), IN_WHERE(bias, F32, bu, "n", 4),
                                PARAM_END },
-    .launch = { .block = "256",
-                .grid = { "ceil_div(n, columns)", GEMV_GRID_Y },
-                .shared = "8*tile_rows+powers",
-                .dynamic_shared = "tiles",
-                .sizes = sizes,
-                .rows = "columns",
-                .overlap = WAITS_FIRST,
-                .registers = 255 },
+    .launch = TILE_LAUNCH,
     .build = gemm_build,
     .reference = ref_gate_up_swiglu,
     .tolerance = 1e-3,

@@ -14,42 +14,6 @@ static unsigned matrices_of(const instance *in)
     return is_qkv(in) ? gemv_matrices_of_qkv(in) : STREAM_PAIR;
 }
 
-/* Of all matrices. */
-static unsigned registers_of(const instance *in)
-{
-    unsigned most = 0;
-    if (in->family->op == OP_GEMV)
-        return stream_registers(in);
-    if (!is_qkv(in))
-        return stream_pair_registers(in, 0);
-    for (unsigned i = 0; i < matrices_of(in); i++) {
-        instance one = instance_matrix(in, i);
-        unsigned needed = stream_registers(&one);
-        most = needed > most ? needed : most;
-    }
-    return most;
-}
-
-/* Refuses blocks of more warps than the registers of an SM are enough for. */
-static const char *check_warps(const instance *in, arena *a, const char **blamed)
-{
-    enum { REGISTERS_SM = 65536, WARP = 32 };
-    unsigned registers = registers_of(in), fit = REGISTERS_SM / (registers * WARP);
-    if (in->num_warps <= fit)
-        return NULL;
-    *blamed = "num_warps";
-    return arena_format(a,
-                        "%lld warps of %u registers a thread are more than an SM has room for; "
-                        "num_warps = %u would do",
-                        (long long)in->num_warps, registers, fit);
-}
-
-static const char *check_gemv(const instance *in, arena *a, const char **blamed)
-{
-    const char *refused = check_product(in, a, blamed);
-    return refused ? refused : check_warps(in, a, blamed);
-}
-
 static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
 {
     int64_t most = 0;
@@ -63,6 +27,38 @@ static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
 static int64_t most_chunks(const instance *in)
 {
     return most_of(in, stream_chunks);
+}
+
+static int64_t registers_of_one(const instance *one)
+{
+    return stream_registers(one);
+}
+
+static unsigned registers_of(const instance *in)
+{
+    if (in->family->op == OP_GEMV)
+        return stream_registers(in);
+    return is_qkv(in) ? (unsigned)most_of(in, registers_of_one) : stream_pair_registers(in, 0);
+}
+
+/* Refuses blocks of more warps than there are registers for. */
+static const char *check_warps(const instance *in, arena *a, const char **blamed)
+{
+    enum { WARP = 32 };
+    unsigned registers = registers_of(in), fit = TARGET_REGISTERS / (registers * WARP);
+    if (in->num_warps <= fit)
+        return NULL;
+    *blamed = "num_warps";
+    return arena_format(a,
+                        "%lld warps of %u registers a thread are more than an SM has room for; "
+                        "num_warps = %u would do",
+                        (long long)in->num_warps, registers, fit);
+}
+
+static const char *check_gemv(const instance *in, arena *a, const char **blamed)
+{
+    const char *refused = check_product(in, a, blamed);
+    return refused ? refused : check_warps(in, a, blamed);
 }
 
 /* The sums of a turn's rows over the lanes, and what becomes of them. */
@@ -93,13 +89,8 @@ static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *
     }
 }
 
-/* The weights of the warps' first turns are on their way while x is staged, and where the kernel
- * overlaps, while the launches ahead finish, too. */
-static void begin(ptx *p)
-{
-    phase(p, "fetch the first weights");
-}
-
+/* Behind the prefetches: the weights of the warps' first turns are on their way while x is staged,
+ * and where the kernel overlaps, while the launches ahead finish, too. */
 static void wait_for_x(ptx *p)
 {
     wait_for_launches(p);
@@ -110,7 +101,7 @@ static void build_gemv(ptx *p, const instance *in)
 {
     unsigned rows = (unsigned)in->rows_per_warp;
     ptx_max_registers(p, registers_of(in));
-    begin(p);
+    phase(p, "fetch the first weights");
     gemv_operands g = gemv_parameters(p, in);
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_IF (p, lt(p, first, g.n))
@@ -282,7 +273,7 @@ static void build_qkv(ptx *p, const instance *in)
     unsigned run_count = 0;
     for (unsigned from = 0; from < count; from = runs[run_count++].to)
         runs[run_count] = neighbours_from(in, matrices, count, from);
-    begin(p);
+    phase(p, "fetch the first weights");
     for (unsigned r = 0; r < run_count; r++)
         prefetch_matrices(p, &runs[r]);
     wait_for_launches(p);
@@ -299,13 +290,11 @@ static void build_gate_up(ptx *p, const instance *in)
 {
     stream_pair pair = { .matrices = { instance_matrix(in, 0), instance_matrix(in, 1) } };
     ptx_max_registers(p, registers_of(in));
-    begin(p);
+    phase(p, "fetch the first weights");
     pair.g[0] = gemv_of(p, &pair.matrices[0], "y", "wg", "x");
     pair.g[1] = gemv_of(p, &pair.matrices[1], "y", "wu", "x");
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
-    PTX_IF (p, lt(p, first, pair.g[0].n))
-        for (unsigned i = 0; i < STREAM_PAIR; i++)
-            stream_prefetch_turn(p, &pair.g[i], first, 1, STREAM_PAIR);
+    stream_pair_prefetch(p, &pair, first);
     wait_for_x(p);
     stream_memory memory = stream_memory_new(p, &pair.matrices[0], (unsigned)most_chunks(in));
     stream_pair_multiply(p, &pair, &memory, first, stride);

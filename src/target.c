@@ -12,17 +12,17 @@ enum {
 };
 
 const target targets[] = {
-    { "sm_75", 75, 63, 48 * KIB, 64 * KIB, 64 * KIB, 65536, 32, 16, 81, 80 * KIB },
-    { "sm_80", 80, 70, 48 * KIB, 163 * KIB, 164 * KIB, 65536, 64, 32, 100, 379 * KIB },
-    { "sm_86", 86, 71, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 16, 100, 73 * KIB },
-    { "sm_87", 87, 74, 48 * KIB, 163 * KIB, 164 * KIB, 65536, 48, 16, 100, 256 * KIB },
-    { "sm_89", 89, 78, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 24, 100, 576 * KIB },
-    { "sm_90", 90, 78, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 64, 32, 100, 387 * KIB },
-    { "sm_100", 100, 86, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 64, 32, 100, 871 * KIB },
-    { "sm_103", 103, 88, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 64, 32, 100, 871 * KIB },
-    { "sm_110", 110, 90, 48 * KIB, 227 * KIB, 228 * KIB, 65536, 48, 24, 100, 1638 * KIB },
-    { "sm_120", 120, 87, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 24, 100, 578 * KIB },
-    { "sm_121", 121, 88, 48 * KIB, 99 * KIB, 100 * KIB, 65536, 48, 24, 100, 512 * KIB },
+    { "sm_75", 75, 63, 48 * KIB, 64 * KIB, 64 * KIB, 32, 16, 81, 80 * KIB },
+    { "sm_80", 80, 70, 48 * KIB, 163 * KIB, 164 * KIB, 64, 32, 100, 379 * KIB },
+    { "sm_86", 86, 71, 48 * KIB, 99 * KIB, 100 * KIB, 48, 16, 100, 73 * KIB },
+    { "sm_87", 87, 74, 48 * KIB, 163 * KIB, 164 * KIB, 48, 16, 100, 256 * KIB },
+    { "sm_89", 89, 78, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 576 * KIB },
+    { "sm_90", 90, 78, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 387 * KIB },
+    { "sm_100", 100, 86, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 871 * KIB },
+    { "sm_103", 103, 88, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 871 * KIB },
+    { "sm_110", 110, 90, 48 * KIB, 227 * KIB, 228 * KIB, 48, 24, 100, 1638 * KIB },
+    { "sm_120", 120, 87, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 578 * KIB },
+    { "sm_121", 121, 88, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 512 * KIB },
 };
 
 const size_t target_count = sizeof targets / sizeof *targets;
@@ -79,7 +79,7 @@ unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned regist
     unsigned blocks = t->blocks_sm;
     blocks = at_most(blocks, t->warps_sm / warps);
     if (registers)
-        blocks = at_most(blocks, t->registers_sm /
+        blocks = at_most(blocks, TARGET_REGISTERS /
                                      round_up((uint64_t)registers * WARP, REGISTER_UNIT) / warps);
     uint64_t reserved = t->sm >= SHARED_RESERVED_FROM ? SHARED_RESERVED : 0;
     uint64_t taken = round_up(shared, SHARED_UNIT) + reserved;

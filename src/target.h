@@ -22,7 +22,6 @@ typedef struct target {
     uint32_t shared_static;       /* bytes a block may declare */
     uint32_t shared_block;        /* bytes a block may have, the rest dynamic and opted into */
     uint32_t shared_sm;           /* bytes of an SM */
-    uint32_t registers_sm;        /* 32-bit registers of an SM */
     uint32_t warps_sm, blocks_sm; /* resident at most */
     unsigned rows_apart; /* percent of the bandwidth that are left where each warp reads rows of its
                             own: more pages of memory at a time than stay open */
@@ -39,6 +38,7 @@ enum {
     TARGET_MOST_GRID_X = INT32_MAX,
     TARGET_MOST_GRID_YZ = 65535,
     TARGET_MOST_THREADS = 1024, /* of a block */
+    TARGET_REGISTERS = 65536,   /* of 32 bits, of an SM, and of a block */
     TARGET_MOST_SMS = 65536
 };
 

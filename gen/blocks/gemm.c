@@ -19,6 +19,7 @@
  */
 #include "gen/blocks/gemm.h"
 
+#include "gen/blocks/q8_1.h"
 #include "gen/blocks/unpack.h"
 
 enum {
@@ -103,9 +104,7 @@ int64_t gemm_shared_bytes(const instance *in)
  * multiplied by, and the inverse times a factor. */
 static void store_power(ptx *p, val largest, val row, val powers, val factors, val factor)
 {
-    for (unsigned mask = 1; mask < WARP; mask *= 2)
-        largest = max(p, largest, shuffle_xor(p, largest, mask));
-    val exponent = shr(p, largest, EXPONENT_SHIFT);
+    val exponent = shr(p, warp_max(p, largest), EXPONENT_SHIFT);
     val power = min(p, sub(p, imm(U32, LARGEST + BIAS), exponent), MOST);
     val fits = le(p, sub(p, exponent, LEAST), LARGEST - LEAST); /* less than 0 wraps */
     power = select(p, fits, imm(U32, BIAS), power);
@@ -117,11 +116,6 @@ static void store_power(ptx *p, val largest, val row, val powers, val factors, v
         st_shared(p, F32, add(p, factors, offset), 0,
                   factor.kind ? mul(p, inverse, factor) : inverse);
     }
-}
-
-static void raise_largest(ptx *p, var largest, val value)
-{
-    assign(p, largest, max(p, largest, bit_and(p, bits_as(p, U32, value), INT32_MAX)));
 }
 
 static val row_of_x(ptx *p, const gemm *t, val number)
@@ -146,8 +140,7 @@ static void find_powers_of_x(ptx *p, const gemm *t)
                 for (unsigned i = 0; i < QUAD; i++)
                     x.v[i] = mul(p, x.v[i], gamma.v[i]);
             }
-            for (unsigned i = 0; i < QUAD; i++)
-                raise_largest(p, largest, x.v[i]);
+            assign(p, largest, q8_largest(p, get(p, largest), x.v, QUAD));
         }
         if (norm) {
             val mean = div(p, warp_sum(p, get(p, squares)), (float)t->k);
@@ -178,13 +171,11 @@ static void find_powers_of_w(ptx *p, const gemm *t)
         PTX_FOR (p, piece, lane_id(p), t->k / UNPACKED, WARP) {
             val values[UNPACKED];
             unpack_piece(p, t->w.format, row, piece, values);
-            for (unsigned i = 0; i < UNPACKED; i++)
-                raise_largest(p, largest, values[i]);
+            assign(p, largest, q8_largest(p, get(p, largest), values, UNPACKED));
         }
         if (t->k % UNPACKED) {
             val4 last = ld_const_v4(p, F32, row, (int64_t)(t->k - QUAD) * F32_BYTES);
-            for (unsigned i = 0; i < QUAD; i++)
-                raise_largest(p, largest, last.v[i]);
+            assign(p, largest, q8_largest(p, get(p, largest), last.v, QUAD));
         }
         store_power(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
     }

@@ -23,11 +23,7 @@ static void decode_any(ptx *p, gemm_weights *w, unsigned step, unsigned there,
         val values[UNPACKED];
         val first = mad(p, w->half, GEMM_OWN,
                         imm(U32, step * GEMM_STEP % f->block_values + piece * UNPACKED));
-        unpack *const unpackers[FORMAT_COUNT] = {
-#define FORMAT(id, ...) [FORMAT_##id] = unpack_##id,
-#include "format.def"
-        };
-        unpackers[w->format](p, at, first, values);
+        unpack_block(p, w->format, at, first, values);
         for (unsigned i = 0; i < UNPACKED; i++)
             values[i] = w->scaled ? mul(p, values[i], w->scale) : values[i];
         for (unsigned i = 0; i < UNPACKED / 2; i++)

@@ -25,6 +25,18 @@ int64_t stream_pair_staged_bytes(const instance *in, unsigned from)
     return stream_staged_bytes(&gate) + (alike(in, from) ? 0 : stream_staged_bytes(&up));
 }
 
+static val row_of_tensor(ptx *p, const stream_pair *of, val row)
+{
+    return of->before.kind ? add(p, row, of->before) : row;
+}
+
+void stream_pair_prefetch(ptx *p, const stream_pair *of, val first)
+{
+    PTX_IF (p, lt(p, first, of->g[0].n))
+        for (unsigned i = 0; i < STREAM_PAIR; i++)
+            stream_prefetch_turn(p, &of->g[i], row_of_tensor(p, of, first), 1, STREAM_PAIR);
+}
+
 void stream_pair_multiply(ptx *p, const stream_pair *of, const stream_memory *memory, val first,
                           val stride)
 {
@@ -41,7 +53,7 @@ void stream_pair_multiply(ptx *p, const stream_pair *of, const stream_memory *me
     }
     PTX_FOR (p, row, first, g.n, stride) {
         place addresses[STREAM_PAIR][STREAM_ROWS];
-        val of_tensor = of->before.kind ? add(p, row, of->before) : row;
+        val of_tensor = row_of_tensor(p, of, row);
         for (unsigned i = 0; i < STREAM_PAIR; i++)
             addresses[i / rows][i % rows] = (place){ gemv_row(p, &of->g[i], of_tensor), 0 };
         for (unsigned i = 0; i < streams; i++)

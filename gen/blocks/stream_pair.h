@@ -12,6 +12,10 @@ typedef struct stream_pair {
     val before, bias; /* rows ahead of them in their tensors, and in bg and bu; without a kind: 0 */
 } stream_pair;
 
+/* Has the warp whose first row this is fetch what that starts with, where there is one: see
+ * stream_prefetch_turn. */
+void stream_pair_prefetch(ptx *p, const stream_pair *of, val first);
+
 /* Stages x, by all threads of the block, and stores activation(gate) * up of the rows from first
  * on, by their warps. first and stride are a warp's. */
 void stream_pair_multiply(ptx *p, const stream_pair *of, const stream_memory *memory, val first,

@@ -5,6 +5,11 @@ static unpack *const unpackers[FORMAT_COUNT] = {
 #include "format.def"
 };
 
+void unpack_block(ptx *p, format f, val block, val first, val w[UNPACKED])
+{
+    unpackers[f](p, block, first, w);
+}
+
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED])
 {
     const format_info *info = &formats[f];

@@ -19,7 +19,8 @@ typedef void unpack(ptx *p, val block, val first, val w[UNPACKED]);
 #define CODED           FORMAT
 #include "format.def"
 
-/* The same of a row: weights 8 piece .. 8 piece + 7. */
+/* By the format; and of a row, weights 8 piece .. 8 piece + 7. */
+void unpack_block(ptx *p, format f, val block, val first, val w[UNPACKED]);
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
 
 /* What the unpackers share: the address so many bytes behind another; an fp16 as f32; of eight

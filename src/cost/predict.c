@@ -235,7 +235,7 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
     double start = (stages ? 2 : 1) * LATENCY;
     double instructions = work->units * f->instructions / WARP;
     double issue = instructions / (TARGET_ISSUE_SLOTS * gpu->sm_count * gpu->clock);
-    double threads = fmin(t->warps_sm * WARP, (double)t->registers_sm / f->registers);
+    double threads = fmin(t->warps_sm * WARP, (double)TARGET_REGISTERS / f->registers);
     double rounds =
         work->units * f->unit_bytes * LATENCY / (gpu->sm_count * threads * f->in_flight);
     return fmax(start + fmax(memory_time(work, gpu->bandwidth), issue), rounds);

@@ -50,12 +50,12 @@ void ptx_constant_param(ptx *p, type t, const char *name)
     *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, true };
 }
 
-/* What a block of any GPU can have, and what threads get them in steps of. */
-enum { REGISTERS_A_BLOCK = 65536, REGISTER_UNIT = 8 };
+/* What threads get them in steps of. */
+enum { REGISTER_UNIT = 8 };
 
 void ptx_max_registers(ptx *p, unsigned registers)
 {
-    unsigned fitting = REGISTERS_A_BLOCK / p->block / REGISTER_UNIT * REGISTER_UNIT;
+    unsigned fitting = TARGET_REGISTERS / p->block / REGISTER_UNIT * REGISTER_UNIT;
     p->max_registers = registers < fitting ? registers : fitting;
 }
 

@@ -160,7 +160,7 @@ static int attribute(const target *t, CUdevice_attribute which)
         return WARP_THREADS;
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
-        return (int)t->registers_sm;
+        return TARGET_REGISTERS;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
         return (int)t->warps_sm * WARP_THREADS;
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
@@ -232,7 +232,7 @@ CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
             .totalConstantMemory = CONSTANT_BYTES,
             .SIMDWidth = WARP_THREADS,
             .memPitch = INT32_MAX,
-            .regsPerBlock = (int)t->registers_sm,
+            .regsPerBlock = TARGET_REGISTERS,
             .clockRate = CLOCK_KHZ,
             .textureAlign = ALIGNMENT,
         };
