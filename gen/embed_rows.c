@@ -78,7 +78,7 @@ const family embed_rows = {
     .computes = "y[m,k] = scale W[token[m],k]",
     .op = OP_EMBED_ROWS,
     .same_bits = true,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_SCALE("of a row"),
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT, KEY_SCALE("of a row"),
                            KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*k", 16),
                                { .name = "w",

@@ -1,4 +1,5 @@
-/* Products of prompts and batches on the tensor cores: see blocks/gemm.h. */
+/* Products of prompts and batches on the tensor cores: see blocks/gemm.h. Of Q, K and V each block
+ * has columns of one. */
 #include "gen/blocks/gemm.h"
 #include "gen/product_keys.h"
 
@@ -24,7 +25,7 @@
 /* Of formats that f16 has no room for. */
 static int64_t powers_bytes(const instance *in)
 {
-    return gemm_weights_of(in).scaled ? 2 * GEMM_COLUMNS * (int64_t)sizeof(float) : 0;
+    return gemm_has_powers(in) ? 2 * GEMM_COLUMNS * (int64_t)sizeof(float) : 0;
 }
 
 static const derived_size sizes[] = {
@@ -37,12 +38,14 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define TILE_LAUNCH                                                                \
+#define TILE_LAUNCH_OF(columns_of_tiles)                                           \
     {                                                                              \
-        .block = "256", .grid = { "ceil_div(n, columns)", GEMV_GRID_Y },           \
+        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y },                 \
         .shared = "8*tile_rows+powers", .dynamic_shared = "tiles", .sizes = sizes, \
         .rows = "columns", .overlap = WAITS_FIRST, .registers = 255                \
     }
+
+#define TILE_LAUNCH TILE_LAUNCH_OF("ceil_div(n, columns)")
 
 const family mma_gemm = {
     .name = "mma_gemm",
@@ -83,5 +86,26 @@ const family mma_gate_up = {
     .launch = TILE_LAUNCH,
     .build = gemm_build,
     .reference = ref_gate_up_swiglu,
+    .tolerance = 1e-3,
+};
+
+const family mma_qkv = {
+    .name = "mma_qkv",
+    .summary = "Q, K and V of prompts and batches, of any formats, by one kernel, as mma_gemm",
+    .computes = QKV_COMPUTES,
+    .op = OP_QKV,
+    .activations = FORMAT_F32,
+    .halves = true,
+    .same_bits = true,
+    .sm = 80,
+    .each_matrix = "mma_gemm",
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1),
+                           KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"),
+                           KEY_N_V, KEYS_OF_ROWS, KEYS_AROUND_QKV, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
+    .launch = TILE_LAUNCH_OF(
+        "ceil_div(n, columns)+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"),
+    .build = gemm_build,
+    .reference = ref_qkv,
     .tolerance = 1e-3,
 };

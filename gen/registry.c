@@ -37,6 +37,7 @@
     FAMILY(stream_gate_up)                        \
     FAMILY(mma_gemm)                              \
     FAMILY(mma_gate_up)                           \
+    FAMILY(mma_qkv)                               \
     FAMILY(exact_expert_down)                     \
     FAMILY(stream_expert_down)                    \
     FAMILY(exact_expert_gate_up)                  \

@@ -267,7 +267,7 @@ static const key keys[] = {
       .multiple_of = PIECE,
       .required = true,
       .tag = "k" },
-    KEY_M(1),
+    KEY_ROW_COUNT,
     { .name = "residual",
       .summary = "what becomes of h",
       .field = KEY_FIELD(options.residual),

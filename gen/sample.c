@@ -150,7 +150,7 @@ static const key keys[] = {
       .max = 1 << 28,
       .required = true,
       .tag = "n" },
-    KEY_M(1),
+    KEY_ROW_COUNT,
     KEY_SCALE("of logits"),
     { .name = "softcap",
       .summary = "c of c tanh(logit/c)",

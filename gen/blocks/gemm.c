@@ -76,6 +76,22 @@ static bool is_gated(const instance *in)
     return in->family->op == OP_GATE_UP_SWIGLU;
 }
 
+static bool is_qkv(const instance *in)
+{
+    return in->family->op == OP_QKV;
+}
+
+/* Matrices that blocks are of, one after the other: of gate and up each block has both. */
+static unsigned matrix_count(const instance *in)
+{
+    return is_qkv(in) ? gemv_matrices_of_qkv(in) : 1;
+}
+
+static instance matrix_of(const instance *in, unsigned number)
+{
+    return is_qkv(in) ? instance_matrix(in, number) : *in;
+}
+
 int64_t gemm_columns(const instance *in)
 {
     return is_gated(in) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
@@ -96,8 +112,24 @@ static unsigned tile_bytes(const instance *in)
 
 int64_t gemm_shared_bytes(const instance *in)
 {
-    gemm_weights w = gemm_weights_of(in);
-    return tile_bytes(in) + gemm_ring_bytes(&w);
+    unsigned most = 0;
+    for (unsigned i = 0; i < matrix_count(in); i++) {
+        instance one = matrix_of(in, i);
+        gemm_weights w = gemm_weights_of(&one);
+        unsigned bytes = gemm_ring_bytes(&w);
+        most = bytes > most ? bytes : most;
+    }
+    return tile_bytes(in) + most;
+}
+
+bool gemm_has_powers(const instance *in)
+{
+    bool scaled = false;
+    for (unsigned i = 0; i < matrix_count(in); i++) {
+        instance one = matrix_of(in, i);
+        scaled |= gemm_weights_of(&one).scaled;
+    }
+    return scaled;
 }
 
 /* Of a row of which a lane has seen the largest value's bits: stores the power that its values are
@@ -187,12 +219,11 @@ static val find_powers(ptx *p, gemm *t)
     phase(p, "find the powers of two of rows");
     t->x_powers = shared_array(p, "x_powers", F32, t->rows);
     t->factors = shared_array(p, "factors", F32, t->rows);
-    find_powers_of_x(p, t);
-    if (t->w.scaled) {
+    if (gemm_has_powers(t->in)) {
         t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
         t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
-        find_powers_of_w(p, t);
     }
+    find_powers_of_x(p, t);
     barrier(p);
     val power =
         ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), t->rows - 1), F32_BYTES, t->x_powers), 0);
@@ -411,7 +442,10 @@ static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, u
             for (unsigned i = 0; i < 2; i++) {
                 val n = add(p, column, j * B_COLUMNS + i);
                 PTX_IF (p, lt(p, n, t->g.n)) {
-                    val offset = shl(p, mad_wide(p, own, t->g.n, convert(p, U64, n)), 2);
+                    val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
+                    val stride = t->g.stride.kind ? t->g.stride : t->g.n;
+                    val offset =
+                        shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
                     val y = element(p, t, t->sums[down], j, 2 * half + i, factor,
                                     add(p, of_tile, i), n, offset);
                     st_global(p, F32, add(p, t->g.y, offset), 0, y);
@@ -433,38 +467,117 @@ static void store_tile(ptx *p, const gemm *t)
             store_row(p, t, row, of_tile, column, down, half);
 }
 
+/* The block's part of the products with a matrix, or with two in turn: from W's powers on. */
+static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
+{
+    if (t->w.scaled) {
+        phase(p, "find the powers of two of W's rows");
+        find_powers_of_w(p, t);
+        barrier(p);
+    }
+    phase(p, "multiply");
+    val w_tile = add(p, tiles, 2 * t->x_tile), ring = add(p, w_tile, 2 * W_TILE);
+    gemm_weights_begin(p, &t->w, row_of_w(p, t, gemm_own_row(p)), ring, w_tile);
+    if (t->w.scaled)
+        t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
+    begin_staging(p, t, tiles);
+    begin_products(p, t, tiles, w_tile);
+    PTX_IF (p, x_scaled) {
+        t->x_scaled = true;
+        multiply(p, t);
+    }
+    PTX_ELSE (p) {
+        t->x_scaled = false;
+        multiply(p, t);
+    }
+    phase(p, "store");
+    store_tile(p, t);
+}
+
+static int64_t blocks_of(const instance *in, unsigned matrix)
+{
+    return (instance_matrix(in, matrix).shape.n + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+}
+
+/* What is chosen of a matrix where the block is not one of those ahead of it. */
+static void choose(ptx *p, val later, val *chosen, val of_later)
+{
+    if (of_later.kind)
+        *chosen = select(p, later, of_later, *chosen);
+}
+
+/* Of matrices from one on, all of one format: the operands of the block's own, whose number among
+ * their blocks is made that among its own. */
+static gemv_operands operands_of(ptx *p, const instance *in, unsigned from, unsigned to, val *block)
+{
+    gemv_operands g;
+    val number = *block;
+    int64_t ahead = 0;
+    for (unsigned i = from; i < to; ahead += blocks_of(in, i++)) {
+        instance one = instance_matrix(in, i);
+        one.rows_mode = ROWS_FIXED;
+        gemv_operands of = gemv_of_qkv(p, in, &one, i);
+        if (i == from) {
+            g = of;
+            continue;
+        }
+        val later = ge(p, number, ahead);
+        choose(p, later, &g.w, of.w);
+        choose(p, later, &g.bias, of.bias);
+        choose(p, later, &g.before, of.before);
+        choose(p, later, &g.n, of.n);
+        choose(p, later, block, sub(p, number, ahead));
+    }
+    return g;
+}
+
+/* Runs of neighbouring matrices of one format, each with code of its own. */
+static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
+{
+    const instance *in = t->in;
+    int64_t ahead = 0;
+    for (unsigned from = 0, to = 0; from < matrix_count(in); from = to) {
+        int64_t blocks = 0;
+        for (; to < matrix_count(in) && in->weights_of[to] == in->weights_of[from]; to++)
+            blocks += blocks_of(in, to);
+        val block = sub(p, ctaid_x(p), ahead);
+        PTX_IF (p, lt(p, block, blocks)) {
+            gemm one = *t;
+            instance matrix = instance_matrix(in, from);
+            one.w = gemm_weights_of(&matrix);
+            one.g = operands_of(p, in, from, to, &block);
+            one.column = named(p, "first column", mul(p, block, GEMM_COLUMNS));
+            multiply_matrix(p, &one, tiles, x_scaled);
+        }
+        ahead += blocks;
+    }
+}
+
+static gemv_operands operands_of_one(ptx *p, const instance *in)
+{
+    instance fixed = *in;
+    fixed.rows_mode = ROWS_FIXED;
+    return is_gated(in) ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
+}
+
 void gemm_build(ptx *p, const instance *in)
 {
     gemm t = { .in = in,
                .gated = is_gated(in),
-               .w = gemm_weights_of(in),
                .rows = (unsigned)gemm_rows(in),
                .k = (unsigned)in->shape.k };
-    instance fixed = *in;
-    fixed.rows_mode = ROWS_FIXED;
-    t.g = t.gated ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
+    t.x_tile = t.rows * GEMM_ROW_BYTES;
+    t.g.x = parameter(p, "x");
     t.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
     t.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
+    val x_scaled = find_powers(p, &t), tiles = shared_dynamic(p, "tiles", U32);
+    if (is_qkv(in)) {
+        multiply_qkv(p, &t, tiles, x_scaled);
+        return;
+    }
+    t.w = gemm_weights_of(in);
+    t.g = operands_of_one(p, in);
     t.column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(in)));
-    t.x_tile = t.rows * GEMM_ROW_BYTES;
-    val x_scaled = find_powers(p, &t);
-    phase(p, "multiply");
-    val tiles = shared_dynamic(p, "tiles", U32);
-    val w_tile = add(p, tiles, 2 * t.x_tile), ring = add(p, w_tile, 2 * W_TILE);
-    gemm_weights_begin(p, &t.w, row_of_w(p, &t, gemm_own_row(p)), ring, w_tile);
-    if (t.w.scaled)
-        t.w.scale = ld_shared(p, F32, mad(p, t.w.row, F32_BYTES, t.w_powers), 0);
-    begin_staging(p, &t, tiles);
-    begin_products(p, &t, tiles, w_tile);
-    PTX_IF (p, x_scaled) {
-        t.x_scaled = true;
-        multiply(p, &t);
-    }
-    PTX_ELSE (p) {
-        t.x_scaled = false;
-        multiply(p, &t);
-    }
-    phase(p, "store");
-    store_tile(p, &t);
+    multiply_matrix(p, &t, tiles, x_scaled);
 }

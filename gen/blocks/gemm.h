@@ -18,6 +18,9 @@ int64_t gemm_columns(const instance *in);
 /* Bytes of dynamic shared memory. */
 int64_t gemm_shared_bytes(const instance *in);
 
+/* Whether rows of W have powers of two, too: of formats that f16 has no room for. */
+bool gemm_has_powers(const instance *in);
+
 /* Computes the block's tile of Y and stores it. */
 void gemm_build(ptx *p, const instance *in);
 

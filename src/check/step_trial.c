@@ -201,7 +201,7 @@ static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
     uint64_t end = ring                              ? position
                    : MODEL_LARGE_POSITIONS < longest ? MODEL_LARGE_POSITIONS
                                                      : longest;
-    uint64_t none = position + (uint64_t)(ring ? t->v->plan->rows : 3 * DECODER_MOST_ROWS);
+    uint64_t none = position + (uint64_t)(ring ? 1 : 3) * (uint64_t)t->v->plan->rows;
     for (at.position = first; at.position < end; at.position++)
         put(t, &at, false);
     for (at.position = position; at.position < none && at.position < longest; at.position++)

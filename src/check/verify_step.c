@@ -272,7 +272,7 @@ static bool has_window(const decoder *d)
 static uint64_t edge_of(const plan *p)
 {
     const decoder *d = p->decoder;
-    uint64_t room = 3 * DECODER_MOST_ROWS, longest = (uint64_t)d->max_seq_len;
+    uint64_t room = 3 * (uint64_t)p->rows, longest = (uint64_t)d->max_seq_len;
     double length = d->rope[0].temperature_length;
     uint64_t edge = has_window(d) ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
     return edge + room < longest ? edge : longest > 2 * room ? longest - room : longest / 2;

@@ -49,11 +49,14 @@ static void multiply_gate_up(planner *p)
     bool fused = planner_has(p, TENSOR_FFN_GATE_UP);
     decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_GATE;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_UP;
-    instance in = planner_kernel(p, plan_kernel_name(p, "stream_gate_up", "exact_gate_up"));
+    const char *name = plan_product_name(p, gate, "stream_gate_up", "exact_gate_up", "mma_gate_up");
+    instance in = planner_kernel(p, name);
     bindings b = { 0 };
     planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
-    planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
-    planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
+    if (family_key(in.family, "weights_g")) {
+        planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
+        planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
+    }
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "n", d->ff);
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_BIAS));

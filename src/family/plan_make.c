@@ -160,6 +160,18 @@ static void place_caches(planner *p)
     made->bytes[PLAN_CACHE] *= (uint64_t)d->sequences;
 }
 
+static void check_targets(const planner *p)
+{
+    enum { TENSOR_CORES = 80 };
+    const target *oldest = p->targets[0];
+    int64_t most = p->d->m[p->d->m_count - 1];
+    if (decoder_is_prompt(most) && p->d->precision == PRECISION_Q8 && oldest->sm < TENSOR_CORES)
+        diag_error(p->diags, DIAG_CONFLICT, p->where,
+                   "m = %lld is a step of a prompt, on the tensor cores of sm_%d and newer, and %s "
+                   "is one of the targets: take %d at most, or leave that target out",
+                   (long long)most, TENSOR_CORES, oldest->name, DECODER_FEW_ROWS);
+}
+
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
                 size_t wanted_count, plan_tuner *tune, diags *d)
 {
@@ -171,6 +183,9 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
                   .where = where,
                   .diags = d };
     size_t errors = d->errors;
+    check_targets(&p);
+    if (d->errors > errors)
+        return NULL;
     p.plan->decoder = of;
     p.plan->tune = tune;
     p.plan->rows = of->m[of->m_count - 1];

@@ -5,6 +5,14 @@ const char *plan_kernel_name(const planner *p, const char *rounding, const char 
     return p->d->precision == PRECISION_Q8 ? rounding : exact;
 }
 
+const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
+                              const char *exact, const char *of_prompts)
+{
+    if (decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES)
+        return of_prompts;
+    return plan_kernel_name(p, rounding, exact);
+}
+
 void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains)
 {
     planner_set(in, "norm", NORM_RMS);
@@ -15,7 +23,7 @@ void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
 {
     const decoder *d = p->d;
-    instance in = planner_kernel(p, plan_kernel_name(p, "stream_gemv", "gemv"));
+    instance in = planner_kernel(p, plan_product_name(p, of->w, "stream_gemv", "gemv", "mma_gemm"));
     bindings b = { 0 };
     uint64_t columns = decoder_columns(d, of->w);
     planner_set_weights(&in, "weights", decoder_format(d, of->w, p->layer));
@@ -76,7 +84,8 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     static const char *const matrices[] = { "wq", "wk", "wv" };
     static const char *const biases[] = { "bq", "bk", "bv" };
     const decoder *d = p->d;
-    instance in = planner_kernel(p, plan_kernel_name(p, "stream_qkv", "exact_qkv"));
+    instance in = planner_kernel(
+        p, plan_product_name(p, of->w[0], "stream_qkv", "exact_qkv", "mma_qkv"));
     bindings b = { 0 };
     bool biased = of->bias[0] != TENSOR_COUNT && planner_has(p, of->bias[0]);
     planner_set_weights(&in, "weights", decoder_format(d, of->w[0], p->layer));

@@ -8,6 +8,10 @@
 /* Whether kernels may round x to 8 bits: the name of one that does, or of one that does not. */
 const char *plan_kernel_name(const planner *p, const char *rounding, const char *exact);
 
+/* The same of a product with a tensor, which in steps of prompts may be one of f16. */
+const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
+                              const char *exact, const char *of_prompts);
+
 /* An RMS norm of x ahead of a product, with the gains of a tensor. */
 void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains);
 

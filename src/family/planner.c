@@ -163,11 +163,15 @@ static bool fits_in_passes(const planner *p, instance *in)
 
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
-    planner_set(in, "m", rows);
-    if (fits_targets(p, in) || fits_in_passes(p, in) || !family_key(in->family, "rows"))
+    if (family_key(in->family, "rows"))
+        planner_set(in, "rows", ROWS_FIXED);
+    int64_t most = key_of(in, "m")->max, at_once = rows < most ? rows : most;
+    planner_set(in, "m", at_once);
+    bool fits = fits_targets(p, in) || fits_in_passes(p, in);
+    if ((fits && rows <= most) || !family_key(in->family, "rows"))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
-    for (int64_t fewer = rows / 2; fewer; fewer /= 2) {
+    for (int64_t fewer = fits ? at_once : at_once / 2; fewer; fewer /= 2) {
         planner_set(in, "m", fewer);
         if (fits_targets(p, in))
             break;

@@ -129,7 +129,7 @@ static void read_step(decoder *d, int64_t context_length, const model_options *o
     d->kv_type = options->kv_type < 0 ? KV_F16 : options->kv_type;
     d->precision = PRECISION_Q8;
     d->m[d->m_count++] = 1;
-    d->m[d->m_count++] = DECODER_MOST_ROWS;
+    d->m[d->m_count++] = DECODER_FEW_ROWS;
     d->sequences = 1;
 }
 

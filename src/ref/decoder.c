@@ -180,3 +180,35 @@ void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME
     else
         snprintf(name, DECODER_NAME, "%s", tensor_infos[t].name);
 }
+
+bool decoder_is_prompt(int64_t m)
+{
+    return m > DECODER_FEW_ROWS;
+}
+
+const char *decoder_lacks_prompts(const decoder *d)
+{
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        if (d->recurrent[layer])
+            return "recurrent layers";
+    return d->latent ? "latent attention" : d->experts ? "experts" : NULL;
+}
+
+/* Gate and up are one kernel, which on tensor cores has one format. */
+static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return (t == TENSOR_FFN_GATE || t == TENSOR_FFN_UP) &&
+           decoder_format(d, TENSOR_FFN_GATE, layer) != decoder_format(d, TENSOR_FFN_UP, layer);
+}
+
+decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
+                                          int64_t layer)
+{
+    bool of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
+    if (d->precision == PRECISION_F32 || tensor_infos[t].kind != TENSOR_MATRIX)
+        return ROUNDS_NOTHING;
+    if (decoder_is_prompt(m) && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
+        return ROUNDS_TO_HALVES;
+    return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
+                                                                  : ROUNDS_NOTHING;
+}

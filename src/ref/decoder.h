@@ -32,7 +32,10 @@
 
 #include "ref/reference.h"
 
-enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_ROWS = 8, DECODER_MOST_HEAD_DIM = 256 };
+enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_HEAD_DIM = 256 };
+/* Rows of a step, and steps. More rows than a few are those of a prompt: matrices are multiplied by
+ * tiles of them on tensor cores, see decoder_is_prompt. */
+enum { DECODER_MOST_ROWS = 512, DECODER_FEW_ROWS = 8, DECODER_MOST_STEPS = 16 };
 /* Values of a row of a cache: of K and V, or a latent and rope. */
 enum { DECODER_MOST_CACHED = 640 };
 /* Inputs that a delta net's convolution is over, and those that its cache has, a ring: as many as a
@@ -121,7 +124,7 @@ typedef struct decoder {
     int64_t kv_type; /* KV_ */
     int64_t max_seq_len;
     int64_t precision;            /* PRECISION_: Q8, or F32 with nothing rounded */
-    int64_t m[DECODER_MOST_ROWS]; /* tokens of a step, ascending: a step for each */
+    int64_t m[DECODER_MOST_STEPS]; /* tokens of a step, ascending: a step for each */
     int64_t m_count;
     int64_t sequences;  /* caches: at least 1 */
     int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
@@ -154,6 +157,17 @@ uint64_t decoder_columns(const decoder *d, decoder_tensor t);
 /* The format of a tensor of a layer, and the bytes of all of it. */
 format decoder_format(const decoder *d, decoder_tensor t, int64_t layer);
 uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer);
+
+/* Whether a step of so many rows is one of a prompt, whose matrices tensor cores multiply by; and
+ * why the decoder has no such steps, NULL: it has. */
+bool decoder_is_prompt(int64_t m);
+const char *decoder_lacks_prompts(const decoder *d);
+
+/* What a step's product with a tensor of a layer rounds: of x, values to 8 bits in blocks, or of x
+ * and W to f16. */
+typedef enum decoder_rounding { ROUNDS_NOTHING, ROUNDS_TO_8_BITS, ROUNDS_TO_HALVES } decoder_rounding;
+decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
+                                          int64_t layer);
 
 /* Its name in a GGUF, "blk.3.attn_q.weight": at most DECODER_NAME bytes with the NUL. */
 enum { DECODER_NAME = 64 };

@@ -19,6 +19,13 @@ static double dot(const double *w, const double *x, uint64_t count)
     return sum;
 }
 
+double ref_round_to_half(double value)
+{
+    static const double more = (1LL << 42) + 1; /* bits of a double that go */
+    double split = value * more;
+    return split - (split - value);
+}
+
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
 {
     enum { CHUNK = 256 }; /* whole blocks of every format */
@@ -29,7 +36,8 @@ void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
         uint64_t count = w->columns - at < CHUNK ? w->columns - at : CHUNK;
         ref_decode(w->format, blocks + format_bytes(w->format, at), count, decoded);
         for (uint64_t i = 0; i < count; i++)
-            values[at + i] = (double)decoded[i];
+            values[at + i] =
+                w->halves ? ref_round_to_half((double)decoded[i]) : (double)decoded[i];
     }
 }
 

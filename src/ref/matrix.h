@@ -2,6 +2,7 @@
 #ifndef PTXGEN_REF_MATRIX_H
 #define PTXGEN_REF_MATRIX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,12 +14,16 @@ typedef struct ref_matrix {
     uint64_t rows, columns;
     uint64_t repeat; /* rows that are there, which repeat */
     uint64_t first;  /* of these the one that is row 0 */
+    bool halves;     /* values are those of f16 that are nearest, see ref_round_to_half */
 } ref_matrix;
 
 /* y[v][r] = sum over c of W[r][c] x[v][c], of count vectors [count, columns]. A row of y has stride
  * values. room has place for a row. */
 void ref_matrix_times(const ref_matrix *w, const double *x, size_t count, double *y, size_t stride,
                       double *room);
+
+/* The number of 11 bits that is nearest: an f16 with any exponent. */
+double ref_round_to_half(double value);
 
 /* A row, decoded. */
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values);

@@ -62,6 +62,11 @@ void step_note_choice(const call *c, size_t token, const ref_choice *choice)
     memcpy(c->s->scores + row * experts, choice->scores, experts * sizeof *choice->scores);
 }
 
+void ref_step_set_rows(ref_step *s, int64_t m)
+{
+    s->m = m;
+}
+
 ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row)
 {
     size_t at = (size_t)layer * s->scored + row;

@@ -6,6 +6,7 @@
  *              from zero, d as f16. f32 stays as exact as it is.
  *   precision  with Q8 what a matrix of integers is multiplied by, as of a problem that quantizes:
  *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
+ *              In steps of a prompt it and the matrix are rounded to f16.
  *
  * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
  */
@@ -51,6 +52,10 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
 /* Has a sequence start anew behind a number of positions whose rows another one tells. */
 void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earlier *earlier,
                     void *user);
+
+/* Has tokens that are fed from here on be those of steps of so many rows, which decides what is
+ * rounded: at first 1. */
+void ref_step_set_rows(ref_step *s, int64_t m);
 
 /* Tokens at the next positions of their sequences, in one call: several of one sequence see each
  * other as if they came one by one. Either of the two may be NULL:

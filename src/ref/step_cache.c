@@ -43,7 +43,7 @@ static uint64_t layer_values(const decoder *d)
 ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *user)
 {
     ref_step *s = arena_alloc(a, sizeof *s);
-    *s = (ref_step){ .arena = a, .d = d, .weights = weights, .user = user };
+    *s = (ref_step){ .arena = a, .d = d, .weights = weights, .user = user, .m = 1 };
     s->sequences = arena_zalloc(a, (size_t)d->sequences * sizeof *s->sequences);
     for (int64_t i = 0; i < d->sequences; i++) {
         sequence *q = &s->sequences[i];

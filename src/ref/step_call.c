@@ -83,14 +83,23 @@ static const double *rounded(const call *c, const operand *o)
     return x;
 }
 
+static const double *rounded_to_halves(const call *c, const operand *o)
+{
+    double *x = arena_alloc(c->a, o->count * (size_t)o->size * sizeof *x);
+    for (size_t i = 0; i < o->count * (size_t)o->size; i++)
+        x[i] = ref_round_to_half(o->x[i]);
+    return x;
+}
+
 void call_multiply(const call *c, const operand *o, const product *p, double *y, size_t stride)
 {
-    const ref_matrix w = call_matrix(c, p->w, p->plane);
-    bool rounds = c->s->d->precision == PRECISION_Q8 && tensor_infos[p->w].kind == TENSOR_MATRIX &&
-                  formats[w.format].block_values > 1;
-    const double *b = call_row(c, p->bias, p->plane);
-    ref_matrix_times(&w, rounds ? rounded(c, o) : o->x, o->count, y, stride,
-                     arena_alloc(c->a, w.columns * sizeof(double)));
+    decoder_rounding rounding = decoder_product_rounding(c->s->d, c->s->m, p->w, c->layer);
+    ref_matrix w = call_matrix(c, p->w, p->plane);
+    w.halves = rounding == ROUNDS_TO_HALVES;
+    const double *b = call_row(c, p->bias, p->plane), *x = o->x;
+    if (rounding != ROUNDS_NOTHING)
+        x = w.halves ? rounded_to_halves(c, o) : rounded(c, o);
+    ref_matrix_times(&w, x, o->count, y, stride, arena_alloc(c->a, w.columns * sizeof(double)));
     for (size_t v = 0; v < o->count; v++)
         for (uint64_t i = 0; i < w.rows; i++)
             y[v * stride + i] =

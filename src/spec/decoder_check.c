@@ -207,8 +207,21 @@ static void check_columns(const reader *r, unsigned t)
     }
 }
 
+static void check_prompts(const reader *r)
+{
+    const decoder *d = r->out;
+    int64_t most = d->m_count ? d->m[d->m_count - 1] : 0;
+    const char *lacking = decoder_lacks_prompts(d);
+    if (decoder_is_prompt(most) && lacking)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "m"),
+                   "m = %lld is a step of a prompt, which there is none of with %s: take %d at "
+                   "most",
+                   (long long)most, lacking, DECODER_FEW_ROWS);
+}
+
 void decoder_check(reader *r)
 {
+    check_prompts(r);
     check_heads(r);
     check_rope(r);
     check_experts(r);

@@ -31,8 +31,8 @@ static const purpose purposes[] = {
     { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
       true, OF(GEMV) },
     { "Several products of one vector",
-      "stream_qkv, and stream_gate_up or mma_gate_up for gate and up; a norm, bias or residual "
-      "alone: stream_gemv",
+      "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows mma_qkv and "
+      "mma_gate_up; a norm, bias or residual alone: stream_gemv",
       false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
     { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
     { "Attention",

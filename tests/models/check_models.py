@@ -56,10 +56,11 @@ class Model:
         self.gguf = os.path.join(tools.models, name + ".gguf")
         spec = run([tools.ptxgen, "--from-gguf", self.gguf])
         spec = re.sub(r"(?m)^(max_seq_len *=).*", r"\1 %d" % context, spec)
-        spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if case == "q8" else case), spec)
+        rounds = case in ("q8", "prompt")
+        spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if rounds else case), spec)
         if m:
-            spec = re.sub(r"(?m)^(m *=).*", r"\1 %d" % m, spec)
-        spec += lines + "logits = all\nprecision = %s\n" % ("q8" if case == "q8" else "f32")
+            spec = re.sub(r"(?m)^(m *=).*", r"\1 " + m, spec)
+        spec += lines + "logits = all\nprecision = %s\n" % ("q8" if rounds else "f32")
         self.spec = self.path("model.ini")
         with open(self.spec, "w") as file:
             file.write(spec)
@@ -165,6 +166,17 @@ def check_rings(tools, name, types):
                         (name, kv, context, most), same)
 
 
+def check_prompt(tools, name):
+    """The golden logits of steps on tensor cores, of 16 rows and of 64, whose last ones are tokens'."""
+    with open(os.path.join(tools.models, name + ".json")) as file:
+        facts = json.load(file)
+    golden = numbers(os.path.join(tools.models, name + ".logits.f64"), "d")
+    model = Model(tools, name, "prompt", facts["context"], "16, 64")
+    for most in (16, 64):
+        worst, rms = difference(model.logits(facts["tokens"], most)[0], golden)
+        print(most, worst, rms)
+
+
 def main():
     tools = Tools(*sys.argv[1:5])
     name, cases = sys.argv[5], sys.argv[6:] or list(BOUNDS) + ["q8"]
@@ -172,7 +184,9 @@ def main():
         print("no %s.gguf in %s: skipped" % (name, tools.models))
         sys.exit(77)
     for case in cases:
-        if case.startswith("ring"):
+        if case == "prompt":
+            check_prompt(tools, name)
+        elif case.startswith("ring"):
             check_rings(tools, name, [case[5:]] if case[5:] else ("f32",) + KV_CASES)
         else:
             check(tools, name, case)

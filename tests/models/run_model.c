@@ -67,9 +67,7 @@ static void feed(const model_decoder *model, const uint32_t *tokens, size_t coun
     float *logits = malloc(most * row_bytes);
     for (size_t at = 0; logits && at < count; at += most) {
         size_t taken = count - at < most ? count - at : most;
-        const ptxgen_plan_step *step = &model_plan.steps[0];
-        while (step->m < taken)
-            step++;
+        const ptxgen_plan_step *step = ptxgen_step_for(&model_plan, taken);
         check("prompt", model_prompt(model, NULL, tokens + at, taken));
         check("wait", cuStreamSynchronize(NULL));
         size_t rows = step->logits_rows < taken ? step->logits_rows : taken;

@@ -311,7 +311,7 @@ ARENA_TEST(a_matrix_multiplies_several_vectors_and_repeats_its_rows)
         w[i] = random_normal(&r);
     for (int i = 0; i < VECTORS * COLUMNS; i++)
         x[i] = (double)random_normal(&r);
-    const ref_matrix matrix = { FORMAT_F32, w, ROWS, COLUMNS, THERE, FIRST };
+    const ref_matrix matrix = { FORMAT_F32, w, ROWS, COLUMNS, THERE, FIRST, false };
     ref_matrix_times(&matrix, x, VECTORS, y, STRIDE, room);
     for (int v = 0; v < VECTORS; v++)
         for (int row = 0; row < ROWS; row++) {
