@@ -38,11 +38,11 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define TILE_LAUNCH_OF(columns_of_tiles)                                           \
-    {                                                                              \
-        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y },                 \
-        .shared = "8*tile_rows+powers", .dynamic_shared = "tiles", .sizes = sizes, \
-        .rows = "columns", .overlap = WAITS_FIRST, .registers = 255                \
+#define TILE_LAUNCH_OF(columns_of_tiles)                                                           \
+    {                                                                                              \
+        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y }, .shared = "8*tile_rows+powers", \
+        .dynamic_shared = "tiles", .sizes = sizes, .rows = "columns", .overlap = WAITS_FIRST,      \
+        .registers = 255                                                                           \
     }
 
 #define TILE_LAUNCH TILE_LAUNCH_OF("ceil_div(n, columns)")
@@ -103,8 +103,7 @@ const family mma_qkv = {
                            KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"),
                            KEY_N_V, KEYS_OF_ROWS, KEYS_AROUND_QKV, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
-    .launch = TILE_LAUNCH_OF(
-        "ceil_div(n, columns)+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"),
+    .launch = TILE_LAUNCH_OF("ceil_div(n, columns)+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"),
     .build = gemm_build,
     .reference = ref_qkv,
     .tolerance = 1e-3,

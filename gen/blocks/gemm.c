@@ -444,8 +444,7 @@ static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, u
                 PTX_IF (p, lt(p, n, t->g.n)) {
                     val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
                     val stride = t->g.stride.kind ? t->g.stride : t->g.n;
-                    val offset =
-                        shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
+                    val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
                     val y = element(p, t, t->sums[down], j, 2 * half + i, factor,
                                     add(p, of_tile, i), n, offset);
                     st_global(p, F32, add(p, t->g.y, offset), 0, y);
@@ -562,10 +561,9 @@ static gemv_operands operands_of_one(ptx *p, const instance *in)
 
 void gemm_build(ptx *p, const instance *in)
 {
-    gemm t = { .in = in,
-               .gated = is_gated(in),
-               .rows = (unsigned)gemm_rows(in),
-               .k = (unsigned)in->shape.k };
+    gemm t = {
+        .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
+    };
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     t.g.x = parameter(p, "x");
     t.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))

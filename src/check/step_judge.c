@@ -20,17 +20,8 @@
 
 static const double FLOAT_ERROR = 2e-4;
 
-/* The values of the two references at some place, and what a kernel has left there. */
-typedef struct compared {
-    const char *what;
-    const float *got;
-    const double *rounded, *exact;
-    size_t count;
-    size_t row_size; /* of rows, for the message */
-} compared;
-
 /* How far an element may be off. */
-static double bound_of(const compared *c)
+static double bound_of(const step_compared *c)
 {
     double largest = 0, squares = 0, rounding = 0;
     for (size_t i = 0; i < c->count; i++) {
@@ -43,8 +34,8 @@ static double bound_of(const compared *c)
     return 2 * largest + 4 * sqrt(rounding / count) + FLOAT_ERROR * sqrt(squares / count);
 }
 
-static bool compare(step_trial *t, const step_rows *r, int64_t layer, const compared *c,
-                    double *worst)
+bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
+                  double *worst)
 {
     double bound = bound_of(c), most = 0;
     size_t at = 0;
@@ -102,7 +93,7 @@ static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *
 {
     const decoder *d = t->v->plan->decoder;
     size_t size = (size_t)d->hidden;
-    const compared c = {
+    const step_compared c = {
         .what = "h",
         .got = read_rows(t, t->workspace + hidden_buffer(step)->offset, r, size),
         .rounded = hidden_behind(t, e->hidden[0], r->fed_count, layer + 1),
@@ -110,7 +101,7 @@ static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *
         .count = r->fed_count * size,
         .row_size = size,
     };
-    return compare(t, r, layer, &c, &t->result.worst_hidden);
+    return step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
 /* Parts of the caches that a layer has written, those of one token one behind another. */
@@ -135,8 +126,8 @@ static bool judge_written(step_trial *t, const step_rows *r, int64_t layer, cons
         ref_decode(step_model_format(m, which),
                    step_read(t, step_cache_address(t, which), (size_t)bytes), size, got + at);
     }
-    const compared c = { w->what, got, rounded, exact, count, w->of_token * size };
-    return !count || compare(t, r, layer, &c, &t->result.worst_hidden);
+    const step_compared c = { w->what, got, rounded, exact, count, w->of_token * size };
+    return !count || step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
 /* What each row has written of so many heads. */
@@ -215,8 +206,8 @@ bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
         for (size_t j = 0; got && l.are && j < size; j++)
             if (!l.are[(i - first) * size + j])
                 got[j] = (float)rounded[j];
-        const compared c = { "logits", got, rounded, exact, size, size };
-        if (got && !compare(t, r, p->decoder->layers, &c, &t->result.worst))
+        const step_compared c = { "logits", got, rounded, exact, size, size };
+        if (got && !step_compare(t, r, p->decoder->layers, &c, &t->result.worst))
             return false;
     }
     return true;

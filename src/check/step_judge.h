@@ -4,6 +4,20 @@
 
 #include "check/step_trial.h"
 
+/* The values of the two references at some place, and what a kernel has left there: rows of a size,
+ * for the message. */
+typedef struct step_compared {
+    const char *what;
+    const float *got;
+    const double *rounded, *exact;
+    size_t count, row_size;
+} step_compared;
+
+/* False, and the trial wrong, where a value is beyond its bound. worst becomes the largest error in
+ * bounds so far. */
+bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
+                  double *worst);
+
 /* What the references make of it. */
 typedef struct step_expected {
     double *logits[2], *hidden[2]; /* rounded, exact */

@@ -34,9 +34,7 @@ const char *step_name(const step_trial *t, const step_rows *r)
                         r->m == 1 ? "" : "s", where[t->kind], position);
 }
 
-/* The address of an argument. Tensors and caches are allocations of their own, so that what leaves
- * one is found. 0: there is nothing. */
-static uint64_t address_of(const step_trial *t, const plan_argument *argument)
+uint64_t step_address(const step_trial *t, const plan_argument *argument)
 {
     const plan *p = t->v->plan;
     switch (argument->memory) {
@@ -63,7 +61,7 @@ static void describe_launch(const step_trial *t, const plan_launch *l, const ste
     const void **params = arena_alloc(t->scratch, MAX_PARAMS * sizeof *params);
     for (size_t i = 0; i < l->argument_count; i++) {
         const plan_argument *argument = &l->arguments[i];
-        values[i] = argument->is_number ? argument->number : address_of(t, argument);
+        values[i] = argument->is_number ? argument->number : step_address(t, argument);
         params[i] = &values[i];
         if (argument->is_number)
             run.m = argument->number;

@@ -103,6 +103,9 @@ bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
 /* Runs a launch of a step; false and the trial wrong where it breaks a rule. */
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
+/* The address of an argument, 0: there is nothing. */
+uint64_t step_address(const step_trial *t, const plan_argument *argument);
+
 /* Bytes of the device's memory, for one step; all ones where they are not there or have no content.
  */
 void *step_read(const step_trial *t, uint64_t address, size_t size);

@@ -13,33 +13,51 @@
 #include "base/os.h"
 #include "check/step_judge.h"
 #include "check/step_overlap.h"
+#include "check/step_product.h"
 #include "check/step_traffic.h"
 #include "check/step_router.h"
 #include "family/plan_make.h"
 
 enum {
     FAR = 601,              /* a position that several chunks of a sequence lie ahead of */
+    FEW_TOKENS = 16,        /* of a step with large products */
     SEVERAL_APART = 37,     /* positions between those of several sequences */
     LARGE_OUTPUT = 1 << 26, /* weights of the logits' product, above which a step may do with some
                                blocks of it */
 };
 
+static bool run_launch(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    return step_product_is_large(t, l) ? step_product_launch(t, l, r) : step_launch(t, l, r);
+}
+
+static bool has_large_products(const step_trial *t, const plan_step *step)
+{
+    bool has = false;
+    for (size_t i = 0; i < step->launch_count && !has; i++)
+        has = step_product_is_large(t, &step->launches[i]);
+    return has;
+}
+
 static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e)
 {
     step_traffic traffic = step_traffic_new(t);
+    bool counts = !decoder_is_prompt(step->m); /* tiles of rows have all weights each */
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
-        if (!step_launch(t, l, r))
+        if (!run_launch(t, l, r))
             return false;
         if (!last || l->layer >= t->v->plan->decoder->layers)
             continue;
         if (!step_judge_layer(t, step, r, e, l->layer))
             return false;
-        step_traffic_add(&traffic, t, step, r, l->layer);
+        if (counts)
+            step_traffic_add(&traffic, t, step, r, l->layer);
     }
-    t->result.weights_read = fmax(t->result.weights_read, step_bytes_times(traffic.weights));
+    if (counts)
+        t->result.weights_read = fmax(t->result.weights_read, step_bytes_times(traffic.weights));
     t->result.caches.read += traffic.caches.read;
     t->result.caches.needed += traffic.caches.needed;
     return step_judge_logits(t, step, r, e) && (t->in_part || step_judge_state(t, step, r));
@@ -92,6 +110,7 @@ static bool feed_references(step_trial *t, step_rows *r, bool others, step_expec
 {
     const decoder *d = t->v->plan->decoder;
     ref_step *const both[] = { t->rounded, t->exact };
+    ref_step_set_rows(t->rounded, (int64_t)r->m);
     size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
     for (int i = 0; i < 2; i++) {
         e->logits[i] =
@@ -118,8 +137,9 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     t->result.positions += r->fed_count;
     if (!from_the_state)
         step_write_state(t, r);
-    const emu_snapshot *before =
-        step_is_to_overlap(t, step) ? emu_snapshot_new(t->scratch, t->memory) : NULL;
+    const emu_snapshot *before = step_is_to_overlap(t, step) && !has_large_products(t, step)
+                                     ? emu_snapshot_new(t->scratch, t->memory)
+                                     : NULL;
     return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
 
@@ -182,15 +202,18 @@ static bool put_back(const step_trial *t, int64_t sequence, void *const *saved)
     return any;
 }
 
-/* One row of a step by itself, of which the logits may be none. */
-static bool run_row(step_trial *t, const step_rows *all, size_t row, bool logits)
+/* One row of a step by itself, of which the logits may be none: in a step of one, or of a prompt,
+ * whose products are others, the only one that is. */
+static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, size_t row,
+                    bool logits)
 {
-    const plan_step *one = step_of_one(t->v->plan);
-    step_rows r = { .m = 1,
-                    .is_row = { true },
-                    .rows = { all->rows[row] },
-                    .positions = { all->positions[row] },
-                    .lengths = { all->lengths[row] } };
+    step_rows r = { 0 };
+    for (int64_t i = 1; i < one->m; i++)
+        add_no_row(&r);
+    r.is_row[r.m] = true;
+    r.rows[r.m] = all->rows[row];
+    r.positions[r.m] = all->positions[row];
+    r.lengths[r.m++] = all->lengths[row];
     step_write_state(t, &r);
     for (size_t i = 0; i < one->launch_count; i++)
         if ((logits || one->launches[i].layer < t->v->plan->decoder->layers) &&
@@ -205,40 +228,59 @@ static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all
                       void *const *saved)
 {
     const plan *p = t->v->plan;
+    const plan_step *one = decoder_is_prompt(step->m) ? step : step_of_one(p);
     size_t last = all->m - 1, size = (size_t)p->decoder->vocab;
     const computed_logits l = step_read_logits(t, step);
     const float *logits = l.values + l.count - size;
     bool again = put_back(t, all->rows[last].sequence, saved);
     for (size_t i = again ? 0 : last; i < all->m; i++)
-        if (all->is_row[i] && !run_row(t, all, i, i == last))
+        if (all->is_row[i] && !run_row(t, one, all, i, i == last))
             return false;
-    const computed_logits alone = step_read_logits(t, step_of_one(p));
+    const computed_logits of_one = step_read_logits(t, one);
+    size_t ahead = of_one.count - size;
+    const float *alone = of_one.values + ahead;
     for (size_t i = 0; i < size; i++)
-        if ((!l.are || (l.are[l.count - size + i] && alone.are[i])) &&
-            memcmp(&alone.values[i], &logits[i], sizeof *logits) != 0)
+        if ((!l.are || (l.are[l.count - size + i] && of_one.are[ahead + i])) &&
+            memcmp(&alone[i], &logits[i], sizeof *logits) != 0)
             return step_reject(
                 t, arena_format(t->arena,
                                 "%s: logits[%zu] of the last token is %.9g, and %.9g "
                                 "where it is the only one",
-                                step_name(t, all), i, (double)logits[i], (double)alone.values[i]));
+                                step_name(t, all), i, (double)logits[i], (double)alone[i]));
     return true;
 }
 
-/* Some tokens of a sequence behind rows that are none, as at the end of a prompt; then the last of
- * them alone. */
+/* Tokens that are enough of a step. */
+static int64_t tokens_of(const step_trial *t, const plan_step *step)
+{
+    return has_large_products(t, step) ? FEW_TOKENS : step->m;
+}
+
+/* Tokens stand behind rows that are none, as at the end of a prompt, or where they are few of a
+ * prompt's step apart from each other, so that there are some in all tiles. */
+static bool is_token(const step_trial *t, const plan_step *step, int64_t row, int64_t count)
+{
+    if (!has_large_products(t, step))
+        return row >= step->m - count;
+    return (row + 1) * count / step->m > row * count / step->m;
+}
+
+/* Some tokens of a sequence; then the last of them alone. */
 static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, int64_t count)
 {
     step_rows r = { 0 };
     arena_reset(t->scratch);
     if (!has_room(t, sequence, count))
         return true;
-    for (int64_t i = count; i < step->m; i++)
-        add_no_row(&r);
-    for (int64_t i = 0; i < count; i++)
-        add_row(&r, t, sequence, random_token(t));
+    for (int64_t i = 0; i < step->m; i++)
+        if (is_token(t, step, i, count))
+            add_row(&r, t, sequence, random_token(t));
+        else
+            add_no_row(&r);
     void *const *saved = save_states(t, sequence);
-    return run_any(t, step, &r) &&
-           (step->m == 1 || !step_of_one(t->v->plan) || run_alone(t, step, &r, saved));
+    bool alone = decoder_is_prompt(step->m) ? !has_large_products(t, step)
+                                            : step->m > 1 && step_of_one(t->v->plan);
+    return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, saved));
 }
 
 /* The token that the step ahead has chosen, which is in the state with all that it needs; but not
@@ -278,6 +320,21 @@ static uint64_t edge_of(const plan *p)
     return edge + room < longest ? edge : longest > 2 * room ? longest - room : longest / 2;
 }
 
+/* The largest step, and the largest of few rows that there is besides. */
+typedef struct large_steps {
+    const plan_step *items[2];
+    size_t count;
+} large_steps;
+
+static large_steps large_steps_of(const plan *p)
+{
+    const plan_step *last = &p->steps[p->step_count - 1], *few = last;
+    while (few > p->steps && decoder_is_prompt(few->m))
+        few--;
+    bool both = few != last && !decoder_is_prompt(few->m);
+    return (large_steps){ { both ? few : last, last }, both ? 2 : 1 };
+}
+
 /* Of a large vocabulary and several tokens a step, what comes from the steps at an edge is enough.
  */
 static bool run_from_the_start(step_trial *t)
@@ -286,9 +343,11 @@ static bool run_from_the_start(step_trial *t)
     step_start(t, 0, 0);
     for (size_t i = 0; i < p->step_count; i++) {
         const plan_step *step = &p->steps[i];
-        bool enough = is_large(p) && i && i + 1 == p->step_count;
-        if (!enough && (!run_tokens(t, step, 0, step->m) || !run_chosen(t, 0) ||
-                        (step->m > 1 && !run_tokens(t, step, 0, (step->m + 1) / 2))))
+        int64_t tokens = tokens_of(t, step);
+        bool enough = is_large(p) && i;
+        if (!enough &&
+            (!run_tokens(t, step, 0, tokens) || !run_chosen(t, 0) ||
+             (tokens == step->m && tokens > 1 && !run_tokens(t, step, 0, (tokens + 1) / 2))))
             return false;
     }
     return true;
@@ -297,19 +356,26 @@ static bool run_from_the_start(step_trial *t)
 static bool run_at_an_edge(step_trial *t)
 {
     const plan *p = t->v->plan;
-    uint64_t edge = edge_of(p), ahead = (uint64_t)p->rows / 2 + 1;
-    step_start(t, 0, edge > ahead ? edge - ahead : 0);
+    const large_steps steps = large_steps_of(p);
     t->in_part = is_large(p);
-    return run_tokens(t, &p->steps[p->step_count - 1], 0, p->rows) && run_chosen(t, 0) &&
-           run_chosen(t, 0);
+    for (size_t i = 0; i < steps.count; i++) {
+        int64_t tokens = tokens_of(t, steps.items[i]);
+        uint64_t edge = edge_of(p), ahead = (uint64_t)tokens / 2 + 1;
+        step_start(t, 0, edge > ahead ? edge - ahead : 0);
+        if (!run_tokens(t, steps.items[i], 0, tokens) || !run_chosen(t, 0) || !run_chosen(t, 0))
+            return false;
+    }
+    return true;
 }
 
 /* Across the end of the shortest ring, for the second time where there are as many positions. */
 static bool run_around_a_ring(step_trial *t)
 {
     const plan *p = t->v->plan;
+    const plan_step *step = &p->steps[p->step_count - 1];
+    int64_t tokens = tokens_of(t, step);
     uint64_t longest = (uint64_t)p->decoder->max_seq_len, rows = longest;
-    uint64_t ahead = (uint64_t)p->rows / 2 + 1, room = (uint64_t)p->rows;
+    uint64_t ahead = (uint64_t)tokens / 2 + 1, room = (uint64_t)p->rows;
     for (int64_t layer = 0; layer < p->decoder->layers; layer++)
         if (p->decoder->windowed[layer] && step_model_cache_rows(&t->v->model, layer) < rows)
             rows = step_model_cache_rows(&t->v->model, layer);
@@ -318,14 +384,13 @@ static bool run_around_a_ring(step_trial *t)
         return true;
     t->in_part = is_large(p);
     step_start(t, 0, end - ahead);
-    return run_tokens(t, &p->steps[p->step_count - 1], 0, p->rows);
+    return run_tokens(t, step, 0, tokens);
 }
 
 /* A token of each sequence, at positions of its own, behind rows that are none. */
-static bool run_several(step_trial *t)
+static bool run_several_in(step_trial *t, const plan_step *step)
 {
     const plan *p = t->v->plan;
-    const plan_step *step = &p->steps[p->step_count - 1];
     int64_t sequences = p->decoder->sequences < step->m ? p->decoder->sequences : step->m;
     step_rows r = { 0 };
     if (sequences < 2)
@@ -339,6 +404,13 @@ static bool run_several(step_trial *t)
     arena_reset(t->scratch);
     t->in_part = is_large(p);
     return run_any(t, step, &r);
+}
+
+static bool run_several(step_trial *t)
+{
+    const large_steps steps = large_steps_of(t->v->plan);
+    return run_several_in(t, steps.items[0]) &&
+           (steps.count == 1 || run_several_in(t, steps.items[1]));
 }
 
 static void run_trial(void *context, size_t i)

@@ -156,10 +156,10 @@ typedef struct key {
         .max = MAX_VECTORS, .def = (least), .counted_with = KEY_FIELD(rows_mode), .tag = "m"    \
     }
 /* Rows of a kernel that has a block, or some, for each: not at once. */
-#define KEY_ROW_COUNT                                                                   \
-    {                                                                                   \
-        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1,          \
-        .max = 65535, .def = 1, .tag = "m"                                              \
+#define KEY_ROW_COUNT                                                                        \
+    {                                                                                        \
+        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, .max = 65535, \
+        .def = 1, .tag = "m"                                                                 \
     }
 #define KEY_ROWS                                                                                   \
     {                                                                                              \

@@ -84,8 +84,8 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     static const char *const matrices[] = { "wq", "wk", "wv" };
     static const char *const biases[] = { "bq", "bk", "bv" };
     const decoder *d = p->d;
-    instance in = planner_kernel(
-        p, plan_product_name(p, of->w[0], "stream_qkv", "exact_qkv", "mma_qkv"));
+    instance in =
+        planner_kernel(p, plan_product_name(p, of->w[0], "stream_qkv", "exact_qkv", "mma_qkv"));
     bindings b = { 0 };
     bool biased = of->bias[0] != TENSOR_COUNT && planner_has(p, of->bias[0]);
     planner_set_weights(&in, "weights", decoder_format(d, of->w[0], p->layer));

@@ -210,5 +210,5 @@ decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_t
     if (decoder_is_prompt(m) && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
         return ROUNDS_TO_HALVES;
     return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
-                                                                  : ROUNDS_NOTHING;
+                                                                 : ROUNDS_NOTHING;
 }

@@ -123,7 +123,7 @@ typedef struct decoder {
     /* The step. */
     int64_t kv_type; /* KV_ */
     int64_t max_seq_len;
-    int64_t precision;            /* PRECISION_: Q8, or F32 with nothing rounded */
+    int64_t precision;             /* PRECISION_: Q8, or F32 with nothing rounded */
     int64_t m[DECODER_MOST_STEPS]; /* tokens of a step, ascending: a step for each */
     int64_t m_count;
     int64_t sequences;  /* caches: at least 1 */
@@ -165,7 +165,11 @@ const char *decoder_lacks_prompts(const decoder *d);
 
 /* What a step's product with a tensor of a layer rounds: of x, values to 8 bits in blocks, or of x
  * and W to f16. */
-typedef enum decoder_rounding { ROUNDS_NOTHING, ROUNDS_TO_8_BITS, ROUNDS_TO_HALVES } decoder_rounding;
+typedef enum decoder_rounding {
+    ROUNDS_NOTHING,
+    ROUNDS_TO_8_BITS,
+    ROUNDS_TO_HALVES
+} decoder_rounding;
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer);
 

@@ -36,8 +36,7 @@ void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
         uint64_t count = w->columns - at < CHUNK ? w->columns - at : CHUNK;
         ref_decode(w->format, blocks + format_bytes(w->format, at), count, decoded);
         for (uint64_t i = 0; i < count; i++)
-            values[at + i] =
-                w->halves ? ref_round_to_half((double)decoded[i]) : (double)decoded[i];
+            values[at + i] = w->halves ? ref_round_to_half((double)decoded[i]) : (double)decoded[i];
     }
 }
 

@@ -1,0 +1,257 @@
+/* What is computed here is computed twice, as the reference of a step does: with what the kernel
+ * rounds to f16 rounded, and exactly. The difference of the two says how far the kernel may be off.
+ * Rows of W repeat, and with them their products.
+ */
+#include "check/step_product.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "family/formula.h"
+#include "ref/matrix.h"
+
+enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
+#define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications */
+
+/* What has not been written: a NaN that arithmetic does not give. */
+static const uint32_t UNWRITTEN = 0xffffffff;
+
+/* A launch's arguments by the names of its parameters. */
+typedef struct product_launch {
+    const step_trial *t;
+    const plan_launch *l;
+    const instance *in;
+    param params[MAX_PARAMS];
+} product_launch;
+
+/* A matrix of the launch, whose products stand in a row from a column on. */
+typedef struct factor {
+    const char *w, *bias;
+    int64_t rows, column;
+    format format;
+} factor;
+
+typedef struct factors {
+    factor items[MOST_MATRICES];
+    unsigned count;
+    int64_t stride; /* values of a row */
+} factors;
+
+static product_launch product_of(const step_trial *t, const plan_launch *l)
+{
+    product_launch p = { .t = t, .l = l, .in = &t->v->plan->kernels[l->kernel] };
+    instance_params(t->scratch, p.in, p.params);
+    return p;
+}
+
+static const plan_argument *argument_of(const product_launch *p, const char *name)
+{
+    for (size_t i = 0; i < p->l->argument_count; i++)
+        if (strcmp(p->params[i].name, name) == 0)
+            return &p->l->arguments[i];
+    return NULL;
+}
+
+static void add(factors *f, const instance *in, const char *w, const char *bias)
+{
+    f->items[f->count++] = (factor){ w, bias, in->shape.n, f->stride, instance_weights(in) };
+    f->stride += in->shape.n;
+}
+
+static factors factors_of(const instance *in)
+{
+    static const char *const qkv[][2] = { { "wq", "bq" }, { "wk", "bk" }, { "wv", "bv" } };
+    factors f = { .count = 0 };
+    if (in->family->op == OP_GEMV)
+        add(&f, in, "w", "bias");
+    else if (in->family->op == OP_QKV)
+        for (unsigned i = 0; i < (in->shape.n_v ? 3 : 2); i++) {
+            instance one = instance_matrix(in, i);
+            add(&f, &one, qkv[i][0], qkv[i][1]);
+        }
+    else {
+        add(&f, in, "wg", "bg");
+        add(&f, in, "wu", "bu");
+    }
+    return f;
+}
+
+bool step_product_is_large(const step_trial *t, const plan_launch *l)
+{
+    const instance *in = &t->v->plan->kernels[l->kernel];
+    if (!in->family->halves || in->family->op == OP_ATTENTION)
+        return false;
+    factors f = factors_of(in);
+    const plan_argument *m = NULL;
+    product_launch p = product_of(t, l);
+    m = argument_of(&p, "m_val");
+    int64_t rows = m ? m->number : in->shape.m;
+    return rows * f.stride * in->shape.k > LARGE_PRODUCT;
+}
+
+static const float *floats_at(const product_launch *p, const char *name, size_t count)
+{
+    const plan_argument *argument = argument_of(p, name);
+    if (!argument)
+        return NULL;
+    return step_read(p->t, step_address(p->t, argument), count * sizeof(float));
+}
+
+/* Rows [m, size] of floats: those alone that are tokens' rows, as doubles. */
+static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
+{
+    const float *all = floats_at(p, name, r->m * size);
+    double *kept = arena_alloc(p->t->scratch, r->fed_count * size * sizeof *kept);
+    size_t count = 0;
+    for (size_t i = 0; i < r->m; i++)
+        for (size_t j = 0; r->is_row[i] && j < size; j++)
+            kept[count++] = (double)all[i * size + j];
+    return kept;
+}
+
+static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halves)
+{
+    const plan *of = p->t->v->plan;
+    uint64_t offset = argument_of(p, f->w)->offset, columns = (uint64_t)p->in->shape.k;
+    size_t number = 0;
+    while (offset - of->tensors[number].offset >= of->tensors[number].bytes)
+        number++;
+    const model_tensor *have = &p->t->v->model.tensors[number];
+    return (ref_matrix){ .format = f->format,
+                         .blocks = have->bytes,
+                         .rows = (uint64_t)f->rows,
+                         .columns = columns,
+                         .repeat = have->rows,
+                         .first = (offset - of->tensors[number].offset) /
+                                  format_bytes(f->format, columns),
+                         .halves = halves };
+}
+
+/* x as it is multiplied, and what the products are multiplied by for a norm. */
+static double *operand_of(const product_launch *p, const step_rows *r, bool halves, double *norms)
+{
+    size_t k = (size_t)p->in->shape.k;
+    double *x = rows_at(p, r, "x", k);
+    const float *gamma = floats_at(p, "gamma", k);
+    for (size_t v = 0; v < r->fed_count; v++) {
+        double squares = 0;
+        for (size_t i = 0; i < k; i++) {
+            double *value = &x[v * k + i];
+            squares += *value * *value;
+            *value *= gamma ? (double)gamma[i] : 1;
+            *value = halves ? ref_round_to_half(*value) : *value;
+        }
+        norms[v] = gamma ? 1 / sqrt(squares / (double)k + p->in->options.epsilon) : 1;
+    }
+    return x;
+}
+
+/* A row's sums of both matrices become half as many values. */
+static void apply_gates(const product_launch *p, size_t rows, double *y)
+{
+    size_t n = (size_t)p->in->shape.n;
+    int64_t activation = p->in->options.activation;
+    for (size_t v = 0; v < rows; v++)
+        for (size_t i = 0; i < n; i++)
+            y[v * n + i] = ref_activation(activation, y[2 * v * n + i]) *
+                           ref_gate_factor(activation, y[(2 * v + 1) * n + i]);
+}
+
+static void finish(const product_launch *p, const step_rows *r, size_t size, double *y)
+{
+    const problem_options *o = &p->in->options;
+    const double *residual = o->residual ? rows_at(p, r, "residual", size) : NULL;
+    for (size_t i = 0; i < r->fed_count * size; i++) {
+        y[i] = (o->scale > 0 ? o->scale : 1) * y[i] + (residual ? residual[i] : 0);
+        y[i] = o->softcap > 0 ? o->softcap * tanh(y[i] / o->softcap) : y[i];
+    }
+}
+
+static double *compute(const product_launch *p, const step_rows *r, bool halves)
+{
+    factors f = factors_of(p->in);
+    arena *a = p->t->scratch;
+    size_t stride = (size_t)f.stride;
+    double *y = arena_alloc(a, r->fed_count * stride * sizeof *y);
+    double *norms = arena_alloc(a, r->fed_count * sizeof *norms);
+    double *x = operand_of(p, r, halves, norms);
+    double *room = arena_alloc(a, (size_t)p->in->shape.k * sizeof *room);
+    for (unsigned i = 0; i < f.count; i++) {
+        const factor *of = &f.items[i];
+        const ref_matrix w = matrix_of(p, of, halves);
+        const float *bias = floats_at(p, of->bias, (size_t)of->rows);
+        double *first = y + of->column;
+        ref_matrix_times(&w, x, r->fed_count, first, stride, room);
+        for (size_t v = 0; v < r->fed_count; v++)
+            for (int64_t j = 0; j < of->rows; j++)
+                first[(int64_t)(v * stride) + j] =
+                    first[(int64_t)(v * stride) + j] * norms[v] + (bias ? (double)bias[j] : 0);
+    }
+    if (p->in->family->op == OP_GATE_UP_SWIGLU)
+        apply_gates(p, r->fed_count, y);
+    else if (p->in->family->op == OP_GEMV)
+        finish(p, r, stride, y);
+    return y;
+}
+
+/* From the first block to the last. */
+static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    step_request request;
+    emu_stats stats = { 0 };
+    emu_report report;
+    step_request_of(t, l, r, &request);
+    emu_launch_config *config = &request.config;
+    uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
+    for (uint64_t i = 0; i < SOME_BLOCKS; i++)
+        request.blocks[i] = i * (grid - 1) / (SOME_BLOCKS - 1);
+    if (grid > SOME_BLOCKS) {
+        config->blocks = request.blocks;
+        config->block_count = SOME_BLOCKS;
+    }
+    bool ended = emu_launch(t->memory, config, &stats, &report);
+    t->result.instructions += stats.thread_instructions;
+    return ended || step_reject_launch(t, l, r, &report);
+}
+
+/* Puts what should be there in the places that no block has written. Returns how many others there
+ * are. */
+static size_t complete(float *got, const double *expected, size_t count)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (memcmp(&got[i], &UNWRITTEN, sizeof UNWRITTEN) != 0)
+            written++;
+        else
+            got[i] = (float)expected[i];
+    }
+    return written;
+}
+
+bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    const product_launch p = product_of(t, l);
+    bool gated = p.in->family->op == OP_GATE_UP_SWIGLU;
+    size_t size = (size_t)factors_of(p.in).stride / (gated ? 2 : 1), fed = 0, written = 0;
+    uint64_t y = step_address(t, argument_of(&p, "y"));
+    double *rounded = compute(&p, r, true), *exact = compute(&p, r, false);
+    float *got = arena_alloc(t->scratch, r->fed_count * size * sizeof *got);
+    emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
+    if (!run_blocks(t, l, r))
+        return false;
+    for (size_t i = 0; i < r->m; i++) {
+        uint64_t row = y + i * size * sizeof *got;
+        if (!r->is_row[i])
+            continue;
+        emu_read(t->memory, row, got + fed * size, size * sizeof *got);
+        written += complete(got + fed * size, rounded + fed * size, size);
+        emu_write(t->memory, row, got + fed * size, size * sizeof *got);
+        fed++;
+    }
+    if (!written)
+        return step_reject(t,
+                           arena_format(t->arena, "%s, %s: %s writes none of its rows",
+                                        step_name(t, r), step_layer_name(t, l->layer), p.in->name));
+    const step_compared c = { argument_of(&p, "y")->said, got, rounded, exact, fed * size, size };
+    return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
+}
