@@ -1,6 +1,6 @@
 /* Products of prompts and batches on the tensor cores: see blocks/gemm.h. Of Q, K and V each block
  * has columns of one. */
-#include "gen/blocks/gemm.h"
+#include "gen/gemm_keys.h"
 #include "gen/product_keys.h"
 
 #define KEYS_OF_ROWS                                                         \
@@ -17,30 +17,13 @@
           .field = KEY_FIELD(rows_mode),                                     \
           .choices = rows_choices,                                           \
           .def = ROWS_RUN_TIME },                                            \
-    {                                                                        \
-        .name = "stages", .summary = "chunks of weights in shared memory",   \
-        .field = KEY_FIELD(stages), .min = 2, .max = 4, .def = 3, .tag = "s" \
-    }
+        KEY_STAGES
 
-/* Of formats that f16 has no room for. */
-static int64_t powers_bytes(const instance *in)
-{
-    return gemm_has_powers(in) ? 2 * GEMM_COLUMNS * (int64_t)sizeof(float) : 0;
-}
-
-static const derived_size sizes[] = {
-    { "powers", powers_bytes,
-      "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },
-    GEMV_VECTORS,
-    { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },
-    { "columns", gemm_columns, "of Y that a block makes" },
-    { "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" },
-    { NULL, NULL, NULL },
-};
+static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NULL } };
 
 #define TILE_LAUNCH_OF(columns_of_tiles)                                                           \
     {                                                                                              \
-        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y }, .shared = "8*tile_rows+powers", \
+        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y }, .shared = GEMM_SHARED, \
         .dynamic_shared = "tiles", .sizes = sizes, .rows = "columns", .overlap = WAITS_FIRST,      \
         .registers = 255                                                                           \
     }

@@ -38,6 +38,9 @@
     FAMILY(mma_gemm)                              \
     FAMILY(mma_gate_up)                           \
     FAMILY(mma_qkv)                               \
+    FAMILY(mma_expert_gate_up)                    \
+    FAMILY(mma_expert_down)                       \
+    FAMILY(expert_sum)                            \
     FAMILY(exact_expert_down)                     \
     FAMILY(stream_expert_down)                    \
     FAMILY(exact_expert_gate_up)                  \

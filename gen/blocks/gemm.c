@@ -55,6 +55,9 @@ typedef struct gemm {
     unsigned x_tile;         /* and bytes of a tile of them */
     val m;                   /* rows of X */
     val first, column;       /* the block's first row of X and of W */
+    const expert_entry *expert; /* rows of X are those that use it; NULL: there are none */
+    val plane, first_bias;   /* what of the expert's is behind the start of W, in bytes, and of a
+                                bias; without a kind: nothing */
     val x_powers, factors;   /* of rows, in shared memory */
     val w_powers, w_factors; /* the same of W; without a kind: none */
     bool x_scaled;           /* some of x_powers may be other than 1 */
@@ -73,7 +76,27 @@ typedef struct gemm {
  * it is two fragments wide. */
 static bool is_gated(const instance *in)
 {
-    return in->family->op == OP_GATE_UP_SWIGLU;
+    return in->family->op == OP_GATE_UP_SWIGLU || in->family->op == OP_EXPERT_GATE_UP;
+}
+
+static bool is_of_experts(const instance *in)
+{
+    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_PRODUCT;
+}
+
+/* Twice as many as use an expert where all have equal shares: most have no more. */
+static int64_t usual_rows(const problem_shape *s)
+{
+    int64_t rows = 2 * s->m * s->experts_used / s->experts, most = s->m;
+    most = most < GEMM_MOST_ROWS ? most : GEMM_MOST_ROWS;
+    return rows < 1 ? 1 : rows < most ? rows : most;
+}
+
+/* Rows that a block has at a time: of X, or of those that use an expert. */
+static unsigned rows_at_once(const instance *in)
+{
+    int64_t of_expert = in->tile_rows ? in->tile_rows : usual_rows(&in->shape);
+    return (unsigned)(is_of_experts(in) ? of_expert : in->shape.m);
 }
 
 static bool is_qkv(const instance *in)
@@ -100,7 +123,7 @@ int64_t gemm_columns(const instance *in)
 int64_t gemm_rows(const instance *in)
 {
     int64_t rows = is_gated(in) ? 2 * FRAGMENT : FRAGMENT;
-    while (rows < in->shape.m)
+    while (rows < rows_at_once(in))
         rows *= 2;
     return rows;
 }
@@ -122,7 +145,7 @@ int64_t gemm_shared_bytes(const instance *in)
     return tile_bytes(in) + most;
 }
 
-bool gemm_has_powers(const instance *in)
+static bool has_powers(const instance *in)
 {
     bool scaled = false;
     for (unsigned i = 0; i < matrix_count(in); i++) {
@@ -130,6 +153,11 @@ bool gemm_has_powers(const instance *in)
         scaled |= gemm_weights_of(&one).scaled;
     }
     return scaled;
+}
+
+int64_t gemm_powers_bytes(const instance *in)
+{
+    return has_powers(in) ? 2 * GEMM_COLUMNS * F32_BYTES : 0;
 }
 
 /* Of a row of which a lane has seen the largest value's bits: stores the power that its values are
@@ -150,9 +178,18 @@ static void store_power(ptx *p, val largest, val row, val powers, val factors, v
     }
 }
 
+/* The place of the values that make a row of Y, by its number among those of an expert. */
+static val chosen_row(ptx *p, const gemm *t, val number)
+{
+    val word = expert_choice(p, t->expert, number);
+    return t->gated ? expert_row(p, t->in, word) : word;
+}
+
 static val row_of_x(ptx *p, const gemm *t, val number)
 {
     val row = min(p, add(p, t->first, number), sub(p, t->m, 1));
+    if (t->expert)
+        row = chosen_row(p, t, row);
     return mad_wide(p, row, (long long)t->k * F32_BYTES, t->g.x);
 }
 
@@ -191,6 +228,8 @@ static val row_of_w(ptx *p, const gemm *t, val number)
     val pair = mad(p, shr(p, number, 5), FRAGMENT, bit_and(p, number, FRAGMENT - 1));
     val is_up = ne(p, bit_and(p, number, FRAGMENT), 0);
     val matrix = select(p, is_up, parameter(p, "wu"), parameter(p, "wg"));
+    if (t->plane.kind)
+        matrix = add(p, matrix, t->plane);
     return mad_wide(p, min(p, add(p, t->column, pair), last), t->w.row_bytes, matrix);
 }
 
@@ -219,7 +258,7 @@ static val find_powers(ptx *p, gemm *t)
     phase(p, "find the powers of two of rows");
     t->x_powers = shared_array(p, "x_powers", F32, t->rows);
     t->factors = shared_array(p, "factors", F32, t->rows);
-    if (gemm_has_powers(t->in)) {
+    if (has_powers(t->in)) {
         t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
         t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
     }
@@ -421,7 +460,8 @@ static val element(ptx *p, const gemm *t, const var sums[][4], unsigned j, unsig
     if (!t->gated)
         return gemv_finished(p, &t->g, sum, n, offset);
     val up = whole_sum(p, t, sums[j + 2][c], factor, add(p, of_tile, (j + 2) * B_COLUMNS));
-    gemv_biases biases = gemv_biases_of_row(p, t->in, n);
+    gemv_biases biases =
+        gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
     if (biases.gate.kind) {
         sum = add(p, sum, biases.gate);
         up = add(p, up, biases.up);
@@ -434,9 +474,11 @@ static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, u
                       unsigned half)
 {
     val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->first, number);
-    val of_block =
-        t->in->shape.m < t->rows ? lt(p, number, (unsigned)t->in->shape.m) : imm(PRED, 1);
+    unsigned at_once = rows_at_once(t->in);
+    val of_block = at_once < t->rows ? lt(p, number, at_once) : imm(PRED, 1);
     PTX_IF (p, bit_and(p, of_block, lt(p, own, t->m))) {
+        if (t->expert)
+            own = expert_choice(p, t->expert, own);
         val factor = ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
         for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->across; j++)
             for (unsigned i = 0; i < 2; i++) {
@@ -559,13 +601,28 @@ static gemv_operands operands_of_one(ptx *p, const instance *in)
     return is_gated(in) ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
 }
 
-void gemm_build(ptx *p, const instance *in)
+static gemm gemm_new(ptx *p, const instance *in)
 {
-    gemm t = {
-        .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
-    };
+    gemm t = { .in = in,
+               .gated = is_gated(in),
+               .rows = (unsigned)gemm_rows(in),
+               .k = (unsigned)in->shape.k };
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     t.g.x = parameter(p, "x");
+    return t;
+}
+
+/* The only matrix, or gate and up. */
+static void set_matrix(ptx *p, gemm *t)
+{
+    t->w = gemm_weights_of(t->in);
+    t->g = operands_of_one(p, t->in);
+    t->column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(t->in)));
+}
+
+void gemm_build(ptx *p, const instance *in)
+{
+    gemm t = gemm_new(p, in);
     t.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
     t.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
@@ -574,8 +631,55 @@ void gemm_build(ptx *p, const instance *in)
         multiply_qkv(p, &t, tiles, x_scaled);
         return;
     }
-    t.w = gemm_weights_of(in);
-    t.g = operands_of_one(p, in);
-    t.column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(in)));
+    set_matrix(p, &t);
     multiply_matrix(p, &t, tiles, x_scaled);
+}
+
+/* Of an expert that does not exist. */
+static void store_nans(ptx *p, const gemm *t)
+{
+    val n = add(p, t->column, tid_x(p)), of_block = lt(p, tid_x(p), gemm_columns(t->in));
+    PTX_IF (p, bit_and(p, of_block, lt(p, n, t->g.n)))
+        PTX_FOR (p, number, 0, t->m, 1) {
+            val row = mad_wide(p, expert_choice(p, t->expert, number), t->g.n, convert(p, U64, n));
+            st_global(p, F32, add(p, t->g.y, shl(p, row, 2)), 0,
+                      bits_as(p, F32, imm(U32, 0x7fffffff)));
+        }
+}
+
+static void move_to_expert(ptx *p, gemm *t)
+{
+    val id = t->expert->id;
+    val plane = mul_wide(p, expert_first_row(p, t->in, id), t->w.row_bytes);
+    t->plane = named(p, "the expert's matrix", plane);
+    t->first_bias = mul(p, id, (unsigned)t->in->shape.n);
+    if (t->gated)
+        return;
+    t->g.w = add(p, t->g.w, t->plane);
+    if (t->g.bias.kind)
+        t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
+}
+
+void gemm_build_of_experts(ptx *p, const instance *in)
+{
+    gemm t = gemm_new(p, in);
+    unsigned at_once = rows_at_once(in);
+    val tiles = shared_dynamic(p, "tiles", U32);
+    val list = parameter(p, "list"), in_use = lt(p, ctaid_y(p), experts_in_use(p, list));
+    ret_if(p, bit_not(p, in_use));
+    expert_entry e = expert_entry_at(p, in, list, ctaid_y(p));
+    t.expert = &e;
+    t.m = e.count;
+    set_matrix(p, &t);
+    PTX_IF (p, expert_exists(p, in, e.id)) {
+        move_to_expert(p, &t);
+        PTX_FOR (p, first, mul(p, ctaid_z(p), at_once), e.count, mul(p, nctaid_z(p), at_once)) {
+            t.first = first;
+            val x_scaled = find_powers(p, &t);
+            multiply_matrix(p, &t, tiles, x_scaled);
+            barrier(p); /* before powers are stored again */
+        }
+    }
+    PTX_ELSE (p)
+        store_nans(p, &t);
 }

@@ -4,6 +4,7 @@
 #ifndef PTXGEN_GEN_BLOCKS_GEMM_H
 #define PTXGEN_GEN_BLOCKS_GEMM_H
 
+#include "gen/blocks/experts.h"
 #include "gen/blocks/gemm_weights.h"
 #include "gen/blocks/gemv.h"
 
@@ -18,10 +19,16 @@ int64_t gemm_columns(const instance *in);
 /* Bytes of dynamic shared memory. */
 int64_t gemm_shared_bytes(const instance *in);
 
-/* Whether rows of W have powers of two, too: of formats that f16 has no room for. */
-bool gemm_has_powers(const instance *in);
+/* Bytes of the powers of two that rows of W have, too, of formats that f16 has no room for. */
+int64_t gemm_powers_bytes(const instance *in);
 
 /* Computes the block's tile of Y and stores it. */
 void gemm_build(ptx *p, const instance *in);
+
+/* The same of the rows that use an expert, as many tiles as they are: the block's in y is the
+ * number of its entry in the list (blocks/experts.h), those in z take turns. Y has a row for each
+ * choice, [m * experts_used, n]; X has one for each row, or where there is no gate one for each
+ * choice. An expert that does not exist reads no weights and gives NaN. */
+void gemm_build_of_experts(ptx *p, const instance *in);
 
 #endif

@@ -61,6 +61,7 @@ typedef struct instance {
     int64_t weights;                  /* index in weights_choices */
     int64_t rows_per_warp;
     int64_t stages;      /* of what is copied ahead */
+    int64_t tile_rows;   /* of an expert, multiplied at once; 0: as its share of rows says */
     int64_t passes;      /* that x comes in; 0: one */
     int64_t kv_type;     /* KV_ */
     int64_t chunks;      /* a sequence is split into, at most */

@@ -1,4 +1,4 @@
-/* What experts give back to the rows that use them: see reference.h. */
+/* What experts give back to the rows that use them, in one step or in two: see reference.h. */
 #include <math.h>
 #include <string.h>
 
@@ -92,4 +92,66 @@ void ref_expert_down(const problem *p, unsigned output, uint64_t first, uint64_t
     (void)output;
     for (uint64_t i = 0; i < count; i++)
         values[i] = down(p, first + i);
+}
+
+/* Of inputs W, x, a bias where there is one, and the list. */
+static ref_value product(const problem *p, uint64_t element)
+{
+    uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
+    uint64_t choice = element / n, column = element % n;
+    unsigned bias = 2, list = bias + (p->options.bias != 0);
+    uint64_t expert = ref_expert_of(p, list, choice);
+    if (expert >= (uint64_t)p->shape.experts)
+        return (ref_value){ NAN, NAN };
+    uint64_t row = expert * (uint64_t)p->shape.plane_rows + column;
+    ref_value dot = ref_dot(p, (ref_run){ 0, row * k }, (ref_run){ 1, choice * k }, k);
+    if (p->options.bias)
+        ref_add(p, bias, expert * n + column, &dot);
+    return dot;
+}
+
+void ref_expert_product(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                        ref_value *values)
+{
+    (void)output;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = product(p, first + i);
+}
+
+static double read_one(const problem *p, unsigned input, uint64_t element)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    return (double)value;
+}
+
+/* Of inputs x, the shared expert's values and a residual where there are such, and the weights. */
+static ref_value weighted_sum(const problem *p, uint64_t element)
+{
+    uint64_t n = (uint64_t)p->shape.n, used = (uint64_t)p->shape.experts_used;
+    uint64_t row = element / n, column = element % n;
+    bool shared = p->options.route.shared != SHARED_NONE;
+    unsigned residual = 1 + shared, weights = residual + (p->options.residual != 0);
+    ref_value sum = { 0, 0 };
+    for (uint64_t slot = 0; slot < used + shared; slot++) {
+        double weight = read_one(p, weights, row * (used + shared) + slot);
+        double value = slot == used ? read_one(p, 1, element)
+                                    : read_one(p, 0, (row * used + slot) * n + column);
+        add_weighted(&sum, weight, (ref_value){ value, fabs(value) });
+    }
+    if (p->options.scale > 0) {
+        sum.value *= p->options.scale;
+        sum.magnitude = sum.magnitude * p->options.scale + ref_lost(sum.value);
+    }
+    if (p->options.residual)
+        ref_add(p, residual, element, &sum);
+    return sum;
+}
+
+void ref_expert_sum(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                    ref_value *values)
+{
+    (void)output;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = weighted_sum(p, first + i);
 }

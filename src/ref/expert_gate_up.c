@@ -19,17 +19,6 @@ static gate_up_inputs inputs_of(const problem *p)
     return in;
 }
 
-/* The expert that a row's slot has; UINT32_MAX where the list has none. */
-static uint32_t expert_of(const problem *p, unsigned input, uint64_t choice)
-{
-    const uint32_t *list = p->inputs[input], *entry = list + EXPERT_LIST_HEAD;
-    for (uint32_t i = 0; i < list[0]; i++, entry += EXPERT_FIRST_ROW + p->shape.m)
-        for (uint32_t row = 0; row < entry[EXPERT_ROWS]; row++)
-            if (entry[EXPERT_FIRST_ROW + row] == choice)
-                return entry[EXPERT_ID];
-    return UINT32_MAX;
-}
-
 /* A row of gate and up, which are inputs from one on. */
 static ref_value gated_row(const problem *p, const gate_up_inputs *in, unsigned matrices,
                            uint64_t matrix_row, uint64_t bias, uint64_t row)
@@ -53,7 +42,7 @@ static ref_value gate_up(const problem *p, uint64_t element)
     uint64_t row = element / of_row, within = element % of_row, slot = within / n;
     if (slot >= used)
         return gated_row(p, &in, in.shared, within - used * n, 0, row);
-    uint64_t expert = expert_of(p, in.list, row * used + slot);
+    uint64_t expert = ref_expert_of(p, in.list, row * used + slot);
     if (expert >= (uint64_t)p->shape.experts)
         return (ref_value){ NAN, NAN };
     return gated_row(p, &in, GATE, expert * (uint64_t)p->shape.plane_rows + within % n,

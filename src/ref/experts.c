@@ -5,7 +5,6 @@
 #include "ref/random.h"
 #include "ref/reference.h"
 
-enum { MOST_ROWS = 8 };
 
 /* A number below limit that is not among those chosen so far. */
 static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, random_source *r)
@@ -54,7 +53,7 @@ static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_l
 static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
 {
     uint32_t *first = list + EXPERT_LIST_HEAD, *end = first + list[0] * entry_words, *most = first;
-    uint32_t moved[EXPERT_FIRST_ROW + MOST_ROWS];
+    uint32_t moved[EXPERT_FIRST_ROW + EXPERT_MOST_ROWS];
     for (uint32_t *entry = first; entry < end; entry += entry_words)
         if (entry[EXPERT_ROWS] > most[EXPERT_ROWS])
             most = entry;
@@ -73,9 +72,9 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
     (void)input;
     uint64_t rows = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
     uint64_t experts = (uint64_t)p->shape.experts, entry_words = EXPERT_FIRST_ROW + rows;
-    uint64_t free[MOST_ROWS], count = 0;
-    uint32_t *list = bytes, chosen[EXPERTS_USED_AT_MOST * MOST_ROWS];
-    bool takes[MOST_ROWS];
+    uint64_t free[EXPERT_MOST_ROWS], count = 0;
+    uint32_t *list = bytes, chosen[EXPERTS_USED_AT_MOST * EXPERT_MOST_ROWS];
+    bool takes[EXPERT_MOST_ROWS];
     random_source r = { (uint64_t)list[0] << 32 | list[values - 1] };
     uint64_t turn = random_below(&r, SIZES);
     bool alone = random_below(&r, LONG_LISTS) == 0;
@@ -100,4 +99,14 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
         last[EXPERT_ID] = random_below(&r, 2) ? UINT32_MAX : (uint32_t)experts;
     else if (rows >= FEW && last[EXPERT_ROWS] < rows)
         last[EXPERT_ID] = (uint32_t)experts;
+}
+
+uint32_t ref_expert_of(const problem *p, unsigned input, uint64_t choice)
+{
+    const uint32_t *list = p->inputs[input], *entry = list + EXPERT_LIST_HEAD;
+    for (uint32_t i = 0; i < list[0]; i++, entry += EXPERT_FIRST_ROW + p->shape.m)
+        for (uint32_t row = 0; row < entry[EXPERT_ROWS]; row++)
+            if (entry[EXPERT_FIRST_ROW + row] == choice)
+                return entry[EXPERT_ID];
+    return UINT32_MAX;
 }

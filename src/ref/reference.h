@@ -164,7 +164,7 @@ enum {
 };
 #define EXPERT_LIST_UNUSED UINT32_MAX
 #define EXPERT_LIST_VALUES "4+min(experts,m*experts_used)*(2+m)" /* words of it */
-enum { EXPERTS_USED_AT_MOST = 64 };                              /* by a row */
+enum { EXPERTS_USED_AT_MOST = 64, EXPERT_MOST_ROWS = 512 }; /* experts by a row; and rows */
 
 /* Makes random words such a list. Of three and more rows that don't all use it, the last expert is
  * one that does not exist. */
@@ -177,6 +177,20 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
  * experts_used] by slot, with that of the shared expert behind them, and the list. NaN where an
  * expert does not exist. */
 reference ref_expert_down;
+
+/* The same in two steps. y[m, experts_used, n] = W[id] x[m, slot] + bias[id]; inputs W [plane_rows
+ * experts, k], x [m, experts_used, k], bias [experts, n] where there is one, the list. NaN where an
+ * expert does not exist. */
+reference ref_expert_product;
+
+/* y[m,n] = residual + scale (sum over slots of weights[m, slot] x[m, slot, n]), with the shared
+ * expert as the last slot where there is one; inputs x, the shared expert's values [m,n] and a
+ * residual [m,n] where the problem says so, weights [m, experts_used, and 1 of the shared one]. */
+reference ref_expert_sum;
+
+/* The expert that a choice of a row has, by the list that an input is; UINT32_MAX where it has
+ * none. */
+uint32_t ref_expert_of(const problem *p, unsigned list, uint64_t choice);
 
 /* Values of an input from one on. */
 typedef struct ref_run {

@@ -40,8 +40,11 @@ static const purpose purposes[] = {
       false, OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
       false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
-    { "Mixtures of experts", "moe_route writes which experts rows use; the others read it", false,
-      OF(MOE_ROUTE) | OF(EXPERT_GATE_UP) | OF(EXPERT_DOWN) },
+    { "Mixtures of experts",
+      "moe_route writes which experts rows use; the others read it, for more than 8 rows "
+      "mma_expert_gate_up, mma_expert_down and expert_sum",
+      false,
+      OF(MOE_ROUTE) | OF(EXPERT_GATE_UP) | OF(EXPERT_DOWN) | OF(EXPERT_PRODUCT) | OF(EXPERT_SUM) },
     { "Latent attention (MLA)",
       "over rows that all heads share: mla_query, mla_attention, mla_values", false,
       OF(MLA_QUERY) | OF(MLA_ATTENTION) | OF(MLA_VALUES) },
