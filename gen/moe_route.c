@@ -8,7 +8,11 @@
  * chooses. A counter tells it that it is the last, and it sets the counter back to zero. (As
  * gqa_flash_decoding's blocks do. Blocks stand in the grid's z, as partners of one result.)
  *
- * How it chooses stands in blocks/route_choice.c, how it makes the list in blocks/route_list.c.
+ * More than 8 rows of x come in groups of 8, a block for each with each row of W. The last block of
+ * a group chooses for its rows; the last of those blocks makes the list.
+ *
+ * How it chooses stands in blocks/route_choice.c, how it makes the list in blocks/route_list.c, or
+ * of many rows in blocks/route_many.c.
  */
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/route.h"
@@ -55,10 +59,26 @@ static unsigned room_of_row(const instance *in)
            ROUTE_LINE_IDS;
 }
 
+/* Rows of x that a block has at once. */
+static unsigned group_rows(const instance *in)
+{
+    return in->shape.m < MAX_VECTORS ? (unsigned)in->shape.m : MAX_VECTORS;
+}
+
+static int64_t group_count(const instance *in)
+{
+    return (in->shape.m + MAX_VECTORS - 1) / MAX_VECTORS;
+}
+
+static bool is_of_many(const instance *in)
+{
+    return group_count(in) > 1;
+}
+
 /* Sums of a row of W: with each row of x, and of its squares. */
 static unsigned sum_count(const instance *in)
 {
-    return (unsigned)in->shape.m * (in->options.norm ? 2 : 1);
+    return group_rows(in) * (in->options.norm ? 2 : 1);
 }
 
 static int64_t shared_bytes(const instance *in)
@@ -67,7 +87,9 @@ static int64_t shared_bytes(const instance *in)
     int64_t bytes = (partial + LINE - 1) / LINE * LINE + LINE; /* and the ticket */
     if (in->options.route.groups)
         bytes += (warps * in->shape.experts * ROUTE_WORD + LINE - 1) / LINE * LINE;
-    int64_t ids = in->shape.m * room_of_row(in) * ROUTE_WORD;
+    int64_t ids = group_rows(in) * room_of_row(in) * ROUTE_WORD;
+    if (is_of_many(in))
+        return bytes + ids + route_bytes_of_many(in);
     return bytes + ids * (in->shape.m > 1 ? 2 : 1);
 }
 
@@ -117,7 +139,7 @@ static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
         int64_t ahead = (int64_t)t * s->r->threads * values * F32_BYTES;
         if (s->gamma.kind)
             load_floats(p, add(p, s->gamma, behind), ahead, values, gamma);
-        for (unsigned v = 0; v < s->r->m; v++) {
+        for (unsigned v = 0; v < s->r->group; v++) {
             load_floats(p, x_at, ahead + (int64_t)v * s->r->k * F32_BYTES, values, x);
             for (unsigned i = 0; i < values; i++) {
                 val scaled = s->gamma.kind ? mul(p, x[i], gamma[i]) : x[i];
@@ -133,7 +155,7 @@ static void multiply(ptx *p, const products *s)
 {
     unsigned pieces = s->r->k / piece_values(s->f), threads = s->r->threads;
     unsigned at_once = formats[s->f].block_values > 1 ? 1
-                       : s->r->m > FEW_ROWS           ? IN_FLIGHT / 2
+                       : s->r->group > FEW_ROWS       ? IN_FLIGHT / 2
                                                       : IN_FLIGHT;
     unsigned turns = pieces / threads, rest = pieces % threads, looped = turns / at_once * at_once;
     val own = tid_x(p);
@@ -151,19 +173,38 @@ static void multiply(ptx *p, const products *s)
             add_pieces(p, s, add(p, own, turns * threads), 1);
 }
 
+/* Rows of x that a block has: the last group begins earlier than the others, so that it is as
+ * large, and stores only what none ahead does. */
+typedef struct row_group {
+    val first, own, end; /* that it reads; from one on those that it stores */
+} row_group;
+
+static row_group row_group_of(ptx *p, const route *r, val number)
+{
+    if (!is_of_many(r->in))
+        return (row_group){ imm(U32, 0), imm(U32, 0), imm(U32, r->m) };
+    row_group g = { .own = mul(p, number, r->group) };
+    g.first = min(p, g.own, r->m - r->group);
+    g.end = add(p, g.first, r->group);
+    return g;
+}
+
 /* Stores a row's logits, a thread each. */
-static void store_logits(ptx *p, const route *r, val row, const val *sums)
+static void store_logits(ptx *p, const route *r, val row, const row_group *x, const val *sums)
 {
     const instance *in = r->in;
     spread_sums spread = block_sum_spread(p, sums, sum_count(in), r->warps);
     val logit = spread.sum;
     if (in->options.norm) {
         unsigned lanes = spread.lanes ? spread.lanes : 1;
-        val squares = shuffle_from(p, spread.sum, add(p, lane_id(p), r->m * lanes));
+        val squares = shuffle_from(p, spread.sum, add(p, lane_id(p), r->group * lanes));
         val mean = div(p, squares, (float)r->k);
         logit = mul(p, logit, rsqrt(p, add(p, mean, (float)in->options.epsilon)));
     }
-    PTX_IF (p, lt(p, spread.number, r->m)) {
+    val row_of_x = add(p, spread.number, x->first), stored = lt(p, spread.number, r->group);
+    if (is_of_many(in))
+        stored = bit_and(p, stored, ge(p, row_of_x, x->own));
+    PTX_IF (p, stored) {
         var biased = var_like(p, logit);
         if (in->options.bias)
             PTX_IF (p, lt(p, row, r->experts))
@@ -171,23 +212,25 @@ static void store_logits(ptx *p, const route *r, val row, const val *sums)
                     p, biased,
                     add(p, logit,
                         ld_const(p, F32, mad_wide(p, row, ROUTE_WORD, parameter(p, "bias")), 0)));
-        st_global(p, F32, mad_wide(p, mad(p, spread.number, r->rows, row), ROUTE_WORD, r->scratch),
-                  0, biased);
+        st_global(p, F32, mad_wide(p, mad(p, row_of_x, r->rows, row), ROUTE_WORD, r->scratch), 0,
+                  biased);
     }
 }
 
-static void multiply_row(ptx *p, const route *r, val row)
+static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
 {
     const instance *in = r->in;
     val sums[2 * MAX_VECTORS];
     var dots[MAX_VECTORS], squares[MAX_VECTORS];
-    for (unsigned v = 0; v < r->m; v++) {
+    for (unsigned v = 0; v < r->group; v++) {
         dots[v] = var_f32(p, 0.0f);
         if (in->options.norm)
             squares[v] = var_f32(p, 0.0f);
     }
     products s = { r, instance_weights(in), .x = parameter(p, "x"), .dots = dots,
                    .squares = squares };
+    if (is_of_many(in))
+        s.x = mad_wide(p, x->first, r->k * F32_BYTES, s.x);
     if (in->options.norm)
         s.gamma = parameter(p, "gamma");
     val row_bytes = imm(U32, (long long)format_bytes(s.f, r->k));
@@ -203,21 +246,21 @@ static void multiply_row(ptx *p, const route *r, val row)
     } else {
         multiply(p, &s);
     }
-    for (unsigned v = 0; v < r->m; v++) {
+    for (unsigned v = 0; v < r->group; v++) {
         sums[v] = get(p, dots[v]);
         if (in->options.norm)
-            sums[r->m + v] = get(p, squares[v]);
+            sums[r->group + v] = get(p, squares[v]);
     }
-    store_logits(p, r, row, sums);
+    store_logits(p, r, row, x, sums);
 }
 
-/* Whether the logits of all rows of W are there. */
-static val is_last_block(ptx *p, const route *r)
+/* Whether this is the last of so many blocks that count by a counter. */
+static val is_last_block(ptx *p, val ticket, val counter, unsigned blocks)
 {
-    val ticket = shared_array(p, "ticket", U32, 1), last = imm(U32, r->rows - 1);
+    val last = imm(U32, blocks - 1);
     barrier(p);
     PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val number = atomic_inc(p, parameter(p, "counters"), last);
+        val number = atomic_inc(p, counter, last);
         st_shared(p, U32, ticket, 0, number);
     }
     barrier(p);
@@ -230,6 +273,7 @@ static route route_new(ptx *p, const instance *in)
                 .options = &in->options,
                 .k = (unsigned)in->shape.k,
                 .m = (unsigned)in->shape.m,
+                .group = group_rows(in),
                 .experts = (unsigned)in->shape.experts,
                 .used = (unsigned)in->shape.experts_used,
                 .rows = (unsigned)rows_of_w(in),
@@ -240,23 +284,45 @@ static route route_new(ptx *p, const instance *in)
     return r;
 }
 
+static void choose(ptx *p, route *r, val first, val end)
+{
+    if (r->options->route.groups)
+        r->scores = shared_array(p, "scores", U32, r->warps * r->experts);
+    r->ids = shared_array(p, "row_ids", U32, r->group * r->room);
+    r->firsts = r->m == 1          ? r->ids
+                : is_of_many(r->in) ? (val){ 0 }
+                                    : shared_array(p, "first_ids", U32, r->group * r->room);
+    phase(p, "choose");
+    if (is_of_many(r->in)) /* so that the group's first row has the first ids */
+        r->ids = sub(p, r->ids, mul(p, first, r->room * ROUTE_WORD));
+    PTX_FOR (p, chooser, add(p, first, warp_id(p)), end, r->warps)
+        route_choose(p, r, chooser);
+    phase(p, "list");
+}
+
+/* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
 static void build(ptx *p, const instance *in)
 {
     route r = route_new(p, in);
-    val row = named(p, "row", ctaid_z(p));
+    unsigned groups = (unsigned)group_count(in);
+    val group = is_of_many(in) ? rem(p, ctaid_z(p), groups) : imm(U32, 0);
+    val row = named(p, "row", div(p, ctaid_z(p), groups)), counter = parameter(p, "counters");
+    row_group x = row_group_of(p, &r, group);
     phase(p, "a row of W");
-    multiply_row(p, &r, row);
+    multiply_row(p, &r, row, &x);
     phase(p, "whether this block is the last");
-    ret_if(p, bit_not(p, is_last_block(p, &r)));
-    if (in->options.route.groups)
-        r.scores = shared_array(p, "scores", U32, r.warps * r.experts);
-    r.ids = shared_array(p, "row_ids", U32, r.m * r.room);
-    r.firsts = r.m > 1 ? shared_array(p, "first_ids", U32, r.m * r.room) : r.ids;
-    phase(p, "choose");
-    PTX_FOR (p, chooser, warp_id(p), r.m, r.warps)
-        route_choose(p, &r, chooser);
-    phase(p, "list");
-    route_make_list(p, &r);
+    val ticket = shared_array(p, "ticket", U32, 1);
+    if (!is_of_many(in)) {
+        ret_if(p, bit_not(p, is_last_block(p, ticket, counter, r.rows)));
+        choose(p, &r, x.own, x.end);
+        route_make_list(p, &r);
+        return;
+    }
+    val of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
+    ret_if(p, bit_not(p, is_last_block(p, ticket, of_group, r.rows)));
+    choose(p, &r, x.own, x.end);
+    ret_if(p, bit_not(p, is_last_block(p, ticket, counter, groups)));
+    route_make_list_of_many(p, &r);
 }
 
 static const char *check(const instance *in, arena *a, const char **blamed)
@@ -330,7 +396,13 @@ static const key keys[] = {
       .max = ROUTE_USED,
       .required = true,
       .tag = "u" },
-    KEY_M(1),
+    { .name = "m",
+      .summary = "rows of X",
+      .field = KEY_FIELD(shape.m),
+      .min = 1,
+      .max = EXPERT_MOST_ROWS,
+      .def = 1,
+      .tag = "m" },
     KEY_ROUTE(gating, "probabilities of logits"),
     KEY_ROUTE(normed, "1: weights divided by their sum"),
     KEY_SCALE("of the weights"),
@@ -377,9 +449,14 @@ static const param params[] = {
       .small = true,
       OF_GATED_SHARED },
     SCRATCH(F32, scratch, "m*rows", 4),
-    COUNTERS(counters, "1"),
+    COUNTERS(counters, "counters"),
     PARAM_END,
 };
+
+static int64_t counter_count(const instance *in)
+{
+    return is_of_many(in) ? 1 + group_count(in) : 1;
+}
 
 static int64_t shared_weights(const instance *in)
 {
@@ -388,6 +465,8 @@ static int64_t shared_weights(const instance *in)
 
 static const derived_size sizes[] = {
     { "rows", rows_of_w, "of W: experts, and with shared = gated one more" },
+    { "groups", group_count, "of 8 rows of x, which have blocks of their own" },
+    { "counters", counter_count, "1, and where there are several groups one for each" },
     { "warps", block_warps, "of a block: up to 8, by k and the weights' format" },
     { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
     { "shared_bytes", shared_bytes, "of shared memory: sums, scores of groups, ids" },
@@ -403,7 +482,7 @@ const family moe_route = {
     .keys = keys,
     .params = params,
     .launch = { .block = "32*warps",
-                .grid = { "1", "1", "rows" },
+                .grid = { "1", "1", "rows*groups" },
                 .shared = "shared_bytes",
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,

@@ -95,8 +95,9 @@ static int64_t usual_rows(const problem_shape *s)
 /* Rows that a block has at a time: of X, or of those that use an expert. */
 static unsigned rows_at_once(const instance *in)
 {
-    int64_t of_expert = in->tile_rows ? in->tile_rows : usual_rows(&in->shape);
-    return (unsigned)(is_of_experts(in) ? of_expert : in->shape.m);
+    if (!is_of_experts(in))
+        return (unsigned)in->shape.m;
+    return (unsigned)(in->tile_rows ? in->tile_rows : usual_rows(&in->shape));
 }
 
 static bool is_qkv(const instance *in)

@@ -1,6 +1,7 @@
 /* The router of a mixture of experts: what its parts know of each other. The logits of all rows of
  * W are in scratch memory, [m, rows]; the last block to finish makes of them the choice and the
- * list.
+ * list. More than 8 rows of X come in groups of 8, of which each has a last block that chooses; the
+ * last of these makes the list.
  */
 #ifndef PTXGEN_GEN_BLOCKS_ROUTE_H
 #define PTXGEN_GEN_BLOCKS_ROUTE_H
@@ -21,11 +22,12 @@ typedef struct route {
     const instance *in;
     const problem_options *options;
     unsigned k, m, experts, used, rows; /* rows of W, w_shared among them */
+    unsigned group;                     /* rows of X that a block has at once */
     unsigned threads, warps;
     unsigned room; /* of a row's ids, in words */
     val scratch;
     val scores; /* shared memory: [warps, experts], where there are groups; */
-    val ids;    /* [m, room], behind the slots ROUTE_NO_ID; */
+    val ids;    /* [m, room], behind the slots ROUTE_NO_ID: of many rows those of the group; */
     val firsts; /* and the same of those that no row ahead has, else ROUTE_NO_ID */
 } route;
 
@@ -33,7 +35,12 @@ typedef struct route {
  * ids in shared memory as well. */
 void route_choose(ptx *p, const route *r, val row);
 
-/* Stores the list of the experts in use, by all threads of the block, from the ids of all rows. */
+/* Stores the list of the experts in use, by all threads of the block, from the ids of all rows: in
+ * shared memory, or of many rows those that route_choose has stored. */
 void route_make_list(ptx *p, const route *r);
+void route_make_list_of_many(ptx *p, const route *r);
+
+/* Static shared memory that the latter needs, in bytes. */
+int64_t route_bytes_of_many(const instance *in);
 
 #endif

@@ -187,6 +187,7 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define bit_or(p, a, b)  ptx_binary(p, INST_OR, V(a), V(b))
 #define bit_xor(p, a, b) ptx_binary(p, INST_XOR, V(a), V(b))
 #define bit_not(p, a)    ptx_unary(p, INST_NOT, V(a))
+#define count_bits(p, a) ptx_unary(p, INST_POPC, V(a))
 #define shl(p, a, b)     ptx_binary(p, INST_SHL, V(a), V(b))
 #define shr(p, a, b)     ptx_binary(p, INST_SHR, V(a), V(b))
 #define rotate(p, a, count) \

@@ -7,8 +7,8 @@
 
 #include "ref/reference.h"
 
-enum { IDS, WEIGHTS };                                      /* outputs, and the list */
-enum { MOST_EXPERTS = 512, MOST_USED = 32, MOST_ROWS = 8 }; /* limits of the family */
+enum { IDS, WEIGHTS };                       /* outputs, and the list */
+enum { MOST_EXPERTS = 512, MOST_USED = 32 }; /* limits of the family */
 enum { LIST_HEAD = 4, ENTRY_HEAD = 2 };
 static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 
@@ -318,13 +318,16 @@ static void list_experts(const problem *p, const routed *rows, ref_value *words)
 void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t count,
                    ref_value *values)
 {
-    enum { MOST_WORDS = LIST_HEAD + MOST_ROWS * MOST_USED * (ENTRY_HEAD + MOST_ROWS) };
     uint64_t used = (uint64_t)p->shape.experts_used, m = (uint64_t)p->shape.m;
+    uint64_t experts = (uint64_t)p->shape.experts;
     uint64_t weights = used + (p->options.route.shared != SHARED_NONE);
     routed *rows = malloc(m * sizeof *rows);
-    ref_value *words = malloc(MOST_WORDS * sizeof *words);
+    uint64_t entries = m * used < experts ? m * used : experts;
+    ref_value *words = malloc((LIST_HEAD + entries * (ENTRY_HEAD + m)) * sizeof *words);
+    uint64_t of_row = output == IDS ? used : output == WEIGHTS ? weights : 0;
     for (uint64_t v = 0; rows && v < m; v++)
-        route_row(p, &rows[v], v);
+        if (!of_row || (v >= first / of_row && v <= (first + count - 1) / of_row))
+            route_row(p, &rows[v], v);
     if (rows && words && output > WEIGHTS)
         list_experts(p, rows, words);
     for (uint64_t i = 0; i < count; i++) {
