@@ -86,6 +86,11 @@ void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer)
     planner_bind_buffer_from(b, name, buffer, 0);
 }
 
+void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said)
+{
+    bind(b, name, (plan_argument){ .is_number = true, .number = (uint32_t)number, .said = said });
+}
+
 /* What a plan asks of a family is a matter between the two: a key that there is not is a defect. */
 _Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
 {
@@ -176,7 +181,7 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
         if (fits_targets(p, in))
             break;
     }
-    bind(b, "m_val", (plan_argument){ .is_number = true, .number = (uint32_t)rows, .said = "m" });
+    planner_bind_number(b, "m_val", rows, "m");
 }
 
 /* The bytes of a parameter, or 0 where a launch decides them. */

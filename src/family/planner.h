@@ -93,13 +93,14 @@ bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
 /* What a parameter gets: rows of a tensor from one on; a tensor, or nothing where the model has
- * none; what lies in the state; a buffer, or what lies so many bytes behind its start. */
+ * none; what lies in the state; a buffer, or what lies so many bytes behind its start; a number. */
 void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
                        uint64_t row);
 void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
 void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said);
 void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer);
 void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
+void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said);
 
 /* An instance of a family with the defaults of all keys, and its keys by their names: numbers and
  * words, real numbers (0: the default, what is usual) and formats. */
