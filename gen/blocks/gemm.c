@@ -382,7 +382,8 @@ static void multiply(ptx *p, gemm *t)
         gemm_copy_chunk(p, &t->w, imm(U32, i));
     load_x(p, t, t->w.whole ? GEMM_STEP : tail_first);
     if (t->w.whole) {
-        ptx_loop_work(p, t->w.chunk, "values of k");
+        if (!t->x_scaled)
+            ptx_loop_work(p, t->w.chunk * GEMM_COLUMNS / GEMM_THREADS, "weights");
         PTX_FOR (p, chunk, 0, t->w.whole, 1) {
             gemm_next_chunk(p, &t->w, chunk);
             val bytes = step_bytes;
