@@ -54,7 +54,7 @@ def numbers(path, kind):
 class Model:
     """One model, generated for one case: a folder with its header and program."""
 
-    def __init__(self, tools, name, case, context, m=None, lines=""):
+    def __init__(self, tools, name, case, context, m="1, 8", lines=""):
         self.tools, self.name = tools, name
         self.folder = tempfile.TemporaryDirectory(prefix="ptxgen_model_")
         self.gguf = os.path.join(tools.models, name + ".gguf")
@@ -62,8 +62,7 @@ class Model:
         spec = re.sub(r"(?m)^(max_seq_len *=).*", r"\1 %d" % context, spec)
         rounds = case in ("q8", "prompt")
         spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if rounds else case), spec)
-        if m:
-            spec = re.sub(r"(?m)^(m *=).*", r"\1 " + m, spec)
+        spec = re.sub(r"(?m)^(m *=).*", r"\1 " + m, spec)
         spec += lines + "logits = all\nprecision = %s\n" % ("q8" if rounds else "f32")
         self.spec = self.path("model.ini")
         with open(self.spec, "w") as file:
