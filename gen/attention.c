@@ -18,6 +18,7 @@ const real_range scale_range = { .max = 1e6, .def_text = "1/sqrt(d)" };
 const real_range softcap_range = { .max = 1e6, .def_text = "none" };
 
 const choice sinks_choices[] = { { "none", "" }, { "add", "_sinks" }, { NULL, NULL } };
+const choice gate_choices[] = { { "none", "" }, { "sigmoid", "_gate" }, { NULL, NULL } };
 
 const char *check_heads(const instance *in, arena *a, const char **blamed)
 {
@@ -38,6 +39,23 @@ const char *check_heads(const instance *in, arena *a, const char **blamed)
     *blamed = "num_kv_heads";
     return arena_format(a, "num_heads = %lld is not a multiple of num_kv_heads = %lld",
                         (long long)in->shape.num_heads, (long long)in->shape.num_kv_heads);
+}
+
+const char *check_ring(const instance *in, arena *a, const char **blamed)
+{
+    long long ring = in->options.ring, window = in->options.window;
+    if (!ring || (window && ring >= window))
+        return check_heads(in, a, blamed);
+    *blamed = "ring";
+    if (!window)
+        return arena_format(a,
+                            "ring = %lld needs a window, of at most as many positions: without one "
+                            "all max_seq_len = %lld count",
+                            ring, (long long)in->shape.max_seq_len);
+    return arena_format(a,
+                        "ring = %lld is less than window = %lld; it needs %lld rows, and m - 1 "
+                        "more where m positions of a sequence are written at once",
+                        ring, window, window);
 }
 
 static val sequence_length(ptx *p, const instance *in)

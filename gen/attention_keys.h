@@ -4,13 +4,14 @@
 
 #include "family/family.h"
 
-#define ATTENTION_SHAPE                                                                      \
+#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(8)
+#define ATTENTION_SHAPE_OF(values)                                                           \
     { .name = "head_dim",                                                                    \
       .summary = "values a head",                                                            \
       .field = KEY_FIELD(shape.head_dim),                                                    \
-      .min = 8,                                                                              \
+      .min = (values),                                                                       \
       .max = 256,                                                                            \
-      .multiple_of = 8,                                                                      \
+      .multiple_of = (values),                                                               \
       .required = true,                                                                      \
       .tag = "d" },                                                                          \
         { .name = "num_heads",                                                               \
@@ -72,6 +73,18 @@
         .field = KEY_FIELD(options.ring), .max = INT32_MAX, .zero_is_none = true, .tag = "ring" \
     }
 
+/* A factor of each value of the result. */
+#define KEY_GATE                                                                         \
+    {                                                                                    \
+        .name = "gate", .summary = "o by its sigmoid", .field = KEY_FIELD(options.gate), \
+        .choices = gate_choices                                                          \
+    }
+#define GATES                                                                                     \
+    {                                                                                             \
+        .name = "gate", .kind = PARAM_IN, .format = FORMAT_F32, .values = "m*num_heads*head_dim", \
+        .align = 16, .only_with = KEY_FIELD(options.gate), .fitted = true                         \
+    }
+
 #define KEY_SEQ_LEN                                                           \
     {                                                                         \
         .name = "seq_len", .summary = "a number, or read from device memory", \
@@ -98,13 +111,16 @@
         .field = KEY_FIELD(shape.chunk_size), .min = 32, .max = 1024, .def = 128, .tag = "c" \
     }
 
-extern const choice sinks_choices[];
+extern const choice sinks_choices[], gate_choices[];
 extern const real_range scale_range, softcap_range;
 
 /* num_heads is a multiple of num_kv_heads; head_dim fits kv_type. */
 const char *check_heads(const instance *in, arena *a, const char **blamed);
 
-/* The same, and the chunks fit a grid. */
+/* The same, and a ring has room for the window. */
+const char *check_ring(const instance *in, arena *a, const char **blamed);
+
+/* The same as of heads, and the chunks fit a grid. */
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
 
 #endif

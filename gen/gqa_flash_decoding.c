@@ -380,25 +380,6 @@ static const choice chunking_choices[] = {
  * positions of a tile of 64 (head_dim = 128). */
 enum { USUAL_CHUNK = 256 };
 
-static const choice gate_choices[] = { { "none", "" }, { "sigmoid", "_gate" }, { NULL, NULL } };
-
-static const char *check(const instance *in, arena *a, const char **blamed)
-{
-    long long ring = in->options.ring, window = in->options.window;
-    if (!ring || (window && ring >= window))
-        return check_heads(in, a, blamed);
-    *blamed = "ring";
-    if (!window)
-        return arena_format(a,
-                            "ring = %lld needs a window, of at most as many positions: without one "
-                            "all max_seq_len = %lld count",
-                            ring, (long long)in->shape.max_seq_len);
-    return arena_format(a,
-                        "ring = %lld is less than window = %lld; it needs %lld rows, and m - 1 "
-                        "more where m positions of a sequence are written at once",
-                        ring, window, window);
-}
-
 #define KEY_CHUNKING                                                                      \
     { .name = "chunking",                                                                 \
       .summary = "fixed: bits follow from seq_len",                                       \
@@ -448,19 +429,8 @@ const family gqa_flash_decoding = {
     .same_bits_with = KEY_FIELD(chunking),
     .activations = FORMAT_F32,
     .preference = 10,
-    .keys = (const key[]){ ATTENTION_SHAPE,
-                           KEY_SEQUENCES,
-                           KEY_CHUNKS,
-                           KEY_CHUNKING,
-                           ATTENTION_OPTIONS,
-                           KEY_RING,
-                           KEY_SINKS,
-                           { .name = "gate",
-                             .summary = "o by its sigmoid",
-                             .field = KEY_FIELD(options.gate),
-                             .choices = gate_choices },
-                           KEY_DIMS,
-                           KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
+                           ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_DIMS, KEY_END },
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
@@ -470,13 +440,7 @@ const family gqa_flash_decoding = {
             KV_RINGS(k),
             KV_RINGS(v),
             SINKS,
-            { .name = "gate",
-              .kind = PARAM_IN,
-              .format = FORMAT_F32,
-              .values = "m*num_heads*head_dim",
-              .align = 16,
-              .only_with = KEY_FIELD(options.gate),
-              .fitted = true },
+            GATES,
             IN(U32, seq_lens, "m", 4),
             PARAM_END,
         },
@@ -487,7 +451,7 @@ const family gqa_flash_decoding = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
-    .check = check,
+    .check = check_ring,
     .build = build,
     .fit = ref_fit_gates,
     .reference = ref_attention,

@@ -9,7 +9,7 @@
 #include "model/read.h"
 #include "spec/decoder.h"
 
-enum { KIBI = 1024 };
+enum { KIBI = 1024, PROMPT_ROWS = 256, TENSOR_CORES = 80 };
 
 static const char *base_name(const char *path)
 {
@@ -141,14 +141,24 @@ static bool open_file(const char *path, gguf_file *file, diags *d)
 /* Whether ptxgen takes the spec that it writes: sizes of the file may break a rule of the spec, and
  * what the command line names be none. */
 static bool check_spec(arena *a, const char *path, const model *m, const spec_overrides *overrides,
-                       diags *d)
+                       diags *d, spec *back)
 {
     static const spec_overrides none = { 0 };
     strbuf text = strbuf_new(a);
-    spec back;
     put_spec(&text, path, m, &none);
     return spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), text.text, text.length,
-                      families, overrides, &back, d);
+                      families, overrides, back, d);
+}
+
+/* A step of prompts besides, where the decoder and all targets have such. */
+static bool add_prompts(arena *a, const char *path, model *m, const spec_overrides *overrides,
+                        diags *d, const spec *checked)
+{
+    spec back;
+    if (decoder_lacks_prompts(&m->decoder) || checked->targets[0]->sm < TENSOR_CORES)
+        return true;
+    m->decoder.m[m->decoder.m_count++] = PROMPT_ROWS;
+    return check_spec(a, path, m, overrides, d, &back);
 }
 
 bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
@@ -156,8 +166,10 @@ bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
 {
     gguf_file file;
     model m;
+    spec back;
     bool right = open_file(path, &file, d) && model_read(a, path, &file, options, &m, d) &&
-                 check_spec(a, path, &m, overrides, d);
+                 check_spec(a, path, &m, overrides, d, &back) &&
+                 add_prompts(a, path, &m, overrides, d, &back);
     if (right) {
         put_spec(out, path, &m, overrides);
         put_summary(said, &file, &m.decoder);

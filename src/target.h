@@ -6,7 +6,9 @@
  * and RTX Blackwell. Data sheets of the H200 and the B200 name no clock, and round the B200's
  * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz). l2_sm: of
  * the RTX 2080 Ti, A100, RTX 3090, AGX Orin, RTX 4090, H200, B200 and B300, AGX Thor (by its
- * driver), RTX 5090 and GB10. rows_apart: a cycle-level simulation of a full TU102 with GDDR6; of
+ * driver), RTX 5090 and GB10. tensor_fmas: those of the peaks that the same sheets and papers have
+ * for f16 with f32 sums (half of those with f16 sums on GeForce parts); of an H200 and a B200, whose
+ * peaks are those of other instructions, what an A100's mma.sync has. rows_apart: a cycle-level simulation of a full TU102 with GDDR6; of
  * an A100 and an H100 it has no loss, and others were not simulated.
  */
 #ifndef PTXGEN_TARGET_H
@@ -63,6 +65,7 @@ typedef struct gpu_part {
     unsigned sm_count;
     unsigned clock_mhz;      /* boost */
     unsigned bandwidth_gbps; /* of device memory, 10^9 bytes a second */
+    unsigned tensor_fmas;    /* f16 times f16, added up as f32, of an SM in a clock, by mma.sync */
 } gpu_part;
 
 /* NULL where the table has none of the architecture. */

@@ -189,9 +189,8 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
         softmax_merge_lanes(p, &a->state, mask);
 }
 
-/* What a row's sums are to be multiplied by, with its head's sink. The sum is a NaN where the sink
- * is one: the values, of which none belongs to it, do not tell. */
-static val output_scale(ptx *p, const instance *in, const softmax *state, val query)
+/* The sum is a NaN where the sink is one: the values, of which none belongs to it, do not tell. */
+val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query)
 {
     if (!in->options.sinks)
         return softmax_scale(p, state);
@@ -203,7 +202,7 @@ static val output_scale(ptx *p, const instance *in, const softmax *state, val qu
 
 void attention_store_output(ptx *p, const attention *a, val query)
 {
-    val scale = output_scale(p, a->in, &a->state, query);
+    val scale = attention_output_scale(p, a->in, &a->state, query);
     val at = row_lane_at(p, &a->row, f32_row(p, a->in, "o", query), false);
     PTX_IF (p, eq(p, a->row.group, 0))
         row_lane_store(p, &a->row, at, false, a->state.values, &scale);
@@ -334,17 +333,22 @@ static unsigned piece_count(const instance *in)
 }
 
 /* Zero times a gate is a NaN where the gate is none of the numbers that by_sigmoid knows. */
+val attention_gated(ptx *p, val value, val gate)
+{
+    return fma(p, gate, imm(F32, 0), by_sigmoid(p, value, gate));
+}
+
 static void multiply_by_gate(ptx *p, const instance *in, val query, val piece, val4 *values)
 {
     val row = f32_row(p, in, "gate", query);
     val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0);
     for (unsigned j = 0; j < 4; j++)
-        values->v[j] = fma(p, gates.v[j], imm(F32, 0), by_sigmoid(p, values->v[j], gates.v[j]));
+        values->v[j] = attention_gated(p, values->v[j], gates.v[j]);
 }
 
 static void store_merged(ptx *p, const instance *in, const softmax *state, val query, val piece)
 {
-    val scale = output_scale(p, in, state, query);
+    val scale = attention_output_scale(p, in, state, query);
     val row = mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, "o"));
     val4 values;
     for (unsigned j = 0; j < 4; j++)

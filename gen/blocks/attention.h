@@ -79,6 +79,11 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run);
 void attention_store_output(ptx *p, const attention *a, val query);
 void attention_store_partial(ptx *p, const attention *a, val row, bool shared);
 
+/* What sums of a state are to be multiplied by, with the sink of a query row's head where there are
+ * some; and a result by a gate. */
+val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query);
+val attention_gated(ptx *p, val value, val gate);
+
 /* Bytes of a partial row, and where it has its sums. */
 unsigned partial_bytes(const instance *in);
 val2 partial_load_sums(ptx *p, const instance *in, val row); /* max and sum; in shared memory */

@@ -32,6 +32,7 @@ enum {
     MOST_ACROSS = 2,
     QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,
+    MOST_AT_ONCE = 8,                            /* quads that a lane loads of a row */
     MOST_PIECES = 2,                             /* units of X that a thread stages, */
     PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* so many rows apart */
     W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES,
@@ -194,29 +195,51 @@ static val row_of_x(ptx *p, const gemm *t, val number)
     return mad_wide(p, row, (long long)t->k * F32_BYTES, t->g.x);
 }
 
-static void find_powers_of_x(ptx *p, const gemm *t)
+/* What a lane has seen of a row: the largest value's bits, and the sum of squares. */
+typedef struct row_seen {
+    val row; /* its address */
+    var largest, squares;
+} row_seen;
+
+/* Some quads of the row, a warp's width apart, all of which are loaded at once. */
+static void see_quads(ptx *p, const gemm *t, const row_seen *seen, val quad, unsigned count)
 {
     bool norm = t->in->options.norm;
-    PTX_FOR (p, number, warp_id(p), t->rows, WARPS) {
-        val row = row_of_x(p, t, number), factor = { 0 };
-        var largest = var_u32(p, 0), squares = var_f32(p, 0.0f);
-        PTX_FOR (p, quad, lane_id(p), t->k / QUAD, WARP) {
-            val offset = mul_wide(p, quad, QUAD * F32_BYTES);
-            val4 x = ld_const_v4(p, F32, add(p, row, offset), 0);
-            for (unsigned i = 0; norm && i < QUAD; i++)
-                assign(p, squares, fma(p, x.v[i], x.v[i], squares));
-            if (norm) {
-                val4 gamma = ld_const_v4(p, F32, add(p, parameter(p, "gamma"), offset), 0);
-                for (unsigned i = 0; i < QUAD; i++)
-                    x.v[i] = mul(p, x.v[i], gamma.v[i]);
-            }
-            assign(p, largest, q8_largest(p, get(p, largest), x.v, QUAD));
+    val offset = mul_wide(p, quad, QUAD * F32_BYTES);
+    val at = add(p, seen->row, offset), of_gamma = imm(U64, 0);
+    val4 x[MOST_AT_ONCE], gamma[MOST_AT_ONCE];
+    if (norm)
+        of_gamma = add(p, parameter(p, "gamma"), offset);
+    for (unsigned i = 0; i < count; i++)
+        x[i] = ld_const_v4(p, F32, at, i * WARP * QUAD * F32_BYTES);
+    for (unsigned i = 0; norm && i < count; i++)
+        gamma[i] = ld_const_v4(p, F32, of_gamma, i * WARP * QUAD * F32_BYTES);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned j = 0; norm && j < QUAD; j++) {
+            assign(p, seen->squares, fma(p, x[i].v[j], x[i].v[j], seen->squares));
+            x[i].v[j] = mul(p, x[i].v[j], gamma[i].v[j]);
         }
-        if (norm) {
-            val mean = div(p, warp_sum(p, get(p, squares)), (float)t->k);
+        assign(p, seen->largest, q8_largest(p, get(p, seen->largest), x[i].v, QUAD));
+    }
+}
+
+static void find_powers_of_x(ptx *p, const gemm *t)
+{
+    unsigned quads = t->k / QUAD, turn = MOST_AT_ONCE * WARP, whole = quads / turn * turn;
+    PTX_FOR (p, number, warp_id(p), t->rows, WARPS) {
+        val factor = { 0 };
+        const row_seen seen = { row_of_x(p, t, number), var_u32(p, 0), var_f32(p, 0.0f) };
+        if (whole)
+            PTX_FOR (p, quad, lane_id(p), whole, turn)
+                see_quads(p, t, &seen, quad, MOST_AT_ONCE);
+        if (whole < quads)
+            PTX_FOR (p, quad, add(p, lane_id(p), whole), quads, WARP)
+                see_quads(p, t, &seen, quad, 1);
+        if (t->in->options.norm) {
+            val mean = div(p, warp_sum(p, get(p, seen.squares)), (float)t->k);
             factor = rsqrt(p, add(p, mean, (float)t->in->options.epsilon));
         }
-        store_power(p, get(p, largest), number, t->x_powers, t->factors, factor);
+        store_power(p, get(p, seen.largest), number, t->x_powers, t->factors, factor);
     }
 }
 
@@ -422,7 +445,8 @@ static void multiply(ptx *p, gemm *t)
         gemm_copy_chunk(p, &t->w, imm(U32, i));
     load_x(p, t, t->w.whole ? GEMM_STEP : tail_first);
     if (t->w.whole) {
-        ptx_loop_work(p, t->w.chunk, "values of k");
+        if (!t->x_scaled)
+            ptx_loop_work(p, t->w.chunk * GEMM_COLUMNS / GEMM_THREADS, "weights");
         PTX_FOR (p, chunk, 0, t->w.whole, 1) {
             gemm_next_chunk(p, &t->w, chunk);
             val bytes = step_bytes;

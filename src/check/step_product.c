@@ -79,12 +79,11 @@ static factors factors_of(const instance *in)
 bool step_product_is_large(const step_trial *t, const plan_launch *l)
 {
     const instance *in = &t->v->plan->kernels[l->kernel];
-    if (!in->family->halves || in->family->op == OP_ATTENTION)
+    if (!in->family->halves || in->family->op == OP_PROMPT_ATTENTION)
         return false;
     factors f = factors_of(in);
-    const plan_argument *m = NULL;
     product_launch p = product_of(t, l);
-    m = argument_of(&p, "m_val");
+    const plan_argument *m = argument_of(&p, "m_val");
     int64_t rows = m ? m->number : in->shape.m;
     return rows * f.stride * in->shape.k > LARGE_PRODUCT;
 }

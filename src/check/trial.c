@@ -308,7 +308,9 @@ uint64_t trial_first_remains(const trial_param *p, const void *bytes)
 
 size_t trial_cache_count(const trial_param *p)
 {
-    return !p->param.cache || p->param.kind != PARAM_IN ? 0 : p->targets ? (size_t)p->values : 1;
+    return !p->param.cache || p->param.kind != PARAM_IN ? 0
+           : p->targets                                 ? (size_t)p->target_count
+                                                        : 1;
 }
 
 trial_buffer trial_cache(const trial_param *p, size_t sequence)
@@ -319,6 +321,8 @@ trial_buffer trial_cache(const trial_param *p, size_t sequence)
 int64_t trial_valid_positions(const trial *t, size_t sequence)
 {
     int64_t length = t->seq_lens[sequence], most = t->setup.shape.max_seq_len;
+    for (size_t i = 0; t->setup.one_cache && i < t->sequence_count; i++)
+        length = t->seq_lens[i] > length ? t->seq_lens[i] : length;
     return length < most ? length : most;
 }
 
@@ -400,25 +404,34 @@ static void set_seq_len(trial *t, int64_t seq_len)
     }
 }
 
-void trial_shorten(trial *t, int64_t seq_len)
+/* The trial as it is, for lengths_shortened. */
+static trial lengths_kept(const trial *t)
 {
     trial before = *t;
     before.seq_lens = memcpy(arena_alloc(t->arena, t->sequence_count * sizeof *t->seq_lens),
                              t->seq_lens, t->sequence_count * sizeof *t->seq_lens);
-    set_seq_len(t, seq_len);
+    return before;
+}
+
+static void lengths_shortened(trial *t, const trial *before)
+{
     for (size_t i = 0; i < t->sequence_count; i++)
-        spoil_all(t, i, trial_valid_rows(t, i), trial_valid_rows(&before, i));
+        spoil_all(t, i, trial_valid_rows(t, i), trial_valid_rows(before, i));
     lengths_changed(t);
+}
+
+void trial_shorten(trial *t, int64_t seq_len)
+{
+    trial before = lengths_kept(t);
+    set_seq_len(t, seq_len);
+    lengths_shortened(t, &before);
 }
 
 void trial_shorten_each(trial *t, const uint32_t *seq_lens)
 {
-    for (size_t i = 0; i < t->sequence_count; i++) {
-        int64_t before = trial_valid_rows(t, i);
-        t->seq_lens[i] = seq_lens[i];
-        spoil_all(t, i, trial_valid_rows(t, i), before);
-    }
-    lengths_changed(t);
+    trial before = lengths_kept(t);
+    memcpy(t->seq_lens, seq_lens, t->sequence_count * sizeof *seq_lens);
+    lengths_shortened(t, &before);
 }
 
 /* A number of bytes that an input repeats after when it and others like it are too large together:
@@ -520,12 +533,12 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     format f = addresses ? p->param.target : p->param.format;
     uint64_t unit = p->param.unit ? size_of(t, p->param.unit) : 1;
     uint64_t values = addresses ? size_of(t, p->param.target_values) : p->values;
-    uint64_t count = addresses ? p->values : 1;
+    uint64_t count = addresses && !t->setup.one_cache ? p->values : 1;
     trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
-    const void **contents = arena_alloc(a, count * sizeof *contents);
+    const void **contents = arena_alloc(a, p->values * sizeof *contents);
     fill_all(a, t, made, count, f, values, unit, addresses ? 1 : p->param.align, r);
-    for (uint64_t i = 0; i < count; i++)
-        contents[i] = made[i].bytes;
+    for (uint64_t i = 0; i < p->values; i++)
+        contents[i] = made[i < count ? i : 0].bytes;
     if (addresses) {
         set_targets(a, p, made, count);
         t->problem.sequences[input] = contents;
@@ -558,6 +571,13 @@ size_t trial_input_count(arena *a, const instance *in)
     return inputs;
 }
 
+problem_options trial_options(const instance *in)
+{
+    problem_options options = in->options;
+    options.halves |= in->family->halves;
+    return options;
+}
+
 trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
 {
     trial t = {
@@ -566,10 +586,11 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         .setup = *setup,
         .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
         .problem = { .shape = setup->shape,
-                     .options = in->options,
-                     .one_cache = setup->one_cache,
+                     .options = trial_options(in),
                      .quantizes = in->family->quantizes },
     };
+    t.setup.one_cache |= in->family->one_sequence;
+    t.problem.one_cache = t.setup.one_cache;
     t.seq_lens = arena_zalloc(a, t.sequence_count * sizeof *t.seq_lens);
     t.problem.seq_lens = t.seq_lens;
     param params[MAX_PARAMS];

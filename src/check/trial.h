@@ -19,7 +19,7 @@ typedef struct trial_setup {
     uint64_t seed;
     enum { ALL_FINITE, WITH_NAN, WITH_INFINITY } spoiled; /* one value, or scale, */
     unsigned spoiled_input;                               /* of this one of the inputs */
-    bool one_cache; /* rows that write to caches are the last positions of one sequence */
+    bool one_cache; /* rows with caches are the last positions of one sequence */
 } trial_setup;
 
 /* An input's content. */
@@ -56,6 +56,9 @@ typedef struct trial {
     problem problem;
     bool spoiled; /* as the setup says; not where no value of the input's format is so */
 } trial;
+
+/* An instance's options, with what its family does to numbers. */
+problem_options trial_options(const instance *in);
 
 /* Inputs that a setup may spoil. */
 size_t trial_input_count(arena *a, const instance *in);

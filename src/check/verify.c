@@ -695,9 +695,9 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         setup.seed = seed_of(v, setup.kind);
         right = run_setup(v, &setup, run_first);
     }
-    const problem_options *o = &v->kernel->instance->options;
+    const problem_options o = trial_options(v->kernel->instance);
     setup.kind = FILL_OUTLIERS;
-    bool few_decide = o->halves || o->norm || o->activation == ACTIVATION_SWIGLU_OAI;
+    bool few_decide = o.halves || o.norm || o.activation == ACTIVATION_SWIGLU_OAI;
     return right && (!few_decide || !blocks_are_few(v->kernel->instance->family->op, shape) ||
                      run_setup(v, &setup, run_alone));
 }
@@ -740,11 +740,18 @@ static bool run_shape(verifier *v, const problem_shape *shape)
            run_fewer_blocks(v, shape) && run_spoiled(v, shape, usual);
 }
 
+/* Rows that a kernel takes at once: those of one sequence have no more positions than a ring. */
+static int64_t most_rows(const instance *in)
+{
+    const problem_options *o = &in->options;
+    return in->family->one_sequence && o->ring ? o->ring - o->window + 1 : INT64_MAX;
+}
+
 /* With rows = run_time numbers of rows around that of a group: all that is asked of a kernel with
  * one row in the last group, where most is missing. */
 static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
 {
-    int64_t group = v->kernel->instance->shape.m;
+    int64_t group = v->kernel->instance->shape.m, most = most_rows(v->kernel->instance);
     const int64_t rows[] = { 1, group - 1, group, 2 * group + 3 };
     problem_shape other = *shape;
     if (v->kernel->instance->rows_mode == ROWS_FIXED)
@@ -752,10 +759,10 @@ static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         trial_setup setup = { .shape = *shape, .sm_count = USUAL_SM_COUNT, .seed = v->seed };
         setup.shape.m = rows[i];
-        if (rows[i] && !run_setup(v, &setup, run_alone))
+        if (rows[i] && rows[i] <= most && !run_setup(v, &setup, run_alone))
             return false;
     }
-    other.m = group + 1;
+    other.m = group < most ? group + 1 : most;
     return run_shape(v, &other);
 }
 

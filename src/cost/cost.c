@@ -73,6 +73,9 @@ static bool find_counted(const instance *in, unsigned sm, cost_figures *found)
     found->instructions = between(below->instructions, above->instructions, share);
     found->beside = between(below->beside, above->beside, share);
     found->in_flight = between(below->in_flight, above->in_flight, share);
+    found->products = between(below->products, above->products, share);
+    found->shared_bytes = between(below->shared_bytes, above->shared_bytes, share);
+    found->x_bytes = between(below->x_bytes, above->x_bytes, share);
     return true;
 }
 
@@ -104,12 +107,21 @@ static void add_share(cost_figures *sum, const cost_figures *of, double share)
     sum->unit_bytes += share * of->unit_bytes;
     sum->turn += share * of->turn;
     sum->in_flight += share * of->in_flight;
+    sum->products += share * of->products;
+    sum->shared_bytes += share * of->shared_bytes;
+    sum->x_bytes += share * of->x_bytes;
 }
 
-/* Each matrix's own, by its share of the rows: columns are the same. */
+/* Each matrix's own, by its share of the rows: columns are the same. Matrices that are not apart
+ * have what one has. */
 static bool compose(const instance *in, unsigned matrices, unsigned sm, cost_figures *found)
 {
     double rows = 0;
+    if (!matrices) { /* all of one format */
+        instance one = *in;
+        one.family = family_find(families, in->family->each_matrix);
+        return find_counted(&one, sm, found);
+    }
     *found = (cost_figures){ .family = in->family->name,
                              .weights = instance_weights(in),
                              .m = (unsigned)in->shape.m };
@@ -140,7 +152,7 @@ bool cost_find(const instance *in, unsigned sm, cost_figures *found)
 cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
 {
     return (cost_gpu){ t, part->sm_count, part->clock_mhz * MEGA,
-                       part->bandwidth_gbps * GIGA * COPY_SHARE };
+                       part->bandwidth_gbps * GIGA * COPY_SHARE, part->tensor_fmas };
 }
 
 cost_gpu cost_gpu_of(const target *t)
@@ -176,9 +188,9 @@ double cost_touched(const instance *in, const param *p)
     return values;
 }
 
-cost_work cost_work_of(arena *a, const instance *in)
+static cost_work work_of(arena *a, const instance *in)
 {
-    cost_work work = { 0 };
+    cost_work work = { .rows = in->shape.m };
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params);
     const problem_shape *s = &in->shape;
@@ -216,4 +228,20 @@ cost_work cost_work_of(arena *a, const instance *in)
     work.trips_ahead = has_numbers || has_addresses; /* which come at once */
     work.trips_behind = has_counters ? MERGE_TRIPS : 0;
     return work;
+}
+
+cost_work cost_work_of_rows(arena *a, const instance *in, int64_t rows)
+{
+    instance fixed = *in;
+    fixed.rows_mode = ROWS_FIXED;
+    fixed.shape.m = rows;
+    cost_work work = work_of(a, &fixed);
+    if (in->rows_mode == ROWS_RUN_TIME)
+        work.units *= ceil((double)rows / (double)in->shape.m);
+    return work;
+}
+
+cost_work cost_work_of(arena *a, const instance *in)
+{
+    return cost_work_of_rows(a, in, in->shape.m);
 }

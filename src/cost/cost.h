@@ -14,7 +14,10 @@
  *   latency  of the busiest place for a block: each lane asks for some bytes and waits for them:
  *            bytes in flight a round trip, behind the first one; and what one SM takes from the L2;
  *   balance  where the busiest SMs alone don't keep memory busy: memory, until the others are done,
- *            and then what is left to them.
+ *            and then what is left to them;
+ *   tensor   the products of the busiest SM on its tensor cores;
+ *   shared   the bytes that its lanes load from shared memory and store there, in lines of all
+ * banks.
  *
  * The end, where a last block merges what the others have stored: round trips again.
  *
@@ -43,6 +46,10 @@ typedef struct cost_figures {
     double unit_bytes;          /* that a unit needs of memory, each counted once */
     double turn;                /* units that a lane does in a turn of the loop */
     double in_flight;           /* bytes that a lane waits for at a time, each counted once */
+    /* Of kernels on tensor cores in_flight is a chunk's, of which all stages but one are waited
+     * for; and of them, a unit of work: a warp's products of 16 x 8 x 16; bytes of shared memory
+     * that a lane loads and stores; and of x that it loads. Of others 0. */
+    double products, shared_bytes, x_bytes;
 } cost_figures;
 
 /* The figures that were counted for one kernel of each family, weights, m and target, embedded. */
@@ -64,8 +71,12 @@ typedef struct cost_work {
     double trips_ahead; /* of memory, one behind the other, ahead of the first units: what they are,
                            and where */
     double trips_behind; /* and of a last block behind all others */
+    int64_t rows;        /* of x, of which each block has as many as the key m says */
 } cost_work;
 cost_work cost_work_of(arena *a, const instance *in);
+
+/* The same of a kernel for any number of rows, with so many of them. */
+cost_work cost_work_of_rows(arena *a, const instance *in, int64_t rows);
 
 /* Values of a parameter that a launch reads or writes: all, but of an embedding the rows of m
  * tokens, of experts those that m rows use between them (each its own, with equal chances), and of
@@ -79,8 +90,9 @@ double cost_experts(const problem_shape *s);
 typedef struct cost_gpu {
     const target *target;
     double sm_count;
-    double clock;     /* Hz */
-    double bandwidth; /* bytes of a second that a copy reads and writes */
+    double clock;       /* Hz */
+    double bandwidth;   /* bytes of a second that a copy reads and writes */
+    double tensor_fmas; /* of an SM in a clock */
 } cost_gpu;
 
 /* A part of a target's architecture; the one that its row has, or that of the newest one before it
@@ -93,6 +105,8 @@ typedef enum cost_bound {
     BOUND_ISSUE,
     BOUND_LATENCY,
     BOUND_BALANCE,
+    BOUND_TENSOR,
+    BOUND_SHARED,
     BOUND_COUNT
 } cost_bound;
 extern const char *const cost_bound_names[BOUND_COUNT];

@@ -24,7 +24,7 @@ typedef struct shown_plan {
     strbuf *out;
     const plan *plan;
     cost_gpu gpu;
-    launch_cost *costs; /* by kernel */
+    launch_cost *costs; /* by kernel, of the step that is shown */
     bool overlapped;
     size_t kind_width, said_width;
 } shown_plan;
@@ -71,10 +71,10 @@ static double touched_bytes(arena *a, const instance *in)
     return bytes;
 }
 
-launch_cost cost_of_launch(arena *a, const instance *planned, int64_t positions,
+launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int64_t positions,
                            const cost_gpu *gpu)
 {
-    instance in = *planned;
+    instance in = *planned, whole;
     cost_figures figures;
     if (in.options.window && in.options.window < positions)
         positions = in.options.window;
@@ -82,11 +82,14 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t positions,
         in.shape.max_seq_len = positions;
     if (in.options.ring > positions)
         in.options.ring = positions;
-    launch_cost cost = { .bytes = touched_bytes(a, &in), .bound = "" };
+    whole = in;
+    whole.rows_mode = ROWS_FIXED;
+    whole.shape.m = rows;
+    launch_cost cost = { .bytes = touched_bytes(a, &whole), .bound = "" };
     cost.seconds = cost_of_bytes(cost.bytes, gpu);
     if (!cost_find(&in, gpu->target->sm, &figures))
         return cost;
-    cost_work work = cost_work_of(a, &in);
+    cost_work work = cost_work_of_rows(a, &in, rows);
     work.bytes = cost.bytes;
     cost_prediction p = cost_predict(&figures, &in, &work, gpu);
     cost.seconds = p.total;
@@ -182,8 +185,31 @@ static void print_time(strbuf *out, double seconds)
                   seconds * (is_long ? MILLISECONDS : MICROSECONDS), is_long ? "ms" : "us");
 }
 
+/* Rows of a launch: those of its kernel, or an argument. */
+static int64_t rows_of_launch(const plan *p, const plan_launch *l)
+{
+    for (size_t i = 0; i < l->argument_count; i++)
+        if (l->arguments[i].is_number)
+            return l->arguments[i].number;
+    return p->kernels[l->kernel].shape.m;
+}
+
+void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
+                      const cost_gpu *gpu, launch_cost *costs)
+{
+    bool *done = arena_zalloc(a, p->kernel_count * sizeof *done);
+    for (size_t i = 0; i < step->launch_count; i++) {
+        const plan_launch *l = &step->launches[i];
+        if (!done[l->kernel])
+            costs[l->kernel] =
+                cost_of_launch(a, &p->kernels[l->kernel], rows_of_launch(p, l), positions, gpu);
+        done[l->kernel] = true;
+    }
+}
+
 static void print_step(const shown_plan *p, const plan_step *step)
 {
+    cost_of_launches(p->out->arena, p->plan, step, USUAL_POSITIONS, &p->gpu, p->costs);
     step_cost cost = cost_of_step(step, p->costs, p->overlapped);
     bool large = cost.bytes >= GIGA;
     strbuf_format(p->out,
@@ -271,10 +297,8 @@ void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
                          .gpu = cost_gpu_of(t),
                          .overlapped = overlapped,
                          .costs = arena_alloc(a, p->kernel_count * sizeof *shown.costs) };
-    for (size_t i = 0; i < p->kernel_count; i++) {
-        shown.costs[i] = cost_of_launch(a, &p->kernels[i], USUAL_POSITIONS, &shown.gpu);
+    for (size_t i = 0; i < p->kernel_count; i++)
         shown.kind_width = wider(shown.kind_width, cost_kind(a, &p->kernels[i]));
-    }
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++)
             shown.said_width = wider(shown.said_width, p->steps[s].launches[i].said);

@@ -5,13 +5,19 @@
 #include "cost/cost.h"
 #include "family/plan.h"
 
-/* A launch takes what cost.h predicts for its kernel, with attention to so many positions at most;
- * where that was not counted it takes what its bytes take. */
+/* A launch takes what cost.h predicts for its kernel, with so many rows (those of the key m, unless
+ * they are an argument), and attention to so many positions at most; where that was not counted it
+ * takes what its bytes take. */
 typedef struct launch_cost {
     double seconds, bytes;
     const char *bound; /* "" where bytes alone say the time */
 } launch_cost;
-launch_cost cost_of_launch(arena *a, const instance *in, int64_t positions, const cost_gpu *gpu);
+launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
+                           const cost_gpu *gpu);
+
+/* Of all launches of a step, by kernel: those of a kernel have as many rows. */
+void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
+                      const cost_gpu *gpu, launch_cost *costs);
 
 /* Launches of a step, costs by kernel, and what is between them: see plan_cost.c. Overlapped: each
  * may begin before the one ahead of it has ended, which GPUs of some targets can. */

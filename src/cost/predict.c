@@ -3,7 +3,8 @@
  *   LATENCY    of memory under load, by Little's law: an H200 of 132 SMs needs some 25 KB in flight
  *              on each for the 4.3 TB/s of a copy. Taken for all parts.
  *   PORT_BYTES, L2_BYTES   of a clock: what one SM takes from the L2 at most (microbenchmarks of
- *              Volta: Jia et al., 2018), and all of them together (NVIDIA A100 white paper).
+ *              Volta: Jia et al., 2018), and all of them together (NVIDIA A100 white paper);
+ *              SHARED_BYTES what an SM's shared memory gives or takes (the former).
  *
  * Example: 4096 rows by blocks of 24 rows are 171 blocks. On 132 SMs 39 have two of them and 93
  * have one: when those are done, after memory's time for 132 blocks, 39 SMs are left with a block's
@@ -16,16 +17,20 @@
 
 #include "family/formula.h"
 
-enum { WARP = 32, PORT_BYTES = 64, L2_BYTES = 5120 };
+enum {
+    WARP = 32,
+    PORT_BYTES = 64,
+    L2_BYTES = 5120,
+    SHARED_BYTES = 128,
+    PRODUCT_FMAS = 16 * 8 * 16
+};
 enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;
 
 const char *const cost_bound_names[BOUND_COUNT] = {
-    [BOUND_MEMORY] = "memory",
-    [BOUND_ISSUE] = "issue",
-    [BOUND_LATENCY] = "latency",
-    [BOUND_BALANCE] = "balance",
+    [BOUND_MEMORY] = "memory",   [BOUND_ISSUE] = "issue",   [BOUND_LATENCY] = "latency",
+    [BOUND_BALANCE] = "balance", [BOUND_TENSOR] = "tensor", [BOUND_SHARED] = "shared",
 };
 
 /* What blocks take at once of the work are items: some rows, or all that a block does. */
@@ -63,10 +68,13 @@ static double rows_of(const instance *in)
 
 /* Items go to the blocks in turn, and blocks to the SMs. Where more blocks wait than fit, an SM
  * takes the next one when one of its own has ended: all have as many as any other, but for one. */
-static dealing deal(const cost_figures *f, const instance *in, const cost_gpu *gpu)
+static dealing deal(const cost_figures *f, const instance *in, const cost_work *work,
+                    const cost_gpu *gpu)
 {
     const launch *l = &in->family->launch;
-    run_values run = { in->shape.k, in->shape.n, in->shape.m, (int64_t)gpu->sm_count };
+    bool groups = in->rows_mode == ROWS_RUN_TIME;
+    run_values run = { in->shape.k, in->shape.n, groups ? work->rows : in->shape.m,
+                       (int64_t)gpu->sm_count };
     dealing d = { .threads = (double)formula_value(l->block, in, &run), .blocks = 1 };
     size_t dynamic = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;
     for (int i = 0; i < 3; i++)
@@ -79,6 +87,8 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_gpu *g
     d.resident = fmin(d.fitting, ceil(d.blocks / d.sms));
     d.waves = ceil(d.blocks / (d.sms * d.fitting));
     d.items = stays(l) ? rows_of(in) / (double)formula_value(l->rows, in, &run) : d.blocks;
+    if (stays(l) && groups)
+        d.items *= ceil((double)work->rows / (double)in->shape.m);
     double items = ceil(d.items), each = floor(items / d.blocks), rest = items - each * d.blocks;
     d.most = ceil(d.blocks / d.sms) * each + ceil(rest / d.sms);
     d.fewest = floor(d.blocks / d.sms) * each + floor(rest / d.sms);
@@ -185,12 +195,27 @@ static double issue_time(const cost_figures *f, const cost_work *work, const dea
            (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * gpu->clock);
 }
 
+/* Of the busiest SM. */
+static double tensor_time(const cost_figures *f, const cost_work *work, const dealing *d,
+                          const cost_gpu *gpu)
+{
+    double item = work->units / d->items * f->products / WARP;
+    return f->products > 0 ? d->most * item * PRODUCT_FMAS / (gpu->tensor_fmas * gpu->clock) : 0;
+}
+
+static double shared_time(const cost_figures *f, const cost_work *work, const dealing *d,
+                          const cost_gpu *gpu)
+{
+    return d->most * work->units / d->items * f->shared_bytes / (SHARED_BYTES * gpu->clock);
+}
+
 /* Bytes of a second that a block asks for: where its lanes have half a turn's work, they wait for a
  * whole one. */
-static double block_bandwidth(const cost_figures *f, const cost_work *work, const dealing *d)
+static double block_bandwidth(const cost_figures *f, const instance *in, const cost_work *work,
+                              const dealing *d)
 {
-    double loops = loops_of(f, work, d);
-    return d->threads * f->in_flight * loops / ceil(loops) / LATENCY;
+    double loops = loops_of(f, work, d), chunks = f->products > 0 ? (double)in->stages - 1 : 1;
+    return d->threads * f->in_flight * chunks * loops / ceil(loops) / LATENCY;
 }
 
 /* SMs that have more items than others don't let memory idle where they are enough for it. */
@@ -199,9 +224,10 @@ static void set_waiting_times(const cost_figures *f, const instance *in, const c
                               double times[BOUND_COUNT])
 {
     double item = work->units * f->unit_bytes / d->items, port = port_bandwidth(gpu);
-    double of_block = block_bandwidth(f, work, d);
+    double taken = work->units * (f->unit_bytes + f->x_bytes) / d->items;
+    double of_block = block_bandwidth(f, in, work, d);
     double rounds = d->turns * item / of_block - first_waits(in, d) * LATENCY;
-    times[BOUND_LATENCY] = fmax(rounds, d->most * item / port);
+    times[BOUND_LATENCY] = fmax(rounds, d->most * taken / port);
     double more = d->most - d->fewest, alone = fmin(d->resident * of_block, port);
     if (more > 0 && (ceil(d->items) - d->fewest * d->sms) / more * alone < bandwidth)
         times[BOUND_BALANCE] =
@@ -214,8 +240,10 @@ static double time_together(const double times[BOUND_COUNT], double ahead)
 {
     double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]) - ahead;
     double longest = fmax(memory, fmax(times[BOUND_ISSUE], times[BOUND_LATENCY])), sum = 0;
-    const double parts[] = { memory, times[BOUND_ISSUE], times[BOUND_LATENCY] };
-    for (int i = 0; i < 3; i++) {
+    longest = fmax(longest, fmax(times[BOUND_TENSOR], times[BOUND_SHARED]));
+    const double parts[] = { memory, times[BOUND_ISSUE], times[BOUND_LATENCY], times[BOUND_TENSOR],
+                             times[BOUND_SHARED] };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         double square = parts[i] / longest * (parts[i] / longest);
         sum += square * square;
     }
@@ -244,7 +272,7 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
 cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,
                              const cost_gpu *gpu)
 {
-    dealing d = deal(f, in, gpu);
+    dealing d = deal(f, in, work, gpu);
     if (d.fitting < 1)
         return (cost_prediction){ .total = HUGE_VAL };
     double bandwidth = memory_bandwidth(in, &d, gpu);
@@ -253,7 +281,9 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
         .in_flight_sm = d.fitting * d.threads * f->in_flight,
         .start = start_time(f, in, work, &d, gpu),
         .times = { [BOUND_MEMORY] = memory_time(work, bandwidth),
-                   [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu) },
+                   [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu),
+                   [BOUND_TENSOR] = tensor_time(f, work, &d, gpu),
+                   [BOUND_SHARED] = shared_time(f, work, &d, gpu) },
         .end = work->trips_behind * LATENCY,
     };
     p.ahead = time_ahead(in, work, &d, p.start, gpu);

@@ -388,6 +388,7 @@ struct family {
     bool quantizes; /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
                        are  floats */
     bool halves;    /* rounds x and W to f16 */
+    bool one_sequence; /* its m rows are positions of one sequence, with one cache */
     bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
                        and of warps, and whether alone or as one of m, */
     size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */

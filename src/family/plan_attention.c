@@ -55,7 +55,6 @@ static void set_heads(const planner *p, instance *in)
     planner_set(in, "max_seq_len", p->d->max_seq_len);
     planner_set(in, "kv_type", p->d->kv_type);
     planner_set(in, "ring", plan_ring(p->d, p->layer));
-    planner_set(in, "m", p->m);
 }
 
 static void turn(planner *p)
@@ -65,6 +64,7 @@ static void turn(planner *p)
     instance in = planner_kernel(p, "rope_kv_write");
     bindings b = { 0 };
     set_heads(p, &in);
+    planner_set(&in, "m", p->m);
     plan_set_rope(&in, rope);
     if (rope->style != ROPE_NONE)
         planner_set(&in, "n_rot", rope->dims);
@@ -86,10 +86,11 @@ static void turn(planner *p)
     planner_add(p, &in, &b, "qkv -> q, cache");
 }
 
-/* Chunks for two blocks on each SM of a large GPU, and no more than one block merges well: of 8 KV
- * heads 32 chunks of 128 positions each have the first 4096. */
+/* Rows, and chunks for two blocks on each SM of a large GPU, and no more than one block merges
+ * well: of 8 KV heads 32 chunks of 128 positions each have the first 4096. */
 static void set_chunks(const planner *p, instance *in)
 {
+    planner_set(in, "m", p->m);
     enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
     int64_t limit = p->d->num_kv_heads < MANY_HEADS ? 64 : 32;
     planner_set(in, "chunking", CHUNKING_FIXED);
@@ -97,13 +98,26 @@ static void set_chunks(const planner *p, instance *in)
     planner_set(in, "chunk_limit", p->d->max_seq_len > SPREAD_POSITIONS ? limit : 0);
 }
 
+/* On tensor cores rows are those of one sequence, and heads of sizes that tiles divide. */
+static bool is_in_tiles(const planner *p)
+{
+    enum { TILE = 16 };
+    const decoder *d = p->d;
+    return decoder_is_prompt(p->m) && d->precision == PRECISION_Q8 && d->sequences == 1 &&
+           d->head_dim % TILE == 0;
+}
+
 static void attend(planner *p)
 {
     const decoder *d = p->d;
-    instance in = planner_kernel(p, "gqa_flash_decoding");
+    bool tiles = is_in_tiles(p);
+    instance in = planner_kernel(p, tiles ? "mma_attention" : "gqa_flash_decoding");
     bindings b = { 0 };
     set_heads(p, &in);
-    set_chunks(p, &in);
+    if (tiles)
+        planner_bind_number(&b, "m_val", p->m, "m");
+    else
+        set_chunks(p, &in);
     planner_set_real(&in, "scale", d->attention_scale);
     planner_set_real(&in, "softcap", d->attention_softcap);
     planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);

@@ -86,6 +86,11 @@ void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer)
     planner_bind_buffer_from(b, name, buffer, 0);
 }
 
+void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said)
+{
+    bind(b, name, (plan_argument){ .is_number = true, .number = (uint32_t)number, .said = said });
+}
+
 /* What a plan asks of a family is a matter between the two: a key that there is not is a defect. */
 _Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
 {
@@ -147,6 +152,19 @@ static bool fits_targets(const planner *p, const instance *in)
     return true;
 }
 
+/* With the most stages with which it fits. */
+static bool fits_in_stages(const planner *p, instance *in)
+{
+    const key *stages = family_key(in->family, "stages");
+    int64_t usual = stages ? instance_default(in, stages) : 0;
+    for (int64_t number = usual; stages && number >= stages->min; number--) {
+        instance_set(in, stages, number);
+        if (fits_targets(p, in))
+            return true;
+    }
+    return false;
+}
+
 /* In the fewest passes with which it fits, where there is such a number. */
 static bool fits_in_passes(const planner *p, instance *in)
 {
@@ -167,16 +185,16 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
         planner_set(in, "rows", ROWS_FIXED);
     int64_t most = key_of(in, "m")->max, at_once = rows < most ? rows : most;
     planner_set(in, "m", at_once);
-    bool fits = fits_targets(p, in) || fits_in_passes(p, in);
+    bool fits = fits_targets(p, in) || fits_in_stages(p, in) || fits_in_passes(p, in);
     if ((fits && rows <= most) || !family_key(in->family, "rows"))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = fits ? at_once : at_once / 2; fewer; fewer /= 2) {
         planner_set(in, "m", fewer);
-        if (fits_targets(p, in))
+        if (fits_targets(p, in) || fits_in_stages(p, in))
             break;
     }
-    bind(b, "m_val", (plan_argument){ .is_number = true, .number = (uint32_t)rows, .said = "m" });
+    planner_bind_number(b, "m_val", rows, "m");
 }
 
 /* The bytes of a parameter, or 0 where a launch decides them. */

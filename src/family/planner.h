@@ -93,13 +93,14 @@ bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
 /* What a parameter gets: rows of a tensor from one on; a tensor, or nothing where the model has
- * none; what lies in the state; a buffer, or what lies so many bytes behind its start. */
+ * none; what lies in the state; a buffer, or what lies so many bytes behind its start; a number. */
 void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
                        uint64_t row);
 void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
 void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said);
 void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer);
 void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
+void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said);
 
 /* An instance of a family with the defaults of all keys, and its keys by their names: numbers and
  * words, real numbers (0: the default, what is usual) and formats. */
@@ -111,7 +112,8 @@ void planner_set_weights(instance *in, const char *key_name, format weights);
 /* Whether all targets have each choice of a key. */
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
-/* Rows of a product: all of them at once, or where they take too much shared memory in passes, or
+/* Rows of a product: all of them at once, or where they take too much shared memory with fewer
+ * stages or in passes, or
  * where the family can as many as fit or as it takes, the grid having a block for each so many. */
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
 

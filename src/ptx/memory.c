@@ -128,6 +128,11 @@ void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value)
     store(p, o, t, 1, base, offset, &value);
 }
 
+void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values)
+{
+    store(p, o, t, 2, base, offset, values.v);
+}
+
 void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values)
 {
     store(p, o, t, 4, base, offset, values.v);

@@ -279,6 +279,7 @@ val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
 void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value);
+void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values);
 void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values);
 #define ld_global(p, t, base, offset)    ptx_load(p, INST_LD_GLOBAL, t, V(base), offset)
 #define ld_global_v2(p, t, base, offset) ptx_load_v2(p, INST_LD_GLOBAL, t, V(base), offset)
@@ -291,6 +292,8 @@ void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 value
 #define ld_shared_v4(p, t, base, offset) ptx_load_v4(p, INST_LD_SHARED, t, V(base), offset)
 #define st_global(p, t, base, offset, value) \
     ptx_store(p, INST_ST_GLOBAL, t, V(base), offset, V(value))
+#define st_global_v2(p, t, base, offset, values) \
+    ptx_store_v2(p, INST_ST_GLOBAL, t, V(base), offset, values)
 #define st_global_v4(p, t, base, offset, values) \
     ptx_store_v4(p, INST_ST_GLOBAL, t, V(base), offset, values)
 #define st_shared(p, t, base, offset, value) \

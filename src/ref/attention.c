@@ -14,11 +14,12 @@
  * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
  *
  * Where q, rows and p may be rounded to f16, with U = 2^-11, a product's terms are off by 2 U, but
- * each on its own: the e_t of n terms are some U A_t / sqrt(n), well below what U A_t / 24 leaves
- * room for from n = 64 on. Of p, normalised as rounded, and v comes up to 3 U sum p|v|. Both
- * together are held to 4 U, HALVES_SHARE times a tolerance of 2e-6. A p below 2^-25 is lost,
- * relative to the largest one, and one below 2^-14 is off by as much: HALVES_UNDERFLOW_SHARE of 4
- * U.
+ * each on its own: the e_t of n terms are some 1.4 U A_t / sqrt(n). Of latents, with hundreds of
+ * terms, 4 U A_t / 24 leaves room for that; of heads, where a position may be alone beside a sink,
+ * 4 U A_t / (2/3 sqrt(n)) do for four times as much. Of p, normalised as rounded, and v comes up to
+ * 3 U sum p|v|. Both together are held to 4 U, HALVES_SHARE times a tolerance of 2e-6. A p below
+ * 2^-25 is lost, relative to the largest one, and one below 2^-14 is off by as much:
+ * HALVES_UNDERFLOW_SHARE of 4 U.
  */
 #include <float.h>
 #include <math.h>
@@ -29,8 +30,8 @@
 
 enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 640 };
 enum { PARTIALS, BEHIND_PARTIALS };
-static const double UNIT_LOGIT_TERMS = 24, UNIT_CHUNK_TERMS = 8, SUMMED_TERMS = 4,
-                    STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
+static const double UNIT_LOGIT_TERMS = 24, UNIT_ROOT_TERMS = 2.0 / 3, UNIT_CHUNK_TERMS = 8,
+                    SUMMED_TERMS = 4, STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
                     UNDERFLOW_SHARE = 0x1p-106, HALVES_SHARE = 0x1p-9 / 2e-6,
                     HALVES_UNDERFLOW_SHARE = 0x1p-16;
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
@@ -166,7 +167,9 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
 {
     if (r->weight <= 0)
         return (ref_value){ 0 * r->sum[d], 0 };
-    double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, UNIT_LOGIT_TERMS);
+    bool few_terms = p->options.halves && !p->shape.latent;
+    double unit = few_terms ? UNIT_ROOT_TERMS * sqrt((double)p->shape.head_dim) : UNIT_LOGIT_TERMS;
+    double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, unit);
     if (p->options.halves)
         magnitude = HALVES_SHARE * (magnitude + HALVES_UNDERFLOW_SHARE * r->unweighed[d]);
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };

@@ -36,8 +36,11 @@ static const purpose purposes[] = {
       false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
     { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
     { "Attention",
-      "gqa_flash_decoding for long sequences and batches; multi_warp_attention needs no scratch",
-      false, OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) },
+      "gqa_flash_decoding for long sequences and batches, mma_attention for prompts; "
+      "multi_warp_attention needs no scratch",
+      false,
+      OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) |
+          OF(PROMPT_ATTENTION) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
       false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
     { "Mixtures of experts",

@@ -8,6 +8,7 @@
  * in it. Of a kernel without a marked loop all is counted, by the values that a thread has. TABLE.c
  * is for src/cost/cost.h: the first kernel of each family, weights and number of vectors.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +18,8 @@
 #include "emit/ptx_stats.h"
 #include "family/formula.h"
 #include "generate.h"
+
+enum { TILE_COLUMNS = 128 }; /* of products on tensor cores */
 
 typedef struct tables {
     arena *arena;
@@ -60,7 +63,7 @@ static const char *upper_case(arena *a, const char *name)
 
 /* A turn of the hot loops one after the other, or the whole kernel where it has none. */
 typedef struct hot_code {
-    size_t instructions;
+    size_t instructions, products, shared_bytes;
     double units;
     char what[16];
     memory_use memory;
@@ -70,6 +73,8 @@ static void add_loop(const machine_code *m, code_range range, bool is_loop, hot_
 {
     memory_use use = machine_code_memory(m, range, is_loop);
     hot->instructions += range.last - range.first + 1;
+    hot->products += machine_code_products(m, range);
+    hot->shared_bytes += machine_code_shared_bytes(m, range);
     hot->memory.loads += use.loads;
     hot->memory.bytes += use.bytes;
     hot->memory.round_trips += use.round_trips;
@@ -86,6 +91,18 @@ static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_w
     if (!found)
         add_loop(m, (code_range){ 0, m->instructions - 1 }, false, &hot);
     return hot;
+}
+
+/* Weights come by copies to shared memory, a chunk at a time; loads are those of x. */
+static void count_products(const instance *in, const hot_code *hot, const cost_work *work,
+                           cost_figures *f)
+{
+    f->products = (double)hot->products / hot->units;
+    f->shared_bytes = (double)hot->shared_bytes / hot->units;
+    f->x_bytes = fmin(hot->memory.bytes / hot->units, /* of few rows some threads load it alone */
+                      (double)(in->shape.m * (int64_t)sizeof(float)) / TILE_COLUMNS);
+    f->unit_bytes = work->unit_bytes;
+    f->in_flight = f->unit_bytes * hot->units;
 }
 
 static void add_row(tables *out, const kernel *k, const target *t, bool embedded)
@@ -110,22 +127,27 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
         .unit_bytes = loaded < work.unit_bytes ? loaded : work.unit_bytes,
     };
     f.in_flight = f.unit_bytes * hot.units / hot.memory.round_trips;
+    if (hot.products)
+        count_products(in, &hot, &work, &f);
     cost_gpu gpu = cost_gpu_of(t);
     cost_prediction p = cost_predict(&f, in, &work, &gpu);
     strbuf_format(&out->markdown,
                   "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
-                  "%.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %s |\n",
+                  "%.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %s |\n",
                   in->name, t->name, r.registers, r.spill_bytes, m.instructions, hot.instructions,
                   hot.units, hot.what, f.instructions, f.load_bytes, p.warps_sm,
                   p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
-                  p.times[BOUND_LATENCY] * 1e6, p.times[BOUND_BALANCE] * 1e6, p.start * 1e6,
+                  p.times[BOUND_LATENCY] * 1e6, p.times[BOUND_BALANCE] * 1e6,
+                  p.times[BOUND_TENSOR] * 1e6, p.times[BOUND_SHARED] * 1e6, p.start * 1e6,
                   p.ahead * 1e6, p.end * 1e6, cost_bound_names[p.bound]);
     if (embedded)
-        strbuf_format(
-            &out->c,
-            "    { \"%s\", FORMAT_%s, %u, %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f, %.1f },\n",
-            f.family, upper_case(out->arena, formats[f.weights].name), f.m, f.sm, f.registers,
-            f.shared, f.instructions, f.beside, f.load_bytes, f.unit_bytes, f.turn, f.in_flight);
+        strbuf_format(&out->c,
+                      "    { \"%s\", FORMAT_%s, %u, %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f, "
+                      "%.1f, %.3f, %.1f, "
+                      "%.1f },\n",
+                      f.family, upper_case(out->arena, formats[f.weights].name), f.m, f.sm,
+                      f.registers, f.shared, f.instructions, f.beside, f.load_bytes, f.unit_bytes,
+                      f.turn, f.in_flight, f.products, f.shared_bytes, f.x_bytes);
 }
 
 static void begin_markdown(strbuf *out, const char *version, const kernel_set *set)
@@ -142,7 +164,8 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
         "- *KB in flight*: bytes of weights or caches that so many warps wait for at a time: "
         "lanes x bytes of\n  a turn, each byte once, / times that a turn waits for memory (by the "
         "scoreboards in the machine\n  code, in the loop's steady state).\n"
-        "- *memory*, *issue*, *latency*, *balance*: microseconds that each alone would take, at "
+        "- *memory*, *issue*, *latency*, *balance*, *tensor*, *shared*: microseconds that each "
+        "alone would take, at "
         "the "
         "size in the\n  kernel's name; the largest is the *bound*. *balance*: memory until the "
         "first "
@@ -160,11 +183,12 @@ static void begin_markdown(strbuf *out, const char *version, const kernel_set *s
         strbuf_format(out, "| %s | %s | %u | %u | %u |\n", set->targets[i]->name, part->name,
                       part->sm_count, part->clock_mhz, part->bandwidth_gbps);
     }
-    strbuf_put(out,
-               "\n| kernel | target | registers | spills | instructions | loop | work | each "
-               "| bytes a load | warps | KB in flight | memory | issue | latency | balance "
-               "| start | ahead | end | bound |\n"
-               "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    strbuf_put(
+        out,
+        "\n| kernel | target | registers | spills | instructions | loop | work | each "
+        "| bytes a load | warps | KB in flight | memory | issue | latency | balance "
+        "| tensor | shared | start | ahead | end | bound |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void begin_c(strbuf *out, const char *version)

@@ -3,7 +3,8 @@
  *   bits   0..11   opcode; the upper three say of what kind its operands are
  *         34..81   a branch's distance from the next instruction, signed, in units of four bytes;
  *                  from sm_90 on with eight lower bits in 16..23
- *         73..75   size of a load: u8, s8, u16, s16, 32, 64, 128 bits
+ *         72..73   of a load of matrices, how many: 1, 2, 4
+ *         73..75   size of a load or store: u8, s8, u16, s16, 32, 64, 128 bits
  *        110..112  scoreboard that is set until the result is there; 7: none
  *        116..121  scoreboards to wait for before the instruction starts, a bit each
  *
@@ -25,6 +26,10 @@ enum {
     OPERATION_MASK = 0x1ff,
     OPERATION_LOAD_GENERIC = 0x180,
     OPERATION_LOAD_GLOBAL = 0x181,
+    OPERATION_LOAD_SHARED = 0x184,
+    OPERATION_STORE_SHARED = 0x188,
+    OPERATION_COPY_TO_SHARED = 0x1ae,
+    OPERATION_LOAD_MATRICES = 0x03b,
     SCOREBOARDS = 6,
 };
 
@@ -141,4 +146,27 @@ size_t machine_code_products(const machine_code *m, code_range range)
         count += opcode == OPCODE_HALF_PRODUCT || opcode == OPCODE_INTEGER_PRODUCT;
     }
     return count;
+}
+
+size_t machine_code_shared_bytes(const machine_code *m, code_range range)
+{
+    enum { MATRIX_BYTES = 4, SIZE_SHIFT = 9, COUNT_SHIFT = 8 };
+    static const size_t sizes[] = { 1, 1, 2, 2, 4, 8, 16, 16 };
+    size_t bytes = 0;
+    for (size_t i = range.first; i <= range.last; i++) {
+        uint64_t high = word(m, i, 1);
+        switch (word(m, i, 0) & OPERATION_MASK) {
+        case OPERATION_LOAD_MATRICES:
+            bytes += MATRIX_BYTES << (high >> COUNT_SHIFT & 3);
+            break;
+        case OPERATION_LOAD_SHARED:
+        case OPERATION_STORE_SHARED:
+        case OPERATION_COPY_TO_SHARED:
+            bytes += sizes[high >> SIZE_SHIFT & 7];
+            break;
+        default:
+            break;
+        }
+    }
+    return bytes;
 }

@@ -33,6 +33,9 @@ typedef struct memory_use {
 } memory_use;
 memory_use machine_code_memory(const machine_code *m, code_range range, bool is_loop);
 
+/* Bytes of shared memory that a lane loads and stores in a run through a range. */
+size_t machine_code_shared_bytes(const machine_code *m, code_range range);
+
 /* Products on tensor cores in a range: HMMA and IMMA. */
 size_t machine_code_products(const machine_code *m, code_range range);
 

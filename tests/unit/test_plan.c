@@ -85,3 +85,109 @@ ARENA_TEST(a_tuner_has_the_last_word_on_kernels)
         }
     assert_true(found > 4);
 }
+
+static size_t count_of(const plan *p, const plan_step *step, const char *family_name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < step->launch_count; i++)
+        count += strcmp(p->kernels[step->launches[i].kernel].family->name, family_name) == 0;
+    return count;
+}
+
+#define PROMPTS "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nff = 1024\nvocab = 8k\n"
+
+/* Products and attention of steps of prompts are those of tensor cores, and the logits those of one
+ * row; steps of few rows have what they have without. */
+ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
+{
+    diags d = diags_new(a);
+    const plan *p =
+        plan_of(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80", cost_tune, &d);
+    assert_non_null(p);
+    assert_int_equal(p->rows, 256);
+    for (size_t s = 0; s < p->step_count; s++) {
+        const plan_step *step = &p->steps[s];
+        size_t of_prompts = step->m > 8 ? 2 : 0, others = 2 - of_prompts;
+        assert_int_equal(count_of(p, step, "mma_qkv"), of_prompts);
+        assert_int_equal(count_of(p, step, "mma_gate_up"), of_prompts);
+        assert_int_equal(count_of(p, step, "mma_gemm"), 2 * of_prompts);
+        assert_int_equal(count_of(p, step, "mma_attention"), of_prompts);
+        assert_int_equal(count_of(p, step, "stream_qkv"), others);
+        assert_int_equal(count_of(p, step, "stream_gemv"), 2 * others + 1);
+        assert_int_equal(count_of(p, step, "gqa_flash_decoding"), others);
+        assert_int_equal(step->logits_rows, 1);
+    }
+}
+
+/* A number that a launch has in place of its kernel's rows; 0: none. */
+static uint32_t rows_of(const plan_launch *l)
+{
+    for (size_t i = 0; i < l->argument_count; i++)
+        if (l->arguments[i].is_number)
+            return l->arguments[i].number;
+    return 0;
+}
+
+/* A launch has as many rows as the step, in blocks of its kernel. */
+ARENA_TEST(rows_of_prompts_are_those_of_the_step)
+{
+    static const char *const precisions[] = { "q8", "f32" };
+    for (size_t i = 0; i < 2; i++) {
+        diags d = diags_new(a);
+        const char *text =
+            arena_format(a,
+                         PROMPTS "weights = q4_k\nweights.ffn_up = q6_k\nlogits = all\n"
+                                 "m = 1, 500\nprecision = %s\n",
+                         precisions[i]);
+        const plan *p = plan_of(a, text, "sm_80", cost_tune, &d);
+        assert_non_null(p);
+        const plan_step *step = &p->steps[1];
+        assert_int_equal(step->logits_rows, 500);
+        assert_int_equal(count_of(p, step, "stream_gate_up"), i ? 0 : 2);
+        for (size_t l = 0; l < step->launch_count; l++) {
+            const instance *in = &p->kernels[step->launches[l].kernel];
+            if (in->rows_mode == ROWS_RUN_TIME)
+                assert_int_equal(rows_of(&step->launches[l]), 500);
+            else if (strcmp(in->family->name, "sample") != 0)
+                assert_int_equal(in->shape.m, 500);
+        }
+    }
+}
+
+/* Of several sequences rows have caches of their own, which tiles of attention do not. */
+ARENA_TEST(prompts_of_several_sequences_have_other_attention)
+{
+    diags d = diags_new(a);
+    const plan *p =
+        plan_of(a, PROMPTS "weights = q4_k\nm = 64\nsequences = 4\n", "sm_80", cost_tune, &d);
+    assert_non_null(p);
+    assert_int_equal(count_of(p, p->steps, "mma_attention"), 0);
+    assert_int_equal(count_of(p, p->steps, "gqa_flash_decoding"), 2);
+}
+
+ARENA_TEST(prompts_need_targets_with_tensor_cores)
+{
+    diags d = diags_new(a);
+    assert_null(plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\n", "sm_75", cost_tune, &d));
+    if (!strstr(messages(a, &d), "m = 64 is a step of a prompt, on the tensor cores of sm_80 and "
+                                 "newer, and sm_75 is one of the targets: take 8 at most"))
+        fail_msg("%s", messages(a, &d));
+    d = diags_new(a);
+    const plan *exact =
+        plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75", cost_tune, &d);
+    assert_non_null(exact);
+}
+
+/* Two chunks of weights fit where three do not. */
+ARENA_TEST(products_of_prompts_fit_small_shared_memory)
+{
+    diags d = diags_new(a);
+    const plan *p = plan_of(a, PROMPTS "weights = q6_k\nm = 256\n", "sm_86", cost_tune, &d);
+    if (!p)
+        fail_msg("%s", messages(a, &d));
+    for (size_t k = 0; k < p->kernel_count; k++)
+        if (strcmp(p->kernels[k].family->name, "mma_gemm") == 0) {
+            assert_int_equal(p->kernels[k].stages, 2);
+            assert_int_equal(p->kernels[k].shape.m, 128);
+        }
+}

@@ -155,7 +155,7 @@ ARENA_TEST(a_launch_that_was_not_counted_takes_what_its_bytes_take)
     cost_gpu gpu = cost_gpu_of(target_find("sm_75"));
     old.sm = 70;
     gpu.target = &old;
-    launch_cost cost = cost_of_launch(a, &make(a)->kernels[EMBED], 1, &gpu);
+    launch_cost cost = cost_of_launch(a, &make(a)->kernels[EMBED], 1, 1, &gpu);
     assert_true(cost.bytes == HIDDEN * 144.0 / 256 + HIDDEN * 4 + 4);
     assert_true(cost.seconds == cost_of_bytes(cost.bytes, &gpu));
     assert_string_equal(cost.bound, "");
@@ -166,10 +166,10 @@ ARENA_TEST(attention_is_to_no_more_positions_than_a_window_has)
     instance whole = make(a)->kernels[ATTENTION], windowed = whole;
     cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
     windowed.options.window = 1024;
-    assert_true(cost_of_launch(a, &windowed, 4096, &gpu).bytes ==
-                cost_of_launch(a, &whole, 1024, &gpu).bytes);
-    assert_true(cost_of_launch(a, &windowed, 512, &gpu).bytes ==
-                cost_of_launch(a, &whole, 512, &gpu).bytes);
+    assert_true(cost_of_launch(a, &windowed, windowed.shape.m, 4096, &gpu).bytes ==
+                cost_of_launch(a, &whole, whole.shape.m, 1024, &gpu).bytes);
+    assert_true(cost_of_launch(a, &windowed, windowed.shape.m, 512, &gpu).bytes ==
+                cost_of_launch(a, &whole, whole.shape.m, 512, &gpu).bytes);
 }
 
 ARENA_TEST(a_ring_has_no_more_positions_than_attention_is_to)
@@ -178,8 +178,8 @@ ARENA_TEST(a_ring_has_no_more_positions_than_attention_is_to)
     cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
     ring.options.window = 1024;
     ring.options.ring = 1280;
-    assert_true(cost_of_launch(a, &ring, 4096, &gpu).bytes ==
-                cost_of_launch(a, &whole, 1024, &gpu).bytes);
+    assert_true(cost_of_launch(a, &ring, ring.shape.m, 4096, &gpu).bytes ==
+                cost_of_launch(a, &whole, whole.shape.m, 1024, &gpu).bytes);
 }
 
 static instance experts_kernel(arena *a, const char *name, int64_t m)
@@ -205,7 +205,7 @@ ARENA_TEST(of_experts_those_that_rows_use_are_read)
         for (unsigned m = 1; m <= 2; m++) {
             instance in = experts_kernel(a, names[i], m);
             double weights = planes[m - 1] * plane * (i ? 1 : 2);
-            double bytes = cost_of_launch(a, &in, 1, &gpu).bytes;
+            double bytes = cost_of_launch(a, &in, in.shape.m, 1, &gpu).bytes;
             assert_true(bytes > weights && bytes < weights * 1.1);
         }
 }

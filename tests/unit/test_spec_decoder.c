@@ -252,7 +252,6 @@ static const wrong_section wrong_sections[] = {
     { "window = 9\nrope_factors = tensor\nrope_dims.window = 32\n",
       "10:20-21: the tensor of rope_factors has rope_dims/2 = 32 values; with another rope_dims.window "
       "say rope_factors.window = none [E022]\n" },
-    { "m = 1, 9\n", "8:8-8: m = 9 is too large; the largest is 8 [E013]\n" },
     { "max_seq_len = 1k, 2k\n", "8:19-20: max_seq_len is one value, not a list [E016]\n" },
     { "max_seq_len = 1..4\n", "8:15-18: max_seq_len is one value, not a range [E016]\n" },
     { "architecture = llama, qwen\n", "8:23-26: architecture is one name, not a list [E016]\n" },
@@ -292,6 +291,12 @@ static const wrong_section wrong_sections[] = {
     { "weights.output = q6_k\noutput = tied\n",
       "8:1-14: the decoder has no tensor output, by its other keys; it has token_embd, "
       "attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down [E022]\n" },
+    { "m = 1, 513\n", "8:8-10: m = 513 is too large; the largest is 512 [E013]\n" },
+    { "m = 1..17\n", "8:1-1: m has more than 16 numbers, a step each [E013]\n" },
+    { FEW_EXPERTS "experts_used = 2\nm = 8, 9\n",
+      "12:5-5: m = 9 is a step of a prompt, which there is none of with experts: take 8 at most [E022]\n" },
+    { LATENT "rope_dims = 32\nm = 1, 256\n",
+      "12:5-5: m = 256 is a step of a prompt, which there is none of with latent attention: take 8 at most [E022]\n" },
     { "experts_used = 2\n", "8:1-12: 'experts_used' goes with experts [E022]\n" },
     { "gating = sigmoid\n", "8:1-6: 'gating' goes with experts [E022]\n" },
     { "experts = 8\n",
@@ -537,9 +542,11 @@ static void random_formats(decoder *d, random_source *r)
 
 static void random_lists(decoder *d, random_source *r)
 {
-    for (int64_t m = 1; m <= DECODER_MOST_ROWS; m++)
-        if (by_chance(r) || m == DECODER_MOST_ROWS)
+    for (int64_t m = 1; m <= DECODER_FEW_ROWS; m++)
+        if (by_chance(r) || m == DECODER_FEW_ROWS)
             d->m[d->m_count++] = m;
+    if (by_chance(r) && !decoder_lacks_prompts(d))
+        d->m[d->m_count++] = DECODER_MOST_ROWS - (int64_t)random_below(r, 2);
     uint64_t period = 1 + random_below(r, 6), offset = random_below(r, period);
     for (int64_t l = 0; d->window && l < d->layers; l++)
         d->windowed[l] =

@@ -170,7 +170,8 @@ static bool bench_step(const bench *b, device_model *m, const plan_step *s)
     times t = { .launches = s->launch_count };
     launch_cost *costs = arena_alloc(m->arena, p->kernel_count * sizeof *costs);
     for (size_t i = 0; i < p->kernel_count; i++)
-        costs[i] = cost_of_launch(m->arena, &p->kernels[i], b->positions + s->m, &b->model);
+        costs[i] = cost_of_launch(m->arena, &p->kernels[i], p->kernels[i].shape.m,
+                                  b->positions + s->m, &b->model);
     bool overlapped = overlaps(b, m);
     step_cost predicted = cost_of_step(s, costs, overlapped);
     t.bytes = predicted.bytes;

@@ -1,0 +1,85 @@
+/* Tiles of a KV head's K and V in shared memory as f16, for products on the tensor cores.
+ *
+ * A tile is 64 neighbouring positions from a multiple of 64 on, or 32 with long heads: a row of
+ * head_dim values for each, 16 bytes further apart than it is long, so that eight neighbouring rows
+ * of eight values, as ldmatrix reads them, are in eight different places modulo 128 bytes.
+ *
+ * Rows of f16 are copied as they are, ahead: there are two stages, each with a tile of K and one of
+ * V, of which one is copied while the other is in use. A row behind the last position becomes
+ * zeros.
+ *
+ * Others are loaded, multiplied by a power of two that brings the largest value of a row to 2^14 ..
+ * 2^15, so that nothing finite overflows, and rounded; in place of a row behind the last position
+ * it is that one again. What the column of a product has for it stands beside the tile: of K's row
+ * times 2^-e and V's times 2^-E, factor 2^e, exponent E and inverse 2^-E.
+ *
+ * Of a ring, whose rows are used again, position t is in row t % ring, and neither are positions
+ * ahead of the first one read: others may be in their rows.
+ */
+#ifndef PTXGEN_GEN_BLOCKS_KV_TILES_H
+#define PTXGEN_GEN_BLOCKS_KV_TILES_H
+
+#include "gen/blocks/cache_row.h"
+
+enum {
+    KV_FRAGMENT = 16, /* rows and columns that a lane's ldmatrix takes part in */
+    KV_MOST_KEYS = 64,
+    KV_MOST_PARTS = 4,
+};
+
+/* A part of all rows of a tile: so many units of 16 bytes, a power of two. A thread has one of
+ * them, in every so manieth row. */
+typedef struct kv_part {
+    unsigned units, rows, turns;
+    val row, within, exists; /* the thread's first row; bytes into it; whether it has one */
+    val at;                  /* where that is in the first stage's K */
+} kv_part;
+
+typedef struct kv_tiles {
+    const instance *in;
+    unsigned warps, keys, stride, bytes; /* bytes of a tile of K, or of V */
+    bool rounded;
+    val k, v;       /* the caches of the KV head */
+    val first, end; /* positions that the block is over */
+    val ring_row;   /* of a ring: the row of the first of them */
+    val memory, columns;
+    val k_at, v_at; /* the lane's addresses for ldmatrix in the first stage */
+    var stage;      /* bytes from the first stage to that in use */
+    unsigned part_count;
+    kv_part parts[KV_MOST_PARTS];
+    row_lane lane; /* of rows that are rounded */
+} kv_tiles;
+
+/* Whether rows are rounded; positions of a tile, and bytes of dynamic shared memory. */
+bool kv_tiles_round(const instance *in);
+unsigned kv_tile_keys(const instance *in);
+int64_t kv_tiles_bytes(const instance *in);
+
+/* Sets up the thread's part of what a block of so many warps does. */
+kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, val first, val end);
+
+/* Begins to copy the first tile, where tiles are copied. */
+void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile);
+
+/* Has a tile ready whose copy has begun, and begins that of the next one. All threads of the block
+ * call it, and none reads the tile ahead of it any more. */
+void kv_tiles_next(ptx *p, const kv_tiles *t, val tile);
+
+/* Fragments of B for mma_m16n8k16_f16, two side by side: of K, where columns are positions, and of
+ * V, where rows are; number across of columns and down of rows, 16 each. */
+val4 kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across);
+val4 kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across);
+
+/* Of two neighbouring columns that begin at a column, factors, exponents and inverses. */
+typedef struct kv_columns {
+    val2 factors, exponents, inverses;
+} kv_columns;
+kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further);
+
+/* Infinities and NaN of V: for how many threads of the block there are some, and what makes zeros
+ * of them, with barriers on both sides. Of a pair, 0x8000 in each half that is one. */
+val kv_tiles_count_strange(ptx *p, const kv_tiles *t);
+void kv_tiles_clear_strange(ptx *p, const kv_tiles *t);
+val strange_halves(ptx *p, val pair);
+
+#endif
