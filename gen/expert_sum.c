@@ -84,9 +84,9 @@ static void build(ptx *p, const instance *in)
         st_global_v4(p, F32, y, 0, ((val4){ { sums.v[0], sums.v[1], sums.v[2], sums.v[3] } }));
 }
 
-static const choice shared_choices[] = { [SHARED_NONE] = { "none", "" },
-                                         [SHARED_PLAIN] = { "add", "_shared" },
-                                         { NULL, NULL } };
+static const choice shared_choices[] = {
+    [SHARED_NONE] = { "none", "" }, [SHARED_PLAIN] = { "add", "_shared" }, { NULL, NULL }
+};
 
 static int64_t shared_weights(const instance *in)
 {

@@ -12,13 +12,13 @@
 
 /* Bytes of shared memory, static and dynamic, and columns of Y that a block makes. */
 #define GEMM_SHARED "8*tile_rows+powers"
-#define GEMM_SIZES                                                                               \
-    { "powers", gemm_powers_bytes,                                                               \
-      "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },   \
-        { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },       \
-        { "columns", gemm_columns, "of Y that a block makes" },                                  \
-    {                                                                                            \
-        "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights"  \
+#define GEMM_SIZES                                                                              \
+    { "powers", gemm_powers_bytes,                                                              \
+      "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },  \
+        { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },      \
+        { "columns", gemm_columns, "of Y that a block makes" },                                 \
+    {                                                                                           \
+        "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" \
     }
 
 #endif

@@ -19,28 +19,28 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define KEYS_OF_EXPERTS                                                            \
-    KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED,           \
-        { .name = "m",                                                             \
-          .summary = "rows that have choices",                                     \
-          .field = KEY_FIELD(shape.m),                                             \
-          .min = 1,                                                                \
-          .max = EXPERT_MOST_ROWS,                                                 \
-          .def = GEMM_MOST_ROWS,                                                   \
-          .tag = "m" },                                                            \
-        { .name = "tile",                                                          \
+#define KEYS_OF_EXPERTS                                                             \
+    KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED,            \
+        { .name = "m",                                                              \
+          .summary = "rows that have choices",                                      \
+          .field = KEY_FIELD(shape.m),                                              \
+          .min = 1,                                                                 \
+          .max = EXPERT_MOST_ROWS,                                                  \
+          .def = GEMM_MOST_ROWS,                                                    \
+          .tag = "m" },                                                             \
+        { .name = "tile",                                                           \
           .summary = "rows of an expert at once; 0: by how many there are of each", \
-          .field = KEY_FIELD(tile_rows),                                           \
-          .max = GEMM_MOST_ROWS,                                                   \
-          .zero_is_none = true,                                                    \
-          .tag = "t" },                                                            \
+          .field = KEY_FIELD(tile_rows),                                            \
+          .max = GEMM_MOST_ROWS,                                                    \
+          .zero_is_none = true,                                                     \
+          .tag = "t" },                                                             \
         KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products")
 
-#define LAUNCH                                                                   \
-    {                                                                            \
-        .block = "256", .grid = { "ceil_div(n, columns)", "listed", "shares" },  \
-        .shared = GEMM_SHARED, .dynamic_shared = "tiles", .sizes = sizes,        \
-        .dealt = true, .overlap = WAITS_FIRST, .registers = 255                  \
+#define LAUNCH                                                                           \
+    {                                                                                    \
+        .block = "256", .grid = { "ceil_div(n, columns)", "listed", "shares" },          \
+        .shared = GEMM_SHARED, .dynamic_shared = "tiles", .sizes = sizes, .dealt = true, \
+        .overlap = WAITS_FIRST, .registers = 255                                         \
     }
 
 const family mma_expert_gate_up = {
@@ -55,9 +55,9 @@ const family mma_expert_gate_up = {
     .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_PLANE_ROWS, KEY_ACTIVATION, KEYS_NORM, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
                                EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k")),
-                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")),
-                               IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
-                               EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST, PARAM_END },
+                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), IN(F32, x, "m*k", 16),
+                               IN_WHERE(norm, F32, gamma, "k", 16), EXPERTS_BIAS(bg),
+                               EXPERTS_BIAS(bu), EXPERTS_LIST, PARAM_END },
     .launch = LAUNCH,
     .check = check_experts,
     .build = gemm_build_of_experts,
@@ -78,8 +78,8 @@ const family mma_expert_down = {
     .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_PLANE_ROWS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
                                EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")),
-                               IN(F32, x, "m*experts_used*k", 16), EXPERTS_BIAS(bias),
-                               EXPERTS_LIST, PARAM_END },
+                               IN(F32, x, "m*experts_used*k", 16), EXPERTS_BIAS(bias), EXPERTS_LIST,
+                               PARAM_END },
     .launch = LAUNCH,
     .check = check_experts,
     .build = gemm_build_of_experts,

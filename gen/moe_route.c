@@ -289,7 +289,7 @@ static void choose(ptx *p, route *r, val first, val end)
     if (r->options->route.groups)
         r->scores = shared_array(p, "scores", U32, r->warps * r->experts);
     r->ids = shared_array(p, "row_ids", U32, r->group * r->room);
-    r->firsts = r->m == 1          ? r->ids
+    r->firsts = r->m == 1           ? r->ids
                 : is_of_many(r->in) ? (val){ 0 }
                                     : shared_array(p, "first_ids", U32, r->group * r->room);
     phase(p, "choose");

@@ -51,22 +51,22 @@ typedef struct gemm {
     gemv_operands g;
     gemm_weights w;
     unsigned rows, k;
-    unsigned down, across;   /* fragments of a warp */
-    unsigned pieces;         /* units of X that a thread stages, */
-    unsigned x_tile;         /* and bytes of a tile of them */
-    val m;                   /* rows of X */
-    val first, column;       /* the block's first row of X and of W */
+    unsigned down, across;      /* fragments of a warp */
+    unsigned pieces;            /* units of X that a thread stages, */
+    unsigned x_tile;            /* and bytes of a tile of them */
+    val m;                      /* rows of X */
+    val first, column;          /* the block's first row of X and of W */
     const expert_entry *expert; /* rows of X are those that use it; NULL: there are none */
-    val plane, first_bias;   /* what of the expert's is behind the start of W, in bytes, and of a
-                                bias; without a kind: nothing */
-    val x_powers, factors;   /* of rows, in shared memory */
-    val w_powers, w_factors; /* the same of W; without a kind: none */
-    bool x_scaled;           /* some of x_powers may be other than 1 */
-    val staging;             /* whether the thread stages X; */
-    val store;               /* where its first unit goes, */
-    val first_value;         /* number of its first value in the step, */
-    val power;               /* that of its row, */
-    var from[MOST_PIECES];   /* and where they are, of the step that is loaded next */
+    val plane, first_bias;      /* what of the expert's is behind the start of W, in bytes, and of a
+                                   bias; without a kind: nothing */
+    val x_powers, factors;      /* of rows, in shared memory */
+    val w_powers, w_factors;    /* the same of W; without a kind: none */
+    bool x_scaled;              /* some of x_powers may be other than 1 */
+    val staging;                /* whether the thread stages X; */
+    val store;                  /* where its first unit goes, */
+    val first_value;            /* number of its first value in the step, */
+    val power;                  /* that of its row, */
+    var from[MOST_PIECES];      /* and where they are, of the step that is loaded next */
     var gamma;
     var x[MOST_PIECES][GEMM_UNIT], norm[GEMM_UNIT];
     val a[DEPTHS], b[DEPTHS]; /* a lane's addresses for ldmatrix */
@@ -628,10 +628,9 @@ static gemv_operands operands_of_one(ptx *p, const instance *in)
 
 static gemm gemm_new(ptx *p, const instance *in)
 {
-    gemm t = { .in = in,
-               .gated = is_gated(in),
-               .rows = (unsigned)gemm_rows(in),
-               .k = (unsigned)in->shape.k };
+    gemm t = {
+        .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
+    };
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     t.g.x = parameter(p, "x");
     return t;

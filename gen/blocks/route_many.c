@@ -58,8 +58,8 @@ static val bits_ahead(ptx *p, val array, val number)
 {
     val word = shr(p, number, 5), bit = bit_and(p, number, WORD_BITS - 1);
     val below = sub(p, shl(p, imm(U32, 1), bit), 1);
-    var count = var_u32(
-        p, count_bits(p, bit_and(p, ld_shared(p, U32, word_at(p, array, word), 0), below)));
+    var count =
+        var_u32(p, count_bits(p, bit_and(p, ld_shared(p, U32, word_at(p, array, word), 0), below)));
     PTX_FOR (p, other, 0, word, 1)
         assign(p, count,
                add(p, count, count_bits(p, ld_shared(p, U32, word_at(p, array, other), 0))));
@@ -139,7 +139,8 @@ static void store_rest(ptx *p, const many *m, val entries)
 {
     val unused = imm(U32, ROUTE_NO_ID);
     PTX_FOR (p, number, warp_id(p), m->entries, m->r->warps) {
-        val at = entry_at(p, m, number), count = ld_shared(p, U32, word_at(p, m->counts, number), 0);
+        val at = entry_at(p, m, number),
+            count = ld_shared(p, U32, word_at(p, m->counts, number), 0);
         PTX_FOR (p, place, add(p, lane_id(p), count), m->r->m, WARP)
             st_global(p, U32, mad_wide(p, place, ROUTE_WORD, at), ENTRY_WORDS * ROUTE_WORD, unused);
         PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), ge(p, number, entries))) {

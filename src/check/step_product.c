@@ -79,7 +79,8 @@ static factors factors_of(const instance *in)
 bool step_product_is_large(const step_trial *t, const plan_launch *l)
 {
     const instance *in = &t->v->plan->kernels[l->kernel];
-    if (!in->family->halves || in->family->op == OP_PROMPT_ATTENTION)
+    operation op = in->family->op;
+    if (!in->family->halves || (op != OP_GEMV && op != OP_QKV && op != OP_GATE_UP_SWIGLU))
         return false;
     factors f = factors_of(in);
     product_launch p = product_of(t, l);

@@ -28,56 +28,6 @@ void plan_embed(planner *p)
     planner_add(p, &in, &b, "token_embd[token] -> h");
 }
 
-/* Gate and up in one matrix: up's rows lie behind gate's. */
-static void bind_fused_gate_up(planner *p, bindings *b)
-{
-    enum { LOAD_BYTES = 16 };
-    const plan_tensor *fused = planner_tensor(p, TENSOR_FFN_GATE_UP);
-    uint64_t half = fused->bytes / 2;
-    if (half % LOAD_BYTES)
-        diag_error(p->diags, DIAG_CONFLICT, p->where,
-                   "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "
-                   "is needed",
-                   fused->name, (unsigned long long)half, LOAD_BYTES);
-    planner_bind_rows(p, b, "wg", TENSOR_FFN_GATE_UP, 0);
-    planner_bind_rows(p, b, "wu", TENSOR_FFN_GATE_UP, fused->rows / 2);
-}
-
-static void multiply_gate_up(planner *p)
-{
-    const decoder *d = p->d;
-    bool fused = planner_has(p, TENSOR_FFN_GATE_UP);
-    decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_GATE;
-    decoder_tensor up = fused ? TENSOR_FFN_GATE_UP : TENSOR_FFN_UP;
-    const char *name = plan_product_name(p, gate, "stream_gate_up", "exact_gate_up", "mma_gate_up");
-    instance in = planner_kernel(p, name);
-    bindings b = { 0 };
-    planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
-    if (family_key(in.family, "weights_g")) {
-        planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
-        planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
-    }
-    planner_set(&in, "k", d->hidden);
-    planner_set(&in, "n", d->ff);
-    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_BIAS));
-    planner_set(&in, "activation", d->activation);
-    plan_norm(p, &in, &b, decoder_ffn_norm(d));
-    planner_set_rows(p, &in, p->m, &b);
-    planner_bind_buffer(&b, "y", BUFFER_F);
-    if (fused) {
-        bind_fused_gate_up(p, &b);
-    } else {
-        planner_bind_tensor(p, &b, "wg", TENSOR_FFN_GATE);
-        planner_bind_tensor(p, &b, "wu", TENSOR_FFN_UP);
-    }
-    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
-    planner_bind_tensor(p, &b, "bg", TENSOR_FFN_GATE_BIAS);
-    planner_bind_tensor(p, &b, "bu", TENSOR_FFN_UP_BIAS);
-    planner_add(p, &in, &b,
-                fused ? "norm(middle), ffn_up, activation -> f"
-                      : "norm(middle), ffn_gate ffn_up, activation -> f");
-}
-
 static void plan_feed_forward(planner *p)
 {
     static const plan_branch down = { .w = TENSOR_FFN_DOWN,
@@ -90,7 +40,15 @@ static void plan_feed_forward(planner *p)
                                       .said = "ffn_down f + middle -> h",
                                       .said_alone = "ffn_down f -> down",
                                       .said_norm = "norm(down) + middle -> h" };
-    multiply_gate_up(p);
+    static const plan_gates gates = { .gate = TENSOR_FFN_GATE,
+                                      .up = TENSOR_FFN_UP,
+                                      .fused = TENSOR_FFN_GATE_UP,
+                                      .gate_bias = TENSOR_FFN_GATE_BIAS,
+                                      .up_bias = TENSOR_FFN_UP_BIAS,
+                                      .y = BUFFER_F,
+                                      .said = "norm(middle), ffn_gate ffn_up, activation -> f",
+                                      .said_fused = "norm(middle), ffn_up, activation -> f" };
+    plan_multiply_gates(p, &gates);
     plan_add_branch(p, &down);
 }
 

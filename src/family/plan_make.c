@@ -72,6 +72,7 @@ static void size_buffers(planner *p)
     const decoder *d = p->d;
     int64_t q = d->num_heads * d->head_dim, used = d->experts_used;
     int64_t in_use = d->experts < p->m * used ? d->experts : p->m * used;
+    bool prompt = decoder_is_prompt(p->m);
     const int64_t values[BUFFERS] = {
         [BUFFER_H] = d->hidden,
         [BUFFER_QKV] = qkv_values(d),
@@ -84,7 +85,10 @@ static void size_buffers(planner *p)
         [BUFFER_MIDDLE] = d->hidden,
         [BUFFER_IDS] = used,
         [BUFFER_MIX] = d->experts ? used + (d->shared_ff > 0) : 0,
-        [BUFFER_F] = larger(d->ff, used * d->expert_ff + d->shared_ff),
+        [BUFFER_F] = larger(d->ff, used * d->expert_ff + (prompt ? 0 : d->shared_ff)),
+        [BUFFER_CHOICES] = prompt ? used * d->hidden : 0,
+        [BUFFER_F_SHARED] = prompt ? d->shared_ff : 0,
+        [BUFFER_SHARED] = prompt && d->shared_ff ? d->hidden : 0,
         [BUFFER_PRODUCT] = d->has[TENSOR_POST_ATTENTION_NORM] ? d->hidden : 0,
         [BUFFER_DOWN] = d->has[TENSOR_POST_FFW_NORM] ? d->hidden : 0,
     };

@@ -50,6 +50,60 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     planner_add(p, &in, &b, of->said);
 }
 
+/* Gate and up in one matrix: up's rows lie behind gate's. */
+static void bind_fused_gate_up(planner *p, bindings *b, decoder_tensor both)
+{
+    enum { LOAD_BYTES = 16 };
+    const plan_tensor *fused = planner_tensor(p, both);
+    uint64_t half = fused->bytes / 2;
+    if (half % LOAD_BYTES)
+        diag_error(p->diags, DIAG_CONFLICT, p->where,
+                   "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "
+                   "is needed",
+                   fused->name, (unsigned long long)half, LOAD_BYTES);
+    planner_bind_rows(p, b, "wg", both, 0);
+    planner_bind_rows(p, b, "wu", both, fused->rows / 2);
+}
+
+static bool has(const planner *p, decoder_tensor t)
+{
+    return t != TENSOR_COUNT && planner_has(p, t);
+}
+
+void plan_multiply_gates(planner *p, const plan_gates *of)
+{
+    const decoder *d = p->d;
+    bool fused = has(p, of->fused), biased = has(p, of->gate_bias);
+    decoder_tensor gate = fused ? of->fused : of->gate, up = fused ? of->fused : of->up;
+    const char *name = plan_product_name(p, gate, "stream_gate_up", "exact_gate_up", "mma_gate_up");
+    instance in = planner_kernel(p, name);
+    bindings b = { 0 };
+    planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
+    if (family_key(in.family, "weights_g")) {
+        planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
+        planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
+    }
+    planner_set(&in, "k", d->hidden);
+    planner_set(&in, "n", (int64_t)decoder_rows(d, gate) / (fused ? 2 : 1));
+    planner_set(&in, "bias", biased);
+    planner_set(&in, "activation", d->activation);
+    plan_norm(p, &in, &b, decoder_ffn_norm(d));
+    planner_set_rows(p, &in, p->m, &b);
+    planner_bind_buffer(&b, "y", of->y);
+    if (fused) {
+        bind_fused_gate_up(p, &b, of->fused);
+    } else {
+        planner_bind_tensor(p, &b, "wg", of->gate);
+        planner_bind_tensor(p, &b, "wu", of->up);
+    }
+    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
+    if (biased) {
+        planner_bind_tensor(p, &b, "bg", of->gate_bias);
+        planner_bind_tensor(p, &b, "bu", of->up_bias);
+    }
+    planner_add(p, &in, &b, fused ? of->said_fused : of->said);
+}
+
 void plan_add_branch(planner *p, const plan_branch *of)
 {
     bool post = of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);

@@ -12,6 +12,15 @@ const char *plan_kernel_name(const planner *p, const char *rounding, const char 
 const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
                               const char *exact, const char *of_prompts);
 
+/* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and up
+ * may be one tensor's halves. A tensor that there never is: TENSOR_COUNT. */
+typedef struct plan_gates {
+    decoder_tensor gate, up, fused, gate_bias, up_bias;
+    buffer_id y;
+    const char *said, *said_fused;
+} plan_gates;
+void plan_multiply_gates(planner *p, const plan_gates *of);
+
 /* An RMS norm of x ahead of a product, with the gains of a tensor. */
 void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains);
 

@@ -24,6 +24,9 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_MIX] = { "mix", PHASE_ROUTE, PHASE_DOWN },
     [BUFFER_LIST] = { "list", PHASE_ROUTE, PHASE_DOWN },
     [BUFFER_F] = { "f", PHASE_GATE_UP, PHASE_DOWN },
+    [BUFFER_CHOICES] = { "choices", PHASE_DOWN, PHASE_DOWN },
+    [BUFFER_F_SHARED] = { "f_shared", PHASE_GATE_UP, PHASE_DOWN },
+    [BUFFER_SHARED] = { "shared", PHASE_DOWN, PHASE_DOWN },
     [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
     [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
 };

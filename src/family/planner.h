@@ -40,6 +40,9 @@ typedef enum buffer_id {
     BUFFER_MIX,    /* their weights, */
     BUFFER_LIST,   /* and those in use */
     BUFFER_F,
+    BUFFER_CHOICES,  /* what experts give each choice of a row, */
+    BUFFER_F_SHARED, /* f of the shared expert, */
+    BUFFER_SHARED,   /* and what that gives: in steps of prompts */
     BUFFER_PRODUCT, /* ahead of a norm behind it: of the attention's output, */
     BUFFER_DOWN,    /* and of the feed-forward's */
     BUFFERS

@@ -186,19 +186,31 @@ bool decoder_is_prompt(int64_t m)
     return m > DECODER_FEW_ROWS;
 }
 
-const char *decoder_lacks_prompts(const decoder *d)
-{
-    for (int64_t layer = 0; layer < d->layers; layer++)
-        if (d->recurrent[layer])
-            return "recurrent layers";
-    return d->latent ? "latent attention" : d->experts ? "experts" : NULL;
-}
-
 /* Gate and up are one kernel, which on tensor cores has one format. */
 static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
 {
-    return (t == TENSOR_FFN_GATE || t == TENSOR_FFN_UP) &&
-           decoder_format(d, TENSOR_FFN_GATE, layer) != decoder_format(d, TENSOR_FFN_UP, layer);
+    static const uint8_t pairs[][2] = { { TENSOR_FFN_GATE, TENSOR_FFN_UP },
+                                        { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS },
+                                        { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP } };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (t == pairs[i][0] || t == pairs[i][1])
+            return decoder_format(d, (decoder_tensor)pairs[i][0], layer) !=
+                   decoder_format(d, (decoder_tensor)pairs[i][1], layer);
+    return false;
+}
+
+const char *decoder_lacks_prompts(const decoder *d)
+{
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        if (d->recurrent[layer])
+            return "recurrent layers";
+        if (decoder_has(d, TENSOR_FFN_GATE_EXPS, layer) &&
+            gates_differ(d, TENSOR_FFN_GATE_EXPS, layer))
+            return "experts whose gate and up have formats of their own";
+    }
+    if (d->experts && d->precision == PRECISION_F32)
+        return "experts and precision = f32";
+    return d->latent ? "latent attention" : NULL;
 }
 
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,

@@ -5,7 +5,6 @@
 #include "ref/random.h"
 #include "ref/reference.h"
 
-
 /* A number below limit that is not among those chosen so far. */
 static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, random_source *r)
 {
