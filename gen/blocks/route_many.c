@@ -39,7 +39,7 @@ int64_t route_bytes_of_many(const instance *in)
 {
     int64_t experts = in->shape.experts;
     return array_bytes(experts * words_of(in->shape.m)) + array_bytes(words_of(experts)) +
-           array_bytes(most_entries(in));
+           (int64_t)most_entries(in) * ROUTE_WORD;
 }
 
 static val word_at(ptx *p, val array, val number)
