@@ -11,7 +11,6 @@ enum {
     UNIT_WORDS = UNIT_BYTES / 4,
     PASS_UNITS = 8, /* that a warp stores at once */
     MOST_UNITS = 32,
-    STAGES = 2,
     FEWER_KEYS = 32,  /* of a tile, with heads of more than */
     LONG_HEAD = 128,  /* values */
     LANE_VALUES = 8,  /* of a row that is rounded, */
@@ -46,12 +45,7 @@ static unsigned row_stride(const instance *in)
 int64_t kv_tiles_bytes(const instance *in)
 {
     int64_t keys = kv_tile_keys(in), both = 2 * keys * row_stride(in);
-    return kv_tiles_round(in) ? both + OF_COLUMNS * keys * F32_BYTES : STAGES * both;
-}
-
-static unsigned stage_bytes(const kv_tiles *t)
-{
-    return 2 * t->bytes;
+    return kv_tiles_round(in) ? both + OF_COLUMNS * keys * F32_BYTES : both;
 }
 
 /* Eight neighbouring lanes have eight neighbouring units, or of a part that has fewer those of rows
@@ -100,7 +94,7 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, 
                    .end = end };
     t.bytes = t.keys * t.stride;
     t.memory = shared_dynamic(p, "tiles", U32);
-    t.columns = add(p, t.memory, stage_bytes(&t));
+    t.columns = add(p, t.memory, 2 * t.bytes);
     if (in->options.ring)
         t.ring_row = named(p, "row of the first", rem(p, first, imm(U32, in->options.ring)));
     val lane = lane_id(p), octet = div(p, lane, 8), row = bit_and(p, lane, 7);
@@ -109,7 +103,6 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, 
     t.k_at = mad(p, place, imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
     t.v_at =
         mad(p, position, imm(U32, t.stride), mad(p, upper, UNIT_BYTES, add(p, t.memory, t.bytes)));
-    t.stage = var_u32(p, t.rounded ? 0 : stage_bytes(&t));
     split_rows(p, &t);
     if (t.rounded)
         t.lane = row_lane_new(p, in, row_split_of(in, LANE_VALUES, LEAST_GROUP));
@@ -123,61 +116,73 @@ static val ring_row(ptx *p, const kv_tiles *t, val behind)
     return min(p, row, sub(p, row, t->in->options.ring));
 }
 
-/* Begins to copy the thread's unit of a row, of K and of V; count, an s32, is how many rows there
- * are from the tile's first on. */
-static void copy_turn(ptx *p, const kv_tiles *t, const kv_part *part, unsigned turn, val to,
-                      val2 from, val count)
+/* Of K or V: where its copy goes in a tile, from that of K on. */
+typedef struct kv_side {
+    val cache;
+    unsigned offset;
+} kv_side;
+
+static kv_side keys_of(const kv_tiles *t)
 {
-    int64_t offset = (int64_t)turn * part->rows * t->stride;
-    int64_t source = (int64_t)turn * part->rows * cache_row_bytes(t->in);
-    val present = gt(p, sub(p, count, as(p, S32, part->row)), (int)(turn * part->rows));
-    val bytes = select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0));
-    cp_async_cg_fill(p, to, offset, from.v[0], source, bytes);
-    cp_async_cg_fill(p, to, offset + t->bytes, from.v[1], source, bytes);
+    return (kv_side){ .cache = t->k };
+}
+
+static kv_side values_of(const kv_tiles *t)
+{
+    return (kv_side){ .cache = t->v, .offset = t->bytes };
+}
+
+/* Begins to copy the thread's units of a part, from the tile's first row that is so many bytes into
+ * the cache; count, an s32, is how many rows there are from it on. */
+static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side, val tile,
+                      val count)
+{
+    unsigned row_bytes = cache_row_bytes(t->in);
+    val own = mad_wide(p, part->row, row_bytes, convert(p, U64, part->within));
+    val from = mad_wide(p, tile, t->keys * row_bytes, add(p, side.cache, own));
+    val left = sub(p, count, as(p, S32, part->row));
+    for (unsigned turn = 0; turn < part->turns; turn++) {
+        unsigned further = turn * part->rows;
+        val present = gt(p, left, (int)further);
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side.offset, from,
+                         (int64_t)further * row_bytes,
+                         select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
+    }
 }
 
 /* The same of a ring, where neighbouring positions may be far apart. */
-static void copy_turn_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, unsigned turn, val to,
+static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side,
                               val tile)
 {
-    int64_t offset = (int64_t)turn * part->rows * t->stride;
-    val position = mad(p, tile, imm(U32, t->keys), add(p, part->row, turn * part->rows));
-    val behind = sub(p, position, t->first);
-    val present = lt(p, behind, sub(p, t->end, t->first));
-    val bytes = select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0));
-    val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
-    val from = mul_wide(p, row, cache_row_bytes(t->in));
-    from = add(p, from, convert(p, U64, part->within));
-    cp_async_cg_fill(p, to, offset, add(p, t->k, from), 0, bytes);
-    cp_async_cg_fill(p, to, offset + t->bytes, add(p, t->v, from), 0, bytes);
+    val first = mad(p, tile, imm(U32, t->keys), sub(p, part->row, t->first));
+    val count = sub(p, t->end, t->first), own = add(p, side.cache, convert(p, U64, part->within));
+    for (unsigned turn = 0; turn < part->turns; turn++) {
+        unsigned further = turn * part->rows;
+        val behind = add(p, first, further), present = lt(p, behind, count);
+        val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side.offset,
+                         mad_wide(p, row, cache_row_bytes(t->in), own), 0,
+                         select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
+    }
 }
 
-/* Begins to copy a tile to a stage. */
-static void copy_tile(ptx *p, const kv_tiles *t, val tile, val stage)
+static void copy_tile(ptx *p, const kv_tiles *t, kv_side side, val tile)
 {
-    unsigned row_bytes = cache_row_bytes(t->in);
     val count = as(p, S32, sub(p, t->end, mul(p, tile, t->keys)));
-    for (unsigned i = 0; i < t->part_count; i++) {
-        const kv_part *part = &t->parts[i];
-        val first = mad_wide(p, part->row, row_bytes, convert(p, U64, part->within));
-        val2 from = { { mad_wide(p, tile, t->keys * row_bytes, add(p, t->k, first)),
-                        mad_wide(p, tile, t->keys * row_bytes, add(p, t->v, first)) } };
-        val to = add(p, part->at, stage);
-        PTX_IF (p, part->exists)
-            for (unsigned turn = 0; turn < part->turns; turn++) {
-                if (t->in->options.ring)
-                    copy_turn_of_ring(p, t, part, turn, to, tile);
-                else
-                    copy_turn(p, t, part, turn, to, from, count);
-            }
-    }
+    for (unsigned i = 0; i < t->part_count; i++)
+        PTX_IF (p, t->parts[i].exists) {
+            if (t->in->options.ring)
+                copy_part_of_ring(p, t, &t->parts[i], side, tile);
+            else
+                copy_part(p, t, &t->parts[i], side, tile, count);
+        }
     cp_async_commit(p);
 }
 
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile)
 {
     if (!t->rounded)
-        copy_tile(p, t, tile, imm(U32, 0));
+        copy_tile(p, t, keys_of(t), tile);
 }
 
 /* A row of the cache as loaded, for a row of a tile. */
@@ -269,7 +274,7 @@ static void round_tile(ptx *p, const kv_tiles *t, val tile)
     }
 }
 
-void kv_tiles_next(ptx *p, const kv_tiles *t, val tile)
+void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile)
 {
     if (t->rounded) {
         barrier(p);
@@ -279,21 +284,28 @@ void kv_tiles_next(ptx *p, const kv_tiles *t, val tile)
     }
     cp_async_wait(p, 0);
     barrier(p);
-    val used = get(p, t->stage);
-    assign(p, t->stage, sub(p, imm(U32, stage_bytes(t)), used));
-    copy_tile(p, t, add(p, tile, 1), used);
+    copy_tile(p, t, values_of(t), tile);
+}
+
+void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile)
+{
+    if (t->rounded)
+        return;
+    cp_async_wait(p, 0);
+    barrier(p);
+    copy_tile(p, t, keys_of(t), add(p, tile, 1));
 }
 
 val4 kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across)
 {
-    return ldmatrix_x4(p, add(p, t->k_at, t->stage),
+    return ldmatrix_x4(p, t->k_at,
                        (int64_t)across * KV_FRAGMENT * t->stride +
                            (int64_t)down * KV_FRAGMENT * HALF_BYTES);
 }
 
 val4 kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across)
 {
-    val at = mad(p, down, imm(U32, KV_FRAGMENT * t->stride), add(p, t->v_at, t->stage));
+    val at = mad(p, down, imm(U32, KV_FRAGMENT * t->stride), t->v_at);
     return ldmatrix_x4_trans(p, at, (int64_t)across * KV_FRAGMENT * HALF_BYTES);
 }
 
@@ -318,11 +330,10 @@ val kv_tiles_count_strange(ptx *p, const kv_tiles *t)
     var strange = var_u32(p, 0);
     for (unsigned i = 0; i < t->part_count; i++) {
         const kv_part *part = &t->parts[i];
-        val at = add(p, part->at, t->stage);
         PTX_IF (p, part->exists)
             for (unsigned turn = 0; turn < part->turns; turn++) {
-                val4 unit =
-                    ld_shared_v4(p, U32, at, (int64_t)turn * part->rows * t->stride + t->bytes);
+                val4 unit = ld_shared_v4(p, U32, part->at,
+                                         (int64_t)turn * part->rows * t->stride + t->bytes);
                 for (unsigned j = 0; j < UNIT_WORDS; j++)
                     assign(p, strange, bit_or(p, strange, strange_halves(p, unit.v[j])));
             }
@@ -335,16 +346,15 @@ void kv_tiles_clear_strange(ptx *p, const kv_tiles *t)
     barrier(p);
     for (unsigned i = 0; i < t->part_count; i++) {
         const kv_part *part = &t->parts[i];
-        val at = add(p, part->at, t->stage);
         PTX_IF (p, part->exists)
             for (unsigned turn = 0; turn < part->turns; turn++) {
                 int64_t offset = (int64_t)turn * part->rows * t->stride + t->bytes;
-                val4 unit = ld_shared_v4(p, U32, at, offset);
+                val4 unit = ld_shared_v4(p, U32, part->at, offset);
                 for (unsigned j = 0; j < UNIT_WORDS; j++) {
                     val which = shr(p, strange_halves(p, unit.v[j]), 15);
                     unit.v[j] = bit_and(p, unit.v[j], bit_not(p, mul(p, which, 0xffff)));
                 }
-                st_shared_v4(p, U32, at, offset, unit);
+                st_shared_v4(p, U32, part->at, offset, unit);
             }
     }
     barrier(p);

@@ -4,9 +4,8 @@
  * head_dim values for each, 16 bytes further apart than it is long, so that eight neighbouring rows
  * of eight values, as ldmatrix reads them, are in eight different places modulo 128 bytes.
  *
- * Rows of f16 are copied as they are, ahead: there are two stages, each with a tile of K and one of
- * V, of which one is copied while the other is in use. A row behind the last position becomes
- * zeros.
+ * Rows of f16 are copied as they are, ahead: while a tile of K is in use its V is copied, and while
+ * that is in use the next K. A row behind the last position becomes zeros.
  *
  * Others are loaded, multiplied by a power of two that brings the largest value of a row to 2^14 ..
  * 2^15, so that nothing finite overflows, and rounded; in place of a row behind the last position
@@ -32,7 +31,7 @@ enum {
 typedef struct kv_part {
     unsigned units, rows, turns;
     val row, within, exists; /* the thread's first row; bytes into it; whether it has one */
-    val at;                  /* where that is in the first stage's K */
+    val at;                  /* where that is in K */
 } kv_part;
 
 typedef struct kv_tiles {
@@ -43,8 +42,7 @@ typedef struct kv_tiles {
     val first, end; /* positions that the block is over */
     val ring_row;   /* of a ring: the row of the first of them */
     val memory, columns;
-    val k_at, v_at; /* the lane's addresses for ldmatrix in the first stage */
-    var stage;      /* bytes from the first stage to that in use */
+    val k_at, v_at; /* the lane's addresses for ldmatrix */
     unsigned part_count;
     kv_part parts[KV_MOST_PARTS];
     row_lane lane; /* of rows that are rounded */
@@ -58,12 +56,14 @@ int64_t kv_tiles_bytes(const instance *in);
 /* Sets up the thread's part of what a block of so many warps does. */
 kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, val first, val end);
 
-/* Begins to copy the first tile, where tiles are copied. */
+/* Begins to copy the first tile's K, where tiles are copied. */
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile);
 
-/* Has a tile ready whose copy has begun, and begins that of the next one. All threads of the block
- * call it, and none reads the tile ahead of it any more. */
-void kv_tiles_next(ptx *p, const kv_tiles *t, val tile);
+/* Have K and then V of a tile ready, whose copies have begun, and begin that of what comes next: V
+ * of the tile, K of the next one. All threads of the block call them, each when they have all read
+ * what was there: V of the tile ahead, K of this one. */
+void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile);
+void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile);
 
 /* Fragments of B for mma_m16n8k16_f16, two side by side: of K, where columns are positions, and of
  * V, where rows are; number across of columns and down of rows, 16 each. */
