@@ -49,6 +49,9 @@ enum {
     MOST_PARTS = 2,
     LANE_ROWS = MOST_PARTS * HALVES,
     LONG_HEAD = 128, /* values: more leave registers for one part */
+    LONGER_HEAD = 192,
+    FEWER_KEYS = 32,
+    KEYS_OF_TWO = 48,
     MOST_HEAD = 256,
     MOST_DEPTHS = MOST_HEAD / FRAGMENT,
     MOST_KEPT = 12,       /* fragments of q that registers have room for: with one part, */
@@ -86,17 +89,22 @@ typedef struct work {
     unsigned rows, parts, warps, ratio;
     unsigned depths, kept; /* fragments of a row of q; the first are kept, the others parked */
     val kv_head, m;
-    val lane_column; /* the first of the lane's two of each eight */
-    val limits;      /* shared memory: first and end of each row */
-    val parked;      /* where the lane has its parts of q there */
-    val4 q[MOST_DEPTHS][MOST_PARTS];
+    val lane_column;       /* the first of the lane's two of each eight */
+    val limits;            /* shared memory: of each row first and end */
     val factor[LANE_ROWS]; /* of a row's products */
+    val parked;            /* where the lane has its parts of q there */
+    val4 q[MOST_DEPTHS][MOST_PARTS];
     kv_tiles tiles;
     var scores[MOST_PARTS][KEY_COLUMNS][4];
     var max[LANE_ROWS], sum[LANE_ROWS]; /* with rows of a cache that are rounded */
     var sums[MOST_PARTS][4];            /* else: of all columns the same */
     var o[MOST_PARTS][MOST_COLUMNS][4];
 } work;
+
+/* Parts of a warp that are gone through together, [first, end). */
+typedef struct parts {
+    unsigned first, end;
+} parts;
 
 /* The score, or the result, numbered i of a part's, is of this one of the lane's rows. */
 static unsigned row_of(unsigned part, unsigned i)
@@ -112,15 +120,25 @@ static int64_t tile_rows(const instance *in)
     return rows;
 }
 
-/* Fragments of rows that a warp has: with two, what is loaded of K and V serves both. */
+/* Fragments of rows that a warp has: with two, what is loaded of K and V serves both. Rows that are
+ * rounded take more warps, and registers. */
 static unsigned parts_of(const instance *in)
 {
-    return tile_rows(in) == MOST_ROWS && in->shape.head_dim <= LONG_HEAD ? 2 : 1;
+    bool many = tile_rows(in) == MOST_ROWS && in->shape.head_dim <= LONG_HEAD;
+    return many && !kv_tiles_round(in) ? 2 : 1;
 }
 
 static int64_t threads(const instance *in)
 {
     return tile_rows(in) / (parts_of(in) * FRAGMENT) * WARP;
+}
+
+/* Positions of a tile: fewer where results leave few registers for scores. */
+static unsigned tile_keys(const instance *in)
+{
+    if (parts_of(in) == 2 && in->shape.head_dim == LONG_HEAD)
+        return KEYS_OF_TWO;
+    return in->shape.head_dim > LONGER_HEAD ? FEWER_KEYS : KV_MOST_KEYS;
 }
 
 static unsigned depths_of(const instance *in)
@@ -139,7 +157,7 @@ static unsigned kept_depths(const instance *in)
 static int64_t shared_bytes(const instance *in)
 {
     int64_t parked = depths_of(in) - kept_depths(in);
-    return kv_tiles_bytes(in) + parked * parts_of(in) * threads(in) * LANE_BYTES;
+    return kv_tiles_bytes(in, tile_keys(in)) + parked * parts_of(in) * threads(in) * LANE_BYTES;
 }
 
 /* The number of one of the lane's rows in the block. */
@@ -205,7 +223,7 @@ static tile_run find_tiles(ptx *p, work *w, val *first, val *end)
         st_shared(p, U32, at, sizeof(uint32_t), r.end);
     }
     all = largest_of_rows(p, w, all);
-    val keys = imm(U32, kv_tile_keys(in)), up = imm(U32, kv_tile_keys(in) - 1);
+    val keys = imm(U32, tile_keys(in)), up = imm(U32, tile_keys(in) - 1);
     val least_end = bit_not(p, all.v[1]);
     *end = all.v[0];
     *first = in->options.window ? min(p, bit_not(p, all.v[3]), *end) : zero;
@@ -254,8 +272,8 @@ static void load_query(ptx *p, work *w, unsigned row)
 
 static void load_queries(ptx *p, work *w)
 {
-    w->parked =
-        mad(p, tid_x(p), LANE_BYTES, add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in)));
+    w->parked = mad(p, tid_x(p), LANE_BYTES,
+                    add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
     for (unsigned part = 0; part < w->parts; part++) {
         for (unsigned h = 0; h < HALVES; h++)
             load_query(p, w, part * HALVES + h);
@@ -270,11 +288,6 @@ static val4 query(ptx *p, const work *w, unsigned depth, unsigned part)
                            : ld_shared_v4(p, U32, w->parked, parked_offset(w, depth, part));
 }
 
-static val2 side_by_side(val4 both, unsigned which)
-{
-    return (val2){ { both.v[2 * which], both.v[2 * which + 1] } };
-}
-
 static void add_product(ptx *p, const var sums[4], val4 a, val2 b)
 {
     val4 c = { { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } };
@@ -283,21 +296,21 @@ static void add_product(ptx *p, const var sums[4], val4 a, val2 b)
         assign(p, sums[i], d.v[i]);
 }
 
-static void multiply_keys(ptx *p, const work *w)
+static void multiply_keys(ptx *p, const work *w, parts of)
 {
-    for (unsigned part = 0; part < w->parts; part++)
+    for (unsigned part = of.first; part < of.end; part++)
         for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
             for (unsigned i = 0; i < 4; i++)
                 assign(p, w->scores[part][n][i], 0.0f);
     for (unsigned d = 0; d < w->depths; d++) {
         val4 a[MOST_PARTS];
-        for (unsigned part = 0; part < w->parts; part++)
+        for (unsigned part = of.first; part < of.end; part++)
             a[part] = query(p, w, d, part);
         for (unsigned across = 0; across < w->tiles.keys / FRAGMENT; across++) {
-            val4 b = kv_tiles_keys(p, &w->tiles, d, across);
+            kv_fragments k = kv_tiles_keys(p, &w->tiles, d, across);
             for (unsigned i = 0; i < 2; i++)
-                for (unsigned part = 0; part < w->parts; part++)
-                    add_product(p, w->scores[part][2 * across + i], a[part], side_by_side(b, i));
+                for (unsigned part = of.first; part < of.end; part++)
+                    add_product(p, w->scores[part][2 * across + i], a[part], k.b[i]);
         }
     }
 }
@@ -326,13 +339,13 @@ static val score_of(ptx *p, const work *w, val product, val factor, val2 factors
     return w->tiles.rounded ? add(p, score, exponents.v[column]) : score;
 }
 
-static void make_scores(ptx *p, const work *w)
+static void make_scores(ptx *p, const work *w, parts of)
 {
     for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
         kv_columns c = { 0 };
         if (w->tiles.rounded)
             c = columns_of(p, w, n);
-        for (unsigned part = 0; part < w->parts; part++)
+        for (unsigned part = of.first; part < of.end; part++)
             for (unsigned i = 0; i < 4; i++) {
                 var score = w->scores[part][n][i];
                 assign(p, score,
@@ -362,9 +375,9 @@ static val masked(ptx *p, const row_mask *m, unsigned further, val counts, val d
     return m->window ? select(p, le(p, m->first, (int)further), value, does_not) : value;
 }
 
-static void mask_scores(ptx *p, const work *w, val first)
+static void mask_scores(ptx *p, const work *w, parts of, val first)
 {
-    for (unsigned row = 0; row < w->parts * HALVES; row++) {
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
         row_mask m = mask_of(p, w, add(p, first, w->lane_column), row);
         for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
             for (unsigned i = 0; i < 2; i++) {
@@ -406,16 +419,16 @@ static void scale_down(ptx *p, const work *w, unsigned part, const val factors[H
 }
 
 /* The weights of a tile, as fragments of A. */
-static void weigh(ptx *p, const work *w, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+static void weigh(ptx *p, const work *w, parts of, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
     val less[LANE_ROWS];
-    for (unsigned row = 0; row < w->parts * HALVES; row++)
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++)
         less[row] = neg(p, get(p, w->max[row]));
     for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
         kv_columns c = { 0 };
         if (w->tiles.rounded)
             c = columns_of(p, w, n);
-        for (unsigned row = 0; row < w->parts * HALVES; row++) {
+        for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
             val two[2];
             for (unsigned i = 0; i < 2; i++) {
                 val score = V(w->scores[row / HALVES][n][row % HALVES * 2 + i]);
@@ -435,11 +448,10 @@ static void add_values(ptx *p, const work *w, val4 weights[MOST_PARTS][KEY_COLUM
     val ones = get(p, var_u32(p, ONES));
     for (unsigned down = 0; down < w->tiles.keys / FRAGMENT; down++) {
         for (unsigned across = 0; across < w->depths; across++) {
-            val4 b = kv_tiles_values(p, &w->tiles, imm(U32, down), across);
+            kv_fragments v = kv_tiles_values(p, &w->tiles, imm(U32, down), across);
             for (unsigned i = 0; i < 2; i++)
                 for (unsigned part = 0; part < w->parts; part++)
-                    add_product(p, w->o[part][2 * across + i], weights[part][down],
-                                side_by_side(b, i));
+                    add_product(p, w->o[part][2 * across + i], weights[part][down], v.b[i]);
         }
         for (unsigned part = 0; part < w->parts && !w->tiles.rounded; part++)
             add_product(p, w->sums[part], weights[part][down], (val2){ { ones, ones } });
@@ -472,12 +484,13 @@ static void spread_strange_values(ptx *p, const work *w, val first)
         for (unsigned part = 0; part < w->parts; part++)
             counts[part] = ones_where_counted(p, w, mad(p, depth, FRAGMENT, first), part);
         for (unsigned across = 0; across < w->depths; across++) {
-            val4 b = kv_tiles_values(p, &w->tiles, depth, across);
+            warp_barrier(p); /* so that no more is loaded ahead than registers have room for */
+            kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
             for (unsigned i = 0; i < 4; i++)
-                b.v[i] = shr(p, strange_halves(p, b.v[i]), 1);
+                v.b[i / 2].v[i % 2] = shr(p, strange_halves(p, v.b[i / 2].v[i % 2]), 1);
             for (unsigned i = 0; i < 2 * w->parts; i++) {
                 val4 none = { { zero, zero, zero, zero } };
-                val4 seen = mma_m16n8k16_f16(p, counts[i / 2], side_by_side(b, i % 2), none);
+                val4 seen = mma_m16n8k16_f16(p, counts[i / 2], v.b[i % 2], none);
                 const var *o = w->o[i / 2][2 * across + i % 2];
                 for (unsigned j = 0; j < 4; j++)
                     assign(p, o[j], select(p, gt(p, seen.v[j], 0.0f), (float)NAN, V(o[j])));
@@ -487,23 +500,34 @@ static void spread_strange_values(ptx *p, const work *w, val first)
     kv_tiles_clear_strange(p, &w->tiles);
 }
 
+/* The products of parts with a tile's keys become weights. */
+static void score(ptx *p, const work *w, parts of, val first, bool whole,
+                  val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+{
+    val scales[LANE_ROWS];
+    multiply_keys(p, w, of);
+    if (makes_scores(w))
+        make_scores(p, w, of);
+    if (!whole)
+        mask_scores(p, w, of, first);
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++)
+        scales[row] = raise(p, w, row);
+    for (unsigned part = of.first; part < of.end; part++)
+        scale_down(p, w, part, scales + part * HALVES);
+    weigh(p, w, of, weights);
+}
+
+/* Tiles that are not whole come to one part after the other: masks take registers, too. */
 static void attend(ptx *p, const work *w, val from, val to, bool whole)
 {
+    unsigned together = whole ? w->parts : 1;
     ptx_loop_work(p, w->tiles.keys, "positions");
     PTX_FOR (p, tile, from, to, 1) {
-        val first = mul(p, tile, w->tiles.keys), factors[LANE_ROWS];
+        val first = mul(p, tile, w->tiles.keys);
         val4 weights[MOST_PARTS][KEY_COLUMNS / 2];
         kv_tiles_next_keys(p, &w->tiles, tile);
-        multiply_keys(p, w);
-        if (makes_scores(w))
-            make_scores(p, w);
-        if (!whole)
-            mask_scores(p, w, first);
-        for (unsigned row = 0; row < w->parts * HALVES; row++)
-            factors[row] = raise(p, w, row);
-        for (unsigned part = 0; part < w->parts; part++)
-            scale_down(p, w, part, factors + part * HALVES);
-        weigh(p, w, weights);
+        for (unsigned part = 0; part < w->parts; part += together)
+            score(p, w, (parts){ part, part + together }, first, whole, weights);
         kv_tiles_next_values(p, &w->tiles, tile);
         if (!whole)
             PTX_IF (p, ne(p, kv_tiles_count_strange(p, &w->tiles), 0))
@@ -579,12 +603,11 @@ static void build(ptx *p, const instance *in)
                                          : imm(U32, in->shape.m);
     w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
     phase(p, "which positions the rows are over");
-    val first, end;
+    val head = attention_kv_head_offset(p, in, w.kv_head), first, end;
+    val caches = kv_tiles_put_caches(p, add(p, attention_sequence_cache(p, "k", imm(U32, 0)), head),
+                                     add(p, attention_sequence_cache(p, "v", imm(U32, 0)), head));
     tile_run run = find_tiles(p, &w, &first, &end);
-    val head = attention_kv_head_offset(p, in, w.kv_head);
-    val k = add(p, attention_sequence_cache(p, "k", imm(U32, 0)), head);
-    val v = add(p, attention_sequence_cache(p, "v", imm(U32, 0)), head);
-    w.tiles = kv_tiles_new(p, in, w.warps, k, v, first, end);
+    w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
     kv_tiles_begin(p, &w.tiles, run.first);
     phase(p, "load q");
     load_queries(p, &w);
@@ -605,7 +628,7 @@ static void build(ptx *p, const instance *in)
 static const derived_size sizes[] = {
     { "tile_rows", tile_rows, "16, 32, 64 or 128: rows that a block has room for" },
     { "threads", threads,
-      "of a block: 32 for each 16 rows, or 32 of 128 rows of at most 128 values" },
+      "of a block: 32 for each 16 rows, of 128 of f16 and at most 128 values, 32" },
     { "tiles", shared_bytes, "bytes of tiles of K and V, and of long rows of q" },
     CACHE_ROWS,
     { NULL, NULL, NULL },
@@ -658,7 +681,7 @@ const family mma_attention = {
         },
     .launch = { .block = "threads",
                 .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads" },
-                .shared = "threads/2 + 8*tile_rows",
+                .shared = "16 + threads/2 + 8*tile_rows",
                 .dynamic_shared = "tiles",
                 .terms = terms,
                 .sizes = sizes,

@@ -11,12 +11,11 @@ enum {
     UNIT_WORDS = UNIT_BYTES / 4,
     PASS_UNITS = 8, /* that a warp stores at once */
     MOST_UNITS = 32,
-    FEWER_KEYS = 32,  /* of a tile, with heads of more than */
-    LONG_HEAD = 128,  /* values */
     LANE_VALUES = 8,  /* of a row that is rounded, */
     LEAST_GROUP = 4,  /* by so many lanes, */
     MOST_AT_ONCE = 2, /* of so many that a lane loads at once, of K and of V */
     OF_COLUMNS = 3,   /* floats */
+    ADDRESS_BYTES = 8,
     /* Exponents as a float's bits have them. */
     EXPONENT_SHIFT = 23,
     BIAS = 127,
@@ -32,20 +31,15 @@ bool kv_tiles_round(const instance *in)
     return in->kv_type != KV_F16;
 }
 
-unsigned kv_tile_keys(const instance *in)
-{
-    return in->shape.head_dim > LONG_HEAD ? FEWER_KEYS : KV_MOST_KEYS;
-}
-
 static unsigned row_stride(const instance *in)
 {
     return (unsigned)in->shape.head_dim * HALF_BYTES + UNIT_BYTES;
 }
 
-int64_t kv_tiles_bytes(const instance *in)
+int64_t kv_tiles_bytes(const instance *in, unsigned keys)
 {
-    int64_t keys = kv_tile_keys(in), both = 2 * keys * row_stride(in);
-    return kv_tiles_round(in) ? both + OF_COLUMNS * keys * F32_BYTES : both;
+    int64_t both = 2 * (int64_t)keys * row_stride(in);
+    return kv_tiles_round(in) ? both + OF_COLUMNS * (int64_t)keys * F32_BYTES : both;
 }
 
 /* Eight neighbouring lanes have eight neighbouring units, or of a part that has fewer those of rows
@@ -81,15 +75,25 @@ static void split_rows(ptx *p, kv_tiles *t)
         }
 }
 
-kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, val first, val end)
+val kv_tiles_put_caches(ptx *p, val k, val v)
+{
+    val caches = shared_array(p, "caches", U64, 2);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        st_shared(p, U64, caches, 0, k);
+        st_shared(p, U64, caches, ADDRESS_BYTES, v);
+    }
+    return caches;
+}
+
+kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
+                      val first, val end)
 {
     kv_tiles t = { .in = in,
                    .warps = warps,
-                   .keys = kv_tile_keys(in),
+                   .keys = keys,
                    .stride = row_stride(in),
                    .rounded = kv_tiles_round(in),
-                   .k = k,
-                   .v = v,
+                   .caches = caches,
                    .first = first,
                    .end = end };
     t.bytes = t.keys * t.stride;
@@ -99,10 +103,8 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, 
         t.ring_row = named(p, "row of the first", rem(p, first, imm(U32, in->options.ring)));
     val lane = lane_id(p), octet = div(p, lane, 8), row = bit_and(p, lane, 7);
     val odd = bit_and(p, octet, 1), upper = div(p, octet, 2);
-    val place = mad(p, upper, 8, row), position = mad(p, odd, 8, row);
-    t.k_at = mad(p, place, imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
-    t.v_at =
-        mad(p, position, imm(U32, t.stride), mad(p, upper, UNIT_BYTES, add(p, t.memory, t.bytes)));
+    t.k_at = mad(p, mad(p, upper, 8, row), imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
+    t.v_at = mad(p, mad(p, odd, 8, row), imm(U32, t.stride), mad(p, upper, UNIT_BYTES, t.memory));
     split_rows(p, &t);
     if (t.rounded)
         t.lane = row_lane_new(p, in, row_split_of(in, LANE_VALUES, LEAST_GROUP));
@@ -116,20 +118,17 @@ static val ring_row(ptx *p, const kv_tiles *t, val behind)
     return min(p, row, sub(p, row, t->in->options.ring));
 }
 
-/* Of K or V: where its copy goes in a tile, from that of K on. */
-typedef struct kv_side {
-    val cache;
-    unsigned offset;
-} kv_side;
+typedef enum kv_side { OF_K, OF_V } kv_side;
 
-static kv_side keys_of(const kv_tiles *t)
+static val cache_of(ptx *p, const kv_tiles *t, kv_side side)
 {
-    return (kv_side){ .cache = t->k };
+    return ld_shared(p, U64, t->caches, side * ADDRESS_BYTES);
 }
 
-static kv_side values_of(const kv_tiles *t)
+/* Bytes from K in shared memory. */
+static unsigned side_offset(const kv_tiles *t, kv_side side)
 {
-    return (kv_side){ .cache = t->v, .offset = t->bytes };
+    return side == OF_V ? t->bytes : 0;
 }
 
 /* Begins to copy the thread's units of a part, from the tile's first row that is so many bytes into
@@ -139,12 +138,12 @@ static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side si
 {
     unsigned row_bytes = cache_row_bytes(t->in);
     val own = mad_wide(p, part->row, row_bytes, convert(p, U64, part->within));
-    val from = mad_wide(p, tile, t->keys * row_bytes, add(p, side.cache, own));
+    val from = mad_wide(p, tile, t->keys * row_bytes, add(p, cache_of(p, t, side), own));
     val left = sub(p, count, as(p, S32, part->row));
     for (unsigned turn = 0; turn < part->turns; turn++) {
         unsigned further = turn * part->rows;
         val present = gt(p, left, (int)further);
-        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side.offset, from,
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side_offset(t, side), from,
                          (int64_t)further * row_bytes,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
     }
@@ -155,12 +154,13 @@ static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv
                               val tile)
 {
     val first = mad(p, tile, imm(U32, t->keys), sub(p, part->row, t->first));
-    val count = sub(p, t->end, t->first), own = add(p, side.cache, convert(p, U64, part->within));
+    val count = sub(p, t->end, t->first),
+        own = add(p, cache_of(p, t, side), convert(p, U64, part->within));
     for (unsigned turn = 0; turn < part->turns; turn++) {
         unsigned further = turn * part->rows;
         val behind = add(p, first, further), present = lt(p, behind, count);
         val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
-        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side.offset,
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side_offset(t, side),
                          mad_wide(p, row, cache_row_bytes(t->in), own), 0,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
     }
@@ -182,16 +182,16 @@ static void copy_tile(ptx *p, const kv_tiles *t, kv_side side, val tile)
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile)
 {
     if (!t->rounded)
-        copy_tile(p, t, keys_of(t), tile);
+        copy_tile(p, t, OF_K, tile);
 }
 
 /* A row of the cache as loaded, for a row of a tile. */
-static raw_row load_row(ptx *p, const kv_tiles *t, val cache, val position)
+static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
 {
     val row = min(p, position, sub(p, t->end, 1));
     if (t->in->options.ring)
         row = ring_row(p, t, sub(p, max(p, row, t->first), t->first));
-    val at = add(p, cache, row_lane_offset(p, &t->lane));
+    val at = add(p, cache_of(p, t, side), row_lane_offset(p, &t->lane));
     val first = mad_wide(p, row, cache_row_bytes(t->in), at);
     return raw_row_load(p, &t->lane, first, add(p, first, t->lane.last_offset), 0);
 }
@@ -261,8 +261,8 @@ static void round_tile(ptx *p, const kv_tiles *t, val tile)
         val number = add(p, own, row);
         val position = mad(p, tile, imm(U32, t->keys), number);
         for (unsigned i = 0; i < at_once; i++) {
-            k[i] = load_row(p, t, t->k, add(p, position, i * rows));
-            v[i] = load_row(p, t, t->v, add(p, position, i * rows));
+            k[i] = load_row(p, t, OF_K, add(p, position, i * rows));
+            v[i] = load_row(p, t, OF_V, add(p, position, i * rows));
         }
         for (unsigned i = 0; i < at_once; i++) {
             val here = add(p, number, i * rows);
@@ -284,7 +284,7 @@ void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile)
     }
     cp_async_wait(p, 0);
     barrier(p);
-    copy_tile(p, t, values_of(t), tile);
+    copy_tile(p, t, OF_V, tile);
 }
 
 void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile)
@@ -293,20 +293,26 @@ void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile)
         return;
     cp_async_wait(p, 0);
     barrier(p);
-    copy_tile(p, t, keys_of(t), add(p, tile, 1));
+    copy_tile(p, t, OF_K, add(p, tile, 1));
 }
 
-val4 kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across)
+static kv_fragments fragments(val4 m)
 {
-    return ldmatrix_x4(p, t->k_at,
-                       (int64_t)across * KV_FRAGMENT * t->stride +
-                           (int64_t)down * KV_FRAGMENT * HALF_BYTES);
+    return (kv_fragments){ { { { m.v[0], m.v[1] } }, { { m.v[2], m.v[3] } } } };
 }
 
-val4 kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across)
+kv_fragments kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across)
+{
+    return fragments(ldmatrix_x4(p, t->k_at,
+                                 (int64_t)across * KV_FRAGMENT * t->stride +
+                                     (int64_t)down * KV_FRAGMENT * HALF_BYTES));
+}
+
+kv_fragments kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across)
 {
     val at = mad(p, down, imm(U32, KV_FRAGMENT * t->stride), t->v_at);
-    return ldmatrix_x4_trans(p, at, (int64_t)across * KV_FRAGMENT * HALF_BYTES);
+    return fragments(
+        ldmatrix_x4_trans(p, at, (int64_t)across * KV_FRAGMENT * HALF_BYTES + t->bytes));
 }
 
 kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further)

@@ -315,7 +315,9 @@ size_t trial_cache_count(const trial_param *p)
 
 trial_buffer trial_cache(const trial_param *p, size_t sequence)
 {
-    return p->targets ? p->targets[sequence] : p->content;
+    if (!p->targets)
+        return p->content;
+    return p->targets[sequence < p->target_count ? sequence : 0];
 }
 
 int64_t trial_valid_positions(const trial *t, size_t sequence)
