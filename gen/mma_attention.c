@@ -505,7 +505,9 @@ static void score(ptx *p, const work *w, parts of, val first, bool whole,
                   val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
     val scales[LANE_ROWS];
+    phase(p, "products of q with the keys of a tile");
     multiply_keys(p, w, of);
+    phase(p, "softmax: the products become weights");
     if (makes_scores(w))
         make_scores(p, w, of);
     if (!whole)
@@ -532,6 +534,7 @@ static void attend(ptx *p, const work *w, val from, val to, bool whole)
         if (!whole)
             PTX_IF (p, ne(p, kv_tiles_count_strange(p, &w->tiles), 0))
                 spread_strange_values(p, w, first);
+        phase(p, "weighted values of the tile");
         add_values(p, w, weights);
     }
 }
