@@ -315,7 +315,9 @@ size_t trial_cache_count(const trial_param *p)
 
 trial_buffer trial_cache(const trial_param *p, size_t sequence)
 {
-    return p->targets ? p->targets[sequence] : p->content;
+    if (!p->targets)
+        return p->content;
+    return p->targets[sequence < p->target_count ? sequence : 0];
 }
 
 int64_t trial_valid_positions(const trial *t, size_t sequence)
@@ -533,11 +535,11 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     format f = addresses ? p->param.target : p->param.format;
     uint64_t unit = p->param.unit ? size_of(t, p->param.unit) : 1;
     uint64_t values = addresses ? size_of(t, p->param.target_values) : p->values;
-    uint64_t count = addresses && !t->setup.one_cache ? p->values : 1;
+    uint64_t rows = addresses ? p->values : 1, count = t->setup.one_cache ? 1 : rows;
     trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
-    const void **contents = arena_alloc(a, p->values * sizeof *contents);
+    const void **contents = arena_alloc(a, rows * sizeof *contents);
     fill_all(a, t, made, count, f, values, unit, addresses ? 1 : p->param.align, r);
-    for (uint64_t i = 0; i < p->values; i++)
+    for (uint64_t i = 0; i < rows; i++)
         contents[i] = made[i < count ? i : 0].bytes;
     if (addresses) {
         set_targets(a, p, made, count);
