@@ -109,6 +109,7 @@ typedef enum ptxgen_operation {
     PTXGEN_MLA_ATTENTION,
     PTXGEN_MLA_VALUES,
     PTXGEN_DELTA_NET,
+    PTXGEN_PROMPT_ATTENTION,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -2358,6 +2359,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "mla_attention",
         "mla_values",
         "delta_net",
+        "prompt_attention",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";

@@ -11,13 +11,11 @@ enum {
     UNIT_WORDS = UNIT_BYTES / 4,
     PASS_UNITS = 8, /* that a warp stores at once */
     MOST_UNITS = 32,
-    STAGES = 2,
-    FEWER_KEYS = 32,  /* of a tile, with heads of more than */
-    LONG_HEAD = 128,  /* values */
     LANE_VALUES = 8,  /* of a row that is rounded, */
     LEAST_GROUP = 4,  /* by so many lanes, */
     MOST_AT_ONCE = 2, /* of so many that a lane loads at once, of K and of V */
     OF_COLUMNS = 3,   /* floats */
+    ADDRESS_BYTES = 8,
     /* Exponents as a float's bits have them. */
     EXPONENT_SHIFT = 23,
     BIAS = 127,
@@ -33,25 +31,15 @@ bool kv_tiles_round(const instance *in)
     return in->kv_type != KV_F16;
 }
 
-unsigned kv_tile_keys(const instance *in)
-{
-    return in->shape.head_dim > LONG_HEAD ? FEWER_KEYS : KV_MOST_KEYS;
-}
-
 static unsigned row_stride(const instance *in)
 {
     return (unsigned)in->shape.head_dim * HALF_BYTES + UNIT_BYTES;
 }
 
-int64_t kv_tiles_bytes(const instance *in)
+int64_t kv_tiles_bytes(const instance *in, unsigned keys)
 {
-    int64_t keys = kv_tile_keys(in), both = 2 * keys * row_stride(in);
-    return kv_tiles_round(in) ? both + OF_COLUMNS * keys * F32_BYTES : STAGES * both;
-}
-
-static unsigned stage_bytes(const kv_tiles *t)
-{
-    return 2 * t->bytes;
+    int64_t both = 2 * (int64_t)keys * row_stride(in);
+    return kv_tiles_round(in) ? both + OF_COLUMNS * (int64_t)keys * F32_BYTES : both;
 }
 
 /* Eight neighbouring lanes have eight neighbouring units, or of a part that has fewer those of rows
@@ -87,29 +75,36 @@ static void split_rows(ptx *p, kv_tiles *t)
         }
 }
 
-kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, val first, val end)
+val kv_tiles_put_caches(ptx *p, val k, val v)
+{
+    val caches = shared_array(p, "caches", U64, 2);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        st_shared(p, U64, caches, 0, k);
+        st_shared(p, U64, caches, ADDRESS_BYTES, v);
+    }
+    return caches;
+}
+
+kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
+                      val first, val end)
 {
     kv_tiles t = { .in = in,
                    .warps = warps,
-                   .keys = kv_tile_keys(in),
+                   .keys = keys,
                    .stride = row_stride(in),
                    .rounded = kv_tiles_round(in),
-                   .k = k,
-                   .v = v,
+                   .caches = caches,
                    .first = first,
                    .end = end };
     t.bytes = t.keys * t.stride;
     t.memory = shared_dynamic(p, "tiles", U32);
-    t.columns = add(p, t.memory, stage_bytes(&t));
+    t.columns = add(p, t.memory, 2 * t.bytes);
     if (in->options.ring)
         t.ring_row = named(p, "row of the first", rem(p, first, imm(U32, in->options.ring)));
     val lane = lane_id(p), octet = div(p, lane, 8), row = bit_and(p, lane, 7);
     val odd = bit_and(p, octet, 1), upper = div(p, octet, 2);
-    val place = mad(p, upper, 8, row), position = mad(p, odd, 8, row);
-    t.k_at = mad(p, place, imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
-    t.v_at =
-        mad(p, position, imm(U32, t.stride), mad(p, upper, UNIT_BYTES, add(p, t.memory, t.bytes)));
-    t.stage = var_u32(p, t.rounded ? 0 : stage_bytes(&t));
+    t.k_at = mad(p, mad(p, upper, 8, row), imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
+    t.v_at = mad(p, mad(p, odd, 8, row), imm(U32, t.stride), mad(p, upper, UNIT_BYTES, t.memory));
     split_rows(p, &t);
     if (t.rounded)
         t.lane = row_lane_new(p, in, row_split_of(in, LANE_VALUES, LEAST_GROUP));
@@ -123,70 +118,80 @@ static val ring_row(ptx *p, const kv_tiles *t, val behind)
     return min(p, row, sub(p, row, t->in->options.ring));
 }
 
-/* Begins to copy the thread's unit of a row, of K and of V; count, an s32, is how many rows there
- * are from the tile's first on. */
-static void copy_turn(ptx *p, const kv_tiles *t, const kv_part *part, unsigned turn, val to,
-                      val2 from, val count)
+typedef enum kv_side { OF_K, OF_V } kv_side;
+
+static val cache_of(ptx *p, const kv_tiles *t, kv_side side)
 {
-    int64_t offset = (int64_t)turn * part->rows * t->stride;
-    int64_t source = (int64_t)turn * part->rows * cache_row_bytes(t->in);
-    val present = gt(p, sub(p, count, as(p, S32, part->row)), (int)(turn * part->rows));
-    val bytes = select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0));
-    cp_async_cg_fill(p, to, offset, from.v[0], source, bytes);
-    cp_async_cg_fill(p, to, offset + t->bytes, from.v[1], source, bytes);
+    return ld_shared(p, U64, t->caches, side * ADDRESS_BYTES);
+}
+
+/* Bytes from K in shared memory. */
+static unsigned side_offset(const kv_tiles *t, kv_side side)
+{
+    return side == OF_V ? t->bytes : 0;
+}
+
+/* Begins to copy the thread's units of a part, from the tile's first row that is so many bytes into
+ * the cache; count, an s32, is how many rows there are from it on. */
+static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side, val tile,
+                      val count)
+{
+    unsigned row_bytes = cache_row_bytes(t->in);
+    val own = mad_wide(p, part->row, row_bytes, convert(p, U64, part->within));
+    val from = mad_wide(p, tile, t->keys * row_bytes, add(p, cache_of(p, t, side), own));
+    val left = sub(p, count, as(p, S32, part->row));
+    for (unsigned turn = 0; turn < part->turns; turn++) {
+        unsigned further = turn * part->rows;
+        val present = gt(p, left, (int)further);
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side_offset(t, side), from,
+                         (int64_t)further * row_bytes,
+                         select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
+    }
 }
 
 /* The same of a ring, where neighbouring positions may be far apart. */
-static void copy_turn_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, unsigned turn, val to,
+static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv_side side,
                               val tile)
 {
-    int64_t offset = (int64_t)turn * part->rows * t->stride;
-    val position = mad(p, tile, imm(U32, t->keys), add(p, part->row, turn * part->rows));
-    val behind = sub(p, position, t->first);
-    val present = lt(p, behind, sub(p, t->end, t->first));
-    val bytes = select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0));
-    val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
-    val from = mul_wide(p, row, cache_row_bytes(t->in));
-    from = add(p, from, convert(p, U64, part->within));
-    cp_async_cg_fill(p, to, offset, add(p, t->k, from), 0, bytes);
-    cp_async_cg_fill(p, to, offset + t->bytes, add(p, t->v, from), 0, bytes);
+    val first = mad(p, tile, imm(U32, t->keys), sub(p, part->row, t->first));
+    val count = sub(p, t->end, t->first),
+        own = add(p, cache_of(p, t, side), convert(p, U64, part->within));
+    for (unsigned turn = 0; turn < part->turns; turn++) {
+        unsigned further = turn * part->rows;
+        val behind = add(p, first, further), present = lt(p, behind, count);
+        val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side_offset(t, side),
+                         mad_wide(p, row, cache_row_bytes(t->in), own), 0,
+                         select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
+    }
 }
 
-/* Begins to copy a tile to a stage. */
-static void copy_tile(ptx *p, const kv_tiles *t, val tile, val stage)
+static void copy_tile(ptx *p, const kv_tiles *t, kv_side side, val tile)
 {
-    unsigned row_bytes = cache_row_bytes(t->in);
     val count = as(p, S32, sub(p, t->end, mul(p, tile, t->keys)));
-    for (unsigned i = 0; i < t->part_count; i++) {
-        const kv_part *part = &t->parts[i];
-        val first = mad_wide(p, part->row, row_bytes, convert(p, U64, part->within));
-        val2 from = { { mad_wide(p, tile, t->keys * row_bytes, add(p, t->k, first)),
-                        mad_wide(p, tile, t->keys * row_bytes, add(p, t->v, first)) } };
-        val to = add(p, part->at, stage);
-        PTX_IF (p, part->exists)
-            for (unsigned turn = 0; turn < part->turns; turn++) {
-                if (t->in->options.ring)
-                    copy_turn_of_ring(p, t, part, turn, to, tile);
-                else
-                    copy_turn(p, t, part, turn, to, from, count);
-            }
-    }
+    for (unsigned i = 0; i < t->part_count; i++)
+        PTX_IF (p, t->parts[i].exists) {
+            if (t->in->options.ring)
+                copy_part_of_ring(p, t, &t->parts[i], side, tile);
+            else
+                copy_part(p, t, &t->parts[i], side, tile, count);
+        }
     cp_async_commit(p);
 }
 
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile)
 {
     if (!t->rounded)
-        copy_tile(p, t, tile, imm(U32, 0));
+        copy_tile(p, t, OF_K, tile);
 }
 
 /* A row of the cache as loaded, for a row of a tile. */
-static raw_row load_row(ptx *p, const kv_tiles *t, val cache, val position)
+static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
 {
     val row = min(p, position, sub(p, t->end, 1));
     if (t->in->options.ring)
         row = ring_row(p, t, sub(p, max(p, row, t->first), t->first));
-    val at = add(p, cache, row_lane_offset(p, &t->lane));
+    val at = add(p, cache_of(p, t, side), row_lane_offset(p, &t->lane));
     val first = mad_wide(p, row, cache_row_bytes(t->in), at);
     return raw_row_load(p, &t->lane, first, add(p, first, t->lane.last_offset), 0);
 }
@@ -256,8 +261,8 @@ static void round_tile(ptx *p, const kv_tiles *t, val tile)
         val number = add(p, own, row);
         val position = mad(p, tile, imm(U32, t->keys), number);
         for (unsigned i = 0; i < at_once; i++) {
-            k[i] = load_row(p, t, t->k, add(p, position, i * rows));
-            v[i] = load_row(p, t, t->v, add(p, position, i * rows));
+            k[i] = load_row(p, t, OF_K, add(p, position, i * rows));
+            v[i] = load_row(p, t, OF_V, add(p, position, i * rows));
         }
         for (unsigned i = 0; i < at_once; i++) {
             val here = add(p, number, i * rows);
@@ -269,7 +274,7 @@ static void round_tile(ptx *p, const kv_tiles *t, val tile)
     }
 }
 
-void kv_tiles_next(ptx *p, const kv_tiles *t, val tile)
+void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile)
 {
     if (t->rounded) {
         barrier(p);
@@ -279,22 +284,35 @@ void kv_tiles_next(ptx *p, const kv_tiles *t, val tile)
     }
     cp_async_wait(p, 0);
     barrier(p);
-    val used = get(p, t->stage);
-    assign(p, t->stage, sub(p, imm(U32, stage_bytes(t)), used));
-    copy_tile(p, t, add(p, tile, 1), used);
+    copy_tile(p, t, OF_V, tile);
 }
 
-val4 kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across)
+void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile)
 {
-    return ldmatrix_x4(p, add(p, t->k_at, t->stage),
-                       (int64_t)across * KV_FRAGMENT * t->stride +
-                           (int64_t)down * KV_FRAGMENT * HALF_BYTES);
+    if (t->rounded)
+        return;
+    cp_async_wait(p, 0);
+    barrier(p);
+    copy_tile(p, t, OF_K, add(p, tile, 1));
 }
 
-val4 kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across)
+static kv_fragments fragments(val4 m)
 {
-    val at = mad(p, down, imm(U32, KV_FRAGMENT * t->stride), add(p, t->v_at, t->stage));
-    return ldmatrix_x4_trans(p, at, (int64_t)across * KV_FRAGMENT * HALF_BYTES);
+    return (kv_fragments){ { { { m.v[0], m.v[1] } }, { { m.v[2], m.v[3] } } } };
+}
+
+kv_fragments kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across)
+{
+    return fragments(ldmatrix_x4(p, t->k_at,
+                                 (int64_t)across * KV_FRAGMENT * t->stride +
+                                     (int64_t)down * KV_FRAGMENT * HALF_BYTES));
+}
+
+kv_fragments kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across)
+{
+    val at = mad(p, down, imm(U32, KV_FRAGMENT * t->stride), t->v_at);
+    return fragments(
+        ldmatrix_x4_trans(p, at, (int64_t)across * KV_FRAGMENT * HALF_BYTES + t->bytes));
 }
 
 kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further)
@@ -318,11 +336,10 @@ val kv_tiles_count_strange(ptx *p, const kv_tiles *t)
     var strange = var_u32(p, 0);
     for (unsigned i = 0; i < t->part_count; i++) {
         const kv_part *part = &t->parts[i];
-        val at = add(p, part->at, t->stage);
         PTX_IF (p, part->exists)
             for (unsigned turn = 0; turn < part->turns; turn++) {
-                val4 unit =
-                    ld_shared_v4(p, U32, at, (int64_t)turn * part->rows * t->stride + t->bytes);
+                val4 unit = ld_shared_v4(p, U32, part->at,
+                                         (int64_t)turn * part->rows * t->stride + t->bytes);
                 for (unsigned j = 0; j < UNIT_WORDS; j++)
                     assign(p, strange, bit_or(p, strange, strange_halves(p, unit.v[j])));
             }
@@ -335,16 +352,15 @@ void kv_tiles_clear_strange(ptx *p, const kv_tiles *t)
     barrier(p);
     for (unsigned i = 0; i < t->part_count; i++) {
         const kv_part *part = &t->parts[i];
-        val at = add(p, part->at, t->stage);
         PTX_IF (p, part->exists)
             for (unsigned turn = 0; turn < part->turns; turn++) {
                 int64_t offset = (int64_t)turn * part->rows * t->stride + t->bytes;
-                val4 unit = ld_shared_v4(p, U32, at, offset);
+                val4 unit = ld_shared_v4(p, U32, part->at, offset);
                 for (unsigned j = 0; j < UNIT_WORDS; j++) {
                     val which = shr(p, strange_halves(p, unit.v[j]), 15);
                     unit.v[j] = bit_and(p, unit.v[j], bit_not(p, mul(p, which, 0xffff)));
                 }
-                st_shared_v4(p, U32, at, offset, unit);
+                st_shared_v4(p, U32, part->at, offset, unit);
             }
     }
     barrier(p);

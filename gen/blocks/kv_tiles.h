@@ -1,12 +1,11 @@
 /* Tiles of a KV head's K and V in shared memory as f16, for products on the tensor cores.
  *
- * A tile is 64 neighbouring positions from a multiple of 64 on, or 32 with long heads: a row of
+ * A tile is some neighbouring positions, a multiple of 16, from a multiple of so many on: a row of
  * head_dim values for each, 16 bytes further apart than it is long, so that eight neighbouring rows
  * of eight values, as ldmatrix reads them, are in eight different places modulo 128 bytes.
  *
- * Rows of f16 are copied as they are, ahead: there are two stages, each with a tile of K and one of
- * V, of which one is copied while the other is in use. A row behind the last position becomes
- * zeros.
+ * Rows of f16 are copied as they are, ahead: while a tile of K is in use its V is copied, and while
+ * that is in use the next K. A row behind the last position becomes zeros.
  *
  * Others are loaded, multiplied by a power of two that brings the largest value of a row to 2^14 ..
  * 2^15, so that nothing finite overflows, and rounded; in place of a row behind the last position
@@ -32,43 +31,53 @@ enum {
 typedef struct kv_part {
     unsigned units, rows, turns;
     val row, within, exists; /* the thread's first row; bytes into it; whether it has one */
-    val at;                  /* where that is in the first stage's K */
+    val at;                  /* where that is in K */
 } kv_part;
 
 typedef struct kv_tiles {
     const instance *in;
     unsigned warps, keys, stride, bytes; /* bytes of a tile of K, or of V */
     bool rounded;
-    val k, v;       /* the caches of the KV head */
+    val caches;     /* shared memory: the addresses of the KV head's K and V */
     val first, end; /* positions that the block is over */
     val ring_row;   /* of a ring: the row of the first of them */
     val memory, columns;
-    val k_at, v_at; /* the lane's addresses for ldmatrix in the first stage */
-    var stage;      /* bytes from the first stage to that in use */
+    val k_at, v_at; /* the lane's addresses for ldmatrix, of V but for bytes */
     unsigned part_count;
     kv_part parts[KV_MOST_PARTS];
     row_lane lane; /* of rows that are rounded */
 } kv_tiles;
 
-/* Whether rows are rounded; positions of a tile, and bytes of dynamic shared memory. */
+/* Whether rows are rounded; and bytes of dynamic shared memory that tiles of so many positions
+ * take. */
 bool kv_tiles_round(const instance *in);
-unsigned kv_tile_keys(const instance *in);
-int64_t kv_tiles_bytes(const instance *in);
+int64_t kv_tiles_bytes(const instance *in, unsigned keys);
 
-/* Sets up the thread's part of what a block of so many warps does. */
-kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned warps, val k, val v, val first, val end);
+/* Puts the addresses of a KV head's K and V down in shared memory, where they take no registers:
+ * ahead of a barrier. */
+val kv_tiles_put_caches(ptx *p, val k, val v);
 
-/* Begins to copy the first tile, where tiles are copied. */
+/* Sets up the thread's part of what a block of so many warps does, behind that barrier. A turn of
+ * its threads through a part of the rows has to take whole ones. */
+kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
+                      val first, val end);
+
+/* Begins to copy the first tile's K, where tiles are copied. */
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile);
 
-/* Has a tile ready whose copy has begun, and begins that of the next one. All threads of the block
- * call it, and none reads the tile ahead of it any more. */
-void kv_tiles_next(ptx *p, const kv_tiles *t, val tile);
+/* Have K and then V of a tile ready, whose copies have begun, and begin that of what comes next: V
+ * of the tile, K of the next one. All threads of the block call them, each when they have all read
+ * what was there: V of the tile ahead, K of this one. */
+void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile);
+void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile);
 
 /* Fragments of B for mma_m16n8k16_f16, two side by side: of K, where columns are positions, and of
  * V, where rows are; number across of columns and down of rows, 16 each. */
-val4 kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across);
-val4 kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across);
+typedef struct kv_fragments {
+    val2 b[2];
+} kv_fragments;
+kv_fragments kv_tiles_keys(ptx *p, const kv_tiles *t, unsigned down, unsigned across);
+kv_fragments kv_tiles_values(ptx *p, const kv_tiles *t, val down, unsigned across);
 
 /* Of two neighbouring columns that begin at a column, factors, exponents and inverses. */
 typedef struct kv_columns {

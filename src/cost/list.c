@@ -82,7 +82,8 @@ bool cost_list(strbuf *out, const target *t)
 {
     static const char *const columns[] = { "warps/SM",  "instr/unit", "bytes/load", "KB/SM",
                                            "memory us", "issue us",   "latency us", "balance us",
-                                           "start us",  "ahead us",   "end us" };
+                                           "tensor us", "shared us",  "start us",   "ahead us",
+                                           "end us" };
     if (!target_part(t))
         return false;
     cost_gpu gpu = cost_gpu_of(t);

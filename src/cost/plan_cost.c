@@ -1,6 +1,6 @@
 /* A launch takes what cost.h predicts for its kernel; where that was not counted, or touches a part
  * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of a
- * copy.
+ * copy, or what tensor cores take for its products.
  *
  * Between two launches of a graph that wait for each other an H100 does nothing for some 1.3 us
  * (published: Hazy Research, "Look Ma, No Bubbles!", 2025); taken for all GPUs. Where each may
@@ -71,6 +71,18 @@ static double touched_bytes(arena *a, const instance *in)
     return bytes;
 }
 
+/* What tensor cores take at least for a kernel's products; of others nothing. */
+static double products_time(const instance *in, int64_t rows, const cost_gpu *gpu)
+{
+    const problem_shape *s = &in->shape;
+    double fmas = 0, columns = (double)(s->n + s->n_kv + s->n_v);
+    if (in->family->op == OP_PROMPT_ATTENTION)
+        fmas = 2.0 * (double)(rows * s->num_heads * s->head_dim) * (double)s->max_seq_len;
+    else if (in->family->halves)
+        fmas = (in->family->op == OP_GATE_UP_SWIGLU ? 2 : 1) * columns * (double)(rows * s->k);
+    return fmas / (gpu->tensor_fmas * gpu->sm_count * gpu->clock);
+}
+
 launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int64_t positions,
                            const cost_gpu *gpu)
 {
@@ -87,8 +99,11 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int6
     whole.shape.m = rows;
     launch_cost cost = { .bytes = touched_bytes(a, &whole), .bound = "" };
     cost.seconds = cost_of_bytes(cost.bytes, gpu);
-    if (!cost_find(&in, gpu->target->sm, &figures))
+    if (!cost_find(&in, gpu->target->sm, &figures)) {
+        double products = products_time(&in, rows, gpu);
+        cost.seconds = products > cost.seconds ? products : cost.seconds;
         return cost;
+    }
     cost_work work = cost_work_of_rows(a, &in, rows);
     work.bytes = cost.bytes;
     cost_prediction p = cost_predict(&figures, &in, &work, gpu);
@@ -311,6 +326,6 @@ void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
         p->decoder->max_seq_len < USUAL_POSITIONS ? p->decoder->max_seq_len : USUAL_POSITIONS;
     strbuf_format(out,
                   "model   times are predicted, not measured; attention to %" PRId64 " positions; "
-                  "~ by bytes alone\n",
+                  "~ by bytes or products alone\n",
                   positions);
 }

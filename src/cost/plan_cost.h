@@ -7,7 +7,7 @@
 
 /* A launch takes what cost.h predicts for its kernel, with so many rows (those of the key m, unless
  * they are an argument), and attention to so many positions at most; where that was not counted it
- * takes what its bytes take. */
+ * takes what its bytes take, or its products on tensor cores. */
 typedef struct launch_cost {
     double seconds, bytes;
     const char *bound; /* "" where bytes alone say the time */

@@ -32,12 +32,12 @@ for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list") | grep -o '[a-z0-9
     grep -q "^  $name " "$scratch/list" || fail "there is no $name to take"
 done
 
-# Each row's time on one GPU is its start, its end, and what memory or balance, without what it was ahead, issue and
-# latency come to together.
+# Each row's time on one GPU is its start, its end, and what memory or balance, without what it was ahead, issue,
+# latency, tensor cores and shared memory come to together.
 "$PTXGEN" --list -v --target sm_80 |
-    awk 'on && NF { memory = ($6 > $9 ? $6 : $9) - $11
-                    together = (memory ^ 4 + $7 ^ 4 + $8 ^ 4) ^ 0.25
-                    printf "%.1f %s\n", together + $10 + $12, substr($NF, 1, 1) }
+    awk 'on && NF { memory = ($6 > $9 ? $6 : $9) - $13
+                    together = (memory ^ 4 + $7 ^ 4 + $8 ^ 4 + $10 ^ 4 + $11 ^ 4) ^ 0.25
+                    printf "%.1f %s\n", together + $12 + $14, substr($NF, 1, 1) }
          /^kernel/ { on = 1 }' >"$scratch/one"
 "$PTXGEN" --list -v | awk 'on { print substr($0, column, 11) }
     /^kernel/ { on = 1; column = index($0, "sm_80") + 5 - 9 }' |

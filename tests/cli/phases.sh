@@ -39,4 +39,6 @@ phases multi_warp_attention "load q" attend merge "merge the warps"
 phases batched_incremental_attention "load q" attend merge store
 phases flash_decoding_chunk "load q" attend merge store
 phases gqa_flash_decoding "stage q" products softmax "weighted values" "add the tile" "merge the warps" "merge the chunks"
+phases mma_attention "which positions" "load q" "tiles that count for all rows" products softmax "weighted values" \
+    "tiles that the rows end in" "store"
 exit $failed

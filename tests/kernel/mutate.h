@@ -86,4 +86,35 @@ static inline const char *edit_lines(arena *a, const char *text, const line_edit
     return out.text;
 }
 
+/* Exchanges two of the registers in the braces that follow some text, in each line that has it. */
+static inline const char *exchange_registers(arena *a, const char *text, const char *mnemonic,
+                                             unsigned group, unsigned first, unsigned second)
+{
+    strbuf out = strbuf_new(a);
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n") + 1;
+        const char *at = strstr(line, mnemonic);
+        if (!at || at >= line + length) {
+            strbuf_bytes(&out, line, length);
+            line += length;
+            continue;
+        }
+        for (unsigned g = 0; g <= group; g++)
+            at = strchr(at, '{') + 1;
+        const char *names[4], *end = at;
+        for (unsigned i = 0; i < 4; i++) {
+            names[i] = end + strspn(end, ", ");
+            end = names[i] + strcspn(names[i], ",}");
+        }
+        strbuf_bytes(&out, line, (size_t)(at - line));
+        for (unsigned i = 0; i < 4; i++) {
+            const char *name = names[i == first ? second : i == second ? first : i];
+            strbuf_format(&out, "%s%.*s", i ? ", " : "", (int)strcspn(name, ",}"), name);
+        }
+        strbuf_bytes(&out, end, (size_t)(line + length - end));
+        line += length;
+    }
+    return out.text;
+}
+
 #endif

@@ -391,6 +391,18 @@ void expect_fault_found(arena *a, const kernel *k, const line_edit *fault)
                  fault->mnemonic, fault->which);
 }
 
+void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *how)
+{
+    kernel faulty = *k;
+    faulty.ptx = text;
+    faulty.ptx_length = strlen(text);
+    verify_result r = verify_kernel(a, &faulty, 1);
+    if (r.right)
+        fail_msg("the fault is not found");
+    if (!strstr(r.message, how))
+        fail_msg("the fault is found as '%s', not as '%s'", r.message, how);
+}
+
 void put_input(trial *t, size_t input, const void *bytes)
 {
     for (size_t i = 0; i < t->param_count; i++)

@@ -64,6 +64,10 @@ void expect_right(const char *wrong);
 /* Fails the test where a kernel is not right as it is, or where it is found right with a fault. */
 void expect_fault_found(arena *a, const kernel *k, const line_edit *fault);
 
+/* The same of a kernel that is right, with a text that has a fault; how is a part of what is said
+ * of it. */
+void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *how);
+
 /* Overwrites the content of the input numbered input, all of it. */
 void put_input(trial *t, size_t input, const void *bytes);
 

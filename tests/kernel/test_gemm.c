@@ -154,18 +154,6 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
     }
 }
 
-static void expect_found(arena *a, const kernel *k, const char *text, const char *how)
-{
-    kernel faulty = *k;
-    faulty.ptx = text;
-    faulty.ptx_length = strlen(text);
-    verify_result r = verify_kernel(a, &faulty, 1);
-    if (r.right)
-        fail_msg("the fault is not found");
-    if (!strstr(r.message, how))
-        fail_msg("the fault is found as '%s', not as '%s'", r.message, how);
-}
-
 static kernel right_kernel(arena *a)
 {
     instance *in = arena_alloc(a, sizeof *in);
@@ -176,43 +164,12 @@ static kernel right_kernel(arena *a)
     return k;
 }
 
-/* Exchanges two of the registers in the braces that follow some text, in each line that has it. */
-static const char *exchanged(arena *a, const char *text, const char *mnemonic, unsigned group,
-                             unsigned first, unsigned second)
-{
-    strbuf out = strbuf_new(a);
-    for (const char *line = text; *line;) {
-        size_t length = strcspn(line, "\n") + 1;
-        const char *at = strstr(line, mnemonic);
-        if (!at || at >= line + length) {
-            strbuf_bytes(&out, line, length);
-            line += length;
-            continue;
-        }
-        for (unsigned g = 0; g <= group; g++)
-            at = strchr(at, '{') + 1;
-        const char *names[4], *end = at;
-        for (unsigned i = 0; i < 4; i++) {
-            names[i] = end + strspn(end, ", ");
-            end = names[i] + strcspn(names[i], ",}");
-        }
-        strbuf_bytes(&out, line, (size_t)(at - line));
-        for (unsigned i = 0; i < 4; i++) {
-            const char *name = names[i == first ? second : i == second ? first : i];
-            strbuf_format(&out, "%s%.*s", i ? ", " : "", (int)strcspn(name, ",}"), name);
-        }
-        strbuf_bytes(&out, end, (size_t)(line + length - end));
-        line += length;
-    }
-    return out.text;
-}
-
 ARENA_TEST(registers_of_fragments_in_another_order_are_found)
 {
     kernel k = right_kernel(a);
-    expect_found(a, &k, exchanged(a, k.ptx, "mma.sync", 1, 1, 2), "of its bound");
-    expect_found(a, &k, exchanged(a, k.ptx, "mma.sync", 0, 1, 2), "");
-    expect_found(a, &k, exchanged(a, k.ptx, "ldmatrix", 0, 0, 3), "of its bound");
+    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 1, 1, 2), "of its bound");
+    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 0, 1, 2), "");
+    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "ldmatrix", 0, 0, 3), "of its bound");
 }
 
 ARENA_TEST(fragments_loaded_transposed_are_found)
@@ -220,7 +177,7 @@ ARENA_TEST(fragments_loaded_transposed_are_found)
     kernel k = right_kernel(a);
     const line_edit transposed = { "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "", 1,
                                    "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 $1, $2;" };
-    expect_found(a, &k, edit_lines(a, k.ptx, &transposed), "of its bound");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &transposed), "of its bound");
 }
 
 ARENA_TEST(a_missing_wait_for_copies_is_found)
@@ -228,16 +185,16 @@ ARENA_TEST(a_missing_wait_for_copies_is_found)
     kernel k = right_kernel(a);
     const line_edit removed = { "cp.async.wait_group", "", 1, "" };
     const line_edit one_late = { "cp.async.wait_group", "", 1, "cp.async.wait_group 2;" };
-    expect_found(a, &k, edit_lines(a, k.ptx, &removed), "race");
-    expect_found(a, &k, edit_lines(a, k.ptx, &one_late), "race");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &removed), "race");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &one_late), "race");
 }
 
 ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
 {
     kernel k = right_kernel(a);
     const line_edit no_meeting = { "bar.warp.sync", "", 1, "" };
-    expect_found(a, &k, edit_lines(a, k.ptx, &no_meeting), "race");
-    expect_found(a, &k, mutate(a, k.ptx, ", 61440;", ", 40960;"), "race"); /* a ring of two */
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &no_meeting), "race");
+    expect_text_wrong(a, &k, mutate(a, k.ptx, ", 61440;", ", 40960;"), "race"); /* a ring of two */
 }
 
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
@@ -245,5 +202,5 @@ ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
     kernel k = right_kernel(a);
     enum { OF_STEP = 12 }; /* behind that of the powers and those of the loop with powers of X */
     const line_edit no_barrier = { "bar.sync", "", OF_STEP, "" };
-    expect_found(a, &k, edit_lines(a, k.ptx, &no_barrier), "race");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &no_barrier), "race");
 }

@@ -469,9 +469,83 @@ ARENA_TEST(the_list_has_a_line_of_all_that_was_counted_on_every_part)
         }
         assert_non_null(strstr(out.text, target_part(&targets[t])->name));
         for (size_t i = 0; i < cost_table_size; i++)
-            if (!strstr(out.text, cost_table[i].family))
+            if (targets[t].sm >= family_find(families, cost_table[i].family)->sm &&
+                !strstr(out.text, cost_table[i].family))
                 fail_msg("%s has no line of %s", targets[t].name, cost_table[i].family);
         assert_null(strstr(out.text, "nan"));
         assert_null(strstr(out.text, "inf"));
+    }
+}
+
+/* Of a product on tensor cores: of 128 rows and columns, a chunk of 256 values of k at a time. */
+static const cost_figures of_products = { .family = "mma_gemm",
+                                          .weights = FORMAT_Q4_K,
+                                          .m = 128,
+                                          .sm = 80,
+                                          .registers = 255,
+                                          .instructions = 6,
+                                          .load_bytes = 16,
+                                          .unit_bytes = 0.5625,
+                                          .turn = 128,
+                                          .in_flight = 72,
+                                          .products = 2,
+                                          .shared_bytes = 16,
+                                          .x_bytes = 4 };
+
+static instance product_of(int64_t rows_of_block)
+{
+    instance in = default_instance("mma_gemm", FORMAT_Q4_K);
+    in.shape.k = 4096;
+    in.shape.n = 128 * 100;
+    in.shape.m = rows_of_block;
+    in.stages = 3;
+    in.rows_mode = ROWS_RUN_TIME;
+    return in;
+}
+
+/* 100 blocks of columns on 50 SMs. */
+ARENA_TEST(products_take_what_tensor_cores_and_shared_memory_take)
+{
+    instance in = product_of(128);
+    cost_gpu gpu = gpu_of(50, 1e9, 1e15);
+    cost_work work = cost_work_of_rows(a, &in, 128);
+    cost_prediction p = cost_predict(&of_products, &in, &work, &gpu);
+    double weights = 2.0 * 128 * 4096;
+    close_to(p.times[BOUND_TENSOR], weights * 128 / (1024 * 1e9));
+    close_to(p.times[BOUND_SHARED], weights * 16 / (128 * 1e9));
+    close_to(p.times[BOUND_LATENCY], weights * 4.5625 / 64e9);
+    assert_int_equal(p.bound, BOUND_TENSOR);
+    gpu.tensor_fmas = 2048;
+    p = cost_predict(&of_products, &in, &work, &gpu);
+    close_to(p.times[BOUND_TENSOR], weights * 128 / (2048 * 1e9));
+    assert_true(p.total > p.times[BOUND_SHARED]);
+}
+
+/* A block for each group of rows goes over all weights; memory has them once. */
+ARENA_TEST(groups_of_rows_each_go_over_all_weights)
+{
+    instance in = product_of(128);
+    cost_gpu gpu = gpu_of(50, 1e9, 1e15);
+    cost_work one = cost_work_of_rows(a, &in, 128), two = cost_work_of_rows(a, &in, 129);
+    close_to(two.units, 2 * one.units);
+    close_to(two.bytes - one.bytes, 4.0 * (4096 + 128 * 100));
+    close_to(cost_predict(&of_products, &in, &two, &gpu).times[BOUND_TENSOR],
+             2 * cost_predict(&of_products, &in, &one, &gpu).times[BOUND_TENSOR]);
+}
+
+TEST(products_on_tensor_cores_were_counted)
+{
+    static const char *const targets_of[] = { "sm_80", "sm_89", "sm_90" };
+    for (size_t i = 0; i < sizeof targets_of / sizeof *targets_of; i++) {
+        cost_figures gemm, gate_up;
+        instance one = product_of(128), pair = default_instance("mma_gate_up", FORMAT_Q4_K);
+        const target *t = target_find(targets_of[i]);
+        pair.shape.m = 128;
+        assert_true(cost_find(&one, t->sm, &gemm));
+        assert_true(cost_find(&pair, t->sm, &gate_up));
+        close_to(gemm.products, 2);
+        close_to(gate_up.products, gemm.products);
+        assert_true(gemm.instructions < 3.5 * gemm.products);
+        assert_true(gemm.shared_bytes > 16 && gemm.shared_bytes < 20);
     }
 }

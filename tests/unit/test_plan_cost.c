@@ -225,3 +225,21 @@ ARENA_TEST(memory_is_said_in_units_of_its_size)
                "memory  weights 4.58 GiB, cache 1.0 MiB (8192 positions of 2 sequences, f16), "
                "state 1000 bytes, workspace 8.0 KiB (3 buffers in 2 places)\n");
 }
+
+/* Products of a prompt that was not counted take no less than tensor cores do. */
+ARENA_TEST(attention_of_prompts_takes_what_its_products_take)
+{
+    const family *f = family_find(families, "mma_attention");
+    cost_gpu gpu = cost_gpu_of(target_find("sm_80"));
+    instance in = { .family = f };
+    for (const key *k = f->keys; k->name; k++)
+        instance_set(&in, k, key_default(k));
+    in.shape.head_dim = 128;
+    in.shape.num_heads = 32;
+    in.shape.num_kv_heads = 8;
+    in.shape.max_seq_len = 4096;
+    launch_cost cost = cost_of_launch(a, &in, 256, 4096, &gpu);
+    double fmas = 2.0 * 256 * 32 * 128 * 4096;
+    assert_true(cost.seconds == fmas / (1024 * gpu.sm_count * gpu.clock));
+    assert_true(cost.seconds > cost_of_bytes(cost.bytes, &gpu));
+}

@@ -245,8 +245,8 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
                         "  fixed_gemv  y = W x\n"
                         "\nVectors to q8_1: ahead of products with quantized vectors\n"
                         "  quantize    q = Q(x)\n"
-                        "\nAttention: gqa_flash_decoding for long sequences and batches; "
-                        "multi_warp_attention needs no scratch\n"
+                        "\nAttention: gqa_flash_decoding for long sequences and batches, mma_attention "
+                        "for prompts; multi_warp_attention needs no scratch\n"
                         "  attention   o = softmax(q K) V\n");
 }
 

@@ -33,7 +33,9 @@ static const target *target_of(unsigned sm)
 
 bool measure_device(gpu *g, const effort *e, cost_gpu *measured)
 {
-    *measured = (cost_gpu){ target_of(g->sm), g->sm_count, g->clock, 0 };
+    *measured = (cost_gpu){ target_of(g->sm), g->sm_count, g->clock, 0, 0 };
+    if (measured->target)
+        measured->tensor_fmas = cost_gpu_of(measured->target).tensor_fmas;
     if (!measured->target)
         fprintf(stderr, "bench: no target is as old as sm_%u\n", g->sm);
     else if (!time_copy(g, e, &measured->bandwidth))

@@ -1,0 +1,115 @@
+/* How much ptxas makes of the loops of products on tensor cores: other instructions for each
+ * product, and nothing spilled.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "bench/machine_code.h"
+#include "check/ptxas.h"
+#include "generate.h"
+#include "spec/spec.h"
+
+/* Of the loop that takes fewest: the one for rows of X that need no powers of two, or for tiles of
+ * positions that count for all rows. */
+static double others_a_product(const machine_code *m)
+{
+    double fewest = 1e9;
+    for (size_t i = 0; i < m->loop_count; i++) {
+        size_t products = machine_code_products(m, m->loops[i]);
+        size_t all = m->loops[i].last - m->loops[i].first + 1;
+        if (products && (double)(all - products) / (double)products < fewest)
+            fewest = (double)(all - products) / (double)products;
+    }
+    return fewest;
+}
+
+/* The kernel of a spec, as ptxas makes it for a target: with no more than so many other
+ * instructions a product, and nothing spilled. */
+static void check(const ptxas *assembler, const target *t, const char *text, double most)
+{
+    arena *a = arena_new(), *scratch = arena_new();
+    diags d = { .arena = a };
+    spec s;
+    kernel k;
+    ptxas_result r;
+    machine_code code;
+    const char *error = "the spec is wrong";
+    if (!spec_parse(a, "test", text, strlen(text), families, NULL, &s, &d) ||
+        !generate_ptx(a, scratch, s.instances, t, &k, &error) ||
+        !ptxas_run(a, assembler, k.ptx, k.ptx_length, t, &r, &error))
+        fail_msg("%s: %s", text, error);
+    const char *name = s.instances->name;
+    assert_true(r.accepted);
+    assert_true(machine_code_read(r.cubin, r.cubin_size, t, &code));
+    double others = others_a_product(&code);
+    if (getenv("PTXGEN_TEST_FIGURES"))
+        print_message("%s, %s: %.2f, %u registers\n", name, t->name, others, r.registers);
+    if (others > most)
+        fail_msg("%s, %s: %.2f other instructions a product", name, t->name, others);
+    if (r.spill_bytes)
+        fail_msg("%s, %s: %u bytes spilled", name, t->name, r.spill_bytes);
+    arena_free(scratch);
+    arena_free(a);
+}
+
+static bool find(arena *a, ptxas *assembler)
+{
+    const char *error;
+    return ptxas_find(a, NULL, assembler, &error);
+}
+
+ARENA_TEST(a_product_with_weights_takes_few_other_instructions)
+{
+    static const char *const weights[] = { "q4_k", "q6_k", "q8_0" };
+    static const char *const names[] = { "sm_80", "sm_90" };
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            for (int m = 64; m <= 128; m *= 2)
+                check(&assembler, target_find(names[i]),
+                      arena_format(a, "[mma_gemm]\nweights = %s\nshape = 4096x4096\nm = %d\n",
+                                   weights[w], m),
+                      m == 128 ? 3.0 : 4.5);
+}
+
+#define HEADS "[mma_attention]\nnum_heads = 8\nnum_kv_heads = 2\nmax_seq_len = 4096\n"
+
+ARENA_TEST(a_product_of_attention_takes_few_other_instructions)
+{
+    static const char *const names[] = { "sm_80", "sm_90" };
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const target *t = target_find(names[i]);
+        check(&assembler, t, HEADS "kv_type = f16\nhead_dim = 128\nm = 128\n", 2.5);
+        check(&assembler, t, HEADS "kv_type = f16\nhead_dim = 128\nm = 64\n", 2.8);
+        check(&assembler, t, HEADS "kv_type = f16\nhead_dim = 64\nm = 128\n", 3.2);
+    }
+}
+
+/* What takes most registers: long heads, or two fragments a warp, with all that there may be. */
+ARENA_TEST(attention_spills_no_registers)
+{
+    static const char *const sizes[] = { "head_dim = 128\nm = 128\n", "head_dim = 192\nm = 64\n",
+                                         "head_dim = 256\nm = 128\n" };
+    static const char *const kinds[] = {
+        "kv_type = f16\n",
+        "kv_type = f16\nwindow = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
+        "kv_type = q8_0\nwindow = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
+    };
+    const size_t size_count = sizeof sizes / sizeof *sizes,
+                 kind_count = sizeof kinds / sizeof *kinds;
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t t = 0; t < target_count; t++)
+        for (size_t i = 0; i < size_count * kind_count; i++)
+            if (targets[t].sm == 80 || (targets[t].sm > 80 && (t + i) % 3 == 0))
+                check(&assembler, &targets[t],
+                      arena_format(a, HEADS "%s%s", kinds[i / size_count], sizes[i % size_count]),
+                      100);
+}

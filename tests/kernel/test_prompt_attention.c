@@ -1,0 +1,312 @@
+/* Attention of prompts on the tensor cores: right for every number of rows, ratio of heads, size of
+ * heads and kind of cache, the same bits by any tile, no bank conflicts, and faults found.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "check/verify.h"
+#include "kernel/mutate.h"
+#include "kernel/suite.h"
+
+static kernel kernel_of(arena *a, const char *text, instance *in)
+{
+    suite_instance(a, family_find(families, "mma_attention"), text, in);
+    return suite_kernel(a, in);
+}
+
+static trial trial_of(arena *a, const instance *in, int64_t m, int64_t seq_len)
+{
+    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 3 };
+    setup.shape.m = m;
+    setup.shape.seq_len = seq_len;
+    return trial_prepare(a, in, &setup);
+}
+
+/* Runs a kernel with a prompt's last rows, and gives its results. */
+static const float *run(arena *a, device *d, const kernel *k, const trial *t)
+{
+    const void *o;
+    expect_right(suite_run(a, d, k, t, NULL, &o));
+    return o;
+}
+
+/* Errors of results as parts of their bounds, and the root of their mean square. */
+static double mean_error(arena *a, const trial *t, const float *o)
+{
+    const family *f = t->instance->family;
+    uint64_t count = t->params[0].values;
+    ref_value *expected = arena_alloc(a, count * sizeof *expected);
+    double squares = 0;
+    f->reference(&t->problem, 0, 0, count, expected);
+    for (uint64_t i = 0; i < count; i++) {
+        double bound = expected[i].magnitude * f->tolerance;
+        double error = bound > 0 ? ((double)o[i] - expected[i].value) / bound : 0;
+        squares += error * error;
+    }
+    return sqrt(squares / (double)count);
+}
+
+/* Of a bound of 2^-9 errors are some 2^-12: what is rounded is off by as much, and of many
+ * positions little is left. */
+static void check_errors(arena *a, device *d, const char *text, int64_t m, int64_t seq_len)
+{
+    instance in;
+    kernel k = kernel_of(a, text, &in);
+    trial t = trial_of(a, &in, m, seq_len);
+    double error = mean_error(a, &t, run(a, d, &k, &t));
+    if (getenv("PTXGEN_TEST_FIGURES"))
+        print_message("%s, m %lld, seq_len %lld: %.4f\n", in.name, (long long)m, (long long)seq_len,
+                      error);
+    if (error > 0.1)
+        fail_msg("%s, m %lld: errors are %.3f of their bounds", in.name, (long long)m, error);
+}
+
+ARENA_TEST(every_number_of_rows_is_right)
+{
+    enum { LONGEST = 400 };
+    static const int64_t rows[] = { 1, 9, 16, 17, 63, 64, 128, 200 };
+    static const char *const texts[] = { "head_dim=64 num_heads=1 num_kv_heads=1 m=64 kv_type=f16",
+                                         "head_dim=32 num_heads=8 num_kv_heads=2 m=128 kv_type=f16",
+                                         "head_dim=16 num_heads=8 num_kv_heads=1 m=32 kv_type=q8_0",
+                                         "head_dim=16 num_heads=16 num_kv_heads=1 m=16" };
+    device d = suite_emulator(a);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            arena *each = arena_new();
+            const char *text = arena_format(each, "%s max_seq_len=%d", texts[i], LONGEST);
+            if (strstr(text, "q8_0"))
+                text = mutate(each, text, "head_dim=16", "head_dim=32");
+            check_errors(each, &d, text, rows[r], rows[r]);
+            check_errors(each, &d, text, rows[r], LONGEST);
+            arena_free(each);
+        }
+    d.close(d.state);
+}
+
+ARENA_TEST(every_head_and_kind_of_cache_is_right)
+{
+    static const int head_dims[] = { 64, 80, 96, 128, 192, 256 };
+    static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
+    device d = suite_emulator(a);
+    for (size_t h = 0; h < sizeof head_dims / sizeof *head_dims; h++)
+        for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++) {
+            if (head_dims[h] % Q8_0_VALUES && strcmp(kv_types[t], "q8_0") == 0)
+                continue;
+            arena *each = arena_new();
+            check_errors(each, &d,
+                         arena_format(each,
+                                      "head_dim=%d num_heads=2 num_kv_heads=1 max_seq_len=150 "
+                                      "kv_type=%s m=%d",
+                                      head_dims[h], kv_types[t], h % 2 ? 128 : 16),
+                         20, 150);
+            arena_free(each);
+        }
+    d.close(d.state);
+}
+
+ARENA_TEST(windows_smaller_than_a_tile_are_right)
+{
+    static const char *const options[] = {
+        "window=1",  "window=5",           "window=40",
+        "window=64", "window=40 ring=140", "window=100 ring=250"
+    };
+    device d = suite_emulator(a);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        for (int type = 0; type < 2; type++) {
+            const char *text = arena_format(a,
+                                            "head_dim=32 num_heads=4 num_kv_heads=2 "
+                                            "max_seq_len=300 m=64 kv_type=%s %s",
+                                            type ? "bf16" : "f16", options[i]);
+            instance in;
+            kernel k = kernel_of(a, text, &in);
+            trial t = trial_of(a, &in, 70, 300);
+            run(a, &d, &k, &t);
+            trial_shorten(&t, 90);
+            run(a, &d, &k, &t);
+        }
+    d.close(d.state);
+}
+
+/* Of a cache of f32: K far beyond f16 with q as small, and rows of V of all sizes. */
+ARENA_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
+{
+    enum { HEAD = 64, LONGEST = 100, ROWS = 20 };
+    static const float sizes[] = { 1, 1e8f, 1e-8f, 3e4f, 1e-4f };
+    device d = suite_emulator(a);
+    instance in;
+    kernel k = kernel_of(a, "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=100 m=16", &in);
+    trial t = trial_of(a, &in, ROWS, LONGEST);
+    float *q = t.params[1].content.bytes, *keys = t.params[2].targets[0].bytes,
+          *values = t.params[3].targets[0].bytes;
+    for (size_t i = 0; i < (size_t)ROWS * HEAD; i++)
+        q[i] *= 1e-8f;
+    for (size_t i = 0; i < (size_t)LONGEST * HEAD; i++) {
+        keys[i] *= 1e8f;
+        values[i] *= sizes[i / HEAD % (sizeof sizes / sizeof *sizes)];
+    }
+    assert_true(mean_error(a, &t, run(a, &d, &k, &t)) < 0.1);
+    d.close(d.state);
+}
+
+/* Number i of an f16 or f32 becomes a NaN or an infinity. */
+static void put_strange(trial_buffer cache, bool halves, size_t i, bool infinite)
+{
+    uint16_t half = infinite ? 0xfc00 : 0x7e00;
+    float number = infinite ? -INFINITY : NAN;
+    if (halves)
+        memcpy((char *)cache.bytes + i * sizeof half, &half, sizeof half);
+    else
+        memcpy((char *)cache.bytes + i * sizeof number, &number, sizeof number);
+}
+
+/* Rows ahead of it have the bits that they have without it, and those from it on its column NaN. */
+ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
+{
+    enum { HEAD = 64, ROWS = 40, LONGEST = 130, STRANGE = LONGEST - 11, COLUMN = 17 };
+    device d = suite_emulator(a);
+    for (int i = 0; i < 8; i++) {
+        bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4;
+        instance in;
+        kernel k = kernel_of(a,
+                             arena_format(a,
+                                          "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=130 "
+                                          "m=64 kv_type=%s",
+                                          halves ? "f16" : "f32"),
+                             &in);
+        trial t = trial_of(a, &in, ROWS, LONGEST);
+        const float *o = run(a, &d, &k, &t);
+        size_t bytes = t.params[0].size;
+        const float *before = memcpy(arena_alloc(a, bytes), o, bytes);
+        put_strange(t.params[of_k ? 2 : 3].targets[0], halves, (size_t)STRANGE * HEAD + COLUMN,
+                    infinite);
+        o = run(a, &d, &k, &t);
+        for (size_t row = 0; row < ROWS; row++)
+            for (size_t column = 0; column < HEAD; column++) {
+                size_t at = row * HEAD + column, length = row + LONGEST - ROWS + 1;
+                bool counts = length > STRANGE && (of_k || column == COLUMN);
+                if (!counts)
+                    assert_true(memcmp(o + at, before + at, sizeof *o) == 0);
+                else if (!of_k || !infinite) /* of -infinity a score may be, which weighs nothing */
+                    assert_true(!isfinite(o[at]));
+            }
+    }
+    d.close(d.state);
+}
+
+ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
+{
+    enum { LONGEST = 300, ROWS = 150 };
+    static const int tiles[] = { 16, 32, 64, 128 };
+    static const char *const kv_types[] = { "f16", "q8_0" };
+    device d = suite_emulator(a);
+    for (size_t type = 0; type < 2; type++) {
+        const float *first = NULL;
+        for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+            instance in;
+            kernel k = kernel_of(a,
+                                 arena_format(a,
+                                              "head_dim=64 num_heads=3 num_kv_heads=1 m=%d "
+                                              "max_seq_len=%d kv_type=%s window=200 sinks=add",
+                                              tiles[i], LONGEST, kv_types[type]),
+                                 &in);
+            trial t = trial_of(a, &in, ROWS, LONGEST);
+            const float *o = run(a, &d, &k, &t);
+            if (first)
+                assert_memory_equal(o, first, t.params[0].size);
+            first = first ? first : memcpy(arena_alloc(a, t.params[0].size), o, t.params[0].size);
+        }
+    }
+    d.close(d.state);
+}
+
+/* Of as many rows that are further on by so many positions that all tiles lie as before. */
+ARENA_TEST(the_loop_has_no_bank_conflicts)
+{
+    enum { ROWS = 64, SHORT = 230, LONGER = SHORT + 3 * 64 };
+    static const int head_dims[] = { 64, 80, 96, 112, 128, 192, 240, 256 };
+    for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++)
+        for (int tile = 16; tile <= 128; tile *= 2) {
+            arena *each = arena_new();
+            instance in;
+            kernel k = kernel_of(each,
+                                 arena_format(each,
+                                              "head_dim=%d num_heads=1 num_kv_heads=1 m=%d "
+                                              "max_seq_len=%d kv_type=f16",
+                                              head_dims[i], tile, LONGER),
+                                 &in);
+            trial few = trial_of(each, &in, ROWS, SHORT), many = trial_of(each, &in, ROWS, LONGER);
+            assert_int_equal(suite_count(each, &k, &few, NULL).shared_bank_conflicts,
+                             suite_count(each, &k, &many, NULL).shared_bank_conflicts);
+            arena_free(each);
+        }
+    (void)a;
+}
+
+static kernel right_kernel(arena *a)
+{
+    instance *in = arena_alloc(a, sizeof *in);
+    kernel k = kernel_of(a,
+                         "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=330 m=32 kv_type=f16 "
+                         "window=200",
+                         in);
+    verify_result r = verify_kernel(a, &k, 1);
+    if (!r.right)
+        fail_msg("%s", r.message);
+    return k;
+}
+
+ARENA_TEST(registers_of_fragments_in_another_order_are_found)
+{
+    kernel k = right_kernel(a);
+    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 1, 1, 2), "of its bound");
+    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 0, 1, 2), "");
+    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "ldmatrix", 0, 1, 2), "of its bound");
+}
+
+ARENA_TEST(fragments_of_values_that_are_not_transposed_are_found)
+{
+    kernel k = right_kernel(a);
+    expect_text_wrong(a, &k, mutate(a, k.ptx, "x4.trans.shared", "x4.shared"), "of its bound");
+}
+
+/* In the loop over tiles that count for all rows, whose waits are the third and the fourth, behind
+ * those of tiles that windows begin in. */
+ARENA_TEST(a_missing_wait_for_copies_is_found)
+{
+    kernel k = right_kernel(a);
+    for (unsigned which = 1; which <= 6; which++) {
+        const line_edit removed = { "cp.async.wait_group", "", which, "" };
+        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &removed), "race");
+    }
+}
+
+/* Behind the barrier of what rows put down, each tile has two, ahead of K and of V. */
+ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
+{
+    kernel k = right_kernel(a);
+    enum { OF_WHOLE_TILES = 6 }; /* behind that and four of tiles that windows begin in */
+    for (unsigned i = 0; i < 2; i++) {
+        const line_edit no_barrier = { "bar.sync", "", OF_WHOLE_TILES + i, "" };
+        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &no_barrier), "race");
+    }
+}
+
+ARENA_TEST(masks_that_are_off_by_one_are_found)
+{
+    kernel k = right_kernel(a);
+    const line_edit end = { "setp.gt.s32", "", 0, "setp.ge.s32 $1, $2, $3;" };
+    const line_edit first = { "setp.le.s32", "", 0, "setp.lt.s32 $1, $2, $3;" };
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &end), "");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &first), "of its bound");
+}
+
+ARENA_TEST(results_that_are_not_scaled_down_are_found)
+{
+    kernel k = right_kernel(a);
+    const line_edit never = { "setp.ne.f32", "", 0, "setp.ne.f32 $1, 0f3F800000, 0f3F800000;" };
+    const line_edit updated = { "sub.f32", "", 0, "sub.f32 $1, $3, $3;" };
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &never), "of its bound");
+    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &updated), "of its bound");
+}

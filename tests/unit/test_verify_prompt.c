@@ -1,0 +1,80 @@
+/* --verify of steps of prompts: what is right passes, whether products run whole or by some of
+ * their blocks, and faults of a plan are found and named.
+ */
+#include <string.h>
+
+#include "test_arena.h"
+#include "verify_sample.h"
+
+static const char *const samples[] = {
+    HEAD SIZES "layers = 2\nmax_seq_len = 128\nweights = q8_0\nrope_factors = tensor\n"
+               "weights.attn_v = q5_0\nm = 1, 8, 20\nbiases = attn_q, attn_k, attn_v, attn_output, "
+               "ffn_gate, ffn_up, ffn_down\n",
+    HEAD SIZES "layers = 2\nmax_seq_len = 160\nweights = q8_0\nweights.ffn_up = q5_0\nrope = neox\n"
+               "window = 40\nwindow_layers = 0\nnorms = attn_q_norm, attn_k_norm, "
+               "post_attention_norm, post_ffw_norm\noutput = tied\nactivation = gelu\n"
+               "attention_softcap = 6\nkv_type = q8_0\nm = 17, 48\nlogits = all\n",
+    HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q4_0\nrope = neox\nsequences = 3\n"
+               "fused = attn_qkv, ffn_gate_up\nlogits = all\nm = 4, 16\n",
+    HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q8_0\nprecision = f32\nm = 1, 24\n",
+};
+
+ARENA_TEST(steps_of_prompts_are_right)
+{
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        made m;
+        make(a, samples[i], &m);
+        step_result r = run(a, &m);
+        if (!r.right)
+            fail_msg("sample %zu: %s", i, r.message);
+        assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions > 16);
+    }
+}
+
+/* Rows of two blocks, of a size that is run in part. */
+#define LARGE                                                                                   \
+    HEAD "layers = 2\nhidden = 1024\nff = 2048\nnum_heads = 8\nnum_kv_heads = 2\nvocab = 256\n" \
+         "max_seq_len = 512\nweights = q8_0\nm = 136\n"
+
+ARENA_TEST(large_products_of_prompts_are_right_by_some_blocks)
+{
+    made m;
+    make(a, LARGE, &m);
+    step_result r = run_plan(a, &m);
+    if (!r.right)
+        fail_msg("%s", r.message);
+    assert_true(r.positions < 136 && r.worst_hidden > 0);
+}
+
+ARENA_TEST(a_wrong_matrix_of_a_large_product_is_found)
+{
+    made m;
+    make(a, LARGE, &m);
+    plan_launch *gates = find_launch(&m, 1, "ffn_gate");
+    swap(find_argument(a, &m, gates, "wg"), find_argument(a, &m, gates, "wu"));
+    assert_finds(a, &m, "layer 1: h[");
+}
+
+/* The kernel itself is wrong where what it writes is not the product of what it is given. */
+ARENA_TEST(a_large_product_that_is_not_what_its_arguments_say_is_found)
+{
+    made m;
+    make(a, LARGE, &m);
+    for (size_t i = 0; i < m.set.kernel_count; i++) {
+        kernel *k = &m.set.kernels[i];
+        char *text = arena_copy(a, k->ptx, k->ptx_length), *power = strstr(text, "ex2.approx");
+        if (!power || !strstr(k->instance->name, "mma_gate_up"))
+            continue;
+        memcpy(power, "rcp", strlen("rcp"));
+        k->ptx = text;
+    }
+    assert_finds(a, &m, ": f[");
+}
+
+ARENA_TEST(a_prompt_of_fewer_rows_than_the_step_is_found)
+{
+    made m;
+    make(a, LARGE, &m);
+    find_argument(a, &m, find_launch(&m, 0, "attn_output"), "m_val")->number = 128;
+    assert_finds(a, &m, "layer 0: ");
+}
