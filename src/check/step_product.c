@@ -58,11 +58,27 @@ static void add(factors *f, const instance *in, const char *w, const char *bias)
     f->stride += in->shape.n;
 }
 
+static bool is_gated(const instance *in)
+{
+    return in->family->op == OP_GATE_UP_SWIGLU || in->family->op == OP_EXPERT_GATE_UP;
+}
+
+static bool is_of_experts(const instance *in)
+{
+    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_PRODUCT;
+}
+
+/* Results of a row of X, each a vector: of experts one for each choice. */
+static size_t choices_of(const instance *in)
+{
+    return is_of_experts(in) ? (size_t)in->shape.experts_used : 1;
+}
+
 static factors factors_of(const instance *in)
 {
     static const char *const qkv[][2] = { { "wq", "bq" }, { "wk", "bk" }, { "wv", "bv" } };
     factors f = { .count = 0 };
-    if (in->family->op == OP_GEMV)
+    if (in->family->op == OP_GEMV || in->family->op == OP_EXPERT_PRODUCT)
         add(&f, in, "w", "bias");
     else if (in->family->op == OP_QKV)
         for (unsigned i = 0; i < (in->shape.n_v ? 3 : 2); i++) {
@@ -79,13 +95,12 @@ static factors factors_of(const instance *in)
 bool step_product_is_large(const step_trial *t, const plan_launch *l)
 {
     const instance *in = &t->v->plan->kernels[l->kernel];
-    operation op = in->family->op;
-    if (!in->family->halves || (op != OP_GEMV && op != OP_QKV && op != OP_GATE_UP_SWIGLU))
+    if (!in->family->halves || in->family->op == OP_PROMPT_ATTENTION)
         return false;
     factors f = factors_of(in);
     product_launch p = product_of(t, l);
     const plan_argument *m = argument_of(&p, "m_val");
-    int64_t rows = m ? m->number : in->shape.m;
+    int64_t rows = (m ? m->number : in->shape.m) * (int64_t)choices_of(in);
     return rows * f.stride * in->shape.k > LARGE_PRODUCT;
 }
 
@@ -127,23 +142,97 @@ static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halve
                          .halves = halves };
 }
 
-/* x as it is multiplied, and what the products are multiplied by for a norm. */
-static double *operand_of(const product_launch *p, const step_rows *r, bool halves, double *norms)
+/* Vectors of x as they are multiplied, and what the products are multiplied by for a norm. */
+typedef struct operands {
+    double *x, *norms;
+    size_t count;
+} operands;
+
+static operands operands_of(const product_launch *p, const step_rows *r, bool halves)
 {
     size_t k = (size_t)p->in->shape.k;
-    double *x = rows_at(p, r, "x", k);
+    size_t of_row = p->in->family->op == OP_EXPERT_PRODUCT ? choices_of(p->in) : 1;
+    operands o = { .count = r->fed_count * of_row };
+    o.x = rows_at(p, r, "x", of_row * k);
+    o.norms = arena_alloc(p->t->scratch, o.count * sizeof *o.norms);
     const float *gamma = floats_at(p, "gamma", k);
-    for (size_t v = 0; v < r->fed_count; v++) {
+    for (size_t v = 0; v < o.count; v++) {
         double squares = 0;
         for (size_t i = 0; i < k; i++) {
-            double *value = &x[v * k + i];
+            double *value = &o.x[v * k + i];
             squares += *value * *value;
             *value *= gamma ? (double)gamma[i] : 1;
             *value = halves ? ref_round_to_half(*value) : *value;
         }
-        norms[v] = gamma ? 1 / sqrt(squares / (double)k + p->in->options.epsilon) : 1;
+        o.norms[v] = gamma ? 1 / sqrt(squares / (double)k + p->in->options.epsilon) : 1;
     }
-    return x;
+    return o;
+}
+
+/* Results of one matrix: those of some vectors, by their numbers. */
+typedef struct results {
+    size_t *numbers, count;
+    double *y; /* of result 0 */
+    size_t stride;
+} results;
+
+/* Of vectors that take turns: of a result's number its vector is the same, or each has some. */
+static size_t vector_of(const operands *o, size_t results_in_all, size_t number)
+{
+    return number / (results_in_all / o->count);
+}
+
+/* Rows of a matrix times the vectors of some results, with bias. */
+static void multiply(const product_launch *p, const ref_matrix *w, const operands *o,
+                     size_t results_in_all, const float *bias, const results *to)
+{
+    size_t k = (size_t)w->columns, rows = (size_t)w->rows;
+    arena *a = p->t->scratch;
+    double *x = arena_alloc(a, to->count * k * sizeof *x);
+    double *y = arena_alloc(a, to->count * rows * sizeof *y);
+    for (size_t i = 0; i < to->count; i++)
+        memcpy(x + i * k, o->x + vector_of(o, results_in_all, to->numbers[i]) * k, k * sizeof *x);
+    ref_matrix_times(w, x, to->count, y, rows, arena_alloc(a, k * sizeof *x));
+    for (size_t i = 0; i < to->count; i++) {
+        double norm = o->norms[vector_of(o, results_in_all, to->numbers[i])];
+        for (size_t j = 0; j < rows; j++)
+            to->y[to->numbers[i] * to->stride + j] =
+                y[i * rows + j] * norm + (bias ? (double)bias[j] : 0);
+    }
+}
+
+/* Results that an entry of the list of experts says, of rows that are there. */
+static void take_entry(const product_launch *p, const step_rows *r, const uint32_t *entry,
+                       results *to)
+{
+    size_t used = choices_of(p->in);
+    to->count = 0;
+    for (uint32_t i = 0; i < entry[EXPERT_ROWS]; i++) {
+        size_t word = entry[EXPERT_FIRST_ROW + i], row = word / used, fed = 0;
+        for (size_t ahead = 0; ahead < row; ahead++)
+            fed += r->is_row[ahead];
+        if (r->is_row[row])
+            to->numbers[to->count++] = fed * used + word % used;
+    }
+}
+
+static void multiply_by_experts(const product_launch *p, const step_rows *r, const factor *f,
+                                const operands *o, bool halves, results *to)
+{
+    const problem_shape *s = &p->in->shape;
+    size_t all = r->fed_count * choices_of(p->in), entry_words = EXPERT_FIRST_ROW + r->m;
+    int64_t listed = s->m * s->experts_used < s->experts ? s->m * s->experts_used : s->experts;
+    const uint32_t *list =
+        step_read(p->t, step_address(p->t, argument_of(p, "list")),
+                  (EXPERT_LIST_HEAD + (size_t)listed * entry_words) * sizeof *list);
+    const float *bias = floats_at(p, f->bias, (size_t)(s->experts * s->n));
+    for (uint32_t i = 0; i < list[0]; i++) {
+        const uint32_t *entry = list + EXPERT_LIST_HEAD + i * entry_words;
+        ref_matrix w = matrix_of(p, f, halves);
+        w.first += (uint64_t)entry[EXPERT_ID] * (uint64_t)s->plane_rows;
+        take_entry(p, r, entry, to);
+        multiply(p, &w, o, all, bias ? bias + entry[EXPERT_ID] * (size_t)s->n : NULL, to);
+    }
 }
 
 /* A row's sums of both matrices become half as many values. */
@@ -171,24 +260,24 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
     factors f = factors_of(p->in);
     arena *a = p->t->scratch;
-    size_t stride = (size_t)f.stride;
-    double *y = arena_alloc(a, r->fed_count * stride * sizeof *y);
-    double *norms = arena_alloc(a, r->fed_count * sizeof *norms);
-    double *x = operand_of(p, r, halves, norms);
-    double *room = arena_alloc(a, (size_t)p->in->shape.k * sizeof *room);
+    size_t stride = (size_t)f.stride, count = r->fed_count * choices_of(p->in);
+    const operands o = operands_of(p, r, halves);
+    double *y = arena_alloc(a, count * stride * sizeof *y);
+    results to = { .numbers = arena_alloc(a, count * sizeof *to.numbers), .stride = stride };
     for (unsigned i = 0; i < f.count; i++) {
         const factor *of = &f.items[i];
+        to.y = y + of->column;
+        if (is_of_experts(p->in)) {
+            multiply_by_experts(p, r, of, &o, halves, &to);
+            continue;
+        }
         const ref_matrix w = matrix_of(p, of, halves);
-        const float *bias = floats_at(p, of->bias, (size_t)of->rows);
-        double *first = y + of->column;
-        ref_matrix_times(&w, x, r->fed_count, first, stride, room);
-        for (size_t v = 0; v < r->fed_count; v++)
-            for (int64_t j = 0; j < of->rows; j++)
-                first[(int64_t)(v * stride) + j] =
-                    first[(int64_t)(v * stride) + j] * norms[v] + (bias ? (double)bias[j] : 0);
+        for (to.count = 0; to.count < count; to.count++)
+            to.numbers[to.count] = to.count;
+        multiply(p, &w, &o, count, floats_at(p, of->bias, (size_t)of->rows), &to);
     }
-    if (p->in->family->op == OP_GATE_UP_SWIGLU)
-        apply_gates(p, r->fed_count, y);
+    if (is_gated(p->in))
+        apply_gates(p, count, y);
     else if (p->in->family->op == OP_GEMV)
         finish(p, r, stride, y);
     return y;
@@ -231,8 +320,8 @@ static size_t complete(float *got, const double *expected, size_t count)
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
-    bool gated = p.in->family->op == OP_GATE_UP_SWIGLU;
-    size_t size = (size_t)factors_of(p.in).stride / (gated ? 2 : 1), fed = 0, written = 0;
+    size_t size = (size_t)factors_of(p.in).stride / (is_gated(p.in) ? 2 : 1) * choices_of(p.in);
+    size_t fed = 0, written = 0;
     uint64_t y = step_address(t, argument_of(&p, "y"));
     double *rounded = compute(&p, r, true), *exact = compute(&p, r, false);
     float *got = arena_alloc(t->scratch, r->fed_count * size * sizeof *got);
