@@ -7,9 +7,10 @@
  * bandwidth up to 8 TB/s: theirs are what the driver says (7680 bits at 2 * 3996 MHz). l2_sm: of
  * the RTX 2080 Ti, A100, RTX 3090, AGX Orin, RTX 4090, H200, B200 and B300, AGX Thor (by its
  * driver), RTX 5090 and GB10. tensor_fmas: those of the peaks that the same sheets and papers have
- * for f16 with f32 sums (half of those with f16 sums on GeForce parts); of an H200 and a B200, whose
- * peaks are those of other instructions, what an A100's mma.sync has. rows_apart: a cycle-level simulation of a full TU102 with GDDR6; of
- * an A100 and an H100 it has no loss, and others were not simulated.
+ * for f16 with f32 sums (half of those with f16 sums on GeForce parts); of an H200 and a B200,
+ * whose peaks are those of other instructions, what an A100's mma.sync has. rows_apart: a
+ * cycle-level simulation of a full TU102 with GDDR6; of an A100 and an H100 it has no loss, and
+ * others were not simulated.
  */
 #ifndef PTXGEN_TARGET_H
 #define PTXGEN_TARGET_H

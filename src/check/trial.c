@@ -278,8 +278,8 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
     return (trial_blocks){ (head * rows + position % rows) * count, count };
 }
 
-/* Each element of a product takes a row of W and one of x, decoded. Of the tiles of a large product on
- * tensor cores one row in eight is enough: a fragment has two of those, and all lanes that have
+/* Each element of a product takes a row of W and one of x, decoded. Of the tiles of a large product
+ * on tensor cores one row in eight is enough: a fragment has two of those, and all lanes that have
  * elements of a row. */
 static bool is_judged(const trial *t, size_t index, uint64_t element)
 {

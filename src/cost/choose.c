@@ -16,12 +16,14 @@ typedef struct tuned_key {
     /* Rows share what they read of x: with fewer than the table's kernels have, and several
      * vectors, that is more than the table knows. */
     bool shares_x;
+    bool of_tiles; /* of products on tensor cores, where a launch says how many rows there are */
 } tuned_key;
 
 static const tuned_key tuned_keys[] = {
-    { "num_warps", { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 }, false },
-    { "rows_per_warp", { 2, 1 }, true },
-    { "outputs_per_block", { 1, 2, 4, 8 }, false },
+    { "num_warps", { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 }, false, false },
+    { "rows_per_warp", { 2, 1 }, true, false },
+    { "outputs_per_block", { 1, 2, 4, 8 }, false, false },
+    { "m", { 128, 64, 32, 16 }, false, true },
 };
 enum { TUNED_KEYS = sizeof tuned_keys / sizeof *tuned_keys };
 
@@ -118,7 +120,8 @@ static void try_values(instance *candidate, size_t key_number,
     }
     const tuned_key *tuned = &tuned_keys[key_number];
     const key *k = family_key(candidate->family, tuned->name);
-    if (!k) {
+    bool tiles = candidate->family->halves && candidate->rows_mode == ROWS_RUN_TIME;
+    if (!k || (tuned->of_tiles && !tiles)) {
         try_values(candidate, key_number + 1, attempt, context);
         return;
     }
@@ -233,14 +236,24 @@ instance cost_choose(const instance *asked, const target *t, cost_prediction *pr
 /* A kernel of a plan, which all targets of the spec share. */
 typedef struct tuning {
     arena *arena;
-    cost_work work;
+    int64_t rows;
+    const target *const *wanted;
     cost_gpu *gpus;
-    cost_figures *figures;
     double *usual; /* seconds of the kernel as it is, */
     size_t count;  /* by target */
     instance best;
     double least; /* of all targets the sum of times, each by the usual one */
 } tuning;
+
+/* Infinite where it was not counted. */
+static double seconds_on(const tuning *t, const instance *in, size_t number)
+{
+    cost_figures figures;
+    if (!cost_find(in, t->wanted[number]->sm, &figures))
+        return HUGE_VAL;
+    cost_work work = cost_work_of_rows(t->arena, in, t->rows);
+    return cost_predict(&figures, in, &work, &t->gpus[number]).total;
+}
 
 static void try_setting(const instance *candidate, void *context)
 {
@@ -250,32 +263,30 @@ static void try_setting(const instance *candidate, void *context)
     if (candidate->family->check && candidate->family->check(candidate, t->arena, &blamed))
         return;
     for (size_t i = 0; i < t->count; i++)
-        sum += cost_predict(&t->figures[i], candidate, &t->work, &t->gpus[i]).total / t->usual[i];
+        sum += seconds_on(t, candidate, i) / t->usual[i];
     if (sum < t->least) {
         t->least = sum;
         t->best = *candidate;
     }
 }
 
-void cost_tune(instance *in, const target *const *wanted, size_t count)
+void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count)
 {
     if (!instance_same_bits(in))
         return;
     arena *a = arena_new();
     tuning t = { .arena = a,
-                 .work = cost_work_of(a, in),
+                 .rows = rows,
+                 .wanted = wanted,
                  .gpus = arena_alloc(a, count * sizeof *t.gpus),
-                 .figures = arena_alloc(a, count * sizeof *t.figures),
                  .usual = arena_alloc(a, count * sizeof *t.usual),
                  .best = *in,
                  .least = (double)count / WORTH_IT };
     bool counted = true;
     for (; counted && t.count < count; t.count += counted) {
         t.gpus[t.count] = cost_gpu_of(wanted[t.count]);
-        counted = cost_find(in, wanted[t.count]->sm, &t.figures[t.count]);
-        if (counted)
-            t.usual[t.count] =
-                cost_predict(&t.figures[t.count], in, &t.work, &t.gpus[t.count]).total;
+        t.usual[t.count] = seconds_on(&t, in, t.count);
+        counted = t.usual[t.count] < HUGE_VAL;
     }
     instance candidate = *in;
     if (counted)

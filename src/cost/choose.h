@@ -17,10 +17,10 @@
  * Its name is not made yet. Predicted: the model's figures for what is chosen, or NULL. */
 instance cost_choose(const instance *asked, const target *t, cost_prediction *predicted);
 
-/* Gives a kernel that several targets share the numbers of warps and rows with which it is done
- * first, on average, of those with which its results have the same bits: a plan's tuner. It is left
- * as it is where that is not 1 % better, where the bits would depend on it, and where it was not
- * counted. */
-void cost_tune(instance *in, const target *const *wanted, size_t count);
+/* Gives a kernel that several targets share the numbers of warps and rows at once with which so
+ * many rows are done first, on average, of those with which its results have the same bits: a
+ * plan's tuner. It is left as it is where that is not 1 % better, where the bits would depend on
+ * it, and where it was not counted. */
+void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count);
 
 #endif

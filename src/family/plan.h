@@ -92,9 +92,9 @@ typedef struct plan_state {
     uint64_t logits; /* f32 [rows or 1, vocab] */
 } plan_state;
 
-/* Chooses how a kernel that some targets share computes, and nothing of what: warps, rows at once.
- */
-typedef void plan_tuner(instance *in, const target *const *wanted, size_t count);
+/* Chooses how a kernel of so many rows that some targets share computes, and nothing of what:
+ * warps, rows at once. */
+typedef void plan_tuner(instance *in, int64_t rows, const target *const *wanted, size_t count);
 
 typedef struct plan {
     const decoder *decoder;

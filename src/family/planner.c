@@ -189,7 +189,8 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
     int64_t most = key_of(in, "m")->max, at_once = rows < most ? rows : most;
     planner_set(in, "m", at_once);
     bool fits = fits_targets(p, in) || fits_in_stages(p, in) || fits_in_passes(p, in);
-    if ((fits && rows <= most) || !family_key(in->family, "rows"))
+    bool tiles = in->family->halves; /* of which a tuner chooses the rows */
+    if ((fits && rows <= most && !tiles) || !family_key(in->family, "rows"))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = fits ? at_once : at_once / 2; fewer; fewer /= 2) {
@@ -289,10 +290,19 @@ static size_t number_of(planner *p, instance *in)
     return number;
 }
 
+/* Rows of a launch: the kernel's, or a number that it gets. */
+static int64_t rows_of(const instance *in, const bindings *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->items[i].argument.is_number)
+            return b->items[i].argument.number;
+    return in->shape.m;
+}
+
 void planner_add(planner *p, instance *in, const bindings *b, const char *said)
 {
     if (p->plan->tune)
-        p->plan->tune(in, p->targets, p->target_count);
+        p->plan->tune(in, rows_of(in, b), p->targets, p->target_count);
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
     *made = (placed_launch){ .launch = {
                                  .kernel = number_of(p, in), .layer = p->layer, .said = said } };

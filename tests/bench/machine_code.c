@@ -157,7 +157,7 @@ size_t machine_code_shared_bytes(const machine_code *m, code_range range)
         uint64_t high = word(m, i, 1);
         switch (word(m, i, 0) & OPERATION_MASK) {
         case OPERATION_LOAD_MATRICES:
-            bytes += MATRIX_BYTES << (high >> COUNT_SHIFT & 3);
+            bytes += (size_t)MATRIX_BYTES << (high >> COUNT_SHIFT & 3);
             break;
         case OPERATION_LOAD_SHARED:
         case OPERATION_STORE_SHARED:

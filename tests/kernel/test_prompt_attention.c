@@ -195,6 +195,37 @@ ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
     d.close(d.state);
 }
 
+/* The same of whole rows of V, at each place of a tile. */
+ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
+{
+    enum { HEAD = 64, ROWS = 64, LONGEST = 128, FIRST = LONGEST - ROWS };
+    device d = suite_emulator(a);
+    instance in;
+    kernel k = kernel_of(a,
+                         "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=128 m=64 "
+                         "kv_type=f16",
+                         &in);
+    trial t = trial_of(a, &in, ROWS, LONGEST);
+    trial_buffer values = t.params[3].targets[0];
+    size_t bytes = t.params[0].size, row_bytes = HEAD * sizeof(uint16_t);
+    const float *before = memcpy(arena_alloc(a, bytes), run(a, &d, &k, &t), bytes);
+    for (size_t position = FIRST; position < LONGEST; position++) {
+        arena *each = arena_new();
+        char *row = (char *)values.bytes + position * row_bytes;
+        void *kept = memcpy(arena_alloc(each, row_bytes), row, row_bytes);
+        for (size_t i = 0; i < HEAD; i++)
+            put_strange(values, true, position * HEAD + i, i % 3 == 0);
+        const float *o = run(each, &d, &k, &t);
+        size_t ahead = (position - FIRST) * HEAD; /* row i is over FIRST + i + 1 positions */
+        assert_true(memcmp(o, before, ahead * sizeof *o) == 0);
+        for (size_t i = ahead; i < (size_t)ROWS * HEAD; i++)
+            assert_true(!isfinite(o[i]));
+        memcpy(row, kept, row_bytes);
+        arena_free(each);
+    }
+    d.close(d.state);
+}
+
 ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
 {
     enum { LONGEST = 300, ROWS = 150 };

@@ -128,13 +128,12 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
     static const char *const weights[] = { "wq", "wk", "wv" }, *const biases[] = { "bq", "bk",
                                                                                    "bv" };
     const char *sizes = arena_format(a, "%sk=2304 norm=rms bias=add", s->weights);
-    bool streams = s->family->quantizes;
     instance in, one;
     whole w = run_whole(a, s, arena_format(a, "%s n=29 n_kv=7", sizes), &in);
     size_t before = 0;
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
         int n = i ? 7 : 29;
-        kernel k = kernel_of(a, family_find(families, streams ? "stream_gemv" : "gemv"),
+        kernel k = kernel_of(a, family_find(families, s->family->each_matrix),
                              arena_format(a, "%s n=%d m=%d", sizes, n, ROWS), &one);
         trial_setup setup = { .shape = one.shape, .sm_count = SM_COUNT, .seed = 7 };
         trial t = trial_prepare(a, &one, &setup);

@@ -544,7 +544,7 @@ ARENA_TEST(a_plan_s_kernel_has_the_warps_and_rows_that_suit_its_targets)
         for (size_t t = 0; t < target_count; t++) {
             const target *wanted[] = { &targets[t] };
             instance tuned = streaming(a, shapes_of[i]), other = tuned;
-            cost_tune(&tuned, wanted, 1);
+            cost_tune(&tuned, tuned.shape.m, wanted, 1);
             double seconds = predicted_seconds(a, &tuned, wanted[0]);
             for (int64_t warps = 1; warps <= 12; warps++)
                 for (other.rows_per_warp = 1; other.rows_per_warp <= 2; other.rows_per_warp++) {
@@ -556,7 +556,7 @@ ARENA_TEST(a_plan_s_kernel_has_the_warps_and_rows_that_suit_its_targets)
         }
     const target *h200[] = { target_find("sm_90") };
     instance in = streaming(a, shapes_of[0]);
-    cost_tune(&in, h200, 1);
+    cost_tune(&in, in.shape.m, h200, 1);
     assert_int_equal(in.num_warps, 16);
 }
 
@@ -566,7 +566,7 @@ ARENA_TEST(targets_share_a_kernel_that_is_good_for_all)
     const instance usual = streaming(a, "weights=q4_k k=4096 n=4096 m=1");
     instance tuned = usual;
     double gained = 0;
-    cost_tune(&tuned, both, 2);
+    cost_tune(&tuned, tuned.shape.m, both, 2);
     for (size_t t = 0; t < 2; t++)
         gained += 1 - predicted_seconds(a, &tuned, both[t]) / predicted_seconds(a, &usual, both[t]);
     assert_true(gained > 0.02 * 0.99);
@@ -579,10 +579,10 @@ ARENA_TEST(a_plan_s_kernel_keeps_what_its_bits_or_its_figures_rest_on)
     const target *wanted[] = { target_find("sm_90") };
     instance exact = asked_by(a, &(question){ "mwv_q4k_gemv", "k=4096 n=4096" }), before = exact;
     exact.num_warps = before.num_warps = 32;
-    cost_tune(&exact, wanted, 1);
+    cost_tune(&exact, exact.shape.m, wanted, 1);
     assert_int_equal(exact.num_warps, before.num_warps);
     instance several = streaming(a, "weights=q4_k k=4096 n=4096 m=8");
-    cost_tune(&several, wanted, 1);
+    cost_tune(&several, several.shape.m, wanted, 1);
     assert_int_equal(several.rows_per_warp, 2);
 }
 
@@ -729,4 +729,25 @@ TEST(a_device_finds_what_was_chosen_for_it)
             fail_msg("case %zu: %s", i, found);
         arena_free(o.arena);
     }
+}
+
+/* With 32 tiles of columns and 256 rows, tiles of 64 rows make nearly as many blocks as an H200 has
+ * SMs; with 132 and 128 rows those of 128 do. A kernel whose rows are fixed keeps its tile. */
+TEST(products_of_prompts_have_tiles_that_fill_the_gpu)
+{
+    const target *h200[] = { target_find("sm_90") };
+    instance in = { .family = family_find(families, "mma_gemm") };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    in.weights = instance_weights_index(FORMAT_Q4_K);
+    in.shape.k = in.shape.n = 4096;
+    instance narrow = in, fixed = in, wide = in;
+    fixed.rows_mode = ROWS_FIXED;
+    wide.shape.n = 128 * 132;
+    cost_tune(&narrow, 256, h200, 1);
+    cost_tune(&fixed, 128, h200, 1);
+    cost_tune(&wide, 128, h200, 1);
+    assert_int_equal(narrow.shape.m, 64);
+    assert_int_equal(fixed.shape.m, 128);
+    assert_int_equal(wide.shape.m, 128);
 }

@@ -62,9 +62,9 @@ ARENA_TEST(a_kernel_that_no_block_has_room_for_is_an_error)
         fail_msg("%s", messages(a, &d));
 }
 
-static void take_three_warps(instance *in, const target *const *wanted, size_t count)
+static void take_three_warps(instance *in, int64_t rows, const target *const *wanted, size_t count)
 {
-    assert_true(count == 1 && wanted[0] == target_find("sm_90"));
+    assert_true(rows >= 1 && count == 1 && wanted[0] == target_find("sm_90"));
     if (family_key(in->family, "num_warps"))
         in->num_warps = 3;
 }
@@ -188,6 +188,5 @@ ARENA_TEST(products_of_prompts_fit_small_shared_memory)
     for (size_t k = 0; k < p->kernel_count; k++)
         if (strcmp(p->kernels[k].family->name, "mma_gemm") == 0) {
             assert_int_equal(p->kernels[k].stages, 2);
-            assert_int_equal(p->kernels[k].shape.m, 128);
         }
 }
