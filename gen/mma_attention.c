@@ -539,24 +539,24 @@ static void attend(ptx *p, const work *w, val from, val to, bool whole)
     }
 }
 
-/* What the row's results are to be multiplied by, with its head's sink. */
-static val output_factor(ptx *p, const work *w, unsigned row, val query)
+/* What the row's results are to be multiplied by, with its head's sink. One that is not in use is
+ * over no positions, whatever was added up. */
+static val output_factor(ptx *p, const work *w, unsigned row, const lane_row *r, val used)
 {
-    val max = get(p, w->max[row]);
     val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
                                : get(p, w->sums[row / HALVES][row % HALVES * 2]);
     softmax state = softmax_new(p, 1);
-    assign(p, state.max, max);
-    assign(p, state.sum, sum);
+    assign(p, state.max, select(p, used, V(w->max[row]), -FLT_MAX));
+    assign(p, state.sum, select(p, used, sum, imm(F32, 0)));
     assign(p, state.values[0], 1.0f);
-    val scale = attention_output_scale(p, w->in, &state, query);
+    val scale = attention_output_scale(p, w->in, &state, r->query);
     return mul(p, scale, state.values[0]);
 }
 
 static void store_row(ptx *p, const work *w, unsigned row)
 {
     lane_row r = row_of_lane(p, w, row);
-    val factor = output_factor(p, w, row, r.query), used = gt(p, r.end, 0);
+    val used = gt(p, r.end, 0), factor = output_factor(p, w, row, &r, used);
     val offset = mad_wide(p, r.query, (unsigned)w->in->shape.head_dim * F32_BYTES,
                           mul_wide(p, w->lane_column, F32_BYTES));
     val to = add(p, parameter(p, "o"), offset);
@@ -568,7 +568,7 @@ static void store_row(ptx *p, const work *w, unsigned row)
             if (w->in->options.gate)
                 gates = ld_const_v2(p, F32, add(p, parameter(p, "gate"), offset), further);
             for (unsigned i = 0; i < 2; i++) {
-                two.v[i] = select(p, used, mul(p, V(o[i]), factor), imm(F32, 0));
+                two.v[i] = mul(p, select(p, used, V(o[i]), imm(F32, 0)), factor);
                 if (w->in->options.gate)
                     two.v[i] = attention_gated(p, two.v[i], gates.v[i]);
             }
