@@ -37,6 +37,7 @@
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
 #include "gen/blocks/kv_tiles.h"
+#include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
 
@@ -64,11 +65,6 @@ enum {
     MOST_ROWS = 128,
     ONES = 0x3c003c00,
     ONE = 0x3c00,
-    /* Exponents as a float's bits have them. */
-    EXPONENT_SHIFT = 23,
-    BIAS = 127,
-    LARGEST = BIAS + 14,
-    MOST = 2 * BIAS - 1, /* of a power of two whose inverse is normal */
 };
 
 /* What a block goes through: tiles [first, end), of which those from whole on up to whole_end count
@@ -256,18 +252,14 @@ static void load_query(ptx *p, work *w, unsigned row)
         }
         largest = q8_largest(p, largest, values[d], 4);
     }
-    val exponent = shr(p, group_max(p, largest, QUAD), EXPONENT_SHIFT);
-    val power = min(p, sub(p, imm(U32, LARGEST + BIAS), exponent), MOST);
-    val fits = le(p, sub(p, exponent, BIAS), LARGEST - BIAS); /* less than 0 wraps */
-    power = select(p, fits, imm(U32, BIAS), power);
-    val times = bits_as(p, F32, shl(p, power, EXPONENT_SHIFT));
-    val inverse = bits_as(p, F32, shl(p, sub(p, imm(U32, 2 * BIAS), power), EXPONENT_SHIFT));
-    val factor = mul(p, inverse, attention_query_scale(w->in));
+    val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+    val power = power_of_two(p, exponent);
+    val factor = mul(p, inverse_of_power(p, exponent), attention_query_scale(w->in));
     w->factor[row] = max(p, min(p, factor, FLT_MAX), FLT_MIN);
     for (unsigned d = 0; d < w->depths; d++)
         for (unsigned i = 0; i < 2; i++)
             w->q[d][row / HALVES].v[2 * i + row % HALVES] = pack_halves(
-                p, mul(p, values[d][2 * i], times), mul(p, values[d][2 * i + 1], times));
+                p, mul(p, values[d][2 * i], power), mul(p, values[d][2 * i + 1], power));
 }
 
 static void load_queries(ptx *p, work *w)
