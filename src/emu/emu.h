@@ -291,6 +291,8 @@ void emu_module_place(emu_memory *m, const emu_module *module);
 /* Frees a module's variables in this memory; call it before the module's arena goes. */
 void emu_module_forget(emu_memory *m, const emu_module *module);
 
+enum { EMU_MOST_THREADS = 64 };
+
 typedef struct emu_launch_config {
     const emu_checks *checks; /* NULL: whatever is found stops the kernel */
     const emu_module *module;
@@ -304,9 +306,9 @@ typedef struct emu_launch_config {
     bool descending;            /* from the last block to the first: no order of them is promised */
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
-    /* Blocks of one that is launched by itself run on so many threads where they do not depend on
-     * each other; 0 and 1: on this one. All that comes out is the same for any number. What is
-     * called back is so on this thread. */
+    /* Blocks of one that is launched by itself run on so many threads, EMU_MOST_THREADS at most,
+     * where they do not depend on each other; 0 and 1: on this one. All that comes out is the same
+     * for any number. What is called back is so on this thread. */
     unsigned threads;
     uint64_t *ahead; /* how many of them did is added to it; NULL: nobody asks */
     /* What the kernel prints, a call for each thread's printf; NULL: it is not heard. */

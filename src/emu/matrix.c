@@ -76,12 +76,6 @@ typedef struct product {
     int source_b, source_c; /* the op's first sources of each */
 } product;
 
-/* Registers that all of a matrix takes. */
-static unsigned registers_of(unsigned elements, matrix_element e)
-{
-    return elements / WARP_LANES / matrix_packed(e);
-}
-
 static product product_of(const op *o)
 {
     const matrix_shape *s = matrix_shape_at(o->variant);
@@ -90,10 +84,10 @@ static product product_of(const op *o)
                   .b = (matrix_element)o->compare,
                   .c = (matrix_element)o->src_bits,
                   .d = (matrix_element)o->dst_bits };
-    p.registers_a = registers_of((unsigned)s->rows * s->depth, p.a);
-    p.registers_b = registers_of((unsigned)s->depth * s->columns, p.b);
-    p.registers_c = registers_of((unsigned)s->rows * s->columns, p.c);
-    p.registers_d = registers_of((unsigned)s->rows * s->columns, p.d);
+    p.registers_a = matrix_registers((unsigned)s->rows * s->depth, p.a);
+    p.registers_b = matrix_registers((unsigned)s->depth * s->columns, p.b);
+    p.registers_c = matrix_registers((unsigned)s->rows * s->columns, p.c);
+    p.registers_d = matrix_registers((unsigned)s->rows * s->columns, p.d);
     p.source_b = o->vector; /* registers of A as written */
     p.source_c = o->vector + o->type2;
     return p;

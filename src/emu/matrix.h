@@ -73,6 +73,12 @@ static inline unsigned matrix_packed(matrix_element e)
     return bits < 32 ? 32 / bits : 1;
 }
 
+/* Registers of a lane that so many elements of a matrix take. */
+static inline unsigned matrix_registers(unsigned elements, matrix_element e)
+{
+    return elements / WARP_LANES / matrix_packed(e);
+}
+
 typedef struct matrix_place {
     unsigned row, column;
 } matrix_place;

@@ -9,7 +9,6 @@
 #include "emu/grid_race.h"
 
 enum {
-    MOST_THREADS = 64,
     LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
     LEAST_MORE = 1 << 19,     /* and another one */
     FIRST_WORK = 1 << 21,     /* of the first round, for each thread, */
@@ -39,7 +38,7 @@ struct rounds {
     const launch_job *job;
     run_block *run;
     commit commit;
-    worker *workers[MOST_THREADS];
+    worker *workers[EMU_MOST_THREADS];
     unsigned threads, count; /* count: of workers, which are there once they are wanted */
     uint64_t next;           /* the block whose turn it is */
     uint64_t work, largest;  /* instructions of the blocks so far: all, and those of the largest */
@@ -248,7 +247,7 @@ void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, uns
     *r = (rounds){ .machine = m,
                    .job = job,
                    .run = run,
-                   .threads = threads < MOST_THREADS ? threads : MOST_THREADS,
+                   .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
                    .commit = { .machine = m, .launch = memory_begin_launch(m->memory) } };
     *made = r;
     while (r->next < m->block_count && !has_fault(m)) {
