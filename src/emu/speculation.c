@@ -1,5 +1,7 @@
 #include "emu/speculation.h"
 
+#include "emu/grid_race.h"
+
 enum { LEAST_SLOTS = 64, WORD_LOG2 = 2 };
 
 static size_t slot_of(const page_table *t, const allocation *of, uint64_t index)
@@ -56,6 +58,12 @@ block_page *page_table_get(page_table *t, allocation *of, uint64_t index)
     *find_slot(t, of, index) = (struct page_slot){ t->generation, new };
     t->count++;
     return new;
+}
+
+void speculation_begin_round(speculation *s)
+{
+    memset(&s->regions, 0, sizeof s->regions);
+    s->bytes = 0;
 }
 
 void speculation_begin_block(speculation *s, block_log *log)
@@ -192,6 +200,14 @@ static grid_store *new_records(speculation *s, unsigned shift)
     return arena_zalloc(s->arena, bytes);
 }
 
+static void note_region(speculation *s, allocation *of, uint64_t offset)
+{
+    const stored_region *last = s->regions.count ? &s->regions.items[s->regions.count - 1] : NULL;
+    offset -= offset % GRID_REGION_BYTES;
+    if (!last || last->of != of || last->offset != offset)
+        *VEC_PUSH(s->arena, &s->regions) = (stored_region){ of, offset };
+}
+
 page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset, unsigned size,
                                 bool race_check)
 {
@@ -202,6 +218,7 @@ page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset,
         t->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
         t->records = race_check ? new_records(s, t->shift) : NULL;
         s->bytes += sizeof *t;
+        note_region(s, of, offset);
     }
     if (!t->records || size >= 1u << t->shift)
         return t;

@@ -118,16 +118,25 @@ typedef struct block_log {
     VEC(printed_text) prints;
 } block_log;
 
+/* A region of an allocation (GRID_REGION_BYTES) that blocks have stored to. */
+typedef struct stored_region {
+    allocation *of;
+    uint64_t offset;
+} stored_region;
+
 /* Of a machine whose blocks run ahead. */
 typedef struct speculation {
     arena *arena;    /* of logs: of a round of blocks */
     uint32_t launch; /* see allocation.tracked */
     page_table pages;
-    block_page *recent; /* the page that was asked for last, or NULL */
-    block_log *log;     /* of the block that runs */
-    size_t bytes;       /* in the arena, about */
+    block_page *recent;         /* the page that was asked for last, or NULL */
+    block_log *log;             /* of the block that runs */
+    VEC(stored_region) regions; /* of the round; a region may be there more than once */
+    size_t bytes;               /* in the arena, about */
 } speculation;
 
+/* The arena has been reset. */
+void speculation_begin_round(speculation *s);
 void speculation_begin_block(speculation *s, block_log *log);
 
 /* Notes loads that are inside of an allocation, by lanes or of one range. */
