@@ -11,7 +11,7 @@
 enum {
     LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
     LEAST_MORE = 1 << 19,     /* and another one */
-    LEAST_PAGES = 1 << 9,     /* to be worth threads that store them */
+    LEAST_PAGES = 64,         /* to be worth threads that store them */
     FIRST_WORK = 1 << 21,     /* of the first round, for each thread, */
     MOST_WORK = 1 << 26,      /* and of any */
     GROWTH = 4,               /* from one round to the next where all is well */

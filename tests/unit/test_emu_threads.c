@@ -35,6 +35,10 @@ static const unsigned thread_counts[] = { 1, 2, 3, 8 };
 /* Ends all blocks but number 70. */
 #define ONLY_70 "setp.ne.u32 %p1, %b, 70;\n@%p1 ret;\n"
 
+/* %l9: the address of a word of the thread's own, in another page than those of its neighbours: all
+ * blocks store to each page. */
+#define SPREAD "mad.lo.u32 %r9, %t, 96, %b;\nmad.wide.u32 %l9, %r9, 4, %out;\n"
+
 typedef enum wanted_ahead {
     MOST, /* blocks ran ahead of their turn where there are several threads */
     SOME,
@@ -61,12 +65,33 @@ static const kernel_row rows[] = {
     { "each thread adds to its own word",
       THREADS_KERNEL("ld.global.u32 %r1, [%mine];\nadd.u32 %r1, %r1, %g;\n"
                      "st.global.u32 [%mine], %r1;"),
-      .ahead = SOME, .filled = true },
+      .ahead = MOST, .filled = true },
     { "blocks read back what they store",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nbar.sync 0;\nxor.b32 %r1, %g, 63;\n"
                      "mad.wide.u32 %l1, %r1, 4, %out;\nld.global.u32 %r2, [%l1];\nbar.sync 0;\n"
                      "st.global.u32 [%mine], %r2;"),
       .ahead = SOME },
+    { "blocks that store to the same pages, each to words of its own",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;"), .ahead = MOST },
+    { "the same, added to what is there",
+      THREADS_KERNEL(SPREAD "ld.global.u32 %r1, [%l9];\nadd.u32 %r1, %r1, %g;\n"
+                            "st.global.u32 [%l9], %r1;"),
+      .ahead = MOST, .filled = true },
+    { "the same, where one block stores what another one has as well",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %t;"),
+      .ahead = MOST },
+    { "the same, where it stores something else",
+      .says = "block (70, 0, 0) overwrites what block (68",
+      .text =
+          THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %b;"),
+      .ahead = SOME },
+    { "the same, where it loads what another one has stored",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70 "ld.global.u32 %r1, [%l9+-8];"),
+      .ahead = SOME, .says = "block (70, 0, 0) reads what block (68, 0, 0) stored" },
+    { "the same, without a look at races",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70
+                            "ld.global.u32 %r1, [%l9+-8];\nst.global.u32 [%l9], %r1;"),
+      .ahead = SOME, .no_race_check = true },
     { "vectors, halves and bytes next to each other",
       THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 32, %out;\nmov.u32 %r1, 7;\n"
                      "st.global.v4.u32 [%l1], {%b, %r1, %b, %r1};\ncvt.u16.u32 %h1, %b;\n"
