@@ -47,6 +47,7 @@ void decode_matrix(decoder *d)
     d->op.vector = (uint8_t)registers_of(d, s, PART_A, a);
     d->op.type2 = (uint8_t)registers_of(d, s, PART_B, b);
     d->op.mods = (uint8_t)(instruction_has(d->in, "satfinite") ? MOD_SAT : 0);
+    d->op.uniform = instruction_has(d->in, "xor");
 }
 
 /* wmma.load and wmma.store: which matrix is the second modifier. */

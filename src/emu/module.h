@@ -126,7 +126,8 @@ enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
  * op.combine: of a product those of A, with those of B, C and D in op.compare, src_bits and
  * dst_bits, and how many registers A and B are written with in op.vector and type2; of wmma.load
  * and wmma.store those in memory, with which matrix it is in op.compare, and its registers in
- * op.type2. ldmatrix and stmatrix have how many matrices in op.variant, .trans in op.compare. */
+ * op.type2. op.uniform is for products of bits: by xor. ldmatrix and stmatrix have how many
+ * matrices in op.variant, .trans in op.compare. */
 
 /* Registers that an instruction writes and reads, and elements in braces. */
 enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8 };
