@@ -135,7 +135,9 @@ allocation *access_global(const access *x)
 
 static uint64_t array_size(const machine *m, const variable *v)
 {
-    return v->dynamic ? m->config->dynamic_shared : v->size;
+    return !v->dynamic               ? v->size
+           : v->space == SPACE_LOCAL ? m->stack_size
+                                     : m->config->dynamic_shared;
 }
 
 /* The array an access is inside of, or NULL and a fault that names the nearest one before it. */

@@ -244,6 +244,24 @@ typedef struct special_place {
     bool wide; /* 64 bits */
 } special_place;
 
+/* A body that lanes start over (see stack.c): where, and what it has that they put aside. */
+typedef struct recursion {
+    uint32_t start; /* an op */
+    uint32_t first_register, end_register;
+    uint64_t first_local, end_local; /* addresses in local memory */
+    VEC(const variable *) shared;    /* the first caller's, which stand for parameters */
+} recursion;
+
+typedef struct variable_pair {
+    const variable *from, *to;
+} variable_pair;
+
+/* A call inside of the body of the function that is called. */
+typedef struct recursive_call {
+    const recursion *of;
+    VEC(variable_pair) arguments, results;
+} recursive_call;
+
 typedef struct entry {
     const char *name;
     VEC(param) params;
@@ -255,6 +273,11 @@ typedef struct entry {
     VEC(uint32_t) uses; /* registers that ops read, then write */
     VEC(constant) constants;
     VEC(special_place) specials;
+    VEC(recursion *) recursions;
+    VEC(recursive_call) recursive_calls;
+    bool has_stack;
+    const variable *stack;       /* of each thread, behind all other local memory; NULL: none */
+    const variable *result_room; /* of recursive calls, for a while */
     uint32_t file_bytes, predicate_count, tracked_count, carried_count;
     uint32_t live_registers; /* as emu_entry_info has them */
     bool triggers, waits;    /* the same */
