@@ -1,5 +1,7 @@
 #include "emu/commit.h"
 
+#include "emu/atomic.h"
+
 enum { SHARE_BYTES = 4 * GRID_PAGE_BYTES };
 
 static bool is_empty(const byte_set *s)
@@ -39,13 +41,19 @@ static grid_stores stores_of(const block_page *p)
 
 /* Where some block may have loaded from an allocation without noting what, the next blocks are to
  * note it. */
+static bool may_change(const commit *c, allocation *a)
+{
+    if (a->tracked == c->launch || a->loaded_in != c->launch)
+        return true;
+    a->tracked = c->launch;
+    return false;
+}
+
 static bool may_store(const commit *c, const block_page *p)
 {
-    allocation *a = p->of;
-    if (a->tracked != c->launch && a->loaded_in == c->launch) {
-        a->tracked = c->launch;
+    const allocation *a = p->of;
+    if (!may_change(c, p->of))
         return false;
-    }
     const grid_stores s = stores_of(p);
     return !s.records || grid_race_may_store_all(c->machine->grid, a, &s);
 }
@@ -60,11 +68,26 @@ static unsigned run_end(const byte_set *s, unsigned from)
     return to;
 }
 
+static bool may_update(const commit *c, const atomic_update *u)
+{
+    return may_change(c, u->of) &&
+           grid_race_may_update(c->machine->grid, u->of, u->address - u->of->address,
+                                emu_type_bytes((ptx_type)u->op->type), u->store.block);
+}
+
+static void update(const commit *c, const atomic_update *u)
+{
+    atomic_make_good(u);
+    grid_race_update(c->machine->grid, u->of, u->address - u->of->address,
+                     emu_type_bytes((ptx_type)u->op->type), &u->store);
+}
+
 static void add_stored(page_table *t, const block_page *p)
 {
     block_page *known = page_table_get(t, p->of, p->index);
     for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
-        known->loaded.bits[i] |= p->stores->bytes.bits[i];
+        known->loaded.bits[i] |=
+            (p->stores ? p->stores->bytes.bits[i] : 0) | (p->updates ? p->updates->bits[i] : 0);
 }
 
 static void store(grid_race *g, const block_page *p)
@@ -109,7 +132,7 @@ void commit_note(commit *c, const block_log *log)
 {
     for (size_t i = 0; i < log->pages.count; i++) {
         const block_page *p = log->pages.items[i];
-        if (p->stores && p->of->tracked == c->launch)
+        if ((p->stores || p->updates) && p->of->tracked == c->launch)
             add_stored(&c->stored, p);
     }
 }
@@ -121,9 +144,14 @@ bool commit_block(commit *c, const block_log *log)
         if (is_outdated(&c->stored, p) || (p->stores && !may_store(c, p)))
             return false;
     }
+    for (size_t i = 0; i < log->updates.count; i++)
+        if (!may_update(c, &log->updates.items[i]))
+            return false;
     for (size_t i = 0; i < log->pages.count; i++)
         if (log->pages.items[i]->stores)
             store(c->machine->grid, log->pages.items[i]);
+    for (size_t i = 0; i < log->updates.count; i++)
+        update(c, &log->updates.items[i]);
     commit_note(c, log);
     commit_others(c, log);
     return true;
@@ -162,6 +190,8 @@ void commit_check_share(commit_share *share, unsigned number, unsigned shares,
     page_table_clear(&share->stored);
     for (share->good = 0; share->good < count; share->good++) {
         const block_log *log = &logs[share->good];
+        if (log->updates.count)
+            return;
         for (size_t i = 0; i < log->pages.count; i++) {
             const block_page *p = log->pages.items[i];
             if (p->index * BLOCK_PAGE_BYTES / SHARE_BYTES % shares != number)

@@ -311,6 +311,33 @@ void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
                 p->stores[record] = s->records[i];
 }
 
+bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
+                          uint32_t block)
+{
+    const shadow_page *p = g->enabled && a->shadow ? find_page(g, a, offset) : NULL;
+    bool good = !p || !p->sequences;
+    unsigned at = offset % GRID_PAGE_BYTES;
+    for (unsigned i = p ? at >> p->shift : 0; p && i <= (at + size - 1) >> p->shift; i++)
+        good &= !p->stores[i].block || p->stores[i].block == block || p->stores[i].strong;
+    return good;
+}
+
+void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
+                      const grid_store *store)
+{
+    if (!g->enabled)
+        return;
+    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
+    if (!p)
+        p = make_page(g, a, offset, size);
+    if (size < 1u << p->shift)
+        refine(g->order.arena, p, size);
+    unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = size >> p->shift;
+    for (unsigned i = first; i < first + count; i++)
+        if (p->stores[i].block != store->block || p->stores[i].strong)
+            p->stores[i] = *store;
+}
+
 void grid_race_share(grid_race *g, allocation *a, uint64_t offset)
 {
     if (g->enabled)

@@ -180,6 +180,7 @@ struct op {
     bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
     bool non_coherent;   /* need not see what this launch has stored */
     bool atomic, store;  /* atom and red; st */
+    bool unread;         /* of atom and red: nobody reads what was found */
     uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
     uint8_t dst_bits, src_bits;
@@ -309,6 +310,13 @@ static inline unsigned op_first_source(const op *o)
 static inline reg *op_register(const entry *e, const op *o, unsigned index)
 {
     return &e->regs.items[e->uses.items[o->uses + index]];
+}
+
+/* Whether an atomic operation may as well be done later, if before anything else that has to do
+ * with its place: nothing comes of it for its thread, and it is strong and orders nothing. */
+static inline bool op_may_wait(const op *o)
+{
+    return o->unread && o->order == ORDER_STRONG;
 }
 
 static inline uint64_t round_up(uint64_t value, uint64_t align)

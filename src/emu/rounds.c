@@ -60,7 +60,7 @@ bool rounds_suit(const entry *e)
     for (size_t i = 0; i < e->ops.count; i++) {
         const op *o = &e->ops.items[i];
         bool global = o->space == SPACE_GLOBAL;
-        if ((o->exec == exec_atom && global) || o->exec == exec_heap_alloc ||
+        if ((o->exec == exec_atom && global && !op_may_wait(o)) || o->exec == exec_heap_alloc ||
             o->exec == exec_heap_free || (o->exec == exec_fence && o->order) ||
             ((o->exec == exec_ld || o->exec == exec_st) && o->order && global))
             return false;
