@@ -95,10 +95,8 @@ static bool atom_ahead(const access *x, u64 b, u64 c)
                                    .line = o->line,
                                    .thread = (uint16_t)thread_of(x->warp, x->lane),
                                    .strong = true } };
-    if (speculation_update(m->speculation, &u, x->size))
-        return true;
-    speculation_end_block(x->warp->machine);
-    return false;
+    speculation_update(m->speculation, &u, x->size);
+    return true;
 }
 
 /* One lane's operation; false after a fault. */

@@ -141,13 +141,11 @@ void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, 
             note_loaded(s, of, at[i], size);
 }
 
-bool speculation_update(speculation *s, const atomic_update *u, unsigned size)
+void speculation_update(speculation *s, const atomic_update *u, unsigned size)
 {
     uint64_t offset = u->address - u->of->address;
     unsigned at = (unsigned)(offset % BLOCK_PAGE_BYTES);
     block_page *p = get_page(s, u->of, offset / BLOCK_PAGE_BYTES);
-    if (p->stores && byte_set_has_some(&p->stores->bytes, at, size))
-        return false;
     if (!p->updates) {
         p->updates = arena_zalloc(s->arena, sizeof *p->updates);
         s->bytes += sizeof *p->updates;
@@ -155,7 +153,6 @@ bool speculation_update(speculation *s, const atomic_update *u, unsigned size)
     byte_set_add(p->updates, at, size);
     *VEC_PUSH(s->arena, &s->log->updates) = *u;
     s->bytes += sizeof *u;
-    return true;
 }
 
 bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,

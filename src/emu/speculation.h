@@ -156,9 +156,9 @@ void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, 
                             unsigned size);
 void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t size);
 
-/* Notes an atomic operation. False where the block has stored to the bytes, which have no one value
- * until its turn comes. */
-bool speculation_update(speculation *s, const atomic_update *u, unsigned size);
+/* Notes an atomic operation, which comes behind what the block has stored so far: from now on it
+ * may neither load nor store the bytes. */
+void speculation_update(speculation *s, const atomic_update *u, unsigned size);
 
 /* Whether an atomic operation of the block has to do with some of these bytes. */
 bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,

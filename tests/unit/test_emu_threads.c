@@ -196,6 +196,18 @@ static const kernel_row rows[] = {
                      "red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%mine];\n"
                      "st.global.u32 [%mine+4], %r1;"),
       .ahead = ANY, .filled = true, .no_race_check = true },
+    { "a block adds to what it has stored",
+      THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;"),
+      .ahead = MOST },
+    { "a block loads what it has added to",
+      THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nld.global.u32 %r1, [%mine];\n"
+                     "st.global.u32 [%mine+4], %r1;"),
+      .ahead = ANY, .filled = true },
+    { "the last block loads what all others have added to",
+      THREADS_KERNEL("ld.global.u32 %r2, [%mine+4096];\nsetp.ne.u32 %p1, %b, 95;\n"
+                     "@%p1 red.global.add.u32 [%out], %g;\n@%p1 ret;\n"
+                     "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
+      .ahead = SOME, .filled = true, .no_race_check = true },
     { "a block stores to what it has added to",
       THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nst.global.u32 [%mine], %b;\n"
                      "red.global.add.u32 [%mine], 5;"),
