@@ -350,14 +350,21 @@ const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, c
     return wrong;
 }
 
-emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output)
+device suite_emulator(arena *a)
 {
     device d;
+    const char *why = "";
+    if (!device_open_emulator(a, &d, &why))
+        fail_msg("%s", why);
+    return d;
+}
+
+emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output)
+{
+    device d = suite_emulator(a);
     const void *bytes;
     const uint8_t *written;
-    const char *wrong = "";
-    if (device_open_emulator(a, &d, &wrong))
-        wrong = suite_launch(a, &d, k, t, output ? output : &bytes, &written);
+    const char *wrong = suite_launch(a, &d, k, t, output ? output : &bytes, &written);
     if (wrong)
         fail_msg("%s: %s", k->instance->name, wrong);
     emu_stats stats = *d.stats;
@@ -448,10 +455,9 @@ int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t 
 {
     enum { DEVICES = 2 };
     arena *a = arena_new();
-    device devices[DEVICES] = { { 0 }, { 0 } };
-    const char *why = "", *only = getenv("PTXGEN_TEST_FAMILY");
+    device devices[DEVICES] = { suite_emulator(a), { 0 } };
+    const char *why, *only = getenv("PTXGEN_TEST_FAMILY");
     const char *only_device = getenv("PTXGEN_TEST_DEVICE");
-    device_open_emulator(a, &devices[0], &why);
     if (!device_open_cuda(a, &devices[1], &why)) {
         devices[1] = (device){ .name = "GPU" };
         print_message("# no tests on a GPU: %s\n", why);

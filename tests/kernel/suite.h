@@ -28,6 +28,9 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
  * instance's keys choose. Fails the test when it can't be built. */
 kernel suite_kernel(arena *a, const instance *in);
 
+/* The emulator as a device: the test closes it. */
+device suite_emulator(arena *a);
+
 /* The sizes of an instance, with all positions of a cache valid. */
 trial_setup suite_setup(const instance *in, const device *d);
 

@@ -69,7 +69,6 @@ typedef struct run {
 static run *run_new(arena *a, const family *f, const char *keys, int64_t sm_count)
 {
     run *r = arena_zalloc(a, sizeof *r);
-    const char *why;
     r->arena = a;
     const char *all = arena_format(a, "n=%d experts=%d experts_used=%d %s", N, EXPERTS, USED, keys);
     if (!suite_instance(a, f, all, &r->in))
@@ -77,7 +76,7 @@ static run *run_new(arena *a, const family *f, const char *keys, int64_t sm_coun
     r->kernel = suite_kernel(a, &r->in);
     trial_setup setup = { .shape = r->in.shape, .sm_count = sm_count, .seed = 5 };
     r->trial = trial_prepare(a, &r->in, &setup);
-    assert_true(device_open_emulator(a, &r->device, &why));
+    r->device = suite_emulator(a);
     put_list(&r->trial, 0, EXPERTS, 0);
     return r;
 }

@@ -10,15 +10,6 @@
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 
-static device emulator(arena *a)
-{
-    device d;
-    const char *why = "";
-    if (!device_open_emulator(a, &d, &why))
-        fail_msg("%s", why);
-    return d;
-}
-
 static kernel kernel_of(arena *a, const char *text, instance *in)
 {
     suite_instance(a, family_find(families, "mma_gemm"), text, in);
@@ -96,7 +87,7 @@ static void check_errors(arena *a, device *d, const char *text, int64_t m)
 ARENA_TEST(errors_are_those_of_f16_products)
 {
     enum { ROWS = 17 };
-    device d = emulator(a);
+    device d = suite_emulator(a);
     const char *weights;
     const family *f = family_find(families, "mma_gemm");
     for (size_t w = 0; (weights = suite_weights(a, f, w)); w++)
@@ -110,7 +101,7 @@ ARENA_TEST(every_number_of_rows_is_right)
     static const char *const texts[] = { "weights=q4_k k=256 n=131 m=128", "weights=q6_k k=512 n=5",
                                          "weights=q8_0 k=32 n=129 m=64",
                                          "weights=q8_0 k=416 n=1 m=16" };
-    device d = emulator(a);
+    device d = suite_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             check_errors(a, &d, texts[i], rows[r]);
@@ -119,7 +110,7 @@ ARENA_TEST(every_number_of_rows_is_right)
 
 ARENA_TEST(rows_of_the_longest_models_are_right)
 {
-    device d = emulator(a);
+    device d = suite_emulator(a);
     check_errors(a, &d, "weights=q4_k k=14336 n=3 m=16", 9);
     check_errors(a, &d, "weights=q6_k k=14336 n=3 m=16", 17);
     check_errors(a, &d, "weights=q8_0 k=14336 n=3 m=16", 16);
@@ -131,7 +122,7 @@ ARENA_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
 {
     enum { K = 256, N = 3, ROWS = 4 };
     static const float sizes[ROWS] = { 1, 1e30f, 1e-30f, 1e6f };
-    device d = emulator(a);
+    device d = suite_emulator(a);
     instance in;
     kernel k = kernel_of(a, "weights=q4_k k=256 n=3 m=16", &in);
     trial t = trial_of(a, &in, ROWS);

@@ -26,13 +26,12 @@ typedef struct router {
 static router *router_new(arena *a, const char *text)
 {
     router *r = arena_zalloc(a, sizeof *r);
-    const char *why;
     r->arena = a;
     suite_instance(a, family_find(families, "moe_route"), text, &r->in);
     r->kernel = suite_kernel(a, &r->in);
     trial_setup setup = { .shape = r->in.shape, .sm_count = 1, .seed = 1 };
     r->trial = trial_prepare(a, &r->in, &setup);
-    assert_true(device_open_emulator(a, &r->device, &why));
+    r->device = suite_emulator(a);
     return r;
 }
 

@@ -9,15 +9,6 @@
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 
-static device emulator(arena *a)
-{
-    device d;
-    const char *why = "";
-    if (!device_open_emulator(a, &d, &why))
-        fail_msg("%s", why);
-    return d;
-}
-
 static trial prepare(arena *a, const char *name, const char *text, instance *in, kernel *k)
 {
     suite_instance(a, family_find(families, name), text, in);
@@ -47,7 +38,7 @@ ARENA_TEST(the_last_row_of_an_embedding_is_read)
     instance in;
     kernel k;
     trial t = prepare(a, "embed_rows", "weights=q4_0 k=96 n=7", &in, &k);
-    device d = emulator(a);
+    device d = suite_emulator(a);
     put_input(&t, 1, &last);
     expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
     d.close(d.state);
@@ -66,7 +57,7 @@ ARENA_TEST(rows_of_every_length_are_normed)
 {
     static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
                                    4092, 4096, 4100, 16384, 16388, 20480, 65536 };
-    device d = emulator(a);
+    device d = suite_emulator(a);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t form = 0; form < NORMS; form++) {
             instance in;
@@ -81,7 +72,7 @@ ARENA_TEST(rows_of_every_length_are_normed)
 ARENA_TEST(norms_work_in_place)
 {
     static const int lengths[] = { 256, 20480 };
-    device d = emulator(a);
+    device d = suite_emulator(a);
     for (size_t i = 0; i < 2; i++)
         for (size_t form = 0; form < NORMS; form++) {
             instance in;

@@ -261,10 +261,8 @@ ARENA_TEST(many_candidates_give_what_few_do)
         { .temperature = 2, .top_k = 2900, .top_p = 1, .min_p = 0.02f },
         { .temperature = 1.5f, .top_p = 1 },
     };
-    device d;
-    const char *why;
+    device d = suite_emulator(a);
     step *s = of_size(a, N);
-    device_open_emulator(a, &d, &why);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t seed = 0; seed < 8; seed++) {
             way w = ways[i];
@@ -301,9 +299,7 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
 ARENA_TEST(positions_move_on_in_place)
 {
     static const char *const texts[] = { "n=40 m=8", "n=1001 m=8", "n=2000" };
-    device d;
-    const char *why;
-    device_open_emulator(a, &d, &why);
+    device d = suite_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         step *s = step_new(a, texts[i]);
         expect_right(

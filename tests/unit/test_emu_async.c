@@ -1,7 +1,6 @@
 /* mbarriers and bulk copies: what the phases of an mbarrier are, what copies bring, and that each
  * way to touch what is under way is found. */
-#include "check/ptxas.h"
-#include "target.h"
+#include "expect_ptxas.h"
 #include "test_emu_bad.h"
 
 enum { LANES = 32 };
@@ -32,28 +31,13 @@ enum { LANES = 32 };
 #define FILL  "st.shared.b32 [%r4], %r0; st.shared.b32 [%r4+256], %r0;\n"
 #define GIVE  "ld.shared.b32 %r10, [%r4];\nst.global.b32 [%l2], %r10;\n"
 
-static void expect_ptxas_to_take(const char *text)
-{
-    ptxas assembler;
-    ptxas_result result;
-    const char *error;
-    arena *a = arena_new();
-    if (ptxas_find(a, NULL, &assembler, &error)) {
-        if (!ptxas_run(a, &assembler, text, strlen(text), target_find("sm_90"), &result, &error))
-            fail_msg("%s", error);
-        if (!result.accepted)
-            fail_msg("%s\n%s", result.message, text);
-    }
-    arena_free(a);
-}
-
 static uint32_t in[128];
 
 static void start(run *r, const char *text)
 {
     for (uint32_t i = 0; i < 128; i++)
         in[i] = 1000 + i;
-    expect_ptxas_to_take(text);
+    expect_ptxas_to_take(text, "sm_90");
     *r = (run){ .text = text, .threads = 64, .in = in, .in_size = sizeof in };
 }
 

@@ -2,28 +2,11 @@
  * stmatrix and movmatrix against the matrices that they move. */
 #include <stdlib.h>
 
-#include "check/ptxas.h"
-#include "target.h"
+#include "expect_ptxas.h"
 #include "test_emu_bad.h"
 #include "ref/half.h"
 
 enum { LANES = 32, MOST = 256 };
-
-/* That a text is PTX says ptxas, where there is one. */
-static void expect_ptxas_to_take(const char *text)
-{
-    ptxas assembler;
-    ptxas_result result;
-    const char *error;
-    arena *a = arena_new();
-    if (ptxas_find(a, NULL, &assembler, &error)) {
-        if (!ptxas_run(a, &assembler, text, strlen(text), target_find("sm_90"), &result, &error))
-            fail_msg("%s", error);
-        if (!result.accepted)
-            fail_msg("%s\n%s", result.message, text);
-    }
-    arena_free(a);
-}
 
 typedef enum element {
     F16,
@@ -257,7 +240,7 @@ static void check_mma(const form *f, bool first)
     }
     write_mma(text, f, of_a, of_b, of_c);
     if (first)
-        expect_ptxas_to_take(text);
+        expect_ptxas_to_take(text, "sm_90");
     r = (run){ .text = text, .in = in, .in_size = sizeof in };
     if (!run_kernel(&r))
         fail_msg("line %u: %s\n%s", r.report.line, r.message, text);
@@ -388,7 +371,7 @@ static void check_wmma(const wmma *t, bool first)
     lay_out(in + AT_C, f->c, p.c, f->rows, f->columns, t->columns_c, strides[2]);
     write_wmma(text, t, strides);
     if (first)
-        expect_ptxas_to_take(text);
+        expect_ptxas_to_take(text, "sm_90");
     r = (run){ .text = text, .in = in, .in_size = sizeof in };
     if (!run_kernel(&r))
         fail_msg("line %u: %s\n%s", r.report.line, r.message, text);
@@ -460,7 +443,7 @@ static unsigned element_of(int row, int column)
 static void run_sm90(run *r, const char *text)
 {
     static const uint32_t nothing[4];
-    expect_ptxas_to_take(text);
+    expect_ptxas_to_take(text, "sm_90");
     *r = (run){ .text = text, .in = nothing, .in_size = sizeof nothing };
     run_well(r);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "check/ptxas.h"
+#include "expect_ptxas.h"
 #include "ptx/ptx.h"
 
 /* Builds a kernel with weights w, an input x, an array of addresses and an output y; NULL where the
@@ -281,15 +281,6 @@ ARENA_TEST(what_other_launches_write_is_loaded_with_ordinary_loads)
 
 ARENA_TEST(ptxas_takes_a_kernel_that_overlaps)
 {
-    ptxas assembler;
-    ptxas_result result;
-    const char *error, *text = text_of(a, "sm_90", fetch_ahead);
-    if (!ptxas_find(a, NULL, &assembler, &error)) {
-        print_message("%s\n", error);
+    if (!expect_ptxas_to_take(text_of(a, "sm_90", fetch_ahead), "sm_90"))
         skip();
-    }
-    assert_true(
-        ptxas_run(a, &assembler, text, strlen(text), target_find("sm_90"), &result, &error));
-    if (!result.accepted)
-        fail_msg("%s\n%s", result.message, text);
 }
