@@ -15,10 +15,9 @@
 #include "emu/exec.h"
 #include "emu/undefined.h"
 
-enum {
-    LEAST_FRAME = 16,            /* bytes of the stack that a call takes at the least */
-    NEVER_THERE = NO_TARGET - 1, /* a meeting point that no lane comes to */
-};
+enum { LEAST_FRAME = 16 }; /* bytes of the stack that a call takes at the least */
+
+#define NEVER_THERE (NO_TARGET - 1) /* a meeting point that no lane comes to */
 
 /* What the lanes of a call have put aside. */
 struct call_record {
