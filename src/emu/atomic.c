@@ -99,12 +99,12 @@ static bool atom_ahead(const access *x, u64 b, u64 c)
     return true;
 }
 
-/* One lane's operation; false after a fault. */
-static bool atom(const access *x, u64 *old)
+/* One lane's operation on an element of a vector, or all; false after a fault. */
+static bool atom(const access *x, int element, u64 *old)
 {
     const op *o = x->op;
     bool wide = x->size == 8;
-    u64 b = get_bits(source(x->warp, o, 1), x->lane, wide), c = 0;
+    u64 b = get_bits(source(x->warp, o, 1 + element), x->lane, wide), c = 0;
     allocation *a = NULL;
     uint8_t *bytes = NULL;
     if (o->combine == COMBINE_CAS)
@@ -135,17 +135,31 @@ static bool atom(const access *x, u64 *old)
     return true;
 }
 
+/* The elements of a vector are atomic each, and it begins at a multiple of its size. */
+static bool atom_vector(access x, u64 (*found)[WARP_LANES])
+{
+    access all = x;
+    all.size *= x.op->vector;
+    if (!access_is_aligned(&all))
+        return false;
+    for (int e = 0; e < x.op->vector; e++, x.address += x.size)
+        if (!atom(&x, e, &found[e][x.lane]))
+            return false;
+    return true;
+}
+
 static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
-    u64 found[WARP_LANES] = { 0 };
+    u64 found[MAX_VECTOR][WARP_LANES] = { { 0 } };
     access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes((ptx_type)o->type) };
     for (x.lane = 0; x.lane < WARP_LANES; x.lane++) {
         x.address = a->at[x.lane];
-        if (mask >> x.lane & 1 && !atom(&x, &found[x.lane]))
+        if (mask >> x.lane & 1 && !atom_vector(x, found))
             return;
     }
     grid_race_stored(w, o);
-    write_lanes(w->file + o->dst[0], found, x.size == 8, mask);
+    for (int e = 0; e < o->vector; e++)
+        write_lanes(w->file + o->dst[e], found[e], x.size == 8, mask);
 }
 
 void exec_atom(warp *w, const op *o, lane_mask mask)
