@@ -2,7 +2,7 @@
 #include "emu/exec.h"
 #include "emu/speculation.h"
 
-enum { GROUP_PAGES = GRID_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
+enum { GROUP_PAGES = STORED_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
 
 typedef struct shadow_page {
     unsigned shift;               /* a record is of 1 << shift bytes */
@@ -64,7 +64,7 @@ static shadow_group *make_group(grid_race *g, allocation *a, uint64_t offset)
         a->shadow->next = g->shadows;
         g->shadows = a->shadow;
     }
-    shadow_group **group = &a->shadow->groups[offset / GRID_REGION_BYTES];
+    shadow_group **group = &a->shadow->groups[offset / STORED_REGION_BYTES];
     if (!*group)
         *group = arena_zalloc(memory, sizeof **group);
     return *group;

@@ -75,9 +75,10 @@ bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, un
 void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
                       const grid_store *store);
 
-/* Has what a first store to a region would bring into being: behind that, threads may note stores
- * to pages of GRID_PAGE_BYTES at the same time, each with a grid_race of its own for its arena. */
-enum { GRID_PAGE_BYTES = 4096, GRID_REGION_BYTES = GRID_PAGE_BYTES * 1024 };
+/* Has what a first store to a region (STORED_REGION_BYTES) would bring into being: behind that,
+ * threads may note stores to pages of GRID_PAGE_BYTES at the same time, each with a grid_race of
+ * its own for its arena. */
+enum { GRID_PAGE_BYTES = 4096 };
 void grid_race_share(grid_race *g, allocation *a, uint64_t offset);
 
 /* Marks all that the launch has stored to as tracked by it. */

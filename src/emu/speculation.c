@@ -1,7 +1,5 @@
 #include "emu/speculation.h"
 
-#include "emu/grid_race.h"
-
 enum { LEAST_SLOTS = 64, WORD_LOG2 = 2 };
 
 static size_t slot_of(const page_table *t, const allocation *of, uint64_t index)
@@ -233,7 +231,7 @@ static grid_store *new_records(speculation *s, unsigned shift)
 static void note_region(speculation *s, allocation *of, uint64_t offset)
 {
     const stored_region *last = s->regions.count ? &s->regions.items[s->regions.count - 1] : NULL;
-    offset -= offset % GRID_REGION_BYTES;
+    offset -= offset % STORED_REGION_BYTES;
     if (!last || last->of != of || last->offset != offset)
         *VEC_PUSH(s->arena, &s->regions) = (stored_region){ of, offset };
 }

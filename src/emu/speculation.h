@@ -130,7 +130,8 @@ typedef struct block_log {
     VEC(printed_text) prints;
 } block_log;
 
-/* A region of an allocation (GRID_REGION_BYTES) that blocks have stored to. */
+/* A region of an allocation that blocks have stored to. */
+enum { STORED_REGION_BYTES = 4 << 20 };
 typedef struct stored_region {
     allocation *of;
     uint64_t offset;
