@@ -236,18 +236,18 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
 {
     strbuf out = strbuf_new(a);
     spec_list_families(&out, sample_families);
-    assert_string_equal(out.text,
-                        "Matrix times vector: stream_gemv is the fastest, for more than 8 rows "
-                        "mma_gemm; gemv rounds nothing; variant = auto takes what suits a GPU and "
-                        "shape\n"
-                        "  gemv        y = W x\n"
-                        "  tiled_gemv  y = W x, x in shared memory\n"
-                        "  fixed_gemv  y = W x\n"
-                        "\nVectors to q8_1: ahead of products with quantized vectors\n"
-                        "  quantize    q = Q(x)\n"
-                        "\nAttention: gqa_flash_decoding for long sequences and batches, mma_attention "
-                        "for prompts; multi_warp_attention needs no scratch\n"
-                        "  attention   o = softmax(q K) V\n");
+    assert_string_equal(
+        out.text, "Matrix times vector: stream_gemv is the fastest, for more than 8 rows "
+                  "mma_gemm; gemv rounds nothing; variant = auto takes what suits a GPU and "
+                  "shape\n"
+                  "  gemv        y = W x\n"
+                  "  tiled_gemv  y = W x, x in shared memory\n"
+                  "  fixed_gemv  y = W x\n"
+                  "\nVectors to q8_1: ahead of products with quantized vectors\n"
+                  "  quantize    q = Q(x)\n"
+                  "\nAttention: gqa_flash_decoding for long sequences and batches, mma_attention "
+                  "for prompts; multi_warp_attention needs no scratch\n"
+                  "  attention   o = softmax(q K) V\n");
 }
 
 ARENA_TEST(help_for_a_family_shows_all_of_its_struct)
