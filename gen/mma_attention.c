@@ -37,6 +37,7 @@
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
 #include "gen/blocks/kv_tiles.h"
+#include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
 
@@ -64,11 +65,6 @@ enum {
     MOST_ROWS = 128,
     ONES = 0x3c003c00,
     ONE = 0x3c00,
-    /* Exponents as a float's bits have them. */
-    EXPONENT_SHIFT = 23,
-    BIAS = 127,
-    LARGEST = BIAS + 14,
-    MOST = 2 * BIAS - 1, /* of a power of two whose inverse is normal */
 };
 
 /* What a block goes through: tiles [first, end), of which those from whole on up to whole_end count
@@ -256,18 +252,14 @@ static void load_query(ptx *p, work *w, unsigned row)
         }
         largest = q8_largest(p, largest, values[d], 4);
     }
-    val exponent = shr(p, group_max(p, largest, QUAD), EXPONENT_SHIFT);
-    val power = min(p, sub(p, imm(U32, LARGEST + BIAS), exponent), MOST);
-    val fits = le(p, sub(p, exponent, BIAS), LARGEST - BIAS); /* less than 0 wraps */
-    power = select(p, fits, imm(U32, BIAS), power);
-    val times = bits_as(p, F32, shl(p, power, EXPONENT_SHIFT));
-    val inverse = bits_as(p, F32, shl(p, sub(p, imm(U32, 2 * BIAS), power), EXPONENT_SHIFT));
-    val factor = mul(p, inverse, attention_query_scale(w->in));
+    val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+    val power = power_of_two(p, exponent);
+    val factor = mul(p, inverse_of_power(p, exponent), attention_query_scale(w->in));
     w->factor[row] = max(p, min(p, factor, FLT_MAX), FLT_MIN);
     for (unsigned d = 0; d < w->depths; d++)
         for (unsigned i = 0; i < 2; i++)
             w->q[d][row / HALVES].v[2 * i + row % HALVES] = pack_halves(
-                p, mul(p, values[d][2 * i], times), mul(p, values[d][2 * i + 1], times));
+                p, mul(p, values[d][2 * i], power), mul(p, values[d][2 * i + 1], power));
 }
 
 static void load_queries(ptx *p, work *w)
@@ -539,24 +531,24 @@ static void attend(ptx *p, const work *w, val from, val to, bool whole)
     }
 }
 
-/* What the row's results are to be multiplied by, with its head's sink. */
-static val output_factor(ptx *p, const work *w, unsigned row, val query)
+/* What the row's results are to be multiplied by, with its head's sink. One that is not in use is
+ * over no positions, whatever was added up. */
+static val output_factor(ptx *p, const work *w, unsigned row, const lane_row *r, val used)
 {
-    val max = get(p, w->max[row]);
     val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
                                : get(p, w->sums[row / HALVES][row % HALVES * 2]);
     softmax state = softmax_new(p, 1);
-    assign(p, state.max, max);
-    assign(p, state.sum, sum);
+    assign(p, state.max, select(p, used, V(w->max[row]), -FLT_MAX));
+    assign(p, state.sum, select(p, used, sum, imm(F32, 0)));
     assign(p, state.values[0], 1.0f);
-    val scale = attention_output_scale(p, w->in, &state, query);
+    val scale = attention_output_scale(p, w->in, &state, r->query);
     return mul(p, scale, state.values[0]);
 }
 
 static void store_row(ptx *p, const work *w, unsigned row)
 {
     lane_row r = row_of_lane(p, w, row);
-    val factor = output_factor(p, w, row, r.query), used = gt(p, r.end, 0);
+    val used = gt(p, r.end, 0), factor = output_factor(p, w, row, &r, used);
     val offset = mad_wide(p, r.query, (unsigned)w->in->shape.head_dim * F32_BYTES,
                           mul_wide(p, w->lane_column, F32_BYTES));
     val to = add(p, parameter(p, "o"), offset);
@@ -568,7 +560,7 @@ static void store_row(ptx *p, const work *w, unsigned row)
             if (w->in->options.gate)
                 gates = ld_const_v2(p, F32, add(p, parameter(p, "gate"), offset), further);
             for (unsigned i = 0; i < 2; i++) {
-                two.v[i] = select(p, used, mul(p, V(o[i]), factor), imm(F32, 0));
+                two.v[i] = mul(p, select(p, used, V(o[i]), imm(F32, 0)), factor);
                 if (w->in->options.gate)
                     two.v[i] = attention_gated(p, two.v[i], gates.v[i]);
             }

@@ -19,6 +19,7 @@
  */
 #include "gen/blocks/gemm.h"
 
+#include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/unpack.h"
 
@@ -37,12 +38,6 @@ enum {
     PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* so many rows apart */
     W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES,
     FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
-    /* Exponents as a float's bits have them. */
-    EXPONENT_SHIFT = 23,
-    BIAS = 127,
-    LARGEST = BIAS + 14, /* what the largest value of a row gets, */
-    LEAST = BIAS,        /* if it is less than that, or more than the former */
-    MOST = 2 * BIAS - 1, /* of a power of two whose inverse is normal */
 };
 
 typedef struct gemm {
@@ -166,15 +161,10 @@ int64_t gemm_powers_bytes(const instance *in)
  * multiplied by, and the inverse times a factor. */
 static void store_power(ptx *p, val largest, val row, val powers, val factors, val factor)
 {
-    val exponent = shr(p, warp_max(p, largest), EXPONENT_SHIFT);
-    val power = min(p, sub(p, imm(U32, LARGEST + BIAS), exponent), MOST);
-    val fits = le(p, sub(p, exponent, LEAST), LARGEST - LEAST); /* less than 0 wraps */
-    power = select(p, fits, imm(U32, BIAS), power);
-    val inverse = bits_as(p, F32, shl(p, sub(p, imm(U32, 2 * BIAS), power), EXPONENT_SHIFT));
+    val power = power_for_halves(p, warp_max(p, largest)), inverse = inverse_of_power(p, power);
     PTX_IF (p, eq(p, lane_id(p), 0)) {
         val offset = mul(p, row, F32_BYTES);
-        st_shared(p, F32, add(p, powers, offset), 0,
-                  bits_as(p, F32, shl(p, power, EXPONENT_SHIFT)));
+        st_shared(p, F32, add(p, powers, offset), 0, power_of_two(p, power));
         st_shared(p, F32, add(p, factors, offset), 0,
                   factor.kind ? mul(p, inverse, factor) : inverse);
     }

@@ -1,6 +1,6 @@
 #include "gen/blocks/kv_tiles.h"
 
-#include "gen/blocks/bytes.h"
+#include "gen/blocks/powers.h"
 #include "gen/blocks/reduce.h"
 
 enum {
@@ -16,11 +16,9 @@ enum {
     MOST_AT_ONCE = 2, /* of so many that a lane loads at once, of K and of V */
     OF_COLUMNS = 3,   /* floats */
     ADDRESS_BYTES = 8,
-    /* Exponents as a float's bits have them. */
-    EXPONENT_SHIFT = 23,
-    BIAS = 127,
-    LARGEST = BIAS + 14,             /* what the largest value of a row gets, */
-    LEAST_OF_K = LARGEST - BIAS + 1, /* and least for that: 2^-e is a float, */
+    BIAS = EXPONENT_BIAS,
+    LARGEST = LARGEST_EXPONENT,
+    LEAST_OF_K = LARGEST - BIAS + 1, /* what counts at least for that: 2^-e is a float, */
     LEAST_OF_V = BIAS - 86,          /* and sums of 2^-E are */
 };
 
@@ -194,11 +192,6 @@ static raw_row load_row(ptx *p, const kv_tiles *t, kv_side side, val position)
     val at = add(p, cache_of(p, t, side), row_lane_offset(p, &t->lane));
     val first = mad_wide(p, row, cache_row_bytes(t->in), at);
     return raw_row_load(p, &t->lane, first, add(p, first, t->lane.last_offset), 0);
-}
-
-static val power_of_two(ptx *p, val exponent)
-{
-    return bits_as(p, F32, shl(p, exponent, EXPONENT_SHIFT));
 }
 
 /* The exponent of the largest finite one of values, or of what counts as the least. What is not

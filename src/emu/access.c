@@ -31,6 +31,15 @@ void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a)
         a->at[i] = mask >> i & 1 ? a->at[i] : first;
 }
 
+void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses *a)
+{
+    op second = *o;
+    second.src[0] = o->src[1];
+    second.offset = o->offset2;
+    second.address64 = o->variant;
+    access_gather(w, &second, mask, a);
+}
+
 /* The lanes of a generic access that mean a space, their addresses made relative to it. */
 static lane_mask split(addresses *a, ptx_space space, lane_mask mask)
 {
@@ -126,7 +135,9 @@ allocation *access_global(const access *x)
 
 static uint64_t array_size(const machine *m, const variable *v)
 {
-    return v->dynamic ? m->config->dynamic_shared : v->size;
+    return !v->dynamic               ? v->size
+           : v->space == SPACE_LOCAL ? m->stack_size
+                                     : m->config->dynamic_shared;
 }
 
 /* The array an access is inside of, or NULL and a fault that names the nearest one before it. */

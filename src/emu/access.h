@@ -30,6 +30,9 @@ typedef struct addresses {
 
 void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a);
 
+/* The same of where a copy comes from: op.src[1], op.offset2, and op.variant for op.address64. */
+void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses *a);
+
 /* Has the lanes of an instruction access the space that it names or, where that is generic, each
  * the one that its address is in, with addresses relative to it. Ends with the first fault. */
 typedef void access_lanes(warp *w, const op *o, ptx_space space, const addresses *a,

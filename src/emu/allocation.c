@@ -153,10 +153,22 @@ void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t 
     }
 }
 
-static void mark(allocation *a, uint64_t address, size_t size)
+static void begin_marks(allocation *a)
 {
     if (!a->written)
         a->written = allocate(a, bitmap_bytes(a->size));
+}
+
+bool allocation_share(allocation *a)
+{
+    if (a->bytes)
+        begin_marks(a);
+    return a->bytes;
+}
+
+static void mark(allocation *a, uint64_t address, size_t size)
+{
+    begin_marks(a);
     set_bits(a->written, address - a->address, size);
     if (a->initialised)
         set_bits(a->initialised, address - a->address, size);

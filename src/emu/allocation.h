@@ -63,6 +63,11 @@ void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t 
 void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);
 bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size);
 
+/* Has what the first write to an allocation would bring into being: behind that, threads may write
+ * to places of it that are a multiple of 8 bytes apart at the same time. False where they may not:
+ * the allocation is a pattern. */
+bool allocation_share(allocation *a);
+
 /* Copies bytes together with which of them are initialised, which not all of from are; to keeps
  * account of its own. The two may overlap. */
 void allocation_copy(allocation *to, uint64_t address, const allocation *from,

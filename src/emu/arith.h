@@ -147,6 +147,52 @@ static const u32 permute_b4e[] = { 0x5670, 0x6701, 0x7012, 0x0123 };
 static const u32 permute_ecl[] = { 0x3210, 0x3211, 0x3222, 0x3333 };
 static const u32 permute_ecr[] = { 0x0000, 0x1110, 0x2210, 0x3210 };
 
+/* min and max of the halves of a and b, with .relu no less than 0. */
+static inline u32 choose_halves(u32 a, u32 b, bool is_signed, bool most, unsigned mods)
+{
+    u32 result = 0;
+    for (int i = 0; i < 2; i++) {
+        s32 x = (s32)part_of(a, 16, is_signed, i), y = (s32)part_of(b, 16, is_signed, i);
+        s32 chosen = (x > y) == most ? x : y;
+        result |= (u32)(mods & MOD_RELU && chosen < 0 ? 0 : chosen & 0xffff) << 16 * i;
+    }
+    return result;
+}
+
+/* The differences of parts of so many bits of a and b, without sign: in their places or, where adds
+ * says so, all added to c. */
+static inline u32 differences(u32 a, u32 b, u32 c, int bits, bool adds)
+{
+    u32 result = adds ? c : 0;
+    for (int i = 0; i < 32 / bits; i++) {
+        u32 x = part_of(a, bits, false, i), y = part_of(b, bits, false, i);
+        result += (x > y ? x - y : y - x) << (adds ? 0 : bits * i);
+    }
+    return result;
+}
+
+/* The place of the n-th bit that is set, up from base or down from it, n counted from 1; 0: base
+ * itself. All ones where there is none. */
+static inline u32 find_nth_set(u32 mask, u32 base, s32 n)
+{
+    s64 step = n < 0 ? -1 : 1, left = n < 0 ? -(s64)n : n;
+    if (!n)
+        return base < 32 && mask >> base & 1 ? base : UINT32_MAX;
+    for (s64 at = base; at >= 0 && at < 32; at += step)
+        if (mask >> at & 1 && --left == 0)
+            return (u32)at;
+    return UINT32_MAX;
+}
+
+/* The low bits of a, with zeros or the sign in front. */
+static inline u32 extend_bits(u32 a, u32 count, bool is_signed)
+{
+    if (!count || count >= 32)
+        return count ? a : 0;
+    u32 low = a & ((UINT32_C(1) << count) - 1);
+    return is_signed && low >> (count - 1) ? low | ~((UINT32_C(1) << count) - 1) : low;
+}
+
 static inline u32 lookup3(u32 a, u32 b, u32 c, u32 table)
 {
     u32 result = 0;

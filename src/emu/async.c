@@ -96,11 +96,7 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
     machine *m = w->machine;
     addresses to, from;
     access_gather(w, o, mask, &to);
-    op second = *o;
-    second.src[0] = o->src[1];
-    second.offset = o->offset2;
-    second.address64 = o->variant;
-    access_gather(w, &second, mask, &from);
+    access_gather_second(w, o, mask, &from);
     access_count(w, o, SPACE_GLOBAL, &from, mask, ACCESS_LOAD);
     async_copy **end = &w->copies;
     while (*end)
@@ -139,6 +135,16 @@ static void finish_copy(warp *w, const async_copy *c)
     undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
 }
 
+uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t size, unsigned copier)
+{
+    shared_memory *s = &m->shared;
+    shared_end_copy(s, offset, size);
+    uint32_t time = shared_copier_write(s, offset, size, copier);
+    memcpy(s->bytes + offset, bytes, size);
+    undefined_mark(m, SPACE_SHARED, s->bytes + offset, size, false);
+    return time;
+}
+
 void async_drop_bulk(async_state *s, bulk_copy **at)
 {
     bulk_copy *c = *at;
@@ -149,17 +155,13 @@ void async_drop_bulk(async_state *s, bulk_copy **at)
 
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view)
 {
-    shared_memory *s = &w->machine->shared;
     for (async_copy **at = &w->copies; *at;) {
         const async_copy *c = *at;
         if (c->lane != lane || c->number > number) {
             at = &(*at)->next;
             continue;
         }
-        shared_end_copy(s, c->offset, c->size);
-        view->copiers[copier] = shared_copier_write(s, c->offset, c->size, copier);
-        memcpy(s->bytes + c->offset, c->bytes, c->size);
-        undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
+        view->copiers[copier] = async_write(w->machine, c->offset, c->bytes, c->size, copier);
         drop_copy(w->machine, at);
     }
 }

@@ -65,6 +65,9 @@ void async_begin_block(machine *m, warp *w);
 /* What the block has of all this; made when it is first used. */
 async_state *async_state_of(machine *m);
 
+/* Ends a copy to shared memory, whose bytes a copier writes at the time that is returned. */
+uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t size, unsigned copier);
+
 /* Has a copier finish a lane's cp.async up to a number; what it writes is added to a view. */
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view);
 

@@ -1,5 +1,6 @@
 /* atom and red: one lane after another, in the order of the lanes. */
 #include "emu/access.h"
+#include "emu/atomic.h"
 #include "emu/exec.h"
 #include "emu/grid_race.h"
 #include "emu/halves.h"
@@ -59,18 +60,57 @@ static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
     }
 }
 
-/* One lane's operation; false after a fault. */
-static bool atom(const access *x, u64 *old)
+void atomic_make_good(const atomic_update *u)
+{
+    const op *o = u->op;
+    u64 old = 0;
+    unsigned size = emu_type_bytes((ptx_type)o->type);
+    allocation_read(u->of, u->address, &old, size);
+    if (o->combine == COMBINE_CAS && old != u->b)
+        return;
+    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, old, u->b, u->c);
+    allocation_write(u->of, u->address, &new, size);
+}
+
+/* Ahead of its turn a block can only note an operation, of which nobody wants to know what it found
+ * and which orders nothing. False: it is abandoned. */
+static bool atom_ahead(const access *x, u64 b, u64 c)
 {
     const op *o = x->op;
-    bool wide = x->size == 8;
-    u64 b = get_bits(source(x->warp, o, 1), x->lane, wide), c = 0;
-    allocation *a = NULL;
-    uint8_t *bytes = NULL;
-    if (x->space == SPACE_GLOBAL && x->warp->machine->speculation) {
+    const machine *m = x->warp->machine;
+    allocation *a = access_global(x);
+    if (!a)
+        return false;
+    if (!op_may_wait(o) || a->rights || a->aliased) {
         speculation_abandon(x->warp);
         return false;
     }
+    atomic_update u = { .op = o,
+                        .of = a,
+                        .address = x->address,
+                        .b = b,
+                        .c = c,
+                        .store = { .block = m->grid->order.block,
+                                   .time = m->shared.warp_time[x->warp->index],
+                                   .line = o->line,
+                                   .thread = (uint16_t)thread_of(x->warp, x->lane),
+                                   .strong = true } };
+    speculation_update(m->speculation, &u, x->size);
+    return true;
+}
+
+/* One lane's operation on an element of a vector, or all; false after a fault. */
+static bool atom(const access *x, int element, u64 *old)
+{
+    const op *o = x->op;
+    bool wide = x->size == 8;
+    u64 b = get_bits(source(x->warp, o, 1 + element), x->lane, wide), c = 0;
+    allocation *a = NULL;
+    uint8_t *bytes = NULL;
+    if (o->combine == COMBINE_CAS)
+        c = get_bits(source(x->warp, o, 2), x->lane, wide);
+    if (x->space == SPACE_GLOBAL && x->warp->machine->speculation)
+        return atom_ahead(x, b, c);
     if (x->space == SPACE_GLOBAL) {
         a = access_global(x);
         if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
@@ -83,8 +123,6 @@ static bool atom(const access *x, u64 *old)
         memcpy(old, bytes, x->size);
         undefined_mark(x->warp->machine, x->space, bytes, x->size, false);
     }
-    if (o->combine == COMBINE_CAS)
-        c = get_bits(source(x->warp, o, 2), x->lane, wide);
     u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, *old, b, c);
     if (!a)
         memcpy(bytes, &new, x->size);
@@ -97,17 +135,31 @@ static bool atom(const access *x, u64 *old)
     return true;
 }
 
+/* The elements of a vector are atomic each, and it begins at a multiple of its size. */
+static bool atom_vector(access x, u64 (*found)[WARP_LANES])
+{
+    access all = x;
+    all.size *= x.op->vector;
+    if (!access_is_aligned(&all))
+        return false;
+    for (int e = 0; e < x.op->vector; e++, x.address += x.size)
+        if (!atom(&x, e, &found[e][x.lane]))
+            return false;
+    return true;
+}
+
 static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
-    u64 found[WARP_LANES] = { 0 };
+    u64 found[MAX_VECTOR][WARP_LANES] = { { 0 } };
     access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes((ptx_type)o->type) };
     for (x.lane = 0; x.lane < WARP_LANES; x.lane++) {
         x.address = a->at[x.lane];
-        if (mask >> x.lane & 1 && !atom(&x, &found[x.lane]))
+        if (mask >> x.lane & 1 && !atom_vector(x, found))
             return;
     }
     grid_race_stored(w, o);
-    write_lanes(w->file + o->dst[0], found, x.size == 8, mask);
+    for (int e = 0; e < o->vector; e++)
+        write_lanes(w->file + o->dst[e], found[e], x.size == 8, mask);
 }
 
 void exec_atom(warp *w, const op *o, lane_mask mask)

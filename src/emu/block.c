@@ -169,6 +169,7 @@ void block_begin(machine *m)
         memset(m->shared_undefined, 0, m->shared.size);
         memset(m->local_undefined, 0, m->threads * m->local_bytes);
     }
+    stack_begin_block(m);
     for (unsigned i = 0; i < m->warp_count; i++)
         start_warp(m, &m->warps[i]);
     m->dependence.triggered = false;

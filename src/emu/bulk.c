@@ -22,15 +22,12 @@ typedef struct places {
 static places gather(const warp *w, const op *o, lane_mask mask)
 {
     places p;
-    op from = *o, at = *o;
-    from.src[0] = o->src[1];
-    from.offset = o->offset2;
-    from.address64 = o->variant;
+    op at = *o;
     at.src[0] = o->src[3];
     at.offset = (int32_t)o->dst[0];
     at.address64 = o->dst[1];
     access_gather(w, o, mask, &p.to);
-    access_gather(w, &from, mask, &p.from);
+    access_gather_second(w, o, mask, &p.from);
     if (o->exec == exec_bulk_load)
         access_gather(w, &at, mask, &p.at);
     return p;
@@ -65,17 +62,53 @@ static bulk_copy *begin(warp *w, const op *o, int lane, u32 size)
     return *end = c;
 }
 
-/* The place of a copy in shared memory, all of it inside of an array. */
-static bool find_shared(access x, u32 size, size_t *offset)
+/* What a copy does with each of its pieces in memory and with the copy's own bytes of it; false
+ * after a fault. */
+typedef bool piece_access(const access *x, uint8_t *bytes);
+
+static bool for_pieces(access x, size_t size, uint8_t *bytes, piece_access *does)
 {
-    size_t at;
     x.size = PIECE;
-    for (u32 done = 0; done < size; done += PIECE, x.address += PIECE) {
-        if (!access_shared_place(&x, &at))
+    for (size_t done = 0; done < size; done += PIECE, x.address += PIECE)
+        if (!does(&x, bytes + done))
             return false;
-        *offset = done ? *offset : at;
-    }
     return true;
+}
+
+static bool is_in_shared(const access *x, uint8_t *bytes)
+{
+    size_t offset;
+    (void)bytes;
+    return access_shared_place(x, &offset);
+}
+
+/* Has the thread access shared memory as if by itself. */
+static bool touch_shared(const access *x, uint8_t *bytes)
+{
+    (void)bytes;
+    return access_array(x) != NULL;
+}
+
+static bool is_in_global(const access *x, uint8_t *bytes)
+{
+    (void)bytes;
+    return access_global(x) != NULL;
+}
+
+static bool read_global(const access *x, uint8_t *bytes)
+{
+    return access_read(x, bytes) != NULL;
+}
+
+static bool write_global(const access *x, uint8_t *bytes)
+{
+    return access_write(x, NULL, bytes);
+}
+
+/* The place of a copy in shared memory, all of it inside of an array. */
+static bool find_shared(const access *x, u32 size, size_t *offset)
+{
+    return for_pieces(*x, size, NULL, is_in_shared) && (!size || access_shared_place(x, offset));
 }
 
 static bool check_fenced(const access *x, size_t offset, u32 size)
@@ -89,27 +122,6 @@ static bool check_fenced(const access *x, size_t offset, u32 size)
                         other);
 }
 
-/* Has the thread access all of a copy's shared memory as if by itself. */
-static bool touch_shared(access x, u32 size)
-{
-    x.size = PIECE;
-    for (u32 done = 0; done < size; done += PIECE, x.address += PIECE)
-        if (!access_array(&x))
-            return false;
-    return true;
-}
-
-static bool read_global(access x, u32 size, uint8_t *bytes)
-{
-    x.size = PIECE;
-    for (u32 done = 0; done < size; done += PIECE, x.address += PIECE) {
-        const uint8_t *from = access_read(&x, bytes + done);
-        if (!from)
-            return false;
-    }
-    return true;
-}
-
 static void load(warp *w, const op *o, int lane, const places *p)
 {
     machine *m = w->machine;
@@ -118,7 +130,7 @@ static void load(warp *w, const op *o, int lane, const places *p)
     access from = { w, o, lane, ACCESS_LOAD, SPACE_GLOBAL, p->from.at[lane], PIECE };
     size_t offset = 0;
     mbarrier *b = mbarrier_at(w, o, lane, p->at.at[lane]);
-    if (!b || !check_size(w, o, lane, size) || !find_shared(to, size, &offset) ||
+    if (!b || !check_size(w, o, lane, size) || !find_shared(&to, size, &offset) ||
         !check_fenced(&to, offset, size))
         return;
     if (!b->fenced &&
@@ -131,31 +143,29 @@ static void load(warp *w, const op *o, int lane, const places *p)
     c->barrier = (unsigned)(b - m->async->barriers.items);
     c->offset = offset;
     access_count_bulk(w, from.address, size, ACCESS_LOAD);
-    if (read_global(from, size, c->bytes) && touch_shared(to, size))
+    if (for_pieces(from, size, c->bytes, read_global) && for_pieces(to, size, NULL, touch_shared))
         shared_begin_copy(&m->shared, m->arena, offset, size, thread_of(w, lane));
 }
 
-void exec_bulk_load(warp *w, const op *o, lane_mask mask)
+typedef void begin_copy(warp *w, const op *o, int lane, const places *p);
+
+static void by_lanes(warp *w, const op *o, lane_mask mask, begin_copy *begins)
 {
     places p = gather(w, o, mask);
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
         if (mask >> i & 1)
-            load(w, o, i, &p);
+            begins(w, o, i, &p);
+}
+
+void exec_bulk_load(warp *w, const op *o, lane_mask mask)
+{
+    by_lanes(w, o, mask, load);
 }
 
 static void mark_read(machine *m, const bulk_copy *c)
 {
     shared_mark(&m->shared, m->arena, c->offset, c->size,
                 (uint16_t)((thread_of(c->warp, c->lane) + 1) | PENDING_READ));
-}
-
-static bool check_global(access x, u32 size)
-{
-    x.size = PIECE;
-    for (u32 done = 0; done < size; done += PIECE, x.address += PIECE)
-        if (!access_global(&x))
-            return false;
-    return true;
 }
 
 static void store(warp *w, const op *o, int lane, const places *p)
@@ -165,8 +175,9 @@ static void store(warp *w, const op *o, int lane, const places *p)
     access from = { w, o, lane, ACCESS_LOAD, SPACE_SHARED, p->from.at[lane], PIECE };
     access to = { w, o, lane, ACCESS_STORE, SPACE_GLOBAL, p->to.at[lane], PIECE };
     size_t offset = 0;
-    if (!check_size(w, o, lane, size) || !find_shared(from, size, &offset) ||
-        !check_global(to, size) || !touch_shared(from, size) || !check_fenced(&from, offset, size))
+    if (!check_size(w, o, lane, size) || !find_shared(&from, size, &offset) ||
+        !for_pieces(to, size, NULL, is_in_global) || !for_pieces(from, size, NULL, touch_shared) ||
+        !check_fenced(&from, offset, size))
         return;
     if (undefined_bytes(m, SPACE_SHARED, m->shared.bytes + offset, size) &&
         !ACCESS_CHECK(&from, EMU_CHECK_UNDEFINED,
@@ -183,10 +194,7 @@ static void store(warp *w, const op *o, int lane, const places *p)
 
 void exec_bulk_store(warp *w, const op *o, lane_mask mask)
 {
-    places p = gather(w, o, mask);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if (mask >> i & 1)
-            store(w, o, i, &p);
+    by_lanes(w, o, mask, store);
 }
 
 void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
@@ -197,7 +205,7 @@ void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
         access x = { w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], PIECE };
         u32 size = get_u32(source(w, o, 1), i);
         if (mask >> i & 1 && check_size(w, o, i, size))
-            check_global(x, size);
+            for_pieces(x, size, NULL, is_in_global);
     }
 }
 
@@ -223,10 +231,7 @@ static void end_read(machine *m, bulk_copy *c)
 static bool end_store(machine *m, const bulk_copy *c)
 {
     access x = { c->warp, c->op, c->lane, ACCESS_STORE, SPACE_GLOBAL, c->address, PIECE };
-    for (size_t done = 0; done < c->size; done += PIECE, x.address += PIECE)
-        if (!access_write(&x, NULL, c->bytes + done))
-            return false;
-    return !has_fault(m);
+    return for_pieces(x, c->size, c->bytes, write_global) && !has_fault(m);
 }
 
 /* Completes the stores of lanes, of all groups but the newest so many that each leaves open. */

@@ -1,6 +1,8 @@
 #include "emu/commit.h"
 
-#include "emu/grid_race.h"
+#include "emu/atomic.h"
+
+enum { SHARE_BYTES = 4 * GRID_PAGE_BYTES };
 
 static bool is_empty(const byte_set *s)
 {
@@ -19,11 +21,11 @@ static bool have_common(const byte_set *a, const byte_set *b)
 }
 
 /* Whether a block has loaded what blocks before it have stored since it ran. */
-static bool is_outdated(const commit *c, const block_page *p)
+static bool is_outdated(const page_table *t, const block_page *p)
 {
     if (is_empty(&p->loaded))
         return false;
-    const block_page *stored = page_table_find(&c->stored, p->of, p->index);
+    const block_page *stored = page_table_find(t, p->of, p->index);
     return stored && have_common(&stored->loaded, &p->loaded);
 }
 
@@ -39,13 +41,19 @@ static grid_stores stores_of(const block_page *p)
 
 /* Where some block may have loaded from an allocation without noting what, the next blocks are to
  * note it. */
+static bool may_change(const commit *c, allocation *a)
+{
+    if (a->tracked == c->launch || a->loaded_in != c->launch)
+        return true;
+    a->tracked = c->launch;
+    return false;
+}
+
 static bool may_store(const commit *c, const block_page *p)
 {
-    allocation *a = p->of;
-    if (a->tracked != c->launch && a->loaded_in == c->launch) {
-        a->tracked = c->launch;
+    const allocation *a = p->of;
+    if (!may_change(c, p->of))
         return false;
-    }
     const grid_stores s = stores_of(p);
     return !s.records || grid_race_may_store_all(c->machine->grid, a, &s);
 }
@@ -60,7 +68,29 @@ static unsigned run_end(const byte_set *s, unsigned from)
     return to;
 }
 
-static void store(commit *c, const block_page *p)
+static bool may_update(const commit *c, const atomic_update *u)
+{
+    return may_change(c, u->of) &&
+           grid_race_may_update(c->machine->grid, u->of, u->address - u->of->address,
+                                emu_type_bytes((ptx_type)u->op->type), u->store.block);
+}
+
+static void update(const commit *c, const atomic_update *u)
+{
+    atomic_make_good(u);
+    grid_race_update(c->machine->grid, u->of, u->address - u->of->address,
+                     emu_type_bytes((ptx_type)u->op->type), &u->store);
+}
+
+static void add_stored(page_table *t, const block_page *p)
+{
+    block_page *known = page_table_get(t, p->of, p->index);
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        known->loaded.bits[i] |=
+            (p->stores ? p->stores->bytes.bits[i] : 0) | (p->updates ? p->updates->bits[i] : 0);
+}
+
+static void store(grid_race *g, const block_page *p)
 {
     const page_stores *t = p->stores;
     uint64_t address = p->of->address + p->index * BLOCK_PAGE_BYTES;
@@ -71,13 +101,8 @@ static void store(commit *c, const block_page *p)
     }
     if (t->records) {
         const grid_stores s = stores_of(p);
-        grid_race_store_all(c->machine->grid, p->of, &s);
+        grid_race_store_all(g, p->of, &s);
     }
-    if (p->of->tracked != c->launch)
-        return;
-    block_page *known = page_table_get(&c->stored, p->of, p->index);
-    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
-        known->loaded.bits[i] |= t->bytes.bits[i];
 }
 
 static void add_stats(emu_stats *to, const emu_stats *from)
@@ -91,17 +116,9 @@ static void add_stats(emu_stats *to, const emu_stats *from)
     to->watched_line = from->watched_line ? from->watched_line : to->watched_line;
 }
 
-bool commit_block(commit *c, const block_log *log)
+void commit_others(const commit *c, const block_log *log)
 {
     const emu_launch_config *config = c->machine->config;
-    for (size_t i = 0; i < log->pages.count; i++) {
-        const block_page *p = log->pages.items[i];
-        if (is_outdated(c, p) || (p->stores && !may_store(c, p)))
-            return false;
-    }
-    for (size_t i = 0; i < log->pages.count; i++)
-        if (log->pages.items[i]->stores)
-            store(c, log->pages.items[i]);
     for (size_t i = 0; i < log->loaded.count; i++)
         log->loaded.items[i].of->loaded += log->loaded.items[i].bytes;
     for (size_t i = 0; i < log->prints.count; i++)
@@ -109,5 +126,89 @@ bool commit_block(commit *c, const block_log *log)
                       log->prints.items[i].length);
     if (c->machine->stats)
         add_stats(c->machine->stats, &log->stats);
+}
+
+void commit_note(commit *c, const block_log *log)
+{
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if ((p->stores || p->updates) && p->of->tracked == c->launch)
+            add_stored(&c->stored, p);
+    }
+}
+
+bool commit_block(commit *c, const block_log *log)
+{
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if (is_outdated(&c->stored, p) || (p->stores && !may_store(c, p)))
+            return false;
+    }
+    for (size_t i = 0; i < log->updates.count; i++)
+        if (!may_update(c, &log->updates.items[i]))
+            return false;
+    for (size_t i = 0; i < log->pages.count; i++)
+        if (log->pages.items[i]->stores)
+            store(c->machine->grid, log->pages.items[i]);
+    for (size_t i = 0; i < log->updates.count; i++)
+        update(c, &log->updates.items[i]);
+    commit_note(c, log);
+    commit_others(c, log);
     return true;
+}
+
+void commit_prepare(const commit *c, const speculation *s)
+{
+    for (size_t i = 0; i < s->regions.count; i++) {
+        const stored_region *r = &s->regions.items[i];
+        if (allocation_share(r->of))
+            grid_race_share(c->machine->grid, r->of, r->offset);
+    }
+}
+
+/* Whether nothing that is known of an allocation, and of what blocks have stored before, asks for a
+ * closer look at a page. */
+static bool is_plain(const commit_share *share, const block_page *p)
+{
+    const commit *c = share->of;
+    if (is_outdated(&share->stored, p))
+        return false;
+    if (!p->stores)
+        return true;
+    const block_page *stored = page_table_find(&share->stored, p->of, p->index);
+    if (!p->of->bytes || (p->of->tracked != c->launch && p->of->loaded_in == c->launch) ||
+        (stored && have_common(&stored->loaded, &p->stores->bytes)))
+        return false;
+    const grid_stores s = stores_of(p);
+    return !s.records || grid_race_may_store_all(share->grid, p->of, &s);
+}
+
+void commit_check_share(commit_share *share, unsigned number, unsigned shares,
+                        const block_log *logs, uint64_t count)
+{
+    share->pages.count = 0;
+    page_table_clear(&share->stored);
+    for (share->good = 0; share->good < count; share->good++) {
+        const block_log *log = &logs[share->good];
+        if (log->updates.count)
+            return;
+        for (size_t i = 0; i < log->pages.count; i++) {
+            const block_page *p = log->pages.items[i];
+            if (p->index * BLOCK_PAGE_BYTES / SHARE_BYTES % shares != number)
+                continue;
+            if (!is_plain(share, p))
+                return;
+            if (!p->stores)
+                continue;
+            add_stored(&share->stored, p);
+            *VEC_PUSH(share->stored.slots_arena, &share->pages) =
+                (struct committed_page){ share->good, p };
+        }
+    }
+}
+
+void commit_store_share(commit_share *share, uint64_t count)
+{
+    for (size_t i = 0; i < share->pages.count && share->pages.items[i].block < count; i++)
+        store(share->grid, share->pages.items[i].page);
 }

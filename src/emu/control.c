@@ -29,12 +29,10 @@ static bool check_uniform(warp *w, const op *o, lane_mask others)
 
 static void branch(warp *w, const op *o, lane_mask mask)
 {
-    machine *m = w->machine;
+    const machine *m = w->machine;
     lane_mask others = w->active & ~mask;
-    if (o->target < w->pc && m->thread_instructions > m->limit)
-        warp_fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
-                   "the block has run %llu instructions of its threads without coming to an end",
-                   (unsigned long long)m->thread_instructions);
+    if (o->target < w->pc)
+        warp_check_limit(w, o, mask);
     if (!others) {
         w->pc = o->target;
         return;

@@ -279,6 +279,47 @@ void exec_cvt_pair(warp *w, const op *o, lane_mask mask)
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
+static u32 eighths_of(const op *o, double high, double low)
+{
+    bool has_three = o->variant; /* bits of mantissa: e4m3 */
+    u32 a = has_three ? e4m3_of(high, o->mods) : e5m2_of(high, o->mods);
+    u32 b = has_three ? e4m3_of(low, o->mods) : e5m2_of(low, o->mods);
+    return a << 8 | b;
+}
+
+/* d = { high eighth: a, low eighth: b } */
+void exec_cvt_eighths(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++)
+        result.u32[i] =
+            eighths_of(o, (double)get_f32(source(w, o, 0), i), (double)get_f32(source(w, o, 1), i));
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+void exec_cvt_eighths_of_halves(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 a = get_u32(source(w, o, 0), i);
+        result.u32[i] =
+            eighths_of(o, (double)value_of_half((u16)(a >> 16)), (double)value_of_half((u16)a));
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+void exec_cvt_halves_of_eighths(warp *w, const op *o, lane_mask mask)
+{
+    float (*value_of)(uint8_t) = o->variant ? value_of_e4m3 : value_of_e5m2;
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 a = get_u32(source(w, o, 0), i);
+        result.u32[i] = (u32)half_of((double)value_of((uint8_t)(a >> 8)), o->mods) << 16 |
+                        half_of((double)value_of((uint8_t)a), o->mods);
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
 /* Ties go away from zero, as the magnitude's bits do when half of the last place is added to them.
  */
 void exec_cvt_tf32(warp *w, const op *o, lane_mask mask)

@@ -289,6 +289,10 @@ void parser_variables(parser *p, ptx_space space, bool external)
                 lexer_error(l, line, "only .global and .const variables have initial values");
             parse_initialiser(p, &to, 0);
         }
+        if (space == SPACE_LOCAL && parser_recurs(p)) {
+            parser_stack_variable(p, v, line);
+            continue;
+        }
         place_variable(p, v, line);
         parser_declare(p, v->name, SYMBOL_VARIABLE, line)->variable = v;
     } while (lexer_accept(l, ","));
@@ -355,6 +359,16 @@ void parser_param(parser *p)
     *VEC_PUSH(p->arena, &p->entry->params) =
         (param){ .name = d.name, .size = (size_t)d.size, .offset = (size_t)offset };
     p->entry->param_bytes = (size_t)(offset + d.size);
+}
+
+const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool dynamic)
+{
+    variable *v = arena_zalloc(p->arena, sizeof *v);
+    *v = (variable){
+        .name = name, .space = SPACE_LOCAL, .size = size, .align = ARRAY_GAP, .dynamic = dynamic
+    };
+    place_variable(p, v, parser_line(p));
+    return v;
 }
 
 variable *parser_formal(parser *p, variable *given, ptx_type *type)

@@ -377,5 +377,7 @@ void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool g
         *VEC_PUSH(p->arena, &e->uses) = d.writes[i];
     e->triggers |= d.op.exec == exec_launch_dependents;
     e->waits |= d.op.exec == exec_grid_wait;
+    e->has_stack |=
+        d.op.exec == exec_alloca || d.op.exec == exec_stack_save || d.op.exec == exec_stack_restore;
     *VEC_PUSH(p->arena, &e->ops) = d.op;
 }

@@ -2,6 +2,19 @@
 #include "emu/async.h"
 #include "emu/decoder.h"
 
+/* Where a copy by so many bytes goes and where it comes from, in these spaces. */
+static void decode_places(decoder *d, unsigned bytes, ptx_space to, ptx_space from)
+{
+    d->op.type = TYPE_b32;
+    d->op.vector = (uint8_t)(bytes / 4);
+    d->op.space = (uint8_t)from;
+    decode_address(d, 1, &d->in->operands[1]);
+    d->op.offset2 = d->op.offset;
+    d->op.variant = d->op.address64;
+    d->op.space = (uint8_t)to;
+    decode_address(d, 0, &d->in->operands[0]);
+}
+
 /* cp.async.cg.shared.global [to], [from], size{, bytes to read or a predicate to read none} */
 void decode_async_copy(decoder *d)
 {
@@ -11,14 +24,7 @@ void decode_async_copy(decoder *d)
         decode_error(d, "a copy is of 4, 8 or 16 bytes");
     if (instruction_has(d->in, "cg") && size->bits != 16)
         decode_error(d, "a copy past the first-level cache is of 16 bytes");
-    d->op.type = TYPE_b32;
-    d->op.vector = (uint8_t)(size->bits / 4);
-    d->op.space = SPACE_GLOBAL;
-    decode_address(d, 1, &operands[1]);
-    d->op.offset2 = d->op.offset;
-    d->op.variant = d->op.address64;
-    d->op.space = SPACE_SHARED;
-    decode_address(d, 0, &operands[0]);
+    decode_places(d, (unsigned)size->bits, SPACE_SHARED, SPACE_GLOBAL);
     const operand *last = &operands[d->in->operand_count - 1];
     bool ignores = last->kind == OPERAND_REG && last->type == TYPE_pred;
     d->op.combine = ignores ? ASYNC_IGNORE : ASYNC_SIZE;
@@ -44,18 +50,10 @@ static void expect_target(decoder *d, unsigned least)
                     d->p->module->target);
 }
 
-/* Where a copy goes and where it comes from, in these spaces. */
-static void decode_places(decoder *d, ptx_space to, ptx_space from)
+static void decode_bulk_places(decoder *d, ptx_space to, ptx_space from)
 {
     expect_target(d, 90);
-    d->op.type = TYPE_b32;
-    d->op.vector = 4;
-    d->op.space = (uint8_t)from;
-    decode_address(d, 1, &d->in->operands[1]);
-    d->op.offset2 = d->op.offset;
-    d->op.variant = d->op.address64;
-    d->op.space = (uint8_t)to;
-    decode_address(d, 0, &d->in->operands[0]);
+    decode_places(d, 16, to, from);
     decode_source(d, 2, &d->in->operands[2], TYPE_u32);
 }
 
@@ -77,13 +75,13 @@ void decode_bulk_load(decoder *d)
     decode_address(d, 3, &d->in->operands[3]);
     d->op.dst[0] = (uint32_t)d->op.offset;
     d->op.dst[1] = d->op.address64;
-    decode_places(d, SPACE_SHARED, SPACE_GLOBAL);
+    decode_bulk_places(d, SPACE_SHARED, SPACE_GLOBAL);
 }
 
 void decode_bulk_store(decoder *d)
 {
     decode_hint(d, 3);
-    decode_places(d, SPACE_GLOBAL, SPACE_SHARED);
+    decode_bulk_places(d, SPACE_GLOBAL, SPACE_SHARED);
 }
 
 void decode_bulk_prefetch(decoder *d)

@@ -26,7 +26,7 @@ static unsigned registers_of(const decoder *d, const matrix_shape *s, matrix_par
 {
     unsigned elements = (unsigned)s->depth * (part == PART_A ? s->rows : s->columns);
     bool fixed = strcmp(d->in->name, "wmma") == 0 && e == ELEMENT_f16;
-    return fixed ? 8 : elements / WARP_LANES / matrix_packed(e);
+    return fixed ? 8 : matrix_registers(elements, e);
 }
 
 /* The modifiers name the elements of D, A, B and C, or of D and C where A and B are of f16. */
@@ -47,6 +47,7 @@ void decode_matrix(decoder *d)
     d->op.vector = (uint8_t)registers_of(d, s, PART_A, a);
     d->op.type2 = (uint8_t)registers_of(d, s, PART_B, b);
     d->op.mods = (uint8_t)(instruction_has(d->in, "satfinite") ? MOD_SAT : 0);
+    d->op.uniform = instruction_has(d->in, "xor");
 }
 
 /* wmma.load and wmma.store: which matrix is the second modifier. */
@@ -58,8 +59,8 @@ void decode_fragment(decoder *d)
     matrix_element e = (matrix_element)element_named(d->in->modifiers[d->in->modifier_count - 1]);
     d->op.combine = (uint8_t)e;
     d->op.compare = (uint8_t)(p | (instruction_has(d->in, "col") ? BY_COLUMNS : 0));
-    unsigned of_sums = (unsigned)s->rows * s->columns / WARP_LANES / matrix_packed(e);
-    d->op.type2 = (uint8_t)(p == PART_C ? of_sums : (unsigned)registers_of(d, s, p, e));
+    unsigned of_sums = matrix_registers((unsigned)s->rows * s->columns, e);
+    d->op.type2 = (uint8_t)(p == PART_C ? of_sums : registers_of(d, s, p, e));
 }
 
 /* ldmatrix and stmatrix: x1, x2 or x4 of them, 16 bytes a row. */

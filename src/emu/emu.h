@@ -39,9 +39,10 @@
  *   nobody changes before its thread has waited for that, which the thread does before it ends.
  *   Copies complete as late as they may (see async.h).
  *
- * Calls are run, but for recursion; so are those that assert(), printf(), malloc() and free() make.
- * Of the tensor instructions there are mma.sync and wmma (see matrix.h) but for one-bit and 8-bit
- * floating-point elements and sparse matrices, ldmatrix, stmatrix and movmatrix. Of asynchronous
+ * Calls are run; so are those that assert(), printf(), malloc() and free() make. A function that
+ * calls itself, or one that calls it, has its parameters in .param variables, not in registers.
+ * Of the tensor instructions there are mma.sync and wmma (see matrix.h) but for sparse matrices,
+ * ldmatrix, stmatrix and movmatrix. Of asynchronous
  * copies there are cp.async and cp.async.bulk, which no tensor map describes and which reduces
  * nothing, with groups and mbarriers. Clusters of several blocks and wgmma are not supported. What
  * is not is an error of emu_load that names the line, and of a launch that comes to it in a module
@@ -291,6 +292,8 @@ void emu_module_place(emu_memory *m, const emu_module *module);
 /* Frees a module's variables in this memory; call it before the module's arena goes. */
 void emu_module_forget(emu_memory *m, const emu_module *module);
 
+enum { EMU_MOST_THREADS = 64 };
+
 typedef struct emu_launch_config {
     const emu_checks *checks; /* NULL: whatever is found stops the kernel */
     const emu_module *module;
@@ -301,12 +304,15 @@ typedef struct emu_launch_config {
     size_t param_count;
     const uint64_t *blocks; /* linear indices of the blocks to run; NULL: the whole grid */
     size_t block_count;
-    bool descending;            /* from the last block to the first: no order of them is promised */
+    bool descending; /* from the last block to the first: no order of them is promised */
+    /* Bytes of a thread's stack, 512 KiB at most: what alloca gives, and at least 16 for each call
+     * of a function that calls itself; 0: 1024. */
+    size_t stack_size;
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
-    /* Blocks of one that is launched by itself run on so many threads where they do not depend on
-     * each other; 0 and 1: on this one. All that comes out is the same for any number. What is
-     * called back is so on this thread. */
+    /* Blocks of one that is launched by itself run on so many threads, EMU_MOST_THREADS at most,
+     * where they do not depend on each other; 0 and 1: on this one. All that comes out is the same
+     * for any number. What is called back is so on this thread. */
     unsigned threads;
     uint64_t *ahead; /* how many of them did is added to it; NULL: nobody asks */
     /* What the kernel prints, a call for each thread's printf; NULL: it is not heard. */

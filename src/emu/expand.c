@@ -4,10 +4,10 @@
  * of their own that does not see the caller's, its parameters bound to what the caller gives, its
  * ret a jump behind the body. A .param variable of the caller is not copied: inside of the function
  * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
- * lanes meet again behind it, and a report shows the line inside of the function. Recursion has no
- * such form and is not known. Of the functions that a driver has,
- * there are those that assert(), printf(), malloc() and free() call, as instructions of their own
- * (see system.c).
+ * lanes meet again behind it, and a report shows the line inside of the function. A function that
+ * calls itself, also by way of others, has its body there once, and the inner call starts that over
+ * (see stack.c). Of the functions that a driver has, there are those that assert(), printf(),
+ * malloc() and free() call, as instructions of their own (see system.c).
  *
  * brx.idx is a comparison and a branch for each of the table's targets.
  */
@@ -24,7 +24,7 @@ typedef struct binding {
 } binding;
 
 struct call {
-    const struct call *outer;
+    struct call *outer;
     const char *function;
     unsigned line;
     uint32_t skip;              /* the branch of lanes that do not call, NO_TARGET for none */
@@ -32,8 +32,12 @@ struct call {
     size_t symbols, references; /* where the body's scope began */
     unsigned floor;             /* the caller's */
     lexer back;                 /* the text behind the call */
-    binding *results;
-    unsigned result_count;
+    binding *results, *arguments;
+    unsigned result_count, argument_count;
+    bool recurs;          /* the function may call itself */
+    operand stack;        /* where the stack was then */
+    recursion *recursion; /* of calls inside of the body; NULL: none so far */
+    recursion here;       /* as far as it is known */
 };
 
 typedef VEC(operand) arguments;
@@ -175,9 +179,8 @@ static const char *find_obstacle(const parser *p, const function *f, const char 
     unsigned depth = 0;
     if (!f)
         return arena_format(p->arena, "the function '%s' has no body in this module", name);
-    for (const struct call *c = p->call; c; c = c->outer, depth++)
-        if (strcmp(c->function, f->name) == 0)
-            return arena_format(p->arena, "'%s' calls itself, which is not supported", f->name);
+    for (const struct call *c = p->call; c; c = c->outer)
+        depth++;
     return depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS ? "too many calls" : NULL;
 }
 
@@ -231,23 +234,97 @@ static bool call_system(parser *p, const char *name, unsigned line, condition g,
     return true;
 }
 
+static operand save_stack(parser *p, unsigned line)
+{
+    instruction in = { .line = line,
+                       .name = "stacksave",
+                       .modifiers = { "u64" },
+                       .modifier_count = 1,
+                       .operands = { new_register(p, TYPE_u64) },
+                       .operand_count = 1 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+    return in.operands[0];
+}
+
+static void restore_stack(parser *p, unsigned line, operand to)
+{
+    instruction in = { .line = line,
+                       .name = "stackrestore",
+                       .modifiers = { "u64" },
+                       .modifier_count = 1,
+                       .operands = { to },
+                       .operand_count = 1 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+bool parser_recurs(const parser *p)
+{
+    return p->call && p->call->recurs;
+}
+
+void parser_stack_variable(parser *p, const variable *v, unsigned line)
+{
+    uint32_t address = parser_add_register(p, v->name, TYPE_u64);
+    instruction in = { .line = line,
+                       .name = "alloca",
+                       .modifiers = { "u64" },
+                       .modifier_count = 1,
+                       .operands = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
+                                     { .kind = OPERAND_INTEGER, .bits = v->size },
+                                     { .kind = OPERAND_INTEGER, .bits = v->align } },
+                       .operand_count = 3 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+    symbol *s = parser_declare(p, v->name, SYMBOL_REG, line);
+    s->type = TYPE_u64;
+    s->index = address;
+}
+
+/* An op of no operands that says which of something it is about. */
+static void emit_numbered(parser *p, unsigned line, condition who, const char *name, size_t which)
+{
+    instruction in = { .line = line, .name = name };
+    decode_instruction(p, &in, who.index, who.negated);
+    p->entry->ops.items[p->entry->ops.count - 1].dst[0] = (uint32_t)which;
+}
+
+/* The end of a body that lanes may have started over. */
+static void end_recursion(parser *p, const struct call *c)
+{
+    entry *e = p->entry;
+    size_t which = 0;
+    *c->recursion = c->here;
+    c->recursion->end_register = (uint32_t)e->regs.count;
+    c->recursion->end_local = e->local.end;
+    for (unsigned i = 0; i < c->result_count + c->argument_count; i++)
+        if (c->results[i].shared)
+            *VEC_PUSH(p->arena, &c->recursion->shared) = c->results[i].formal.variable;
+    while (e->recursions.items[which] != c->recursion)
+        which++;
+    emit_numbered(p, c->line, everyone, "(return)", which);
+}
+
 /* Goes to a function's body, with its parameters bound to what the caller gives. */
 static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
                        const arguments *given)
 {
     lexer *l = &p->lex;
+    c->here.first_register = (uint32_t)p->entry->regs.count;
+    c->here.first_local = p->entry->local.end;
     c->symbols = symbols_open(&p->symbols);
     c->references = p->references.count;
     p->symbols.floor = p->symbols.depth;
     p->call = c;
     *l = f->start;
     c->results = arena_zalloc(p->arena, (results->count + given->count + 1) * sizeof *c->results);
-    binding *bound = c->results + results->count;
+    binding *bound = c->arguments = c->results + results->count;
     c->result_count = parse_formals(p, results, c->line, c->results, "results");
     lexer_next(l); /* its name */
-    unsigned count = parse_formals(p, given, c->line, bound, "arguments");
-    for (unsigned i = 0; i < count; i++)
+    c->argument_count = parse_formals(p, given, c->line, bound, "arguments");
+    for (unsigned i = 0; i < c->argument_count; i++)
         pass(p, &bound[i], c->line);
+    c->here.start = (uint32_t)p->entry->ops.count;
+    if (c->recurs)
+        c->stack = save_stack(p, c->line);
     while (!lexer_is(l, "{"))
         lexer_next(l);
 }
@@ -259,6 +336,10 @@ static void end_body(parser *p)
     entry *e = p->entry;
     parser_declare(p, c->end, SYMBOL_LABEL, c->line)->index = (uint32_t)e->ops.count;
     parser_resolve_labels(p, c->references);
+    if (c->recurs)
+        restore_stack(p, c->line, c->stack);
+    if (c->recursion)
+        end_recursion(p, c);
     if (p->references.count > c->references) {
         const reference *r = &p->references.items[c->references];
         lexer_error(&p->lex, r->line, "'%s' is not declared", r->label);
@@ -281,9 +362,75 @@ typedef struct call_statement {
     arguments results, given;
 } call_statement;
 
-/* The function's body in the place of the call. */
-static void expand(parser *p, const call_statement *s, condition who, const function *f)
+/* The pairs of variables that a call and a body name alike. False where one is no variable. */
+static bool pair_up(parser *p, const call_statement *s, const arguments *given,
+                    const binding *bound, variable_pair *pairs)
 {
+    for (size_t i = 0; i < given->count; i++) {
+        const operand *actual = &given->items[i];
+        const variable *formal = bound[i].in_memory ? bound[i].formal.variable : NULL;
+        if (!formal || actual->kind != OPERAND_VARIABLE || !actual->variable->parameter ||
+            actual->offset)
+            return false;
+        if (actual->variable->size != formal->size)
+            lexer_error(&p->lex, s->line, "'%s' has %llu bytes and the function's '%s' has %llu",
+                        actual->variable->name, (unsigned long long)actual->variable->size,
+                        formal->name, (unsigned long long)formal->size);
+        pairs[i] = (variable_pair){ actual->variable, formal };
+    }
+    return true;
+}
+
+/* A call of a function inside of its own body. */
+static void start_over(parser *p, const call_statement *s, condition who, struct call *c)
+{
+    entry *e = p->entry;
+    size_t given = s->given.count, results = s->results.count;
+    if (given != c->argument_count || results != c->result_count)
+        lexer_error(&p->lex, s->line, "'%s' takes %u arguments and gives %u results", c->function,
+                    c->argument_count, c->result_count);
+    variable_pair *pairs = arena_zalloc(p->arena, (given + results + 1) * sizeof *pairs);
+    const char *obstacle = !c->recurs ? "by a pointer from elsewhere"
+                           : !pair_up(p, s, &s->given, c->arguments, pairs) ||
+                                   !pair_up(p, s, &s->results, c->results, pairs + given)
+                               ? "with parameters in registers"
+                               : NULL;
+    if (obstacle) {
+        obstacle = arena_format(p->arena, "'%s' calls itself %s, which is not supported",
+                                c->function, obstacle);
+        decode_unknown(p, s->line, who.index, who.negated, obstacle);
+        return;
+    }
+    if (!c->recursion)
+        *VEC_PUSH(p->arena, &e->recursions) = c->recursion =
+            arena_zalloc(p->arena, sizeof *c->recursion);
+    recursive_call *new = VEC_PUSH(p->arena, &e->recursive_calls);
+    *new = (recursive_call){ .of = c->recursion };
+    for (size_t i = 0; i < given; i++)
+        *VEC_PUSH(p->arena, &new->arguments) = pairs[i];
+    for (size_t i = 0; i < results; i++)
+        *VEC_PUSH(p->arena, &new->results) =
+            (variable_pair){ pairs[given + i].to, pairs[given + i].from };
+    emit_numbered(p, s->line, who, "(recurse)", e->recursive_calls.count - 1);
+}
+
+static struct call *find_running(const parser *p, const char *name)
+{
+    struct call *c = p->call;
+    while (c && strcmp(c->function, name) != 0)
+        c = c->outer;
+    return c;
+}
+
+/* The function's body in the place of the call. */
+static void expand(parser *p, const call_statement *s, condition who, const function *called)
+{
+    const function body = *called, *f = &body; /* the list of them may move */
+    struct call *running = find_running(p, f->name);
+    if (running) {
+        start_over(p, s, who, running);
+        return;
+    }
     struct call *c = arena_alloc(p->arena, sizeof *c);
     *c = (struct call){ .outer = p->call,
                         .function = f->name,
@@ -291,6 +438,7 @@ static void expand(parser *p, const call_statement *s, condition who, const func
                         .end = arena_format(p->arena, "(end of call %u)", ++p->calls),
                         .skip = NO_TARGET,
                         .floor = p->symbols.floor,
+                        .recurs = function_recurs(p, f->name),
                         .back = p->lex };
     if (who.index != UINT32_MAX) {
         c->skip = (uint32_t)p->entry->ops.count;

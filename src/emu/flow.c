@@ -350,6 +350,23 @@ static void count_live_registers(graph *g)
     }
 }
 
+static void find_unread_results(const graph *g)
+{
+    entry *e = g->entry;
+    uint64_t *read = arena_zalloc(g->arena, (e->regs.count / 64 + 1) * sizeof *read);
+    for (size_t i = 0; i < e->ops.count; i++)
+        for (unsigned r = 0; r < e->ops.items[i].reads; r++) {
+            uint32_t which = e->uses.items[e->ops.items[i].uses + r];
+            read[which / 64] |= UINT64_C(1) << which % 64;
+        }
+    for (size_t i = 0; i < e->ops.count; i++) {
+        op *o = &e->ops.items[i];
+        o->unread = o->atomic;
+        for (unsigned w = 0; w < o->writes; w++)
+            o->unread &= !bit_at(read, e->uses.items[o->uses + o->reads + w]);
+    }
+}
+
 void flow_analyse(arena *a, entry *e)
 {
     arena *scratch = arena_new_in(a);
@@ -360,6 +377,7 @@ void flow_analyse(arena *a, entry *e)
     find_undefined_reads(&g);
     carry_analyse(e);
     count_live_registers(&g);
+    find_unread_results(&g);
     keep_last_exit(&g);
     find_meeting_points(&g);
     arena_free(scratch);

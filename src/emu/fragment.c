@@ -134,7 +134,7 @@ typedef struct stored_matrix {
     matrix_element element;
     bool by_columns;
     unsigned registers; /* of a lane */
-    unsigned bytes;     /* of an element */
+    unsigned bits;      /* of an element: those of less than a byte lie in bytes together */
     unsigned together;  /* elements of a register that lie side by side in memory */
     ptx_space space;
     u64 base, stride;
@@ -177,7 +177,7 @@ static stored_matrix describe(const warp *w, const op *o, int stride)
     unsigned columns = part == PART_A ? s->depth : s->columns;
     if (!m.stride)
         m.stride = m.by_columns ? rows : columns;
-    m.bytes = matrix_elements[m.element].bits / 8;
+    m.bits = matrix_elements[m.element].bits;
     m.together = m.by_columns == (part == PART_B) ? matrix_packed(m.element) : 1;
     return m;
 }
@@ -191,11 +191,11 @@ static bool check_rows(warp *w, const op *o, const stored_matrix *m)
         warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
                    "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
                    (unsigned long long)m->base, fragment);
-    else if (m->stride * m->bytes % apart)
+    else if (m->stride * m->bits % (8 * apart))
         warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
                    "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
-                   m->by_columns ? "columns" : "rows", (unsigned long long)(m->stride * m->bytes),
-                   apart);
+                   m->by_columns ? "columns" : "rows",
+                   (unsigned long long)(m->stride * m->bits / 8), apart);
     else
         return true;
     return false;
@@ -208,7 +208,7 @@ static void gather_elements(const stored_matrix *m, unsigned r, unsigned e, addr
         matrix_place at = matrix_place_of(m->shape, m->part, m->element, r, lane);
         *(m->part == PART_B ? &at.row : &at.column) += e;
         u64 index = m->by_columns ? at.column * m->stride + at.row : at.row * m->stride + at.column;
-        a->at[lane] = m->base + index * m->bytes;
+        a->at[lane] = m->base + index * m->bits / 8;
     }
 }
 
@@ -225,7 +225,7 @@ static op part_of(const op *o, unsigned size)
 static bool load_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                           u64 *values, lane_mask *undefined)
 {
-    unsigned size = m->together * m->bytes;
+    unsigned size = m->together * m->bits / 8;
     op part = part_of(o, size);
     addresses a;
     gather_elements(m, r, e, &a);
@@ -239,7 +239,7 @@ static bool load_elements(warp *w, const op *o, const stored_matrix *m, unsigned
         if (!bytes)
             return false;
         memcpy(&value, bytes, size);
-        values[lane] |= value << e * m->bytes * 8;
+        values[lane] |= value << e * m->bits;
         if (carries && undefined_bytes(w->machine, m->space, bytes, size))
             *undefined |= UINT32_C(1) << lane;
     }
@@ -270,7 +270,7 @@ void exec_wmma_load(warp *w, const op *o, lane_mask mask)
 static bool store_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                            lane_mask undefined)
 {
-    unsigned size = m->together * m->bytes;
+    unsigned size = m->together * m->bits / 8;
     op part = part_of(o, size);
     addresses a;
     gather_elements(m, r, e, &a);
@@ -278,7 +278,7 @@ static bool store_elements(warp *w, const op *o, const stored_matrix *m, unsigne
     for (int lane = 0; lane < WARP_LANES; lane++) {
         access x = { w, o, lane, ACCESS_STORE, m->space, a.at[lane], size };
         u64 value =
-            get_bits(source(w, o, (int)r + 1), lane, m->element == ELEMENT_f64) >> e * m->bytes * 8;
+            get_bits(source(w, o, (int)r + 1), lane, m->element == ELEMENT_f64) >> e * m->bits;
         uint8_t bytes[sizeof value];
         memcpy(bytes, &value, sizeof value);
         if (!space_has_arrays(m->space)) {

@@ -48,6 +48,42 @@ const function *function_find(parser *p, const char *name)
     return f;
 }
 
+/* Whether a body names a function, or one whose body does. */
+static bool reaches(parser *p, const function *from, const char *name)
+{
+    lexer l = from->start;
+    unsigned depth = 0;
+    l.failed = p->lex.failed;
+    while (!lexer_is(&l, "{"))
+        lexer_next(&l);
+    do {
+        function *f = l.token.kind == TOKEN_NAME ? known_function(p, l.token.text) : NULL;
+        if (f && strcmp(f->name, name) == 0)
+            return true;
+        bool is_new = f && !f->visited;
+        if (is_new)
+            f->visited = true;
+        if (is_new && reaches(p, f, name))
+            return true;
+        depth += lexer_is(&l, "{");
+        depth -= lexer_is(&l, "}");
+        lexer_next(&l);
+    } while (depth);
+    return false;
+}
+
+bool function_recurs(parser *p, const char *name)
+{
+    function_find(p, ""); /* all of them */
+    function *f = known_function(p, name);
+    if (f->recurs == MAY_RECUR) {
+        for (size_t i = 0; i < p->functions.count; i++)
+            p->functions.items[i].visited = false;
+        f->recurs = reaches(p, f, name) ? RECURS : DOES_NOT_RECUR;
+    }
+    return f->recurs == RECURS;
+}
+
 /* Names of functions that stand as a value do so between two of these, which no name that is called
  * or declared does: calls and headers are passed over. */
 static bool is_one_of(const lexer *l, const char *signs)

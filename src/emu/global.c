@@ -12,7 +12,8 @@ static bool read_ahead(speculation *s, const access *x, allocation *of, uint8_t 
     if (speculation_sees_memory(s, of, x->address, x->size))
         return true;
     speculation_overlay(s, of, x->address, bytes, x->size);
-    if (x->op->non_coherent && m->grid->enabled)
+    if ((x->op->non_coherent && m->grid->enabled) ||
+        speculation_updates(s, of, x->address, x->size))
         speculation_end_block(m);
     return !has_fault(m);
 }
@@ -73,6 +74,10 @@ static bool store_ahead(const access *x, allocation *a, const void *bytes)
     bool may_be_elsewhere = a->rights || a->aliased; /* under other addresses, too */
     if (x->op->order || may_be_elsewhere || at + x->size > BLOCK_PAGE_BYTES) {
         speculation_abandon(x->warp);
+        return false;
+    }
+    if (speculation_updates(s, a, x->address, x->size)) {
+        speculation_end_block(x->warp->machine);
         return false;
     }
     page_stores *t = speculation_stores(s, a, offset, x->size, x->warp->machine->grid->enabled);

@@ -2,7 +2,7 @@
 #include "emu/exec.h"
 #include "emu/speculation.h"
 
-enum { SHADOW_BYTES = 4096, GROUP_PAGES = 1024, WORD_LOG2 = 2 };
+enum { GROUP_PAGES = STORED_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
 
 typedef struct shadow_page {
     unsigned shift;               /* a record is of 1 << shift bytes */
@@ -43,7 +43,7 @@ void grid_race_enter(const grid_race *g)
 /* The page of an allocation that has a shadow, or NULL. */
 static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset)
 {
-    uint64_t index = offset / SHADOW_BYTES;
+    uint64_t index = offset / GRID_PAGE_BYTES;
     if (g->recent && g->recent_of == a && g->recent_index == index)
         return g->recent;
     const shadow_group *group = a->shadow->groups[index / GROUP_PAGES];
@@ -54,25 +54,31 @@ static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset
     return g->recent = group->pages[index % GROUP_PAGES];
 }
 
-/* size: of what is stored first, which most of a page is stored in */
-static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset, unsigned size)
+static shadow_group *make_group(grid_race *g, allocation *a, uint64_t offset)
 {
     arena *memory = g->order.arena;
     if (!a->shadow) {
-        uint64_t groups = a->size / SHADOW_BYTES / GROUP_PAGES + 1;
+        uint64_t groups = a->size / GRID_PAGE_BYTES / GROUP_PAGES + 1;
         a->shadow = arena_zalloc(memory, sizeof *a->shadow + groups * sizeof *a->shadow->groups);
         a->shadow->of = a;
         a->shadow->next = g->shadows;
         g->shadows = a->shadow;
     }
-    uint64_t index = offset / SHADOW_BYTES;
-    shadow_group **group = &a->shadow->groups[index / GROUP_PAGES];
+    shadow_group **group = &a->shadow->groups[offset / STORED_REGION_BYTES];
     if (!*group)
         *group = arena_zalloc(memory, sizeof **group);
+    return *group;
+}
+
+/* size: of what is stored first, which most of a page is stored in */
+static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset, unsigned size)
+{
+    arena *memory = g->order.arena;
+    shadow_group *group = make_group(g, a, offset);
     shadow_page *p = arena_zalloc(memory, sizeof *p);
     p->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
-    p->stores = arena_zalloc(memory, (SHADOW_BYTES >> p->shift) * sizeof *p->stores);
-    (*group)->pages[index % GROUP_PAGES] = p;
+    p->stores = arena_zalloc(memory, (GRID_PAGE_BYTES >> p->shift) * sizeof *p->stores);
+    group->pages[offset / GRID_PAGE_BYTES % GROUP_PAGES] = p;
     return p;
 }
 
@@ -82,7 +88,7 @@ static void refine(arena *memory, shadow_page *p, unsigned size)
     unsigned shift = p->shift;
     while (size < 1u << p->shift)
         p->shift--;
-    unsigned count = SHADOW_BYTES >> p->shift;
+    unsigned count = GRID_PAGE_BYTES >> p->shift;
     grid_store *stores = arena_alloc(memory, count * sizeof *stores);
     for (unsigned i = 0; i < count; i++)
         stores[i] = p->stores[i >> (shift - p->shift)];
@@ -188,7 +194,7 @@ bool grid_race_check_load(const access *x, const allocation *a)
     const shadow_page *p = find_page(g, a, offset);
     if (!p)
         return true;
-    unsigned at = offset % SHADOW_BYTES;
+    unsigned at = offset % GRID_PAGE_BYTES;
     unsigned first = at >> p->shift, last = (at + x->size - 1) >> p->shift;
     for (unsigned i = first; i <= last; i++) {
         const grid_store *s = &p->stores[i];
@@ -216,7 +222,7 @@ static void release(grid_order *order, const op *o, unsigned thread, shadow_page
         return;
     if (!p->sequences)
         p->sequences =
-            arena_zalloc(order->arena, (SHADOW_BYTES >> p->shift) * sizeof *p->sequences);
+            arena_zalloc(order->arena, (GRID_PAGE_BYTES >> p->shift) * sizeof *p->sequences);
     for (unsigned i = first; i < first + count; i++) {
         release_sequence **s = &p->sequences[i];
         if (!o->atomic)
@@ -249,7 +255,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
                          .line = x->op->line,
                          .thread = (uint16_t)thread_of(x->warp, x->lane),
                          .strong = x->op->order };
-    unsigned first = offset % SHADOW_BYTES >> p->shift, count = x->size >> p->shift;
+    unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = x->size >> p->shift;
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
@@ -278,7 +284,7 @@ static bool holds_all(const allocation *a, const grid_stores *s)
 bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s)
 {
     const shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
-    unsigned size = 1u << s->shift, at = s->offset % SHADOW_BYTES;
+    unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
     bool met = false;
     for (unsigned i = 0; p && i < s->size >> s->shift; i++, at += size)
         for (unsigned r = at >> p->shift; s->records[i].block && r <= (at + size - 1) >> p->shift;
@@ -290,7 +296,7 @@ bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_store
 void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
 {
     shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
-    unsigned size = 1u << s->shift, at = s->offset % SHADOW_BYTES;
+    unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
     if (!p)
         p = make_page(g, a, s->offset, size);
     if (size < 1u << p->shift)
@@ -303,6 +309,45 @@ void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
         for (unsigned record = at >> p->shift; record < (at + size) >> p->shift; record++)
             if (s->records[i].block)
                 p->stores[record] = s->records[i];
+}
+
+bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
+                          uint32_t block)
+{
+    const shadow_page *p = g->enabled && a->shadow ? find_page(g, a, offset) : NULL;
+    bool good = !p || !p->sequences;
+    unsigned at = offset % GRID_PAGE_BYTES;
+    for (unsigned i = p ? at >> p->shift : 0; p && i <= (at + size - 1) >> p->shift; i++)
+        good &= !p->stores[i].block || p->stores[i].block == block || p->stores[i].strong;
+    return good;
+}
+
+void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
+                      const grid_store *store)
+{
+    if (!g->enabled)
+        return;
+    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
+    if (!p)
+        p = make_page(g, a, offset, size);
+    if (size < 1u << p->shift)
+        refine(g->order.arena, p, size);
+    unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = size >> p->shift;
+    for (unsigned i = first; i < first + count; i++)
+        if (p->stores[i].block != store->block || p->stores[i].strong)
+            p->stores[i] = *store;
+}
+
+void grid_race_share(grid_race *g, allocation *a, uint64_t offset)
+{
+    if (g->enabled)
+        make_group(g, a, offset);
+}
+
+void grid_race_track(const grid_race *g, uint32_t launch)
+{
+    for (const grid_shadow *s = g->shadows; s; s = s->next)
+        s->of->tracked = launch;
 }
 
 /* What the warp stores from now on was not released with this. */

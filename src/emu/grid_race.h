@@ -69,6 +69,21 @@ typedef struct grid_stores {
 bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s);
 void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s);
 
+/* The same for a strong atomic operation that orders nothing, on size bytes at an offset. */
+bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
+                          uint32_t block);
+void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
+                      const grid_store *store);
+
+/* Has what a first store to a region (STORED_REGION_BYTES) would bring into being: behind that,
+ * threads may note stores to pages of GRID_PAGE_BYTES at the same time, each with a grid_race of
+ * its own for its arena. */
+enum { GRID_PAGE_BYTES = 4096 };
+void grid_race_share(grid_race *g, allocation *a, uint64_t offset);
+
+/* Marks all that the launch has stored to as tracked by it. */
+void grid_race_track(const grid_race *g, uint32_t launch);
+
 /* Called when all lanes have stored. */
 void grid_race_stored(warp *w, const op *o);
 

@@ -25,9 +25,19 @@ static double round_whole(double magnitude, bool negative, unsigned mods)
     return nearbyint(magnitude);
 }
 
-/* Rounds to a format of sign, exponent and mantissa_bits. 2^(e - mantissa_bits) is the distance of
- * its values at 2^e; a value is a whole number of them, and its encoding continues across powers of
- * two, so that a carry needs no care. */
+/* A magnitude rounded to a format of exponent and mantissa_bits. 2^(e - mantissa_bits) is the
+ * distance of its values at 2^e; a value is a whole number of them, and its encoding continues
+ * across powers of two, so that a carry needs no care. */
+static double code_of(double magnitude, bool negative, int mantissa_bits, int lowest_exponent,
+                      unsigned mods)
+{
+    int exponent;
+    frexp(magnitude, &exponent);
+    exponent = magnitude == 0 || exponent - 1 < lowest_exponent ? lowest_exponent : exponent - 1;
+    double whole = round_whole(ldexp(magnitude, mantissa_bits - exponent), negative, mods);
+    return whole + ldexp(exponent - lowest_exponent, mantissa_bits);
+}
+
 static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned infinity,
                   unsigned mods)
 {
@@ -42,11 +52,7 @@ static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned
         magnitude = 1;
     if (isinf(magnitude))
         return (u16)(sign | infinity);
-    int exponent;
-    frexp(magnitude, &exponent);
-    exponent = magnitude == 0 || exponent - 1 < lowest_exponent ? lowest_exponent : exponent - 1;
-    double whole = round_whole(ldexp(magnitude, mantissa_bits - exponent), negative, mods);
-    double code = whole + ldexp(exponent - lowest_exponent, mantissa_bits);
+    double code = code_of(magnitude, negative, mantissa_bits, lowest_exponent, mods);
     bool to_zero = mods & MOD_RZ || (mods & MOD_RM && !negative) || (mods & MOD_RP && negative);
     if (code >= infinity)
         code = to_zero ? infinity - 1 : infinity;
@@ -61,4 +67,51 @@ f16 half_of(double value, unsigned mods)
 bf16 bfloat_of(double value, unsigned mods)
 {
     return encode(value, 7, -126, 0x7f80, mods);
+}
+
+static float value_of_eighth(uint8_t bits, int mantissa_bits, int lowest_exponent)
+{
+    int exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+    double magnitude =
+        exponent ? ldexp(mantissa + (1 << mantissa_bits), exponent - 1) : (double)mantissa;
+    magnitude = ldexp(magnitude, lowest_exponent - mantissa_bits);
+    return (float)(bits & 0x80 ? -magnitude : magnitude);
+}
+
+float value_of_e4m3(uint8_t bits)
+{
+    return (bits & 0x7f) == 0x7f ? NAN : value_of_eighth(bits, 3, -6);
+}
+
+float value_of_e5m2(uint8_t bits)
+{
+    if ((bits & 0x7f) > 0x7c)
+        return NAN;
+    if ((bits & 0x7f) == 0x7c)
+        return bits & 0x80 ? -INFINITY : INFINITY;
+    return value_of_eighth(bits, 2, -14);
+}
+
+static uint8_t encode_eighth(double value, int mantissa_bits, int lowest_exponent, unsigned largest,
+                             unsigned mods)
+{
+    if (value != value)
+        return 0x7f;
+    bool negative = signbit(value);
+    if (negative && mods & MOD_RELU)
+        return 0;
+    double code = isinf(value)
+                      ? largest
+                      : code_of(fabs(value), negative, mantissa_bits, lowest_exponent, mods);
+    return (uint8_t)((negative ? 0x80 : 0) | (code > largest ? largest : (unsigned)code));
+}
+
+uint8_t e4m3_of(double value, unsigned mods)
+{
+    return encode_eighth(value, 3, -6, 0x7e, mods);
+}
+
+uint8_t e5m2_of(double value, unsigned mods)
+{
+    return encode_eighth(value, 2, -14, 0x7b, mods);
 }

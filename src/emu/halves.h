@@ -30,6 +30,14 @@ static inline float value_of_bfloat(bf16 bits)
     return float_of_bits((u32)bits << 16);
 }
 
+/* Eight bits of sign, exponent and mantissa. e4m3 has no infinity, and one NaN. */
+float value_of_e4m3(uint8_t bits);
+float value_of_e5m2(uint8_t bits);
+
+/* The nearest of them, the largest for what is beyond; .relu applies. */
+uint8_t e4m3_of(double value, unsigned mods);
+uint8_t e5m2_of(double value, unsigned mods);
+
 static inline u16 flush_half(u16 value, unsigned mods)
 {
     return mods & MOD_FTZ && (value & 0x7c00) == 0 ? value & 0x8000 : value;
@@ -102,6 +110,26 @@ static inline bf16 min_bfloat(bf16 a, bf16 b, unsigned mods)
 static inline bf16 max_bfloat(bf16 a, bf16 b, unsigned mods)
 {
     return bfloat_of((double)max_single(value_of_bfloat(a), value_of_bfloat(b), mods), 0);
+}
+
+static inline f16 exp2_half(f16 a, unsigned mods)
+{
+    return half_out(exp2(half_in(a, mods)), mods);
+}
+
+static inline f16 tanh_half(f16 a, unsigned mods)
+{
+    return half_out(tanh(half_in(a, mods)), mods);
+}
+
+static inline bf16 exp2_bfloat(bf16 a, unsigned mods)
+{
+    return bfloat_of(exp2((double)flush(value_of_bfloat(a), mods)), mods);
+}
+
+static inline bf16 tanh_bfloat(bf16 a, unsigned mods)
+{
+    return bfloat_of(tanh((double)value_of_bfloat(a)), mods);
 }
 
 /* The same on both halves of a packed pair. */

@@ -1,5 +1,7 @@
 #include "emu/launch.h"
 
+enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
+
 static void fill_constants(machine *m, warp *w)
 {
     for (size_t i = 0; i < m->entry->constants.count; i++) {
@@ -18,6 +20,7 @@ static void make_warps(machine *m)
     m->frames = WARP_LANES + 1;
     for (size_t i = 0; i < e->ops.count; i++)
         m->frames += e->ops.items[i].is_branch;
+    m->own_frames = m->frames;
     for (unsigned i = 0; i < m->warp_count; i++) {
         warp *w = &m->warps[i];
         w->machine = m;
@@ -127,6 +130,12 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
     shared_start(&m->shared, m->arena, shared_bytes, !config->no_race_check);
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
+    if (e->stack) {
+        m->stack_size = config->stack_size ? config->stack_size : USUAL_STACK;
+        m->stack_size = m->stack_size < MOST_STACK ? m->stack_size : MOST_STACK;
+        m->stack_used = arena_zalloc(m->arena, m->threads * sizeof *m->stack_used);
+        m->local_bytes = (size_t)(e->stack->offset - LOCAL_BASE) + m->stack_size;
+    }
     m->local = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     m->local_written = arena_zalloc(m->arena, m->threads * m->local_bytes + 1);
     if (e->undefined_memory && config->checks && config->checks->carries) {

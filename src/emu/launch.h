@@ -30,7 +30,7 @@ typedef struct launch_job {
 } launch_job;
 
 /* Builds a machine, all zero before, for launches that were checked and are like one: of its entry,
- * size of a block, shared memory and race check. */
+ * size of a block, shared memory, stack and race check. */
 void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
                   const emu_launch_config *like);
 

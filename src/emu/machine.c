@@ -83,6 +83,15 @@ bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t addres
     return true;
 }
 
+void warp_check_limit(warp *w, const op *o, lane_mask mask)
+{
+    const machine *m = w->machine;
+    if (m->thread_instructions > m->limit)
+        warp_fault(w, o, lowest_lane(mask), EMU_LIMIT, 0,
+                   "the block has run %llu instructions of its threads without coming to an end",
+                   (unsigned long long)m->thread_instructions);
+}
+
 const char *warp_absence(const warp *w, int lane)
 {
     return !(w->present >> lane & 1) ? "is not in the block"

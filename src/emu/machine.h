@@ -62,6 +62,7 @@ struct warp {
     uint32_t depth;
     uint32_t meeting;                /* of the frames, those that wait for members */
     async_copy *copies;              /* the oldest first */
+    struct call_record *records;     /* see stack.c; the newest first */
     uint32_t groups[WARP_LANES];     /* that each lane has committed */
     uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */
 };
@@ -109,6 +110,10 @@ struct machine {
     const uint8_t *params;
     const uint64_t *globals; /* addresses of the module's variables */
     uint32_t frames;         /* room for frames in each warp */
+    uint32_t own_frames;     /* that the kernel needs where no function calls itself */
+    size_t stack_size;       /* of each thread */
+    uint32_t *stack_used;    /* of each thread, in bytes; NULL: the entry has no stack */
+    struct call_record *spare_records;
     async_copy *spare_copies;
     uint32_t copies;           /* that cp.async has begun in the block */
     struct async_state *async; /* mbarriers and what completes at them; NULL: none so far */
@@ -178,6 +183,9 @@ static inline bool warp_passes(const warp *w, const op *o, emu_check check)
     return action == EMU_PASSES || (action == EMU_WARNS && m->warned[o->line] >> check & 1);
 }
 
+/* A fault where the block has run so many instructions that it hangs: for what goes back. */
+void warp_check_limit(warp *w, const op *o, lane_mask mask);
+
 /* Why a lane does not take part in something, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
 
@@ -202,6 +210,9 @@ lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
 
 /* Lets all warps go on that wait at a barrier. */
 void machine_release_barrier(machine *m, unsigned id);
+
+/* Forgets the calls of the block before, and what was on its threads' stacks. */
+void stack_begin_block(machine *m);
 
 /* The indices of the block that begins after so many others. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);

@@ -21,10 +21,11 @@ const matrix_element_info matrix_elements[ELEMENT_COUNT] = {
 };
 
 static const matrix_shape shapes[] = {
-    { "m8n8k4", 8, 8, 4 },       { "m8n8k16", 8, 8, 16 },   { "m8n8k32", 8, 8, 32 },
-    { "m16n8k4", 16, 8, 4 },     { "m16n8k8", 16, 8, 8 },   { "m16n8k16", 16, 8, 16 },
-    { "m16n8k32", 16, 8, 32 },   { "m16n8k64", 16, 8, 64 }, { "m16n16k8", 16, 16, 8 },
-    { "m16n16k16", 16, 16, 16 }, { "m32n8k16", 32, 8, 16 }, { "m8n32k16", 8, 32, 16 },
+    { "m8n8k4", 8, 8, 4 },       { "m8n8k16", 8, 8, 16 },     { "m8n8k32", 8, 8, 32 },
+    { "m8n8k128", 8, 8, 128 },   { "m16n8k128", 16, 8, 128 }, { "m16n8k256", 16, 8, 256 },
+    { "m16n8k4", 16, 8, 4 },     { "m16n8k8", 16, 8, 8 },     { "m16n8k16", 16, 8, 16 },
+    { "m16n8k32", 16, 8, 32 },   { "m16n8k64", 16, 8, 64 },   { "m16n16k8", 16, 16, 8 },
+    { "m16n16k16", 16, 16, 16 }, { "m32n8k16", 32, 8, 16 },   { "m8n32k16", 8, 32, 16 },
 };
 
 int matrix_shape_named(const char *name)
@@ -76,12 +77,6 @@ typedef struct product {
     int source_b, source_c; /* the op's first sources of each */
 } product;
 
-/* Registers that all of a matrix takes. */
-static unsigned registers_of(unsigned elements, matrix_element e)
-{
-    return elements / WARP_LANES / matrix_packed(e);
-}
-
 static product product_of(const op *o)
 {
     const matrix_shape *s = matrix_shape_at(o->variant);
@@ -90,10 +85,10 @@ static product product_of(const op *o)
                   .b = (matrix_element)o->compare,
                   .c = (matrix_element)o->src_bits,
                   .d = (matrix_element)o->dst_bits };
-    p.registers_a = registers_of((unsigned)s->rows * s->depth, p.a);
-    p.registers_b = registers_of((unsigned)s->depth * s->columns, p.b);
-    p.registers_c = registers_of((unsigned)s->rows * s->columns, p.c);
-    p.registers_d = registers_of((unsigned)s->rows * s->columns, p.d);
+    p.registers_a = matrix_registers((unsigned)s->rows * s->depth, p.a);
+    p.registers_b = matrix_registers((unsigned)s->depth * s->columns, p.b);
+    p.registers_c = matrix_registers((unsigned)s->rows * s->columns, p.c);
+    p.registers_d = matrix_registers((unsigned)s->rows * s->columns, p.d);
     p.source_b = o->vector; /* registers of A as written */
     p.source_c = o->vector + o->type2;
     return p;
@@ -105,6 +100,13 @@ typedef union tile {
         float a[MOST_ROWS][16], b[16][MOST_COLUMNS], d[MOST_ROWS][MOST_COLUMNS];
     } single;
     struct {
+        float a[16][32], b[32][8], d[16][8];
+    } eighth;
+    struct {
+        s32 a[16][256], b[256][8];
+        s64 d[16][8];
+    } bit;
+    struct {
         double a[16][16], b[16][8], d[16][8];
     } wide;
     struct {
@@ -113,6 +115,11 @@ typedef union tile {
     } whole;
 } tile;
 
+static bool is_eighth(matrix_element e)
+{
+    return e == ELEMENT_e4m3 || e == ELEMENT_e5m2;
+}
+
 static float single_element(matrix_element e, u32 bits, unsigned which)
 {
     switch (e) {
@@ -120,6 +127,10 @@ static float single_element(matrix_element e, u32 bits, unsigned which)
         return value_of_half((u16)(bits >> 16 * which));
     case ELEMENT_bf16:
         return value_of_bfloat((u16)(bits >> 16 * which));
+    case ELEMENT_e4m3:
+        return value_of_e4m3((uint8_t)(bits >> 8 * which));
+    case ELEMENT_e5m2:
+        return value_of_e5m2((uint8_t)(bits >> 8 * which));
     case ELEMENT_tf32:
         return float_of_bits(bits & ~0x1fffu); /* the hardware does not look at the others */
     default:
@@ -138,6 +149,8 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
         return (s32)((bits >> 4 * which & 15) ^ 8) - 8;
     case ELEMENT_u4:
         return (s32)(bits >> 4 * which & 15);
+    case ELEMENT_b1:
+        return (s32)(bits >> which & 1);
     default:
         return (s32)bits;
     }
@@ -167,6 +180,16 @@ static void gather_single(const warp *w, const op *o, const product *p, tile *m)
     GATHER(&m->single, get_u32, single_element)
 }
 
+static void gather_eighth(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->eighth, get_u32, single_element)
+}
+
+static void gather_bit(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->bit, get_u32, whole_element)
+}
+
 static void gather_whole(const warp *w, const op *o, const product *p, tile *m)
 {
     GATHER(&m->whole, get_u32, whole_element)
@@ -191,7 +214,7 @@ enum { SIDE_BY_SIDE = 8 };
             memcpy(&(m)->d[row][first], sums, sizeof sums);                        \
         }
 
-/* A product of two f16 is a float. */
+/* A product of two f16, or of two elements of eight bits, is a float. */
 #define STEP_HALVES(a, b, sum) ((a) * (b) + (sum))
 
 /* A sum in double rounded to f32 is rounded once: where double has no room for all of a product's
@@ -199,16 +222,35 @@ enum { SIDE_BY_SIDE = 8 };
 #define STEP_SINGLE(a, b, sum) ((float)((double)(a) * (double)(b) + (double)(sum)))
 #define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
 
-static void multiply(const product *p, tile *m)
+#define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b)))
+
+/* by_xor: of bits, where other products are by and. */
+static void multiply(const product *p, tile *m, bool by_xor)
 {
     if (p->a == ELEMENT_f64)
         MULTIPLY(&m->wide, p->shape, double, fma)
+    else if (is_eighth(p->a))
+        MULTIPLY(&m->eighth, p->shape, float, STEP_HALVES)
+    else if (p->a == ELEMENT_b1 && by_xor)
+        MULTIPLY(&m->bit, p->shape, s64, STEP_XOR)
+    else if (p->a == ELEMENT_b1)
+        MULTIPLY(&m->bit, p->shape, s64, STEP_WHOLE)
     else if (p->c == ELEMENT_s32)
         MULTIPLY(&m->whole, p->shape, s64, STEP_WHOLE)
     else if (p->a == ELEMENT_f16)
         MULTIPLY(&m->single, p->shape, float, STEP_HALVES)
     else
         MULTIPLY(&m->single, p->shape, float, STEP_SINGLE)
+}
+
+static const float *single_at(const product *p, const tile *m, matrix_place at)
+{
+    return is_eighth(p->a) ? &m->eighth.d[at.row][at.column] : &m->single.d[at.row][at.column];
+}
+
+static const s64 *sum_at(const product *p, const tile *m, matrix_place at)
+{
+    return p->a == ELEMENT_b1 ? &m->bit.d[at.row][at.column] : &m->whole.d[at.row][at.column];
 }
 
 /* A register of D, which begins at a place. */
@@ -218,15 +260,15 @@ static u64 result_bits(const product *p, const op *o, const tile *m, matrix_plac
     case ELEMENT_f64:
         return bits_of_double(canonical_double(m->wide.d[at.row][at.column]));
     case ELEMENT_s32: {
-        s64 sum = m->whole.d[at.row][at.column];
+        s64 sum = *sum_at(p, m, at);
         return (u32)(o->mods & MOD_SAT ? saturate_s32(sum) : (s32)sum);
     }
     case ELEMENT_f16: {
-        const float *pair = &m->single.d[at.row][at.column];
+        const float *pair = single_at(p, m, at);
         return half_of((double)pair[0], 0) | (u32)half_of((double)pair[1], 0) << 16;
     }
     default:
-        return bits_of_float(canonical(m->single.d[at.row][at.column]));
+        return bits_of_float(canonical(*single_at(p, m, at)));
     }
 }
 
@@ -296,11 +338,15 @@ static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
         carry_undefined(w, o, &p);
     if (p.a == ELEMENT_f64)
         gather_wide(w, o, &p, &m);
+    else if (is_eighth(p.a))
+        gather_eighth(w, o, &p, &m);
+    else if (p.a == ELEMENT_b1)
+        gather_bit(w, o, &p, &m);
     else if (p.c == ELEMENT_s32)
         gather_whole(w, o, &p, &m);
     else
         gather_single(w, o, &p, &m);
-    multiply(&p, &m);
+    multiply(&p, &m, o->uniform);
     scatter(w, o, &p, &m);
 }
 

@@ -33,6 +33,9 @@
     X(u8, 8)               \
     X(s4, 4)               \
     X(u4, 4)               \
+    X(b1, 1)               \
+    X(e4m3, 8)             \
+    X(e5m2, 8)             \
     X(f32, 32)             \
     X(s32, 32)
 
@@ -53,7 +56,7 @@ extern const matrix_element_info matrix_elements[ELEMENT_COUNT];
 
 typedef struct matrix_shape {
     const char *name; /* "m16n8k16" */
-    uint8_t rows, columns, depth;
+    uint16_t rows, columns, depth;
 } matrix_shape;
 
 enum { MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 64 };
@@ -71,6 +74,12 @@ static inline unsigned matrix_packed(matrix_element e)
 {
     unsigned bits = matrix_elements[e].bits;
     return bits < 32 ? 32 / bits : 1;
+}
+
+/* Registers of a lane that so many elements of a matrix take. */
+static inline unsigned matrix_registers(unsigned elements, matrix_element e)
+{
+    return elements / WARP_LANES / matrix_packed(e);
 }
 
 typedef struct matrix_place {

@@ -7,7 +7,6 @@
  */
 #include "emu/mbarrier.h"
 #include "emu/exec.h"
-#include "emu/undefined.h"
 
 enum {
     OBJECT_BYTES = 8,
@@ -24,20 +23,19 @@ static mbarrier *find(const async_state *s, size_t offset)
     return NULL;
 }
 
-/* A lane's address as one of shared memory: generic ones are in its window. */
-static bool find_place(warp *w, const op *o, int lane, u64 address, size_t *offset)
+/* A lane's access to the object at its address: a generic one is in shared memory's window. */
+static access access_object(warp *w, const op *o, int lane, access_kind kind, u64 address)
 {
-    access x = { w, o, lane, ACCESS_ATOMIC, SPACE_SHARED, address, OBJECT_BYTES };
-    if (o->space == SPACE_GENERIC)
-        x.address -= space_window(SPACE_SHARED);
-    return access_shared_place(&x, offset);
+    u64 window = o->space == SPACE_GENERIC ? space_window(SPACE_SHARED) : 0;
+    return (access){ w, o, lane, kind, SPACE_SHARED, address - window, OBJECT_BYTES };
 }
 
 mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
 {
     const machine *m = w->machine;
     size_t offset;
-    if (!find_place(w, o, lane, address, &offset))
+    access x = access_object(w, o, lane, ACCESS_ATOMIC, address);
+    if (!access_shared_place(&x, &offset))
         return NULL;
     mbarrier *b = m->async ? find(m->async, offset) : NULL;
     if (!b) {
@@ -67,10 +65,8 @@ static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
 {
     machine *m = w->machine;
     async_state *s = async_state_of(m);
-    access x = { w, o, lane, ACCESS_STORE, SPACE_SHARED, address, OBJECT_BYTES };
+    access x = access_object(w, o, lane, ACCESS_STORE, address);
     size_t offset;
-    if (o->space == SPACE_GENERIC)
-        x.address -= space_window(SPACE_SHARED);
     if (!access_shared_place(&x, &offset))
         return;
     if (find(s, offset)) {
@@ -253,11 +249,7 @@ static void complete_bulk(machine *m, unsigned index)
             at = &(*at)->next;
             continue;
         }
-        shared_end_copy(&m->shared, c->offset, c->size);
-        b->arrived.copiers[b->copier] =
-            shared_copier_write(&m->shared, c->offset, c->size, b->copier);
-        memcpy(m->shared.bytes + c->offset, c->bytes, c->size);
-        undefined_mark(m, SPACE_SHARED, m->shared.bytes + c->offset, c->size, false);
+        b->arrived.copiers[b->copier] = async_write(m, c->offset, c->bytes, c->size, b->copier);
         count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
         async_drop_bulk(s, at);
     }

@@ -126,7 +126,8 @@ enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
  * op.combine: of a product those of A, with those of B, C and D in op.compare, src_bits and
  * dst_bits, and how many registers A and B are written with in op.vector and type2; of wmma.load
  * and wmma.store those in memory, with which matrix it is in op.compare, and its registers in
- * op.type2. ldmatrix and stmatrix have how many matrices in op.variant, .trans in op.compare. */
+ * op.type2. op.uniform is for products of bits: by xor. ldmatrix and stmatrix have how many
+ * matrices in op.variant, .trans in op.compare. */
 
 /* Registers that an instruction writes and reads, and elements in braces. */
 enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8 };
@@ -179,6 +180,7 @@ struct op {
     bool strong;         /* .volatile, .relaxed, …: ordered by the memory model */
     bool non_coherent;   /* need not see what this launch has stored */
     bool atomic, store;  /* atom and red; st */
+    bool unread;         /* of atom and red: nobody reads what was found */
     uint8_t vector;      /* elements of a vector operand, at least 1 */
     uint8_t type, type2; /* ptx_type: of the result and of the source */
     uint8_t dst_bits, src_bits;
@@ -243,6 +245,24 @@ typedef struct special_place {
     bool wide; /* 64 bits */
 } special_place;
 
+/* A body that lanes start over (see stack.c): where, and what it has that they put aside. */
+typedef struct recursion {
+    uint32_t start; /* an op */
+    uint32_t first_register, end_register;
+    uint64_t first_local, end_local; /* addresses in local memory */
+    VEC(const variable *) shared;    /* the first caller's, which stand for parameters */
+} recursion;
+
+typedef struct variable_pair {
+    const variable *from, *to;
+} variable_pair;
+
+/* A call inside of the body of the function that is called. */
+typedef struct recursive_call {
+    const recursion *of;
+    VEC(variable_pair) arguments, results;
+} recursive_call;
+
 typedef struct entry {
     const char *name;
     VEC(param) params;
@@ -254,6 +274,11 @@ typedef struct entry {
     VEC(uint32_t) uses; /* registers that ops read, then write */
     VEC(constant) constants;
     VEC(special_place) specials;
+    VEC(recursion *) recursions;
+    VEC(recursive_call) recursive_calls;
+    bool has_stack;
+    const variable *stack;       /* of each thread, behind all other local memory; NULL: none */
+    const variable *result_room; /* of recursive calls, for a while */
     uint32_t file_bytes, predicate_count, tracked_count, carried_count;
     uint32_t live_registers; /* as emu_entry_info has them */
     bool triggers, waits;    /* the same */
@@ -285,6 +310,13 @@ static inline unsigned op_first_source(const op *o)
 static inline reg *op_register(const entry *e, const op *o, unsigned index)
 {
     return &e->regs.items[e->uses.items[o->uses + index]];
+}
+
+/* Whether an atomic operation may as well be done later, if before anything else that has to do
+ * with its place: nothing comes of it for its thread, and it is strong and orders nothing. */
+static inline bool op_may_wait(const op *o)
+{
+    return o->unread && o->order == ORDER_STRONG;
 }
 
 static inline uint64_t round_up(uint64_t value, uint64_t align)

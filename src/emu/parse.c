@@ -189,6 +189,24 @@ static void parse_performance(parser *p)
     }
 }
 
+/* The stack lies behind all that has a place of its own in local memory. */
+static void place_stack(parser *p)
+{
+    entry *e = p->entry;
+    uint64_t most = 0;
+    for (size_t i = 0; i < e->recursive_calls.count; i++) {
+        const recursive_call *c = &e->recursive_calls.items[i];
+        uint64_t size = 0;
+        for (size_t j = 0; j < c->results.count; j++)
+            size += c->results.items[j].to->size;
+        most = size > most ? size : most;
+    }
+    if (e->recursive_calls.count)
+        e->result_room = parser_hidden(p, "(results)", most, false);
+    if (e->has_stack)
+        e->stack = parser_hidden(p, "(stack)", 0, true);
+}
+
 static void parse_entry(parser *p)
 {
     lexer *l = &p->lex;
@@ -226,6 +244,7 @@ static void parse_entry(parser *p)
     /* Whatever falls off the end ends there. */
     instruction end = { .line = l->token.line, .name = "exit" };
     decode_instruction(p, &end, UINT32_MAX, false);
+    place_stack(p);
     flow_analyse(p->arena, e);
     *VEC_PUSH(p->arena, &p->module->entries) = e;
     p->entry = NULL;

@@ -60,7 +60,9 @@ typedef struct reference {
 typedef struct function {
     const char *name;
     lexer start;
-    uint64_t address; /* 0: nobody takes it */
+    uint64_t address;                                  /* 0: nobody takes it */
+    enum { MAY_RECUR, RECURS, DOES_NOT_RECUR } recurs; /* MAY_RECUR: nobody has looked */
+    bool visited;                                      /* by who looks */
 } function;
 
 typedef struct parser {
@@ -77,7 +79,7 @@ typedef struct parser {
     lexer start;              /* of the module */
     bool functions_are_known; /* all of the text */
     bool pointers_are_known;  /* which functions have an address */
-    const struct call *call;  /* whose body is being parsed, NULL in an entry's own */
+    struct call *call;        /* whose body is being parsed, NULL in an entry's own */
     uint32_t calls;           /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;
@@ -95,6 +97,9 @@ void parser_function(parser *p);
 /* The function of this name, which may stand further on, or NULL. */
 const function *function_find(parser *p, const char *name);
 
+/* Whether a function, of those that are known, may call itself by way of some others. */
+bool function_recurs(parser *p, const char *name);
+
 /* Where pointers to a function point; 0: there is none of that name. */
 uint64_t function_address(parser *p, const char *name);
 
@@ -107,6 +112,11 @@ bool function_takes(parser *p, const function *f, const uint64_t *results, size_
 /* call … behind the word: appends the ops of the function that is called, or of those that may be.
  */
 void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
+
+/* Whether the function that is being read may call itself: its local variables are on the stack, so
+ * that each call has its own. */
+bool parser_recurs(const parser *p);
+void parser_stack_variable(parser *p, const variable *v, unsigned line);
 
 void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
 void parser_targets(parser *p, const char *name, unsigned line);
@@ -152,6 +162,9 @@ void parser_variables(parser *p, ptx_space space, bool external);
 
 /* .param .u64 .ptr .global .align 16 name  or  .param .align 8 .b8 name[24] */
 void parser_param(parser *p);
+
+/* A variable of an entry in local memory without a name that a program may use. */
+const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool dynamic);
 
 /* .param .align 8 .b8 name[24], a function's: a variable in local memory, or another name for the
  * one given. The variable returned is the parameter as declared. */

@@ -9,9 +9,9 @@
 #include "emu/grid_race.h"
 
 enum {
-    MOST_THREADS = 64,
     LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
     LEAST_MORE = 1 << 19,     /* and another one */
+    LEAST_PAGES = 64,         /* to be worth threads that store them */
     FIRST_WORK = 1 << 21,     /* of the first round, for each thread, */
     MOST_WORK = 1 << 26,      /* and of any */
     GROWTH = 4,               /* from one round to the next where all is well */
@@ -26,11 +26,13 @@ enum {
 /* What runs blocks ahead: one thread at a time. */
 typedef struct worker {
     rounds *of;
+    unsigned index;
     arena *arena, *logs; /* logs in arena: of a round */
     machine machine;
     speculation speculation;
     grid_race grid; /* its order is of the block that runs; shadows are the launch's */
     emu_report report;
+    commit_share share;
     bool failed; /* no memory */
 } worker;
 
@@ -38,8 +40,9 @@ struct rounds {
     machine *machine; /* of blocks whose turn it is */
     const launch_job *job;
     run_block *run;
+    void (*work_of_all)(void *k); /* of each worker */
     commit commit;
-    worker *workers[MOST_THREADS];
+    worker *workers[EMU_MOST_THREADS];
     unsigned threads, count; /* count: of workers, which are there once they are wanted */
     uint64_t next;           /* the block whose turn it is */
     uint64_t work, largest;  /* instructions of the blocks so far: all, and those of the largest */
@@ -49,6 +52,7 @@ struct rounds {
     /* of a round: its blocks from next on, the next one that no thread has taken, and the end */
     block_log *logs;
     atomic_uint_fast64_t taken, end;
+    uint64_t good; /* behind it, how many from next on are to be made good on threads */
 };
 
 bool rounds_suit(const entry *e)
@@ -56,7 +60,7 @@ bool rounds_suit(const entry *e)
     for (size_t i = 0; i < e->ops.count; i++) {
         const op *o = &e->ops.items[i];
         bool global = o->space == SPACE_GLOBAL;
-        if ((o->exec == exec_atom && global) || o->exec == exec_heap_alloc ||
+        if ((o->exec == exec_atom && global && !op_may_wait(o)) || o->exec == exec_heap_alloc ||
             o->exec == exec_heap_free || (o->exec == exec_fence && o->order) ||
             ((o->exec == exec_ld || o->exec == exec_st) && o->order && global))
             return false;
@@ -93,7 +97,7 @@ static void run_blocks(void *context)
     worker *k = context;
     rounds *r = k->of;
     arena_reset(k->logs);
-    k->speculation.bytes = 0;
+    speculation_begin_round(&k->speculation);
     for (uint64_t i; (i = atomic_fetch_add(&r->taken, 1)) < atomic_load(&r->end);) {
         block_log *log = &r->logs[i - r->next];
         run_ahead(k, i, log);
@@ -107,9 +111,20 @@ static void run_blocks(void *context)
 static void work(void *context, size_t i)
 {
     worker *k = ((rounds *)context)->workers[i];
-    k->failed = !arena_try(k->arena, run_blocks, k);
+    k->failed = !arena_try(k->arena, k->of->work_of_all, k);
     if (k->failed)
         end_round(k->of, 0);
+}
+
+/* Has every worker do something; false where one has no memory for it. */
+static bool run_all(rounds *r, void (*does)(void *k))
+{
+    bool failed = false;
+    r->work_of_all = does;
+    os_parallel(r->threads, r->threads, work, r);
+    for (unsigned i = 0; i < r->threads; i++)
+        failed |= r->workers[i]->failed;
+    return !failed;
 }
 
 static void build_worker(void *context)
@@ -131,6 +146,10 @@ static void build_worker(void *context)
                        .launch = r->commit.launch,
                        .pages = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
     m->speculation = &k->speculation;
+    k->share =
+        (commit_share){ .of = &r->commit,
+                        .grid = &k->grid,
+                        .stored = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
 }
 
 /* False where there is no memory for even two of them. */
@@ -141,7 +160,7 @@ static bool make_workers(rounds *r)
         worker *k = a ? arena_try_alloc(a, sizeof *k) : NULL;
         fails = !k;
         if (k) {
-            *k = (worker){ .of = r, .arena = a };
+            *k = (worker){ .of = r, .index = r->count, .arena = a };
             fails = !arena_try(a, build_worker, k);
         }
         if (!fails)
@@ -202,30 +221,67 @@ static void settle_limit(rounds *r)
         r->workers[i]->machine.limit = limit;
 }
 
+static void check_share(void *context)
+{
+    worker *k = context;
+    commit_check_share(&k->share, k->index, k->of->threads, k->of->logs, k->of->good);
+}
+
+static void store_share(void *context)
+{
+    worker *k = context;
+    commit_store_share(&k->share, k->of->good);
+}
+
+/* Makes blocks of a round good that have nothing to do with one another; gives how many were. */
+static uint64_t commit_apart(rounds *r, uint64_t count)
+{
+    uint64_t pages = 0;
+    for (uint64_t i = 0; i < count; i++)
+        pages += r->logs[i].pages.count;
+    if (pages < LEAST_PAGES)
+        return 0;
+    for (unsigned i = 0; i < r->threads; i++)
+        commit_prepare(&r->commit, &r->workers[i]->speculation);
+    r->good = count;
+    if (!run_all(r, check_share))
+        return 0;
+    for (unsigned i = 0; i < r->threads; i++)
+        r->good = r->workers[i]->share.good < r->good ? r->workers[i]->share.good : r->good;
+    if (!run_all(r, store_share))
+        arena_exhausted(r->machine->arena, 0);
+    for (uint64_t i = 0; i < r->good; i++)
+        commit_others(&r->commit, &r->logs[i]);
+    return r->good;
+}
+
 /* Makes the blocks of a round good up to the first that cannot be; gives how many were. */
 static uint64_t commit_round(rounds *r, uint64_t count)
 {
-    uint64_t done = 0;
-    page_table_clear(&r->commit.stored);
-    while (done < count && r->logs[done].fate == BLOCK_RUN_AHEAD &&
-           commit_block(&r->commit, &r->logs[done]))
-        note_work(r, r->logs[done++].instructions);
+    uint64_t ran = 0;
+    while (ran < count && r->logs[ran].fate == BLOCK_RUN_AHEAD)
+        ran++;
+    uint64_t done = commit_apart(r, ran);
+    for (uint64_t i = 0; done < ran && i < done; i++)
+        commit_note(&r->commit, &r->logs[i]);
+    while (done < ran && commit_block(&r->commit, &r->logs[done]))
+        done++;
+    for (uint64_t i = 0; i < done; i++)
+        note_work(r, r->logs[i].instructions);
     return done;
 }
 
 static void run_round(rounds *r, uint64_t count)
 {
-    bool failed = false;
     uint64_t ran = 0;
     arena *a = arena_new_in(r->machine->arena);
     r->logs = arena_zalloc(a, count * sizeof *r->logs);
     r->commit.stored = (page_table){ .arena = a, .slots_arena = a, .generation = 1 };
     settle_limit(r);
+    grid_race_track(r->machine->grid, r->commit.launch);
     atomic_store(&r->taken, r->next);
     atomic_store(&r->end, r->next + count);
-    os_parallel(r->threads, r->threads, work, r);
-    for (unsigned i = 0; i < r->threads; i++)
-        failed |= r->workers[i]->failed;
+    bool failed = !run_all(r, run_blocks);
     for (uint64_t i = 0; i < count; i++)
         ran += r->logs[i].fate == BLOCK_RUN_AHEAD;
     uint64_t done = failed ? 0 : commit_round(r, count);
@@ -248,7 +304,7 @@ void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, uns
     *r = (rounds){ .machine = m,
                    .job = job,
                    .run = run,
-                   .threads = threads < MOST_THREADS ? threads : MOST_THREADS,
+                   .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
                    .commit = { .machine = m, .launch = memory_begin_launch(m->memory) } };
     *made = r;
     while (r->next < m->block_count && !has_fault(m)) {

@@ -1,6 +1,8 @@
 /* The blocks of a launch on several threads, in rounds: threads run blocks ahead of their turn, and
- * behind that one thread makes good what they have done in the order of the blocks; see
- * speculation.h. A block that cannot be made good runs there, and the next round begins behind it.
+ * behind that what they have done is made good in the order of the blocks; see speculation.h. As
+ * long as blocks have nothing to do with one another all threads do that, each for some pages of
+ * memory; from the first on that has, one does. A block that cannot be made good runs there, and
+ * the next round begins behind it.
  *
  * How many blocks a round has depends on the work in them and on how the rounds before went. Where
  * that is little, or blocks turn out to depend on each other, one thread runs them one by one.

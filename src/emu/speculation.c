@@ -58,6 +58,12 @@ block_page *page_table_get(page_table *t, allocation *of, uint64_t index)
     return new;
 }
 
+void speculation_begin_round(speculation *s)
+{
+    memset(&s->regions, 0, sizeof s->regions);
+    s->bytes = 0;
+}
+
 void speculation_begin_block(speculation *s, block_log *log)
 {
     page_table_clear(&s->pages);
@@ -133,10 +139,40 @@ void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, 
             note_loaded(s, of, at[i], size);
 }
 
+void speculation_update(speculation *s, const atomic_update *u, unsigned size)
+{
+    uint64_t offset = u->address - u->of->address;
+    unsigned at = (unsigned)(offset % BLOCK_PAGE_BYTES);
+    block_page *p = get_page(s, u->of, offset / BLOCK_PAGE_BYTES);
+    if (!p->updates) {
+        p->updates = arena_zalloc(s->arena, sizeof *p->updates);
+        s->bytes += sizeof *p->updates;
+    }
+    byte_set_add(p->updates, at, size);
+    *VEC_PUSH(s->arena, &s->log->updates) = *u;
+    s->bytes += sizeof *u;
+}
+
+bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,
+                         uint64_t size)
+{
+    uint64_t offset = address - of->address;
+    for (unsigned part; s->log->updates.count && size; offset += part, size -= part) {
+        part = part_in_page(offset, size);
+        const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
+        if (p && p->updates &&
+            byte_set_has_some(p->updates, (unsigned)(offset % BLOCK_PAGE_BYTES), part))
+            return true;
+    }
+    return false;
+}
+
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,
                              uint64_t size)
 {
     uint64_t offset = address - of->address;
+    if (speculation_updates(s, of, address, size))
+        return false;
     for (unsigned part; size; offset += part, size -= part) {
         part = part_in_page(offset, size);
         const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
@@ -192,6 +228,14 @@ static grid_store *new_records(speculation *s, unsigned shift)
     return arena_zalloc(s->arena, bytes);
 }
 
+static void note_region(speculation *s, allocation *of, uint64_t offset)
+{
+    const stored_region *last = s->regions.count ? &s->regions.items[s->regions.count - 1] : NULL;
+    offset -= offset % STORED_REGION_BYTES;
+    if (!last || last->of != of || last->offset != offset)
+        *VEC_PUSH(s->arena, &s->regions) = (stored_region){ of, offset };
+}
+
 page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset, unsigned size,
                                 bool race_check)
 {
@@ -202,6 +246,7 @@ page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset,
         t->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
         t->records = race_check ? new_records(s, t->shift) : NULL;
         s->bytes += sizeof *t;
+        note_region(s, of, offset);
     }
     if (!t->records || size >= 1u << t->shift)
         return t;

@@ -5,8 +5,9 @@
  * When its turn comes, with all blocks before it done, commit.h compares what it has loaded and
  * stored with what these have stored meanwhile. Where nothing of it depends on them the log is made
  * good, and memory, statistics and output are then what running the block at its turn would have
- * given. A block of which this is not known, or that has met anything else than plain accesses (a
- * fault, a warning, an atomic operation on global memory, a fence), is abandoned, and runs again at
+ * given. Atomic operations of which nobody reads what they found are done then. A block of which
+ * this is not known, or that has met anything else than these and plain accesses (a fault, a
+ * warning, another atomic operation on global memory, a fence), is abandoned, and runs again at
  * its turn with all checks. So what comes out never depends on the number of threads.
  *
  * By an example: block 7 loads x[7] and stores y[7] while blocks 4 to 6 run on other threads. Its
@@ -71,6 +72,7 @@ typedef struct block_page {
     uint64_t index; /* in units of BLOCK_PAGE_BYTES */
     byte_set loaded;
     page_stores *stores; /* NULL: none */
+    byte_set *updates;   /* bytes of atomic operations; NULL: none */
 } block_page;
 
 /* Pages by allocation and index: of one block, or of all that a round of them has stored. */
@@ -106,6 +108,15 @@ typedef enum block_fate {
     BLOCK_RUN_AHEAD, /* to its end */
 } block_fate;
 
+/* An atomic operation on a word, which is done when the block's turn comes; b and c: its operands.
+ */
+typedef struct atomic_update {
+    const op *op;
+    allocation *of;
+    uint64_t address, b, c;
+    grid_store store;
+} atomic_update;
+
 /* What a block that ran ahead has done. */
 typedef struct block_log {
     block_fate fate;
@@ -114,26 +125,45 @@ typedef struct block_log {
     uint64_t instructions;
     emu_stats stats;
     VEC(block_page *) pages;
+    VEC(atomic_update) updates;
     VEC(loaded_bytes) loaded;
     VEC(printed_text) prints;
 } block_log;
+
+/* A region of an allocation that blocks have stored to. */
+enum { STORED_REGION_BYTES = 4 << 20 };
+typedef struct stored_region {
+    allocation *of;
+    uint64_t offset;
+} stored_region;
 
 /* Of a machine whose blocks run ahead. */
 typedef struct speculation {
     arena *arena;    /* of logs: of a round of blocks */
     uint32_t launch; /* see allocation.tracked */
     page_table pages;
-    block_page *recent; /* the page that was asked for last, or NULL */
-    block_log *log;     /* of the block that runs */
-    size_t bytes;       /* in the arena, about */
+    block_page *recent;         /* the page that was asked for last, or NULL */
+    block_log *log;             /* of the block that runs */
+    VEC(stored_region) regions; /* of the round; a region may be there more than once */
+    size_t bytes;               /* in the arena, about */
 } speculation;
 
+/* The arena has been reset. */
+void speculation_begin_round(speculation *s);
 void speculation_begin_block(speculation *s, block_log *log);
 
 /* Notes loads that are inside of an allocation, by lanes or of one range. */
 void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size);
 void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t size);
+
+/* Notes an atomic operation, which comes behind what the block has stored so far: from now on it
+ * may neither load nor store the bytes. */
+void speculation_update(speculation *s, const atomic_update *u, unsigned size);
+
+/* Whether an atomic operation of the block has to do with some of these bytes. */
+bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,
+                         uint64_t size);
 
 /* Whether the block has stored nothing to these bytes. */
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,

@@ -40,7 +40,7 @@ typedef struct block_pool {
     arena *arena; /* of all of this, and of the blocks */
     const entry *entry;
     unsigned block[3];
-    size_t dynamic_shared;
+    size_t dynamic_shared, stack_size;
     bool no_race_check;
     size_t users, bytes; /* launches in flight; bytes of all blocks, about */
     VEC(held_block *) spare;
@@ -205,7 +205,7 @@ static size_t held_bytes(const flight *f)
 static bool is_like(const block_pool *p, const flight *f)
 {
     return p->entry == f->entry && memcmp(p->block, f->config.block, sizeof p->block) == 0 &&
-           p->dynamic_shared == f->config.dynamic_shared &&
+           p->dynamic_shared == f->config.dynamic_shared && p->stack_size == f->config.stack_size &&
            p->no_race_check == f->config.no_race_check;
 }
 
@@ -239,6 +239,7 @@ static block_pool *find_pool(emu_stream *s, const flight *f)
                        .arena = a,
                        .entry = f->entry,
                        .dynamic_shared = f->config.dynamic_shared,
+                       .stack_size = f->config.stack_size,
                        .no_race_check = f->config.no_race_check };
     memcpy(p->block, f->config.block, sizeof p->block);
     return s->pools = p;

@@ -37,10 +37,12 @@ typedef unsigned CUlimit, CUfunc_cache, CUsharedconfig, CUmoduleLoadingMode, CUl
 typedef unsigned CUmemLocationType, CUmemAllocationType, CUmemAllocationHandleType;
 typedef unsigned CUmemAccess_flags, CUmemPool_attribute, CUmem_advise;
 typedef unsigned CUmemAllocationGranularity_flags;
+typedef unsigned CUstreamBatchMemOpType, CUgraphChildGraphNodeOwnership;
 typedef unsigned CUjitInputType, CUfunctionLoadingState, CUexecAffinityType, CUdevice_P2PAttribute;
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
+typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUgreenCtx_st *CUgreenCtx;
@@ -132,8 +134,8 @@ typedef union CUlaunchAttributeValue_union {
     } programmaticEvent;
 } CUlaunchAttributeValue;
 
-typedef CUlaunchAttributeID CUstreamAttrID;
-typedef CUlaunchAttributeValue CUstreamAttrValue;
+typedef CUlaunchAttributeID CUstreamAttrID, CUkernelNodeAttrID;
+typedef CUlaunchAttributeValue CUstreamAttrValue, CUkernelNodeAttrValue;
 
 typedef struct CUlaunchAttribute_st {
     CUlaunchAttributeID id;
@@ -213,6 +215,64 @@ typedef struct CUDA_HOST_NODE_PARAMS_st {
     CUhostFn fn;
     void *userData;
 } CUDA_HOST_NODE_PARAMS;
+
+typedef union CUstreamBatchMemOpParams_union {
+    CUstreamBatchMemOpType operation;
+    struct {
+        CUstreamBatchMemOpType operation;
+        CUdeviceptr address;
+        union {
+            uint32_t value;
+            cuuint64_t value64;
+        };
+        unsigned flags;
+        CUdeviceptr alias;
+    } waitValue, writeValue;
+    struct {
+        CUstreamBatchMemOpType operation;
+        unsigned flags;
+    } flushRemoteWrites, memoryBarrier;
+    cuuint64_t pad[6];
+} CUstreamBatchMemOpParams;
+
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_st {
+    CUcontext ctx;
+    unsigned count;
+    CUstreamBatchMemOpParams *paramArray;
+    unsigned flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
+/* What cuGraphAddNode takes: of the kinds of nodes that there are. */
+typedef struct CUgraphNodeParams_st {
+    CUgraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_KERNEL_NODE_PARAMS kernel;
+        struct {
+            int flags, reserved;
+            CUcontext copyCtx;
+            CUDA_MEMCPY3D copyParams;
+        } memcpy;
+        struct {
+            CUdeviceptr dst;
+            size_t pitch;
+            unsigned value, elementSize;
+            size_t width, height;
+            CUcontext ctx;
+        } memset;
+        CUDA_HOST_NODE_PARAMS host;
+        struct {
+            CUgraph graph;
+            CUgraphChildGraphNodeOwnership ownership;
+        } graph;
+        struct {
+            CUevent event;
+        } eventWait, eventRecord;
+        CUDA_BATCH_MEM_OP_NODE_PARAMS memOp;
+    };
+    long long reserved2;
+} CUgraphNodeParams;
 
 typedef struct CUgraphEdgeData_st {
     unsigned char from_port, to_port, type, reserved[5];

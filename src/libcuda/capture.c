@@ -38,7 +38,7 @@ CUresult capture_record(CUstream s, CUevent e)
 {
     if (s->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    e->captured = true;
+    e->state.captured = true;
     e->capture = s->capture;
     e->at = s->tail;
     return CUDA_SUCCESS;

@@ -14,7 +14,7 @@ struct CUctx_st {
     unsigned attached; /* times that cuCtxAttach has been called */
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
-    size_t limits[CONTEXT_LIMITS]; /* by CU_LIMIT_…: kept, and none is ever reached */
+    size_t limits[CONTEXT_LIMITS]; /* by CU_LIMIT_…: kept, and none but the stack is ever reached */
     unsigned retained;             /* of the primary context: 0 otherwise */
     bool primary;
     CUstream null_stream;   /* NULL and CU_STREAM_LEGACY */

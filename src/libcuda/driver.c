@@ -8,8 +8,6 @@
 
 #include "base/os.h"
 
-enum { MOST_THREADS = 64 };
-
 /* All that lives as long as the process. */
 static struct driver {
     once_flag once;
@@ -144,8 +142,8 @@ static unsigned read_threads(void)
     const char *text = setting("PTXGEN_CUDA_THREADS");
     char *end;
     unsigned long count = text ? strtoul(text, &end, 10) : 0;
-    if (text && (*text < '0' || *text > '9' || *end || !count || count > MOST_THREADS)) {
-        say("PTXGEN_CUDA_THREADS: '%s' is none of 1 to %d", text, MOST_THREADS);
+    if (text && (*text < '0' || *text > '9' || *end || !count || count > EMU_MOST_THREADS)) {
+        say("PTXGEN_CUDA_THREADS: '%s' is none of 1 to %d", text, EMU_MOST_THREADS);
         count = 0;
     }
     return count ? (unsigned)count : os_cpu_count();

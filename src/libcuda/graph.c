@@ -68,6 +68,20 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
     return node;
 }
 
+CUresult graph_check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNodeType to)
+{
+    bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    bool kernels = from->work.type == CU_GRAPH_NODE_TYPE_KERNEL && to == CU_GRAPH_NODE_TYPE_KERNEL;
+    if (edge->to_port || edge->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
+        edge->from_port > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+        early != (edge->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT) || (early && !kernels))
+        return CUDA_ERROR_INVALID_VALUE;
+    return edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+                   (early && device_target()->sm < LEAST_DEPENDENT_SM)
+               ? CUDA_ERROR_NOT_SUPPORTED
+               : CUDA_SUCCESS;
+}
+
 void node_list_drop(node_list *list, CUgraphNode node)
 {
     size_t kept = 0;

@@ -41,6 +41,9 @@ size_t graph_work_count(CUgraph g);
 /* Adds work that was checked. A graph in it is the node's from then on. */
 CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w);
 
+/* Whether an edge from a node to one of a type may be such a one. */
+CUresult graph_check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNodeType to);
+
 bool node_list_has(node_list list, CUgraphNode node);
 
 /* Adds those that a list has not, in memory of the graph; what its old items are in stays as it is.

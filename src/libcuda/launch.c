@@ -167,7 +167,7 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
 
 /* The values of parameters stand where the function has room for their addresses, until the next
  * call. */
-static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
+static emu_launch_config describe(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     for (unsigned i = 0; i < f->info.param_count; i++) {
         size_t size;
@@ -182,6 +182,7 @@ static emu_launch_config describe(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l
         .grid = { l->gridDimX, l->gridDimY, l->gridDimZ },
         .block = { l->blockDimX, l->blockDimY, l->blockDimZ },
         .dynamic_shared = l->sharedMemBytes,
+        .stack_size = c->limits[CU_LIMIT_STACK_SIZE],
         .params = f->params,
         .param_count = f->info.param_count,
     };
@@ -193,20 +194,20 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
     emu_report report;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    emu_launch_config config = describe(f, l);
+    emu_launch_config config = describe(c, f, l);
     if (emu_launch(device_memory(), &config, NULL, &report))
         return CUDA_SUCCESS;
     return launch_fail(c, f, NULL, &report);
 }
 
-CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool programmatic,
-                    bool cooperative)
+CUresult launch_add(CUcontext c, emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l,
+                    bool programmatic, bool cooperative)
 {
     CUfunction f = launch_function(l);
     emu_report report;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    emu_launch_config config = describe(f, l);
+    emu_launch_config config = describe(c, f, l);
     config.grid_workspace = cooperative ? driver_workspace() : 0;
     if (emu_stream_launch(to, &config, programmatic, NULL, &report))
         return CUDA_SUCCESS;

@@ -14,8 +14,8 @@ CUresult launch_check_cooperative(const CUDA_KERNEL_NODE_PARAMS *l);
 CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l);
 
 /* Adds it to launches that are run later, inside of driver_try. */
-CUresult launch_add(emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l, bool programmatic,
-                    bool cooperative);
+CUresult launch_add(CUcontext c, emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l,
+                    bool programmatic, bool cooperative);
 
 /* Says what a kernel did wrong, and has the context note that. other: the kernel that it races
  * with, or NULL. */

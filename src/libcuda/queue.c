@@ -85,7 +85,8 @@ static CUresult add(void *context)
     const work *w = a->launch;
     *VEC_PUSH(a->to->arena, &a->to->functions) = launch_function(&w->as.launch);
     a->to->functions.count--; /* until the launch is there as well */
-    CUresult r = launch_add(a->to->stream, &w->as.launch, w->programmatic, w->cooperative);
+    CUresult r =
+        launch_add(a->to->context, a->to->stream, &w->as.launch, w->programmatic, w->cooperative);
     a->to->functions.count += !r;
     return r;
 }

@@ -3,6 +3,7 @@
 #ifndef PTXGEN_LIBCUDA_STREAM_H
 #define PTXGEN_LIBCUDA_STREAM_H
 
+#include "libcuda/event.h"
 #include "libcuda/graph.h"
 
 enum { GREATEST_PRIORITY = -5, STREAM_ATTRIBUTES = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN + 1 };
@@ -18,12 +19,8 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
-    handle handle;
-    unsigned flags;
-    bool recorded;
-    uint64_t nanoseconds;
-    bool captured;           /* recorded last in a capture, where it stands for no time */
-    struct capture *capture; /* that one, while it goes on */
+    event_state state;
+    struct capture *capture; /* that it was recorded in, while that goes on */
     node_list at;
 };
 

@@ -1,6 +1,5 @@
 #include "libcuda/submit.h"
 
-#include "base/os.h"
 #include "libcuda/capture.h"
 #include "libcuda/queue.h"
 
@@ -30,10 +29,8 @@ CUresult stream_record(CUcontext c, CUstream named, CUevent e)
         return r;
     if (s->capture)
         return capture_record(s, e);
-    e->recorded = true;
-    e->captured = false;
     e->capture = NULL;
-    e->nanoseconds = os_nanoseconds();
+    event_stamp(e);
     return CUDA_SUCCESS;
 }
 

@@ -532,6 +532,29 @@ static CUresult launch(input *in)
     return is_small(&k) ? cuLaunchKernelEx(&config, k.func, k.kernelParams, k.extra) : CUDA_SUCCESS;
 }
 
+/* Up to two operations on words of memory; gives how many. */
+static unsigned values(input *in, CUstreamBatchMemOpParams *operations)
+{
+    unsigned count = take(in) % 3;
+    for (unsigned i = 0; i < count; i++) {
+        operations[i] = (CUstreamBatchMemOpParams){ .operation = take(in) % 8 };
+        operations[i].waitValue.address = address(in);
+        operations[i].waitValue.flags = take(in) % 5;
+        operations[i].waitValue.value64 = take(in);
+    }
+    return count;
+}
+
+static CUresult host_or_values(input *in, CUstream stream)
+{
+    CUstreamBatchMemOpParams operations[2];
+    uint8_t b = take(in);
+    if (b != 10)
+        return cuLaunchHostFunc(stream, b == 9 ? NULL : nothing, NULL);
+    unsigned count = values(in, operations);
+    return cuStreamBatchMemOp_v2(stream, count, operations, 0);
+}
+
 static CUresult call_stream(input *in, uint8_t which)
 {
     CUstream s;
@@ -583,10 +606,44 @@ static CUresult call_stream(input *in, uint8_t which)
         return cuStreamUpdateCaptureDependencies(pick(in, STREAM), nodes, take(in) % 3,
                                                  take(in) % 3);
     case 15:
-        return cuLaunchHostFunc(pick(in, STREAM), take(in) == 9 ? NULL : nothing, NULL);
+        return host_or_values(in, pick(in, STREAM));
     default:
         return launch(in);
     }
+}
+
+/* Of nodes that have no parameters but an event or a list of values. */
+static CUresult add_small_node(input *in, CUgraphNode *node, CUgraph g,
+                               const CUgraphNode *dependencies, size_t count)
+{
+    CUstreamBatchMemOpParams operations[2];
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
+    switch (take(in) % 4) {
+    case 0:
+        return cuGraphAddEventRecordNode(node, g, dependencies, count, pick(in, EVENT));
+    case 1:
+        return cuGraphAddEventWaitNode(node, g, dependencies, count, pick(in, EVENT));
+    case 2:
+        p.memOp.count = values(in, operations);
+        p.memOp.paramArray = operations;
+        return cuGraphAddNode(node, g, dependencies, count, &p);
+    default:
+        return cuGraphAddEmptyNode(node, g, dependencies, count);
+    }
+}
+
+static CUresult set_small_node(input *in, CUgraphNode node, CUgraphExec exec, bool of_exec)
+{
+    CUstreamBatchMemOpParams operations[2];
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
+    if (take(in) & 1) {
+        p.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+        p.eventRecord.event = pick(in, EVENT);
+    } else {
+        p.memOp.count = values(in, operations);
+        p.memOp.paramArray = operations;
+    }
+    return of_exec ? cuGraphExecNodeSetParams(exec, node, &p) : cuGraphNodeSetParams(node, &p);
 }
 
 static CUresult add_node(input *in)
@@ -626,7 +683,7 @@ static CUresult add_node(input *in)
         break;
     }
     default:
-        r = cuGraphAddEmptyNode(&node, g, dependencies, count);
+        r = add_small_node(in, &node, g, dependencies, count);
     }
     return made(r, NODE, node);
 }
@@ -655,7 +712,8 @@ static CUresult set_node(input *in)
                        : cuGraphMemsetNodeSetParams(node, &s);
     }
     default:
-        return of_exec ? cuGraphNodeSetEnabled(exec, node, take(in) & 1) : CUDA_SUCCESS;
+        return take(in) & 2 ? cuGraphNodeSetEnabled(exec, node, of_exec)
+                            : set_small_node(in, node, exec, of_exec);
     }
 }
 

@@ -595,3 +595,48 @@ TEST_WITH(threads_may_call_at_the_same_time, make_context, drop_context)
     }
     assert_int_equal(number(shared, 0), THREADS * ADDITIONS);
 }
+
+/* sum(p, n) has a function call itself n times. */
+static const char SUM[] = PTX_HEAD ".func (.param .b32 r) sum_up(.param .b32 n)\n"
+                                   "{\n"
+                                   "    .reg .pred %p; .reg .b32 %r<4>;\n"
+                                   "    ld.param.u32 %r1, [n];\n"
+                                   "    mov.b32 %r2, 0;\n"
+                                   "    setp.eq.u32 %p, %r1, 0;\n"
+                                   "    @%p bra $done;\n"
+                                   "    sub.u32 %r3, %r1, 1;\n"
+                                   "    { .param .b32 less, sum;\n"
+                                   "      st.param.b32 [less], %r3;\n"
+                                   "      call.uni (sum), sum_up, (less);\n"
+                                   "      ld.param.b32 %r2, [sum]; }\n"
+                                   "    add.u32 %r2, %r2, %r1;\n"
+                                   "$done:\n"
+                                   "    st.param.b32 [r], %r2;\n"
+                                   "    ret;\n"
+                                   "}\n"
+                                   ".visible .entry sum(.param .u64 p, .param .u32 n)\n"
+                                   "{\n"
+                                   "    .reg .b32 %r<3>; .reg .b64 %rd1;\n"
+                                   "    ld.param.u64 %rd1, [p];\n"
+                                   "    ld.param.u32 %r1, [n];\n"
+                                   "    { .param .b32 given, got;\n"
+                                   "      st.param.b32 [given], %r1;\n"
+                                   "      call.uni (got), sum_up, (given);\n"
+                                   "      ld.param.b32 %r2, [got]; }\n"
+                                   "    st.global.u32 [%rd1], %r2;\n"
+                                   "    ret;\n"
+                                   "}\n";
+
+TEST_WITH(calls_have_the_stack_that_the_context_gives, make_context, drop_context)
+{
+    CUfunction function = load(SUM, "sum");
+    CUdeviceptr p = zeros();
+    uint32_t n = 100;
+    void *params[] = { &p, &n };
+    assert_success(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+    assert_success(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    assert_int_equal(number(p, 0), 5050);
+    assert_success(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
+    assert_int_equal(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
+                     CUDA_ERROR_ILLEGAL_ADDRESS);
+}

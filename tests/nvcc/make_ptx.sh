@@ -15,3 +15,5 @@ for mode in none speed default; do # not compressed, LZ4, zstd
         -fatbin --compress-mode=$mode fat.cu -o fat_$mode.fatbin
 done
 nvcc -arch=sm_80 -ptx idioms.cu
+nvcc -arch=sm_80 -ptx stack.cu
+nvcc -arch=sm_90 -std=c++17 -ptx small.cu

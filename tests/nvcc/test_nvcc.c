@@ -27,9 +27,8 @@ typedef struct extent {
 /* The module that has the kernel. */
 static device open_device(const char *kernel)
 {
-    static const char *const files[] = {
-        "sm_75", "sm_80", "sm_90", "matrices", "barriers", "bulk"
-    };
+    static const char *const files[] = { "sm_75",    "sm_80", "sm_90", "matrices",
+                                         "barriers", "bulk",  "stack", "small" };
     const char *folder = getenv("PTXGEN_NVCC_PTX"), *error;
     device d = { .arena = arena_new(), .memory = emu_memory_new(), .kernel = kernel };
     const char *entry = arena_format(d.arena, ".entry %s(", kernel);
@@ -71,6 +70,7 @@ static bool try_launch(device *d, extent e, const void *const *params, size_t co
     emu_launch_config config = { .module = d->module,
                                  .entry = d->kernel,
                                  .dynamic_shared = e.dynamic_shared,
+                                 .stack_size = 4096,
                                  .params = params,
                                  .param_count = count };
     for (int i = 0; i < 3; i++) {
@@ -642,6 +642,174 @@ TEST(device_calls)
             digits += v % 10;
         expect_equal("digit_sums", integers_out[i], digits, i);
         expect_near("to", (double)floats_out[i], sum + b[i], 1e-5, i);
+    }
+    close_device(&d);
+}
+
+static int fibonacci(int n)
+{
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+static void pile(int *to, int n)
+{
+    int own[4], sum = 0;
+    for (int i = 0; i < 4; i++)
+        own[i] = n * 10 + i;
+    if (n > 0)
+        pile(own, n - 1);
+    for (int i = 0; i < 4; i++)
+        sum += own[i];
+    to[n & 3] += sum;
+}
+
+typedef struct triple {
+    int a, b, c;
+} triple;
+
+static triple descend(triple t)
+{
+    if (t.a <= 0)
+        return t;
+    triple below = descend((triple){ t.a - 1, t.b + t.a, t.c });
+    below.c += t.a * t.b;
+    return below;
+}
+
+TEST(recursion)
+{
+    enum { N = 64 };
+    device d = open_device("recursion");
+    uint64_t to = output(&d, integers_out, 4 * N * sizeof(int));
+    LAUNCH(&d, ((extent){ .block = { N } }), &to);
+    for (int i = 0; i < N; i++) {
+        int top[4] = { 1, 2, 3, 4 };
+        pile(top, i % 5);
+        triple t = descend((triple){ i % 7, 1, 0 });
+        expect_equal("fibonacci, is_even", integers_out[4 * i],
+                     fibonacci(i % 12) * 2 + (i % 2 == 0), i);
+        expect_equal("pile", integers_out[4 * i + 1],
+                     top[0] + 10 * top[1] + 100 * top[2] + 1000 * top[3], i);
+        expect_equal("descend", integers_out[4 * i + 2], t.a + 100 * t.b, i);
+        expect_equal("descend's c", integers_out[4 * i + 3], t.c, i);
+    }
+    close_device(&d);
+}
+
+TEST(any_length)
+{
+    enum { N = 64 };
+    int length = 40;
+    device d = open_device("any_length");
+    uint64_t to = output(&d, integers_out, N * sizeof(int));
+    LAUNCH(&d, ((extent){ .block = { N } }), &to, &length);
+    for (int i = 0; i < N; i++) {
+        int n = length + i % 3, sum = 0;
+        for (int j = 0; j < n; j++)
+            sum += (j * 7 % n) * (j * 7 % n) * j;
+        expect_equal("to", integers_out[i], sum, i);
+    }
+    close_device(&d);
+}
+
+static int part_of(unsigned word, int bits, int which, bool is_signed)
+{
+    unsigned part = word >> bits * which & ((1u << bits) - 1);
+    return (int)part - (is_signed && part >> (bits - 1) ? 1 << bits : 0);
+}
+
+static int greatest(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+TEST(parts_of_words)
+{
+    enum { N = 32, COUNT = 11 };
+    static unsigned words[N + 1], out[N][COUNT];
+    int count = COUNT;
+    device d = open_device("parts_of_words");
+    for (unsigned i = 0; i <= N; i++)
+        words[i] = noise(i) ^ noise(i + 1000) << 16;
+    uint64_t to = output(&d, out, sizeof out), from = input(&d, words, sizeof words);
+    LAUNCH(&d, ((extent){ .block = { N } }), &to, &from, &count);
+    for (int i = 0; i < N; i++) {
+        unsigned a = words[i], b = words[i + 1], expected[COUNT] = { 0 };
+        for (int p = 0; p < 4; p++) {
+            int x = part_of(a, 8, p, false), y = part_of(b, 8, p, false);
+            unsigned apart = (unsigned)abs(x - y), sum = x + y > 255 ? 255 : (unsigned)(x + y);
+            expected[0] |= apart << 8 * p;
+            expected[1] += apart;
+            expected[6] |= sum << 8 * p;
+            expected[7] |= (part_of(a, 8, p, true) > part_of(b, 8, p, true) ? 0xffu : 0) << 8 * p;
+            expected[8] |= (unsigned)((x + y + 1) / 2) << 8 * p;
+        }
+        for (int p = 0; p < 2; p++) {
+            int x = part_of(a, 16, p, false), y = part_of(b, 16, p, false);
+            int high = greatest(part_of(a, 16, p, true), part_of(b, 16, p, true));
+            expected[2] += (unsigned)abs(x - y);
+            expected[3] |= ((unsigned)high & 0xffff) << 16 * p;
+            expected[4] |= (unsigned)(x < y ? x : y) << 16 * p;
+            expected[5] |= (unsigned)greatest(high, 0) << 16 * p;
+        }
+        expected[9] = 0xffffffff;
+        for (int at = i, left = 3; at < 32 && left; at++)
+            if (a >> at & 1 && --left == 0)
+                expected[9] = (unsigned)at;
+        expected[10] = (unsigned)greatest((int)a < (int)b ? (int)a : (int)b, 0);
+        for (int k = 0; k < COUNT; k++)
+            expect_equal(arena_format(d.arena, "thread %d: own", i), out[i][k], expected[k], k);
+    }
+    close_device(&d);
+}
+
+/* The nearest value with so many bits behind the point, and at most the largest. */
+static double nearest(double value, int bits, int lowest_exponent, double largest)
+{
+    int exponent;
+    frexp(value, &exponent);
+    exponent = exponent - 1 < lowest_exponent ? lowest_exponent : exponent - 1;
+    double rounded = ldexp(nearbyint(ldexp(value, bits - exponent)), exponent - bits);
+    return rounded > largest ? largest : rounded < -largest ? -largest : rounded;
+}
+
+TEST(eighths)
+{
+    enum { N = 32 };
+    device d = open_device("eighths");
+    for (int i = 0; i < 2 * N; i++)
+        floats_a[i] = ldexpf((float)(noise((uint32_t)i) % 4096) - 2048, i % 24 - 18);
+    uint64_t to = output(&d, floats_out, 4 * N * sizeof(float));
+    uint64_t from = input(&d, floats_a, 2 * N * sizeof(float));
+    LAUNCH(&d, ((extent){ .block = { N } }), &to, &from);
+    for (int i = 0; i < 2 * N; i++) {
+        double value = (double)floats_a[i];
+        expect_near("e4m3", (double)floats_out[i / 2 * 4 + i % 2], nearest(value, 3, -6, 448), 0,
+                    i);
+        expect_near("e5m2", (double)floats_out[i / 2 * 4 + 2 + i % 2],
+                    nearest(value, 2, -14, 57344), 0, i);
+    }
+    close_device(&d);
+}
+
+TEST(common_bits)
+{
+    enum { WORDS = 32 };
+    static unsigned a[WORDS], b[WORDS];
+    device d = open_device("common_bits");
+    for (unsigned i = 0; i < WORDS; i++) {
+        a[i] = noise(i) ^ noise(i + 1000) << 16;
+        b[i] = noise(i + 2000) ^ noise(i + 3000) << 16;
+    }
+    uint64_t c = output(&d, integers_out, 64 * sizeof(int));
+    uint64_t left = input(&d, a, sizeof a), right = input(&d, b, sizeof b);
+    LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &left, &right);
+    for (int i = 0; i < 64; i++) {
+        int count = 0;
+        for (int bit = 0; bit < 128; bit++)
+            count += (int)(a[i / 8 * 4 + bit / 32] >> bit % 32 &
+                           b[i % 8 * 4 + bit / 32] >> bit % 32 & 1);
+        expect_equal("c", integers_out[i], count, i);
     }
     close_device(&d);
 }

@@ -108,14 +108,179 @@ TEST(a_call_that_cannot_be_made_is_refused)
     }
 }
 
-#define FREES(pointer)                                            \
-    CALLER("", "call (%l1), malloc, (64); st.u32 [%l1+60], %t;\n" \
-               "ld.global.u32 %r1, [%l1+60]; " pointer "\ncall free, (%l1);\n")
+/* Functions that call themselves: 1 to n added up, in as many calls; with a local array of which
+ * each call has its own, that the next one down writes to; by way of one another; and to two
+ * results of which the first has to outlive the second call. */
+#define GIVEN(value) "{ .param .b32 given, got; st.param.b32 [given], " value ";\n"
+#define SUM                                                                                        \
+    ".func (.param .b32 r) sum(.param .b32 n)\n"                                                   \
+    "{ .reg .pred %p<2>; .reg .b32 %r<5>; ld.param.u32 %r1, [n]; mov.b32 %r3, 0;\n"                \
+    "setp.eq.u32 %p1, %r1, 0; @%p1 bra $end; sub.u32 %r2, %r1, 1;\n" GIVEN(                        \
+        "%r2") "call.uni (got), sum, (given); ld.param.b32 %r3, [got]; } add.u32 %r3, %r3, %r1;\n" \
+               "$end: st.param.b32 [r], %r3; ret; }\n"
+#define SUM_IN_ARRAYS                                                                      \
+    ".func add(.param .b64 to, .param .b32 n)\n"                                           \
+    "{ .local .align 8 .b32 own[2]; .reg .pred %p<2>; .reg .b32 %r<5>; .reg .b64 %l<4>;\n" \
+    "ld.param.u64 %l1, [to]; ld.param.u32 %r1, [n]; mov.b32 %r2, 0; mov.u64 %l2, own;\n"   \
+    "st.local.b32 [%l2+4], %r2; setp.eq.u32 %p1, %r1, 0; @%p1 bra $end;\n"                 \
+    "sub.u32 %r3, %r1, 1; { .param .b64 a; .param .b32 b; st.param.b64 [a], %l2;\n"        \
+    "st.param.b32 [b], %r3; call.uni add, (a, b); }\n"                                     \
+    "ld.local.b32 %r2, [own+4]; add.u32 %r2, %r2, %r1; $end: st.local.b32 [%l1+4], %r2; ret; }\n"
+#define EVEN_AND_ODD                                                                           \
+    ".func (.param .b32 r) odd(.param .b32 n);\n"                                              \
+    ".func (.param .b32 r) even(.param .b32 n)\n"                                              \
+    "{ .reg .pred %p<2>; .reg .b32 %r<3>; ld.param.u32 %r1, [n]; mov.b32 %r2, 1;\n"            \
+    "setp.eq.u32 %p1, %r1, 0; @%p1 bra $end; sub.u32 %r1, %r1, 1;\n" GIVEN(                    \
+        "%r1") "call (got), odd, (given); ld.param.b32 %r2, [got]; }\n"                        \
+               "$end: st.param.b32 [r], %r2; ret; }\n"                                         \
+               ".func (.param .b32 r) odd(.param .b32 n)\n"                                    \
+               "{ .reg .pred %p<2>; .reg .b32 %r<3>; ld.param.u32 %r1, [n]; mov.b32 %r2, 0;\n" \
+               "setp.eq.u32 %p1, %r1, 0; @%p1 bra $end; sub.u32 %r1, %r1, 1;\n" GIVEN(         \
+                   "%r1") "call (got), even, (given); ld.param.b32 %r2, [got]; }\n"            \
+                          "$end: st.param.b32 [r], %r2; ret; }\n"
+#define FIBONACCI                                                                           \
+    ".func (.param .b32 r) fib(.param .b32 n)\n"                                            \
+    "{ .reg .pred %p<2>; .reg .b32 %r<6>; ld.param.u32 %r1, [n]; mov.b32 %r2, %r1;\n"       \
+    "setp.lt.u32 %p1, %r1, 2; @%p1 bra $end; sub.u32 %r3, %r1, 1;\n" GIVEN(                 \
+        "%r3") "call (got), fib, (given); ld.param.b32 %r4, [got]; } sub.u32 %r3, %r1, "    \
+               "2;\n" GIVEN("%r3") "call (got), fib, (given); ld.param.b32 %r5, [got]; }\n" \
+                                   "add.u32 %r2, %r4, %r5; $end: st.param.b32 [r], %r2; ret; }\n"
+
+static uint64_t sum_up_to(unsigned t)
+{
+    return t * (t + 1) / 2;
+}
+
+static uint64_t one_where_even(unsigned t)
+{
+    return t % 2 == 0;
+}
+
+static uint64_t fibonacci_below_12(unsigned t)
+{
+    uint64_t a = 0, b = 1;
+    for (t %= 12; t--; b = a + b, a = b - a)
+        continue;
+    return a;
+}
+
+TEST(a_function_calls_itself)
+{
+    static const struct {
+        const char *text;
+        uint64_t (*value)(unsigned thread);
+    } rows[] = {
+        { CALLER(SUM, GIVEN("%t") "call (got), sum, (given); ld.param.b32 %r1, [got]; }\n"),
+          sum_up_to },
+        { CALLER(SUM, "mov.b32 %r1, 0; setp.ge.u32 %p1, %t, 3;\n" GIVEN(
+                          "%t") "@%p1 call (got), sum, (given); @%p1 ld.param.b32 %r1, [got]; }\n"
+                                "setp.eq.u32 %p2, %t, 1; @%p2 mov.b32 %r1, 1;\n"
+                                "setp.eq.u32 %p2, %t, 2; @%p2 mov.b32 %r1, 3;\n"),
+          sum_up_to },
+        { CALLER(SUM_IN_ARRAYS, ".local .align 8 .b32 top[2]; .reg .b64 %l9; mov.u64 %l9, top;\n"
+                                "{ .param .b64 a; .param .b32 b; st.param.b64 [a], %l9;\n"
+                                "st.param.b32 [b], %t; call.uni add, (a, b); }\n"
+                                "ld.local.b32 %r1, [top+4];\n"),
+          sum_up_to },
+        { CALLER(EVEN_AND_ODD,
+                 GIVEN("%t") "call (got), even, (given); ld.param.b32 %r1, [got]; }\n"),
+          one_where_even },
+        { CALLER(FIBONACCI, "rem.u32 %r2, %t, 12;\n" GIVEN(
+                                "%r2") "call (got), fib, (given); ld.param.b32 %r1, [got]; }\n"),
+          fibonacci_below_12 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run r = { .text = rows[i].text, .stack_size = 4096 };
+        run_well(&r);
+        expect_threads(&r, rows[i].value);
+    }
+}
+
+#define DEEP CALLER(SUM, GIVEN("70") "call (got), sum, (given); ld.param.b32 %r1, [got]; }\n")
+
+static uint64_t sum_up_to_70(unsigned t)
+{
+    (void)t;
+    return 70 * 71 / 2;
+}
+
+TEST(calls_have_as_much_room_as_the_launch_gives)
+{
+    run r = { .text = DEEP };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.fault, EMU_OUT_OF_BOUNDS);
+    assert_non_null(
+        strstr(r.message, "a call has no room on the thread's stack: 1024 of its 1024"));
+    r = (run){ .text = DEEP, .stack_size = 2048 };
+    run_well(&r);
+    expect_threads(&r, sum_up_to_70);
+}
+
+/* A register that this call has not written, though the one it comes from has. */
+TEST(each_call_has_registers_of_its_own)
+{
+    run r = { .text = CALLER(".func f(.param .b32 n)\n"
+                             "{ .reg .pred %p<2>; .reg .b32 %r<4>; ld.param.u32 %r1, [n];\n"
+                             "setp.eq.u32 %p1, %r1, 0; @%p1 bra $zero; mov.b32 %r2, 5;\n"
+                             "{ .param .b32 a; mov.b32 %r3, 0; st.param.b32 [a], %r3;\n"
+                             "call f, (a); } ret;\n$zero: add.u32 %r3, %r2, 1; ret; }\n",
+                             "{ .param .b32 a; mov.b32 %r1, 1; st.param.b32 [a], %r1;\n"
+                             "call f, (a); }\n") };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.fault, EMU_UNDEFINED_REGISTER);
+    assert_non_null(strstr(r.message, "register %r2 is read"));
+}
 
 static uint64_t own_number(unsigned t)
 {
     return t;
 }
+
+/* As many words as the thread's number and one more, of which the last is read. */
+#define TAKES(behind)                                                                       \
+    ".reg .b64 %n, %a, %q, %s; cvt.u64.u32 %n, %t; shl.b64 %n, %n, 2; add.u64 %n, %n, 4;\n" \
+    "stacksave.u64 %s; alloca.u64 %a, %n, 16; add.u64 %q, %a, %n;\n"                        \
+    "st.local.b32 [%q+-4], %t;\n" behind
+
+TEST(alloca_gives_memory_of_the_stack)
+{
+    static const char *const texts[] = {
+        CALLER("", TAKES("ld.local.b32 %r1, [%q+-4];\n")),
+        /* aligned, and the same place again once it was given back */
+        CALLER("", TAKES("mov.b64 %n, %a; stackrestore.u64 %s; alloca.u64 %a, 4, 16;\n"
+                         "sub.u64 %n, %n, %a; rem.u64 %q, %a, 16; or.b64 %n, %n, %q;\n"
+                         "cvt.u32.u64 %r1, %n; add.u32 %r1, %r1, %t;\n")),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        run r = { .text = texts[i] };
+        run_well(&r);
+        expect_threads(&r, own_number);
+    }
+    static const struct {
+        const char *text, *says;
+        emu_fault fault;
+    } faults[] = {
+        { CALLER("", TAKES("alloca.u64 %a, 1000, 8; mov.b32 %r1, 0;\n")),
+          "alloca of 1000 bytes: ", EMU_OUT_OF_BOUNDS },
+        { CALLER("", TAKES("stackrestore.u64 %s; alloca.u64 %a, 4; ld.local.b32 %r1, [%a];\n")),
+          "reads what nothing has written", EMU_UNINITIALISED },
+        { CALLER("", TAKES("stackrestore.u64 %q; stackrestore.u64 %s; stackrestore.u64 %q;\n"
+                           "mov.b32 %r1, 0;\n")),
+          "no place of the stack", EMU_OUT_OF_BOUNDS },
+        { CALLER("", TAKES("ld.local.b32 %r1, [%a+2048];\n")), "'(stack)' of 1024 bytes",
+          EMU_OUT_OF_BOUNDS },
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        run r = { .text = faults[i].text };
+        if (run_kernel(&r) || r.report.fault != faults[i].fault ||
+            !strstr(r.message, faults[i].says))
+            fail_msg("%s gives %s", faults[i].text, r.message);
+    }
+}
+
+#define FREES(pointer)                                            \
+    CALLER("", "call (%l1), malloc, (64); st.u32 [%l1+60], %t;\n" \
+               "ld.global.u32 %r1, [%l1+60]; " pointer "\ncall free, (%l1);\n")
 
 TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
 {

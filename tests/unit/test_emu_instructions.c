@@ -17,13 +17,15 @@ typedef struct row {
 
 static void check_row(const row *t)
 {
-    static const char format[] = PTX_HEAD
+    static const char format[] =
+        ".version 8.1\n.target sm_89\n.address_size 64\n"
         ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
         ".reg .pred %%p, %%q, %%g; .reg .b16 %%h, %%ha, %%hb, %%hc; .reg .b32 %%r, %%r2, %%a, %%b, "
-        "%%c, %%t;\n.reg .b64 %%l, %%la, %%lb, %%lc, %%out, %%in, %%slot;\n"
+        "%%c, %%t;\n.reg .f32 %%x, %%y; .reg .b64 %%l, %%la, %%lb, %%lc, %%out, %%in, %%slot;\n"
         "ld.param.u64 %%out, [out]; ld.param.u64 %%in, [in]; mov.u32 %%t, %%tid.x;\n"
         "ld.global.b64 %%la, [%%in]; ld.global.b64 %%lb, [%%in+8]; ld.global.b64 %%lc, [%%in+16];\n"
         "cvt.u32.u64 %%a, %%la; cvt.u32.u64 %%b, %%lb; cvt.u32.u64 %%c, %%lc;\n"
+        "mov.b32 %%x, %%a; mov.b32 %%y, %%b;\n"
         "cvt.u16.u64 %%ha, %%la; cvt.u16.u64 %%hb, %%lb; cvt.u16.u64 %%hc, %%lc;\n"
         "mad.wide.u32 %%slot, %%t, 8, %%out;\n"
         "mov.b16 %%h, 7; mov.b32 %%r, 7; mov.b64 %%l, 7; setp.ne.u32 %%p, %%a, %%a;\n"
@@ -76,6 +78,64 @@ static void check_rows(const row *rows, size_t count)
     }
 
 /* clang-format off */
+TEST_ROWS(approximations_of_pairs_are_rounded_once,
+    { "ex2.approx.f16 %h, %ha;", 0x4000, 0, 0, 0x4400 },
+    { "ex2.approx.f16x2 %r, %a;", 0x40003c00, 0, 0, 0x44004000 },
+    { "tanh.approx.f16 %h, %ha;", 0x7bff, 0, 0, 0x3c00 },
+    { "tanh.approx.f16x2 %r, %a;", 0xfbff0000, 0, 0, 0xbc000000 },
+    { "ex2.approx.ftz.bf16 %h, %ha;", 0x4000, 0, 0, 0x4080 },
+    { "ex2.approx.ftz.bf16x2 %r, %a;", 0x40003f80, 0, 0, 0x40804000 },
+    { "tanh.approx.bf16 %h, %ha;", 0x7f80, 0, 0, 0x3f80 },
+    { "tanh.approx.bf16x2 %r, %a;", 0xff800000, 0, 0, 0xbf800000 },
+    { "slct.b64.f32 %l, %la, %lb, %c;", 1, 2, 0xbf800000, 2 },
+    { "slct.b64.f32 %l, %la, %lb, %c;", 1, 2, MINUS, 1 },
+)
+
+#define PAIR(form) \
+    "cvt.rn.satfinite." form ".f32 %h, %x, %y;"
+
+TEST_ROWS(eighths_are_rounded_saturate_and_come_back,
+    { PAIR("e4m3x2"), ONE, 0xc0000000, 0, 0x38c0 },
+    { PAIR("e4m3x2"), 0x43e00000, 0x43e80001, 0, 0x7e7e }, /* 448, and what would be more */
+    { PAIR("e4m3x2"), 0xff800000, NAN32, 0, 0xfe7f },
+    { PAIR("e4m3x2"), 0x3b000000, 0x3a800000, 0, 0x0100 }, /* 2^-9 is the smallest, 2^-10 a tie */
+    { PAIR("e4m3x2"), 0x3f880000, 0x3f980000, 0, 0x383a }, /* ties to even */
+    { PAIR("e5m2x2"), ONE, 0xc0000000, 0, 0x3cc0 },
+    { PAIR("e5m2x2"), 0x47600000, INF, 0, 0x7b7b },
+    { PAIR("e5m2x2"), NAN32, 0x37800000, 0, 0x7f01 },
+    { "cvt.rn.satfinite.e4m3x2.f16x2 %h, %a;", 0x3c00c000, 0, 0, 0x38c0 },
+    { "cvt.rn.satfinite.relu.e4m3x2.f16x2 %h, %a;", 0x3c00c000, 0, 0, 0x3800 },
+    { "cvt.rn.satfinite.e5m2x2.f16x2 %h, %a;", 0x7c00fc00, 0, 0, 0x7bfb },
+    { "cvt.rn.f16x2.e4m3x2 %r, %ha;", 0x38c0, 0, 0, 0x3c00c000 },
+    { "cvt.rn.f16x2.e4m3x2 %r, %ha;", 0x7e01, 0, 0, 0x5f001800 },
+    { "cvt.rn.f16x2.e4m3x2 %r, %ha;", 0x7fff, 0, 0, 0x7fff7fff },
+    { "cvt.rn.relu.f16x2.e4m3x2 %r, %ha;", 0x38c0, 0, 0, 0x3c000000 },
+    { "cvt.rn.f16x2.e5m2x2 %r, %ha;", 0x7cfc, 0, 0, 0x7c00fc00 },
+    { "cvt.rn.f16x2.e5m2x2 %r, %ha;", 0x7e01, 0, 0, 0x7fff0100 },
+)
+
+TEST_ROWS(parts_of_words_are_compared_and_subtracted,
+    { "min.u16x2 %r, %a, %b;", 0x80010005, 0x7fff0006, 0, 0x7fff0005 },
+    { "max.u16x2 %r, %a, %b;", 0x80010005, 0x7fff0006, 0, 0x80010006 },
+    { "min.s16x2 %r, %a, %b;", 0x80010005, 0x7fff0006, 0, 0x80010005 },
+    { "min.s16x2.relu %r, %a, %b;", 0x80010005, 0x7fff0006, 0, 0x00000005 },
+    { "min.relu.s16x2 %r, %a, %b;", 0x80010005, 0x7fff0006, 0, 0x00000005 },
+    { "max.s16x2 %r, %a, %b;", 0xffff8000, 0xfffe0001, 0, 0xffff0001 },
+    { "max.s16x2.relu %r, %a, %b;", 0xffff8000, 0xfffe0001, 0, 0x00000001 },
+    { "max.s32.relu %r, %a, %b;", 0xffff8000, 0xfffe0001, 0, 0 },
+    { "min.s32.relu %r, %a, %b;", 7, 5, 0, 5 },
+    { "vabsdiff4.u32.u32.u32 %r, %a, %b, %c;", 0xff000510, 0x01ff0610, 9, 0xfeff0100 },
+    { "vabsdiff4.u32.u32.u32.add %r, %a, %b, %c;", 0xff000510, 0x01ff0610, 1, 511 },
+    { "vabsdiff2.u32.u32.u32 %r, %a, %b, %c;", 0xffff0003, 0x00010005, 9, 0xfffe0002 },
+    { "vabsdiff2.u32.u32.u32.add %r, %a, %b, %c;", 0xffff0003, 0x00010005, 2, 65538 },
+    { "sad.u16 %h, %ha, %hb, %hc;", 3, 10, 1, 8 },
+    { "sad.s16 %h, %ha, %hb, %hc;", 0xfffd, 2, 1, 6 },
+    { "sad.u64 %l, %la, %lb, %lc;", 3, LOW, 5, LOW + 2 },
+    { "sad.s64 %l, %la, %lb, %lc;", 3, (uint64_t)-4, 5, 12 },
+    { "mul24.hi.u32 %r, %a, %b;", 0xffffff, 0x1ffffff, 0, 0xfffffe00 },
+    { "mul24.hi.s32 %r, %a, %b;", 0x800000, 2, 0, 0xffffff00 },
+)
+
 TEST_ROWS(integers_wrap_saturate_and_widen,
     { "add.u32 %r, %a, %b;", 0xffffffff, 2, 0, 1 },
     { "add.u16 %h, %ha, %hb;", 0xffff, 2, 0, 1 },
@@ -173,6 +233,20 @@ TEST_ROWS(bits_are_shifted_extracted_and_permuted,
     { "bfind.s32 %r, %a;", 0xfffffff0, 0, 0, 3 },
     { "bfind.shiftamt.u32 %r, %a;", 0x00010000, 0, 0, 15 },
     { "bfind.u64 %r, %la;", 0, 0, 0, 0xffffffff },
+    { "fns.b32 %r, %a, %b, 1;", 0x50, 0, 0, 4 },
+    { "fns.b32 %r, %a, %b, 2;", 0x50, 0, 0, 6 },
+    { "fns.b32 %r, %a, %b, 3;", 0x50, 0, 0, 0xffffffff },
+    { "fns.b32 %r, %a, %b, 1;", 0x50, 4, 0, 4 },
+    { "fns.b32 %r, %a, %b, -1;", 0x50, 5, 0, 4 },
+    { "fns.b32 %r, %a, %b, -2;", 0x50, 6, 0, 4 },
+    { "fns.b32 %r, %a, %b, %c;", 0x50, 4, 0, 4 },
+    { "fns.b32 %r, %a, %b, %c;", 0x50, 5, 0, 0xffffffff },
+    { "fns.b32 %r, %a, %b, -1;", 0x50, 40, 0, 0xffffffff },
+    { "szext.wrap.s32 %r, %a, %b;", 0x3ff, 8, 0, 0xffffffff },
+    { "szext.wrap.u32 %r, %a, %b;", 0x3ff, 40, 0, 0xff },
+    { "szext.clamp.u32 %r, %a, %b;", 0x3ff, 40, 0, 0x3ff },
+    { "szext.clamp.s32 %r, %a, %b;", 0x17f, 8, 0, 0x7f },
+    { "szext.clamp.s32 %r, %a, %b;", 0xff, 0, 0, 0 },
     { "prmt.b32 %r, %a, %b, 0x7531;", 0x33221100, 0x77665544, 0, 0x77553311 },
     { "prmt.b32 %r, %a, %b, 0xc480;", 0x33221180, 0x77665584, 0, 0xff84ff80 },
     { "prmt.b32.f4e %r, %a, %b, 3;", 0x33221100, 0x77665544, 0, 0x66554433 },

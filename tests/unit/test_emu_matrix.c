@@ -6,9 +6,24 @@
 #include "test_emu_bad.h"
 #include "ref/half.h"
 
-enum { LANES = 32, MOST = 64 };
+enum { LANES = 32, MOST = 256 };
 
-typedef enum element { F16, BF16, TF32, F64, S8, U8, S4, U4, F32, S32 } element;
+typedef enum element {
+    F16,
+    BF16,
+    TF32,
+    F64,
+    S8,
+    U8,
+    S4,
+    U4,
+    F32,
+    S32,
+    E4M3,
+    E5M2,
+    B1_AND,
+    B1_XOR
+} element;
 
 static const struct {
     const char *name;
@@ -18,7 +33,8 @@ static const struct {
     [F16] = { "f16", 16, -8, 17 }, [BF16] = { "bf16", 16, -8, 17 }, [TF32] = { "tf32", 32, -8, 17 },
     [F64] = { "f64", 64, -8, 17 }, [S8] = { "s8", 8, -128, 256 },   [U8] = { "u8", 8, 0, 256 },
     [S4] = { "s4", 4, -8, 16 },    [U4] = { "u4", 4, 0, 16 },       [F32] = { "f32", 32, -50, 101 },
-    [S32] = { "s32", 32, -9, 19 },
+    [S32] = { "s32", 32, -9, 19 }, [E4M3] = { "e4m3", 8, -8, 17 },  [E5M2] = { "e5m2", 8, -8, 17 },
+    [B1_AND] = { "b1", 1, 0, 2 },  [B1_XOR] = { "b1", 1, 0, 2 },
 };
 
 static uint32_t random_state = 1;
@@ -27,6 +43,17 @@ static int random_of(element e)
 {
     random_state = random_state * 1664525u + 1013904223u;
     return elements[e].lowest + (int)((random_state >> 8) % (uint32_t)elements[e].count);
+}
+
+/* A whole number of up to 8, by halving it until it is 1 and a fraction. */
+static uint64_t encode_eighth(int value, int mantissa_bits, int bias)
+{
+    int magnitude = value < 0 ? -value : value, exponent = 0;
+    while (magnitude >> (exponent + 1))
+        exponent++;
+    int fraction = (magnitude << mantissa_bits >> exponent) - (1 << mantissa_bits);
+    uint64_t sign = value < 0 ? 0x80 : 0;
+    return magnitude ? sign | (uint64_t)((exponent + bias) << mantissa_bits | fraction) : 0;
 }
 
 /* A whole number as the bits of an element, and back. */
@@ -38,6 +65,10 @@ static uint64_t encode(element e, int value)
     switch (e) {
     case F16:
         return half_from_float(single);
+    case E4M3:
+        return encode_eighth(value, 3, 7);
+    case E5M2:
+        return encode_eighth(value, 2, 15);
     case F64:
         memcpy(&bits, &wide, sizeof wide);
         return bits;
@@ -85,13 +116,14 @@ static void make_problem(problem *p, element a, element b, element c)
         }
 }
 
-static void check_problem(const problem *p, int rows, int columns, int depth, const char *text)
+static void check_problem(const problem *p, int rows, int columns, int depth, bool by_xor,
+                          const char *text)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) {
             double sum = p->c[i][j];
             for (int k = 0; k < depth; k++)
-                sum += p->a[i][k] * p->b[k][j];
+                sum += by_xor ? p->a[i][k] ^ p->b[k][j] : p->a[i][k] * p->b[k][j];
             if (p->d[i][j] != sum)
                 fail_msg("d[%d][%d] is %g and should be %g: %s", i, j, p->d[i][j], sum, text);
         }
@@ -101,6 +133,12 @@ typedef struct form {
     int rows, columns, depth;
     element a, b, c; /* D as C */
 } form;
+
+/* How products of bits are made: a part of an instruction's name. */
+static const char *made_by(const form *f)
+{
+    return f->a == B1_XOR ? ".xor.popc" : f->a == B1_AND ? ".and.popc" : "";
+}
 
 /* Where element i of a lane's A, B and C is, as the PTX ISA has it for fragments of which n
  * elements lie in a register: i counts them in the order of the registers. */
@@ -146,12 +184,13 @@ static void write_mma(char *text, const form *f, int of_a, int of_b, int of_c)
     snprintf(name, sizeof name, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s", f->rows,
              f->columns, f->depth, elements[f->c].name, elements[f->a].name, elements[f->b].name,
              elements[f->c].name);
+    snprintf(name + strlen(name), sizeof name - strlen(name), "%s", made_by(f));
     print_group(groups[0], sizeof groups[0], sums, 24, of_c);
     print_group(groups[1], sizeof groups[1], letter, 0, of_a);
     print_group(groups[2], sizeof groups[2], letter, of_a, of_b);
     print_group(groups[3], sizeof groups[3], sums, of_a + of_b, of_c);
     at += snprintf(text + at, ROOM, "%s",
-                   ".version 8.0\n.target sm_90\n.address_size 64\n"
+                   ".version 8.7\n.target sm_90\n.address_size 64\n"
                    ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"
                    ".reg .b32 %r<40>; .reg .f32 %f<40>; .reg .f64 %d<40>; .reg .b64 %l<9>;\n"
                    "ld.param.u64 %l0, [out];\nld.param.u64 %l1, [in];\nmov.u32 %r39, %tid.x;\n"
@@ -212,23 +251,28 @@ static void check_mma(const form *f, bool first)
             uint64_t word = r.out[lane * 4 + i / packed] >> i % packed * (int)elements[f->c].bits;
             p.d[row][column] = decode(f->c, word);
         }
-    check_problem(&p, f->rows, f->columns, f->depth, text);
+    check_problem(&p, f->rows, f->columns, f->depth, f->a == B1_XOR, text);
 }
 
 TEST(mma_computes_what_three_loops_do)
 {
     static const form forms[] = {
-        { 16, 8, 8, F16, F16, F32 },   { 16, 8, 8, F16, F16, F16 },
-        { 16, 8, 16, F16, F16, F32 },  { 16, 8, 16, F16, F16, F16 },
-        { 16, 8, 8, BF16, BF16, F32 }, { 16, 8, 16, BF16, BF16, F32 },
-        { 16, 8, 4, TF32, TF32, F32 }, { 16, 8, 8, TF32, TF32, F32 },
-        { 8, 8, 4, F64, F64, F64 },    { 16, 8, 4, F64, F64, F64 },
-        { 16, 8, 8, F64, F64, F64 },   { 16, 8, 16, F64, F64, F64 },
-        { 8, 8, 16, S8, S8, S32 },     { 8, 8, 16, U8, S8, S32 },
-        { 16, 8, 16, S8, U8, S32 },    { 16, 8, 16, U8, U8, S32 },
-        { 16, 8, 32, S8, S8, S32 },    { 16, 8, 32, U8, S8, S32 },
-        { 8, 8, 32, S4, S4, S32 },     { 16, 8, 32, U4, S4, S32 },
-        { 16, 8, 64, S4, U4, S32 },
+        { 16, 8, 8, F16, F16, F32 },         { 16, 8, 8, F16, F16, F16 },
+        { 16, 8, 16, F16, F16, F32 },        { 16, 8, 16, F16, F16, F16 },
+        { 16, 8, 8, BF16, BF16, F32 },       { 16, 8, 16, BF16, BF16, F32 },
+        { 16, 8, 4, TF32, TF32, F32 },       { 16, 8, 8, TF32, TF32, F32 },
+        { 8, 8, 4, F64, F64, F64 },          { 16, 8, 4, F64, F64, F64 },
+        { 16, 8, 8, F64, F64, F64 },         { 16, 8, 16, F64, F64, F64 },
+        { 8, 8, 16, S8, S8, S32 },           { 8, 8, 16, U8, S8, S32 },
+        { 16, 8, 16, S8, U8, S32 },          { 16, 8, 16, U8, U8, S32 },
+        { 16, 8, 32, S8, S8, S32 },          { 16, 8, 32, U8, S8, S32 },
+        { 8, 8, 32, S4, S4, S32 },           { 16, 8, 32, U4, S4, S32 },
+        { 16, 8, 64, S4, U4, S32 },          { 16, 8, 16, E4M3, E4M3, F32 },
+        { 16, 8, 16, E5M2, E4M3, F16 },      { 16, 8, 32, E4M3, E5M2, F32 },
+        { 16, 8, 32, E5M2, E5M2, F32 },      { 16, 8, 32, E4M3, E4M3, F16 },
+        { 8, 8, 128, B1_XOR, B1_XOR, S32 },  { 8, 8, 128, B1_AND, B1_AND, S32 },
+        { 16, 8, 128, B1_AND, B1_AND, S32 }, { 16, 8, 256, B1_XOR, B1_XOR, S32 },
+        { 16, 8, 256, B1_AND, B1_AND, S32 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         for (int round = 0; round < 4; round++)
@@ -239,12 +283,16 @@ TEST(mma_computes_what_three_loops_do)
 static void lay_out(uint8_t *to, element e, int values[MOST][MOST], int rows, int columns,
                     bool by_columns, int stride)
 {
-    unsigned bytes = elements[e].bits / 8;
+    unsigned size = elements[e].bits;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) {
+            size_t at = (size_t)(by_columns ? j * stride + i : i * stride + j) * size;
             uint64_t bits = encode(e, values[i][j]);
-            memcpy(to + (size_t)(by_columns ? j * stride + i : i * stride + j) * bytes, &bits,
-                   bytes);
+            if (size >= 8)
+                memcpy(to + at / 8, &bits, size / 8);
+            else
+                to[at / 8] =
+                    (uint8_t)((to[at / 8] & ~(((1u << size) - 1) << at % 8)) | bits << at % 8);
         }
 }
 
@@ -257,9 +305,10 @@ typedef struct wmma {
 
 enum { AT_B = 2048, AT_C = 6144, BYTES = 12288, APART = 16 };
 
-static int stride_of(int rows, int columns, bool by_columns)
+/* Elements of less than a byte begin where a lane's register does. */
+static int stride_of(int rows, int columns, bool by_columns, element e)
 {
-    return (by_columns ? rows : columns) + APART;
+    return (by_columns ? rows : columns) + (elements[e].bits < 8 ? 128 : APART);
 }
 
 static void write_wmma(char *text, const wmma *t, const int strides[3])
@@ -292,7 +341,7 @@ static void write_wmma(char *text, const wmma *t, const int strides[3])
         groups[0], t->shared ? "tile" : "%l1", strides[0], t->columns_b ? "col" : "row", shape,
         elements[f->b].name, groups[1], AT_B, strides[1], t->columns_c ? "col" : "row", shape,
         elements[f->c].name, groups[2], AT_C, strides[2]);
-    at += snprintf(text + at, ROOM - (size_t)at, "wmma.mma.sync.aligned.%s.%s.%s.%s",
+    at += snprintf(text + at, ROOM - (size_t)at, "wmma.mma%s.sync.aligned.%s.%s.%s.%s", made_by(f),
                    t->columns_a ? "col" : "row", t->columns_b ? "col" : "row", shape,
                    elements[f->c].name);
     if (!halves)
@@ -313,9 +362,9 @@ static void check_wmma(const wmma *t, bool first)
     const form *f = &t->form;
     char text[ROOM];
     unsigned bytes = elements[f->c].bits / 8;
-    int strides[] = { stride_of(f->rows, f->depth, t->columns_a),
-                      stride_of(f->depth, f->columns, t->columns_b),
-                      stride_of(f->rows, f->columns, t->columns_c) };
+    int strides[] = { stride_of(f->rows, f->depth, t->columns_a, f->a),
+                      stride_of(f->depth, f->columns, t->columns_b, f->b),
+                      stride_of(f->rows, f->columns, t->columns_c, f->c) };
     make_problem(&p, f->a, f->b, f->c);
     lay_out(in, f->a, p.a, f->rows, f->depth, t->columns_a, strides[0]);
     lay_out(in + AT_B, f->b, p.b, f->depth, f->columns, t->columns_b, strides[1]);
@@ -333,7 +382,7 @@ static void check_wmma(const wmma *t, bool first)
             memcpy(&bits, (const uint8_t *)r.out + (size_t)at * bytes, bytes);
             p.d[i][j] = decode(f->c, bits);
         }
-    check_problem(&p, f->rows, f->columns, f->depth, text);
+    check_problem(&p, f->rows, f->columns, f->depth, f->a == B1_XOR, text);
 }
 
 TEST(wmma_computes_what_three_loops_do)
@@ -351,6 +400,10 @@ TEST(wmma_computes_what_three_loops_do)
         { .form = { 32, 8, 16, U8, U8, S32 }, .of_a = 4, .of_b = 1, .of_c = 8 },
         { .form = { 8, 32, 16, S8, S8, S32 }, .of_a = 1, .of_b = 4, .of_c = 8 },
         { .form = { 8, 8, 4, F64, F64, F64 }, .of_a = 1, .of_b = 1, .of_c = 2 },
+        { .form = { 8, 8, 32, S4, S4, S32 }, .of_a = 1, .of_b = 1, .of_c = 2 },
+        { .form = { 8, 8, 32, U4, U4, S32 }, .of_a = 1, .of_b = 1, .of_c = 2 },
+        { .form = { 8, 8, 128, B1_XOR, B1_XOR, S32 }, .of_a = 1, .of_b = 1, .of_c = 2 },
+        { .form = { 8, 8, 128, B1_AND, B1_AND, S32 }, .of_a = 1, .of_b = 1, .of_c = 2 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         for (unsigned lies = 0; lies < 16; lies++) {
@@ -359,7 +412,9 @@ TEST(wmma_computes_what_three_loops_do)
             t.columns_b = lies & 2;
             t.columns_c = lies & 4;
             t.shared = lies & 8;
-            check_wmma(&t, lies == 0);
+            if (elements[t.form.a].bits < 8 && (t.columns_a || !t.columns_b))
+                continue; /* these lie in one way only */
+            check_wmma(&t, lies == 0 || lies == 2);
         }
 }
 

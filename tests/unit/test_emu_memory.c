@@ -1,5 +1,6 @@
 /* Device memory, loads and stores of every size and space, and atomic operations. */
 #include "test_arena.h"
+#include "expect_ptxas.h"
 #include "test_emu_run.h"
 
 static const uint8_t bytes[] = { 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87,
@@ -142,6 +143,58 @@ TEST(atomic_operations_return_the_old_value_and_leave_the_new)
                 fail_msg("%s on %llx gives %llx", rows[i].operation,
                          (unsigned long long)rows[i].old, (unsigned long long)r.out[0]);
         }
+}
+
+/* Lane 1 adds to what lane 0 has left, element by element. */
+#define VECTORS(name, result, value)                                                          \
+    ".version 8.1\n.target sm_90\n.address_size 64\n"                                         \
+    ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n"                                 \
+    ".reg .pred %p; .reg .b16 %h<9>; .reg .b32 %t, %r<9>; .reg .f32 %f<9>;\n"                 \
+    ".reg .b64 %out, %l1;\nld.param.u64 %out, [out]; mov.u32 %t, %tid.x;\n"                   \
+    "setp.gt.u32 %p, %t, 1; @%p ret; mul.wide.u32 %l1, %t, 16;\nadd.u64 %l1, %l1, %out;\n"    \
+    "mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f40000000; mov.b16 %h1, 0x3c00;\n"                \
+    "mov.b16 %h2, 0x4000; mov.b32 %r1, 0x40003c00;\n"                                         \
+    "setp.ne.u32 %p, %t, 0; @%p bra $add; mov.b64 %l1, 0; st.global.v2.b64 [%out+64], {%l1, " \
+    "%l1};\nmov.u64 %l1, %out;\n$add: bar.warp.sync 3;\n" name " " result "[%out+64], " value \
+    ";\n"
+
+TEST(atomic_operations_on_vectors_are_one_for_each_element)
+{
+    static const struct {
+        const char *text;
+        uint64_t old[2], left[2]; /* of lane 1, and behind both */
+    } rows[] = {
+        { VECTORS("atom.global.add.v2.f32", "{%f3, %f4}, ",
+                  "{%f1, %f2}") "st.global.v2.f32 [%l1], {%f3, %f4}; ret; }\n",
+          { UINT64_C(0x400000003f800000), UINT64_MAX },
+          { UINT64_C(0x4080000040000000), 0 } },
+        { VECTORS("atom.relaxed.gpu.global.add.v4.f32", "{%f3, %f4, %f5, %f6}, ",
+                  "{%f1, %f2, %f2, %f1}") "st.global.v4.f32 [%l1], {%f3, %f4, %f5, %f6}; ret; }\n",
+          { UINT64_C(0x400000003f800000), UINT64_C(0x3f80000040000000) },
+          { UINT64_C(0x4080000040000000), UINT64_C(0x4000000040800000) } },
+        { VECTORS("atom.global.add.noftz.v2.f16", "{%h3, %h4}, ",
+                  "{%h1, %h2}") "mov.b32 %r2, {%h3, %h4}; st.global.b32 [%l1], %r2; ret; }\n",
+          { UINT64_C(0xffffffff40003c00), UINT64_MAX },
+          { UINT64_C(0x44004000), 0 } },
+        { VECTORS("red.global.add.noftz.v2.f16x2", "", "{%r1, %r1}") "ret; }\n",
+          { UINT64_MAX, UINT64_MAX },
+          { UINT64_C(0x4400400044004000), 0 } },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run r = { .text = rows[i].text };
+        expect_ptxas_to_take(rows[i].text, "sm_90");
+        run_well(&r);
+        for (int e = 0; e < 2; e++)
+            if (r.out[2 + e] != rows[i].old[e] || r.out[8 + e] != rows[i].left[e])
+                fail_msg("%s\nfinds %llx and leaves %llx", rows[i].text,
+                         (unsigned long long)r.out[2 + e], (unsigned long long)r.out[8 + e]);
+    }
+    run r = { .text = VECTORS(
+                  "red.global.add.v4.f32", "",
+                  "{%f1, %f1, %f1, %f1}; add.u64 %out, "
+                  "%out, 8; red.global.add.v4.f32 [%out], {%f1, %f1, %f1, %f1}") "ret; }\n" };
+    assert_false(run_kernel(&r));
+    assert_int_equal(r.report.fault, EMU_MISALIGNED);
 }
 
 TEST(atomics_of_all_lanes_add_up)

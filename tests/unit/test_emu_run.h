@@ -35,7 +35,7 @@ typedef struct run {
     const void *in;
     size_t in_size;
     uint64_t limit;
-    size_t dynamic_shared;
+    size_t dynamic_shared, stack_size;
     const emu_checks *checks;
     /* results */
     emu_report report;
@@ -63,6 +63,7 @@ static inline bool run_kernel(run *r)
                                      .grid = { r->blocks ? r->blocks : 1, 1, 1 },
                                      .block = { threads, 1, 1 },
                                      .dynamic_shared = r->dynamic_shared,
+                                     .stack_size = r->stack_size,
                                      .params = params,
                                      .param_count = 2,
                                      .instruction_limit = r->limit };

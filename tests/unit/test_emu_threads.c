@@ -35,6 +35,10 @@ static const unsigned thread_counts[] = { 1, 2, 3, 8 };
 /* Ends all blocks but number 70. */
 #define ONLY_70 "setp.ne.u32 %p1, %b, 70;\n@%p1 ret;\n"
 
+/* %l9: the address of a word of the thread's own, in another page than those of its neighbours: all
+ * blocks store to each page. */
+#define SPREAD "mad.lo.u32 %r9, %t, 96, %b;\nmad.wide.u32 %l9, %r9, 4, %out;\n"
+
 typedef enum wanted_ahead {
     MOST, /* blocks ran ahead of their turn where there are several threads */
     SOME,
@@ -61,12 +65,33 @@ static const kernel_row rows[] = {
     { "each thread adds to its own word",
       THREADS_KERNEL("ld.global.u32 %r1, [%mine];\nadd.u32 %r1, %r1, %g;\n"
                      "st.global.u32 [%mine], %r1;"),
-      .ahead = SOME, .filled = true },
+      .ahead = MOST, .filled = true },
     { "blocks read back what they store",
       THREADS_KERNEL("st.global.u32 [%mine], %g;\nbar.sync 0;\nxor.b32 %r1, %g, 63;\n"
                      "mad.wide.u32 %l1, %r1, 4, %out;\nld.global.u32 %r2, [%l1];\nbar.sync 0;\n"
                      "st.global.u32 [%mine], %r2;"),
       .ahead = SOME },
+    { "blocks that store to the same pages, each to words of its own",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;"), .ahead = MOST },
+    { "the same, added to what is there",
+      THREADS_KERNEL(SPREAD "ld.global.u32 %r1, [%l9];\nadd.u32 %r1, %r1, %g;\n"
+                            "st.global.u32 [%l9], %r1;"),
+      .ahead = MOST, .filled = true },
+    { "the same, where one block stores what another one has as well",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %t;"),
+      .ahead = MOST },
+    { "the same, where it stores something else",
+      .says = "block (70, 0, 0) overwrites what block (68",
+      .text =
+          THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %t;\n" ONLY_70 "st.global.u32 [%l9+-8], %b;"),
+      .ahead = SOME },
+    { "the same, where it loads what another one has stored",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70 "ld.global.u32 %r1, [%l9+-8];"),
+      .ahead = SOME, .says = "block (70, 0, 0) reads what block (68, 0, 0) stored" },
+    { "the same, without a look at races",
+      THREADS_KERNEL(SPREAD "st.global.u32 [%l9], %g;\n" ONLY_70
+                            "ld.global.u32 %r1, [%l9+-8];\nst.global.u32 [%l9], %r1;"),
+      .ahead = SOME, .no_race_check = true },
     { "vectors, halves and bytes next to each other",
       THREADS_KERNEL("@!%p0 ret;\nmad.wide.u32 %l1, %b, 32, %out;\nmov.u32 %r1, 7;\n"
                      "st.global.v4.u32 [%l1], {%b, %r1, %b, %r1};\ncvt.u16.u32 %h1, %b;\n"
@@ -133,6 +158,70 @@ static const kernel_row rows[] = {
     { "a ticket each, by a generic address",
       THREADS_KERNEL("@!%p0 ret;\natom.add.u32 %r1, [%out], 1;\nst.global.u32 [%mine+4096], %r1;"),
       .ahead = NONE, .filled = true },
+    { "a sum of all threads' numbers", THREADS_KERNEL("red.global.add.u32 [%out], %g;"),
+      .ahead = MOST, .filled = true },
+    { "the same, of which nobody wants to know what was there",
+      THREADS_KERNEL("atom.global.add.u32 %r1, [%out], %g;"), .ahead = MOST, .filled = true },
+    { "the same, by a generic address", THREADS_KERNEL("red.add.u32 [%out], %g;"), .ahead = MOST,
+      .filled = true },
+    { "sums of floats, in their order",
+      THREADS_KERNEL(".reg .f32 %f1; cvt.rn.f32.u32 %f1, %g; rcp.rn.f32 %f1, %f1;\n"
+                     "red.global.add.f32 [%out], %f1;\nst.global.u32 [%mine+4096], %g;"),
+      .ahead = MOST, .filled = true },
+    { "a histogram, and the greatest of all",
+      THREADS_KERNEL("mul.lo.u32 %r1, %g, 40503;\nbfe.u32 %r1, %r1, 4, 6;\n"
+                     "mad.wide.u32 %l1, %r1, 4, %out;\nred.global.add.u32 [%l1], 1;\n"
+                     "red.global.max.u32 [%out+1024], %r1;\n"
+                     "cvt.u64.u32 %l2, %g;\nred.global.min.u64 [%out+2048], %l2;"),
+      .ahead = MOST, .filled = true },
+    { "a flag that one block takes",
+      THREADS_KERNEL("@!%p0 ret;\nadd.u32 %r1, %b, 1;\natom.global.cas.b32 %r2, [%out], 0, %r1;\n"
+                     "atom.global.exch.b32 %r3, [%out+64], %r1;"),
+      .ahead = MOST, .filled = true },
+    { "one block stores what others add to",
+      THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
+                     "@%p1 ret;\nst.global.u32 [%out], %t;"),
+      .ahead = SOME, .filled = true, .says = "overwrites what block (69, 0, 0) stored atomically" },
+    { "one block loads what others add to",
+      THREADS_KERNEL("setp.ne.u32 %p1, %b, 70;\n@%p1 red.global.add.u32 [%out], 1;\n"
+                     "@%p1 ret;\nld.global.u32 %r1, [%out];\nst.global.u32 [%mine], %r1;"),
+      .ahead = SOME, .filled = true, .says = "reads what block (69, 0, 0) stored atomically" },
+    { "a block adds to what another one has stored",
+      THREADS_KERNEL("setp.eq.u32 %p1, %b, 20;\n@%p1 st.global.u32 [%out+40000], %b;\n" ONLY_70
+                     "red.global.add.u32 [%out+40000], 1;"),
+      .ahead = SOME, .filled = true,
+      .says = "block (70, 0, 0) updates what block (20, 0, 0) stored" },
+    { "a block adds to what it has stored and loads it",
+      THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;\n"
+                     "red.global.add.u32 [%out], 1;\nld.global.u32 %r1, [%mine];\n"
+                     "st.global.u32 [%mine+4], %r1;"),
+      .ahead = ANY, .filled = true, .no_race_check = true },
+    { "a block adds to what it has stored",
+      THREADS_KERNEL("@!%p0 ret;\nst.global.u32 [%mine], %b;\nred.global.add.u32 [%mine], 5;"),
+      .ahead = MOST },
+    { "a block loads what it has added to",
+      THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nld.global.u32 %r1, [%mine];\n"
+                     "st.global.u32 [%mine+4], %r1;"),
+      .ahead = ANY, .filled = true },
+    { "the last block loads what all others have added to",
+      THREADS_KERNEL("ld.global.u32 %r2, [%mine+4096];\nsetp.ne.u32 %p1, %b, 95;\n"
+                     "@%p1 red.global.add.u32 [%out], %g;\n@%p1 ret;\n"
+                     "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
+      .ahead = SOME, .filled = true, .no_race_check = true },
+    { "a block stores to what it has added to",
+      THREADS_KERNEL("@!%p0 ret;\nred.global.add.u32 [%mine], 5;\nst.global.u32 [%mine], %b;\n"
+                     "red.global.add.u32 [%mine], 5;"),
+      .ahead = ANY, .filled = true, .no_race_check = true },
+    { "adding to what nothing has written",
+      THREADS_KERNEL("@%p0 st.global.u32 [%mine], %b;\n" ONLY_70
+                     "red.global.add.u32 [%out+40000], 1;"),
+      .ahead = SOME, .says = "reads what nothing has written" },
+    { "sums of which some order what comes before",
+      THREADS_KERNEL("red.release.gpu.global.add.u32 [%out], 1;"), .ahead = NONE, .filled = true },
+    { "a sum without a look at races, that the last block loads",
+      THREADS_KERNEL("red.global.add.u32 [%out], %g;\nsetp.ne.u32 %p1, %b, 95;\n@%p1 ret;\n"
+                     "ld.global.u32 %r1, [%out];\nst.global.u32 [%mine+4096], %r1;"),
+      .ahead = SOME, .filled = true, .no_race_check = true },
     { "tickets in shared memory",
       THREADS_KERNEL("@%p0 st.shared.u32 [words], %b;\nbar.sync 0;\n"
                      "atom.shared.add.u32 %r1, [words], 1;\nst.global.u32 [%mine], %r1;"),
@@ -347,8 +436,8 @@ static uint32_t draw(uint32_t *state, uint32_t below)
     return (*state >> 8) % below;
 }
 
-/* Every thread stores or loads at places that a random linear function of block, thread and step
- * gives: some meet, most do not. */
+/* Every thread stores, loads or adds at places that a random linear function of block, thread and
+ * step gives: some meet, most do not. */
 static const char *random_kernel(arena *a, uint32_t seed)
 {
     uint32_t state = seed;
@@ -366,7 +455,10 @@ static const char *random_kernel(arena *a, uint32_t seed)
                       bits / 8);
         if (some)
             strbuf_format(&body, "setp.eq.u32 %%p1, %%b, %u;\n@%%p1 ", draw(&state, BLOCKS));
-        if (draw(&state, 2))
+        if (bits >= 32 && draw(&state, 4) == 0)
+            strbuf_format(&body, "red.global.add.u%u [%%l1], %s;\n", bits,
+                          bits == 64 ? "%out" : "%g");
+        else if (draw(&state, 2))
             strbuf_format(&body, "ld.global.u%u %s, [%%l1];\n", bits, bits == 64 ? "%l3" : "%r8");
         else
             strbuf_format(&body, "st.global.u%u [%%l1], %s;\n", bits,

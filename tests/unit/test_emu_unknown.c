@@ -22,8 +22,10 @@ static const unknown known_when_reached[] = {
     { MODULE("", "tcgen05.wait::ld.sync.aligned;"), 7, "instruction 'tcgen05" },
     { MODULE(".extern .func vanish(.param .b64 p);\n", ".reg .b64 %l1; mov.u64 %l1, 1; call vanish, (%l1);"), 8,
       "the function 'vanish' has no body in this module" },
-    { MODULE(".func f() {\n.reg .b64 %l1; mov.u64 %l1, f; call %l1, p; ret; }\n", "call f;"), 7, "'f' calls itself" },
-    { MODULE(".func f() {\ncall f; ret; }\n", "call f;"), 7, "'f' calls itself" },
+    { MODULE(".func f(.reg .b64 q) {\ncall q, (q), p; ret; }\n", ".reg .b64 %l1; mov.u64 %l1, f; call f, (%l1);"), 7,
+      "'f' calls itself by a pointer from elsewhere" },
+    { MODULE(".func f(.reg .b32 v) {\ncall f, (v); ret; }\n", ".reg .b32 %r1; mov.b32 %r1, 1; call f, (%r1);"), 7,
+      "'f' calls itself with parameters in registers" },
 };
 /* clang-format on */
 

@@ -10,7 +10,7 @@ static CUresult create(CUcontext c, CUevent *event, unsigned flags)
     CUevent e = handle_new(EVENT_HANDLE, sizeof *e, c);
     if (!e)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    e->flags = flags;
+    e->state.flags = flags;
     *event = e;
     return CUDA_SUCCESS;
 }
@@ -42,23 +42,33 @@ CUresult cuEventDestroy(CUevent e)
     return cuEventDestroy_v2(e);
 }
 
-CUresult cuEventRecord(CUevent e, CUstream stream)
+/* What is external is work in a capture: a node that does it whenever the graph runs. */
+static CUresult submit_external(CUcontext c, CUstream named, CUgraphNodeType type, CUevent e)
 {
-    CUcontext c;
-    CUresult r = find(&c, e);
-    return leave(r ? r : stream_record(c, stream, e));
+    return stream_submit(c, named, &(work){ .type = type, .as.event = e });
 }
 
 CUresult cuEventRecordWithFlags(CUevent e, CUstream stream, unsigned flags)
 {
-    return flags ? CUDA_ERROR_NOT_SUPPORTED : cuEventRecord(e, stream);
+    CUcontext c;
+    CUresult r = find(&c, e);
+    if (!r && flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        r = CUDA_ERROR_INVALID_VALUE;
+    return leave(r       ? r
+                 : flags ? submit_external(c, stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, e)
+                         : stream_record(c, stream, e));
+}
+
+CUresult cuEventRecord(CUevent e, CUstream stream)
+{
+    return cuEventRecordWithFlags(e, stream, 0);
 }
 
 CUresult cuEventQuery(CUevent e)
 {
     CUcontext c;
     CUresult r = find(&c, e);
-    return leave(r ? r : e->captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS);
+    return leave(r ? r : e->state.captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS);
 }
 
 CUresult cuEventSynchronize(CUevent e)
@@ -74,13 +84,14 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent from, CUevent to)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r && !handle_is(to, EVENT_HANDLE))
         r = CUDA_ERROR_INVALID_HANDLE;
-    if (!r && (from->captured || to->captured))
+    if (!r && (from->state.captured || to->state.captured))
         r = CUDA_ERROR_CAPTURED_EVENT;
-    if (!r &&
-        (!from->recorded || !to->recorded || (from->flags | to->flags) & CU_EVENT_DISABLE_TIMING))
+    if (!r && (!from->state.recorded || !to->state.recorded ||
+               (from->state.flags | to->state.flags) & CU_EVENT_DISABLE_TIMING))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (!r)
-        *milliseconds = (float)((double)to->nanoseconds - (double)from->nanoseconds) / 1e6f;
+        *milliseconds =
+            (float)((double)to->state.nanoseconds - (double)from->state.nanoseconds) / 1e6f;
     return leave(r);
 }
 
@@ -93,7 +104,11 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to)
 static CUresult wait(CUcontext c, CUstream stream, CUevent e, unsigned flags)
 {
     CUstream s;
-    CUresult r = flags ? CUDA_ERROR_NOT_SUPPORTED : stream_ready(c, stream, &s);
+    if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags)
+        return submit_external(c, stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, e);
+    CUresult r = stream_ready(c, stream, &s);
     return r ? r : s->capture || e->capture ? capture_wait(s, e) : CUDA_SUCCESS;
 }
 
@@ -102,6 +117,31 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent e, unsigned flags)
     CUcontext c;
     CUresult r = find(&c, e);
     return leave(r ? r : wait(c, stream, e, flags));
+}
+
+/* Behind all work of a context, which is done, and ahead of all that it gets. */
+static CUresult find_in(CUcontext c, CUevent e)
+{
+    CUresult r = enter();
+    if (!r && (!handle_is(c, CONTEXT_HANDLE) || !handle_is(e, EVENT_HANDLE)))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    return r ? r : capture_refuses_waiting(c);
+}
+
+CUresult cuCtxRecordEvent(CUcontext c, CUevent e)
+{
+    CUresult r = find_in(c, e);
+    if (!r) {
+        e->capture = NULL;
+        event_stamp(e);
+    }
+    return leave(r);
+}
+
+CUresult cuCtxWaitEvent(CUcontext c, CUevent e)
+{
+    CUresult r = find_in(c, e);
+    return leave(!r && e->state.captured ? CUDA_ERROR_CAPTURED_EVENT : r);
 }
 
 PER_THREAD_ALIAS(cuEventRecord, _ptsz);

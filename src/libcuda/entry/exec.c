@@ -266,7 +266,10 @@ static CUresult set(CUgraphExec e, CUgraphNode node, const work *w)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
     if (w->type == CU_GRAPH_NODE_TYPE_KERNEL)
         return set_launch(e, &s->work, w);
-    s->work.as = w->as;
+    work kept;
+    if (!work_keep(e->arena, w, &kept))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    s->work.as = kept.as;
     return CUDA_SUCCESS;
 }
 
@@ -319,6 +322,30 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec e, CUgraphNode node,
     if (!params)
         return CUDA_ERROR_INVALID_VALUE;
     return enter_and_set(e, node, &(work){ .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = *params });
+}
+
+static CUresult set_event(CUgraphExec e, CUgraphNode node, CUgraphNodeType type, CUevent event)
+{
+    return enter_and_set(e, node, &(work){ .type = type, .as.event = event });
+}
+
+CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec e, CUgraphNode node, CUevent event)
+{
+    return set_event(e, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+}
+
+CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec e, CUgraphNode node, CUevent event)
+{
+    return set_event(e, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec e, CUgraphNode node,
+                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    if (!params)
+        return CUDA_ERROR_INVALID_VALUE;
+    return enter_and_set(e, node,
+                         &(work){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .as.values = *params });
 }
 
 /* The step of a node that does something which can be left out. */

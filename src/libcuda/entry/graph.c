@@ -55,26 +55,6 @@ CUresult cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode original, CUgrap
     return leave(r);
 }
 
-static bool is_kernel(CUgraphNode node)
-{
-    return node->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
-}
-
-/* Of an edge between two nodes. */
-static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNode to)
-{
-    bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-    if (edge->to_port || edge->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
-        edge->from_port > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
-        early != (edge->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT) ||
-        (early && (!is_kernel(from) || !is_kernel(to))))
-        return CUDA_ERROR_INVALID_VALUE;
-    return edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
-                   (early && device_target()->sm < LEAST_DEPENDENT_SM)
-               ? CUDA_ERROR_NOT_SUPPORTED
-               : CUDA_SUCCESS;
-}
-
 /* edges may be NULL. */
 static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
                                  const CUgraphEdgeData *edges, size_t count)
@@ -87,7 +67,7 @@ static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgra
             from[i] == to[i] || node_list_has(to[i]->dependencies, from[i]))
             return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; !r && edges && i < count; i++)
-        r = check_edge(&edges[i], from[i], to[i]);
+        r = graph_check_edge(&edges[i], from[i], to[i]->work.type);
     for (size_t i = 0; !r && i < count; i++) {
         bool early = edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
         if (!node_list_join(g, &to[i]->dependencies, from + i, 1) ||

@@ -36,7 +36,7 @@ static CUresult check_attributes(const attributes *a)
     }
     if (a->event && !handle_is(a->event, EVENT_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (a->event && !(a->event->flags & CU_EVENT_DISABLE_TIMING))
+    if (a->event && !(a->event->state.flags & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_VALUE;
     if (dependent)
         driver_overlap();

@@ -80,6 +80,33 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph g, const CUgraphNode *de
     return enter_and_add(node, g, dependencies, count, &w);
 }
 
+static CUresult add_event(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
+                          size_t count, CUgraphNodeType type, CUevent e)
+{
+    return enter_and_add(node, g, dependencies, count, &(work){ .type = type, .as.event = e });
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
+                                   size_t count, CUevent e)
+{
+    return add_event(node, g, dependencies, count, CU_GRAPH_NODE_TYPE_EVENT_RECORD, e);
+}
+
+CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
+                                 size_t count, CUevent e)
+{
+    return add_event(node, g, dependencies, count, CU_GRAPH_NODE_TYPE_WAIT_EVENT, e);
+}
+
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
+                                  size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    if (!params)
+        return CUDA_ERROR_INVALID_VALUE;
+    work w = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .as.values = *params };
+    return enter_and_add(node, g, dependencies, count, &w);
+}
+
 /* The node has a copy of the graph as it is now. */
 static CUresult add_graph(CUgraphNode *node, CUgraph g, const CUgraphNode *dependencies,
                           size_t count, CUgraph inner)
@@ -185,6 +212,34 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
     return leave(r);
 }
 
+static CUresult get_event(CUgraphNode node, CUgraphNodeType type, CUevent *e)
+{
+    CUresult r = enter();
+    r = r ? r : check(node, type, e);
+    if (!r)
+        *e = node->work.as.event;
+    return leave(r);
+}
+
+CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *e)
+{
+    return get_event(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, e);
+}
+
+CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *e)
+{
+    return get_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, e);
+}
+
+CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    CUresult r = enter();
+    r = r ? r : check(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, params);
+    if (!r)
+        *params = node->work.as.values;
+    return leave(r);
+}
+
 static CUresult set(CUgraphNode node, const work *w)
 {
     work kept;
@@ -240,4 +295,28 @@ CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS 
     if (!params)
         return CUDA_ERROR_INVALID_VALUE;
     return enter_and_set(node, &(work){ .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = *params });
+}
+
+static CUresult set_event(CUgraphNode node, CUgraphNodeType type, CUevent e)
+{
+    return enter_and_set(node, &(work){ .type = type, .as.event = e });
+}
+
+CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent e)
+{
+    return set_event(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, e);
+}
+
+CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent e)
+{
+    return set_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, e);
+}
+
+CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
+                                        const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+{
+    if (!params)
+        return CUDA_ERROR_INVALID_VALUE;
+    return enter_and_set(node,
+                         &(work){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .as.values = *params });
 }
