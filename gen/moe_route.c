@@ -490,5 +490,6 @@ const family moe_route = {
     .check = check,
     .build = build,
     .reference = ref_moe_route,
+    .reference_is_whole = true,
     .tolerance = REF_ROUTE_TOLERANCE,
 };

@@ -145,7 +145,9 @@ unsigned stream_registers(const instance *in)
     int64_t step = stream_step_values(in), k = in->shape.k;
     bool own_pointers = f->crowded == rows && !stream_rows_share_pointers(in);
     bool ends = f->crowded_end && k > step && k < 2 * step;
-    return own_pointers || ends ? CROWDED : OF_ONE_VECTOR;
+    if (own_pointers || ends)
+        return CROWDED;
+    return rows == STREAM_ROWS && f->registers ? f->registers : OF_ONE_VECTOR;
 }
 
 /* The factor that the norm leaves for each vector, of which a warp takes one at a time: a lane adds

@@ -167,6 +167,11 @@ typedef struct stream_format {
      * of a barrier, but not those of constant memory (ld_const). */
     bool barrier;
 
+    /* Two rows of a turn are loaded one after the other in the 80 registers that two blocks of an
+     * SM leave a thread: with so many all loads of a turn are under way at once, which is more
+     * bytes in flight though fewer warps. 0: 80 are enough for that. */
+    unsigned registers;
+
     /* A warp that takes so many rows, each with pointers of its own, needs more registers than the
      * 80 that two blocks of an SM leave it: 1 or 2. 0: not with any. */
     unsigned crowded;

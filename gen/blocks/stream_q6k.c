@@ -73,6 +73,7 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 /* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
 const stream_format stream_Q6_K = {
     .scales = SCALES,
+    .registers = 96,
     .offset = -32,
     .segments = 4,
     .factors = { 1, 1, 1, 4 },

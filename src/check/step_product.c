@@ -216,18 +216,32 @@ static void take_entry(const product_launch *p, const step_rows *r, const uint32
     }
 }
 
+typedef struct expert_list {
+    const uint32_t *entries;
+    size_t entry_words;
+    uint32_t count;
+} expert_list;
+
+static expert_list list_of(const product_launch *p, const step_rows *r)
+{
+    const problem_shape *s = &p->in->shape;
+    size_t entry_words = EXPERT_FIRST_ROW + r->m;
+    int64_t listed = s->m * s->experts_used < s->experts ? s->m * s->experts_used : s->experts;
+    const uint32_t *words =
+        step_read(p->t, step_address(p->t, argument_of(p, "list")),
+                  (EXPERT_LIST_HEAD + (size_t)listed * entry_words) * sizeof *words);
+    return (expert_list){ words + EXPERT_LIST_HEAD, entry_words, words[0] };
+}
+
 static void multiply_by_experts(const product_launch *p, const step_rows *r, const factor *f,
                                 const operands *o, bool halves, results *to)
 {
     const problem_shape *s = &p->in->shape;
-    size_t all = r->fed_count * choices_of(p->in), entry_words = EXPERT_FIRST_ROW + r->m;
-    int64_t listed = s->m * s->experts_used < s->experts ? s->m * s->experts_used : s->experts;
-    const uint32_t *list =
-        step_read(p->t, step_address(p->t, argument_of(p, "list")),
-                  (EXPERT_LIST_HEAD + (size_t)listed * entry_words) * sizeof *list);
+    size_t all = r->fed_count * choices_of(p->in);
+    expert_list list = list_of(p, r);
     const float *bias = floats_at(p, f->bias, (size_t)(s->experts * s->n));
-    for (uint32_t i = 0; i < list[0]; i++) {
-        const uint32_t *entry = list + EXPERT_LIST_HEAD + i * entry_words;
+    for (uint32_t i = 0; i < list.count; i++) {
+        const uint32_t *entry = list.entries + i * list.entry_words;
         ref_matrix w = matrix_of(p, f, halves);
         w.first += (uint64_t)entry[EXPERT_ID] * (uint64_t)s->plane_rows;
         take_entry(p, r, entry, to);
@@ -283,9 +297,31 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     return y;
 }
 
+/* Entries of the list of experts that rows which are there use, from the first to the last of them.
+ */
+static void choose_entries(const product_launch *p, const step_rows *r, const uint32_t grid[3],
+                           uint64_t blocks[SOME_BLOCKS])
+{
+    expert_list list = list_of(p, r);
+    uint32_t *used = arena_alloc(p->t->scratch, list.count * sizeof *used);
+    results of = { .numbers = arena_alloc(p->t->scratch, r->m * sizeof *of.numbers) };
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < list.count; i++) {
+        take_entry(p, r, list.entries + i * list.entry_words, &of);
+        if (of.count)
+            used[count++] = i;
+    }
+    for (uint64_t i = 0; i < SOME_BLOCKS; i++) {
+        uint64_t across = i * (grid[0] - 1) / (SOME_BLOCKS - 1);
+        uint64_t entry = count ? used[i * (count - 1) / (SOME_BLOCKS - 1)] : 0;
+        blocks[i] = entry * grid[0] + across;
+    }
+}
+
 /* From the first block to the last. */
 static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
 {
+    const product_launch p = product_of(t, l);
     step_request request;
     emu_stats stats = { 0 };
     emu_report report;
@@ -294,6 +330,8 @@ static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
     uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
     for (uint64_t i = 0; i < SOME_BLOCKS; i++)
         request.blocks[i] = i * (grid - 1) / (SOME_BLOCKS - 1);
+    if (is_of_experts(p.in))
+        choose_entries(&p, r, config->grid, request.blocks);
     if (grid > SOME_BLOCKS) {
         config->blocks = request.blocks;
         config->block_count = SOME_BLOCKS;

@@ -294,10 +294,14 @@ static bool is_judged(const trial *t, size_t index, uint64_t element)
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
 {
     const param *p = &t->params[index].param;
-    ref_value expected[JUDGED_AT_ONCE];
+    ref_value some[JUDGED_AT_ONCE], *expected = some;
     const format_info *f = &formats[trial_output_format(p)];
     uint64_t block_values = f->block_values;
     uint64_t at_once = JUDGED_AT_ONCE / block_values;
+    if (t->instance->family->reference_is_whole && o->count > at_once) {
+        at_once = o->count;
+        expected = arena_alloc(t->arena, o->count * block_values * sizeof *expected);
+    }
     for (uint64_t at = 0, end; at < o->count; at = end) {
         end = o->count - at < at_once ? o->count : at + at_once;
         if (o->written)

@@ -661,7 +661,8 @@ static unsigned ordinary_inputs(const instance *in)
     operation op = in->family->op;
     bool lists = in->shape.m > 1 && blocks_are_few(op, &in->shape) &&
                  (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN);
-    return op == OP_MOE_ROUTE ? ROUTES : lists ? LISTS : 1;
+    bool routes = op == OP_MOE_ROUTE && in->shape.m < ROUTES;
+    return routes ? ROUTES : lists ? LISTS : 1;
 }
 
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and

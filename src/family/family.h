@@ -411,7 +411,8 @@ struct family {
     void (*fit)(const problem *p, unsigned input, void *bytes, uint64_t values); /* makes the values
         of random inputs that can't be right possible ones; NULL: all can be */
     reference *reference;
-    double tolerance; /* largest error right results have, relative to ref_value.magnitude */
+    bool reference_is_whole; /* it computes all of an output, however few values are asked for */
+    double tolerance;        /* largest error right results have, relative to ref_value.magnitude */
 };
 
 /* All families, in the order of --list; ends with NULL. */

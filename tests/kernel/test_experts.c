@@ -75,8 +75,9 @@ static void take_inputs(trial *t, trial *of, uint32_t row)
     }
 }
 
-static void compare_rows(arena *a, const subject *s, const char *text)
+static void compare_rows(arena *a, const subject *s, const char *keys)
 {
+    const char *text = suite_known_keys(a, s->family, keys);
     launched *all = prepare(a, s, arena_format(a, "%s%s m=%d", s->weights, text, ROWS));
     const char *f = run(a, s, all);
     for (uint32_t row = 0; row < ROWS; row++) {
