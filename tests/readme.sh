@@ -23,6 +23,7 @@ formats() {
     families=$("$PTXGEN" --list | sed -n '/^Pipelines/q; s/^  \([^ ]*\) .*/\1/p')
     for family in $families; do # "family q4_k" of each that its key takes
         "$PTXGEN" --help-family "$family" | awk -v family="$family" '
+            /^params/ { exit } # which may be called weights, too
             /^keys/ { sub(/^keys/, "    ") } # the key may be the first
             $1 == "weights" { on = 1; sub(/^ *weights/, "") }
             on { while (match($0, /^ *[a-z0-9_]+,? ?/)) {
