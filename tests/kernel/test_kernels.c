@@ -48,11 +48,18 @@ static const char *experts(arena *a, const subject *s, int64_t n)
                         scaled(a, s, "experts_used", n < 60 ? n / 2 + 1 : 30));
 }
 
+/* Tiles of few rows, where the family would take many: test_gemm.c has the larger ones. */
+static const char *rows_of_tile(const subject *s)
+{
+    const family *f = s->family;
+    return !f->halves || !has_key(f, "m") ? "" : has_key(f, "experts") ? "m=5 " : "m=20 ";
+}
+
 /* "weights=… k=… n=… " in multiples of what the family takes: a text for GEMVs and quantizers. */
 static const char *sizes(arena *a, const subject *s, int64_t k, int64_t n)
 {
-    return arena_format(a, "%s%s%s%s%s", s->weights, scaled(a, s, "k", k), scaled(a, s, "n", n),
-                        scaled(a, s, "n_kv", n / 2 + 1), experts(a, s, n));
+    return arena_format(a, "%s%s%s%s%s%s", s->weights, rows_of_tile(s), scaled(a, s, "k", k),
+                        scaled(a, s, "n", n), scaled(a, s, "n_kv", n / 2 + 1), experts(a, s, n));
 }
 
 /* As many as the family takes with these keys. */
