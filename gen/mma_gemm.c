@@ -3,29 +3,29 @@
 #include "gen/gemm_keys.h"
 #include "gen/product_keys.h"
 
-#define KEYS_OF_ROWS                                                         \
-    { .name = "m",                                                           \
-      .summary = "rows of X and Y, of which a block takes so many",          \
-      .field = KEY_FIELD(shape.m),                                           \
-      .min = 1,                                                              \
-      .max = GEMM_MOST_ROWS,                                                 \
-      .def = GEMM_MOST_ROWS,                                                 \
-      .counted_with = KEY_FIELD(rows_mode),                                  \
-      .tag = "m" },                                                          \
-        { .name = "rows",                                                    \
-          .summary = "of X and Y: m, or a parameter",                        \
-          .field = KEY_FIELD(rows_mode),                                     \
-          .choices = rows_choices,                                           \
-          .def = ROWS_RUN_TIME },                                            \
+#define KEYS_OF_ROWS                                                \
+    { .name = "m",                                                  \
+      .summary = "rows of X and Y, of which a block takes so many", \
+      .field = KEY_FIELD(shape.m),                                  \
+      .min = 1,                                                     \
+      .max = GEMM_MOST_ROWS,                                        \
+      .def = GEMM_MOST_ROWS,                                        \
+      .counted_with = KEY_FIELD(rows_mode),                         \
+      .tag = "m" },                                                 \
+        { .name = "rows",                                           \
+          .summary = "of X and Y: m, or a parameter",               \
+          .field = KEY_FIELD(rows_mode),                            \
+          .choices = rows_choices,                                  \
+          .def = ROWS_RUN_TIME },                                   \
         KEY_STAGES
 
 static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NULL } };
 
-#define TILE_LAUNCH_OF(columns_of_tiles)                                                           \
-    {                                                                                              \
-        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y }, .shared = GEMM_SHARED, \
-        .dynamic_shared = "tiles", .sizes = sizes, .rows = "columns", .overlap = WAITS_FIRST,      \
-        .registers = 255                                                                           \
+#define TILE_LAUNCH_OF(columns_of_tiles)                                                      \
+    {                                                                                         \
+        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y }, .shared = GEMM_SHARED,     \
+        .dynamic_shared = "tiles", .sizes = sizes, .rows = "columns", .overlap = WAITS_FIRST, \
+        .registers = 255                                                                      \
     }
 
 #define TILE_LAUNCH TILE_LAUNCH_OF("ceil_div(n, columns)")

@@ -150,8 +150,8 @@ static bool check_spec(arena *a, const char *path, const model *m, const spec_ov
                       families, overrides, back, d);
 }
 
-/* A step of prompts besides, where the decoder and all targets have such. With experts who wants one
- * writes it: their kernels have no predicted times, and to verify them takes minutes. */
+/* A step of prompts besides, where the decoder and all targets have such. With experts who wants
+ * one writes it: their kernels have no predicted times, and to verify them takes minutes. */
 static bool add_prompts(arena *a, const char *path, model *m, const spec_overrides *overrides,
                         diags *d, const spec *checked)
 {

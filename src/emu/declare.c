@@ -242,6 +242,24 @@ static void place_variable(parser *p, variable *v, unsigned line)
     }
 }
 
+/* A local variable of a function that may call itself: each call has its own. */
+static void put_on_stack(parser *p, const variable *v, unsigned line)
+{
+    uint32_t address = parser_add_register(p, v->name, TYPE_u64);
+    instruction in = { .line = line,
+                       .name = "alloca",
+                       .modifiers = { "u64" },
+                       .modifier_count = 1,
+                       .operands = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
+                                     { .kind = OPERAND_INTEGER, .bits = v->size },
+                                     { .kind = OPERAND_INTEGER, .bits = v->align } },
+                       .operand_count = 3 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+    symbol *s = parser_declare(p, v->name, SYMBOL_REG, line);
+    s->type = TYPE_u64;
+    s->index = address;
+}
+
 void parser_variables(parser *p, ptx_space space, bool external)
 {
     lexer *l = &p->lex;
@@ -289,8 +307,8 @@ void parser_variables(parser *p, ptx_space space, bool external)
                 lexer_error(l, line, "only .global and .const variables have initial values");
             parse_initialiser(p, &to, 0);
         }
-        if (space == SPACE_LOCAL && parser_recurs(p)) {
-            parser_stack_variable(p, v, line);
+        if (space == SPACE_LOCAL && p->recurs) {
+            put_on_stack(p, v, line);
             continue;
         }
         place_variable(p, v, line);

@@ -257,28 +257,6 @@ static void restore_stack(parser *p, unsigned line, operand to)
     decode_instruction(p, &in, UINT32_MAX, false);
 }
 
-bool parser_recurs(const parser *p)
-{
-    return p->call && p->call->recurs;
-}
-
-void parser_stack_variable(parser *p, const variable *v, unsigned line)
-{
-    uint32_t address = parser_add_register(p, v->name, TYPE_u64);
-    instruction in = { .line = line,
-                       .name = "alloca",
-                       .modifiers = { "u64" },
-                       .modifier_count = 1,
-                       .operands = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
-                                     { .kind = OPERAND_INTEGER, .bits = v->size },
-                                     { .kind = OPERAND_INTEGER, .bits = v->align } },
-                       .operand_count = 3 };
-    decode_instruction(p, &in, UINT32_MAX, false);
-    symbol *s = parser_declare(p, v->name, SYMBOL_REG, line);
-    s->type = TYPE_u64;
-    s->index = address;
-}
-
 /* An op of no operands that says which of something it is about. */
 static void emit_numbered(parser *p, unsigned line, condition who, const char *name, size_t which)
 {
@@ -314,6 +292,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
     c->references = p->references.count;
     p->symbols.floor = p->symbols.depth;
     p->call = c;
+    p->recurs = c->recurs;
     *l = f->start;
     c->results = arena_zalloc(p->arena, (results->count + given->count + 1) * sizeof *c->results);
     binding *bound = c->arguments = c->results + results->count;
@@ -351,6 +330,7 @@ static void end_body(parser *p)
     symbols_close(&p->symbols, c->symbols);
     p->symbols.floor = c->floor;
     p->call = c->outer;
+    p->recurs = c->outer && c->outer->recurs;
     p->lex = c->back;
 }
 

@@ -80,6 +80,7 @@ typedef struct parser {
     bool functions_are_known; /* all of the text */
     bool pointers_are_known;  /* which functions have an address */
     struct call *call;        /* whose body is being parsed, NULL in an entry's own */
+    bool recurs;              /* and whether it may call itself: local variables are on the stack */
     uint32_t calls;           /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;
@@ -112,11 +113,6 @@ bool function_takes(parser *p, const function *f, const uint64_t *results, size_
 /* call … behind the word: appends the ops of the function that is called, or of those that may be.
  */
 void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
-
-/* Whether the function that is being read may call itself: its local variables are on the stack, so
- * that each call has its own. */
-bool parser_recurs(const parser *p);
-void parser_stack_variable(parser *p, const variable *v, unsigned line);
 
 void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
 void parser_targets(parser *p, const char *name, unsigned line);

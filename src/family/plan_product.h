@@ -12,8 +12,8 @@ const char *plan_kernel_name(const planner *p, const char *rounding, const char 
 const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
                               const char *exact, const char *of_prompts);
 
-/* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and up
- * may be one tensor's halves. A tensor that there never is: TENSOR_COUNT. */
+/* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and
+ * up may be one tensor's halves. A tensor that there never is: TENSOR_COUNT. */
 typedef struct plan_gates {
     decoder_tensor gate, up, fused, gate_bias, up_bias;
     buffer_id y;

@@ -43,8 +43,8 @@ typedef enum buffer_id {
     BUFFER_CHOICES,  /* what experts give each choice of a row, */
     BUFFER_F_SHARED, /* f of the shared expert, */
     BUFFER_SHARED,   /* and what that gives: in steps of prompts */
-    BUFFER_PRODUCT, /* ahead of a norm behind it: of the attention's output, */
-    BUFFER_DOWN,    /* and of the feed-forward's */
+    BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
+    BUFFER_DOWN,     /* and of the feed-forward's */
     BUFFERS
 } buffer_id;
 

@@ -164,7 +164,7 @@ enum {
 };
 #define EXPERT_LIST_UNUSED UINT32_MAX
 #define EXPERT_LIST_VALUES "4+min(experts,m*experts_used)*(2+m)" /* words of it */
-enum { EXPERTS_USED_AT_MOST = 64, EXPERT_MOST_ROWS = 512 }; /* experts by a row; and rows */
+enum { EXPERTS_USED_AT_MOST = 64, EXPERT_MOST_ROWS = 512 };      /* experts by a row; and rows */
 
 /* Makes random words such a list. Of three and more rows that don't all use it, the last expert is
  * one that does not exist. */

@@ -15,9 +15,24 @@ typedef struct simulated_part {
 
 enum { A100, H100, TU102 };
 static const simulated_part parts[] = {
-    [A100] = { "sm_80", { "A100", 80, 108, 1410, 1556 } },
-    [H100] = { "sm_90", { "H100", 90, 132, 1755, 3352 } },
-    [TU102] = { "sm_75", { "TU102", 75, 72, 1770, 672 } },
+    [A100] = { "sm_80",
+               { .name = "A100",
+                 .sm = 80,
+                 .sm_count = 108,
+                 .clock_mhz = 1410,
+                 .bandwidth_gbps = 1556 } },
+    [H100] = { "sm_90",
+               { .name = "H100",
+                 .sm = 90,
+                 .sm_count = 132,
+                 .clock_mhz = 1755,
+                 .bandwidth_gbps = 3352 } },
+    [TU102] = { "sm_75",
+                { .name = "TU102",
+                  .sm = 75,
+                  .sm_count = 72,
+                  .clock_mhz = 1770,
+                  .bandwidth_gbps = 672 } },
 };
 
 /* The share of the published bandwidth that Q4_K weights come in with, m = 1. */
