@@ -97,7 +97,7 @@ class Stories:
                 "by %.2g (rms %.2g)" % ((name,) + by_format + by_8_bits)]
         right = [True]
         for case, (bound, rms_bound) in bounds.items():
-            model = Model(self.tools, name, case, POSITIONS, AT_ONCE)
+            model = Model(self.tools, name, case, POSITIONS, "1, %d" % AT_ONCE)
             got, _ = model.logits(self.tokens, AT_ONCE)
             worst, rms = difference(got, exact)
             same, sure = self.tokens_agree(got, exact, [bound] * POSITIONS)
