@@ -51,7 +51,7 @@ static void build(ptx *p, const instance *in)
         expert_entry e = expert_entry_at(p, &d.planes, d.list, number);
         PTX_FOR (p, user, 0, e.count, 1) {
             val word = expert_choice(p, &e, user), row_of_x = expert_row(p, in, word);
-            var product = ptx_var(p, F32, expert_down_nan(p));
+            var product = ptx_var(p, F32, expert_nan(p));
             PTX_IF (p, expert_exists(p, in, e.id)) {
                 val biases[STREAM_ROWS];
                 val sum =

@@ -79,8 +79,7 @@ static void store_nans(ptx *p, const instance *in, const expert_entry *e, val th
     PTX_FOR (p, vector, 0, e->count, 1) {
         val stored, y = gemv_results(p, &g, vector, &stored);
         PTX_FOR (p, row, thread, in->shape.n, threads)
-            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
-                      bits_as(p, F32, imm(U32, 0x7fffffff)));
+            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0, expert_nan(p));
     }
 }
 

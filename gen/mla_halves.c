@@ -28,7 +28,9 @@
 #include <float.h>
 #include <math.h>
 
+#include "gen/blocks/fragments.h"
 #include "gen/blocks/mla_chunks.h"
+#include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/unpack.h"
@@ -58,11 +60,9 @@ enum {
     PRODUCT_PART = HEADS * PRODUCT_STRIDE,   /* from a warp's part to the next one's, */
     WEIGHT_STRIDE = (TILE + UNPACKED) * HALF_BYTES,
     STATE_BYTES = 2 * F32_BYTES,
-    /* Exponents as a float's bits have them. */
-    EXPONENT_SHIFT = 23,
-    BIAS = 127,
-    LARGEST = BIAS + 14,       /* what the largest value of a row gets */
-    LEAST = LARGEST - BIAS,    /* and least for that: 2^-E is a float, */
+    BIAS = EXPONENT_BIAS,
+    LARGEST = LARGEST_EXPONENT,
+    LEAST = LARGEST - BIAS,    /* what counts at least for that: 2^-E is a float, */
     LEAST_OF_ROWS = BIAS - 46, /* and sums of 2^-E are */
     REGISTERS = 168,           /* three blocks */
 };
@@ -136,8 +136,7 @@ static void round_row(ptx *p, const work *w, format f, val row, val number, unsi
         unpack_piece(p, f, row, piece, values + (size_t)i * UNPACKED);
     }
     val exponent = named(p, "exponent", largest_exponent(p, values, turns * UNPACKED, least));
-    val factor = shl(p, sub(p, imm(U32, LARGEST + BIAS), exponent), EXPONENT_SHIFT);
-    val power = bits_as(p, F32, factor);
+    val power = power_of_two(p, sub(p, imm(U32, LARGEST + BIAS), exponent));
     val to = mad(p, number, imm(U32, w->stride), mad(p, w->lane, imm(U32, PIECE_BYTES), w->rows));
     for (unsigned i = 0; i < turns; i++)
         PTX_IF (p, lt(p, add(p, w->lane, i * WARP), pieces))
@@ -221,10 +220,8 @@ static val piece_of_row(ptx *p, const work *w, val row)
 static val times_power(ptx *p, val value, val x)
 {
     val half = shr(p, x, 1), halves[] = { half, sub(p, x, half) };
-    for (unsigned i = 0; i < 2; i++) {
-        val bits = shl(p, as(p, U32, add(p, halves[i], BIAS)), EXPONENT_SHIFT);
-        value = mul(p, value, bits_as(p, F32, bits));
-    }
+    for (unsigned i = 0; i < 2; i++)
+        value = mul(p, value, power_of_two(p, as(p, U32, add(p, halves[i], BIAS))));
     return value;
 }
 
@@ -254,14 +251,6 @@ static void load_queries(ptx *p, work *w)
     barrier(p);
 }
 
-static void multiply_add(ptx *p, const var sums[4], val4 a, val low, val high)
-{
-    val4 c = { { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } };
-    val4 d = mma_m16n8k16_f16(p, a, (val2){ { low, high } }, c);
-    for (unsigned i = 0; i < 4; i++)
-        assign(p, sums[i], d.v[i]);
-}
-
 /* The warp's part of the products of a tile. */
 static void multiply(ptx *p, const work *w)
 {
@@ -275,8 +264,8 @@ static void multiply(ptx *p, const work *w)
             for (unsigned j = 0; j < TILE_COLUMNS; j++) {
                 int64_t offset = (int64_t)j * COLUMNS * w->stride + i * WARPS * UNIT_BYTES;
                 val4 piece = ld_shared_v4(p, U32, at, offset);
-                multiply_add(p, sums[j], w->q[i][0], piece.v[0], piece.v[1]);
-                multiply_add(p, sums[j], w->q[i][1], piece.v[2], piece.v[3]);
+                fragment_add(p, sums[j], w->q[i][0], (val2){ { piece.v[0], piece.v[1] } });
+                fragment_add(p, sums[j], w->q[i][1], (val2){ { piece.v[2], piece.v[3] } });
             }
     val to = mad(p, w->warp, imm(U32, PRODUCT_PART),
                  mad(p, w->group, imm(U32, PRODUCT_STRIDE),
@@ -312,8 +301,7 @@ static scores load_scores(ptx *p, const work *w, val count)
         val score = mul(p, sums.v[j], w->factor);
         if (w->scaled) {
             val exponent = sub(p, as(p, S32, powers.v[j]), BIAS);
-            s.power[j] =
-                bits_as(p, F32, shl(p, sub(p, imm(U32, 2 * BIAS), powers.v[j]), EXPONENT_SHIFT));
+            s.power[j] = inverse_of_power(p, powers.v[j]);
             score = times_power(p, sums.v[j], add(p, w->exponent, exponent));
             score = fma(p, score, mla_score_scale(w->in), convert(p, F32, exponent));
         }
@@ -369,8 +357,9 @@ static void add_pieces(ptx *p, const work *w, unsigned group, val4 a, const val4
     enum { LOW = 0x5410, HIGH = 0x7632 };
     for (unsigned j = 0; j < UNPACKED; j++) {
         unsigned word = j / 2, which = j % 2 ? HIGH : LOW;
-        multiply_add(p, w->sums[group][j], a, prmt(p, pieces[0].v[word], pieces[1].v[word], which),
-                     prmt(p, pieces[2].v[word], pieces[3].v[word], which));
+        val2 b = { { prmt(p, pieces[0].v[word], pieces[1].v[word], which),
+                     prmt(p, pieces[2].v[word], pieces[3].v[word], which) } };
+        fragment_add(p, w->sums[group][j], a, b);
     }
 }
 

@@ -36,6 +36,7 @@
 
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
+#include "gen/blocks/fragments.h"
 #include "gen/blocks/kv_tiles.h"
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
@@ -280,14 +281,6 @@ static val4 query(ptx *p, const work *w, unsigned depth, unsigned part)
                            : ld_shared_v4(p, U32, w->parked, parked_offset(w, depth, part));
 }
 
-static void add_product(ptx *p, const var sums[4], val4 a, val2 b)
-{
-    val4 c = { { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } };
-    val4 d = mma_m16n8k16_f16(p, a, b, c);
-    for (unsigned i = 0; i < 4; i++)
-        assign(p, sums[i], d.v[i]);
-}
-
 static void multiply_keys(ptx *p, const work *w, parts of)
 {
     for (unsigned part = of.first; part < of.end; part++)
@@ -302,7 +295,7 @@ static void multiply_keys(ptx *p, const work *w, parts of)
             kv_fragments k = kv_tiles_keys(p, &w->tiles, d, across);
             for (unsigned i = 0; i < 2; i++)
                 for (unsigned part = of.first; part < of.end; part++)
-                    add_product(p, w->scores[part][2 * across + i], a[part], k.b[i]);
+                    fragment_add(p, w->scores[part][2 * across + i], a[part], k.b[i]);
         }
     }
 }
@@ -443,10 +436,10 @@ static void add_values(ptx *p, const work *w, val4 weights[MOST_PARTS][KEY_COLUM
             kv_fragments v = kv_tiles_values(p, &w->tiles, imm(U32, down), across);
             for (unsigned i = 0; i < 2; i++)
                 for (unsigned part = 0; part < w->parts; part++)
-                    add_product(p, w->o[part][2 * across + i], weights[part][down], v.b[i]);
+                    fragment_add(p, w->o[part][2 * across + i], weights[part][down], v.b[i]);
         }
         for (unsigned part = 0; part < w->parts && !w->tiles.rounded; part++)
-            add_product(p, w->sums[part], weights[part][down], (val2){ { ones, ones } });
+            fragment_add(p, w->sums[part], weights[part][down], (val2){ { ones, ones } });
     }
 }
 

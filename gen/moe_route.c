@@ -254,19 +254,6 @@ static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
     store_logits(p, r, row, x, sums);
 }
 
-/* Whether this is the last of so many blocks that count by a counter. */
-static val is_last_block(ptx *p, val ticket, val counter, unsigned blocks)
-{
-    val last = imm(U32, blocks - 1);
-    barrier(p);
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val number = atomic_inc(p, counter, last);
-        st_shared(p, U32, ticket, 0, number);
-    }
-    barrier(p);
-    return eq(p, ld_shared(p, U32, ticket, 0), last);
-}
-
 static route route_new(ptx *p, const instance *in)
 {
     route r = { .in = in,
@@ -297,7 +284,6 @@ static void choose(ptx *p, route *r, val first, val end)
         r->ids = sub(p, r->ids, mul(p, first, r->room * ROUTE_WORD));
     PTX_FOR (p, chooser, add(p, first, warp_id(p)), end, r->warps)
         route_choose(p, r, chooser);
-    phase(p, "list");
 }
 
 /* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
@@ -313,15 +299,17 @@ static void build(ptx *p, const instance *in)
     phase(p, "whether this block is the last");
     val ticket = shared_array(p, "ticket", U32, 1);
     if (!is_of_many(in)) {
-        ret_if(p, bit_not(p, is_last_block(p, ticket, counter, r.rows)));
+        ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, r.rows), ticket)));
         choose(p, &r, x.own, x.end);
+        phase(p, "list");
         route_make_list(p, &r);
         return;
     }
     val of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
-    ret_if(p, bit_not(p, is_last_block(p, ticket, of_group, r.rows)));
+    ret_if(p, bit_not(p, block_is_last(p, of_group, imm(U32, r.rows), ticket)));
     choose(p, &r, x.own, x.end);
-    ret_if(p, bit_not(p, is_last_block(p, ticket, counter, groups)));
+    ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, groups), ticket)));
+    phase(p, "list");
     route_make_list_of_many(p, &r);
 }
 

@@ -88,7 +88,7 @@ static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS]
 static void add_nothing(ptx *p, streamed *s, val first, val count)
 {
     expert_down *d = &s->d;
-    const val unknown[STREAM_ROWS] = { expert_down_nan(p), expert_down_nan(p) };
+    const val unknown[STREAM_ROWS] = { expert_nan(p), expert_nan(p) };
     for (unsigned i = 0; i < d->vectors; i++)
         PTX_IF (p, d->vectors > 1 ? gt(p, count, i) : imm(PRED, 1)) {
             val row = d->vectors > 1

@@ -9,7 +9,7 @@
 #include "model/read.h"
 #include "spec/decoder.h"
 
-enum { KIBI = 1024, PROMPT_ROWS = 256, TENSOR_CORES = 80 };
+enum { KIBI = 1024, PROMPT_ROWS = 256 };
 
 static const char *base_name(const char *path)
 {
@@ -157,7 +157,7 @@ static bool add_prompts(arena *a, const char *path, model *m, const spec_overrid
 {
     spec back;
     if (decoder_lacks_prompts(&m->decoder) || m->decoder.experts ||
-        checked->targets[0]->sm < TENSOR_CORES)
+        checked->targets[0]->sm < DECODER_PROMPT_SM)
         return true;
     m->decoder.m[m->decoder.m_count++] = PROMPT_ROWS;
     return check_spec(a, path, m, overrides, d, &back);

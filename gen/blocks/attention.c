@@ -316,15 +316,8 @@ static softmax merge_shared(ptx *p, const instance *in, val rows, unsigned count
 
 val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
 {
-    val last = sub(p, blocks, 1);
     val counter = mad_wide(p, column, sizeof(uint32_t), parameter(p, "counters"));
-    barrier(p);
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val number = atomic_inc(p, counter, last);
-        st_shared(p, U32, ticket, 0, number);
-    }
-    barrier(p);
-    return eq(p, ld_shared(p, U32, ticket, 0), last);
+    return block_is_last(p, counter, blocks, ticket);
 }
 
 static unsigned piece_count(const instance *in)

@@ -165,11 +165,6 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
     }
 }
 
-val expert_down_nan(ptx *p)
-{
-    return bits_as(p, F32, imm(U32, 0x7fffffff));
-}
-
 const char *expert_down_check(const instance *in, arena *a, const char **blamed)
 {
     instance planes = planes_of(in);

@@ -71,7 +71,4 @@ void expert_down_store(ptx *p, const expert_down *d, val first);
 /* The biases of an expert's rows from one on, which one lane of the group adds. */
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS]);
 
-/* What an expert that does not exist comes to. */
-val expert_down_nan(ptx *p);
-
 #endif

@@ -1,13 +1,10 @@
 #include "gen/blocks/experts.h"
 
-enum { WORD = 4, HEAD_WORDS = 4, ENTRY_WORDS = 2 };
-enum { ID, COUNT };
+enum { WORD = 4 };
 
 int64_t experts_listed(const instance *in)
 {
-    const problem_shape *s = &in->shape;
-    int64_t chosen = s->m * s->experts_used;
-    return chosen < s->experts ? chosen : s->experts;
+    return ref_experts_listed(&in->shape);
 }
 
 const char *check_experts(const instance *in, arena *a, const char **blamed)
@@ -40,11 +37,12 @@ val experts_in_use(ptx *p, val list)
 
 expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number)
 {
-    val at = mad_wide(p, number, (ENTRY_WORDS + in->shape.m) * WORD, list);
+    val at = mad_wide(p, number, (EXPERT_FIRST_ROW + in->shape.m) * WORD, list);
     return (expert_entry){
-        .id = named(p, "expert", ld_const(p, U32, at, (HEAD_WORDS + ID) * WORD)),
-        .count = named(p, "rows that use it", ld_const(p, U32, at, (HEAD_WORDS + COUNT) * WORD)),
-        .choices = add(p, at, (HEAD_WORDS + ENTRY_WORDS) * WORD),
+        .id = named(p, "expert", ld_const(p, U32, at, (EXPERT_LIST_HEAD + EXPERT_ID) * WORD)),
+        .count = named(p, "rows that use it",
+                       ld_const(p, U32, at, (EXPERT_LIST_HEAD + EXPERT_ROWS) * WORD)),
+        .choices = add(p, at, (EXPERT_LIST_HEAD + EXPERT_FIRST_ROW) * WORD),
     };
 }
 
@@ -56,6 +54,11 @@ val expert_choice(ptx *p, const expert_entry *e, val number)
 val expert_row(ptx *p, const instance *in, val word)
 {
     return div(p, word, (unsigned)in->shape.experts_used);
+}
+
+val expert_nan(ptx *p)
+{
+    return bits_as(p, F32, imm(U32, 0x7fffffff));
 }
 
 val expert_exists(ptx *p, const instance *in, val id)

@@ -74,6 +74,9 @@ expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number);
 val expert_choice(ptx *p, const expert_entry *e, val number);
 val expert_row(ptx *p, const instance *in, val word);
 
+/* What an expert that does not exist comes to. */
+val expert_nan(ptx *p);
+
 /* Whether there is an expert of that id, and where its matrix starts in a tensor, whose rows have
  * so many bytes: by rows, and as an address. */
 val expert_exists(ptx *p, const instance *in, val id);

@@ -19,6 +19,7 @@
  */
 #include "gen/blocks/gemm.h"
 
+#include "gen/blocks/fragments.h"
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/unpack.h"
@@ -382,14 +383,6 @@ static void begin_products(ptx *p, gemm *t, val x_tile, val w_tile)
                 t->sums[i][j][c] = var_f32(p, 0.0f);
 }
 
-static void add_product(ptx *p, var sums[4], val4 a, val2 b)
-{
-    val4 c = { { get(p, sums[0]), get(p, sums[1]), get(p, sums[2]), get(p, sums[3]) } };
-    val4 d = mma_m16n8k16_f16(p, a, b, c);
-    for (unsigned i = 0; i < 4; i++)
-        assign(p, sums[i], d.v[i]);
-}
-
 static void multiply_step(ptx *p, gemm *t, unsigned parity)
 {
     for (unsigned d = 0; d < DEPTHS; d++) {
@@ -400,8 +393,8 @@ static void multiply_step(ptx *p, gemm *t, unsigned parity)
             b[j] = ldmatrix_x4(p, t->b[d], parity * W_TILE + j * FRAGMENT_BYTES);
         for (unsigned j = 0; j < 2 * t->across; j++)
             for (unsigned i = 0; i < t->down; i++)
-                add_product(p, t->sums[i][j], a[i],
-                            (val2){ { b[j / 2].v[j % 2 * 2], b[j / 2].v[j % 2 * 2 + 1] } });
+                fragment_add(p, t->sums[i][j], a[i],
+                             (val2){ { b[j / 2].v[j % 2 * 2], b[j / 2].v[j % 2 * 2 + 1] } });
     }
 }
 
@@ -656,8 +649,7 @@ static void store_nans(ptx *p, const gemm *t)
     PTX_IF (p, bit_and(p, of_block, lt(p, n, t->g.n)))
         PTX_FOR (p, number, 0, t->m, 1) {
             val row = mad_wide(p, expert_choice(p, t->expert, number), t->g.n, convert(p, U64, n));
-            st_global(p, F32, add(p, t->g.y, shl(p, row, 2)), 0,
-                      bits_as(p, F32, imm(U32, 0x7fffffff)));
+            st_global(p, F32, add(p, t->g.y, shl(p, row, 2)), 0, expert_nan(p));
         }
 }
 

@@ -177,3 +177,15 @@ spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *value
     assign(p, s->half, bit_xor(p, s->half, 4 * s->count * s->num_warps));
     return sums;
 }
+
+val block_is_last(ptx *p, val counter, val blocks, val ticket)
+{
+    val last = sub(p, blocks, 1);
+    barrier(p);
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val number = atomic_inc(p, counter, last);
+        st_shared(p, U32, ticket, 0, number);
+    }
+    barrier(p);
+    return eq(p, ld_shared(p, U32, ticket, 0), last);
+}

@@ -56,4 +56,9 @@ spread_sums block_sums_next_spread(ptx *p, const block_sums *s, const val *value
  */
 spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned group);
 
+/* Whether this block is the last of so many that count by a counter in global memory, which it sets
+ * back to zero: what the others have stored is there. By all threads; ticket is a word of shared
+ * memory. */
+val block_is_last(ptx *p, val counter, val blocks, val ticket);
+
 #endif

@@ -40,7 +40,11 @@ void route_choose(ptx *p, const route *r, val row);
 void route_make_list(ptx *p, const route *r);
 void route_make_list_of_many(ptx *p, const route *r);
 
-/* Static shared memory that the latter needs, in bytes. */
+/* The address of an entry of the list, and what stands ahead of all, for a thread to store. */
+val route_entry(ptx *p, const route *r, val number);
+void route_store_head(ptx *p, val entries);
+
+/* Static shared memory that route_make_list_of_many needs, in bytes. */
 int64_t route_bytes_of_many(const instance *in);
 
 #endif

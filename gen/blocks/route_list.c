@@ -4,11 +4,6 @@
  */
 #include "gen/blocks/route.h"
 
-enum {
-    HEAD_WORDS = 4,  /* of the list, */
-    ENTRY_WORDS = 2, /* and of an entry, beside rows */
-};
-
 /* The ids of a row, a word each, from an array of them in shared memory on. */
 static void load_ids(ptx *p, const route *r, val array, val row, val ids[ROUTE_USED])
 {
@@ -81,10 +76,17 @@ static val count_entries(ptx *p, const route *r, val id)
     return get(p, count);
 }
 
-static val entry_at(ptx *p, const route *r, val number)
+val route_entry(ptx *p, const route *r, val number)
 {
-    val words = mul(p, number, ENTRY_WORDS + r->m);
-    return mad_wide(p, words, ROUTE_WORD, add(p, parameter(p, "list"), HEAD_WORDS * ROUTE_WORD));
+    val words = mul(p, number, EXPERT_FIRST_ROW + r->m);
+    return mad_wide(p, words, ROUTE_WORD,
+                    add(p, parameter(p, "list"), EXPERT_LIST_HEAD * ROUTE_WORD));
+}
+
+void route_store_head(ptx *p, val entries)
+{
+    val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
+    st_global_v4(p, U32, parameter(p, "list"), 0, head);
 }
 
 /* Stores what a pair says of the list: of its expert the entry's head, if the entry begins with it,
@@ -92,31 +94,30 @@ static val entry_at(ptx *p, const route *r, val number)
 static void store_pair(ptx *p, const route *r, const place_of_id *pair)
 {
     row_count rows = count_rows(p, r, pair);
-    val at = entry_at(p, r, count_entries(p, r, pair->id));
+    val at = route_entry(p, r, count_entries(p, r, pair->id));
     PTX_IF (p, eq(p, rows.ahead, 0)) {
         st_global(p, U32, at, 0, pair->id);
         st_global(p, U32, at, ROUTE_WORD, rows.all);
         for (unsigned i = 1; i < r->m; i++)
             PTX_IF (p, le(p, rows.all, i))
-                st_global(p, U32, at, (ENTRY_WORDS + i) * ROUTE_WORD, imm(U32, ROUTE_NO_ID));
+                st_global(p, U32, at, (EXPERT_FIRST_ROW + i) * ROUTE_WORD, imm(U32, ROUTE_NO_ID));
     }
     val number = mad(p, pair->row, r->used, pair->slot);
-    st_global(p, U32, mad_wide(p, rows.ahead, ROUTE_WORD, at), ENTRY_WORDS * ROUTE_WORD, number);
+    st_global(p, U32, mad_wide(p, rows.ahead, ROUTE_WORD, at), EXPERT_FIRST_ROW * ROUTE_WORD,
+              number);
 }
 
 /* Stores the list's head and the entries that are left. */
 static void store_rest(ptx *p, const route *r)
 {
     val entries = r->m > 1 ? count_entries(p, r, imm(U32, ROUTE_NO_ID)) : imm(U32, r->used);
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
-        st_global_v4(p, U32, parameter(p, "list"), 0, head);
-    }
-    unsigned pairs = r->m * r->used, most = pairs < r->experts ? pairs : r->experts;
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        route_store_head(p, entries);
+    unsigned most = (unsigned)ref_experts_listed(&r->in->shape);
     if (r->m > 1)
         PTX_FOR (p, left, add(p, tid_x(p), entries), most, r->threads) {
-            val at = entry_at(p, r, left);
-            for (unsigned i = 0; i < ENTRY_WORDS + r->m; i++)
+            val at = route_entry(p, r, left);
+            for (unsigned i = 0; i < EXPERT_FIRST_ROW + r->m; i++)
                 st_global(p, U32, at, i * ROUTE_WORD, imm(U32, i == 1 ? 0 : ROUTE_NO_ID));
         }
 }

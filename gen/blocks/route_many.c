@@ -7,7 +7,7 @@
  */
 #include "gen/blocks/route.h"
 
-enum { WORD_BITS = 32, HEAD_WORDS = 4, ENTRY_WORDS = 2, WARP = 32, LINE = 16 };
+enum { WORD_BITS = 32, WARP = 32, LINE = 16 };
 
 typedef struct many {
     const route *r;
@@ -23,12 +23,6 @@ static unsigned words_of(int64_t bits)
     return (unsigned)((bits + WORD_BITS - 1) / WORD_BITS);
 }
 
-static unsigned most_entries(const instance *in)
-{
-    int64_t choices = in->shape.m * in->shape.experts_used;
-    return (unsigned)(choices < in->shape.experts ? choices : in->shape.experts);
-}
-
 /* Of an array, which starts at a multiple of 16. */
 static int64_t array_bytes(int64_t words)
 {
@@ -39,7 +33,7 @@ int64_t route_bytes_of_many(const instance *in)
 {
     int64_t experts = in->shape.experts;
     return array_bytes(experts * words_of(in->shape.m)) + array_bytes(words_of(experts)) +
-           (int64_t)most_entries(in) * ROUTE_WORD;
+           ref_experts_listed(&in->shape) * ROUTE_WORD;
 }
 
 static val word_at(ptx *p, val array, val number)
@@ -106,18 +100,12 @@ static void note_experts(ptx *p, const many *m)
             set_bit(p, m->in_use, id);
 }
 
-static val entry_at(ptx *p, const many *m, val number)
-{
-    val words = mul(p, number, ENTRY_WORDS + m->r->m);
-    return mad_wide(p, words, ROUTE_WORD, add(p, parameter(p, "list"), HEAD_WORDS * ROUTE_WORD));
-}
-
 static void store_heads(ptx *p, const many *m)
 {
     PTX_FOR (p, id, tid_x(p), m->r->experts, m->r->threads) {
         val count = rows_of_expert(p, m, id);
         PTX_IF (p, ne(p, count, 0)) {
-            val number = bits_ahead(p, m->in_use, id), at = entry_at(p, m, number);
+            val number = bits_ahead(p, m->in_use, id), at = route_entry(p, m->r, number);
             st_global(p, U32, at, 0, id);
             st_global(p, U32, at, ROUTE_WORD, count);
             st_shared(p, U32, word_at(p, m->counts, number), 0, count);
@@ -128,9 +116,9 @@ static void store_heads(ptx *p, const many *m)
 static void store_pairs(ptx *p, const many *m)
 {
     PTX_FOR (p, pair, tid_x(p), m->r->m * m->r->used, m->r->threads) {
-        val id = id_of(p, pair), at = entry_at(p, m, bits_ahead(p, m->in_use, id));
+        val id = id_of(p, pair), at = route_entry(p, m->r, bits_ahead(p, m->in_use, id));
         val place = bits_ahead(p, bits_of_expert(p, m, id), div(p, pair, m->r->used));
-        st_global(p, U32, mad_wide(p, place, ROUTE_WORD, at), ENTRY_WORDS * ROUTE_WORD, pair);
+        st_global(p, U32, mad_wide(p, place, ROUTE_WORD, at), EXPERT_FIRST_ROW * ROUTE_WORD, pair);
     }
 }
 
@@ -139,24 +127,25 @@ static void store_rest(ptx *p, const many *m, val entries)
 {
     val unused = imm(U32, ROUTE_NO_ID);
     PTX_FOR (p, number, warp_id(p), m->entries, m->r->warps) {
-        val at = entry_at(p, m, number),
+        val at = route_entry(p, m->r, number),
             count = ld_shared(p, U32, word_at(p, m->counts, number), 0);
         PTX_FOR (p, place, add(p, lane_id(p), count), m->r->m, WARP)
-            st_global(p, U32, mad_wide(p, place, ROUTE_WORD, at), ENTRY_WORDS * ROUTE_WORD, unused);
+            st_global(p, U32, mad_wide(p, place, ROUTE_WORD, at), EXPERT_FIRST_ROW * ROUTE_WORD,
+                      unused);
         PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), ge(p, number, entries))) {
             st_global(p, U32, at, 0, unused);
             st_global(p, U32, at, ROUTE_WORD, imm(U32, 0));
         }
     }
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val4 head = { { entries, imm(U32, 0), imm(U32, 0), imm(U32, 0) } };
-        st_global_v4(p, U32, parameter(p, "list"), 0, head);
-    }
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        route_store_head(p, entries);
 }
 
 void route_make_list_of_many(ptx *p, const route *r)
 {
-    many m = { .r = r, .words = words_of(r->m), .entries = most_entries(r->in) };
+    many m = { .r = r,
+               .words = words_of(r->m),
+               .entries = (unsigned)ref_experts_listed(&r->in->shape) };
     unsigned of_experts = words_of(r->experts);
     m.bits = shared_array(p, "rows_of_experts", U32, r->experts * m.words);
     m.in_use = shared_array(p, "experts_in_use", U32, of_experts);

@@ -226,10 +226,9 @@ static expert_list list_of(const product_launch *p, const step_rows *r)
 {
     const problem_shape *s = &p->in->shape;
     size_t entry_words = EXPERT_FIRST_ROW + r->m;
-    int64_t listed = s->m * s->experts_used < s->experts ? s->m * s->experts_used : s->experts;
     const uint32_t *words =
         step_read(p->t, step_address(p->t, argument_of(p, "list")),
-                  (EXPERT_LIST_HEAD + (size_t)listed * entry_words) * sizeof *words);
+                  (EXPERT_LIST_HEAD + (size_t)ref_experts_listed(s) * entry_words) * sizeof *words);
     return (expert_list){ words + EXPERT_LIST_HEAD, entry_words, words[0] };
 }
 

@@ -258,9 +258,9 @@ static int64_t tokens_of(const step_trial *t, const plan_step *step)
 
 /* Tokens stand behind rows that are none, as at the end of a prompt, or where they are few of a
  * prompt's step apart from each other, so that there are some in all tiles. */
-static bool is_token(const step_trial *t, const plan_step *step, int64_t row, int64_t count)
+static bool is_token(const plan_step *step, bool large, int64_t row, int64_t count)
 {
-    if (!has_large_products(t, step))
+    if (!large)
         return row >= step->m - count;
     return (row + 1) * count / step->m > row * count / step->m;
 }
@@ -272,14 +272,14 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     arena_reset(t->scratch);
     if (!has_room(t, sequence, count))
         return true;
+    bool large = has_large_products(t, step);
     for (int64_t i = 0; i < step->m; i++)
-        if (is_token(t, step, i, count))
+        if (is_token(step, large, i, count))
             add_row(&r, t, sequence, random_token(t));
         else
             add_no_row(&r);
     void *const *saved = save_states(t, sequence);
-    bool alone = decoder_is_prompt(step->m) ? !has_large_products(t, step)
-                                            : step->m > 1 && step_of_one(t->v->plan);
+    bool alone = decoder_is_prompt(step->m) ? !large : step->m > 1 && step_of_one(t->v->plan);
     return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, saved));
 }
 

@@ -17,7 +17,7 @@
  *            and then what is left to them;
  *   tensor   the products of the busiest SM on its tensor cores;
  *   shared   the bytes that its lanes load from shared memory and store there, in lines of all
- * banks.
+ *            banks.
  *
  * The end, where a last block merges what the others have stored: round trips again.
  *

@@ -71,7 +71,7 @@ static void size_buffers(planner *p)
 {
     const decoder *d = p->d;
     int64_t q = d->num_heads * d->head_dim, used = d->experts_used;
-    int64_t in_use = d->experts < p->m * used ? d->experts : p->m * used;
+    const problem_shape rows = { .m = p->m, .experts = d->experts, .experts_used = used };
     bool prompt = decoder_is_prompt(p->m);
     const int64_t values[BUFFERS] = {
         [BUFFER_H] = d->hidden,
@@ -95,7 +95,9 @@ static void size_buffers(planner *p)
     for (int i = 0; i < BUFFERS; i++)
         p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);
     if (d->experts) /* see ref_moe_route */
-        p->buffer_bytes[BUFFER_LIST] = (4 + in_use * (2 + p->m)) * (int64_t)sizeof(uint32_t);
+        p->buffer_bytes[BUFFER_LIST] =
+            (EXPERT_LIST_HEAD + ref_experts_listed(&rows) * (EXPERT_FIRST_ROW + p->m)) *
+            (int64_t)sizeof(uint32_t);
 }
 
 static void make_step(planner *p, int64_t m, plan_step *step)
@@ -166,14 +168,14 @@ static void place_caches(planner *p)
 
 static void check_targets(const planner *p)
 {
-    enum { TENSOR_CORES = 80 };
     const target *oldest = p->targets[0];
     int64_t most = p->d->m[p->d->m_count - 1];
-    if (decoder_is_prompt(most) && p->d->precision == PRECISION_Q8 && oldest->sm < TENSOR_CORES)
+    if (decoder_is_prompt(most) && p->d->precision == PRECISION_Q8 &&
+        oldest->sm < DECODER_PROMPT_SM)
         diag_error(p->diags, DIAG_CONFLICT, p->where,
                    "m = %lld is a step of a prompt, on the tensor cores of sm_%d and newer, and %s "
                    "is one of the targets: take %d at most, or leave that target out",
-                   (long long)most, TENSOR_CORES, oldest->name, DECODER_FEW_ROWS);
+                   (long long)most, DECODER_PROMPT_SM, oldest->name, DECODER_FEW_ROWS);
 }
 
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,

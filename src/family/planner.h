@@ -116,8 +116,8 @@ void planner_set_weights(instance *in, const char *key_name, format weights);
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
 /* Rows of a product: all of them at once, or where they take too much shared memory with fewer
- * stages or in passes, or
- * where the family can as many as fit or as it takes, the grid having a block for each so many. */
+ * stages or in passes, or where the family can as many as fit or as it takes, the grid having a
+ * block for each so many. */
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
 
 /* Adds a launch of the kernel to the step. What a kernel needs for itself gets a place. An error

@@ -34,8 +34,13 @@
 
 enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_HEAD_DIM = 256 };
 /* Rows of a step, and steps. More rows than a few are those of a prompt: matrices are multiplied by
- * tiles of them on tensor cores, see decoder_is_prompt. */
-enum { DECODER_MOST_ROWS = 512, DECODER_FEW_ROWS = 8, DECODER_MOST_STEPS = 16 };
+ * tiles of them on tensor cores, which targets have from one on, see decoder_is_prompt. */
+enum {
+    DECODER_MOST_ROWS = 512,
+    DECODER_FEW_ROWS = 8,
+    DECODER_MOST_STEPS = 16,
+    DECODER_PROMPT_SM = 80
+};
 /* Values of a row of a cache: of K and V, or a latent and rope. */
 enum { DECODER_MOST_CACHED = 640 };
 /* Inputs that a delta net's convolution is over, and those that its cache has, a ring: as many as a

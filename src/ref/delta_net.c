@@ -82,13 +82,6 @@ static factor_place factors_at(const problem *p, const sizes *s, uint64_t row, u
     return (factor_place){ X, b, b + s->group };
 }
 
-static double read_one(const problem *p, unsigned input, uint64_t element)
-{
-    float value;
-    problem_read(p, input, element, 1, &value);
-    return (double)value;
-}
-
 static uint32_t position_of(const problem *p, uint64_t row)
 {
     return ((const uint32_t *)p->inputs[POSITIONS])[row];
@@ -126,7 +119,7 @@ static double input_of(const problem *p, uint64_t row, uint64_t back, uint64_t c
     if (position < back)
         return 0;
     if (number >= back)
-        return read_one(p, X, (row - back) * s.columns + channel);
+        return problem_read_one(p, X, (row - back) * s.columns + channel);
     return before(p, OUTPUT_CONVS, target_of(p, row),
                   (position - back) % DELTA_RING * s.channels + channel);
 }
@@ -145,7 +138,7 @@ static void convolve(const problem *p, uint64_t row, uint64_t first, ref_value *
     for (uint64_t i = 0; i < s.dim; i++) {
         ref_value sum = { 0, 0 };
         for (uint64_t back = 0; back < DELTA_CONV; back++) {
-            double w = read_one(p, CONV, (first + i) * DELTA_CONV + DELTA_CONV - 1 - back);
+            double w = problem_read_one(p, CONV, (first + i) * DELTA_CONV + DELTA_CONV - 1 - back);
             double term = w * input_of(p, row, back, first + i);
             sum.value += term;
             sum.magnitude += fabs(term);
@@ -173,7 +166,7 @@ static void make_short(const problem *p, double scale, ref_value *u)
 
 static ref_value decay_of(const problem *p, double alpha, uint64_t head)
 {
-    double a = read_one(p, A, head), dt = read_one(p, DT, head), t = alpha + dt;
+    double a = problem_read_one(p, A, head), dt = problem_read_one(p, DT, head), t = alpha + dt;
     double soft = fmax(t, 0) + log1p(exp(-fabs(t))), decay = exp(a * soft);
     double error = fabs(a) * (fabs(alpha) + fabs(dt)) / (1 + exp(-t)) + ROUNDINGS * fabs(a * soft);
     if (!isfinite(t) || !isfinite(a))
@@ -194,8 +187,8 @@ static void read_factors(const problem *p, uint64_t row, uint64_t head, head_row
 {
     sizes s = sizes_of(p);
     factor_place at = factors_at(p, &s, row, head);
-    h->beta = beta_of(read_one(p, at.input, at.b));
-    h->decay = decay_of(p, read_one(p, at.input, at.alpha), head);
+    h->beta = beta_of(problem_read_one(p, at.input, at.b));
+    h->decay = decay_of(p, problem_read_one(p, at.input, at.alpha), head);
 }
 
 static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
@@ -213,7 +206,7 @@ static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
     make_short(p, 1, h.k);
     read_factors(p, row, head, &h);
     for (uint64_t i = 0; i < s.dim; i++) {
-        double value = read_one(p, X, z + i), gamma = read_one(p, GAMMA, i);
+        double value = problem_read_one(p, X, z + i), gamma = problem_read_one(p, GAMMA, i);
         h.gate[i] = silu_of((ref_value){ value, 0 });
         h.gate[i].value *= gamma;
         h.gate[i].magnitude = h.gate[i].magnitude * fabs(gamma) + fabs(h.gate[i].value);
@@ -363,7 +356,7 @@ static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_va
         for (uint64_t row = 0; row < (uint64_t)p->shape.m; row++)
             if (target_of(p, row) == target && is_used(p, row) &&
                 position_of(p, row) % DELTA_RING == within / s.channels)
-                values[i].value = read_one(p, X, row * s.columns + within % s.channels);
+                values[i].value = problem_read_one(p, X, row * s.columns + within % s.channels);
     }
 }
 

@@ -23,10 +23,8 @@ static down_inputs inputs_of(const problem *p)
 /* A row's weight of a slot, or of the shared expert behind them. */
 static double weight_of(const problem *p, unsigned weights, uint64_t row, uint64_t slot)
 {
-    float weight;
     uint64_t of_row = (uint64_t)(p->shape.experts_used + (p->shape.n_shared > 0));
-    problem_read(p, weights, row * of_row + slot, 1, &weight);
-    return (double)weight;
+    return problem_read_one(p, weights, row * of_row + slot);
 }
 
 static void add_weighted(ref_value *sum, double weight, ref_value term)
@@ -118,13 +116,6 @@ void ref_expert_product(const problem *p, unsigned output, uint64_t first, uint6
         values[i] = product(p, first + i);
 }
 
-static double read_one(const problem *p, unsigned input, uint64_t element)
-{
-    float value;
-    problem_read(p, input, element, 1, &value);
-    return (double)value;
-}
-
 /* Of inputs x, the shared expert's values and a residual where there are such, and the weights. */
 static ref_value weighted_sum(const problem *p, uint64_t element)
 {
@@ -134,9 +125,9 @@ static ref_value weighted_sum(const problem *p, uint64_t element)
     unsigned residual = 1 + shared, weights = residual + (p->options.residual != 0);
     ref_value sum = { 0, 0 };
     for (uint64_t slot = 0; slot < used + shared; slot++) {
-        double weight = read_one(p, weights, row * (used + shared) + slot);
-        double value = slot == used ? read_one(p, 1, element)
-                                    : read_one(p, 0, (row * used + slot) * n + column);
+        double weight = problem_read_one(p, weights, row * (used + shared) + slot);
+        double value = slot == used ? problem_read_one(p, 1, element)
+                                    : problem_read_one(p, 0, (row * used + slot) * n + column);
         add_weighted(&sum, weight, (ref_value){ value, fabs(value) });
     }
     if (p->options.scale > 0) {

@@ -105,10 +105,9 @@ ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned 
 
 void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
 {
-    float value;
-    problem_read(p, input, element, 1, &value);
-    sum->value += (double)value;
-    sum->magnitude += fabs((double)value);
+    double value = problem_read_one(p, input, element);
+    sum->value += value;
+    sum->magnitude += fabs(value);
 }
 
 /* c tanh(y / c). Its slope is 1 - tanh^2, and the slope's own at most 0.77 / c: with an error of e

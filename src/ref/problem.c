@@ -36,6 +36,13 @@ void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t cou
     read(p->inputs[input], p->input_formats[input], p->periods[input], first, count, values);
 }
 
+double problem_read_one(const problem *p, unsigned input, uint64_t element)
+{
+    float value;
+    problem_read(p, input, element, 1, &value);
+    return (double)value;
+}
+
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values)
 {

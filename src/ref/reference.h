@@ -122,6 +122,9 @@ int64_t problem_cache_heads(const problem_shape *s);
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
 void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values);
 
+/* One value of an input that is no blocks. */
+double problem_read_one(const problem *p, unsigned input, uint64_t element);
+
 /* The same of what a sequence's address points to. */
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values);
@@ -165,6 +168,9 @@ enum {
 #define EXPERT_LIST_UNUSED UINT32_MAX
 #define EXPERT_LIST_VALUES "4+min(experts,m*experts_used)*(2+m)" /* words of it */
 enum { EXPERTS_USED_AT_MOST = 64, EXPERT_MOST_ROWS = 512 };      /* experts by a row; and rows */
+
+/* Entries that there is room for: experts that m rows may use between them. */
+int64_t ref_experts_listed(const problem_shape *s);
 
 /* Makes random words such a list. Of three and more rows that don't all use it, the last expert is
  * one that does not exist. */

@@ -9,7 +9,6 @@
 
 enum { IDS, WEIGHTS };                       /* outputs, and the list */
 enum { MOST_EXPERTS = 512, MOST_USED = 32 }; /* limits of the family */
-enum { LIST_HEAD = 4, ENTRY_HEAD = 2 };
 static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 
 /* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some
@@ -48,13 +47,6 @@ static route_inputs inputs_of(const problem *p)
     next += p->options.route.choice_bias != 0;
     i.w_shared = next;
     return i;
-}
-
-static double read_one(const problem *p, unsigned input, uint64_t element)
-{
-    float value;
-    problem_read(p, input, element, 1, &value);
-    return (double)value;
 }
 
 static ref_value sigmoid(ref_value x)
@@ -199,7 +191,7 @@ static void choose(const problem *p, routed *r)
     for (unsigned e = 0; e < experts; e++) {
         ref_value v = by_logits ? r->logits[e] : r->p[e];
         if (o->choice_bias) {
-            v.value += read_one(p, inputs_of(p).choice_bias, e);
+            v.value += problem_read_one(p, inputs_of(p).choice_bias, e);
             v.magnitude += fabs(v.value);
         }
         r->scores[e] = score_of(v, e);
@@ -269,7 +261,7 @@ static void route_row(const problem *p, routed *r, uint64_t row)
     for (unsigned e = 0; e < p->shape.experts; e++) {
         r->logits[e] = ref_dot_row(p, 0, e, 1, row);
         if (p->options.bias) {
-            double bias = read_one(p, inputs_of(p).bias, e);
+            double bias = problem_read_one(p, inputs_of(p).bias, e);
             r->logits[e].value += bias;
             r->logits[e].magnitude += fabs(bias);
         }
@@ -288,7 +280,8 @@ static ref_value number_in_doubt(double number, bool doubt)
 static void list_experts(const problem *p, const routed *rows, ref_value *words)
 {
     uint64_t m = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
-    uint64_t experts = (uint64_t)p->shape.experts, entry = LIST_HEAD, entries = 0, room = m * used;
+    uint64_t experts = (uint64_t)p->shape.experts, entry = EXPERT_LIST_HEAD, entries = 0;
+    uint64_t room = (uint64_t)ref_experts_listed(&p->shape);
     bool doubt = false;
     for (uint64_t v = 0; v < m; v++)
         doubt |= rows[v].set_in_doubt;
@@ -297,21 +290,21 @@ static void list_experts(const problem *p, const routed *rows, ref_value *words)
         for (uint64_t v = 0; v < m; v++)
             for (uint64_t slot = 0; slot < used; slot++)
                 if (rows[v].scores[slot].number == e)
-                    words[entry + ENTRY_HEAD + count++] = number_in_doubt(
+                    words[entry + EXPERT_FIRST_ROW + count++] = number_in_doubt(
                         (double)(v * used + slot), doubt || rows[v].slot_in_doubt[slot]);
         if (!count)
             continue;
         words[entry] = number_in_doubt(e, doubt);
         words[entry + 1] = number_in_doubt((double)count, doubt);
         for (; count < m; count++)
-            words[entry + ENTRY_HEAD + count] = number_in_doubt(UINT32_MAX, doubt);
-        entry += ENTRY_HEAD + m;
+            words[entry + EXPERT_FIRST_ROW + count] = number_in_doubt(UINT32_MAX, doubt);
+        entry += EXPERT_FIRST_ROW + m;
         entries++;
     }
-    for (unsigned i = 0; i < LIST_HEAD; i++)
+    for (unsigned i = 0; i < EXPERT_LIST_HEAD; i++)
         words[i] = i ? number_in_doubt(0, false) : number_in_doubt((double)entries, doubt);
-    for (room = room < experts ? room : experts; entries < room; entries++)
-        for (uint64_t i = 0; i < ENTRY_HEAD + m; i++)
+    for (; entries < room; entries++)
+        for (uint64_t i = 0; i < EXPERT_FIRST_ROW + m; i++)
             words[entry++] = number_in_doubt(i == 1 ? 0 : UINT32_MAX, doubt);
 }
 
@@ -319,11 +312,11 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
                    ref_value *values)
 {
     uint64_t used = (uint64_t)p->shape.experts_used, m = (uint64_t)p->shape.m;
-    uint64_t experts = (uint64_t)p->shape.experts;
     uint64_t weights = used + (p->options.route.shared != SHARED_NONE);
     routed *rows = malloc(m * sizeof *rows);
-    uint64_t entries = m * used < experts ? m * used : experts;
-    ref_value *words = malloc((LIST_HEAD + entries * (ENTRY_HEAD + m)) * sizeof *words);
+    uint64_t entries = (uint64_t)ref_experts_listed(&p->shape);
+    ref_value *words =
+        malloc((EXPERT_LIST_HEAD + entries * (EXPERT_FIRST_ROW + m)) * sizeof *words);
     uint64_t of_row = output == IDS ? used : output == WEIGHTS ? weights : 0;
     for (uint64_t v = 0; rows && v < m; v++)
         if (!of_row || (v >= first / of_row && v <= (first + count - 1) / of_row))

@@ -66,13 +66,6 @@ static norm_inputs inputs_of(const problem *p)
     return (norm_inputs){ .gamma = 0, .next_gamma = 1, .x = 1 + second, .h = 2 + second };
 }
 
-static double read_one(const problem *p, unsigned input, uint64_t element)
-{
-    float value;
-    problem_read(p, input, element, 1, &value);
-    return (double)value;
-}
-
 /* 1 / sqrt(mean(x^2) + epsilon), and by how much more it is off, in relation to itself, than values
  * are that are off by their magnitudes: of errors m_i of x_i, sum x_i m_i / sum x_i^2 is at most
  * the root of sum m_i^2 / sum x_i^2. */
@@ -100,7 +93,7 @@ static ref_value times(ref_value x, norm_factor f, double gamma)
 
 static ref_value x_of(const problem *p, uint64_t element)
 {
-    double x = read_one(p, inputs_of(p).x, element);
+    double x = problem_read_one(p, inputs_of(p).x, element);
     return (ref_value){ x, fabs(x) };
 }
 
@@ -120,11 +113,11 @@ static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
     ref_value x = x_of(p, element);
     if (p->options.residual == RESIDUAL_NONE)
         return x;
-    double h = read_one(p, inputs_of(p).h, element);
+    double h = problem_read_one(p, inputs_of(p).h, element);
     if (p->options.residual == RESIDUAL_ADD)
         return (ref_value){ h + x.value, fabs(h + x.value) };
     uint64_t column = element % (uint64_t)p->shape.k;
-    ref_value normed = times(x, of_x, read_one(p, inputs_of(p).gamma, column));
+    ref_value normed = times(x, of_x, problem_read_one(p, inputs_of(p).gamma, column));
     return (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
 }
 
@@ -157,8 +150,8 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
         }
         values[i] = hidden(p, of_x, first + i);
         if (!is_h_out)
-            values[i] = times(
-                values[i], of_hidden,
-                read_one(p, normed_first ? inputs.next_gamma : inputs.gamma, (first + i) % k));
+            values[i] = times(values[i], of_hidden,
+                              problem_read_one(p, normed_first ? inputs.next_gamma : inputs.gamma,
+                                               (first + i) % k));
     }
 }
