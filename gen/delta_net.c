@@ -34,18 +34,25 @@
  * A block has a value head of a row and the rows that go on with its sequence, one behind the
  * other, with the state in registers: it is read once and written once. Blocks of the rows behind
  * the first end at once. 8 lanes have a column, each of them two columns. One reading of a state
- * gives both its products, since o = decay state^T q + (k . q) d. New inputs go to the ring's slots
- * p up to p + 7, which no block of the launch reads: those have p - 3 up to p - 1.
+ * gives both its products, since o = decay state^T q + (k . q) d.
+ *
+ * Of up to 8 rows new inputs go to the ring's slots p up to p + 7, which no block of the launch
+ * reads: those have p - 3 up to p - 1. More rows are taken 8 at a time, and then their inputs may
+ * come to any slot. So the last 16 of them are kept when all has been read: those of v by the block
+ * that alone reads them, those of q and k by the last of the blocks of their key head, which a
+ * counter tells.
  */
 #include <math.h>
 
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/sigmoid.h"
 #include "family/family.h"
+#include "family/formula.h"
 #include "ref/decoder.h"
 
 enum { WARP = 32, ADDRESS_BYTES = 8, MOST_DIM = 128, PIECE = 4 };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
+enum { GROUP_ROWS = MAX_VECTORS }; /* that are in shared memory at once */
 
 /* What a row has in shared memory, in values: u of q, of k and of v, silu(z) gamma, o; of each warp
  * that makes u of q and k its part of three sums; decay and beta. */
@@ -57,14 +64,21 @@ typedef struct net {
     const instance *in;
     unsigned size, warps; /* S; of each part of a block */
     unsigned channels, columns;
-    bool tiled;
+    bool tiled, many;           /* more rows than a group */
     val head, key_head, number; /* of the value head: its key head, and its number there */
     val row, count;             /* the block's first, and how many */
     val position;               /* of the first */
+    val first, end;             /* of the block's rows those of a group */
     val lane, part;       /* the thread's index in its part of the block, which has S threads */
     val x, state, inputs; /* the first row; its sequence's state and ring */
     val shared;
+    val word; /* of many rows, in shared memory: their number, then the ticket */
 } net;
+
+static bool has_many_rows(const instance *in)
+{
+    return in->shape.m > GROUP_ROWS;
+}
 
 static unsigned row_values(const net *n)
 {
@@ -75,7 +89,8 @@ static unsigned row_values(const net *n)
 /* A vector of a row in shared memory, and the sums and factors behind them. */
 static val shared_row(ptx *p, const net *n, val row)
 {
-    return mad(p, row, row_values(n) * F32_BYTES, n->shared);
+    val place = n->many ? rem(p, row, GROUP_ROWS) : row;
+    return mad(p, place, row_values(n) * F32_BYTES, n->shared);
 }
 
 static int64_t vector_at(const net *n, unsigned vector)
@@ -93,26 +108,51 @@ static int64_t factor_at(const net *n, unsigned factor)
     return sums_at(n, 0, n->warps) + (int64_t)factor * F32_BYTES;
 }
 
+/* Whether a row behind the first goes on with the sequence of the one ahead of it. */
+static val goes_on(ptx *p, const net *n, val row)
+{
+    val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
+    val state = mad_wide(p, row, ADDRESS_BYTES, parameter(p, "states"));
+    val at = ld_const(p, U32, place, 0);
+    val ahead = ld_const(p, U32, place, -(int64_t)sizeof(uint32_t));
+    val same = eq(p, ld_const(p, U64, state, 0), ld_const(p, U64, state, -ADDRESS_BYTES));
+    val follows = bit_and(p, same, eq(p, sub(p, at, 1), ahead));
+    val counts = bit_and(p, ne(p, at, 0), lt(p, at, imm(U32, n->in->shape.max_seq_len)));
+    return bit_and(p, follows, counts);
+}
+
+/* Of many rows the lanes of a warp look at one each at once. */
+static void find_many_rows(ptx *p, net *n)
+{
+    val m = imm(U32, n->in->shape.m);
+    PTX_IF (p, ne(p, n->row, 0))
+        ret_if(p, goes_on(p, n, n->row));
+    var left = var_u32(p, 0); /* rows from the lane's first on that does not go on */
+    PTX_FOR (p, other, add(p, n->row, add(p, lane_id(p), 1)), m, WARP)
+        PTX_IF (p, bit_not(p, goes_on(p, n, other)))
+            assign(p, left, max(p, get(p, left), sub(p, m, other)));
+    val count = sub(p, sub(p, m, n->row), warp_max(p, get(p, left)));
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared(p, U32, n->word, 0, count);
+    barrier(p);
+    n->count = named(p, "rows", ld_shared(p, U32, n->word, 0));
+}
+
 /* The rows that the block goes through. */
-static void find_rows(ptx *p, net *n)
+static void find_few_rows(ptx *p, net *n)
 {
     unsigned m = (unsigned)n->in->shape.m, longest = (unsigned)n->in->shape.max_seq_len;
     val positions = parameter(p, "positions"), states = parameter(p, "states");
-    n->row = named(p, "row", ctaid_y(p));
-    val behind = mul_wide(p, n->row, ADDRESS_BYTES);
-    n->state = ld_const(p, U64, add(p, states, behind), 0);
-    n->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
-    n->position = ld_const(p, U32, mad_wide(p, n->row, sizeof(uint32_t), positions), 0);
     val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
     val inside = eq(p, n->row, 0), count = imm(U32, 1);
-    val goes_on = imm(PRED, 0); /* of the block's row */
+    val goes_on_itself = imm(PRED, 0); /* of the block's row */
     for (unsigned i = 1; i < m; i++) {
         val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
         val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
         val follows = bit_and(p, eq(p, address, its_address), eq(p, sub(p, next, 1), at));
         follows = bit_and(p, follows, bit_and(p, ne(p, next, 0), lt(p, next, longest)));
         val own = eq(p, n->row, i);
-        goes_on = bit_or(p, goes_on, bit_and(p, own, follows));
+        goes_on_itself = bit_or(p, goes_on_itself, bit_and(p, own, follows));
         inside = bit_and(p, inside, follows);
         count = select(p, inside, add(p, count, 1), count);
         inside = bit_or(p, inside, own);
@@ -120,7 +160,21 @@ static void find_rows(ptx *p, net *n)
         address = its_address;
     }
     n->count = named(p, "rows", count);
-    ret_if(p, goes_on);
+    ret_if(p, goes_on_itself);
+}
+
+static void find_rows(ptx *p, net *n)
+{
+    n->row = named(p, "row", ctaid_y(p));
+    val behind = mul_wide(p, n->row, ADDRESS_BYTES);
+    n->state = ld_const(p, U64, add(p, parameter(p, "states"), behind), 0);
+    n->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
+    n->position =
+        ld_const(p, U32, mad_wide(p, n->row, sizeof(uint32_t), parameter(p, "positions")), 0);
+    if (n->many)
+        find_many_rows(p, n);
+    else
+        find_few_rows(p, n);
 }
 
 static val x_row(ptx *p, const net *n, val row)
@@ -141,7 +195,13 @@ static val earlier_input(ptx *p, const net *n, val number, val row, val position
     return get(p, input);
 }
 
-/* u of a channel and row; where the block is to, it keeps the input in the ring. */
+/* The ring's slot of a position. */
+static val ring_slot(ptx *p, const net *n, val position)
+{
+    return mad_wide(p, bit_and(p, position, DELTA_RING - 1), n->channels * F32_BYTES, n->inputs);
+}
+
+/* u of a channel and row; of few rows, where the block is to, it keeps the input. */
 static val convolved(ptx *p, const net *n, val number, val channel, val keeps)
 {
     val row = x_row(p, n, number), position = add(p, n->position, number);
@@ -151,9 +211,8 @@ static val convolved(ptx *p, const net *n, val number, val channel, val keeps)
     for (unsigned back = 1; back < DELTA_CONV; back++)
         sum = fma(p, earlier_input(p, n, number, row, position, back, channel),
                   w.v[DELTA_CONV - 1 - back], sum);
-    val slot =
-        mad_wide(p, bit_and(p, position, DELTA_RING - 1), n->channels * F32_BYTES, n->inputs);
-    PTX_IF (p, keeps)
+    val slot = ring_slot(p, n, position);
+    PTX_IF (p, n->many ? imm(PRED, 0) : keeps)
         st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
     return by_sigmoid(p, sum, sum);
 }
@@ -237,7 +296,7 @@ static void make_factors(ptx *p, const net *n, val number)
 /* All that the rows' recurrence needs, each part of the block something. */
 static void prepare(ptx *p, const net *n)
 {
-    PTX_FOR (p, number, imm(U32, 0), n->count, 1) {
+    PTX_FOR (p, number, n->first, n->end, 1) {
         PTX_IF (p, eq(p, n->part, 0))
             make_q_and_k(p, n, number);
         PTX_IF (p, eq(p, n->part, 1))
@@ -388,7 +447,7 @@ static void store_y(ptx *p, const net *n)
 {
     enum { MOST_VALUES = MOST_DIM / WARP };
     val lane = lane_id(p), o[MOST_VALUES];
-    PTX_FOR (p, number, warp_id(p), n->count, ptx_block(p) / WARP) {
+    PTX_FOR (p, number, add(p, n->first, warp_id(p)), n->end, ptx_block(p) / WARP) {
         val from = mad(p, lane, F32_BYTES, shared_row(p, n, number)), squares = imm(F32, 0);
         for (unsigned i = 0; i < n->warps; i++) {
             o[i] = ld_shared(p, F32, from, vector_at(n, AT_O) + i * WARP * F32_BYTES);
@@ -406,6 +465,25 @@ static void store_y(ptx *p, const net *n)
     }
 }
 
+/* Of many rows the value heads of a key head stand along z: they tell each other when they have
+ * read. */
+static void find_head(ptx *p, net *n)
+{
+    unsigned keys = (unsigned)n->in->shape.num_kv_heads;
+    unsigned group = (unsigned)n->in->shape.num_heads / keys;
+    if (n->many) {
+        n->key_head = named(p, "key_head", ctaid_x(p));
+        n->number = named(p, "number", ctaid_z(p));
+        n->head = named(p, "head",
+                        n->tiled ? mad(p, n->number, imm(U32, keys), n->key_head)
+                                 : mad(p, n->key_head, imm(U32, group), n->number));
+        return;
+    }
+    n->head = named(p, "head", ctaid_x(p));
+    n->key_head = n->tiled ? rem(p, n->head, keys) : div(p, n->head, group);
+    n->number = n->tiled ? div(p, n->head, keys) : rem(p, n->head, group);
+}
+
 static net net_new(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -413,14 +491,81 @@ static net net_new(ptx *p, const instance *in)
     n.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
     n.tiled = in->options.layout == DELTA_TILED;
     n.columns = n.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
-    n.shared = shared_array(p, "rows", F32, (unsigned)s->m * row_values(&n));
-    n.head = named(p, "head", ctaid_x(p));
-    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
-    n.key_head = n.tiled ? rem(p, n.head, keys) : div(p, n.head, group);
-    n.number = n.tiled ? div(p, n.head, keys) : rem(p, n.head, group);
+    n.many = has_many_rows(in);
+    n.shared =
+        shared_array(p, "rows", F32, (n.many ? GROUP_ROWS : (unsigned)s->m) * row_values(&n));
+    if (n.many)
+        n.word = shared_array(p, "word", U32, 1);
+    find_head(p, &n);
     n.part = div(p, warp_id(p), n.warps);
     n.lane = rem(p, tid_x(p), n.size);
     return n;
+}
+
+/* A group's rows. */
+static void step_rows(ptx *p, const net *n, const columns *c)
+{
+    phase(p, "convolve and gate");
+    prepare(p, n);
+    barrier(p);
+    phase(p, "delta rule, row by row");
+    ptx_loop_work(p, COLUMNS * c->pieces * PIECE, "elements of the state");
+    PTX_FOR (p, number, n->first, n->end, 1)
+        step(p, n, c, number);
+}
+
+static void step_few(ptx *p, net *n, const columns *c)
+{
+    n->first = imm(U32, 0);
+    n->end = n->count;
+    step_rows(p, n, c);
+    phase(p, "store the state");
+    store_columns(p, n, c);
+    barrier(p);
+    phase(p, "norm and store y");
+    store_y(p, n);
+}
+
+/* A channel's inputs of the last rows, as many as the ring has room for. */
+static void keep_last_inputs(ptx *p, const net *n, val channel)
+{
+    val ring = imm(U32, DELTA_RING), first = sub(p, max(p, n->count, ring), ring);
+    PTX_FOR (p, number, first, n->count, 1) {
+        val from = mad_wide(p, channel, F32_BYTES, x_row(p, n, number));
+        val slot = ring_slot(p, n, add(p, n->position, number));
+        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, ld_global(p, F32, from, 0));
+    }
+}
+
+static void keep_inputs(ptx *p, const net *n)
+{
+    const problem_shape *s = &n->in->shape;
+    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
+    PTX_IF (p, eq(p, n->part, 2))
+        keep_last_inputs(p, n, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
+    val number = mad(p, n->row, imm(U32, keys), n->key_head);
+    val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
+    val is_last = block_is_last(p, counter, imm(U32, group), n->word);
+    PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* q and k */
+        keep_last_inputs(p, n,
+                         mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
+}
+
+static void step_many(ptx *p, net *n, const columns *c)
+{
+    PTX_FOR (p, group, imm(U32, 0), n->count, GROUP_ROWS) {
+        n->first = group;
+        n->end = min(p, add(p, group, GROUP_ROWS), n->count);
+        step_rows(p, n, c);
+        barrier(p);
+        phase(p, "norm and store y");
+        store_y(p, n);
+        barrier(p);
+    }
+    phase(p, "store the state");
+    store_columns(p, n, c);
+    phase(p, "keep the last inputs");
+    keep_inputs(p, n);
 }
 
 static void build(ptx *p, const instance *in)
@@ -437,18 +582,10 @@ static void build(ptx *p, const instance *in)
     }
     phase(p, "load the state");
     columns c = load_columns(p, &n);
-    phase(p, "convolve and gate");
-    prepare(p, &n);
-    barrier(p);
-    phase(p, "delta rule, row by row");
-    ptx_loop_work(p, COLUMNS * c.pieces * PIECE, "elements of the state");
-    PTX_FOR (p, number, imm(U32, 0), n.count, 1)
-        step(p, &n, &c, number);
-    phase(p, "store the state");
-    store_columns(p, &n, &c);
-    barrier(p);
-    phase(p, "norm and store y");
-    store_y(p, &n);
+    if (n.many)
+        step_many(p, &n, &c);
+    else
+        step_few(p, &n, &c);
 }
 
 static const char *check(const instance *in, arena *a, const char **blamed)
@@ -511,7 +648,7 @@ static const key keys[] = {
       .summary = "rows",
       .field = KEY_FIELD(shape.m),
       .min = 1,
-      .max = MAX_VECTORS,
+      .max = DECODER_MOST_ROWS,
       .def = 1,
       .tag = "m" },
     { .name = "epsilon",
@@ -520,6 +657,29 @@ static const key keys[] = {
       .tag = "eps",
       .real = &epsilon_range },
     KEY_END,
+};
+
+static int64_t heads_together(const instance *in)
+{
+    return has_many_rows(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
+}
+
+static int64_t heads_across(const instance *in)
+{
+    return in->shape.num_heads / heads_together(in);
+}
+
+static int64_t shared_bytes(const instance *in)
+{
+    const char *rows = "4*min(m, 8)*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))";
+    return formula_value(rows, in, NULL) + (has_many_rows(in) ? F32_BYTES : 0);
+}
+
+static const derived_size sizes[] = {
+    { "heads", heads_across, "value heads, or of more than 8 rows key heads" },
+    { "together", heads_together, "of those rows: value heads a key head, else 1" },
+    { "shared", shared_bytes, "bytes of up to 8 rows, and of more rows a word" },
+    { NULL, NULL, NULL },
 };
 
 const family delta_net = {
@@ -535,6 +695,14 @@ const family delta_net = {
             OUT(F32, y, "m*num_heads*head_dim", 4),
             UPDATED(F32, states, "num_heads*head_dim*head_dim", "2*num_heads*head_dim*head_dim"),
             UPDATED(F32, convs, "16*" CHANNELS, "4*" CHANNELS),
+            { .name = "counters",
+              .kind = PARAM_SCRATCH,
+              .zeroed = true,
+              .format = FORMAT_U32,
+              .values = "m*num_kv_heads",
+              .align = 4,
+              .only_with = KEY_FIELD(shape.m),
+              .only_above = GROUP_ROWS },
             IN_FITTED(F32, x, "m*((2*num_kv_heads+2*num_heads)*head_dim+2*num_heads*(1-layout))",
                       4),
             IN(F32, conv, "4*" CHANNELS, 16),
@@ -552,8 +720,9 @@ const family delta_net = {
             PARAM_END,
         },
     .launch = { .block = "4*head_dim",
-                .grid = { "num_heads", "m" },
-                .shared = "4*m*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))",
+                .grid = { "heads", "m", "together" },
+                .sizes = sizes,
+                .shared = "shared",
                 .dealt = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },

@@ -2,7 +2,8 @@
 #ifndef PTXGEN_GEN_MLA_KEYS_H
 #define PTXGEN_GEN_MLA_KEYS_H
 
-#include "family/family.h"
+#include "gen/blocks/row_groups.h"
+#include "ref/decoder.h"
 
 enum {
     MLA_MOST_LATENT = 512,
@@ -38,11 +39,11 @@ enum {
         .field = KEY_FIELD(shape.max_seq_len), .min = 1, .max = INT32_MAX, .required = true, \
         .tag = "s"                                                                           \
     }
-/* Rows that a block has at once. */
-#define KEY_MLA_ROWS                                                                               \
-    {                                                                                              \
-        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, .max = MAX_VECTORS, \
-        .def = 1, .tag = "m"                                                                       \
+/* Rows, of which a block has up to 8 at once. */
+#define KEY_MLA_ROWS                                                                         \
+    {                                                                                        \
+        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1,               \
+        .max = DECODER_MOST_ROWS, .def = 1, .tag = "m"                                       \
     }
 
 /* The address of each row's cache [max_seq_len, latent + n_rope]. */

@@ -14,7 +14,11 @@
  *
  * A block has a part of a head's latents of all rows, so that a weight is unpacked once; the last
  * block has the rows of the cache, a warp each. With q_rank a block has all latents of a head,
- * since it makes the head's q first. Nothing is rounded but sums in f32.
+ * since it makes the head's q first. Nothing is rounded but sums in f32. Of more than 8 rows blocks
+ * have 8, with such a last block each.
+ *
+ * With inputs = apart q and what goes into the cache come from products of their own: qc is
+ * [m, H (P + R)], and kv [m, L + R].
  */
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/rope.h"
@@ -59,9 +63,14 @@ static unsigned values_ahead(const instance *in)
     return (unsigned)(s->q_rank ? s->q_rank : s->num_heads * head_values(in));
 }
 
+static unsigned row_of_kv_bytes(const instance *in)
+{
+    return (unsigned)(in->shape.latent + in->shape.n_rope) * F32_BYTES;
+}
+
 static unsigned row_bytes(const instance *in)
 {
-    return (values_ahead(in) + (unsigned)(in->shape.latent + in->shape.n_rope)) * F32_BYTES;
+    return values_ahead(in) * F32_BYTES + (in->options.apart ? 0 : row_of_kv_bytes(in));
 }
 
 static val row_of_qc(ptx *p, const instance *in, val row)
@@ -102,12 +111,19 @@ static val turned_part(ptx *p, const instance *rope, val base, val position, uns
     return rope_turned(p, rope, &pair, position, x, load_at(p, base, pair.partner));
 }
 
+/* The latents of a row and what turns behind them. */
+static val row_of_kv(ptx *p, const instance *in, val row)
+{
+    return in->options.apart ? mad_wide(p, row, row_of_kv_bytes(in), parameter(p, "kv"))
+                             : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
+}
+
 static void write_cache_row(ptx *p, const instance *in, val row)
 {
     const problem_shape *s = &in->shape;
     instance rope = of_rope(in), whole = of_row(in);
     unsigned parts = (unsigned)s->latent / HEAD_PART;
-    val x = add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
+    val x = row_of_kv(p, in, row);
     val position = position_of(p, row);
     val cache = ld_const(p, U64, mad_wide(p, row, ADDRESS_BYTES, parameter(p, "c")), 0);
     unsigned bytes = (unsigned)format_bytes(kv_format(in), (uint64_t)whole.shape.head_dim);
@@ -129,9 +145,10 @@ static void write_cache_row(ptx *p, const instance *in, val row)
         cache_store(p, &whole, at, parts + i, turned_part(p, &rope, last, position, i), has_room);
 }
 
-/* A block's head, and its q of all rows in shared memory, [m, P + R]. */
+/* A block's head, and its q of a group's rows in shared memory, [rows, P + R]. */
 typedef struct head_work {
     const instance *in;
+    row_group group;
     val head, part, q;
     unsigned rows;
 } head_work;
@@ -147,7 +164,8 @@ static void copy_q(ptx *p, const head_work *w)
     PTX_FOR (p, i, tid_x(p), w->rows * values, WARPS * WARP) {
         val row = div(p, i, values), place = rem(p, i, values);
         val from = mad(p, w->head, imm(U32, values), place);
-        val x = ld_const(p, F32, mad_wide(p, from, F32_BYTES, row_of_qc(p, w->in, row)), 0);
+        val qc = row_of_qc(p, w->in, row_of_group(p, &w->group, row));
+        val x = ld_const(p, F32, mad_wide(p, from, F32_BYTES, qc), 0);
         st_shared(p, F32, mad(p, i, imm(U32, F32_BYTES), w->q), 0, x);
     }
     barrier(p);
@@ -166,13 +184,15 @@ static void make_q(ptx *p, const head_work *w)
     unsigned values = head_values(in), rank = (unsigned)in->shape.q_rank;
     val factors = shared_array(p, "factors", F32, MAX_VECTORS);
     PTX_IF (p, lt(p, warp_id(p), w->rows)) {
-        val factor = norm_factor(p, in, row_of_qc(p, in, warp_id(p)), rank);
+        val row = row_of_group(p, &w->group, warp_id(p));
+        val factor = norm_factor(p, in, row_of_qc(p, in, row), rank);
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, warp_id(p), imm(U32, F32_BYTES), factors), 0, factor);
     }
     barrier(p);
     format f = format_of_q(in);
-    row_products r = row_products_new(f, rank, w->rows, parameter(p, "qc"), row_bytes(in));
+    val qc = row_group_start(p, &w->group, parameter(p, "qc"), row_bytes(in));
+    row_products r = row_products_new(f, rank, w->rows, qc, row_bytes(in));
     r.gamma = parameter(p, "gamma_q");
     val first = mad(p, warp_id(p), imm(U32, row_products_rows(&r)), row_products_own(p, &r));
     PTX_FOR (p, turn, 0, values, WARPS * row_products_rows(&r)) {
@@ -208,7 +228,8 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
     unsigned width = (unsigned)(s->latent + s->n_rope), values = head_values(in);
     val temperatures[MAX_VECTORS];
     for (unsigned v = 0; v < w->rows; v++)
-        temperatures[v] = warmed(p, in, V(1.0f), position_of(p, imm(U32, v)));
+        temperatures[v] =
+            warmed(p, in, V(1.0f), position_of(p, row_of_group(p, &w->group, imm(U32, v))));
     row_products r = row_products_new(f, (unsigned)s->nope, w->rows, w->q, values * F32_BYTES);
     val own = mad(p, warp_id(p), imm(U32, row_products_rows(&r)), row_products_own(p, &r));
     val first = mul(p, w->part, part_latents);
@@ -220,11 +241,13 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
             mad_wide(p, number, (unsigned)format_bytes(f, (uint64_t)s->nope), parameter(p, "w"));
         row_products_of(p, &r, row, sums);
         val place = mad(p, w->head, imm(U32, width), latent);
-        val at = mad_wide(p, place, F32_BYTES, parameter(p, "q"));
+        unsigned q_bytes = (unsigned)s->num_heads * width * F32_BYTES;
+        val at = mad_wide(p, place, F32_BYTES,
+                          row_group_start(p, &w->group, parameter(p, "q"), q_bytes));
         PTX_IF (p, bit_and(p, lt(p, latent, end), row_products_first(p, &r)))
             for (unsigned v = 0; v < w->rows; v++)
-                st_global(p, F32, at, (int64_t)v * s->num_heads * width * F32_BYTES,
-                          mul(p, sums[v], temperatures[v]));
+                PTX_IF (p, row_is_own(p, &w->group, imm(U32, v)))
+                    st_global(p, F32, at, (int64_t)v * q_bytes, mul(p, sums[v], temperatures[v]));
     }
 }
 
@@ -234,16 +257,23 @@ static void turn_q(ptx *p, const head_work *w)
     const instance *in = w->in;
     const problem_shape *s = &in->shape;
     instance rope = of_rope(in);
-    val row = warp_id(p), position = position_of(p, row);
+    val number_of_row = warp_id(p), row = row_of_group(p, &w->group, number_of_row);
+    val position = position_of(p, row);
     val number = mad(p, row, imm(U32, s->num_heads), w->head);
     unsigned width = (unsigned)(s->latent + s->n_rope);
     val to = mad_wide(p, number, width * F32_BYTES, parameter(p, "q"));
-    val from = q_of_row(p, w, row, (unsigned)s->nope);
+    val from = q_of_row(p, w, number_of_row, (unsigned)s->nope);
     for (unsigned i = 0; i < head_parts(&rope); i++) {
         val x = warmed(p, in, turned_part(p, &rope, from, position, i), position);
         st_global(p, F32, mad_wide(p, head_place(p, &rope, i), F32_BYTES, to),
                   s->latent * F32_BYTES, x);
     }
+}
+
+/* Whether the warp has one of the group's rows. */
+static val has_row(ptx *p, const head_work *w)
+{
+    return bit_and(p, lt(p, warp_id(p), w->rows), row_is_own(p, &w->group, warp_id(p)));
 }
 
 static int64_t part_count(const instance *in)
@@ -253,25 +283,26 @@ static int64_t part_count(const instance *in)
 
 static void build(ptx *p, const instance *in)
 {
-    unsigned parts = (unsigned)part_count(in), rows = (unsigned)in->shape.m;
+    unsigned parts = (unsigned)part_count(in);
+    head_work w = { .in = in, .group = row_group_new(p, in) };
+    w.rows = w.group.count;
     val block = named(p, "block", ctaid_x(p));
     val is_cache = eq(p, block, imm(U32, in->shape.num_heads * parts));
     phase(p, "the last block: the rows of the cache");
     PTX_IF (p, is_cache)
-        PTX_IF (p, lt(p, warp_id(p), rows))
-            write_cache_row(p, in, warp_id(p));
+        PTX_IF (p, has_row(p, &w))
+            write_cache_row(p, in, row_of_group(p, &w.group, warp_id(p)));
     ret_if(p, is_cache);
-    head_work w = { .in = in, .rows = rows };
     w.head = named(p, "head", div(p, block, parts));
     w.part = named(p, "part", rem(p, block, parts));
-    w.q = shared_array(p, "q_heads", F32, rows * head_values(in));
+    w.q = shared_array(p, "q_heads", F32, w.rows * head_values(in));
     phase(p, "q of the head");
     if (in->shape.q_rank)
         make_q(p, &w);
     else
         copy_q(p, &w);
     phase(p, "what turns");
-    PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), lt(p, warp_id(p), rows)))
+    PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), has_row(p, &w)))
         turn_q(p, &w);
     phase(p, "what becomes latents");
     make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
@@ -296,6 +327,10 @@ static const char *check(const instance *in, arena *a, const char **blamed)
         *blamed = "q_rank";
         wrong = check_columns(a, "q_rank", in->shape.q_rank, format_of_q(in));
     }
+    if (!wrong && in->shape.q_rank && in->options.apart) {
+        *blamed = "q_rank";
+        wrong = "with inputs = apart q comes as it is: q_rank is 0";
+    }
     return wrong ? wrong : check_rope(in, a, blamed);
 }
 
@@ -304,9 +339,20 @@ static int64_t ahead(const instance *in)
     return values_ahead(in);
 }
 
+static int64_t behind(const instance *in)
+{
+    return in->options.apart ? 0 : in->shape.latent + in->shape.n_rope;
+}
+
+static const choice inputs_choices[] = { { "joined", "" },
+                                         { "apart", "_apart" },
+                                         { NULL, NULL } };
+
 static const derived_size sizes[] = {
     { "parts", part_count, "blocks a head: of 128 latents, or with q_rank one" },
     { "ahead", ahead, "q_rank, or num_heads*(nope+n_rope)" },
+    { "behind", behind, "values of qc behind them: latent+n_rope, or none" },
+    { "groups", row_group_count, "of up to 8 rows" },
     { NULL, NULL, NULL },
 };
 
@@ -345,6 +391,10 @@ const family mla_query = {
               .def = WEIGHTS_Q8_0,
               .only_with = KEY_FIELD(shape.q_rank),
               .tag = "q" },
+            { .name = "inputs",
+              .summary = "q and the latents: of one product, or each of its own",
+              .field = KEY_FIELD(options.apart),
+              .choices = inputs_choices },
             KEY_MLA_MAX_SEQ_LEN,
             KEY_MLA_ROWS,
             KEY_MLA_KV_TYPE,
@@ -365,7 +415,8 @@ const family mla_query = {
               .values = "num_heads*(nope+n_rope)*q_rank",
               .align = 16,
               .only_with = KEY_FIELD(shape.q_rank) },
-            IN(F32, qc, "m*(ahead+latent+n_rope)", 16),
+            IN(F32, qc, "m*(ahead+behind)", 16),
+            IN_WHERE(apart, F32, kv, "m*(latent+n_rope)", 16),
             IN(F32, gamma, "latent", 16),
             { .name = "gamma_q",
               .kind = PARAM_IN,
@@ -378,8 +429,8 @@ const family mla_query = {
             PARAM_END,
         },
     .launch = { .block = "256",
-                .grid = { "num_heads*parts+1" },
-                .shared = "m*(nope+n_rope)*4 + 32*min(q_rank, 1)",
+                .grid = { "num_heads*parts+1", "groups" },
+                .shared = "min(m, 8)*(nope+n_rope)*4 + 32*min(q_rank, 1)",
                 .sizes = sizes,
                 .last_apart = true,
                 .overlap = WAITS_FIRST,

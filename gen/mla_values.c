@@ -1,5 +1,6 @@
 /* What becomes of latent attention's result: a head's values' matrix times its sum of latents, a
- * warp a row, nothing rounded. o is [m, H, L], W [H * value_dim, L], y [m, H, value_dim]. */
+ * warp a row, nothing rounded. o is [m, H, L], W [H * value_dim, L], y [m, H, value_dim]. Of more
+ * than 8 rows of o a block has 8. */
 #include "gen/blocks/row_products.h"
 #include "gen/mla_keys.h"
 
@@ -11,21 +12,26 @@ static void build(ptx *p, const instance *in)
     format f = instance_weights(in);
     unsigned rows = (unsigned)(s->num_heads * s->value_dim);
     unsigned latent_bytes = (unsigned)s->latent * F32_BYTES;
-    row_products r = row_products_new(f, (unsigned)s->latent, (unsigned)s->m, imm(U64, 0),
-                                      (unsigned)s->num_heads * latent_bytes);
+    unsigned row_bytes = (unsigned)s->num_heads * latent_bytes;
+    row_group group = row_group_new(p, in);
+    row_products r =
+        row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
     val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
     val row =
         named(p, "row", mad(p, warp, imm(U32, row_products_rows(&r)), row_products_own(p, &r)));
     val own = min(p, row, rows - 1), head = named(p, "head", div(p, own, s->value_dim));
     val sums[MAX_VECTORS];
-    r.x = mad_wide(p, head, latent_bytes, parameter(p, "o"));
+    r.x = mad_wide(p, head, latent_bytes,
+                   row_group_start(p, &group, parameter(p, "o"), row_bytes));
     row_products_of(
         p, &r, mad_wide(p, own, (unsigned)format_bytes(f, (uint64_t)s->latent), parameter(p, "w")),
         sums);
-    val at = mad_wide(p, row, F32_BYTES, parameter(p, "y"));
+    val y = row_group_start(p, &group, parameter(p, "y"), rows * F32_BYTES);
+    val at = mad_wide(p, row, F32_BYTES, y);
     PTX_IF (p, bit_and(p, lt(p, row, rows), row_products_first(p, &r)))
-        for (unsigned v = 0; v < s->m; v++)
-            st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
+        for (unsigned v = 0; v < group.count; v++)
+            PTX_IF (p, row_is_own(p, &group, imm(U32, v)))
+                st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
 }
 
 static int64_t block_rows(const instance *in)
@@ -48,6 +54,7 @@ static const char *check(const instance *in, arena *a, const char **blamed)
 
 static const derived_size sizes[] = {
     { "block_rows", block_rows, "rows of a block: a warp has one, or several short ones" },
+    { "groups", row_group_count, "of up to 8 rows of o" },
     { NULL, NULL, NULL },
 };
 
@@ -84,7 +91,7 @@ const family mla_values = {
                                WEIGHTS(w, "num_heads*value_dim*latent"),
                                IN(F32, o, "m*num_heads*latent", 16), PARAM_END },
     .launch = { .block = "256",
-                .grid = { "ceil_div(num_heads*value_dim, block_rows)" },
+                .grid = { "ceil_div(num_heads*value_dim, block_rows)", "groups" },
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 128 },

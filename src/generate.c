@@ -28,6 +28,24 @@ static bool has_one_group(const instance *in)
     return family_key(in->family, "rows") && in->rows_mode == ROWS_FIXED;
 }
 
+/* Whether an axis of the grid is a size that the family derives, and 1: other rows may have more. */
+static bool is_derived_one(const instance *in, const char *axis)
+{
+    const derived_size *sizes = in->family->launch.sizes;
+    for (const derived_size *s = sizes; s && s->name; s++)
+        if (strcmp(s->name, axis) == 0)
+            return s->value(in) == 1;
+    return false;
+}
+
+/* Axes of the grid that are worth saying. */
+static int axes_of(const instance *in)
+{
+    const launch *l = &in->family->launch;
+    int axes = l->grid[2] ? 3 : l->grid[1] && !has_one_group(in) ? 2 : 1;
+    return axes > 1 && is_derived_one(in, l->grid[axes - 1]) ? axes - 1 : axes;
+}
+
 /* "ptxgen 0.1.0  block 128  grid 4096" */
 static const char *how_to_launch(arena *a, const instance *in, unsigned block)
 {
@@ -36,8 +54,7 @@ static const char *how_to_launch(arena *a, const instance *in, unsigned block)
     strbuf_put(&line, "ptxgen " PTXGEN_VERSION "  block ");
     strbuf_unsigned(&line, block);
     strbuf_put(&line, "  grid ");
-    int axes = l->grid[2] ? 3 : l->grid[1] && !has_one_group(in) ? 2 : 1;
-    for (int d = 0; d < axes; d++) {
+    for (int d = 0; d < axes_of(in); d++) {
         int64_t size = formula_value(l->grid[d], in, NULL);
         if (d)
             strbuf_put(&line, ", ");

@@ -173,6 +173,13 @@ static unsigned free_cores(verify_cores *c)
     return kernels && kernels < c->count ? c->count / (unsigned)kernels : 1;
 }
 
+/* What a block does at most, about: where inputs deal out results, those of all rows. */
+static uint64_t work_of_block(const trial *t)
+{
+    uint64_t rows = t->instance->family->launch.dealt ? t->grid[1] : 1;
+    return blocks_work(t) / blocks_of_grid(t) * rows;
+}
+
 static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
                           const block_choice *c, uint64_t watch, emu_stats *stats,
                           emu_report *report)
@@ -189,7 +196,7 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
         .blocks = c->count ? c->blocks : NULL,
         .block_count = c->count,
         .descending = c->descending,
-        .instruction_limit = HANGING * (blocks_work(t) / blocks_of_grid(t)) + HANGING_SMALL,
+        .instruction_limit = HANGING * work_of_block(t) + HANGING_SMALL,
         .watch = watch,
         .threads = free_cores(v->cores),
         .ahead = &ahead,

@@ -228,6 +228,7 @@ typedef struct param {
     size_t only_with; /* field of the instance that must not be 0 for there to be one; 0: none */
     uint64_t only_of; /* of that field: the values with which there is one, a bit each; 0: all but
                          0 */
+    int64_t only_above; /* of that field: what has to be exceeded; 0: nothing */
     size_t also_with; /* another field that must not be 0 */
     bool fitted;      /* its values are made by the family's fit */
     bool small;       /* random floats are as small as weights of other formats, some 0.05 */

@@ -199,6 +199,8 @@ static bool has_param(const instance *in, const param *p)
         return false;
     if (p->only_of)
         return p->only_of >> value_of(in, p->only_with) & 1;
+    if (p->only_above)
+        return value_of(in, p->only_with) > p->only_above;
     return !p->only_with || is_set(in, p->only_with);
 }
 

@@ -5,6 +5,13 @@
  *   attention  q, rows                              -> latents
  *   values     W_v_b latents                        -> o
  *   output     W_o o + h                            -> middle
+ *
+ * In steps of prompts on tensor cores a product by way of W_q_a has launches of its own:
+ *
+ *   ranks      norm(h), W_q_a                       -> ranks
+ *   kv         norm(h), W_kv_a                      -> kv
+ *   qkv        norm(ranks), W_q_b                   -> qkv
+ *   query      qkv: W_k_b, RoPE                     -> q, and the row of kv into the cache
  */
 #include <math.h>
 
@@ -27,6 +34,7 @@ static void set_rows(const planner *p, instance *in)
 static void make_queries(planner *p)
 {
     const decoder *d = p->d;
+    bool apart = plan_is_apart(p), by_rank = d->q_rank && !apart;
     instance in = planner_kernel(p, "mla_query");
     bindings b = { 0 };
     set_sizes(p, &in);
@@ -34,22 +42,25 @@ static void make_queries(planner *p)
     plan_set_rope(&in, &d->rope[0]);
     planner_set_real(&in, "epsilon", d->epsilon);
     planner_set(&in, "nope", d->head_dim - d->rope[0].dims);
-    planner_set(&in, "q_rank", d->q_rank);
     planner_set_weights(&in, "weights", decoder_format(d, TENSOR_ATTN_K_B, p->layer));
-    if (d->q_rank)
+    planner_set(&in, "inputs", apart);
+    planner_set(&in, "q_rank", by_rank ? d->q_rank : 0);
+    if (by_rank)
         planner_set_weights(&in, "weights_q", decoder_format(d, TENSOR_ATTN_Q_B, p->layer));
     planner_bind_buffer(&b, "q", BUFFER_Q);
     plan_bind_caches(p, &b, "c", NULL);
     planner_bind_tensor(p, &b, "w", TENSOR_ATTN_K_B);
     planner_bind_tensor(p, &b, "wq", TENSOR_ATTN_Q_B);
     planner_bind_buffer(&b, "qc", BUFFER_QKV);
+    planner_bind_buffer(&b, "kv", BUFFER_KV);
     planner_bind_tensor(p, &b, "gamma", TENSOR_ATTN_KV_A_NORM);
     planner_bind_tensor(p, &b, "gamma_q", TENSOR_ATTN_Q_A_NORM);
     planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
     plan_bind_factors(p, &b, &d->rope[0]);
     planner_add(p, &in, &b,
-                d->q_rank ? "norm(qkv), attn_q_b attn_k_b -> q, cache"
-                          : "qkv, attn_k_b -> q, cache");
+                by_rank ? "norm(qkv), attn_q_b attn_k_b -> q, cache"
+                : apart ? "qkv, kv, attn_k_b -> q, cache"
+                        : "qkv, attn_k_b -> q, cache");
 }
 
 /* Attention may round to f16 what it multiplies, where that takes the cache's rows: but a cache of
@@ -66,6 +77,18 @@ static void set_products(const planner *p, instance *in)
         planner_set(in, "products", 0);
 }
 
+/* Of many rows there are blocks enough without chunks, and what these come to takes memory: as many
+ * floats as latents of a row, head and chunk. So there are few, of whatever length. */
+static void set_chunks(const planner *p, instance *in)
+{
+    enum { FEW_CHUNKS = 4 };
+    const key *k = family_key(in->family, "chunk_size");
+    int64_t usual = key_default(k), positions = p->d->max_seq_len;
+    int64_t size = (positions + FEW_CHUNKS - 1) / FEW_CHUNKS;
+    if (decoder_is_prompt(p->m) && size > usual)
+        planner_set(in, "chunk_size", (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of);
+}
+
 static void attend(planner *p)
 {
     const decoder *d = p->d;
@@ -76,6 +99,7 @@ static void attend(planner *p)
     set_rows(p, &in);
     planner_set_real(&in, "scale", d->attention_scale > 0 ? d->attention_scale : usual);
     set_products(p, &in);
+    set_chunks(p, &in);
     planner_bind_buffer(&b, "o", BUFFER_LATENTS);
     planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
     planner_bind_buffer(&b, "q", BUFFER_Q);
@@ -97,6 +121,41 @@ static void make_values(planner *p)
     planner_add(p, &in, &b, "attn_v_b latents -> o");
 }
 
+bool plan_is_apart(const planner *p)
+{
+    return p->d->q_rank &&
+           decoder_product_rounding(p->d, p->m, TENSOR_ATTN_Q_B, 0) == ROUNDS_TO_HALVES;
+}
+
+static void multiply_apart(planner *p)
+{
+    static const plan_product products[] = {
+        { .w = TENSOR_ATTN_Q_A,
+          .bias = TENSOR_COUNT,
+          .x = BUFFER_H,
+          .y = BUFFER_RANKS,
+          .residual = BUFFERS,
+          .norm = TENSOR_ATTN_NORM,
+          .said = "norm(h), attn_q_a -> ranks" },
+        { .w = TENSOR_ATTN_KV_A,
+          .bias = TENSOR_COUNT,
+          .x = BUFFER_H,
+          .y = BUFFER_KV,
+          .residual = BUFFERS,
+          .norm = TENSOR_ATTN_NORM,
+          .said = "norm(h), attn_kv_a_mqa -> kv" },
+        { .w = TENSOR_ATTN_Q_B,
+          .bias = TENSOR_COUNT,
+          .x = BUFFER_RANKS,
+          .y = BUFFER_QKV,
+          .residual = BUFFERS,
+          .norm = TENSOR_ATTN_Q_A_NORM,
+          .said = "norm(ranks), attn_q_b -> qkv" },
+    };
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        plan_multiply(p, &products[i], p->m, 0);
+}
+
 void plan_latent_attention(planner *p)
 {
     static const plan_matrices direct = {
@@ -111,7 +170,10 @@ void plan_latent_attention(planner *p)
         .y = BUFFER_QKV,
         .said = "norm(h), attn_q_a attn_kv_a_mqa -> qkv",
     };
-    plan_multiply_matrices(p, p->d->q_rank ? &by_rank : &direct);
+    if (plan_is_apart(p))
+        multiply_apart(p);
+    else
+        plan_multiply_matrices(p, p->d->q_rank ? &by_rank : &direct);
     make_queries(p);
     attend(p);
     make_values(p);

@@ -2,6 +2,7 @@
 
 #include "family/memory_plan.h"
 #include "family/plan_layer.h"
+#include "family/plan_product.h"
 
 /* Places a part behind all others of its memory. */
 static uint64_t take(plan *p, plan_memory memory, uint64_t bytes)
@@ -72,10 +73,12 @@ static void size_buffers(planner *p)
     const decoder *d = p->d;
     int64_t q = d->num_heads * d->head_dim, used = d->experts_used;
     const problem_shape rows = { .m = p->m, .experts = d->experts, .experts_used = used };
-    bool prompt = decoder_is_prompt(p->m);
+    bool prompt = decoder_is_prompt(p->m), apart = plan_is_apart(p);
     const int64_t values[BUFFERS] = {
         [BUFFER_H] = d->hidden,
-        [BUFFER_QKV] = qkv_values(d),
+        [BUFFER_RANKS] = apart ? d->q_rank : 0,
+        [BUFFER_KV] = apart ? (int64_t)decoder_rows(d, TENSOR_ATTN_KV_A) : 0,
+        [BUFFER_QKV] = apart ? larger(q, qkv_values(d)) : qkv_values(d),
         [BUFFER_Q] = d->latent ? d->num_heads * (d->latent + d->rope[0].dims) : q,
         [BUFFER_GATE] = d->attention_gate ? q : 0,
         [BUFFER_LATENTS] = d->num_heads * d->latent,

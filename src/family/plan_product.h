@@ -46,6 +46,10 @@ typedef struct plan_branch {
 } plan_branch;
 void plan_add_branch(planner *p, const plan_branch *of);
 
+/* Whether latent attention's q comes by products of its own, as in steps of prompts on tensor
+ * cores. */
+bool plan_is_apart(const planner *p);
+
 /* attn_output o + h -> middle. */
 extern const plan_branch plan_attention_output;
 

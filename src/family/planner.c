@@ -10,6 +10,8 @@
 
 const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_H] = { "h", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_RANKS] = { "ranks", PHASE_QKV, PHASE_QKV },
+    [BUFFER_KV] = { "kv", PHASE_QKV, PHASE_ROPE },
     [BUFFER_QKV] = { "qkv", PHASE_QKV, PHASE_ROPE },
     [BUFFER_Q] = { "q", PHASE_ROPE, PHASE_ATTENTION },
     [BUFFER_PARTIALS] = { "partials", PHASE_ATTENTION, PHASE_ATTENTION },

@@ -26,6 +26,8 @@ typedef enum phase {
 
 typedef enum buffer_id {
     BUFFER_H,
+    BUFFER_RANKS, /* of latent attention in steps of prompts: what q is made of, */
+    BUFFER_KV,    /* and what goes into the cache */
     BUFFER_QKV,
     BUFFER_Q,
     BUFFER_PARTIALS,

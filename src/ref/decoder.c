@@ -201,23 +201,27 @@ static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
 
 const char *decoder_lacks_prompts(const decoder *d)
 {
-    for (int64_t layer = 0; layer < d->layers; layer++) {
-        if (d->recurrent[layer])
-            return "recurrent layers";
+    for (int64_t layer = 0; layer < d->layers; layer++)
         if (decoder_has(d, TENSOR_FFN_GATE_EXPS, layer) &&
             gates_differ(d, TENSOR_FFN_GATE_EXPS, layer))
             return "experts whose gate and up have formats of their own";
-    }
-    if (d->experts && d->precision == PRECISION_F32)
-        return "experts and precision = f32";
-    return d->latent ? "latent attention" : NULL;
+    return d->experts && d->precision == PRECISION_F32 ? "experts and precision = f32" : NULL;
+}
+
+/* Whether nothing is rounded ahead of a product. That of q from its rank is one of many for a step
+ * of few rows, which has a kernel for all of them. */
+static bool is_exact(const decoder *d, int64_t m, decoder_tensor t)
+{
+    return d->precision == PRECISION_F32 ||
+           (tensor_infos[t].kind != TENSOR_MATRIX &&
+            !(t == TENSOR_ATTN_Q_B && decoder_is_prompt(m)));
 }
 
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer)
 {
     bool of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
-    if (d->precision == PRECISION_F32 || tensor_infos[t].kind != TENSOR_MATRIX)
+    if (is_exact(d, m, t))
         return ROUNDS_NOTHING;
     if (decoder_is_prompt(m) && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
         return ROUNDS_TO_HALVES;

@@ -10,13 +10,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "ref/decoder.h"
 #include "ref/random.h"
 #include "ref/reference.h"
 
 enum { X, CONV, DT, A, GAMMA, POSITIONS, BA }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };
-enum { MOST_DIM = 128, MOST_ROWS = 8 };
+enum { MOST_DIM = 128 };
 
 /* Relative errors of a sigmoid, of exp and of a reciprocal root, in units of a rounding. */
 enum { ROUNDINGS = 4 };
@@ -111,14 +112,16 @@ static double before(const problem *p, unsigned output, uint64_t target, uint64_
     return (double)((const float *)p->before[output][target])[element];
 }
 
-/* A channel's input back positions ahead of a row's. */
-static double input_of(const problem *p, uint64_t row, uint64_t back, uint64_t channel)
+/* A channel's input back positions ahead of a row's, in a step from a first row of its sequence on.
+ */
+static double input_of(const problem *p, uint64_t first, uint64_t row, uint64_t back,
+                       uint64_t channel)
 {
     sizes s = sizes_of(p);
-    uint64_t position = position_of(p, row), number = row - first_row_of(p, row);
+    uint64_t position = position_of(p, row);
     if (position < back)
         return 0;
-    if (number >= back)
+    if (row - first >= back)
         return problem_read_one(p, X, (row - back) * s.columns + channel);
     return before(p, OUTPUT_CONVS, target_of(p, row),
                   (position - back) % DELTA_RING * s.channels + channel);
@@ -132,14 +135,15 @@ static ref_value silu_of(ref_value x)
                                                       (1 + fabs(x.value)) * LOST_SIGMOID };
 }
 
-static void convolve(const problem *p, uint64_t row, uint64_t first, ref_value *u)
+static void convolve(const problem *p, uint64_t first, uint64_t row, uint64_t channel, ref_value *u)
 {
     sizes s = sizes_of(p);
     for (uint64_t i = 0; i < s.dim; i++) {
         ref_value sum = { 0, 0 };
         for (uint64_t back = 0; back < DELTA_CONV; back++) {
-            double w = problem_read_one(p, CONV, (first + i) * DELTA_CONV + DELTA_CONV - 1 - back);
-            double term = w * input_of(p, row, back, first + i);
+            double w =
+                problem_read_one(p, CONV, (channel + i) * DELTA_CONV + DELTA_CONV - 1 - back);
+            double term = w * input_of(p, first, row, back, channel + i);
             sum.value += term;
             sum.magnitude += fabs(term);
         }
@@ -191,7 +195,7 @@ static void read_factors(const problem *p, uint64_t row, uint64_t head, head_row
     h->decay = decay_of(p, problem_read_one(p, at.input, at.alpha), head);
 }
 
-static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
+static head_row head_row_of(const problem *p, uint64_t first, uint64_t row, uint64_t head)
 {
     sizes s = sizes_of(p);
     uint64_t key = is_tiled(p) ? head % s.key_heads : head / s.group, keys = s.key_heads * s.dim;
@@ -199,9 +203,9 @@ static head_row head_row_of(const problem *p, uint64_t row, uint64_t head)
     head_row h = { .used = is_used(p, row) };
     if (!h.used)
         return h;
-    convolve(p, row, key * s.dim, h.q);
-    convolve(p, row, keys + key * s.dim, h.k);
-    convolve(p, row, 2 * keys + head * s.dim, h.v);
+    convolve(p, first, row, key * s.dim, h.q);
+    convolve(p, first, row, keys + key * s.dim, h.k);
+    convolve(p, first, row, 2 * keys + head * s.dim, h.v);
     make_short(p, 1 / sqrt((double)s.dim), h.q);
     make_short(p, 1, h.k);
     read_factors(p, row, head, &h);
@@ -265,30 +269,23 @@ static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t 
 }
 
 /* The rows of the step up to one, from the first of its sequence on. */
-static void head_rows_of(const problem *p, uint64_t first, uint64_t last, uint64_t head,
-                         head_row *rows)
+static head_row *head_rows_of(arena *a, const problem *p, uint64_t first, uint64_t last,
+                              uint64_t head)
 {
+    head_row *rows = arena_alloc(a, (last - first + 1) * sizeof *rows);
     for (uint64_t row = first; row <= last; row++)
-        rows[row - first] = head_row_of(p, row, head);
+        rows[row - first] = head_row_of(p, first, row, head);
+    return rows;
 }
 
-static void y_of_head(const problem *p, uint64_t row, uint64_t head, ref_value *y)
+/* The gated norm of what comes out of a head. */
+static void norm_output(const problem *p, const ref_value *o, const ref_value *gate, ref_value *y)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, first = first_row_of(p, row);
-    head_row rows[MOST_ROWS];
-    vector o, state;
+    uint64_t dim = (uint64_t)p->shape.head_dim;
     double squares = 0, errors = 0;
-    if (!is_used(p, row)) {
-        memset(y, 0, dim * sizeof *y);
-        return;
-    }
-    head_rows_of(p, first, row, head, rows);
-    for (uint64_t column = 0; column < dim; column++) {
-        load_column(p, first, head, column, state);
-        for (uint64_t i = 0; i <= row - first; i++)
-            o[column] = step(p, &rows[i], column, state);
-        squares += o[column].value * o[column].value;
-        errors += o[column].magnitude * o[column].magnitude;
+    for (uint64_t i = 0; i < dim; i++) {
+        squares += o[i].value * o[i].value;
+        errors += o[i].magnitude * o[i].magnitude;
     }
     double divisor = squares / (double)dim + p->options.epsilon, factor = 1 / sqrt(divisor);
     double doubt = sqrt(errors / (double)dim / divisor);
@@ -296,9 +293,31 @@ static void y_of_head(const problem *p, uint64_t row, uint64_t head, ref_value *
         double value = o[i].value * factor;
         ref_value normed = { squares <= (double)FLT_MAX ? value : NAN,
                              o[i].magnitude * factor + (doubt + ROUNDINGS) * fabs(value) };
-        y[i] = product(normed, rows[row - first].gate[i]);
+        y[i] = product(normed, gate[i]);
         y[i].magnitude += FLT_MIN;
     }
+}
+
+/* y of a head and of rows that go on from a first one, [count] vectors of those from some row on. */
+static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t from, uint64_t last,
+                         uint64_t head)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    vector *o = arena_zalloc(a, (last - first + 1) * sizeof *o), state;
+    if (!is_used(p, last))
+        return o;
+    const head_row *rows = head_rows_of(a, p, first, last, head);
+    for (uint64_t column = 0; column < dim; column++) {
+        load_column(p, first, head, column, state);
+        for (uint64_t row = first; row <= last; row++)
+            o[row - first][column] = step(p, &rows[row - first], column, state);
+    }
+    for (uint64_t row = from; row <= last; row++) {
+        vector y;
+        norm_output(p, o[row - first], rows[row - first].gate, y);
+        memcpy(o[row - first], y, sizeof y);
+    }
+    return o + (from - first);
 }
 
 /* Of the rows of a target the last that is used: false where there is none. */
@@ -326,7 +345,8 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
 {
     sizes s = sizes_of(p);
     uint64_t of_state = s.heads * s.dim * s.dim, head_before = UINT64_MAX, last;
-    head_row rows[MOST_ROWS];
+    arena *a = arena_new();
+    const head_row *rows = NULL;
     vector column;
     for (uint64_t done = 0, run; done < count; done += run) {
         uint64_t at = first + done, target = at / of_state, within = at % of_state;
@@ -339,11 +359,12 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
         }
         uint64_t from = first_row_of(p, last);
         if (target * s.heads + head != head_before)
-            head_rows_of(p, from, last, head, rows);
+            rows = head_rows_of(a, p, from, last, head);
         head_before = target * s.heads + head;
         column_of_state(p, rows, from, last, head, number, column);
         memcpy(values + done, column + within % s.dim, run * sizeof *values);
     }
+    arena_free(a);
 }
 
 static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
@@ -360,21 +381,46 @@ static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_va
     }
 }
 
+/* Values [first, end) of y that are of a head and of rows that go on from each other. */
+static void copy_y(const problem *p, uint64_t first, uint64_t end, uint64_t row, uint64_t head,
+                   const ref_value *y, ref_value *values)
+{
+    sizes s = sizes_of(p);
+    uint64_t at = (row * s.heads + head) * s.dim;
+    for (uint64_t i = 0; i < s.dim; i++)
+        if (at + i >= first && at + i < end)
+            values[at + i - first] = y[i];
+}
+
+/* A head's rows, run by run: of a run a step's recurrence is gone through once. */
+static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t head,
+                     ref_value *values)
+{
+    sizes s = sizes_of(p);
+    uint64_t row_size = s.heads * s.dim, own = head * s.dim;
+    uint64_t row = first / row_size, last = (end - 1) / row_size;
+    row += row * row_size + own + s.dim <= first;
+    while (row <= last && row * row_size + own < end) {
+        arena *a = arena_new();
+        uint64_t start = first_row_of(p, row), to = row;
+        while (to < last && (to + 1) * row_size + own < end && first_row_of(p, to + 1) == start)
+            to++;
+        const vector *y = (const vector *)y_of_head(a, p, start, row, to, head);
+        for (; row <= to; row++, y++)
+            copy_y(p, first, end, row, head, *y, values);
+        arena_free(a);
+    }
+}
+
 void ref_delta_net(const problem *p, unsigned output, uint64_t first, uint64_t count,
                    ref_value *values)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
-    vector y;
     if (output == OUTPUT_STATES)
         state_values(p, first, count, values);
     if (output == OUTPUT_CONVS)
         ring_values(p, first, count, values);
-    for (uint64_t done = 0, run; output == OUTPUT_Y && done < count; done += run) {
-        uint64_t at = first + done, left = dim - at % dim;
-        run = left < count - done ? left : count - done;
-        y_of_head(p, at / dim / heads, at / dim % heads, y);
-        memcpy(values + done, y + at % dim, run * sizeof *values);
-    }
+    for (uint64_t head = 0; output == OUTPUT_Y && head < (uint64_t)p->shape.num_heads; head++)
+        y_values(p, first, first + count, head, values);
 }
 
 /* Huge ones of b are as large as floats are. Strange are b or alpha of three heads in four, and one

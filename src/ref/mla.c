@@ -22,34 +22,41 @@ static double lost(double value)
 
 /* The inputs by their numbers. */
 typedef struct query_inputs {
-    unsigned w, wq, qc, gamma, gamma_q, positions, factors;
+    unsigned w, wq, qc, kv, gamma, gamma_q, positions, factors;
 } query_inputs;
 
 static query_inputs inputs_of(const problem *p)
 {
-    unsigned rank = p->shape.q_rank > 0;
+    unsigned rank = p->shape.q_rank > 0, apart = p->options.apart > 0;
     return (query_inputs){ .w = 0,
                            .wq = 1,
                            .qc = 1 + rank,
-                           .gamma = 2 + rank,
-                           .gamma_q = 3 + rank,
-                           .positions = 3 + 2 * rank,
-                           .factors = 4 + 2 * rank };
+                           .kv = 1 + rank + apart,
+                           .gamma = 2 + rank + apart,
+                           .gamma_q = 3 + rank + apart,
+                           .positions = 3 + 2 * rank + apart,
+                           .factors = 4 + 2 * rank + apart };
 }
 
-static uint64_t row_values(const problem_shape *s)
+static uint64_t row_of_kv(const problem_shape *s)
 {
-    int64_t q = s->q_rank ? s->q_rank : s->num_heads * (s->nope + s->n_rope);
-    return (uint64_t)(q + s->latent + s->n_rope);
+    return (uint64_t)(s->latent + s->n_rope);
 }
 
-/* RMS-normed values of a row of qc, from first on. */
-static void read_normed(const problem *p, uint64_t row, uint64_t first, uint64_t count,
+static uint64_t row_values(const problem *p)
+{
+    const problem_shape *s = &p->shape;
+    int64_t q = s->q_rank ? s->q_rank : s->num_heads * (s->nope + s->n_rope);
+    return (uint64_t)q + (p->options.apart ? 0 : row_of_kv(s));
+}
+
+/* RMS-normed values of an input from first on. */
+static void read_normed(const problem *p, unsigned input, uint64_t first, uint64_t count,
                         unsigned gamma, ref_value *values)
 {
     float x[MOST_RANK], weights[MOST_RANK];
     double squares = 0;
-    problem_read(p, inputs_of(p).qc, row * row_values(&p->shape) + first, count, x);
+    problem_read(p, input, first, count, x);
     problem_read(p, gamma, 0, count, weights);
     for (uint64_t i = 0; i < count; i++)
         squares += (double)x[i] * (double)x[i];
@@ -85,12 +92,12 @@ static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first
     ref_value x[MOST_RANK];
     if (s->q_rank) {
         uint64_t rank = (uint64_t)s->q_rank;
-        read_normed(p, row, 0, rank, inputs_of(p).gamma_q, x);
+        read_normed(p, inputs_of(p).qc, row * row_values(p), rank, inputs_of(p).gamma_q, x);
         for (uint64_t i = 0; i < count; i++)
             values[i] = times_row(p, inputs_of(p).wq, start + i, rank, x);
         return;
     }
-    problem_read(p, inputs_of(p).qc, row * row_values(s) + start, count, q);
+    problem_read(p, inputs_of(p).qc, row * row_values(p) + start, count, q);
     for (uint64_t i = 0; i < count; i++)
         values[i] = (ref_value){ (double)q[i], fabs((double)q[i]) };
 }
@@ -144,10 +151,10 @@ static void row_of_cache(const problem *p, uint64_t number, ref_value *values)
         values[i] = (ref_value){ 0, HUGE_VAL };
     if (!ref_row_at(p, inputs_of(p).positions, number / longest, number % longest, &row))
         return;
-    uint64_t first = row_values(s) - latent - turned;
-    read_normed(p, row, first, latent, inputs_of(p).gamma, values);
+    uint64_t first = p->options.apart ? row * row_of_kv(s) : (row + 1) * row_values(p) - row_of_kv(s);
+    read_normed(p, inputs_of(p).kv, first, latent, inputs_of(p).gamma, values);
     float x[MOST_ROPE];
-    problem_read(p, inputs_of(p).qc, row * row_values(s) + first + latent, turned, x);
+    problem_read(p, inputs_of(p).kv, first + latent, turned, x);
     for (uint64_t i = 0; i < turned; i++)
         values[latent + i] = (ref_value){ (double)x[i], fabs((double)x[i]) };
     turn(p, row, values + latent);

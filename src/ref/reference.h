@@ -68,6 +68,7 @@ typedef struct problem_options {
     int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
     int64_t halves;         /* 1: attention's factors may be rounded to f16 */
     int64_t gated;          /* 1: behind each head of q stands its gate */
+    int64_t apart;          /* 1: latents are an input of their own, not behind q */
     int64_t ring;           /* rows of a cache, position t in row t % ring; 0: max_seq_len */
     double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */
     double softcap;         /* c of c tanh(score / c), also of logits; 0: none */
@@ -398,7 +399,7 @@ reference ref_rope_kv_write;
  *                              the R: caches of m rows or of one sequence, as ref_rope_kv_write's
  *
  * Inputs W, Wq where there is one, qc, gamma, gamma_q with Wq, positions, factors where there are.
- */
+ * With inputs apart qc is [m, H (P + R)], and behind it is one more input, kv [m, L + R]. */
 reference ref_mla_query;
 
 /* o[m,h,l] = sum over t of softmax_t(q[m,h] . c[t] * scale) c[t,l], l < latent; inputs q [m, H, L +

@@ -1,0 +1,30 @@
+/* Rows that blocks multiply up to 8 at a time: a group for each y of the grid. All groups have as
+ * many; the last one of many rows has the last ones, of which the group ahead may have some, too,
+ * and these are that one's to store. Of 17 rows, groups have 0 to 7, 8 to 15 and 9 to 16. */
+#ifndef PTXGEN_GEN_BLOCKS_ROW_GROUPS_H
+#define PTXGEN_GEN_BLOCKS_ROW_GROUPS_H
+
+#include "family/family.h"
+#include "ptx/ptx.h"
+
+typedef struct row_group {
+    unsigned count;
+    bool several; /* groups */
+    bool ragged;  /* the last has rows of the one ahead */
+    val first;    /* its first row, */
+    val own;      /* and the first that is its own */
+} row_group;
+row_group row_group_new(ptx *p, const instance *in);
+
+/* Groups of an instance's rows. */
+int64_t row_group_count(const instance *in);
+
+/* The row of a step that a number of the group stands for, and whether it is the group's to store.
+ */
+val row_of_group(ptx *p, const row_group *g, val number);
+val row_is_own(ptx *p, const row_group *g, val number);
+
+/* Where an array starts for the group, of which rows are so many bytes apart. */
+val row_group_start(ptx *p, const row_group *g, val array, unsigned row_bytes);
+
+#endif
