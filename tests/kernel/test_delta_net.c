@@ -10,7 +10,7 @@
 
 enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };        /* parameters */
 enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };         /* inputs; the last of tiled heads alone */
-enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 8 }; /* of most tests */
+enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 64 }; /* of most tests */
 enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, Z = CHANNELS, BEHIND_Z = Z + HEADS * DIM };
 enum { LAYOUTS = 2 };
 
@@ -73,6 +73,24 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
                   (fill_kind)kind);
 }
 
+/* Rows of several groups of 8, of which the last is whole or not; also so few positions that rows
+ * ahead of them are not in use. */
+static void is_right_for_many_rows(arena *a, const subject *s)
+{
+    static const struct {
+        int dim, heads, key_heads, m;
+    } sizes[] = { { 32, 6, 3, 9 }, { 64, 2, 2, 17 }, { 128, 2, 1, 17 }, { 32, 4, 2, 64 },
+                  { 32, 2, 1, 200 } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check(s,
+              arena_format(a,
+                           "head_dim=%d num_heads=%d num_kv_heads=%d max_seq_len=%d m=%d "
+                           "layout=%s",
+                           sizes[i].dim, sizes[i].heads, sizes[i].key_heads, sizes[i].m + 30,
+                           sizes[i].m, layout_choices[i % LAYOUTS].word),
+              FILL_NORMAL);
+}
+
 /* The rows of a step: of which sequence each is, and where. */
 typedef struct rows {
     size_t count;
@@ -99,6 +117,15 @@ static sequences sequences_new(arena *a)
     return made;
 }
 
+/* An input by its number: of many rows counters stand ahead of them. */
+static trial_param *input_of(trial *t, size_t number)
+{
+    trial_param *p = &t->params[OUTPUTS];
+    while (p->param.kind != PARAM_IN)
+        p++;
+    return p + number;
+}
+
 /* A trial of so many rows, with the same weights as all others. */
 static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *k)
 {
@@ -109,10 +136,12 @@ static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *
     trial_setup setup = suite_setup(in, s->device);
     trial t = trial_prepare(a, in, &setup);
     random_source r = { 77 };
-    for (size_t i = OUTPUTS; i < t.param_count; i++)
-        if (i - OUTPUTS != X && i - OUTPUTS != POSITIONS && i - OUTPUTS != BA)
-            ref_fill(FORMAT_F32, t.params[i].content.bytes, t.params[i].values, FILL_NORMAL, &r);
-    float *decays = t.params[OUTPUTS + A].content.bytes;
+    static const size_t weights[] = { CONV, DT, A, GAMMA };
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+        trial_param *of = input_of(&t, weights[i]);
+        ref_fill(FORMAT_F32, of->content.bytes, of->values, FILL_NORMAL, &r);
+    }
+    float *decays = input_of(&t, A)->content.bytes;
     for (int i = 0; i < HEADS; i++)
         decays[i] = -fabsf(decays[i]);
     return t;
@@ -137,7 +166,7 @@ static const float *advance(arena *a, const subject *s, const sequences *q, cons
     kernel k;
     trial t = trial_of(a, s, with->layout, r->count, &k);
     const void *outputs[MAX_PARAMS];
-    uint32_t *positions = t.params[OUTPUTS + POSITIONS].content.bytes;
+    uint32_t *positions = input_of(&t, POSITIONS)->content.bytes;
     put_input(&t, X, with->x);
     if (with->layout == DELTA_TILED)
         put_input(&t, BA, with->ba);
@@ -164,6 +193,45 @@ static const float *random_floats(arena *a, size_t count, random_source *r)
     return x;
 }
 
+/* Rows of runs of sequences. */
+typedef struct run {
+    int sequence;
+    uint32_t first, count;
+} run;
+
+static rows rows_of(const run *runs, size_t count)
+{
+    rows r = { 0 };
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < runs[i].count; j++) {
+            r.at[r.count].sequence = runs[i].sequence;
+            r.at[r.count++].position = runs[i].first + j;
+        }
+    return r;
+}
+
+/* Takes sequences on by one launch, and others row by row: these have the same bits then. */
+static void check_step(arena *a, const subject *s, int layout, const rows *step,
+                       const sequences *together, const sequences *alone, random_source *r)
+{
+    const row_inputs all = { layout,
+                             random_floats(a, step->count * (size_t)columns_of(layout), r),
+                             random_floats(a, step->count * 2 * HEADS, r) };
+    const float *y = advance(a, s, together, step, &all);
+    for (size_t row = 0; row < step->count; row++) {
+        rows one = { 1, { { step->at[row].sequence, step->at[row].position } } };
+        const row_inputs its = inputs_from(&all, row);
+        const float *its_y = advance(a, s, alone, &one, &its);
+        assert_memory_equal(y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
+        for (int j = 0; j < HEADS * DIM; j++)
+            assert_true(isfinite(its_y[j]));
+    }
+    for (int j = 0; j < SEQUENCES; j++) {
+        assert_memory_equal(together->states[j], alone->states[j], STATE * sizeof(float));
+        assert_memory_equal(together->rings[j], alone->rings[j], RING * sizeof(float));
+    }
+}
+
 static void check_rows(arena *a, const subject *s, int layout)
 {
     static const rows steps[] = {
@@ -176,30 +244,38 @@ static void check_rows(arena *a, const subject *s, int layout)
     };
     sequences together = sequences_new(a), alone = sequences_new(a);
     random_source r = { 3 };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        const row_inputs all = { layout,
-                                 random_floats(a, steps[i].count * (size_t)columns_of(layout), &r),
-                                 random_floats(a, steps[i].count * 2 * HEADS, &r) };
-        const float *y = advance(a, s, &together, &steps[i], &all);
-        for (size_t row = 0; row < steps[i].count; row++) {
-            rows one = { 1, { { steps[i].at[row].sequence, steps[i].at[row].position } } };
-            const row_inputs its = inputs_from(&all, row);
-            const float *its_y = advance(a, s, &alone, &one, &its);
-            assert_memory_equal(y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
-            for (int j = 0; j < HEADS * DIM; j++)
-                assert_true(isfinite(its_y[j]));
-        }
-        for (int j = 0; j < SEQUENCES; j++) {
-            assert_memory_equal(together.states[j], alone.states[j], STATE * sizeof(float));
-            assert_memory_equal(together.rings[j], alone.rings[j], RING * sizeof(float));
-        }
-    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        check_step(a, s, layout, &steps[i], &together, &alone, &r);
 }
 
 static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
 {
     check_rows(a, s, DELTA_GROUPED);
     check_rows(a, s, DELTA_TILED);
+}
+
+/* Also so that the last inputs stand in the slots of those that the first rows read: of 14 to 18
+ * rows of a sequence. */
+static void many_rows_have_the_bits_of_single_ones(arena *a, const subject *s)
+{
+    static const struct {
+        size_t count;
+        run runs[4];
+    } steps[] = {
+        { 3, { { 0, 0, 9 }, { 1, 0, 2 }, { 2, 0, 8 } } },
+        { 4, { { 0, 9, 16 }, { 1, 2, 1 }, { 2, 8, 14 }, { 3, UINT32_MAX, 1 } } },
+        { 2, { { 0, 25, 35 }, { 2, 22, 18 } } },
+        { 4, { { 3, 0, 5 }, { 1, 3, 13 }, { 0, 60, 15 }, { 2, 0, 17 } } },
+        { 1, { { 0, 75, 40 } } }, /* of which the last 15 are none */
+    };
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        sequences together = sequences_new(a), alone = sequences_new(a);
+        random_source r = { 5 };
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            const rows step = rows_of(steps[i].runs, steps[i].count);
+            check_step(a, s, layout, &step, &together, &alone, &r);
+        }
+    }
 }
 
 /* What is no number in a part of an input shows in all that depends on it, and nowhere else. */
@@ -328,8 +404,11 @@ int main(void)
 {
     static const suite_check checks[] = {
         { "is_right_for_sizes", is_right_for_sizes, NULL, false },
+        { "is_right_for_many_rows", is_right_for_many_rows, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
+        { "many_rows_have_the_bits_of_single_ones", many_rows_have_the_bits_of_single_ones, NULL,
+          false },
         { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
         { "a_softplus_that_is_lost_is_right", a_softplus_that_is_lost_is_right, NULL, false },
         { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false },

@@ -79,6 +79,38 @@ static void is_right_for_every_format(arena *a, const subject *s)
         run_at(s, 3, "", lengths, 2);
 }
 
+/* Several groups of 8 rows, of which the last is whole or not, with caches of their own and with
+ * one, where each row sees the positions ahead of it and its own. */
+static void is_right_for_many_rows(arena *a, const subject *s)
+{
+    static const struct {
+        int rows;
+        const char *options;
+    } cases[] = { { 9, "q_rank=64 kv_type=f16 products=f16" },
+                  { 17, "inputs=apart kv_type=q8_0" },
+                  { 64, "q_rank=64 kv_type=bf16 temperature_length=8 temperature_scale=0.1" },
+                  { 200, "inputs=apart kv_type=f16 products=f16" } };
+    static const int64_t beyond[] = { 1, 0, -2 };
+    if (!is_first_format(s))
+        return;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        int rows = cases[i / 2].rows;
+        int64_t longest = rows + LONGEST;
+        instance in = make(a, s, rows,
+                           arena_format(a, "latent=64 nope=32 max_seq_len=%d %s", (int)longest,
+                                        cases[i / 2].options));
+        trial_setup setup = suite_setup(&in, s->device);
+        setup.one_cache = i % 2;
+        trial t = trial_prepare(a, &in, &setup);
+        for (size_t j = 0; j < sizeof beyond / sizeof *beyond; j++) {
+            trial_shorten(&t, longest + beyond[j]);
+            run(a, s, &in, &t);
+        }
+        trial_shorten(&t, rows / 2);
+        run(a, s, &in, &t);
+    }
+}
+
 /* Positions at the cache's end and behind it, of rows with caches of their own and of one. */
 static void leaves_what_it_must_not_write(arena *a, const subject *s)
 {
@@ -231,12 +263,13 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
 /* A NaN or an infinity in any input shows in all that depends on it, and in nothing else. */
 static void what_is_no_number_shows(arena *a, const subject *s)
 {
+    static const char *const inputs[] = { "q_rank=64", "inputs=apart" };
     if (!is_first_format(s))
         return;
     for (size_t j = 0; j < KV_TYPES * product_kinds(s); j++) {
         instance in = make(a, s, 2,
-                           arena_format(a, "kv_type=%s q_rank=64 %s", kv_types[j % KV_TYPES],
-                                        products[j / KV_TYPES]));
+                           arena_format(a, "kv_type=%s %s %s", kv_types[j % KV_TYPES],
+                                        inputs[j % 2], products[j / KV_TYPES]));
         for (unsigned i = 0; i < 2 * trial_input_count(a, &in); i++) {
             trial_setup setup = suite_setup(&in, s->device);
             setup.spoiled = i % 2 ? WITH_NAN : WITH_INFINITY;
@@ -273,17 +306,20 @@ static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject
 {
     static const int64_t sm_counts[] = { 1, 2, 132 };
     static const char *const options[] = { "kv_type=f16", "kv_type=q8_0 q_rank=64" };
+    static const int row_counts[] = { ROWS, 2 * MAX_VECTORS + 1 };
     if (!is_first_format(s))
         return;
-    for (size_t i = 0; i < 2 * product_kinds(s); i++) {
-        const char *text = arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 2]);
+    for (size_t i = 0; i < 4 * product_kinds(s); i++) {
+        const char *text =
+            arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 4]);
+        int rows = row_counts[i / 2 % 2];
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
-        instance many = make(a, s, ROWS, text), single = make(a, s, 1, text);
+        instance many = make(a, s, rows, text), single = make(a, s, 1, text);
         kernel many_kernel = suite_kernel(a, &many), single_kernel = suite_kernel(a, &single);
         trial_setup setup = suite_setup(&many, s->device);
         trial t = trial_prepare(a, &many, &setup);
         expect_right(suite_launch_all(a, s->device, &many_kernel, &t, all));
-        for (uint64_t row = 0; row < ROWS; row++) {
+        for (uint64_t row = 0; row < (uint64_t)rows; row++) {
             trial_setup one = suite_setup(&single, s->device);
             one.sm_count = sm_counts[row % 3];
             trial u = trial_prepare(a, &single, &one);
@@ -306,6 +342,7 @@ int main(void)
 {
     static const suite_check checks[] = {
         { "is_right_for_every_format", is_right_for_every_format, NULL, false },
+        { "is_right_for_many_rows", is_right_for_many_rows, NULL, false },
         { "leaves_what_it_must_not_write", leaves_what_it_must_not_write, NULL, false },
         { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false },
         { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false },

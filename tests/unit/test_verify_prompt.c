@@ -19,16 +19,82 @@ static const char *const samples[] = {
     HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q8_0\nprecision = f32\nm = 1, 24\n",
 };
 
-ARENA_TEST(steps_of_prompts_are_right)
+/* With q by way of its rank, where nothing is rounded too, and direct. */
+#define LATENT                                                                                  \
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"   \
+         "layers = 2\nmax_seq_len = 160\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\n"         \
+         "weights = q8_0\nattention_scale = 0.3\n"
+static const char *const latent_samples[] = {
+    LATENT "q_rank = 64\nkv_type = q8_0\nm = 1, 8, 20\n",
+    LATENT "q_rank = 64\nprecision = f32\nm = 1, 17\n",
+    LATENT "sequences = 2\nlogits = all\nm = 24\n",
+};
+
+#define NETS                                                                                     \
+    HEAD SIZES "layers = 2\nmax_seq_len = 160\nrecurrent_layers = 0\ndelta_head_dim = 32\n"      \
+               "attention_gate = sigmoid\nrope = neox\nrope_dims = 16\n"                         \
+               "norms = attn_q_norm, attn_k_norm\nffn_norm = post_attention_norm\nweights = q8_0\n" \
+               "delta_key_heads = 2\ndelta_value_heads = 4\n"
+static const char *const net_samples[] = {
+    NETS "m = 1, 8, 20\n",
+    NETS "delta_layout = tiled\nsequences = 2\nlogits = all\nm = 24\n",
+    NETS "precision = f32\nm = 1, 17\n",
+};
+
+static void assert_right(arena *a, const char *const *texts, size_t count)
 {
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    for (size_t i = 0; i < count; i++) {
         made m;
-        make(a, samples[i], &m);
+        make(a, texts[i], &m);
         step_result r = run(a, &m);
         if (!r.right)
             fail_msg("sample %zu: %s", i, r.message);
         assert_true(r.worst < 1 && r.worst_hidden < 1 && r.positions > 16);
     }
+}
+
+ARENA_TEST(steps_of_prompts_are_right)
+{
+    assert_right(a, samples, sizeof samples / sizeof *samples);
+}
+
+ARENA_TEST(steps_of_prompts_with_latents_are_right)
+{
+    assert_right(a, latent_samples, sizeof latent_samples / sizeof *latent_samples);
+}
+
+ARENA_TEST(steps_of_prompts_with_delta_nets_are_right)
+{
+    assert_right(a, net_samples, sizeof net_samples / sizeof *net_samples);
+}
+
+/* Each row sees the positions ahead of it, without its own. */
+ARENA_TEST(a_row_of_a_prompt_that_does_not_see_itself_is_found)
+{
+    made m;
+    make(a, latent_samples[2], &m);
+    plan_launch *l = find_launch(&m, 0, "-> latents");
+    find_argument(a, &m, l, "seq_lens")->offset = m.plan.state.positions;
+    assert_finds(a, &m, "layer 0: h[");
+}
+
+/* The ring of a delta net's inputs has slots by other bits of a position. */
+ARENA_TEST(inputs_that_are_kept_in_other_slots_are_found)
+{
+    static const char right[] = ", 15;", wrong[] = ", 14;";
+    made m;
+    size_t changed = 0;
+    make(a, net_samples[1], &m);
+    for (size_t i = 0; i < m.set.kernel_count; i++) {
+        kernel *k = &m.set.kernels[i];
+        char *text = arena_copy(a, k->ptx, k->ptx_length), *at = text;
+        bool is_net = strcmp(k->instance->family->name, "delta_net") == 0;
+        for (; is_net && (at = strstr(at, right)); changed++)
+            memcpy(at, wrong, strlen(wrong));
+        k->ptx = text;
+    }
+    assert_true(changed);
+    assert_finds(a, &m, "layer 0: ");
 }
 
 /* Rows of two blocks, of a size that is run in part. */
