@@ -293,6 +293,7 @@ typedef struct ptxgen_query {
     double scale; /* of q.k; 0: 1 / sqrt(head_dim). Of a product; 0: 1 */
     double softcap; /* 0: none */
     ptxgen_layout layout; /* of delta_net: the value heads */
+    int apart; /* of mla_query: 1 where the latents do not stand behind q */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
@@ -515,7 +516,7 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 13 };
+enum { PTXGEN_QUERY_OPTIONS = 14 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -536,6 +537,7 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "scale", (double)query->scale },
         { "softcap", (double)query->softcap },
         { "layout", (double)query->layout },
+        { "inputs", (double)query->apart },
     };
     return options[index];
 }

@@ -145,8 +145,9 @@ ARENA_TEST(latent_attention_has_one_head_of_keys)
 {
     decoder d = read_right(a, SMALL "latent = 256\nvalue_dim = 32\nrope_dims = 32\nq_rank = 128\n"
                                     "weights.attn_k_b = q8_0\nweights.attn_q_b = q8_0\n"
-                                    "weights.attn_output = q8_0\n");
+                                    "weights.attn_output = q8_0\nm = 1, 256\n");
     assert_int_equal(d.num_kv_heads, 1);
+    assert_int_equal(d.m[1], 256);
     assert_false(d.has[TENSOR_ATTN_Q] || d.has[TENSOR_ATTN_K] || d.has[TENSOR_ATTN_V]);
     assert_true(d.has[TENSOR_ATTN_Q_A] && d.has[TENSOR_ATTN_Q_B] && d.has[TENSOR_ATTN_KV_A]);
     assert_int_equal(decoder_rows(&d, TENSOR_ATTN_KV_A), 256 + 32);
@@ -160,8 +161,9 @@ ARENA_TEST(a_delta_net_stands_in_place_of_attention)
                                     "delta_value_heads = 4\ndelta_head_dim = 64\nwindow = 9\n"
                                     "attention_gate = sigmoid\nsinks = add\nwindow_cache = full\n"
                                     "fused = ffn_gate_up\nffn_norm = post_attention_norm\n"
-                                    "weights.attn_qkv = q5_k: 1\n");
+                                    "weights.attn_qkv = q5_k: 1\nm = 1, 256\n");
     static const uint8_t windowed[] = { 0, 0, 0, 1 };
+    assert_int_equal(d.m[1], 256);
     assert_memory_equal(d.windowed, windowed, 4);
     assert_int_equal(d.window_cache, WINDOW_CACHE_FULL);
     assert_int_equal(d.attention_gate, 1);
@@ -296,8 +298,6 @@ static const wrong_section wrong_sections[] = {
     { FEW_EXPERTS "experts_used = 2\nm = 8, 9\nprecision = f32\n",
       "12:5-5: m = 9 is a step of a prompt, which there is none of with experts and precision = f32: take 8 at "
       "most [E022]\n" },
-    { LATENT "rope_dims = 32\nm = 1, 256\n",
-      "12:5-5: m = 256 is a step of a prompt, which there is none of with latent attention: take 8 at most [E022]\n" },
     { "experts_used = 2\n", "8:1-12: 'experts_used' goes with experts [E022]\n" },
     { "gating = sigmoid\n", "8:1-6: 'gating' goes with experts [E022]\n" },
     { "experts = 8\n",
