@@ -40,10 +40,10 @@ enum {
         .tag = "s"                                                                           \
     }
 /* Rows, of which a block has up to 8 at once. */
-#define KEY_MLA_ROWS                                                                         \
-    {                                                                                        \
-        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1,               \
-        .max = DECODER_MOST_ROWS, .def = 1, .tag = "m"                                       \
+#define KEY_MLA_ROWS                                                           \
+    {                                                                          \
+        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, \
+        .max = DECODER_MOST_ROWS, .def = 1, .tag = "m"                         \
     }
 
 /* The address of each row's cache [max_seq_len, latent + n_rope]. */

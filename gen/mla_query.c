@@ -344,9 +344,7 @@ static int64_t behind(const instance *in)
     return in->options.apart ? 0 : in->shape.latent + in->shape.n_rope;
 }
 
-static const choice inputs_choices[] = { { "joined", "" },
-                                         { "apart", "_apart" },
-                                         { NULL, NULL } };
+static const choice inputs_choices[] = { { "joined", "" }, { "apart", "_apart" }, { NULL, NULL } };
 
 static const derived_size sizes[] = {
     { "parts", part_count, "blocks a head: of 128 latents, or with q_rank one" },

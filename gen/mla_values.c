@@ -14,15 +14,13 @@ static void build(ptx *p, const instance *in)
     unsigned latent_bytes = (unsigned)s->latent * F32_BYTES;
     unsigned row_bytes = (unsigned)s->num_heads * latent_bytes;
     row_group group = row_group_new(p, in);
-    row_products r =
-        row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
+    row_products r = row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
     val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
     val row =
         named(p, "row", mad(p, warp, imm(U32, row_products_rows(&r)), row_products_own(p, &r)));
     val own = min(p, row, rows - 1), head = named(p, "head", div(p, own, s->value_dim));
     val sums[MAX_VECTORS];
-    r.x = mad_wide(p, head, latent_bytes,
-                   row_group_start(p, &group, parameter(p, "o"), row_bytes));
+    r.x = mad_wide(p, head, latent_bytes, row_group_start(p, &group, parameter(p, "o"), row_bytes));
     row_products_of(
         p, &r, mad_wide(p, own, (unsigned)format_bytes(f, (uint64_t)s->latent), parameter(p, "w")),
         sums);

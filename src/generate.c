@@ -28,7 +28,8 @@ static bool has_one_group(const instance *in)
     return family_key(in->family, "rows") && in->rows_mode == ROWS_FIXED;
 }
 
-/* Whether an axis of the grid is a size that the family derives, and 1: other rows may have more. */
+/* Whether an axis of the grid is a size that the family derives, and 1: other rows may have more.
+ */
 static bool is_derived_one(const instance *in, const char *axis)
 {
     const derived_size *sizes = in->family->launch.sizes;

@@ -225,19 +225,19 @@ typedef struct param {
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
     bool weights;              /* of the format that the key weights says, */
     unsigned matrix;           /* or weights_of[matrix - 1]; 0: weights */
-    size_t only_with; /* field of the instance that must not be 0 for there to be one; 0: none */
-    uint64_t only_of; /* of that field: the values with which there is one, a bit each; 0: all but
-                         0 */
+    size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
+    uint64_t only_of;   /* of that field: the values with which there is one, a bit each; 0: all but
+                           0 */
     int64_t only_above; /* of that field: what has to be exceeded; 0: nothing */
-    size_t also_with; /* another field that must not be 0 */
-    bool fitted;      /* its values are made by the family's fit */
-    bool small;       /* random floats are as small as weights of other formats, some 0.05 */
-    bool steep;       /* of every second head random floats are so large that few positions count */
-    bool zeroed;      /* scratch: has to be 0 before the first launch, and is again after each */
-    bool cache;       /* K or V: elements of the instance's kv_type, positions from seq_len on are
-                         not read, and those that are not a row's not written */
-    bool updated;     /* outputs of addresses: what these point to is read first, and but for what
-                         the reference says is left as it was */
+    size_t also_with;   /* another field that must not be 0 */
+    bool fitted;        /* its values are made by the family's fit */
+    bool small;         /* random floats are as small as weights of other formats, some 0.05 */
+    bool steep;   /* of every second head random floats are so large that few positions count */
+    bool zeroed;  /* scratch: has to be 0 before the first launch, and is again after each */
+    bool cache;   /* K or V: elements of the instance's kv_type, positions from seq_len on are
+                     not read, and those that are not a row's not written */
+    bool updated; /* outputs of addresses: what these point to is read first, and but for what
+                     the reference says is left as it was */
     bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
                           two zeros; max is the largest score s in units of log 2 */
     const char *values;  /* pointers: formula of the number of values, "n*k" */

@@ -86,7 +86,8 @@ static void set_chunks(const planner *p, instance *in)
     int64_t usual = key_default(k), positions = p->d->max_seq_len;
     int64_t size = (positions + FEW_CHUNKS - 1) / FEW_CHUNKS;
     if (decoder_is_prompt(p->m) && size > usual)
-        planner_set(in, "chunk_size", (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of);
+        planner_set(in, "chunk_size",
+                    (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of);
 }
 
 static void attend(planner *p)

@@ -212,9 +212,8 @@ const char *decoder_lacks_prompts(const decoder *d)
  * of few rows, which has a kernel for all of them. */
 static bool is_exact(const decoder *d, int64_t m, decoder_tensor t)
 {
-    return d->precision == PRECISION_F32 ||
-           (tensor_infos[t].kind != TENSOR_MATRIX &&
-            !(t == TENSOR_ATTN_Q_B && decoder_is_prompt(m)));
+    return d->precision == PRECISION_F32 || (tensor_infos[t].kind != TENSOR_MATRIX &&
+                                             !(t == TENSOR_ATTN_Q_B && decoder_is_prompt(m)));
 }
 
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,

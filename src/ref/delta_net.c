@@ -298,7 +298,8 @@ static void norm_output(const problem *p, const ref_value *o, const ref_value *g
     }
 }
 
-/* y of a head and of rows that go on from a first one, [count] vectors of those from some row on. */
+/* y of a head and of rows that go on from a first one, [count] vectors of those from some row on.
+ */
 static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t from, uint64_t last,
                          uint64_t head)
 {

@@ -151,7 +151,8 @@ static void row_of_cache(const problem *p, uint64_t number, ref_value *values)
         values[i] = (ref_value){ 0, HUGE_VAL };
     if (!ref_row_at(p, inputs_of(p).positions, number / longest, number % longest, &row))
         return;
-    uint64_t first = p->options.apart ? row * row_of_kv(s) : (row + 1) * row_values(p) - row_of_kv(s);
+    uint64_t first =
+        p->options.apart ? row * row_of_kv(s) : (row + 1) * row_values(p) - row_of_kv(s);
     read_normed(p, inputs_of(p).kv, first, latent, inputs_of(p).gamma, values);
     float x[MOST_ROPE];
     problem_read(p, inputs_of(p).kv, first + latent, turned, x);

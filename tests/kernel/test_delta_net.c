@@ -8,8 +8,8 @@
 #include "kernel/suite.h"
 #include "ref/decoder.h"
 
-enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };        /* parameters */
-enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };         /* inputs; the last of tiled heads alone */
+enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };         /* parameters */
+enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };          /* inputs; the last of tiled heads alone */
 enum { DIM = 32, HEADS = 4, KEY_HEADS = 2, MANY = 64 }; /* of most tests */
 enum { CHANNELS = (2 * KEY_HEADS + HEADS) * DIM, Z = CHANNELS, BEHIND_Z = Z + HEADS * DIM };
 enum { LAYOUTS = 2 };
@@ -79,8 +79,9 @@ static void is_right_for_many_rows(arena *a, const subject *s)
 {
     static const struct {
         int dim, heads, key_heads, m;
-    } sizes[] = { { 32, 6, 3, 9 }, { 64, 2, 2, 17 }, { 128, 2, 1, 17 }, { 32, 4, 2, 64 },
-                  { 32, 2, 1, 200 } };
+    } sizes[] = {
+        { 32, 6, 3, 9 }, { 64, 2, 2, 17 }, { 128, 2, 1, 17 }, { 32, 4, 2, 64 }, { 32, 2, 1, 200 }
+    };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check(s,
               arena_format(a,
@@ -214,8 +215,7 @@ static rows rows_of(const run *runs, size_t count)
 static void check_step(arena *a, const subject *s, int layout, const rows *step,
                        const sequences *together, const sequences *alone, random_source *r)
 {
-    const row_inputs all = { layout,
-                             random_floats(a, step->count * (size_t)columns_of(layout), r),
+    const row_inputs all = { layout, random_floats(a, step->count * (size_t)columns_of(layout), r),
                              random_floats(a, step->count * 2 * HEADS, r) };
     const float *y = advance(a, s, together, step, &all);
     for (size_t row = 0; row < step->count; row++) {

@@ -310,8 +310,7 @@ static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject
     if (!is_first_format(s))
         return;
     for (size_t i = 0; i < 4 * product_kinds(s); i++) {
-        const char *text =
-            arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 4]);
+        const char *text = arena_format(a, "max_seq_len=90 %s %s", options[i % 2], products[i / 4]);
         int rows = row_counts[i / 2 % 2];
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
         instance many = make(a, s, rows, text), single = make(a, s, 1, text);

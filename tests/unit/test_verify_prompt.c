@@ -20,9 +20,9 @@ static const char *const samples[] = {
 };
 
 /* With q by way of its rank, where nothing is rounded too, and direct. */
-#define LATENT                                                                                  \
-    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"   \
-         "layers = 2\nmax_seq_len = 160\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\n"         \
+#define LATENT                                                                                \
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n" \
+         "layers = 2\nmax_seq_len = 160\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\n"       \
          "weights = q8_0\nattention_scale = 0.3\n"
 static const char *const latent_samples[] = {
     LATENT "q_rank = 64\nkv_type = q8_0\nm = 1, 8, 20\n",
@@ -30,11 +30,12 @@ static const char *const latent_samples[] = {
     LATENT "sequences = 2\nlogits = all\nm = 24\n",
 };
 
-#define NETS                                                                                     \
-    HEAD SIZES "layers = 2\nmax_seq_len = 160\nrecurrent_layers = 0\ndelta_head_dim = 32\n"      \
-               "attention_gate = sigmoid\nrope = neox\nrope_dims = 16\n"                         \
-               "norms = attn_q_norm, attn_k_norm\nffn_norm = post_attention_norm\nweights = q8_0\n" \
-               "delta_key_heads = 2\ndelta_value_heads = 4\n"
+#define NETS                                                                                 \
+    HEAD SIZES                                                                               \
+        "layers = 2\nmax_seq_len = 160\nrecurrent_layers = 0\ndelta_head_dim = 32\n"         \
+        "attention_gate = sigmoid\nrope = neox\nrope_dims = 16\n"                            \
+        "norms = attn_q_norm, attn_k_norm\nffn_norm = post_attention_norm\nweights = q8_0\n" \
+        "delta_key_heads = 2\ndelta_value_heads = 4\n"
 static const char *const net_samples[] = {
     NETS "m = 1, 8, 20\n",
     NETS "delta_layout = tiled\nsequences = 2\nlogits = all\nm = 24\n",
