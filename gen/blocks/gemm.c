@@ -3,8 +3,9 @@
  *
  *   1. Of each row of X the largest value decides a power of two that brings it to 2^14 .. 2^15, so
  *      that nothing finite overflows as f16; it is 1 where the largest is at least 1 and less than
- *      2^15 already. With a norm, squares are added up on the way. W is f16 as it is, but for
- *      formats whose numbers f16 has no room for: these get powers, too.
+ *      2^15 already. With a norm, squares are added up on the way. Rows that are f16 come with what
+ *      that left out (f16_rows.c). W is f16 as it is, but for formats whose numbers f16 has no room
+ *      for: these get powers, too.
  *   2. A step of 32 values of k: X's are loaded a step ahead, multiplied by their row's power,
  *      rounded and stored in a tile; W's are decoded into another one (gemm_weights.h).
  *   3. Barrier. All warps multiply by the tiles, of which there are two of each, for even and odd
@@ -12,8 +13,8 @@
  *      the next barrier, which comes when all have read it.
  *   4. Sums times what the powers left out are stored.
  *
- * 2 and 3 are there twice: where all powers of X are 1, which is usual, nothing is multiplied by
- * them.
+ * 2 and 3 are there twice for X of f32: where all powers of X are 1, which is usual, nothing is
+ * multiplied by them.
  *
  * An element's products are added up in the order of k, 16 at once, whatever tile it is in.
  */
@@ -34,6 +35,8 @@ enum {
     MOST_ACROSS = 2,
     QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,
+    HALF_BYTES = 2,
+    QUAD_PAIRS = QUAD / 2,                       /* words that its values are as f16 */
     MOST_AT_ONCE = 8,                            /* quads that a lane loads of a row */
     MOST_PIECES = 2,                             /* units of X that a thread stages, */
     PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* so many rows apart */
@@ -44,6 +47,7 @@ enum {
 typedef struct gemm {
     const instance *in;
     bool gated; /* there are two matrices, of gate and up */
+    bool x_is_f16;
     gemv_operands g;
     gemm_weights w;
     unsigned rows, k;
@@ -55,7 +59,8 @@ typedef struct gemm {
     const expert_entry *expert; /* rows of X are those that use it; NULL: there are none */
     val plane, first_bias;      /* what of the expert's is behind the start of W, in bytes, and of a
                                    bias; without a kind: nothing */
-    val x_powers, factors;      /* of rows, in shared memory */
+    val x_powers, factors;      /* of rows, in shared memory; of X that is f16 factors alone, those
+                                   of all rows in global memory */
     val w_powers, w_factors;    /* the same of W; without a kind: none */
     bool x_scaled;              /* some of x_powers may be other than 1 */
     val staging;                /* whether the thread stages X; */
@@ -64,8 +69,8 @@ typedef struct gemm {
     val power;                  /* that of its row, */
     var from[MOST_PIECES];      /* and where they are, of the step that is loaded next */
     var gamma;
-    var x[MOST_PIECES][GEMM_UNIT], norm[GEMM_UNIT];
-    val a[DEPTHS], b[DEPTHS]; /* a lane's addresses for ldmatrix */
+    var x[MOST_PIECES][GEMM_UNIT], norm[GEMM_UNIT]; /* values, or where they are f16 pairs */
+    val a[DEPTHS], b[DEPTHS];                       /* a lane's addresses for ldmatrix */
     var sums[MOST_DOWN][2 * MOST_ACROSS][4];
 } gemm;
 
@@ -95,6 +100,11 @@ static unsigned rows_at_once(const instance *in)
     if (!is_of_experts(in))
         return (unsigned)in->shape.m;
     return (unsigned)(in->tile_rows ? in->tile_rows : usual_rows(&in->shape));
+}
+
+static bool has_f16_rows(const instance *in)
+{
+    return in->family->activations == FORMAT_F16;
 }
 
 static bool is_qkv(const instance *in)
@@ -178,12 +188,17 @@ static val chosen_row(ptx *p, const gemm *t, val number)
     return t->gated ? expert_row(p, t->in, word) : word;
 }
 
+static unsigned x_bytes(const gemm *t)
+{
+    return t->x_is_f16 ? HALF_BYTES : F32_BYTES;
+}
+
 static val row_of_x(ptx *p, const gemm *t, val number)
 {
     val row = min(p, add(p, t->first, number), sub(p, t->m, 1));
     if (t->expert)
         row = chosen_row(p, t, row);
-    return mad_wide(p, row, (long long)t->k * F32_BYTES, t->g.x);
+    return mad_wide(p, row, (long long)t->k * x_bytes(t), t->g.x);
 }
 
 /* What a lane has seen of a row: the largest value's bits, and the sum of squares. */
@@ -267,16 +282,22 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     }
 }
 
-/* Whether some of X's rows have powers other than 1. */
+/* Whether some of X's rows have powers other than 1; without a kind where X comes as f16. */
 static val find_powers(ptx *p, gemm *t)
 {
-    phase(p, "find the powers of two of rows");
-    t->x_powers = shared_array(p, "x_powers", F32, t->rows);
-    t->factors = shared_array(p, "factors", F32, t->rows);
+    if (t->x_is_f16) {
+        t->factors = parameter(p, "factors");
+    } else {
+        phase(p, "find the powers of two of rows");
+        t->x_powers = shared_array(p, "x_powers", F32, t->rows);
+        t->factors = shared_array(p, "factors", F32, t->rows);
+    }
     if (has_powers(t->in)) {
         t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
         t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
     }
+    if (t->x_is_f16)
+        return (val){ 0 };
     find_powers_of_x(p, t);
     barrier(p);
     val power =
@@ -294,18 +315,43 @@ static void begin_staging(ptx *p, gemm *t, val tile)
     t->first_value = mul(p, unit, GEMM_UNIT);
     t->store = gemm_unit(p, tile, row, unit);
     row = units < GEMM_THREADS ? min(p, row, t->rows - 1) : row;
-    t->power = mad(p, row, F32_BYTES, t->x_powers);
+    if (!t->x_is_f16)
+        t->power = mad(p, row, F32_BYTES, t->x_powers);
     for (unsigned i = 0; i < t->pieces; i++) {
         val own = add(p, row, i * PIECE_ROWS);
-        t->from[i] = var_u64(p, mad_wide(p, t->first_value, F32_BYTES, row_of_x(p, t, own)));
-        for (unsigned j = 0; j < GEMM_UNIT; j++)
-            t->x[i][j] = var_f32(p, 0.0f);
+        t->from[i] = var_u64(p, mad_wide(p, t->first_value, x_bytes(t), row_of_x(p, t, own)));
+        for (unsigned j = 0; j < (t->x_is_f16 ? QUADS * QUAD_PAIRS : GEMM_UNIT); j++)
+            t->x[i][j] = t->x_is_f16 ? var_u32(p, 0) : var_f32(p, 0.0f);
     }
     if (!t->in->options.norm)
         return;
     t->gamma = var_u64(p, mad_wide(p, t->first_value, F32_BYTES, parameter(p, "gamma")));
     for (unsigned j = 0; j < GEMM_UNIT; j++)
         t->norm[j] = var_f32(p, 0.0f);
+}
+
+/* Of f16: all of it at once where rows begin at multiples of 16 bytes, else by halves. */
+static void load_pairs(ptx *p, const gemm *t, var from, unsigned there, const var to[GEMM_UNIT])
+{
+    bool whole = t->k % GEMM_UNIT == 0;
+    unsigned pairs = whole ? QUADS * QUAD_PAIRS : QUAD_PAIRS;
+    for (unsigned first = 0; first < QUADS * QUAD_PAIRS; first += pairs) {
+        val needed =
+            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, t->first_value, 2 * first), there);
+        for (unsigned i = 0; there < GEMM_STEP && i < pairs; i++)
+            assign(p, to[first + i], 0);
+        PTX_IF (p, needed) {
+            val4 words;
+            if (whole) {
+                words = ld_const_v4(p, U32, get(p, from), 0);
+            } else {
+                val2 two = ld_const_v2(p, U32, get(p, from), first * 2 * HALF_BYTES);
+                words = (val4){ { two.v[0], two.v[1] } };
+            }
+            for (unsigned i = 0; i < pairs; i++)
+                assign(p, to[first + i], words.v[i]);
+        }
+    }
 }
 
 static void load_unit(ptx *p, const gemm *t, var from, unsigned there, const var to[GEMM_UNIT])
@@ -329,7 +375,7 @@ static void load_x(ptx *p, const gemm *t, unsigned there)
 {
     PTX_IF (p, t->staging) {
         for (unsigned i = 0; i < t->pieces; i++)
-            load_unit(p, t, t->from[i], there, t->x[i]);
+            (t->x_is_f16 ? load_pairs : load_unit)(p, t, t->from[i], there, t->x[i]);
         if (t->in->options.norm)
             load_unit(p, t, t->gamma, there, t->norm);
     }
@@ -343,22 +389,44 @@ static void advance_x(ptx *p, const gemm *t, val bytes)
         assign(p, t->gamma, add(p, t->gamma, bytes));
 }
 
-static void store_x(ptx *p, const gemm *t, unsigned tile_offset)
+/* A unit's pairs; where they are apart, as a decoder of weights has them: values 0 and 2, 1 and 3.
+ */
+static val4 unit_of_f16(ptx *p, const gemm *t, const var x[GEMM_UNIT])
+{
+    enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
+    val4 words;
+    for (unsigned j = 0; j < QUADS * QUAD_PAIRS; j++)
+        words.v[j] = get(p, x[j]);
+    for (unsigned j = 0; t->w.decoder->apart && j < QUADS * QUAD_PAIRS; j += QUAD_PAIRS) {
+        val low = words.v[j], high = words.v[j + 1];
+        words.v[j] = prmt(p, low, high, LOW_HALVES);
+        words.v[j + 1] = prmt(p, low, high, HIGH_HALVES);
+    }
+    return words;
+}
+
+static val4 unit_of_f32(ptx *p, const gemm *t, unsigned piece)
 {
     bool apart = t->w.decoder->apart;
+    val x[GEMM_UNIT], power = ld_shared(p, F32, t->power, piece * PIECE_ROWS * F32_BYTES);
+    val4 words;
+    for (unsigned j = 0; j < GEMM_UNIT; j++) {
+        x[j] = get(p, t->x[piece][j]);
+        x[j] = t->in->options.norm ? mul(p, x[j], t->norm[j]) : x[j];
+        x[j] = t->x_scaled ? mul(p, x[j], power) : x[j];
+    }
+    for (unsigned j = 0; j < QUAD; j++) {
+        unsigned low = apart ? j / 2 * QUAD + j % 2 : 2 * j;
+        words.v[j] = pack_halves(p, x[low], x[low + (apart ? 2 : 1)]);
+    }
+    return words;
+}
+
+static void store_x(ptx *p, const gemm *t, unsigned tile_offset)
+{
     PTX_IF (p, t->staging)
         for (unsigned i = 0; i < t->pieces; i++) {
-            val x[GEMM_UNIT], power = ld_shared(p, F32, t->power, i * PIECE_ROWS * F32_BYTES);
-            val4 words;
-            for (unsigned j = 0; j < GEMM_UNIT; j++) {
-                x[j] = get(p, t->x[i][j]);
-                x[j] = t->in->options.norm ? mul(p, x[j], t->norm[j]) : x[j];
-                x[j] = t->x_scaled ? mul(p, x[j], power) : x[j];
-            }
-            for (unsigned j = 0; j < QUAD; j++) {
-                unsigned low = apart ? j / 2 * QUAD + j % 2 : 2 * j;
-                words.v[j] = pack_halves(p, x[low], x[low + (apart ? 2 : 1)]);
-            }
+            val4 words = t->x_is_f16 ? unit_of_f16(p, t, t->x[i]) : unit_of_f32(p, t, i);
             st_shared_v4(p, U32, t->store, tile_offset + i * PIECE_ROWS * GEMM_ROW_BYTES, words);
         }
 }
@@ -423,7 +491,7 @@ static unsigned values_of_step(unsigned values, unsigned number)
 static void multiply(ptx *p, gemm *t)
 {
     unsigned steps = t->w.chunk / GEMM_STEP, tail_first = values_of_step(t->w.tail, 0);
-    val step_bytes = imm(U64, GEMM_STEP * F32_BYTES);
+    val step_bytes = imm(U64, GEMM_STEP * x_bytes(t));
     for (unsigned i = 0; i + 1 < t->w.stages; i++)
         gemm_copy_chunk(p, &t->w, imm(U32, i));
     load_x(p, t, t->w.whole ? GEMM_STEP : tail_first);
@@ -457,7 +525,10 @@ static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
     if (!t->w.scaled)
         return mul(p, sum, factor);
     val of_w = ld_shared(p, F32, mad(p, of_tile, F32_BYTES, t->w_factors), 0);
-    return mul(p, mul(p, sum, min(p, factor, of_w)), max(p, factor, of_w));
+    val least = min(p, factor, of_w);
+    if (t->x_is_f16) /* which may have a factor that is no number */
+        least = fma(p, factor, imm(F32, 0), least);
+    return mul(p, mul(p, sum, least), max(p, factor, of_w));
 }
 
 /* Of sums c of a row of fragments, those of columns from one on; column of_tile of the tile. */
@@ -477,6 +548,15 @@ static val element(ptx *p, const gemm *t, const var sums[][4], unsigned j, unsig
     return gated(p, t->in->options.activation, sum, up);
 }
 
+/* What a row's sums are multiplied by: number of the tile, and own of all rows. */
+static val factor_of_row(ptx *p, const gemm *t, val number, val own)
+{
+    if (!t->x_is_f16)
+        return ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
+    val row = t->expert ? chosen_row(p, t, own) : own;
+    return ld_const(p, F32, mad_wide(p, row, F32_BYTES, t->factors), 0);
+}
+
 /* A lane has two neighbouring columns of rows g and g + 8 of each fragment of 8 columns. */
 static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, unsigned down,
                       unsigned half)
@@ -485,9 +565,9 @@ static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, u
     unsigned at_once = rows_at_once(t->in);
     val of_block = at_once < t->rows ? lt(p, number, at_once) : imm(PRED, 1);
     PTX_IF (p, bit_and(p, of_block, lt(p, own, t->m))) {
+        val factor = factor_of_row(p, t, number, own);
         if (t->expert)
             own = expert_choice(p, t->expert, own);
-        val factor = ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
         for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->across; j++)
             for (unsigned i = 0; i < 2; i++) {
                 val n = add(p, column, j * B_COLUMNS + i);
@@ -516,6 +596,22 @@ static void store_tile(ptx *p, const gemm *t)
             store_row(p, t, row, of_tile, column, down, half);
 }
 
+static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
+{
+    if (t->x_is_f16) {
+        multiply(p, t);
+        return;
+    }
+    PTX_IF (p, x_scaled) {
+        t->x_scaled = true;
+        multiply(p, t);
+    }
+    PTX_ELSE (p) {
+        t->x_scaled = false;
+        multiply(p, t);
+    }
+}
+
 /* The block's part of the products with a matrix, or with two in turn: from W's powers on. */
 static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
 {
@@ -531,14 +627,7 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
         t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
     begin_staging(p, t, tiles);
     begin_products(p, t, tiles, w_tile);
-    PTX_IF (p, x_scaled) {
-        t->x_scaled = true;
-        multiply(p, t);
-    }
-    PTX_ELSE (p) {
-        t->x_scaled = false;
-        multiply(p, t);
-    }
+    multiply_by_powers(p, t, x_scaled);
     phase(p, "store");
     store_tile(p, t);
 }
@@ -611,9 +700,11 @@ static gemv_operands operands_of_one(ptx *p, const instance *in)
 
 static gemm gemm_new(ptx *p, const instance *in)
 {
-    gemm t = {
-        .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
-    };
+    gemm t = { .in = in,
+               .gated = is_gated(in),
+               .x_is_f16 = has_f16_rows(in),
+               .rows = (unsigned)gemm_rows(in),
+               .k = (unsigned)in->shape.k };
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     t.g.x = parameter(p, "x");
     return t;

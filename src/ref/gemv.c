@@ -14,12 +14,14 @@ double ref_lost(double value)
     return value != 0 ? 0x1p-150 / 2e-7 : 0;
 }
 
-/* What an RMS norm multiplies a vector by, beside gamma, which is the input behind the vectors; 1
- * where there is no norm. */
-static double norm_factor(const problem *p, ref_run vector, uint64_t k)
+/* What a vector is multiplied by: a factor of its own; or for an RMS norm, beside gamma. Both are
+ * the input behind the vectors. */
+static double factor_of(const problem *p, ref_run vector, uint64_t k)
 {
     double squares = 0;
     float x[CHUNK];
+    if (p->options.row_factors)
+        return problem_read_one(p, vector.input + 1, vector.first / k);
     if (!p->options.norm)
         return 1;
     for (uint64_t at = 0; at < k; at += CHUNK) {
@@ -75,7 +77,7 @@ enum { NORM_MAGNITUDE = 3 };
 ref_value ref_dot(const problem *p, ref_run weights, ref_run vector, uint64_t k)
 {
     float w[CHUNK];
-    double x[CHUNK], factor = norm_factor(p, vector, k);
+    double x[CHUNK], factor = factor_of(p, vector, k);
     ref_value sum = { 0, 0 };
     bool quantizing = p->quantizes && formats[p->input_formats[weights.input]].block_values > 1;
     for (uint64_t at = 0; at < k; at += CHUNK) {
@@ -91,9 +93,14 @@ ref_value ref_dot(const problem *p, ref_run weights, ref_run vector, uint64_t k)
         }
     }
     sum.value *= factor;
-    sum.magnitude *= factor * (p->options.norm ? NORM_MAGNITUDE : 1);
-    sum.magnitude += p->options.norm ? ref_lost(sum.value) : 0;
+    sum.magnitude *= fabs(factor) * (p->options.norm ? NORM_MAGNITUDE : 1);
+    sum.magnitude += ref_beside_x(p) ? ref_lost(sum.value) : 0;
     return sum;
+}
+
+unsigned ref_beside_x(const problem *p)
+{
+    return p->options.norm || p->options.row_factors ? 1 : 0;
 }
 
 ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
@@ -129,7 +136,7 @@ static ref_value capped(ref_value y, double c)
 static void finish(const problem *p, uint64_t element, ref_value *sum)
 {
     enum { FIRST_ADDED = 2 };
-    unsigned input = FIRST_ADDED + (p->options.norm != NORM_NONE);
+    unsigned input = FIRST_ADDED + ref_beside_x(p);
     if (p->options.bias)
         ref_add(p, input++, element % (uint64_t)p->shape.n, sum);
     if (p->options.scale > 0) {
@@ -165,7 +172,7 @@ static ref_value value_of_qkv(const problem *p, uint64_t element)
         row -= rows[matrix++];
     ref_value sum = ref_dot_row(p, matrix, row, x, vector);
     if (p->options.bias)
-        ref_add(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
+        ref_add(p, x + 1 + ref_beside_x(p) + matrix, row, &sum);
     return sum;
 }
 
@@ -232,7 +239,7 @@ static ref_value gated_value(const problem *p, uint64_t element)
     for (unsigned i = FIRST; i < VECTOR; i++) {
         sums[i] = ref_dot_row(p, i, row, VECTOR, vector);
         if (p->options.bias)
-            ref_add(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
+            ref_add(p, VECTOR + 1 + ref_beside_x(p) + i, row, &sums[i]);
     }
     return ref_gated(p, sums[FIRST], sums[SECOND]);
 }
