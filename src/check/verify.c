@@ -323,13 +323,14 @@ static bool judge_missing(verifier *v, const trial *t, const device_params *d, s
 }
 
 /* What rows have to write to their caches, by a grid that is run whole, or where one block apart
- * from all others does, by that. */
+ * from all others does, by that: of groups of rows along y by the last one's. */
 static bool judge_rows(verifier *v, const trial *t, const device_params *d, size_t index,
                        const block_choice *c)
 {
     bool by_last =
         t->instance->family->launch.last_apart && blocks_chosen(c, blocks_of_grid(t) - 1);
-    for (size_t row = 0; (!c->count || by_last) && row < t->sequence_count; row++)
+    size_t first = c->count ? (size_t)(t->grid[1] - 1) * MAX_VECTORS : 0;
+    for (size_t row = first; (!c->count || by_last) && row < t->sequence_count; row++)
         for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
             trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
             if (b.count && !judge_missing(v, t, d, index, c, b.first, b.count))

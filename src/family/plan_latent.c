@@ -124,8 +124,7 @@ static void make_values(planner *p)
 
 bool plan_is_apart(const planner *p)
 {
-    return p->d->q_rank &&
-           decoder_product_rounding(p->d, p->m, TENSOR_ATTN_Q_B, 0) == ROUNDS_TO_HALVES;
+    return p->d->q_rank && plan_is_of_halves(p, TENSOR_ATTN_Q_B);
 }
 
 static void multiply_apart(planner *p)
