@@ -278,17 +278,30 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
     return (trial_blocks){ (head * rows + position % rows) * count, count };
 }
 
-/* Each element of a product takes a row of W and one of x, decoded. Of the tiles of a large product
- * on tensor cores one row in eight is enough: a fragment has two of those, and all lanes that have
- * elements of a row. */
-static bool is_judged(const trial *t, size_t index, uint64_t element)
+/* From a row that is judged to the next one. Each element of a product takes a row of W and one of
+ * x, decoded. Of the tiles of a large product on tensor cores one row in eight is enough: a
+ * fragment has two of those, and all lanes that have elements of a row. Of many rows of a large
+ * state each takes all that are ahead of it, and some eight of them are enough, at odd distances:
+ * so they have different places among the eight that a block has at once. */
+static uint64_t rows_apart(const trial *t)
 {
     enum { LONG_ROWS = 1024, LEAST_ROWS = 16, ROWS_APART = 8 };
-    uint64_t rows = (uint64_t)t->setup.shape.m;
-    if (!t->instance->family->halves || t->setup.shape.k < LONG_ROWS || rows < LEAST_ROWS)
+    enum { LARGE_STATE = 128, MANY_ROWS = 32, JUDGED_ROWS = 8 };
+    const problem_shape *s = &t->setup.shape;
+    if (t->instance->family->halves && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
+        return ROWS_APART;
+    if (t->instance->family->op == OP_DELTA_NET && s->head_dim >= LARGE_STATE && s->m > MANY_ROWS)
+        return (uint64_t)s->m / JUDGED_ROWS | 1;
+    return 1;
+}
+
+static bool is_judged(const trial *t, size_t index, uint64_t element)
+{
+    uint64_t rows = (uint64_t)t->setup.shape.m, apart = rows_apart(t);
+    if (apart == 1 || t->params[index].targets)
         return true;
     uint64_t row = element / (t->params[index].values / rows);
-    return row % ROWS_APART == t->setup.seed % ROWS_APART || row + 1 == rows;
+    return row % apart == t->setup.seed % apart || row + 1 == rows;
 }
 
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
