@@ -33,7 +33,8 @@ phases stream_expert_down plan stream "reduce and store"
 phases moe_route "a row of W" "whether this block" choose list
 phases mla_query "the last block" "q of the head" "what turns" "what becomes latents"
 phases mla_attention "load q" "stage the rows" products softmax "weighted values" "merge the chunks"
-phases delta_net "load the state" convolve "delta rule" "store the state" norm
+phases "delta_net_*_h6" "load the state" convolve "delta rule" "store the state" norm
+phases "delta_net_*_h4" "load the state" convolve "delta rule" norm "store the state" "keep the last"
 phases incremental_attention "load q" attend merge store
 phases multi_warp_attention "load q" attend merge "merge the warps"
 phases batched_incremental_attention "load q" attend merge store
