@@ -59,20 +59,10 @@ static void add(factors *f, const instance *in, const char *w, const char *bias)
     f->stride += in->shape.n;
 }
 
-static bool is_gated(const instance *in)
-{
-    return in->family->op == OP_GATE_UP_SWIGLU || in->family->op == OP_EXPERT_GATE_UP;
-}
-
-static bool is_of_experts(const instance *in)
-{
-    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_PRODUCT;
-}
-
 /* Results of a row of X, each a vector: of experts one for each choice. */
 static size_t choices_of(const instance *in)
 {
-    return is_of_experts(in) ? (size_t)in->shape.experts_used : 1;
+    return operation_is_of_experts(in->family->op) ? (size_t)in->shape.experts_used : 1;
 }
 
 static factors factors_of(const instance *in)
@@ -274,7 +264,7 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     for (unsigned i = 0; i < f.count; i++) {
         const factor *of = &f.items[i];
         to.y = y + of->column;
-        if (is_of_experts(p->in)) {
+        if (operation_is_of_experts(p->in->family->op)) {
             multiply_by_experts(p, r, of, &o, halves, &to);
             continue;
         }
@@ -283,7 +273,7 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
             to.numbers[to.count] = to.count;
         multiply(p, &w, &o, count, values_at(p, of->bias, (size_t)of->rows), &to);
     }
-    if (is_gated(p->in))
+    if (operation_is_gated(p->in->family->op))
         apply_gates(p, count, y);
     else if (p->in->family->op == OP_GEMV)
         finish(p, r, stride, y);
@@ -323,7 +313,7 @@ static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
     uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
     for (uint64_t i = 0; i < SOME_BLOCKS; i++)
         request.blocks[i] = i * (grid - 1) / (SOME_BLOCKS - 1);
-    if (is_of_experts(p.in))
+    if (operation_is_of_experts(p.in->family->op))
         choose_entries(&p, r, config->grid, request.blocks);
     if (grid > SOME_BLOCKS) {
         config->blocks = request.blocks;
@@ -351,7 +341,8 @@ static size_t complete(float *got, const double *expected, size_t count)
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
-    size_t size = (size_t)factors_of(p.in).stride / (is_gated(p.in) ? 2 : 1) * choices_of(p.in);
+    size_t size = (size_t)factors_of(p.in).stride / (operation_is_gated(p.in->family->op) ? 2 : 1) *
+                  choices_of(p.in);
     size_t fed = 0, written = 0;
     uint64_t y = step_address(t, argument_of(&p, "y"));
     double *rounded = compute(&p, r, true), *exact = compute(&p, r, false);

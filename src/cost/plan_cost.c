@@ -76,13 +76,12 @@ static double products_time(const instance *in, int64_t rows, const cost_gpu *gp
 {
     const problem_shape *s = &in->shape;
     operation op = in->family->op;
-    bool gated = op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP;
     double fmas = 0, columns = (double)(s->n + s->n_kv + s->n_v);
     if (op == OP_PROMPT_ATTENTION)
         fmas = 2.0 * (double)(rows * s->num_heads * s->head_dim) * (double)s->max_seq_len;
     else if (in->family->halves)
-        fmas = (gated ? 2 : 1) * columns * (double)(rows * s->k);
-    if (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_PRODUCT)
+        fmas = (operation_is_gated(op) ? 2 : 1) * columns * (double)(rows * s->k);
+    if (operation_is_of_experts(op))
         fmas *= (double)s->experts_used;
     return fmas / (gpu->tensor_fmas * gpu->sm_count * gpu->clock);
 }
