@@ -78,14 +78,15 @@ static void set_products(const planner *p, instance *in)
 }
 
 /* Of many rows there are blocks enough without chunks, and what these come to takes memory: as many
- * floats as latents of a row, head and chunk. So there are few, of whatever length. */
+ * floats as latents of a row, head and chunk. So there are few, of whatever length; but where
+ * nothing is rounded many rows have the bits of one. */
 static void set_chunks(const planner *p, instance *in)
 {
     enum { FEW_CHUNKS = 4 };
     const key *k = family_key(in->family, "chunk_size");
     int64_t usual = key_default(k), positions = p->d->max_seq_len;
     int64_t size = (positions + FEW_CHUNKS - 1) / FEW_CHUNKS;
-    if (decoder_is_prompt(p->m) && size > usual)
+    if (decoder_is_prompt(p->m) && p->d->precision == PRECISION_Q8 && size > usual)
         planner_set(in, "chunk_size",
                     (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of);
 }

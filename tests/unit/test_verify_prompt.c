@@ -20,10 +20,11 @@ static const char *const samples[] = {
 };
 
 /* With q by way of its rank, where nothing is rounded too, and direct. */
-#define LATENT                                                                                \
+#define LATENTS(positions)                                                                    \
     HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n" \
-         "layers = 2\nmax_seq_len = 160\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\n"       \
-         "weights = q8_0\nattention_scale = 0.3\n"
+         "layers = 2\nlatent = 64\nvalue_dim = 32\nrope_dims = 32\nweights = q8_0\n"          \
+         "attention_scale = 0.3\nmax_seq_len = " positions "\n"
+#define LATENT LATENTS("160")
 static const char *const latent_samples[] = {
     LATENT "q_rank = 64\nkv_type = q8_0\nm = 1, 8, 20\n",
     LATENT "q_rank = 64\nprecision = f32\nm = 1, 17\n",
@@ -67,6 +68,31 @@ ARENA_TEST(steps_of_prompts_with_latents_are_right)
 ARENA_TEST(steps_of_prompts_with_delta_nets_are_right)
 {
     assert_right(a, net_samples, sizeof net_samples / sizeof *net_samples);
+}
+
+/* Prompts have four chunks of positions; but where nothing is rounded those of single rows. */
+ARENA_TEST(only_prompts_that_are_rounded_have_chunks_of_their_own)
+{
+    static const struct {
+        const char *text;
+        int64_t of_one, of_many;
+    } cases[] = {
+        { LATENTS("4096") "m = 1, 17, 64\n", 128, 1024 },
+        { LATENTS("4096") "m = 1, 17, 64\nprecision = f32\n", 128, 128 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        size_t seen = 0;
+        make(a, cases[i].text, &m);
+        for (size_t j = 0; j < m.plan.kernel_count; j++) {
+            const problem_shape *s = &m.plan.kernels[j].shape;
+            if (m.plan.kernels[j].family->op != OP_MLA_ATTENTION)
+                continue;
+            assert_int_equal(s->chunk_size, s->m > 1 ? cases[i].of_many : cases[i].of_one);
+            seen++;
+        }
+        assert_int_equal(seen, 3);
+    }
 }
 
 /* Each row sees the positions ahead of it, without its own. */
