@@ -232,6 +232,11 @@ uint64_t allocation_next_written(const allocation *a, uint64_t offset)
         at = number * PAGE_BYTES;
     } else {
         uint64_t byte = offset / 8, end = a->written ? bitmap_bytes(a->size) : 0;
+        uint64_t word = 0;
+        while (byte + sizeof word <= end && !word) {
+            memcpy(&word, a->written + byte, sizeof word);
+            byte += word ? 0 : sizeof word;
+        }
         while (byte < end && !a->written[byte])
             byte++;
         at = byte == end ? a->size : byte * 8;
