@@ -115,12 +115,14 @@ static const float *floats_at(const product_launch *p, const char *name, size_t 
 /* Rows [m, size] of floats: those alone that are tokens' rows, as doubles. */
 static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
 {
-    const float *all = floats_at(p, name, r->m * size);
+    uint64_t address = step_address(p->t, argument_of(p, name)), bytes = size * sizeof(float);
     double *kept = arena_alloc(p->t->scratch, r->fed_count * size * sizeof *kept);
     size_t count = 0;
-    for (size_t i = 0; i < r->m; i++)
-        for (size_t j = 0; r->is_row[i] && j < size; j++)
-            kept[count++] = (double)all[i * size + j];
+    for (size_t i = 0; i < r->m; i++) {
+        const float *row = r->is_row[i] ? step_read(p->t, address + i * bytes, bytes) : NULL;
+        for (size_t j = 0; row && j < size; j++)
+            kept[count++] = (double)row[j];
+    }
     return kept;
 }
 

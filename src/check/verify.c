@@ -17,7 +17,8 @@
 #include "family/formula.h"
 
 enum {
-    LARGE_OUTPUT = 64 << 20, /* bytes, of which room is made only for what is written */
+    LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is
+                                written */
     JUDGED_BLOCKS = 1 << 12, /* of an output, at once, */
     NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
     HANGING = 20,            /* times the estimate of a block's work: it hangs, */
@@ -102,15 +103,15 @@ static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
                               : emu_map_pattern(memory, b.readable, b.bytes, b.stored, true);
 }
 
-static uint64_t room_for_output(emu_memory *memory, uint64_t size)
+static uint64_t room_for_output(emu_memory *memory, uint64_t size, uint64_t count)
 {
-    return size > LARGE_OUTPUT ? emu_alloc_sparse(memory, size) : emu_alloc(memory, size);
+    return size > LARGE_OUTPUT / count ? emu_alloc_sparse(memory, size) : emu_alloc(memory, size);
 }
 
 /* What is read of scratch memory has to have been written there. */
 static uint64_t room_for(emu_memory *memory, const trial_param *p)
 {
-    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->size)
+    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->size, 1)
                                       : emu_alloc(memory, p->size);
 }
 
@@ -118,9 +119,10 @@ static uint64_t room_for(emu_memory *memory, const trial_param *p)
 static uint64_t map_target(emu_memory *memory, const trial_param *p, uint64_t number)
 {
     const uint64_t *addresses = p->content.bytes;
+    uint64_t alike = p->param.updated ? 1 : p->target_count; /* room for which is to be little */
     if (number >= p->target_count)
         return addresses[0];
-    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->targets[number].size)
+    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->targets[number].size, alike)
                                       : map_buffer(memory, p->targets[number]);
 }
 
