@@ -155,22 +155,32 @@ static void choose_at_matrix_ends(block_choice *c, const trial *t)
     choose_with_partners(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
 }
 
-/* Where each entry of a list of experts has blocks of its own: one of the last entry in use, which
- * may name an expert that there is not, and does where the list is the input that is spoiled. */
-static void choose_last_entry(block_choice *c, const trial *t, selection which)
+/* The list of experts, where each of its entries has blocks of its own. */
+static const uint32_t *list_of_tiles(const trial *t, unsigned *input)
 {
-    unsigned input = 0;
-    if (!t->instance->family->halves || !t->setup.shape.experts)
-        return;
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        const uint32_t *list = p->content.bytes;
-        bool wanted =
-            which == SAMPLED_BLOCKS || (t->setup.spoiled && t->setup.spoiled_input == input);
-        if (wanted && strcmp(p->param.name, "list") == 0 && list[0] && list[0] <= t->grid[1])
-            choose_with_partners(c, t, (uint64_t)(list[0] - 1) * t->grid[0]);
-        input += p->param.kind == PARAM_IN;
+    *input = 0;
+    for (size_t i = 0; i < t->param_count && t->instance->family->halves; i++) {
+        if (strcmp(t->params[i].param.name, "list") == 0)
+            return t->params[i].content.bytes;
+        *input += t->params[i].param.kind == PARAM_IN;
     }
+    return NULL;
+}
+
+/* Of the last entry in use, which may name an expert that there is not, and does where the list is
+ * the input that is spoiled; of a sample also of one between the first, whose matrix is often the
+ * first, and that. */
+static void choose_entries(block_choice *c, const trial *t, selection which)
+{
+    unsigned input;
+    const uint32_t *list = list_of_tiles(t, &input);
+    if (!list || !list[0] || list[0] > t->grid[1])
+        return;
+    bool spoiled = t->setup.spoiled && t->setup.spoiled_input == input;
+    if (which == SAMPLED_BLOCKS || spoiled)
+        choose_with_partners(c, t, (uint64_t)(list[0] - 1) * t->grid[0]);
+    if (which == SAMPLED_BLOCKS)
+        choose_with_partners(c, t, (uint64_t)(list[0] / 2) * t->grid[0]);
 }
 
 block_choice blocks_choose(arena *a, const trial *t, selection which)
@@ -181,7 +191,7 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
         return c;
     c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
     choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
-    choose_last_entry(&c, t, which);
+    choose_entries(&c, t, which);
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
     choose_with_partners(&c, t, 0);
