@@ -36,28 +36,27 @@ static const derived_size sizes[] = {
           .tag = "t" },                                                             \
         KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products")
 
-#define LAUNCH                                                                           \
-    {                                                                                    \
-        .block = "256", .grid = { "ceil_div(n, columns)", "listed", "shares" },          \
-        .shared = GEMM_SHARED, .dynamic_shared = "tiles", .sizes = sizes, .dealt = true, \
-        .overlap = WAITS_FIRST, .registers = 255                                         \
+#define LAUNCH                                                                                  \
+    {                                                                                           \
+        .block = "256", .grid = { "ceil_div(n, columns)", "listed", "shares" },                 \
+        .shared = GEMM_SHARED_OF_F16, .dynamic_shared = "tiles", .sizes = sizes, .dealt = true, \
+        .overlap = WAITS_FIRST, .registers = 255                                                \
     }
 
 const family mma_expert_gate_up = {
     .name = "mma_expert_gate_up",
-    .summary = "gate and up of the experts that rows use, with the activation, as mma_gemm",
+    .summary = "gate and up of the experts that rows use, with the activation, as mma_gemm_f16",
     .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
     .op = OP_EXPERT_GATE_UP,
-    .activations = FORMAT_F32,
+    .activations = FORMAT_F16,
     .halves = true,
     .same_bits = true,
     .sm = 80,
-    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_PLANE_ROWS, KEY_ACTIVATION, KEYS_NORM, KEY_END },
+    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_PLANE_ROWS, KEY_ACTIVATION, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
                                EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k")),
-                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), IN(F32, x, "m*k", 16),
-                               IN_WHERE(norm, F32, gamma, "k", 16), EXPERTS_BIAS(bg),
-                               EXPERTS_BIAS(bu), EXPERTS_LIST, PARAM_END },
+                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"),
+                               EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST, PARAM_END },
     .launch = LAUNCH,
     .check = check_experts,
     .build = gemm_build_of_experts,
@@ -68,18 +67,18 @@ const family mma_expert_gate_up = {
 
 const family mma_expert_down = {
     .name = "mma_expert_down",
-    .summary = "products of the experts that rows use, for each choice of a row, as mma_gemm",
+    .summary = "products of the experts that rows use, for each choice of a row, as mma_gemm_f16",
     .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
     .op = OP_EXPERT_PRODUCT,
-    .activations = FORMAT_F32,
+    .activations = FORMAT_F16,
     .halves = true,
     .same_bits = true,
     .sm = 80,
     .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_PLANE_ROWS, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
-                               EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")),
-                               IN(F32, x, "m*experts_used*k", 16), EXPERTS_BIAS(bias), EXPERTS_LIST,
-                               PARAM_END },
+    .params =
+        (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
+                         EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")), F16_ROWS("m*experts_used"),
+                         EXPERTS_BIAS(bias), EXPERTS_LIST, PARAM_END },
     .launch = LAUNCH,
     .check = check_experts,
     .build = gemm_build_of_experts,

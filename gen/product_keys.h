@@ -50,34 +50,39 @@
     }
 
 /* What a product may have ahead of it and behind it: y = cap(scale (W x + bias) + residual). */
-#define KEYS_AROUND_PRODUCT                                                                    \
-    KEY_OPTION(bias, "a vector [n] added to W x"),                                             \
-        { .name = "scale",                                                                     \
-          .summary = "of W x + bias",                                                          \
-          .field = KEY_FIELD(options.scale),                                                   \
-          .tag = "scale",                                                                      \
-          .real = &product_scale_range },                                                      \
-        KEY_OPTION(residual, "values [m,n] added to that"), KEYS_NORM,                         \
+#define KEYS_OF_SUMS                               \
+    KEY_OPTION(bias, "a vector [n] added to W x"), \
+        { .name = "scale",                         \
+          .summary = "of W x + bias",              \
+          .field = KEY_FIELD(options.scale),       \
+          .tag = "scale",                          \
+          .real = &product_scale_range },          \
+        KEY_OPTION(residual, "values [m,n] added to that")
+#define KEY_PRODUCT_SOFTCAP                                                                    \
     {                                                                                          \
         .name = "softcap", .summary = "c of c tanh(y/c)", .field = KEY_FIELD(options.softcap), \
         .tag = "cap", .real = &product_softcap_range                                           \
     }
+#define KEYS_AROUND_PRODUCT KEYS_OF_SUMS, KEYS_NORM, KEY_PRODUCT_SOFTCAP
+#define KEYS_BEHIND_PRODUCT KEYS_OF_SUMS, KEY_PRODUCT_SOFTCAP
 /* Refuses a softcap that f32 can't divide by. */
 const char *check_product(const instance *in, arena *a, const char **blamed);
 extern const real_range product_scale_range, product_softcap_range;
 
 /* Their parameters, behind x. */
-#define PARAMS_AROUND_PRODUCT                                               \
-    IN_WHERE(norm, F32, gamma, "k", 16), IN_WHERE(bias, F32, bias, "n", 4), \
-        IN_WHERE(residual, F32, residual, "m*n", 4)
+#define PARAMS_BEHIND_PRODUCT \
+    IN_WHERE(bias, F32, bias, "n", 4), IN_WHERE(residual, F32, residual, "m*n", 4)
+#define PARAMS_AROUND_PRODUCT IN_WHERE(norm, F32, gamma, "k", 16), PARAMS_BEHIND_PRODUCT
 
 /* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
 #define QKV_COMPUTES "y[m,n+n_kv+n_v] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_v,k])^T"
 #define KEYS_OF_QKV                                                                              \
     KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, \
         KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1), KEY_ROWS
-#define KEYS_AROUND_QKV KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added"), KEYS_NORM
-#define PARAMS_OF_QKV                                                                      \
+#define KEY_QKV_BIASES  KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added")
+#define KEYS_AROUND_QKV KEY_QKV_BIASES, KEYS_NORM
+#define PARAMS_OF_QKV   PARAMS_OF_QKV_FROM(IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16))
+#define PARAMS_OF_QKV_FROM(...)                                                            \
     OUT(F32, y, "m*(n+n_kv+n_v)", 4), WEIGHTS_OF(q, 0, "n*k"), WEIGHTS_OF(k, 1, "n_kv*k"), \
         { .name = "wv",                                                                    \
           .kind = PARAM_IN,                                                                \
@@ -86,8 +91,7 @@ extern const real_range product_scale_range, product_softcap_range;
           .values = "n_v*k",                                                               \
           .align = 16,                                                                     \
           .only_with = KEY_FIELD(shape.n_v) },                                             \
-        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),                        \
-        IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),               \
+        __VA_ARGS__, IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),  \
     {                                                                                      \
         .name = "bv", .kind = PARAM_IN, .format = FORMAT_F32, .values = "n_v", .align = 4, \
         .only_with = KEY_FIELD(options.bias), .also_with = KEY_FIELD(shape.n_v)            \
@@ -99,7 +103,8 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEYS_OF_GATE_UP                                                                         \
     KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), \
         KEY_ROWS
-#define KEYS_AROUND_GATE_UP KEY_OPTION(bias, "vectors [n] added to both"), KEY_ACTIVATION, KEYS_NORM
+#define KEY_GATE_BIASES     KEY_OPTION(bias, "vectors [n] added to both")
+#define KEYS_AROUND_GATE_UP KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_GATE_UP                                                    \
     OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"), \
         IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),          \

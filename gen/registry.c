@@ -37,6 +37,8 @@
     FAMILY(stream_gate_up)                        \
     FAMILY(mma_gemm)                              \
     FAMILY(mma_gate_up)                           \
+    FAMILY(mma_gemm_f16)                          \
+    FAMILY(mma_gate_up_f16)                       \
     FAMILY(mma_qkv)                               \
     FAMILY(mma_expert_gate_up)                    \
     FAMILY(mma_expert_down)                       \
@@ -46,6 +48,7 @@
     FAMILY(exact_expert_gate_up)                  \
     FAMILY(stream_expert_gate_up)                 \
     FAMILY(q8_1_quantize)                         \
+    FAMILY(f16_rows)                              \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
     FAMILY(rope_kv_write)                         \

@@ -112,6 +112,7 @@ typedef enum ptxgen_operation {
     PTXGEN_PROMPT_ATTENTION,
     PTXGEN_EXPERT_PRODUCT,
     PTXGEN_EXPERT_SUM,
+    PTXGEN_F16_ROWS,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -2364,6 +2365,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "prompt_attention",
         "expert_product",
         "expert_sum",
+        "f16_rows",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";

@@ -3,8 +3,9 @@
  *
  *   1. Of each row of X the largest value decides a power of two that brings it to 2^14 .. 2^15, so
  *      that nothing finite overflows as f16; it is 1 where the largest is at least 1 and less than
- *      2^15 already. With a norm, squares are added up on the way. W is f16 as it is, but for
- *      formats whose numbers f16 has no room for: these get powers, too.
+ *      2^15 already. With a norm, squares are added up on the way. Rows that are f16 come with what
+ *      that left out (f16_rows.c). W is f16 as it is, but for formats whose numbers f16 has no room
+ *      for: these get powers, too.
  *   2. A step of 32 values of k: X's are loaded a step ahead, multiplied by their row's power,
  *      rounded and stored in a tile; W's are decoded into another one (gemm_weights.h).
  *   3. Barrier. All warps multiply by the tiles, of which there are two of each, for even and odd
@@ -12,14 +13,15 @@
  *      the next barrier, which comes when all have read it.
  *   4. Sums times what the powers left out are stored.
  *
- * 2 and 3 are there twice: where all powers of X are 1, which is usual, nothing is multiplied by
- * them.
+ * 2 and 3 are there twice for X of f32: where all powers of X are 1, which is usual, nothing is
+ * multiplied by them.
  *
  * An element's products are added up in the order of k, 16 at once, whatever tile it is in.
  */
 #include "gen/blocks/gemm.h"
 
 #include "gen/blocks/fragments.h"
+#include "gen/blocks/gemm_x.h"
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/unpack.h"
@@ -32,11 +34,7 @@ enum {
     B_COLUMNS = 8,
     MOST_DOWN = 4, /* fragments of a warp */
     MOST_ACROSS = 2,
-    QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,
-    MOST_AT_ONCE = 8,                            /* quads that a lane loads of a row */
-    MOST_PIECES = 2,                             /* units of X that a thread stages, */
-    PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* so many rows apart */
     W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES,
     FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
 };
@@ -46,25 +44,14 @@ typedef struct gemm {
     bool gated; /* there are two matrices, of gate and up */
     gemv_operands g;
     gemm_weights w;
+    gemm_x x;
     unsigned rows, k;
-    unsigned down, across;      /* fragments of a warp */
-    unsigned pieces;            /* units of X that a thread stages, */
-    unsigned x_tile;            /* and bytes of a tile of them */
-    val m;                      /* rows of X */
-    val first, column;          /* the block's first row of X and of W */
-    const expert_entry *expert; /* rows of X are those that use it; NULL: there are none */
-    val plane, first_bias;      /* what of the expert's is behind the start of W, in bytes, and of a
-                                   bias; without a kind: nothing */
-    val x_powers, factors;      /* of rows, in shared memory */
-    val w_powers, w_factors;    /* the same of W; without a kind: none */
-    bool x_scaled;              /* some of x_powers may be other than 1 */
-    val staging;                /* whether the thread stages X; */
-    val store;                  /* where its first unit goes, */
-    val first_value;            /* number of its first value in the step, */
-    val power;                  /* that of its row, */
-    var from[MOST_PIECES];      /* and where they are, of the step that is loaded next */
-    var gamma;
-    var x[MOST_PIECES][GEMM_UNIT], norm[GEMM_UNIT];
+    unsigned down, across;    /* fragments of a warp */
+    unsigned x_tile;          /* bytes of a tile of X */
+    val column;               /* the block's first row of W */
+    val plane, first_bias;    /* what of the expert's is behind the start of W, in bytes, and of a
+                                 bias; without a kind: nothing */
+    val w_powers, w_factors;  /* of W's rows, in shared memory; without a kind: none */
     val a[DEPTHS], b[DEPTHS]; /* a lane's addresses for ldmatrix */
     var sums[MOST_DOWN][2 * MOST_ACROSS][4];
 } gemm;
@@ -73,12 +60,12 @@ typedef struct gemm {
  * it is two fragments wide. */
 static bool is_gated(const instance *in)
 {
-    return in->family->op == OP_GATE_UP_SWIGLU || in->family->op == OP_EXPERT_GATE_UP;
+    return operation_is_gated(in->family->op);
 }
 
 static bool is_of_experts(const instance *in)
 {
-    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_PRODUCT;
+    return operation_is_of_experts(in->family->op);
 }
 
 /* Twice as many as use an expert where all have equal shares: most have no more. */
@@ -158,82 +145,6 @@ int64_t gemm_powers_bytes(const instance *in)
     return has_powers(in) ? 2 * GEMM_COLUMNS * F32_BYTES : 0;
 }
 
-/* Of a row of which a lane has seen the largest value's bits: stores the power that its values are
- * multiplied by, and the inverse times a factor. */
-static void store_power(ptx *p, val largest, val row, val powers, val factors, val factor)
-{
-    val power = power_for_halves(p, warp_max(p, largest)), inverse = inverse_of_power(p, power);
-    PTX_IF (p, eq(p, lane_id(p), 0)) {
-        val offset = mul(p, row, F32_BYTES);
-        st_shared(p, F32, add(p, powers, offset), 0, power_of_two(p, power));
-        st_shared(p, F32, add(p, factors, offset), 0,
-                  factor.kind ? mul(p, inverse, factor) : inverse);
-    }
-}
-
-/* The place of the values that make a row of Y, by its number among those of an expert. */
-static val chosen_row(ptx *p, const gemm *t, val number)
-{
-    val word = expert_choice(p, t->expert, number);
-    return t->gated ? expert_row(p, t->in, word) : word;
-}
-
-static val row_of_x(ptx *p, const gemm *t, val number)
-{
-    val row = min(p, add(p, t->first, number), sub(p, t->m, 1));
-    if (t->expert)
-        row = chosen_row(p, t, row);
-    return mad_wide(p, row, (long long)t->k * F32_BYTES, t->g.x);
-}
-
-/* What a lane has seen of a row: the largest value's bits, and the sum of squares. */
-typedef struct row_seen {
-    val row; /* its address */
-    var largest, squares;
-} row_seen;
-
-/* Some quads of the row, a warp's width apart, all of which are loaded at once. */
-static void see_quads(ptx *p, const gemm *t, const row_seen *seen, val quad, unsigned count)
-{
-    bool norm = t->in->options.norm;
-    val offset = mul_wide(p, quad, QUAD * F32_BYTES);
-    val at = add(p, seen->row, offset), of_gamma = imm(U64, 0);
-    val4 x[MOST_AT_ONCE], gamma[MOST_AT_ONCE];
-    if (norm)
-        of_gamma = add(p, parameter(p, "gamma"), offset);
-    for (unsigned i = 0; i < count; i++)
-        x[i] = ld_const_v4(p, F32, at, i * WARP * QUAD * F32_BYTES);
-    for (unsigned i = 0; norm && i < count; i++)
-        gamma[i] = ld_const_v4(p, F32, of_gamma, i * WARP * QUAD * F32_BYTES);
-    for (unsigned i = 0; i < count; i++) {
-        for (unsigned j = 0; norm && j < QUAD; j++) {
-            assign(p, seen->squares, fma(p, x[i].v[j], x[i].v[j], seen->squares));
-            x[i].v[j] = mul(p, x[i].v[j], gamma[i].v[j]);
-        }
-        assign(p, seen->largest, q8_largest(p, get(p, seen->largest), x[i].v, QUAD));
-    }
-}
-
-static void find_powers_of_x(ptx *p, const gemm *t)
-{
-    unsigned quads = t->k / QUAD, turn = MOST_AT_ONCE * WARP, whole = quads / turn * turn;
-    PTX_FOR (p, number, warp_id(p), t->rows, WARPS) {
-        val factor = { 0 };
-        const row_seen seen = { row_of_x(p, t, number), var_u32(p, 0), var_f32(p, 0.0f) };
-        if (whole)
-            PTX_FOR (p, quad, lane_id(p), whole, turn)
-                see_quads(p, t, &seen, quad, MOST_AT_ONCE);
-        if (whole < quads)
-            PTX_FOR (p, quad, add(p, lane_id(p), whole), quads, WARP)
-                see_quads(p, t, &seen, quad, 1);
-        if (t->in->options.norm) {
-            val mean = div(p, warp_sum(p, get(p, seen.squares)), (float)t->k);
-            factor = rsqrt(p, add(p, mean, (float)t->in->options.epsilon));
-        }
-        store_power(p, get(p, seen.largest), number, t->x_powers, t->factors, factor);
-    }
-}
-
 /* The address of a row of the tile. */
 static val row_of_w(ptx *p, const gemm *t, val number)
 {
@@ -246,6 +157,17 @@ static val row_of_w(ptx *p, const gemm *t, val number)
     if (t->plane.kind)
         matrix = add(p, matrix, t->plane);
     return mad_wide(p, min(p, add(p, t->column, pair), last), t->w.row_bytes, matrix);
+}
+
+/* Those of X; and room for those of W. */
+static val find_powers(ptx *p, gemm *t)
+{
+    val x_scaled = gemm_x_find_powers(p, &t->x);
+    if (has_powers(t->in)) {
+        t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
+        t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
+    }
+    return x_scaled;
 }
 
 /* Rows of f32 may end with half a piece, which the first lane takes. */
@@ -263,104 +185,8 @@ static void find_powers_of_w(ptx *p, const gemm *t)
             val4 last = ld_const_v4(p, F32, row, (int64_t)(t->k - QUAD) * F32_BYTES);
             assign(p, largest, q8_largest(p, get(p, largest), last.v, QUAD));
         }
-        store_power(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
+        powers_store(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
     }
-}
-
-/* Whether some of X's rows have powers other than 1. */
-static val find_powers(ptx *p, gemm *t)
-{
-    phase(p, "find the powers of two of rows");
-    t->x_powers = shared_array(p, "x_powers", F32, t->rows);
-    t->factors = shared_array(p, "factors", F32, t->rows);
-    if (has_powers(t->in)) {
-        t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
-        t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
-    }
-    find_powers_of_x(p, t);
-    barrier(p);
-    val power =
-        ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), t->rows - 1), F32_BYTES, t->x_powers), 0);
-    return ne(p, barrier_count(p, ne(p, power, 1.0f)), 0);
-}
-
-/* Units of X: a thread has every 256th, each four threads those of a row. */
-static void begin_staging(ptx *p, gemm *t, val tile)
-{
-    unsigned units = t->rows * GEMM_STEP_UNITS;
-    val row = div(p, tid_x(p), GEMM_STEP_UNITS), unit = bit_and(p, tid_x(p), GEMM_STEP_UNITS - 1);
-    t->pieces = units > GEMM_THREADS ? units / GEMM_THREADS : 1;
-    t->staging = units < GEMM_THREADS ? lt(p, tid_x(p), units) : imm(PRED, 1);
-    t->first_value = mul(p, unit, GEMM_UNIT);
-    t->store = gemm_unit(p, tile, row, unit);
-    row = units < GEMM_THREADS ? min(p, row, t->rows - 1) : row;
-    t->power = mad(p, row, F32_BYTES, t->x_powers);
-    for (unsigned i = 0; i < t->pieces; i++) {
-        val own = add(p, row, i * PIECE_ROWS);
-        t->from[i] = var_u64(p, mad_wide(p, t->first_value, F32_BYTES, row_of_x(p, t, own)));
-        for (unsigned j = 0; j < GEMM_UNIT; j++)
-            t->x[i][j] = var_f32(p, 0.0f);
-    }
-    if (!t->in->options.norm)
-        return;
-    t->gamma = var_u64(p, mad_wide(p, t->first_value, F32_BYTES, parameter(p, "gamma")));
-    for (unsigned j = 0; j < GEMM_UNIT; j++)
-        t->norm[j] = var_f32(p, 0.0f);
-}
-
-static void load_unit(ptx *p, const gemm *t, var from, unsigned there, const var to[GEMM_UNIT])
-{
-    for (unsigned quad = 0; quad < QUADS; quad++) {
-        val needed =
-            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, t->first_value, quad * QUAD), there);
-        for (unsigned i = 0; there < GEMM_STEP && i < QUAD; i++)
-            assign(p, to[quad * QUAD + i], 0.0f);
-        PTX_IF (p, needed) {
-            val4 four = ld_const_v4(p, F32, get(p, from), quad * QUAD * F32_BYTES);
-            for (unsigned i = 0; i < QUAD; i++)
-                assign(p, to[quad * QUAD + i], four.v[i]);
-        }
-    }
-}
-
-/* Begins to load X's next step, of which so many values are there; where there is none, the latest
- * one again. */
-static void load_x(ptx *p, const gemm *t, unsigned there)
-{
-    PTX_IF (p, t->staging) {
-        for (unsigned i = 0; i < t->pieces; i++)
-            load_unit(p, t, t->from[i], there, t->x[i]);
-        if (t->in->options.norm)
-            load_unit(p, t, t->gamma, there, t->norm);
-    }
-}
-
-static void advance_x(ptx *p, const gemm *t, val bytes)
-{
-    for (unsigned i = 0; i < t->pieces; i++)
-        assign(p, t->from[i], add(p, t->from[i], bytes));
-    if (t->in->options.norm)
-        assign(p, t->gamma, add(p, t->gamma, bytes));
-}
-
-static void store_x(ptx *p, const gemm *t, unsigned tile_offset)
-{
-    bool apart = t->w.decoder->apart;
-    PTX_IF (p, t->staging)
-        for (unsigned i = 0; i < t->pieces; i++) {
-            val x[GEMM_UNIT], power = ld_shared(p, F32, t->power, i * PIECE_ROWS * F32_BYTES);
-            val4 words;
-            for (unsigned j = 0; j < GEMM_UNIT; j++) {
-                x[j] = get(p, t->x[i][j]);
-                x[j] = t->in->options.norm ? mul(p, x[j], t->norm[j]) : x[j];
-                x[j] = t->x_scaled ? mul(p, x[j], power) : x[j];
-            }
-            for (unsigned j = 0; j < QUAD; j++) {
-                unsigned low = apart ? j / 2 * QUAD + j % 2 : 2 * j;
-                words.v[j] = pack_halves(p, x[low], x[low + (apart ? 2 : 1)]);
-            }
-            st_shared_v4(p, U32, t->store, tile_offset + i * PIECE_ROWS * GEMM_ROW_BYTES, words);
-        }
 }
 
 /* The warps' parts lie in two rows of four, or where the tile is one fragment high in one row. */
@@ -403,11 +229,11 @@ static void multiply_step(ptx *p, gemm *t, unsigned parity)
 static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
 {
     unsigned parity = number % 2;
-    store_x(p, t, parity * t->x_tile);
+    gemm_x_store(p, &t->x, parity * t->x_tile);
     gemm_decode_step(p, &t->w, number, there, parity * W_TILE);
     if (next) {
-        advance_x(p, t, bytes);
-        load_x(p, t, next);
+        gemm_x_advance(p, &t->x, bytes);
+        gemm_x_load(p, &t->x, next);
     }
     barrier(p);
     multiply_step(p, t, parity);
@@ -423,12 +249,12 @@ static unsigned values_of_step(unsigned values, unsigned number)
 static void multiply(ptx *p, gemm *t)
 {
     unsigned steps = t->w.chunk / GEMM_STEP, tail_first = values_of_step(t->w.tail, 0);
-    val step_bytes = imm(U64, GEMM_STEP * F32_BYTES);
+    val step_bytes = imm(U64, gemm_x_step_bytes(&t->x));
     for (unsigned i = 0; i + 1 < t->w.stages; i++)
         gemm_copy_chunk(p, &t->w, imm(U32, i));
-    load_x(p, t, t->w.whole ? GEMM_STEP : tail_first);
+    gemm_x_load(p, &t->x, t->w.whole ? GEMM_STEP : tail_first);
     if (t->w.whole) {
-        if (!t->x_scaled)
+        if (!t->x.scaled)
             ptx_loop_work(p, t->w.chunk * GEMM_COLUMNS / GEMM_THREADS, "weights");
         PTX_FOR (p, chunk, 0, t->w.whole, 1) {
             gemm_next_chunk(p, &t->w, chunk);
@@ -439,8 +265,8 @@ static void multiply(ptx *p, gemm *t)
                 step(p, t, s, GEMM_STEP, GEMM_STEP, s + 1 < steps ? step_bytes : bytes);
         }
         if (tail_first && tail_first < GEMM_STEP) {
-            advance_x(p, t, step_bytes);
-            load_x(p, t, tail_first);
+            gemm_x_advance(p, &t->x, step_bytes);
+            gemm_x_load(p, &t->x, tail_first);
         }
     }
     if (!t->w.tail)
@@ -457,7 +283,10 @@ static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
     if (!t->w.scaled)
         return mul(p, sum, factor);
     val of_w = ld_shared(p, F32, mad(p, of_tile, F32_BYTES, t->w_factors), 0);
-    return mul(p, mul(p, sum, min(p, factor, of_w)), max(p, factor, of_w));
+    val least = min(p, factor, of_w);
+    if (t->x.f16) /* which may have a factor that is no number */
+        least = fma(p, factor, imm(F32, 0), least);
+    return mul(p, mul(p, sum, least), max(p, factor, of_w));
 }
 
 /* Of sums c of a row of fragments, those of columns from one on; column of_tile of the tile. */
@@ -481,13 +310,13 @@ static val element(ptx *p, const gemm *t, const var sums[][4], unsigned j, unsig
 static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, unsigned down,
                       unsigned half)
 {
-    val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->first, number);
+    val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->x.first, number);
     unsigned at_once = rows_at_once(t->in);
     val of_block = at_once < t->rows ? lt(p, number, at_once) : imm(PRED, 1);
-    PTX_IF (p, bit_and(p, of_block, lt(p, own, t->m))) {
-        if (t->expert)
-            own = expert_choice(p, t->expert, own);
-        val factor = ld_shared(p, F32, mad(p, number, F32_BYTES, t->factors), 0);
+    PTX_IF (p, bit_and(p, of_block, lt(p, own, t->x.m))) {
+        val factor = gemm_x_factor(p, &t->x, number, own);
+        if (t->x.expert)
+            own = expert_choice(p, t->x.expert, own);
         for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->across; j++)
             for (unsigned i = 0; i < 2; i++) {
                 val n = add(p, column, j * B_COLUMNS + i);
@@ -516,6 +345,22 @@ static void store_tile(ptx *p, const gemm *t)
             store_row(p, t, row, of_tile, column, down, half);
 }
 
+static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
+{
+    if (t->x.f16) {
+        multiply(p, t);
+        return;
+    }
+    PTX_IF (p, x_scaled) {
+        t->x.scaled = true;
+        multiply(p, t);
+    }
+    PTX_ELSE (p) {
+        t->x.scaled = false;
+        multiply(p, t);
+    }
+}
+
 /* The block's part of the products with a matrix, or with two in turn: from W's powers on. */
 static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
 {
@@ -529,16 +374,10 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     gemm_weights_begin(p, &t->w, row_of_w(p, t, gemm_own_row(p)), ring, w_tile);
     if (t->w.scaled)
         t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
-    begin_staging(p, t, tiles);
+    t->x.apart = t->w.decoder->apart;
+    gemm_x_begin(p, &t->x, tiles);
     begin_products(p, t, tiles, w_tile);
-    PTX_IF (p, x_scaled) {
-        t->x_scaled = true;
-        multiply(p, t);
-    }
-    PTX_ELSE (p) {
-        t->x_scaled = false;
-        multiply(p, t);
-    }
+    multiply_by_powers(p, t, x_scaled);
     phase(p, "store");
     store_tile(p, t);
 }
@@ -615,7 +454,8 @@ static gemm gemm_new(ptx *p, const instance *in)
         .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
     };
     t.x_tile = t.rows * GEMM_ROW_BYTES;
-    t.g.x = parameter(p, "x");
+    t.x = gemm_x_of(in, t.rows);
+    t.x.base = parameter(p, "x");
     return t;
 }
 
@@ -630,9 +470,9 @@ static void set_matrix(ptx *p, gemm *t)
 void gemm_build(ptx *p, const instance *in)
 {
     gemm t = gemm_new(p, in);
-    t.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
-                                         : imm(U32, in->shape.m);
-    t.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
+    t.x.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                           : imm(U32, in->shape.m);
+    t.x.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
     val x_scaled = find_powers(p, &t), tiles = shared_dynamic(p, "tiles", U32);
     if (is_qkv(in)) {
         multiply_qkv(p, &t, tiles, x_scaled);
@@ -647,15 +487,16 @@ static void store_nans(ptx *p, const gemm *t)
 {
     val n = add(p, t->column, tid_x(p)), of_block = lt(p, tid_x(p), gemm_columns(t->in));
     PTX_IF (p, bit_and(p, of_block, lt(p, n, t->g.n)))
-        PTX_FOR (p, number, 0, t->m, 1) {
-            val row = mad_wide(p, expert_choice(p, t->expert, number), t->g.n, convert(p, U64, n));
+        PTX_FOR (p, number, 0, t->x.m, 1) {
+            val row =
+                mad_wide(p, expert_choice(p, t->x.expert, number), t->g.n, convert(p, U64, n));
             st_global(p, F32, add(p, t->g.y, shl(p, row, 2)), 0, expert_nan(p));
         }
 }
 
 static void move_to_expert(ptx *p, gemm *t)
 {
-    val id = t->expert->id;
+    val id = t->x.expert->id;
     val plane = mul_wide(p, expert_first_row(p, t->in, id), t->w.row_bytes);
     t->plane = named(p, "the expert's matrix", plane);
     t->first_bias = mul(p, id, (unsigned)t->in->shape.n);
@@ -674,13 +515,13 @@ void gemm_build_of_experts(ptx *p, const instance *in)
     val list = parameter(p, "list"), in_use = lt(p, ctaid_y(p), experts_in_use(p, list));
     ret_if(p, bit_not(p, in_use));
     expert_entry e = expert_entry_at(p, in, list, ctaid_y(p));
-    t.expert = &e;
-    t.m = e.count;
+    t.x.expert = &e;
+    t.x.m = e.count;
     set_matrix(p, &t);
     PTX_IF (p, expert_exists(p, in, e.id)) {
         move_to_expert(p, &t);
         PTX_FOR (p, first, mul(p, ctaid_z(p), at_once), e.count, mul(p, nctaid_z(p), at_once)) {
-            t.first = first;
+            t.x.first = first;
             val x_scaled = find_powers(p, &t);
             multiply_matrix(p, &t, tiles, x_scaled);
             barrier(p); /* before powers are stored again */

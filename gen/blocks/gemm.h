@@ -1,5 +1,6 @@
 /* Products of a tile of rows of X and of 128 rows of W on the tensor cores: what blocks of mma_gemm
- * share. See gemm.c for the order of the work, gemm_weights.h for the weights.
+ * and its like share. Of families whose activations are f16 X is what f16_rows.c makes. See gemm.c
+ * for the order of the work, gemm_weights.h for the weights.
  */
 #ifndef PTXGEN_GEN_BLOCKS_GEMM_H
 #define PTXGEN_GEN_BLOCKS_GEMM_H

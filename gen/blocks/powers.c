@@ -1,5 +1,8 @@
 #include "gen/blocks/powers.h"
 
+#include "format.h"
+#include "gen/blocks/reduce.h"
+
 enum {
     LEAST_EXPONENT = EXPONENT_BIAS, /* of a largest value that is left as it is */
     MOST_OF_POWER = 2 * EXPONENT_BIAS - 1,
@@ -22,4 +25,15 @@ val power_for_halves(ptx *p, val largest)
 val inverse_of_power(ptx *p, val exponent)
 {
     return power_of_two(p, sub(p, imm(U32, 2 * EXPONENT_BIAS), exponent));
+}
+
+void powers_store(ptx *p, val largest, val row, val powers, val factors, val factor)
+{
+    val power = power_for_halves(p, warp_max(p, largest)), inverse = inverse_of_power(p, power);
+    PTX_IF (p, eq(p, lane_id(p), 0)) {
+        val offset = mul(p, row, F32_BYTES);
+        st_shared(p, F32, add(p, powers, offset), 0, power_of_two(p, power));
+        st_shared(p, F32, add(p, factors, offset), 0,
+                  factor.kind ? mul(p, inverse, factor) : inverse);
+    }
 }

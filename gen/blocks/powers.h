@@ -20,4 +20,9 @@ val power_of_two(ptx *p, val exponent);
 val power_for_halves(ptx *p, val largest);
 val inverse_of_power(ptx *p, val exponent);
 
+/* Of a row of which each lane of a warp has seen the largest value's bits: stores the power that
+ * its values are multiplied by, and the inverse times a factor (without a kind: 1), by its number
+ * in two arrays in shared memory. */
+void powers_store(ptx *p, val largest, val row, val powers, val factors, val factor);
+
 #endif

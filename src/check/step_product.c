@@ -1,5 +1,5 @@
-/* What is computed here is computed twice, as the reference of a step does: with what the kernel
- * rounds to f16 rounded, and exactly. The difference of the two says how far the kernel may be off.
+/* What is computed here is computed twice, as the reference of a step does: with W rounded to f16
+ * as the kernel does, and exactly. The difference of the two says how far the kernel may be off.
  * Rows of W repeat, and with them their products.
  */
 #include "check/step_product.h"
@@ -9,6 +9,7 @@
 
 #include "family/formula.h"
 #include "ref/matrix.h"
+#include "ref/quant.h"
 
 enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
 #define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications */
@@ -58,20 +59,10 @@ static void add(factors *f, const instance *in, const char *w, const char *bias)
     f->stride += in->shape.n;
 }
 
-static bool is_gated(const instance *in)
-{
-    return in->family->op == OP_GATE_UP_SWIGLU || in->family->op == OP_EXPERT_GATE_UP;
-}
-
-static bool is_of_experts(const instance *in)
-{
-    return in->family->op == OP_EXPERT_GATE_UP || in->family->op == OP_EXPERT_PRODUCT;
-}
-
 /* Results of a row of X, each a vector: of experts one for each choice. */
 static size_t choices_of(const instance *in)
 {
-    return is_of_experts(in) ? (size_t)in->shape.experts_used : 1;
+    return operation_is_of_experts(in->family->op) ? (size_t)in->shape.experts_used : 1;
 }
 
 static factors factors_of(const instance *in)
@@ -104,22 +95,32 @@ bool step_product_is_large(const step_trial *t, const plan_launch *l)
     return rows * f.stride * in->shape.k > LARGE_PRODUCT;
 }
 
-static const float *floats_at(const product_launch *p, const char *name, size_t count)
+/* Values of a parameter from a number on; NULL where the kernel has no such parameter. */
+static const float *values_from(const product_launch *p, const char *name, size_t first,
+                                size_t count)
 {
     const plan_argument *argument = argument_of(p, name);
     if (!argument)
         return NULL;
-    return step_read(p->t, step_address(p->t, argument), count * sizeof(float));
+    format f = p->params[argument - p->l->arguments].format;
+    uint64_t address = step_address(p->t, argument) + format_bytes(f, first);
+    float *values = arena_alloc(p->t->scratch, count * sizeof *values);
+    ref_decode(f, step_read(p->t, address, (size_t)format_bytes(f, count)), count, values);
+    return values;
 }
 
-/* Rows [m, size] of floats: those alone that are tokens' rows, as doubles. */
+static const float *values_at(const product_launch *p, const char *name, size_t count)
+{
+    return values_from(p, name, 0, count);
+}
+
+/* Rows [m, size]: those alone that are tokens' rows, as doubles. */
 static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
 {
-    uint64_t address = step_address(p->t, argument_of(p, name)), bytes = size * sizeof(float);
     double *kept = arena_alloc(p->t->scratch, r->fed_count * size * sizeof *kept);
     size_t count = 0;
     for (size_t i = 0; i < r->m; i++) {
-        const float *row = r->is_row[i] ? step_read(p->t, address + i * bytes, bytes) : NULL;
+        const float *row = r->is_row[i] ? values_from(p, name, i * size, size) : NULL;
         for (size_t j = 0; row && j < size; j++)
             kept[count++] = (double)row[j];
     }
@@ -144,31 +145,19 @@ static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halve
                          .halves = halves };
 }
 
-/* Vectors of x as they are multiplied, and what the products are multiplied by for a norm. */
+/* Vectors of x as they are multiplied, and what the products are multiplied by. */
 typedef struct operands {
-    double *x, *norms;
+    double *x, *factors;
     size_t count;
 } operands;
 
-static operands operands_of(const product_launch *p, const step_rows *r, bool halves)
+/* x is f16 already. */
+static operands operands_of(const product_launch *p, const step_rows *r)
 {
     size_t k = (size_t)p->in->shape.k;
     size_t of_row = p->in->family->op == OP_EXPERT_PRODUCT ? choices_of(p->in) : 1;
-    operands o = { .count = r->fed_count * of_row };
-    o.x = rows_at(p, r, "x", of_row * k);
-    o.norms = arena_alloc(p->t->scratch, o.count * sizeof *o.norms);
-    const float *gamma = floats_at(p, "gamma", k);
-    for (size_t v = 0; v < o.count; v++) {
-        double squares = 0;
-        for (size_t i = 0; i < k; i++) {
-            double *value = &o.x[v * k + i];
-            squares += *value * *value;
-            *value *= gamma ? (double)gamma[i] : 1;
-            *value = halves ? ref_round_to_half(*value) : *value;
-        }
-        o.norms[v] = gamma ? 1 / sqrt(squares / (double)k + p->in->options.epsilon) : 1;
-    }
-    return o;
+    return (operands){ rows_at(p, r, "x", of_row * k), rows_at(p, r, "factors", of_row),
+                       r->fed_count * of_row };
 }
 
 /* Results of one matrix: those of some vectors, by their numbers. */
@@ -196,10 +185,10 @@ static void multiply(const product_launch *p, const ref_matrix *w, const operand
         memcpy(x + i * k, o->x + vector_of(o, results_in_all, to->numbers[i]) * k, k * sizeof *x);
     ref_matrix_times(w, x, to->count, y, rows, arena_alloc(a, k * sizeof *x));
     for (size_t i = 0; i < to->count; i++) {
-        double norm = o->norms[vector_of(o, results_in_all, to->numbers[i])];
+        double of_row = o->factors[vector_of(o, results_in_all, to->numbers[i])];
         for (size_t j = 0; j < rows; j++)
             to->y[to->numbers[i] * to->stride + j] =
-                y[i * rows + j] * norm + (bias ? (double)bias[j] : 0);
+                y[i * rows + j] * of_row + (bias ? (double)bias[j] : 0);
     }
 }
 
@@ -240,7 +229,7 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
     const problem_shape *s = &p->in->shape;
     size_t all = r->fed_count * choices_of(p->in);
     expert_list list = list_of(p, r);
-    const float *bias = floats_at(p, f->bias, (size_t)(s->experts * s->n));
+    const float *bias = values_at(p, f->bias, (size_t)(s->experts * s->n));
     for (uint32_t i = 0; i < list.count; i++) {
         const uint32_t *entry = list.entries + i * list.entry_words;
         ref_matrix w = matrix_of(p, f, halves);
@@ -276,22 +265,22 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     factors f = factors_of(p->in);
     arena *a = p->t->scratch;
     size_t stride = (size_t)f.stride, count = r->fed_count * choices_of(p->in);
-    const operands o = operands_of(p, r, halves);
+    const operands o = operands_of(p, r);
     double *y = arena_alloc(a, count * stride * sizeof *y);
     results to = { .numbers = arena_alloc(a, count * sizeof *to.numbers), .stride = stride };
     for (unsigned i = 0; i < f.count; i++) {
         const factor *of = &f.items[i];
         to.y = y + of->column;
-        if (is_of_experts(p->in)) {
+        if (operation_is_of_experts(p->in->family->op)) {
             multiply_by_experts(p, r, of, &o, halves, &to);
             continue;
         }
         const ref_matrix w = matrix_of(p, of, halves);
         for (to.count = 0; to.count < count; to.count++)
             to.numbers[to.count] = to.count;
-        multiply(p, &w, &o, count, floats_at(p, of->bias, (size_t)of->rows), &to);
+        multiply(p, &w, &o, count, values_at(p, of->bias, (size_t)of->rows), &to);
     }
-    if (is_gated(p->in))
+    if (operation_is_gated(p->in->family->op))
         apply_gates(p, count, y);
     else if (p->in->family->op == OP_GEMV)
         finish(p, r, stride, y);
@@ -331,7 +320,7 @@ static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
     uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
     for (uint64_t i = 0; i < SOME_BLOCKS; i++)
         request.blocks[i] = i * (grid - 1) / (SOME_BLOCKS - 1);
-    if (is_of_experts(p.in))
+    if (operation_is_of_experts(p.in->family->op))
         choose_entries(&p, r, config->grid, request.blocks);
     if (grid > SOME_BLOCKS) {
         config->blocks = request.blocks;
@@ -359,7 +348,8 @@ static size_t complete(float *got, const double *expected, size_t count)
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
-    size_t size = (size_t)factors_of(p.in).stride / (is_gated(p.in) ? 2 : 1) * choices_of(p.in);
+    size_t size = (size_t)factors_of(p.in).stride / (operation_is_gated(p.in->family->op) ? 2 : 1) *
+                  choices_of(p.in);
     size_t fed = 0, written = 0;
     uint64_t y = step_address(t, argument_of(&p, "y"));
     double *rounded = compute(&p, r, true), *exact = compute(&p, r, false);

@@ -605,6 +605,7 @@ problem_options trial_options(const instance *in)
 {
     problem_options options = in->options;
     options.halves |= in->family->halves;
+    options.row_factors |= in->family->halves && in->family->activations == FORMAT_F16;
     return options;
 }
 

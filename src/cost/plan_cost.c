@@ -75,11 +75,14 @@ static double touched_bytes(arena *a, const instance *in)
 static double products_time(const instance *in, int64_t rows, const cost_gpu *gpu)
 {
     const problem_shape *s = &in->shape;
+    operation op = in->family->op;
     double fmas = 0, columns = (double)(s->n + s->n_kv + s->n_v);
-    if (in->family->op == OP_PROMPT_ATTENTION)
+    if (op == OP_PROMPT_ATTENTION)
         fmas = 2.0 * (double)(rows * s->num_heads * s->head_dim) * (double)s->max_seq_len;
     else if (in->family->halves)
-        fmas = (in->family->op == OP_GATE_UP_SWIGLU ? 2 : 1) * columns * (double)(rows * s->k);
+        fmas = (operation_is_gated(op) ? 2 : 1) * columns * (double)(rows * s->k);
+    if (operation_is_of_experts(op))
+        fmas *= (double)s->experts_used;
     return fmas / (gpu->tensor_fmas * gpu->sm_count * gpu->clock);
 }
 

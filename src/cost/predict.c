@@ -141,11 +141,18 @@ static double first_x_time(const cost_figures *f, const instance *in, const cost
     return d->resident * values * x->block_bytes / x->block_values / port_bandwidth(gpu);
 }
 
+/* Whether blocks make x what they multiply by ahead of all products: of rows that are f16 tiles
+ * come with the weights. */
+static bool stages_x(const family *f)
+{
+    return f->launch.dynamic_shared && f->activations != FORMAT_F16;
+}
+
 /* What blocks of the launch wait for ahead of all else, once: or, where they stage x, each wave of
  * them. */
 static double first_waits(const instance *in, const dealing *d)
 {
-    return in->family->launch.dynamic_shared ? d->waves : 1;
+    return stages_x(in->family) ? d->waves : 1;
 }
 
 /* Until weights come in; x in passes is staged for each turn. */
@@ -153,7 +160,7 @@ static double start_time(const cost_figures *f, const instance *in, const cost_w
                          const dealing *d, const cost_gpu *gpu)
 {
     double start = (work->trips_ahead + first_waits(in, d)) * LATENCY;
-    if (!in->family->launch.dynamic_shared)
+    if (!stages_x(in->family))
         return start + first_x_time(f, in, work, d, gpu);
     return start + d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
 }
@@ -259,7 +266,7 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
                   const cost_gpu *gpu)
 {
     const target *t = gpu->target;
-    bool stages = of->launch.dynamic_shared && !of->launch.weights_first;
+    bool stages = stages_x(of) && !of->launch.weights_first;
     double start = (stages ? 2 : 1) * LATENCY;
     double instructions = work->units * f->instructions / WARP;
     double issue = instructions / (TARGET_ISSUE_SLOTS * gpu->sm_count * gpu->clock);

@@ -33,6 +33,11 @@ typedef struct operation_info {
 } operation_info;
 extern const operation_info operations[OP_COUNT];
 
+/* Whether an operation's products are gates and what they gate; or those of experts on tensor
+ * cores. */
+bool operation_is_gated(operation op);
+bool operation_is_of_experts(operation op);
+
 enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
 enum { ROWS_FIXED, ROWS_RUN_TIME };        /* rows of X and Y: m of them, or any number */
 enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choose.h says */

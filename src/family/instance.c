@@ -13,6 +13,16 @@ const operation_info operations[OP_COUNT] = {
 #undef OPERATION
 };
 
+bool operation_is_gated(operation op)
+{
+    return op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP;
+}
+
+bool operation_is_of_experts(operation op)
+{
+    return op == OP_EXPERT_GATE_UP || op == OP_EXPERT_PRODUCT;
+}
+
 const choice weights_choices[] = {
 #define FORMAT(id, name, ...) { name, NULL },
 #include "format.def"

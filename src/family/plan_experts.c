@@ -78,7 +78,8 @@ static void multiply_gate_up(planner *p)
     planner_set(&in, "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff);
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_EXPS_BIAS));
     planner_set(&in, "activation", d->activation);
-    plan_norm(p, &in, &b, decoder_ffn_norm(d));
+    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d) };
+    plan_bind_rows(p, &in, &b, &x);
     planner_bind_buffer(&b, "y", BUFFER_F);
     planner_bind_rows(p, &b, "wg", gate, 0);
     planner_bind_rows(p, &b, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
@@ -86,7 +87,6 @@ static void multiply_gate_up(planner *p)
         planner_bind_tensor(p, &b, "wsg", TENSOR_FFN_GATE_SHEXP);
         planner_bind_tensor(p, &b, "wsu", TENSOR_FFN_UP_SHEXP);
     }
-    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
     planner_bind_tensor(p, &b, "bg", TENSOR_FFN_GATE_EXPS_BIAS);
     planner_bind_tensor(p, &b, "bu", TENSOR_FFN_UP_EXPS_BIAS);
     planner_bind_buffer(&b, "list", BUFFER_LIST);
@@ -153,9 +153,10 @@ static void multiply_choices(planner *p)
     planner_set(&in, "n", d->hidden);
     planner_set(&in, "plane_rows", d->hidden);
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
+    const plan_rows x = { BUFFER_F, 0, p->m * d->experts_used, d->expert_ff, TENSOR_COUNT };
+    plan_bind_rows(p, &in, &b, &x);
     planner_bind_buffer(&b, "y", BUFFER_CHOICES);
     planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
-    planner_bind_buffer(&b, "x", BUFFER_F);
     planner_bind_tensor(p, &b, "bias", TENSOR_FFN_DOWN_EXPS_BIAS);
     planner_bind_buffer(&b, "list", BUFFER_LIST);
     planner_add(p, &in, &b, "ffn_down of experts f -> choices");

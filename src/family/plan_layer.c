@@ -5,6 +5,9 @@
  *   gate_up    norm(middle), W_gate W_up           -> f
  *   down       W_down f + middle                   -> h
  *
+ * In steps of prompts what products on tensor cores take is made f16 ahead of them, norm(middle) or
+ * f -> rows, once for all that take the same.
+ *
  * With norms behind attention and feed-forward, their last products make one of their own, and a
  * norm adds it to h or middle. h and middle are two buffers: no kernel writes what it reads.
  */

@@ -5,12 +5,15 @@ const char *plan_kernel_name(const planner *p, const char *rounding, const char 
     return p->d->precision == PRECISION_Q8 ? rounding : exact;
 }
 
+bool plan_is_of_halves(const planner *p, decoder_tensor t)
+{
+    return decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
+}
+
 const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
                               const char *exact, const char *of_prompts)
 {
-    if (decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES)
-        return of_prompts;
-    return plan_kernel_name(p, rounding, exact);
+    return plan_is_of_halves(p, t) ? of_prompts : plan_kernel_name(p, rounding, exact);
 }
 
 void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains)
@@ -20,10 +23,53 @@ void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains
     planner_bind_tensor(p, b, "gamma", gains);
 }
 
+static bool are_there(const planner *p, const plan_rows *of)
+{
+    const planner_rows *have = &p->rows;
+    return have->layer == p->layer && have->x == of->x && have->norm == of->norm &&
+           have->first == of->first && have->count == of->count;
+}
+
+static void make_halves(planner *p, const plan_rows *of)
+{
+    const char *x = buffer_lives[of->x].name;
+    instance in = planner_kernel(p, "f16_rows");
+    bindings b = { 0 };
+    planner_set(&in, "k", of->columns);
+    planner_set(&in, "m", of->count);
+    if (of->norm != TENSOR_COUNT)
+        plan_norm(p, &in, &b, of->norm);
+    planner_bind_buffer(&b, "rows", BUFFER_ROWS);
+    planner_bind_buffer(&b, "factors", BUFFER_FACTORS);
+    planner_bind_buffer_from(&b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
+    planner_need(p, BUFFER_ROWS,
+                 (int64_t)format_bytes(FORMAT_F16, (uint64_t)(of->count * of->columns)));
+    planner_need(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
+    planner_add(
+        p, &in, &b,
+        arena_format(p->arena, of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows", x));
+    p->rows = (planner_rows){ p->layer, of->x, of->norm, of->first, of->count };
+}
+
+void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
+{
+    if (in->family->activations == FORMAT_F16) {
+        if (!are_there(p, of))
+            make_halves(p, of);
+        planner_bind_buffer(b, "x", BUFFER_ROWS);
+        planner_bind_buffer(b, "factors", BUFFER_FACTORS);
+        return;
+    }
+    planner_bind_buffer_from(b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
+    if (of->norm != TENSOR_COUNT)
+        plan_norm(p, in, b, of->norm);
+}
+
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
 {
     const decoder *d = p->d;
-    instance in = planner_kernel(p, plan_product_name(p, of->w, "stream_gemv", "gemv", "mma_gemm"));
+    instance in =
+        planner_kernel(p, plan_product_name(p, of->w, "stream_gemv", "gemv", "mma_gemm_f16"));
     bindings b = { 0 };
     uint64_t columns = decoder_columns(d, of->w);
     planner_set_weights(&in, "weights", decoder_format(d, of->w, p->layer));
@@ -32,15 +78,14 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     planner_set(&in, "residual", of->residual != BUFFERS);
     planner_set_real(&in, "scale", of->scale);
     planner_set_real(&in, "softcap", of->softcap);
-    if (of->norm != TENSOR_COUNT)
-        plan_norm(p, &in, &b, of->norm);
+    const plan_rows x = { of->x, first_row, rows, (int64_t)columns, of->norm };
+    plan_bind_rows(p, &in, &b, &x);
     planner_set_rows(p, &in, rows, &b);
     if (of->y == BUFFERS)
         planner_bind_state(&b, "y", p->plan->state.logits, "logits");
     else
         planner_bind_buffer(&b, "y", of->y);
     planner_bind_tensor(p, &b, "w", of->w);
-    planner_bind_buffer_from(&b, "x", of->x, first_row * columns * sizeof(float));
     if (of->bias != TENSOR_COUNT && planner_has(p, of->bias)) {
         planner_set(&in, "bias", 1);
         planner_bind_tensor(p, &b, "bias", of->bias);
@@ -75,7 +120,8 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     const decoder *d = p->d;
     bool fused = has(p, of->fused), biased = has(p, of->gate_bias);
     decoder_tensor gate = fused ? of->fused : of->gate, up = fused ? of->fused : of->up;
-    const char *name = plan_product_name(p, gate, "stream_gate_up", "exact_gate_up", "mma_gate_up");
+    const char *name =
+        plan_product_name(p, gate, "stream_gate_up", "exact_gate_up", "mma_gate_up_f16");
     instance in = planner_kernel(p, name);
     bindings b = { 0 };
     planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
@@ -87,7 +133,8 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     planner_set(&in, "n", (int64_t)decoder_rows(d, gate) / (fused ? 2 : 1));
     planner_set(&in, "bias", biased);
     planner_set(&in, "activation", d->activation);
-    plan_norm(p, &in, &b, decoder_ffn_norm(d));
+    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d) };
+    plan_bind_rows(p, &in, &b, &x);
     planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", of->y);
     if (fused) {
@@ -96,7 +143,6 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
         planner_bind_tensor(p, &b, "wg", of->gate);
         planner_bind_tensor(p, &b, "wu", of->up);
     }
-    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
     if (biased) {
         planner_bind_tensor(p, &b, "bg", of->gate_bias);
         planner_bind_tensor(p, &b, "bu", of->up_bias);
@@ -145,9 +191,9 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     planner_set_weights(&in, "weights", decoder_format(d, of->w[0], p->layer));
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "bias", biased);
-    plan_norm(p, &in, &b, TENSOR_ATTN_NORM);
+    const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM };
+    plan_bind_rows(p, &in, &b, &x);
     planner_bind_buffer(&b, "y", of->y);
-    planner_bind_buffer(&b, "x", BUFFER_H);
     for (int i = 0; i < 3; i++) {
         bool there = of->w[i] != TENSOR_COUNT;
         planner_set(&in, rows_of[i], there ? (int64_t)decoder_rows(d, of->w[i]) : 0);

@@ -27,6 +27,8 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_CHOICES] = { "choices", PHASE_DOWN, PHASE_DOWN },
     [BUFFER_F_SHARED] = { "f_shared", PHASE_GATE_UP, PHASE_DOWN },
     [BUFFER_SHARED] = { "shared", PHASE_DOWN, PHASE_DOWN },
+    [BUFFER_ROWS] = { "rows", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_FACTORS] = { "factors", PHASE_EMBED, PHASE_LOGITS },
     [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
     [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
 };
@@ -211,6 +213,11 @@ static int64_t bytes_of(const instance *in, const param *p)
 static void grow(int64_t *most, int64_t bytes)
 {
     *most = bytes > *most ? bytes : *most;
+}
+
+void planner_need(planner *p, buffer_id buffer, int64_t bytes)
+{
+    grow(&p->buffer_bytes[buffer], bytes);
 }
 
 static const char COUNTERS_SAID[] = "counters";

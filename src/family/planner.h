@@ -43,6 +43,8 @@ typedef enum buffer_id {
     BUFFER_CHOICES,  /* what experts give each choice of a row, */
     BUFFER_F_SHARED, /* f of the shared expert, */
     BUFFER_SHARED,   /* and what that gives: in steps of prompts */
+    BUFFER_ROWS,     /* f16 of what a product takes, */
+    BUFFER_FACTORS,  /* and what its rows are to be multiplied by: in steps of prompts */
     BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
     BUFFER_DOWN,     /* and of the feed-forward's */
     BUFFERS
@@ -65,6 +67,15 @@ typedef struct placed_launch {
     buffer_id buffers[MAX_PARAMS];
 } placed_launch;
 
+/* What the buffer of f16 rows has: so many rows of x of a layer. */
+typedef struct planner_rows {
+    int64_t layer;
+    buffer_id x;
+    decoder_tensor norm; /* TENSOR_COUNT: none */
+    uint64_t first;
+    int64_t count;
+} planner_rows;
+
 typedef struct planner {
     arena *arena;
     const decoder *d;
@@ -82,6 +93,7 @@ typedef struct planner {
     /* The step that is being made. */
     int64_t m, layer;
     VEC(placed_launch) launches;
+    planner_rows rows;
     int64_t buffer_bytes[BUFFERS];
     int64_t counters; /* bytes that one launch needs, at most */
 } planner;
@@ -104,6 +116,9 @@ void planner_bind_state(bindings *b, const char *name, uint64_t offset, const ch
 void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer);
 void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
 void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said);
+
+/* A buffer has so many bytes, or more. */
+void planner_need(planner *p, buffer_id buffer, int64_t bytes);
 
 /* An instance of a family with the defaults of all keys, and its keys by their names: numbers and
  * words, real numbers (0: the default, what is usual) and formats. */

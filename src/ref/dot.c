@@ -39,7 +39,7 @@ typedef struct kept_vector {
     uint64_t count, room;
     bool rounded;
     double *x, *ties; /* ties: for each |w| a magnitude that leaves room for the other rounding */
-    double factor;    /* of the norm */
+    double factor;    /* of the norm, or what the input behind x has for the vector */
 } kept_vector;
 
 struct ref_kept {
@@ -112,7 +112,7 @@ static void round_block(double *x, double *ties)
     }
 }
 
-/* Reads the values, times gamma where there is a norm, whose factor is 1 where there is none. */
+/* Reads the values, times gamma where there is a norm, and what the products are multiplied by. */
 static void read_vector(const problem *p, kept_vector *v)
 {
     float x[CHUNK], gamma[CHUNK];
@@ -128,6 +128,8 @@ static void read_vector(const problem *p, kept_vector *v)
         }
     }
     v->factor = p->options.norm ? 1 / sqrt(squares / (double)v->count + p->options.epsilon) : 1;
+    if (p->options.row_factors)
+        v->factor = problem_read_one(p, v->run.input + 1, v->run.first / v->count);
 }
 
 static const kept_vector *vector_of(const problem *p, ref_run run, uint64_t count, bool rounded)
@@ -192,8 +194,8 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
     const kept_vector *v = vector_of(p, x, k, rounded);
     ref_value sum = add_products(decoded_row(p, weights, k), v);
     sum.value *= v->factor;
-    sum.magnitude *= v->factor * (p->options.norm ? NORM_MAGNITUDE : 1);
-    sum.magnitude += p->options.norm ? ref_lost(sum.value) : 0;
+    sum.magnitude *= fabs(v->factor) * (p->options.norm ? NORM_MAGNITUDE : 1);
+    sum.magnitude += ref_beside_x(p) ? ref_lost(sum.value) : 0;
     return sum;
 }
 
@@ -207,6 +209,11 @@ ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
     ref_value sum = dot(&alone, weights, x, k);
     arena_free(a);
     return sum;
+}
+
+unsigned ref_beside_x(const problem *p)
+{
+    return p->options.norm || p->options.row_factors ? 1 : 0;
 }
 
 ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,

@@ -92,12 +92,12 @@ void ref_expert_down(const problem *p, unsigned output, uint64_t first, uint64_t
         values[i] = down(p, first + i);
 }
 
-/* Of inputs W, x, a bias where there is one, and the list. */
+/* Of inputs W, x, factors and a bias where there are some, and the list. */
 static ref_value product(const problem *p, uint64_t element)
 {
     uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
     uint64_t choice = element / n, column = element % n;
-    unsigned bias = 2, list = bias + (p->options.bias != 0);
+    unsigned bias = 2 + ref_beside_x(p), list = bias + (p->options.bias != 0);
     uint64_t expert = ref_expert_of(p, list, choice);
     if (expert >= (uint64_t)p->shape.experts)
         return (ref_value){ NAN, NAN };

@@ -14,7 +14,7 @@ static gate_up_inputs inputs_of(const problem *p)
 {
     gate_up_inputs in = { .shared = MATRICES };
     in.x = in.shared + (p->shape.n_shared > 0 ? MATRICES : 0u);
-    in.bias = in.x + 1 + (p->options.norm != NORM_NONE);
+    in.bias = in.x + 1 + ref_beside_x(p);
     in.list = in.bias + (p->options.bias ? MATRICES : 0u);
     return in;
 }

@@ -30,7 +30,7 @@ static ref_value capped(ref_value y, double c)
 static void finish(const problem *p, uint64_t element, ref_value *sum)
 {
     enum { FIRST_ADDED = 2 };
-    unsigned input = FIRST_ADDED + (p->options.norm != NORM_NONE);
+    unsigned input = FIRST_ADDED + ref_beside_x(p);
     if (p->options.bias)
         ref_add(p, input++, element % (uint64_t)p->shape.n, sum);
     if (p->options.scale > 0) {
@@ -66,7 +66,7 @@ static ref_value value_of_qkv(const problem *p, uint64_t element)
         row -= rows[matrix++];
     ref_value sum = ref_dot_row(p, matrix, row, x, vector);
     if (p->options.bias)
-        ref_add(p, x + (p->options.norm ? 2u : 1u) + matrix, row, &sum);
+        ref_add(p, x + 1 + ref_beside_x(p) + matrix, row, &sum);
     return sum;
 }
 
@@ -133,7 +133,7 @@ static ref_value gated_value(const problem *p, uint64_t element)
     for (unsigned i = FIRST; i < VECTOR; i++) {
         sums[i] = ref_dot_row(p, i, row, VECTOR, vector);
         if (p->options.bias)
-            ref_add(p, VECTOR + (p->options.norm ? 2u : 1u) + i, row, &sums[i]);
+            ref_add(p, VECTOR + 1 + ref_beside_x(p) + i, row, &sums[i]);
     }
     return ref_gated(p, sums[FIRST], sums[SECOND]);
 }

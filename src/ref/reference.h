@@ -68,6 +68,8 @@ typedef struct problem_options {
     int64_t sinks;          /* 1: of each head one more logit, without a value */
     int64_t gate;           /* 1: attention's result is multiplied by sigmoid(gate) */
     int64_t halves;         /* 1: attention's factors may be rounded to f16 */
+    int64_t row_factors;    /* 1: of each row of x an input behind x has what its products, or those
+                               of a choice of it, are multiplied by */
     int64_t gated;          /* 1: behind each head of q stands its gate */
     int64_t ring;           /* rows of a cache, position t in row t % ring; 0: max_seq_len */
     double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */
@@ -213,8 +215,12 @@ typedef struct ref_run {
 } ref_run;
 
 /* The sum of count products of weights and x, with x normed by all of its values where the problem
- * says so, gamma being the input behind x, and rounded to 8 bits where it does so. */
+ * says so, gamma being the input behind x, or multiplied by a factor of the
+ * vector, and rounded to 8 bits where it does so. */
 ref_value ref_dot(const problem *p, ref_run weights, ref_run x, uint64_t count);
+
+/* What stands behind x of the inputs: gamma, or factors, or nothing. */
+unsigned ref_beside_x(const problem *p);
 
 /* A row of k values of one input times a vector of another. */
 ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
@@ -276,6 +282,13 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
  * Outputs y and h_out [m,k], inputs gamma, next_gamma [k], x, h [m,k], those that there are. A row
  * whose squares no float can add up is NaN. */
 reference ref_rms_norm;
+
+/* Rows of x as f16 and what is to be multiplied by, see problem_options.row_factors: outputs rows
+ * [m,k], x times gamma where there is a norm, times a power of two, and factors [m], the inverse of
+ * that and what is left of the norm; inputs x [m,k], gamma [k]. The power is 1 where the largest
+ * value of the row is at least 1 and less than 2^15, else it brings that to 2^14 .. 2^15, but is
+ * at most 2^126. */
+reference ref_f16_rows;
 
 /* The token that comes next in each of m sequences, its position, and how many positions attention
  * to it is over: outputs token, next_position, length [m]; inputs logits [m,n], the positions [m]

@@ -155,3 +155,61 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
                                                (first + i) % k));
     }
 }
+
+/* What a row is multiplied by as f16, and what that leaves to do. */
+typedef struct f16_row {
+    double power;
+    norm_factor factor;
+} f16_row;
+
+/* A value of x, times gamma where there is a norm, as a float is. */
+static double scaled_x(const problem *p, uint64_t element)
+{
+    enum { X, GAMMA };
+    double x = problem_read_one(p, X, element);
+    if (!p->options.norm)
+        return x;
+    return (double)(float)(x * problem_read_one(p, GAMMA, element % (uint64_t)p->shape.k));
+}
+
+/* Of what is infinite the power is that for 2^128, of a NaN any. */
+static double power_for(double largest)
+{
+    enum { LARGEST = 14, LEAST = -112, OF_INFINITY = 128 };
+    int exponent;
+    if (largest >= 1 && largest < 0x1p15)
+        return 1;
+    if (!isfinite(largest))
+        return ldexp(1, LARGEST - OF_INFINITY);
+    frexp(largest, &exponent);
+    exponent = largest > 0 && exponent - 1 > LEAST ? exponent - 1 : LEAST;
+    return ldexp(1, LARGEST - exponent);
+}
+
+static f16_row f16_row_of(const problem *p, uint64_t row)
+{
+    double largest = 0, squares = 0;
+    for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
+        double x = problem_read_one(p, 0, row * (uint64_t)p->shape.k + i);
+        double scaled = fabs(scaled_x(p, row * (uint64_t)p->shape.k + i));
+        squares += x * x;
+        largest = scaled > largest || isnan(scaled) ? scaled : largest;
+    }
+    return (f16_row){ power_for(largest),
+                      p->options.norm ? factor_of(p, squares, squares) : (norm_factor){ 1, 0 } };
+}
+
+void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                  ref_value *values)
+{
+    uint64_t k = output ? 1 : (uint64_t)p->shape.k, last = UINT64_MAX;
+    f16_row row = { 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        if ((first + i) / k != last) {
+            last = (first + i) / k;
+            row = f16_row_of(p, last);
+        }
+        double value = output ? row.factor.value / row.power : scaled_x(p, first + i) * row.power;
+        values[i] = (ref_value){ value, fabs(value) * (1 + row.factor.doubt) };
+    }
+}

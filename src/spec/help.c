@@ -25,16 +25,19 @@ typedef struct purpose {
 #define OF(id) (UINT64_C(1) << OP_##id)
 static const purpose purposes[] = {
     { "Matrix times vector",
-      "stream_gemv is the fastest, for more than 8 rows mma_gemm; gemv rounds nothing; variant = "
-      "auto takes what suits a GPU and shape",
+      "stream_gemv is the fastest, for more than 8 rows mma_gemm, for many mma_gemm_f16; gemv "
+      "rounds nothing; variant = auto takes what suits a GPU and shape",
       false, OF(GEMV) },
     { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
       true, OF(GEMV) },
     { "Several products of one vector",
-      "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows mma_qkv and "
-      "mma_gate_up; a norm, bias or residual alone: stream_gemv",
+      "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows mma_qkv, mma_gate_up "
+      "and mma_gate_up_f16; a norm, bias or residual alone: stream_gemv",
       false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
-    { "Vectors to q8_1", "ahead of products with quantized vectors", false, OF(QUANTIZE) },
+    { "Vectors to q8_1 and f16",
+      "ahead of products with quantized vectors, and f16_rows ahead of those on tensor cores that "
+      "take rows of f16",
+      false, OF(QUANTIZE) | OF(F16_ROWS) },
     { "Attention",
       "gqa_flash_decoding for long sequences and batches, mma_attention for prompts; "
       "multi_warp_attention needs no scratch",

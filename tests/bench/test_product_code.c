@@ -62,16 +62,17 @@ static bool find(arena *a, ptxas *assembler)
 ARENA_TEST(a_product_with_weights_takes_few_other_instructions)
 {
     static const char *const weights[] = { "q4_k", "q6_k", "q8_0" };
+    static const char *const families_of[] = { "mma_gemm", "mma_gemm_f16" };
     static const char *const names[] = { "sm_80", "sm_90" };
     ptxas assembler;
     if (!find(a, &assembler))
         skip();
     for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++)
             for (int m = 64; m <= 128; m *= 2)
-                check(&assembler, target_find(names[i]),
-                      arena_format(a, "[mma_gemm]\nweights = %s\nshape = 4096x4096\nm = %d\n",
-                                   weights[w], m),
+                check(&assembler, target_find(names[i % 2]),
+                      arena_format(a, "[%s]\nweights = %s\nshape = 4096x4096\nm = %d\n",
+                                   families_of[i / 2], weights[w], m),
                       m == 128 ? 3.0 : 4.5);
 }
 

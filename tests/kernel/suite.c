@@ -188,10 +188,10 @@ static bool make_targets(device *d, const trial_param *p, const char **error)
     for (uint64_t j = 0; j < p->values; j++) {
         const trial_buffer *one = &p->targets[j];
         bool content = p->param.kind == PARAM_IN || p->param.updated;
-        bool there = j < p->target_count;
-        bool same = there && content && j && one->bytes == p->targets[j - 1].bytes;
-        if (!there || same)
-            addresses[j] = addresses[same ? j - 1 : 0];
+        if (j >= p->target_count)
+            addresses[j] = addresses[0];
+        else if (content && j && one->bytes == p->targets[j - 1].bytes)
+            addresses[j] = addresses[j - 1];
         else if (!content ? !d->alloc(d->state, one->size, &addresses[j], error)
                           : !d->copy_in(d->state, one->bytes, one->readable, !p->param.updated,
                                         &addresses[j], error))

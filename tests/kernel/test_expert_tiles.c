@@ -31,12 +31,11 @@ ARENA_TEST(fragments_loaded_transposed_are_found)
     }
 }
 
-/* One in the loop with powers of X, one in that without. */
 ARENA_TEST(a_missing_wait_for_copies_is_found)
 {
     for (int i = 0; i < FAMILIES; i++) {
         kernel k = right_tiles(a, i);
-        expect_missing_waits_found(a, &k, 2, "cp.async.wait_group 2;");
+        expect_missing_waits_found(a, &k, 1, "cp.async.wait_group 2;");
     }
 }
 
@@ -50,19 +49,29 @@ ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
 
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
 {
-    enum { OF_STEP = 12, OF_TILE = 18 }; /* the last of them, ahead of the next rows */
+    enum { OF_STEP = 4 }; /* one of the eight of a chunk */
     for (int i = 0; i < FAMILIES; i++) {
         kernel k = right_tiles(a, i);
         expect_missing_barriers_found(a, &k, OF_STEP, 1);
-        expect_missing_barriers_found(a, &k, OF_TILE, 1);
+    }
+}
+
+/* Of three steps the last one reads what the first one of the rows behind it writes. */
+ARENA_TEST(rows_that_do_not_wait_for_those_ahead_are_found)
+{
+    enum { OF_ROWS = 4 };
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_kernel(a, families_of_tiles[i],
+                                "weights=q8_0 k=96 n=70 experts=5 experts_used=3 m=40 tile=16");
+        expect_missing_barriers_found(a, &k, OF_ROWS, 1);
     }
 }
 
 /* The list is read for the number of entries, for an entry's expert and rows, then for each row's
- * power, for its values and for its place in the result. */
+ * values and for its place in the result. */
 ARENA_TEST(rows_of_another_choice_are_found)
 {
-    enum { OF_VALUES = 5, OF_RESULT = 6 };
+    enum { OF_VALUES = 4, OF_RESULT = 5 };
     const line_edit values = { "ld.global.nc.u32", "", OF_VALUES, "mov.u32 $1, 0;" };
     const line_edit result = { "ld.global.nc.u32", "", OF_RESULT, "mov.u32 $1, 0;" };
     for (int i = 0; i < FAMILIES; i++) {

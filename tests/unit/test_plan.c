@@ -109,8 +109,9 @@ ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
         const plan_step *step = &p->steps[s];
         size_t of_prompts = step->m > 8 ? 2 : 0, others = 2 - of_prompts;
         assert_int_equal(count_of(p, step, "mma_qkv"), of_prompts);
-        assert_int_equal(count_of(p, step, "mma_gate_up"), of_prompts);
-        assert_int_equal(count_of(p, step, "mma_gemm"), 2 * of_prompts);
+        assert_int_equal(count_of(p, step, "mma_gate_up_f16"), of_prompts);
+        assert_int_equal(count_of(p, step, "mma_gemm_f16"), 2 * of_prompts);
+        assert_int_equal(count_of(p, step, "f16_rows"), 4 * of_prompts);
         assert_int_equal(count_of(p, step, "mma_attention"), of_prompts);
         assert_int_equal(count_of(p, step, "stream_qkv"), others);
         assert_int_equal(count_of(p, step, "stream_gemv"), 2 * others + 1);

@@ -238,12 +238,13 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
     spec_list_families(&out, sample_families);
     assert_string_equal(
         out.text, "Matrix times vector: stream_gemv is the fastest, for more than 8 rows "
-                  "mma_gemm; gemv rounds nothing; variant = auto takes what suits a GPU and "
-                  "shape\n"
+                  "mma_gemm, for many mma_gemm_f16; gemv rounds nothing; variant = auto takes "
+                  "what suits a GPU and shape\n"
                   "  gemv        y = W x\n"
                   "  tiled_gemv  y = W x, x in shared memory\n"
                   "  fixed_gemv  y = W x\n"
-                  "\nVectors to q8_1: ahead of products with quantized vectors\n"
+                  "\nVectors to q8_1 and f16: ahead of products with quantized vectors, and "
+                  "f16_rows ahead of those on tensor cores that take rows of f16\n"
                   "  quantize    q = Q(x)\n"
                   "\nAttention: gqa_flash_decoding for long sequences and batches, mma_attention "
                   "for prompts; multi_warp_attention needs no scratch\n"
