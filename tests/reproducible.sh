@@ -4,7 +4,7 @@
 #
 #   reproducible.sh SOURCE_FOLDER [TOOL...]
 #
-# PTXGEN names the tool as built; TOOLs are others, of other compilers or options.
+# PTXGEN names the tool as built; TOOLs are others, of other compilers or options. With TOOLs these are compared alone.
 set -eu
 source=$(cd "$1" && pwd)
 shift
@@ -34,9 +34,19 @@ same() { # FOLDER WHAT [PART]
 generate "$PTXGEN" reference
 [ "$(find reference -name '*.ptx' | wc -l)" -gt 100 ]
 
+for tool; do
+    generate "$tool" other
+    same other "$tool"
+    rm -r other
+done
+[ $# = 0 ] || exit 0
+
+generate_starter "$PTXGEN" again
+same again "a second run" starter
+
 # Numbers with a comma, and letters that have another upper case.
 generate "$PTXGEN" locale LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8
-same locale "a second run, in locale de_DE.UTF-8"
+same locale "a second run, with the locale de_DE.UTF-8"
 for locale in C.UTF-8 tr_TR.UTF-8; do
     generate_starter "$PTXGEN" locale LC_ALL=$locale LANG=$locale
     same locale "locale $locale" starter
@@ -52,9 +62,3 @@ find reference -type f -printf '%p %T@\n' | sort >before
 generate "$PTXGEN" reference
 find reference -type f -printf '%p %T@\n' | sort >after
 cmp before after || { echo "a run with nothing to change touched files"; exit 1; }
-
-for tool; do
-    generate "$tool" other
-    same other "$tool"
-    rm -r other
-done

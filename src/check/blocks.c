@@ -155,6 +155,34 @@ static void choose_at_matrix_ends(block_choice *c, const trial *t)
     choose_with_partners(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
 }
 
+/* The list of experts, where each of its entries has blocks of its own. */
+static const uint32_t *list_of_tiles(const trial *t, unsigned *input)
+{
+    *input = 0;
+    for (size_t i = 0; i < t->param_count && t->instance->family->halves; i++) {
+        if (strcmp(t->params[i].param.name, "list") == 0)
+            return t->params[i].content.bytes;
+        *input += t->params[i].param.kind == PARAM_IN;
+    }
+    return NULL;
+}
+
+/* Of the last entry in use, which may name an expert that there is not, and does where the list is
+ * the input that is spoiled; of a sample also of one between the first, whose matrix is often the
+ * first, and that. */
+static void choose_entries(block_choice *c, const trial *t, selection which)
+{
+    unsigned input;
+    const uint32_t *list = list_of_tiles(t, &input);
+    if (!list || !list[0] || list[0] > t->grid[1])
+        return;
+    bool spoiled = t->setup.spoiled && t->setup.spoiled_input == input;
+    if (which == SAMPLED_BLOCKS || spoiled)
+        choose_with_partners(c, t, (uint64_t)(list[0] - 1) * t->grid[0]);
+    if (which == SAMPLED_BLOCKS)
+        choose_with_partners(c, t, (uint64_t)(list[0] / 2) * t->grid[0]);
+}
+
 block_choice blocks_choose(arena *a, const trial *t, selection which)
 {
     block_choice c = { .count = 0 };
@@ -163,6 +191,7 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
         return c;
     c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
     choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
+    choose_entries(&c, t, which);
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
     choose_with_partners(&c, t, 0);

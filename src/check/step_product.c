@@ -95,28 +95,35 @@ bool step_product_is_large(const step_trial *t, const plan_launch *l)
     return rows * f.stride * in->shape.k > LARGE_PRODUCT;
 }
 
-/* NULL where the kernel has no such parameter. */
-static const float *values_at(const product_launch *p, const char *name, size_t count)
+/* Values of a parameter from a number on; NULL where the kernel has no such parameter. */
+static const float *values_from(const product_launch *p, const char *name, size_t first,
+                                size_t count)
 {
     const plan_argument *argument = argument_of(p, name);
     if (!argument)
         return NULL;
     format f = p->params[argument - p->l->arguments].format;
+    uint64_t address = step_address(p->t, argument) + format_bytes(f, first);
     float *values = arena_alloc(p->t->scratch, count * sizeof *values);
-    ref_decode(f, step_read(p->t, step_address(p->t, argument), (size_t)format_bytes(f, count)),
-               count, values);
+    ref_decode(f, step_read(p->t, address, (size_t)format_bytes(f, count)), count, values);
     return values;
+}
+
+static const float *values_at(const product_launch *p, const char *name, size_t count)
+{
+    return values_from(p, name, 0, count);
 }
 
 /* Rows [m, size]: those alone that are tokens' rows, as doubles. */
 static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
 {
-    const float *all = values_at(p, name, r->m * size);
     double *kept = arena_alloc(p->t->scratch, r->fed_count * size * sizeof *kept);
     size_t count = 0;
-    for (size_t i = 0; i < r->m; i++)
-        for (size_t j = 0; r->is_row[i] && j < size; j++)
-            kept[count++] = (double)all[i * size + j];
+    for (size_t i = 0; i < r->m; i++) {
+        const float *row = r->is_row[i] ? values_from(p, name, i * size, size) : NULL;
+        for (size_t j = 0; row && j < size; j++)
+            kept[count++] = (double)row[j];
+    }
     return kept;
 }
 

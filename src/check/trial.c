@@ -280,15 +280,16 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
 
 /* From a row that is judged to the next one. Each element of a product takes a row of W and one of
  * x, decoded. Of the tiles of a large product on tensor cores one row in eight is enough: a
- * fragment has two of those, and all lanes that have elements of a row. Of many rows of a large
- * state each takes all that are ahead of it, and some eight of them are enough, at odd distances:
- * so they have different places among the eight that a block has at once. */
+ * fragment has two of those, and all lanes that have elements of a row. But experts take rows by a
+ * list, so that a tile may have none of them. Of many rows of a large state each takes all that are
+ * ahead of it, and some eight of them are enough, at odd distances: so they have different places
+ * among the eight that a block has at once. */
 static uint64_t rows_apart(const trial *t)
 {
     enum { LONG_ROWS = 1024, LEAST_ROWS = 16, ROWS_APART = 8 };
     enum { LARGE_STATE = 128, MANY_ROWS = 32, JUDGED_ROWS = 8 };
     const problem_shape *s = &t->setup.shape;
-    if (t->instance->family->halves && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
+    if (t->instance->family->halves && !s->experts && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
         return ROWS_APART;
     if (t->instance->family->op == OP_DELTA_NET && s->head_dim >= LARGE_STATE && s->m > MANY_ROWS)
         return (uint64_t)s->m / JUDGED_ROWS | 1;
@@ -306,6 +307,14 @@ static bool is_judged(const trial *t, size_t index, uint64_t element)
 
 void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
 {
+    if (!t->problem.kept) {
+        trial keeping = *t;
+        arena *a = arena_new();
+        keeping.problem.kept = ref_kept_new(a);
+        trial_judge(&keeping, index, o, j);
+        arena_free(a);
+        return;
+    }
     const param *p = &t->params[index].param;
     ref_value some[JUDGED_AT_ONCE], *expected = some;
     const format_info *f = &formats[trial_output_format(p)];

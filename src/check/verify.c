@@ -17,8 +17,10 @@
 #include "family/formula.h"
 
 enum {
-    LARGE_OUTPUT = 64 << 20, /* bytes, of which room is made only for what is written */
-    JUDGED_BLOCKS = 1 << 12, /* of an output, at once */
+    LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is
+                                written */
+    JUDGED_BLOCKS = 1 << 12, /* of an output, at once, */
+    NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
     HANGING = 20,            /* times the estimate of a block's work: it hangs, */
     HANGING_SMALL = 2000000, /* and that is at least so much */
     USUAL_SM_COUNT = 132,    /* an H100's */
@@ -101,15 +103,15 @@ static uint64_t map_buffer(emu_memory *memory, trial_buffer b)
                               : emu_map_pattern(memory, b.readable, b.bytes, b.stored, true);
 }
 
-static uint64_t room_for_output(emu_memory *memory, uint64_t size)
+static uint64_t room_for_output(emu_memory *memory, uint64_t size, uint64_t count)
 {
-    return size > LARGE_OUTPUT ? emu_alloc_sparse(memory, size) : emu_alloc(memory, size);
+    return size > LARGE_OUTPUT / count ? emu_alloc_sparse(memory, size) : emu_alloc(memory, size);
 }
 
 /* What is read of scratch memory has to have been written there. */
 static uint64_t room_for(emu_memory *memory, const trial_param *p)
 {
-    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->size)
+    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->size, 1)
                                       : emu_alloc(memory, p->size);
 }
 
@@ -117,9 +119,10 @@ static uint64_t room_for(emu_memory *memory, const trial_param *p)
 static uint64_t map_target(emu_memory *memory, const trial_param *p, uint64_t number)
 {
     const uint64_t *addresses = p->content.bytes;
+    uint64_t alike = p->param.updated ? 1 : p->target_count; /* room for which is to be little */
     if (number >= p->target_count)
         return addresses[0];
-    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->targets[number].size)
+    return p->param.kind == PARAM_OUT ? room_for_output(memory, p->targets[number].size, alike)
                                       : map_buffer(memory, p->targets[number]);
 }
 
@@ -371,6 +374,8 @@ static bool judge_output(verifier *v, const trial *t, const device_params *d, si
     const trial_param *p = &t->params[index];
     uint64_t blocks = trial_output_blocks(p);
     bool updated = p->param.updated, parts = c->count || (p->targets && !updated);
+    bool near = parts && !t->instance->family->reference_is_whole;
+    const uint64_t most = near ? NEAR_BLOCKS : JUDGED_BLOCKS;
     if (!updated && (p->targets ? !judge_rows(v, t, d, index, c) : !judge_ends(v, t, d, index, c)))
         return false;
     arena *a = arena_new();
@@ -379,7 +384,7 @@ static bool judge_output(verifier *v, const trial *t, const device_params *d, si
     while (right && at < blocks && missing == at) {
         if (parts)
             at = next_written(d, p, index, at);
-        uint64_t count = blocks - at < JUDGED_BLOCKS ? blocks - at : JUDGED_BLOCKS;
+        uint64_t count = blocks - at < most ? blocks - at : most;
         arena_reset(a);
         const trial_output o = updated && !parts ? read_updated(a, d, p, index, at, count)
                                                  : read_output(a, d, p, index, at, count);
@@ -444,9 +449,15 @@ static bool judge_outputs(verifier *v, const trial *t, const device_params *d,
                           const block_choice *c)
 {
     judgement j = { 0 };
-    for (size_t i = 0; i < t->param_count; i++)
-        if (t->params[i].param.kind == PARAM_OUT && !judge_output(v, t, d, i, c, &j))
-            return false;
+    trial keeping = *t;
+    arena *a = arena_new();
+    bool right = true;
+    keeping.problem.kept = ref_kept_new(a);
+    for (size_t i = 0; i < t->param_count && right; i++)
+        right = t->params[i].param.kind != PARAM_OUT || judge_output(v, &keeping, d, i, c, &j);
+    arena_free(a);
+    if (!right)
+        return false;
     v->result.worst = fmax(v->result.worst, j.worst);
     if (j.worst <= 1)
         return true;

@@ -54,6 +54,13 @@ static uint64_t group_count(const allocation *a)
     return a->size / PAGE_BYTES / PAGES_A_GROUP + 1;
 }
 
+/* From an offset to the end of its page, or to an end ahead of that. */
+static uint64_t bytes_in_page(uint64_t offset, uint64_t end)
+{
+    uint64_t left = PAGE_BYTES - offset % PAGE_BYTES;
+    return left < end - offset ? left : end - offset;
+}
+
 /* The page of an offset, or NULL. */
 static page *page_at(const allocation *a, uint64_t offset)
 {
@@ -110,6 +117,18 @@ page_group **allocation_groups(const allocation *a)
     return allocate(a, (size_t)group_count(a) * sizeof(page_group *));
 }
 
+/* Once through the pattern, then twice as much each time as is there. */
+static void fill_page(const allocation *a, uint64_t number, uint8_t *bytes)
+{
+    uint64_t have = a->pattern_size < PAGE_BYTES ? a->pattern_size : PAGE_BYTES;
+    for (uint64_t i = 0; i < have; i++)
+        bytes[i] = a->pattern[(number * PAGE_BYTES + i) % a->pattern_size];
+    for (uint64_t more; have < PAGE_BYTES; have += more) {
+        more = have < PAGE_BYTES - have ? have : PAGE_BYTES - have;
+        memcpy(bytes + have, bytes, more);
+    }
+}
+
 static page *make_page(allocation *a, uint64_t offset)
 {
     uint64_t index = offset / PAGE_BYTES;
@@ -119,8 +138,7 @@ static page *make_page(allocation *a, uint64_t offset)
     page **p = &(*group)->pages[index % PAGES_A_GROUP];
     if (!*p) {
         *p = allocate(a, sizeof **p);
-        for (uint64_t i = 0; i < PAGE_BYTES; i++)
-            (*p)->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
+        fill_page(a, index, (*p)->bytes);
     }
     return *p;
 }
@@ -147,9 +165,13 @@ void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t 
         return;
     }
     uint8_t *to = bytes;
-    for (uint64_t i = offset; i < offset + size; i++) {
+    for (uint64_t i = offset, run; i < offset + size; i += run, to += run) {
         const page *p = page_at(a, i);
-        *to++ = p ? p->bytes[i % PAGE_BYTES] : a->pattern[i % a->pattern_size];
+        run = bytes_in_page(i, offset + size);
+        if (p)
+            memcpy(to, p->bytes + i % PAGE_BYTES, run);
+        for (uint64_t j = 0; !p && j < run; j++)
+            to[j] = a->pattern[(i + j) % a->pattern_size];
     }
 }
 
@@ -183,10 +205,11 @@ void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t
         return;
     }
     const uint8_t *from = bytes;
-    for (uint64_t i = offset; i < offset + size; i++) {
+    for (uint64_t i = offset, run; i < offset + size; i += run, from += run) {
         page *p = make_page(a, i);
-        p->bytes[i % PAGE_BYTES] = *from++;
-        set_bits(p->written, i % PAGE_BYTES, 1);
+        run = bytes_in_page(i, offset + size);
+        memcpy(p->bytes + i % PAGE_BYTES, from, run);
+        set_bits(p->written, i % PAGE_BYTES, run);
     }
 }
 
@@ -215,28 +238,43 @@ bool allocation_is_written(const allocation *a, uint64_t address, size_t size)
     uint64_t offset = address - a->address;
     if (!a->groups)
         return size == 0 || (a->written && bits_set(a->written, offset, size));
-    for (uint64_t i = offset; i < offset + size; i++) {
+    for (uint64_t i = offset, run; i < offset + size; i += run) {
         const page *p = page_at(a, i);
-        if (!p || !bits_set(p->written, i % PAGE_BYTES, 1))
+        run = bytes_in_page(i, offset + size);
+        if (!p || !bits_set(p->written, i % PAGE_BYTES, run))
             return false;
     }
     return true;
 }
 
+/* The first bit from one on that is set, or the number of bits. */
+static uint64_t next_bit(const uint8_t *bits, uint64_t bit, uint64_t count)
+{
+    uint64_t word = 0;
+    while (bit < count && bit % 8 && !(bits[bit / 8] >> bit % 8 & 1))
+        bit++;
+    if (bit % 8)
+        return bit;
+    while (!word && bit + 8 * sizeof word <= count) {
+        memcpy(&word, bits + bit / 8, sizeof word);
+        bit += word ? 0 : 8 * sizeof word;
+    }
+    while (bit < count && !(bits[bit / 8] >> bit % 8 & 1))
+        bit += bit % 8 || bits[bit / 8] ? 1 : 8;
+    return bit < count ? bit : count;
+}
+
 uint64_t allocation_next_written(const allocation *a, uint64_t offset)
 {
-    uint64_t number = offset / PAGE_BYTES, at = offset;
-    if (a->groups) {
-        if (!next_page(a, &number))
-            return a->size;
-        at = number * PAGE_BYTES;
-    } else {
-        uint64_t byte = offset / 8, end = a->written ? bitmap_bytes(a->size) : 0;
-        while (byte < end && !a->written[byte])
-            byte++;
-        at = byte == end ? a->size : byte * 8;
+    uint64_t number = offset / PAGE_BYTES, at = offset % PAGE_BYTES;
+    if (!a->groups)
+        return a->written ? next_bit(a->written, offset, a->size) : a->size;
+    for (page *p; (p = next_page(a, &number)); number++) {
+        at = next_bit(p->written, number == offset / PAGE_BYTES ? at : 0, PAGE_BYTES);
+        if (at < PAGE_BYTES)
+            return number * PAGE_BYTES + at;
     }
-    return at < offset ? offset : at < a->size ? at : a->size;
+    return a->size;
 }
 
 void allocation_clear_written(allocation *a)

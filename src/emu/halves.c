@@ -22,7 +22,13 @@ static double round_whole(double magnitude, bool negative, unsigned mods)
         return negative ? ceil(magnitude) : floor(magnitude);
     if (mods & MOD_RP)
         return negative ? floor(magnitude) : ceil(magnitude);
-    return nearbyint(magnitude);
+    return (magnitude + 0x1p52) - 0x1p52; /* doubles from there on are whole */
+}
+
+/* 2^n of a normal double. */
+static double power_of_2(int n)
+{
+    return double_of_bits((u64)(n + 1023) << 52);
 }
 
 /* A magnitude rounded to a format of exponent and mantissa_bits. 2^(e - mantissa_bits) is the
@@ -31,11 +37,11 @@ static double round_whole(double magnitude, bool negative, unsigned mods)
 static double code_of(double magnitude, bool negative, int mantissa_bits, int lowest_exponent,
                       unsigned mods)
 {
-    int exponent;
-    frexp(magnitude, &exponent);
-    exponent = magnitude == 0 || exponent - 1 < lowest_exponent ? lowest_exponent : exponent - 1;
-    double whole = round_whole(ldexp(magnitude, mantissa_bits - exponent), negative, mods);
-    return whole + ldexp(exponent - lowest_exponent, mantissa_bits);
+    int exponent = (int)(bits_of_double(magnitude) >> 52) - 1023;
+    exponent = exponent < lowest_exponent ? lowest_exponent : exponent;
+    double scale = power_of_2(mantissa_bits - exponent);
+    return round_whole(magnitude * scale, negative, mods) +
+           (exponent - lowest_exponent) * power_of_2(mantissa_bits);
 }
 
 static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned infinity,

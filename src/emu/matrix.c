@@ -14,12 +14,6 @@
 #include "emu/halves.h"
 #include "emu/undefined.h"
 
-const matrix_element_info matrix_elements[ELEMENT_COUNT] = {
-#define X(name, bits) { #name, bits },
-    MATRIX_ELEMENTS(X)
-#undef X
-};
-
 static const matrix_shape shapes[] = {
     { "m8n8k4", 8, 8, 4 },       { "m8n8k16", 8, 8, 16 },     { "m8n8k32", 8, 8, 32 },
     { "m8n8k128", 8, 8, 128 },   { "m16n8k128", 16, 8, 128 }, { "m16n8k256", 16, 8, 256 },
@@ -175,8 +169,25 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
     GATHER_PART(PART_C, p->c, p->registers_c, p->source_c, GET, VALUE,                      \
                 (m)->d[at.row][at.column + i])
 
+/* Most products are of f16, summed up in f32: the same with the types known. */
+#define HALF_ELEMENT(e, bits, which)  value_of_half((u16)((bits) >> 16 * (which)))
+#define FLOAT_ELEMENT(e, bits, which) ((void)(which), float_of_bits(bits))
+static void gather_halves(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER_PART(PART_A, ELEMENT_f16, p->registers_a, 0, get_u32, HALF_ELEMENT,
+                m->single.a[at.row][at.column + i])
+    GATHER_PART(PART_B, ELEMENT_f16, p->registers_b, p->source_b, get_u32, HALF_ELEMENT,
+                m->single.b[at.row + i][at.column])
+    GATHER_PART(PART_C, ELEMENT_f32, p->registers_c, p->source_c, get_u32, FLOAT_ELEMENT,
+                m->single.d[at.row][at.column + i])
+}
+
 static void gather_single(const warp *w, const op *o, const product *p, tile *m)
 {
+    if (p->a == ELEMENT_f16 && p->c == ELEMENT_f32) {
+        gather_halves(w, o, p, m);
+        return;
+    }
     GATHER(&m->single, get_u32, single_element)
 }
 

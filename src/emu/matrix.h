@@ -52,7 +52,11 @@ typedef struct matrix_element_info {
 } matrix_element_info;
 
 /* Indexed by matrix_element. */
-extern const matrix_element_info matrix_elements[ELEMENT_COUNT];
+static const matrix_element_info matrix_elements[ELEMENT_COUNT] = {
+#define X(name, bits) { #name, bits },
+    MATRIX_ELEMENTS(X)
+#undef X
+};
 
 typedef struct matrix_shape {
     const char *name; /* "m16n8k16" */

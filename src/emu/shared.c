@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "emu/types.h"
+
 enum {
     WORD = 4,
+    OTHERS = WORD - 1,
     LANES = 32,
     MANY_READERS = UINT16_MAX,
     TIME_LIMIT = INT32_MAX, /* times start anew well before they wrap */
@@ -12,16 +15,26 @@ enum {
 void shared_start(shared_memory *s, arena *a, size_t size, bool race_check)
 {
     size_t words = size / WORD + 1;
-    *s = (shared_memory){ .size = size, .race_check = race_check, .now = 1 };
+    *s = (shared_memory){ .size = size, .arena = a, .race_check = race_check, .now = 1 };
     s->bytes = arena_zalloc(a, words * WORD);
-    s->records = arena_zalloc(a, words * WORD * sizeof *s->records);
+    s->records = arena_zalloc(a, words * sizeof *s->records);
     s->split = arena_zalloc(a, words);
+}
+
+/* The record of a word, or of a byte of one that is split. */
+static shared_record *record_at(const shared_memory *s, size_t at)
+{
+    size_t word = at / WORD, byte = at % WORD;
+    return byte ? &s->others[word * OTHERS + byte - 1] : &s->records[word];
 }
 
 void shared_begin_block(shared_memory *s)
 {
     if (s->now > TIME_LIMIT) {
-        memset(s->records, 0, (s->size / WORD + 1) * WORD * sizeof *s->records);
+        size_t words = s->size / WORD + 1;
+        memset(s->records, 0, words * sizeof *s->records);
+        if (s->others)
+            memset(s->others, 0, words * OTHERS * sizeof *s->others);
         s->now = 1;
     }
     s->began = ++s->now;
@@ -129,7 +142,7 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
                       unsigned *other)
 {
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
-        const shared_record *r = &s->records[at];
+        const shared_record *r = record_at(s, at);
         uint32_t fenced = 0;
         if (r->written < s->began || r->writer >= FIRST_COPIER ||
             !shared_has_seen(s, thread, r->writer, r->written))
@@ -214,8 +227,8 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uin
 /* Whether a thread has seen the reads of all lanes of its own warp but itself. */
 static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
 {
-    for (unsigned i = 0; i < LANES; i++)
-        if (r->reader_lanes >> i & 1 && !has_seen(s, thread, thread / LANES * LANES + i, r->read))
+    for (lane_mask left = r->reader_lanes; left; left &= left - 1)
+        if (!has_seen(s, thread, thread / LANES * LANES + (unsigned)lowest_lane(left), r->read))
             return false;
     return true;
 }
@@ -225,10 +238,12 @@ static bool has_seen_reads(const shared_memory *s, unsigned thread, const shared
 {
     if (r->read < s->began || r->reader == thread)
         return true;
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
-        if (r->readers >> w & 1 && r->read >= s->seen[thread / LANES][w])
+    for (uint32_t left = r->readers; left; left &= left - 1) {
+        unsigned w = (unsigned)lowest_lane(left);
+        if (r->read >= s->seen[thread / LANES][w])
             return w == thread / LANES && r->readers == UINT32_C(1) << w &&
                    lanes_have_met(s, thread, r);
+    }
     return true;
 }
 
@@ -282,16 +297,32 @@ static void note(shared_memory *s, shared_record *r, unsigned thread, shared_acc
 
 static void split_word(shared_memory *s, size_t word)
 {
-    shared_record *r = &s->records[word * WORD];
-    if (!s->split[word])
-        r[1] = r[2] = r[3] = r[0];
+    if (s->split[word])
+        return;
+    if (!s->others)
+        s->others = arena_zalloc(s->arena, (s->size / WORD + 1) * OTHERS * sizeof *s->others);
+    for (size_t i = 0; i < OTHERS; i++)
+        s->others[word * OTHERS + i] = s->records[word];
     s->split[word] = 1;
 }
 
-shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
-                           shared_access access, unsigned *other)
+/* Whether any of size bytes has a mark. */
+static bool is_pending(const uint16_t *marks, unsigned size)
 {
-    for (size_t at = offset; s->pending && at < offset + size; at++) {
+    uint64_t of_word, any = 0;
+    if (size < WORD)
+        return marks[0] || marks[size - 1];
+    for (unsigned i = 0; i < size; i += WORD) {
+        memcpy(&of_word, marks + i, sizeof of_word);
+        any |= of_word;
+    }
+    return any;
+}
+
+static shared_problem find_pending(const shared_memory *s, size_t offset, unsigned size,
+                                   shared_access access, unsigned *other)
+{
+    for (size_t at = offset; at < offset + size; at++) {
         uint16_t mark = s->pending[at];
         if (!mark || (mark & PENDING_READ && access == SHARED_READ))
             continue;
@@ -300,10 +331,21 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
                : mark & PENDING_READ    ? SHARED_PENDING_READ
                                         : SHARED_PENDING;
     }
+    return SHARED_FINE;
+}
+
+shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
+                           shared_access access, unsigned *other)
+{
+    if (s->pending && is_pending(s->pending + offset, size)) {
+        shared_problem problem = find_pending(s, offset, size, access, other);
+        if (problem != SHARED_FINE)
+            return problem;
+    }
     if (size < WORD)
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
-        shared_record *r = &s->records[at];
+        shared_record *r = record_at(s, at);
         shared_problem problem = find_problem(s, r, thread, access, other);
         if (problem != SHARED_FINE)
             return problem;
@@ -315,7 +357,7 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
 uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier)
 {
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
-        shared_record *r = &s->records[at];
+        shared_record *r = record_at(s, at);
         r->written = s->now;
         r->writer = (uint16_t)(FIRST_COPIER + copier);
         r->atomic = false;
@@ -329,5 +371,5 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
     if (size < WORD)
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD)
-        note(s, &s->records[at], thread, access);
+        note(s, record_at(s, at), thread, access);
 }

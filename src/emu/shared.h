@@ -60,7 +60,9 @@ typedef struct shared_copiers {
 typedef struct shared_memory {
     uint8_t *bytes;
     size_t size;
-    shared_record *records; /* four a word, the first stands for all until split */
+    arena *arena;
+    shared_record *records; /* of words, or of their first bytes where they are split */
+    shared_record *others;  /* of the other three bytes; NULL before a word is split */
     uint8_t *split;         /* a byte a word */
     uint32_t now, began;    /* times: the current one, and that of the block's start */
     uint32_t warp_time[SHARED_MAX_WARPS];

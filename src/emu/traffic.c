@@ -43,10 +43,21 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
     return count;
 }
 
+/* All lanes at one address, or each behind the one ahead of it. */
+static bool is_in_line(const addresses *a, unsigned size)
+{
+    uint64_t step = a->at[1] - a->at[0], off = 0;
+    for (int i = 1; i < WARP_LANES; i++)
+        off |= a->at[i] - a->at[i - 1] - step;
+    return !off && (!step || step == size);
+}
+
 /* Lanes go in groups of as many as fill 128 bytes; a bank serves one word at a time. */
 static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
 {
     unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;
+    if (is_in_line(a, size))
+        return 0;
     for (unsigned group = 0; group < words; group++) {
         uint64_t seen[BANKS][WARP_LANES];
         unsigned counts[BANKS] = { 0 }, most = 1, lanes = WARP_LANES / words;

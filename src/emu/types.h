@@ -189,12 +189,10 @@ static inline void write_lanes(void *to, const u64 *values, bool wide, lane_mask
     write_lanes32(to, &narrow, mask);
 }
 
+/* The last one where there is none. */
 static inline int lowest_lane(lane_mask mask)
 {
-    int lane = 0;
-    while (lane < WARP_LANES - 1 && !(mask >> lane & 1))
-        lane++;
-    return lane;
+    return mask ? __builtin_ctz(mask) : WARP_LANES - 1;
 }
 
 static inline unsigned count_lanes(lane_mask mask)

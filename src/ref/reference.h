@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "format.h"
 
 enum { MAX_PARAMS = 16 };
@@ -116,7 +117,14 @@ typedef struct problem {
      * close to a tie that float arithmetic may take either side, a magnitude leaves room for the
      * other one: |w| d at REF_QUANTIZING_TOLERANCE. */
     bool quantizes;
+
+    struct ref_kept *kept; /* what references keep from one element to the next; NULL: nothing */
 } problem;
+
+/* Room for rows and vectors that references have decoded, good for as long as the inputs stay as
+ * they are. Elements are computed much faster with it. */
+typedef struct ref_kept ref_kept;
+ref_kept *ref_kept_new(arena *a);
 
 /* Values of a position's row in a cache, and rows of a position. */
 int64_t problem_cache_values(const problem_shape *s);

@@ -25,7 +25,7 @@ phases() {
         END { ends(); exit bad }' "${files[@]}" || failed=1
 }
 
-"$PTXGEN" --quiet --spec "$1/tests/every_family.ini" --out "$out" || exit 1
+"$PTXGEN" --quiet --spec "$1/tests/every_family.ini" --target sm_90 --out "$out" || exit 1
 for family in $("$PTXGEN" --list | sed -n 's/^  \(stream_[^ ]*\) .*/\1/p' | grep -v stream_expert_down); do
     phases "$family" "stage x" "stream weights" "reduce"
 done

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "check/verify.h"
-#include "kernel/mutate.h"
-#include "kernel/suite.h"
+#include "kernel/planted.h"
 
 static kernel kernel_of(arena *a, const char *text, instance *in)
 {
@@ -154,53 +152,39 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
     }
 }
 
-static kernel right_kernel(arena *a)
+static kernel right_gemm(arena *a)
 {
-    instance *in = arena_alloc(a, sizeof *in);
-    kernel k = kernel_of(a, "weights=q4_k k=1280 n=130 m=32", in);
-    verify_result r = verify_kernel(a, &k, 1);
-    if (!r.right)
-        fail_msg("%s", r.message);
-    return k;
+    return right_kernel(a, "mma_gemm", "weights=q4_k k=1280 n=130 m=32");
 }
 
 ARENA_TEST(registers_of_fragments_in_another_order_are_found)
 {
-    kernel k = right_kernel(a);
-    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 1, 1, 2), "of its bound");
-    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 0, 1, 2), "");
-    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "ldmatrix", 0, 0, 3), "of its bound");
+    kernel k = right_gemm(a);
+    expect_exchanged_registers_found(a, &k, 0, 3);
 }
 
 ARENA_TEST(fragments_loaded_transposed_are_found)
 {
-    kernel k = right_kernel(a);
-    const line_edit transposed = { "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "", 1,
-                                   "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 $1, $2;" };
-    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &transposed), "of its bound");
+    kernel k = right_gemm(a);
+    expect_transposed_fragments_found(a, &k);
 }
 
 ARENA_TEST(a_missing_wait_for_copies_is_found)
 {
-    kernel k = right_kernel(a);
-    const line_edit removed = { "cp.async.wait_group", "", 1, "" };
-    const line_edit one_late = { "cp.async.wait_group", "", 1, "cp.async.wait_group 2;" };
-    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &removed), "race");
-    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &one_late), "race");
+    kernel k = right_gemm(a);
+    expect_missing_waits_found(a, &k, 1, "cp.async.wait_group 2;");
 }
 
 ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
 {
-    kernel k = right_kernel(a);
-    const line_edit no_meeting = { "bar.warp.sync", "", 1, "" };
-    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &no_meeting), "race");
+    kernel k = right_gemm(a);
+    expect_missing_meeting_found(a, &k);
     expect_text_wrong(a, &k, mutate(a, k.ptx, ", 61440;", ", 40960;"), "race"); /* a ring of two */
 }
 
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
 {
-    kernel k = right_kernel(a);
+    kernel k = right_gemm(a);
     enum { OF_STEP = 12 }; /* behind that of the powers and those of the loop with powers of X */
-    const line_edit no_barrier = { "bar.sync", "", OF_STEP, "" };
-    expect_text_wrong(a, &k, edit_lines(a, k.ptx, &no_barrier), "race");
+    expect_missing_barriers_found(a, &k, OF_STEP, 1);
 }

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "check/verify.h"
-#include "kernel/mutate.h"
-#include "kernel/suite.h"
+#include "kernel/planted.h"
 
 static kernel kernel_of(arena *a, const char *text, instance *in)
 {
@@ -275,30 +273,22 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
     (void)a;
 }
 
-static kernel right_kernel(arena *a)
+static kernel right_attention(arena *a)
 {
-    instance *in = arena_alloc(a, sizeof *in);
-    kernel k = kernel_of(a,
-                         "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=330 m=32 kv_type=f16 "
-                         "window=200",
-                         in);
-    verify_result r = verify_kernel(a, &k, 1);
-    if (!r.right)
-        fail_msg("%s", r.message);
-    return k;
+    return right_kernel(a, "mma_attention",
+                        "head_dim=32 num_heads=4 num_kv_heads=2 max_seq_len=330 m=32 kv_type=f16 "
+                        "window=200");
 }
 
 ARENA_TEST(registers_of_fragments_in_another_order_are_found)
 {
-    kernel k = right_kernel(a);
-    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 1, 1, 2), "of its bound");
-    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "mma.sync", 0, 1, 2), "");
-    expect_text_wrong(a, &k, exchange_registers(a, k.ptx, "ldmatrix", 0, 1, 2), "of its bound");
+    kernel k = right_attention(a);
+    expect_exchanged_registers_found(a, &k, 1, 2);
 }
 
 ARENA_TEST(fragments_of_values_that_are_not_transposed_are_found)
 {
-    kernel k = right_kernel(a);
+    kernel k = right_attention(a);
     expect_text_wrong(a, &k, mutate(a, k.ptx, "x4.trans.shared", "x4.shared"), "of its bound");
 }
 
@@ -306,27 +296,21 @@ ARENA_TEST(fragments_of_values_that_are_not_transposed_are_found)
  * those of tiles that windows begin in. */
 ARENA_TEST(a_missing_wait_for_copies_is_found)
 {
-    kernel k = right_kernel(a);
-    for (unsigned which = 1; which <= 6; which++) {
-        const line_edit removed = { "cp.async.wait_group", "", which, "" };
-        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &removed), "race");
-    }
+    kernel k = right_attention(a);
+    expect_missing_waits_found(a, &k, 6, "");
 }
 
 /* Behind the barrier of what rows put down, each tile has two, ahead of K and of V. */
 ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
 {
-    kernel k = right_kernel(a);
+    kernel k = right_attention(a);
     enum { OF_WHOLE_TILES = 6 }; /* behind that and four of tiles that windows begin in */
-    for (unsigned i = 0; i < 2; i++) {
-        const line_edit no_barrier = { "bar.sync", "", OF_WHOLE_TILES + i, "" };
-        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &no_barrier), "race");
-    }
+    expect_missing_barriers_found(a, &k, OF_WHOLE_TILES, 2);
 }
 
 ARENA_TEST(masks_that_are_off_by_one_are_found)
 {
-    kernel k = right_kernel(a);
+    kernel k = right_attention(a);
     const line_edit end = { "setp.gt.s32", "", 0, "setp.ge.s32 $1, $2, $3;" };
     const line_edit first = { "setp.le.s32", "", 0, "setp.lt.s32 $1, $2, $3;" };
     expect_text_wrong(a, &k, edit_lines(a, k.ptx, &end), "");
@@ -335,7 +319,7 @@ ARENA_TEST(masks_that_are_off_by_one_are_found)
 
 ARENA_TEST(results_that_are_not_scaled_down_are_found)
 {
-    kernel k = right_kernel(a);
+    kernel k = right_attention(a);
     const line_edit never = { "setp.ne.f32", "", 0, "setp.ne.f32 $1, 0f3F800000, 0f3F800000;" };
     const line_edit updated = { "sub.f32", "", 0, "sub.f32 $1, $3, $3;" };
     expect_text_wrong(a, &k, edit_lines(a, k.ptx, &never), "of its bound");

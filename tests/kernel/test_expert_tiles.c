@@ -1,0 +1,93 @@
+/* Experts of prompts on the tensor cores: faults in layouts, copies, barriers, and in whose rows an
+ * expert takes, are found.
+ */
+#include "test_arena.h"
+#include "kernel/planted.h"
+
+static const char *const families_of_tiles[] = { "mma_expert_gate_up", "mma_expert_down" };
+enum { FAMILIES = sizeof families_of_tiles / sizeof *families_of_tiles };
+
+/* Experts that all rows use have several tiles, one of them behind another in a block; a ring of
+ * three stages begins anew; of a tile's columns some are left over. */
+static kernel right_tiles(arena *a, int number)
+{
+    return right_kernel(a, families_of_tiles[number],
+                        "weights=q4_k k=1280 n=70 experts=5 experts_used=3 m=40 tile=16");
+}
+
+ARENA_TEST(registers_of_fragments_in_another_order_are_found)
+{
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_exchanged_registers_found(a, &k, 0, 3);
+    }
+}
+
+ARENA_TEST(fragments_loaded_transposed_are_found)
+{
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_transposed_fragments_found(a, &k);
+    }
+}
+
+ARENA_TEST(a_missing_wait_for_copies_is_found)
+{
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_missing_waits_found(a, &k, 1, "cp.async.wait_group 2;");
+    }
+}
+
+ARENA_TEST(a_stage_that_is_overwritten_while_it_is_read_is_found)
+{
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_missing_meeting_found(a, &k);
+    }
+}
+
+ARENA_TEST(a_tile_that_is_overwritten_while_it_is_read_is_found)
+{
+    enum { OF_STEP = 4 }; /* one of the eight of a chunk */
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_missing_barriers_found(a, &k, OF_STEP, 1);
+    }
+}
+
+/* Of three steps the last one reads what the first one of the rows behind it writes. */
+ARENA_TEST(rows_that_do_not_wait_for_those_ahead_are_found)
+{
+    enum { OF_ROWS = 4 };
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_kernel(a, families_of_tiles[i],
+                                "weights=q8_0 k=96 n=70 experts=5 experts_used=3 m=40 tile=16");
+        expect_missing_barriers_found(a, &k, OF_ROWS, 1);
+    }
+}
+
+/* The list is read for the number of entries, for an entry's expert and rows, then for each row's
+ * values and for its place in the result. */
+ARENA_TEST(rows_of_another_choice_are_found)
+{
+    enum { OF_VALUES = 4, OF_RESULT = 5 };
+    const line_edit values = { "ld.global.nc.u32", "", OF_VALUES, "mov.u32 $1, 0;" };
+    const line_edit result = { "ld.global.nc.u32", "", OF_RESULT, "mov.u32 $1, 0;" };
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &values), "of its bound");
+        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &result), "");
+    }
+}
+
+ARENA_TEST(matrices_of_another_expert_are_found)
+{
+    const line_edit first = { "mul.lo.u32", ", 70;", 1, "mov.u32 $1, 0;" };
+    const line_edit unasked = { "setp.lt.u32", ", 5;", 1, "setp.ge.u32 $1, $2, 0;" };
+    for (int i = 0; i < FAMILIES; i++) {
+        kernel k = right_tiles(a, i);
+        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &first), "of its bound");
+        expect_text_wrong(a, &k, edit_lines(a, k.ptx, &unasked), "");
+    }
+}
