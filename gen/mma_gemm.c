@@ -22,16 +22,53 @@
 
 static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NULL } };
 
-#define TILE_LAUNCH_OF(columns_of_tiles, static_bytes)                                        \
+/* Of X that is f16 k may be split. */
+#define KEY_SPLITS                                                                            \
     {                                                                                         \
-        .block = "256", .grid = { columns_of_tiles, GEMV_GRID_Y }, .shared = static_bytes,    \
+        .name = "splits", .summary = "parts of k, each with blocks of its own; 0: one",       \
+        .field = KEY_FIELD(splits), .max = GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z" \
+    }
+#define WHERE_SPLIT .only_with = KEY_FIELD(splits)
+#define PARAMS_OF_SPLITS(tiles)                                                          \
+    { .name = "partials",                                                                \
+      .kind = PARAM_SCRATCH,                                                             \
+      .format = FORMAT_F32,                                                              \
+      .values = "parts*(" tiles ")*ceil_div(m, vectors)*tile_values",                    \
+      .align = 16,                                                                       \
+      WHERE_SPLIT },                                                                     \
+    {                                                                                    \
+        .name = "counters", .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, \
+        .values = "(" tiles ")*ceil_div(m, vectors)", .align = 4, WHERE_SPLIT            \
+    }
+
+static const derived_size split_sizes[] = {
+    GEMV_VECTORS,
+    GEMM_SIZES,
+    { "parts", gemm_split_count, "blocks that have a part of k each" },
+    { "tile_values", gemm_tile_values, "that each of those stores for the last one" },
+    { NULL, NULL, NULL },
+};
+
+#define TILES        "ceil_div(n, columns)"
+#define TILES_OF_QKV TILES "+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"
+#define TILE_LAUNCH                                                                           \
+    {                                                                                         \
+        .block = "256", .grid = { TILES, GEMV_GRID_Y }, .shared = GEMM_SHARED,                \
         .dynamic_shared = "tiles", .sizes = sizes, .rows = "columns", .overlap = WAITS_FIRST, \
         .registers = 255                                                                      \
     }
+#define TILE_LAUNCH_OF_F16(tiles)                                                         \
+    {                                                                                     \
+        .block = "256", .grid = { tiles, GEMV_GRID_Y, "parts" },                          \
+        .shared = GEMM_SHARED_OF_F16 "+16*min(parts - 1, 1)", .dynamic_shared = "tiles",  \
+        .sizes = split_sizes, .rows = "columns", .overlap = WAITS_FIRST, .registers = 255 \
+    }
 
-#define TILES              "ceil_div(n, columns)"
-#define TILE_LAUNCH        TILE_LAUNCH_OF(TILES, GEMM_SHARED)
-#define TILE_LAUNCH_OF_F16 TILE_LAUNCH_OF(TILES, GEMM_SHARED_OF_F16)
+static const char *check_split_product(const instance *in, arena *a, const char **blamed)
+{
+    const char *wrong = gemm_check_splits(in, a, blamed);
+    return wrong ? wrong : check_product(in, a, blamed);
+}
 
 const family mma_gemm = {
     .name = "mma_gemm",
@@ -84,12 +121,12 @@ const family mma_gemm_f16 = {
     .halves = true,
     .same_bits = true,
     .sm = 80,
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_BEHIND_PRODUCT,
-                           KEY_END },
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_SPLITS,
+                           KEYS_BEHIND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), F16_ROWS("m"),
-                               PARAMS_BEHIND_PRODUCT, PARAM_END },
-    .launch = TILE_LAUNCH_OF_F16,
-    .check = check_product,
+                               PARAMS_BEHIND_PRODUCT, PARAMS_OF_SPLITS(TILES), PARAM_END },
+    .launch = TILE_LAUNCH_OF_F16(TILES),
+    .check = check_split_product,
     .build = gemm_build,
     .reference = ref_gemv,
     .tolerance = 1e-3,
@@ -105,12 +142,14 @@ const family mma_gate_up_f16 = {
     .same_bits = true,
     .sm = 80,
     .each_matrix = "mma_gemm_f16",
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_GATE_BIASES,
-                           KEY_ACTIVATION, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
-                               F16_ROWS("m"), IN_WHERE(bias, F32, bg, "n", 4),
-                               IN_WHERE(bias, F32, bu, "n", 4), PARAM_END },
-    .launch = TILE_LAUNCH_OF_F16,
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_SPLITS,
+                           KEY_GATE_BIASES, KEY_ACTIVATION, KEY_END },
+    .params =
+        (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
+                         F16_ROWS("m"), IN_WHERE(bias, F32, bg, "n", 4),
+                         IN_WHERE(bias, F32, bu, "n", 4), PARAMS_OF_SPLITS(TILES), PARAM_END },
+    .launch = TILE_LAUNCH_OF_F16(TILES),
+    .check = gemm_check_splits,
     .build = gemm_build,
     .reference = ref_gate_up_swiglu,
     .tolerance = 1e-3,
@@ -128,10 +167,11 @@ const family mma_qkv = {
     .each_matrix = "mma_gemm_f16",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1),
                            KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"),
-                           KEY_N_V, KEYS_OF_ROWS, KEY_QKV_BIASES, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV_FROM(F16_ROWS("m")), PARAM_END },
-    .launch =
-        TILE_LAUNCH_OF(TILES "+ceil_div(n_kv, columns)+ceil_div(n_v, columns)", GEMM_SHARED_OF_F16),
+                           KEY_N_V, KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV_FROM(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV),
+                               PARAM_END },
+    .launch = TILE_LAUNCH_OF_F16(TILES_OF_QKV),
+    .check = gemm_check_splits,
     .build = gemm_build,
     .reference = ref_qkv,
     .tolerance = 1e-3,

@@ -16,7 +16,9 @@
  * 2 and 3 are there twice for X of f32: where all powers of X are 1, which is usual, nothing is
  * multiplied by them.
  *
- * An element's products are added up in the order of k, 16 at once, whatever tile it is in.
+ * An element's products are added up in the order of k, 16 at once, whatever tile it is in. Where k
+ * is split, blocks along z have a part of it each, of whole chunks; the last of a tile's blocks
+ * adds their sums up in the order of k, and does 4.
  */
 #include "gen/blocks/gemm.h"
 
@@ -52,6 +54,7 @@ typedef struct gemm {
     val plane, first_bias;    /* what of the expert's is behind the start of W, in bytes, and of a
                                  bias; without a kind: nothing */
     val w_powers, w_factors;  /* of W's rows, in shared memory; without a kind: none */
+    val ticket;               /* in shared memory, where k is split */
     val a[DEPTHS], b[DEPTHS]; /* a lane's addresses for ldmatrix */
     var sums[MOST_DOWN][2 * MOST_ACROSS][4];
 } gemm;
@@ -138,6 +141,30 @@ static bool has_powers(const instance *in)
         scaled |= gemm_weights_of(&one).scaled;
     }
     return scaled;
+}
+
+int64_t gemm_split_count(const instance *in)
+{
+    return gemm_splits(in);
+}
+
+int64_t gemm_tile_values(const instance *in)
+{
+    return gemm_rows(in) * GEMM_COLUMNS;
+}
+
+const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
+{
+    *blamed = "splits";
+    for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
+        instance whole = matrix_of(in, i);
+        whole.splits = 0;
+        gemm_weights w = gemm_weights_of(&whole);
+        if (w.tail || w.whole % in->splits)
+            return arena_format(a, "splits = %lld: k = %lld is not as many times whole %u values",
+                                (long long)in->splits, (long long)in->shape.k, w.chunk);
+    }
+    return NULL;
 }
 
 int64_t gemm_powers_bytes(const instance *in)
@@ -345,6 +372,63 @@ static void store_tile(ptx *p, const gemm *t)
             store_row(p, t, row, of_tile, column, down, half);
 }
 
+/* Where a part's sums of the block's tile stand: those of a thread four at a time, a block's width
+ * apart. */
+static val part_of_tile(ptx *p, const gemm *t, val part)
+{
+    val tile = mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
+    val number = mad(p, tile, gemm_splits(t->in), part);
+    val from = mad_wide(p, number, t->rows * GEMM_COLUMNS * F32_BYTES, parameter(p, "partials"));
+    return mad_wide(p, tid_x(p), QUAD * F32_BYTES, from);
+}
+
+static int64_t offset_of_sums(const gemm *t, unsigned down, unsigned across)
+{
+    return (int64_t)(down * 2 * t->across + across) * GEMM_THREADS * QUAD * F32_BYTES;
+}
+
+static void store_part(ptx *p, const gemm *t)
+{
+    val own = part_of_tile(p, t, ctaid_z(p));
+    for (unsigned i = 0; i < t->down; i++)
+        for (unsigned j = 0; j < 2 * t->across; j++) {
+            const var *sums = t->sums[i][j];
+            st_global_v4(p, F32, own, offset_of_sums(t, i, j),
+                         ((val4){ { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } }));
+        }
+}
+
+/* All parts of four sums are loaded at once. */
+static void load_sums(ptx *p, gemm *t, unsigned down, unsigned across)
+{
+    val first = part_of_tile(p, t, imm(U32, 0));
+    unsigned parts = gemm_splits(t->in), part_bytes = t->rows * GEMM_COLUMNS * F32_BYTES;
+    val4 sums[GEMM_MOST_SPLITS];
+    for (unsigned i = 0; i < parts; i++)
+        sums[i] = ld_global_v4(p, F32, first, i * part_bytes + offset_of_sums(t, down, across));
+    for (unsigned c = 0; c < QUAD; c++) {
+        for (unsigned i = 1; i < parts; i++)
+            sums[0].v[c] = add(p, sums[0].v[c], sums[i].v[c]);
+        assign(p, t->sums[down][across][c], sums[0].v[c]);
+    }
+}
+
+/* Of the blocks that have a part of k of one tile, all store their sums, and the last one adds them
+ * up in the order of k; the others end here. */
+static void add_parts(ptx *p, gemm *t)
+{
+    phase(p, "store the sums of a part of k");
+    store_part(p, t);
+    phase(p, "the last block of the tile adds them up");
+    val tile = mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
+    val counter = mad_wide(p, tile, sizeof(uint32_t), parameter(p, "counters"));
+    val parts = imm(U32, gemm_splits(t->in));
+    ret_if(p, bit_not(p, block_is_last(p, counter, parts, t->ticket)));
+    for (unsigned i = 0; i < t->down; i++)
+        for (unsigned j = 0; j < 2 * t->across; j++)
+            load_sums(p, t, i, j);
+}
+
 static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
 {
     if (t->x.f16) {
@@ -371,13 +455,18 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     }
     phase(p, "multiply");
     val w_tile = add(p, tiles, 2 * t->x_tile), ring = add(p, w_tile, 2 * W_TILE);
-    gemm_weights_begin(p, &t->w, row_of_w(p, t, gemm_own_row(p)), ring, w_tile);
+    val row = row_of_w(p, t, gemm_own_row(p));
+    if (t->in->splits)
+        row = mad_wide(p, ctaid_z(p), t->w.whole * t->w.chunk_bytes, row);
+    gemm_weights_begin(p, &t->w, row, ring, w_tile);
     if (t->w.scaled)
         t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
     t->x.apart = t->w.decoder->apart;
     gemm_x_begin(p, &t->x, tiles);
     begin_products(p, t, tiles, w_tile);
     multiply_by_powers(p, t, x_scaled);
+    if (t->in->splits)
+        add_parts(p, t);
     phase(p, "store");
     store_tile(p, t);
 }
@@ -456,6 +545,8 @@ static gemm gemm_new(ptx *p, const instance *in)
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     t.x = gemm_x_of(in, t.rows);
     t.x.base = parameter(p, "x");
+    if (in->splits)
+        t.ticket = shared_array(p, "ticket", U32, 1);
     return t;
 }
 

@@ -9,7 +9,7 @@
 #include "gen/blocks/gemm_weights.h"
 #include "gen/blocks/gemv.h"
 
-enum { GEMM_MOST_ROWS = 128 };
+enum { GEMM_MOST_ROWS = 128, GEMM_MOST_SPLITS = 16 };
 
 /* Rows of X that a tile has room for: the key m, up to the next power of two from 16 on. */
 int64_t gemm_rows(const instance *in);
@@ -22,6 +22,13 @@ int64_t gemm_shared_bytes(const instance *in);
 
 /* Bytes of the powers of two that rows of W have, too, of formats that f16 has no room for. */
 int64_t gemm_powers_bytes(const instance *in);
+
+/* Blocks that have a part of k each, and values that each of them stores of a tile. */
+int64_t gemm_split_count(const instance *in);
+int64_t gemm_tile_values(const instance *in);
+
+/* Refuses parts of k that are not whole chunks of weights. */
+const char *gemm_check_splits(const instance *in, arena *a, const char **blamed);
 
 /* Computes the block's tile of Y and stores it. */
 void gemm_build(ptx *p, const instance *in);

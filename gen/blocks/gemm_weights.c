@@ -73,6 +73,11 @@ static bool needs_powers(format f)
     }
 }
 
+unsigned gemm_splits(const instance *in)
+{
+    return in->splits ? (unsigned)in->splits : 1;
+}
+
 gemm_weights gemm_weights_of(const instance *in)
 {
     gemm_weights w = { .format = instance_weights(in), .stages = (unsigned)in->stages };
@@ -83,8 +88,8 @@ gemm_weights gemm_weights_of(const instance *in)
               : f->block_values < USUAL_BLOCKS ? USUAL_BLOCKS
                                                : f->block_values;
     w.chunk_bytes = (unsigned)format_bytes(w.format, w.chunk);
-    w.whole = k / w.chunk;
-    w.tail = k % w.chunk;
+    w.whole = k / w.chunk / gemm_splits(in);
+    w.tail = in->splits ? 0 : k % w.chunk;
     w.row_bytes = (unsigned)format_bytes(w.format, k);
     w.aligned = alignment_of(w.row_bytes, w.chunk_bytes);
     w.scaled = needs_powers(w.format);

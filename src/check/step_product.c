@@ -308,7 +308,22 @@ static void choose_entries(const product_launch *p, const step_rows *r, const ui
     }
 }
 
-/* From the first block to the last. */
+/* From the first block to the last, each with those that have the other parts of its sums. */
+static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, const uint32_t grid[3],
+                               uint64_t parts)
+{
+    uint64_t *blocks = arena_alloc(p->t->scratch, SOME_BLOCKS * parts * sizeof *blocks);
+    uint64_t tiles = (uint64_t)grid[0] * grid[1] * grid[2] / parts;
+    if (operation_is_of_experts(p->in->family->op)) {
+        choose_entries(p, r, grid, blocks);
+        return blocks;
+    }
+    for (uint64_t part = 0; part < parts; part++)
+        for (uint64_t i = 0; i < SOME_BLOCKS; i++)
+            blocks[part * SOME_BLOCKS + i] = part * tiles + i * (tiles - 1) / (SOME_BLOCKS - 1);
+    return blocks;
+}
+
 static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
@@ -318,13 +333,10 @@ static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
     step_request_of(t, l, r, &request);
     emu_launch_config *config = &request.config;
     uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
-    for (uint64_t i = 0; i < SOME_BLOCKS; i++)
-        request.blocks[i] = i * (grid - 1) / (SOME_BLOCKS - 1);
-    if (operation_is_of_experts(p.in->family->op))
-        choose_entries(&p, r, config->grid, request.blocks);
-    if (grid > SOME_BLOCKS) {
-        config->blocks = request.blocks;
-        config->block_count = SOME_BLOCKS;
+    uint64_t parts = p.in->splits ? (uint64_t)p.in->splits : 1;
+    if (grid > SOME_BLOCKS * parts) {
+        config->blocks = chosen_blocks(&p, r, config->grid, parts);
+        config->block_count = SOME_BLOCKS * parts;
     }
     bool ended = emu_launch(t->memory, config, &stats, &report);
     t->result.instructions += stats.thread_instructions;

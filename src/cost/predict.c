@@ -89,6 +89,8 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     d.items = stays(l) ? rows_of(in) / (double)formula_value(l->rows, in, &run) : d.blocks;
     if (stays(l) && groups)
         d.items *= ceil((double)work->rows / (double)in->shape.m);
+    if (in->splits)
+        d.items *= (double)in->splits;
     double items = ceil(d.items), each = floor(items / d.blocks), rest = items - each * d.blocks;
     d.most = ceil(d.blocks / d.sms) * each + ceil(rest / d.sms);
     d.fewest = floor(d.blocks / d.sms) * each + floor(rest / d.sms);
@@ -225,6 +227,16 @@ static double block_bandwidth(const cost_figures *f, const instance *in, const c
     return d->threads * f->in_flight * chunks * loops / ceil(loops) / LATENCY;
 }
 
+/* Round trips of a last block; and of one that adds up the parts of a tile these, through the port,
+ * behind its own. */
+static double end_time(const instance *in, const cost_work *work, const cost_gpu *gpu)
+{
+    double parts = 0;
+    if (in->splits)
+        parts = (double)formula_value("(parts + 1)*tile_values", in, NULL) * (double)sizeof(float);
+    return work->trips_behind * LATENCY + parts / port_bandwidth(gpu);
+}
+
 /* SMs that have more items than others don't let memory idle where they are enough for it. */
 static void set_waiting_times(const cost_figures *f, const instance *in, const cost_work *work,
                               const dealing *d, double bandwidth, const cost_gpu *gpu,
@@ -291,7 +303,7 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
                    [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu),
                    [BOUND_TENSOR] = tensor_time(f, work, &d, gpu),
                    [BOUND_SHARED] = shared_time(f, work, &d, gpu) },
-        .end = work->trips_behind * LATENCY,
+        .end = end_time(in, work, gpu),
     };
     p.ahead = time_ahead(in, work, &d, p.start, gpu);
     set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);

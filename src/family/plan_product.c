@@ -1,5 +1,7 @@
 #include "family/plan_product.h"
 
+#include "family/formula.h"
+
 const char *plan_kernel_name(const planner *p, const char *rounding, const char *exact)
 {
     return p->d->precision == PRECISION_Q8 ? rounding : exact;
@@ -65,6 +67,27 @@ void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
         plan_norm(p, in, b, of->norm);
 }
 
+/* Parts of k with which the tiles of Y keep a large GPU's SMs busy: the same whatever the number of
+ * rows, so that all steps add up in the same order. */
+static void split_columns(planner *p, instance *in, bindings *b)
+{
+    enum { USUAL_SMS = 128, LEAST_COLUMNS = 2048 };
+    const key *splits = family_key(in->family, "splits");
+    const char *blamed;
+    if (!splits)
+        return;
+    int64_t tiles = formula_value(in->family->launch.grid[0], in, NULL), best = 0;
+    for (int64_t parts = 2;
+         parts <= splits->max && parts * tiles <= USUAL_SMS && parts * LEAST_COLUMNS <= in->shape.k;
+         parts *= 2) {
+        instance_set(in, splits, parts);
+        if (!in->family->check(in, p->arena, &blamed))
+            best = parts;
+    }
+    instance_set(in, splits, best);
+    planner_bind_buffer(b, "partials", BUFFER_SUMS);
+}
+
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
 {
     const decoder *d = p->d;
@@ -80,6 +103,7 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     planner_set_real(&in, "softcap", of->softcap);
     const plan_rows x = { of->x, first_row, rows, (int64_t)columns, of->norm };
     plan_bind_rows(p, &in, &b, &x);
+    split_columns(p, &in, &b);
     planner_set_rows(p, &in, rows, &b);
     if (of->y == BUFFERS)
         planner_bind_state(&b, "y", p->plan->state.logits, "logits");
@@ -135,6 +159,7 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     planner_set(&in, "activation", d->activation);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d) };
     plan_bind_rows(p, &in, &b, &x);
+    split_columns(p, &in, &b);
     planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", of->y);
     if (fused) {
@@ -203,6 +228,7 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
         if (biased)
             planner_bind_tensor(p, &b, biases[i], of->bias[i]);
     }
+    split_columns(p, &in, &b);
     planner_set_rows(p, &in, p->m, &b);
     planner_add(p, &in, &b, of->said);
 }

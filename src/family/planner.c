@@ -29,6 +29,7 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_SHARED] = { "shared", PHASE_DOWN, PHASE_DOWN },
     [BUFFER_ROWS] = { "rows", PHASE_EMBED, PHASE_LOGITS },
     [BUFFER_FACTORS] = { "factors", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_SUMS] = { "sums", PHASE_QKV, PHASE_LOGITS },
     [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
     [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
 };
@@ -203,10 +204,11 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
     planner_bind_number(b, "m_val", rows, "m");
 }
 
-/* The bytes of a parameter, or 0 where a launch decides them. */
-static int64_t bytes_of(const instance *in, const param *p)
+/* The bytes of a parameter for so many rows, or 0 where a launch decides them. */
+static int64_t bytes_of(const instance *in, const param *p, int64_t rows)
 {
-    int64_t bytes = formula_value(p->bytes, in, NULL);
+    const run_values run = { .m = rows };
+    int64_t bytes = formula_value(p->bytes, in, &run);
     return bytes < 0 ? 0 : bytes;
 }
 
@@ -222,12 +224,21 @@ void planner_need(planner *p, buffer_id buffer, int64_t bytes)
 
 static const char COUNTERS_SAID[] = "counters";
 
+/* Rows of a launch: the kernel's, or a number that it gets. */
+static int64_t rows_of(const instance *in, const bindings *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->items[i].argument.is_number)
+            return b->items[i].argument.number;
+    return in->shape.m;
+}
+
 /* The argument that a parameter gets; what a kernel needs for itself has places of its own. */
 static plan_argument argument_of(planner *p, const instance *in, const param *parameter,
                                  const bindings *b, buffer_id *buffer)
 {
     *buffer = BUFFERS;
-    int64_t bytes = bytes_of(in, parameter);
+    int64_t bytes = bytes_of(in, parameter, rows_of(in, b));
     for (size_t i = 0; i < b->count; i++)
         if (strcmp(b->items[i].param, parameter->name) == 0) {
             *buffer = b->items[i].buffer;
@@ -295,15 +306,6 @@ static size_t number_of(planner *p, instance *in)
         *VEC_PUSH(p->arena, &p->kernels) = *in;
     }
     return number;
-}
-
-/* Rows of a launch: the kernel's, or a number that it gets. */
-static int64_t rows_of(const instance *in, const bindings *b)
-{
-    for (size_t i = 0; i < b->count; i++)
-        if (b->items[i].argument.is_number)
-            return b->items[i].argument.number;
-    return in->shape.m;
 }
 
 void planner_add(planner *p, instance *in, const bindings *b, const char *said)

@@ -45,6 +45,7 @@ typedef enum buffer_id {
     BUFFER_SHARED,   /* and what that gives: in steps of prompts */
     BUFFER_ROWS,     /* f16 of what a product takes, */
     BUFFER_FACTORS,  /* and what its rows are to be multiplied by: in steps of prompts */
+    BUFFER_SUMS,     /* of parts of a product's columns, in such steps */
     BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
     BUFFER_DOWN,     /* and of the feed-forward's */
     BUFFERS

@@ -112,7 +112,8 @@ ARENA_TEST(every_number_of_f16_rows_is_right)
 {
     static const int64_t counts[] = { 9, 16, 17, 63, 64, 128, 200, 512 };
     static const char *const texts[] = { "weights=q4_k k=256 n=131 m=128", "weights=f16 k=72 n=5",
-                                         "weights=q6_k k=256 n=129 m=64" };
+                                         "weights=q6_k k=256 n=129 m=64",
+                                         "weights=q4_k k=1024 n=130 m=32 splits=4" };
     device d = suite_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof counts / sizeof *counts; r++) {
@@ -156,6 +157,20 @@ ARENA_TEST(faults_of_products_of_f16_rows_are_found)
     };
     instance in;
     const kernel k = kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1280 n=130 m=32", &in);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        expect_fault_found(a, &k, &faults[i]);
+}
+
+/* Parts that are not waited for, one block too few or one part that is not there. */
+ARENA_TEST(faults_of_products_in_parts_are_found)
+{
+    static const line_edit faults[] = {
+        { "atom.acq_rel.gpu.global.inc.u32", "", 1, "atom.relaxed.gpu.global.inc.u32 $1, $2, $3;" },
+        { "atom.acq_rel.gpu.global.inc.u32", "", 1, "atom.acq_rel.gpu.global.inc.u32 $1, $2, 2;" },
+        { "st.global.v4.f32", "", 1, "" },
+    };
+    instance in;
+    const kernel k = kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1024 n=130 m=16 splits=4", &in);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_fault_found(a, &k, &faults[i]);
 }

@@ -120,6 +120,32 @@ ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
     }
 }
 
+/* The parts of k of the launch of a step whose text says so much. */
+static int64_t parts_of(const plan *p, const plan_step *step, const char *said)
+{
+    for (size_t i = 0; i < step->launch_count; i++)
+        if (strstr(step->launches[i].said, said))
+            return p->kernels[step->launches[i].kernel].splits;
+    return -1;
+}
+
+/* Products with few tiles have blocks for parts of k, as many for all numbers of rows. */
+ARENA_TEST(steps_of_prompts_split_long_products_alike)
+{
+    diags d = diags_new(a);
+    const plan *p = plan_of(a,
+                            "[decoder]\nlayers = 1\nhidden = 4096\nnum_heads = 32\nff = 14336\n"
+                            "vocab = 8k\nweights = q4_k\nm = 8, 16, 512\n",
+                            "sm_90", cost_tune, &d);
+    assert_non_null(p);
+    assert_int_equal(parts_of(p, &p->steps[0], "ffn_down"), 0);
+    for (size_t s = 1; s < p->step_count; s++) {
+        assert_int_equal(parts_of(p, &p->steps[s], "ffn_down"), 4);
+        assert_int_equal(parts_of(p, &p->steps[s], "attn_output"), 2);
+        assert_int_equal(parts_of(p, &p->steps[s], "ffn_gate"), 0);
+    }
+}
+
 /* A number that a launch has in place of its kernel's rows; 0: none. */
 static uint32_t rows_of(const plan_launch *l)
 {
