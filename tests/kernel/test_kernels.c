@@ -271,12 +271,14 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
     trial one = trial_prepare(a, &in, &setup);
     const void *y_all, *y_one;
     size_t inputs = trial_input_count(a, &in);
-    for (size_t i = 0; i + 1 < inputs; i++)
+    size_t of_rows = s->family->activations == FORMAT_F16 ? 2 : 1; /* x, and its factors */
+    for (size_t i = 0; i + of_rows < inputs; i++)
         put_input(&one, i, all.params[i + 1].content.bytes);
     expect_right(suite_run(a, s->device, &k, &all, NULL, &y_all));
-    uint64_t vector = one.params[inputs].size;
     for (uint64_t row = 0; row < ROWS; row++) {
-        put_input(&one, inputs - 1, (const char *)all.params[inputs].content.bytes + row * vector);
+        for (size_t i = inputs - of_rows; i < inputs; i++)
+            put_input(&one, i,
+                      (const char *)all.params[i + 1].content.bytes + row * one.params[i + 1].size);
         expect_right(suite_run(a, s->device, &k, &one, NULL, &y_one));
         assert_memory_equal((const char *)y_all + row * one.params[0].size, y_one,
                             one.params[0].size);
@@ -507,7 +509,7 @@ static void equals_golden_data(arena *a, const subject *s)
         [OP_KV] = gemv_pair_of_golden_data,      [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
         [OP_QKV] = qkv_of_golden_data,
     };
-    if (checks[s->family->op])
+    if (checks[s->family->op] && s->family->activations != FORMAT_F16) /* golden x is f32 or q8_1 */
         checks[s->family->op](a, s);
 }
 
