@@ -359,8 +359,11 @@ static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, u
     }
 }
 
-static void store_tile(ptx *p, const gemm *t)
+static void store_tile(ptx *p, gemm *t)
 {
+    if (!t->gated && t->first_bias.kind &&
+        t->g.bias.kind) /* no register is left to have it in from the start */
+        t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
     unsigned wide = GEMM_COLUMNS / (t->across * FRAGMENT);
     val warp = warp_id(p), lane = lane_id(p);
     val row = mad(p, div(p, warp, wide), t->down * FRAGMENT, div(p, lane, 4));
@@ -594,8 +597,6 @@ static void move_to_expert(ptx *p, gemm *t)
     if (t->gated)
         return;
     t->g.w = add(p, t->g.w, t->plane);
-    if (t->g.bias.kind)
-        t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
 }
 
 void gemm_build_of_experts(ptx *p, const instance *in)
