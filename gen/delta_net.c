@@ -44,6 +44,7 @@
  */
 #include <math.h>
 
+#include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/sigmoid.h"
 #include "family/family.h"
@@ -454,8 +455,7 @@ static void store_y(ptx *p, const net *n)
             squares = i ? fma(p, o[i], o[i], squares) : mul(p, o[i], o[i]);
         }
         val mean = mul(p, warp_sum(p, squares), 1.0f / (float)n->size);
-        val factor = rsqrt(p, add(p, mean, (float)n->in->options.epsilon));
-        factor = fma(p, mean, imm(F32, 0), factor); /* of infinity: NaN */
+        val factor = norm_factor_or_nan(p, n->in, mean);
         val to = mad_wide(p, lane, F32_BYTES, y_of(p, n, number));
         for (unsigned i = 0; i < n->warps; i++) {
             int64_t behind = i * WARP * F32_BYTES;

@@ -10,6 +10,7 @@
  * registers where they are few, else reads them again. The order in which squares are added up
  * depends on k alone. A mean square that is infinite makes the factor NaN.
  */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
@@ -129,20 +130,14 @@ static seen combine(ptx *p, const row *r)
     return of_warp(p, r, largest, squares);
 }
 
-/* What is left of the norm: of an infinite mean NaN. */
-static val norm_factor(ptx *p, const row *r, val squares)
-{
-    val mean = div(p, squares, (float)r->in->shape.k);
-    val factor = rsqrt(p, add(p, mean, (float)r->in->options.epsilon));
-    return fma(p, mean, imm(F32, 0), factor);
-}
-
 static void find_power(ptx *p, row *r)
 {
     seen s = combine(p, r);
     val exponent = power_for_halves(p, s.largest), factor = inverse_of_power(p, exponent);
-    if (r->in->options.norm)
-        factor = mul(p, factor, norm_factor(p, r, s.squares));
+    if (r->in->options.norm) {
+        val mean = div(p, s.squares, (float)r->in->shape.k);
+        factor = mul(p, factor, norm_factor_or_nan(p, r->in, mean));
+    }
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_global(p, F32, mad_wide(p, ctaid_x(p), F32_BYTES, parameter(p, "factors")), 0, factor);
     r->power = named(p, "power", power_of_two(p, exponent));

@@ -20,6 +20,7 @@
  * With inputs = apart q and what goes into the cache come from products of their own: qc is
  * [m, H (P + R)], and kv [m, L + R].
  */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/rope.h"
 #include "gen/blocks/row_products.h"
@@ -84,7 +85,7 @@ static val position_of(ptx *p, val row)
 }
 
 /* 1 / sqrt(mean(x^2) + epsilon) of so many values from an address on, for all lanes of a warp. */
-static val norm_factor(ptx *p, const instance *in, val x, unsigned count)
+static val factor_of_values(ptx *p, const instance *in, val x, unsigned count)
 {
     var squares = var_f32(p, 0.0f);
     PTX_FOR (p, i, lane_id(p), count, WARP) {
@@ -92,7 +93,7 @@ static val norm_factor(ptx *p, const instance *in, val x, unsigned count)
         assign(p, squares, fma(p, own, own, squares));
     }
     val mean = mul(p, warp_sum(p, get(p, squares)), 1.0f / (float)count);
-    return rsqrt(p, add(p, mean, (float)in->options.epsilon));
+    return norm_factor(p, in, mean);
 }
 
 /* The lane's value of a part of the values that turn, of 32-bit (shared) or 64-bit addresses. */
@@ -135,7 +136,7 @@ static void write_cache_row(ptx *p, const instance *in, val row)
         squares = i ? fma(p, latents[i], latents[i], squares) : mul(p, latents[i], latents[i]);
     }
     val mean = mul(p, warp_sum(p, squares), 1.0f / (float)s->latent);
-    val factor = rsqrt(p, add(p, mean, (float)in->options.epsilon));
+    val factor = norm_factor(p, in, mean);
     for (unsigned i = 0; i < parts; i++) {
         val gamma = load_at(p, parameter(p, "gamma"), head_place(p, &whole, i));
         cache_store(p, &whole, at, i, mul(p, mul(p, latents[i], factor), gamma), has_room);
@@ -185,7 +186,7 @@ static void make_q(ptx *p, const head_work *w)
     val factors = shared_array(p, "factors", F32, MAX_VECTORS);
     PTX_IF (p, lt(p, warp_id(p), w->rows)) {
         val row = row_of_group(p, &w->group, warp_id(p));
-        val factor = norm_factor(p, in, row_of_qc(p, in, row), rank);
+        val factor = factor_of_values(p, in, row_of_qc(p, in, row), rank);
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, warp_id(p), imm(U32, F32_BYTES), factors), 0, factor);
     }
@@ -246,7 +247,7 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
                           row_group_start(p, &w->group, parameter(p, "q"), q_bytes));
         PTX_IF (p, bit_and(p, lt(p, latent, end), row_products_first(p, &r)))
             for (unsigned v = 0; v < w->rows; v++)
-                PTX_IF (p, row_is_own(p, &w->group, imm(U32, v)))
+                PTX_IF (p, row_is_own(p, &w->group, row_of_group(p, &w->group, imm(U32, v))))
                     st_global(p, F32, at, (int64_t)v * q_bytes, mul(p, sums[v], temperatures[v]));
     }
 }
@@ -273,7 +274,8 @@ static void turn_q(ptx *p, const head_work *w)
 /* Whether the warp has one of the group's rows. */
 static val has_row(ptx *p, const head_work *w)
 {
-    return bit_and(p, lt(p, warp_id(p), w->rows), row_is_own(p, &w->group, warp_id(p)));
+    return bit_and(p, lt(p, warp_id(p), w->rows),
+                   row_is_own(p, &w->group, row_of_group(p, &w->group, warp_id(p))));
 }
 
 static int64_t part_count(const instance *in)
@@ -284,7 +286,7 @@ static int64_t part_count(const instance *in)
 static void build(ptx *p, const instance *in)
 {
     unsigned parts = (unsigned)part_count(in);
-    head_work w = { .in = in, .group = row_group_new(p, in) };
+    head_work w = { .in = in, .group = row_group_new(p, in, ctaid_y(p)) };
     w.rows = w.group.count;
     val block = named(p, "block", ctaid_x(p));
     val is_cache = eq(p, block, imm(U32, in->shape.num_heads * parts));

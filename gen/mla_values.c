@@ -13,7 +13,7 @@ static void build(ptx *p, const instance *in)
     unsigned rows = (unsigned)(s->num_heads * s->value_dim);
     unsigned latent_bytes = (unsigned)s->latent * F32_BYTES;
     unsigned row_bytes = (unsigned)s->num_heads * latent_bytes;
-    row_group group = row_group_new(p, in);
+    row_group group = row_group_new(p, in, ctaid_y(p));
     row_products r = row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
     val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
     val row =
@@ -28,7 +28,7 @@ static void build(ptx *p, const instance *in)
     val at = mad_wide(p, row, F32_BYTES, y);
     PTX_IF (p, bit_and(p, lt(p, row, rows), row_products_first(p, &r)))
         for (unsigned v = 0; v < group.count; v++)
-            PTX_IF (p, row_is_own(p, &group, imm(U32, v)))
+            PTX_IF (p, row_is_own(p, &group, row_of_group(p, &group, imm(U32, v))))
                 st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
 }
 

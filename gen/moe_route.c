@@ -14,8 +14,10 @@
  * How it chooses stands in blocks/route_choice.c, how it makes the list in blocks/route_list.c, or
  * of many rows in blocks/route_many.c.
  */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/route.h"
+#include "gen/blocks/row_groups.h"
 #include "gen/blocks/stream.h"
 #include "gen/blocks/unpack.h"
 #include "gen/product_keys.h"
@@ -59,26 +61,15 @@ static unsigned room_of_row(const instance *in)
            ROUTE_LINE_IDS;
 }
 
-/* Rows of x that a block has at once. */
-static unsigned group_rows(const instance *in)
-{
-    return in->shape.m < MAX_VECTORS ? (unsigned)in->shape.m : MAX_VECTORS;
-}
-
-static int64_t group_count(const instance *in)
-{
-    return (in->shape.m + MAX_VECTORS - 1) / MAX_VECTORS;
-}
-
 static bool is_of_many(const instance *in)
 {
-    return group_count(in) > 1;
+    return row_group_count(in) > 1;
 }
 
 /* Sums of a row of W: with each row of x, and of its squares. */
 static unsigned sum_count(const instance *in)
 {
-    return group_rows(in) * (in->options.norm ? 2 : 1);
+    return row_group_rows(in) * (in->options.norm ? 2 : 1);
 }
 
 static int64_t shared_bytes(const instance *in)
@@ -87,7 +78,7 @@ static int64_t shared_bytes(const instance *in)
     int64_t bytes = (partial + LINE - 1) / LINE * LINE + LINE; /* and the ticket */
     if (in->options.route.groups)
         bytes += (warps * in->shape.experts * ROUTE_WORD + LINE - 1) / LINE * LINE;
-    int64_t ids = group_rows(in) * room_of_row(in) * ROUTE_WORD;
+    int64_t ids = row_group_rows(in) * room_of_row(in) * ROUTE_WORD;
     if (is_of_many(in))
         return bytes + ids + route_bytes_of_many(in);
     return bytes + ids * (in->shape.m > 1 ? 2 : 1);
@@ -173,22 +164,6 @@ static void multiply(ptx *p, const products *s)
             add_pieces(p, s, add(p, own, turns * threads), 1);
 }
 
-/* Rows of x that a block has: the last group begins earlier than the others, so that it is as
- * large, and stores only what none ahead does. */
-typedef struct row_group {
-    val first, own, end; /* that it reads; from one on those that it stores */
-} row_group;
-
-static row_group row_group_of(ptx *p, const route *r, val number)
-{
-    if (!is_of_many(r->in))
-        return (row_group){ imm(U32, 0), imm(U32, 0), imm(U32, r->m) };
-    row_group g = { .own = mul(p, number, r->group) };
-    g.first = min(p, g.own, r->m - r->group);
-    g.end = add(p, g.first, r->group);
-    return g;
-}
-
 /* Stores a row's logits, a thread each. */
 static void store_logits(ptx *p, const route *r, val row, const row_group *x, const val *sums)
 {
@@ -199,12 +174,10 @@ static void store_logits(ptx *p, const route *r, val row, const row_group *x, co
         unsigned lanes = spread.lanes ? spread.lanes : 1;
         val squares = shuffle_from(p, spread.sum, add(p, lane_id(p), r->group * lanes));
         val mean = div(p, squares, (float)r->k);
-        logit = mul(p, logit, rsqrt(p, add(p, mean, (float)in->options.epsilon)));
+        logit = mul(p, logit, norm_factor(p, in, mean));
     }
-    val row_of_x = add(p, spread.number, x->first), stored = lt(p, spread.number, r->group);
-    if (is_of_many(in))
-        stored = bit_and(p, stored, ge(p, row_of_x, x->own));
-    PTX_IF (p, stored) {
+    val row_of_x = row_of_group(p, x, spread.number), stored = lt(p, spread.number, r->group);
+    PTX_IF (p, bit_and(p, stored, row_is_own(p, x, row_of_x))) {
         var biased = var_like(p, logit);
         if (in->options.bias)
             PTX_IF (p, lt(p, row, r->experts))
@@ -227,10 +200,8 @@ static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
         if (in->options.norm)
             squares[v] = var_f32(p, 0.0f);
     }
-    products s = { r, instance_weights(in), .x = parameter(p, "x"), .dots = dots,
-                   .squares = squares };
-    if (is_of_many(in))
-        s.x = mad_wide(p, x->first, r->k * F32_BYTES, s.x);
+    products s = { r, instance_weights(in), .dots = dots, .squares = squares };
+    s.x = row_group_start(p, x, parameter(p, "x"), r->k * F32_BYTES);
     if (in->options.norm)
         s.gamma = parameter(p, "gamma");
     val row_bytes = imm(U32, (long long)format_bytes(s.f, r->k));
@@ -260,7 +231,7 @@ static route route_new(ptx *p, const instance *in)
                 .options = &in->options,
                 .k = (unsigned)in->shape.k,
                 .m = (unsigned)in->shape.m,
-                .group = group_rows(in),
+                .group = row_group_rows(in),
                 .experts = (unsigned)in->shape.experts,
                 .used = (unsigned)in->shape.experts_used,
                 .rows = (unsigned)rows_of_w(in),
@@ -290,24 +261,25 @@ static void choose(ptx *p, route *r, val first, val end)
 static void build(ptx *p, const instance *in)
 {
     route r = route_new(p, in);
-    unsigned groups = (unsigned)group_count(in);
+    unsigned groups = (unsigned)row_group_count(in);
     val group = is_of_many(in) ? rem(p, ctaid_z(p), groups) : imm(U32, 0);
     val row = named(p, "row", div(p, ctaid_z(p), groups)), counter = parameter(p, "counters");
-    row_group x = row_group_of(p, &r, group);
+    row_group x = row_group_new(p, in, group);
+    val end = add(p, x.first, x.count);
     phase(p, "a row of W");
     multiply_row(p, &r, row, &x);
     phase(p, "whether this block is the last");
     val ticket = shared_array(p, "ticket", U32, 1);
     if (!is_of_many(in)) {
         ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, r.rows), ticket)));
-        choose(p, &r, x.own, x.end);
+        choose(p, &r, x.own, end);
         phase(p, "list");
         route_make_list(p, &r);
         return;
     }
     val of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
     ret_if(p, bit_not(p, block_is_last(p, of_group, imm(U32, r.rows), ticket)));
-    choose(p, &r, x.own, x.end);
+    choose(p, &r, x.own, end);
     ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, groups), ticket)));
     phase(p, "list");
     route_make_list_of_many(p, &r);
@@ -443,7 +415,7 @@ static const param params[] = {
 
 static int64_t counter_count(const instance *in)
 {
-    return is_of_many(in) ? 1 + group_count(in) : 1;
+    return is_of_many(in) ? 1 + row_group_count(in) : 1;
 }
 
 static int64_t shared_weights(const instance *in)
@@ -453,7 +425,7 @@ static int64_t shared_weights(const instance *in)
 
 static const derived_size sizes[] = {
     { "rows", rows_of_w, "of W: experts, and with shared = gated one more" },
-    { "groups", group_count, "of 8 rows of x, which have blocks of their own" },
+    { "groups", row_group_count, "of 8 rows of x, which have blocks of their own" },
     { "counters", counter_count, "1, and where there are several groups one for each" },
     { "warps", block_warps, "of a block: up to 8, by k and the weights' format" },
     { "shared_weights", shared_weights, "1 with a shared expert, else 0" },

@@ -13,6 +13,7 @@
  * The order in which squares are added up depends on k alone. A mean square that is infinite, of an
  * infinity in the row or of squares beyond the largest float, makes all of the row NaN.
  */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
 #include "family/family.h"
 #include "family/formula.h"
@@ -191,8 +192,7 @@ static void finish_norm(ptx *p, norm *n, unsigned number)
         sum = warp_sum(p, get(p, of_warp));
     }
     val mean = div(p, sum, (float)n->in->shape.k);
-    val factor = rsqrt(p, add(p, mean, (float)n->in->options.epsilon));
-    n->factor = named(p, "factor", fma(p, mean, imm(F32, 0), factor)); /* of infinity: NaN */
+    n->factor = named(p, "factor", norm_factor_or_nan(p, n->in, mean));
     assign(p, n->squares, 0.0f);
 }
 

@@ -5,6 +5,7 @@
  * the squares of x; one barrier serves both. What is left of the norm is the same factor for every
  * column, so that it multiplies the row's sum, once, when the squares of all warps are there.
  */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/gemv.h"
 #include "gen/blocks/q4k_f32.h"
 #include "gen/blocks/reduce.h"
@@ -55,7 +56,7 @@ static void stage(ptx *p, const gemv_operands *g, val columns, val staged, val s
 }
 
 /* 1 / sqrt(mean of the squares + epsilon). */
-static val norm_factor(ptx *p, const instance *in, val columns, val squares)
+static val factor_of_squares(ptx *p, const instance *in, val columns, val squares)
 {
     val sum = imm(F32, 0);
     for (int i = 0; i < WARPS; i += 4) {
@@ -64,7 +65,7 @@ static val norm_factor(ptx *p, const instance *in, val columns, val squares)
             sum = add(p, sum, part.v[j]);
     }
     val mean = div(p, sum, convert(p, F32, columns));
-    return rsqrt(p, add(p, mean, (float)in->options.epsilon));
+    return norm_factor(p, in, mean);
 }
 
 static void build(ptx *p, const instance *in)
@@ -82,7 +83,7 @@ static void build(ptx *p, const instance *in)
     val sum = block_sum(p, get(p, way.acc), WARPS);
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_global(p, F32, mad_wide(p, row, VALUE_BYTES, g.y), 0,
-                  mul(p, sum, norm_factor(p, in, columns, squares)));
+                  mul(p, sum, factor_of_squares(p, in, columns, squares)));
 }
 
 static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_EPSILON, KEY_DIMS, KEY_END };

@@ -22,6 +22,7 @@
  *
  * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
  */
+#include "gen/blocks/norm.h"
 #include "gen/attention_keys.h"
 #include "gen/blocks/attention.h"
 #include "gen/blocks/reduce.h"
@@ -71,7 +72,7 @@ static val inverse_root(ptx *p, const head_work *w, const val *x)
         squares = i ? fma(p, own, own, squares) : mul(p, own, own);
     }
     val mean = mul(p, warp_sum(p, squares), 1.0f / (float)w->in->shape.head_dim);
-    return rsqrt(p, add(p, mean, (float)w->in->options.epsilon));
+    return norm_factor(p, w->in, mean);
 }
 
 /* The lane's values of the head by its norm, and their partners. */

@@ -1,4 +1,5 @@
 /* Products that round nothing: see exact.h. */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/exact.h"
 
 #include "gen/blocks/unpack.h"
@@ -76,7 +77,7 @@ void exact_multiply(ptx *p, exact *s, val *results)
             results[s->rows * v + r] = get(p, s->sums[r][v]);
         if (s->in->options.norm) {
             val mean = div(p, warp_sum(p, get(p, s->squares[v])), convert(p, F32, s->columns));
-            factor = rsqrt(p, add(p, mean, (float)s->in->options.epsilon));
+            factor = norm_factor(p, s->in, mean);
         }
         for (unsigned r = 0; r < s->rows && s->in->options.norm; r++)
             results[s->rows * v + r] = mul(p, results[s->rows * v + r], factor);

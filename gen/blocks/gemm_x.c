@@ -1,3 +1,4 @@
+#include "gen/blocks/norm.h"
 #include "gen/blocks/gemm_x.h"
 
 #include "gen/blocks/powers.h"
@@ -90,7 +91,7 @@ static void find_powers_of_x(ptx *p, const gemm_x *x)
                 see_quads(p, x, &seen, quad, 1);
         if (x->in->options.norm) {
             val mean = div(p, warp_sum(p, get(p, seen.squares)), (float)x->k);
-            factor = rsqrt(p, add(p, mean, (float)x->in->options.epsilon));
+            factor = norm_factor(p, x->in, mean);
         }
         powers_store(p, get(p, seen.largest), number, x->powers, x->factors, factor);
     }

@@ -1,4 +1,5 @@
 /* What streaming products of integers and of floats have in common: see stream.h. */
+#include "gen/blocks/norm.h"
 #include "gen/blocks/stream.h"
 
 #include "gen/blocks/expert_down.h"
@@ -167,7 +168,7 @@ static void norm_factors(ptx *p, const instance *in, const stream_source *source
         val mean = mul(p, warp_sum(p, get(p, sum)), (float)(1.0 / (double)in->shape.k));
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, vector, imm(U32, F32_BYTES), source->factors), 0,
-                      rsqrt(p, add(p, mean, (float)in->options.epsilon)));
+                      norm_factor(p, in, mean));
     }
 }
 
