@@ -14,70 +14,26 @@
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
+#include "gen/blocks/row_pieces.h"
 #include "gen/product_keys.h"
-#include "family/formula.h"
 
-enum { PIECE = 4, MOST_KEPT = 4, WARP = 32, HALF_BYTES = 2, PAIR_BYTES = 2 * F32_BYTES };
+enum { PIECE = PIECE_COLUMNS, HALF_BYTES = 2, PAIR_BYTES = 2 * F32_BYTES };
 
 typedef struct row {
     const instance *in;
-    unsigned warps, pieces; /* of the block, and of a thread */
-    val column;             /* the thread's first */
-    val x, gamma, to;       /* from there on: in the row, and in that of the result */
-    var largest, squares;   /* the bits of the largest value, and a sum */
-    val power;              /* that the row is multiplied by */
-    var kept[MOST_KEPT][PIECE];
+    row_pieces pieces;
+    val x, gamma, to;     /* from the thread's first column on; to: in the row of the result */
+    var largest, squares; /* the bits of the largest value, and a sum */
+    val power;            /* that the row is multiplied by */
 } row;
 
-/* A piece of a thread: its number, or where pieces are not kept how many columns it is behind the
- * first one. */
-typedef struct piece {
-    unsigned number;
-    val behind;
-} piece;
-
-typedef void pass(ptx *p, const row *r, piece at);
-
-static bool keeps(const row *r)
+static val4 load(ptx *p, const row *r, row_piece at, val base)
 {
-    return r->pieces <= MOST_KEPT;
+    return ld_const_v4(p, F32, row_piece_address(p, &at, base, F32_BYTES),
+                       row_piece_offset(&r->pieces, &at, F32_BYTES));
 }
 
-static unsigned columns_of_piece(const row *r)
-{
-    return r->warps * WARP * PIECE;
-}
-
-static val place(ptx *p, const piece *at, val base, unsigned bytes)
-{
-    return at->behind.kind ? add(p, base, mul_wide(p, at->behind, bytes)) : base;
-}
-
-static int64_t offset(const row *r, const piece *at, unsigned bytes)
-{
-    return (int64_t)at->number * columns_of_piece(r) * bytes;
-}
-
-static val4 load(ptx *p, const row *r, piece at, val base)
-{
-    return ld_const_v4(p, F32, place(p, &at, base, F32_BYTES), offset(r, &at, F32_BYTES));
-}
-
-static void over_pieces(ptx *p, const row *r, const char *what, pass *take)
-{
-    unsigned k = (unsigned)r->in->shape.k, step = columns_of_piece(r);
-    phase(p, what);
-    if (!keeps(r)) {
-        PTX_FOR (p, column, r->column, k, step)
-            take(p, r, (piece){ .behind = sub(p, column, r->column) });
-        return;
-    }
-    for (unsigned i = 0; i < r->pieces; i++)
-        PTX_IF (p, (i + 1) * step <= k ? imm(PRED, 1) : lt(p, r->column, k - i * step))
-            take(p, r, (piece){ .number = i });
-}
-
-static val4 normed(ptx *p, const row *r, piece at, val4 x)
+static val4 normed(ptx *p, const row *r, row_piece at, val4 x)
 {
     if (!r->in->options.norm)
         return x;
@@ -87,15 +43,16 @@ static val4 normed(ptx *p, const row *r, piece at, val4 x)
     return x;
 }
 
-static void see(ptx *p, const row *r, piece at)
+static void see(ptx *p, void *context, row_piece at)
 {
+    const row *r = context;
     val4 x = load(p, r, at, r->x);
     for (unsigned i = 0; r->in->options.norm && i < PIECE; i++)
         assign(p, r->squares, fma(p, x.v[i], x.v[i], r->squares));
     x = normed(p, r, at, x);
     assign(p, r->largest, q8_largest(p, get(p, r->largest), x.v, PIECE));
-    for (unsigned i = 0; keeps(r) && i < PIECE; i++)
-        assign(p, r->kept[at.number][i], x.v[i]);
+    if (row_pieces_are_few(&r->pieces))
+        row_piece_keep(p, &r->pieces, &at, x);
 }
 
 /* Those of the block, in all threads; squares only where there is a norm. */
@@ -112,9 +69,9 @@ static seen of_warp(ptx *p, const row *r, var largest, var squares)
 static seen combine(ptx *p, const row *r)
 {
     seen s = of_warp(p, r, r->largest, r->squares);
-    if (r->warps == 1)
+    if (r->pieces.warps == 1)
         return s;
-    val parts = shared_array(p, "parts", F32, 2 * r->warps), lane = lane_id(p);
+    val parts = shared_array(p, "parts", F32, 2 * r->pieces.warps), lane = lane_id(p);
     var largest = var_u32(p, 0), squares = var_f32(p, 0.0f);
     PTX_IF (p, eq(p, lane, 0)) {
         val own = mad(p, warp_id(p), PAIR_BYTES, parts);
@@ -122,7 +79,7 @@ static seen combine(ptx *p, const row *r)
         st_shared(p, F32, own, F32_BYTES, s.squares);
     }
     barrier(p);
-    PTX_IF (p, lt(p, lane, r->warps)) {
+    PTX_IF (p, lt(p, lane, r->pieces.warps)) {
         val2 part = ld_shared_v2(p, F32, mad(p, lane, PAIR_BYTES, parts), 0);
         assign(p, largest, bits_as(p, U32, part.v[0]));
         assign(p, squares, part.v[1]);
@@ -143,56 +100,46 @@ static void find_power(ptx *p, row *r)
     r->power = named(p, "power", power_of_two(p, exponent));
 }
 
-static void store(ptx *p, const row *r, piece at)
+static void store(ptx *p, void *context, row_piece at)
 {
-    val4 x;
-    for (unsigned i = 0; keeps(r) && i < PIECE; i++)
-        x.v[i] = get(p, r->kept[at.number][i]);
-    if (!keeps(r))
-        x = normed(p, r, at, load(p, r, at, r->x));
+    const row *r = context;
+    val4 x = row_pieces_are_few(&r->pieces) ? row_piece_kept(p, &r->pieces, &at)
+                                            : normed(p, r, at, load(p, r, at, r->x));
     for (unsigned i = 0; i < PIECE; i++)
         x.v[i] = mul(p, x.v[i], r->power);
-    st_global_v2(p, U32, place(p, &at, r->to, HALF_BYTES), offset(r, &at, HALF_BYTES),
+    st_global_v2(p, U32, row_piece_address(p, &at, r->to, HALF_BYTES),
+                 row_piece_offset(&r->pieces, &at, HALF_BYTES),
                  ((val2){ { pack_halves(p, x.v[0], x.v[1]), pack_halves(p, x.v[2], x.v[3]) } }));
 }
 
 static row row_new(ptx *p, const instance *in)
 {
-    row r = { .in = in, .warps = (unsigned)formula_value("warps", in, NULL) };
+    row r = { .in = in, .pieces = row_pieces_new(p, in) };
     unsigned k = (unsigned)in->shape.k;
-    r.pieces = (k + columns_of_piece(&r) - 1) / columns_of_piece(&r);
-    r.column = named(p, "column", mul(p, tid_x(p), PIECE));
-    val behind = mul_wide(p, r.column, F32_BYTES);
+    val behind = mul_wide(p, r.pieces.first, F32_BYTES);
     r.x = add(p, parameter(p, "x"), add(p, mul_wide(p, ctaid_x(p), k * F32_BYTES), behind));
     r.to = mad_wide(p, ctaid_x(p), k * HALF_BYTES, parameter(p, "rows"));
-    r.to = mad_wide(p, r.column, HALF_BYTES, r.to);
+    r.to = mad_wide(p, r.pieces.first, HALF_BYTES, r.to);
     if (in->options.norm)
         r.gamma = add(p, parameter(p, "gamma"), behind);
     r.largest = var_u32(p, 0);
     r.squares = var_f32(p, 0.0f);
-    for (unsigned i = 0; i < r.pieces && keeps(&r); i++)
-        for (int j = 0; j < PIECE; j++)
-            r.kept[i][j] = var_f32(p, 0.0f);
+    row_pieces_make_room(p, &r.pieces);
     return r;
 }
 
 static void build(ptx *p, const instance *in)
 {
     row r = row_new(p, in);
-    over_pieces(p, &r, "largest value", see);
+    phase(p, "largest value");
+    row_pieces_each(p, &r.pieces, see, &r);
     find_power(p, &r);
-    over_pieces(p, &r, "store rows", store);
+    phase(p, "store rows");
+    row_pieces_each(p, &r.pieces, store, &r);
 }
 
 static const key keys[] = {
-    { .name = "k",
-      .summary = "columns of x",
-      .field = KEY_FIELD(shape.k),
-      .min = PIECE,
-      .max = 1 << 24,
-      .multiple_of = PIECE,
-      .required = true,
-      .tag = "k" },
+    KEY_PIECE_COLUMNS,
     KEY_ROW_COUNT,
     KEYS_NORM,
     KEY_END,
@@ -200,7 +147,6 @@ static const key keys[] = {
 static const param params[] = { OUT(F16, rows, "m*k", 8), OUT(F32, factors, "m", 4),
                                 IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
                                 PARAM_END };
-static const term terms[] = { { "warps", "min(32, ceil_div(k, 128))" }, { NULL, NULL } };
 
 const family f16_rows = {
     .name = "f16_rows",
@@ -215,7 +161,7 @@ const family f16_rows = {
     .launch = { .block = "32*warps",
                 .grid = { "m" },
                 .shared = "8*warps*min(1, warps - 1)",
-                .terms = terms,
+                .terms = row_pieces_terms,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .build = build,

@@ -15,10 +15,9 @@
  */
 #include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
-#include "family/family.h"
-#include "family/formula.h"
+#include "gen/blocks/row_pieces.h"
 
-enum { PIECE = 4, PIECE_BYTES = 16, MOST_KEPT = 4, MOST_EARLY = 2, WARP = 32 };
+enum { PIECE = PIECE_COLUMNS, PIECE_BYTES = PIECE * F32_BYTES, MOST_EARLY = 2 };
 
 /* What the passes behind the first one need besides. Of few pieces it is loaded ahead of all, so
  * that nothing waits for it behind the barrier. */
@@ -26,66 +25,38 @@ typedef enum addend { GAMMA, NEXT_GAMMA, H, ADDENDS } addend;
 
 typedef struct norm {
     const instance *in;
-    unsigned warps, pieces; /* of the block, and of a thread */
-    val column;             /* the thread's first */
-    val y, h_out, x;        /* the row in each, where there is one, */
-    val addends[ADDENDS];   /* and those: all from the thread's first column on */
-    val factor;             /* of the last norm */
-    var squares;            /* sum of the thread's; */
-    val sums;               /* those of the warps in shared memory, [norms, warps] */
-    var kept[MOST_KEPT][PIECE];
+    row_pieces row;
+    val y, h_out, x;      /* the row in each, where there is one, */
+    val addends[ADDENDS]; /* and those: all from the thread's first column on */
+    val factor;           /* of the last norm */
+    var squares;          /* sum of the thread's; */
+    val sums;             /* those of the warps in shared memory, [norms, warps] */
     var early[ADDENDS][MOST_EARLY][PIECE];
 } norm;
 
-/* A piece of a thread: its number and so many bytes from the first one; or, where pieces are not
- * kept, a number of bytes known at run time. */
-typedef struct piece {
-    unsigned number;
-    val behind;
-} piece;
-
-typedef void pass(ptx *p, const norm *n, piece at);
-
-static bool keeps(const norm *n)
+static val4 load(ptx *p, const norm *n, row_piece at, val row)
 {
-    return n->pieces <= MOST_KEPT;
-}
-
-static unsigned piece_columns(const norm *n)
-{
-    return n->warps * WARP * PIECE;
-}
-
-static val address(ptx *p, const piece *at, val row)
-{
-    return at->behind.kind ? add(p, row, at->behind) : row;
-}
-
-static int64_t offset(const norm *n, const piece *at)
-{
-    return (int64_t)at->number * piece_columns(n) * F32_BYTES;
-}
-
-static val4 load(ptx *p, const norm *n, piece at, val row)
-{
-    return ld_global_v4(p, F32, address(p, &at, row), offset(n, &at));
+    return ld_global_v4(p, F32, row_piece_address(p, &at, row, F32_BYTES),
+                        row_piece_offset(&n->row, &at, F32_BYTES));
 }
 
 static bool is_early(const norm *n)
 {
-    return n->pieces <= MOST_EARLY;
+    return n->row.count <= MOST_EARLY;
 }
 
 /* h may be written by this kernel, the weights are not. */
-static val4 load_addend(ptx *p, const norm *n, piece at, addend a)
+static val4 load_addend(ptx *p, const norm *n, row_piece at, addend a)
 {
     if (a == H)
         return load(p, n, at, n->addends[H]);
-    return ld_const_v4(p, F32, address(p, &at, n->addends[a]), offset(n, &at));
+    return ld_const_v4(p, F32, row_piece_address(p, &at, n->addends[a], F32_BYTES),
+                       row_piece_offset(&n->row, &at, F32_BYTES));
 }
 
-static void load_early(ptx *p, const norm *n, piece at)
+static void load_early(ptx *p, void *context, row_piece at)
 {
+    const norm *n = context;
     for (int a = 0; a < ADDENDS; a++) {
         if (!n->addends[a].kind)
             continue;
@@ -95,7 +66,7 @@ static void load_early(ptx *p, const norm *n, piece at)
     }
 }
 
-static val4 addend_of(ptx *p, const norm *n, piece at, addend a)
+static val4 addend_of(ptx *p, const norm *n, row_piece at, addend a)
 {
     val4 values;
     if (!is_early(n))
@@ -105,48 +76,29 @@ static val4 addend_of(ptx *p, const norm *n, piece at, addend a)
     return values;
 }
 
-static void store(ptx *p, const norm *n, piece at, val row, val4 values)
+static void store(ptx *p, const norm *n, row_piece at, val row, val4 values)
 {
-    st_global_v4(p, F32, address(p, &at, row), offset(n, &at), values);
+    st_global_v4(p, F32, row_piece_address(p, &at, row, F32_BYTES),
+                 row_piece_offset(&n->row, &at, F32_BYTES), values);
 }
 
-/* Runs a pass over the thread's pieces. */
-static void over_pieces(ptx *p, const norm *n, const char *what, pass *take)
+static void keep(ptx *p, const norm *n, row_piece at, val4 values)
 {
-    unsigned k = (unsigned)n->in->shape.k, step = piece_columns(n);
-    phase(p, what);
-    if (!keeps(n)) {
-        PTX_FOR (p, columns, n->column, k, step)
-            take(p, n, (piece){ .behind = mul_wide(p, sub(p, columns, n->column), F32_BYTES) });
-        return;
-    }
-    for (unsigned i = 0; i < n->pieces; i++)
-        PTX_IF (p, (i + 1) * step <= k ? imm(PRED, 1) : lt(p, n->column, k - i * step))
-            take(p, n, (piece){ .number = i });
-}
-
-static void keep(ptx *p, const norm *n, piece at, val4 values)
-{
-    for (int i = 0; i < PIECE; i++) {
+    for (int i = 0; i < PIECE; i++)
         assign(p, n->squares, fma(p, values.v[i], values.v[i], n->squares));
-        if (keeps(n))
-            assign(p, n->kept[at.number][i], values.v[i]);
-    }
+    if (row_pieces_are_few(&n->row))
+        row_piece_keep(p, &n->row, &at, values);
 }
 
 /* What a pass before this one kept, or has left in memory. */
-static val4 again(ptx *p, const norm *n, piece at, val row)
+static val4 again(ptx *p, const norm *n, row_piece at, val row)
 {
-    val4 values;
-    if (!keeps(n))
-        return load(p, n, at, row);
-    for (int i = 0; i < PIECE; i++)
-        values.v[i] = get(p, n->kept[at.number][i]);
-    return values;
+    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, &at) : load(p, n, at, row);
 }
 
-static void take_x(ptx *p, const norm *n, piece at)
+static void take_x(ptx *p, void *context, row_piece at)
 {
+    const norm *n = context;
     val4 values = load(p, n, at, n->x);
     if (n->in->options.residual == RESIDUAL_ADD) {
         val4 h = addend_of(p, n, at, H);
@@ -157,8 +109,9 @@ static void take_x(ptx *p, const norm *n, piece at)
     keep(p, n, at, values);
 }
 
-static void add_normed(ptx *p, const norm *n, piece at)
+static void add_normed(ptx *p, void *context, row_piece at)
 {
+    const norm *n = context;
     val4 values = again(p, n, at, n->x), h = addend_of(p, n, at, H);
     val4 gamma = addend_of(p, n, at, GAMMA);
     for (int i = 0; i < PIECE; i++)
@@ -167,8 +120,9 @@ static void add_normed(ptx *p, const norm *n, piece at)
     keep(p, n, at, values);
 }
 
-static void store_normed(ptx *p, const norm *n, piece at)
+static void store_normed(ptx *p, void *context, row_piece at)
 {
+    const norm *n = context;
     bool second = n->in->options.residual == RESIDUAL_POST_AND_PRE_NORM;
     val4 values = again(p, n, at, n->h_out.kind ? n->h_out : n->x);
     val4 gamma = addend_of(p, n, at, second ? NEXT_GAMMA : GAMMA);
@@ -181,13 +135,13 @@ static void store_normed(ptx *p, const norm *n, piece at)
 static void finish_norm(ptx *p, norm *n, unsigned number)
 {
     val sum = warp_sum(p, get(p, n->squares)), lane = lane_id(p);
-    if (n->warps > 1) {
-        int64_t sums = (int64_t)number * n->warps * F32_BYTES;
+    if (n->row.warps > 1) {
+        int64_t sums = (int64_t)number * n->row.warps * F32_BYTES;
         var of_warp = var_f32(p, 0.0f);
         PTX_IF (p, eq(p, lane, 0))
             st_shared(p, F32, mad(p, warp_id(p), F32_BYTES, n->sums), sums, sum);
         barrier(p);
-        PTX_IF (p, lt(p, lane, n->warps))
+        PTX_IF (p, lt(p, lane, n->row.warps))
             assign(p, of_warp, ld_shared(p, F32, mad(p, lane, F32_BYTES, n->sums), sums));
         sum = warp_sum(p, get(p, of_warp));
     }
@@ -205,12 +159,9 @@ static int64_t norm_count(const instance *in)
 static norm norm_new(ptx *p, const instance *in)
 {
     int64_t residual = in->options.residual;
-    norm n = { .in = in, .warps = (unsigned)formula_value("warps", in, NULL) };
-    unsigned k = (unsigned)in->shape.k;
-    n.pieces = (k + piece_columns(&n) - 1) / piece_columns(&n);
-    n.column = named(p, "column", mul(p, tid_x(p), PIECE));
+    norm n = { .in = in, .row = row_pieces_new(p, in) };
     val behind = mul_wide(p, tid_x(p), PIECE_BYTES);
-    val row = add(p, mul_wide(p, ctaid_x(p), k * F32_BYTES), behind);
+    val row = add(p, mul_wide(p, ctaid_x(p), n.row.columns * F32_BYTES), behind);
     n.x = add(p, parameter(p, "x"), row);
     n.addends[GAMMA] = add(p, parameter(p, "gamma"), behind);
     if (residual != RESIDUAL_POST_NORM)
@@ -222,16 +173,20 @@ static norm norm_new(ptx *p, const instance *in)
         n.h_out = add(p, parameter(p, "h_out"), row);
     }
     n.squares = var_f32(p, 0.0f);
-    if (n.warps > 1)
-        n.sums = shared_array(p, "sums", F32, (unsigned)norm_count(in) * n.warps);
-    for (unsigned i = 0; i < n.pieces && keeps(&n); i++)
-        for (int j = 0; j < PIECE; j++)
-            n.kept[i][j] = var_f32(p, 0.0f);
-    for (unsigned i = 0; i < n.pieces && is_early(&n); i++)
+    if (n.row.warps > 1)
+        n.sums = shared_array(p, "sums", F32, (unsigned)norm_count(in) * n.row.warps);
+    row_pieces_make_room(p, &n.row);
+    for (unsigned i = 0; i < n.row.count && is_early(&n); i++)
         for (int j = 0; j < ADDENDS * PIECE; j++)
             if (n.addends[j / PIECE].kind)
                 n.early[j / PIECE][i][j % PIECE] = var_f32(p, 0.0f);
     return n;
+}
+
+static void over_pieces(ptx *p, norm *n, const char *what, row_pass *pass)
+{
+    phase(p, what);
+    row_pieces_each(p, &n->row, pass, n);
 }
 
 static void build(ptx *p, const instance *in)
@@ -259,14 +214,7 @@ static const choice residual_forms[] = {
 };
 
 static const key keys[] = {
-    { .name = "k",
-      .summary = "columns of x",
-      .field = KEY_FIELD(shape.k),
-      .min = PIECE,
-      .max = 1 << 24,
-      .multiple_of = PIECE,
-      .required = true,
-      .tag = "k" },
+    KEY_PIECE_COLUMNS,
     KEY_ROW_COUNT,
     { .name = "residual",
       .summary = "what becomes of h",
@@ -308,7 +256,6 @@ static const derived_size sizes[] = {
     { "norms", norm_count, "2 with residual = post_and_pre_norm, else 1" },
     { NULL, NULL, NULL },
 };
-static const term terms[] = { { "warps", "min(32, ceil_div(k, 128))" }, { NULL, NULL } };
 
 const family rms_norm = {
     .name = "rms_norm",
@@ -322,7 +269,7 @@ const family rms_norm = {
     .launch = { .block = "32*warps",
                 .grid = { "m" },
                 .shared = "4*norms*warps*min(1, warps - 1)",
-                .terms = terms,
+                .terms = row_pieces_terms,
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
