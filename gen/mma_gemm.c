@@ -44,7 +44,7 @@ static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NU
 static const derived_size split_sizes[] = {
     GEMV_VECTORS,
     GEMM_SIZES,
-    { "parts", gemm_split_count, "blocks that have a part of k each" },
+    { "parts", gemm_splits, "blocks that have a part of k each" },
     { "tile_values", gemm_tile_values, "that each of those stores for the last one" },
     { NULL, NULL, NULL },
 };

@@ -22,7 +22,6 @@
  */
 #include "gen/blocks/gemm.h"
 
-#include "gen/blocks/fragments.h"
 #include "gen/blocks/gemm_x.h"
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
@@ -31,14 +30,10 @@
 enum {
     WARP = 32,
     WARPS = GEMM_THREADS / WARP,
-    FRAGMENT = 16, /* rows of an A and columns of two Bs, and their depth */
-    DEPTHS = GEMM_STEP / FRAGMENT,
-    B_COLUMNS = 8,
-    MOST_DOWN = 4, /* fragments of a warp */
-    MOST_ACROSS = 2,
+    FRAGMENT = GEMM_FRAGMENT,
+    B_COLUMNS = GEMM_B_COLUMNS,
     QUAD = 4,
-    W_TILE = GEMM_COLUMNS * GEMM_ROW_BYTES,
-    FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
+    W_TILE = GEMM_W_TILE,
 };
 
 typedef struct gemm {
@@ -47,16 +42,13 @@ typedef struct gemm {
     gemv_operands g;
     gemm_weights w;
     gemm_x x;
+    gemm_sums s;
     unsigned rows, k;
-    unsigned down, across;    /* fragments of a warp */
-    unsigned x_tile;          /* bytes of a tile of X */
-    val column;               /* the block's first row of W */
-    val plane, first_bias;    /* what of the expert's is behind the start of W, in bytes, and of a
-                                 bias; without a kind: nothing */
-    val w_powers, w_factors;  /* of W's rows, in shared memory; without a kind: none */
-    val ticket;               /* in shared memory, where k is split */
-    val a[DEPTHS], b[DEPTHS]; /* a lane's addresses for ldmatrix */
-    var sums[MOST_DOWN][2 * MOST_ACROSS][4];
+    unsigned x_tile;         /* bytes of a tile of X */
+    val column;              /* the block's first row of W */
+    val plane, first_bias;   /* what of the expert's is behind the start of W, in bytes, and of a
+                                bias; without a kind: nothing */
+    val w_powers, w_factors; /* of W's rows, in shared memory; without a kind: none */
 } gemm;
 
 /* Rows of gate and of up take turns in the tile by fragments, so that a warp has both of a column:
@@ -143,11 +135,6 @@ static bool has_powers(const instance *in)
     return scaled;
 }
 
-int64_t gemm_split_count(const instance *in)
-{
-    return gemm_splits(in);
-}
-
 int64_t gemm_tile_values(const instance *in)
 {
     return gemm_rows(in) * GEMM_COLUMNS;
@@ -216,41 +203,6 @@ static void find_powers_of_w(ptx *p, const gemm *t)
     }
 }
 
-/* The warps' parts lie in two rows of four, or where the tile is one fragment high in one row. */
-static void begin_products(ptx *p, gemm *t, val x_tile, val w_tile)
-{
-    unsigned high = t->rows > FRAGMENT ? 2 : 1, wide = WARPS / high;
-    t->down = t->rows / high / FRAGMENT;
-    t->across = GEMM_COLUMNS / wide / FRAGMENT;
-    val warp = warp_id(p), lane = lane_id(p), octet = div(p, lane, 8);
-    val row = mad(p, div(p, warp, wide), t->down * FRAGMENT, bit_and(p, lane, FRAGMENT - 1));
-    val column = mad(p, bit_and(p, warp, wide - 1), t->across * FRAGMENT,
-                     mad(p, div(p, octet, 2), B_COLUMNS, bit_and(p, lane, 7)));
-    for (unsigned d = 0; d < DEPTHS; d++) {
-        t->a[d] = gemm_unit(p, x_tile, row, add(p, div(p, octet, 2), 2 * d));
-        t->b[d] = gemm_unit(p, w_tile, column, add(p, bit_and(p, octet, 1), 2 * d));
-    }
-    for (unsigned i = 0; i < t->down; i++)
-        for (unsigned j = 0; j < 2 * t->across; j++)
-            for (unsigned c = 0; c < 4; c++)
-                t->sums[i][j][c] = var_f32(p, 0.0f);
-}
-
-static void multiply_step(ptx *p, gemm *t, unsigned parity)
-{
-    for (unsigned d = 0; d < DEPTHS; d++) {
-        val4 a[MOST_DOWN], b[MOST_ACROSS];
-        for (unsigned i = 0; i < t->down; i++)
-            a[i] = ldmatrix_x4(p, t->a[d], parity * t->x_tile + i * FRAGMENT_BYTES);
-        for (unsigned j = 0; j < t->across; j++)
-            b[j] = ldmatrix_x4(p, t->b[d], parity * W_TILE + j * FRAGMENT_BYTES);
-        for (unsigned j = 0; j < 2 * t->across; j++)
-            for (unsigned i = 0; i < t->down; i++)
-                fragment_add(p, t->sums[i][j], a[i],
-                             (val2){ { b[j / 2].v[j % 2 * 2], b[j / 2].v[j % 2 * 2 + 1] } });
-    }
-}
-
 /* A step of a chunk, for which X is loaded already; behind it comes one with so many values, as
  * many bytes further on in X. */
 static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
@@ -263,7 +215,7 @@ static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next
         gemm_x_load(p, &t->x, next);
     }
     barrier(p);
-    multiply_step(p, t, parity);
+    gemm_sums_multiply(p, &t->s, parity);
 }
 
 static unsigned values_of_step(unsigned values, unsigned number)
@@ -344,14 +296,14 @@ static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, u
         val factor = gemm_x_factor(p, &t->x, number, own);
         if (t->x.expert)
             own = expert_choice(p, t->x.expert, own);
-        for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->across; j++)
+        for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->s.across; j++)
             for (unsigned i = 0; i < 2; i++) {
                 val n = add(p, column, j * B_COLUMNS + i);
                 PTX_IF (p, lt(p, n, t->g.n)) {
                     val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
                     val stride = t->g.stride.kind ? t->g.stride : t->g.n;
                     val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
-                    val y = element(p, t, t->sums[down], j, 2 * half + i, factor,
+                    val y = element(p, t, t->s.sums[down], j, 2 * half + i, factor,
                                     add(p, of_tile, i), n, offset);
                     st_global(p, F32, add(p, t->g.y, offset), 0, y);
                 }
@@ -364,72 +316,15 @@ static void store_tile(ptx *p, gemm *t)
     if (!t->gated && t->first_bias.kind &&
         t->g.bias.kind) /* no register is left to have it in from the start */
         t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
-    unsigned wide = GEMM_COLUMNS / (t->across * FRAGMENT);
+    unsigned wide = GEMM_COLUMNS / (t->s.across * FRAGMENT);
     val warp = warp_id(p), lane = lane_id(p);
-    val row = mad(p, div(p, warp, wide), t->down * FRAGMENT, div(p, lane, 4));
+    val row = mad(p, div(p, warp, wide), t->s.down * FRAGMENT, div(p, lane, 4));
     val of_warp = bit_and(p, warp, wide - 1), of_lane = mul(p, bit_and(p, lane, 3), 2);
-    val of_tile = mad(p, of_warp, t->across * FRAGMENT, of_lane);
+    val of_tile = mad(p, of_warp, t->s.across * FRAGMENT, of_lane);
     val column = add(p, t->column, t->gated ? mad(p, of_warp, FRAGMENT, of_lane) : of_tile);
-    for (unsigned down = 0; down < t->down; down++)
+    for (unsigned down = 0; down < t->s.down; down++)
         for (unsigned half = 0; half < 2; half++)
             store_row(p, t, row, of_tile, column, down, half);
-}
-
-/* Where a part's sums of the block's tile stand: those of a thread four at a time, a block's width
- * apart. */
-static val part_of_tile(ptx *p, const gemm *t, val part)
-{
-    val tile = mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
-    val number = mad(p, tile, gemm_splits(t->in), part);
-    val from = mad_wide(p, number, t->rows * GEMM_COLUMNS * F32_BYTES, parameter(p, "partials"));
-    return mad_wide(p, tid_x(p), QUAD * F32_BYTES, from);
-}
-
-static int64_t offset_of_sums(const gemm *t, unsigned down, unsigned across)
-{
-    return (int64_t)(down * 2 * t->across + across) * GEMM_THREADS * QUAD * F32_BYTES;
-}
-
-static void store_part(ptx *p, const gemm *t)
-{
-    val own = part_of_tile(p, t, ctaid_z(p));
-    for (unsigned i = 0; i < t->down; i++)
-        for (unsigned j = 0; j < 2 * t->across; j++) {
-            const var *sums = t->sums[i][j];
-            st_global_v4(p, F32, own, offset_of_sums(t, i, j),
-                         ((val4){ { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } }));
-        }
-}
-
-/* All parts of four sums are loaded at once. */
-static void load_sums(ptx *p, gemm *t, unsigned down, unsigned across)
-{
-    val first = part_of_tile(p, t, imm(U32, 0));
-    unsigned parts = gemm_splits(t->in), part_bytes = t->rows * GEMM_COLUMNS * F32_BYTES;
-    val4 sums[GEMM_MOST_SPLITS];
-    for (unsigned i = 0; i < parts; i++)
-        sums[i] = ld_global_v4(p, F32, first, i * part_bytes + offset_of_sums(t, down, across));
-    for (unsigned c = 0; c < QUAD; c++) {
-        for (unsigned i = 1; i < parts; i++)
-            sums[0].v[c] = add(p, sums[0].v[c], sums[i].v[c]);
-        assign(p, t->sums[down][across][c], sums[0].v[c]);
-    }
-}
-
-/* Of the blocks that have a part of k of one tile, all store their sums, and the last one adds them
- * up in the order of k; the others end here. */
-static void add_parts(ptx *p, gemm *t)
-{
-    phase(p, "store the sums of a part of k");
-    store_part(p, t);
-    phase(p, "the last block of the tile adds them up");
-    val tile = mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
-    val counter = mad_wide(p, tile, sizeof(uint32_t), parameter(p, "counters"));
-    val parts = imm(U32, gemm_splits(t->in));
-    ret_if(p, bit_not(p, block_is_last(p, counter, parts, t->ticket)));
-    for (unsigned i = 0; i < t->down; i++)
-        for (unsigned j = 0; j < 2 * t->across; j++)
-            load_sums(p, t, i, j);
 }
 
 static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
@@ -466,10 +361,10 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
         t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
     t->x.apart = t->w.decoder->apart;
     gemm_x_begin(p, &t->x, tiles);
-    begin_products(p, t, tiles, w_tile);
+    gemm_sums_begin(p, &t->s, tiles, w_tile);
     multiply_by_powers(p, t, x_scaled);
     if (t->in->splits)
-        add_parts(p, t);
+        gemm_sums_add_parts(p, &t->s);
     phase(p, "store");
     store_tile(p, t);
 }
@@ -548,8 +443,7 @@ static gemm gemm_new(ptx *p, const instance *in)
     t.x_tile = t.rows * GEMM_ROW_BYTES;
     t.x = gemm_x_of(in, t.rows);
     t.x.base = parameter(p, "x");
-    if (in->splits)
-        t.ticket = shared_array(p, "ticket", U32, 1);
+    t.s = gemm_sums_of(p, in, t.rows);
     return t;
 }
 

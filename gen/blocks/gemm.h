@@ -6,10 +6,11 @@
 #define PTXGEN_GEN_BLOCKS_GEMM_H
 
 #include "gen/blocks/experts.h"
+#include "gen/blocks/gemm_sums.h"
 #include "gen/blocks/gemm_weights.h"
 #include "gen/blocks/gemv.h"
 
-enum { GEMM_MOST_ROWS = 128, GEMM_MOST_SPLITS = 16 };
+enum { GEMM_MOST_ROWS = 128 };
 
 /* Rows of X that a tile has room for: the key m, up to the next power of two from 16 on. */
 int64_t gemm_rows(const instance *in);
@@ -23,8 +24,7 @@ int64_t gemm_shared_bytes(const instance *in);
 /* Bytes of the powers of two that rows of W have, too, of formats that f16 has no room for. */
 int64_t gemm_powers_bytes(const instance *in);
 
-/* Blocks that have a part of k each, and values that each of them stores of a tile. */
-int64_t gemm_split_count(const instance *in);
+/* Values that a block with a part of k stores of a tile. */
 int64_t gemm_tile_values(const instance *in);
 
 /* Refuses parts of k that are not whole chunks of weights. */

@@ -73,9 +73,9 @@ static bool needs_powers(format f)
     }
 }
 
-unsigned gemm_splits(const instance *in)
+int64_t gemm_splits(const instance *in)
 {
-    return in->splits ? (unsigned)in->splits : 1;
+    return in->splits ? in->splits : 1;
 }
 
 gemm_weights gemm_weights_of(const instance *in)
@@ -88,7 +88,7 @@ gemm_weights gemm_weights_of(const instance *in)
               : f->block_values < USUAL_BLOCKS ? USUAL_BLOCKS
                                                : f->block_values;
     w.chunk_bytes = (unsigned)format_bytes(w.format, w.chunk);
-    w.whole = k / w.chunk / gemm_splits(in);
+    w.whole = k / w.chunk / (unsigned)gemm_splits(in);
     w.tail = in->splits ? 0 : k % w.chunk;
     w.row_bytes = (unsigned)format_bytes(w.format, k);
     w.aligned = alignment_of(w.row_bytes, w.chunk_bytes);

@@ -70,7 +70,7 @@ struct gemm_weights {
 gemm_weights gemm_weights_of(const instance *in);
 
 /* Parts of k, whole chunks each, that blocks of their own multiply: 1 where it is not split. */
-unsigned gemm_splits(const instance *in);
+int64_t gemm_splits(const instance *in);
 unsigned gemm_ring_bytes(const gemm_weights *w);
 
 /* The thread's row of the tile. */

@@ -129,7 +129,8 @@ void gemm_x_begin(ptx *p, gemm_x *x, val tile)
         val own = add(p, row, i * PIECE_ROWS);
         val from = mad_wide(p, x->first_value, value_bytes(x), address_of_row(p, x, own));
         if (x->in->splits)
-            from = mad_wide(p, ctaid_z(p), x->k / gemm_splits(x->in) * value_bytes(x), from);
+            from =
+                mad_wide(p, ctaid_z(p), x->k / (unsigned)gemm_splits(x->in) * value_bytes(x), from);
         x->from[i] = var_u64(p, from);
         for (unsigned j = 0; j < (x->f16 ? QUADS * QUAD_PAIRS : GEMM_UNIT); j++)
             x->loaded[i][j] = x->f16 ? var_u32(p, 0) : var_f32(p, 0.0f);

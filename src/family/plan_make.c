@@ -111,7 +111,7 @@ static void make_step(planner *p, int64_t m, plan_step *step)
                          .sampled_rows = d->sequences > 1 && d->all_logits ? m : 1 };
     p->m = m;
     p->launches.count = 0;
-    p->rows = (planner_rows){ .x = BUFFERS };
+    p->rows.x = BUFFERS;
     size_buffers(p);
     p->layer = -1;
     plan_embed(p);

@@ -27,8 +27,8 @@ void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains
 
 static bool are_there(const planner *p, const plan_rows *of)
 {
-    const planner_rows *have = &p->rows;
-    return have->layer == p->layer && have->x == of->x && have->norm == of->norm &&
+    const plan_rows *have = &p->rows;
+    return p->rows_layer == p->layer && have->x == of->x && have->norm == of->norm &&
            have->first == of->first && have->count == of->count;
 }
 
@@ -50,7 +50,8 @@ static void make_halves(planner *p, const plan_rows *of)
     planner_add(
         p, &in, &b,
         arena_format(p->arena, of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows", x));
-    p->rows = (planner_rows){ p->layer, of->x, of->norm, of->first, of->count };
+    p->rows = *of;
+    p->rows_layer = p->layer;
 }
 
 void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)

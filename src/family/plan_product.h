@@ -15,14 +15,6 @@ const char *plan_product_name(const planner *p, decoder_tensor t, const char *ro
 /* Whether a product with a tensor is of x and W rounded to f16. */
 bool plan_is_of_halves(const planner *p, decoder_tensor t);
 
-/* Rows of a product's x. */
-typedef struct plan_rows {
-    buffer_id x;
-    uint64_t first; /* row */
-    int64_t count, columns;
-    decoder_tensor norm; /* TENSOR_COUNT: none */
-} plan_rows;
-
 /* Binds x of a product, and what a norm of it needs: by the kernel itself, or where it is of halves
  * by a launch ahead of it, if no other product of the layer has had the same one. */
 void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of);

@@ -70,14 +70,13 @@ typedef struct placed_launch {
     buffer_id buffers[MAX_PARAMS];
 } placed_launch;
 
-/* What the buffer of f16 rows has: so many rows of x of a layer. */
-typedef struct planner_rows {
-    int64_t layer;
+/* Rows of a product's x. */
+typedef struct plan_rows {
     buffer_id x;
+    uint64_t first; /* row */
+    int64_t count, columns;
     decoder_tensor norm; /* TENSOR_COUNT: none */
-    uint64_t first;
-    int64_t count;
-} planner_rows;
+} plan_rows;
 
 typedef struct planner {
     arena *arena;
@@ -96,7 +95,8 @@ typedef struct planner {
     /* The step that is being made. */
     int64_t m, layer;
     VEC(placed_launch) launches;
-    planner_rows rows;
+    plan_rows rows; /* that the buffer of f16 rows has, of a layer */
+    int64_t rows_layer;
     int64_t buffer_bytes[BUFFERS];
     int64_t counters; /* bytes that one launch needs, at most */
 } planner;
