@@ -44,6 +44,7 @@
  */
 #include <math.h>
 
+#include "gen/blocks/delta_rows.h"
 #include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/sigmoid.h"
@@ -51,9 +52,9 @@
 #include "family/formula.h"
 #include "ref/decoder.h"
 
-enum { WARP = 32, ADDRESS_BYTES = 8, MOST_DIM = 128, PIECE = 4 };
+enum { WARP = 32, MOST_DIM = 128, PIECE = 4 };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
-enum { GROUP_ROWS = MAX_VECTORS }; /* that are in shared memory at once */
+enum { GROUP_ROWS = DELTA_GROUP_ROWS };
 
 /* What a row has in shared memory, in values: u of q, of k and of v, silu(z) gamma, o; of each warp
  * that makes u of q and k its part of three sums; decay and beta. */
@@ -63,23 +64,14 @@ enum { DECAY, BETA, FACTORS };
 
 typedef struct net {
     const instance *in;
+    delta_rows rows;
     unsigned size, warps; /* S; of each part of a block */
-    unsigned channels, columns;
-    bool tiled, many;           /* more rows than a group */
+    bool tiled;
     val head, key_head, number; /* of the value head: its key head, and its number there */
-    val row, count;             /* the block's first, and how many */
-    val position;               /* of the first */
     val first, end;             /* of the block's rows those of a group */
-    val lane, part;       /* the thread's index in its part of the block, which has S threads */
-    val x, state, inputs; /* the first row; its sequence's state and ring */
+    val lane, part; /* the thread's index in its part of the block, which has S threads */
     val shared;
-    val word; /* of many rows, in shared memory: their number, then the ticket */
 } net;
-
-static bool has_many_rows(const instance *in)
-{
-    return in->shape.m > GROUP_ROWS;
-}
 
 static unsigned row_values(const net *n)
 {
@@ -90,7 +82,7 @@ static unsigned row_values(const net *n)
 /* A vector of a row in shared memory, and the sums and factors behind them. */
 static val shared_row(ptx *p, const net *n, val row)
 {
-    val place = n->many ? rem(p, row, GROUP_ROWS) : row;
+    val place = delta_has_many_rows(n->in) ? rem(p, row, GROUP_ROWS) : row;
     return mad(p, place, row_values(n) * F32_BYTES, n->shared);
 }
 
@@ -109,115 +101,6 @@ static int64_t factor_at(const net *n, unsigned factor)
     return sums_at(n, 0, n->warps) + (int64_t)factor * F32_BYTES;
 }
 
-/* Whether a row behind the first goes on with the sequence of the one ahead of it. */
-static val goes_on(ptx *p, const net *n, val row)
-{
-    val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
-    val state = mad_wide(p, row, ADDRESS_BYTES, parameter(p, "states"));
-    val at = ld_const(p, U32, place, 0);
-    val ahead = ld_const(p, U32, place, -(int64_t)sizeof(uint32_t));
-    val same = eq(p, ld_const(p, U64, state, 0), ld_const(p, U64, state, -ADDRESS_BYTES));
-    val follows = bit_and(p, same, eq(p, sub(p, at, 1), ahead));
-    val counts = bit_and(p, ne(p, at, 0), lt(p, at, imm(U32, n->in->shape.max_seq_len)));
-    return bit_and(p, follows, counts);
-}
-
-/* Of many rows the lanes of a warp look at one each at once. */
-static void find_many_rows(ptx *p, net *n)
-{
-    val m = imm(U32, n->in->shape.m);
-    PTX_IF (p, ne(p, n->row, 0))
-        ret_if(p, goes_on(p, n, n->row));
-    var left = var_u32(p, 0); /* rows from the lane's first on that does not go on */
-    PTX_FOR (p, other, add(p, n->row, add(p, lane_id(p), 1)), m, WARP)
-        PTX_IF (p, bit_not(p, goes_on(p, n, other)))
-            assign(p, left, max(p, get(p, left), sub(p, m, other)));
-    val count = sub(p, sub(p, m, n->row), warp_max(p, get(p, left)));
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        st_shared(p, U32, n->word, 0, count);
-    barrier(p);
-    n->count = named(p, "rows", ld_shared(p, U32, n->word, 0));
-}
-
-/* The rows that the block goes through. */
-static void find_few_rows(ptx *p, net *n)
-{
-    unsigned m = (unsigned)n->in->shape.m, longest = (unsigned)n->in->shape.max_seq_len;
-    val positions = parameter(p, "positions"), states = parameter(p, "states");
-    val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
-    val inside = eq(p, n->row, 0), count = imm(U32, 1);
-    val goes_on_itself = imm(PRED, 0); /* of the block's row */
-    for (unsigned i = 1; i < m; i++) {
-        val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
-        val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
-        val follows = bit_and(p, eq(p, address, its_address), eq(p, sub(p, next, 1), at));
-        follows = bit_and(p, follows, bit_and(p, ne(p, next, 0), lt(p, next, longest)));
-        val own = eq(p, n->row, i);
-        goes_on_itself = bit_or(p, goes_on_itself, bit_and(p, own, follows));
-        inside = bit_and(p, inside, follows);
-        count = select(p, inside, add(p, count, 1), count);
-        inside = bit_or(p, inside, own);
-        at = next;
-        address = its_address;
-    }
-    n->count = named(p, "rows", count);
-    ret_if(p, goes_on_itself);
-}
-
-static void find_rows(ptx *p, net *n)
-{
-    n->row = named(p, "row", ctaid_y(p));
-    val behind = mul_wide(p, n->row, ADDRESS_BYTES);
-    n->state = ld_const(p, U64, add(p, parameter(p, "states"), behind), 0);
-    n->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
-    n->position =
-        ld_const(p, U32, mad_wide(p, n->row, sizeof(uint32_t), parameter(p, "positions")), 0);
-    if (n->many)
-        find_many_rows(p, n);
-    else
-        find_few_rows(p, n);
-}
-
-static val x_row(ptx *p, const net *n, val row)
-{
-    return mad_wide(p, row, n->columns * F32_BYTES, n->x);
-}
-
-/* What a channel has of the input back positions ahead of a row's. */
-static val earlier_input(ptx *p, const net *n, val number, val row, val position, unsigned back,
-                         val channel)
-{
-    var input = var_f32(p, 0.0f);
-    val from_x = ge(p, number, back), slot = bit_and(p, sub(p, position, back), DELTA_RING - 1);
-    val ring = mad_wide(p, slot, n->channels * F32_BYTES, n->inputs);
-    val from = select(p, from_x, sub(p, row, (long long)back * n->columns * F32_BYTES), ring);
-    PTX_IF (p, ge(p, position, back))
-        assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
-    return get(p, input);
-}
-
-/* The ring's slot of a position. */
-static val ring_slot(ptx *p, const net *n, val position)
-{
-    return mad_wide(p, bit_and(p, position, DELTA_RING - 1), n->channels * F32_BYTES, n->inputs);
-}
-
-/* u of a channel and row; of few rows, where the block is to, it keeps the input. */
-static val convolved(ptx *p, const net *n, val number, val channel, val keeps)
-{
-    val row = x_row(p, n, number), position = add(p, n->position, number);
-    val own = ld_global(p, F32, mad_wide(p, channel, F32_BYTES, row), 0);
-    val4 w = ld_const_v4(p, F32, mad_wide(p, channel, 16, parameter(p, "conv")), 0);
-    val sum = mul(p, own, w.v[DELTA_CONV - 1]);
-    for (unsigned back = 1; back < DELTA_CONV; back++)
-        sum = fma(p, earlier_input(p, n, number, row, position, back, channel),
-                  w.v[DELTA_CONV - 1 - back], sum);
-    val slot = ring_slot(p, n, position);
-    PTX_IF (p, n->many ? imm(PRED, 0) : keeps)
-        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
-    return by_sigmoid(p, sum, sum);
-}
-
 static void put_vector(ptx *p, const net *n, val number, unsigned vector, val value)
 {
     st_shared(p, F32, mad(p, n->lane, F32_BYTES, shared_row(p, n, number)), vector_at(n, vector),
@@ -229,8 +112,8 @@ static void make_q_and_k(ptx *p, const net *n, val number)
 {
     val channel = mad(p, n->key_head, n->size, n->lane), first = eq(p, n->number, 0);
     unsigned keys = (unsigned)n->in->shape.num_kv_heads * n->size;
-    val q = convolved(p, n, number, channel, first);
-    val k = convolved(p, n, number, add(p, channel, keys), first);
+    val q = delta_convolved(p, &n->rows, number, channel, first);
+    val k = delta_convolved(p, &n->rows, number, add(p, channel, keys), first);
     put_vector(p, n, number, AT_Q, q);
     put_vector(p, n, number, AT_K, k);
     const val sums[SUMS] = { warp_sum(p, mul(p, q, q)), warp_sum(p, mul(p, k, k)),
@@ -246,13 +129,13 @@ static void make_v(ptx *p, const net *n, val number)
 {
     unsigned ahead = 2 * (unsigned)n->in->shape.num_kv_heads;
     val channel = mad(p, add(p, n->head, ahead), n->size, n->lane);
-    put_vector(p, n, number, AT_V, convolved(p, n, number, channel, imm(PRED, 1)));
+    put_vector(p, n, number, AT_V, delta_convolved(p, &n->rows, number, channel, imm(PRED, 1)));
 }
 
 static void make_gate(ptx *p, const net *n, val number)
 {
-    val place = mad(p, n->head, n->size, n->lane), row = x_row(p, n, number);
-    val z = ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->channels * F32_BYTES);
+    val place = mad(p, n->head, n->size, n->lane), row = delta_row_of_x(p, &n->rows, number);
+    val z = ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->rows.channels * F32_BYTES);
     val gamma = ld_const(p, F32, mad_wide(p, n->lane, F32_BYTES, parameter(p, "gamma")), 0);
     put_vector(p, n, number, AT_GATE, mul(p, by_sigmoid(p, z, z), gamma));
 }
@@ -268,12 +151,12 @@ static factor_inputs find_factor_inputs(ptx *p, const net *n, val number)
     const problem_shape *s = &n->in->shape;
     unsigned heads = (unsigned)s->num_heads, group = heads / (unsigned)s->num_kv_heads;
     if (n->tiled) {
-        val place = mad(p, add(p, n->row, number), 2 * heads, n->head);
+        val place = mad(p, add(p, n->rows.row, number), 2 * heads, n->head);
         return (factor_inputs){ mad_wide(p, place, F32_BYTES, parameter(p, "ba")), 0, heads };
     }
     val place = mad(p, n->key_head, 2 * group, n->number);
-    return (factor_inputs){ mad_wide(p, place, F32_BYTES, x_row(p, n, number)),
-                            n->channels + heads * n->size, group };
+    return (factor_inputs){ mad_wide(p, place, F32_BYTES, delta_row_of_x(p, &n->rows, number)),
+                            n->rows.channels + heads * n->size, group };
 }
 
 /* What is no number has to show, and so do infinities of which exp and the sigmoid would make
@@ -332,11 +215,11 @@ static columns load_columns(ptx *p, const net *n)
     c.piece = rem(p, tid_x(p), LANES);
     val column = mad(p, n->head, n->size, c.first);
     val value = mad(p, column, n->size, mul(p, c.piece, PIECE));
-    c.place = mad_wide(p, value, F32_BYTES, n->state);
+    c.place = mad_wide(p, value, F32_BYTES, n->rows.state);
     for (unsigned i = 0; i < COLUMNS; i++)
         for (unsigned j = 0; j < c.pieces * PIECE; j++)
             c.values[i][j] = var_f32(p, 0.0f);
-    PTX_IF (p, ne(p, n->position, 0))
+    PTX_IF (p, ne(p, n->rows.position, 0))
         for (unsigned i = 0; i < COLUMNS; i++)
             for (unsigned j = 0; j < c.pieces; j++) {
                 val4 four = ld_global_v4(p, F32, c.place, column_at(n, i, j));
@@ -439,7 +322,7 @@ static void step(ptx *p, const net *n, const columns *c, val number)
 /* &y[row number of the block][head]. */
 static val y_of(ptx *p, const net *n, val number)
 {
-    val head = mad(p, add(p, n->row, number), imm(U32, n->in->shape.num_heads), n->head);
+    val head = mad(p, add(p, n->rows.row, number), imm(U32, n->in->shape.num_heads), n->head);
     return mad_wide(p, head, n->size * F32_BYTES, parameter(p, "y"));
 }
 
@@ -471,7 +354,7 @@ static void find_head(ptx *p, net *n)
 {
     unsigned keys = (unsigned)n->in->shape.num_kv_heads;
     unsigned group = (unsigned)n->in->shape.num_heads / keys;
-    if (n->many) {
+    if (delta_has_many_rows(n->in)) {
         n->key_head = named(p, "key_head", ctaid_x(p));
         n->number = named(p, "number", ctaid_z(p));
         n->head = named(p, "head",
@@ -487,15 +370,17 @@ static void find_head(ptx *p, net *n)
 static net net_new(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
-    net n = { .in = in, .size = (unsigned)s->head_dim, .warps = (unsigned)s->head_dim / WARP };
-    n.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
+    net n = { .in = in,
+              .rows = { .in = in },
+              .size = (unsigned)s->head_dim,
+              .warps = (unsigned)s->head_dim / WARP };
+    n.rows.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
     n.tiled = in->options.layout == DELTA_TILED;
-    n.columns = n.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
-    n.many = has_many_rows(in);
-    n.shared =
-        shared_array(p, "rows", F32, (n.many ? GROUP_ROWS : (unsigned)s->m) * row_values(&n));
-    if (n.many)
-        n.word = shared_array(p, "word", U32, 1);
+    n.rows.columns = n.rows.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
+    n.shared = shared_array(
+        p, "rows", F32, (delta_has_many_rows(in) ? GROUP_ROWS : (unsigned)s->m) * row_values(&n));
+    if (delta_has_many_rows(in))
+        n.rows.word = shared_array(p, "word", U32, 1);
     find_head(p, &n);
     n.part = div(p, warp_id(p), n.warps);
     n.lane = rem(p, tid_x(p), n.size);
@@ -517,7 +402,7 @@ static void step_rows(ptx *p, const net *n, const columns *c)
 static void step_few(ptx *p, net *n, const columns *c)
 {
     n->first = imm(U32, 0);
-    n->end = n->count;
+    n->end = n->rows.count;
     step_rows(p, n, c);
     phase(p, "store the state");
     store_columns(p, n, c);
@@ -526,36 +411,25 @@ static void step_few(ptx *p, net *n, const columns *c)
     store_y(p, n);
 }
 
-/* A channel's inputs of the last rows, as many as the ring has room for. */
-static void keep_last_inputs(ptx *p, const net *n, val channel)
-{
-    val ring = imm(U32, DELTA_RING), first = sub(p, max(p, n->count, ring), ring);
-    PTX_FOR (p, number, first, n->count, 1) {
-        val from = mad_wide(p, channel, F32_BYTES, x_row(p, n, number));
-        val slot = ring_slot(p, n, add(p, n->position, number));
-        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, ld_global(p, F32, from, 0));
-    }
-}
-
 static void keep_inputs(ptx *p, const net *n)
 {
     const problem_shape *s = &n->in->shape;
     unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
     PTX_IF (p, eq(p, n->part, 2))
-        keep_last_inputs(p, n, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
-    val number = mad(p, n->row, imm(U32, keys), n->key_head);
+        delta_keep_last_inputs(p, &n->rows, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
+    val number = mad(p, n->rows.row, imm(U32, keys), n->key_head);
     val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
-    val is_last = block_is_last(p, counter, imm(U32, group), n->word);
+    val is_last = block_is_last(p, counter, imm(U32, group), n->rows.word);
     PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* q and k */
-        keep_last_inputs(p, n,
-                         mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
+        delta_keep_last_inputs(
+            p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
 }
 
 static void step_many(ptx *p, net *n, const columns *c)
 {
-    PTX_FOR (p, group, imm(U32, 0), n->count, GROUP_ROWS) {
+    PTX_FOR (p, group, imm(U32, 0), n->rows.count, GROUP_ROWS) {
         n->first = group;
-        n->end = min(p, add(p, group, GROUP_ROWS), n->count);
+        n->end = min(p, add(p, group, GROUP_ROWS), n->rows.count);
         step_rows(p, n, c);
         barrier(p);
         phase(p, "norm and store y");
@@ -572,9 +446,9 @@ static void build(ptx *p, const instance *in)
 {
     phase(p, "which rows");
     net n = net_new(p, in);
-    find_rows(p, &n);
-    n.x = mad_wide(p, n.row, n.columns * F32_BYTES, parameter(p, "x"));
-    PTX_IF (p, ge(p, n.position, imm(U32, in->shape.max_seq_len))) {
+    delta_find_rows(p, &n.rows);
+    n.rows.x = mad_wide(p, n.rows.row, n.rows.columns * F32_BYTES, parameter(p, "x"));
+    PTX_IF (p, ge(p, n.rows.position, imm(U32, in->shape.max_seq_len))) {
         PTX_IF (p, eq(p, n.part, 0))
             st_global(p, F32, mad_wide(p, n.lane, F32_BYTES, y_of(p, &n, imm(U32, 0))), 0,
                       imm(F32, 0));
@@ -582,7 +456,7 @@ static void build(ptx *p, const instance *in)
     }
     phase(p, "load the state");
     columns c = load_columns(p, &n);
-    if (n.many)
+    if (delta_has_many_rows(in))
         step_many(p, &n, &c);
     else
         step_few(p, &n, &c);
@@ -661,7 +535,7 @@ static const key keys[] = {
 
 static int64_t heads_together(const instance *in)
 {
-    return has_many_rows(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
+    return delta_has_many_rows(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
 }
 
 static int64_t heads_across(const instance *in)
@@ -672,7 +546,7 @@ static int64_t heads_across(const instance *in)
 static int64_t shared_bytes(const instance *in)
 {
     const char *rows = "4*min(m, 8)*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))";
-    return formula_value(rows, in, NULL) + (has_many_rows(in) ? F32_BYTES : 0);
+    return formula_value(rows, in, NULL) + (delta_has_many_rows(in) ? F32_BYTES : 0);
 }
 
 static const derived_size sizes[] = {
