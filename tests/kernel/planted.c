@@ -5,8 +5,7 @@
 kernel right_kernel(arena *a, const char *name, const char *text)
 {
     instance *in = arena_alloc(a, sizeof *in);
-    suite_instance(a, family_find(families, name), text, in);
-    kernel k = suite_kernel(a, in);
+    kernel k = suite_kernel_of(a, name, text, in);
     verify_result r = verify_kernel(a, &k, 1);
     if (!r.right)
         fail_msg("%s", r.message);

@@ -128,6 +128,30 @@ kernel suite_kernel(arena *a, const instance *in)
     return k;
 }
 
+kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in)
+{
+    if (!suite_instance(a, family_find(families, family_name), text, in))
+        fail_msg("%s: no instance '%s'", family_name, text);
+    return suite_kernel(a, in);
+}
+
+trial suite_rows(arena *a, const instance *in, int64_t m)
+{
+    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 3 };
+    setup.shape.m = m;
+    return trial_prepare(a, in, &setup);
+}
+
+trial_param *suite_param(trial *t, const char *name)
+{
+    size_t i = 0;
+    while (i < t->param_count && strcmp(t->params[i].param.name, name) != 0)
+        i++;
+    if (i == t->param_count)
+        fail_msg("%s has no parameter %s", t->instance->name, name);
+    return &t->params[i];
+}
+
 trial_setup suite_setup(const instance *in, const device *d)
 {
     trial_setup setup = { .shape = in->shape, .sm_count = d->sm_count, .seed = 1 };

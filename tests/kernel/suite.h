@@ -28,6 +28,15 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
  * instance's keys choose. Fails the test when it can't be built. */
 kernel suite_kernel(arena *a, const instance *in);
 
+/* The same of a family by its name and the text of an instance. */
+kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in);
+
+/* An instance's trial with so many rows. */
+trial suite_rows(arena *a, const instance *in, int64_t m);
+
+/* A parameter of a trial by its name; fails the test where there is none. */
+trial_param *suite_param(trial *t, const char *name);
+
 /* The emulator as a device: the test closes it. */
 device suite_emulator(arena *a);
 

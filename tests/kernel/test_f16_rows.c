@@ -10,27 +10,6 @@
 
 enum { ROWS_OUT, FACTORS_OUT };
 
-static kernel kernel_of(arena *a, const char *family_name, const char *text, instance *in)
-{
-    suite_instance(a, family_find(families, family_name), text, in);
-    return suite_kernel(a, in);
-}
-
-static trial trial_of(arena *a, const instance *in, int64_t m)
-{
-    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 5 };
-    setup.shape.m = m;
-    return trial_prepare(a, in, &setup);
-}
-
-static trial_param *param_of(trial *t, const char *name)
-{
-    size_t i = 0;
-    while (strcmp(t->params[i].param.name, name) != 0)
-        i++;
-    return &t->params[i];
-}
-
 /* A row's largest value, and what its factor has to be. */
 ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
 {
@@ -50,9 +29,9 @@ ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
     enum { K = 260, COUNT = sizeof rows / sizeof *rows };
     device d = suite_emulator(a);
     instance in;
-    kernel k = kernel_of(a, "f16_rows", "k=260 m=11", &in);
-    trial t = trial_of(a, &in, COUNT);
-    float *x = param_of(&t, "x")->content.bytes;
+    kernel k = suite_kernel_of(a, "f16_rows", "k=260 m=11", &in);
+    trial t = suite_rows(a, &in, COUNT);
+    float *x = suite_param(&t, "x")->content.bytes;
     const void *outputs[MAX_PARAMS];
     for (size_t i = 0; i < COUNT; i++)
         for (size_t j = 0; j < K; j++)
@@ -75,24 +54,24 @@ static void check_bits(arena *a, device *d, const char *text, int64_t k, int64_t
     static const float sizes[] = { 1, 1e20f, 1e-20f, 1e6f, 1 };
     enum { SIZES = sizeof sizes / sizeof *sizes };
     instance of_f32, of_rows, of_f16;
-    kernel whole = kernel_of(a, "mma_gemm", text, &of_f32);
-    kernel rows = kernel_of(a, "f16_rows",
-                            arena_format(a, "k=%lld m=%lld", (long long)k, (long long)m), &of_rows);
-    kernel product = kernel_of(a, "mma_gemm_f16", text, &of_f16);
-    trial t = trial_of(a, &of_f32, m), t_rows = trial_of(a, &of_rows, m);
-    trial t_f16 = trial_of(a, &of_f16, m);
-    float *x = param_of(&t, "x")->content.bytes;
+    kernel whole = suite_kernel_of(a, "mma_gemm", text, &of_f32);
+    kernel rows = suite_kernel_of(
+        a, "f16_rows", arena_format(a, "k=%lld m=%lld", (long long)k, (long long)m), &of_rows);
+    kernel product = suite_kernel_of(a, "mma_gemm_f16", text, &of_f16);
+    trial t = suite_rows(a, &of_f32, m), t_rows = suite_rows(a, &of_rows, m);
+    trial t_f16 = suite_rows(a, &of_f16, m);
+    float *x = suite_param(&t, "x")->content.bytes;
     const void *outputs[MAX_PARAMS], *expected, *got;
     for (int64_t i = 0; i < m * k; i++)
         x[i] *= sizes[i / k % SIZES];
     expect_right(suite_run(a, d, &whole, &t, NULL, &expected));
-    memcpy(param_of(&t_rows, "x")->content.bytes, x, (size_t)(m * k) * sizeof *x);
+    memcpy(suite_param(&t_rows, "x")->content.bytes, x, (size_t)(m * k) * sizeof *x);
     expect_right(suite_launch_all(a, d, &rows, &t_rows, outputs));
-    trial_param *of_x = param_of(&t_f16, "x"), *factors = param_of(&t_f16, "factors");
-    trial_param *w = param_of(&t_f16, "w");
+    trial_param *of_x = suite_param(&t_f16, "x"), *factors = suite_param(&t_f16, "factors");
+    trial_param *w = suite_param(&t_f16, "w");
     memcpy(of_x->content.bytes, outputs[ROWS_OUT], of_x->size);
     memcpy(factors->content.bytes, outputs[FACTORS_OUT], factors->size);
-    memcpy(w->content.bytes, param_of(&t, "w")->content.bytes, w->size);
+    memcpy(w->content.bytes, suite_param(&t, "w")->content.bytes, w->size);
     expect_right(suite_run(a, d, &product, &t_f16, NULL, &got));
     if (memcmp(got, expected, (size_t)(m * of_f32.shape.n) * sizeof(float)) != 0)
         fail_msg("%s, m %lld: other bits than with x of f32", text, (long long)m);
@@ -118,8 +97,8 @@ ARENA_TEST(every_number_of_f16_rows_is_right)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof counts / sizeof *counts; r++) {
             instance in;
-            kernel k = kernel_of(a, "mma_gemm_f16", texts[i], &in);
-            trial t = trial_of(a, &in, counts[r]);
+            kernel k = suite_kernel_of(a, "mma_gemm_f16", texts[i], &in);
+            trial t = suite_rows(a, &in, counts[r]);
             expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
         }
     d.close(d.state);
@@ -142,7 +121,7 @@ ARENA_TEST(faults_of_rows_made_f16_are_found)
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         instance in;
-        const kernel k = kernel_of(a, "f16_rows", faults[i].text, &in);
+        const kernel k = suite_kernel_of(a, "f16_rows", faults[i].text, &in);
         expect_fault_found(a, &k, &faults[i].edit);
     }
 }
@@ -156,7 +135,7 @@ ARENA_TEST(faults_of_products_of_f16_rows_are_found)
         { "cp.async.wait_group", "", 1, "" },
     };
     instance in;
-    const kernel k = kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1280 n=130 m=32", &in);
+    const kernel k = suite_kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1280 n=130 m=32", &in);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_fault_found(a, &k, &faults[i]);
 }
@@ -170,7 +149,8 @@ ARENA_TEST(faults_of_products_in_parts_are_found)
         { "st.global.v4.f32", "", 1, "" },
     };
     instance in;
-    const kernel k = kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1024 n=130 m=16 splits=4", &in);
+    const kernel k =
+        suite_kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1024 n=130 m=16 splits=4", &in);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_fault_found(a, &k, &faults[i]);
 }

@@ -8,19 +8,6 @@
 #include "test_arena.h"
 #include "kernel/planted.h"
 
-static kernel kernel_of(arena *a, const char *text, instance *in)
-{
-    suite_instance(a, family_find(families, "mma_gemm"), text, in);
-    return suite_kernel(a, in);
-}
-
-static trial trial_of(arena *a, const instance *in, int64_t m)
-{
-    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 3 };
-    setup.shape.m = m;
-    return trial_prepare(a, in, &setup);
-}
-
 /* The f16 with 11 bits that is nearest, whatever its exponent: what no range takes away. */
 static double as_half(double value)
 {
@@ -67,8 +54,8 @@ static void compare(arena *a, const trial *t, const float *y, errors *got, error
 static void check_errors(arena *a, device *d, const char *text, int64_t m)
 {
     instance in;
-    kernel k = kernel_of(a, text, &in);
-    trial t = trial_of(a, &in, m);
+    kernel k = suite_kernel_of(a, "mma_gemm", text, &in);
+    trial t = suite_rows(a, &in, m);
     const void *y;
     errors got = { 0 }, of_halves = { 0 };
     expect_right(suite_run(a, d, &k, &t, NULL, &y));
@@ -122,8 +109,8 @@ ARENA_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
     static const float sizes[ROWS] = { 1, 1e30f, 1e-30f, 1e6f };
     device d = suite_emulator(a);
     instance in;
-    kernel k = kernel_of(a, "weights=q4_k k=256 n=3 m=16", &in);
-    trial t = trial_of(a, &in, ROWS);
+    kernel k = suite_kernel_of(a, "mma_gemm", "weights=q4_k k=256 n=3 m=16", &in);
+    trial t = suite_rows(a, &in, ROWS);
     float *x = t.params[2].content.bytes;
     for (size_t i = 0; i < (size_t)ROWS * K; i++)
         x[i] *= sizes[i / K];
@@ -143,9 +130,10 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
         uint64_t conflicts[2];
         for (int k = 0; k < 2; k++) {
             instance in;
-            kernel made = kernel_of(
-                a, arena_format(a, "weights=q4_k k=%d n=128 m=%d", 512 << k, tiles[i]), &in);
-            trial t = trial_of(a, &in, tiles[i]);
+            kernel made = suite_kernel_of(
+                a, "mma_gemm", arena_format(a, "weights=q4_k k=%d n=128 m=%d", 512 << k, tiles[i]),
+                &in);
+            trial t = suite_rows(a, &in, tiles[i]);
             conflicts[k] = suite_count(a, &made, &t, NULL).shared_bank_conflicts;
         }
         assert_int_equal(conflicts[0], conflicts[1]);

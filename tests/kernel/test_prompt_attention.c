@@ -8,12 +8,6 @@
 #include "test_arena.h"
 #include "kernel/planted.h"
 
-static kernel kernel_of(arena *a, const char *text, instance *in)
-{
-    suite_instance(a, family_find(families, "mma_attention"), text, in);
-    return suite_kernel(a, in);
-}
-
 static trial trial_of(arena *a, const instance *in, int64_t m, int64_t seq_len)
 {
     trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 3 };
@@ -51,7 +45,7 @@ static double mean_error(arena *a, const trial *t, const float *o)
 static void check_errors(arena *a, device *d, const char *text, int64_t m, int64_t seq_len)
 {
     instance in;
-    kernel k = kernel_of(a, text, &in);
+    kernel k = suite_kernel_of(a, "mma_attention", text, &in);
     trial t = trial_of(a, &in, m, seq_len);
     double error = mean_error(a, &t, run(a, d, &k, &t));
     if (getenv("PTXGEN_TEST_FIGURES"))
@@ -118,7 +112,7 @@ ARENA_TEST(windows_smaller_than_a_tile_are_right)
                                             "max_seq_len=300 m=64 kv_type=%s %s",
                                             type ? "bf16" : "f16", options[i]);
             instance in;
-            kernel k = kernel_of(a, text, &in);
+            kernel k = suite_kernel_of(a, "mma_attention", text, &in);
             trial t = trial_of(a, &in, 70, 300);
             run(a, &d, &k, &t);
             trial_shorten(&t, 90);
@@ -134,7 +128,8 @@ ARENA_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
     static const float sizes[] = { 1, 1e8f, 1e-8f, 3e4f, 1e-4f };
     device d = suite_emulator(a);
     instance in;
-    kernel k = kernel_of(a, "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=100 m=16", &in);
+    kernel k = suite_kernel_of(a, "mma_attention",
+                               "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=100 m=16", &in);
     trial t = trial_of(a, &in, ROWS, LONGEST);
     float *q = t.params[1].content.bytes, *keys = t.params[2].targets[0].bytes,
           *values = t.params[3].targets[0].bytes;
@@ -167,12 +162,13 @@ ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
     for (int i = 0; i < 8; i++) {
         bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4;
         instance in;
-        kernel k = kernel_of(a,
-                             arena_format(a,
-                                          "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=130 "
-                                          "m=64 kv_type=%s",
-                                          halves ? "f16" : "f32"),
-                             &in);
+        kernel k =
+            suite_kernel_of(a, "mma_attention",
+                            arena_format(a,
+                                         "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=130 "
+                                         "m=64 kv_type=%s",
+                                         halves ? "f16" : "f32"),
+                            &in);
         trial t = trial_of(a, &in, ROWS, LONGEST);
         const float *o = run(a, &d, &k, &t);
         size_t bytes = t.params[0].size;
@@ -199,10 +195,10 @@ ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
     enum { HEAD = 64, ROWS = 64, LONGEST = 128, FIRST = LONGEST - ROWS };
     device d = suite_emulator(a);
     instance in;
-    kernel k = kernel_of(a,
-                         "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=128 m=64 "
-                         "kv_type=f16",
-                         &in);
+    kernel k = suite_kernel_of(a, "mma_attention",
+                               "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=128 m=64 "
+                               "kv_type=f16",
+                               &in);
     trial t = trial_of(a, &in, ROWS, LONGEST);
     trial_buffer values = t.params[3].targets[0];
     size_t bytes = t.params[0].size, row_bytes = HEAD * sizeof(uint16_t);
@@ -234,12 +230,13 @@ ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
         const float *first = NULL;
         for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
             instance in;
-            kernel k = kernel_of(a,
-                                 arena_format(a,
-                                              "head_dim=64 num_heads=3 num_kv_heads=1 m=%d "
-                                              "max_seq_len=%d kv_type=%s window=200 sinks=add",
-                                              tiles[i], LONGEST, kv_types[type]),
-                                 &in);
+            kernel k =
+                suite_kernel_of(a, "mma_attention",
+                                arena_format(a,
+                                             "head_dim=64 num_heads=3 num_kv_heads=1 m=%d "
+                                             "max_seq_len=%d kv_type=%s window=200 sinks=add",
+                                             tiles[i], LONGEST, kv_types[type]),
+                                &in);
             trial t = trial_of(a, &in, ROWS, LONGEST);
             const float *o = run(a, &d, &k, &t);
             if (first)
@@ -259,12 +256,12 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
         for (int tile = 16; tile <= 128; tile *= 2) {
             arena *each = arena_new();
             instance in;
-            kernel k = kernel_of(each,
-                                 arena_format(each,
-                                              "head_dim=%d num_heads=1 num_kv_heads=1 m=%d "
-                                              "max_seq_len=%d kv_type=f16",
-                                              head_dims[i], tile, LONGER),
-                                 &in);
+            kernel k = suite_kernel_of(each, "mma_attention",
+                                       arena_format(each,
+                                                    "head_dim=%d num_heads=1 num_kv_heads=1 m=%d "
+                                                    "max_seq_len=%d kv_type=f16",
+                                                    head_dims[i], tile, LONGER),
+                                       &in);
             trial few = trial_of(each, &in, ROWS, SHORT), many = trial_of(each, &in, ROWS, LONGER);
             assert_int_equal(suite_count(each, &k, &few, NULL).shared_bank_conflicts,
                              suite_count(each, &k, &many, NULL).shared_bank_conflicts);

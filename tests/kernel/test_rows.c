@@ -11,8 +11,7 @@
 
 static trial prepare(arena *a, const char *name, const char *text, instance *in, kernel *k)
 {
-    suite_instance(a, family_find(families, name), text, in);
-    *k = suite_kernel(a, in);
+    *k = suite_kernel_of(a, name, text, in);
     trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 1 };
     return trial_prepare(a, in, &setup);
 }
@@ -156,8 +155,7 @@ ARENA_TEST(faults_in_rows_are_found)
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         instance in;
-        suite_instance(a, family_find(families, faults[i].family), faults[i].text, &in);
-        kernel k = suite_kernel(a, &in);
+        kernel k = suite_kernel_of(a, faults[i].family, faults[i].text, &in);
         expect_fault_found(a, &k, &faults[i].edit);
     }
 }
