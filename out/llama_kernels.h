@@ -203,10 +203,11 @@ typedef struct ptxgen_kernel {
     ptxgen_operation operation;
     ptxgen_format weights, activations; /* weights: of W; for attention, of K and V */
     ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 or _F16 where rounded */
-    unsigned sm;  /* runs on this compute capability, times ten, and on newer ones */
+    unsigned sm;  /* runs on this compute capability, times ten, and on newer ones: see specific */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
     int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
                      has finished (programmatic stream serialization), and waits for that itself */
+    int specific; /* 1: made for sm_90a or the like, whose instructions newer ones do not have */
 
     const ptxgen_param *params;
     size_t param_count;
@@ -603,13 +604,19 @@ static inline int ptxgen_fits_scratch(const ptxgen_kernel *kernel, const ptxgen_
     return 1;
 }
 
+/* Whether a kernel runs on a compute capability, times ten. */
+static inline int ptxgen_runs_on(const ptxgen_kernel *kernel, unsigned sm)
+{
+    return kernel->specific ? sm == kernel->sm : sm >= kernel->sm;
+}
+
 static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     return (!query->op || query->op == kernel->operation) &&
            (!query->weights || query->weights == kernel->weights) &&
            ptxgen_fits_activations(kernel, query) && ptxgen_fits_scratch(kernel, query) &&
            (!query->precision || query->precision == kernel->precision) &&
-           (!query->sm || query->sm >= kernel->sm) &&
+           (!query->sm || ptxgen_runs_on(kernel, query->sm)) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
            ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
            ptxgen_fits_options(kernel->config, kernel->config_count, query) &&
@@ -661,7 +668,7 @@ static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kern
     if (ptxgen_choice(later, query) != ptxgen_choice(earlier, query))
         return ptxgen_choice(later, query) > ptxgen_choice(earlier, query);
     if (ptxgen_are_one(later, earlier))
-        return query->sm ? later->sm > earlier->sm : later->sm < earlier->sm;
+        return query->sm ? later->sm > earlier->sm || later->specific : later->sm < earlier->sm;
     return later->preference > earlier->preference;
 }
 
@@ -690,7 +697,8 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     const ptxgen_kernel *found = NULL;
     size_t i;
     for (i = 0; i < count; i++)
-        if (strcmp(kernels[i]->name, name) == 0 && (!found || sm) && (!sm || sm >= kernels[i]->sm))
+        if (strcmp(kernels[i]->name, name) == 0 && (!found || sm) &&
+            (!sm || ptxgen_runs_on(kernels[i], sm)))
             found = kernels[i];
     return found;
 }
@@ -1256,7 +1264,7 @@ static inline ptxgen_result ptxgen_load_all_in(const ptxgen_driver *driver, ptxg
         loaded[i].is_new = 0;
     for (i = 0; i < count && result == PTXGEN_CUDA_SUCCESS; i += same) {
         same = ptxgen_same_name(kernels + i, count - i);
-        if (kernels[i]->sm <= driver->sm)
+        if (ptxgen_named_in(kernels + i, same, kernels[i]->name, driver->sm))
             result = ptxgen_load_newest(driver, &loaded[i], kernels + i, same, error);
     }
     if (result != PTXGEN_CUDA_SUCCESS)
@@ -2439,7 +2447,7 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     sum += query->precision && query->precision != kernel->precision ? 500 : 0;
     sum += !ptxgen_fits_scratch(kernel, query) ? 50 : 0;
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
-    sum += query->sm && query->sm < kernel->sm ? 100 : 0;
+    sum += query->sm && !ptxgen_runs_on(kernel, query->sm) ? 100 : 0;
     sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
     for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
         ptxgen_option option = ptxgen_query_option(query, i);
@@ -2590,9 +2598,10 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
         before = ptxgen_say_next(text, before, "wants scratch memory", "");
     if (!ptxgen_fits_epsilon(kernel, query->epsilon))
         before = ptxgen_say_next(text, before, "epsilon is another", "");
-    if (query->sm && query->sm < kernel->sm) {
+    if (query->sm && !ptxgen_runs_on(kernel, query->sm)) {
         before = ptxgen_say_next(text, before, "needs ", "sm_");
         ptxgen_say_number(text, "", (int64_t)kernel->sm);
+        ptxgen_say(text, kernel->specific ? "a" : "");
     }
     if (*before == ',')
         ptxgen_say(text, ")");
@@ -2788,7 +2797,7 @@ const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
     llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0xfb7f54beb6b51136),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_f32_gemv_k4096_n256_params, 3,
     { 32, 1, 1 }, { 256, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -2927,7 +2936,7 @@ const ptxgen_kernel llama_f32_gemv_dynamic = {
     "f32_gemv_dynamic", "f32_gemv_dynamic",
     llama_f32_gemv_dynamic_ptx, 4130, UINT64_C(0x62c23647a176648d),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_f32_gemv_dynamic_params, 5,
     { 32, 1, 1 }, { 0, 0, 0 }, llama_grid_0, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3090,7 +3099,7 @@ const ptxgen_kernel llama_q4k_gemv_k4096_n1024 = {
     "q4k_gemv_k4096_n1024", "q4k_gemv_k4096_n1024",
     llama_q4k_gemv_k4096_n1024_ptx, 5092, UINT64_C(0xef77532b2b830618),
     "q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_q4k_gemv_k4096_n1024_params, 3,
     { 32, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3350,7 +3359,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w2 = {
     "mwv_q4k_gemv_k4096_n4096_w2", "mwv_q4k_gemv_k4096_n4096_w2",
     llama_mwv_q4k_gemv_k4096_n4096_w2_ptx, 9462, UINT64_C(0xc79d87939cadc8ab),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3612,7 +3621,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n4096_w4 = {
     "mwv_q4k_gemv_k4096_n4096_w4", "mwv_q4k_gemv_k4096_n4096_w4",
     llama_mwv_q4k_gemv_k4096_n4096_w4_ptx, 9568, UINT64_C(0xbcd13f3825969747),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -3872,7 +3881,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w2 = {
     "mwv_q4k_gemv_k4096_n1024_w2", "mwv_q4k_gemv_k4096_n1024_w2",
     llama_mwv_q4k_gemv_k4096_n1024_w2_ptx, 9462, UINT64_C(0x6ccac38ce6e0fb1b),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n1024_w2_params, 3,
     { 64, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4134,7 +4143,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n1024_w4 = {
     "mwv_q4k_gemv_k4096_n1024_w4", "mwv_q4k_gemv_k4096_n1024_w4",
     llama_mwv_q4k_gemv_k4096_n1024_w4_ptx, 9568, UINT64_C(0x4f61a33fd8a87f37),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n1024_w4_params, 3,
     { 128, 1, 1 }, { 1024, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4394,7 +4403,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w2 = {
     "mwv_q4k_gemv_k4096_n14336_w2", "mwv_q4k_gemv_k4096_n14336_w2",
     llama_mwv_q4k_gemv_k4096_n14336_w2_ptx, 9465, UINT64_C(0x6e8612c73b69c72d),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n14336_w2_params, 3,
     { 64, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4656,7 +4665,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n14336_w4 = {
     "mwv_q4k_gemv_k4096_n14336_w4", "mwv_q4k_gemv_k4096_n14336_w4",
     llama_mwv_q4k_gemv_k4096_n14336_w4_ptx, 9571, UINT64_C(0x51196a08e45d4b39),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n14336_w4_params, 3,
     { 128, 1, 1 }, { 14336, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -4916,7 +4925,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w2 = {
     "mwv_q4k_gemv_k14336_n4096_w2", "mwv_q4k_gemv_k14336_n4096_w2",
     llama_mwv_q4k_gemv_k14336_n4096_w2_ptx, 9465, UINT64_C(0x71f07f43e63a74e5),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k14336_n4096_w2_params, 3,
     { 64, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     8, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5178,7 +5187,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k14336_n4096_w4 = {
     "mwv_q4k_gemv_k14336_n4096_w4", "mwv_q4k_gemv_k14336_n4096_w4",
     llama_mwv_q4k_gemv_k14336_n4096_w4_ptx, 9570, UINT64_C(0x17994f2f89cdfef3),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k14336_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5440,7 +5449,7 @@ const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4 = {
     "mwv_q4k_gemv_k4096_n128256_w4", "mwv_q4k_gemv_k4096_n128256_w4",
     llama_mwv_q4k_gemv_k4096_n128256_w4_ptx, 9574, UINT64_C(0x5f30c6404eb912ce),
     "mwv_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q4k_gemv_k4096_n128256_w4_params, 3,
     { 128, 1, 1 }, { 128256, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -5796,7 +5805,7 @@ const ptxgen_kernel llama_mwv_q6k_gemv_k4096_n4096_w4 = {
     "mwv_q6k_gemv_k4096_n4096_w4", "mwv_q6k_gemv_k4096_n4096_w4",
     llama_mwv_q6k_gemv_k4096_n4096_w4_ptx, 14371, UINT64_C(0xed75884cfb0f9663),
     "mwv_q6k_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_q6k_gemv_k4096_n4096_w4_params, 3,
     { 128, 1, 1 }, { 4096, 1, 1 }, NULL, /* block, grid, grid_at */
     16, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6269,7 +6278,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 = {
     "stream_gemv_q6k_k4096_n4096_m1_w8_r1", "stream_gemv_q6k_k4096_n4096_m1_w8_r1",
     llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx, 18608, UINT64_C(0xd909ea8912e3c055),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
-    80, 70, 0, /* sm, isa, overlaps */
+    80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params, 3,
     { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
     0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -6878,7 +6887,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w8_r2", "stream_gemv_q6k_k4096_n4096_m1_w8_r2",
     llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_ptx, 25402, UINT64_C(0x322e2efbe47dc8b8),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
-    90, 78, 1, /* sm, isa, overlaps */
+    90, 78, 1, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_params, 3,
     { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7271,7 +7280,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_ptx, 14900, UINT64_C(0x694d28105639847f),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params, 3,
     { 384, 1, 1 }, { 0, 0, 0 }, llama_grid_3, /* block, grid, grid_at */
     0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7664,7 +7673,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w8_r2", "stream_gemv_q8_0_k4096_n4096_m1_w8_r2",
     llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx, 14993, UINT64_C(0x292cb69b847f13a5),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
-    90, 78, 1, /* sm, isa, overlaps */
+    90, 78, 1, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_params, 3,
     { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7779,7 +7788,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     "q8_1_quantize_k4096_m1_w4", "q8_1_quantize_k4096_m1_w4",
     llama_q8_1_quantize_k4096_m1_w4_ptx, 3167, UINT64_C(0x5179cab699deeea6),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_q8_1_quantize_k4096_m1_w4_params, 2,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -7894,7 +7903,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     "q8_1_quantize_k14336_m1_w4", "q8_1_quantize_k14336_m1_w4",
     llama_q8_1_quantize_k14336_m1_w4_ptx, 3170, UINT64_C(0x2a4f61eee9224e2a),
     "q8_1_quantize", PTXGEN_QUANTIZE, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_q8_1_quantize_k14336_m1_w4_params, 2,
     { 128, 1, 1 }, { 112, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -8241,7 +8250,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n4096_w3", "mwv_dp4a_q4k_gemv_k4096_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_ptx, 12769, UINT64_C(0x712ce9c0cc9f4ab3),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -8588,7 +8597,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n1024_w3", "mwv_dp4a_q4k_gemv_k4096_n1024_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_ptx, 12769, UINT64_C(0xfd1d79a267d6296b),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_dp4a_q4k_gemv_k4096_n1024_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -8935,7 +8944,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3 = {
     "mwv_dp4a_q4k_gemv_k4096_n14336_w3", "mwv_dp4a_q4k_gemv_k4096_n14336_w3",
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_ptx, 12774, UINT64_C(0x9f598c402a006419),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_dp4a_q4k_gemv_k4096_n14336_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -9289,7 +9298,7 @@ const ptxgen_kernel llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3 = {
     "mwv_dp4a_q4k_gemv_k14336_n4096_w3", "mwv_dp4a_q4k_gemv_k14336_n4096_w3",
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_ptx, 13070, UINT64_C(0x72a3a4fdca696ae8),
     "mwv_dp4a_q4k_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_Q8_1, PTXGEN_Q8_1,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_mwv_dp4a_q4k_gemv_k14336_n4096_w3_params, 3,
     { 96, 1, 1 }, { 0, 0, 0 }, llama_grid_4, /* block, grid, grid_at */
     24, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -9792,7 +9801,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
     llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x020ef0e1ce31a40b),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -10296,7 +10305,7 @@ const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192_indirect = {
     "incremental_attention_d128_h32_kv8_s8192_indirect", "incremental_attention_d128_h32_kv8_s8192_indirect",
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_ptx, 20882, UINT64_C(0x1fb2d7bacf7752db),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_indirect_params, 5,
     { 32, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -11297,7 +11306,7 @@ const ptxgen_kernel llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16 = {
     "multi_warp_attention_d128_h32_kv8_s8192_w4_f16", "multi_warp_attention_d128_h32_kv8_s8192_w4_f16",
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_ptx, 42121, UINT64_C(0x2ce867c62fa22b5d),
     "multi_warp_attention", PTXGEN_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_multi_warp_attention_d128_h32_kv8_s8192_w4_f16_params, 5,
     { 128, 1, 1 }, { 32, 1, 1 }, NULL, /* block, grid, grid_at */
     2112, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -12210,7 +12219,7 @@ const ptxgen_kernel llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16 =
     "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16",
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_ptx, 38194, UINT64_C(0x83165f5b4b6c10cb),
     "flash_decoding_chunk", PTXGEN_ATTENTION_CHUNKS, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params, 5,
     { 32, 1, 1 }, { 32, 4, 256 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
@@ -12453,7 +12462,7 @@ const ptxgen_kernel llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128 = {
     "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128", "flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128",
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_ptx, 8548, UINT64_C(0xa9471f833dfe64a0),
     "flash_decoding_reduce", PTXGEN_MERGE_CHUNKS, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
-    75, 63, 0, /* sm, isa, overlaps */
+    75, 63, 0, 0, /* sm, isa, overlaps, specific */
     llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params, 3,
     { 32, 1, 1 }, { 32, 4, 1 }, NULL, /* block, grid, grid_at */
     0, 0, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */

@@ -145,6 +145,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
         .instance = in,
         .target = t,
         .newest = t,
+        .specific = output.specific,
         .overlaps = overlaps(in, t),
         .isa = output.isa,
         .ptx = output.text,
@@ -160,7 +161,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
  */
 static bool may_serve(const kernel *k, const spec *s, size_t t)
 {
-    return k && k->newest == s->targets[t - 1] &&
+    return k && !k->specific && k->newest == s->targets[t - 1] &&
            k->overlaps == overlaps(k->instance, s->targets[t]) &&
            instance_chosen(k->instance, k->target) == instance_chosen(k->instance, s->targets[t]);
 }
@@ -177,13 +178,14 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
             const char *error = NULL;
             if (in->excluded & target_bit(s->targets[t]))
                 continue;
-            if (may_serve(last, s, t)) {
-                last->newest = s->targets[t];
-                continue;
-            }
-            if (!generate_ptx(a, scratch, in, s->targets[t], &k, &error)) {
+            bool serves = may_serve(last, s, t), own = !serves || s->targets[t]->specific;
+            if (own && !generate_ptx(a, scratch, in, s->targets[t], &k, &error)) {
                 diag_error(d, DIAG_INTERNAL, in->where, "%s for %s: %s", in->name,
                            s->targets[t]->name, error);
+                continue;
+            }
+            if (serves && !(own && k.specific)) {
+                last->newest = s->targets[t];
                 continue;
             }
             k.file = arena_format(a, "%s.%s.%s.ptx", s->prefix, in->name, s->targets[t]->name);
@@ -296,8 +298,8 @@ void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assem
         const target *last = NULL;
         for (size_t t = 0; t < set->target_count; t++) {
             const target *newer = set->targets[t];
-            if (newer->sm < k->target->sm ||
-                (next && next->instance == k->instance && newer->sm >= next->target->sm))
+            if (newer < k->target || (k->specific && newer != k->target) ||
+                (next && next->instance == k->instance && newer >= next->target))
                 continue;
             const target *taken = newer->sm < assembler->oldest->sm ? assembler->oldest : newer;
             if (taken == last)

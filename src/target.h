@@ -8,13 +8,15 @@
  * the RTX 2080 Ti, A100, RTX 3090, AGX Orin, RTX 4090, H200, B200 and B300, AGX Thor (by its
  * driver), RTX 5090 and GB10. tensor_fmas: those of the peaks that the same sheets and papers have
  * for f16 with f32 sums (half of those with f16 sums on GeForce parts); of an H200 and a B200,
- * whose peaks are those of other instructions, what an A100's mma.sync has. rows_apart: a
+ * whose peaks are those of other instructions, what an A100's mma.sync has; wgmma_fmas: that of
+ * the H200's peak. rows_apart: a
  * cycle-level simulation of a full TU102 with GDDR6; of an A100 and an H100 it has no loss, and
  * others were not simulated.
  */
 #ifndef PTXGEN_TARGET_H
 #define PTXGEN_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +31,7 @@ typedef struct target {
     unsigned rows_apart; /* percent of the bandwidth that are left where each warp reads rows of its
                             own: more pages of memory at a time than stay open */
     uint32_t l2_sm;      /* bytes of the L2 cache, an SM's share of them, of a usual part */
+    bool specific;       /* runs on this architecture alone, with instructions that only it has */
 } target;
 
 /* Bytes that a warp may have fetched into the L2 cache ahead of its loads, a multiple of a line:
@@ -45,6 +48,7 @@ enum {
     TARGET_MOST_SMS = 65536
 };
 
+/* The oldest first; of one architecture the one whose kernels run on newer ones, too. */
 extern const target targets[];
 extern const size_t target_count;
 
@@ -66,7 +70,8 @@ typedef struct gpu_part {
     unsigned sm_count;
     unsigned clock_mhz;      /* boost */
     unsigned bandwidth_gbps; /* of device memory, 10^9 bytes a second */
-    unsigned tensor_fmas;    /* f16 times f16, added up as f32, of an SM in a clock, by mma.sync */
+    unsigned tensor_fmas;    /* f16 times f16, added up as f32, of an SM in a clock, by mma.sync; */
+    unsigned wgmma_fmas;     /* by wgmma, where the architecture's own target has it, or 0 */
 } gpu_part;
 
 /* NULL where the table has none of the architecture. */

@@ -10,7 +10,7 @@ static const kernel *find_kernel(const kernel *kernels, size_t count, const char
                                  const target *t)
 {
     for (size_t i = 0; i < count; i++)
-        if (kernels[i].target->sm <= t->sm && t->sm <= kernels[i].newest->sm &&
+        if (kernels[i].target <= t && t <= kernels[i].newest &&
             strcmp(kernels[i].instance->name, name) == 0)
             return &kernels[i];
     return NULL;

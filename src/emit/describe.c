@@ -90,6 +90,14 @@ bool kernel_is_chosen(const kernel *k)
     return instance_chosen(k->instance, k->target) != 0;
 }
 
+const char *kernel_target_name(const kernel *k)
+{
+    const target *t = k->target;
+    while (t > targets && t[-1].sm == t->sm && !k->specific)
+        t--;
+    return t->name;
+}
+
 void print_choice(strbuf *out, const kernel *k)
 {
     unsigned chosen = instance_chosen(k->instance, k->target);

@@ -49,6 +49,9 @@ const char *config_word(const instance *in, const key *k);
 /* Whether variant = auto chose the kernel for its targets, from k->target to k->newest. */
 bool kernel_is_chosen(const kernel *k);
 
+/* The target that its PTX names: the general one of an architecture, unless it is specific. */
+const char *kernel_target_name(const kernel *k);
+
 /* "chosen by q4k_gemv auto, precision q8, for sm_75 to sm_90". */
 void print_choice(strbuf *out, const kernel *k);
 

@@ -180,7 +180,7 @@ static void print_summary(strbuf *out, const description *d)
                       : in->family->halves                              ? " rounded to f16"
                                                                         : " rounded to 8 bits");
     print_rest_of_config(out, in, said);
-    strbuf_format(out, ".  %s, block %" PRId64 ", grid ", k->target->name, d->block);
+    strbuf_format(out, ".  %s, block %" PRId64 ", grid ", kernel_target_name(k), d->block);
     size_t dimensions = how->grid[2] ? 3 : how->grid[1] ? 2 : 1;
     for (size_t i = 0; i < dimensions; i++) {
         strbuf_put(out, i ? " x " : "");

@@ -246,10 +246,11 @@ static void print_choices(strbuf *out, const described_set *d, const alias *of, 
 {
     const kernel_set *set = d->set;
     for (size_t t = set->target_count; t-- > 0;) {
-        if (t && of->chosen[t] == of->chosen[t - 1])
+        if (t && of->chosen[t] == of->chosen[t - 1] && !set->targets[t - 1]->specific)
             continue;
         if (t)
-            strbuf_format(out, "    if (cuda->driver.sm >= %u)\n    ", set->targets[t]->sm);
+            strbuf_format(out, "    if (cuda->driver.sm %s %u)\n    ",
+                          set->targets[t]->specific ? "==" : ">=", set->targets[t]->sm);
         strbuf_format(out, "    return %s_%s(cuda, %s);\n", description_of(d, of->chosen[t])->id,
                       what, arguments);
     }

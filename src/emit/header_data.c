@@ -118,8 +118,8 @@ void print_definitions(strbuf *out, const kernel_set *set, const description *d,
     strbuf_upper(out, formats[f->activations].name);
     strbuf_put(out, ", PTXGEN_");
     strbuf_upper(out, formats[instance_precision(in)].name);
-    strbuf_format(out, ",\n    %u, %u, %d, /* sm, isa, overlaps */\n", k->target->sm, k->isa,
-                  k->overlaps);
+    strbuf_format(out, ",\n    %u, %u, %d, %d, /* sm, isa, overlaps, specific */\n", k->target->sm,
+                  k->isa, k->overlaps, k->specific);
     strbuf_format(out, "    %s_params, %zu,\n", d->id, d->param_count);
     print_launch(out, d, at_run_time);
     print_sizes(out, d);

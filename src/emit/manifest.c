@@ -125,7 +125,7 @@ static void set_choice(json_t *object, const kernel_set *set, const kernel *k)
 {
     json_t *chosen_for = json_made(json_array());
     for (size_t t = 0; t < set->target_count; t++)
-        if (set->targets[t]->sm >= k->target->sm && set->targets[t]->sm <= k->newest->sm)
+        if (set->targets[t] >= k->target && set->targets[t] <= k->newest)
             json_add(chosen_for, json_string(set->targets[t]->name));
     json_t *chosen_with = json_made(json_array());
     for (int p = 0; p < PRECISION_COUNT; p++)
@@ -153,7 +153,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
     json_put_string(item, "operation", operations[in->family->op].name);
     json_put_string(item, "entry", in->name);
     json_put_string(item, "file", k->file);
-    json_put_string(item, "target", k->target->name);
+    json_put_string(item, "target", kernel_target_name(k));
     json_put_string(item, "isa", arena_format(a, "%u.%u", k->isa / 10, k->isa % 10));
     json_put(item, "overlaps", json_made(json_boolean(k->overlaps)));
     if (kernel_is_chosen(k))
@@ -270,8 +270,8 @@ static json_t *conventions_json(bool with_decoder)
           "names" },
         { "dir", "scratch: belongs to one launch at a time; zeroed: 0 before the first launch, and "
                  "again after each" },
-        { "target", "runs there and on newer GPUs; of kernels of one name take the newest that the "
-                    "GPU runs" },
+        { "target", "runs there and on newer GPUs, or with a letter behind it there alone; of "
+                    "kernels of one name take the newest that the GPU runs" },
         { "overlaps",
           "may be launched with programmatic stream serialization (cuLaunchKernelEx): it "
           "waits for the launch ahead of it, which has to do the same or to start when "

@@ -96,7 +96,7 @@ static json_t *targets_json(const kernel_set *set, const description *d)
     const kernel *k = d->kernel;
     json_t *list = json_made(json_array());
     for (size_t i = 0; i < set->target_count; i++)
-        if (set->targets[i]->sm >= k->target->sm && set->targets[i]->sm <= k->newest->sm)
+        if (set->targets[i] >= k->target && set->targets[i] <= k->newest)
             json_add(list,
                      occupancy_json(d, set->targets[i], k->on_targets ? &k->on_targets[i] : NULL));
     return list;

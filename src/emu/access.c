@@ -201,8 +201,9 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
     if (problem == SHARED_PENDING)
         return ACCESS_CHECK(x, check, "race: %s, where a cp.async of %s is under way", what, who);
     if (problem == SHARED_PENDING_READ)
-        return ACCESS_CHECK(x, check, "race: %s, which a cp.async.bulk of %s may still read", what,
-                            who);
+        return ACCESS_CHECK(x, check,
+                            "race: %s, which an asynchronous copy or product of %s may still read",
+                            what, who);
     if (problem == SHARED_MBARRIER)
         return ACCESS_CHECK(
             x, check, "race: %s touches an mbarrier, which its own operations alone may do", what);

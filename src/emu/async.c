@@ -13,6 +13,7 @@
 #include "emu/grid_race.h"
 #include "emu/overlap_race.h"
 #include "emu/undefined.h"
+#include "emu/wgmma.h"
 
 static async_copy *new_copy(machine *m)
 {
@@ -62,6 +63,8 @@ void async_begin_block(machine *m, warp *w)
     while (w->copies)
         drop_copy(m, &w->copies);
     memset(w->groups, 0, sizeof w->groups);
+    if (m->wgmma)
+        wgmma_begin_block(m, w);
     if (m->async && w->index == 0)
         forget_state(m->async);
 }

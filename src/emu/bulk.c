@@ -162,12 +162,6 @@ void exec_bulk_load(warp *w, const op *o, lane_mask mask)
     by_lanes(w, o, mask, load);
 }
 
-static void mark_read(machine *m, const bulk_copy *c)
-{
-    shared_mark(&m->shared, m->arena, c->offset, c->size,
-                (uint16_t)((thread_of(c->warp, c->lane) + 1) | PENDING_READ));
-}
-
 static void store(warp *w, const op *o, int lane, const places *p)
 {
     machine *m = w->machine;
@@ -189,7 +183,7 @@ static void store(warp *w, const op *o, int lane, const places *p)
     c->address = to.address;
     memcpy(c->bytes, m->shared.bytes + offset, size);
     access_count_bulk(w, to.address, size, ACCESS_STORE);
-    mark_read(m, c);
+    shared_begin_read(&m->shared, m->arena, offset, size, thread_of(w, lane));
 }
 
 void exec_bulk_store(warp *w, const op *o, lane_mask mask)
@@ -217,15 +211,11 @@ void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
         s->groups[w->index][i] += mask >> i & 1;
 }
 
-/* Shared memory has been read: others may change it behind a barrier. Where other copies still read
- * some of it, it stays marked. */
+/* Shared memory has been read: others may change it behind a barrier. */
 static void end_read(machine *m, bulk_copy *c)
 {
     c->has_read = true;
-    shared_end_copy(&m->shared, c->offset, c->size);
-    for (const bulk_copy *other = m->async->bulk; other; other = other->next)
-        if (!other->loads && !other->has_read)
-            mark_read(m, other);
+    shared_end_read(&m->shared, c->offset, c->size);
 }
 
 static bool end_store(machine *m, const bulk_copy *c)

@@ -17,6 +17,7 @@ static const struct {
     { exec_elect, CARRY_DECIDES },
     { exec_mma, CARRY_BY_ITSELF },
     { exec_wmma, CARRY_BY_ITSELF },
+    { exec_wgmma, CARRY_BY_ITSELF },
     { exec_movmatrix, CARRY_BY_ITSELF },
     { exec_shfl, CARRY_BY_ITSELF },
     { exec_ld, CARRY_LOADED },

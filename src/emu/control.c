@@ -9,6 +9,7 @@
 #include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/overlap_order.h"
+#include "emu/wgmma.h"
 
 /* A loop that looks for what others store has looked often enough. */
 enum { MOST_POLLS = 1000 };
@@ -88,6 +89,8 @@ void exec_exit(warp *w, const op *o, lane_mask mask)
         return;
     if (w->machine->async)
         bulk_exit(w, o, mask);
+    if (w->machine->wgmma)
+        wgmma_exit(w, o, mask);
     w->alive &= ~mask;
     set_active(w, w->active & ~mask);
     if (!w->active)

@@ -2,6 +2,8 @@
 #include "emu/decoder.h"
 #include "emu/matrix.h"
 
+#include <stdio.h>
+
 static int element_named(const char *name)
 {
     for (int i = 0; i < ELEMENT_COUNT; i++)
@@ -61,6 +63,59 @@ void decode_fragment(decoder *d)
     d->op.compare = (uint8_t)(p | (instruction_has(d->in, "col") ? BY_COLUMNS : 0));
     unsigned of_sums = matrix_registers((unsigned)s->rows * s->columns, e);
     d->op.type2 = (uint8_t)(p == PART_C ? of_sums : registers_of(d, s, p, e));
+}
+
+/* What sm_90a has, and neither older nor newer targets. */
+void decode_specific(decoder *d)
+{
+    if (d->p->module->target != 90 || !d->p->module->specific)
+        lexer_error(&d->p->lex, d->in->line, "%s exists on sm_90a alone", d->in->name);
+}
+
+/* A number that is one of two. */
+static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
+{
+    if (o->kind != OPERAND_INTEGER || (o->bits != no && o->bits != yes))
+        decode_error(d, "signs are 1 or -1, and whether a matrix is transposed 0 or 1");
+    return o->bits == yes;
+}
+
+/* {d}, a-descriptor or {a}, b-descriptor, whether d is added to, signs of a and b, and whether they
+ * are transposed, a only where it is in memory. */
+void decode_wgmma(decoder *d)
+{
+    const operand *o = d->in->operands;
+    decode_specific(d);
+    decode_expect(d, 7, 8);
+    unsigned columns = 0;
+    for (unsigned i = 0; i < d->in->modifier_count; i++)
+        if (sscanf(d->in->modifiers[i], "m64n%uk16", &columns) == 1)
+            break;
+    d->op.type2 = (uint8_t)(columns / 8);
+    d->op.combine = instruction_has(d->in, "bf16") ? ELEMENT_bf16 : ELEMENT_f16;
+    if (o[0].kind != OPERAND_VECTOR || o[0].count != columns / 2)
+        decode_error(d, "d has a register for every two columns, in braces");
+    bool sets = o[3].kind == OPERAND_INTEGER && !o[3].bits;
+    for (unsigned i = 0; i < o[0].count; i++) {
+        if (o[0].elements[i].kind != OPERAND_REG)
+            decode_error(d, "d is made of registers");
+        decode_result_place(d, &o[0].elements[i], TYPE_f32, false);
+        if (!sets)
+            decode_source_place(d, &o[0].elements[i], TYPE_f32, false);
+    }
+    d->op.variant = o[1].kind == OPERAND_VECTOR;
+    decode_expect(d, 8u - d->op.variant, 8u - d->op.variant);
+    if (d->op.variant && o[1].count != 4)
+        decode_error(d, "a has four registers");
+    for (unsigned i = 0; d->op.variant && i < o[1].count; i++)
+        d->op.src[i] = decode_source_place(d, &o[1].elements[i], TYPE_b32, false);
+    if (!d->op.variant)
+        decode_source(d, 0, &o[1], TYPE_b64);
+    decode_source(d, 4, &o[2], TYPE_b64);
+    decode_predicate(d, 5, &o[3]);
+    d->op.compare = take_choice(d, &o[4], 1, UINT64_MAX) != take_choice(d, &o[5], 1, UINT64_MAX);
+    for (unsigned i = 6; i < d->in->operand_count; i++)
+        d->op.uniform |= take_choice(d, &o[i], 0, 1);
 }
 
 /* ldmatrix and stmatrix: x1, x2 or x4 of them, 16 bytes a row. */

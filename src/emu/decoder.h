@@ -4,7 +4,7 @@
 
 #include "emu/parser.h"
 
-enum { MAX_READS = MAX_SOURCES + 1, MAX_WRITES = MAX_RESULTS };
+enum { MAX_READS = MAX_GROUP + MAX_SOURCES + 1, MAX_WRITES = MAX_GROUP };
 
 typedef struct decoder {
     parser *p;

@@ -38,15 +38,18 @@
  *   mbarrier only whose initialisation is behind a fence. What a bulk copy to global memory reads,
  *   nobody changes before its thread has waited for that, which the thread does before it ends.
  *   Copies complete as late as they may (see async.h).
+ * - A wgmma reads what threads have stored only behind a proxy fence; nobody changes that, or the
+ *   registers that it adds to, before its warp has waited for it, which it does before it ends.
  *
  * Calls are run; so are those that assert(), printf(), malloc() and free() make. A function that
  * calls itself, or one that calls it, has its parameters in .param variables, not in registers.
  * Of the tensor instructions there are mma.sync and wmma (see matrix.h) but for sparse matrices,
+ * wgmma (see wgmma.h) of f16 and bf16 with sums of f32, of matrices that are not transposed,
  * ldmatrix, stmatrix and movmatrix. Of asynchronous
  * copies there are cp.async and cp.async.bulk, which no tensor map describes and which reduces
- * nothing, with groups and mbarriers. Clusters of several blocks and wgmma are not supported. What
- * is not is an error of emu_load that names the line, and of a launch that comes to it in a module
- * that emu_load_any has loaded.
+ * nothing, with groups and mbarriers. Clusters of several blocks are not supported. What is not is
+ * an error of emu_load that names the line, and of a launch that comes to it in a module that
+ * emu_load_any has loaded.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
  * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
@@ -161,6 +164,7 @@ bool emu_unknown(const emu_module *m, size_t index, emu_report *what);
 /* What the head of a module says. */
 typedef struct emu_module_info {
     unsigned target; /* 80 for sm_80 */
+    bool specific;   /* it runs there alone, as sm_90a */
     unsigned isa;    /* 70 for .version 7.0 */
     size_t entry_count;
     size_t constant_bytes; /* of all .const variables */

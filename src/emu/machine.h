@@ -117,6 +117,7 @@ struct machine {
     async_copy *spare_copies;
     uint32_t copies;           /* that cp.async has begun in the block */
     struct async_state *async; /* mbarriers and what completes at them; NULL: none so far */
+    struct wgmma_state *wgmma; /* products that go on; NULL: there was no wgmma so far */
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
     dependence dependence;

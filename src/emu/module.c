@@ -11,8 +11,9 @@ const entry *module_entry(const emu_module *m, const char *name)
 
 void emu_module_describe(const emu_module *m, emu_module_info *info)
 {
-    *info =
-        (emu_module_info){ .target = m->target, .isa = m->isa, .entry_count = m->entries.count };
+    *info = (emu_module_info){
+        .target = m->target, .specific = m->specific, .isa = m->isa, .entry_count = m->entries.count
+    };
     for (size_t i = 0; i < m->globals.count; i++) {
         const variable *v = m->globals.items[i];
         if (v->space == SPACE_CONST)

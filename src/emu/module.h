@@ -31,7 +31,7 @@ typedef enum ptx_space {
  * local memory lie in windows as on a GPU. */
 enum {
     SHARED_STATIC_BASE = 0x400,
-    SHARED_DYNAMIC_BASE = 0x100000,
+    SHARED_DYNAMIC_BASE = 0x110000,
     LOCAL_BASE = 0x100,
     ARRAY_GAP = 128,
     PARAM_STRIDE_LOG2 = 16, /* parameter i is at (i + 1) << PARAM_STRIDE_LOG2 */
@@ -130,7 +130,7 @@ enum { CARRY_IN = 1 << 0, CARRY_OUT = 1 << 1, MUL_HIGH = 1 << 2 };
  * matrices in op.variant, .trans in op.compare. */
 
 /* Registers that an instruction writes and reads, and elements in braces. */
-enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8 };
+enum { MAX_RESULTS = 8, MAX_SOURCES = 24, MAX_VECTOR = 8, MAX_GROUP = 128 };
 #define NO_TARGET UINT32_MAX
 
 /* What a fence or an access means to other blocks, by its scope and its ordering. */
@@ -298,6 +298,7 @@ struct emu_module {
     VEC(relocation) relocations;
     VEC(emu_report) unknown; /* see emu_unknown */
     unsigned target, isa;    /* as emu_module_info has them */
+    bool specific;           /* the same */
 };
 
 /* The first of the registers that an op reads and that is no guard. */

@@ -302,13 +302,15 @@ static operand parse_vector(parser *p)
 {
     lexer *l = &p->lex;
     operand o = { .kind = OPERAND_VECTOR };
-    o.elements = arena_alloc(p->arena, MAX_VECTOR * sizeof *o.elements);
+    VEC(operand) elements = { 0 };
     lexer_expect(l, "{");
     do {
-        if (o.count == MAX_VECTOR)
-            lexer_error(l, l->token.line, "a vector has at most %d elements", MAX_VECTOR);
-        o.elements[o.count++] = parse_scalar(p);
+        if (elements.count == MAX_GROUP)
+            lexer_error(l, l->token.line, "a vector has at most %d elements", MAX_GROUP);
+        *VEC_PUSH(p->arena, &elements) = parse_scalar(p);
     } while (lexer_accept(l, ","));
+    o.elements = elements.items;
+    o.count = (unsigned)elements.count;
     lexer_expect(l, "}");
     return o;
 }

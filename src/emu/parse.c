@@ -256,6 +256,7 @@ static void parse_target(parser *p, const char *name)
     if (strncmp(name, "sm_", 3) == 0)
         for (name += 3; *name >= '0' && *name <= '9' && p->module->target < 1000; name++)
             p->module->target = p->module->target * 10 + (unsigned)(*name - '0');
+    p->module->specific |= *name == 'a';
 }
 
 static void parse_header(parser *p)

@@ -47,6 +47,8 @@ void shared_begin_block(shared_memory *s)
     }
     if (s->pending)
         memset(s->pending, 0, s->size * sizeof *s->pending);
+    if (s->readers)
+        memset(s->readers, 0, s->size * sizeof *s->readers);
     if (s->copiers)
         memset(s->copiers, 0, sizeof *s->copiers);
 }
@@ -91,6 +93,22 @@ void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, u
 void shared_end_copy(shared_memory *s, size_t offset, size_t size)
 {
     memset(s->pending + offset, 0, size * sizeof *s->pending);
+}
+
+void shared_begin_read(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread)
+{
+    if (!s->readers)
+        s->readers = arena_zalloc(a, (s->size + 1) * sizeof *s->readers);
+    for (size_t i = offset; i < offset + size; i++)
+        s->readers[i]++;
+    shared_mark(s, a, offset, size, (uint16_t)((thread + 1) | PENDING_READ));
+}
+
+void shared_end_read(shared_memory *s, size_t offset, size_t size)
+{
+    for (size_t i = offset; i < offset + size; i++)
+        if (--s->readers[i] == 0)
+            s->pending[i] = 0;
 }
 
 void shared_use_copiers(shared_memory *s, arena *a)

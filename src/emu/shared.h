@@ -71,6 +71,7 @@ typedef struct shared_memory {
     lanes_seen *seen_lanes[SHARED_MAX_WARPS]; /* what some lanes have seen beyond it, or NULL */
     /* a byte: 1 + the thread that copies to it, or one of these; NULL before the first copy */
     uint16_t *pending;
+    uint16_t *readers;       /* of each byte, asynchronous ones; NULL before the first */
     shared_copiers *copiers; /* NULL before the first mbarrier or proxy fence */
     bool race_check;
 } shared_memory;
@@ -89,11 +90,12 @@ typedef enum shared_problem {
     SHARED_WRITE_AFTER_READ,
     SHARED_READ_AFTER_WRITE,
     SHARED_PENDING,      /* an asynchronous copy to these bytes has not been waited for */
-    SHARED_PENDING_READ, /* one from them has not */
+    SHARED_PENDING_READ, /* something asynchronous that reads them has not */
     SHARED_MBARRIER,     /* they are an mbarrier's */
 } shared_problem;
 
-/* Of pending: a bulk copy reads the byte, which threads may do as well, or it is an mbarrier's. */
+/* Of pending: something asynchronous reads the byte, which threads may do as well, or it is an
+ * mbarrier's. */
 enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 
 void shared_start(shared_memory *s, arena *a, size_t size, bool race_check);
@@ -112,6 +114,10 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
 /* Between these two, no thread may touch the bytes. */
 void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);
 void shared_end_copy(shared_memory *s, size_t offset, size_t size);
+
+/* Between these two, no thread may change the bytes. Several may read the same ones. */
+void shared_begin_read(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);
+void shared_end_read(shared_memory *s, size_t offset, size_t size);
 
 /* Sets what pending says of bytes; 0: nothing. */
 void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark);

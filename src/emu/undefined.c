@@ -1,7 +1,6 @@
 #include "emu/undefined.h"
 
-/* The lanes in which a register that an op uses is undefined. */
-static lane_mask undefined_lanes(const warp *w, const reg *r)
+lane_mask undefined_register(const warp *w, const reg *r)
 {
     return r->carried ? ~w->defined[r->carried - 1] : 0;
 }
@@ -10,7 +9,7 @@ static lane_mask undefined_sources(const warp *w, const op *o)
 {
     lane_mask lanes = 0;
     for (unsigned i = op_first_source(o); i < o->reads; i++)
-        lanes |= undefined_lanes(w, op_register(w->machine->entry, o, i));
+        lanes |= undefined_register(w, op_register(w->machine->entry, o, i));
     return lanes;
 }
 
@@ -20,12 +19,12 @@ static lane_mask undefined_source(const warp *w, const op *o, int which, bool pr
     for (unsigned i = op_first_source(o); i < o->reads; i++) {
         const reg *r = op_register(w->machine->entry, o, i);
         if ((r->type == TYPE_pred) == predicate && r->place == o->src[which])
-            return undefined_lanes(w, r);
+            return undefined_register(w, r);
     }
     return 0;
 }
 
-static void set_undefined(warp *w, const reg *r, lane_mask lanes, lane_mask mask)
+void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask)
 {
     if (r->carried) {
         lane_mask *defined = &w->defined[r->carried - 1];
@@ -36,13 +35,13 @@ static void set_undefined(warp *w, const reg *r, lane_mask lanes, lane_mask mask
 static void set_results(warp *w, const op *o, lane_mask lanes, lane_mask mask)
 {
     for (unsigned i = 0; i < o->writes; i++)
-        set_undefined(w, op_register(w->machine->entry, o, o->reads + i), lanes, mask);
+        undefined_set_register(w, op_register(w->machine->entry, o, o->reads + i), lanes, mask);
 }
 
 /* A register's value decides something in some lanes. */
 static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
 {
-    lane_mask lanes = undefined_lanes(w, r) & mask;
+    lane_mask lanes = undefined_register(w, r) & mask;
     return !lanes || WARP_CHECK(w, o, lowest_lane(lanes), EMU_CHECK_UNDEFINED, 0,
                                 "undefined: register %s holds what was never written in this "
                                 "thread, and %s",
@@ -144,7 +143,7 @@ void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mas
     for (unsigned i = 0; i < o->writes; i++) {
         const reg *r = op_register(w->machine->entry, o, o->reads + i);
         if (r->type != TYPE_pred && r->place == o->dst[which])
-            set_undefined(w, r, lanes, mask);
+            undefined_set_register(w, r, lanes, mask);
     }
 }
 
@@ -155,7 +154,7 @@ void undefined_shuffle(warp *w, const op *o, lane_mask mask, const uint8_t *from
         taken |= (value >> from[i] & 1) << i;
     for (unsigned i = 0; i < o->writes; i++) {
         const reg *r = op_register(w->machine->entry, o, o->reads + i);
-        set_undefined(w, r, r->type == TYPE_pred ? 0 : taken, mask);
+        undefined_set_register(w, r, r->type == TYPE_pred ? 0 : taken, mask);
     }
 }
 
@@ -190,7 +189,8 @@ void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8
     for (unsigned e = 0; e < o->vector; e++, shadow += size)
         for (unsigned i = 0; memchr(shadow, 1, size) && i < o->writes; i++)
             if (op_register(of, o, o->reads + i)->place == o->dst[e])
-                set_undefined(w, op_register(of, o, o->reads + i), ALL_LANES, UINT32_C(1) << lane);
+                undefined_set_register(w, op_register(of, o, o->reads + i), ALL_LANES,
+                                       UINT32_C(1) << lane);
 }
 
 void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined)

@@ -36,6 +36,10 @@ void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8
 void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined);
 bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t size);
 
+/* The lanes in which a register is undefined; and sets them, of those in mask. */
+lane_mask undefined_register(const warp *w, const reg *r);
+void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask);
+
 /* Where an instruction itself says what becomes of its undefined sources: the lanes in which a
  * source is undefined, and those in which a result is to be. */
 lane_mask undefined_value(const warp *w, const op *o, int which);

@@ -114,6 +114,8 @@ typedef struct key {
     const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
     const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
     unsigned sm; /* the first architecture that has other choices than the first; 0: all have */
+    int64_t specific_from; /* numbers from here on are for the own target of one architecture; */
+    unsigned specific_sm;  /* 0: all are for all */
     const real_range *real; /* real numbers: in place of min, max and def; the default has no part
                                in the name */
 } key;
@@ -465,6 +467,12 @@ int64_t instance_value(const instance *in, const key *k);
 
 /* The oldest target that has what the keys choose. */
 const target *instance_oldest_target(const instance *in);
+
+/* Whether a target has what the family needs, and numbers of keys. */
+bool instance_suits(const instance *in, const target *t);
+
+/* The largest number that a key takes on a target. */
+int64_t key_most_for(const key *k, const target *t);
 void instance_set(instance *in, const key *k, int64_t value);
 int64_t key_default(const key *k);
 

@@ -246,6 +246,24 @@ int64_t instance_value(const instance *in, const key *k)
     return value;
 }
 
+static bool is_for(const key *k, const target *t)
+{
+    return !k->specific_sm || (t->specific && t->sm == k->specific_sm);
+}
+
+int64_t key_most_for(const key *k, const target *t)
+{
+    return is_for(k, t) ? k->max : k->specific_from - 1;
+}
+
+bool instance_suits(const instance *in, const target *t)
+{
+    bool suits = t->sm >= in->family->sm;
+    for (const key *k = in->family->keys; k->name; k++)
+        suits = suits && (is_for(k, t) || instance_value(in, k) < k->specific_from);
+    return suits;
+}
+
 const target *instance_oldest_target(const instance *in)
 {
     const target *oldest = NULL;
@@ -254,7 +272,8 @@ const target *instance_oldest_target(const instance *in)
         if (k->sm > sm && instance_value(in, k))
             sm = k->sm;
     for (size_t i = 0; i < target_count; i++)
-        if (targets[i].sm >= sm && (!oldest || targets[i].sm < oldest->sm))
+        if (targets[i].sm >= sm && instance_suits(in, &targets[i]) &&
+            (!oldest || targets[i].sm < oldest->sm))
             oldest = &targets[i];
     return oldest;
 }

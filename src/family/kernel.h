@@ -16,6 +16,7 @@ typedef struct kernel {
     const instance *instance;
     const target *target; /* the oldest it runs on */
     const target *newest; /* of the spec's targets that it is generated for */
+    bool specific;        /* it runs on its target alone, not on newer ones */
     bool overlaps;        /* with launches ahead of it, where the host asks for it: see overlap */
     unsigned isa;         /* PTX ISA version, times ten */
     const char *file; /* PREFIX.NAME.sm_80.ptx, that of no other spec in a folder: neither prefix

@@ -191,7 +191,12 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     if (family_key(in->family, "rows"))
         planner_set(in, "rows", ROWS_FIXED);
-    int64_t most = key_of(in, "m")->max, at_once = rows < most ? rows : most;
+    const key *m = key_of(in, "m");
+    int64_t most = m->max;
+    for (size_t i = 0; i < p->target_count; i++)
+        if (key_most_for(m, p->targets[i]) < most)
+            most = key_most_for(m, p->targets[i]);
+    int64_t at_once = rows < most ? rows : most;
     planner_set(in, "m", at_once);
     bool fits = fits_targets(p, in) || fits_in_stages(p, in) || fits_in_passes(p, in);
     bool tiles = in->family->halves; /* of which a tuner chooses the rows */

@@ -44,6 +44,11 @@ static CUresult check_target(CUmodule m, const char **message)
                                 info.target, t->name);
         return CUDA_ERROR_INVALID_PTX;
     }
+    if (info.specific && info.target != t->sm) {
+        *message = arena_format(m->arena, ".target sm_%ua runs there alone, and the device is %s",
+                                info.target, t->name);
+        return CUDA_ERROR_INVALID_PTX;
+    }
     for (size_t i = 0; (name = emu_entry_name(m->module, i)); i++) {
         emu_entry(m->module, name, &entry);
         if (entry.triggers || entry.waits)

@@ -115,8 +115,12 @@ static uint32_t new_register(ptx *p, ptx_register r)
 
 static inline inst *new_instruction(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
-    inst *i = arena_alloc(p->arena, sizeof *i + count * sizeof *operands);
-    *i = (inst){ .op = (uint8_t)o, .type = (uint8_t)t, .operands = (uint8_t)count };
+    size_t size = sizeof(inst) + count * sizeof *operands;
+    inst *i = arena_alloc(p->arena, size + MAX_RESULTS * sizeof *i->result);
+    *i = (inst){ .op = (uint8_t)o,
+                 .type = (uint8_t)t,
+                 .operands = (uint8_t)count,
+                 .result = (uint32_t *)((char *)i + size) };
     for (unsigned n = 0; n < count; n++)
         i->operand[n] = operands[n];
     return i;
@@ -141,6 +145,16 @@ static inline inst *append(ptx *p, ptx_op o, type t, const val *operands, unsign
 inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
     return append(p, o, t, operands, count);
+}
+
+inst *ptx_append_sums(ptx *p, ptx_op o, type t, const val *operands, unsigned count,
+                      const var *sums, unsigned sum_count)
+{
+    inst *i = append(p, o, t, operands, count);
+    i->result = arena_alloc(p->arena, sum_count * sizeof *i->result);
+    for (unsigned n = 0; n < sum_count; n++)
+        i->result[i->results++] = sums[n].storage.id;
+    return i;
 }
 
 inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned count)

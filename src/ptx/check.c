@@ -52,7 +52,7 @@ static inline bool has_class(const checker *c, type t, char letter)
 
 /* The letters for count operands or results, one each: a vector has what the address leaves. One
  * more where there are letters left over. */
-static const char *one_each(const char *letters, unsigned count, char room[MAX_OPERANDS + 2])
+static const char *one_each(const char *letters, unsigned count, char room[MAX_SUMS + 2])
 {
     unsigned n = 0;
     for (; *letters && n <= count; letters++) {
@@ -180,13 +180,16 @@ static void check_instruction(checker *c, const inst *i, uint32_t block)
 {
     ptx *p = c->p;
     const op_info *info = &op_table[i->op];
-    char operand_room[MAX_OPERANDS + 2], result_room[MAX_OPERANDS + 2];
+    char operand_room[MAX_SUMS + 2], result_room[MAX_SUMS + 2];
     const char *operands = info->operands, *results = info->results;
     c->flags |= info->flags;
     if (!(info->types & BIT(i->type)))
         ptx_fail(p, "%s: the type does not exist", ptx_describe(p, i));
     if (info->sm > c->sm)
         ptx_fail(p, "%s needs sm_%u, the target is %s", ptx_describe(p, i), info->sm,
+                 p->target->name);
+    if (info->flags & SPECIFIC && !(p->target->specific && p->target->sm == info->sm))
+        ptx_fail(p, "%s needs sm_%ua, the target is %s", ptx_describe(p, i), info->sm,
                  p->target->name);
     want(c, 't', register_classes[i->type]);
     want(c, 's', register_classes[i->second]);
@@ -223,7 +226,7 @@ bool ptx_verify(ptx *p)
     if (p->shared.count)
         c.addresses = arena_zalloc(p->arena, p->registers.count * sizeof *c.addresses);
     memset(c.classes, NO_CLASS, sizeof c.classes);
-    for (const char *letter = "wdpcuxg"; *letter; letter++)
+    for (const char *letter = "wdpcuxgl"; *letter; letter++)
         want(&c, *letter, register_classes[letter_type(*letter, INST_ADD, S32, S32)]);
     for (uint32_t b = 0; b < c.flow.count && !p->error; b++) {
         p->registers.items[0].place = b + 1; /* no register: there in each */

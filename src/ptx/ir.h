@@ -30,6 +30,7 @@ enum {
     BRANCH = 128,
     GROUPS = 256,
     FOLDS = 512,
+    SPECIFIC = 1024,
 };
 
 /* One row of ops.def. */
@@ -65,7 +66,7 @@ typedef struct class_info {
 extern const class_info class_table[CLASS_COUNT];
 
 /* A mnemonic: with its indentation. */
-enum { MAX_RESULTS = 4, MAX_OPERANDS = 12, LONGEST_MNEMONIC = 62 };
+enum { MAX_RESULTS = 4, MAX_OPERANDS = 12, MAX_SUMS = 128, LONGEST_MNEMONIC = 62 };
 
 /* Operands are values and addresses; a BRA or LABEL has its label in target, LD_PARAM its
  * parameter, MOV_SREG its special register, MOV_GLOBAL its array, CP_ASYNC the offset of what it
@@ -78,7 +79,7 @@ typedef struct inst {
     bool commented;            /* see ptx_comment_of */
     int32_t offset;
     uint32_t target;
-    uint32_t result[MAX_RESULTS]; /* registers */
+    uint32_t *result; /* registers: MAX_RESULTS at most, of what adds to sums MAX_SUMS */
     val operand[];
 } inst;
 
@@ -109,7 +110,11 @@ typedef struct ptx_shared {
     const char *name;
     type type;
     unsigned count; /* PTX_DYNAMIC: the launch says it */
+    unsigned align; /* bytes */
 } ptx_shared;
+
+/* Arrays follow each other, each aligned so that vector loads may be used on any. */
+enum { ARRAY_ALIGNMENT = 16 };
 
 /* An array of the module with initial values. */
 typedef struct ptx_global {
@@ -186,6 +191,7 @@ static inline type letter_type(char letter, ptx_op o, type t, type second)
     case 'a':
         return op_table[o].flags & SHARED ? U32 : U64;
     case 'g':
+    case 'l':
         return U64;
     case 'x':
         return S32;
@@ -235,6 +241,10 @@ inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned c
 /* A comment at the end of an instruction's line; none where text is NULL. */
 void ptx_set_comment(ptx *p, inst *i, const char *text);
 const char *ptx_comment_of(const ptx *p, const inst *i);
+
+/* The same of one that adds to variables, which are its results. */
+inst *ptx_append_sums(ptx *p, ptx_op o, type t, const val *operands, unsigned count,
+                      const var *sums, unsigned sum_count);
 
 /* A new register for a result of the latest instruction. */
 val ptx_add_result(ptx *p, inst *i, type t);

@@ -168,6 +168,56 @@ void cp_async_wait_all(ptx *p)
     ptx_append(p, INST_CP_ASYNC_WAIT_ALL, NO_TYPE, NULL, 0);
 }
 
+/* PTX ISA, "Matrix Descriptor": bits 0 to 13 are the address / 16, 32 to 45 the distance of eight
+ * rows / 16, 62 and 63 how units are swizzled. The distance along k in 16 to 29 counts for nothing
+ * where they are. */
+val wgmma_matrix(ptx *p, val address)
+{
+    enum { UNIT = 16, EIGHT_ROWS = 512, SWIZZLE_64 = 2, ADDRESS_BITS = 14 };
+    uint64_t fixed = (uint64_t)SWIZZLE_64 << 62 | (uint64_t)(EIGHT_ROWS / UNIT) << 32 | 1 << 16;
+    val number = bfe(p, address, 4, ADDRESS_BITS);
+    return bit_or(p, convert(p, U64, number), imm(U64, (long long)fixed));
+}
+
+void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b)
+{
+    if (columns % 8 || !columns || columns > 2 * MAX_SUMS)
+        ptx_fail(p, "%s: there is none of %u columns", op_name(INST_WGMMA_F16), columns);
+    val operands[] = { ptx_fit(p, INST_WGMMA_F16, U64, a),
+                       ptx_fit(p, INST_WGMMA_F16, U64, b),
+                       imm(U32, 1),
+                       imm(U32, 1),
+                       imm(U32, 1),
+                       imm(U32, 0),
+                       imm(U32, 0) };
+    ptx_append_sums(p, INST_WGMMA_F16, F32, operands, 7, sums, columns / 2);
+}
+
+void wgmma_fence(ptx *p)
+{
+    ptx_append(p, INST_WGMMA_FENCE, NO_TYPE, NULL, 0);
+}
+
+void wgmma_commit(ptx *p)
+{
+    ptx_append(p, INST_WGMMA_COMMIT, NO_TYPE, NULL, 0);
+}
+
+void wgmma_wait(ptx *p, unsigned open)
+{
+    ptx_append(p, INST_WGMMA_WAIT, NO_TYPE, (val[]){ imm(U32, open) }, 1);
+}
+
+void proxy_fence(ptx *p)
+{
+    ptx_append(p, INST_PROXY_FENCE, NO_TYPE, NULL, 0);
+}
+
+bool ptx_has_wgmma(const target *t)
+{
+    return t->specific && t->sm == op_table[INST_WGMMA_F16].sm;
+}
+
 val atomic_inc(ptx *p, val base, val most)
 {
     val operands[2] = { ptx_fit(p, INST_ATOM_INC, U32, most) };
@@ -188,13 +238,18 @@ void ptx_prefetch(ptx *p, val base, int64_t offset)
 
 val shared_array(ptx *p, const char *name, type t, unsigned count)
 {
-    *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ ptx_name(p, name), t, count };
+    *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ ptx_name(p, name), t, count, ARRAY_ALIGNMENT };
     return (val){ .kind = VAL_SHARED, .type = U32, .bits = p->shared.count - 1 };
 }
 
 val shared_dynamic(ptx *p, const char *name, type t)
 {
     return shared_array(p, name, t, PTX_DYNAMIC);
+}
+
+void shared_align(ptx *p, val array, unsigned bytes)
+{
+    p->shared.items[array.bits].align = bytes;
 }
 
 val global_array(ptx *p, const char *name, const char *const *comment, const uint64_t *words,

@@ -19,7 +19,7 @@ enum { OPERAND_COLUMN = 24, COMMENT_COLUMN = 64 };
 /* Room for a line: names are no longer than LONGEST_NAME, and a line has at most one a value, an
  * address and a comment; the rest is far shorter. */
 enum {
-    LONGEST_LINE = (MAX_RESULTS + MAX_OPERANDS + 2) * (LONGEST_NAME + 1) + 256,
+    LONGEST_LINE = (MAX_RESULTS + MAX_OPERANDS + 2) * (LONGEST_NAME + 1) + MAX_SUMS * 16 + 256,
     USUAL_LINE = 56,
     USUAL_HEAD = 1024
 };
@@ -59,6 +59,7 @@ typedef struct mnemonic {
 typedef struct printer {
     ptx *p;
     unsigned isa;
+    bool specific;              /* some instruction is the target's own */
     register_name *names;       /* by register */
     uint32_t used[CLASS_COUNT]; /* registers of each class */
     uint32_t *label_number;     /* 0: the name alone */
@@ -229,6 +230,9 @@ static char *put_mnemonic(char *at, const inst *i)
             break;
         case 'n':
             at = put_number(at, i->results);
+            break;
+        case 'c':
+            at = put_number(at, 2 * i->results);
             break;
         default:
             if (vector_width(i) > 1)
@@ -418,25 +422,23 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     return put(i->commented ? put_comment(w, at, line, i) : at, "\n");
 }
 
-/* Arrays follow each other, each aligned to 16 bytes so that vector loads may be used on any. */
-enum { ARRAY_ALIGNMENT = 16 };
-
 static size_t shared_bytes(const ptx *p)
 {
     size_t bytes = 0;
     for (size_t n = 0; n < p->shared.count; n++) {
         const ptx_shared *array = &p->shared.items[n];
-        bytes = (bytes + ARRAY_ALIGNMENT - 1) / ARRAY_ALIGNMENT * ARRAY_ALIGNMENT;
+        unsigned align = array->count == PTX_DYNAMIC ? ARRAY_ALIGNMENT : array->align;
+        bytes = (bytes + align - 1) / align * align;
         bytes += (size_t)array->count * type_table[array->type].bytes;
     }
     return bytes;
 }
 
 /* ".align 16 .b32 partial[" */
-static void print_array(const char *name, type t, strbuf *out)
+static void print_array(const char *name, type t, unsigned align, strbuf *out)
 {
     strbuf_put(out, " .align ");
-    strbuf_unsigned(out, ARRAY_ALIGNMENT);
+    strbuf_unsigned(out, align);
     strbuf_put(out, " .");
     strbuf_put(out, type_table[t].bits_name);
     strbuf_char(out, ' ');
@@ -448,10 +450,11 @@ static void print_array(const char *name, type t, strbuf *out)
 static void print_dynamic_arrays(const ptx *p, strbuf *out)
 {
     for (size_t n = 0; n < p->shared.count; n++) {
-        if (p->shared.items[n].count != PTX_DYNAMIC)
+        const ptx_shared *array = &p->shared.items[n];
+        if (array->count != PTX_DYNAMIC)
             continue;
         strbuf_put(out, ".extern .shared");
-        print_array(p->shared.items[n].name, p->shared.items[n].type, out);
+        print_array(array->name, array->type, array->align, out);
         strbuf_put(out, "];\n\n");
     }
 }
@@ -467,7 +470,7 @@ static void print_global_arrays(const ptx *p, strbuf *out)
             strbuf_char(out, '\n');
         }
         strbuf_put(out, ".global");
-        print_array(array->name, U64, out);
+        print_array(array->name, U64, ARRAY_ALIGNMENT, out);
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "] = {");
         for (unsigned i = 0; i < array->count; i++) {
@@ -478,20 +481,22 @@ static void print_global_arrays(const ptx *p, strbuf *out)
     }
 }
 
-static void print_head(const ptx *p, unsigned isa, strbuf *out)
+/* A kernel without instructions that only its target has runs on newer ones as well. */
+static void print_head(const printer *w, strbuf *out)
 {
+    const ptx *p = w->p;
     for (size_t n = 0; n < p->headings.count; n++) {
         strbuf_put(out, "// ");
         strbuf_put(out, p->headings.items[n]);
         strbuf_char(out, '\n');
     }
     strbuf_put(out, ".version ");
-    strbuf_unsigned(out, isa / 10);
+    strbuf_unsigned(out, w->isa / 10);
     strbuf_char(out, '.');
-    strbuf_unsigned(out, isa % 10);
-    strbuf_put(out, "\n.target ");
-    strbuf_put(out, p->target->name);
-    strbuf_char(out, '\n');
+    strbuf_unsigned(out, w->isa % 10);
+    strbuf_put(out, "\n.target sm_");
+    strbuf_unsigned(out, p->target->sm);
+    strbuf_put(out, w->specific ? "a\n" : "\n");
     strbuf_put(out, ".address_size 64\n\n");
     print_global_arrays(p, out);
     print_dynamic_arrays(p, out);
@@ -535,7 +540,7 @@ static void print_declarations(const printer *w, strbuf *out)
         if (array->count == PTX_DYNAMIC)
             continue;
         strbuf_put(out, "    .shared");
-        print_array(array->name, array->type, out);
+        print_array(array->name, array->type, array->align, out);
         strbuf_unsigned(out, array->count);
         strbuf_put(out, "];\n");
     }
@@ -582,6 +587,7 @@ static void survey(printer *w)
             name_register(w, i->result[r]);
         if (op_table[i->op].isa > w->isa)
             w->isa = op_table[i->op].isa;
+        w->specific |= (op_table[i->op].flags & SPECIFIC) != 0;
         if (i->op != INST_LABEL)
             continue;
         w->label_number[i->target] = label_number(p, labels, count, i->target);
@@ -601,7 +607,7 @@ void ptx_print(ptx *p, arena *a, ptx_output *out)
     survey(&w);
     strbuf text = { .arena = a, .capacity = USUAL_HEAD + p->count * USUAL_LINE + LONGEST_LINE };
     text.text = arena_alloc(a, text.capacity);
-    print_head(p, w.isa, &text);
+    print_head(&w, &text);
     print_declarations(&w, &text);
     for (size_t n = 0; n < p->count; n++) {
         char *line = strbuf_reserve(&text, LONGEST_LINE);
@@ -613,5 +619,6 @@ void ptx_print(ptx *p, arena *a, ptx_output *out)
     out->text = text.text;
     out->length = text.length;
     out->isa = w.isa;
+    out->specific = w.specific;
     out->shared_bytes = shared_bytes(p);
 }

@@ -89,7 +89,8 @@ void ptx_set_dump(ptx *p, unsigned stages, strbuf *out);
 typedef struct ptx_output {
     const char *text;
     size_t length;
-    unsigned isa; /* of .version, times ten */
+    unsigned isa;  /* of .version, times ten */
+    bool specific; /* it runs on its target alone */
     size_t shared_bytes;
 } ptx_output;
 
@@ -318,6 +319,9 @@ val shared_array(ptx *p, const char *name, type t, unsigned count);
  * same address. */
 val shared_dynamic(ptx *p, const char *name, type t);
 
+/* Has a shared array begin at a multiple of so many bytes, 16 or more. */
+void shared_align(ptx *p, val array, unsigned bytes);
+
 /* Declares an array of words in global memory that is part of the module, which nothing may write,
  * and gives its address, aligned to 16 bytes. In memory the first word is the lowest. The lines of
  * a comment, up to NULL, stand ahead of it. The words are copied; the same again are the same
@@ -401,6 +405,31 @@ void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset,
 void cp_async_commit(ptx *p);
 void cp_async_wait(ptx *p, unsigned open);
 void cp_async_wait_all(ptx *p);
+
+/* Products of four neighbouring warps, the first of which has a number that is a multiple of four,
+ * on tensor cores that work while the warps go on (sm_90a): D += A B, where A is 64 x 16 f16, B is
+ * 16 x columns f16 (8 to 256, a multiple of 8), D is f32. Both are in shared memory, rows of A and
+ * columns of B one after the other: 32 values of k each in 64 bytes, of which the product takes 16,
+ * and of a row's four units of 16 bytes unit u is at place u ^ (row / 2 % 4); eight rows are
+ * aligned to 512 bytes. wgmma_matrix gives what names such a matrix by the address of its first
+ * row, plus 32 where the later 16 values are meant. With g = lane / 4 and t = lane % 4 a lane of
+ * the group's warp w has as sums[4 j + c] element c of the fragment (see mma_m16n8k16_f16) at row
+ * 16 w and column 8 j.
+ *
+ * All warps of the group do each of these. What a product reads, others stored ahead of a
+ * proxy_fence of theirs and a barrier; it may be changed, and the sums be read or changed, behind a
+ * wait, which goes on when at most so many of the groups committed, the newest ones, are
+ * unfinished. A fence comes ahead of the first product, and where something else has changed sums.
+ */
+val wgmma_matrix(ptx *p, val address);
+void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b);
+void wgmma_fence(ptx *p);
+void wgmma_commit(ptx *p);
+void wgmma_wait(ptx *p, unsigned open);
+void proxy_fence(ptx *p);
+
+/* Whether a target has them. */
+bool ptx_has_wgmma(const target *t);
 
 /* All threads of the block, or all lanes of the warp, wait for each other; what they stored before
  * is seen after. */

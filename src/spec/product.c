@@ -436,26 +436,41 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return right;
 }
 
-/* Leaves out the targets that do not have what the family needs. False where none is left. */
-static bool leave_out_old_targets(arena *a, product *p, instance *in, const target *const *wanted,
-                                  size_t wanted_count, diags *d)
+/* What of an instance not all targets have: "mma_gemm", or "mma_gemm of m = 256". */
+static const char *demanding(arena *a, const instance *in, const char **needs)
 {
-    strbuf old = strbuf_new(a);
+    *needs = arena_format(a, "sm_%u or newer", in->family->sm);
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->specific_sm && instance_value(in, k) >= k->specific_from) {
+            *needs = arena_format(a, "sm_%ua", k->specific_sm);
+            return arena_format(a, "%s of %s = %lld", in->family->name, k->name,
+                                (long long)instance_value(in, k));
+        }
+    return in->family->name;
+}
+
+/* Leaves out the targets that do not have what the family or the number of a key needs. False where
+ * none is left. */
+static bool leave_out_targets(arena *a, product *p, instance *in, const target *const *wanted,
+                              size_t wanted_count, diags *d)
+{
+    strbuf others = strbuf_new(a);
     size_t left = wanted_count;
     for (size_t i = 0; i < wanted_count; i++) {
-        if (wanted[i]->sm >= in->family->sm)
+        if (instance_suits(in, wanted[i]))
             continue;
         in->excluded |= target_bit(wanted[i]);
-        strbuf_format(&old, "%s%s", old.length ? ", " : "", wanted[i]->name);
+        strbuf_format(&others, "%s%s", others.length ? ", " : "", wanted[i]->name);
         left--;
     }
-    const location *where = old.length ? blame(p, NULL) : NULL;
+    const location *where = others.length ? blame(p, NULL) : NULL;
+    const char *needed, *what = demanding(a, in, &needed);
     if (where && left)
-        diag_note(d, DIAG_OLD_TARGET, *where, "%s needs sm_%u or newer, and is not made for %s",
-                  in->family->name, in->family->sm, old.text);
+        diag_note(d, DIAG_OLD_TARGET, *where, "%s needs %s, and is not made for %s", what, needed,
+                  others.text);
     else if (where)
-        diag_error(d, DIAG_OLD_TARGET, *where, "%s needs sm_%u or newer, and the targets are %s",
-                   in->family->name, in->family->sm, old.text);
+        diag_error(d, DIAG_OLD_TARGET, *where, "%s needs %s, and the targets are %s", what, needed,
+                   others.text);
     return left;
 }
 
@@ -490,7 +505,7 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
         asked_alias *named = alias_of(a, &asked, wanted_count, aliases);
         for (size_t i = 0; i < made.count; i++) {
             instance *in = &made.items[i];
-            if (!leave_out_old_targets(a, p, in, wanted, wanted_count, d) ||
+            if (!leave_out_targets(a, p, in, wanted, wanted_count, d) ||
                 !check(a, p, in, wanted, wanted_count, d))
                 continue;
             size_t at = name_map_find_or_add(a, names, in->name, out->count);

@@ -230,7 +230,7 @@ static const family *find_family(parser *p, const section *s)
 static int by_age(const void *left, const void *right)
 {
     const target *a = *(const target *const *)left, *b = *(const target *const *)right;
-    return a->sm < b->sm ? -1 : a->sm > b->sm;
+    return a < b ? -1 : a > b;
 }
 
 /* The command line's word comes last, so that the spec's own is checked all the same. */

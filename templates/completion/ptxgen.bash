@@ -19,7 +19,7 @@ _ptxgen()
     -s | --spec) kind=spec ;;
     -o | --out) kind=folder ;;
     --validate | --init | --from-gguf | --expect | --depfile | --stamp | --emit-ninja | --report) kind=file ;;
-    --target) kind=list words=$'sm_75\nsm_80\nsm_86\nsm_87\nsm_89\nsm_90\nsm_100\nsm_103\nsm_110\nsm_120\nsm_121' ;;
+    --target) kind=list words=$'sm_75\nsm_80\nsm_86\nsm_87\nsm_89\nsm_90\nsm_90a\nsm_100\nsm_103\nsm_110\nsm_120\nsm_121' ;;
     --dump) kind=list words=$'build\nfold\nprint' ;;
     --embed) kind=word words=$'string\nc23\nincbin' ;;
     --color) kind=word words=$'auto\nalways\nnever' ;;

@@ -2,7 +2,7 @@
 complete -c ptxgen -f
 complete -c ptxgen -s s -l spec -r -F -d 'read the spec from a file'
 complete -c ptxgen -s o -l out -x -a '(__fish_complete_directories)' -d 'write header, manifest and kernels into a folder'
-complete -c ptxgen -l target -x -a '(__fish_append , sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121)' -d 'targets instead of those of the spec'
+complete -c ptxgen -l target -x -a '(__fish_append , sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_103 sm_110 sm_120 sm_121)' -d 'targets instead of those of the spec'
 complete -c ptxgen -l prefix -x -d 'C prefix instead of that of the spec'
 complete -c ptxgen -l embed -x -a 'string c23 incbin' -d 'PTX in the header'
 complete -c ptxgen -l validate -F -d 'assemble every kernel with ptxas'

@@ -55,7 +55,7 @@ printf '[f32_gemv]\nshape = 256x1\n' >"$scratch/right.ini"
 "$PTXGEN" --spec "$scratch/right.ini" --print-outputs --target nothing_like_it 2>&1 |
     sed -n "s/.*the targets are \(.*\) \[E.*/\1/p" | sed 's/, /\n/g' | sort -u >"$scratch/expected"
 for shell in ptxgen.bash ptxgen.fish _ptxgen; do
-    grep -o 'sm_[0-9]*' "$root/templates/completion/$shell" | same "the targets of $shell"
+    grep -o 'sm_[0-9]*a\{0,1\}' "$root/templates/completion/$shell" | same "the targets of $shell"
 done
 
 "$PTXGEN" --spec "$scratch/right.ini" --dump nothing_like_it 2>&1 |

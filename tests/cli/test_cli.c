@@ -884,7 +884,7 @@ TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, ente
         assert_non_null(
             strstr(header, arena_format(f->arena, "_k256_n3_ptx, %zu, UINT64_C(0x%s),\n",
                                         strlen(edited), sum)));
-        assert_non_null(strstr(header, "    80, 70, 0, /* sm, isa, overlaps */"));
+        assert_non_null(strstr(header, "    80, 70, 0, 0, /* sm, isa, overlaps, specific */"));
         assert_non_null(strstr(read_text(f, "build/llama_kernels.json"),
                                arena_format(f->arena, "\"edited_fnv1a64\": \"%s\"", sum)));
     }
@@ -905,7 +905,7 @@ TEST_WITH(a_kernel_whose_wait_was_edited_out_does_not_overlap, enter_folder, lea
     assert_int_equal(ptxgen(f, run).status, 0);
     assert_non_null(strstr(read_text(f, "build/llama_kernels.json"), "\"overlaps\": false"));
     assert_non_null(
-        strstr(read_text(f, "build/llama_kernels.h"), "    90, 78, 0, /* sm, isa, overlaps */"));
+        strstr(read_text(f, "build/llama_kernels.h"), "    90, 78, 0, 0, /* sm, isa, overlaps, specific */"));
 }
 
 TEST_WITH(an_edit_for_a_newer_target_is_an_error, enter_folder, leave_folder)

@@ -327,17 +327,19 @@ TEST_WITH(wrong_ptx_is_refused_with_its_line, make_context, drop_context)
 
 TEST_WITH(what_the_emulator_does_not_know_stands_in_the_log, make_context, drop_context)
 {
-    static const char text[] = PTX_HEAD ".visible .entry f()\n{\n    wgmma.fence.sync.aligned;\n}\n"
-                                        ".visible .entry g()\n{\n    call nobody;\n}\n"
-                                        ".visible .entry h()\n{\n    ret;\n}\n";
+    static const char text[] =
+        PTX_HEAD ".visible .entry f()\n{\n    tcgen05.fence::before_thread_sync;\n}\n"
+                 ".visible .entry g()\n{\n    call nobody;\n}\n"
+                 ".visible .entry h()\n{\n    ret;\n}\n";
     char log[200] = "";
     CUjit_option options[] = { CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };
     void *values[] = { log, (void *)(uintptr_t)sizeof log };
     CUmodule module;
     CUfunction f, h;
     assert_success(cuModuleLoadDataEx(&module, text, 2, options, values));
-    assert_string_equal(log, "line 6: instruction 'wgmma.fence.sync.aligned' is not known\n"
-                             "line 10: the function 'nobody' has no body in this module\n");
+    assert_string_equal(log,
+                        "line 6: instruction 'tcgen05.fence::before_thread_sync' is not known\n"
+                        "line 10: the function 'nobody' has no body in this module\n");
     assert_success(cuModuleGetFunction(&h, module, "h"));
     assert_success(cuModuleGetFunction(&f, module, "f"));
     assert_success(cuLaunchKernel(h, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));

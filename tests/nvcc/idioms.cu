@@ -128,6 +128,6 @@ extern "C" __global__ void pointers(float *areas, int *to)
 extern "C" __global__ void unusual(int *to, bool come)
 {
     if (come)
-        asm volatile("wgmma.fence.sync.aligned;");
+        asm volatile("tcgen05.fence::before_thread_sync;");
     *to = 1;
 }

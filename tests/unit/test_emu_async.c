@@ -187,7 +187,9 @@ TEST(what_is_under_way_is_touched_by_nobody)
         EMU_RACE, "at byte 384 of 'tile', where a cp.async of thread 0");
     expect_fault(SM90(FILL PROXY MEET "@!%p0 bra $no;\n" STORE
                                       "cp.async.bulk.commit_group;\n$no:\n" MEET FILL),
-                 EMU_RACE, "which a cp.async.bulk of thread 0 of the block may still read");
+                 EMU_RACE,
+                 "which an asynchronous copy or product of thread 0 of the block may "
+                 "still read");
     expect_fault(SM90("mad.wide.u32 %l3, %r0, 4, %l1;\n" INIT(64) MEET
                       "cp.async.ca.shared.global [%r4], [%l3], 4;\n"
                       "cp.async.mbarrier.arrive.noinc.shared.b64 [%r1];\n" GIVE),

@@ -15,8 +15,8 @@ typedef struct unknown {
 
 /* clang-format off */
 static const unknown known_when_reached[] = {
-    { MODULE("", ".reg .b64 %d<3>;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2}, %d1, %d2, p, 1, 1;"), 8,
-      "instruction 'wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16' is not known" },
+    { MODULE("", ".reg .b64 %d<3>;\ntcgen05.mma.cta_group::1.kind::f16 {%f1, %f2}, %d1, %d2, p, 1, 1;"), 8,
+      "instruction 'tcgen05.mma.cta_group::1.kind::f16' is not known" },
     { MODULE("", "cp.async.bulk.tensor.2d.shared::cluster.global.tile [%rd1], [tensor, {%r1, %r2}], [bar];"), 7,
       "is not a form of cp that is known" },
     { MODULE("", "tcgen05.wait::ld.sync.aligned;"), 7, "instruction 'tcgen05" },
@@ -69,8 +69,8 @@ ARENA_TEST(what_is_not_known_stops_the_kernel_that_comes_to_it)
 ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
 {
     static const char *const texts[] = {
-        MODULE("", "bra $end;\nwgmma.fence.sync.aligned;\n$end:"),
-        MODULE("", ".reg .pred %p; setp.ne.u32 %p, 1, 1;\n@%p wgmma.wait_group.sync.aligned 0;"),
+        MODULE("", "bra $end;\ntcgen05.fence::before_thread_sync;\n$end:"),
+        MODULE("", ".reg .pred %p; setp.ne.u32 %p, 1, 1;\n@%p tcgen05.wait::ld.sync.aligned;"),
         MODULE(".func f(.reg .b32 left) {\n.reg .pred %p; setp.eq.u32 %p, left, 0; @%p ret;\n"
                "sub.u32 left, left, 1; call f, (left); ret; }\n",
                "call f, (0);"),
@@ -92,7 +92,7 @@ ARENA_TEST(what_is_not_known_and_not_reached_is_no_fault)
 ARENA_TEST(all_that_is_not_known_is_listed)
 {
     static const char text[] =
-        MODULE(".unheard_of;\n", "wgmma.fence.sync.aligned;\nret;\ncall nobody;\n");
+        MODULE(".unheard_of;\n", "tcgen05.fence::before_thread_sync;\nret;\ncall nobody;\n");
     emu_report what;
     const emu_module *m = emu_load_any(a, text, strlen(text), &what);
     assert_non_null(m);
@@ -106,11 +106,11 @@ ARENA_TEST(all_that_is_not_known_is_listed)
 ARENA_TEST(a_syntax_error_is_one_whatever_else_is_not_known)
 {
     static const unknown rows[] = {
-        { MODULE("", "wgmma.fence.sync.aligned }"), 7, "expected ';' before '}'" },
-        { MODULE("", "wgmma.fence.sync.aligned; add.u32 %r1, 1, 1;"), 7, "'%r1' is not declared" },
-        { MODULE("", "wgmma.fence #; }"), 8, "is not known here" },
+        { MODULE("", "tcgen05.fence::before_thread_sync }"), 7, "expected ';' before '}'" },
+        { MODULE("", "tcgen05.fence::before_thread_sync; add.u32 %r1, 1, 1;"), 7, "'%r1' is not declared" },
+        { MODULE("", "tcgen05.fence #; }"), 8, "is not known here" },
         { MODULE("nonsense;", ""), 6, "'nonsense' is not known here" },
-        { MODULE("", "@%p1 wgmma.fence;"), 7, "a guard is a predicate register" },
+        { MODULE("", "@%p1 tcgen05.fence;"), 7, "a guard is a predicate register" },
         { PTX_HEAD ".unheard_of", 4, "expected ';' before the end of the text" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

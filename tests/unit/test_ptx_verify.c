@@ -649,7 +649,7 @@ TEST(rows_of_ops_def_keep_to_its_rules)
             fail_msg("%s: an address is the last operand of an access to memory", info->text);
         if (strchr(info->operands, 'g') && strspn(info->operands, "gi") != 2)
             fail_msg("%s: a copy's source and size come first", info->text);
-        if (strspn(info->operands, "gtwspuixvac{}") != strlen(info->operands) ||
+        if (strspn(info->operands, "gtwspuixvacl{}") != strlen(info->operands) ||
             strspn(info->results, "twspuxvd") != strlen(info->results))
             fail_msg("%s has a letter without a meaning", info->text);
     }

@@ -176,7 +176,7 @@ static const wrong_spec wrong_specs[] = {
     { "bad target", SPEC("[ptxgen]\ntargets = sm_80, sm_8O\n[gemv]\nshape = 256x1\n"),
       "2:18-22: error: 'sm_8O' is not a target; did you mean 'sm_80'? [E019]\n" },
     { "bad target like no other", SPEC("[ptxgen]\ntargets = hopper\n[gemv]\nshape = 256x1\n"),
-      "2:11-16: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100, sm_103, sm_110, sm_120, sm_121 [E019]\n" },
+      "2:11-16: error: 'hopper' is not a target; the targets are sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121 [E019]\n" },
     { "prefix with a dash", SPEC("[ptxgen]\nprefix = my-llama\n[gemv]\nshape = 256x1\n"),
       "2:10-17: error: 'my-llama' is not a prefix: a prefix is a C identifier, of letters, digits and '_' [E020]\n" },
     { "prefix starting with a digit", SPEC("[ptxgen]\nprefix = 3llama\n[gemv]\nshape = 256x1\n"),
