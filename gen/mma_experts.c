@@ -31,7 +31,7 @@ static const derived_size sizes[] = {
         { .name = "tile",                                                           \
           .summary = "rows of an expert at once; 0: by how many there are of each", \
           .field = KEY_FIELD(tile_rows),                                            \
-          .max = GEMM_MOST_ROWS,                                                    \
+          .max = GEMM_USUAL_ROWS,                                                   \
           .zero_is_none = true,                                                     \
           .tag = "t" },                                                             \
         KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products")

@@ -10,7 +10,9 @@
       .field = KEY_FIELD(shape.m),                                  \
       .min = 1,                                                     \
       .max = GEMM_MOST_ROWS,                                        \
-      .def = GEMM_MOST_ROWS,                                        \
+      .def = GEMM_USUAL_ROWS,                                       \
+      .specific_from = GEMM_USUAL_ROWS + 1,                         \
+      .specific_sm = 90,                                            \
       .counted_with = KEY_FIELD(rows_mode),                         \
       .tag = "m" },                                                 \
         { .name = "rows",                                           \

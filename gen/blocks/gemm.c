@@ -31,7 +31,6 @@ enum {
     WARP = 32,
     WARPS = GEMM_THREADS / WARP,
     FRAGMENT = GEMM_FRAGMENT,
-    B_COLUMNS = GEMM_B_COLUMNS,
     QUAD = 4,
     W_TILE = GEMM_W_TILE,
 };
@@ -51,8 +50,7 @@ typedef struct gemm {
     val w_powers, w_factors; /* of W's rows, in shared memory; without a kind: none */
 } gemm;
 
-/* Rows of gate and of up take turns in the tile by fragments, so that a warp has both of a column:
- * it is two fragments wide. */
+/* Rows of gate and of up take turns in the tile, so that a lane has both of a column. */
 static bool is_gated(const instance *in)
 {
     return operation_is_gated(in->family->op);
@@ -67,7 +65,7 @@ static bool is_of_experts(const instance *in)
 static int64_t usual_rows(const problem_shape *s)
 {
     int64_t rows = 2 * s->m * s->experts_used / s->experts, most = s->m;
-    most = most < GEMM_MOST_ROWS ? most : GEMM_MOST_ROWS;
+    most = most < GEMM_USUAL_ROWS ? most : GEMM_USUAL_ROWS;
     return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
@@ -165,8 +163,9 @@ static val row_of_w(ptx *p, const gemm *t, val number)
     val last = sub(p, t->g.n, 1);
     if (!t->gated)
         return gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
-    val pair = mad(p, shr(p, number, 5), FRAGMENT, bit_and(p, number, FRAGMENT - 1));
-    val is_up = ne(p, bit_and(p, number, FRAGMENT), 0);
+    unsigned turn = gemm_sums_turn(&t->s);
+    val pair = mad(p, div(p, number, 2 * turn), turn, bit_and(p, number, turn - 1));
+    val is_up = ne(p, bit_and(p, number, turn), 0);
     val matrix = select(p, is_up, parameter(p, "wu"), parameter(p, "wg"));
     if (t->plane.kind)
         matrix = add(p, matrix, t->plane);
@@ -214,7 +213,7 @@ static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next
         gemm_x_advance(p, &t->x, bytes);
         gemm_x_load(p, &t->x, next);
     }
-    barrier(p);
+    gemm_sums_meet(p, &t->s);
     gemm_sums_multiply(p, &t->s, parity);
 }
 
@@ -268,14 +267,17 @@ static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
     return mul(p, mul(p, sum, least), max(p, factor, of_w));
 }
 
-/* Of sums c of a row of fragments, those of columns from one on; column of_tile of the tile. */
-static val element(ptx *p, const gemm *t, const var sums[][4], unsigned j, unsigned c, val factor,
-                   val of_tile, val n, val offset)
+/* Of the lane's sums of a row those of a column: of_tile of the tile, n of Y. */
+static val element(ptx *p, const gemm *t, unsigned row, unsigned column, val factor, val of_tile,
+                   val n, val offset)
 {
-    val sum = whole_sum(p, t, sums[j][c], factor, add(p, of_tile, j * B_COLUMNS));
+    unsigned turn = gemm_sums_turn(&t->s), of_up = column;
+    val sum = whole_sum(p, t, gemm_sums_at(&t->s, row, column), factor, of_tile);
     if (!t->gated)
         return gemv_finished(p, &t->g, sum, n, offset);
-    val up = whole_sum(p, t, sums[j + 2][c], factor, add(p, of_tile, (j + 2) * B_COLUMNS));
+    while (gemm_sums_column(&t->s, of_up) != gemm_sums_column(&t->s, column) + turn)
+        of_up++;
+    val up = whole_sum(p, t, gemm_sums_at(&t->s, row, of_up), factor, add(p, of_tile, turn));
     gemv_biases biases =
         gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
     if (biases.gate.kind) {
@@ -285,30 +287,47 @@ static val element(ptx *p, const gemm *t, const var sums[][4], unsigned j, unsig
     return gated(p, t->in->options.activation, sum, up);
 }
 
-/* A lane has two neighbouring columns of rows g and g + 8 of each fragment of 8 columns. */
-static void store_row(ptx *p, const gemm *t, val row, val of_tile, val column, unsigned down,
-                      unsigned half)
+static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, val own, val factor,
+                          val first_column)
 {
-    val number = add(p, row, down * FRAGMENT + half * B_COLUMNS), own = add(p, t->x.first, number);
+    unsigned behind = gemm_sums_column(&t->s, column), turn = gemm_sums_turn(&t->s), of_y = behind;
+    if (t->gated && behind / turn % 2)
+        return; /* of up */
+    if (t->gated)
+        of_y = behind / (2 * turn) * turn + behind % turn;
+    val n = add(p, first_column, of_y);
+    PTX_IF (p, lt(p, n, t->g.n)) {
+        val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
+        val stride = t->g.stride.kind ? t->g.stride : t->g.n;
+        val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
+        val of_tile = add(p, t->s.column, behind);
+        val y = element(p, t, row, column, factor, of_tile, n, offset);
+        st_global(p, F32, add(p, t->g.y, offset), 0, y);
+    }
+}
+
+static void store_row(ptx *p, const gemm *t, unsigned row, val first_column)
+{
+    val number = add(p, t->s.row, gemm_sums_row(&t->s, row)), own = add(p, t->x.first, number);
     unsigned at_once = rows_at_once(t->in);
     val of_block = at_once < t->rows ? lt(p, number, at_once) : imm(PRED, 1);
     PTX_IF (p, bit_and(p, of_block, lt(p, own, t->x.m))) {
         val factor = gemm_x_factor(p, &t->x, number, own);
         if (t->x.expert)
             own = expert_choice(p, t->x.expert, own);
-        for (unsigned j = 0; j < (t->gated ? 1 : 2) * t->s.across; j++)
-            for (unsigned i = 0; i < 2; i++) {
-                val n = add(p, column, j * B_COLUMNS + i);
-                PTX_IF (p, lt(p, n, t->g.n)) {
-                    val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
-                    val stride = t->g.stride.kind ? t->g.stride : t->g.n;
-                    val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
-                    val y = element(p, t, t->s.sums[down], j, 2 * half + i, factor,
-                                    add(p, of_tile, i), n, offset);
-                    st_global(p, F32, add(p, t->g.y, offset), 0, y);
-                }
-            }
+        for (unsigned column = 0; column < gemm_sums_column_count(&t->s); column++)
+            store_element(p, t, row, column, own, factor, first_column);
     }
+}
+
+/* The lane's first column of Y: of a gate's and up's in turns, half of those that are ahead. */
+static val first_column(ptx *p, const gemm *t)
+{
+    unsigned turn = gemm_sums_turn(&t->s);
+    if (!t->gated)
+        return add(p, t->column, t->s.column);
+    val in_turn = bit_and(p, t->s.column, turn - 1);
+    return add(p, t->column, mad(p, div(p, t->s.column, 2 * turn), turn, in_turn));
 }
 
 static void store_tile(ptx *p, gemm *t)
@@ -316,15 +335,10 @@ static void store_tile(ptx *p, gemm *t)
     if (!t->gated && t->first_bias.kind &&
         t->g.bias.kind) /* no register is left to have it in from the start */
         t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
-    unsigned wide = GEMM_COLUMNS / (t->s.across * FRAGMENT);
-    val warp = warp_id(p), lane = lane_id(p);
-    val row = mad(p, div(p, warp, wide), t->s.down * FRAGMENT, div(p, lane, 4));
-    val of_warp = bit_and(p, warp, wide - 1), of_lane = mul(p, bit_and(p, lane, 3), 2);
-    val of_tile = mad(p, of_warp, t->s.across * FRAGMENT, of_lane);
-    val column = add(p, t->column, t->gated ? mad(p, of_warp, FRAGMENT, of_lane) : of_tile);
-    for (unsigned down = 0; down < t->s.down; down++)
-        for (unsigned half = 0; half < 2; half++)
-            store_row(p, t, row, of_tile, column, down, half);
+    gemm_sums_place(p, &t->s);
+    val column = first_column(p, t);
+    for (unsigned row = 0; row < gemm_sums_row_count(&t->s); row++)
+        store_row(p, t, row, column);
 }
 
 static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
@@ -363,6 +377,7 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     gemm_x_begin(p, &t->x, tiles);
     gemm_sums_begin(p, &t->s, tiles, w_tile);
     multiply_by_powers(p, t, x_scaled);
+    gemm_sums_end(p, &t->s);
     if (t->in->splits)
         gemm_sums_add_parts(p, &t->s);
     phase(p, "store");
@@ -447,6 +462,14 @@ static gemm gemm_new(ptx *p, const instance *in)
     return t;
 }
 
+static val tiles_of(ptx *p, const gemm *t)
+{
+    val tiles = shared_dynamic(p, "tiles", U32);
+    if (t->s.by_fours)
+        shared_align(p, tiles, GEMM_TILE_ALIGNMENT);
+    return tiles;
+}
+
 /* The only matrix, or gate and up. */
 static void set_matrix(ptx *p, gemm *t)
 {
@@ -461,7 +484,7 @@ void gemm_build(ptx *p, const instance *in)
     t.x.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                            : imm(U32, in->shape.m);
     t.x.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
-    val x_scaled = find_powers(p, &t), tiles = shared_dynamic(p, "tiles", U32);
+    val x_scaled = find_powers(p, &t), tiles = tiles_of(p, &t);
     if (is_qkv(in)) {
         multiply_qkv(p, &t, tiles, x_scaled);
         return;
@@ -497,7 +520,7 @@ void gemm_build_of_experts(ptx *p, const instance *in)
 {
     gemm t = gemm_new(p, in);
     unsigned at_once = rows_at_once(in);
-    val tiles = shared_dynamic(p, "tiles", U32);
+    val tiles = tiles_of(p, &t);
     val list = parameter(p, "list"), in_use = lt(p, ctaid_y(p), experts_in_use(p, list));
     ret_if(p, bit_not(p, in_use));
     expert_entry e = expert_entry_at(p, in, list, ctaid_y(p));

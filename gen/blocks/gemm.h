@@ -10,7 +10,8 @@
 #include "gen/blocks/gemm_weights.h"
 #include "gen/blocks/gemv.h"
 
-enum { GEMM_MOST_ROWS = 128 };
+/* At once: with wgmma, and else. */
+enum { GEMM_MOST_ROWS = 256, GEMM_USUAL_ROWS = 128 };
 
 /* Rows of X that a tile has room for: the key m, up to the next power of two from 16 on. */
 int64_t gemm_rows(const instance *in);

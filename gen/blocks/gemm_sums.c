@@ -10,38 +10,152 @@ enum {
     B_COLUMNS = GEMM_B_COLUMNS,
     DEPTHS = GEMM_DEPTHS,
     QUAD = 4,
+    FOUR = 4, /* warps, and the rows that wgmma takes of W */
+    ROWS_OF_FOUR = 64,
 };
 
 gemm_sums gemm_sums_of(ptx *p, const instance *in, unsigned rows)
 {
-    gemm_sums s = { .in = in, .rows = rows };
+    gemm_sums s = { .in = in, .rows = rows, .by_fours = ptx_has_wgmma(ptx_target(p)) };
     if (in->splits)
         s.ticket = shared_array(p, "ticket", U32, 1);
     return s;
 }
 
-/* The warps' parts lie in two rows of four, or where the tile is one fragment high in one row. */
-void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile)
+static void begin_by_fours(ptx *p, gemm_sums *s, val x_tile, val w_tile)
 {
-    unsigned high = s->rows > FRAGMENT ? 2 : 1, wide = WARPS / high;
-    s->down = s->rows / high / FRAGMENT;
-    s->across = GEMM_COLUMNS / wide / FRAGMENT;
-    val warp = warp_id(p), lane = lane_id(p), octet = div(p, lane, 8);
-    val row = mad(p, div(p, warp, wide), s->down * FRAGMENT, bit_and(p, lane, FRAGMENT - 1));
-    val column = mad(p, bit_and(p, warp, wide - 1), s->across * FRAGMENT,
-                     mad(p, div(p, octet, 2), B_COLUMNS, bit_and(p, lane, 7)));
+    val first = mul(p, div(p, warp_id(p), FOUR), ROWS_OF_FOUR);
+    s->down = 1;
+    s->across = s->rows / FRAGMENT;
+    for (unsigned d = 0; d < DEPTHS; d++) {
+        unsigned along = d * FRAGMENT * F16_BYTES;
+        s->a[d] = wgmma_matrix(p, add(p, mad(p, first, GEMM_ROW_BYTES, w_tile), along));
+        s->b[d] = wgmma_matrix(p, add(p, x_tile, along));
+    }
+}
+
+/* The warps' parts lie in two rows of four, or where the tile is one fragment high in one row. */
+static unsigned warps_across(const gemm_sums *s)
+{
+    return s->rows > FRAGMENT ? WARPS / 2 : WARPS;
+}
+
+static val first_row(ptx *p, const gemm_sums *s)
+{
+    return mul(p, div(p, warp_id(p), warps_across(s)), s->down * FRAGMENT);
+}
+
+static val first_column(ptx *p, const gemm_sums *s)
+{
+    return mul(p, bit_and(p, warp_id(p), warps_across(s) - 1), s->across * FRAGMENT);
+}
+
+static void begin_by_warps(ptx *p, gemm_sums *s, val x_tile, val w_tile)
+{
+    s->down = s->rows / (WARPS / warps_across(s)) / FRAGMENT;
+    s->across = GEMM_COLUMNS / warps_across(s) / FRAGMENT;
+    val lane = lane_id(p), octet = div(p, lane, 8);
+    val row = add(p, first_row(p, s), bit_and(p, lane, FRAGMENT - 1));
+    val column =
+        add(p, first_column(p, s), mad(p, div(p, octet, 2), B_COLUMNS, bit_and(p, lane, 7)));
     for (unsigned d = 0; d < DEPTHS; d++) {
         s->a[d] = gemm_unit(p, x_tile, row, add(p, div(p, octet, 2), 2 * d));
         s->b[d] = gemm_unit(p, w_tile, column, add(p, bit_and(p, octet, 1), 2 * d));
     }
-    for (unsigned i = 0; i < s->down; i++)
-        for (unsigned j = 0; j < 2 * s->across; j++)
-            for (unsigned c = 0; c < 4; c++)
-                s->sums[i][j][c] = var_f32(p, 0.0f);
+}
+
+void gemm_sums_place(ptx *p, gemm_sums *s)
+{
+    val lane = lane_id(p), down = div(p, lane, 4), across = mul(p, bit_and(p, lane, 3), 2);
+    s->row = s->by_fours ? across : add(p, first_row(p, s), down);
+    s->column =
+        s->by_fours ? mad(p, warp_id(p), FRAGMENT, down) : add(p, first_column(p, s), across);
+}
+
+void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile)
+{
+    if (s->by_fours)
+        begin_by_fours(p, s, x_tile, w_tile);
+    else
+        begin_by_warps(p, s, x_tile, w_tile);
+    for (unsigned i = 0; i < s->down * 2 * s->across; i++)
+        for (unsigned c = 0; c < QUAD; c++)
+            s->sums[i][c] = var_f32(p, 0.0f);
+}
+
+/* Two rows of each fragment, or where these are columns of the product two of them. */
+unsigned gemm_sums_row_count(const gemm_sums *s)
+{
+    return s->by_fours ? 2 * 2 * s->across : 2 * s->down;
+}
+
+unsigned gemm_sums_column_count(const gemm_sums *s)
+{
+    return s->by_fours ? 2 * s->down : 2 * 2 * s->across;
+}
+
+/* Of a line of fragments, one of two that are 8 apart; or one of two neighbours in fragments of 8.
+ */
+static unsigned down_the_product(unsigned number)
+{
+    return number / 2 * FRAGMENT + number % 2 * B_COLUMNS;
+}
+
+static unsigned across_the_product(unsigned number)
+{
+    return number / 2 * B_COLUMNS + number % 2;
+}
+
+unsigned gemm_sums_row(const gemm_sums *s, unsigned row)
+{
+    return s->by_fours ? across_the_product(row) : down_the_product(row);
+}
+
+unsigned gemm_sums_column(const gemm_sums *s, unsigned column)
+{
+    return s->by_fours ? down_the_product(column) : across_the_product(column);
+}
+
+var gemm_sums_at(const gemm_sums *s, unsigned row, unsigned column)
+{
+    unsigned down = s->by_fours ? column : row, across = s->by_fours ? row : column;
+    return s->sums[down / 2 * 2 * s->across + across / 2][down % 2 * 2 + across % 2];
+}
+
+unsigned gemm_sums_turn(const gemm_sums *s)
+{
+    return s->by_fours ? B_COLUMNS : FRAGMENT;
+}
+
+/* What wgmma reads of another proxy, so that stores are fenced ahead of it; the step ahead is done
+ * when all have met, and what it read may be stored again. */
+void gemm_sums_meet(ptx *p, const gemm_sums *s)
+{
+    if (s->by_fours) {
+        proxy_fence(p);
+        wgmma_wait(p, 0);
+    }
+    barrier(p);
+}
+
+static void multiply_by_fours(ptx *p, const gemm_sums *s, unsigned parity)
+{
+    int64_t x_tiles = parity * s->rows * GEMM_ROW_BYTES, w_tiles = parity * GEMM_W_TILE;
+    wgmma_fence(p);
+    for (unsigned d = 0; d < DEPTHS; d++) {
+        val a = add(p, s->a[d], w_tiles / GEMM_UNIT_BYTES);
+        val b = add(p, s->b[d], x_tiles / GEMM_UNIT_BYTES);
+        wgmma_m64k16_f16(p, s->sums[0], s->rows, a, b);
+    }
+    wgmma_commit(p);
 }
 
 void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity)
 {
+    if (s->by_fours) {
+        multiply_by_fours(p, s, parity);
+        return;
+    }
     for (unsigned d = 0; d < DEPTHS; d++) {
         val4 a[GEMM_MOST_DOWN], b[GEMM_MOST_ACROSS];
         for (unsigned i = 0; i < s->down; i++)
@@ -50,9 +164,15 @@ void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity)
             b[j] = ldmatrix_x4(p, s->b[d], parity * GEMM_W_TILE + j * FRAGMENT_BYTES);
         for (unsigned j = 0; j < 2 * s->across; j++)
             for (unsigned i = 0; i < s->down; i++)
-                fragment_add(p, s->sums[i][j], a[i],
+                fragment_add(p, s->sums[i * 2 * s->across + j], a[i],
                              (val2){ { b[j / 2].v[j % 2 * 2], b[j / 2].v[j % 2 * 2 + 1] } });
     }
+}
+
+void gemm_sums_end(ptx *p, const gemm_sums *s)
+{
+    if (s->by_fours)
+        wgmma_wait(p, 0);
 }
 
 /* A tile's number. */
@@ -69,32 +189,31 @@ static val part_of_tile(ptx *p, const gemm_sums *s, val tile, val part)
     return mad_wide(p, tid_x(p), QUAD * F32_BYTES, from);
 }
 
-static int64_t offset_of_sums(const gemm_sums *s, unsigned down, unsigned across)
+static int64_t offset_of_sums(unsigned fragment)
 {
-    return (int64_t)(down * 2 * s->across + across) * GEMM_THREADS * QUAD * F32_BYTES;
+    return (int64_t)fragment * GEMM_THREADS * QUAD * F32_BYTES;
 }
 
 static void store_part(ptx *p, const gemm_sums *s, val own)
 {
-    for (unsigned i = 0; i < s->down; i++)
-        for (unsigned j = 0; j < 2 * s->across; j++) {
-            const var *sums = s->sums[i][j];
-            st_global_v4(p, F32, own, offset_of_sums(s, i, j),
-                         ((val4){ { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } }));
-        }
+    for (unsigned i = 0; i < s->down * 2 * s->across; i++) {
+        const var *sums = s->sums[i];
+        st_global_v4(p, F32, own, offset_of_sums(i),
+                     ((val4){ { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } }));
+    }
 }
 
 /* All parts of four sums are loaded at once. */
-static void add_parts_of(ptx *p, const gemm_sums *s, val first, unsigned down, unsigned across)
+static void add_parts_of(ptx *p, const gemm_sums *s, val first, unsigned fragment)
 {
     unsigned parts = (unsigned)gemm_splits(s->in), part_bytes = s->rows * GEMM_COLUMNS * F32_BYTES;
     val4 sums[GEMM_MOST_SPLITS];
     for (unsigned i = 0; i < parts; i++)
-        sums[i] = ld_global_v4(p, F32, first, i * part_bytes + offset_of_sums(s, down, across));
+        sums[i] = ld_global_v4(p, F32, first, i * part_bytes + offset_of_sums(fragment));
     for (unsigned c = 0; c < QUAD; c++) {
         for (unsigned i = 1; i < parts; i++)
             sums[0].v[c] = add(p, sums[0].v[c], sums[i].v[c]);
-        assign(p, s->sums[down][across][c], sums[0].v[c]);
+        assign(p, s->sums[fragment][c], sums[0].v[c]);
     }
 }
 
@@ -107,7 +226,6 @@ void gemm_sums_add_parts(ptx *p, const gemm_sums *s)
     val counter = mad_wide(p, tile, sizeof(uint32_t), parameter(p, "counters"));
     val parts = imm(U32, gemm_splits(s->in)), first = part_of_tile(p, s, tile, imm(U32, 0));
     ret_if(p, bit_not(p, block_is_last(p, counter, parts, s->ticket)));
-    for (unsigned i = 0; i < s->down; i++)
-        for (unsigned j = 0; j < 2 * s->across; j++)
-            add_parts_of(p, s, first, i, j);
+    for (unsigned i = 0; i < s->down * 2 * s->across; i++)
+        add_parts_of(p, s, first, i);
 }

@@ -6,9 +6,8 @@ enum { LINE = 16, USUAL_BLOCKS = 128, FLOATS = 64, WARP = 32 };
 
 val gemm_unit(ptx *p, val tile, val row, val unit)
 {
-    val line = shr(p, row, 1);
-    val place = bit_xor(p, mad(p, bit_and(p, row, 1), GEMM_STEP_UNITS, unit), bit_and(p, line, 7));
-    return mad(p, line, 2 * GEMM_ROW_BYTES, mad(p, place, GEMM_UNIT_BYTES, tile));
+    val place = bit_xor(p, unit, bit_and(p, shr(p, row, 1), GEMM_STEP_UNITS - 1));
+    return mad(p, row, GEMM_ROW_BYTES, mad(p, place, GEMM_UNIT_BYTES, tile));
 }
 
 /* Values of a format without a decoder of its own: those of its exact one, rounded. */

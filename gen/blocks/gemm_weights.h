@@ -9,10 +9,11 @@
  * multiply by:
  *
  *     two rows are a line of 128 bytes; unit u = 0..3 of row r, 8 values, lies in line r / 2
- *     at place (4 (r % 2) + u) ^ (r / 2 % 8)
+ *     at place 4 (r % 2) + (u ^ (r / 2 % 4))
  *
  * Eight neighbouring rows of one unit, as ldmatrix reads them, then are in eight places, and so are
- * the 16 bytes that eight lanes store at once. Row 5's unit 2 is at (4 + 2) ^ 2 = 4 of line 2.
+ * the 16 bytes that eight lanes store at once; and it is one of the ways that wgmma takes matrices.
+ * Row 5's unit 2 is at 4 + (2 ^ 2) = 4 of line 2.
  */
 #ifndef PTXGEN_GEN_BLOCKS_GEMM_WEIGHTS_H
 #define PTXGEN_GEN_BLOCKS_GEMM_WEIGHTS_H

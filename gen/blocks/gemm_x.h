@@ -11,7 +11,7 @@
 #include "gen/blocks/experts.h"
 #include "gen/blocks/gemm_weights.h"
 
-enum { GEMM_X_PIECES = 2 }; /* units that a thread has of a step, at most */
+enum { GEMM_X_PIECES = 4 }; /* units that a thread has of a step, at most */
 
 typedef struct gemm_x {
     const instance *in;

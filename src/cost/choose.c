@@ -23,7 +23,7 @@ static const tuned_key tuned_keys[] = {
     { "num_warps", { 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 }, false, false },
     { "rows_per_warp", { 2, 1 }, true, false },
     { "outputs_per_block", { 1, 2, 4, 8 }, false, false },
-    { "m", { 128, 64, 32, 16 }, false, true },
+    { "m", { 256, 128, 64, 32, 16 }, false, true },
 };
 enum { TUNED_KEYS = sizeof tuned_keys / sizeof *tuned_keys };
 
@@ -143,7 +143,7 @@ static bool is_better(const search *s, double seconds)
 static void try_candidate(const instance *candidate, void *context)
 {
     search *s = context;
-    if (!is_better(s, s->tried->least))
+    if (!instance_suits(candidate, s->gpu->target) || !is_better(s, s->tried->least))
         return;
     cost_prediction p = cost_predict(&s->tried->figures, candidate, &s->work, s->gpu);
     if (is_better(s, p.total)) {
@@ -181,7 +181,7 @@ static size_t find_contenders(const instance *asked, const target *t, const sear
             continue;
         c.made = made_of(*f, asked);
         bool rounds = instance_precision(&c.made) != (*f)->activations;
-        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&c.made, t->sm, &c.figures))
+        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&c.made, t, &c.figures))
             continue;
         c.least = cost_least(&c.figures, *f, &s->work, s->gpu);
         size_t at = count++;
@@ -249,7 +249,7 @@ typedef struct tuning {
 static double seconds_on(const tuning *t, const instance *in, size_t number)
 {
     cost_figures figures;
-    if (!cost_find(in, t->wanted[number]->sm, &figures))
+    if (!cost_find(in, t->wanted[number], &figures))
         return HUGE_VAL;
     cost_work work = cost_work_of_rows(t->arena, in, t->rows);
     return cost_predict(&figures, in, &work, &t->gpus[number]).total;
@@ -260,6 +260,9 @@ static void try_setting(const instance *candidate, void *context)
     tuning *t = context;
     const char *blamed;
     double sum = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (!instance_suits(candidate, t->wanted[i]))
+            return;
     if (candidate->family->check && candidate->family->check(candidate, t->arena, &blamed))
         return;
     for (size_t i = 0; i < t->count; i++)

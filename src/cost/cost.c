@@ -13,12 +13,21 @@ enum { MERGE_TRIPS = 3 };
 static const double COPY_SHARE = 0.9;
 static const double MEGA = 1e6, GIGA = 1e9;
 
+/* Whether a kernel that a row was counted for runs on a target. */
+static bool runs_on(const cost_figures *row, const target *t)
+{
+    return row->specific ? t->specific && row->sm == t->sm : row->sm <= t->sm;
+}
+
 /* Whether a row is nearer to a target than another one (NULL: none), for kernels of a number of
- * vectors: the newest target first, then, of those on one side of m, the nearest m. */
+ * vectors: the newest target first, with the kernels that are its own ahead, then, of those on one
+ * side of m, the nearest m. */
 static bool is_nearer(const cost_figures *row, const cost_figures *found, unsigned m)
 {
     if (!found || row->sm != found->sm)
         return !found || row->sm > found->sm;
+    if (row->specific != found->specific)
+        return row->specific;
     return row->m <= m ? row->m > found->m : row->m < found->m;
 }
 
@@ -46,7 +55,7 @@ static const cost_figures *next_family(const cost_figures *row)
 }
 
 /* Those of kernels of a family with these weights. */
-static bool find_counted(const instance *in, unsigned sm, cost_figures *found)
+static bool find_counted(const instance *in, const target *t, cost_figures *found)
 {
     const cost_figures *below = NULL, *above = NULL; /* with as many vectors or fewer; with more */
     const cost_figures *first = cost_table, *end = cost_table + cost_table_size;
@@ -57,7 +66,7 @@ static bool find_counted(const instance *in, unsigned sm, cost_figures *found)
     if (first < end)
         end = next_family(first);
     for (const cost_figures *f = first; f < end; f++) {
-        if (f->weights != weights || f->sm > sm)
+        if (f->weights != weights || !runs_on(f, t))
             continue;
         const cost_figures **side = f->m <= m ? &below : &above;
         if (is_nearer(f, *side, m))
@@ -99,6 +108,7 @@ static bool has_one_format(const instance *in, unsigned matrices)
 static void add_share(cost_figures *sum, const cost_figures *of, double share)
 {
     sum->sm = of->sm > sum->sm ? of->sm : sum->sm;
+    sum->specific |= of->specific;
     sum->registers = of->registers > sum->registers ? of->registers : sum->registers;
     sum->shared = of->shared > sum->shared ? of->shared : sum->shared;
     sum->instructions += share * of->instructions;
@@ -114,13 +124,14 @@ static void add_share(cost_figures *sum, const cost_figures *of, double share)
 
 /* Each matrix's own, by its share of the rows: columns are the same. Matrices that are not apart
  * have what one has. */
-static bool compose(const instance *in, unsigned matrices, unsigned sm, cost_figures *found)
+static bool compose(const instance *in, unsigned matrices, const target *t,
+                    cost_figures *found)
 {
     double rows = 0;
     if (!matrices) { /* all of one format */
         instance one = *in;
         one.family = family_find(families, in->family->each_matrix);
-        return find_counted(&one, sm, found);
+        return find_counted(&one, t, found);
     }
     *found = (cost_figures){ .family = in->family->name,
                              .weights = instance_weights(in),
@@ -133,26 +144,27 @@ static bool compose(const instance *in, unsigned matrices, unsigned sm, cost_fig
         if (!one.shape.n)
             continue;
         one.family = family_find(families, in->family->each_matrix);
-        if (!find_counted(&one, sm, &figures))
+        if (!find_counted(&one, t, &figures))
             return false;
         add_share(found, &figures, (double)one.shape.n / rows);
     }
     return true;
 }
 
-bool cost_find(const instance *in, unsigned sm, cost_figures *found)
+bool cost_find(const instance *in, const target *t, cost_figures *found)
 {
     unsigned matrices = matrix_count(in);
-    bool counted = find_counted(in, sm, found);
+    bool counted = find_counted(in, t, found);
     if (!in->family->each_matrix || (counted && has_one_format(in, matrices)))
         return counted;
-    return compose(in, matrices, sm, found);
+    return compose(in, matrices, t, found);
 }
 
 cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
 {
     return (cost_gpu){ t, part->sm_count, part->clock_mhz * MEGA,
-                       part->bandwidth_gbps * GIGA * COPY_SHARE, part->tensor_fmas };
+                       part->bandwidth_gbps * GIGA * COPY_SHARE, part->tensor_fmas,
+                       t->specific ? part->wgmma_fmas : 0 };
 }
 
 cost_gpu cost_gpu_of(const target *t)

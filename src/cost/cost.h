@@ -50,6 +50,7 @@ typedef struct cost_figures {
      * for; and of them, a unit of work: a warp's products of 16 x 8 x 16; bytes of shared memory
      * that a lane loads and stores; and of x that it loads. Of others 0. */
     double products, shared_bytes, x_bytes;
+    bool specific; /* of a kernel that runs on its target alone: its products are by wgmma */
 } cost_figures;
 
 /* The figures that were counted for one kernel of each family, weights, m and target, embedded. */
@@ -61,7 +62,7 @@ extern const char cost_table_ptxas[]; /* the version of ptxas: "13.0.88" */
  * vectors that were counted, in proportion. Where a kernel has several matrices, and was not
  * counted or has them of different formats, those of each matrix by its share, from the family that
  * streams one (family.each_matrix). False: nothing was counted. */
-bool cost_find(const instance *in, unsigned sm, cost_figures *found);
+bool cost_find(const instance *in, const target *t, cost_figures *found);
 
 /* What a kernel has to do at the sizes of its instance, positions of caches all valid. */
 typedef struct cost_work {
@@ -92,7 +93,8 @@ typedef struct cost_gpu {
     double sm_count;
     double clock;       /* Hz */
     double bandwidth;   /* bytes of a second that a copy reads and writes */
-    double tensor_fmas; /* of an SM in a clock */
+    double tensor_fmas; /* of an SM in a clock; */
+    double wgmma_fmas;  /* by wgmma, or 0 */
 } cost_gpu;
 
 /* A part of a target's architecture; the one that its row has, or that of the newest one before it

@@ -100,7 +100,7 @@ bool cost_list(strbuf *out, const target *t)
         strbuf_format(out, "%*s", COLUMN, columns[i]);
     strbuf_put(out, "  bound\n");
     for (size_t i = 0; i < usual.count; i++)
-        if (cost_find(&usual.items[i], t->sm, &figures))
+        if (cost_find(&usual.items[i], t, &figures))
             put_row(out, &usual.items[i], &figures, &gpu, width);
     return true;
 }
@@ -119,7 +119,7 @@ static bool is_counted(const instance *in)
     cost_figures figures;
     bool counted = false;
     for (size_t t = 0; t < target_count; t++)
-        counted |= target_part(&targets[t]) && cost_find(in, targets[t].sm, &figures);
+        counted |= target_part(&targets[t]) && cost_find(in, &targets[t], &figures);
     return counted;
 }
 
@@ -127,7 +127,7 @@ static void put_total(strbuf *out, const instance *in, const target *t)
 {
     cost_gpu gpu = cost_gpu_of(t);
     cost_figures figures;
-    if (!cost_find(in, t->sm, &figures)) {
+    if (!cost_find(in, t, &figures)) {
         strbuf_format(out, "%*s", SUMMARY_COLUMN, "");
         return;
     }

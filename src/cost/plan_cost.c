@@ -102,7 +102,7 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int6
     whole.shape.m = rows;
     launch_cost cost = { .bytes = touched_bytes(a, &whole), .bound = "" };
     cost.seconds = cost_of_bytes(cost.bytes, gpu);
-    if (!cost_find(&in, gpu->target->sm, &figures)) {
+    if (!cost_find(&in, gpu->target, &figures)) {
         double products = products_time(&in, rows, gpu);
         cost.seconds = products > cost.seconds ? products : cost.seconds;
         return cost;

@@ -209,7 +209,8 @@ static double tensor_time(const cost_figures *f, const cost_work *work, const de
                           const cost_gpu *gpu)
 {
     double item = work->units / d->items * f->products / WARP;
-    return f->products > 0 ? d->most * item * PRODUCT_FMAS / (gpu->tensor_fmas * gpu->clock) : 0;
+    double fmas = f->specific ? gpu->wgmma_fmas : gpu->tensor_fmas;
+    return f->products > 0 ? d->most * item * PRODUCT_FMAS / (fmas * gpu->clock) : 0;
 }
 
 static double shared_time(const cost_figures *f, const cost_work *work, const dealing *d,

@@ -118,6 +118,7 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
         .weights = instance_weights(in),
         .m = (unsigned)in->shape.m,
         .sm = t->sm,
+        .specific = k->specific,
         .registers = r.registers,
         .shared = r.shared_bytes,
         .instructions = (double)hot.instructions / hot.units,
@@ -144,10 +145,11 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
         strbuf_format(&out->c,
                       "    { \"%s\", FORMAT_%s, %u, %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f, "
                       "%.1f, %.3f, %.1f, "
-                      "%.1f },\n",
+                      "%.1f%s },\n",
                       f.family, upper_case(out->arena, formats[f.weights].name), f.m, f.sm,
                       f.registers, f.shared, f.instructions, f.beside, f.load_bytes, f.unit_bytes,
-                      f.turn, f.in_flight, f.products, f.shared_bytes, f.x_bytes);
+                      f.turn, f.in_flight, f.products, f.shared_bytes, f.x_bytes,
+                      f.specific ? ", true" : ", false");
 }
 
 static void begin_markdown(strbuf *out, const char *version, const kernel_set *set)
@@ -218,12 +220,13 @@ static bool seen_before(const kernel_set *set, size_t i)
     return false;
 }
 
-/* Kernels stand once for several targets of the same text. */
+/* Kernels stand once for several targets of the same text. For one whose kernels run there alone
+ * only these are counted. */
 static bool serves(const kernel_set *set, size_t i, const target *t)
 {
     const kernel *k = &set->kernels[i], *next = k + 1;
     bool last = i + 1 == set->kernel_count || next->instance != k->instance;
-    return t->sm >= k->target->sm && (last || t->sm < next->target->sm);
+    return t >= k->target && (last || t < next->target) && t->specific == k->specific;
 }
 
 static void write_tables(tables *out, const kernel_set *set, char **paths)

@@ -23,6 +23,7 @@ enum {
     OPCODE_UNIFORM_BRANCH = 0x547,
     OPCODE_HALF_PRODUCT = 0x23c,
     OPCODE_INTEGER_PRODUCT = 0x237,
+    OPCODE_GROUP_PRODUCT = 0x9f0,
     OPERATION_MASK = 0x1ff,
     OPERATION_LOAD_GENERIC = 0x180,
     OPERATION_LOAD_GLOBAL = 0x181,
@@ -138,12 +139,20 @@ memory_use machine_code_memory(const machine_code *m, code_range range, bool is_
     return use;
 }
 
+/* Columns of a product of four warps, both of whose matrices are in shared memory; 0 of all else. */
+static size_t columns_of_group(const machine_code *m, size_t i)
+{
+    uint64_t low = word(m, i, 0);
+    return (low & OPCODE_MASK) == OPCODE_GROUP_PRODUCT ? ((low >> 53 & 31) + 1) * 8 : 0;
+}
+
 size_t machine_code_products(const machine_code *m, code_range range)
 {
     size_t count = 0;
     for (size_t i = range.first; i <= range.last; i++) {
         uint64_t opcode = word(m, i, 0) & OPCODE_MASK;
         count += opcode == OPCODE_HALF_PRODUCT || opcode == OPCODE_INTEGER_PRODUCT;
+        count += columns_of_group(m, i) / 8;
     }
     return count;
 }
@@ -151,10 +160,16 @@ size_t machine_code_products(const machine_code *m, code_range range)
 size_t machine_code_shared_bytes(const machine_code *m, code_range range)
 {
     enum { MATRIX_BYTES = 4, SIZE_SHIFT = 9, COUNT_SHIFT = 8 };
+    enum { GROUP_ROWS = 64, GROUP_DEPTH_BYTES = 32, GROUP_THREADS = 128 };
     static const size_t sizes[] = { 1, 1, 2, 2, 4, 8, 16, 16 };
     size_t bytes = 0;
     for (size_t i = range.first; i <= range.last; i++) {
         uint64_t high = word(m, i, 1);
+        size_t columns = columns_of_group(m, i);
+        if (columns) {
+            bytes += (GROUP_ROWS + columns) * GROUP_DEPTH_BYTES / GROUP_THREADS;
+            continue;
+        }
         switch (word(m, i, 0) & OPERATION_MASK) {
         case OPERATION_LOAD_MATRICES:
             bytes += (size_t)MATRIX_BYTES << (high >> COUNT_SHIFT & 3);

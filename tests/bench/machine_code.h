@@ -33,10 +33,11 @@ typedef struct memory_use {
 } memory_use;
 memory_use machine_code_memory(const machine_code *m, code_range range, bool is_loop);
 
-/* Bytes of shared memory that a lane loads and stores in a run through a range. */
+/* Bytes of shared memory that a lane loads and stores in a run through a range, with its part of
+ * those that four warps multiply. */
 size_t machine_code_shared_bytes(const machine_code *m, code_range range);
 
-/* Products on tensor cores in a range: HMMA and IMMA. */
+/* Products on tensor cores in a range, of a warp and of 8 columns: HMMA, IMMA and HGMMA. */
 size_t machine_code_products(const machine_code *m, code_range range);
 
 #endif

@@ -116,16 +116,21 @@ const char *suite_known_keys(arena *a, const family *f, const char *text)
     return known.text;
 }
 
-kernel suite_kernel(arena *a, const instance *in)
+kernel suite_kernel_for(arena *a, const instance *in, const target *t)
 {
     kernel k;
     const char *error;
     arena *scratch = arena_new();
-    bool built = generate_ptx(a, scratch, in, instance_oldest_target(in), &k, &error);
+    bool built = generate_ptx(a, scratch, in, t, &k, &error);
     arena_free(scratch);
     if (!built)
-        fail_msg("%s can't be built: %s", in->name, error);
+        fail_msg("%s can't be built for %s: %s", in->name, t->name, error);
     return k;
+}
+
+kernel suite_kernel(arena *a, const instance *in)
+{
+    return suite_kernel_for(a, in, instance_oldest_target(in));
 }
 
 kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in)

@@ -28,7 +28,10 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
  * instance's keys choose. Fails the test when it can't be built. */
 kernel suite_kernel(arena *a, const instance *in);
 
-/* The same of a family by its name and the text of an instance. */
+/* The same for a target. */
+kernel suite_kernel_for(arena *a, const instance *in, const target *t);
+
+/* As suite_kernel, of a family by its name and the text of an instance. */
 kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in);
 
 /* An instance's trial with so many rows. */

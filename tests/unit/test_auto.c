@@ -422,7 +422,7 @@ static void try_family(arena *a, const char *name, const instance *asked, least_
     in.shape.n = asked->shape.n;
     in.weights = instance_weights_index(instance_weights(asked));
     cost_figures figures;
-    if (!cost_find(&in, least->gpu->target->sm, &figures))
+    if (!cost_find(&in, least->gpu->target, &figures))
         return;
     cost_work work = cost_work_of(a, &in);
     const key *has_warps = family_key(f, "num_warps");
@@ -460,7 +460,7 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
     for (size_t i = 0; i < 2 && precision == PRECISION_Q8 && g->rounding[i]; i++)
         try_family(a, g->rounding[i], &asked, &least);
     cost_figures figures;
-    assert_true(cost_find(&chosen, gpu->target->sm, &figures));
+    assert_true(cost_find(&chosen, gpu->target, &figures));
     cost_work work = cost_work_of(a, &chosen);
     double seconds = cost_predict(&figures, &chosen, &work, gpu).total;
     /* What is preferred need not be fastest, but for a tenth, and no difference of 1 % counts. */
@@ -495,7 +495,7 @@ static double predicted_seconds(arena *a, const instance *in, const target *t)
     cost_gpu gpu = cost_gpu_of(t);
     cost_work work = cost_work_of(a, in);
     cost_figures figures;
-    assert_true(cost_find(in, t->sm, &figures));
+    assert_true(cost_find(in, t, &figures));
     return cost_predict(&figures, in, &work, &gpu).total;
 }
 

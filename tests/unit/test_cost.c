@@ -55,7 +55,7 @@ static instance gemv_of(int64_t k, int64_t n)
 
 static cost_gpu gpu_of(double sm_count, double clock, double bandwidth)
 {
-    return (cost_gpu){ target_find("sm_80"), sm_count, clock, bandwidth, 1024 };
+    return (cost_gpu){ target_find("sm_80"), sm_count, clock, bandwidth, 1024, 0 };
 }
 
 static void close_to(double got, double expected)
@@ -88,7 +88,7 @@ TEST(streaming_families_stay_within_their_budgets)
             cost_figures f;
             instance in = default_instance("stream_gemv", budgets[i].weights);
             const target *t = target_find(sm == 80 ? "sm_80" : "sm_90");
-            assert_true(cost_find(&in, sm, &f));
+            assert_true(cost_find(&in, t, &f));
             unsigned blocks = target_blocks_per_sm(t, LANES, f.registers, 0);
             assert_true(f.in_flight * blocks * LANES >= 25e3);
             if (f.instructions > budgets[i].most_instructions + 0.05)
@@ -113,7 +113,7 @@ static cost_prediction of_experts(int64_t k, int64_t n)
     in.shape.k = k;
     in.shape.n = n;
     in.shape.experts = in.shape.experts_used = 8;
-    assert_true(cost_find(&in, gpu.target->sm, &f));
+    assert_true(cost_find(&in, gpu.target, &f));
     return predict(&f, &in, &gpu);
 }
 
@@ -345,13 +345,14 @@ ARENA_TEST(weights_are_counted_and_not_what_they_are_multiplied_by)
 TEST(figures_of_a_target_between_are_those_of_the_one_before)
 {
     instance in = default_instance("f32_gemv", FORMAT_F32), unknown = gemv_of(32, 1);
+    const target older = { .sm = 70 };
     cost_figures f;
-    assert_true(cost_find(&in, 87, &f));
+    assert_true(cost_find(&in, target_find("sm_87"), &f));
     assert_int_equal(f.sm, 86);
-    assert_true(cost_find(&in, 103, &f));
+    assert_true(cost_find(&in, target_find("sm_103"), &f));
     assert_int_equal(f.sm, 100);
-    assert_false(cost_find(&in, 70, &f));
-    assert_false(cost_find(&unknown, 90, &f));
+    assert_false(cost_find(&in, &older, &f));
+    assert_false(cost_find(&unknown, target_find("sm_90"), &f));
 }
 
 TEST(figures_between_counted_numbers_of_vectors_are_in_proportion)
@@ -359,11 +360,11 @@ TEST(figures_between_counted_numbers_of_vectors_are_in_proportion)
     instance in = default_instance("stream_gemv", FORMAT_Q4_K);
     cost_figures one, three, eight;
     in.shape.m = 1;
-    assert_true(cost_find(&in, 80, &one));
+    assert_true(cost_find(&in, target_find("sm_80"), &one));
     in.shape.m = 8;
-    assert_true(cost_find(&in, 80, &eight));
+    assert_true(cost_find(&in, target_find("sm_80"), &eight));
     in.shape.m = 3;
-    assert_true(cost_find(&in, 80, &three));
+    assert_true(cost_find(&in, target_find("sm_80"), &three));
     assert_int_equal(eight.m, 8);
     assert_true(eight.instructions > one.instructions);
     close_to(three.instructions,
@@ -376,7 +377,7 @@ static cost_figures figures_of(const char *family_name, format weights)
     instance in = default_instance(family_name, weights);
     cost_figures f;
     in.shape.m = 1;
-    assert_true(cost_find(&in, 80, &f));
+    assert_true(cost_find(&in, target_find("sm_80"), &f));
     return f;
 }
 
@@ -390,19 +391,19 @@ TEST(several_matrices_have_the_figures_of_each_by_its_rows)
         cost_figures q6_k = figures_of(families_of[i][1], FORMAT_Q6_K);
         in.shape = (problem_shape){ .k = 4096, .n = 4096, .n_kv = 1024, .n_v = 1024, .m = 1 };
         in.weights_of[0] = in.weights_of[1] = in.weights_of[2] = WEIGHTS_Q4_K;
-        assert_true(cost_find(&in, 80, &all));
+        assert_true(cost_find(&in, target_find("sm_80"), &all));
         close_to(all.instructions, q4_k.instructions);
         close_to(all.in_flight, q4_k.in_flight);
         in.weights_of[2] = WEIGHTS_Q6_K;
-        assert_true(cost_find(&in, 80, &all));
+        assert_true(cost_find(&in, target_find("sm_80"), &all));
         close_to(all.instructions, (5 * q4_k.instructions + q6_k.instructions) / 6);
         close_to(all.unit_bytes, (5 * q4_k.unit_bytes + q6_k.unit_bytes) / 6);
         assert_int_equal(all.registers, q6_k.registers);
         in.shape.n_v = 2048;
-        assert_true(cost_find(&in, 80, &all));
+        assert_true(cost_find(&in, target_find("sm_80"), &all));
         close_to(all.instructions, (5 * q4_k.instructions + 2 * q6_k.instructions) / 7);
         in.shape.n_v = 0; /* without V its format is of no account */
-        assert_true(cost_find(&in, 80, &all));
+        assert_true(cost_find(&in, target_find("sm_80"), &all));
         close_to(all.instructions, q4_k.instructions);
     }
 }
@@ -415,9 +416,9 @@ TEST(gate_and_up_of_different_formats_are_put_together)
     cost_figures q6_k = figures_of("stream_gemv", FORMAT_Q6_K);
     in.shape = (problem_shape){ .k = 4096, .n = 4096, .m = 1 };
     in.weights_of[0] = in.weights_of[1] = WEIGHTS_Q4_K;
-    assert_true(cost_find(&in, 80, &same));
+    assert_true(cost_find(&in, target_find("sm_80"), &same));
     in.weights_of[1] = WEIGHTS_Q6_K;
-    assert_true(cost_find(&in, 80, &mixed));
+    assert_true(cost_find(&in, target_find("sm_80"), &mixed));
     close_to(mixed.instructions, (q4_k.instructions + q6_k.instructions) / 2);
     assert_true(same.sm == 80 && same.registers > 0);
 }
@@ -541,8 +542,8 @@ TEST(products_on_tensor_cores_were_counted)
         instance one = product_of(128), pair = default_instance("mma_gate_up", FORMAT_Q4_K);
         const target *t = target_find(targets_of[i]);
         pair.shape.m = 128;
-        assert_true(cost_find(&one, t->sm, &gemm));
-        assert_true(cost_find(&pair, t->sm, &gate_up));
+        assert_true(cost_find(&one, t, &gemm));
+        assert_true(cost_find(&pair, t, &gate_up));
         close_to(gemm.products, 2);
         close_to(gate_up.products, gemm.products);
         assert_true(gemm.instructions < 3.5 * gemm.products);

@@ -83,7 +83,7 @@ static cost_prediction predict(arena *a, const instance *in, const cost_gpu *gpu
 {
     cost_work work = cost_work_of(a, in);
     cost_figures f;
-    assert_true(cost_find(in, gpu->target->sm, &f));
+    assert_true(cost_find(in, gpu->target, &f));
     return cost_predict(&f, in, &work, gpu);
 }
 

@@ -113,7 +113,7 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
     for (size_t i = 0; i < sizeof used / sizeof *used; i++) {
         cost_figures figures;
         cost_work work = cost_work_of(a, &used[i]);
-        assert_true(cost_find(&used[i], 90, &figures));
+        assert_true(cost_find(&used[i], target_find("sm_90"), &figures));
         launches += times[i] * cost_predict(&figures, &used[i], &work, &gpu).total;
         bytes += times[i] * work.bytes;
     }

@@ -45,7 +45,7 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     double speed = work.bytes / t->seconds;
     printf("| %s%s | %.1f | %.1f | %.0f | %.0f %% |", by, k->instance->name, work.bytes / 1e6,
            t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
-    if (cost_find(k->instance, c->target->sm, &f)) {
+    if (cost_find(k->instance, c->target, &f)) {
         cost_prediction p = cost_predict(&f, k->instance, &work, c);
         printf(" %.1f | %.2f | %s |", p.total * 1e6, t->seconds / p.total,
                cost_bound_names[p.bound]);

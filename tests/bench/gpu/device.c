@@ -33,10 +33,11 @@ static const target *target_of(unsigned sm)
 
 bool measure_device(gpu *g, const effort *e, cost_gpu *measured)
 {
-    *measured = (cost_gpu){ target_of(g->sm), g->sm_count, g->clock, 0, 0 };
-    if (measured->target)
-        measured->tensor_fmas = cost_gpu_of(measured->target).tensor_fmas;
-    if (!measured->target)
+    const target *t = target_of(g->sm);
+    *measured = t ? cost_gpu_of(t) : (cost_gpu){ 0 };
+    measured->sm_count = g->sm_count;
+    measured->clock = g->clock;
+    if (!t)
         fprintf(stderr, "bench: no target is as old as sm_%u\n", g->sm);
     else if (!time_copy(g, e, &measured->bandwidth))
         fprintf(stderr, "bench: copy: %s\n", g->error);
