@@ -4,7 +4,8 @@
  * Every kernel of the spec, or those of some families, for the GPU that is there: the median time
  * of a launch with its inputs outside the L2, what it reads and writes a second beside what a copy
  * on this device does, and the time beside that of the cost model, given this device's number of
- * SMs, clock and copy. Outputs are checked in the same run. FOLDER has what nvcc makes of the
+ * SMs, clock and copy; of products on tensor cores, with 256 rows, also the operations a second.
+ * Outputs are checked in the same run. FOLDER has what nvcc makes of the
  * kernels of peers/; each then has a row behind those that it is a peer of. A kernel that fails has
  * the error in its row, and the others follow. Each row is written out when it is known.
  *
@@ -37,10 +38,16 @@ static void print_head(const gpu *g, const cost_gpu *c)
     fflush(stdout);
 }
 
+/* Of products of prompts what counts is not the bytes. */
+static bool has_flops(const instance *in)
+{
+    return in->family->halves && in->family->op == OP_GEMV;
+}
+
 static void print_row(arena *a, const kernel *k, const char *by, const timing *t, const cost_gpu *c,
                       bool right)
 {
-    cost_work work = cost_work_of(a, k->instance);
+    cost_work work = cost_work_of_rows(a, k->instance, t->rows);
     cost_figures f;
     double speed = work.bytes / t->seconds;
     printf("| %s%s | %.1f | %.1f | %.0f | %.0f %% |", by, k->instance->name, work.bytes / 1e6,
@@ -53,7 +60,12 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
         printf(" | | |");
     }
     const char *remark = !t->written ? "NOT WRITTEN" : !right ? "WRONG" : t->in_l2 ? "in L2" : "";
-    printf(" %.2f | %s |\n", t->worst, remark);
+    printf(" %.2f | %s", t->worst, remark);
+    if (right && has_flops(k->instance))
+        printf("%s%.0f TFLOPS", *remark ? ", " : "",
+               2 * (double)(t->rows * k->instance->shape.k * k->instance->shape.n) / t->seconds /
+                   1e12);
+    printf(" |\n");
     fflush(stdout);
 }
 

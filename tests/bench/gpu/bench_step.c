@@ -3,7 +3,8 @@
  * Of each spec's [decoder] every step, behind N tokens (4096, or as many as there is room for): the
  * median time of the step as a replayed graph, what it reads and writes a second beside what a copy
  * on this device does (the bound by bytes), and the time beside that of the cost model, given this
- * device's number of SMs, clock and copy. Then the same of a launch of each of its kernels: all
+ * device's number of SMs, clock and copy; and the tokens of a second that this would be. Then the
+ * same of a launch of each of its kernels: all
  * that a step has are in a graph of their own, each with the tensors of its layer.
  *
  * Launches overlap with those ahead of them where device, driver and kernels can; of such a step
@@ -159,7 +160,7 @@ static bool bench_whole(const bench *b, device_model *m, const plan_step *s, tim
     bool usual = no_overlap == b->no_overlap;
     printf(usual ? "| **step of %lld** |" : "| step of %lld, no overlap |", (long long)s->m);
     print_times(b, t, 1);
-    printf(" | |\n");
+    printf(" | %.0f tokens/s |\n", (double)s->m / t->seconds);
     fflush(stdout);
     return true;
 }
@@ -168,10 +169,8 @@ static bool bench_step(const bench *b, device_model *m, const plan_step *s)
 {
     const plan *p = m->plan;
     times t = { .launches = s->launch_count };
-    launch_cost *costs = arena_alloc(m->arena, p->kernel_count * sizeof *costs);
-    for (size_t i = 0; i < p->kernel_count; i++)
-        costs[i] = cost_of_launch(m->arena, &p->kernels[i], p->kernels[i].shape.m,
-                                  b->positions + s->m, &b->model);
+    launch_cost *costs = arena_zalloc(m->arena, p->kernel_count * sizeof *costs);
+    cost_of_launches(m->arena, p, s, b->positions + s->m, &b->model, costs);
     bool overlapped = overlaps(b, m);
     step_cost predicted = cost_of_step(s, costs, overlapped);
     t.bytes = predicted.bytes;

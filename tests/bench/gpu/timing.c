@@ -227,6 +227,9 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     bench b = { .arena = a, .gpu = g };
     trial_setup setup = { .shape = k->instance->shape, .sm_count = g->sm_count, .seed = 1 };
     setup.shape.seq_len = setup.shape.max_seq_len;
+    if (k->instance->family->halves && k->instance->rows_mode == ROWS_RUN_TIME)
+        setup.shape.m = PROMPT_ROWS;
+    out->rows = setup.shape.m;
     b.trial = trial_prepare(a, k->instance, &setup);
     fill_sequences(&b);
     set_grid(&b, k->instance, by);

@@ -16,6 +16,7 @@ typedef struct effort {
 
 typedef struct timing {
     double seconds; /* a launch: median of the batches */
+    int64_t rows;   /* of x that it has */
     double worst;   /* largest error of the sampled outputs, as a part of its bound */
     bool written;   /* every element of the outputs */
     bool loaded;    /* the device took the PTX */
@@ -25,7 +26,8 @@ typedef struct timing {
 /* Buffers stand on the device in several copies, together three times the L2 or most_copies, and
  * each launch takes the next ones. A batch is a CUDA graph, in which one launch follows another as
  * fast as the device can, and has all copies. The first launch is judged: spans of the outputs
- * against the reference. With a peer that is what runs. a is for what lives as long as the call. */
+ * against the reference. Kernels on tensor cores for any number of rows get PROMPT_ROWS. With a peer that is what runs. a is for what lives as long as the call. */
+enum { PROMPT_ROWS = 256 };
 bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out);
 
 /* Bytes that a copy on the device reads and writes in a second, the fastest of several. */

@@ -15,6 +15,10 @@ shape = 256x1
 m     = 2, 4
 [q4k_gemv]
 shape = 256x2
+[mma_gemm_f16]
+weights = q4_k, q6_k
+shape = 512x1k
+m = 128
 [gqa_flash_decoding]
 head_dim     = 64
 num_heads    = 8
@@ -27,6 +31,7 @@ END
 linear_f16_k1024_n40 0.1 MB
 linear_f16_k4096_n1024 8.4 MB
 linear_f16_k512_n3 0.0 MB
+linear_f16_k512_n1024_m256 1.8 MB
 sdpa_d64_h8_kv2_s256_m3_f16 0.4 MB
 sdpa_d64_h8_kv2_s1024_m3_f16 1.6 MB
 sdpa_d64_h8_kv2_s2048_m3_f16 3.2 MB

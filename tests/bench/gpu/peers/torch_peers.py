@@ -3,7 +3,8 @@
 
   linear  f16 GEMV by torch.nn.functional.linear, of stream_gemv's shapes with Q4_K weights at
           m = 1. It reads two bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256
-          weights).
+          weights). And of mma_gemm_f16's shapes the GEMM of 256 rows, which is cuBLAS's, with the
+          operations a second.
   sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention
           with enable_gqa, of gqa_flash_decoding's shapes.
 
@@ -28,12 +29,13 @@ from typing import Callable, NamedTuple
 
 L2_TIMES, MOST_COPIES, MOST_LAUNCHES, BATCHES, BATCH_SECONDS = 3, 512, 1024, 31, 1e-3
 COPY_RUNS, COPY_BYTES = 10, 1 << 30
-SAMPLED_ROWS, TOLERANCE = 128, 2e-3
+SAMPLED_ROWS, TOLERANCE, PROMPT_ROWS = 128, 2e-3, 256
 
 
 class Peer(NamedTuple):
     name: str
     bytes: int
+    flops: int  # 0: of no interest
     sizes: list[tuple]  # of the inputs
     run: Callable  # (functional, *inputs)
     error: Callable  # (result, *inputs), relative to the sum of absolute terms
@@ -59,14 +61,16 @@ def is_plain_q4_k(section):
             and 1 in numbers(section.get("m", "1")))
 
 
-def linear(k, n):
+def linear(k, n, m=1):
     rows = sorted({*range(min(SAMPLED_ROWS, n)), *range(max(0, n - SAMPLED_ROWS), n)})
 
     def error(result, x, w):
         x, w = x.double(), w[rows].double()
         return ((result[:, rows].double() - x @ w.T).abs() / (x.abs() @ w.abs().T)).max().item()
 
-    return Peer(f"linear_f16_k{k}_n{n}", 2 * (k * n + k + n), [(1, k), (n, k)],
+    many = m > 1
+    return Peer(f"linear_f16_k{k}_n{n}" + f"_m{m}" * many, 2 * (k * n + m * k + m * n),
+                2 * m * k * n * many, [(m, k), (n, k)],
                 lambda functional, x, w: functional.linear(x, w), error)
 
 
@@ -79,7 +83,7 @@ def attention(m, heads, kv_heads, dim, length):
         return ((result[-1, -ratio:, 0].double() - p @ v).abs() / (p @ v.abs())).max().item()
 
     return Peer(f"sdpa_d{dim}_h{heads}_kv{kv_heads}_s{length}_m{m}_f16",
-                2 * m * dim * 2 * (kv_heads * length + heads), [(m, heads, 1, dim), cache, cache],
+                2 * m * dim * 2 * (kv_heads * length + heads), 0, [(m, heads, 1, dim), cache, cache],
                 lambda functional, q, k, v: functional.scaled_dot_product_attention(
                     q, k, v, enable_gqa=True), error)
 
@@ -94,6 +98,9 @@ def peers(path, families):
         if family == "stream_gemv" and is_plain_q4_k(section):
             for shape in section["shape"].split(","):
                 yield linear(*map(number, shape.split("x")))
+        if family == "mma_gemm_f16":
+            for shape in section["shape"].split(","):
+                yield linear(*map(number, shape.split("x")), PROMPT_ROWS)
         if family == "gqa_flash_decoding" and section["kv_type"] == "f16":
             keys = "m", "num_heads", "num_kv_heads", "head_dim", "max_seq_len"
             for sizes in itertools.product(*(numbers(section[key]) for key in keys)):
@@ -164,10 +171,12 @@ def main(option, path, *families):
             right = False
             continue
         right &= error <= TOLERANCE
-        remark = "WRONG" if not error <= TOLERANCE else "in L2" if in_l2 else ""
+        remarks = ["WRONG"] if not error <= TOLERANCE else ["in L2"] if in_l2 else []
+        if peer.flops:
+            remarks.append(f"{peer.flops / took / 1e12:.0f} TFLOPS")
         print(f"| torch: {peer.name} | {peer.bytes / 1e6:.1f} | {took * 1e6:.1f} "
               f"| {peer.bytes / took / 1e9:.0f} | {100 * peer.bytes / took / copy:.0f} % | | | "
-              f"| {error / TOLERANCE:.2f} | {remark} |", flush=True)
+              f"| {error / TOLERANCE:.2f} | {', '.join(remarks)} |", flush=True)
     print(f"\ntorch {torch.__version__}: linear reads f16 weights, 3.56 times the bytes of Q4_K.")
     return 0 if right else 1
 
