@@ -338,7 +338,8 @@ static void store_tile(ptx *p, gemm *t)
     gemm_sums_place(p, &t->s);
     val column = first_column(p, t);
     for (unsigned row = 0; row < gemm_sums_row_count(&t->s); row++)
-        store_row(p, t, row, column);
+        if (gemm_sums_row(&t->s, row) < rows_at_once(t->in))
+            store_row(p, t, row, column);
 }
 
 static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)

@@ -767,12 +767,13 @@ static int64_t most_rows(const instance *in)
     return in->family->one_sequence && o->ring ? o->ring - o->window + 1 : INT64_MAX;
 }
 
-/* With rows = run_time numbers of rows around that of a group: all that is asked of a kernel with
- * one row in the last group, where most is missing. */
+/* With rows = run_time numbers of rows around that of a group, and some groups, whose last one may
+ * be all that is run and lacks one row: all that is asked of a kernel with one row in the last
+ * group, where most is missing. */
 static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
 {
     int64_t group = v->kernel->instance->shape.m, most = most_rows(v->kernel->instance);
-    const int64_t rows[] = { 1, group - 1, group, 2 * group + 3 };
+    const int64_t rows[] = { 1, group - 1, group, 3 * group - 1 };
     problem_shape other = *shape;
     if (v->kernel->instance->rows_mode == ROWS_FIXED)
         return run_shape(v, shape);
