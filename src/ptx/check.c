@@ -123,6 +123,8 @@ static inline bool check_results(checker *c, const inst *i, const char *letters,
             ptx_fail(c->p, "%s: its result is %s", ptx_describe(c->p, i), type_table[r->type].name);
             return false;
         }
+        if (op_table[i->op].flags & ADDS && r->place != block + 1)
+            ptx_note_outside_read(&c->definitions, i, i->result[n], block);
         ptx_note_definition(&c->definitions, r, block);
         r->spread |= s;
     }

@@ -31,6 +31,7 @@ enum {
     GROUPS = 256,
     FOLDS = 512,
     SPECIFIC = 1024,
+    ADDS = 2048,
 };
 
 /* One row of ops.def. */

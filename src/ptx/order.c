@@ -128,6 +128,8 @@ static inline void settle(ordering *o, inst *i, inst **at)
         *VEC_PUSH(p->arena, &o->later) = (later_use){ id, *latest };
         *latest = (uint32_t)o->later.count;
     }
+    for (unsigned r = 0; op_table[i->op].flags & ADDS && r < i->results; r++)
+        o->registers[i->result[r]].needed = true;
     if (i->op == INST_MOV && i->operand[0].id)
         *VEC_PUSH(p->arena, &p->copies) = at;
     *at = i;

@@ -679,3 +679,36 @@ TEST(instructions_that_the_target_lacks_are_refused)
     arena_free(a);
     accepts(32, uses_dp4a);
 }
+
+/* Adds to sums that one path alone has set, or both. */
+static const char *error_of_sums(arena *a, const char *target_name, bool on_both)
+{
+    enum { COLUMNS = 16 };
+    ptx *p = ptx_new(a, "kernel", target_find(target_name), 128);
+    ptx_output out;
+    const char *error = NULL;
+    var sums[COLUMNS / 2];
+    ptx_param(p, U64, "out");
+    val tile = shared_array(p, "tile", U32, 1024), matrix = wgmma_matrix(p, add(p, tile, 0));
+    if (on_both)
+        for (int i = 0; i < COLUMNS / 2; i++)
+            sums[i] = var_f32(p, 0.0f);
+    PTX_IF (p, eq(p, ctaid_x(p), 0))
+        for (int i = 0; !on_both && i < COLUMNS / 2; i++)
+            sums[i] = var_f32(p, 0.0f);
+    wgmma_fence(p);
+    wgmma_m64k16_f16(p, sums, COLUMNS, matrix, matrix);
+    wgmma_commit(p);
+    wgmma_wait(p, 0);
+    store(p, get(p, sums[0]));
+    return ptx_finish(p, a, &out, &error) ? NULL : error;
+}
+
+/* Also those that nothing reads afterwards. */
+ARENA_TEST(sums_are_set_before_four_warps_add_to_them)
+{
+    assert_null(error_of_sums(a, "sm_90a", true));
+    assert_non_null(strstr(error_of_sums(a, "sm_90a", false), "not defined on every path"));
+    assert_non_null(strstr(error_of_sums(a, "sm_90", true), "needs sm_90a, the target is sm_90"));
+    assert_non_null(strstr(error_of_sums(a, "sm_100", true), "needs sm_90a"));
+}
