@@ -449,11 +449,11 @@ bool suite_takes_turn(const subject *s)
 /* How many formats of a family share like runs. */
 static size_t turns_of(arena *a, const family *f)
 {
-    enum { MANY = 8, OF_FORMATS = 3, OF_LARGE = 9, OF_LARGEST = 28 };
+    enum { MANY = 8, OF_FORMATS = 3, OF_LARGE = 28 };
     bool experts = family_key(f, "experts");
     if (!suite_weights(a, f, MANY))
         return 1;
-    return experts && f->halves ? OF_LARGEST : experts || f->halves ? OF_LARGE : OF_FORMATS;
+    return experts || f->halves ? OF_LARGE : OF_FORMATS;
 }
 
 static void run_check(void **state)
