@@ -71,7 +71,8 @@ void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
 
 bool access_is_aligned(const access *x)
 {
-    if (x->address % x->size == 0)
+    bool power_of_2 = !(x->size & (x->size - 1)); /* as nearly all are; dividing takes long */
+    if (power_of_2 ? !(x->address & (x->size - 1)) : x->address % x->size == 0)
         return true;
     ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
     return false;
@@ -284,6 +285,11 @@ bool access_shared_place(const access *x, size_t *offset)
 static bool note_part(const access *x, size_t offset, const variable *v, unsigned lane, unsigned at,
                       unsigned size)
 {
+    unsigned other;
+    if (x->kind == ACCESS_LOAD &&
+        shared_note(&x->warp->machine->shared, offset + at, size, thread_of(x->warp, (int)lane),
+                    SHARED_READ, &other) == SHARED_FINE)
+        return true;
     access part = *x;
     part.lane = (int)lane;
     part.address += at;
