@@ -30,10 +30,13 @@ bool test_takes_row(size_t row)
     return has_turn(row, number_of("PTXGEN_TEST_ROWS", 1));
 }
 
-/* PTXGEN_TEST_SHARE=N leaves one test in N, for builds in which all take too long. */
+/* PTXGEN_TEST_SHARE=N leaves one test in N, for builds in which all take too long, and
+ * PTXGEN_TEST_SHARE_BY_TURN=N one in N of these where there are turns. */
 static void keep_share(void)
 {
     size_t step = number_of("PTXGEN_TEST_SHARE", 1), kept = 0;
+    if (getenv("PTXGEN_TEST_TURN"))
+        step *= number_of("PTXGEN_TEST_SHARE_BY_TURN", 1);
     for (size_t i = 0; i < test_count; i++)
         if (has_turn(i, step))
             tests[kept++] = tests[i];
