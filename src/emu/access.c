@@ -274,6 +274,40 @@ uint8_t *access_array(const access *x)
     return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
 }
 
+/* The shared array that holds so many bytes at an address; NULL where none does. */
+static const variable *array_of(const machine *m, uint64_t address, uint64_t size)
+{
+    const variables *all = &m->entry->shared;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        uint64_t length = array_size(m, v), at = address - v->offset;
+        if (at <= length && size <= length - at)
+            return v;
+    }
+    return NULL;
+}
+
+uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
+                             unsigned size, access_kind kind, uint64_t *lowest)
+{
+    uint64_t highest = 0, any = 0;
+    *lowest = UINT64_MAX;
+    for (int i = 0; i < WARP_LANES; i++) {
+        *lowest = a->at[i] < *lowest ? a->at[i] : *lowest;
+        highest = a->at[i] > highest ? a->at[i] : highest;
+        any |= a->at[i];
+    }
+    const variable *v = array_of(w->machine, *lowest, highest - *lowest + size);
+    if (any & (size - 1) || !v || (kind == ACCESS_STORE && o->strong))
+        return NULL;
+    shared_memory *s = &w->machine->shared;
+    access x = { .warp = (warp *)w, .op = o, .address = *lowest };
+    size_t offset = shared_offset(&x, v);
+    bool fine = shared_note_lanes(s, offset, a->at, *lowest, mask, size, w->index,
+                                  kind == ACCESS_STORE ? SHARED_WRITE : SHARED_READ);
+    return fine ? s->bytes + offset : NULL;
+}
+
 bool access_shared_place(const access *x, size_t *offset)
 {
     const variable *v = access_is_aligned(x) ? find_array(x) : NULL;
