@@ -59,6 +59,6 @@ same elsewhere "another working directory" starter
 
 touch -d '2001-01-01' reference/*/*
 find reference -type f -printf '%p %T@\n' | sort >before
-generate "$PTXGEN" reference
+generate_starter "$PTXGEN" reference
 find reference -type f -printf '%p %T@\n' | sort >after
 cmp before after || { echo "a run with nothing to change touched files"; exit 1; }

@@ -13,14 +13,34 @@ void test_add(struct CMUnitTest test)
     tests[test_count++] = test;
 }
 
-/* PTXGEN_TEST_SHARE=N leaves one test in N, for builds in which all take too long. */
+static size_t number_of(const char *variable, size_t otherwise)
+{
+    const char *value = getenv(variable);
+    return value ? strtoul(value, NULL, 10) : otherwise;
+}
+
+/* Whether one in so many is this one: N turns in a row take all. */
+static bool has_turn(size_t number, size_t step)
+{
+    return step <= 1 || number % step == number_of("PTXGEN_TEST_TURN", 0) % step;
+}
+
+bool test_takes_row(size_t row)
+{
+    return has_turn(row, number_of("PTXGEN_TEST_ROWS", 1));
+}
+
+/* PTXGEN_TEST_SHARE=N leaves one test in N, for builds in which all take too long, and
+ * PTXGEN_TEST_SHARE_BY_TURN=N one in N of these where there are turns. */
 static void keep_share(void)
 {
-    const char *share = getenv("PTXGEN_TEST_SHARE");
-    size_t step = share ? strtoul(share, NULL, 10) : 1, kept = 0;
-    for (size_t i = 0; step > 1 && i < test_count; i += step)
-        tests[kept++] = tests[i];
-    test_count = step > 1 ? kept : test_count;
+    size_t step = number_of("PTXGEN_TEST_SHARE", 1), kept = 0;
+    if (getenv("PTXGEN_TEST_TURN"))
+        step *= number_of("PTXGEN_TEST_SHARE_BY_TURN", 1);
+    for (size_t i = 0; i < test_count; i++)
+        if (has_turn(i, step))
+            tests[kept++] = tests[i];
+    test_count = kept;
 }
 
 int test_run(CMFixtureFunction set_up_all, CMFixtureFunction tear_down_all)

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,10 @@
 
 /* Adds a test to those that test_run runs; what it points to must last. */
 void test_add(struct CMUnitTest test);
+
+/* Whether a run takes a row of a test's table: all, or by PTXGEN_TEST_ROWS=N one in N, of which
+ * PTXGEN_TEST_TURN says which. */
+bool test_takes_row(size_t row);
 
 /* Runs all tests between the two (each may be NULL), for a main that has more to do. */
 int test_run(CMFixtureFunction set_up_all, CMFixtureFunction tear_down_all);

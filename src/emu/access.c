@@ -71,7 +71,8 @@ void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
 
 bool access_is_aligned(const access *x)
 {
-    if (x->address % x->size == 0)
+    bool power_of_2 = !(x->size & (x->size - 1)); /* as nearly all are; dividing takes long */
+    if (power_of_2 ? !(x->address & (x->size - 1)) : x->address % x->size == 0)
         return true;
     ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
     return false;
@@ -274,6 +275,40 @@ uint8_t *access_array(const access *x)
     return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
 }
 
+/* The shared array that holds so many bytes at an address; NULL where none does. */
+static const variable *array_of(const machine *m, uint64_t address, uint64_t size)
+{
+    const variables *all = &m->entry->shared;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        uint64_t length = array_size(m, v), at = address - v->offset;
+        if (at <= length && size <= length - at)
+            return v;
+    }
+    return NULL;
+}
+
+uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
+                             unsigned size, access_kind kind, uint64_t *lowest)
+{
+    uint64_t highest = 0, any = 0;
+    *lowest = UINT64_MAX;
+    for (int i = 0; i < WARP_LANES; i++) {
+        *lowest = a->at[i] < *lowest ? a->at[i] : *lowest;
+        highest = a->at[i] > highest ? a->at[i] : highest;
+        any |= a->at[i];
+    }
+    const variable *v = array_of(w->machine, *lowest, highest - *lowest + size);
+    if (any & (size - 1) || !v || (kind == ACCESS_STORE && o->strong))
+        return NULL;
+    shared_memory *s = &w->machine->shared;
+    access x = { .warp = (warp *)w, .op = o, .address = *lowest };
+    size_t offset = shared_offset(&x, v);
+    bool fine = shared_note_lanes(s, offset, a->at, *lowest, mask, size, w->index,
+                                  kind == ACCESS_STORE ? SHARED_WRITE : SHARED_READ);
+    return fine ? s->bytes + offset : NULL;
+}
+
 bool access_shared_place(const access *x, size_t *offset)
 {
     const variable *v = access_is_aligned(x) ? find_array(x) : NULL;
@@ -285,6 +320,11 @@ bool access_shared_place(const access *x, size_t *offset)
 static bool note_part(const access *x, size_t offset, const variable *v, unsigned lane, unsigned at,
                       unsigned size)
 {
+    unsigned other;
+    if (x->kind == ACCESS_LOAD &&
+        shared_note(&x->warp->machine->shared, offset + at, size, thread_of(x->warp, (int)lane),
+                    SHARED_READ, &other) == SHARED_FINE)
+        return true;
     access part = *x;
     part.lane = (int)lane;
     part.address += at;

@@ -52,6 +52,12 @@ bool access_is_aligned(const access *x);
 /* The bytes of an access to shared or local memory, or NULL and a fault. */
 uint8_t *access_array(const access *x);
 
+/* The shared memory behind the lowest address of a warp's accesses, which have been noted: a load
+ * of all lanes, or a store that is not strong. NULL, and no fault, where some lane needs a closer
+ * look: then all are to be made one by one, which notes the same once more. */
+uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
+                             unsigned size, access_kind kind, uint64_t *lowest);
+
 /* Where an access to shared memory is, in bytes from its start, without a look at races. False
  * after a fault. */
 bool access_shared_place(const access *x, size_t *offset);

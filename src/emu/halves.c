@@ -65,8 +65,21 @@ static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned
     return (u16)(sign | (unsigned)code);
 }
 
+/* A finite magnitude of the normal range rounded to the nearest: its bits without those of the
+ * mantissa that there is no room for, with another bias. A carry may make it infinity. */
+static u16 encode_normal(u64 bits, int mantissa_bits, int lowest_exponent)
+{
+    int lost = 52 - mantissa_bits;
+    u64 code = (bits & INT64_MAX) - ((u64)(1022 + lowest_exponent) << 52);
+    u64 rounded = code + (UINT64_C(1) << (lost - 1)) - 1 + (code >> lost & 1);
+    return (u16)((bits >> 63 << 15) | rounded >> lost);
+}
+
 f16 half_of(double value, unsigned mods)
 {
+    double magnitude = fabs(value);
+    if (!mods && magnitude >= 0x1p-14 && magnitude < 0x1p16)
+        return encode_normal(bits_of_double(value), 10, -14);
     return encode(value, 10, -14, 0x7c00, mods);
 }
 

@@ -134,14 +134,17 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     access x = { w, o, 0, ACCESS_LOAD, space, 0, total };
     if (common && !overlap_lanes(&x, a, mask, common))
         return;
-    for (unsigned e = 0; common && e < o->vector; e++)
-        load_lanes(memory.bytes + e * size, a, memory.lowest, size, loaded[e]);
+    const uint8_t *bytes_of_all = common ? memory.bytes : NULL;
+    if (space == SPACE_SHARED && !carries)
+        bytes_of_all = access_shared_lanes(w, o, a, mask, total, ACCESS_LOAD, &memory.lowest);
+    for (unsigned e = 0; bytes_of_all && e < o->vector; e++)
+        load_lanes(bytes_of_all + e * size, a, memory.lowest, size, loaded[e]);
     for (x.lane = 0; common && common->shadow && x.lane < WARP_LANES; x.lane++) {
         x.address = a->at[x.lane];
         if (mask >> x.lane & 1 && !grid_race_load(&x, common))
             return;
     }
-    for (int i = 0; !common && i < WARP_LANES; i++) {
+    for (int i = 0; !bytes_of_all && i < WARP_LANES; i++) {
         uint8_t room[64] = { 0 };
         const uint8_t *bytes = room;
         x.lane = i;
@@ -168,12 +171,18 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
         return;
     if (common && !overlap_lanes(&x, a, mask, common))
         return;
+    uint64_t lowest;
+    uint8_t *shared = space == SPACE_SHARED && !carries
+                          ? access_shared_lanes(w, o, a, mask, total, ACCESS_STORE, &lowest)
+                          : NULL;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;
         x.lane = i;
         x.address = a->at[i];
-        uint8_t room[64], *bytes = space_has_arrays(space) ? access_array(&x) : room;
+        uint8_t room[64], *bytes = shared                    ? shared + (a->at[i] - lowest)
+                                   : space_has_arrays(space) ? access_array(&x)
+                                                             : room;
         for (unsigned e = 0; bytes && e < o->vector; e++) {
             uint64_t value = get_bits(source(w, o, (int)e + 1), i, o->src_bits == 64);
             memcpy(bytes + e * size, &value, size);

@@ -372,6 +372,20 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return SHARED_FINE;
 }
 
+bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
+                       uint32_t lanes, unsigned size, unsigned warp, shared_access access)
+{
+    unsigned other, part = size < 2 * WORD ? size : 2 * WORD;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
+        size_t from = offset + (at[lane] - lowest);
+        for (unsigned done = 0; done < size; done += part)
+            if (shared_note(s, from + done, part, thread, access, &other) != SHARED_FINE)
+                return false;
+    }
+    return true;
+}
+
 uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier)
 {
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {

@@ -107,7 +107,13 @@ void shared_begin_block(shared_memory *s);
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access access, unsigned *other);
 
-/* The same whatever the problem. */
+/* Notes one of size bytes (a power of two) by each of a warp's lanes, lane i at offset + at[i] -
+ * lowest. False where one has a problem: those ahead of it are noted then, which noting them once
+ * more does not change. */
+bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
+                       uint32_t lanes, unsigned size, unsigned warp, shared_access access);
+
+/* Notes an access whatever the problem. */
 void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                         shared_access access);
 

@@ -1,14 +1,10 @@
 #include "kernel/planted.h"
 
-#include "check/verify.h"
-
 kernel right_kernel(arena *a, const char *name, const char *text)
 {
     instance *in = arena_alloc(a, sizeof *in);
     kernel k = suite_kernel_of(a, name, text, in);
-    verify_result r = verify_kernel(a, &k, 1);
-    if (!r.right)
-        fail_msg("%s", r.message);
+    expect_kernel_right(a, &k);
     return k;
 }
 

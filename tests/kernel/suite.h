@@ -73,6 +73,10 @@ emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **ou
 /* Fails the test where there is a text. */
 void expect_right(const char *wrong);
 
+/* Fails the test where a kernel is not right as it is; one that has just been found right is not
+ * looked at again. */
+void expect_kernel_right(arena *a, const kernel *k);
+
 /* Fails the test where a kernel is not right as it is, or where it is found right with a fault. */
 void expect_fault_found(arena *a, const kernel *k, const line_edit *fault);
 

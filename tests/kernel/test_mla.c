@@ -89,7 +89,7 @@ static void is_right_for_many_rows(arena *a, const subject *s)
     } cases[] = { { 9, "q_rank=64 kv_type=f16 products=f16" },
                   { 17, "inputs=apart kv_type=q8_0" },
                   { 64, "q_rank=64 kv_type=bf16 temperature_length=8 temperature_scale=0.1" },
-                  { 200, "inputs=apart kv_type=f16 products=f16" } };
+                  { 130, "inputs=apart kv_type=f16 products=f16" } };
     static const int64_t beyond[] = { 1, 0, -2 };
     if (!is_first_format(s))
         return;

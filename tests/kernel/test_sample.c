@@ -175,7 +175,7 @@ static double chi_square(const unsigned *counts, const double *parts, int n, uns
  * Of 5 degrees of freedom, chi square is above 20.5 once in a thousand times. */
 static void expect_parts(arena *a, way w, const double parts[6])
 {
-    enum { N = 6, DRAWS = 4000, ROWS = 8 };
+    enum { N = 6, DRAWS = 2000, ROWS = 8 };
     static const float logits[N] = { 0, 1, 2, 0.5f, -1, 1 };
     step *s = step_new(a, "n=6 m=8");
     unsigned counts[N] = { 0 };

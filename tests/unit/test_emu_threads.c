@@ -391,6 +391,8 @@ static void check_ahead(const kernel_row *k, unsigned threads, uint64_t ahead)
 TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!test_takes_row(i))
+            continue;
         arena *a = arena_new();
         outcome one = run_row(a, &rows[i], 1);
         assert_int_equal(one.ahead, 0);
@@ -478,8 +480,11 @@ TEST(random_accesses_are_the_same_on_any_number_of_threads)
 {
     const char *given = getenv("PTXGEN_TEST_SEED");
     uint32_t first = given ? (uint32_t)strtoul(given, NULL, 10) : 1, runs = given ? 1 : RANDOM_RUNS;
-    uint64_t ahead = 0;
-    for (uint32_t seed = first; seed < first + runs; seed++)
+    uint64_t ahead = 0, least = 0;
+    for (uint32_t seed = first; seed < first + runs; seed++) {
+        if (!test_takes_row(seed))
+            continue;
+        least += BLOCKS;
         for (int mode = 0; mode < 3; mode++) {
             arena *a = arena_new();
             kernel_row k = { .what = arena_format(a, "seed %u", seed),
@@ -496,5 +501,6 @@ TEST(random_accesses_are_the_same_on_any_number_of_threads)
             }
             arena_free(a);
         }
-    assert_true(ahead > runs * BLOCKS);
+    }
+    assert_true(ahead > least);
 }

@@ -47,6 +47,8 @@ static void assert_right(arena *a, const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         made m;
+        if (!test_takes_row(i))
+            continue;
         make(a, texts[i], &m);
         step_result r = run(a, &m);
         if (!r.right)
