@@ -124,8 +124,7 @@ static void add_share(cost_figures *sum, const cost_figures *of, double share)
 
 /* Each matrix's own, by its share of the rows: columns are the same. Matrices that are not apart
  * have what one has. */
-static bool compose(const instance *in, unsigned matrices, const target *t,
-                    cost_figures *found)
+static bool compose(const instance *in, unsigned matrices, const target *t, cost_figures *found)
 {
     double rows = 0;
     if (!matrices) { /* all of one format */
@@ -162,8 +161,11 @@ bool cost_find(const instance *in, const target *t, cost_figures *found)
 
 cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
 {
-    return (cost_gpu){ t, part->sm_count, part->clock_mhz * MEGA,
-                       part->bandwidth_gbps * GIGA * COPY_SHARE, part->tensor_fmas,
+    return (cost_gpu){ t,
+                       part->sm_count,
+                       part->clock_mhz * MEGA,
+                       part->bandwidth_gbps * GIGA * COPY_SHARE,
+                       part->tensor_fmas,
                        t->specific ? part->wgmma_fmas : 0 };
 }
 

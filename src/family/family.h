@@ -114,8 +114,8 @@ typedef struct key {
     const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
     const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
     unsigned sm; /* the first architecture that has other choices than the first; 0: all have */
-    int64_t specific_from; /* numbers from here on are for the own target of one architecture; */
-    unsigned specific_sm;  /* 0: all are for all */
+    int64_t specific_from;  /* numbers from here on are for the own target of one architecture; */
+    unsigned specific_sm;   /* 0: all are for all */
     const real_range *real; /* real numbers: in place of min, max and def; the default has no part
                                in the name */
 } key;

@@ -139,7 +139,8 @@ memory_use machine_code_memory(const machine_code *m, code_range range, bool is_
     return use;
 }
 
-/* Columns of a product of four warps, both of whose matrices are in shared memory; 0 of all else. */
+/* Columns of a product of four warps, both of whose matrices are in shared memory; 0 of all else.
+ */
 static size_t columns_of_group(const machine_code *m, size_t i)
 {
     uint64_t low = word(m, i, 0);

@@ -904,8 +904,8 @@ TEST_WITH(a_kernel_whose_wait_was_edited_out_does_not_overlap, enter_folder, lea
     assert_int_equal(shell("sed -i '/griddepcontrol.wait/d' build/llama.rms_norm*.ptx"), 0);
     assert_int_equal(ptxgen(f, run).status, 0);
     assert_non_null(strstr(read_text(f, "build/llama_kernels.json"), "\"overlaps\": false"));
-    assert_non_null(
-        strstr(read_text(f, "build/llama_kernels.h"), "    90, 78, 0, 0, /* sm, isa, overlaps, specific */"));
+    assert_non_null(strstr(read_text(f, "build/llama_kernels.h"),
+                           "    90, 78, 0, 0, /* sm, isa, overlaps, specific */"));
 }
 
 TEST_WITH(an_edit_for_a_newer_target_is_an_error, enter_folder, leave_folder)

@@ -107,7 +107,8 @@ ARENA_TEST(a_syntax_error_is_one_whatever_else_is_not_known)
 {
     static const unknown rows[] = {
         { MODULE("", "tcgen05.fence::before_thread_sync }"), 7, "expected ';' before '}'" },
-        { MODULE("", "tcgen05.fence::before_thread_sync; add.u32 %r1, 1, 1;"), 7, "'%r1' is not declared" },
+        { MODULE("", "tcgen05.fence::before_thread_sync; add.u32 %r1, 1, 1;"), 7,
+          "'%r1' is not declared" },
         { MODULE("", "tcgen05.fence #; }"), 8, "is not known here" },
         { MODULE("nonsense;", ""), 6, "'nonsense' is not known here" },
         { MODULE("", "@%p1 tcgen05.fence;"), 7, "a guard is a predicate register" },

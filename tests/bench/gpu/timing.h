@@ -23,11 +23,13 @@ typedef struct timing {
     bool in_l2;     /* most_copies together are too small to leave the L2 before their next turn */
 } timing;
 
+enum { PROMPT_ROWS = 256 };
+
 /* Buffers stand on the device in several copies, together three times the L2 or most_copies, and
  * each launch takes the next ones. A batch is a CUDA graph, in which one launch follows another as
  * fast as the device can, and has all copies. The first launch is judged: spans of the outputs
- * against the reference. Kernels on tensor cores for any number of rows get PROMPT_ROWS. With a peer that is what runs. a is for what lives as long as the call. */
-enum { PROMPT_ROWS = 256 };
+ * against the reference. Kernels on tensor cores for any number of rows get PROMPT_ROWS. With a
+ * peer that is what runs. a is for what lives as long as the call. */
 bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out);
 
 /* Bytes that a copy on the device reads and writes in a second, the fastest of several. */
