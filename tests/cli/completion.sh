@@ -49,7 +49,7 @@ in_bash "q4k_gemv" --help-family q4k
 in_bash "E014" --explain E014
 in_bash "E014" --explain = E014
 in_bash "--version" --explain --vers
-in_bash "sm_80,sm_90" --target sm_80,sm_9
+in_bash "sm_80,sm_75" --target sm_80,sm_7
 in_bash "build,fold" --dump build,f
 in_bash "" --prefix x
 in_bash "notes.txt" --depfile n
