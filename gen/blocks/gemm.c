@@ -271,13 +271,11 @@ static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
 static val element(ptx *p, const gemm *t, unsigned row, unsigned column, val factor, val of_tile,
                    val n, val offset)
 {
-    unsigned turn = gemm_sums_turn(&t->s), of_up = column;
+    unsigned turn = gemm_sums_turn(&t->s);
     val sum = whole_sum(p, t, gemm_sums_at(&t->s, row, column), factor, of_tile);
     if (!t->gated)
         return gemv_finished(p, &t->g, sum, n, offset);
-    while (gemm_sums_column(&t->s, of_up) != gemm_sums_column(&t->s, column) + turn)
-        of_up++;
-    val up = whole_sum(p, t, gemm_sums_at(&t->s, row, of_up), factor, add(p, of_tile, turn));
+    val up = whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor, add(p, of_tile, turn));
     gemv_biases biases =
         gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
     if (biases.gate.kind) {

@@ -127,6 +127,12 @@ unsigned gemm_sums_turn(const gemm_sums *s)
     return s->by_fours ? B_COLUMNS : FRAGMENT;
 }
 
+/* Half a fragment further down, or two fragments of 8 columns to the right. */
+var gemm_sums_of_up(const gemm_sums *s, unsigned row, unsigned column_of_gate)
+{
+    return gemm_sums_at(s, row, column_of_gate + (s->by_fours ? 1 : 2 * 2));
+}
+
 /* What wgmma reads of another proxy, so that stores are fenced ahead of it; the step ahead is done
  * when all have met, and what it read may be stored again. */
 void gemm_sums_meet(ptx *p, const gemm_sums *s)

@@ -70,5 +70,6 @@ var gemm_sums_at(const gemm_sums *s, unsigned row, unsigned column);
 /* Rows of W, of a gate and of up by turns, that are neighbours in the tile: so that a lane has both
  * of a column, the one of up so many columns further on. */
 unsigned gemm_sums_turn(const gemm_sums *s);
+var gemm_sums_of_up(const gemm_sums *s, unsigned row, unsigned column_of_gate);
 
 #endif

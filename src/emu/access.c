@@ -141,17 +141,29 @@ static uint64_t array_size(const machine *m, const variable *v)
                                      : m->config->dynamic_shared;
 }
 
+/* The array that holds so many bytes at an address; NULL where none does. */
+static const variable *array_of(const machine *m, const variables *all, uint64_t address,
+                                uint64_t size)
+{
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        uint64_t length = array_size(m, v), at = address - v->offset;
+        if (at <= length && size <= length - at)
+            return v;
+    }
+    return NULL;
+}
+
 /* The array an access is inside of, or NULL and a fault that names the nearest one before it. */
 static const variable *find_array(const access *x)
 {
     const machine *m = x->warp->machine;
     const variables *all = x->space == SPACE_SHARED ? &m->entry->shared : &m->entry->local;
-    const variable *nearest = NULL;
+    const variable *found = array_of(m, all, x->address, x->size), *nearest = NULL;
+    if (found)
+        return found;
     for (size_t i = 0; i < all->list.count; i++) {
         const variable *v = all->list.items[i];
-        uint64_t length = array_size(m, v), at = x->address - v->offset;
-        if (at <= length && x->size <= length - at)
-            return v;
         if (!nearest || (v->offset <= x->address &&
                          (v->offset > nearest->offset || nearest->offset > x->address)))
             nearest = v;
@@ -275,19 +287,6 @@ uint8_t *access_array(const access *x)
     return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
 }
 
-/* The shared array that holds so many bytes at an address; NULL where none does. */
-static const variable *array_of(const machine *m, uint64_t address, uint64_t size)
-{
-    const variables *all = &m->entry->shared;
-    for (size_t i = 0; i < all->list.count; i++) {
-        const variable *v = all->list.items[i];
-        uint64_t length = array_size(m, v), at = address - v->offset;
-        if (at <= length && size <= length - at)
-            return v;
-    }
-    return NULL;
-}
-
 uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
                              unsigned size, access_kind kind, uint64_t *lowest)
 {
@@ -298,7 +297,8 @@ uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lan
         highest = a->at[i] > highest ? a->at[i] : highest;
         any |= a->at[i];
     }
-    const variable *v = array_of(w->machine, *lowest, highest - *lowest + size);
+    const variable *v =
+        array_of(w->machine, &w->machine->entry->shared, *lowest, highest - *lowest + size);
     if (any & (size - 1) || !v || (kind == ACCESS_STORE && o->strong))
         return NULL;
     shared_memory *s = &w->machine->shared;

@@ -177,12 +177,12 @@ static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
 static const uint8_t *read_unit(warp *w, const op *o, product *p, u64 address, bool *undefined)
 {
     machine *m = w->machine;
-    size_t offset = 0;
     unsigned other = 0;
     access x = { w, o, 0, ACCESS_LOAD, SPACE_SHARED, address, UNIT };
     const uint8_t *bytes = access_array(&x);
-    if (!bytes || !access_shared_place(&x, &offset))
+    if (!bytes)
         return NULL;
+    size_t offset = (size_t)(bytes - m->shared.bytes);
     if (!shared_is_fenced(&m->shared, offset, UNIT, thread_of(w, 0), &other) &&
         !ACCESS_CHECK(&x, EMU_CHECK_RACE,
                       "race: wgmma reads what thread %u of the block has stored, and no "
@@ -316,34 +316,42 @@ static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     return true;
 }
 
-static float element(const product *p, unsigned row, unsigned column)
+/* Where lane 0 has its element of a register of D: of fragments of 8 columns, of which each has
+ * four registers. */
+static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
 {
-    return p->sums[column / 8 * 4 + row / 8 * 2 + column % 2][row % 8 * 4 + column % 8 / 2];
-}
-
-static void set_element(product *p, unsigned row, unsigned column, float value, bool undefined)
-{
-    unsigned i = column / 8 * 4 + row / 8 * 2 + column % 2, lane = row % 8 * 4 + column % 8 / 2;
-    p->sums[i][lane] = value;
-    p->undefined[i] |= (lane_mask)undefined << lane;
+    enum { OF_FRAGMENT = 4, FRAGMENT_COLUMNS = 8 };
+    matrix_place at = matrix_place_in_lane_0(s, PART_C, ELEMENT_f32, i % OF_FRAGMENT);
+    at.column += i / OF_FRAGMENT * FRAGMENT_COLUMNS;
+    return at;
 }
 
 static void multiply(const op *o, product *p, const matrices *m)
 {
-    float sign = o->compare ? -1.0f : 1.0f;
+    float sign = o->compare ? -1.0f : 1.0f, sums[ROWS][COLUMNS];
     unsigned columns = columns_of(o);
-    for (unsigned row = 0; row < ROWS; row++) {
-        float sums[COLUMNS];
-        for (unsigned column = 0; column < columns; column++)
-            sums[column] = element(p, row, column);
+    const matrix_shape *s = fragment_shape();
+    for (unsigned i = 0; i < o->writes; i++) {
+        matrix_place lane_0 = place_in_lane_0(s, i);
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_in(lane_0, PART_C, ELEMENT_f32, lane);
+            sums[at.row][at.column] = p->sums[i][lane];
+        }
+    }
+    for (unsigned row = 0; row < ROWS; row++)
         for (unsigned k = 0; k < DEPTH; k++) {
             float a = sign * m->a[row][k];
             for (unsigned column = 0; column < columns; column++)
-                sums[column] = a * m->b[k][column] + sums[column];
+                sums[row][column] = a * m->b[k][column] + sums[row][column];
         }
-        for (unsigned column = 0; column < columns; column++)
-            set_element(p, row, column, canonical(sums[column]),
-                        m->undefined_rows[row] || m->undefined_columns[column]);
+    for (unsigned i = 0; i < o->writes; i++) {
+        matrix_place lane_0 = place_in_lane_0(s, i);
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_in(lane_0, PART_C, ELEMENT_f32, lane);
+            bool undefined = m->undefined_rows[at.row] || m->undefined_columns[at.column];
+            p->sums[i][lane] = canonical(sums[at.row][at.column]);
+            p->undefined[i] |= (lane_mask)undefined << lane;
+        }
     }
 }
 

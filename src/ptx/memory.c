@@ -153,19 +153,14 @@ void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset,
     access(p, o, U8, bytes, operands, count, to, to_offset)->target = (uint32_t)from_offset;
 }
 
-void cp_async_commit(ptx *p)
+void ptx_control(ptx *p, ptx_op o)
 {
-    ptx_append(p, INST_CP_ASYNC_COMMIT, NO_TYPE, NULL, 0);
+    ptx_append(p, o, NO_TYPE, NULL, 0);
 }
 
-void cp_async_wait(ptx *p, unsigned open)
+void ptx_control_number(ptx *p, ptx_op o, unsigned number)
 {
-    ptx_append(p, INST_CP_ASYNC_WAIT, NO_TYPE, (val[]){ imm(U32, open) }, 1);
-}
-
-void cp_async_wait_all(ptx *p)
-{
-    ptx_append(p, INST_CP_ASYNC_WAIT_ALL, NO_TYPE, NULL, 0);
+    ptx_append(p, o, NO_TYPE, (val[]){ imm(U32, number) }, 1);
 }
 
 /* PTX ISA, "Matrix Descriptor": bits 0 to 13 are the address / 16, 32 to 45 the distance of eight
@@ -191,26 +186,6 @@ void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b)
                        imm(U32, 0),
                        imm(U32, 0) };
     ptx_append_sums(p, INST_WGMMA_F16, F32, operands, 7, sums, columns / 2);
-}
-
-void wgmma_fence(ptx *p)
-{
-    ptx_append(p, INST_WGMMA_FENCE, NO_TYPE, NULL, 0);
-}
-
-void wgmma_commit(ptx *p)
-{
-    ptx_append(p, INST_WGMMA_COMMIT, NO_TYPE, NULL, 0);
-}
-
-void wgmma_wait(ptx *p, unsigned open)
-{
-    ptx_append(p, INST_WGMMA_WAIT, NO_TYPE, (val[]){ imm(U32, open) }, 1);
-}
-
-void proxy_fence(ptx *p)
-{
-    ptx_append(p, INST_PROXY_FENCE, NO_TYPE, NULL, 0);
 }
 
 bool ptx_has_wgmma(const target *t)
@@ -268,16 +243,6 @@ val global_array(ptx *p, const char *name, const char *const *comment, const uin
                              count * sizeof *words),
                       count, address };
     return address;
-}
-
-void warp_barrier(ptx *p)
-{
-    ptx_append(p, INST_BAR_WARP, NO_TYPE, (val[]){ imm(U32, 0xffffffff) }, 1);
-}
-
-void barrier(ptx *p)
-{
-    ptx_append(p, INST_BAR_SYNC, NO_TYPE, (val[]){ imm(U32, 0) }, 1);
 }
 
 val barrier_count(ptx *p, val condition)

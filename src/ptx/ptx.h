@@ -380,6 +380,11 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 #define ldmatrix_x2_trans(p, base, offset) ptx_load_v2(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
 #define ldmatrix_x4_trans(p, base, offset) ptx_load_v4(p, INST_LDMATRIX_TRANS, U32, V(base), offset)
 
+/* An instruction that makes nothing, without operands or with a number: a statement of its own. The
+ * macros below are how kernels call it. */
+void ptx_control(ptx *p, ptx_op o);
+void ptx_control_number(ptx *p, ptx_op o, unsigned number);
+
 /* Copies from global to shared memory that go on while the thread does (sm_80): 4, 8 or 16 bytes
  * through all caches (ca), 16 past the L1 cache (cg); both addresses are multiples of that. fill:
  * present, a u32, says how many of the bytes are read, the others become 0; where none is, the
@@ -402,9 +407,9 @@ void ptx_copy_async(ptx *p, ptx_op o, unsigned bytes, val to, int64_t to_offset,
                    V(present))
 #define cp_async_cg_fill(p, to, to_offset, from, from_offset, present) \
     ptx_copy_async(p, INST_CP_ASYNC_CG_FILL, 16, V(to), to_offset, V(from), from_offset, V(present))
-void cp_async_commit(ptx *p);
-void cp_async_wait(ptx *p, unsigned open);
-void cp_async_wait_all(ptx *p);
+#define cp_async_commit(p)     ptx_control(p, INST_CP_ASYNC_COMMIT)
+#define cp_async_wait(p, open) ptx_control_number(p, INST_CP_ASYNC_WAIT, open)
+#define cp_async_wait_all(p)   ptx_control(p, INST_CP_ASYNC_WAIT_ALL)
 
 /* Products of four neighbouring warps, the first of which has a number that is a multiple of four,
  * on tensor cores that work while the warps go on (sm_90a): D += A B, where A is 64 x 16 f16, B is
@@ -423,18 +428,18 @@ void cp_async_wait_all(ptx *p);
  */
 val wgmma_matrix(ptx *p, val address);
 void wgmma_m64k16_f16(ptx *p, const var *sums, unsigned columns, val a, val b);
-void wgmma_fence(ptx *p);
-void wgmma_commit(ptx *p);
-void wgmma_wait(ptx *p, unsigned open);
-void proxy_fence(ptx *p);
+#define wgmma_fence(p)      ptx_control(p, INST_WGMMA_FENCE)
+#define wgmma_commit(p)     ptx_control(p, INST_WGMMA_COMMIT)
+#define wgmma_wait(p, open) ptx_control_number(p, INST_WGMMA_WAIT, open)
+#define proxy_fence(p)      ptx_control(p, INST_PROXY_FENCE)
 
 /* Whether a target has them. */
 bool ptx_has_wgmma(const target *t);
 
 /* All threads of the block, or all lanes of the warp, wait for each other; what they stored before
  * is seen after. */
-void barrier(ptx *p);
-void warp_barrier(ptx *p);
+#define barrier(p)      ptx_control_number(p, INST_BAR_SYNC, 0)
+#define warp_barrier(p) ptx_control_number(p, INST_BAR_WARP, UINT32_MAX)
 
 /* Programmatic dependent launches: the launch behind this one in its stream may start before this
  * one has finished. Whether kernels for a target can do that (sm_90 and newer); has this one say at
