@@ -205,6 +205,11 @@ val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c)
     return d;
 }
 
+val ptx_transpose_halves(ptx *p, val pair)
+{
+    return ptx_emit(p, INST_MOVMATRIX, U32, NO_TYPE, &pair);
+}
+
 val ptx_select(ptx *p, val condition, val yes, val no)
 {
     val operands[] = { yes, no, condition };

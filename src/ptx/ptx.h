@@ -364,6 +364,12 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
 val4 mma_m16n8k32_s8(ptx *p, val4 a, val2 b, val4 c);
 val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 
+/* The transpose of an 8 x 8 matrix of f16, by all lanes of the warp together (sm_75): a lane has
+ * the elements 2t and 2t + 1 of row g, before and afterwards.
+ */
+val ptx_transpose_halves(ptx *p, val pair);
+#define transpose_halves(p, pair) ptx_transpose_halves(p, V(pair))
+
 /* One, two or four 8 x 8 matrices of f16 from shared memory, by all lanes of the warp together
  * (sm_75). Lane i's address is that of row i % 8 of matrix i / 8, 16 bytes that are aligned to 16;
  * those of further lanes count for nothing, but have to be of shared memory too. Word j of a lane
