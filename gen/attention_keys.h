@@ -34,17 +34,20 @@
         .tag = "s"                                                                           \
     }
 
-#define ATTENTION_OPTIONS                      \
-    { .name = "kv_type",                       \
-      .summary = "elements of the cache; "     \
-                 "q8_0: head_dim in 32s",      \
-      .field = KEY_FIELD(kv_type),             \
-      .choices = kv_type_choices },            \
-        { .name = "scale",                     \
-          .summary = "of q.k; d: head_dim",    \
-          .field = KEY_FIELD(options.scale),   \
-          .tag = "scale",                      \
-          .real = &scale_range },              \
+#define ATTENTION_OPTIONS                  \
+    { .name = "kv_type",                   \
+      .summary = "elements of the cache; " \
+                 "q8_0: head_dim in 32s",  \
+      .field = KEY_FIELD(kv_type),         \
+      .choices = kv_type_choices },        \
+        ATTENTION_SCORES
+
+#define ATTENTION_SCORES                       \
+    { .name = "scale",                         \
+      .summary = "of q.k; d: head_dim",        \
+      .field = KEY_FIELD(options.scale),       \
+      .tag = "scale",                          \
+      .real = &scale_range },                  \
         { .name = "softcap",                   \
           .summary = "c of c tanh(score/c)",   \
           .field = KEY_FIELD(options.softcap), \

@@ -34,9 +34,13 @@
  * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
  * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
  * share out each head's rows in two parts, and these meet in shared memory.
+ *
+ * mma_flash_decoding is the same on the tensor cores, for caches of f16: blocks of four warps have
+ * up to 16 heads, or 8 of long ones, and what a warp does is in blocks/gqa_halves.h.
  */
 #include "gen/attention_keys.h"
 #include "gen/blocks/gqa.h"
+#include "gen/blocks/gqa_halves.h"
 #include "family/formula.h"
 
 enum {
@@ -197,11 +201,11 @@ static void take_fixed_chunk(ptx *p, work *w, val chunk)
 }
 
 /* The warp's share of the chunk: stretches of equal length, whole turns. */
-static positions take_stretch(ptx *p, const work *w)
+static positions take_stretch(ptx *p, const work *w, unsigned step)
 {
-    unsigned turn = w->is.warps * gqa_step(w->in);
+    unsigned turn = w->is.warps * step;
     val turns = div(p, add(p, sub(p, w->own.end, w->own.first), turn - 1), turn);
-    val length = mul(p, turns, gqa_step(w->in));
+    val length = mul(p, turns, step);
     positions own = { .first = min(p, mad(p, warp_id(p), length, w->own.first), w->own.end) };
     own.end = min(p, add(p, own.first, length), w->own.end);
     return own;
@@ -226,25 +230,70 @@ static val cache_of(ptx *p, const work *w, unsigned number)
                attention_kv_head_offset(p, w->in, w->kv_head));
 }
 
+/* What warps of the block do, with what they know of the heads. */
+typedef struct attend_by {
+    gqa floats;
+    gqa_halves halves;
+} attend_by;
+
+/* The address of the warp's partial rows, and bytes from those of a head to the next one's. */
+static val rows_of_warp(ptx *p, work *w, unsigned *stride)
+{
+    unsigned row_bytes = partial_bytes(w->in);
+    w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
+    *stride = w->is.warps * row_bytes;
+    return mad(p, warp_id(p), imm(U32, row_bytes), w->rows);
+}
+
+/* The block's last row of q. */
+static val last_query(ptx *p, const work *w)
+{
+    return add(p, w->query, sub(p, w->heads, 1));
+}
+
 static gqa stage_queries(ptx *p, work *w)
 {
-    phase(p, "stage q");
-    stage_caches(p, w);
-    unsigned row_bytes = partial_bytes(w->in), head_products = GQA_PRODUCTS * w->is.heads;
+    unsigned head_products = GQA_PRODUCTS * w->is.heads, stride;
     val products = shared_array(p, "products", F32, w->is.warps * head_products);
-    w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
+    val rows = rows_of_warp(p, w, &stride);
     val queries = shared_array(p, "queries", F32, gqa_query_values(w->in, w->is.heads));
     gqa g = gqa_new(p, w->in, w->is.heads, queries,
-                    mad(p, warp_id(p), imm(U32, head_products * 4), products),
-                    mad(p, warp_id(p), imm(U32, row_bytes), w->rows), w->is.warps * row_bytes);
-    gqa_stage_queries(p, &g, w->query, add(p, w->query, sub(p, w->heads, 1)));
+                    mad(p, warp_id(p), imm(U32, head_products * 4), products), rows, stride);
+    gqa_stage_queries(p, &g, w->query, last_query(p, w));
     return g;
 }
 
-static void attend(ptx *p, const work *w, gqa *g)
+static gqa_halves load_queries(ptx *p, work *w)
+{
+    unsigned words = gqa_halves_query_words(w->in, w->is.heads), stride;
+    val rows = rows_of_warp(p, w, &stride);
+    val queries = words ? shared_array(p, "queries", U32, words) : (val){ 0 };
+    gqa_halves g =
+        gqa_halves_new(p, w->in, w->is.heads, w->query, last_query(p, w), queries, rows, stride);
+    barrier(p);
+    return g;
+}
+
+static attend_by begin(ptx *p, work *w)
+{
+    attend_by by = { 0 };
+    bool halves = w->in->family->halves;
+    phase(p, halves ? "load q" : "stage q");
+    stage_caches(p, w);
+    if (halves)
+        by.halves = load_queries(p, w);
+    else
+        by.floats = stage_queries(p, w);
+    return by;
+}
+
+static void attend(ptx *p, const work *w, attend_by *by)
 {
     val k = cache_of(p, w, 0), v = cache_of(p, w, 1);
-    gqa_attend(p, g, k, v, take_stretch(p, w));
+    if (w->in->family->halves)
+        gqa_halves_attend(p, &by->halves, k, v, take_stretch(p, w, gqa_halves_step(w->in)));
+    else
+        gqa_attend(p, &by->floats, k, v, take_stretch(p, w, gqa_step(w->in)));
     barrier(p);
 }
 
@@ -303,11 +352,11 @@ static void merge_warps(ptx *p, const work *w, val chunk)
 
 static void add_free_chunk(ptx *p, work *w)
 {
-    gqa g = stage_queries(p, w);
+    attend_by by = begin(p, w);
     take_chunk(p, w);
     ret_if(p, ge(p, w->chunk, w->active));
     w->length = (val){ 0 };
-    attend(p, w, &g);
+    attend(p, w, &by);
     phase(p, "merge the warps");
     take_chunk(p, w); /* anew, so that no register has it through the loops */
     merge_warps(p, w, w->chunk);
@@ -331,20 +380,21 @@ static void put_query_aside(ptx *p, work *w)
 
 static void add_fixed_chunks(ptx *p, work *w)
 {
-    gqa g = stage_queries(p, w);
+    attend_by by = begin(p, w);
     count_chunks(p, w);
     ret_if(p, ge(p, w->chunk, w->active));
     w->length = (val){ 0 };
     put_query_aside(p, w);
     PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
         take_fixed_chunk(p, w, counted_chunk(p, w, count));
-        attend(p, w, &g);
+        attend(p, w, &by);
         phase(p, "merge the warps");
         w->query = ld_shared(p, U32, w->ticket, 0);
         count_chunks(p, w); /* anew, so that no register has it through the loops */
         merge_warps(p, w, counted_chunk(p, w, count));
         barrier(p); /* before a warp's rows become zero, all have been merged */
-        gqa_clear(p, &g);
+        if (!w->in->family->halves)
+            gqa_clear(p, &by.floats);
     }
     count_chunks(p, w); /* anew, as well */
     w->query = ld_shared(p, U32, w->ticket, 0);
@@ -353,8 +403,9 @@ static void add_fixed_chunks(ptx *p, work *w)
 static void build(ptx *p, const instance *in)
 {
     work w = work_new(p, in);
-    ptx_max_registers(p, TARGET_REGISTERS / (SM_BLOCKS * w.is.warps * WARP) / REGISTER_UNIT *
-                             REGISTER_UNIT);
+    unsigned usual = TARGET_REGISTERS / (SM_BLOCKS * w.is.warps * WARP);
+    ptx_max_registers(p, in->family->halves ? gqa_halves_registers(in, w.is.heads)
+                                            : usual / REGISTER_UNIT * REGISTER_UNIT);
     if (is_fixed(in))
         add_fixed_chunks(p, &w);
     else
@@ -420,6 +471,15 @@ static const term terms[] = {
     { NULL, NULL },
 };
 
+#define FLASH_PARAMS                                                                         \
+    (const param[])                                                                          \
+    {                                                                                        \
+        OUT(F32, o, "m*num_heads*head_dim", 16),                                             \
+            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),                          \
+            COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k), \
+            KV_RINGS(v), SINKS, GATES, IN(U32, seq_lens, "m", 4), PARAM_END                  \
+    }
+
 const family gqa_flash_decoding = {
     .name = "gqa_flash_decoding",
     .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
@@ -429,21 +489,10 @@ const family gqa_flash_decoding = {
     .same_bits_with = KEY_FIELD(chunking),
     .activations = FORMAT_F32,
     .preference = 10,
+    .cache_heads = "heads",
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
                            ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_DIMS, KEY_END },
-    .params =
-        (const param[]){
-            OUT(F32, o, "m*num_heads*head_dim", 16),
-            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),
-            COUNTERS(counters, "m*num_heads"),
-            QUERIES("m*num_heads*head_dim"),
-            KV_RINGS(k),
-            KV_RINGS(v),
-            SINKS,
-            GATES,
-            IN(U32, seq_lens, "m", 4),
-            PARAM_END,
-        },
+    .params = FLASH_PARAMS,
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
                 .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20",
@@ -451,6 +500,62 @@ const family gqa_flash_decoding = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
+    .check = check_ring,
+    .build = build,
+    .fit = ref_fit_gates,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};
+
+/* Those of the tensor cores: queries are the bytes of q, where it has no registers. */
+static const term mma_terms[] = {
+    { "ratio", "num_heads/num_kv_heads" },
+    { "parts", "ceil_div(ratio, 16/ceil_div(head_dim, 128))" },
+    { "heads", "ceil_div(ratio, parts)" },
+    { "warps", "4" },
+    { "queries", "min(1, heads/9 + head_dim/129)*ceil_div(heads, 8)*head_dim*16" },
+    { "columns", "num_kv_heads*parts*m" },
+    { "at_once", "sm_count*2" },
+    { "waves", "ceil_div(columns*4, at_once)" },
+    { NULL, NULL },
+};
+
+const family mma_flash_decoding = {
+    .name = "mma_flash_decoding",
+    .summary = "gqa_flash_decoding on tensor cores, of caches of f16",
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .op = OP_BATCHED_ATTENTION,
+    .halves = true,
+    .same_bits = true,
+    .same_bits_with = KEY_FIELD(chunking),
+    .activations = FORMAT_F32,
+    .preference = 10,
+    .cache_heads = "heads",
+    .sm = 80,
+    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES),
+                           KEY_SEQUENCES,
+                           KEY_CHUNKS,
+                           KEY_CHUNKING,
+                           { .name = "kv_type",
+                             .summary = "elements of the cache",
+                             .field = KEY_FIELD(kv_type),
+                             .choices = kv_type_choices,
+                             .allowed = 1 << KV_F16,
+                             .def = KV_F16 },
+                           ATTENTION_SCORES,
+                           KEY_RING,
+                           KEY_SINKS,
+                           KEY_GATE,
+                           KEY_DIMS,
+                           KEY_END },
+    .params = FLASH_PARAMS,
+    .launch = { .block = "32*warps",
+                .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
+                .shared = "warps*heads*(head_dim+4)*4 + queries + 20",
+                .terms = mma_terms,
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
     .check = check_ring,
     .build = build,
     .fit = ref_fit_gates,

@@ -61,6 +61,7 @@
     FAMILY(flash_decoding_chunk)                  \
     FAMILY(flash_decoding_reduce)                 \
     FAMILY(gqa_flash_decoding)                    \
+    FAMILY(mma_flash_decoding)                    \
     FAMILY(mma_attention)                         \
     FAMILY(mla_query)                             \
     FAMILY(mla_attention)                         \

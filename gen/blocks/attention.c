@@ -23,6 +23,12 @@ static unsigned share(const instance *in, unsigned usual)
     return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
 }
 
+positions attention_within_ring(ptx *p, int64_t rows, positions run)
+{
+    val first = rem(p, run.first, imm(U32, rows));
+    return (positions){ .first = first, .end = add(p, first, sub(p, run.end, run.first)) };
+}
+
 positions attention_chunk_positions(ptx *p, const instance *in, val seq_len, val chunk)
 {
     positions all = attention_positions(p, in, seq_len);

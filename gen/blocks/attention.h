@@ -54,6 +54,9 @@ positions attention_positions(ptx *p, const instance *in, val seq_len);
 /* Those of them in a chunk of chunk_size: none where end <= first. */
 positions attention_chunk_positions(ptx *p, const instance *in, val seq_len, val chunk);
 
+/* Positions of a ring of so many rows by the row that the first stands in. */
+positions attention_within_ring(ptx *p, int64_t rows, positions run);
+
 /* What q is multiplied by, and the score in units of log 2 of such a q and a position of K. */
 float attention_query_scale(const instance *in);
 val attention_score(ptx *p, const instance *in, val product);

@@ -240,7 +240,7 @@ static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
         assign(p, s->tile_max, -FLT_MAX);
         store_at[i] = mad(p, head_in_set(p, g, s), imm(U32, s->stride), quad_address(p, g));
     }
-    ptx_loop_work(p, GQA_QUAD * row_split_values(&g->row.split) * g->heads, "products");
+    ptx_loop_work(p, GQA_QUAD * row_split_values(&g->row.split), "values");
     PTX_FOR (p, k_position, 0, count, g->step) {
         val4 products[GQA_SETS];
         val turn = add(p, first, k_position);
@@ -313,7 +313,7 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
     unsigned width = row_split_values(&g->row.split);
     val quad = quad_address(p, g);
     make_results_zero(p, g);
-    ptx_loop_work(p, GQA_QUAD * width * g->heads, "products");
+    ptx_loop_work(p, GQA_QUAD * width, "values");
     PTX_FOR (p, v_position, 0, count, g->step) {
         val at = mad(p, v_position, imm(U32, F32_BYTES), quad), turn = add(p, first, v_position);
         val2 weights[GQA_HEADS];
@@ -344,17 +344,10 @@ static void add_to_rows(ptx *p, const gqa *g, const head_set *s)
     }
 }
 
-/* Positions of a ring by the row that the first stands in. */
-static positions within_ring(ptx *p, int64_t rows, positions run)
-{
-    val first = rem(p, run.first, imm(U32, rows));
-    return (positions){ .first = first, .end = add(p, first, sub(p, run.end, run.first)) };
-}
-
 void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
 {
     if (g->in->options.ring)
-        run = within_ring(p, g->in->options.ring, run);
+        run = attention_within_ring(p, g->in->options.ring, run);
     val offset = row_lane_offset(p, &g->row);
     k = add(p, k, offset);
     v = add(p, v, offset);

@@ -99,12 +99,13 @@ static bool has_parameters(arena *a, const instance *in, const param *p, size_t 
 typedef struct contender {
     instance made;
     cost_figures figures;
+    cost_work work;
     double least;
 } contender;
 
 typedef struct search {
+    arena *arena;
     const cost_gpu *gpu;
-    cost_work work;
     contender *tried;
     instance best;
     cost_prediction prediction;
@@ -145,7 +146,7 @@ static void try_candidate(const instance *candidate, void *context)
     search *s = context;
     if (!instance_suits(candidate, s->gpu->target) || !is_better(s, s->tried->least))
         return;
-    cost_prediction p = cost_predict(&s->tried->figures, candidate, &s->work, s->gpu);
+    cost_prediction p = cost_predict(&s->tried->figures, candidate, &s->tried->work, s->gpu);
     if (is_better(s, p.total)) {
         s->best = *candidate;
         s->prediction = p;
@@ -175,15 +176,23 @@ static size_t find_contenders(const instance *asked, const target *t, const sear
                               contender *found)
 {
     size_t count = 0;
+    instance whole = sized(asked);
+    cost_work usual = cost_work_of(s->arena, &whole); /* mostly the same: so are the parameters */
     for (const family *const *f = families; *f; f++) {
         contender c;
         if (!suits(*f, asked))
             continue;
         c.made = made_of(*f, asked);
         bool rounds = instance_precision(&c.made) != (*f)->activations;
-        if ((rounds && asked->precision != PRECISION_Q8) || !cost_find(&c.made, t, &c.figures))
+        if ((rounds && asked->precision != PRECISION_Q8) || !instance_takes_all(&c.made) ||
+            !cost_find(&c.made, t, &c.figures))
             continue;
-        c.least = cost_least(&c.figures, *f, &s->work, s->gpu);
+        c.work = usual;
+        if ((*f)->cache_heads || asked->family->cache_heads) {
+            instance one = sized(&c.made);
+            c.work = cost_work_of(s->arena, &one);
+        }
+        c.least = cost_least(&c.figures, *f, &c.work, s->gpu);
         size_t at = count++;
         for (; at && is_ahead(&c, &found[at - 1]); at--)
             found[at] = found[at - 1];
@@ -204,10 +213,8 @@ instance cost_choose(const instance *asked, const target *t, cost_prediction *pr
 {
     arena *a = arena_new();
     cost_gpu gpu = cost_gpu_of(t);
-    search s = { .gpu = &gpu, .best = made_of(asked->family, asked) };
+    search s = { .arena = a, .gpu = &gpu, .best = made_of(asked->family, asked) };
     s.prediction.total = HUGE_VAL;
-    instance usual = sized(asked);
-    s.work = cost_work_of(a, &usual); /* the candidates' too: they have the same parameters */
     contender *contenders = arena_alloc(a, family_count() * sizeof *contenders);
     size_t count = find_contenders(asked, t, &s, contenders);
     param params[MAX_PARAMS];
@@ -297,3 +304,31 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
     *in = t.best;
     arena_free(a);
 }
+
+/* The kernel of a row and of the usual positions. */
+static instance usual_of(const instance *in)
+{
+    instance usual = *in;
+    usual.shape.m = 1;
+    usual.shape.max_seq_len = COST_USUAL_POSITIONS;
+    return usual;
+}
+
+bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
+                    size_t count)
+{
+    arena *a = arena_new();
+    cost_gpu *gpus = arena_alloc(a, count * sizeof *gpus);
+    tuning t = { .arena = a, .rows = 1, .wanted = wanted, .gpus = gpus, .count = count };
+    instance own = usual_of(in), other = usual_of(than);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        gpus[i] = cost_gpu_of(wanted[i]);
+        double seconds = seconds_on(&t, &own, i), usual = seconds_on(&t, &other, i);
+        sum += usual < HUGE_VAL ? seconds / usual : HUGE_VAL;
+    }
+    arena_free(a);
+    return sum * WORTH_IT < (double)count;
+}
+
+const plan_model cost_model = { .tune = cost_tune, .is_faster = cost_is_faster };

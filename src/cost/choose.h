@@ -6,6 +6,7 @@
 #define PTXGEN_COST_CHOOSE_H
 
 #include "cost/cost.h"
+#include "family/plan.h"
 
 /* The instance that a target gets for one with variant = auto, chosen for this target and excluding
  * all others. Candidates are the families of the same operation that take the same parameters, with
@@ -22,5 +23,14 @@ instance cost_choose(const instance *asked, const target *t, cost_prediction *pr
  * plan's tuner. It is left as it is where that is not 1 % better, where the bits would depend on
  * it, and where it was not counted. */
 void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count);
+
+/* Whether a kernel is done first that computes the same of the same parameters as another one, with
+ * a row of each and the usual positions of a cache, on average of the targets: at least 1 % ahead,
+ * and both counted. */
+bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
+                    size_t count);
+
+/* Both of them. */
+extern const plan_model cost_model;
 
 #endif

@@ -54,13 +54,19 @@ static const cost_figures *next_family(const cost_figures *row)
     return next;
 }
 
+unsigned cost_vectors(const instance *in)
+{
+    const char *heads = in->family->cache_heads;
+    return heads ? (unsigned)formula_value(heads, in, NULL) : (unsigned)in->shape.m;
+}
+
 /* Those of kernels of a family with these weights. */
 static bool find_counted(const instance *in, const target *t, cost_figures *found)
 {
     const cost_figures *below = NULL, *above = NULL; /* with as many vectors or fewer; with more */
     const cost_figures *first = cost_table, *end = cost_table + cost_table_size;
     format weights = instance_weights(in);
-    unsigned m = (unsigned)in->shape.m;
+    unsigned m = cost_vectors(in);
     while (first < end && !is_of_family(first, in->family->name))
         first = next_family(first);
     if (first < end)
@@ -202,12 +208,19 @@ double cost_touched(const instance *in, const param *p)
     return values;
 }
 
+/* How often a value of a cache is loaded: by each query head on its own, or by blocks for several.
+ */
+static double times_loaded(const instance *in)
+{
+    double heads = (double)in->shape.num_heads / (double)problem_cache_heads(&in->shape);
+    return in->family->cache_heads ? ceil(heads / cost_vectors(in)) : heads;
+}
+
 static cost_work work_of(arena *a, const instance *in)
 {
     cost_work work = { .rows = in->shape.m };
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params);
-    const problem_shape *s = &in->shape;
     double largest_input = 0;
     bool has_numbers = false, has_addresses = false, has_counters = false;
     format weights = instance_weights(in);
@@ -224,11 +237,10 @@ static cost_work work_of(arena *a, const instance *in)
         if (p->kind == PARAM_IN && values > largest_input)
             largest_input = values;
         bool may_be_x = f == in->family->activations && work.units > 0;
-        /* Each query head goes over its head's cache on its own. */
         if (p->updated)
             work.units += values;
         else if (p->cache && p->kind == PARAM_IN)
-            work.units += values * (double)s->num_heads / (double)problem_cache_heads(s);
+            work.units += values * times_loaded(in);
         else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE &&
                  !may_be_x)
             work.units += values;

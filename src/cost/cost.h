@@ -31,13 +31,13 @@
 #include "family/family.h"
 #include "target.h"
 
-/* What ptxas makes of a kernel. A unit of work is a weight or an element of a cache for one
- * query head, as the mark of the hot loop says in the PTX; kernels without a loop do one value a
- * thread. */
+/* What ptxas makes of a kernel. A unit of work is a weight or an element of a cache, for all the
+ * vectors that it is loaded for, as the mark of the hot loop says in the PTX; kernels without a
+ * loop do one value a thread. */
 typedef struct cost_figures {
     const char *family;
     format weights; /* FORMAT_NONE: the family has none */
-    unsigned m;     /* vectors of the counted kernel; 0: the family has no m */
+    unsigned m;     /* vectors of the counted kernel, see cost_vectors; 0: the family has no m */
     unsigned sm;
     unsigned registers, shared; /* of a thread; static bytes of a block */
     double instructions;        /* of a lane, a unit of work; */
@@ -46,12 +46,16 @@ typedef struct cost_figures {
     double unit_bytes;          /* that a unit needs of memory, each counted once */
     double turn;                /* units that a lane does in a turn of the loop */
     double in_flight;           /* bytes that a lane waits for at a time, each counted once */
-    /* Of kernels on tensor cores in_flight is a chunk's, of which all stages but one are waited
-     * for; and of them, a unit of work: a warp's products of 16 x 8 x 16; bytes of shared memory
-     * that a lane loads and stores; and of x that it loads. Of others 0. */
+    /* Of kernels that copy weights ahead in stages in_flight is a chunk's, of which all stages but
+     * one are waited for. Of kernels on tensor cores, a unit of work: a warp's products of 16 x 8 x
+     * 16; bytes of shared memory that a lane loads and stores; and of x that it loads. Of others 0.
+     */
     double products, shared_bytes, x_bytes;
     bool specific; /* of a kernel that runs on its target alone: its products are by wgmma */
 } cost_figures;
+
+/* Vectors that a kernel loads a weight for: its rows; or a value of a cache: query heads. */
+unsigned cost_vectors(const instance *in);
 
 /* The figures that were counted for one kernel of each family, weights, m and target, embedded. */
 extern const cost_figures cost_table[];
@@ -83,6 +87,9 @@ cost_work cost_work_of_rows(arena *a, const instance *in, int64_t rows);
  * tokens, of experts those that m rows use between them (each its own, with equal chances), and of
  * caches that it writes m positions. */
 double cost_touched(const instance *in, const param *p);
+
+/* Of a cache, where attention is to so many or more. */
+enum { COST_USUAL_POSITIONS = 4096 };
 
 /* Experts that m rows use between them, where each chooses its own with equal chances. */
 double cost_experts(const problem_shape *s);

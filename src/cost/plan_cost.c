@@ -14,8 +14,6 @@
 
 #include "family/formula.h"
 
-enum { USUAL_POSITIONS = 4096 };
-
 static const double BOUNDARY = 1.3e-6, OVERLAPPED_SHARE = 0.03;
 
 static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, MEGA = 1e6, GIGA = 1e9;
@@ -227,7 +225,7 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
 
 static void print_step(const shown_plan *p, const plan_step *step)
 {
-    cost_of_launches(p->out->arena, p->plan, step, USUAL_POSITIONS, &p->gpu, p->costs);
+    cost_of_launches(p->out->arena, p->plan, step, COST_USUAL_POSITIONS, &p->gpu, p->costs);
     step_cost cost = cost_of_step(step, p->costs, p->overlapped);
     bool large = cost.bytes >= GIGA;
     strbuf_format(p->out,
@@ -325,8 +323,8 @@ void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
         strbuf_char(out, '\n');
     }
     print_memory(out, p);
-    int64_t positions =
-        p->decoder->max_seq_len < USUAL_POSITIONS ? p->decoder->max_seq_len : USUAL_POSITIONS;
+    int64_t positions = p->decoder->max_seq_len < COST_USUAL_POSITIONS ? p->decoder->max_seq_len
+                                                                       : COST_USUAL_POSITIONS;
     strbuf_format(out,
                   "model   times are predicted, not measured; attention to %" PRId64 " positions; "
                   "~ by bytes or products alone\n",

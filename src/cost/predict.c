@@ -224,7 +224,7 @@ static double shared_time(const cost_figures *f, const cost_work *work, const de
 static double block_bandwidth(const cost_figures *f, const instance *in, const cost_work *work,
                               const dealing *d)
 {
-    double loops = loops_of(f, work, d), chunks = f->products > 0 ? (double)in->stages - 1 : 1;
+    double loops = loops_of(f, work, d), chunks = in->stages ? (double)in->stages - 1 : 1;
     return d->threads * f->in_flight * chunks * loops / ceil(loops) / LATENCY;
 }
 

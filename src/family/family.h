@@ -403,6 +403,8 @@ struct family {
     size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */
     unsigned sm;             /* the first architecture that has what it needs; 0: all have */
     int preference;          /* among families that fit a query the highest is found */
+    const char *cache_heads; /* formula: query heads that a block loads a value of a cache for, all
+                                those it has of a KV head; NULL: each head's come for it alone */
     const char *each_matrix; /* of several matrices: the family that does with one what this one
                                 does with each; NULL: none does */
     const key *keys;         /* ends with KEY_END */
@@ -449,6 +451,11 @@ format instance_precision(const instance *in);
 
 /* Whether the key may be set to one of its choices. */
 bool key_takes_choice(const key *k, const choice *c);
+
+/* Whether a key's family takes the value that an instance has, as the key's row says it; and all.
+ */
+bool instance_takes(const instance *in, const key *k);
+bool instance_takes_all(const instance *in);
 
 /* Whether the key means something beside the instance's other values. */
 bool key_matters(const instance *in, const key *k);

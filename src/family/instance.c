@@ -256,6 +256,24 @@ int64_t key_most_for(const key *k, const target *t)
     return is_for(k, t) ? k->max : k->specific_from - 1;
 }
 
+bool instance_takes(const instance *in, const key *k)
+{
+    int64_t value = instance_value(in, k);
+    if (k->choices)
+        return key_takes_choice(k, k->choices + value);
+    return k->real || (k->zero_is_none && !value) ||
+           (value >= key_least(in, k) && value <= key_most(in, k) &&
+            value % key_multiple(in, k) == 0);
+}
+
+bool instance_takes_all(const instance *in)
+{
+    for (const key *k = in->family->keys; k->name; k++)
+        if (!instance_takes(in, k))
+            return false;
+    return true;
+}
+
 bool instance_suits(const instance *in, const target *t)
 {
     bool suits = t->sm >= in->family->sm;

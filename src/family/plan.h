@@ -92,15 +92,22 @@ typedef struct plan_state {
     uint64_t logits; /* f32 [rows or 1, vocab] */
 } plan_state;
 
-/* Chooses how a kernel of so many rows that some targets share computes, and nothing of what:
- * warps, rows at once. */
-typedef void plan_tuner(instance *in, int64_t rows, const target *const *wanted, size_t count);
+/* What knows how long kernels take that some targets share. */
+typedef struct plan_model {
+    /* Chooses how one of so many rows computes, and nothing of what: warps, rows at once. */
+    void (*tune)(instance *in, int64_t rows, const target *const *wanted, size_t count);
+
+    /* Whether one is done ahead of another one that computes the same of the same parameters: a row
+     * of each, whatever rows and positions they are made for. */
+    bool (*is_faster)(const instance *in, const instance *than, const target *const *wanted,
+                      size_t count);
+} plan_model;
 
 typedef struct plan {
     const decoder *decoder;
-    plan_tuner *tune;     /* with which its kernels were made; NULL: with none */
-    int64_t rows;         /* of the largest step */
-    plan_tensor *tensors; /* in the order of use */
+    const plan_model *model; /* with which its kernels were made; NULL: with none */
+    int64_t rows;            /* of the largest step */
+    plan_tensor *tensors;    /* in the order of use */
     size_t tensor_count;
     uint64_t bytes[PLAN_MEMORIES];
     plan_state state;

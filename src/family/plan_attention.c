@@ -107,23 +107,39 @@ static bool is_in_tiles(const planner *p)
            d->head_dim % TILE == 0;
 }
 
-static void attend(planner *p)
+static instance attention_by(const planner *p, const char *name)
 {
     const decoder *d = p->d;
-    bool tiles = is_in_tiles(p);
-    instance in = planner_kernel(p, tiles ? "mma_attention" : "gqa_flash_decoding");
-    bindings b = { 0 };
+    instance in = planner_kernel(p, name);
     set_heads(p, &in);
-    if (tiles)
-        planner_bind_number(&b, "m_val", p->m, "m");
-    else
+    if (!in.family->one_sequence)
         set_chunks(p, &in);
     planner_set_real(&in, "scale", d->attention_scale);
     planner_set_real(&in, "softcap", d->attention_softcap);
     planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);
-    planner_bind_buffer(&b, "o", BUFFER_O);
     planner_set(&in, "sinks", planner_has(p, TENSOR_ATTN_SINKS));
     planner_set(&in, "gate", d->attention_gate);
+    return in;
+}
+
+/* Of whatever rows: a row has the same bits in each step. */
+static instance attention_of(const planner *p)
+{
+    if (is_in_tiles(p))
+        return attention_by(p, "mma_attention");
+    instance floats = attention_by(p, "gqa_flash_decoding");
+    instance halves = attention_by(p, "mma_flash_decoding");
+    bool rounds = p->d->precision == PRECISION_Q8;
+    return rounds && planner_prefers(p, &halves, &floats) ? halves : floats;
+}
+
+static void attend(planner *p)
+{
+    instance in = attention_of(p);
+    bindings b = { 0 };
+    if (in.family->one_sequence)
+        planner_bind_number(&b, "m_val", p->m, "m");
+    planner_bind_buffer(&b, "o", BUFFER_O);
     planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
     planner_bind_buffer(&b, "q", BUFFER_Q);
     planner_bind_tensor(p, &b, "sinks", TENSOR_ATTN_SINKS);

@@ -183,7 +183,7 @@ static void check_targets(const planner *p)
 }
 
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
-                size_t wanted_count, plan_tuner *tune, diags *d)
+                size_t wanted_count, const plan_model *model, diags *d)
 {
     planner p = { .arena = a,
                   .d = of,
@@ -197,7 +197,7 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
     if (d->errors > errors)
         return NULL;
     p.plan->decoder = of;
-    p.plan->tune = tune;
+    p.plan->model = model;
     p.plan->rows = of->m[of->m_count - 1];
     p.plan->step_count = (size_t)of->m_count;
     p.plan->steps = arena_alloc(a, p.plan->step_count * sizeof *p.plan->steps);

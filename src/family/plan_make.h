@@ -5,10 +5,10 @@
 #include "base/diag.h"
 #include "family/plan.h"
 
-/* Makes the plan for a decoder on some targets, oldest first, with kernels as tune has them (NULL:
+/* Makes the plan for a decoder on some targets, oldest first, with kernels as model has them (NULL:
  * as their families do). NULL and an error at where, that says which tensor and size, where a
  * kernel does not take what the decoder needs. */
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
-                size_t wanted_count, plan_tuner *tune, diags *d);
+                size_t wanted_count, const plan_model *model, diags *d);
 
 #endif

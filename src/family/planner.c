@@ -124,6 +124,14 @@ static const key *key_of(const instance *in, const char *name)
     return k;
 }
 
+bool planner_prefers(const planner *p, const instance *in, const instance *to)
+{
+    bool suits = instance_takes_all(in) && p->plan->model;
+    for (size_t i = 0; suits && i < p->target_count; i++)
+        suits = instance_suits(in, p->targets[i]);
+    return suits && p->plan->model->is_faster(in, to, p->targets, p->target_count);
+}
+
 void planner_set(instance *in, const char *name, int64_t value)
 {
     instance_set(in, key_of(in, name), value);
@@ -274,14 +282,12 @@ static void check_shared_memory(planner *p, const instance *in)
 static void check_numbers(planner *p, const instance *in)
 {
     for (const key *k = in->family->keys; k->name; k++) {
-        int64_t value = instance_value(in, k), multiple = key_multiple(in, k);
-        bool number = !k->choices && !k->real;
-        if (number && !(k->zero_is_none && !value) &&
-            (value < key_least(in, k) || value > key_most(in, k) || value % multiple))
+        if (!k->choices && !instance_takes(in, k))
             diag_error(p->diags, DIAG_CONFLICT, p->where,
                        "%s: %s takes %s from %lld to %lld in multiples of %lld, not %lld", in->name,
                        in->family->name, k->name, (long long)key_least(in, k),
-                       (long long)key_most(in, k), (long long)multiple, (long long)value);
+                       (long long)key_most(in, k), (long long)key_multiple(in, k),
+                       (long long)instance_value(in, k));
     }
 }
 
@@ -317,8 +323,8 @@ static size_t number_of(planner *p, instance *in)
 
 void planner_add(planner *p, instance *in, const bindings *b, const char *said)
 {
-    if (p->plan->tune)
-        p->plan->tune(in, rows_of(in, b), p->targets, p->target_count);
+    if (p->plan->model)
+        p->plan->model->tune(in, rows_of(in, b), p->targets, p->target_count);
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
     *made = (placed_launch){ .launch = {
                                  .kernel = number_of(p, in), .layer = p->layer, .said = said } };

@@ -131,6 +131,10 @@ void planner_set_real(instance *in, const char *key_name, double value);
 void planner_set_weights(instance *in, const char *key_name, format weights);
 
 /* Whether all targets have each choice of a key. */
+/* Whether one is faster, on targets that all have it, than another one that computes the same of
+ * the same parameters. */
+bool planner_prefers(const planner *p, const instance *in, const instance *to);
+
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
 /* Rows of a product: all of them at once, or where they take too much shared memory with fewer

@@ -39,7 +39,9 @@ static const purpose purposes[] = {
       "take rows of f16",
       false, OF(QUANTIZE) | OF(F16_ROWS) },
     { "Attention",
-      "gqa_flash_decoding for long sequences and batches, mma_attention for prompts; "
+      "gqa_flash_decoding for long sequences and batches, or mma_flash_decoding with caches of "
+      "f16; "
+      "mma_attention for prompts; "
       "multi_warp_attention needs no scratch",
       false,
       OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) |

@@ -398,10 +398,10 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
     report_duplicate_sections(&p, sections);
     const section *said = find_decoder(&p, sections);
     decoder *model = said ? arena_alloc(a, sizeof *model) : NULL;
-    const plan *steps =
-        said && decoder_read(a, said, model, d)
-            ? plan_make(a, model, said->name_where, p.targets.items, p.targets.count, cost_tune, d)
-            : NULL;
+    const plan *steps = said && decoder_read(a, said, model, d)
+                            ? plan_make(a, model, said->name_where, p.targets.items,
+                                        p.targets.count, &cost_model, d)
+                            : NULL;
     contents all = read_families(&p, sections, steps);
     pipeline_list connected = connect_pipelines(&p, &all);
     if (!d->errors && !all.instances.count)

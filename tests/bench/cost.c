@@ -93,12 +93,15 @@ static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_w
     return hot;
 }
 
-/* Weights come by copies to shared memory, a chunk at a time; loads are those of x. */
+/* Of kernels with stages weights come by copies to shared memory, a chunk at a time; loads are
+ * those of x. */
 static void count_products(const instance *in, const hot_code *hot, const cost_work *work,
                            cost_figures *f)
 {
     f->products = (double)hot->products / hot->units;
     f->shared_bytes = (double)hot->shared_bytes / hot->units;
+    if (!in->stages)
+        return;
     f->x_bytes = fmin(hot->memory.bytes / hot->units, /* of few rows some threads load it alone */
                       (double)(in->shape.m * (int64_t)sizeof(float)) / TILE_COLUMNS);
     f->unit_bytes = work->unit_bytes;
@@ -116,7 +119,7 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     cost_figures f = {
         .family = in->family->name,
         .weights = instance_weights(in),
-        .m = (unsigned)in->shape.m,
+        .m = cost_vectors(in),
         .sm = t->sm,
         .specific = k->specific,
         .registers = r.registers,
@@ -208,7 +211,7 @@ static void begin_c(strbuf *out, const char *version)
 static bool is_alike(const instance *a, const instance *b)
 {
     return a->family == b->family && instance_weights(a) == instance_weights(b) &&
-           a->shape.m == b->shape.m;
+           cost_vectors(a) == cost_vectors(b);
 }
 
 static bool seen_before(const kernel_set *set, size_t i)

@@ -114,3 +114,31 @@ ARENA_TEST(attention_spills_no_registers)
                       arena_format(a, HEADS "%s%s", kinds[i / size_count], sizes[i % size_count]),
                       100);
 }
+
+/* The same of decode attention: two sets of heads, or long ones. */
+ARENA_TEST(decode_attention_spills_no_registers)
+{
+    static const char *const sizes[] = {
+        "head_dim = 64\nnum_heads = 128\n",  "head_dim = 128\nnum_heads = 64\n",
+        "head_dim = 128\nnum_heads = 128\n", "head_dim = 192\nnum_heads = 64\n",
+        "head_dim = 256\nnum_heads = 64\n",
+    };
+    static const char *const kinds[] = {
+        "chunking = fixed\nchunk_limit = 32\n",
+        "window = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
+    };
+    const size_t size_count = sizeof sizes / sizeof *sizes,
+                 kind_count = sizeof kinds / sizeof *kinds;
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t t = 0; t < target_count; t++)
+        for (size_t i = 0; i < size_count * kind_count; i++)
+            if (targets[t].sm >= 80 && (t + i) % 2 == 0)
+                check(&assembler, &targets[t],
+                      arena_format(a,
+                                   "[mma_flash_decoding]\nnum_kv_heads = 8\nmax_seq_len = 8k\n"
+                                   "m = 8\n%s%s",
+                                   kinds[i / size_count], sizes[i % size_count]),
+                      100);
+}

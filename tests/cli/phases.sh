@@ -39,6 +39,7 @@ phases incremental_attention "load q" attend merge store
 phases multi_warp_attention "load q" attend merge "merge the warps"
 phases batched_incremental_attention "load q" attend merge store
 phases flash_decoding_chunk "load q" attend merge store
+phases mma_flash_decoding "load q" products softmax "weighted values" "store the warp" "merge the warps" "merge the chunks"
 phases gqa_flash_decoding "stage q" products softmax "weighted values" "add the tile" "merge the warps" "merge the chunks"
 phases mma_attention "which positions" "load q" "tiles that count for all rows" products softmax "weighted values" \
     "tiles that the rows end in" "store"

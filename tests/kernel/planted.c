@@ -8,12 +8,17 @@ kernel right_kernel(arena *a, const char *name, const char *text)
     return k;
 }
 
-void expect_exchanged_registers_found(arena *a, const kernel *k, unsigned first, unsigned second)
+void expect_exchanged_factors_found(arena *a, const kernel *k)
 {
     enum { SUM, FACTOR };
     expect_text_wrong(a, k, exchange_registers(a, k->ptx, "mma.sync", FACTOR, 1, 2),
                       "of its bound");
     expect_text_wrong(a, k, exchange_registers(a, k->ptx, "mma.sync", SUM, 1, 2), "");
+}
+
+void expect_exchanged_registers_found(arena *a, const kernel *k, unsigned first, unsigned second)
+{
+    expect_exchanged_factors_found(a, k);
     expect_text_wrong(a, k, exchange_registers(a, k->ptx, "ldmatrix", 0, first, second),
                       "of its bound");
 }

@@ -7,8 +7,9 @@
 /* A kernel of a family that is found right as it is: of an instance by its text. */
 kernel right_kernel(arena *a, const char *name, const char *text);
 
-/* A kernel with two registers of a factor, of a sum, or of loaded fragments exchanged: of these the
- * ones of two numbers. */
+/* A kernel with two registers of a factor or of a sum exchanged; or of loaded fragments, the ones
+ * of two numbers. */
+void expect_exchanged_factors_found(arena *a, const kernel *k);
 void expect_exchanged_registers_found(arena *a, const kernel *k, unsigned first, unsigned second);
 
 /* A kernel that loads its first fragment, of four 8 x 8 matrices, transposed. */

@@ -105,12 +105,19 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     return true;
 }
 
+static bool takes_word(arena *a, const key *k, const char *word, size_t length)
+{
+    return !k->choices ||
+           key_takes_choice(k, k->choices + word_index(k, arena_copy(a, word, length)));
+}
+
 const char *suite_known_keys(arena *a, const family *f, const char *text)
 {
     strbuf known = strbuf_new(a);
     for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        if (family_key(f, arena_copy(a, at, strcspn(at, "="))))
+        size_t length = strcspn(at, " "), name = strcspn(at, "=");
+        const key *k = family_key(f, arena_copy(a, at, name));
+        if (k && takes_word(a, k, at + name + 1, length - name - 1))
             strbuf_format(&known, "%.*s ", (int)length, at);
         at += length;
     }

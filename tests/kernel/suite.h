@@ -14,7 +14,7 @@
  * the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
-/* Of such a text what sets keys that the family has. */
+/* Of such a text what sets keys that the family has, to words that it takes. */
 const char *suite_known_keys(arena *a, const family *f, const char *text);
 
 /* The text that sets a family's weights to number i of what it takes, "weights=q4_k ": "" at 0

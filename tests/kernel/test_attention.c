@@ -11,6 +11,7 @@
 
 #include "test.h"
 #include "golden/golden.h"
+#include "ref/half.h"
 #include "kernel/suite.h"
 #include "check/verify.h"
 
@@ -37,7 +38,8 @@ static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_hea
                      int64_t max_seq_len, const char *options)
 {
     strbuf text = strbuf_new(a);
-    int64_t multiple = is_q8_0(options) ? 32 : family_key(f, "head_dim")->multiple_of;
+    int64_t multiple = family_key(f, "head_dim")->multiple_of;
+    multiple = is_q8_0(options) && multiple < 32 ? 32 : multiple;
     head_dim = (head_dim + multiple - 1) / multiple * multiple;
     strbuf_format(&text, "head_dim=%lld num_heads=%lld num_kv_heads=%lld max_seq_len=%lld ",
                   (long long)head_dim, (long long)(kv_heads * ratio), (long long)kv_heads,
@@ -103,8 +105,9 @@ static void check_head_dim(arena *a, const subject *s, int head_dim, const char 
 
 static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
 {
-    for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
-        const char *kv_type = kv_types[head_dim / 8 % SINGLE_VALUE_TYPES];
+    int step = (int)family_key(s->family, "head_dim")->multiple_of;
+    for (int head_dim = step; head_dim <= 256; head_dim += step) {
+        const char *kv_type = kv_types[head_dim / step % SINGLE_VALUE_TYPES];
         check_head_dim(a, s, head_dim, arena_format(a, "kv_type=%s", kv_type));
         if (head_dim % 32 == 0)
             check_head_dim(a, s, head_dim, "kv_type=q8_0");
@@ -503,6 +506,18 @@ static instance golden_instance(arena *a, const family *f, const golden_set *g)
                 g->d->max_seq_len, arena_format(a, "m=%d", (int)at_once(f, g)));
 }
 
+/* Golden rows of a cache, as elements of its type: f32, or f16 where the family takes no others. */
+static void put_rows(const instance *in, void *to, const char *from, int64_t count)
+{
+    float value;
+    if (in->kv_type == KV_F32)
+        memcpy(to, from, (size_t)count * sizeof value);
+    for (int64_t i = 0; in->kv_type == KV_F16 && i < count; i++) {
+        memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);
+        ((uint16_t *)to)[i] = half_from_float(value);
+    }
+}
+
 /* A trial with golden q, k, v of the sequences from one on, as many as the family takes. */
 static trial golden_trial(arena *a, const subject *s, const instance *in, const golden_set *g,
                           int64_t sequence)
@@ -520,9 +535,8 @@ static trial golden_trial(arena *a, const subject *s, const instance *in, const 
     for (size_t i = 0; i < t.param_count; i++)
         if (trial_cache_count(&t.params[i]) > 0) {
             for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++)
-                memcpy(trial_cache(&t.params[i], j).bytes,
-                       caches[filled] + (sequence + (int64_t)j) * g->cache * 4,
-                       (size_t)g->cache * 4);
+                put_rows(in, trial_cache(&t.params[i], j).bytes,
+                         caches[filled] + (sequence + (int64_t)j) * g->cache * 4, g->cache);
             filled++;
         }
     if (filled)

@@ -184,11 +184,13 @@ static void check_room(arena *a, const subject *s, const char *options, uint32_t
 static void bits_follow_from_the_length(arena *a, const subject *s)
 {
     static const char *const options[] = { "head_dim=64 num_heads=3",
-                                           "head_dim=96 num_heads=8 window=200 softcap=20",
+                                           "num_heads=8 window=200 softcap=20",
                                            "head_dim=128 num_heads=7 chunk_size=128 window=131",
                                            ("head_dim=64 num_heads=5 window=150 ring=157 sinks=add "
                                             "gate=sigmoid") };
     static const uint32_t firsts[] = { 1, 60, 125, 189, 595 };
+    const char *long_head =
+        family_key(s->family, "head_dim")->multiple_of > 32 ? "head_dim=192 " : "head_dim=96 ";
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (size_t j = 0; j < sizeof firsts / sizeof *firsts; j++) {
             arena *run = arena_new();
@@ -196,7 +198,8 @@ static void bits_follow_from_the_length(arena *a, const subject *s)
             const char *text = strcmp(kv_type, "q8_0") == 0 && i == 1
                                    ? arena_format(run, "head_dim=64 num_heads=8 kv_type=q8_0")
                                    : arena_format(run, "%s kv_type=%s", options[i], kv_type);
-            text = arena_format(run, "%s chunking=fixed", text);
+            text = arena_format(run, "%s%s chunking=fixed",
+                                strstr(text, "head_dim") ? "" : long_head, text);
             (family_key(s->family, "m") ? check_batch : check_room)(run, s, text, firsts[j]);
             arena_free(run);
         }
@@ -293,13 +296,15 @@ static void check_ring(arena *a, const subject *s, const char *options, uint32_t
 /* Rings of as many rows as the window has, of two chunks, and of so many that no chunk fits. */
 static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
 {
+    int step = (int)family_key(s->family, "head_dim")->multiple_of,
+        odd = step * (step < 64 ? 5 : 3);
     for (int i = 0; i < KV_TYPES; i++) {
-        const char *options = arena_format(a, "head_dim=32 chunking=fixed kv_type=%s", kv_types[i]);
+        const char *options = arena_format(a, "head_dim=%d chunking=fixed kv_type=%s",
+                                           step < 32 ? 32 : step, kv_types[i]);
         check_ring(a, s, options, 1, i % 2 ? WINDOW : 64, i / 2 % 2);
         check_ring(a, s, options, ROWS, i % 2 ? 64 : WINDOW + ROWS - 1, i / 2 % 2);
     }
-    int64_t odd = 5 * family_key(s->family, "head_dim")->multiple_of;
-    check_ring(a, s, arena_format(a, "head_dim=%d kv_type=f16", (int)odd), 1, 47, false);
+    check_ring(a, s, arena_format(a, "head_dim=%d kv_type=f16", odd), 1, 47, false);
     check_ring(a, s, "head_dim=64 kv_type=q8_0 sinks=add gate=sigmoid softcap=3", ROWS, 96, true);
 }
 

@@ -316,6 +316,28 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
     }
 }
 
+/* Of 20 heads a KV head blocks have 7 each, or 10: a value comes three times, or twice. */
+ARENA_TEST(blocks_load_a_cache_for_several_heads)
+{
+    static const struct {
+        const char *family;
+        unsigned heads;
+        double times;
+    } cases[] = { { "gqa_flash_decoding", 7, 3 }, { "mma_flash_decoding", 10, 2 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        instance in = default_instance(cases[i].family, FORMAT_NONE);
+        in.shape = (problem_shape){ .m = 3,
+                                    .head_dim = 64,
+                                    .num_heads = 40,
+                                    .num_kv_heads = 2,
+                                    .max_seq_len = 100,
+                                    .seq_len = 100 };
+        in.kv_type = KV_F16;
+        assert_int_equal(cost_vectors(&in), cases[i].heads);
+        close_to(cost_work_of(a, &in).units, cases[i].times * 2 * 3 * 2 * 100 * 64);
+    }
+}
+
 ARENA_TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
 {
     const family *f = family_find(families, "incremental_attention");

@@ -5,14 +5,14 @@
 #include "family/limits.h"
 #include "family/plan_make.h"
 
-static plan *plan_of(arena *a, const char *text, const char *target_name, plan_tuner *tune,
+static plan *plan_of(arena *a, const char *text, const char *target_name, const plan_model *model,
                      diags *d)
 {
     const target *wanted = target_find(target_name);
     decoder *of = arena_zalloc(a, sizeof *of);
     plan *made =
         parse_decoder(a, text, of, d)
-            ? plan_make(a, of, (location){ .file = "spec.ini", .line = 1 }, &wanted, 1, tune, d)
+            ? plan_make(a, of, (location){ .file = "spec.ini", .line = 1 }, &wanted, 1, model, d)
             : NULL;
     return made;
 }
@@ -41,7 +41,7 @@ ARENA_TEST(wide_rows_come_in_passes_where_shared_memory_is_small)
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         for (size_t t = 0; t < sizeof of / sizeof *of; t++) {
             diags d = diags_new(a);
-            const plan *p = plan_of(a, sections[i], of[t], cost_tune, &d);
+            const plan *p = plan_of(a, sections[i], of[t], &cost_model, &d);
             if (!p)
                 fail_msg("%s", messages(a, &d));
             for (size_t k = 0; k < p->kernel_count; k++) {
@@ -57,7 +57,7 @@ ARENA_TEST(a_kernel_that_no_block_has_room_for_is_an_error)
     diags d = diags_new(a);
     static const char text[] = HEAD "hidden = 1048576\nweights = q4_k\nexperts = 8\n"
                                     "experts_used = 2\nexpert_ff = 512\n";
-    assert_null(plan_of(a, text, "sm_75", cost_tune, &d));
+    assert_null(plan_of(a, text, "sm_75", &cost_model, &d));
     if (!strstr(messages(a, &d), "bytes of shared memory a block; sm_75 has "))
         fail_msg("%s", messages(a, &d));
 }
@@ -69,14 +69,23 @@ static void take_three_warps(instance *in, int64_t rows, const target *const *wa
         in->num_warps = 3;
 }
 
-ARENA_TEST(a_tuner_has_the_last_word_on_kernels)
+static bool is_never_faster(const instance *in, const instance *than, const target *const *wanted,
+                            size_t count)
+{
+    assert_true(in->family != than->family && count == 1 && wanted[0] == target_find("sm_90"));
+    return false;
+}
+
+static const plan_model three_warps = { .tune = take_three_warps, .is_faster = is_never_faster };
+
+ARENA_TEST(a_model_has_the_last_word_on_kernels)
 {
     diags d = diags_new(a);
     const plan *p =
-        plan_of(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\n", "sm_90", take_three_warps, &d);
+        plan_of(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\n", "sm_90", &three_warps, &d);
     size_t found = 0;
     assert_non_null(p);
-    assert_true(p->tune == take_three_warps);
+    assert_true(p->model == &three_warps);
     for (size_t k = 0; k < p->kernel_count; k++)
         if (family_key(p->kernels[k].family, "num_warps")) {
             assert_int_equal(p->kernels[k].num_warps, 3);
@@ -102,7 +111,7 @@ ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
 {
     diags d = diags_new(a);
     const plan *p =
-        plan_of(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80", cost_tune, &d);
+        plan_of(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80", &cost_model, &d);
     assert_non_null(p);
     assert_int_equal(p->rows, 256);
     for (size_t s = 0; s < p->step_count; s++) {
@@ -115,7 +124,7 @@ ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
         assert_int_equal(count_of(p, step, "mma_attention"), of_prompts);
         assert_int_equal(count_of(p, step, "stream_qkv"), others);
         assert_int_equal(count_of(p, step, "stream_gemv"), 2 * others + 1);
-        assert_int_equal(count_of(p, step, "gqa_flash_decoding"), others);
+        assert_int_equal(count_of(p, step, "mma_flash_decoding"), others);
         assert_int_equal(step->logits_rows, 1);
     }
 }
@@ -136,7 +145,7 @@ ARENA_TEST(steps_of_prompts_split_long_products_alike)
     const plan *p = plan_of(a,
                             "[decoder]\nlayers = 1\nhidden = 4096\nnum_heads = 32\nff = 14336\n"
                             "vocab = 8k\nweights = q4_k\nm = 8, 16, 512\n",
-                            "sm_90", cost_tune, &d);
+                            "sm_90", &cost_model, &d);
     assert_non_null(p);
     assert_int_equal(parts_of(p, &p->steps[0], "ffn_down"), 0);
     for (size_t s = 1; s < p->step_count; s++) {
@@ -166,7 +175,7 @@ ARENA_TEST(rows_of_prompts_are_those_of_the_step)
                          PROMPTS "weights = q4_k\nweights.ffn_up = q6_k\nlogits = all\n"
                                  "m = 1, 500\nprecision = %s\n",
                          precisions[i]);
-        const plan *p = plan_of(a, text, "sm_80", cost_tune, &d);
+        const plan *p = plan_of(a, text, "sm_80", &cost_model, &d);
         assert_non_null(p);
         const plan_step *step = &p->steps[1];
         assert_int_equal(step->logits_rows, 500);
@@ -186,22 +195,55 @@ ARENA_TEST(prompts_of_several_sequences_have_other_attention)
 {
     diags d = diags_new(a);
     const plan *p =
-        plan_of(a, PROMPTS "weights = q4_k\nm = 64\nsequences = 4\n", "sm_80", cost_tune, &d);
+        plan_of(a, PROMPTS "weights = q4_k\nm = 64\nsequences = 4\n", "sm_80", &cost_model, &d);
     assert_non_null(p);
     assert_int_equal(count_of(p, p->steps, "mma_attention"), 0);
-    assert_int_equal(count_of(p, p->steps, "gqa_flash_decoding"), 2);
+    assert_int_equal(count_of(p, p->steps, "mma_flash_decoding"), 2);
+}
+
+/* Attention of few rows is on tensor cores where the model says that it is faster, targets have
+ * them, what it multiplies may be rounded, and the kernel takes the cache. */
+ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
+{
+    static const struct {
+        const char *target, *keys;
+        const plan_model *model;
+        bool halves;
+    } decoders[] = {
+        { "sm_90", "", &cost_model, true },
+        { "sm_90", "head_dim = 192\n", &cost_model, true },
+        { "sm_90", "", &three_warps, false },
+        { "sm_90", "", NULL, false },
+        { "sm_75", "", &cost_model, false },
+        { "sm_90", "precision = f32\n", &cost_model, false },
+        { "sm_90", "kv_type = q8_0\n", &cost_model, false },
+        { "sm_90", "kv_type = f32\n", &cost_model, false },
+        { "sm_90", "head_dim = 96\n", &cost_model, false },
+    };
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
+        diags d = diags_new(a);
+        const char *text =
+            arena_format(a, PROMPTS "weights = q8_0\nm = 1, 8\n%s", decoders[i].keys);
+        const plan *p = plan_of(a, text, decoders[i].target, decoders[i].model, &d);
+        assert_non_null(p);
+        for (size_t s = 0; s < p->step_count; s++) {
+            const plan_step *step = &p->steps[s];
+            assert_int_equal(count_of(p, step, "mma_flash_decoding"), decoders[i].halves ? 2 : 0);
+            assert_int_equal(count_of(p, step, "gqa_flash_decoding"), decoders[i].halves ? 0 : 2);
+        }
+    }
 }
 
 ARENA_TEST(prompts_need_targets_with_tensor_cores)
 {
     diags d = diags_new(a);
-    assert_null(plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\n", "sm_75", cost_tune, &d));
+    assert_null(plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\n", "sm_75", &cost_model, &d));
     if (!strstr(messages(a, &d), "m = 64 is a step of a prompt, on the tensor cores of sm_80 and "
                                  "newer, and sm_75 is one of the targets: take 8 at most"))
         fail_msg("%s", messages(a, &d));
     d = diags_new(a);
-    const plan *exact =
-        plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75", cost_tune, &d);
+    const plan *exact = plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75",
+                                &cost_model, &d);
     assert_non_null(exact);
 }
 
@@ -209,7 +251,7 @@ ARENA_TEST(prompts_need_targets_with_tensor_cores)
 ARENA_TEST(products_of_prompts_fit_small_shared_memory)
 {
     diags d = diags_new(a);
-    const plan *p = plan_of(a, PROMPTS "weights = q6_k\nm = 256\n", "sm_86", cost_tune, &d);
+    const plan *p = plan_of(a, PROMPTS "weights = q6_k\nm = 256\n", "sm_86", &cost_model, &d);
     if (!p)
         fail_msg("%s", messages(a, &d));
     for (size_t k = 0; k < p->kernel_count; k++)

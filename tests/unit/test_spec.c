@@ -246,8 +246,9 @@ ARENA_TEST(the_list_of_families_is_grouped_and_aligned)
                   "\nVectors to q8_1 and f16: ahead of products with quantized vectors, and "
                   "f16_rows ahead of those on tensor cores that take rows of f16\n"
                   "  quantize    q = Q(x)\n"
-                  "\nAttention: gqa_flash_decoding for long sequences and batches, mma_attention "
-                  "for prompts; multi_warp_attention needs no scratch\n"
+                  "\nAttention: gqa_flash_decoding for long sequences and batches, or "
+                  "mma_flash_decoding with caches of f16; mma_attention for prompts; "
+                  "multi_warp_attention needs no scratch\n"
                   "  attention   o = softmax(q K) V\n");
 }
 

@@ -116,7 +116,7 @@ static bool fill(device_model *m, const target *t)
     diags ignored = diags_new(scratch);
     chosen_layers chosen = verify_choose_layers(scratch, m->plan);
     const decoder *d = verify_reduced_decoder(scratch, m->plan->decoder, &chosen);
-    const plan *reduced = plan_make(scratch, d, (location){ 0 }, &t, 1, m->plan->tune, &ignored);
+    const plan *reduced = plan_make(scratch, d, (location){ 0 }, &t, 1, m->plan->model, &ignored);
     bool filled = reduced || fail(m, "some layers of it have no plan");
     if (filled) {
         step_model content = step_model_new(scratch, reduced, 1);
