@@ -161,8 +161,10 @@ int64_t gemm_powers_bytes(const instance *in)
 static val row_of_w(ptx *p, const gemm *t, val number)
 {
     val last = sub(p, t->g.n, 1);
-    if (!t->gated)
-        return gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
+    if (!t->gated) {
+        val row = gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
+        return t->plane.kind ? add(p, row, t->plane) : row;
+    }
     unsigned turn = gemm_sums_turn(&t->s);
     val pair = mad(p, div(p, number, 2 * turn), turn, bit_and(p, number, turn - 1));
     val is_up = ne(p, bit_and(p, number, turn), 0);
@@ -510,9 +512,6 @@ static void move_to_expert(ptx *p, gemm *t)
     val plane = mul_wide(p, expert_first_row(p, t->in, id), t->w.row_bytes);
     t->plane = named(p, "the expert's matrix", plane);
     t->first_bias = mul(p, id, (unsigned)t->in->shape.n);
-    if (t->gated)
-        return;
-    t->g.w = add(p, t->g.w, t->plane);
 }
 
 void gemm_build_of_experts(ptx *p, const instance *in)
