@@ -69,12 +69,15 @@ static int64_t usual_rows(const problem_shape *s)
     return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
+int64_t gemm_expert_rows(const instance *in)
+{
+    return in->tile_rows ? in->tile_rows : usual_rows(&in->shape);
+}
+
 /* Rows that a block has at a time: of X, or of those that use an expert. */
 static unsigned rows_at_once(const instance *in)
 {
-    if (!is_of_experts(in))
-        return (unsigned)in->shape.m;
-    return (unsigned)(in->tile_rows ? in->tile_rows : usual_rows(&in->shape));
+    return (unsigned)(is_of_experts(in) ? gemm_expert_rows(in) : in->shape.m);
 }
 
 static bool is_qkv(const instance *in)

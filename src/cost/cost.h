@@ -37,7 +37,7 @@
 typedef struct cost_figures {
     const char *family;
     format weights; /* FORMAT_NONE: the family has none */
-    unsigned m;     /* vectors of the counted kernel; 0: the family has no m */
+    unsigned m;     /* vectors of the counted kernel (cost_vectors); 0: the family has no m */
     unsigned sm;
     unsigned registers, shared; /* of a thread; static bytes of a block */
     double instructions;        /* of a lane, a unit of work; */
@@ -57,6 +57,10 @@ typedef struct cost_figures {
 extern const cost_figures cost_table[];
 extern const size_t cost_table_size;
 extern const char cost_table_ptxas[]; /* the version of ptxas: "13.0.88" */
+
+/* Vectors of x that a kernel's code is for: the key m, or of experts' products on tensor cores as
+ * many rows as a tile has room for. */
+unsigned cost_vectors(const instance *in);
 
 /* Those of an instance for a target, or for the newest one before it: between the numbers of
  * vectors that were counted, in proportion. Where a kernel has several matrices, and was not
@@ -86,6 +90,11 @@ double cost_touched(const instance *in, const param *p);
 
 /* Experts that m rows use between them, where each chooses its own with equal chances. */
 double cost_experts(const problem_shape *s);
+
+/* Whether a kernel has experts' rows by tiles; and tiles of rows of all experts together, a rest
+ * being one as well, on average where each row chooses its own with equal chances. */
+bool cost_has_expert_tiles(const instance *in);
+double cost_expert_tiles(const instance *in);
 
 /* A GPU as the model sees it. */
 typedef struct cost_gpu {

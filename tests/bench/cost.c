@@ -100,7 +100,7 @@ static void count_products(const instance *in, const hot_code *hot, const cost_w
     f->products = (double)hot->products / hot->units;
     f->shared_bytes = (double)hot->shared_bytes / hot->units;
     f->x_bytes = fmin(hot->memory.bytes / hot->units, /* of few rows some threads load it alone */
-                      (double)(in->shape.m * (int64_t)sizeof(float)) / TILE_COLUMNS);
+                      (double)(cost_vectors(in) * sizeof(float)) / TILE_COLUMNS);
     f->unit_bytes = work->unit_bytes;
     f->in_flight = f->unit_bytes * hot->units;
 }
@@ -116,7 +116,7 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     cost_figures f = {
         .family = in->family->name,
         .weights = instance_weights(in),
-        .m = (unsigned)in->shape.m,
+        .m = cost_vectors(in),
         .sm = t->sm,
         .specific = k->specific,
         .registers = r.registers,
@@ -208,7 +208,7 @@ static void begin_c(strbuf *out, const char *version)
 static bool is_alike(const instance *a, const instance *b)
 {
     return a->family == b->family && instance_weights(a) == instance_weights(b) &&
-           a->shape.m == b->shape.m;
+           cost_vectors(a) == cost_vectors(b);
 }
 
 static bool seen_before(const kernel_set *set, size_t i)
