@@ -14,6 +14,7 @@ static int64_t tiles_of_share(const instance *in)
 
 static const derived_size sizes[] = {
     { "listed", experts_listed, "experts that rows may use, at most" },
+    { "at_once", gemm_expert_rows, "rows of an expert that a block has at a time" },
     { "shares", tiles_of_share, "tiles of an expert's rows, were they as many of each" },
     GEMM_SIZES,
     { NULL, NULL, NULL },

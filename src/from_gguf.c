@@ -150,14 +150,12 @@ static bool check_spec(arena *a, const char *path, const model *m, const spec_ov
                       families, overrides, back, d);
 }
 
-/* A step of prompts besides, where the decoder and all targets have such. With experts who wants
- * one writes it: their kernels have no predicted times, and to verify them takes minutes. */
+/* A step of prompts besides, where the decoder and all targets have such. */
 static bool add_prompts(arena *a, const char *path, model *m, const spec_overrides *overrides,
                         diags *d, const spec *checked)
 {
     spec back;
-    if (decoder_lacks_prompts(&m->decoder) || m->decoder.experts ||
-        checked->targets[0]->sm < DECODER_PROMPT_SM)
+    if (decoder_lacks_prompts(&m->decoder) || checked->targets[0]->sm < DECODER_PROMPT_SM)
         return true;
     m->decoder.m[m->decoder.m_count++] = PROMPT_ROWS;
     return check_spec(a, path, m, overrides, d, &back);

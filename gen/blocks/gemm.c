@@ -69,12 +69,15 @@ static int64_t usual_rows(const problem_shape *s)
     return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
+int64_t gemm_expert_rows(const instance *in)
+{
+    return in->tile_rows ? in->tile_rows : usual_rows(&in->shape);
+}
+
 /* Rows that a block has at a time: of X, or of those that use an expert. */
 static unsigned rows_at_once(const instance *in)
 {
-    if (!is_of_experts(in))
-        return (unsigned)in->shape.m;
-    return (unsigned)(in->tile_rows ? in->tile_rows : usual_rows(&in->shape));
+    return (unsigned)(is_of_experts(in) ? gemm_expert_rows(in) : in->shape.m);
 }
 
 static bool is_qkv(const instance *in)
@@ -161,8 +164,10 @@ int64_t gemm_powers_bytes(const instance *in)
 static val row_of_w(ptx *p, const gemm *t, val number)
 {
     val last = sub(p, t->g.n, 1);
-    if (!t->gated)
-        return gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
+    if (!t->gated) {
+        val row = gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
+        return t->plane.kind ? add(p, row, t->plane) : row;
+    }
     unsigned turn = gemm_sums_turn(&t->s);
     val pair = mad(p, div(p, number, 2 * turn), turn, bit_and(p, number, turn - 1));
     val is_up = ne(p, bit_and(p, number, turn), 0);
@@ -510,9 +515,6 @@ static void move_to_expert(ptx *p, gemm *t)
     val plane = mul_wide(p, expert_first_row(p, t->in, id), t->w.row_bytes);
     t->plane = named(p, "the expert's matrix", plane);
     t->first_bias = mul(p, id, (unsigned)t->in->shape.n);
-    if (t->gated)
-        return;
-    t->g.w = add(p, t->g.w, t->plane);
 }
 
 void gemm_build_of_experts(ptx *p, const instance *in)

@@ -16,6 +16,9 @@ enum { GEMM_MOST_ROWS = 256, GEMM_USUAL_ROWS = 128 };
 /* Rows of X that a tile has room for: the key m, up to the next power of two from 16 on. */
 int64_t gemm_rows(const instance *in);
 
+/* Of experts: rows of one that a block has at a time. */
+int64_t gemm_expert_rows(const instance *in);
+
 /* Columns of Y that a block makes. */
 int64_t gemm_columns(const instance *in);
 

@@ -20,9 +20,8 @@ static void decode_any(ptx *p, gemm_weights *w, unsigned step, unsigned there,
     val at = block ? add(p, w->at, block * f->block_bytes) : w->at;
     for (unsigned piece = 0; piece < GEMM_OWN / UNPACKED; piece++) {
         val values[UNPACKED];
-        val first = mad(p, w->half, GEMM_OWN,
-                        imm(U32, step * GEMM_STEP % f->block_values + piece * UNPACKED));
-        unpack_block(p, w->format, at, first, values);
+        unsigned known = step * GEMM_STEP % f->block_values + piece * UNPACKED;
+        unpack_half(p, w->format, at, w->half, known, values);
         for (unsigned i = 0; i < UNPACKED; i++)
             values[i] = w->scaled ? mul(p, values[i], w->scale) : values[i];
         for (unsigned i = 0; i < UNPACKED / 2; i++)

@@ -19,8 +19,11 @@ typedef void unpack(ptx *p, val block, val first, val w[UNPACKED]);
 #define CODED           FORMAT
 #include "format.def"
 
-/* By the format; and of a row, weights 8 piece .. 8 piece + 7. */
+/* By the format; weights 16 half + known .. + 7, of a thread that has a half of each 32: half is 0
+ * or 1, known a multiple of 8 whose bit of 16 is 0; and of a row, weights 8 piece .. 8 piece + 7.
+ */
 void unpack_block(ptx *p, format f, val block, val first, val w[UNPACKED]);
+void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UNPACKED]);
 void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
 
 /* What the unpackers share: the address so many bytes behind another; an fp16 as f32; of eight

@@ -24,6 +24,7 @@ static const tuned_key tuned_keys[] = {
     { "rows_per_warp", { 2, 1 }, true, false },
     { "outputs_per_block", { 1, 2, 4, 8 }, false, false },
     { "m", { 256, 128, 64, 32, 16 }, false, true },
+    { "tile", { 128, 64, 32, 16 }, false, false },
 };
 enum { TUNED_KEYS = sizeof tuned_keys / sizeof *tuned_keys };
 

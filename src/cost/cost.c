@@ -54,10 +54,15 @@ static const cost_figures *next_family(const cost_figures *row)
     return next;
 }
 
+bool cost_has_expert_tiles(const instance *in)
+{
+    return operation_is_of_experts(in->family->op) && in->family->halves;
+}
+
 unsigned cost_vectors(const instance *in)
 {
-    const char *heads = in->family->cache_heads;
-    return heads ? (unsigned)formula_value(heads, in, NULL) : (unsigned)in->shape.m;
+    const char *of_kernel = cost_has_expert_tiles(in) ? "tile_rows" : in->family->cache_heads;
+    return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
 }
 
 /* Those of kernels of a family with these weights. */
@@ -140,7 +145,7 @@ static bool compose(const instance *in, unsigned matrices, const target *t, cost
     }
     *found = (cost_figures){ .family = in->family->name,
                              .weights = instance_weights(in),
-                             .m = (unsigned)in->shape.m };
+                             .m = cost_vectors(in) };
     for (unsigned i = 0; i < matrices; i++)
         rows += (double)instance_matrix(in, i).shape.n;
     for (unsigned i = 0; i < matrices; i++) {
@@ -192,6 +197,23 @@ double cost_experts(const problem_shape *s)
 {
     double all = (double)s->experts, of_row = (double)s->experts_used;
     return all * (1 - pow(1 - of_row / all, (double)s->m));
+}
+
+/* The chance that so many of all rows choose an expert. */
+static double chance_of_rows(const problem_shape *s, int64_t rows)
+{
+    double chance = (double)s->experts_used / (double)s->experts, all = (double)s->m;
+    double others = all - (double)rows;
+    double ways = lgamma(all + 1) - lgamma((double)rows + 1) - lgamma(others + 1);
+    return exp(ways + (double)rows * log(chance)) * pow(1 - chance, others);
+}
+
+double cost_expert_tiles(const instance *in)
+{
+    double rows = (double)formula_value("at_once", in, NULL), tiles = 0;
+    for (int64_t i = 1; i <= in->shape.m; i++)
+        tiles += chance_of_rows(&in->shape, i) * ceil((double)i / rows);
+    return tiles * (double)in->shape.experts;
 }
 
 double cost_touched(const instance *in, const param *p)
@@ -251,6 +273,8 @@ static cost_work work_of(arena *a, const instance *in)
         work.units = largest_input;
         work.unit_bytes = value_bytes(FORMAT_F32);
     }
+    if (cost_has_expert_tiles(in))
+        work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
     work.trips_ahead = has_numbers || has_addresses; /* which come at once */
     work.trips_behind = has_counters ? MERGE_TRIPS : 0;
     return work;

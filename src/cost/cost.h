@@ -54,13 +54,14 @@ typedef struct cost_figures {
     bool specific; /* of a kernel that runs on its target alone: its products are by wgmma */
 } cost_figures;
 
-/* Vectors that a kernel loads a weight for: its rows; or a value of a cache: query heads. */
-unsigned cost_vectors(const instance *in);
-
 /* The figures that were counted for one kernel of each family, weights, m and target, embedded. */
 extern const cost_figures cost_table[];
 extern const size_t cost_table_size;
 extern const char cost_table_ptxas[]; /* the version of ptxas: "13.0.88" */
+
+/* Vectors that a kernel loads a weight for: the key m, or of experts' products on tensor cores as
+ * many rows as a tile has room for; or a value of a cache: query heads. */
+unsigned cost_vectors(const instance *in);
 
 /* Those of an instance for a target, or for the newest one before it: between the numbers of
  * vectors that were counted, in proportion. Where a kernel has several matrices, and was not
@@ -93,6 +94,11 @@ enum { COST_USUAL_POSITIONS = 4096 };
 
 /* Experts that m rows use between them, where each chooses its own with equal chances. */
 double cost_experts(const problem_shape *s);
+
+/* Whether a kernel has experts' rows by tiles; and tiles of rows of all experts together, a rest
+ * being one as well, on average where each row chooses its own with equal chances. */
+bool cost_has_expert_tiles(const instance *in);
+double cost_expert_tiles(const instance *in);
 
 /* A GPU as the model sees it. */
 typedef struct cost_gpu {

@@ -61,9 +61,18 @@ static double rows_of(const instance *in)
     const problem_shape *s = &in->shape;
     if (in->family->op == OP_QKV)
         return (double)(s->n + s->n_kv + s->n_v);
-    if (in->family->op == OP_EXPERT_GATE_UP)
+    if (operation_is_of_experts(in->family->op))
         return (double)s->n * cost_experts(s) + (double)s->n_shared;
     return (double)s->n;
+}
+
+/* Of all blocks those that have something to do, each with whole columns of an expert's tile; and
+ * these tiles. */
+static void deal_tiles(const instance *in, dealing *d)
+{
+    double columns = (double)formula_value(in->family->launch.grid[0], in, NULL);
+    d->items = columns * cost_expert_tiles(in);
+    d->blocks = fmin(d->blocks, ceil(d->items));
 }
 
 /* Items go to the blocks in turn, and blocks to the SMs. Where more blocks wait than fit, an SM
@@ -79,6 +88,8 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     size_t dynamic = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;
     for (int i = 0; i < 3; i++)
         d.blocks *= (double)formula_value(l->grid[i], in, &run);
+    if (cost_has_expert_tiles(in))
+        deal_tiles(in, &d);
     d.fitting =
         target_blocks_per_sm(gpu->target, (unsigned)d.threads, f->registers, f->shared + dynamic);
     if (d.fitting < 1)
@@ -86,7 +97,10 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     d.sms = fmin(d.blocks, gpu->sm_count);
     d.resident = fmin(d.fitting, ceil(d.blocks / d.sms));
     d.waves = ceil(d.blocks / (d.sms * d.fitting));
-    d.items = stays(l) ? rows_of(in) / (double)formula_value(l->rows, in, &run) : d.blocks;
+    if (stays(l))
+        d.items = rows_of(in) / (double)formula_value(l->rows, in, &run);
+    else if (!cost_has_expert_tiles(in))
+        d.items = d.blocks;
     if (stays(l) && groups)
         d.items *= ceil((double)work->rows / (double)in->shape.m);
     if (in->splits)
@@ -103,12 +117,14 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     return d;
 }
 
-/* Vectors of x that a block has, all of its experts' together. */
+/* Vectors of x that a block has, all of its experts' together, or on average of its tiles'. */
 static double vectors_of(const instance *in)
 {
     const problem_shape *s = &in->shape;
     double vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
-    if (in->family->op == OP_EXPERT_GATE_UP)
+    if (cost_has_expert_tiles(in))
+        vectors *= (double)s->experts_used / cost_expert_tiles(in);
+    else if (in->family->op == OP_EXPERT_GATE_UP)
         vectors *= (double)s->experts_used / cost_experts(s);
     return vectors;
 }

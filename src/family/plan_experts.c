@@ -80,6 +80,8 @@ static void multiply_gate_up(planner *p)
     planner_set(&in, "activation", d->activation);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d) };
     plan_bind_rows(p, &in, &b, &x);
+    if (prompt)
+        planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", BUFFER_F);
     planner_bind_rows(p, &b, "wg", gate, 0);
     planner_bind_rows(p, &b, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
@@ -155,6 +157,7 @@ static void multiply_choices(planner *p)
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
     const plan_rows x = { BUFFER_F, 0, p->m * d->experts_used, d->expert_ff, TENSOR_COUNT };
     plan_bind_rows(p, &in, &b, &x);
+    planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", BUFFER_CHOICES);
     planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
     planner_bind_tensor(p, &b, "bias", TENSOR_FFN_DOWN_EXPS_BIAS);

@@ -103,7 +103,7 @@ static void count_products(const instance *in, const hot_code *hot, const cost_w
     if (!in->stages)
         return;
     f->x_bytes = fmin(hot->memory.bytes / hot->units, /* of few rows some threads load it alone */
-                      (double)(in->shape.m * (int64_t)sizeof(float)) / TILE_COLUMNS);
+                      (double)(cost_vectors(in) * sizeof(float)) / TILE_COLUMNS);
     f->unit_bytes = work->unit_bytes;
     f->in_flight = f->unit_bytes * hot->units;
 }

@@ -142,3 +142,23 @@ ARENA_TEST(decode_attention_spills_no_registers)
                                    kinds[i / size_count], sizes[i % size_count]),
                       100);
 }
+
+/* What takes most registers of it: formats that are decoded by grids, in tiles of many rows. */
+ARENA_TEST(products_of_experts_spill_no_registers)
+{
+    static const char *const weights[] = { "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs",
+                                           "iq3_s",   "iq1_s",  "iq1_m" };
+    static const char *const families_of[] = { "mma_expert_gate_up", "mma_expert_down" };
+    static const char *const biases[] = { "none", "add" };
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (size_t w = 0; w < sizeof weights / sizeof *weights; w++)
+        for (size_t i = 0; i < 4; i++)
+            check(&assembler, target_find("sm_80"),
+                  arena_format(a,
+                               "[%s]\nweights = %s\nk = 4096\nn = 4096\nexperts = 8\n"
+                               "experts_used = 2\nm = 256\ntile = 128\nbias = %s\n",
+                               families_of[i / 2], weights[w], biases[i % 2]),
+                  100);
+}

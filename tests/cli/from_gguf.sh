@@ -63,6 +63,17 @@ line "kv_type      = q8_0"
 wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/phi_4_mini.gguf" --max-seq-len=4096
 line "rope_factors   = short                  ; short up to max_seq_len = 4k, else long"
 
+# A step of prompts, with experts too, where all targets have tensor cores for it.
+line "m              = 1, 8, 256              ; tokens a step"
+wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf"
+line "m              = 1, 8, 256              ; tokens a step"
+cp "$scratch/out" "$scratch/spec.ini"
+wanted 0 --spec "$scratch/spec.ini" --plan
+grep -q 'mma_expert_gate_up q4_k .* us  [a-z]' "$scratch/out" || { cat "$scratch/out"; fail "no time of experts"; }
+wanted 0 --spec "$scratch/spec.ini" --plan --target sm_86,sm_90a # whose shared memory takes fewer stages
+wanted 0 --from-gguf "$PTXGEN_REAL_HEADERS/qwen3_30b_a3b.gguf" --target sm_75,sm_80
+line "m              = 1, 8                   ; tokens a step"
+
 # A download that broke off behind the header, and one within it.
 header=$(wc -c <"$llama")
 head -c "$header" "$llama" >"$scratch/cut.gguf"

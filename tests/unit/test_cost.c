@@ -572,3 +572,87 @@ TEST(products_on_tensor_cores_were_counted)
         assert_true(gemm.shared_bytes > 16 && gemm.shared_bytes < 20);
     }
 }
+
+/* Gate and up of experts that rows choose so many of, by tiles of so many rows. */
+static instance product_of_experts(const char *family_name, format weights, int64_t m, int64_t tile)
+{
+    instance in = default_instance(family_name, weights);
+    in.shape.k = in.shape.n = 2048;
+    in.shape.plane_rows = in.shape.n;
+    in.shape.experts = 128;
+    in.shape.experts_used = 8;
+    in.shape.m = m;
+    in.tile_rows = tile;
+    in.stages = 2;
+    return in;
+}
+
+/* Where all rows choose all experts there is no chance in it. */
+ARENA_TEST(experts_have_whole_tiles_of_rows)
+{
+    instance in = product_of_experts("mma_expert_down", FORMAT_Q4_K, 40, 32);
+    in.shape.experts = in.shape.experts_used = 5;
+    close_to(cost_expert_tiles(&in), 5 * 2);
+    close_to(cost_work_of(a, &in).units, 5 * 2 * 2048.0 * 2048);
+    in.shape.m = 32;
+    close_to(cost_expert_tiles(&in), 5);
+    /* A tile of 24 rows is one of 32 that has 24 of them. */
+    in.tile_rows = 24;
+    close_to(cost_expert_tiles(&in), 5 * 2);
+    assert_int_equal(cost_vectors(&in), 32);
+}
+
+/* Of one row each choice is an expert's tile; of 2 rows and 2 experts one each, those of half of
+ * all cases have both. */
+TEST(experts_have_as_many_tiles_as_chance_gives_them)
+{
+    instance in = product_of_experts("mma_expert_gate_up", FORMAT_Q4_K, 1, 32);
+    close_to(cost_expert_tiles(&in), 8);
+    in.shape.experts = 2;
+    in.shape.experts_used = 1;
+    in.shape.m = 2;
+    close_to(cost_expert_tiles(&in), 1.5);
+    close_to(cost_expert_tiles(&in), cost_experts(&in.shape));
+    in.tile_rows = 1;
+    close_to(cost_expert_tiles(&in), 2);
+}
+
+/* 16 blocks of columns for each of 5 experts' two tiles, on 40 SMs: four each. */
+ARENA_TEST(products_of_experts_take_what_tensor_cores_take)
+{
+    instance in = product_of_experts("mma_expert_down", FORMAT_Q4_K, 40, 32);
+    in.shape.experts = in.shape.experts_used = 5;
+    cost_gpu gpu = gpu_of(40, 1e9, 1e15);
+    cost_figures f = of_products;
+    f.products = 32.0 / 64; /* of 32 rows, in products of 16 x 8 x 16 of a warp */
+    cost_work work = cost_work_of(a, &in);
+    cost_prediction p = cost_predict(&f, &in, &work, &gpu);
+    close_to(p.times[BOUND_TENSOR], 4 * 128 * 2048.0 * 32 / (1024 * 1e9));
+}
+
+ARENA_TEST(products_of_experts_on_tensor_cores_were_counted)
+{
+    static const char *const targets_of[] = { "sm_80", "sm_89", "sm_90", "sm_90a" };
+    static const char *const families_of[] = { "mma_expert_gate_up", "mma_expert_down" };
+    static const format weights[] = { FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_Q8_0, FORMAT_Q5_0,
+                                      FORMAT_MXFP4 };
+    static const int64_t rows[] = { 16, 64, 256, 512 };
+    enum { TARGETS = 4, FAMILIES = 2, FORMATS = 5, ROWS = 4 };
+    for (size_t i = 0; i < (size_t)TARGETS * FAMILIES * FORMATS; i++) {
+        cost_gpu gpu = cost_gpu_of(target_find(targets_of[i % TARGETS]));
+        double before = 0;
+        for (size_t r = 0; r < ROWS; r++) {
+            instance in = product_of_experts(families_of[i / TARGETS % FAMILIES],
+                                             weights[i / TARGETS / FAMILIES], rows[r], 0);
+            cost_figures f;
+            assert_true(cost_find(&in, gpu.target, &f));
+            cost_work work = cost_work_of(a, &in);
+            double seconds = cost_predict(&f, &in, &work, &gpu).total;
+            assert_true(seconds >= work.bytes / gpu.bandwidth);
+            if (!(seconds > before))
+                fail_msg("%s, %s: m = %d takes %g us, fewer %g", in.family->name, gpu.target->name,
+                         (int)rows[r], seconds * 1e6, before * 1e6);
+            before = seconds;
+        }
+    }
+}
