@@ -58,8 +58,7 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
     else if (!c->fill)
         fill_weights(c, bytes, blocks, block_bytes, kind, r);
     else
-        for (uint64_t i = 0; i < blocks; i++)
-            c->fill((uint8_t *)bytes + i * block_bytes, kind, r);
+        c->fill(bytes, blocks, kind, r);
 }
 
 /* The factor, or what is the same with the other sign, so that blocks whose values are all of one
