@@ -14,6 +14,10 @@ static const codec *const codecs[FORMAT_COUNT] = {
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
 {
     const uint8_t *block = blocks;
+    if (codecs[f]->decode_many) {
+        codecs[f]->decode_many(block, values / formats[f].block_values, decoded);
+        return;
+    }
     for (uint64_t i = 0; i < values; i += formats[f].block_values) {
         codecs[f]->decode(block, decoded + i);
         block += formats[f].block_bytes;

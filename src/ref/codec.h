@@ -22,8 +22,12 @@ typedef struct scale_field {
 } scale_field;
 
 typedef struct codec {
-    /* One block, exactly as ggml's dequantize_row does it in float. */
+    /* One block, exactly as ggml's dequantize_row does it in float; NULL where there is
+     * decode_many. */
     void (*decode)(const uint8_t *block, float *values);
+    /* Many blocks at once, of formats whose blocks are so small that a call for each takes long; or
+     * NULL. */
+    void (*decode_many)(const uint8_t *blocks, uint64_t count, float *values);
 
     /* Random blocks: bits are random but for these fields, */
     scale_field scales[MAX_SCALE_FIELDS];
