@@ -30,9 +30,14 @@ static void set_bits(uint8_t *bits, uint64_t first, uint64_t count)
 
 static bool bits_set(const uint8_t *bits, uint64_t first, uint64_t count)
 {
-    uint64_t end = first + count;
+    uint64_t end = first + count, word;
     while (first < end)
-        if (first % 8 == 0 && end - first >= 8) {
+        if (first % 8 == 0 && end - first >= 8 * sizeof word) {
+            memcpy(&word, bits + first / 8, sizeof word);
+            if (word != UINT64_MAX)
+                return false;
+            first += 8 * sizeof word;
+        } else if (first % 8 == 0 && end - first >= 8) {
             if (bits[first / 8] != 0xff)
                 return false;
             first += 8;

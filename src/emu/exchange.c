@@ -120,7 +120,7 @@ lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
 }
 
 /* The lane that a lane's value comes from; false: from itself, as the other is out of range. */
-static bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
+static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
 {
     unsigned clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
     unsigned lowest = lane & segment, highest = lowest | (clamp & ~segment);
@@ -148,12 +148,46 @@ static bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned 
     return in_range;
 }
 
+/* Where all lanes take part: those whose source is in range. */
+static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, lanes32 *from)
+{
+    const lanes32 *b = source(w, o, 1), *c = source(w, o, 2);
+    lane_mask in_range = 0;
+    for (unsigned i = 0; i < WARP_LANES; i++)
+        in_range |= shuffle_source(mode, i, b->u32[i], c->u32[i], &from->u32[i]) ? lane_bits[i] : 0;
+    return in_range;
+}
+
+/* The same for each mode by itself, so that compilers make vectors of it. */
+static lane_mask shuffle_by_mode(const warp *w, const op *o, lanes32 *from)
+{
+    switch (o->variant) {
+    case SHUFFLE_UP:
+        return shuffle_all(w, o, SHUFFLE_UP, from);
+    case SHUFFLE_DOWN:
+        return shuffle_all(w, o, SHUFFLE_DOWN, from);
+    case SHUFFLE_BUTTERFLY:
+        return shuffle_all(w, o, SHUFFLE_BUTTERFLY, from);
+    default:
+        return shuffle_all(w, o, SHUFFLE_INDEX, from);
+    }
+}
+
 void exec_shfl(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
     uint8_t taken[WARP_LANES] = { 0 };
     lane_mask in_range = 0;
     mask = meet(w, o, mask, 3);
+    if (mask == ALL_LANES && is_whole(source(w, o, 3), mask) && !undefined_carries(w, o)) {
+        lanes32 from;
+        in_range = shuffle_by_mode(w, o, &from);
+        for (int i = 0; i < WARP_LANES; i++)
+            result.u32[i] = get_u32(source(w, o, 0), (int)from.u32[i]);
+        write_lanes32(w->file + o->dst[0], &result, mask);
+        write_predicate(w, o->dst[1], in_range, mask);
+        return;
+    }
     memset(&result, 0, sizeof result);
     for (unsigned i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))

@@ -128,7 +128,7 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
     m->warp_count = (m->threads + WARP_LANES - 1) / WARP_LANES;
     m->globals = memory_variables(m->memory, config->module);
     size_t shared_bytes = (size_t)(e->shared.end - SHARED_STATIC_BASE) + config->dynamic_shared;
-    shared_start(&m->shared, m->arena, shared_bytes, !config->no_race_check);
+    shared_start(&m->shared, m->arena, shared_bytes, m->warp_count, !config->no_race_check);
     m->local_bytes = (size_t)(e->local.end - LOCAL_BASE);
     if (e->stack) {
         m->stack_size = config->stack_size ? config->stack_size : USUAL_STACK;

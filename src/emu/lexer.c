@@ -1,7 +1,5 @@
 #include "emu/lexer.h"
 
-#include <string.h>
-
 enum { MAX_NAME = 1024, MAX_SHOWN = 40 };
 
 void lexer_error(lexer *l, unsigned line, const char *format, ...)
@@ -212,6 +210,9 @@ static void lex_string(lexer *l)
 static void lex_punctuation(lexer *l)
 {
     static const char pairs[][3] = { "<<", ">>", "==", "!=", "<=", ">=", "&&", "||" };
+    static const char usual[] = ",;[]{}():@+-!|";
+    static const char texts[][2] = { ",", ";", "[", "]", "{", "}", "(",
+                                     ")", ":", "@", "+", "-", "!", "|" };
     const char *start = l->at;
     char c = *l->at++;
     if (c < ' ' || c > '~')
@@ -221,7 +222,8 @@ static void lex_punctuation(lexer *l)
             l->at++;
             break;
         }
-    l->token.text = take(l, start);
+    const char *found = l->at - start == 1 ? strchr(usual, c) : NULL;
+    l->token.text = found ? texts[found - usual] : take(l, start);
     l->token.kind = TOKEN_PUNCTUATION;
 }
 
@@ -261,32 +263,6 @@ void lexer_start(lexer *l, arena *a, const char *text, size_t length)
     l->end = text + length;
     l->line = 1;
     lexer_next(l);
-}
-
-bool lexer_is(const lexer *l, const char *punctuation)
-{
-    return l->token.kind == TOKEN_PUNCTUATION && strcmp(l->token.text, punctuation) == 0;
-}
-
-bool lexer_is_directive(const lexer *l, const char *name)
-{
-    return l->token.kind == TOKEN_DIRECTIVE && strcmp(l->token.text, name) == 0;
-}
-
-bool lexer_accept(lexer *l, const char *punctuation)
-{
-    bool is = lexer_is(l, punctuation);
-    if (is)
-        lexer_next(l);
-    return is;
-}
-
-bool lexer_accept_directive(lexer *l, const char *name)
-{
-    bool is = lexer_is_directive(l, name);
-    if (is)
-        lexer_next(l);
-    return is;
 }
 
 const char *lexer_shown(lexer *l)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "emu/emu.h"
@@ -27,7 +28,7 @@ typedef enum token_kind {
 
 typedef struct token {
     token_kind kind;
-    const char *text; /* in the arena */
+    const char *text; /* as long as the arena */
     uint64_t bits;    /* value of a number */
     unsigned line;
 } token;
@@ -44,12 +45,32 @@ typedef struct lexer {
 void lexer_start(lexer *l, arena *a, const char *text, size_t length);
 void lexer_next(lexer *l);
 
-bool lexer_is(const lexer *l, const char *punctuation);
-bool lexer_is_directive(const lexer *l, const char *name);
+static inline bool lexer_is(const lexer *l, const char *punctuation)
+{
+    return l->token.kind == TOKEN_PUNCTUATION && strcmp(l->token.text, punctuation) == 0;
+}
+
+static inline bool lexer_is_directive(const lexer *l, const char *name)
+{
+    return l->token.kind == TOKEN_DIRECTIVE && strcmp(l->token.text, name) == 0;
+}
 
 /* Goes past the current token if it is this one. */
-bool lexer_accept(lexer *l, const char *punctuation);
-bool lexer_accept_directive(lexer *l, const char *name);
+static inline bool lexer_accept(lexer *l, const char *punctuation)
+{
+    bool is = lexer_is(l, punctuation);
+    if (is)
+        lexer_next(l);
+    return is;
+}
+
+static inline bool lexer_accept_directive(lexer *l, const char *name)
+{
+    bool is = lexer_is_directive(l, name);
+    if (is)
+        lexer_next(l);
+    return is;
+}
 
 void lexer_expect(lexer *l, const char *punctuation);
 const char *lexer_expect_name(lexer *l, const char *what);

@@ -203,7 +203,11 @@ static void load_param(warp *w, const op *o, lane_mask mask)
     elements loaded;
     addresses a;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
+    uint64_t others = 0;
+    for (int i = 0; i < WARP_LANES; i++)
+        others |= a.at[i] ^ a.at[0];
+    int lanes = others ? WARP_LANES : 1; /* mostly all load the same */
+    for (int i = 0; i < lanes; i++) {
         uint64_t index = (a.at[i] >> PARAM_STRIDE_LOG2) - 1;
         uint64_t offset = a.at[i] & ((UINT64_C(1) << PARAM_STRIDE_LOG2) - 1);
         int lane = mask >> i & 1 ? i : lowest_lane(mask);
@@ -221,6 +225,9 @@ static void load_param(warp *w, const op *o, lane_mask mask)
         for (unsigned e = 0; e < o->vector; e++)
             loaded[e][i] = load_value(m->params + p->offset + offset + e * size, size);
     }
+    for (unsigned e = 0; e < o->vector; e++)
+        for (int i = lanes; i < WARP_LANES; i++)
+            loaded[e][i] = loaded[e][0];
     store_results(w, o, loaded, mask);
 }
 

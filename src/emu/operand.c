@@ -87,8 +87,7 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
         const char *number = name + length - take;
         if (number[0] == '0' && take > 1)
             continue;
-        char *prefix = arena_copy(p->arena, name, length - take);
-        symbol *range = symbols_find(&p->symbols, prefix);
+        symbol *range = symbols_find_start(&p->symbols, name, length - take);
         if (!range || range->kind != SYMBOL_REG_RANGE || (exact && exact->depth >= range->depth))
             continue;
         uint32_t index = 0;

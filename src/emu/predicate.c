@@ -6,7 +6,7 @@
 #define COMPARE_LANES(T, V, in, test)                                               \
     for (int i = 0; i < WARP_LANES; i++) {                                          \
         V a = in(get_##T(source(w, o, 0), i)), b = in(get_##T(source(w, o, 1), i)); \
-        bits |= (lane_mask)(test) << i;                                             \
+        bits |= (test) ? lane_bits[i] : 0;                                          \
     }                                                                               \
     break
 
@@ -221,7 +221,7 @@ void exec_selp32(warp *w, const op *o, lane_mask mask)
     lane_mask chosen = predicate(w, o->src[2], o->pred_not);
     lanes32 result;
     for (int i = 0; i < WARP_LANES; i++)
-        result.u32[i] = chosen >> i & 1 ? a->u32[i] : b->u32[i];
+        result.u32[i] = chosen & lane_bits[i] ? a->u32[i] : b->u32[i];
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 

@@ -12,10 +12,12 @@ enum {
     TIME_LIMIT = INT32_MAX, /* times start anew well before they wrap */
 };
 
-void shared_start(shared_memory *s, arena *a, size_t size, bool race_check)
+void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check)
 {
     size_t words = size / WORD + 1;
-    *s = (shared_memory){ .size = size, .arena = a, .race_check = race_check, .now = 1 };
+    *s = (shared_memory){
+        .size = size, .arena = a, .warps = warps, .race_check = race_check, .now = 1
+    };
     s->bytes = arena_zalloc(a, words * WORD);
     s->records = arena_zalloc(a, words * sizeof *s->records);
     s->split = arena_zalloc(a, words);
@@ -39,7 +41,7 @@ void shared_begin_block(shared_memory *s)
     }
     s->began = ++s->now;
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
-        s->warp_time[w] = s->sync_time[w] = s->now;
+        s->warp_time[w] = s->sync_time[w] = s->seen_of_all[w] = s->now;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
             s->seen[w][other] = s->now;
         if (s->seen_lanes[w])
@@ -51,6 +53,15 @@ void shared_begin_block(shared_memory *s)
         memset(s->readers, 0, s->size * sizeof *s->readers);
     if (s->copiers)
         memset(s->copiers, 0, sizeof *s->copiers);
+}
+
+/* After a warp has seen more. */
+static void settle(shared_memory *s, unsigned warp)
+{
+    uint32_t earliest = UINT32_MAX;
+    for (unsigned other = 0; other < s->warps; other++)
+        earliest = s->seen[warp][other] < earliest ? s->seen[warp][other] : earliest;
+    s->seen_of_all[warp] = earliest;
 }
 
 /* What any of the lanes has seen, all of them have now. */
@@ -70,6 +81,7 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
     s->warp_time[warp] = s->sync_time[warp] = ++s->now;
     if (all) {
         s->seen[warp][warp] = s->now;
+        settle(s, warp);
         return;
     }
     if (!s->seen_lanes[warp])
@@ -146,6 +158,7 @@ void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bo
     raise(s->copiers->fenced[warp], from->fenced, SHARED_MAX_WARPS);
     if (!whole)
         s->seen[warp][warp] = own;
+    settle(s, warp);
 }
 
 void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp)
@@ -203,13 +216,14 @@ void shared_barrier(shared_memory *s, uint32_t warps)
             continue;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
             s->seen[w][other] = warps >> other & 1 ? s->now : newest[other];
+        settle(s, w);
         s->warp_time[w] = s->sync_time[w] = s->now;
     }
     if (s->copiers)
         join_copiers(s->copiers, warps);
 }
 
-static bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
+static inline bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
 {
     unsigned warp = thread / LANES;
     if (other >= FIRST_COPIER)
@@ -252,9 +266,9 @@ static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared
 }
 
 /* Whether a thread has seen all reads of a record but its own. */
-static bool has_seen_reads(const shared_memory *s, unsigned thread, const shared_record *r)
+static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const shared_record *r)
 {
-    if (r->read < s->began || r->reader == thread)
+    if (r->read < s->seen_of_all[thread / LANES] || r->reader == thread)
         return true;
     for (uint32_t left = r->readers; left; left &= left - 1) {
         unsigned w = (unsigned)lowest_lane(left);
@@ -265,7 +279,7 @@ static bool has_seen_reads(const shared_memory *s, unsigned thread, const shared
     return true;
 }
 
-static void note_read(shared_memory *s, shared_record *r, unsigned thread)
+static inline void note_read(shared_memory *s, shared_record *r, unsigned thread)
 {
     uint32_t now = s->sync_time[thread / LANES];
     if (has_seen_reads(s, thread, r)) {
@@ -285,8 +299,8 @@ static bool is_atomic(shared_access access)
     return access == SHARED_ATOMIC || access == SHARED_ATOMIC_WRITE;
 }
 
-static shared_problem find_problem(const shared_memory *s, const shared_record *r, unsigned thread,
-                                   shared_access access, unsigned *other)
+static inline shared_problem find_problem(const shared_memory *s, const shared_record *r,
+                                          unsigned thread, shared_access access, unsigned *other)
 {
     bool unwritten = r->written < s->began;
     if (unwritten && (access == SHARED_READ || access == SHARED_ATOMIC))
@@ -302,7 +316,7 @@ static shared_problem find_problem(const shared_memory *s, const shared_record *
                                                                   : SHARED_FINE;
 }
 
-static void note(shared_memory *s, shared_record *r, unsigned thread, shared_access access)
+static inline void note(shared_memory *s, shared_record *r, unsigned thread, shared_access access)
 {
     if (access != SHARED_READ) {
         r->written = s->sync_time[thread / LANES];
@@ -372,10 +386,37 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return SHARED_FINE;
 }
 
+/* Of whole words, where nothing is pending: by one function for each of the accesses that most are,
+ * as the compiler then leaves out what the other one needs. */
+static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
+                              uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
+                              shared_access access)
+{
+    unsigned other;
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
+        size_t from = offset + (at[lane] - lowest);
+        for (size_t word = from / WORD; word < (from + size) / WORD; word++) {
+            shared_record *r = &s->records[word];
+            if (s->split[word]
+                    ? shared_note(s, word * WORD, WORD, thread, access, &other) != SHARED_FINE
+                    : find_problem(s, r, thread, access, &other) != SHARED_FINE)
+                return false;
+            if (!s->split[word])
+                note(s, r, thread, access);
+        }
+    }
+    return true;
+}
+
 bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
                        uint32_t lanes, unsigned size, unsigned warp, shared_access access)
 {
     unsigned other, part = size < 2 * WORD ? size : 2 * WORD;
+    if (!s->pending && size >= WORD && offset % WORD == 0)
+        return access == SHARED_READ
+                   ? note_words(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
+                   : note_words(s, offset, at, lowest, lanes, size, warp, access);
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
         size_t from = offset + (at[lane] - lowest);

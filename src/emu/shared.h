@@ -68,11 +68,14 @@ typedef struct shared_memory {
     uint32_t warp_time[SHARED_MAX_WARPS];
     uint32_t sync_time[SHARED_MAX_WARPS]; /* of the last synchronisation; warp_time has ticked on */
     uint32_t seen[SHARED_MAX_WARPS][SHARED_MAX_WARPS]; /* [warp][other]: accesses before this */
+    uint32_t
+        seen_of_all[SHARED_MAX_WARPS]; /* the earliest of these, of other warps that there are */
     lanes_seen *seen_lanes[SHARED_MAX_WARPS]; /* what some lanes have seen beyond it, or NULL */
     /* a byte: 1 + the thread that copies to it, or one of these; NULL before the first copy */
     uint16_t *pending;
     uint16_t *readers;       /* of each byte, asynchronous ones; NULL before the first */
     shared_copiers *copiers; /* NULL before the first mbarrier or proxy fence */
+    unsigned warps;          /* of the block */
     bool race_check;
 } shared_memory;
 
@@ -98,7 +101,7 @@ typedef enum shared_problem {
  * mbarrier's. */
 enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 
-void shared_start(shared_memory *s, arena *a, size_t size, bool race_check);
+void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check);
 void shared_begin_block(shared_memory *s);
 
 /* Notes an access to size bytes (a power of two up to 8, aligned) at offset, unless there is a

@@ -44,6 +44,9 @@ void symbols_close(symbols *s, size_t opened);
 /* The innermost symbol of this name, or NULL. */
 symbol *symbols_find(symbols *s, const char *name);
 
+/* The same of a name that is the first length characters of a text. */
+symbol *symbols_find_start(symbols *s, const char *name, size_t length);
+
 /* NULL when the innermost scope has the name already. The symbol is valid until the next add. */
 symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind);
 

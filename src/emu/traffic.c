@@ -26,6 +26,8 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
         uint64_t last = (a->at[i] + size - 1) / SECTOR_BYTES;
         of = of ? of : memory_find(w->machine->memory, a->at[i]);
         for (uint64_t sector = a->at[i] / SECTOR_BYTES; sector <= last; sector++) {
+            if (sector + 1 == highest)
+                continue;
             unsigned known = sector < highest ? count : 0;
             while (known && seen[known - 1] != sector)
                 known--;

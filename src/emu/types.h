@@ -148,6 +148,14 @@ static inline u64 bits_of_double(double value)
 PTX_VALUES(X)
 #undef X
 
+/* A lane's bit of a mask, from a table as vectors have no shift by the number of the lane. */
+#define LANE_BITS_4(i) \
+    UINT32_C(1) << (i), UINT32_C(2) << (i), UINT32_C(4) << (i), UINT32_C(8) << (i)
+static const lane_mask lane_bits[WARP_LANES] = {
+    LANE_BITS_4(0),  LANE_BITS_4(4),  LANE_BITS_4(8),  LANE_BITS_4(12),
+    LANE_BITS_4(16), LANE_BITS_4(20), LANE_BITS_4(24), LANE_BITS_4(28),
+};
+
 /* Puts the elements of the lanes in mask into a register. */
 static inline void write_lanes32(void *to, const lanes32 *from, lane_mask mask)
 {
@@ -157,7 +165,7 @@ static inline void write_lanes32(void *to, const lanes32 *from, lane_mask mask)
         return;
     }
     for (int i = 0; i < WARP_LANES; i++)
-        reg->u32[i] = mask >> i & 1 ? from->u32[i] : reg->u32[i];
+        reg->u32[i] = mask & lane_bits[i] ? from->u32[i] : reg->u32[i];
 }
 
 static inline void write_lanes64(void *to, const lanes64 *from, lane_mask mask)

@@ -14,6 +14,10 @@ static const codec *const codecs[FORMAT_COUNT] = {
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
 {
     const uint8_t *block = blocks;
+    if (codecs[f]->decode_many) {
+        codecs[f]->decode_many(block, values / formats[f].block_values, decoded);
+        return;
+    }
     for (uint64_t i = 0; i < values; i += formats[f].block_values) {
         codecs[f]->decode(block, decoded + i);
         block += formats[f].block_bytes;
@@ -58,8 +62,7 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
     else if (!c->fill)
         fill_weights(c, bytes, blocks, block_bytes, kind, r);
     else
-        for (uint64_t i = 0; i < blocks; i++)
-            c->fill((uint8_t *)bytes + i * block_bytes, kind, r);
+        c->fill(bytes, blocks, kind, r);
 }
 
 /* The factor, or what is the same with the other sign, so that blocks whose values are all of one

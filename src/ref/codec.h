@@ -22,16 +22,21 @@ typedef struct scale_field {
 } scale_field;
 
 typedef struct codec {
-    /* One block, exactly as ggml's dequantize_row does it in float. */
+    /* One block, exactly as ggml's dequantize_row does it in float; NULL where there is
+     * decode_many. */
     void (*decode)(const uint8_t *block, float *values);
+    /* Many blocks at once, of formats whose blocks are so small that a call for each takes long; or
+     * NULL. */
+    void (*decode_many)(const uint8_t *blocks, uint64_t count, float *values);
 
     /* Random blocks: bits are random but for these fields, */
     scale_field scales[MAX_SCALE_FIELDS];
     /* and what scales that are no fp16 fields need; NULL: there are none. */
     void (*set_scales)(uint8_t *block, fill_kind kind, random_source *r);
 
-    /* In place of all that: whole blocks of values that make sense together; NULL: random bits. */
-    void (*fill)(uint8_t *block, fill_kind kind, random_source *r);
+    /* In place of all that: so many blocks of values that make sense together; NULL: random bits.
+     */
+    void (*fill)(uint8_t *blocks, uint64_t count, fill_kind kind, random_source *r);
 } codec;
 
 #define FORMAT(id, ...) extern const codec codec_##id;
@@ -61,8 +66,8 @@ static inline int two_bits(const uint8_t *bits, int index)
     return bits[32 * (index / 128) + index % 32] >> (2 * (index % 128 / 32)) & 3;
 }
 
-/* A float, and an fp16 scale of about a size, as a kind of fill has them. */
-float random_float(fill_kind kind, random_source *r);
+/* Floats, and an fp16 scale of about a size, as a kind of fill has them. */
+void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r);
 uint16_t random_scale(float size, bool either_sign, fill_kind kind, random_source *r);
 
 #endif

@@ -25,20 +25,6 @@ static uint32_t to_bits(float value)
     return bits;
 }
 
-float half_to_float(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half >> 15) << 31;
-    uint32_t exponent = half >> 10 & 31;
-    uint32_t fraction = half & 1023;
-    if (exponent == 0) {
-        float magnitude = (float)fraction * 0x1p-24f;
-        return sign ? -magnitude : magnitude;
-    }
-    if (exponent == 31)
-        return from_bits(sign | FLOAT_INFINITY | fraction << FRACTION_SHIFT);
-    return from_bits(sign | (exponent + BIAS_DIFFERENCE) << 23 | fraction << FRACTION_SHIFT);
-}
-
 uint16_t half_from_float(float value)
 {
     uint32_t bits = to_bits(value);

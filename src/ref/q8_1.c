@@ -19,12 +19,13 @@ static void decode_q8_1(const uint8_t *block, float *x)
         x[i] = d * (float)(int8_t)block[Q8_1_QUANTS + i];
 }
 
-static void fill_q8_1(uint8_t *block, fill_kind kind, random_source *r)
+static void fill_q8_1(uint8_t *block, uint64_t count, fill_kind kind, random_source *r)
 {
     float x[Q8_1_VALUES];
-    for (int i = 0; i < Q8_1_VALUES; i++)
-        x[i] = random_float(kind, r);
-    ref_encode_q8_1(x, Q8_1_VALUES, block);
+    for (; count--; block += Q8_1_BYTES) {
+        random_floats(kind, x, Q8_1_VALUES, r);
+        ref_encode_q8_1(x, Q8_1_VALUES, block);
+    }
 }
 
 const codec codec_Q8_1 = { decode_q8_1, .fill = fill_q8_1 };
@@ -37,16 +38,24 @@ q8_1_block q8_1_load(const void *block)
     return loaded;
 }
 
+/* As roundf, which is a call for each value. Magnitudes are below 2^31. */
+static inline int round_away(float x)
+{
+    int whole = (int)x;
+    float rest = x - (float)whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
 static void quantize_block(const float *x, uint8_t *block)
 {
     float largest = 0;
     for (int i = 0; i < Q8_1_VALUES; i++)
-        largest = fmaxf(largest, fabsf(x[i]));
+        largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
     float d = largest / Q8_1_LARGEST;
     float inverse = d != 0 ? 1 / d : 0;
     int sum = 0;
     for (int i = 0; i < Q8_1_VALUES; i++) {
-        int q = (int)roundf(x[i] * inverse);
+        int q = round_away(x[i] * inverse);
         sum += q;
         block[Q8_1_QUANTS + i] = (uint8_t)q;
     }

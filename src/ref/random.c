@@ -7,45 +7,43 @@ const char *const fill_kind_names[FILL_KINDS] = {
     [FILL_TINY] = "tiny",     [FILL_HUGE] = "huge",
 };
 
-uint64_t random_next(random_source *r)
-{
-    uint64_t z = r->state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
 uint64_t random_below(random_source *r, uint64_t limit)
 {
     return random_next(r) % limit;
 }
 
-float random_normal(random_source *r)
+/* The four 16-bit numbers of a word: two sums of two, of 32 bits each. */
+static inline uint64_t pair_sums(uint64_t word)
 {
-    int32_t sum = 0;
-    for (int i = 0; i < 2; i++) {
-        uint64_t bits = random_next(r);
-        for (int j = 0; j < 4; j++)
-            sum += (int32_t)(bits >> 16 * j & 0xffff);
-    }
+    const uint64_t even = 0x0000ffff0000ffff;
+    return (word & even) + (word >> 16 & even);
+}
+
+static inline float normal(random_source *r)
+{
+    uint64_t sums = pair_sums(random_next(r));
+    sums += pair_sums(random_next(r));
+    int32_t sum = (int32_t)((sums & UINT32_MAX) + (sums >> 32));
     /* Eight uniform numbers of [0, 65536): mean 8 * 32767.5, variance 8 / 12 * 65536^2. */
     return ((float)sum - 262140.0f) * (1 / 53510.0f);
 }
 
-float random_float(fill_kind kind, random_source *r)
+float random_normal(random_source *r)
 {
-    float x = random_normal(r);
-    switch (kind) {
-    case FILL_OUTLIERS:
-        return random_below(r, 200) ? 0.5f * x : 30 * x;
-    case FILL_ZERO:
-        return 0;
-    case FILL_TINY:
-        return 1e-6f * x;
-    case FILL_HUGE:
-        return 1e3f * x;
-    default:
-        return x;
+    return normal(r);
+}
+
+void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r)
+{
+    const float factors[FILL_KINDS] = {
+        [FILL_NORMAL] = 1, [FILL_TINY] = 1e-6f, [FILL_HUGE] = 1e3f
+    };
+    for (uint64_t i = 0; i < count; i++) {
+        float x = normal(r);
+        if (kind == FILL_OUTLIERS)
+            to[i] = random_below(r, 200) ? 0.5f * x : 30 * x;
+        else
+            to[i] = kind == FILL_ZERO ? 0 : factors[kind] * x;
     }
 }
 

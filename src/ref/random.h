@@ -14,7 +14,14 @@ typedef struct random_source {
     uint64_t state;
 } random_source;
 
-uint64_t random_next(random_source *r);
+static inline uint64_t random_next(random_source *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
 uint64_t random_below(random_source *r, uint64_t limit);
 
 /* Normal(0, 1), of eight uniform numbers added up: never beyond 5. */

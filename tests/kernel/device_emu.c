@@ -1,6 +1,18 @@
 #include "kernel/device.h"
 
+#include <string.h>
+
 #include "emu/emu.h"
+
+enum { KEPT = 64 };
+
+/* A module that has been parsed, and its text: tests launch the same kernel many times. */
+typedef struct kept_module {
+    arena *arena; /* NULL: none yet */
+    const emu_module *module;
+    const char *text;
+    size_t length;
+} kept_module;
 
 typedef struct emulator {
     arena *owner; /* with which it goes, if it is not closed */
@@ -8,6 +20,8 @@ typedef struct emulator {
     emu_memory *memory;
     const emu_module *module;
     emu_stats stats;
+    kept_module kept[KEPT];
+    unsigned next; /* of these, the one that has been there longest */
 } emulator;
 
 static bool fail(arena *a, const emu_report *r, const char **error)
@@ -52,8 +66,23 @@ static bool load(void *state, const char *ptx, size_t length, const char **error
 {
     emulator *e = state;
     emu_report report;
-    e->module = emu_load(e->arena, ptx, length, &report);
-    return e->module || fail(e->arena, &report, error);
+    for (kept_module *k = e->kept; k < e->kept + KEPT; k++)
+        if (k->length == length && k->module && memcmp(k->text, ptx, length) == 0) {
+            e->module = k->module;
+            return true;
+        }
+    kept_module *k = &e->kept[e->next];
+    if (k->arena)
+        arena_reset(k->arena);
+    else
+        k->arena = arena_new_in(e->owner);
+    k->module = NULL;
+    k->text = arena_copy(k->arena, ptx, k->length = length);
+    e->module = k->module = emu_load(k->arena, ptx, length, &report);
+    if (!e->module)
+        return fail(e->arena, &report, error);
+    e->next = (e->next + 1) % KEPT;
+    return true;
 }
 
 static bool launch(void *state, const device_launch *l, const char **error)
@@ -87,6 +116,8 @@ static void close_emulator(void *state)
     emulator *e = state;
     emu_memory_free(e->memory);
     arena_free(e->arena);
+    for (unsigned i = 0; i < KEPT && e->kept[i].arena; i++)
+        arena_free(e->kept[i].arena);
 }
 
 bool device_open_emulator(arena *a, device *d, const char **why)

@@ -110,7 +110,10 @@ class Tools:
         self.objects = None
 
     def gguf_objects(self):
-        """The GGUF reader, compiled once for all models."""
+        """The GGUF reader: of the library beside ptxgen, or compiled once for all models."""
+        library = os.path.join(os.path.dirname(self.ptxgen), "libptxgen-core.a")
+        if os.path.exists(library):
+            return [library]
         if not self.objects:
             folder, source = tempfile.mkdtemp(prefix="ptxgen_gguf_"), self.source + "/src/gguf/"
             files = sorted(file for file in os.listdir(source) if file.endswith(".c"))
