@@ -29,7 +29,7 @@ static const float SMALL = 0.05f;
 
 /* What makes logits of some tens or a hundred; random values of q8_0 are smaller. Ten times as much
  * is more than powers of two of float differ by. */
-static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10;
+static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1p-4f;
 
 /* By what huge or tiny rows differ. */
 static const float FAR = 0x1p12f;
@@ -551,14 +551,20 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
 }
 
 /* Flat heads weigh all positions much the same, so that each of them shows in the result; of steep
- * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest. */
+ * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest. Of
+ * heads that are rounded to f16, and whose caches are not, some are so flat that they are
+ * multiplied by another power of two than their neighbours. */
 static void make_steep(const trial *t, float *q, uint64_t count)
 {
     uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
     float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
-    const float factors[] = { 1, factor, 1, STEEPER * factor };
+    bool powers = t->instance->family->halves && t->instance->kv_type == KV_F16;
+    const float with_powers[] = { 1, factor, FLATTEST, STEEPER * factor, 1 };
+    const float without[] = { 1, factor, 1, STEEPER * factor };
+    const float *factors = powers ? with_powers : without;
+    size_t period = (powers ? sizeof with_powers : sizeof without) / sizeof *factors;
     for (uint64_t i = 0; i < count; i++)
-        q[i] *= factors[i / head % (sizeof factors / sizeof *factors)];
+        q[i] *= factors[i / head % period];
 }
 
 /* Rows of what is rounded to f16, with their sizes further apart than f16 has room for. */
