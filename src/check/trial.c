@@ -551,20 +551,15 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
 }
 
 /* Flat heads weigh all positions much the same, so that each of them shows in the result; of steep
- * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest. Of
- * heads that are rounded to f16, and whose caches are not, some are so flat that they are
- * multiplied by another power of two than their neighbours. */
+ * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest.
+ * Where q is rounded to f16, the flattest has another power of two than its neighbours. */
 static void make_steep(const trial *t, float *q, uint64_t count)
 {
     uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
     float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
-    bool powers = t->instance->family->halves && t->instance->kv_type == KV_F16;
-    const float with_powers[] = { 1, factor, FLATTEST, STEEPER * factor, 1 };
-    const float without[] = { 1, factor, 1, STEEPER * factor };
-    const float *factors = powers ? with_powers : without;
-    size_t period = (powers ? sizeof with_powers : sizeof without) / sizeof *factors;
+    const float factors[] = { 1, factor, FLATTEST, STEEPER * factor, 1 };
     for (uint64_t i = 0; i < count; i++)
-        q[i] *= factors[i / head % period];
+        q[i] *= factors[i / head % (sizeof factors / sizeof *factors)];
 }
 
 /* Rows of what is rounded to f16, with their sizes further apart than f16 has room for. */

@@ -19,7 +19,9 @@
  * 4 U A_t / (2/3 sqrt(n)) do for four times as much. Of p, normalised as rounded, and v comes up to
  * 3 U sum p|v|. Both together are held to 4 U, HALVES_SHARE times a tolerance of 2e-6. A p below
  * 2^-25 is lost, relative to the largest one, and one below 2^-14 is off by as much:
- * HALVES_UNDERFLOW_SHARE of 4 U.
+ * HALVES_UNDERFLOW_SHARE of 4 U. Where rows are rounded, each is by its own power of two, and it is
+ * p times these that are lost, relative to the largest one: of |v|, as much more as the largest
+ * value of all rows is larger than that of v's, or twice as much.
  */
 #include <float.h>
 #include <math.h>
@@ -41,8 +43,11 @@ typedef struct head_result {
     double sum[MAX_HEAD_DIM];
     double magnitude[MAX_HEAD_DIM], weighed[MAX_HEAD_DIM]; /* sums of p|v|, of p|v| A */
     double unweighed[MAX_HEAD_DIM];                        /* sums of |v| */
-    double weight, weighed_weight;                         /* sums of p, of p A */
-    double largest, largest_terms;                         /* a score, and its A */
+    bool rounds;                                           /* rows; if so, */
+    double shares[MAX_HEAD_DIM];   /* sums of |v| by the largest one of its row, */
+    double largest_value;          /* and that of all rows */
+    double weight, weighed_weight; /* sums of p, of p A */
+    double largest, largest_terms; /* a score, and its A */
 } head_result;
 
 ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
@@ -120,6 +125,18 @@ static void add_weightless(head_result *r, const float *v, uint64_t dim)
         r->sum[d] += 0 * (double)v[d];
 }
 
+/* Of a row that is rounded, so many values of it being v. */
+static void add_shares(head_result *r, const float *row, uint64_t width, uint64_t dim)
+{
+    double largest = 0;
+    for (uint64_t d = 0; d < width; d++)
+        largest = isfinite(row[d]) ? fmax(largest, fabs((double)row[d])) : largest;
+    r->largest_value = fmax(r->largest_value, largest);
+    for (uint64_t d = 0; d < dim && largest > 0; d++)
+        if (isfinite(row[d]))
+            r->shares[d] += fabs((double)row[d]) / largest;
+}
+
 /* Head counts query heads through all sequences. */
 static void attend(const problem *p, uint64_t head, ref_positions positions, head_result *r)
 {
@@ -130,7 +147,8 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
     double scale = p->options.scale > 0 ? p->options.scale : 1 / sqrt((double)dim);
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
-    *r = (head_result){ .largest = -HUGE_VAL };
+    *r = (head_result){ .largest = -HUGE_VAL,
+                        .rounds = p->options.halves && p->input_formats[KEYS] != FORMAT_F16 };
     problem_read(p, QUERY, head * dim, dim, q);
     for (uint64_t t = positions.begin; t < positions.end; t++) {
         problem_read_sequence(p, KEYS, sequence, cache + t % rows * dim, dim, k);
@@ -148,6 +166,8 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
             score = p->options.softcap * tanh(score / p->options.softcap);
         }
         const float *value = p->shape.latent ? k : v;
+        if (r->rounds)
+            add_shares(r, value, dim, values);
         if (!(score <= -HUGE_VAL)) /* a NaN counts */
             add_positions(r, 1, value, values, score, terms);
         else if (p->shape.latent)
@@ -170,8 +190,9 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     bool few_terms = p->options.halves && !p->shape.latent;
     double unit = few_terms ? UNIT_ROOT_TERMS * sqrt((double)p->shape.head_dim) : UNIT_LOGIT_TERMS;
     double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, unit);
+    double lost = r->rounds ? 2 * r->largest_value * r->shares[d] : r->unweighed[d];
     if (p->options.halves)
-        magnitude = HALVES_SHARE * (magnitude + HALVES_UNDERFLOW_SHARE * r->unweighed[d]);
+        magnitude = HALVES_SHARE * (magnitude + HALVES_UNDERFLOW_SHARE * lost);
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
