@@ -143,8 +143,9 @@ TEST(nan_and_infinity_in_x_show_in_every_result)
                 check_strange_x(a, *f, weights);
                 check_strange_x(a, *f, arena_format(a, "%snorm=rms m=3 ", weights));
             }
+            bool last = !weights || !*weights;
             arena_free(a);
-            if (!weights || !*weights)
+            if (last)
                 break;
         }
 }
