@@ -450,10 +450,14 @@ enum { USUAL_CHUNK = 256 };
         .only_with = KEY_FIELD(chunking), .tag = "lim"                                    \
     }
 
+#define FLASH_SIZES                                                                               \
+    { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" }, \
+        { "most_blocks", most_blocks,                                                             \
+          "the same of a grid: at most chunks, of 128 positions or more" },                       \
+        CACHE_ROWS
+
 static const derived_size sizes[] = {
-    { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" },
-    { "most_blocks", most_blocks, "the same of a grid: at most chunks, of 128 positions or more" },
-    CACHE_ROWS,
+    FLASH_SIZES,
     { NULL, NULL, NULL },
 };
 
@@ -507,13 +511,23 @@ const family gqa_flash_decoding = {
     .tolerance = 2e-6,
 };
 
-/* Those of the tensor cores: queries are the bytes of q, where it has no registers. */
+static int64_t query_bytes(const instance *in)
+{
+    return (int64_t)gqa_halves_query_words(in, term_value(in, "heads")) * (int64_t)sizeof(uint32_t);
+}
+
+static const derived_size mma_sizes[] = {
+    FLASH_SIZES,
+    { "queries", query_bytes, "bytes of q, where it has no registers" },
+    { NULL, NULL, NULL },
+};
+
+/* Those of the tensor cores. */
 static const term mma_terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
     { "parts", "ceil_div(ratio, 16/ceil_div(head_dim, 128))" },
     { "heads", "ceil_div(ratio, parts)" },
     { "warps", "4" },
-    { "queries", "min(1, heads/9 + head_dim/129)*ceil_div(heads, 8)*head_dim*16" },
     { "columns", "num_kv_heads*parts*m" },
     { "at_once", "sm_count*2" },
     { "waves", "ceil_div(columns*4, at_once)" },
@@ -553,7 +567,7 @@ const family mma_flash_decoding = {
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
                 .shared = "warps*heads*(head_dim+4)*4 + queries + 20",
                 .terms = mma_terms,
-                .sizes = sizes,
+                .sizes = mma_sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
     .check = check_ring,

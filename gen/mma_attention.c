@@ -255,8 +255,7 @@ static void load_query(ptx *p, work *w, unsigned row)
     }
     val exponent = power_for_halves(p, group_max(p, largest, QUAD));
     val power = power_of_two(p, exponent);
-    val factor = mul(p, inverse_of_power(p, exponent), attention_query_scale(w->in));
-    w->factor[row] = max(p, min(p, factor, FLT_MAX), FLT_MIN);
+    w->factor[row] = attention_factor_of_power(p, w->in, exponent);
     for (unsigned d = 0; d < w->depths; d++)
         for (unsigned i = 0; i < 2; i++)
             w->q[d][row / HALVES].v[2 * i + row % HALVES] = pack_halves(

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "gen/blocks/attention.h"
+#include "gen/blocks/powers.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/sigmoid.h"
 #include "gen/blocks/tanh.h"
@@ -21,6 +22,12 @@ enum {
 static unsigned share(const instance *in, unsigned usual)
 {
     return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
+}
+
+val attention_factor_of_power(ptx *p, const instance *in, val exponent)
+{
+    val factor = mul(p, inverse_of_power(p, exponent), attention_query_scale(in));
+    return max(p, min(p, factor, FLT_MAX), FLT_MIN);
 }
 
 positions attention_within_ring(ptx *p, int64_t rows, positions run)

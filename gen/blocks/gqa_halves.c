@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "gen/blocks/gqa_halves.h"
-
 #include "gen/blocks/fragments.h"
 #include "gen/blocks/powers.h"
 #include "gen/blocks/q8_1.h"
@@ -101,8 +100,7 @@ static val load_query(ptx *p, gqa_halves *g, unsigned set, val query, val last_q
         for (unsigned i = 0; i < UNIT_WORDS; i++)
             g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
                                                mul(p, values[unit][2 * i + 1], power));
-    val factor = mul(p, inverse_of_power(p, exponent), attention_query_scale(g->in));
-    return max(p, min(p, factor, FLT_MAX), FLT_MIN);
+    return attention_factor_of_power(p, g->in, exponent);
 }
 
 static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)

@@ -92,55 +92,55 @@ ARENA_TEST(a_product_of_attention_takes_few_other_instructions)
     }
 }
 
+/* Keys of attention, of which each kind has each size. */
+typedef struct attention_cases {
+    const char *head;
+    const char *const *kinds, *const *sizes; /* end with NULL */
+} attention_cases;
+
+/* All of them on sm_80, and newer targets take turns at one in so many. */
+static void expect_no_spills(arena *a, const attention_cases *c, size_t turns)
+{
+    size_t number = 0;
+    ptxas assembler;
+    if (!find(a, &assembler))
+        skip();
+    for (const char *const *kind = c->kinds; *kind; kind++)
+        for (const char *const *size = c->sizes; *size; size++, number++)
+            for (size_t t = 0; t < target_count; t++)
+                if (targets[t].sm == 80 || (targets[t].sm > 80 && (t + number) % turns == 0))
+                    check(&assembler, &targets[t], arena_format(a, "%s%s%s", c->head, *kind, *size),
+                          100);
+}
+
 /* What takes most registers: long heads, or two fragments a warp, with all that there may be. */
 ARENA_TEST(attention_spills_no_registers)
 {
     static const char *const sizes[] = { "head_dim = 128\nm = 128\n", "head_dim = 192\nm = 64\n",
-                                         "head_dim = 256\nm = 128\n" };
+                                         "head_dim = 256\nm = 128\n", NULL };
     static const char *const kinds[] = {
         "kv_type = f16\n",
         "kv_type = f16\nwindow = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
         "kv_type = q8_0\nwindow = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
+        NULL
     };
-    const size_t size_count = sizeof sizes / sizeof *sizes,
-                 kind_count = sizeof kinds / sizeof *kinds;
-    ptxas assembler;
-    if (!find(a, &assembler))
-        skip();
-    for (size_t t = 0; t < target_count; t++)
-        for (size_t i = 0; i < size_count * kind_count; i++)
-            if (targets[t].sm == 80 || (targets[t].sm > 80 && (t + i) % 3 == 0))
-                check(&assembler, &targets[t],
-                      arena_format(a, HEADS "%s%s", kinds[i / size_count], sizes[i % size_count]),
-                      100);
+    expect_no_spills(a, &(attention_cases){ HEADS, kinds, sizes }, 3);
 }
 
 /* The same of decode attention: two sets of heads, or long ones. */
 ARENA_TEST(decode_attention_spills_no_registers)
 {
+    static const char head[] = "[mma_flash_decoding]\nnum_kv_heads = 8\nmax_seq_len = 8k\nm = 8\n";
     static const char *const sizes[] = {
         "head_dim = 64\nnum_heads = 128\n",  "head_dim = 128\nnum_heads = 64\n",
         "head_dim = 128\nnum_heads = 128\n", "head_dim = 192\nnum_heads = 64\n",
-        "head_dim = 256\nnum_heads = 64\n",
+        "head_dim = 256\nnum_heads = 64\n",  NULL
     };
     static const char *const kinds[] = {
         "chunking = fixed\nchunk_limit = 32\n",
-        "window = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n",
+        "window = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n", NULL
     };
-    const size_t size_count = sizeof sizes / sizeof *sizes,
-                 kind_count = sizeof kinds / sizeof *kinds;
-    ptxas assembler;
-    if (!find(a, &assembler))
-        skip();
-    for (size_t t = 0; t < target_count; t++)
-        for (size_t i = 0; i < size_count * kind_count; i++)
-            if (targets[t].sm >= 80 && (t + i) % 2 == 0)
-                check(&assembler, &targets[t],
-                      arena_format(a,
-                                   "[mma_flash_decoding]\nnum_kv_heads = 8\nmax_seq_len = 8k\n"
-                                   "m = 8\n%s%s",
-                                   kinds[i / size_count], sizes[i % size_count]),
-                      100);
+    expect_no_spills(a, &(attention_cases){ head, kinds, sizes }, 2);
 }
 
 /* What takes most registers of it: formats that are decoded by grids, in tiles of many rows. */
