@@ -1,5 +1,7 @@
-/* How fast the emulator runs a Q4_K-like GEMV on one core and on two: byte loads, conversions,
- * fused multiply-adds and a butterfly reduction, in the proportions of a plain kernel. */
+/* How fast the emulator runs a Q4_K-like GEMV (byte loads, conversions, fused multiply-adds and a
+ * butterfly reduction, in the proportions of a plain kernel) and an axpy, which mostly loads and
+ * stores: on one thread, on two, and as two copies that share nothing, which is what the machine's
+ * second core can give at most. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@ enum {
     BLOCK_BYTES = 144,
     ROW_BYTES = K / 256 * BLOCK_BYTES,
     VALUES = 1 << 22,
-    ROUNDS = 7,
+    ROUNDS = 15,
 };
 
 static const char gemv[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -134,96 +136,126 @@ typedef struct timing {
     double wall, cpu; /* seconds */
 } timing;
 
+/* A launch with memory of its own. */
+typedef struct subject {
+    emu_memory *memory;
+    emu_launch_config config;
+    emu_stats stats;
+} subject;
+
+typedef subject make_subject(arena *a);
+
 static double cpu_seconds(void)
 {
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-static emu_stats launch(emu_memory *m, const emu_launch_config *config, timing *best)
+static void launch(void *context, size_t i)
 {
-    emu_stats stats = { 0 };
+    subject *s = (subject *)context + i;
+    s->stats = (emu_stats){ 0 };
     emu_report report;
-    double cpu = cpu_seconds();
-    uint64_t start = os_nanoseconds();
-    if (!emu_launch(m, config, &stats, &report)) {
+    if (!emu_launch(s->memory, &s->config, &s->stats, &report)) {
         fprintf(stderr, "line %u: %s\n", report.line, report.message);
         exit(1);
     }
+}
+
+/* Launches the first count of the subjects at the same time. */
+static void time_launches(subject *subjects, unsigned count, unsigned threads, timing *best)
+{
+    for (unsigned i = 0; i < count; i++)
+        subjects[i].config.threads = threads;
+    double cpu = cpu_seconds();
+    uint64_t start = os_nanoseconds();
+    os_parallel(count, count, launch, subjects);
     double wall = (double)(os_nanoseconds() - start) * 1e-9;
     cpu = cpu_seconds() - cpu;
     best->wall = best->wall == 0 || wall < best->wall ? wall : best->wall;
     best->cpu = best->cpu == 0 || cpu < best->cpu ? cpu : best->cpu;
-    return stats;
 }
 
-/* The least of several runs, one and two threads in turn. */
-static void measure(emu_memory *m, emu_launch_config config)
+/* The least of several runs, the three ways in turn. */
+static void measure(arena *a, make_subject *make)
 {
-    timing one = { 0 }, two = { 0 };
-    emu_stats stats = { 0 };
+    subject copies[2] = { make(a), make(a) };
+    timing one = { 0 }, two = { 0 }, apart = { 0 };
     for (int round = 0; round < ROUNDS; round++) {
-        config.threads = 1;
-        stats = launch(m, &config, &one);
-        config.threads = 2;
-        launch(m, &config, &two);
+        time_launches(copies, 1, 1, &one);
+        time_launches(copies, 1, 2, &two);
+        time_launches(copies, 2, 1, &apart);
     }
-    printf("%s, %" PRIu64
-           " thread instructions: %.0f million a second on one core, %.2f times that "
-           "on two threads, which take %.2f times the processor's time\n",
-           config.entry, stats.thread_instructions,
-           (double)stats.thread_instructions / one.wall * 1e-6, one.wall / two.wall,
-           two.cpu / one.cpu);
+    printf("%s, %" PRIu64 " thread instructions: %.0f million a second on one core, %.2f times "
+           "that on two threads, which take %.2f times the processor's time; two copies apart: "
+           "%.2f times\n",
+           copies[0].config.entry, copies[0].stats.thread_instructions,
+           (double)copies[0].stats.thread_instructions / one.wall * 1e-6, one.wall / two.wall,
+           two.cpu / one.cpu, 2 * one.wall / apart.wall);
+    for (int i = 0; i < 2; i++)
+        emu_memory_free(copies[i].memory);
 }
 
 static emu_module *load(arena *a, const char *text)
 {
     emu_report report;
-    uint64_t start = os_nanoseconds();
     emu_module *module = emu_load(a, text, strlen(text), &report);
     if (!module) {
         fprintf(stderr, "line %u: %s\n", report.line, report.message);
         exit(1);
     }
-    printf("%s takes %.0f us to load\n", emu_entry_name(module, 0),
-           (double)(os_nanoseconds() - start) * 1e-3);
     return module;
 }
 
-static void measure_gemv(arena *a, emu_memory *m)
+static uint64_t *keep_address(arena *a, uint64_t address)
 {
-    size_t bytes = (size_t)ROWS * ROW_BYTES;
-    uint64_t y = emu_alloc(m, ROWS * sizeof(float));
-    uint64_t w = emu_map(m, random_bytes(a, bytes), bytes, false);
-    uint64_t x = emu_map(m, random_bytes(a, K * 4), K * 4, false);
-    measure(m, (emu_launch_config){ .module = load(a, gemv),
-                                    .entry = "gemv",
-                                    .grid = { ROWS, 1, 1 },
-                                    .block = { 32, 1, 1 },
-                                    .params = (const void *[]){ &y, &w, &x },
-                                    .param_count = 3 });
+    uint64_t *kept = arena_alloc(a, sizeof *kept);
+    *kept = address;
+    return kept;
 }
 
-static void measure_axpy(arena *a, emu_memory *m)
+static uint64_t *map_random(arena *a, emu_memory *m, size_t bytes)
+{
+    return keep_address(a, emu_map(m, random_bytes(a, bytes), bytes, false));
+}
+
+static subject make_gemv(arena *a)
+{
+    emu_memory *m = emu_memory_new();
+    const void **params = arena_alloc(a, 3 * sizeof *params);
+    params[0] = keep_address(a, emu_alloc(m, ROWS * sizeof(float)));
+    params[1] = map_random(a, m, (size_t)ROWS * ROW_BYTES);
+    params[2] = map_random(a, m, K * sizeof(float));
+    return (subject){ .memory = m,
+                      .config = { .module = load(a, gemv),
+                                  .entry = "gemv",
+                                  .grid = { ROWS, 1, 1 },
+                                  .block = { 32, 1, 1 },
+                                  .params = params,
+                                  .param_count = 3 } };
+}
+
+static subject make_axpy(arena *a)
 {
     static const float factor = 0.5f;
-    size_t bytes = (size_t)VALUES * sizeof(float);
-    uint64_t y = emu_map(m, random_bytes(a, bytes), bytes, false);
-    uint64_t x = emu_map(m, random_bytes(a, bytes), bytes, false);
-    measure(m, (emu_launch_config){ .module = load(a, axpy),
-                                    .entry = "axpy",
-                                    .grid = { VALUES / 256, 1, 1 },
-                                    .block = { 256, 1, 1 },
-                                    .params = (const void *[]){ &y, &x, &factor },
-                                    .param_count = 3 });
+    emu_memory *m = emu_memory_new();
+    const void **params = arena_alloc(a, 3 * sizeof *params);
+    params[0] = map_random(a, m, VALUES * sizeof(float));
+    params[1] = map_random(a, m, VALUES * sizeof(float));
+    params[2] = &factor;
+    return (subject){ .memory = m,
+                      .config = { .module = load(a, axpy),
+                                  .entry = "axpy",
+                                  .grid = { VALUES / 256, 1, 1 },
+                                  .block = { 256, 1, 1 },
+                                  .params = params,
+                                  .param_count = 3 } };
 }
 
 int main(void)
 {
     arena *a = arena_new();
-    emu_memory *m = emu_memory_new();
-    measure_gemv(a, m);
-    measure_axpy(a, m);
-    emu_memory_free(m);
+    measure(a, make_gemv);
+    measure(a, make_axpy);
     arena_free(a);
     return 0;
 }
