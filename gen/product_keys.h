@@ -36,11 +36,12 @@
         .name = "n_v", .summary = "rows of Wv; 0: there is none", .max = 1 << 28, \
         .field = KEY_FIELD(shape.n_v), .like = KEY_FIELD(shape.n_kv), .tag = "nv" \
     }
-#define KEY_WEIGHTS_OF_V                                                                   \
+#define KEY_WEIGHTS_OF_V KEY_WEIGHTS_OF_V_FORMATS(0)
+#define KEY_WEIGHTS_OF_V_FORMATS(formats)                                                  \
     {                                                                                      \
         .name = "weights_v", .summary = "format of Wv", .field = KEY_FIELD(weights_of[2]), \
         .choices = weights_choices, .def = WEIGHTS_Q4_K, .like = KEY_FIELD(weights),       \
-        .only_with = KEY_FIELD(shape.n_v), .tag = "v"                                      \
+        .allowed = formats, .only_with = KEY_FIELD(shape.n_v), .tag = "v"                  \
     }
 /* Such a matrix. */
 #define WEIGHTS_OF(id, number, count)                                               \

@@ -35,6 +35,9 @@
     FAMILY(stream_gemv)                           \
     FAMILY(stream_qkv)                            \
     FAMILY(stream_gate_up)                        \
+    FAMILY(stream_gemv_q8)                        \
+    FAMILY(stream_qkv_q8)                         \
+    FAMILY(stream_gate_up_q8)                     \
     FAMILY(mma_gemm)                              \
     FAMILY(mma_gate_up)                           \
     FAMILY(mma_gemm_f16)                          \
@@ -48,6 +51,7 @@
     FAMILY(exact_expert_gate_up)                  \
     FAMILY(stream_expert_gate_up)                 \
     FAMILY(q8_1_quantize)                         \
+    FAMILY(q8_rows)                               \
     FAMILY(f16_rows)                              \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \

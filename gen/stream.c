@@ -300,6 +300,18 @@ static void build_gate_up(ptx *p, const instance *in)
     stream_pair_multiply(p, &pair, &memory, first, stride);
 }
 
+/* Families of X in 8 bits: floats are no such products. */
+#define FLOATS \
+    (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16)
+#define INTEGERS ~(FLOATS)
+#define KEY_INTEGERS                                                              \
+    {                                                                             \
+        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
+        .required = true, .choices = weights_choices, .allowed = INTEGERS         \
+    }
+#define Q8_ROWS        IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
+#define FACTORS_SHARED "4*vectors"
+
 static int64_t table_bytes(const instance *in)
 {
     return stream_table_bytes(instance_weights(in));
@@ -307,8 +319,24 @@ static int64_t table_bytes(const instance *in)
 
 static int64_t staged_bytes(const instance *in)
 {
+    if (in->family->op == OP_GEMV)
+        return stream_staged_bytes(in);
     return is_qkv(in) ? most_of(in, stream_staged_bytes) : stream_pair_staged_bytes(in, 0);
 }
+
+/* 24 warps stay on an SM in a block or two, but where what is staged leaves room for one alone: a
+ * second one would come behind it, and stage x again. */
+static int64_t blocks_of_sm(const instance *in)
+{
+    enum { STAYING_WARPS = 24, MOST = 2, HALF_OF_SHARED = 113 * 1024 };
+    int64_t by_warps = STAYING_WARPS / in->num_warps;
+    return by_warps < MOST || staged_bytes(in) > HALF_OF_SHARED ? 1 : MOST;
+}
+
+#define BLOCKS_OF_SM                                           \
+    {                                                          \
+        "blocks_sm", blocks_of_sm, "blocks that stay on an SM" \
+    }
 
 static const derived_size tile_sizes[] = {
     GEMV_VECTORS,
@@ -317,6 +345,7 @@ static const derived_size tile_sizes[] = {
     { "step_bytes", stream_step_bytes, "1.25 to 1.625 a value, of floats 4: bytes that they take" },
     { "table_bytes", table_bytes, "of formats with a grid: bytes of the tables ahead of them" },
     { "chunks", stream_chunks, "partial sums of squares of a vector" },
+    BLOCKS_OF_SM,
     { NULL, NULL, NULL },
 };
 
@@ -324,8 +353,34 @@ static const derived_size sizes_of_several[] = {
     GEMV_VECTORS,
     { "chunks", most_chunks, "partial sums of squares of a vector" },
     { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
+    BLOCKS_OF_SM,
     { NULL, NULL, NULL },
 };
+
+/* As many blocks as stay on the SMs, and no more than there are groups of rows. */
+#define STREAM_LAUNCH(groups, of_rows, of_shared, of_dynamic, of_sizes)                      \
+    .block = "32*num_warps", .grid = { "min(" groups ", sm_count*blocks_sm)", GEMV_GRID_Y }, \
+    .shared = of_shared, .dynamic_shared = of_dynamic, .sizes = of_sizes, .rows = of_rows,   \
+    .weights_first = true, .overlap = WAITS_ITSELF, .registers = 160
+
+#define GROUP_ROWS "num_warps*rows_per_warp"
+#define GEMV_LAUNCH(of_shared)                                                 \
+    {                                                                          \
+        STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")", GROUP_ROWS, of_shared,    \
+                      "table_bytes+vectors*pass_steps*step_bytes", tile_sizes) \
+    }
+#define QKV_LAUNCH(of_shared)                                                  \
+    {                                                                          \
+        STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")+ceil_div(n_kv, " GROUP_ROWS \
+                      ")+ceil_div(n_v, " GROUP_ROWS ")",                       \
+                      GROUP_ROWS, of_shared, "staged", sizes_of_several),      \
+            .block_of_row = block_of_row                                       \
+    }
+#define GATE_UP_LAUNCH(of_shared)                                                 \
+    {                                                                             \
+        STREAM_LAUNCH("ceil_div(n, num_warps)", "num_warps", of_shared, "staged", \
+                      sizes_of_several)                                           \
+    }
 
 const family stream_gemv = {
     .name = "stream_gemv",
@@ -336,21 +391,13 @@ const family stream_gemv = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
+    .of_rows = "stream_gemv_q8",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
                            KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
                            KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
-    .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps*rows_per_warp), " STREAM_BLOCKS ")",
-                          GEMV_GRID_Y },
-                .shared = STREAM_NORM_SHARED,
-                .dynamic_shared = "table_bytes+vectors*pass_steps*step_bytes",
-                .sizes = tile_sizes,
-                .rows = "num_warps*rows_per_warp",
-                .weights_first = true,
-                .overlap = WAITS_ITSELF,
-                .registers = 160 },
+    .launch = GEMV_LAUNCH(STREAM_NORM_SHARED),
     .check = check_gemv,
     .build = build_gemv,
     .reference = ref_gemv,
@@ -366,23 +413,12 @@ const family stream_qkv = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
+    .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
                            KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
-    .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps*rows_per_warp)"
-                          "+ceil_div(n_kv, num_warps*rows_per_warp)"
-                          "+ceil_div(n_v, num_warps*rows_per_warp), " STREAM_BLOCKS ")",
-                          GEMV_GRID_Y },
-                .shared = STREAM_NORM_SHARED,
-                .dynamic_shared = "staged",
-                .sizes = sizes_of_several,
-                .rows = "num_warps*rows_per_warp",
-                .block_of_row = block_of_row,
-                .weights_first = true,
-                .overlap = WAITS_ITSELF,
-                .registers = 160 },
+    .launch = QKV_LAUNCH(STREAM_NORM_SHARED),
     .check = check_warps,
     .build = build_qkv,
     .reference = ref_qkv,
@@ -398,18 +434,76 @@ const family stream_gate_up = {
     .quantizes = true,
     .same_bits = true,
     .preference = 20,
+    .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
-    .launch = { .block = "32*num_warps",
-                .grid = { "min(ceil_div(n, num_warps), " STREAM_BLOCKS ")", GEMV_GRID_Y },
-                .shared = STREAM_NORM_SHARED,
-                .dynamic_shared = "staged",
-                .sizes = sizes_of_several,
-                .rows = "num_warps",
-                .weights_first = true,
-                .overlap = WAITS_ITSELF,
-                .registers = 160 },
+    .launch = GATE_UP_LAUNCH(STREAM_NORM_SHARED),
+    .check = check_warps,
+    .build = build_gate_up,
+    .reference = ref_gate_up_swiglu,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};
+
+const family stream_gemv_q8 = {
+    .name = "stream_gemv_q8",
+    .summary = "stream_gemv of x that q8_rows has made 8 bits, once for all blocks",
+    .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
+    .op = OP_GEMV,
+    .activations = FORMAT_Q8_F32,
+    .same_bits = true,
+    .counted_as = "stream_gemv",
+    .keys = (const key[]){ KEY_INTEGERS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
+                           KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
+                           KEYS_BEHIND_PRODUCT, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), Q8_ROWS,
+                               PARAMS_BEHIND_PRODUCT, PARAM_END },
+    .launch = GEMV_LAUNCH(FACTORS_SHARED),
+    .check = check_gemv,
+    .build = build_gemv,
+    .reference = ref_gemv,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};
+
+const family stream_qkv_q8 = {
+    .name = "stream_qkv_q8",
+    .summary = "stream_qkv of x that q8_rows has made 8 bits, once for all blocks",
+    .computes = QKV_COMPUTES,
+    .op = OP_QKV,
+    .activations = FORMAT_Q8_F32,
+    .same_bits = true,
+    .each_matrix = "stream_gemv_q8",
+    .counted_as = "stream_qkv",
+    .keys = (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(q, 0, INTEGERS),
+                           KEY_WEIGHTS_OF_FORMATS(k, 1, INTEGERS),
+                           KEY_WEIGHTS_OF_V_FORMATS(INTEGERS), KEY_K_OF_WEIGHTS, KEY_N,
+                           KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1), KEY_ROWS,
+                           KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_QKV_BIASES, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV_FROM(Q8_ROWS), PARAM_END },
+    .launch = QKV_LAUNCH(FACTORS_SHARED),
+    .check = check_warps,
+    .build = build_qkv,
+    .reference = ref_qkv,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};
+
+const family stream_gate_up_q8 = {
+    .name = "stream_gate_up_q8",
+    .summary = "stream_gate_up of x that q8_rows has made 8 bits, once for all blocks",
+    .computes = GATE_UP_COMPUTES,
+    .op = OP_GATE_UP_SWIGLU,
+    .activations = FORMAT_Q8_F32,
+    .same_bits = true,
+    .each_matrix = "stream_gemv_q8",
+    .counted_as = "stream_gate_up",
+    .keys =
+        (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(g, 0, INTEGERS),
+                       KEY_WEIGHTS_OF_FORMATS(u, 1, INTEGERS), KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1),
+                       KEY_ROWS, KEY_STREAM_WARPS(24), KEY_GATE_BIASES, KEY_ACTIVATION, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"),
+                               WEIGHTS_OF(u, 1, "n*k"), Q8_ROWS, IN_WHERE(bias, F32, bg, "n", 4),
+                               IN_WHERE(bias, F32, bu, "n", 4), PARAM_END },
+    .launch = GATE_UP_LAUNCH(FACTORS_SHARED),
     .check = check_warps,
     .build = build_gate_up,
     .reference = ref_gate_up_swiglu,

@@ -17,7 +17,6 @@
         .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
         .max = (most), .def = 12, .tag = "w"                                                      \
     }
-#define STREAM_BLOCKS "sm_count*min(2, 24/num_warps)"
 /* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
 #define KEY_PASSES                                                                   \
     {                                                                                \

@@ -113,6 +113,7 @@ typedef enum ptxgen_operation {
     PTXGEN_EXPERT_PRODUCT,
     PTXGEN_EXPERT_SUM,
     PTXGEN_F16_ROWS,
+    PTXGEN_Q8_ROWS,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -150,6 +151,7 @@ typedef enum ptxgen_format {
     PTXGEN_NVFP4,
     PTXGEN_Q1_0,
     PTXGEN_Q2_0,
+    PTXGEN_Q8_F32,
 } ptxgen_format;
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
@@ -2376,6 +2378,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "expert_product",
         "expert_sum",
         "f16_rows",
+        "q8_rows",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";
@@ -2416,6 +2419,7 @@ static inline const char *ptxgen_format_name(ptxgen_format format)
         "nvfp4",
         "q1_0",
         "q2_0",
+        "q8_f32",
     };
     size_t index = (size_t)format;
     return index < sizeof names / sizeof *names ? names[index] : "of an unknown format";

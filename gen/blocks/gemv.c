@@ -163,13 +163,16 @@ static val chosen_row(ptx *p, const gemv_chosen *c, val word)
     return c->rows == 1 ? imm(U32, 0) : div(p, word, c->slots);
 }
 
-val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t k)
+val gemv_vector_read(ptx *p, const gemv_operands *g, val number)
 {
     val row = g->chosen ? chosen_row(p, g->chosen, chosen_word(p, g->chosen, number))
                         : gemv_vector_row(p, g, number);
-    if (g->m.kind)
-        row = min(p, row, sub(p, g->m, 1));
-    return mad_wide(p, row, (long long)k * F32_BYTES, g->x);
+    return g->m.kind ? min(p, row, sub(p, g->m, 1)) : row;
+}
+
+val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t bytes)
+{
+    return mad_wide(p, gemv_vector_read(p, g, number), bytes, g->x);
 }
 
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)

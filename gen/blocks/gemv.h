@@ -92,9 +92,10 @@ place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val 
 val gemv_vector_row(ptx *p, const gemv_operands *g, val number);
 val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row);
 
-/* Where vector number number is in X, k values each, with what is missing read again; and where Y
- * has its results, and whether they are stored. */
-val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t k);
+/* The row of X that vector number number is, with what is missing read again, and where it is, of
+ * so many bytes; and where Y has its results, and whether they are stored. */
+val gemv_vector_read(ptx *p, const gemv_operands *g, val number);
+val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t bytes);
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
 /* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for

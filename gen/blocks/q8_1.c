@@ -30,6 +30,15 @@ val q8_pack(ptx *p, const val x[4], val inverse)
     return as(p, S32, prmt(p, low, high, LOW_HALVES));
 }
 
+val q8_segment(ptx *p, const val x[Q8_SEGMENT], val q[Q8_SEGMENT_WORDS])
+{
+    val d = q8_scale(p, group_max(p, q8_largest(p, imm(U32, Q8_SMALLEST), x, Q8_SEGMENT), 2));
+    val inverse = rcp_approx(p, d);
+    for (int i = 0; i < Q8_SEGMENT_WORDS; i++)
+        q[i] = q8_pack(p, x + 4 * i, inverse);
+    return d;
+}
+
 /* PTX rounds half to even. The distance to the truncated number is exact and decides. */
 static val round_half_away(ptx *p, val x)
 {

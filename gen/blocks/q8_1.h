@@ -22,6 +22,11 @@ val q8_largest(ptx *p, val largest, const val *x, unsigned count);
 val q8_scale(ptx *p, val largest);
 val q8_pack(ptx *p, const val x[4], val inverse);
 
+/* 16 values of the lane and 16 of its neighbour's, lane 2i's first: their d, and the lane's as
+ * bytes of words. */
+enum { Q8_SEGMENT = 16, Q8_SEGMENT_WORDS = 4 };
+val q8_segment(ptx *p, const val x[Q8_SEGMENT], val q[Q8_SEGMENT_WORDS]);
+
 /* A block of the warp's 32 values, one a lane, to the bit as ggml's quantize_row_q8_0_ref and
  * quantize_row_q8_1_ref: d = amax / 127 before it is rounded to f16, q = x * (1 / d) rounded half
  * away from zero. All lanes take part. */

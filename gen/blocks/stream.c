@@ -17,6 +17,12 @@ bool stream_is_of_floats(const instance *in)
     return stream_formats[instance_weights(in)]->scales == NO_SCALE;
 }
 
+/* Whether X comes in 8 bits, as q8_rows makes it. */
+static bool is_of_8_bits(const instance *in)
+{
+    return in->family->activations == FORMAT_Q8_F32;
+}
+
 /* The fewest lanes that have a row in a step. A step is no less than what a warp stages at once, a
  * segment a lane. */
 static unsigned lanes_of_row(const instance *in)
@@ -121,6 +127,8 @@ stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks)
     /* Factors first: their address is then the array's and takes no register through all rows. */
     if (in->options.norm)
         memory.factors = shared_array(p, "squares", F32, (chunks + 1) * (unsigned)in->shape.m);
+    if (is_of_8_bits(in))
+        memory.factors = shared_array(p, "x_factors", F32, (unsigned)in->shape.m);
     return memory;
 }
 
@@ -159,13 +167,8 @@ static void norm_factors(ptx *p, const instance *in, const stream_source *source
     phase(p, "sum the squares of x");
     barrier(p);
     PTX_FOR (p, vector, warp_id(p), vectors, ptx_block(p) / WARP) {
-        var sum = var_f32(p, 0.0f);
         val of_vector = mad(p, vector, imm(U32, source->chunks * F32_BYTES), source->partial);
-        PTX_FOR (p, chunk, lane_id(p), source->chunks, WARP)
-            assign(
-                p, sum,
-                add(p, sum, ld_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), of_vector), 0)));
-        val mean = mul(p, warp_sum(p, get(p, sum)), (float)(1.0 / (double)in->shape.k));
+        val mean = norm_mean_of_chunks(p, in, of_vector, source->chunks);
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, vector, imm(U32, F32_BYTES), source->factors), 0,
                       norm_factor(p, in, mean));
@@ -191,9 +194,21 @@ static void load_values(ptx *p, val from, unsigned count, val *values)
 
 static val vector_at(ptx *p, const stream *s, val vector)
 {
+    uint64_t bytes = format_bytes(s->in->family->activations, (uint64_t)s->in->shape.k);
     if (s->source.place)
         return s->source.place(p, s->source.context, vector);
-    return gemv_vector(p, s->source.of, vector, s->in->shape.k);
+    return gemv_vector(p, s->source.of, vector, (int64_t)bytes);
+}
+
+/* A segment, half of a block. */
+static void load_segment(ptx *p, val vector, val number, stream_part *part)
+{
+    val block = mad_wide(p, shr(p, number, 1), Q8_F32_BYTES, vector);
+    val half = add(p, block, mul_wide(p, bit_and(p, number, 1), STREAM_SEGMENT));
+    part->d = ld_const(p, F32, block, Q8_F32_D);
+    for (unsigned i = 0; i < STREAM_WORDS; i++)
+        part->q[i] =
+            as(p, S32, ld_const(p, U32, half, Q8_F32_QUANTS + (int64_t)(i * sizeof(uint32_t))));
 }
 
 /* Lanes past the end of X load its end. */
@@ -213,8 +228,11 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
         c.exists = lt(p, piece, pieces);
         piece = min(p, piece, pieces - 1);
     }
-    load_values(p, mad_wide(p, piece, values * F32_BYTES, vector_at(p, s, c.part.vector)), values,
-                c.part.x);
+    val vector = vector_at(p, s, c.part.vector);
+    if (is_of_8_bits(s->in))
+        load_segment(p, vector, piece, &c.part);
+    else
+        load_values(p, mad_wide(p, piece, values * F32_BYTES, vector), values, c.part.x);
     if (source->gamma.kind)
         load_values(p, mad_wide(p, piece, values * F32_BYTES, source->gamma), values, c.gamma);
     return c;
@@ -225,12 +243,9 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
 static void norm_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 {
     const stream_source *source = &s->source;
-    val sum = imm(F32, 0);
-    for (unsigned i = 0; i < values; i++) {
-        sum = fma(p, c->part.x[i], c->part.x[i], sum);
+    val sum = norm_chunk_squares(p, c->part.x, values);
+    for (unsigned i = 0; i < values; i++)
         c->part.x[i] = mul(p, c->part.x[i], c->gamma[i]);
-    }
-    sum = warp_sum(p, sum);
     val of_vector = mad(p, c->part.vector, imm(U32, source->chunks * F32_BYTES), source->partial);
     PTX_IF (p, eq(p, lane_id(p), 0))
         st_shared(p, F32, mad(p, c->of_x, imm(U32, F32_BYTES), of_vector), 0, sum);
@@ -238,7 +253,12 @@ static void norm_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 
 static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 {
-    for (unsigned i = 0; i < values && c->exists.kind == VAL_REG; i++) {
+    if (c->part.d.kind) {
+        c->part.d = select(p, c->exists, c->part.d, imm(F32, 0));
+        for (unsigned i = 0; i < STREAM_WORDS; i++)
+            c->part.q[i] = select(p, c->exists, c->part.q[i], imm(S32, 0));
+    }
+    for (unsigned i = 0; i < values && !c->part.d.kind && c->exists.kind == VAL_REG; i++) {
         c->part.x[i] = select(p, c->exists, c->part.x[i], imm(F32, 0));
         if (s->source.gamma.kind)
             c->gamma[i] = select(p, c->exists, c->gamma[i], imm(F32, 0));
@@ -255,11 +275,12 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
  * it stages any; in place of those that there are not it takes the first one again. */
 static void stage(ptx *p, const stream *s, val pass)
 {
-    enum { AT_ONCE = 32 }; /* values of a lane */
+    enum { AT_ONCE = 32, OF_8_BITS = 64, OF_MANY = 128 }; /* values of a lane */
     unsigned values = s->f->scales == NO_SCALE ? STREAM_PIECE : STREAM_SEGMENT;
     unsigned chunks = s->pass_steps * (unsigned)stream_step_values(s->in) / (WARP * values);
     unsigned warps = ptx_block(p) / WARP, turns = (chunks * s->vectors + warps - 1) / warps;
-    unsigned most = AT_ONCE / values, count = turns < most ? turns : most;
+    unsigned at_once = !is_of_8_bits(s->in) ? AT_ONCE : s->vectors > 1 ? OF_MANY : OF_8_BITS;
+    unsigned most = at_once / values, count = turns < most ? turns : most;
     bool fixed = !s->source.vectors.kind;
     val parts = mul(p, fixed ? imm(U32, s->vectors) : s->source.vectors, chunks);
     PTX_FOR (p, first, warp_id(p), parts, count * warps) {
@@ -346,11 +367,26 @@ void stream_begin_lane(ptx *p, stream *s)
         stream_integers_begin(p, s);
 }
 
+/* What came with X: a vector's is loaded by the thread of its number ahead of the staging, which it
+ * is on its way through, and stored behind it. */
+static val load_factor(ptx *p, const stream *s)
+{
+    val row = gemv_vector_read(p, s->source.of, min(p, tid_x(p), s->vectors - 1));
+    return ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "factors")), 0);
+}
+
+static void store_factor(ptx *p, const stream *s, val factor, val factors)
+{
+    PTX_IF (p, lt(p, tid_x(p), s->vectors))
+        st_shared(p, F32, mad(p, tid_x(p), imm(U32, F32_BYTES), factors), 0, factor);
+}
+
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                     const stream_memory *memory)
 {
     stream s = stream_new(p, in, g, rows, memory);
     bool at_once = stream_passes(in) == 1;
+    val factor = is_of_8_bits(in) ? load_factor(p, &s) : (val){ 0 };
     if (in->options.norm) {
         s.source.gamma = parameter(p, "gamma");
         s.source.factors = memory->factors;
@@ -359,6 +395,8 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     }
     if (at_once)
         stage(p, &s, imm(U32, 0));
+    if (factor.kind)
+        store_factor(p, &s, factor, memory->factors);
     fill_table(p, &s);
     if (at_once && in->options.norm)
         norm_factors(p, in, &s.source);

@@ -235,6 +235,8 @@ typedef struct stream_source {
 typedef struct stream_part {
     val vector, chunk;     /* their numbers; of a pass's chunks */
     val x[STREAM_SEGMENT]; /* zeros past the end of X */
+    val q[STREAM_WORDS];   /* in place of these where X comes in 8 bits, */
+    val d;                 /* and their scale; without a kind: it does not */
 } stream_part;
 
 typedef struct stream {

@@ -212,18 +212,19 @@ static void spread(ptx *p, val q[STREAM_WORDS])
     }
 }
 
-/* Quantizes a lane's segment into the tile. Neighbouring lanes share 32 values and their scale. */
+/* A lane's segment into the tile, quantized where it is not yet. Neighbouring lanes share 32 values
+ * and their scale. */
 void stream_integers_stage(ptx *p, const stream *s, const stream_part *part)
 {
     const stream_format *f = s->f;
-    const val *x = part->x, segment = mad(p, part->chunk, imm(U32, WARP), lane_id(p));
+    val segment = mad(p, part->chunk, imm(U32, WARP), lane_id(p));
     val tile = mad(p, part->vector, imm(U32, s->pass_steps * tile_bytes(s)), s->staged);
     unsigned of_step = s->lanes * f->segments, behind = quant_bytes(f, s->lanes);
-    val largest = q8_largest(p, imm(U32, Q8_SMALLEST), x, STREAM_SEGMENT);
-    val d = q8_scale(p, group_max(p, largest, 2));
-    val inverse = rcp_approx(p, d), q[STREAM_WORDS];
+    val q[STREAM_WORDS], d = part->d;
     for (int i = 0; i < STREAM_WORDS; i++)
-        q[i] = q8_pack(p, x + 4 * i, inverse);
+        q[i] = part->q[i];
+    if (!d.kind)
+        d = q8_segment(p, part->x, q);
 
     val within = bit_and(p, segment, of_step - 1);
     val step = mad(p, div(p, segment, of_step), imm(U32, tile_bytes(s)), tile);

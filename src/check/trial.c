@@ -41,6 +41,9 @@ static const float FLAT = 0x1p-12f;
 /* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
+/* Of a d that is f32: of 1 / 127, and of the product with it. */
+static const double SCALE_ROUNDING = 0x1p-22;
+
 /* A number that is exact up to float arithmetic, after rounding to fp16: half a unit in the last
  * place of 11 bits, or of the subnormals, and some float roundings. */
 static double half_rounding(double exact)
@@ -138,12 +141,17 @@ static void judge_half(const param *p, const char *field, uint64_t element, doub
          got == expected ? 0 : error_of(got, exact, half_rounding(exact) + error));
 }
 
-/* Of a q8_0 block, which has no s, d and q stand as in q8_1_block. */
+/* Of q8_0 and q8_f32, which have no s, d and q stand as in q8_1_block. */
 static q8_1_block load_q8(format f, const uint8_t *bytes)
 {
     q8_1_block block = { 0 };
     if (f == FORMAT_Q8_1)
         return q8_1_load(bytes);
+    if (f == FORMAT_Q8_F32) {
+        memcpy(&block.d, bytes + Q8_F32_D, sizeof block.d);
+        memcpy(block.q, bytes + Q8_F32_QUANTS, sizeof block.q);
+        return block;
+    }
     uint16_t d;
     memcpy(&d, bytes + Q8_0_D, sizeof d);
     block.d = half_to_float(d);
@@ -172,10 +180,16 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     if (f == FORMAT_Q8_1)
         off = 0; /* its values are inputs */
     double d = largest / Q8_1_LARGEST;
-    judge_half(p, "d of ", first, (double)block.d, d, off / Q8_1_LARGEST, j);
+    if (f == FORMAT_Q8_F32) {
+        d = fmax(d, REF_LEAST_OF_8_BITS / Q8_1_LARGEST);
+        note(j, p, "d of ", first, (double)block.d, d,
+             error_of((double)block.d, d, off / Q8_1_LARGEST + d * SCALE_ROUNDING));
+    } else {
+        judge_half(p, "d of ", first, (double)block.d, d, off / Q8_1_LARGEST, j);
+    }
     if (f == FORMAT_Q8_1)
         judge_half(p, "s of ", first, (double)block.s, d * sum, 0, j);
-    if (overflows(FORMAT_F16, d))
+    if (f != FORMAT_Q8_F32 && overflows(FORMAT_F16, d))
         return;
     for (int i = 0; i < Q8_1_VALUES; i++) {
         double exact = d > 0 ? x[i].value / d : 0;
@@ -194,7 +208,7 @@ void judge_values(const param *p, const void *bytes, const ref_value *expected, 
         judge_numbers(p, bytes, expected, first, count, j);
         return;
     }
-    if (f != FORMAT_Q8_1 && f != FORMAT_Q8_0) {
+    if (f != FORMAT_Q8_1 && f != FORMAT_Q8_0 && f != FORMAT_Q8_F32) {
         judge_floats(p, bytes, expected, first, count, tolerance, j);
         return;
     }
@@ -619,7 +633,7 @@ problem_options trial_options(const instance *in)
 {
     problem_options options = in->options;
     options.halves |= in->family->halves;
-    options.row_factors |= in->family->halves && in->family->activations == FORMAT_F16;
+    options.row_factors |= family_takes_rows(in->family);
     return options;
 }
 

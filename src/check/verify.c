@@ -407,7 +407,7 @@ static uint64_t offset_in_block(const trial_param *p, const judgement *j)
     case 's':
         return sizeof(uint16_t);
     case 'q':
-        return (f == FORMAT_Q8_1 ? 2 : 1) * sizeof(uint16_t) + within;
+        return (f == FORMAT_Q8_0 ? 1 : 2) * sizeof(uint16_t) + within;
     default:
         return 0;
     }

@@ -315,21 +315,38 @@ static instance usual_of(const instance *in)
     return usual;
 }
 
-bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
-                    size_t count)
+/* Whether kernels that run one behind the other (ahead may be NULL) are done 1 % ahead of another
+ * one, on average of the targets, all counted. */
+static bool are_ahead(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                      const target *const *wanted, size_t count)
 {
     arena *a = arena_new();
     cost_gpu *gpus = arena_alloc(a, count * sizeof *gpus);
-    tuning t = { .arena = a, .rows = 1, .wanted = wanted, .gpus = gpus, .count = count };
-    instance own = usual_of(in), other = usual_of(than);
+    tuning t = { .arena = a, .rows = rows, .wanted = wanted, .gpus = gpus, .count = count };
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
         gpus[i] = cost_gpu_of(wanted[i]);
-        double seconds = seconds_on(&t, &own, i), usual = seconds_on(&t, &other, i);
+        double seconds = seconds_on(&t, in, i) + (ahead ? seconds_on(&t, ahead, i) : 0);
+        double usual = seconds_on(&t, than, i);
         sum += usual < HUGE_VAL ? seconds / usual : HUGE_VAL;
     }
     arena_free(a);
     return sum * WORTH_IT < (double)count;
 }
 
-const plan_model cost_model = { .tune = cost_tune, .is_faster = cost_is_faster };
+bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
+                    size_t count)
+{
+    instance own = usual_of(in), other = usual_of(than);
+    return are_ahead(NULL, &own, &other, 1, wanted, count);
+}
+
+bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                   const target *const *wanted, size_t count)
+{
+    return are_ahead(ahead, in, than, rows, wanted, count);
+}
+
+const plan_model cost_model = { .tune = cost_tune,
+                                .is_faster = cost_is_faster,
+                                .is_worth = cost_is_worth };

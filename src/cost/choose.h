@@ -30,7 +30,11 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
 bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
                     size_t count);
 
-/* Both of them. */
+/* Whether it is, with another one ahead of it (NULL: none), which does a part, of so many rows. */
+bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                   const target *const *wanted, size_t count);
+
+/* All of them. */
 extern const plan_model cost_model;
 
 #endif

@@ -72,7 +72,8 @@ static bool find_counted(const instance *in, const target *t, cost_figures *foun
     const cost_figures *first = cost_table, *end = cost_table + cost_table_size;
     format weights = instance_weights(in);
     unsigned m = cost_vectors(in);
-    while (first < end && !is_of_family(first, in->family->name))
+    const char *name = in->family->counted_as ? in->family->counted_as : in->family->name;
+    while (first < end && !is_of_family(first, name))
         first = next_family(first);
     if (first < end)
         end = next_family(first);

@@ -24,7 +24,13 @@ enum {
     SHARED_BYTES = 128,
     PRODUCT_FMAS = 16 * 8 * 16
 };
-enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each */
+enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each, */
+enum {
+    STAGED_BYTES_AT_ONCE = 64,
+    MANY_BYTES_AT_ONCE = 128,
+    STAGE_BYTE_INSTRUCTIONS = 3
+}; /* and
+of x in 8 bits, of one vector and of several */
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;
 
@@ -136,13 +142,19 @@ static double loops_of(const cost_figures *f, const cost_work *work, const deali
     return work->units / (d->items * d->threads * f->turn);
 }
 
-/* Each lane waits for 128 bytes of x at a time. All blocks of an SM take x through its port, and
- * quantize it while others still do, but for the last. */
+/* Each lane waits for 128 bytes of x at a time, or for 72 or 144 where it comes in 8 bits. All
+ * blocks of an SM take x through its port, and put it in order while others still do, but for the
+ * last. */
 static double staging_time(const instance *in, const dealing *d, const cost_gpu *gpu)
 {
-    double values = (double)in->shape.k * vectors_of(in), bytes = values * (double)sizeof(float);
-    double instructions = values / WARP * STAGE_INSTRUCTIONS;
-    return ceil(values / (d->threads * STAGED_AT_ONCE)) * LATENCY +
+    const format_info *x = &formats[in->family->activations];
+    bool rounded = x->block_values > 1;
+    double values = (double)in->shape.k * vectors_of(in);
+    double bytes = values * x->block_bytes / x->block_values;
+    double instructions = values / WARP * (rounded ? STAGE_BYTE_INSTRUCTIONS : STAGE_INSTRUCTIONS);
+    double of_bytes = in->shape.m > 1 ? MANY_BYTES_AT_ONCE : STAGED_BYTES_AT_ONCE;
+    double at_once = rounded ? of_bytes : STAGED_AT_ONCE;
+    return ceil(values / (d->threads * at_once)) * LATENCY +
            d->resident * bytes / port_bandwidth(gpu) +
            instructions / (TARGET_ISSUE_SLOTS * gpu->clock);
 }

@@ -407,8 +407,11 @@ struct family {
                                 those it has of a KV head; NULL: each head's come for it alone */
     const char *each_matrix; /* of several matrices: the family that does with one what this one
                                 does with each; NULL: none does */
-    const key *keys;         /* ends with KEY_END */
-    const param *params;     /* outputs, weights, inputs, numbers; ends with PARAM_END */
+    const char *counted_as; /* the family whose figures of cost it has; NULL: its own */
+    const char *of_rows; /* the family that does the same with rows that q8_rows has made, with what
+                            is left of a norm in their factors; NULL: none does */
+    const key *keys;     /* ends with KEY_END */
+    const param *params; /* outputs, weights, inputs, numbers; ends with PARAM_END */
     launch launch;
 
     /* Problems between keys that the table cannot say: NULL or a message, and the key to blame. */
@@ -432,6 +435,10 @@ extern const family *const families[];
 const family *family_find(const family *const *list, const char *name);
 
 const key *family_key(const family *f, const char *name);
+
+/* Whether it takes rows of x with what each is to be multiplied by, as f16_rows and q8_rows make
+ * them. */
+bool family_takes_rows(const family *f);
 
 /* The format of W: the family's, or what its key weights says. FORMAT_NONE: there is no W. */
 format instance_weights(const instance *in);

@@ -105,6 +105,11 @@ const key *family_key(const family *f, const char *name)
     return NULL;
 }
 
+bool family_takes_rows(const family *f)
+{
+    return f->activations == FORMAT_Q8_F32 || (f->halves && f->activations == FORMAT_F16);
+}
+
 /* The formats of weights_choices. */
 static const format weight_formats[] = {
 #define FORMAT(id, ...) FORMAT_##id,

@@ -101,6 +101,11 @@ typedef struct plan_model {
      * of each, whatever rows and positions they are made for. */
     bool (*is_faster)(const instance *in, const instance *than, const target *const *wanted,
                       size_t count);
+
+    /* Whether one with another one ahead of it (NULL: none) is done ahead of a third, with so many
+     * rows. */
+    bool (*is_worth)(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                     const target *const *wanted, size_t count);
 } plan_model;
 
 typedef struct plan {

@@ -78,7 +78,7 @@ static void multiply_gate_up(planner *p)
     planner_set(&in, "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff);
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_EXPS_BIAS));
     planner_set(&in, "activation", d->activation);
-    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d) };
+    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
     plan_bind_rows(p, &in, &b, &x);
     if (prompt)
         planner_set_rows(p, &in, p->m, &b);
@@ -155,7 +155,8 @@ static void multiply_choices(planner *p)
     planner_set(&in, "n", d->hidden);
     planner_set(&in, "plane_rows", d->hidden);
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
-    const plan_rows x = { BUFFER_F, 0, p->m * d->experts_used, d->expert_ff, TENSOR_COUNT };
+    const plan_rows x = { BUFFER_F,     0,         p->m * d->experts_used, d->expert_ff,
+                          TENSOR_COUNT, FORMAT_F32 };
     plan_bind_rows(p, &in, &b, &x);
     planner_set_rows(p, &in, p->m, &b);
     planner_bind_buffer(&b, "y", BUFFER_CHOICES);

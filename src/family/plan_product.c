@@ -29,23 +29,30 @@ static bool are_there(const planner *p, const plan_rows *of)
 {
     const plan_rows *have = &p->rows;
     return p->rows_layer == p->layer && have->x == of->x && have->norm == of->norm &&
-           have->first == of->first && have->count == of->count;
+           have->first == of->first && have->count == of->count && have->made == of->made;
 }
 
-static void make_halves(planner *p, const plan_rows *of)
+/* What makes rows of a format. */
+static instance maker_of(const planner *p, const plan_rows *of, bindings *b)
 {
-    const char *x = buffer_lives[of->x].name;
-    instance in = planner_kernel(p, "f16_rows");
-    bindings b = { 0 };
+    instance in = planner_kernel(p, of->made == FORMAT_F16 ? "f16_rows" : "q8_rows");
     planner_set(&in, "k", of->columns);
     planner_set(&in, "m", of->count);
     if (of->norm != TENSOR_COUNT)
-        plan_norm(p, &in, &b, of->norm);
+        plan_norm(p, &in, b, of->norm);
+    return in;
+}
+
+static void make_rows(planner *p, const plan_rows *of)
+{
+    const char *x = buffer_lives[of->x].name;
+    bindings b = { 0 };
+    instance in = maker_of(p, of, &b);
     planner_bind_buffer(&b, "rows", BUFFER_ROWS);
     planner_bind_buffer(&b, "factors", BUFFER_FACTORS);
     planner_bind_buffer_from(&b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
     planner_need(p, BUFFER_ROWS,
-                 (int64_t)format_bytes(FORMAT_F16, (uint64_t)(of->count * of->columns)));
+                 (int64_t)format_bytes(of->made, (uint64_t)(of->count * of->columns)));
     planner_need(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
     planner_add(
         p, &in, &b,
@@ -56,9 +63,11 @@ static void make_halves(planner *p, const plan_rows *of)
 
 void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
 {
-    if (in->family->activations == FORMAT_F16) {
-        if (!are_there(p, of))
-            make_halves(p, of);
+    if (family_takes_rows(in->family)) {
+        plan_rows made = *of;
+        made.made = in->family->activations;
+        if (!are_there(p, &made))
+            make_rows(p, &made);
         planner_bind_buffer(b, "x", BUFFER_ROWS);
         planner_bind_buffer(b, "factors", BUFFER_FACTORS);
         return;
@@ -66,6 +75,23 @@ void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
     planner_bind_buffer_from(b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
     if (of->norm != TENSOR_COUNT)
         plan_norm(p, in, b, of->norm);
+}
+
+void plan_prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
+{
+    if (!in->family->of_rows)
+        return;
+    bindings of_maker = { 0 };
+    plan_rows made = *of;
+    made.made = FORMAT_Q8_F32;
+    instance maker = maker_of(p, &made, &of_maker), other = *in;
+    other.family = family_find(families, in->family->of_rows);
+    other.options.norm = NORM_NONE;
+    other.options.epsilon = 0;
+    if (!planner_prepares(p, are_there(p, &made) ? NULL : &maker, &other, in, of->count))
+        return;
+    *in = other;
+    plan_bind_rows(p, in, b, of);
 }
 
 /* Parts of k with which the tiles of Y keep a large GPU's SMs busy: the same whatever the number of
@@ -102,7 +128,7 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     planner_set(&in, "residual", of->residual != BUFFERS);
     planner_set_real(&in, "scale", of->scale);
     planner_set_real(&in, "softcap", of->softcap);
-    const plan_rows x = { of->x, first_row, rows, (int64_t)columns, of->norm };
+    const plan_rows x = { of->x, first_row, rows, (int64_t)columns, of->norm, FORMAT_F32 };
     plan_bind_rows(p, &in, &b, &x);
     split_columns(p, &in, &b);
     planner_set_rows(p, &in, rows, &b);
@@ -117,6 +143,7 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     }
     if (of->residual != BUFFERS)
         planner_bind_buffer(&b, "residual", of->residual);
+    plan_prepare_rows(p, &in, &b, &x);
     planner_add(p, &in, &b, of->said);
 }
 
@@ -158,7 +185,7 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     planner_set(&in, "n", (int64_t)decoder_rows(d, gate) / (fused ? 2 : 1));
     planner_set(&in, "bias", biased);
     planner_set(&in, "activation", d->activation);
-    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d) };
+    const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
     plan_bind_rows(p, &in, &b, &x);
     split_columns(p, &in, &b);
     planner_set_rows(p, &in, p->m, &b);
@@ -173,6 +200,7 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
         planner_bind_tensor(p, &b, "bg", of->gate_bias);
         planner_bind_tensor(p, &b, "bu", of->up_bias);
     }
+    plan_prepare_rows(p, &in, &b, &x);
     planner_add(p, &in, &b, fused ? of->said_fused : of->said);
 }
 
@@ -217,7 +245,7 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     planner_set_weights(&in, "weights", decoder_format(d, of->w[0], p->layer));
     planner_set(&in, "k", d->hidden);
     planner_set(&in, "bias", biased);
-    const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM };
+    const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM, FORMAT_F32 };
     plan_bind_rows(p, &in, &b, &x);
     planner_bind_buffer(&b, "y", of->y);
     for (int i = 0; i < 3; i++) {
@@ -231,6 +259,7 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     }
     split_columns(p, &in, &b);
     planner_set_rows(p, &in, p->m, &b);
+    plan_prepare_rows(p, &in, &b, &x);
     planner_add(p, &in, &b, of->said);
 }
 

@@ -19,6 +19,10 @@ bool plan_is_of_halves(const planner *p, decoder_tensor t);
  * by a launch ahead of it, if no other product of the layer has had the same one. */
 void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of);
 
+/* Has a product that is complete take its x in 8 bits from a launch ahead of it, where the model
+ * has that worth it. */
+void plan_prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *of);
+
 /* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and
  * up may be one tensor's halves. A tensor that there never is: TENSOR_COUNT. */
 typedef struct plan_gates {

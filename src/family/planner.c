@@ -54,9 +54,15 @@ bool planner_has(const planner *p, decoder_tensor t)
     return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
 }
 
-static void bind(bindings *b, const char *name, plan_argument argument)
+/* Anew, where it is bound already. */
+static bound *bind(bindings *b, const char *name, plan_argument argument)
 {
-    b->items[b->count++] = (bound){ name, argument, BUFFERS };
+    size_t at = 0;
+    while (at < b->count && strcmp(b->items[at].param, name) != 0)
+        at++;
+    b->count += at == b->count;
+    b->items[at] = (bound){ name, argument, BUFFERS };
+    return &b->items[at];
 }
 
 void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
@@ -83,10 +89,10 @@ void planner_bind_state(bindings *b, const char *name, uint64_t offset, const ch
 
 void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset)
 {
-    bind(b, name,
-         (plan_argument){
-             .memory = PLAN_WORKSPACE, .offset = offset, .said = buffer_lives[buffer].name });
-    b->items[b->count - 1].buffer = buffer;
+    plan_argument argument = { .memory = PLAN_WORKSPACE,
+                               .offset = offset,
+                               .said = buffer_lives[buffer].name };
+    bind(b, name, argument)->buffer = buffer;
 }
 
 void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer)
@@ -124,12 +130,29 @@ static const key *key_of(const instance *in, const char *name)
     return k;
 }
 
-bool planner_prefers(const planner *p, const instance *in, const instance *to)
+static bool suits_all(const planner *p, const instance *in)
 {
-    bool suits = instance_takes_all(in) && p->plan->model;
+    bool suits = instance_takes_all(in);
     for (size_t i = 0; suits && i < p->target_count; i++)
         suits = instance_suits(in, p->targets[i]);
-    return suits && p->plan->model->is_faster(in, to, p->targets, p->target_count);
+    return suits;
+}
+
+bool planner_prefers(const planner *p, const instance *in, const instance *to)
+{
+    return p->plan->model && suits_all(p, in) &&
+           p->plan->model->is_faster(in, to, p->targets, p->target_count);
+}
+
+bool planner_prepares(const planner *p, const instance *ahead, instance *in, instance *to,
+                      int64_t rows)
+{
+    const plan_model *model = p->plan->model;
+    if (!model || !suits_all(p, in))
+        return false;
+    model->tune(in, rows, p->targets, p->target_count);
+    model->tune(to, rows, p->targets, p->target_count);
+    return model->is_worth(ahead, in, to, rows, p->targets, p->target_count);
 }
 
 void planner_set(instance *in, const char *name, int64_t value)

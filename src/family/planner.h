@@ -45,8 +45,8 @@ typedef enum buffer_id {
     BUFFER_CHOICES,  /* what experts give each choice of a row, */
     BUFFER_F_SHARED, /* f of the shared expert, */
     BUFFER_SHARED,   /* and what that gives: in steps of prompts */
-    BUFFER_ROWS,     /* f16 of what a product takes, */
-    BUFFER_FACTORS,  /* and what its rows are to be multiplied by: in steps of prompts */
+    BUFFER_ROWS,     /* what a product takes, as f16 or in 8 bits, */
+    BUFFER_FACTORS,  /* and what its rows are to be multiplied by: in steps of several rows */
     BUFFER_SUMS,     /* of parts of a product's columns, in such steps */
     BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
     BUFFER_DOWN,     /* and of the feed-forward's */
@@ -76,6 +76,7 @@ typedef struct plan_rows {
     uint64_t first; /* row */
     int64_t count, columns;
     decoder_tensor norm; /* TENSOR_COUNT: none */
+    format made;         /* what they are made for products ahead of these; f32: nothing */
 } plan_rows;
 
 typedef struct planner {
@@ -95,7 +96,7 @@ typedef struct planner {
     /* The step that is being made. */
     int64_t m, layer;
     VEC(placed_launch) launches;
-    plan_rows rows; /* that the buffer of f16 rows has, of a layer */
+    plan_rows rows; /* that the buffer of rows has, of a layer */
     int64_t rows_layer;
     int64_t buffer_bytes[BUFFERS];
     int64_t counters; /* bytes that one launch needs, at most */
@@ -134,6 +135,11 @@ void planner_set_weights(instance *in, const char *key_name, format weights);
 /* Whether one is faster, on targets that all have it, than another one that computes the same of
  * the same parameters. */
 bool planner_prefers(const planner *p, const instance *in, const instance *to);
+
+/* Whether the model has two launches of so many rows, one ahead of the other (NULL: it has been
+ * made), finish before one that does the same; and the numbers of warps and rows of these. */
+bool planner_prepares(const planner *p, const instance *ahead, instance *in, instance *to,
+                      int64_t rows);
 
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 

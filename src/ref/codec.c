@@ -81,6 +81,7 @@ void ref_resize(format f, void *bytes, uint64_t values, float factor, random_sou
         float by = either(factor, r);
         switch (f) {
         case FORMAT_F32:
+        case FORMAT_Q8_F32:
             memcpy(&x, block, sizeof x);
             x *= by;
             memcpy(block, &x, sizeof x);
@@ -113,6 +114,7 @@ bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_sou
     uint32_t word = infinite ? 0x7f800000 : 0x7fff8000; /* -0 if rounded to bf16 */
     switch (f) {
     case FORMAT_F32:
+    case FORMAT_Q8_F32: /* of which d is the first */
         memcpy(block, &word, sizeof word);
         return true;
     case FORMAT_BF16:

@@ -93,7 +93,7 @@ static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
 
 double ref_round_to_8_bits(const double *x, double *q)
 {
-    double largest = 1e-30;
+    double largest = REF_LEAST_OF_8_BITS;
     for (int i = 0; i < Q8_1_VALUES; i++)
         largest = fmax(largest, fabs(x[i]));
     double d = largest / Q8_1_LARGEST;

@@ -291,6 +291,10 @@ reference ref_rms_norm;
  * at most 2^126. */
 reference ref_f16_rows;
 
+/* The same in 8 bits, without a power: outputs rows [m,k], the values that become q8_f32 blocks,
+ * and factors [m], what is left of the norm, or 1; inputs x [m,k], gamma [k]. */
+reference ref_q8_rows;
+
 /* The token that comes next in each of m sequences, its position, and how many positions attention
  * to it is over: outputs token, next_position, length [m]; inputs logits [m,n], the positions [m]
  * that the logits are of, and for each row how to choose, [m, SAMPLING_WORDS].

@@ -213,3 +213,15 @@ void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t co
         values[i] = (ref_value){ value, fabs(value) * (1 + row.factor.doubt) };
     }
 }
+
+void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                 ref_value *values)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        norm_factor factor = { 1, 0 };
+        if (output && p->options.norm)
+            factor = f16_row_of(p, first + i).factor;
+        double value = output ? factor.value : scaled_x(p, first + i);
+        values[i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
+    }
+}

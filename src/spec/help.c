@@ -34,10 +34,10 @@ static const purpose purposes[] = {
       "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows mma_qkv, mma_gate_up "
       "and mma_gate_up_f16; a norm, bias or residual alone: stream_gemv",
       false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
-    { "Vectors to q8_1 and f16",
-      "ahead of products with quantized vectors, and f16_rows ahead of those on tensor cores that "
-      "take rows of f16",
-      false, OF(QUANTIZE) | OF(F16_ROWS) },
+    { "Vectors to q8_1, 8 bits and f16",
+      "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead of the _q8 ones, and "
+      "f16_rows ahead of those on tensor cores that take rows of f16",
+      false, OF(QUANTIZE) | OF(Q8_ROWS) | OF(F16_ROWS) },
     { "Attention",
       "gqa_flash_decoding for long sequences and batches, or mma_flash_decoding with caches of "
       "f16; "

@@ -80,7 +80,7 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
         const char *name = arena_copy(a, at, name_length);
         const char *value = arena_copy(a, at + name_length + 1, length - name_length - 1);
         const key *k = family_key(f, name);
-        if (!k)
+        if (!k || (k->choices && !key_takes_choice(k, k->choices + word_index(k, value))))
             return false;
         instance_set(in, k,
                      k->choices ? word_index(k, value)

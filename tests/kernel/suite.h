@@ -10,7 +10,7 @@
 
 /* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
  * name have their defaults, and n_kv 2, experts 5, experts_used 2. Words are given as in a spec
- * ("dims=dynamic"). False where the family has no such key; a value that the family refuses fails
+ * ("dims=dynamic"). False where the family has no such key or word; a value that it refuses fails
  * the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 

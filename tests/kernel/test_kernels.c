@@ -273,7 +273,7 @@ static void check_rows_alone(arena *a, const subject *s, const char *size)
     trial one = trial_prepare(a, &in, &setup);
     const void *y_all, *y_one;
     size_t inputs = trial_input_count(a, &in);
-    size_t of_rows = s->family->activations == FORMAT_F16 ? 2 : 1; /* x, and its factors */
+    size_t of_rows = family_takes_rows(s->family) ? 2 : 1; /* x, and its factors */
     for (size_t i = 0; i + of_rows < inputs; i++)
         put_input(&one, i, all.params[i + 1].content.bytes);
     expect_right(suite_run(a, s->device, &k, &all, NULL, &y_all));
@@ -433,7 +433,8 @@ static void check_decoded(arena *a, const subject *s, unsigned blocks, const voi
 /* The family that rounds nothing has each weight as ggml decodes it, to the bit. */
 static void decodes_every_weight(arena *a, const subject *s)
 {
-    if (s->family->quantizes || s->family->halves || s->family->op != OP_GEMV)
+    const family *f = s->family;
+    if (f->quantizes || family_takes_rows(f) || f->halves || f->op != OP_GEMV)
         return;
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
@@ -519,7 +520,7 @@ static void equals_golden_data(arena *a, const subject *s)
         [OP_KV] = gemv_pair_of_golden_data,      [OP_RMSNORM_GEMV] = rmsnorm_of_golden_data,
         [OP_QKV] = qkv_of_golden_data,
     };
-    if (checks[s->family->op] && s->family->activations != FORMAT_F16) /* golden x is f32 or q8_1 */
+    if (checks[s->family->op] && !family_takes_rows(s->family)) /* golden x is f32 or q8_1 */
         checks[s->family->op](a, s);
 }
 

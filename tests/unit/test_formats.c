@@ -50,6 +50,7 @@ static const format_info promised[] = {
     { "nvfp4", 40, 64, 36, 4 },
     { "q1_0", 41, 128, 18, 2 },
     { "q2_0", 42, 64, 18, 2 },
+    { "q8_f32", NO_GGUF_TYPE, 32, 36, 4 },
 };
 
 TEST(formats_keep_their_numbers_names_and_blocks)
@@ -64,10 +65,15 @@ TEST(formats_keep_their_numbers_names_and_blocks)
     }
 }
 
+static bool is_of_activations(format f)
+{
+    return f == FORMAT_Q8_1 || f == FORMAT_Q8_F32;
+}
+
 /* What files hold: all that decodes, but the activations. */
 static bool is_tensor_format(format f)
 {
-    return codecs[f] && f != FORMAT_Q8_1;
+    return codecs[f] && !is_of_activations(f);
 }
 
 static bool same_float(float a, float b)
@@ -274,7 +280,7 @@ ARENA_TEST(random_data_is_of_its_size)
     for (format f = 0; f < FORMAT_COUNT; f++) {
         if (!codecs[f])
             continue;
-        bool weights = formats[f].block_values > 1 && f != FORMAT_Q8_1;
+        bool weights = formats[f].block_values > 1 && !is_of_activations(f);
         double size = weights ? 0.05 : 1, normal = fill(a, f, FILL_NORMAL, 42).size;
         if (!(fabs(normal / size - 1) < (weights ? 0.4 : 0.03)))
             fail_msg("%s is of size %g", formats[f].name, normal);

@@ -76,7 +76,16 @@ static bool is_never_faster(const instance *in, const instance *than, const targ
     return false;
 }
 
-static const plan_model three_warps = { .tune = take_three_warps, .is_faster = is_never_faster };
+static bool is_never_worth(const instance *ahead, const instance *in, const instance *than,
+                           int64_t rows, const target *const *wanted, size_t count)
+{
+    assert_true(!ahead || ahead->shape.m == rows);
+    return is_never_faster(in, than, wanted, count);
+}
+
+static const plan_model three_warps = { .tune = take_three_warps,
+                                        .is_faster = is_never_faster,
+                                        .is_worth = is_never_worth };
 
 ARENA_TEST(a_model_has_the_last_word_on_kernels)
 {
@@ -179,7 +188,9 @@ ARENA_TEST(rows_of_prompts_are_those_of_the_step)
         assert_non_null(p);
         const plan_step *step = &p->steps[1];
         assert_int_equal(step->logits_rows, 500);
-        assert_int_equal(count_of(p, step, "stream_gate_up"), i ? 0 : 2);
+        assert_int_equal(count_of(p, step, "stream_gate_up") +
+                             count_of(p, step, "stream_gate_up_q8"),
+                         i ? 0 : 2);
         for (size_t l = 0; l < step->launch_count; l++) {
             const instance *in = &p->kernels[step->launches[l].kernel];
             if (in->rows_mode == ROWS_RUN_TIME)
@@ -231,6 +242,41 @@ ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
             assert_int_equal(count_of(p, step, "mma_flash_decoding"), decoders[i].halves ? 2 : 0);
             assert_int_equal(count_of(p, step, "gqa_flash_decoding"), decoders[i].halves ? 0 : 2);
         }
+    }
+}
+
+#define WIDE "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 32\nff = 14336\nvocab = 8k\n"
+
+/* x of several rows comes in 8 bits, from a launch ahead of each product, where the model has that
+ * worth it and weights are multiplied as integers; what is left of a norm comes with it. */
+ARENA_TEST(rows_are_made_8_bits_where_the_model_says_so)
+{
+    static const struct {
+        const char *target, *keys;
+        const plan_model *model;
+        bool worth;
+    } decoders[] = {
+        { "sm_90", "weights = q4_k\n", &cost_model, true },
+        { "sm_90", "weights = iq3_s\nweights.attn_v = q6_k\n", &cost_model, true },
+        { "sm_90", "weights = f16\n", &cost_model, false },
+        { "sm_90", "weights = q4_k\n", &three_warps, false },
+        { "sm_90", "weights = q4_k\n", NULL, false },
+        { "sm_90", "weights = q4_k\nprecision = f32\n", &cost_model, false },
+    };
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
+        diags d = diags_new(a);
+        const char *text = arena_format(a, WIDE "%sm = 1, 8\n", decoders[i].keys);
+        const plan *p = plan_of(a, text, decoders[i].target, decoders[i].model, &d);
+        assert_non_null(p);
+        assert_int_equal(count_of(p, &p->steps[0], "q8_rows"), 0);
+        size_t of_layers = decoders[i].worth ? 2 : 0;
+        assert_int_equal(count_of(p, &p->steps[1], "q8_rows"), 4 * of_layers);
+        assert_int_equal(count_of(p, &p->steps[1], "stream_qkv_q8"), of_layers);
+        assert_int_equal(count_of(p, &p->steps[1], "stream_gate_up_q8"), of_layers);
+        assert_int_equal(count_of(p, &p->steps[1], "stream_gemv_q8"), 2 * of_layers);
+        for (size_t k = 0; k < p->kernel_count; k++)
+            if (family_takes_rows(p->kernels[k].family))
+                assert_int_equal(p->kernels[k].options.norm, 0);
     }
 }
 
