@@ -407,7 +407,7 @@ struct family {
                                 those it has of a KV head; NULL: each head's come for it alone */
     const char *each_matrix; /* of several matrices: the family that does with one what this one
                                 does with each; NULL: none does */
-    const char *counted_as; /* the family whose figures of cost it has; NULL: its own */
+    const char *counted_as;  /* the family whose figures of cost it has; NULL: its own */
     const char *of_rows; /* the family that does the same with rows that q8_rows has made, with what
                             is left of a norm in their factors; NULL: none does */
     const key *keys;     /* ends with KEY_END */
