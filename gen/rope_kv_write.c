@@ -38,6 +38,7 @@ typedef struct head_work {
     val position;
     val source; /* the head's values */
     val is_q, is_k;
+    val cache; /* of K or V of the row: loaded with all else, so that nothing waits for it */
 } head_work;
 
 static head_work work_new(ptx *p, const instance *in)
@@ -55,6 +56,8 @@ static head_work work_new(ptx *p, const instance *in)
         place = add(p, w.head, min(p, w.head, gates));
     val number = mad(p, w.row, imm(U32, s->num_heads + gates + 2 * s->num_kv_heads), place);
     w.source = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "qkv"));
+    val array = select(p, w.is_k, parameter(p, "k"), parameter(p, "v"));
+    w.cache = ld_const(p, U64, mad_wide(p, w.row, ADDRESS_BYTES, array), 0);
     return w;
 }
 
@@ -79,12 +82,15 @@ static val inverse_root(ptx *p, const head_work *w, const val *x)
 static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
 {
     val weights = select(p, w->is_q, parameter(p, "q_norm"), parameter(p, "k_norm"));
+    val own[MOST_HEAD_PARTS], others[MOST_HEAD_PARTS];
+    for (unsigned i = 0; i < w->parts; i++) {
+        own[i] = load_at(p, weights, head_place(p, w->in, i));
+        others[i] = load_at(p, weights, pairs[i].partner);
+    }
     val factor = inverse_root(p, w, x);
     for (unsigned i = 0; i < w->parts; i++) {
-        val own = load_at(p, weights, head_place(p, w->in, i));
-        val other = load_at(p, weights, pairs[i].partner);
-        x[i] = mul(p, mul(p, x[i], factor), own);
-        partners[i] = mul(p, mul(p, partners[i], factor), other);
+        x[i] = mul(p, mul(p, x[i], factor), own[i]);
+        partners[i] = mul(p, mul(p, partners[i], factor), others[i]);
     }
 }
 
@@ -149,12 +155,10 @@ static void store_kv(ptx *p, const head_work *w, const var *values)
     const problem_shape *s = &w->in->shape;
     val first =
         select(p, w->is_k, imm(U32, s->num_heads), imm(U32, s->num_heads + s->num_kv_heads));
-    val array = select(p, w->is_k, parameter(p, "k"), parameter(p, "v"));
-    val cache = ld_const(p, U64, mad_wide(p, w->row, ADDRESS_BYTES, array), 0);
     val offset = attention_kv_head_offset(p, w->in, sub(p, w->head, first));
     int64_t ring = w->in->options.ring;
     val number = ring ? rem(p, w->position, imm(U32, ring)) : w->position;
-    val row = mad_wide(p, number, cache_row_bytes(w->in), add(p, cache, offset));
+    val row = mad_wide(p, number, cache_row_bytes(w->in), add(p, w->cache, offset));
     val has_room = lt(p, w->position, s->max_seq_len);
     for (unsigned i = 0; i < w->parts; i++)
         cache_store(p, w->in, row, i, get(p, values[i]), has_room);
@@ -272,6 +276,7 @@ const family rope_kv_write = {
     .launch = { .block = "32",
                 .grid = { "num_heads+2*num_kv_heads", "m" },
                 .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .loads_at_once = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
     .check = check,

@@ -276,7 +276,8 @@ static cost_work work_of(arena *a, const instance *in)
     }
     if (cost_has_expert_tiles(in))
         work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
-    work.trips_ahead = has_numbers || has_addresses; /* which come at once */
+    bool waited_for = has_numbers || has_addresses; /* which come at once */
+    work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
     work.trips_behind = has_counters ? MERGE_TRIPS : 0;
     return work;
 }

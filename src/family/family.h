@@ -382,6 +382,7 @@ typedef struct launch {
         matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
     bool dealt;         /* which results a block has follows from inputs */
     bool weights_first; /* those of a warp's first turn are fetched into the L2 ahead of x */
+    bool loads_at_once; /* no load waits for a number or an address that was loaded itself */
     bool last_apart;    /* the last block has none of the first output, but another one */
     overlap overlap;
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
