@@ -132,8 +132,10 @@ void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[M
         bool ragged = is_ragged_piece(s, piece);
         val4 loaded =
             ld_const_v4(p, F32, ragged ? last : row, (ragged ? 0 : piece * step) + within);
-        for (unsigned j = 0; j < 4; j++)
-            values[i + j] = mul(p, loaded.v[j], scale);
+        for (unsigned j = 0; j < 4; j++) {
+            val value = mul(p, loaded.v[j], scale);
+            values[i + j] = ragged ? select(p, l->has_last, value, imm(F32, 0)) : value;
+        }
     }
 }
 

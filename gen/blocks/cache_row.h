@@ -64,8 +64,8 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split);
 /* Bytes from a row of the cache to the first of the lane's two addresses in it. */
 val row_lane_offset(ptx *p, const row_lane *l);
 
-/* The lane's values of an f32 row at an address, multiplied by scale; of its first piece where it
- * has no last one, since rows of the cache are 0 there. */
+/* The lane's values of an f32 row at an address, multiplied by scale; zeros where it has no last
+ * piece, as rows of the cache have there: an infinity of another piece would make NaN of these. */
 void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[MAX_LANE_VALUES]);
 
 /* The address of the lane's first piece of an f32 row, and stores of its values there, multiplied

@@ -300,6 +300,25 @@ static void an_infinite_score_stays_in_its_lane(arena *a, const subject *s)
             check_infinite_scores(a, s, ragged[i], (uint64_t)element, "", 2);
 }
 
+/* An infinity in q makes scores infinite, which a softcap makes finite: it is the product's alone,
+ * of lanes that have nothing in its place as well. */
+static void an_infinite_query_stays_in_its_lane(arena *a, const subject *s)
+{
+    static const int64_t ragged[] = { 8, 72, 80, 96, 160 };
+    for (size_t i = 0; i < sizeof ragged / sizeof *ragged; i++)
+        for (int64_t element = 0; element < ragged[i]; element += 24) {
+            instance in = make(a, s->family, ragged[i], 2, 2, LONGEST, "softcap=30");
+            kernel k = suite_kernel(a, &in);
+            trial_setup setup = suite_setup(&in, s->device);
+            trial t = trial_prepare(a, &in, &setup);
+            uint64_t count;
+            float *q = floats_of(&t, "q", &count);
+            for (uint64_t at = (uint64_t)element; q && at < count; at += (uint64_t)ragged[i])
+                q[at] = INFINITY;
+            expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+        }
+}
+
 /* Head h has sink number h: of those that are no numbers the rows are NaN, and no others. */
 static void a_sink_shows_in_its_head_alone(arena *a, const subject *s)
 {
@@ -633,6 +652,7 @@ int main(void)
         { "is_right_for_scores_of_minus_infinity", is_right_for_scores_of_minus_infinity, NULL,
           false },
         { "an_infinite_score_stays_in_its_lane", an_infinite_score_stays_in_its_lane, NULL, false },
+        { "an_infinite_query_stays_in_its_lane", an_infinite_query_stays_in_its_lane, NULL, false },
         { "a_sink_shows_in_its_head_alone", a_sink_shows_in_its_head_alone, "sinks", false },
         { "a_sink_weighs_as_its_exponential", a_sink_weighs_as_its_exponential, "sinks", false },
         { "is_right_for_gates_of_any_size", is_right_for_gates_of_any_size, "gate", false },
