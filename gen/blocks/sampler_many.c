@@ -21,10 +21,11 @@ typedef struct measure {
     var sum;
 } measure;
 
-static void add_measure(ptx *p, const sampler *s, void *context, val height, val number)
+static void add_measure(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
 {
     const measure *m = context;
-    PTX_IF (p, is_ahead(p, height, number, m->height, m->end)) {
+    val height = height_of_float(p, logit);
+    PTX_IF (p, bit_and(p, is_new, is_ahead(p, height, number, m->height, m->end))) {
         val weight = weight_of_height(p, s, height, m->inverse);
         weight = select(p, m->ones, imm(U32, 1), weight);
         assign(p, m->sum, add(p, m->sum, convert(p, U64, weight)));
@@ -50,15 +51,15 @@ static val measure_prefix(ptx *p, const sampler *s, val stage, val height, val e
                   .end = end,
                   .sum = var_u64(p, 0) };
     val lane = lane_id(p);
-    over_row(p, s, 1, add_measure, &m);
+    over_tokens(p, s, whole_row(s), 1, add_measure, &m);
     val sum = warp_sum_u64(p, get(p, m.sum));
     PTX_IF (p, eq(p, lane, 0))
-        st_shared(p, U64, mad(p, warp_id(p), 2 * WORD, s->parts), 0, sum);
+        st_shared(p, U64, mad(p, warp_id(p), 2 * WORD, s->of_warps), 0, sum);
     barrier(p);
     PTX_IF (p, eq(p, warp_id(p), 0)) {
         var part = var_u64(p, 0);
         PTX_IF (p, lt(p, lane, s->warps))
-            assign(p, part, ld_shared(p, U64, mad(p, lane, 2 * WORD, s->parts), 0));
+            assign(p, part, ld_shared(p, U64, mad(p, lane, 2 * WORD, s->of_warps), 0));
         val all = warp_sum_u64(p, get(p, part));
         PTX_IF (p, eq(p, lane, 0))
             st_shared(p, U64, s->found, 0, all);
@@ -133,6 +134,7 @@ static void shorten(ptx *p, const sampler *s, const prefix *at)
 void draw_of_all(ptx *p, const sampler *s)
 {
     prefix at = { var_u32(p, 0), var_u32(p, 0) };
+    ptx_loop_seldom(p);
     PTX_FOR (p, stage, TOP_K, STAGES, 1) {
         val all_k = bit_and(p, eq(p, stage, TOP_K), ge(p, s->top_k, s->n));
         val all_p = bit_and(p, eq(p, stage, TOP_P), bit_not(p, lt(p, s->top_p, 1.0f)));

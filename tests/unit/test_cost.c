@@ -295,6 +295,7 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
     } cases[] = {
         { "gqa_flash_decoding", 1, 3 }, /* lengths and addresses of caches; a counter, and chunks */
         { "embed_rows", 1, 0 },         /* tokens */
+        { "sample", 0, 0 },             /* positions, but logits are where they are */
         { "stream_gemv", 0, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
