@@ -7,12 +7,13 @@
  * the logits plus 1), and the positions that its attention is over (plus 2, its own being in the
  * cache by then). Outputs may be positions itself.
  *
- * A block has a row, or of a long one a part. It looks for the largest logit, and with temperature
+ * A block has a row, or a part of a long one. It looks for the largest logit, and with temperature
  * 0 that is all but that the last of a row's blocks looks at what all have found. Else it gathers a
  * few candidates, as many as may be among the first top_k of the row, in shared memory, or for the
  * last block, which does the same with those of all parts (sampler_few.c). More than there is room
  * for, as without top_k or with one above some 300, stay where they are, and the last block has all
- * of them (sampler_many.c): that gives the same token, by a hundred passes over the row.
+ * of them (sampler_many.c): that gives the same token, by some 20 passes over the row for each of
+ * top_k, top_p and the choice.
  *
  * Sums are of whole numbers, and everything that leads to them is rounded in one way: the same seed
  * gives the same tokens on every GPU.

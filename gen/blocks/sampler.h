@@ -78,6 +78,18 @@ val gather_told(ptx *p, const sampler *s);
 void tell_first(ptx *p, const sampler *s, const first_number *of_warp);
 void first_of_parts(ptx *p, const sampler *s, const first_number *first);
 
+/* Of candidates in shared memory: stores one; a thread's, where it has one; and the sums of weights
+ * over all of them and over those ahead of the thread's. */
+void store_candidate(ptx *p, const sampler *s, val slot, val height, val number);
+typedef struct candidate {
+    val exists, height, number, count; /* how many there are in all, 0 where the thread has none */
+} candidate;
+candidate own_candidate(ptx *p, const sampler *s, val count);
+typedef struct weight_sums {
+    var all, ahead;
+} weight_sums;
+weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight);
+
 /* Draws one of so many candidates that were gathered, or of all tokens of the row, and stores it.
  * Both give the same token. */
 void draw_candidate(ptx *p, const sampler *s, val count);

@@ -28,7 +28,7 @@ static void gather(ptx *p, const sampler *s, void *context, val is_new, val logi
         put(p, s, g, height_of_float(p, logit), number);
 }
 
-static void store_shared(ptx *p, const sampler *s, val slot, val height, val number)
+void store_candidate(ptx *p, const sampler *s, val slot, val height, val number)
 {
     st_shared(p, U32, mad(p, slot, WORD, s->heights), 0, height);
     st_shared(p, U32, mad(p, slot, WORD, s->numbers), 0, number);
@@ -73,7 +73,7 @@ static val gather_part(ptx *p, const sampler *s, val own, gathering *g)
 
 val gather_candidates(ptx *p, const sampler *s, val own)
 {
-    gathering g = { .store = store_shared };
+    gathering g = { .store = store_candidate };
     return gather_part(p, s, own, &g);
 }
 
@@ -173,7 +173,7 @@ static void gather_height(ptx *p, const sampler *s, void *context, val height, v
 
 val gather_told(ptx *p, const sampler *s)
 {
-    gathering g = { .store = store_shared };
+    gathering g = { .store = store_candidate };
     var own = var_u32(p, 0);
     val most = most_told(p, s);
     val fits = eq(p, barrier_count(p, gt(p, most, sampler_most_candidates(s))), 0);
@@ -186,17 +186,12 @@ val gather_told(ptx *p, const sampler *s)
     return count_of(p, s);
 }
 
-/* A thread's candidate; count is how many there are in all, 0 where the thread has none. */
-typedef struct candidate {
-    val exists, height, number, count;
-} candidate;
-
 static val place_of(ptx *p, val array)
 {
     return mad(p, tid_x(p), WORD, array);
 }
 
-static candidate own_candidate(ptx *p, const sampler *s, val count)
+candidate own_candidate(ptx *p, const sampler *s, val count)
 {
     val exists = lt(p, tid_x(p), count);
     candidate c = { .exists = exists, .count = select(p, exists, count, imm(U32, 0)) };
@@ -224,12 +219,7 @@ static val rank_of(ptx *p, const sampler *s, const candidate *c)
     return get(p, rank);
 }
 
-/* Sums of weights: of all candidates, and of those ahead of a thread's. */
-typedef struct weight_sums {
-    var all, ahead;
-} weight_sums;
-
-static weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight)
+weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight)
 {
     weight_sums sums = { var_u64(p, 0), var_u64(p, 0) };
     barrier(p); /* the weights that were there are no longer read */
