@@ -1,7 +1,5 @@
 #include "gen/blocks/sampler.h"
 
-#include "family/formula.h"
-
 unsigned sampler_threads(const sampler *s)
 {
     return s->warps * WARP;
@@ -9,48 +7,57 @@ unsigned sampler_threads(const sampler *s)
 
 unsigned sampler_most_candidates(const sampler *s)
 {
-    return (unsigned)formula_value("candidates", s->in, NULL);
+    return sampler_threads(s);
+}
+
+stretch whole_row(const sampler *s)
+{
+    return (stretch){ imm(U32, 0), imm(U32, s->n) };
+}
+
+stretch own_part(const sampler *s)
+{
+    return (stretch){ s->first, s->end };
 }
 
 /* Sixteen bytes at a time where every row starts at a multiple of that. */
-static void over_quads(ptx *p, const sampler *s, unsigned at_once, visit *take, void *context)
+static void over_quads(ptx *p, const sampler *s, stretch of, unsigned at_once, visit *take,
+                       void *context)
 {
-    unsigned threads = sampler_threads(s), quads = s->n / 4,
-             turns = at_once > 1 ? quads / (threads * at_once) : 0;
-    val own = add(p, s->logits, mul_wide(p, tid_x(p), 4 * WORD));
-    PTX_FOR (p, turn, 0, turns, 1) {
+    unsigned threads = sampler_threads(s);
+    val end = div(p, of.end, 4);
+    PTX_FOR (p, first, add(p, div(p, of.first, 4), tid_x(p)), end, threads * at_once) {
         val4 logits[AT_ONCE];
-        val first = mad(p, turn, threads * at_once, tid_x(p));
-        val at = mad_wide(p, turn, imm(U32, threads * at_once * 4 * WORD), own);
-        for (unsigned i = 0; i < at_once; i++)
-            logits[i] = ld_const_v4(p, F32, at, i * threads * 4 * WORD);
-        for (unsigned i = 0; i < 4 * at_once; i++) {
-            val number = mad(p, first, 4, i / 4 * threads * 4 + i % 4);
-            take(p, s, context, height_of_float(p, logits[i / 4].v[i % 4]), number);
+        val is_new[AT_ONCE] = { imm(PRED, 1) };
+        for (unsigned i = 0; i < at_once; i++) {
+            val quad = i ? add(p, first, i * threads) : first;
+            if (i) {
+                is_new[i] = lt(p, quad, end);
+                quad = select(p, is_new[i], quad, first);
+            }
+            logits[i] = ld_const_v4(p, F32, mad_wide(p, quad, 4 * WORD, s->logits), 0);
         }
-    }
-    val rest = add(p, tid_x(p), turns * at_once * threads);
-    PTX_FOR (p, quad, rest, quads, threads) {
-        val4 logits = ld_const_v4(p, F32, mad_wide(p, quad, 4 * WORD, s->logits), 0);
-        for (unsigned i = 0; i < 4; i++)
-            take(p, s, context, height_of_float(p, logits.v[i]), mad(p, quad, 4, i));
+        val number = mul(p, first, 4);
+        for (unsigned i = 0; i < 4 * at_once; i++)
+            take(p, s, context, is_new[i / 4], logits[i / 4].v[i % 4],
+                 add(p, number, i / 4 * threads * 4 + i % 4));
     }
 }
 
-unsigned row_turn(const sampler *s, unsigned at_once)
+unsigned tokens_a_turn(const sampler *s, unsigned at_once)
 {
     return s->n % 4 ? 1 : 4 * at_once;
 }
 
-void over_row(ptx *p, const sampler *s, unsigned at_once, visit *take, void *context)
+void over_tokens(ptx *p, const sampler *s, stretch of, unsigned at_once, visit *take, void *context)
 {
     if (s->n % 4 == 0) {
-        over_quads(p, s, at_once, take, context);
+        over_quads(p, s, of, at_once, take, context);
         return;
     }
-    PTX_FOR (p, number, tid_x(p), s->n, sampler_threads(s)) {
+    PTX_FOR (p, number, add(p, of.first, tid_x(p)), of.end, sampler_threads(s)) {
         val logit = ld_const(p, F32, mad_wide(p, number, WORD, s->logits), 0);
-        take(p, s, context, height_of_float(p, logit), number);
+        take(p, s, context, imm(PRED, 1), logit, number);
     }
 }
 

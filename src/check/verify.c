@@ -176,11 +176,12 @@ static unsigned free_cores(verify_cores *c)
     return kernels && kernels < c->count ? c->count / (unsigned)kernels : 1;
 }
 
-/* What a block does at most, about: where inputs deal out results, those of all rows. */
+/* What a block does at most, about: where inputs deal out results, those of all rows, and where a
+ * last block goes on, what all of its partners do. */
 static uint64_t work_of_block(const trial *t)
 {
     uint64_t rows = t->instance->family->launch.dealt ? t->grid[1] : 1;
-    return blocks_work(t) / blocks_of_grid(t) * rows;
+    return blocks_work(t) / blocks_of_grid(t) * rows * blocks_partners(t);
 }
 
 static bool launch_blocks(verifier *v, const trial *t, const device_params *d,

@@ -117,21 +117,23 @@ static bool has_one_format(const instance *in, unsigned matrices)
     return true;
 }
 
+/* Averages what there is with one more that makes up a share of both: equal figures stay exactly
+ * what they are, so that a row that takes two turns of the loop does not take a bit more. */
 static void add_share(cost_figures *sum, const cost_figures *of, double share)
 {
     sum->sm = of->sm > sum->sm ? of->sm : sum->sm;
     sum->specific |= of->specific;
     sum->registers = of->registers > sum->registers ? of->registers : sum->registers;
     sum->shared = of->shared > sum->shared ? of->shared : sum->shared;
-    sum->instructions += share * of->instructions;
-    sum->beside += share * of->beside;
-    sum->load_bytes += share * of->load_bytes;
-    sum->unit_bytes += share * of->unit_bytes;
-    sum->turn += share * of->turn;
-    sum->in_flight += share * of->in_flight;
-    sum->products += share * of->products;
-    sum->shared_bytes += share * of->shared_bytes;
-    sum->x_bytes += share * of->x_bytes;
+    sum->instructions = between(sum->instructions, of->instructions, share);
+    sum->beside = between(sum->beside, of->beside, share);
+    sum->load_bytes = between(sum->load_bytes, of->load_bytes, share);
+    sum->unit_bytes = between(sum->unit_bytes, of->unit_bytes, share);
+    sum->turn = between(sum->turn, of->turn, share);
+    sum->in_flight = between(sum->in_flight, of->in_flight, share);
+    sum->products = between(sum->products, of->products, share);
+    sum->shared_bytes = between(sum->shared_bytes, of->shared_bytes, share);
+    sum->x_bytes = between(sum->x_bytes, of->x_bytes, share);
 }
 
 /* Each matrix's own, by its share of the rows: columns are the same. Matrices that are not apart
@@ -147,8 +149,6 @@ static bool compose(const instance *in, unsigned matrices, const target *t, cost
     *found = (cost_figures){ .family = in->family->name,
                              .weights = instance_weights(in),
                              .m = cost_vectors(in) };
-    for (unsigned i = 0; i < matrices; i++)
-        rows += (double)instance_matrix(in, i).shape.n;
     for (unsigned i = 0; i < matrices; i++) {
         instance one = instance_matrix(in, i);
         cost_figures figures;
@@ -157,6 +157,7 @@ static bool compose(const instance *in, unsigned matrices, const target *t, cost
         one.family = family_find(families, in->family->each_matrix);
         if (!find_counted(&one, t, &figures))
             return false;
+        rows += (double)one.shape.n;
         add_share(found, &figures, (double)one.shape.n / rows);
     }
     return true;

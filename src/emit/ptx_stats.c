@@ -44,6 +44,7 @@ typedef struct scan {
     size_t inner_loops;
     unsigned hot_work; /* of each of the hot loops */
     ptx_hot_loops hot;
+    bool has_seldom;
 } scan;
 
 static bool mentions(const char *mnemonic, size_t length, const char *part)
@@ -85,19 +86,26 @@ static void add_difference(ptx_counts *sum, const ptx_counts *after, const ptx_c
         sum->by_class[i] += after->by_class[i] - before->by_class[i];
 }
 
+/* What a label's line says behind "// ", or nothing. */
+static const char *note_of(const label *l)
+{
+    const char *line_end = l->name + strcspn(l->name, "\n"), *mark = strstr(l->name, "// ");
+    return mark && mark < line_end ? mark + strlen("// ") : line_end;
+}
+
 static void close_loop(scan *s, const label *l)
 {
+    static const char seldom[] = "seldom";
     bool innermost = s->last_loop_end <= l->line;
+    const char *note = note_of(l);
     s->last_loop_end = s->line;
+    s->has_seldom |= strncmp(note, seldom, strlen(seldom)) == 0;
     if (!innermost)
         return;
     size_t number = s->inner_loops++;
     unsigned work = 0;
     char unit[sizeof s->hot.unit] = "";
-    const char *line_end = l->name + strcspn(l->name, "\n");
-    const char *note = strstr(l->name, "// ");
-    if (!note || note > line_end || sscanf(note, "// %u %15s", &work, unit) != 2 || !work ||
-        work < s->hot_work)
+    if (sscanf(note, "%u %15s", &work, unit) != 2 || !work || work < s->hot_work)
         return;
     if (work > s->hot_work)
         s->hot = (ptx_hot_loops){ 0 };
@@ -153,5 +161,5 @@ ptx_stats ptx_stats_of(const char *ptx)
         line += strcspn(line, "\n");
         line += *line == '\n';
     }
-    return (ptx_stats){ .all = s.here, .hot = s.hot };
+    return (ptx_stats){ .all = s.here, .hot = s.hot, .has_seldom = s.has_seldom };
 }

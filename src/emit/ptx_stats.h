@@ -44,6 +44,7 @@ typedef struct ptx_hot_loops {
 typedef struct ptx_stats {
     ptx_counts all;
     ptx_hot_loops hot;
+    bool has_seldom; /* it marks a loop that few launches come to */
 } ptx_stats;
 
 ptx_stats ptx_stats_of(const char *ptx);

@@ -99,6 +99,7 @@ void plan_sample(planner *p, int64_t rows, int64_t logits_rows)
     planner_bind_state(&b, "token", s->tokens, "tokens");
     planner_bind_state(&b, "next_position", s->positions, "positions");
     planner_bind_state(&b, "length", s->lengths, "lengths");
+    planner_bind_buffer(&b, "told", BUFFER_TOLD);
     planner_bind_state(&b, "logits", s->logits + ahead, "logits");
     planner_bind_state(&b, "positions", s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
                        rows < p->m ? "positions of the last row" : "positions");

@@ -34,6 +34,7 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_SUMS] = { "sums", PHASE_QKV, PHASE_LOGITS },
     [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
     [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
+    [BUFFER_TOLD] = { "told", PHASE_LOGITS, PHASE_LOGITS },
 };
 
 int64_t plan_ring(const decoder *d, int64_t layer)

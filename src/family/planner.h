@@ -50,6 +50,7 @@ typedef enum buffer_id {
     BUFFER_SUMS,     /* of parts of a product's columns, in such steps */
     BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
     BUFFER_DOWN,     /* and of the feed-forward's */
+    BUFFER_TOLD,     /* of parts of the logits, to choose a token by */
     BUFFERS
 } buffer_id;
 

@@ -478,6 +478,10 @@ void ret_if(ptx *p, val condition);
  * for the table of costs, which divides the loop's instructions by it. */
 void ptx_loop_work(ptx *p, unsigned amount, const char *unit);
 
+/* Notes there that few launches come to the loop, one of a kernel and one that holds others: "//
+ * seldom". The table of costs leaves it out. */
+void ptx_loop_seldom(ptx *p);
+
 /* Conditions and loops. PTX_ELSE follows its PTX_IF at once. The body of
  *
  *     PTX_FOR (p, row, first, end, step)

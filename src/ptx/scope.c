@@ -104,6 +104,11 @@ void ptx_loop_work(ptx *p, unsigned amount, const char *unit)
     p->loop_note = note.text;
 }
 
+void ptx_loop_seldom(ptx *p)
+{
+    p->loop_note = "seldom";
+}
+
 ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
 {
     type t = first.kind != VAL_NUMBER ? first.type : end.kind != VAL_NUMBER ? end.type : U32;

@@ -183,10 +183,8 @@ static void fit_positions(uint32_t *positions, uint64_t count)
             i && i <= sizeof special / sizeof *special ? special[i - 1] : positions[i] % (1 << 20);
 }
 
-/* All tokens of many are weighed by few: it takes long. */
-static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
+static void fit_ways(uint32_t *words, uint64_t rows)
 {
-    enum { MANY = 8192 };
     static const way ways[] = {
         { .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f },
         { .temperature = 1.3f, .top_k = 200, .top_p = 0.7f },
@@ -194,9 +192,8 @@ static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
         { .temperature = 1, .top_p = 1 },
         { .temperature = 0.5f, .top_p = 0.9f, .min_p = 0.1f },
     };
-    uint64_t choices = p->shape.n > MANY ? 3 : sizeof ways / sizeof *ways;
     for (uint64_t row = 0; row < rows; row++, words += SAMPLING_WORDS) {
-        const way *w = &ways[(row + words[SAMPLING_SEED_LOW]) % choices];
+        const way *w = &ways[(row + words[SAMPLING_SEED_LOW]) % (sizeof ways / sizeof *ways)];
         memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
         memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
         memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
@@ -206,8 +203,9 @@ static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
 
 void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
+    (void)p;
     if (input == POSITIONS)
         fit_positions(bytes, values);
     else
-        fit_ways(p, bytes, values / SAMPLING_WORDS);
+        fit_ways(bytes, values / SAMPLING_WORDS);
 }

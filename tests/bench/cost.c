@@ -5,8 +5,9 @@
  * Every kernel of the spec is assembled by ptxas for every target of the spec. Its hot loops are
  * those that the PTX marks (emit/ptx_stats.h), found in the machine code by their numbers among the
  * innermost loops. A figure per weight is what a lane executes in a turn by the weights it covers
- * in it. Of a kernel without a marked loop all is counted, by the values that a thread has. TABLE.c
- * is for src/cost/cost.h: the first kernel of each family, weights and number of vectors.
+ * in it. Of a kernel without a marked loop all is counted, by the values that a thread has; what
+ * few launches come to, as the PTX says, stands beside no loop. TABLE.c is for src/cost/cost.h: the
+ * first kernel of each family, weights and number of vectors.
  */
 #include <math.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static const char *upper_case(arena *a, const char *name)
 
 /* A turn of the hot loops one after the other, or the whole kernel where it has none. */
 typedef struct hot_code {
-    size_t instructions, products, shared_bytes;
+    size_t instructions, products, shared_bytes, seldom; /* the last beside the loops */
     double units;
     char what[16];
     memory_use memory;
@@ -82,9 +83,11 @@ static void add_loop(const machine_code *m, code_range range, bool is_loop, hot_
 
 static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_work *work)
 {
-    ptx_hot_loops loops = ptx_stats_of(k->ptx).hot;
+    ptx_stats stats = ptx_stats_of(k->ptx);
+    ptx_hot_loops loops = stats.hot;
     bool found = loops.count && loops.numbers[loops.count - 1] < m->loop_count;
-    hot_code hot = { .units = found ? loops.work : work->units / thread_count(k->instance) };
+    hot_code hot = { .units = found ? loops.work : work->units / thread_count(k->instance),
+                     .seldom = stats.has_seldom ? m->nest : 0 };
     snprintf(hot.what, sizeof hot.what, "%s", found ? loops.unit : "values");
     for (size_t i = 0; found && i < loops.count; i++)
         add_loop(m, m->loops[loops.numbers[i]], true, &hot);
@@ -125,7 +128,7 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
         .registers = r.registers,
         .shared = r.shared_bytes,
         .instructions = (double)hot.instructions / hot.units,
-        .beside = (double)(m.instructions - hot.instructions),
+        .beside = (double)(m.instructions - hot.instructions - hot.seldom),
         .load_bytes = (double)hot.memory.bytes / hot.memory.loads,
         .turn = hot.units,
         .unit_bytes = loaded < work.unit_bytes ? loaded : work.unit_bytes,

@@ -72,9 +72,13 @@ static void find_loops(machine_code *m, const target *t)
         if (to >= 0 && to <= (int64_t)i && !idle && count < MAX_LOOPS)
             all[count++] = (code_range){ (size_t)to, i };
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        size_t length = all[i].last - all[i].first + 1;
         if (!holds_another(&all[i], all, count))
             m->loops[m->loop_count++] = all[i];
+        else if (length > m->nest)
+            m->nest = length;
+    }
 }
 
 bool machine_code_read(const char *cubin, size_t size, const target *t, machine_code *out)

@@ -19,6 +19,7 @@ typedef struct machine_code {
     size_t instructions;
     code_range loops[MAX_LOOPS]; /* that hold no other loop, in the order of the code */
     size_t loop_count;
+    size_t nest; /* instructions of the longest loop that holds others; 0: none does */
 } machine_code;
 
 /* The kernel of a cubin with one. False where the bytes are none. */

@@ -62,6 +62,24 @@ TEST(a_load_for_the_next_turn_costs_none_of_its_own)
     expect_trips(run(code, 4, true), 1);
 }
 
+/* Skips the test where there is no ptxas. */
+static machine_code assembled(arena *a, const char *ptx, const char *target_name)
+{
+    const target *t = target_find(target_name);
+    ptxas assembler;
+    ptxas_result result;
+    machine_code m;
+    const char *error;
+    if (!ptxas_find(a, NULL, &assembler, &error)) {
+        arena_free(a);
+        skip();
+    }
+    assert_true(ptxas_run(a, &assembler, ptx, strlen(ptx), t, &result, &error));
+    assert_true(result.accepted);
+    assert_true(machine_code_read(result.cubin, result.cubin_size, t, &m));
+    return m;
+}
+
 TEST(a_loop_of_a_cubin_is_found)
 {
     static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -79,26 +97,40 @@ TEST(a_loop_of_a_cubin_is_found)
                               "    setp.ne.u32 %p, %r1, 0;\n    @%p bra $loop;\n"
                               "    st.global.f32 [%rd1], %f5;\n    ret;\n}\n";
     arena *a = arena_new();
-    ptxas assembler;
-    const char *error;
-    if (!ptxas_find(a, NULL, &assembler, &error)) {
-        arena_free(a);
-        skip();
-    }
     static const char *const names[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const target *t = target_find(names[i]);
-        ptxas_result result;
-        machine_code m;
-        assert_true(ptxas_run(a, &assembler, ptx, sizeof ptx - 1, t, &result, &error));
-        assert_true(result.accepted);
-        assert_true(machine_code_read(result.cubin, result.cubin_size, t, &m));
+        machine_code m = assembled(a, ptx, names[i]);
         assert_int_equal(m.loop_count, 1);
+        assert_int_equal(m.nest, 0);
         memory_use got = machine_code_memory(&m, m.loops[0], true);
         assert_int_equal(got.loads, 1);
         assert_int_equal(got.bytes, 16);
         expect_trips(got, 1);
     }
+    arena_free(a);
+}
+
+TEST(the_longest_loop_that_holds_others_is_found)
+{
+    static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                              ".visible .entry sum(.param .u64 y, .param .u32 n)\n"
+                              "{\n"
+                              "    .reg .pred %p;\n    .reg .b32 %r<5>;\n    .reg .b64 %rd<2>;\n"
+                              "    ld.param.u64 %rd1, [y];\n    ld.param.u32 %r1, [n];\n"
+                              "    mov.u32 %r2, 0;\n"
+                              "$outer:\n    .pragma \"nounroll\";\n    mov.u32 %r3, 0;\n"
+                              "$inner:\n    .pragma \"nounroll\";\n"
+                              "    ld.global.u32 %r4, [%rd1];\n    st.global.u32 [%rd1+4], %r4;\n"
+                              "    add.u32 %r3, %r3, 1;\n    setp.ne.u32 %p, %r3, %r1;\n"
+                              "    @%p bra $inner;\n"
+                              "    st.global.u32 [%rd1+8], %r3;\n    add.u32 %r2, %r2, 1;\n"
+                              "    setp.ne.u32 %p, %r2, %r1;\n    @%p bra $outer;\n"
+                              "    ret;\n}\n";
+    arena *a = arena_new();
+    machine_code m = assembled(a, ptx, "sm_90");
+    assert_int_equal(m.loop_count, 1);
+    size_t inner = m.loops[0].last - m.loops[0].first + 1;
+    assert_true(m.nest >= inner + 4 && m.nest < m.instructions);
     arena_free(a);
 }
 

@@ -57,9 +57,9 @@ static uint32_t token_of(step *s, const float *logits, way w)
     return *tokens_of(s, logits, &w);
 }
 
-/* Sizes for one warp, several, and rows that start anywhere. */
-static const int sizes[] = { 2, 31, 33, 1000, 1001, 5000 };
-enum { SIZES = sizeof sizes / sizeof *sizes, LARGEST = 5000 };
+/* Sizes for one warp, several, rows that start anywhere, and parts of rows. */
+static const int sizes[] = { 2, 31, 33, 1000, 1001, 5000, 9001, 20000 };
+enum { SIZES = sizeof sizes / sizeof *sizes, LARGEST = 20000 };
 
 static step *of_size(arena *a, int n)
 {
@@ -273,6 +273,37 @@ ARENA_TEST(many_candidates_give_what_few_do)
     d.close(d.state);
 }
 
+/* Of a row in three parts, with the largest logits in all of them, in one, and spread over one
+ * warp's places of it; the last way has more candidates than a part has room for. */
+ARENA_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
+{
+    enum { N = 20000, LARGE = 320, STRIDES = 3 };
+    static const way ways[] = {
+        { .temperature = 1, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f },
+        { .temperature = 1.3f, .top_k = 300, .top_p = 1 },
+        { .temperature = 2, .top_k = 513, .top_p = 0.9f },
+    };
+    static const int strides[STRIDES] = { 62, 1, 16 };
+    float *logits = arena_alloc(a, N * sizeof *logits);
+    device d = suite_emulator(a);
+    step *s = of_size(a, N);
+    for (size_t i = 0; i < STRIDES; i++) {
+        for (int at = 0; at < N; at++)
+            logits[at] = (float)(at % 977) * 1e-3f;
+        for (int at = 0; at < LARGE; at++)
+            logits[100 + at * strides[i]] = 5 + (float)(at * 7 % LARGE) * 0.01f;
+        put_input(&s->trial, LOGITS, logits);
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+            for (uint32_t seed = 0; seed < (w < 2 ? 4 : 1); seed++) {
+                way seeded = ways[w];
+                seeded.seed[0] = seed;
+                put_input(&s->trial, SAMPLING, &seeded);
+                expect_right(suite_run(a, &d, &s->kernel, &s->trial, NULL, NULL));
+            }
+    }
+    d.close(d.state);
+}
+
 /* A row of a batch gets what it gets alone; what its number is does not matter. */
 ARENA_TEST(a_row_does_not_depend_on_the_others)
 {
@@ -298,7 +329,7 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
 
 ARENA_TEST(positions_move_on_in_place)
 {
-    static const char *const texts[] = { "n=40 m=8", "n=1001 m=8", "n=2000" };
+    static const char *const texts[] = { "n=40 m=8", "n=1001 m=8", "n=2000", "n=9001 m=8" };
     device d = suite_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         step *s = step_new(a, texts[i]);
@@ -324,6 +355,11 @@ ARENA_TEST(faults_in_sampling_are_found)
         { "n=200 m=5", { "st.global.u32", "", 3, "" } },
         { "n=200 m=5 softcap=2", { "div.rn.f32", "", 0, "mov.f32 $1, 0f00000000;" } },
         { "n=3000 m=5", { "shl.b64", "", 0, "mov.u64 $1, $2;" } },
+        { "n=9001 m=5", { "bar.sync", "", 1, "" } },
+        { "n=9001 m=5", { "bar.sync", "", 2, "" } },
+        { "n=9001 m=5", { "st.global.v2.u32", "", 0, "" } },
+        { "n=9001 m=5", { "st.global.v2.u32", "", 1, "" } },
+        { "n=9001 m=5", { "atom.acq_rel.gpu.global.inc.u32", "", 0, "mov.u32 $1, 1;" } },
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_fault_found(a, &step_new(a, faults[i].text)->kernel, &faults[i].edit);

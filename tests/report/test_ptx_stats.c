@@ -100,3 +100,22 @@ TEST(loops_with_as_much_work_count_together)
     assert_int_equal(s.hot.counts.instructions, 5);
     assert_int_equal(s.hot.counts.load_bytes, 6);
 }
+
+TEST(a_loop_that_few_launches_come_to_is_marked)
+{
+    ptx_stats s = ptx_stats_of("{\n"
+                               "$outer_loop:      // seldom\n"
+                               "$inner_loop:      // 32 elements a lane\n"
+                               "    @%p1 bra $inner_loop;\n"
+                               "    @%p2 bra $outer_loop;\n"
+                               "    ret;\n"
+                               "}\n");
+    assert_true(s.has_seldom);
+    assert_int_equal(s.hot.work, 32);
+    s = ptx_stats_of("{\n"
+                     "$loop:            // 32 elements a lane\n"
+                     "    @%p1 bra $loop;   // seldom\n"
+                     "    ret;\n"
+                     "}\n");
+    assert_false(s.has_seldom);
+}

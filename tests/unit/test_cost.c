@@ -295,6 +295,7 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
     } cases[] = {
         { "gqa_flash_decoding", 1, 3 }, /* lengths and addresses of caches; a counter, and chunks */
         { "embed_rows", 1, 0 },         /* tokens */
+        { "sample", 0, 0 },             /* positions, but logits are where they are */
         { "stream_gemv", 0, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -459,6 +460,26 @@ TEST(rows_of_q_k_and_v_are_shared_among_blocks_that_stay)
     cost_gpu gpu = gpu_of(100, 1e12, 1e15);
     close_to(predict(&f, &in, &gpu).times[BOUND_LATENCY],
              predict(&f, &one, &gpu).times[BOUND_LATENCY]);
+}
+
+/* The formats' loops have as many weights in a turn; an average that were a bit off would make a
+ * row's two turns two and a bit, of which the model makes three. */
+TEST(turns_of_rows_in_several_formats_are_whole_ones)
+{
+    instance in = default_instance("stream_qkv", FORMAT_Q4_K);
+    cost_figures mixed, whole;
+    in.num_warps = 8;
+    in.rows_per_warp = 2;
+    in.shape = (problem_shape){ .k = 4096, .n = 4096, .n_kv = 1024, .n_v = 1024, .m = 1 };
+    in.weights_of[0] = in.weights_of[1] = WEIGHTS_Q4_K;
+    in.weights_of[2] = WEIGHTS_Q6_K;
+    assert_true(cost_find(&in, target_find("sm_80"), &mixed));
+    whole = mixed;
+    whole.turn = figures_of("stream_gemv", FORMAT_Q4_K).turn;
+    close_to(whole.turn, figures_of("stream_gemv", FORMAT_Q6_K).turn);
+    cost_gpu gpu = gpu_of(100, 1e12, 1e15);
+    close_to(predict(&mixed, &in, &gpu).times[BOUND_LATENCY],
+             predict(&whole, &in, &gpu).times[BOUND_LATENCY]);
 }
 
 ARENA_TEST(what_touches_a_part_of_a_buffer_is_counted_by_that_part)
