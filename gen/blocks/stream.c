@@ -253,11 +253,8 @@ static void norm_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 
 static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 {
-    if (c->part.d.kind) {
+    if (c->part.d.kind)
         c->part.d = select(p, c->exists, c->part.d, imm(F32, 0));
-        for (unsigned i = 0; i < STREAM_WORDS; i++)
-            c->part.q[i] = select(p, c->exists, c->part.q[i], imm(S32, 0));
-    }
     for (unsigned i = 0; i < values && !c->part.d.kind && c->exists.kind == VAL_REG; i++) {
         c->part.x[i] = select(p, c->exists, c->part.x[i], imm(F32, 0));
         if (s->source.gamma.kind)

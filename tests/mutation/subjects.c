@@ -114,6 +114,14 @@ static bool is_made_of(const key *k)
     return k->choices && k->choices != weights_choices && strcmp(k->name, "variant") != 0;
 }
 
+static bool takes_choices(const instance *in)
+{
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->choices && !key_takes_choice(k, k->choices + instance_value(in, k)))
+            return false;
+    return true;
+}
+
 /* Makes a subject for each product of the words of its keys, and at least one for each format: they
  * take turns, all matrices of a kernel being of one. */
 static bool make_products(arena *a, arena *scratch, const family *f, subject_list *out,
@@ -136,7 +144,7 @@ static bool make_products(arena *a, arena *scratch, const family *f, subject_lis
         }
         if (in.kv_type == KV_Q8_0)
             in.shape.head_dim = Q8_0_HEAD_DIM;
-        if (!make_subject(a, scratch, &in, out, error))
+        if (takes_choices(&in) && !make_subject(a, scratch, &in, out, error))
             return false;
     }
     return true;
