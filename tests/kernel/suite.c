@@ -465,15 +465,19 @@ typedef struct test_state {
     size_t runs;
 } test_state;
 
+/* How many formats of a family share like runs: few, or so many that each is made in one alone. */
+enum { OF_FORMATS = 3, OF_LARGE = 28 };
+
 bool suite_takes_turn(const subject *s)
 {
-    return (*s->runs)++ % s->turns == 0;
+    size_t run = (*s->runs)++;
+    bool rarely = s->turns >= OF_LARGE; /* once with each shape */
+    return run % s->turns == 0 && (s->turns == 1 || rarely || test_takes_row(run / s->turns));
 }
 
-/* How many formats of a family share like runs. */
 static size_t turns_of(arena *a, const family *f)
 {
-    enum { MANY = 8, OF_FORMATS = 3, OF_LARGE = 28 };
+    enum { MANY = 8 };
     bool experts = family_key(f, "experts");
     if (!suite_weights(a, f, MANY))
         return 1;
