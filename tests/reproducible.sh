@@ -5,6 +5,7 @@
 #   reproducible.sh SOURCE_FOLDER [TOOL...]
 #
 # PTXGEN names the tool as built; TOOLs are others, of other compilers or options. With TOOLs these are compared alone.
+# Where there are turns (PTXGEN_TEST_TURN), of the spec of all families one target is compared, which they choose.
 set -eu
 source=$(cd "$1" && pwd)
 shift
@@ -16,6 +17,10 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$source/templates/kernels.ini" "$source/tests/every_family.ini" "$scratch"
 cd "$scratch"
+if [ -n "${PTXGEN_TEST_TURN:-}" ]; then
+    targets=$(sed -n 's/^targets *= *//p' every_family.ini | tr -d ,)
+    target=$(echo "$targets" | cut -d ' ' -f $((PTXGEN_TEST_TURN % $(echo "$targets" | wc -w) + 1)))
+fi
 
 generate_starter() { # TOOL FOLDER [TOOL'S ENVIRONMENT]
     tool=$1 folder=$2
@@ -25,7 +30,7 @@ generate_starter() { # TOOL FOLDER [TOOL'S ENVIRONMENT]
 generate() { # the same
     generate_starter "$@"
     shift 2
-    env "$@" "$tool" -q --spec every_family.ini --out "$folder/every"
+    env "$@" "$tool" -q --spec every_family.ini ${target:+--target "$target"} --out "$folder/every"
 }
 same() { # FOLDER WHAT [PART]
     diff -r "reference/${3-}" "$1/${3-}" >difference || { head -20 difference; echo "$2: other bytes"; exit 1; }
