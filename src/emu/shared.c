@@ -386,8 +386,8 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return SHARED_FINE;
 }
 
-/* Of whole words, where nothing is pending: by one function for each of the accesses that most are,
- * as the compiler then leaves out what the other one needs. */
+/* Of whole words: by one function for each of the accesses that most are, as the compiler then
+ * leaves out what the other one needs. False where something is pending, too, whatever it says. */
 static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
                               shared_access access)
@@ -396,6 +396,8 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
         size_t from = offset + (at[lane] - lowest);
+        if (s->pending && is_pending(s->pending + from, size))
+            return false;
         for (size_t word = from / WORD; word < (from + size) / WORD; word++) {
             shared_record *r = &s->records[word];
             if (s->split[word]
@@ -413,16 +415,39 @@ bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], u
                        uint32_t lanes, unsigned size, unsigned warp, shared_access access)
 {
     unsigned other, part = size < 2 * WORD ? size : 2 * WORD;
-    if (!s->pending && size >= WORD && offset % WORD == 0)
-        return access == SHARED_READ
-                   ? note_words(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
-                   : note_words(s, offset, at, lowest, lanes, size, warp, access);
+    if (size >= WORD && offset % WORD == 0) {
+        bool fine = access == SHARED_READ
+                        ? note_words(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
+                        : note_words(s, offset, at, lowest, lanes, size, warp, access);
+        if (fine || !s->pending)
+            return fine;
+    }
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
         size_t from = offset + (at[lane] - lowest);
         for (unsigned done = 0; done < size; done += part)
             if (shared_note(s, from + done, part, thread, access, &other) != SHARED_FINE)
                 return false;
+    }
+    return true;
+}
+
+bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, unsigned step,
+                            unsigned readers)
+{
+    enum { ROW_WORDS = 4, APART = 4 };
+    unsigned other;
+    if (s->pending && is_pending(s->pending + offset, ROW_WORDS * WORD))
+        return false;
+    for (unsigned i = 0; i < ROW_WORDS; i++, first += step) {
+        shared_record *r = &s->records[offset / WORD + i];
+        if (s->split[offset / WORD + i])
+            return false;
+        for (unsigned thread = first; thread < first + readers * APART; thread += APART) {
+            if (find_problem(s, r, thread, SHARED_READ, &other) != SHARED_FINE)
+                return false;
+            note(s, r, thread, SHARED_READ);
+        }
     }
     return true;
 }
