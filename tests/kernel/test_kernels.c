@@ -13,24 +13,32 @@
 #include "ref/quant.h"
 
 enum { OTHER_SM_COUNT = 2 };
+static const size_t ANY_ROW = SIZE_MAX; /* that runs for each commit */
 
 static bool has_key(const family *f, const char *name)
 {
     return family_key(f, name) != NULL;
 }
 
-/* Instance, kernel and a run on random data, with the words of text. Does nothing where the family
- * has no such keys, or another format has the turn. */
-static void check_text(arena *a, const subject *s, const char *text, fill_kind kind)
+/* Kernel and a run on random data of an instance, with the words of text. Does nothing where the
+ * family has no such keys, or another format has the turn; or, where the family's formats take no
+ * turns by the commit, another row. */
+static void check_row(arena *a, const subject *s, size_t row, const char *text, fill_kind kind)
 {
     instance in;
-    if (!suite_instance(a, s->family, text, &in) || !suite_takes_turn(s))
+    if (!suite_instance(a, s->family, text, &in) || !suite_takes_turn(s) ||
+        !(s->by_turn || row == ANY_ROW || test_takes_row(row)))
         return;
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
     setup.kind = kind;
     trial t = trial_prepare(a, &in, &setup);
     expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+}
+
+static void check_text(arena *a, const subject *s, const char *text, fill_kind kind)
+{
+    check_row(a, s, ANY_ROW, text, kind);
 }
 
 /* A key's smallest value times a factor, as "k=512"; empty where the family has no such key. */
@@ -76,11 +84,10 @@ static long long most_warps(arena *a, const family *f, const char *keys)
     return in.num_warps;
 }
 
-/* Number i of some keys with size number j: where pairs take turns, each key has some size. */
+/* Number i of some keys with size number j: each key with some size. */
 static void check_pair(arena *a, const subject *s, size_t i, size_t j, const char *text)
 {
-    if (test_takes_row(i + j))
-        check_text(a, s, text, FILL_NORMAL);
+    check_row(a, s, i + j, text, FILL_NORMAL);
 }
 
 static void is_right_at_the_edges(arena *a, const subject *s)
@@ -198,12 +205,8 @@ static void is_right_at_random_sizes(arena *a, const subject *s)
     enum { RUNS = 20 };
     const char *seed = getenv("PTXGEN_TEST_SEED");
     random_source r = { seed ? strtoull(seed, NULL, 10) : 1 };
-    for (size_t i = 0; i < RUNS; i++) {
-        const char *text = random_text(a, s, &r);
-        fill_kind kind = (fill_kind)random_below(&r, FILL_KINDS);
-        if (test_takes_row(i))
-            check_text(a, s, text, kind);
-    }
+    for (size_t i = 0; i < RUNS; i++)
+        check_row(a, s, i, random_text(a, s, &r), (fill_kind)random_below(&r, FILL_KINDS));
 }
 
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
