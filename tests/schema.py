@@ -7,7 +7,7 @@ that lacks something, has something more, or something else.
 The manifests are checked beside those of some specs.
 
 Knows the part of JSON Schema that our schema uses, and fails where it uses more; jsonschema, where it is
-installed, has to agree.
+installed, has to agree: of kernels by the thousand about a seventh, where there are turns (PTXGEN_TEST_TURN).
 """
 import copy
 import json
@@ -87,10 +87,13 @@ FREE = re.compile(r"(config|bind|arguments): (without|with something more)|"
 def check(schema, path, failures):
     manifest = json.loads(path.read_text())
     failures += [f"{path.name}: {p}" for p in problems(schema, manifest, schema)][:10]
+    turn, turns = int(os.environ.get("PTXGEN_TEST_TURN", 0)), 7
+    many = "PTXGEN_TEST_TURN" in os.environ and len(manifest["kernels"]) > 1000
+    some = {**manifest, "kernels": manifest["kernels"][turn % turns::turns]} if many else manifest
     try:
         import jsonschema
         failures += [f"{path.name}: jsonschema: {e.message}" for e in
-                     jsonschema.Draft202012Validator(schema).iter_errors(manifest)][:10]
+                     jsonschema.Draft202012Validator(schema).iter_errors(some)][:10]
     except ImportError:
         pass
     return manifest

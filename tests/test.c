@@ -19,6 +19,13 @@ static size_t number_of(const char *variable, size_t otherwise)
     return value ? strtoul(value, NULL, 10) : otherwise;
 }
 
+/* One in so many is run: N of always, for builds in which all take too long, and one in by_turn of
+ * these where there are turns. */
+static size_t step_of(const char *always, const char *by_turn)
+{
+    return number_of(always, 1) * (getenv("PTXGEN_TEST_TURN") ? number_of(by_turn, 1) : 1);
+}
+
 /* Whether one in so many is this one: N turns in a row take all. */
 static bool has_turn(size_t number, size_t step)
 {
@@ -27,16 +34,12 @@ static bool has_turn(size_t number, size_t step)
 
 bool test_takes_row(size_t row)
 {
-    return has_turn(row, number_of("PTXGEN_TEST_ROWS", 1));
+    return has_turn(row, step_of("PTXGEN_TEST_ROWS", "PTXGEN_TEST_ROWS_BY_TURN"));
 }
 
-/* PTXGEN_TEST_SHARE=N leaves one test in N, for builds in which all take too long, and
- * PTXGEN_TEST_SHARE_BY_TURN=N one in N of these where there are turns. */
 static void keep_share(void)
 {
-    size_t step = number_of("PTXGEN_TEST_SHARE", 1), kept = 0;
-    if (getenv("PTXGEN_TEST_TURN"))
-        step *= number_of("PTXGEN_TEST_SHARE_BY_TURN", 1);
+    size_t step = step_of("PTXGEN_TEST_SHARE", "PTXGEN_TEST_SHARE_BY_TURN"), kept = 0;
     for (size_t i = 0; i < test_count; i++)
         if (has_turn(i, step))
             tests[kept++] = tests[i];

@@ -15,7 +15,8 @@
 void test_add(struct CMUnitTest test);
 
 /* Whether a run takes a row of a test's table: all, or by PTXGEN_TEST_ROWS=N one in N, of which
- * PTXGEN_TEST_TURN says which. */
+ * PTXGEN_TEST_TURN says which. PTXGEN_TEST_ROWS_BY_TURN=N leaves one in N of these where there are
+ * turns; of whole tests PTXGEN_TEST_SHARE and PTXGEN_TEST_SHARE_BY_TURN say the same. */
 bool test_takes_row(size_t row);
 
 /* Runs all tests between the two (each may be NULL), for a main that has more to do. */

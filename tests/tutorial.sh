@@ -4,7 +4,8 @@
 #
 #     tutorial.sh README SOURCE
 #
-# Nothing is installed: exits with 77 (skipped) where a tool is missing.
+# Nothing is installed: exits with 77 (skipped) where a tool is missing. PTXGEN_OBJECTS may name a build of SOURCE whose
+# objects are taken (cc_of_build.sh).
 set -eu
 readme=$1 source=$2
 for tool in meson ninja cc pkg-config tar; do
@@ -28,20 +29,8 @@ awk -v work="$work" '
 count=$(cat "$work/count")
 [ "$count" -ge 1 ] && [ "$count" -le 10 ] || { echo "FAILED: the tutorial has $count commands"; exit 1; }
 unset LD_LIBRARY_PATH
-if command -v ccache >/dev/null; then # Meson finds it, too: what is compiled is the same in each run's folder
-    export CCACHE_NOHASHDIR=1 CFLAGS='-O1 -g0'
-else # compiling takes longer than all that is run but for the emulator, which has one level more than the rest
-    cat >"$work/cc" <<'EOF'
-#!/bin/sh
-for word; do
-    shift
-    case $word in -O2) word=-O0 ;; -O3) word=-O1 ;; esac
-    set -- "$@" "$word"
-done
-exec cc "$@"
-EOF
-    chmod +x "$work/cc"
-    export CC="$work/cc" CFLAGS=-g0
+if [ -n "${PTXGEN_OBJECTS:-}" ]; then
+    export CC="$work/source/tests/cc_of_build.sh" CFLAGS='-O0 -g0'
 fi
 if ! (cd "$work/source" && NO_INSTALL=1 sh -eu "$work/commands"); then
     cat "$work/$(cat "$work/running").printed"

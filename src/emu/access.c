@@ -337,13 +337,17 @@ static bool note_part(const access *x, size_t offset, const variable *v, unsigne
 uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
 {
     enum { WORDS = 4, WORD = 4, HALF = 2 };
-    const shared_memory *s = &x->warp->machine->shared;
+    shared_memory *s = &x->warp->machine->shared;
     if (!access_is_aligned(x))
         return NULL;
     const variable *v = find_array(x);
     if (!v)
         return NULL;
     size_t offset = shared_offset(x, v);
+    unsigned first = thread_of(x->warp, (int)(transposed ? row / 2 : row * WORDS));
+    if (x->kind == ACCESS_LOAD && offset % WORD == 0 &&
+        shared_note_matrix_row(s, offset, first, transposed ? 2 * WORDS : 1, transposed ? 2 : 1))
+        return s->bytes + offset;
     bool good = true;
     for (unsigned word = 0; good && word < WORDS; word++) {
         unsigned at = word * WORD;
@@ -354,5 +358,5 @@ uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
             good = note_part(x, offset, v, (2 * word + half) * WORDS + row / 2,
                              apart ? at + half * HALF : at, apart ? HALF : WORD);
     }
-    return good ? x->warp->machine->shared.bytes + offset : NULL;
+    return good ? s->bytes + offset : NULL;
 }

@@ -366,8 +366,8 @@ static shared_problem find_pending(const shared_memory *s, size_t offset, unsign
     return SHARED_FINE;
 }
 
-shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
-                           shared_access access, unsigned *other)
+static inline shared_problem note_bytes(shared_memory *s, size_t offset, unsigned size,
+                                        unsigned thread, shared_access access, unsigned *other)
 {
     if (s->pending && is_pending(s->pending + offset, size)) {
         shared_problem problem = find_pending(s, offset, size, access, other);
@@ -386,8 +386,14 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return SHARED_FINE;
 }
 
-/* Of whole words, where nothing is pending: by one function for each of the accesses that most are,
- * as the compiler then leaves out what the other one needs. */
+shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
+                           shared_access access, unsigned *other)
+{
+    return note_bytes(s, offset, size, thread, access, other);
+}
+
+/* Of whole words: by one function for each of the accesses that most are, as the compiler then
+ * leaves out what the other one needs. False where something is pending, too, whatever it says. */
 static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
                               shared_access access)
@@ -396,6 +402,8 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
         size_t from = offset + (at[lane] - lowest);
+        if (s->pending && is_pending(s->pending + from, size))
+            return false;
         for (size_t word = from / WORD; word < (from + size) / WORD; word++) {
             shared_record *r = &s->records[word];
             if (s->split[word]
@@ -409,20 +417,52 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
     return true;
 }
 
-bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
-                       uint32_t lanes, unsigned size, unsigned warp, shared_access access)
+/* The same of any sizes. */
+static inline bool note_parts(shared_memory *s, size_t offset, const uint64_t at[32],
+                              uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
+                              shared_access access)
 {
     unsigned other, part = size < 2 * WORD ? size : 2 * WORD;
-    if (!s->pending && size >= WORD && offset % WORD == 0)
-        return access == SHARED_READ
-                   ? note_words(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
-                   : note_words(s, offset, at, lowest, lanes, size, warp, access);
     for (uint32_t left = lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
         size_t from = offset + (at[lane] - lowest);
         for (unsigned done = 0; done < size; done += part)
-            if (shared_note(s, from + done, part, thread, access, &other) != SHARED_FINE)
+            if (note_bytes(s, from + done, part, thread, access, &other) != SHARED_FINE)
                 return false;
+    }
+    return true;
+}
+
+bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
+                       uint32_t lanes, unsigned size, unsigned warp, shared_access access)
+{
+    bool reads = access == SHARED_READ;
+    if (size >= WORD && offset % WORD == 0) {
+        bool fine = reads ? note_words(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
+                          : note_words(s, offset, at, lowest, lanes, size, warp, access);
+        if (fine || !s->pending)
+            return fine;
+    }
+    return reads ? note_parts(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
+                 : note_parts(s, offset, at, lowest, lanes, size, warp, access);
+}
+
+bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, unsigned step,
+                            unsigned readers)
+{
+    enum { ROW_WORDS = 4, APART = 4 };
+    unsigned other;
+    if (s->pending && is_pending(s->pending + offset, ROW_WORDS * WORD))
+        return false;
+    for (unsigned i = 0; i < ROW_WORDS; i++, first += step) {
+        shared_record *r = &s->records[offset / WORD + i];
+        if (s->split[offset / WORD + i])
+            return false;
+        for (unsigned thread = first; thread < first + readers * APART; thread += APART) {
+            if (find_problem(s, r, thread, SHARED_READ, &other) != SHARED_FINE)
+                return false;
+            note(s, r, thread, SHARED_READ);
+        }
     }
     return true;
 }

@@ -116,6 +116,12 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
 bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
                        uint32_t lanes, unsigned size, unsigned warp, shared_access access);
 
+/* Notes a load of a matrix's row, four words at an aligned offset: word i by thread first + step i,
+ * or by two, four threads apart. False as above, or where a word's bytes do not have one history.
+ */
+bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, unsigned step,
+                            unsigned readers);
+
 /* Notes an access whatever the problem. */
 void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                         shared_access access);

@@ -54,6 +54,19 @@ static bool is_in_line(const addresses *a, unsigned size)
     return !off && (!step || step == size);
 }
 
+/* Whether the lanes of a group have banks of their own, as they are after most ways of storing
+ * rows. first: their first number; words: of each, which are side by side. */
+static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, lane_mask mask)
+{
+    uint32_t used = 0, twice = 0, each = words < BANKS ? (UINT32_C(1) << words) - 1 : UINT32_MAX;
+    for (unsigned i = first; i < first + WARP_LANES / words; i++) {
+        uint32_t banks = mask >> i & 1 ? each << a->at[i] / BANK_BYTES % BANKS : 0;
+        twice |= used & banks;
+        used |= banks;
+    }
+    return !twice;
+}
+
 /* Lanes go in groups of as many as fill 128 bytes; a bank serves one word at a time. */
 static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
 {
@@ -61,6 +74,8 @@ static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mas
     if (is_in_line(a, size))
         return 0;
     for (unsigned group = 0; group < words; group++) {
+        if (are_banks_apart(a, group * (WARP_LANES / words), words, mask))
+            continue;
         uint64_t seen[BANKS][WARP_LANES];
         unsigned counts[BANKS] = { 0 }, most = 1, lanes = WARP_LANES / words;
         for (unsigned i = group * lanes; i < (group + 1) * lanes; i++) {

@@ -10,7 +10,8 @@
 # of which the second builds it: what the first one would run is looked at alone, as both would
 # compile the same with the same compiler. The others use ptxgen as it is installed from
 # PTXGEN_BUILD, which has this PREFIX, into a staging folder, and moved out of there. Exits with 77
-# (skipped) where a tool is missing, or the build can't be moved.
+# (skipped) where a tool is missing, or the build can't be moved. PTXGEN_OBJECTS may name a build of PTXGEN_SOURCE
+# whose objects are taken (cc_of_build.sh).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -47,6 +48,7 @@ configure() {
     meson-subproject | meson-cross)
         ln -s "$ptxgen_source" "$source/subprojects/ptxgen"
         [ "$kind" = meson-cross ] && set -- --cross-file "$work/cross.ini"
+        [ -n "${PTXGEN_OBJECTS:-}" ] && export CC_FOR_BUILD="$ptxgen_source/tests/cc_of_build.sh"
         # Compiling takes longer than all that is run.
         meson setup --wrap-mode forcefallback -Doptimization=plain -Ddebug=false "$@" "$build" "$source"
         tool="$build/subprojects/ptxgen/ptxgen"

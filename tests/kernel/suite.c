@@ -467,13 +467,16 @@ typedef struct test_state {
 
 bool suite_takes_turn(const subject *s)
 {
-    return (*s->runs)++ % s->turns == 0;
+    size_t run = (*s->runs)++;
+    return run % s->turns == 0 && (!s->by_turn || test_takes_row(run / s->turns));
 }
 
-/* How many formats of a family share like runs. */
+/* How many formats of a family share like runs: a few, or so many that one alone makes each. */
+enum { OF_FORMATS = 3, OF_LARGE = 28 };
+
 static size_t turns_of(arena *a, const family *f)
 {
-    enum { MANY = 8, OF_FORMATS = 3, OF_LARGE = 28 };
+    enum { MANY = 8 };
     bool experts = family_key(f, "experts");
     if (!suite_weights(a, f, MANY))
         return 1;
@@ -535,7 +538,13 @@ int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t 
             const char *weights;
             size_t turns = turns_of(a, *f);
             for (size_t i = 0; (weights = suite_weights(a, *f, i)); i++)
-                add_tests(a, &(subject){ *f, weights, &devices[d], turns, NULL }, i, checks, count);
+                add_tests(a,
+                          &(subject){ .family = *f,
+                                      .weights = weights,
+                                      .device = &devices[d],
+                                      .turns = turns,
+                                      .by_turn = turns == OF_FORMATS },
+                          i, checks, count);
         }
     int failures = test_run(NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)

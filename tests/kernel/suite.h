@@ -93,6 +93,7 @@ typedef struct subject {
     const char *weights; /* suite_weights */
     device *device;      /* state NULL: there is none, skip */
     size_t turns, *runs; /* for suite_takes_turn */
+    bool by_turn;        /* its formats take turns by the commit, too: test_takes_row */
 } subject;
 
 /* Whether a check is to make its next run. Of a family with many formats, whose code these share,

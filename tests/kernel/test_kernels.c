@@ -13,24 +13,32 @@
 #include "ref/quant.h"
 
 enum { OTHER_SM_COUNT = 2 };
+static const size_t ANY_ROW = SIZE_MAX; /* that runs for each commit */
 
 static bool has_key(const family *f, const char *name)
 {
     return family_key(f, name) != NULL;
 }
 
-/* Instance, kernel and a run on random data, with the words of text. Does nothing where the family
- * has no such keys, or another format has the turn. */
-static void check_text(arena *a, const subject *s, const char *text, fill_kind kind)
+/* Kernel and a run on random data of an instance, with the words of text. Does nothing where the
+ * family has no such keys, or another format has the turn; or, where the family's formats take no
+ * turns by the commit, another row. */
+static void check_row(arena *a, const subject *s, size_t row, const char *text, fill_kind kind)
 {
     instance in;
-    if (!suite_instance(a, s->family, text, &in) || !suite_takes_turn(s))
+    if (!suite_instance(a, s->family, text, &in) || !suite_takes_turn(s) ||
+        !(s->by_turn || row == ANY_ROW || test_takes_row(row)))
         return;
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
     setup.kind = kind;
     trial t = trial_prepare(a, &in, &setup);
     expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+}
+
+static void check_text(arena *a, const subject *s, const char *text, fill_kind kind)
+{
+    check_row(a, s, ANY_ROW, text, kind);
 }
 
 /* A key's smallest value times a factor, as "k=512"; empty where the family has no such key. */
@@ -76,6 +84,12 @@ static long long most_warps(arena *a, const family *f, const char *keys)
     return in.num_warps;
 }
 
+/* Number i of some keys with size number j: each key with some size. */
+static void check_pair(arena *a, const subject *s, size_t i, size_t j, const char *text)
+{
+    check_row(a, s, i + j, text, FILL_NORMAL);
+}
+
 static void is_right_at_the_edges(arena *a, const subject *s)
 {
     const family *f = s->family;
@@ -86,8 +100,8 @@ static void is_right_at_the_edges(arena *a, const subject *s)
         check_text(a, s, sizes(a, s, edges[i].k, edges[i].n), FILL_NORMAL);
     for (int warps = 1; warps <= 8; warps++)
         for (int64_t k = 1; k <= 9; k += 4)
-            check_text(a, s, arena_format(a, "%snum_warps=%d", sizes(a, s, k, 3), warps),
-                       FILL_NORMAL);
+            check_pair(a, s, (size_t)warps, (size_t)k / 4,
+                       arena_format(a, "%snum_warps=%d", sizes(a, s, k, 3), warps));
     if (has_key(f, "num_warps")) {
         const char *wide = sizes(a, s, 33, 2);
         check_text(a, s, arena_format(a, "%snum_warps=%lld", wide, most_warps(a, f, wide)),
@@ -115,13 +129,14 @@ static void is_right_at_the_edges(arena *a, const subject *s)
     };
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         for (int64_t k = 1; k <= 40; k += 13)
-            check_text(a, s, arena_format(a, "%s%s", sizes(a, s, k, 5), added[i]), FILL_NORMAL);
+            check_pair(a, s, i, (size_t)k / 13,
+                       arena_format(a, "%s%s", sizes(a, s, k, 5), added[i]));
     for (int64_t m = has_key(f, "m") ? family_key(f, "m")->min : 9; m <= 8; m++)
         check_text(a, s, arena_format(a, "%sm=%lld", sizes(a, s, 3, 5), (long long)m), FILL_NORMAL);
     for (int outputs = 1; outputs <= 8; outputs++)
         for (int64_t n = 1; n <= 9; n += 4)
-            check_text(a, s, arena_format(a, "%soutputs_per_block=%d", sizes(a, s, 33, n), outputs),
-                       FILL_NORMAL);
+            check_pair(a, s, (size_t)outputs, (size_t)n / 4,
+                       arena_format(a, "%soutputs_per_block=%d", sizes(a, s, 33, n), outputs));
     static const char *const epsilons[] = { "1e-6", "0.125", "1e-30" };
     for (size_t i = 0; i < sizeof epsilons / sizeof *epsilons; i++)
         check_text(a, s, arena_format(a, "%sepsilon=%s", sizes(a, s, 5, 3), epsilons[i]),
@@ -190,8 +205,8 @@ static void is_right_at_random_sizes(arena *a, const subject *s)
     enum { RUNS = 20 };
     const char *seed = getenv("PTXGEN_TEST_SEED");
     random_source r = { seed ? strtoull(seed, NULL, 10) : 1 };
-    for (int i = 0; i < RUNS; i++)
-        check_text(a, s, random_text(a, s, &r), (fill_kind)random_below(&r, FILL_KINDS));
+    for (size_t i = 0; i < RUNS; i++)
+        check_row(a, s, i, random_text(a, s, &r), (fill_kind)random_below(&r, FILL_KINDS));
 }
 
 static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)

@@ -6,7 +6,8 @@
 #     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/compile.ini [HEADER]
 #
 # HEADER is the toy_kernels.h of a decoder (see decoder/toy.c), which then is compiled with them.
-# Exits with 77 (skipped) where there is no compiler.
+# Exits with 77 (skipped) where there is no compiler. Where there are turns (PTXGEN_TEST_TURN), of the ways to include
+# it each is tried with some standards of each compiler.
 set -eu
 
 spec=$1
@@ -38,7 +39,7 @@ real=$(cuda_include)
 mkdir "$work/real"
 printf '#pragma GCC system_header\n#include "%s/cuda.h"\n' "$real" >"$work/real/real_cuda.h"
 
-compiled=0
+compiled=0 number=0
 # try COMPILER STANDARD SOURCE OPTION...: compiles; run COMPILER ...: and runs.
 try() {
     compiler=$1 standard=$2 source=$3
@@ -47,6 +48,11 @@ try() {
     "$compiler" -std="$standard" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
         -DWANTED_LAUNCH='"cuLaunchKernel"' $decoder -I"$here" -I"$work" "$@" "$source"
     compiled=$((compiled + 1))
+}
+# The same where number, counted up, has its turn.
+try_by_turn() {
+    number=$((number + 1))
+    [ -n "${PTXGEN_TEST_TURN:-}" ] && [ $(((number + PTXGEN_TEST_TURN) % 3)) != 0 ] || try "$@"
 }
 run() {
     try "$@" -o "$work/user" -ldl
@@ -62,11 +68,11 @@ for language in 'gcc clang c99 c11 c17 c2x user.c' 'g++ clang++ c++11 c++17 c++2
     [ "$7" = user.c ] || source=$work/user.cc
     for compiler in "$1" "$2"; do
         for standard in "$3" "$4" "$5" "$6"; do
-            try $compiler $standard "$source" -fsyntax-only "$before"
-            try $compiler $standard "$source" -fsyntax-only "$behind"
-            try $compiler $standard "$source" -fsyntax-only
-            [ -z "$real" ] || try $compiler $standard "$source" -fsyntax-only -isystem "$real"
-            [ -z "$real" ] || try $compiler $standard "$source" -fsyntax-only -I"$work/real" '-DBEHIND="real_cuda.h"'
+            try_by_turn $compiler $standard "$source" -fsyntax-only "$before"
+            try_by_turn $compiler $standard "$source" -fsyntax-only "$behind"
+            try_by_turn $compiler $standard "$source" -fsyntax-only
+            [ -z "$real" ] || try_by_turn $compiler $standard "$source" -fsyntax-only -isystem "$real"
+            [ -z "$real" ] || try_by_turn $compiler $standard "$source" -fsyntax-only -I"$work/real" '-DBEHIND="real_cuda.h"'
         done
     done
     run "$1" "$3" "$source"

@@ -582,6 +582,11 @@ TEST(mistakes_with_matrices_in_memory_are_found)
         EMU_OUT_OF_BOUNDS, "is not in shared memory");
     expect_fault(SM90(ROWS MEET "setp.lt.u32 %p1, %r0, 8;\n@%p1 " LDM4 ", [%r2];\n"),
                  EMU_INACTIVE_LANE, "ldmatrix is done by all 32 lanes");
+    /* a copy to the last word of a row */
+    expect_fault(SM90(ROWS "ld.param.u64 %l1, [in];\nsetp.eq.u32 %p1, %r0, 9;\n"
+                           "@%p1 cp.async.ca.shared.global [%r2+12], [%l1], 4;\n" MEET LDM4
+                           ", [%r2];\n"),
+                 EMU_RACE, "at byte 156 of 'tile', where a cp.async of thread 9");
     expect_fault(SM90(ROWS "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r3};\n"), EMU_RACE,
                  "with no barrier between");
     expect_fault(

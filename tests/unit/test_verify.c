@@ -201,14 +201,16 @@ ARENA_TEST(free_cores_change_nothing)
     diags d = diags_new(a);
     assert_true(spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &s, &d) &&
                 generate_kernels(a, &s, &set, &d));
-    check_cores(a, &set.kernels[0], true);
+    if (test_takes_row(0))
+        check_cores(a, &set.kernels[0], true);
     kernel wrong = set.kernels[0];
     char *spoiled = arena_strdup(a, wrong.ptx);
     char *sum = strstr(spoiled, "add.f32");
     assert_non_null(sum);
     memcpy(sum, "sub", strlen("sub"));
     wrong.ptx = spoiled;
-    check_cores(a, &wrong, false);
+    if (test_takes_row(1))
+        check_cores(a, &wrong, false);
 }
 
 ARENA_TEST(right_kernels_pass)
