@@ -304,10 +304,10 @@ static void build_gate_up(ptx *p, const instance *in)
 #define FLOATS \
     (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16)
 #define INTEGERS ~(FLOATS)
-#define KEY_INTEGERS                                                              \
-    {                                                                             \
-        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
-        .required = true, .choices = weights_choices, .allowed = INTEGERS         \
+#define KEY_INTEGERS                                                                           \
+    {                                                                                          \
+        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights),              \
+        .required = true, .choices = weights_choices, .def = WEIGHTS_Q4_K, .allowed = INTEGERS \
     }
 #define Q8_ROWS        IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
 #define FACTORS_SHARED "4*vectors"

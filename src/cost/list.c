@@ -70,7 +70,8 @@ static instance_list usual_instances(arena *a)
     for (const family *const *f = families; *f; f++) {
         const key *weights = family_key(*f, "weights");
         for (const choice *c = weights ? weights->choices : NULL; !c || c->word; c++) {
-            *VEC_PUSH(a, &usual) = usual_instance(a, *f, c ? c - weights->choices : 0);
+            if (!c || key_takes_choice(weights, c))
+                *VEC_PUSH(a, &usual) = usual_instance(a, *f, c ? c - weights->choices : 0);
             if (!c)
                 break;
         }

@@ -35,8 +35,8 @@ static const purpose purposes[] = {
       "and mma_gate_up_f16; a norm, bias or residual alone: stream_gemv",
       false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
     { "Vectors to q8_1, 8 bits and f16",
-      "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead of the _q8 ones, and "
-      "f16_rows ahead of those on tensor cores that take rows of f16",
+      "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead of stream_gemv_q8 "
+      "and its like, and f16_rows ahead of those on tensor cores that take rows of f16",
       false, OF(QUANTIZE) | OF(Q8_ROWS) | OF(F16_ROWS) },
     { "Attention",
       "gqa_flash_decoding for long sequences and batches, or mma_flash_decoding with caches of "
