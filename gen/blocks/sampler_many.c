@@ -36,7 +36,7 @@ static unsigned number_bits(const sampler *s)
 /* Above all keys. */
 static val keys_end(const sampler *s)
 {
-    return imm(U64, INT64_C(1) << (HEIGHT_BITS + number_bits(s)));
+    return imm(U64, 1LL << (HEIGHT_BITS + number_bits(s)));
 }
 
 static val key_of(ptx *p, const sampler *s, val height, val number)
@@ -144,7 +144,7 @@ static void narrow(ptx *p, const sampler *s, measure *m, val goal, const range *
     unsigned bits = HEIGHT_BITS + number_bits(s);
     PTX_FOR (p, step, 0, bits, 1)
         PTX_IF (p, gt(p, r->count, sampler_most_candidates(s))) {
-            val middle = bit_or(p, r->from, shr(p, imm(U64, INT64_C(1) << (bits - 1)), step));
+            val middle = bit_or(p, r->from, shr(p, imm(U64, 1LL << (bits - 1)), step));
             measure_between(p, s, m, middle, get(p, r->to));
             totals upper = measure_range(p, s, m);
             val sum = add(p, r->ahead, upper.sum), reached = ge(p, sum, goal);
