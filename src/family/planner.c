@@ -145,14 +145,28 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to)
            p->plan->model->is_faster(in, to, p->targets, p->target_count);
 }
 
-bool planner_prepares(const planner *p, const instance *ahead, instance *in, instance *to,
-                      int64_t rows)
+/* What the model makes of kernels that are alike it is asked once. */
+static void tune(planner *p, instance *in, int64_t rows)
+{
+    if (!p->plan->model)
+        return;
+    const char *asked =
+        arena_format(p->arena, "%s of %lld", instance_make_name(p->arena, in), (long long)rows);
+    size_t number = name_map_find_or_add(p->arena, &p->asked, asked, p->tuned.count);
+    if (number == p->tuned.count) {
+        p->plan->model->tune(in, rows, p->targets, p->target_count);
+        *VEC_PUSH(p->arena, &p->tuned) = *in;
+    }
+    *in = p->tuned.items[number];
+}
+
+bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows)
 {
     const plan_model *model = p->plan->model;
     if (!model || !suits_all(p, in))
         return false;
-    model->tune(in, rows, p->targets, p->target_count);
-    model->tune(to, rows, p->targets, p->target_count);
+    tune(p, in, rows);
+    tune(p, to, rows);
     return model->is_worth(ahead, in, to, rows, p->targets, p->target_count);
 }
 
@@ -347,8 +361,7 @@ static size_t number_of(planner *p, instance *in)
 
 void planner_add(planner *p, instance *in, const bindings *b, const char *said)
 {
-    if (p->plan->model)
-        p->plan->model->tune(in, rows_of(in, b), p->targets, p->target_count);
+    tune(p, in, rows_of(in, b));
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
     *made = (placed_launch){ .launch = {
                                  .kernel = number_of(p, in), .layer = p->layer, .said = said } };

@@ -93,6 +93,8 @@ typedef struct planner {
     VEC(plan_tensor) tensors;
     VEC(instance) kernels;
     name_map names;
+    VEC(instance) tuned; /* by the model, */
+    name_map asked;      /* for kernels and rows of these names */
 
     /* The step that is being made. */
     int64_t m, layer;
@@ -139,8 +141,7 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to);
 
 /* Whether the model has two launches of so many rows, one ahead of the other (NULL: it has been
  * made), finish before one that does the same; and the numbers of warps and rows of these. */
-bool planner_prepares(const planner *p, const instance *ahead, instance *in, instance *to,
-                      int64_t rows);
+bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows);
 
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
