@@ -88,11 +88,6 @@ static val first_bias(ptx *p, const instance *in, val id)
     return mul(p, id, (unsigned)in->shape.n);
 }
 
-static int64_t x_bytes(const instance *in)
-{
-    return (int64_t)format_bytes(FORMAT_F32, (uint64_t)in->shape.k);
-}
-
 static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val row)
 {
     PTX_IF (p, expert_exists(p, in, e->id)) {
@@ -104,7 +99,7 @@ static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val 
             one.words = mad_wide(p, vector, 4, e->choices);
             m.g[0].chosen = &one;
             m.g[0].x = x;
-            m.g[0].x = gemv_vector(p, &m.g[0], imm(U32, 0), x_bytes(in));
+            m.g[0].x = gemv_vector(p, &m.g[0], imm(U32, 0));
             exact_gated_row(p, m.of, m.g, row, bias);
         }
     }
@@ -118,7 +113,7 @@ static void exact_shared(ptx *p, const instance *in, val row)
         matrices m = matrices_of(p, in, SHARED, 1);
         val stored;
         m.g[0].y = gemv_results(p, &m.g[0], vector, &stored);
-        m.g[0].x = gemv_vector(p, &m.g[0], vector, x_bytes(in));
+        m.g[0].x = gemv_vector(p, &m.g[0], vector);
         exact_gated_row(p, m.of, m.g, row, row);
     }
 }

@@ -109,15 +109,6 @@ static void load_weights(ptx *p, const products *s, val piece, unsigned turn, va
     formats_of_floats[s->f]->floats(p, &words, w);
 }
 
-static void load_floats(ptx *p, val at, int64_t offset, unsigned count, val *values)
-{
-    for (unsigned i = 0; i < count; i += LINE / F32_BYTES) {
-        val4 four = ld_const_v4(p, F32, at, offset + i * F32_BYTES);
-        for (unsigned j = 0; j < LINE / F32_BYTES; j++)
-            values[i + j] = four.v[j];
-    }
-}
-
 /* Adds the products of the thread's pieces from one on, a block's width apart. */
 static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
 {

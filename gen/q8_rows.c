@@ -18,7 +18,7 @@
 #include "gen/blocks/q8_1.h"
 #include "gen/product_keys.h"
 
-enum { WARP = 32, SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT, VECTOR = 4 };
+enum { WARP = 32, SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
 
 typedef struct row {
     const instance *in;
@@ -31,39 +31,30 @@ static unsigned chunks_of(const instance *in)
     return ((unsigned)in->shape.k + CHUNK - 1) / CHUNK;
 }
 
-static void load(ptx *p, val from, val segment, val values[SEGMENT])
-{
-    val at = mad_wide(p, segment, SEGMENT * F32_BYTES, from);
-    for (unsigned i = 0; i < SEGMENT; i += VECTOR) {
-        val4 four = ld_const_v4(p, F32, at, i * F32_BYTES);
-        for (unsigned j = 0; j < VECTOR; j++)
-            values[i + j] = four.v[j];
-    }
-}
-
-static void norm_chunk(ptx *p, const row *r, val chunk, val segment, val exists, val x[SEGMENT])
+static void norm_chunk(ptx *p, const row *r, val chunk, val behind, val exists, val x[SEGMENT])
 {
     val gamma[SEGMENT];
-    load(p, r->gamma, segment, gamma);
+    load_floats(p, add(p, r->gamma, behind), 0, SEGMENT, gamma);
+    for (unsigned i = 0; i < SEGMENT; i++)
+        x[i] = select(p, exists, x[i], imm(F32, 0));
     val sum = norm_chunk_squares(p, x, SEGMENT);
     for (unsigned i = 0; i < SEGMENT; i++)
-        x[i] = mul(p, x[i], select(p, exists, gamma[i], imm(F32, 0)));
+        x[i] = mul(p, x[i], gamma[i]);
     PTX_IF (p, eq(p, lane_id(p), 0))
         st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), r->sums), 0, sum);
 }
 
-/* Lanes past the end of the row load its end, as zeros. */
+/* Lanes past the end of the row load its end: zeros where it counts, in the sum of squares. */
 static void add_chunk(ptx *p, const row *r, val chunk)
 {
     unsigned segments = (unsigned)r->in->shape.k / SEGMENT;
     val own = mad(p, chunk, imm(U32, WARP), lane_id(p)), x[SEGMENT], q[Q8_SEGMENT_WORDS];
     val exists = segments % WARP ? lt(p, own, segments) : imm(PRED, 1);
     val segment = segments % WARP ? min(p, own, segments - 1) : own;
-    load(p, r->x, segment, x);
-    for (unsigned i = 0; i < SEGMENT; i++)
-        x[i] = select(p, exists, x[i], imm(F32, 0));
+    val behind = mul_wide(p, segment, SEGMENT * F32_BYTES);
+    load_floats(p, add(p, r->x, behind), 0, SEGMENT, x);
     if (r->gamma.kind)
-        norm_chunk(p, r, chunk, segment, exists, x);
+        norm_chunk(p, r, chunk, behind, exists, x);
     val d = q8_segment(p, x, q), half = bit_and(p, segment, 1);
     val block = mad_wide(p, shr(p, segment, 1), Q8_F32_BYTES, r->to);
     PTX_IF (p, exists) {

@@ -6,15 +6,6 @@
 
 enum { LINE_VALUES = 4 };
 
-static void load_floats(ptx *p, val at, unsigned count, val values[UNPACKED])
-{
-    for (unsigned i = 0; i < count; i += LINE_VALUES) {
-        val4 four = ld_const_v4(p, F32, at, i * F32_BYTES);
-        for (unsigned j = 0; j < LINE_VALUES; j++)
-            values[i + j] = four.v[j];
-    }
-}
-
 /* Adds the products of a piece's first count weights: all of them, or of f32 the first line. */
 static void add_piece(ptx *p, exact *s, val piece, unsigned count)
 {
@@ -24,14 +15,14 @@ static void add_piece(ptx *p, exact *s, val piece, unsigned count)
         if (count == UNPACKED)
             unpack_piece(p, s->formats[r], s->at[r], piece, w[r]);
         else
-            load_floats(p, add(p, s->at[r], offset), count, w[r]);
+            load_floats(p, add(p, s->at[r], offset), 0, count, w[r]);
     }
     if (s->in->options.norm)
-        load_floats(p, add(p, s->gamma, offset), count, norm);
+        load_floats(p, add(p, s->gamma, offset), 0, count, norm);
     for (unsigned v = 0; v < s->vectors; v++) {
         place vector =
             place_of_vector(p, add(p, s->x->x, offset), s->x->behind, v, s->columns, F32_BYTES);
-        load_floats(p, add(p, vector.base, vector.offset), count, x);
+        load_floats(p, add(p, vector.base, vector.offset), 0, count, x);
         for (unsigned i = 0; i < count; i++) {
             if (s->in->options.norm) {
                 assign(p, s->squares[v], fma(p, x[i], x[i], s->squares[v]));

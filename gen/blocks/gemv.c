@@ -70,6 +70,7 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
         .x = parameter(p, x),
         .n = dim_n(p, in),
         .blocks = div(p, dim_k(p, in), weights->block_values),
+        .x_bytes = (int64_t)format_bytes(in->family->activations, (uint64_t)in->shape.k),
     };
     g.row_bytes = mul(p, g.blocks, weights->block_bytes);
     if (in->rows_mode == ROWS_RUN_TIME)
@@ -170,9 +171,9 @@ val gemv_vector_read(ptx *p, const gemv_operands *g, val number)
     return g->m.kind ? min(p, row, sub(p, g->m, 1)) : row;
 }
 
-val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t bytes)
+val gemv_vector(ptx *p, const gemv_operands *g, val number)
 {
-    return mad_wide(p, gemv_vector_read(p, g, number), bytes, g->x);
+    return mad_wide(p, gemv_vector_read(p, g, number), g->x_bytes, g->x);
 }
 
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)

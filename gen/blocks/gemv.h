@@ -35,8 +35,9 @@ typedef struct gemv_operands {
     val stride;    /* values from a row of Y to the next; without a kind: n */
     val blocks;    /* of the weights' format in a row */
     val row_bytes; /* of a row of W */
-    val m;         /* rows of X and Y at run time; without a kind: those of the block */
-    val first;     /* of them the block's first */
+    int64_t x_bytes;         /* of a row of X, where its size is baked in */
+    val m;                   /* rows of X and Y at run time; without a kind: those of the block */
+    val first;               /* of them the block's first */
     val behind[MAX_VECTORS]; /* and how far behind x each of its rows is, in bytes */
 } gemv_operands;
 
@@ -92,10 +93,10 @@ place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val 
 val gemv_vector_row(ptx *p, const gemv_operands *g, val number);
 val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row);
 
-/* The row of X that vector number number is, with what is missing read again, and where it is, of
- * so many bytes; and where Y has its results, and whether they are stored. */
+/* The row of X that vector number number is, with what is missing read again, and where it is; and
+ * where Y has its results, and whether they are stored. */
 val gemv_vector_read(ptx *p, const gemv_operands *g, val number);
-val gemv_vector(ptx *p, const gemv_operands *g, val number, int64_t bytes);
+val gemv_vector(ptx *p, const gemv_operands *g, val number);
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);
 
 /* A block may take a turn of several rows at once, from row on. The last turn may have fewer: for

@@ -87,11 +87,7 @@ static val load_query(ptx *p, gqa_halves *g, unsigned set, val query, val last_q
     from = add(p, from, mul_wide(p, g->part, PIECE * F32_BYTES));
     val values[GQA_HALVES_UNITS][PIECE], largest = imm(U32, 0);
     for (unsigned unit = 0; unit < units_of(g->in); unit++) {
-        for (unsigned i = 0; i < PIECE; i += 4) {
-            val4 four = ld_const_v4(p, F32, from, (unit * UNIT + i) * F32_BYTES);
-            for (unsigned j = 0; j < 4; j++)
-                values[unit][i + j] = four.v[j];
-        }
+        load_floats(p, from, unit * UNIT * F32_BYTES, PIECE, values[unit]);
         largest = q8_largest(p, largest, values[unit], PIECE);
     }
     val exponent = power_for_halves(p, group_max(p, largest, QUAD));

@@ -183,21 +183,11 @@ typedef struct chunk {
     val gamma[STREAM_SEGMENT];
 } chunk;
 
-static void load_values(ptx *p, val from, unsigned count, val *values)
-{
-    for (unsigned i = 0; i < count; i += STREAM_PIECE) {
-        val4 four = ld_const_v4(p, F32, from, i * F32_BYTES);
-        for (unsigned j = 0; j < STREAM_PIECE; j++)
-            values[i + j] = four.v[j];
-    }
-}
-
 static val vector_at(ptx *p, const stream *s, val vector)
 {
-    uint64_t bytes = format_bytes(s->in->family->activations, (uint64_t)s->in->shape.k);
     if (s->source.place)
         return s->source.place(p, s->source.context, vector);
-    return gemv_vector(p, s->source.of, vector, (int64_t)bytes);
+    return gemv_vector(p, s->source.of, vector);
 }
 
 /* A segment, half of a block. */
@@ -232,9 +222,9 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
     if (is_of_8_bits(s->in))
         load_segment(p, vector, piece, &c.part);
     else
-        load_values(p, mad_wide(p, piece, values * F32_BYTES, vector), values, c.part.x);
+        load_floats(p, mad_wide(p, piece, values * F32_BYTES, vector), 0, values, c.part.x);
     if (source->gamma.kind)
-        load_values(p, mad_wide(p, piece, values * F32_BYTES, source->gamma), values, c.gamma);
+        load_floats(p, mad_wide(p, piece, values * F32_BYTES, source->gamma), 0, values, c.gamma);
     return c;
 }
 

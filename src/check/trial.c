@@ -141,21 +141,24 @@ static void judge_half(const param *p, const char *field, uint64_t element, doub
          got == expected ? 0 : error_of(got, exact, half_rounding(exact) + error));
 }
 
+unsigned trial_quants_at(format f)
+{
+    return f == FORMAT_Q8_0 ? Q8_0_QUANTS : f == FORMAT_Q8_1 ? Q8_1_QUANTS : Q8_F32_QUANTS;
+}
+
 /* Of q8_0 and q8_f32, which have no s, d and q stand as in q8_1_block. */
 static q8_1_block load_q8(format f, const uint8_t *bytes)
 {
     q8_1_block block = { 0 };
+    uint16_t d;
     if (f == FORMAT_Q8_1)
         return q8_1_load(bytes);
-    if (f == FORMAT_Q8_F32) {
-        memcpy(&block.d, bytes + Q8_F32_D, sizeof block.d);
-        memcpy(block.q, bytes + Q8_F32_QUANTS, sizeof block.q);
-        return block;
-    }
-    uint16_t d;
     memcpy(&d, bytes + Q8_0_D, sizeof d);
-    block.d = half_to_float(d);
-    memcpy(block.q, bytes + Q8_0_QUANTS, sizeof block.q);
+    if (f == FORMAT_Q8_0)
+        block.d = half_to_float(d);
+    else
+        memcpy(&block.d, bytes + Q8_F32_D, sizeof block.d);
+    memcpy(block.q, bytes + trial_quants_at(f), sizeof block.q);
     return block;
 }
 
@@ -208,7 +211,7 @@ void judge_values(const param *p, const void *bytes, const ref_value *expected, 
         judge_numbers(p, bytes, expected, first, count, j);
         return;
     }
-    if (f != FORMAT_Q8_1 && f != FORMAT_Q8_0 && f != FORMAT_Q8_F32) {
+    if (formats[f].block_values == 1) {
         judge_floats(p, bytes, expected, first, count, tolerance, j);
         return;
     }

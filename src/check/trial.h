@@ -113,6 +113,9 @@ typedef struct trial_output {
 /* The format of an output's values, and how many blocks there are of it and of each of its targets
  * (or of itself). */
 format trial_output_format(const param *p);
+
+/* Where a block of 32 quants with a scale has them. */
+unsigned trial_quants_at(format f);
 uint64_t trial_output_blocks(const trial_param *p);
 uint64_t trial_target_blocks(const trial_param *p);
 

@@ -406,9 +406,9 @@ static uint64_t offset_in_block(const trial_param *p, const judgement *j)
     uint64_t within = j->element % formats[f].block_values;
     switch (*j->field) { /* a block is d, s where it is q8_1, and one byte a value */
     case 's':
-        return sizeof(uint16_t);
+        return Q8_1_S;
     case 'q':
-        return (f == FORMAT_Q8_0 ? 1 : 2) * sizeof(uint16_t) + within;
+        return trial_quants_at(f) + within;
     default:
         return 0;
     }

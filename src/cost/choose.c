@@ -315,10 +315,8 @@ static instance usual_of(const instance *in)
     return usual;
 }
 
-/* Whether kernels that run one behind the other (ahead may be NULL) are done 1 % ahead of another
- * one, on average of the targets, all counted. */
-static bool are_ahead(const instance *ahead, const instance *in, const instance *than, int64_t rows,
-                      const target *const *wanted, size_t count)
+bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                   const target *const *wanted, size_t count)
 {
     arena *a = arena_new();
     cost_gpu *gpus = arena_alloc(a, count * sizeof *gpus);
@@ -338,13 +336,7 @@ bool cost_is_faster(const instance *in, const instance *than, const target *cons
                     size_t count)
 {
     instance own = usual_of(in), other = usual_of(than);
-    return are_ahead(NULL, &own, &other, 1, wanted, count);
-}
-
-bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
-                   const target *const *wanted, size_t count)
-{
-    return are_ahead(ahead, in, than, rows, wanted, count);
+    return cost_is_worth(NULL, &own, &other, 1, wanted, count);
 }
 
 const plan_model cost_model = { .tune = cost_tune,

@@ -24,13 +24,10 @@ enum {
     SHARED_BYTES = 128,
     PRODUCT_FMAS = 16 * 8 * 16
 };
-enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 }; /* of x: values a lane loads; for each, */
-enum {
-    STAGED_BYTES_AT_ONCE = 64,
-    MANY_BYTES_AT_ONCE = 128,
-    STAGE_BYTE_INSTRUCTIONS = 3
-}; /* and
-of x in 8 bits, of one vector and of several */
+/* Of x on its way into shared memory, as it is and in 8 bits: values that a lane loads, of one
+ * vector and of several, and instructions for each. */
+enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 };
+enum { BYTES_AT_ONCE = 64, MANY_BYTES_AT_ONCE = 128, BYTE_INSTRUCTIONS = 3 };
 
 static const double LATENCY = 780e-9, PERCENT = 0.01;
 
@@ -151,8 +148,8 @@ static double staging_time(const instance *in, const dealing *d, const cost_gpu 
     bool rounded = x->block_values > 1;
     double values = (double)in->shape.k * vectors_of(in);
     double bytes = values * x->block_bytes / x->block_values;
-    double instructions = values / WARP * (rounded ? STAGE_BYTE_INSTRUCTIONS : STAGE_INSTRUCTIONS);
-    double of_bytes = in->shape.m > 1 ? MANY_BYTES_AT_ONCE : STAGED_BYTES_AT_ONCE;
+    double instructions = values / WARP * (rounded ? BYTE_INSTRUCTIONS : STAGE_INSTRUCTIONS);
+    double of_bytes = in->shape.m > 1 ? MANY_BYTES_AT_ONCE : BYTES_AT_ONCE;
     double at_once = rounded ? of_bytes : STAGED_AT_ONCE;
     return ceil(values / (d->threads * at_once)) * LATENCY +
            d->resident * bytes / port_bandwidth(gpu) +

@@ -123,6 +123,13 @@ val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset)
     return v;
 }
 
+void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values)
+{
+    enum { FOUR = 4 };
+    for (unsigned i = 0; i < count; i += FOUR)
+        load(p, INST_LD_CONST, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
+}
+
 void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value)
 {
     store(p, o, t, 1, base, offset, &value);

@@ -279,6 +279,10 @@ val parameter(ptx *p, const char *name);
 val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
+
+/* So many f32, a multiple of four, by ld_const_v4. */
+void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values);
+
 void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value);
 void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values);
 void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values);

@@ -24,8 +24,8 @@ q8_1_block q8_1_load(const void *block);
  * rounded half away from zero (both before d is rounded to fp16). */
 void ref_encode_q8_1(const float *x, uint64_t values, void *blocks);
 
-/* What kernels that quantize activations themselves make of 32: d q, where d, which is returned, is
- * amax / 127 of an amax of at least that, and q is x / d rounded to the nearest even. */
+/* The least amax that kernels take which quantize activations themselves. What they make of 32: d
+ * q, where d, which is returned, is amax / 127, and q is x / d rounded to the nearest even. */
 #define REF_LEAST_OF_8_BITS 1e-30
 double ref_round_to_8_bits(const double *x, double *q);
 

@@ -97,11 +97,12 @@ static ref_value x_of(const problem *p, uint64_t element)
     return (ref_value){ x, fabs(x) };
 }
 
-static norm_factor factor_of_x(const problem *p, uint64_t row)
+/* Of a row of an input. */
+static norm_factor factor_of_input(const problem *p, unsigned input, uint64_t row)
 {
     double squares = 0;
     for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
-        double x = x_of(p, row * (uint64_t)p->shape.k + i).value;
+        double x = problem_read_one(p, input, row * (uint64_t)p->shape.k + i);
         squares += x * x;
     }
     return factor_of(p, squares, squares);
@@ -145,7 +146,7 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
     for (uint64_t i = 0; i < count; i++) {
         if ((first + i) / k != row) {
             row = (first + i) / k;
-            of_x = normed_first ? factor_of_x(p, row) : of_x;
+            of_x = normed_first ? factor_of_input(p, inputs.x, row) : of_x;
             of_hidden = is_h_out ? of_hidden : factor_of_hidden(p, of_x, row);
         }
         values[i] = hidden(p, of_x, first + i);
@@ -156,6 +157,9 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
     }
 }
 
+/* Inputs of rows that are made for products. */
+enum { X, GAMMA };
+
 /* What a row is multiplied by as f16, and what that leaves to do. */
 typedef struct f16_row {
     double power;
@@ -165,7 +169,6 @@ typedef struct f16_row {
 /* A value of x, times gamma where there is a norm, as a float is. */
 static double scaled_x(const problem *p, uint64_t element)
 {
-    enum { X, GAMMA };
     double x = problem_read_one(p, X, element);
     if (!p->options.norm)
         return x;
@@ -186,17 +189,20 @@ static double power_for(double largest)
     return ldexp(1, LARGEST - exponent);
 }
 
+/* What is left of the norm of a row of x. */
+static norm_factor factor_left(const problem *p, uint64_t row)
+{
+    return p->options.norm ? factor_of_input(p, X, row) : (norm_factor){ 1, 0 };
+}
+
 static f16_row f16_row_of(const problem *p, uint64_t row)
 {
-    double largest = 0, squares = 0;
+    double largest = 0;
     for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
-        double x = problem_read_one(p, 0, row * (uint64_t)p->shape.k + i);
         double scaled = fabs(scaled_x(p, row * (uint64_t)p->shape.k + i));
-        squares += x * x;
         largest = scaled > largest || isnan(scaled) ? scaled : largest;
     }
-    return (f16_row){ power_for(largest),
-                      p->options.norm ? factor_of(p, squares, squares) : (norm_factor){ 1, 0 } };
+    return (f16_row){ power_for(largest), factor_left(p, row) };
 }
 
 void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -218,9 +224,7 @@ void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t cou
                  ref_value *values)
 {
     for (uint64_t i = 0; i < count; i++) {
-        norm_factor factor = { 1, 0 };
-        if (output && p->options.norm)
-            factor = f16_row_of(p, first + i).factor;
+        norm_factor factor = output ? factor_left(p, first + i) : (norm_factor){ 1, 0 };
         double value = output ? factor.value : scaled_x(p, first + i);
         values[i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
     }

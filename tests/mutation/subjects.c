@@ -117,7 +117,7 @@ static bool is_made_of(const key *k)
 static bool takes_choices(const instance *in)
 {
     for (const key *k = in->family->keys; k->name; k++)
-        if (k->choices && !key_takes_choice(k, k->choices + instance_value(in, k)))
+        if (k->choices && !instance_takes(in, k))
             return false;
     return true;
 }
