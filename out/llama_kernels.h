@@ -13,10 +13,10 @@
  *     1  flash_decoding_chunk     decode attention of m sequences by chunks: partial results, GQA
  *     1  flash_decoding_reduce    decode attention of m sequences by chunks: the partial results merged
  *        mwv_q6k_gemv_k4096_n4096_w4 chosen by gemv auto, precision q8, for sm_75
- *        stream_gemv_q6k_k4096_n4096_m1_w8_r1 chosen by gemv auto, precision q8, for sm_80
- *        stream_gemv_q6k_k4096_n4096_m1_w8_r2 chosen by gemv auto, precision q8, for sm_90
+ *        stream_gemv_q6k_k4096_n4096_m1_w8_r2 chosen by gemv auto, precision q8, for sm_80
+ *        stream_gemv_q6k_k4096_n4096_m1_w16_r2 chosen by gemv auto, precision q8, for sm_90
  *        stream_gemv_q8_0_k4096_n4096_m1_w12_r2 chosen by gemv auto, precision q8, for sm_75 to sm_80
- *        stream_gemv_q8_0_k4096_n4096_m1_w8_r2 chosen by gemv auto, precision q8, for sm_90
+ *        stream_gemv_q8_0_k4096_n4096_m1_w16_r2 chosen by gemv auto, precision q8, for sm_90
  *
  * Nothing here needs a CUDA header. In one C or C++ file of the program, and in one only, write
  *
@@ -792,17 +792,17 @@ extern const ptxgen_kernel llama_mwv_q4k_gemv_k4096_n128256_w4;
 /* y[4096] = W[4096,4096] x[4096], weights q6_k, activations f32, num_warps 4.  sm_75, block 128, grid 4096, 16 bytes shared; chosen by gemv auto, precision q8, for sm_75. */
 extern const ptxgen_kernel llama_mwv_q6k_gemv_k4096_n4096_w4;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 8, rows_per_warp 1.  sm_80, block 256, grid min(512, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_80. */
-extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1;
-
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 8, rows_per_warp 2.  sm_90, block 256, grid min(256, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 8, rows_per_warp 2.  sm_80, block 256, grid min(256, sm_count*2) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_80. */
 extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2;
+
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q6_k, activations f32 rounded to 8 bits, q6_k weights, num_warps 16, rows_per_warp 2.  sm_90, block 512, grid min(128, sm_count*1) x 1, 6144 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2;
 
 /* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 12, rows_per_warp 2.  sm_75, block 384, grid min(171, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_75 to sm_80. */
 extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2;
 
-/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 8, rows_per_warp 2.  sm_90, block 256, grid min(256, sm_count*2) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
-extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2;
+/* y[1,4096] = x[1,4096] W[4096,4096]^T, weights q8_0, activations f32 rounded to 8 bits, q8_0 weights, num_warps 16, rows_per_warp 2.  sm_90, block 512, grid min(128, sm_count*1) x 1, 5120 bytes dynamic shared; chosen by gemv auto, precision q8, for sm_90. */
+extern const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2;
 
 /* q8[1,4096] = q8_1(x[1,4096]), activations f32, num_warps 4.  sm_75, block 128, grid 32. */
 extern const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4;
@@ -1892,33 +1892,10 @@ static inline ptxgen_result llama_mwv_q6k_gemv_k4096_n4096_w4_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[12], node, arguments, 3);
 }
 
-static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_load(llama_cuda *cuda, ptxgen_load_error *error)
-{
-    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[13], kernels, 1, error);
-}
-
-/* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
-static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(
-    const llama_cuda *cuda, ptxgen_stream stream,
-    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
-{
-    void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 3);
-}
-
-static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_node(
-    const llama_cuda *cuda, ptxgen_node *node,
-    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
-{
-    void *arguments[] = { &y, &w, &x };
-    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 3);
-}
-
 static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 };
-    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[13], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
@@ -1927,10 +1904,33 @@ static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     void *arguments[] = { &y, &w, &x };
-    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[13], stream, arguments, 3);
 }
 
 static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_node(
+    const llama_cuda *cuda, ptxgen_node *node,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_fill_node(&cuda->driver, &cuda->kernels[13], node, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
+{
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 };
+    return ptxgen_load_newest(&cuda->driver, &cuda->kernels[14], kernels, 1, error);
+}
+
+/* y out f32[4096], w in q6_k[16777216], x in f32[4096] */
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_launch(
+    const llama_cuda *cuda, ptxgen_stream stream,
+    ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
+{
+    void *arguments[] = { &y, &w, &x };
+    return ptxgen_launch(&cuda->driver, &cuda->kernels[14], stream, arguments, 3);
+}
+
+static inline ptxgen_result llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_node(
     const llama_cuda *cuda, ptxgen_node *node,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1961,14 +1961,14 @@ static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[15], node, arguments, 3);
 }
 
-static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
-    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2 };
+    static const ptxgen_kernel *const kernels[] = { &llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2 };
     return ptxgen_load_newest(&cuda->driver, &cuda->kernels[16], kernels, 1, error);
 }
 
 /* y out f32[4096], w in q8_0[16777216], x in f32[4096] */
-static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_launch(
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_launch(
     const llama_cuda *cuda, ptxgen_stream stream,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -1976,7 +1976,7 @@ static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_launch(
     return ptxgen_launch(&cuda->driver, &cuda->kernels[16], stream, arguments, 3);
 }
 
-static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_node(
+static inline ptxgen_result llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_node(
     const llama_cuda *cuda, ptxgen_node *node,
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
@@ -2281,9 +2281,9 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
 static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_load(cuda, error);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_load(cuda, error);
     if (cuda->driver.sm >= 80)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_load(cuda, error);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_load(cuda, error);
     return llama_mwv_q6k_gemv_k4096_n4096_w4_load(cuda, error);
 }
 
@@ -2293,9 +2293,9 @@ static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_launch(cuda, stream, y, w, x);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_launch(cuda, stream, y, w, x);
     if (cuda->driver.sm >= 80)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_launch(cuda, stream, y, w, x);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_launch(cuda, stream, y, w, x);
     return llama_mwv_q6k_gemv_k4096_n4096_w4_launch(cuda, stream, y, w, x);
 }
 
@@ -2304,16 +2304,16 @@ static inline ptxgen_result llama_gemv_q6k_k4096_n4096_m1_auto_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_node(cuda, node, y, w, x);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_node(cuda, node, y, w, x);
     if (cuda->driver.sm >= 80)
-        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_node(cuda, node, y, w, x);
+        return llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_node(cuda, node, y, w, x);
     return llama_mwv_q6k_gemv_k4096_n4096_w4_node(cuda, node, y, w, x);
 }
 
 static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_load(cuda, error);
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_load(cuda, error);
     return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_load(cuda, error);
 }
 
@@ -2323,7 +2323,7 @@ static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_launch(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_launch(cuda, stream, y, w, x);
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_launch(cuda, stream, y, w, x);
     return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_launch(cuda, stream, y, w, x);
 }
 
@@ -2332,7 +2332,7 @@ static inline ptxgen_result llama_gemv_q8_0_k4096_n4096_m1_auto_node(
     ptxgen_deviceptr y, ptxgen_const_deviceptr w, ptxgen_const_deviceptr x)
 {
     if (cuda->driver.sm >= 90)
-        return llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_node(cuda, node, y, w, x);
+        return llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_node(cuda, node, y, w, x);
     return llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_node(cuda, node, y, w, x);
 }
 
@@ -2668,7 +2668,7 @@ static void llama_grid_1(const ptxgen_run *run, unsigned grid[3])
         return;
     if (run->sm_count <= 0)
         return;
-    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 8), run->sm_count * 2), 2147483647);
+    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 16), run->sm_count * 2), 2147483647);
     grid[1] = ptxgen_extent(1, 65535);
     grid[2] = ptxgen_extent(1, 65535);
 }
@@ -2679,7 +2679,7 @@ static void llama_grid_2(const ptxgen_run *run, unsigned grid[3])
         return;
     if (run->sm_count <= 0)
         return;
-    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 16), run->sm_count * 2), 2147483647);
+    grid[0] = ptxgen_extent(PTXGEN_MIN(PTXGEN_CEIL_DIV(run->n, 32), run->sm_count * 1), 2147483647);
     grid[1] = ptxgen_extent(1, 65535);
     grid[2] = ptxgen_extent(1, 65535);
 }
@@ -5822,484 +5822,11 @@ const ptxgen_kernel llama_mwv_q6k_gemv_k4096_n4096_w4 = {
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
-static const char llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx[] = "\
-// stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=8 rows_per_warp=1  y[m,n] = x[m,k] W[n,k]^T\n\
-// ptxgen 0.1.0  block 256  grid min(512, sm_count*2)\n\
-.version 7.0\n\
-.target sm_80\n\
-.address_size 64\n\
-\n\
-.extern .shared .align 16 .b32 activations[];\n\
-\n\
-.visible .entry stream_gemv_q6k_k4096_n4096_m1_w8_r1(\n\
-    .param .u64 y,\n\
-    .param .u64 w,\n\
-    .param .u64 x)\n\
-.reqntid 256, 1, 1\n\
-.maxnreg 80\n\
-{\n\
-    .reg .pred  %p<13>;\n\
-    .reg .b16   %h<2>;\n\
-    .reg .b32   %r<295>;\n\
-    .reg .f32   %f<78>;\n\
-    .reg .b64   %rd<29>;\n\
-\n\
-    ld.param.u64        %rd1, [y];\n\
-    ld.param.u64        %rd2, [w];\n\
-    ld.param.u64        %rd3, [x];\n\
-    mov.u32             %r1, %ctaid.x;\n\
-    mov.u32             %r2, %tid.x;\n\
-    shr.u32             %r3, %r2, 5;                            // warp\n\
-    mov.u32             %r4, %nctaid.x;\n\
-    and.b32             %r5, %r2, 31;                           // lane\n\
-\n\
-    // fetch the first weights\n\
-    mad.lo.u32          %r6, %r1, 8, %r3;\n\
-    mul.lo.u32          %r7, %r4, 8;\n\
-    setp.lt.u32         %p1, %r6, 4096;\n\
-    @!%p1 bra           $skip;\n\
-    min.u32             %r8, %r5, 26;\n\
-    mad.wide.u32        %rd4, %r6, 3360, %rd2;                  // &w[row]\n\
-    mad.wide.u32        %rd5, %r8, 128, %rd4;\n\
-    prefetch.global.L2  [%rd5];\n\
-\n\
-$skip:\n\
-\n\
-    // stage x\n\
-    mov.u32             %r9, %r3;                               // first\n\
-    setp.lt.u32         %p2, %r9, 8;\n\
-    @!%p2 bra           $first_done;\n\
-\n\
-$first_loop:\n\
-    .pragma \"nounroll\";\n\
-    mad.lo.u32          %r10, %r9, 32, %r5;\n\
-    and.b32             %r11, %r10, 0x7F;\n\
-    shr.u32             %r12, %r11, 1;\n\
-    and.b32             %r13, %r12, 3;\n\
-    shr.u32             %r14, %r10, 7;\n\
-    mov.u32             %r15, activations;                      // activations\n\
-    mad.lo.u32          %r16, %r14, 3072, %r15;\n\
-    shr.u32             %r17, %r11, 2;\n\
-    shr.u32             %r18, %r17, 1;\n\
-    mul.lo.u32          %r19, %r18, 2;\n\
-    and.b32             %r20, %r11, 1;\n\
-    add.u32             %r21, %r19, %r20;\n\
-    mad.lo.u32          %r22, %r9, 32, %r5;\n\
-    mad.wide.u32        %rd6, %r22, 64, %rd3;\n\
-    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
-    mov.b32             %r23, %f1;\n\
-    and.b32             %r24, %r23, 0x7FFFFFFF;\n\
-    max.u32             %r25, %r24, 228737632;\n\
-    mov.b32             %r26, %f2;\n\
-    and.b32             %r27, %r26, 0x7FFFFFFF;\n\
-    max.u32             %r28, %r25, %r27;\n\
-    mov.b32             %r29, %f3;\n\
-    and.b32             %r30, %r29, 0x7FFFFFFF;\n\
-    max.u32             %r31, %r28, %r30;\n\
-    mov.b32             %r32, %f4;\n\
-    and.b32             %r33, %r32, 0x7FFFFFFF;\n\
-    max.u32             %r34, %r31, %r33;\n\
-    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd6+16];\n\
-    mov.b32             %r35, %f5;\n\
-    and.b32             %r36, %r35, 0x7FFFFFFF;\n\
-    max.u32             %r37, %r34, %r36;\n\
-    mov.b32             %r38, %f6;\n\
-    and.b32             %r39, %r38, 0x7FFFFFFF;\n\
-    max.u32             %r40, %r37, %r39;\n\
-    mov.b32             %r41, %f7;\n\
-    and.b32             %r42, %r41, 0x7FFFFFFF;\n\
-    max.u32             %r43, %r40, %r42;\n\
-    mov.b32             %r44, %f8;\n\
-    and.b32             %r45, %r44, 0x7FFFFFFF;\n\
-    max.u32             %r46, %r43, %r45;\n\
-    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+32];\n\
-    mov.b32             %r47, %f9;\n\
-    and.b32             %r48, %r47, 0x7FFFFFFF;\n\
-    max.u32             %r49, %r46, %r48;\n\
-    mov.b32             %r50, %f10;\n\
-    and.b32             %r51, %r50, 0x7FFFFFFF;\n\
-    max.u32             %r52, %r49, %r51;\n\
-    mov.b32             %r53, %f11;\n\
-    and.b32             %r54, %r53, 0x7FFFFFFF;\n\
-    max.u32             %r55, %r52, %r54;\n\
-    mov.b32             %r56, %f12;\n\
-    and.b32             %r57, %r56, 0x7FFFFFFF;\n\
-    max.u32             %r58, %r55, %r57;\n\
-    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd6+48];\n\
-    mov.b32             %r59, %f13;\n\
-    and.b32             %r60, %r59, 0x7FFFFFFF;\n\
-    max.u32             %r61, %r58, %r60;\n\
-    mov.b32             %r62, %f14;\n\
-    and.b32             %r63, %r62, 0x7FFFFFFF;\n\
-    max.u32             %r64, %r61, %r63;\n\
-    mov.b32             %r65, %f15;\n\
-    and.b32             %r66, %r65, 0x7FFFFFFF;\n\
-    max.u32             %r67, %r64, %r66;\n\
-    mov.b32             %r68, %f16;\n\
-    and.b32             %r69, %r68, 0x7FFFFFFF;\n\
-    max.u32             %r70, %r67, %r69;\n\
-    shfl.sync.bfly.b32  %r71, %r70, 1, 31, 0xFFFFFFFF;\n\
-    max.u32             %r72, %r70, %r71;\n\
-    mov.b32             %f17, %r72;\n\
-    mul.f32             %f18, %f17, 0f3C010204;\n\
-    rcp.approx.ftz.f32  %f19, %f18;\n\
-    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
-    mov.b32             %r73, %f20;\n\
-    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
-    mov.b32             %r74, %f21;\n\
-    prmt.b32            %r75, %r73, %r74, 64;\n\
-    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
-    mov.b32             %r76, %f22;\n\
-    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
-    mov.b32             %r77, %f23;\n\
-    prmt.b32            %r78, %r76, %r77, 64;\n\
-    prmt.b32            %r79, %r75, %r78, 0x5410;\n\
-    fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
-    mov.b32             %r80, %f24;\n\
-    fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
-    mov.b32             %r81, %f25;\n\
-    prmt.b32            %r82, %r80, %r81, 64;\n\
-    fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
-    mov.b32             %r83, %f26;\n\
-    fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
-    mov.b32             %r84, %f27;\n\
-    prmt.b32            %r85, %r83, %r84, 64;\n\
-    prmt.b32            %r86, %r82, %r85, 0x5410;\n\
-    fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
-    mov.b32             %r87, %f28;\n\
-    fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
-    mov.b32             %r88, %f29;\n\
-    prmt.b32            %r89, %r87, %r88, 64;\n\
-    fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
-    mov.b32             %r90, %f30;\n\
-    fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
-    mov.b32             %r91, %f31;\n\
-    prmt.b32            %r92, %r90, %r91, 64;\n\
-    prmt.b32            %r93, %r89, %r92, 0x5410;\n\
-    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
-    mov.b32             %r94, %f32;\n\
-    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
-    mov.b32             %r95, %f33;\n\
-    prmt.b32            %r96, %r94, %r95, 64;\n\
-    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
-    mov.b32             %r97, %f34;\n\
-    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
-    mov.b32             %r98, %f35;\n\
-    prmt.b32            %r99, %r97, %r98, 64;\n\
-    prmt.b32            %r100, %r96, %r99, 0x5410;\n\
-    dp4a.u32.s32        %r101, 0x01010101, %r100, 0;\n\
-    dp4a.u32.s32        %r102, 0x01010101, %r93, %r101;\n\
-    dp4a.u32.s32        %r103, 0x01010101, %r86, %r102;\n\
-    dp4a.u32.s32        %r104, 0x01010101, %r79, %r103;\n\
-    setp.eq.u32         %p3, %r13, 3;\n\
-    selp.s32            %r105, -128, -32, %p3;\n\
-    mad.lo.s32          %r106, %r104, %r105, 1262485504;\n\
-    shr.u32             %r107, %r21, 2;\n\
-    mul.lo.u32          %r108, %r107, 210;\n\
-    and.b32             %r109, %r21, 3;\n\
-    shr.u32             %r110, %r109, 1;\n\
-    and.b32             %r111, %r109, 1;\n\
-    mul.lo.u32          %r112, %r111, 16;\n\
-    mad.lo.u32          %r113, %r110, 64, %r112;\n\
-    add.u32             %r114, %r108, %r113;\n\
-    and.b32             %r115, %r114, 15;\n\
-    sub.u32             %r116, 16, %r115;\n\
-    and.b32             %r117, %r116, 15;\n\
-    and.b32             %r118, %r117, 8;\n\
-    setp.ne.u32         %p4, %r118, 0;\n\
-    selp.s32            %r119, %r79, %r93, %p4;\n\
-    selp.s32            %r120, %r86, %r100, %p4;\n\
-    and.b32             %r121, %r117, 4;\n\
-    setp.ne.u32         %p5, %r121, 0;\n\
-    selp.s32            %r122, %r119, %r120, %p5;\n\
-    selp.s32            %r123, %r100, %r86, %p4;\n\
-    selp.s32            %r124, %r123, %r119, %p5;\n\
-    and.b32             %r125, %r117, 3;\n\
-    mad.lo.u32          %r126, %r125, 4369, 12816;\n\
-    prmt.b32            %r127, %r122, %r124, %r126;\n\
-    selp.s32            %r128, %r93, %r79, %p4;\n\
-"
-"\
-    selp.s32            %r129, %r128, %r123, %p5;\n\
-    prmt.b32            %r130, %r124, %r129, %r126;\n\
-    selp.s32            %r131, %r120, %r128, %p5;\n\
-    prmt.b32            %r132, %r129, %r131, %r126;\n\
-    prmt.b32            %r133, %r131, %r122, %r126;\n\
-    mad.lo.u32          %r134, %r13, 512, %r16;\n\
-    mad.lo.u32          %r135, %r21, 16, %r134;\n\
-    st.shared.v4.s32    [%r135], {%r127, %r130, %r132, %r133};\n\
-    mad.lo.u32          %r136, %r13, 4, %r16;\n\
-    mad.lo.u32          %r137, %r21, 16, %r136;\n\
-    setp.eq.u32         %p6, %r13, 3;\n\
-    selp.f32            %f36, 0f3E800000, 0f3F800000, %p6;\n\
-    mul.f32             %f37, %f18, %f36;\n\
-    mov.b32             %r138, %f37;\n\
-    st.shared.u32       [%r137+2048], %r138;\n\
-    st.shared.u32       [%r137+2560], %r106;\n\
-    add.u32             %r9, %r9, 8;\n\
-    setp.lt.u32         %p7, %r9, 8;\n\
-    @%p7 bra            $first_loop;\n\
-\n\
-$first_done:\n\
-    bar.sync            0;\n\
-\n\
-    // stream weights\n\
-    shr.u32             %r139, %r5, 2;\n\
-    and.b32             %r140, %r5, 3;\n\
-    shr.u32             %r141, %r140, 1;\n\
-    and.b32             %r142, %r140, 1;\n\
-    mul.lo.u32          %r143, %r142, 16;\n\
-    mad.lo.u32          %r144, %r141, 64, %r143;\n\
-    mov.u32             %r145, activations;                     // activations\n\
-    mad.lo.u32          %r146, %r5, 16, %r145;\n\
-    mul.lo.u32          %r147, %r139, 210;\n\
-    add.u32             %r148, %r147, %r144;\n\
-    and.b32             %r149, %r148, 15;\n\
-    mul.lo.u32          %r150, %r149, 4;\n\
-    shl.b64             %rd7, 1, %r150;\n\
-    sub.u64             %rd8, %rd7, 1;\n\
-    shr.u64             %rd9, %rd8, 48;\n\
-    cvt.u32.u64         %r151, %rd9;\n\
-    lop3.b32            %r152, %r151, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd10, %rd8, 32;\n\
-    cvt.u32.u64         %r153, %rd10;\n\
-    lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
-    shr.u64             %rd11, %rd8, 16;\n\
-    cvt.u32.u64         %r155, %rd11;\n\
-    lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
-    cvt.u32.u64         %r157, %rd8;\n\
-    lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
-    mov.u32             %r159, %r6;                             // row\n\
-    setp.lt.u32         %p8, %r159, 4096;\n\
-    @!%p8 bra           $row_done;\n\
-\n\
-$row_loop:\n\
-    .pragma \"nounroll\";\n\
-    mad.wide.u32        %rd12, %r159, 3360, %rd2;               // &w[row]\n\
-    mov.f32             %f38, 0f00000000;\n\
-    mad.wide.u32        %rd13, %r139, 210, %rd12;\n\
-    shr.u32             %r160, %r140, 1;\n\
-    and.b32             %r161, %r140, 1;\n\
-    mad.lo.u32          %r162, %r160, 8, %r161;\n\
-    cvt.u64.u32         %rd14, %r162;\n\
-    add.u64             %rd15, %rd13, %rd14;\n\
-    cvt.u64.u32         %rd16, %r144;\n\
-    add.u64             %rd17, %rd13, %rd16;\n\
-    and.b64             %rd18, %rd17, 0xFFFFFFFFFFFFFFF0;\n\
-    mul.lo.u32          %r163, %r160, 32;\n\
-    sub.u32             %r164, 128, %r163;\n\
-    cvt.u64.u32         %rd19, %r164;\n\
-    add.u64             %rd20, %rd18, %rd19;\n\
-    mov.u32             %r165, 0;                               // turn\n\
-\n\
-$turn_loop:                                                     // 64 weights a lane\n\
-    .pragma \"nounroll\";\n\
-    mul.wide.u32        %rd21, %r165, 1680;\n\
-    add.u64             %rd22, %rd13, %rd21;\n\
-    ld.global.nc.b16    %h1, [%rd22+208];\n\
-    cvt.f32.f16         %f39, %h1;\n\
-    add.u64             %rd23, %rd15, %rd21;\n\
-    ld.global.nc.s8     %r166, [%rd23+198];\n\
-    cvt.rn.f32.s32      %f40, %r166;\n\
-    mad.lo.u32          %r167, %r165, 3072, %r146;\n\
-    ld.shared.v4.f32    {%f41, %f42, %f43, %f44}, [%r167+2048];\n\
-    mul.f32             %f45, %f40, %f44;\n\
-    add.u64             %rd24, %rd18, %rd21;\n\
-    ld.global.nc.v4.u32 {%r168, %r169, %r170, %r171}, [%rd24+32];\n\
-    ld.global.nc.v4.u32 {%r172, %r173, %r174, %r175}, [%rd24+48];\n\
-    prmt.b32            %r176, %r171, %r175, %r152;\n\
-    shr.u32             %r177, %r176, 2;\n\
-    add.u64             %rd25, %rd20, %rd21;\n\
-    ld.global.nc.v4.u32 {%r178, %r179, %r180, %r181}, [%rd25];\n\
-    ld.global.nc.v4.u32 {%r182, %r183, %r184, %r185}, [%rd25+16];\n\
-    prmt.b32            %r186, %r181, %r185, %r152;\n\
-    and.b32             %r187, %r186, 0xC0C0C0C0;\n\
-    lop3.b32            %r188, %r177, 0x3C3C3C3C, %r187, 0xEA;\n\
-    ld.shared.v4.s32    {%r189, %r190, %r191, %r192}, [%r167+1536];\n\
-    prmt.b32            %r193, %r170, %r174, %r154;\n\
-    shr.u32             %r194, %r193, 2;\n\
-    prmt.b32            %r195, %r180, %r184, %r154;\n\
-    and.b32             %r196, %r195, 0xC0C0C0C0;\n\
-    lop3.b32            %r197, %r194, 0x3C3C3C3C, %r196, 0xEA;\n\
-    prmt.b32            %r198, %r169, %r173, %r156;\n\
-    shr.u32             %r199, %r198, 2;\n\
-    prmt.b32            %r200, %r179, %r183, %r156;\n\
-    and.b32             %r201, %r200, 0xC0C0C0C0;\n\
-    lop3.b32            %r202, %r199, 0x3C3C3C3C, %r201, 0xEA;\n\
-    prmt.b32            %r203, %r168, %r172, %r158;\n\
-    shr.u32             %r204, %r203, 2;\n\
-    prmt.b32            %r205, %r178, %r182, %r158;\n\
-    and.b32             %r206, %r205, 0xC0C0C0C0;\n\
-    lop3.b32            %r207, %r204, 0x3C3C3C3C, %r206, 0xEA;\n\
-    ld.shared.v4.f32    {%f46, %f47, %f48, %f49}, [%r167+2560];\n\
-    mov.b32             %r208, %f49;\n\
-    dp4a.u32.s32        %r209, %r207, %r189, %r208;\n\
-    dp4a.u32.s32        %r210, %r202, %r190, %r209;\n\
-    dp4a.u32.s32        %r211, %r197, %r191, %r210;\n\
-    dp4a.u32.s32        %r212, %r188, %r192, %r211;\n\
-    mov.b32             %f50, %r212;\n\
-    sub.f32             %f51, %f50, 0f4B400000;\n\
-    ld.global.nc.s8     %r213, [%rd23+196];\n\
-    cvt.rn.f32.s32      %f52, %r213;\n\
-    mul.f32             %f53, %f52, %f43;\n\
-    ld.global.nc.v4.u32 {%r214, %r215, %r216, %r217}, [%rd24];\n\
-    ld.global.nc.v4.u32 {%r218, %r219, %r220, %r221}, [%rd24+16];\n\
-    prmt.b32            %r222, %r217, %r221, %r152;\n\
-    shr.u32             %r223, %r222, 4;\n\
-    and.b32             %r224, %r186, 0x30303030;\n\
-    lop3.b32            %r225, %r223, 0x0F0F0F0F, %r224, 0xEA;\n\
-    ld.shared.v4.s32    {%r226, %r227, %r228, %r229}, [%r167+1024];\n\
-    prmt.b32            %r230, %r216, %r220, %r154;\n\
-    shr.u32             %r231, %r230, 4;\n\
-    and.b32             %r232, %r195, 0x30303030;\n\
-    lop3.b32            %r233, %r231, 0x0F0F0F0F, %r232, 0xEA;\n\
-    prmt.b32            %r234, %r215, %r219, %r156;\n\
-    shr.u32             %r235, %r234, 4;\n\
-    and.b32             %r236, %r200, 0x30303030;\n\
-    lop3.b32            %r237, %r235, 0x0F0F0F0F, %r236, 0xEA;\n\
-    prmt.b32            %r238, %r214, %r218, %r158;\n\
-    shr.u32             %r239, %r238, 4;\n\
-    and.b32             %r240, %r205, 0x30303030;\n\
-    lop3.b32            %r241, %r239, 0x0F0F0F0F, %r240, 0xEA;\n\
-    mov.b32             %r242, %f48;\n\
-    dp4a.u32.s32        %r243, %r241, %r226, %r242;\n\
-    dp4a.u32.s32        %r244, %r237, %r227, %r243;\n\
-    dp4a.u32.s32        %r245, %r233, %r228, %r244;\n\
-    dp4a.u32.s32        %r246, %r225, %r229, %r245;\n\
-    mov.b32             %f54, %r246;\n\
-    sub.f32             %f55, %f54, 0f4B400000;\n\
-    ld.global.nc.s8     %r247, [%rd23+194];\n\
-    cvt.rn.f32.s32      %f56, %r247;\n\
-    mul.f32             %f57, %f56, %f42;\n\
-    shl.b32             %r248, %r186, 2;\n\
-    and.b32             %r249, %r248, 0x30303030;\n\
-    lop3.b32            %r250, %r176, 0x0F0F0F0F, %r249, 0xEA;\n\
-    ld.shared.v4.s32    {%r251, %r252, %r253, %r254}, [%r167+512];\n\
-    shl.b32             %r255, %r195, 2;\n\
-    and.b32             %r256, %r255, 0x30303030;\n\
-    lop3.b32            %r257, %r193, 0x0F0F0F0F, %r256, 0xEA;\n\
-    shl.b32             %r258, %r200, 2;\n\
-    and.b32             %r259, %r258, 0x30303030;\n\
-    lop3.b32            %r260, %r198, 0x0F0F0F0F, %r259, 0xEA;\n\
-    shl.b32             %r261, %r205, 2;\n\
-    and.b32             %r262, %r261, 0x30303030;\n\
-    lop3.b32            %r263, %r203, 0x0F0F0F0F, %r262, 0xEA;\n\
-    mov.b32             %r264, %f47;\n\
-    dp4a.u32.s32        %r265, %r263, %r251, %r264;\n\
-    dp4a.u32.s32        %r266, %r260, %r252, %r265;\n\
-    dp4a.u32.s32        %r267, %r257, %r253, %r266;\n\
-    dp4a.u32.s32        %r268, %r250, %r254, %r267;\n\
-    mov.b32             %f58, %r268;\n\
-"
-"\
-    sub.f32             %f59, %f58, 0f4B400000;\n\
-    ld.global.nc.s8     %r269, [%rd23+192];\n\
-    cvt.rn.f32.s32      %f60, %r269;\n\
-    mul.f32             %f61, %f60, %f41;\n\
-    shl.b32             %r270, %r186, 4;\n\
-    and.b32             %r271, %r270, 0x30303030;\n\
-    lop3.b32            %r272, %r222, 0x0F0F0F0F, %r271, 0xEA;\n\
-    ld.shared.v4.s32    {%r273, %r274, %r275, %r276}, [%r167];\n\
-    shl.b32             %r277, %r195, 4;\n\
-    and.b32             %r278, %r277, 0x30303030;\n\
-    lop3.b32            %r279, %r230, 0x0F0F0F0F, %r278, 0xEA;\n\
-    shl.b32             %r280, %r200, 4;\n\
-    and.b32             %r281, %r280, 0x30303030;\n\
-    lop3.b32            %r282, %r234, 0x0F0F0F0F, %r281, 0xEA;\n\
-    shl.b32             %r283, %r205, 4;\n\
-    and.b32             %r284, %r283, 0x30303030;\n\
-    lop3.b32            %r285, %r238, 0x0F0F0F0F, %r284, 0xEA;\n\
-    mov.b32             %r286, %f46;\n\
-    dp4a.u32.s32        %r287, %r285, %r273, %r286;\n\
-    dp4a.u32.s32        %r288, %r282, %r274, %r287;\n\
-    dp4a.u32.s32        %r289, %r279, %r275, %r288;\n\
-    dp4a.u32.s32        %r290, %r272, %r276, %r289;\n\
-    mov.b32             %f62, %r290;\n\
-    sub.f32             %f63, %f62, 0f4B400000;\n\
-    mul.f32             %f64, %f61, %f63;\n\
-    fma.rn.f32          %f65, %f57, %f59, %f64;\n\
-    fma.rn.f32          %f66, %f53, %f55, %f65;\n\
-    fma.rn.f32          %f67, %f45, %f51, %f66;\n\
-    fma.rn.f32          %f38, %f39, %f67, %f38;\n\
-    add.u32             %r165, %r165, 1;\n\
-    setp.lt.u32         %p9, %r165, 2;\n\
-    @%p9 bra            $turn_loop;\n\
-\n\
-    // reduce and store\n\
-    shr.u32             %r291, %r5, 5;\n\
-    and.b32             %r292, %r5, 31;\n\
-    setp.eq.u32         %p10, %r292, 0;\n\
-    selp.u32            %r293, %r291, 1, %p10;\n\
-    shfl.sync.bfly.b32  %f68, %f38, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f69, %f38, %f68;\n\
-    shfl.sync.bfly.b32  %f70, %f69, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f71, %f69, %f70;\n\
-    shfl.sync.bfly.b32  %f72, %f71, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f73, %f71, %f72;\n\
-    shfl.sync.bfly.b32  %f74, %f73, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f75, %f73, %f74;\n\
-    shfl.sync.bfly.b32  %f76, %f75, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f77, %f75, %f76;\n\
-    setp.lt.u32         %p11, %r293, 1;\n\
-    @!%p11 bra          $skip_2;\n\
-    add.u32             %r294, %r159, %r293;\n\
-    cvt.u64.u32         %rd26, %r294;\n\
-    shl.b64             %rd27, %rd26, 2;\n\
-    add.u64             %rd28, %rd1, %rd27;\n\
-    st.global.f32       [%rd28], %f77;\n\
-\n\
-$skip_2:\n\
-    add.u32             %r159, %r159, %r7;\n\
-    setp.lt.u32         %p12, %r159, 4096;\n\
-    @%p12 bra           $row_loop;\n\
-\n\
-$row_done:\n\
-    ret;\n\
-}\n\
-";
-static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params[] = {
-    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
-    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
-    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
-};
-static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config[] = {
-    { "weights", 7, 0, "q6_k", 0, 0, 0, 1 },
-    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
-    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
-    { "m", 1, 0, NULL, 0, 0, 0, 1 },
-    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
-    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
-    { "rows_per_warp", 1, 0, NULL, 0, 0, 0, 1 },
-    { "passes", 0, 0, NULL, 0, 0, 0, 1 },
-    { "bias", 0, 0, "none", 0, 0, 0, 1 },
-    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
-    { "residual", 0, 0, "none", 0, 0, 0, 1 },
-    { "norm", 0, 0, "none", 0, 0, 0, 1 },
-    { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
-    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
-};
-const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1 = {
-    "stream_gemv_q6k_k4096_n4096_m1_w8_r1", "stream_gemv_q6k_k4096_n4096_m1_w8_r1",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_ptx, 18608, UINT64_C(0xd909ea8912e3c055),
-    "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
-    80, 70, 0, 0, /* sm, isa, overlaps, specific */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_params, 3,
-    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
-    0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
-    4096, 4096, 1, /* k, n, m */
-    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
-    0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1_config, 14,
-    0, 0, /* registers, blocks_per_sm */
-    20, /* preference */
-    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
-};
-
 static const char llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_ptx[] = "\
 // stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=8 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
 // ptxgen 0.1.0  block 256  grid min(256, sm_count*2)\n\
-.version 7.8\n\
-.target sm_90\n\
+.version 7.0\n\
+.target sm_80\n\
 .address_size 64\n\
 \n\
 .extern .shared .align 16 .b32 activations[];\n\
@@ -6325,12 +5852,619 @@ static const char llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_ptx[] = "\
     shr.u32             %r3, %r2, 5;                            // warp\n\
     mov.u32             %r4, %nctaid.x;\n\
     and.b32             %r5, %r2, 31;                           // lane\n\
-    griddepcontrol.launch_dependents;                           // the next launch may start\n\
 \n\
     // fetch the first weights\n\
     mad.lo.u32          %r6, %r1, 8, %r3;\n\
     mul.lo.u32          %r7, %r6, 2;\n\
     mul.lo.u32          %r8, %r4, 8;\n\
+    mul.lo.u32          %r9, %r8, 2;\n\
+    setp.lt.u32         %p1, %r7, 4096;\n\
+    @!%p1 bra           $skip;\n\
+    mad.wide.u32        %rd4, %r7, 3360, %rd2;                  // &w[row]\n\
+    mad.wide.u32        %rd5, %r5, 128, %rd4;\n\
+    prefetch.global.L2  [%rd5];\n\
+    min.u32             %r10, %r5, 20;\n\
+    mad.wide.u32        %rd6, %r10, 128, %rd4;\n\
+    prefetch.global.L2  [%rd6+4096];\n\
+\n\
+$skip:\n\
+\n\
+    // stage x\n\
+    mov.u32             %r11, %r3;                              // first\n\
+    setp.lt.u32         %p2, %r11, 8;\n\
+    @!%p2 bra           $first_done;\n\
+\n\
+$first_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.lo.u32          %r12, %r11, 32, %r5;\n\
+    and.b32             %r13, %r12, 0x7F;\n\
+    shr.u32             %r14, %r13, 1;\n\
+    and.b32             %r15, %r14, 3;\n\
+    shr.u32             %r16, %r12, 7;\n\
+    mov.u32             %r17, activations;                      // activations\n\
+    mad.lo.u32          %r18, %r16, 3072, %r17;\n\
+    shr.u32             %r19, %r13, 2;\n\
+    shr.u32             %r20, %r19, 1;\n\
+    mul.lo.u32          %r21, %r20, 2;\n\
+    and.b32             %r22, %r13, 1;\n\
+    add.u32             %r23, %r21, %r22;\n\
+    mad.lo.u32          %r24, %r11, 32, %r5;\n\
+    mad.wide.u32        %rd7, %r24, 64, %rd3;\n\
+    ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd7];\n\
+    mov.b32             %r25, %f1;\n\
+    and.b32             %r26, %r25, 0x7FFFFFFF;\n\
+    max.u32             %r27, %r26, 228737632;\n\
+    mov.b32             %r28, %f2;\n\
+    and.b32             %r29, %r28, 0x7FFFFFFF;\n\
+    max.u32             %r30, %r27, %r29;\n\
+    mov.b32             %r31, %f3;\n\
+    and.b32             %r32, %r31, 0x7FFFFFFF;\n\
+    max.u32             %r33, %r30, %r32;\n\
+    mov.b32             %r34, %f4;\n\
+    and.b32             %r35, %r34, 0x7FFFFFFF;\n\
+    max.u32             %r36, %r33, %r35;\n\
+    ld.global.nc.v4.f32 {%f5, %f6, %f7, %f8}, [%rd7+16];\n\
+    mov.b32             %r37, %f5;\n\
+    and.b32             %r38, %r37, 0x7FFFFFFF;\n\
+    max.u32             %r39, %r36, %r38;\n\
+    mov.b32             %r40, %f6;\n\
+    and.b32             %r41, %r40, 0x7FFFFFFF;\n\
+    max.u32             %r42, %r39, %r41;\n\
+    mov.b32             %r43, %f7;\n\
+    and.b32             %r44, %r43, 0x7FFFFFFF;\n\
+    max.u32             %r45, %r42, %r44;\n\
+    mov.b32             %r46, %f8;\n\
+    and.b32             %r47, %r46, 0x7FFFFFFF;\n\
+    max.u32             %r48, %r45, %r47;\n\
+    ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd7+32];\n\
+    mov.b32             %r49, %f9;\n\
+    and.b32             %r50, %r49, 0x7FFFFFFF;\n\
+    max.u32             %r51, %r48, %r50;\n\
+    mov.b32             %r52, %f10;\n\
+    and.b32             %r53, %r52, 0x7FFFFFFF;\n\
+    max.u32             %r54, %r51, %r53;\n\
+    mov.b32             %r55, %f11;\n\
+    and.b32             %r56, %r55, 0x7FFFFFFF;\n\
+    max.u32             %r57, %r54, %r56;\n\
+    mov.b32             %r58, %f12;\n\
+    and.b32             %r59, %r58, 0x7FFFFFFF;\n\
+    max.u32             %r60, %r57, %r59;\n\
+    ld.global.nc.v4.f32 {%f13, %f14, %f15, %f16}, [%rd7+48];\n\
+    mov.b32             %r61, %f13;\n\
+    and.b32             %r62, %r61, 0x7FFFFFFF;\n\
+    max.u32             %r63, %r60, %r62;\n\
+    mov.b32             %r64, %f14;\n\
+    and.b32             %r65, %r64, 0x7FFFFFFF;\n\
+    max.u32             %r66, %r63, %r65;\n\
+    mov.b32             %r67, %f15;\n\
+    and.b32             %r68, %r67, 0x7FFFFFFF;\n\
+    max.u32             %r69, %r66, %r68;\n\
+    mov.b32             %r70, %f16;\n\
+    and.b32             %r71, %r70, 0x7FFFFFFF;\n\
+    max.u32             %r72, %r69, %r71;\n\
+    shfl.sync.bfly.b32  %r73, %r72, 1, 31, 0xFFFFFFFF;\n\
+    max.u32             %r74, %r72, %r73;\n\
+    mov.b32             %f17, %r74;\n\
+    mul.f32             %f18, %f17, 0f3C010204;\n\
+    rcp.approx.ftz.f32  %f19, %f18;\n\
+    fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
+    mov.b32             %r75, %f20;\n\
+    fma.rn.f32          %f21, %f14, %f19, 0f4B400000;\n\
+    mov.b32             %r76, %f21;\n\
+    prmt.b32            %r77, %r75, %r76, 64;\n\
+    fma.rn.f32          %f22, %f15, %f19, 0f4B400000;\n\
+    mov.b32             %r78, %f22;\n\
+    fma.rn.f32          %f23, %f16, %f19, 0f4B400000;\n\
+    mov.b32             %r79, %f23;\n\
+    prmt.b32            %r80, %r78, %r79, 64;\n\
+    prmt.b32            %r81, %r77, %r80, 0x5410;\n\
+    fma.rn.f32          %f24, %f9, %f19, 0f4B400000;\n\
+    mov.b32             %r82, %f24;\n\
+    fma.rn.f32          %f25, %f10, %f19, 0f4B400000;\n\
+    mov.b32             %r83, %f25;\n\
+    prmt.b32            %r84, %r82, %r83, 64;\n\
+    fma.rn.f32          %f26, %f11, %f19, 0f4B400000;\n\
+    mov.b32             %r85, %f26;\n\
+    fma.rn.f32          %f27, %f12, %f19, 0f4B400000;\n\
+    mov.b32             %r86, %f27;\n\
+    prmt.b32            %r87, %r85, %r86, 64;\n\
+    prmt.b32            %r88, %r84, %r87, 0x5410;\n\
+    fma.rn.f32          %f28, %f5, %f19, 0f4B400000;\n\
+    mov.b32             %r89, %f28;\n\
+    fma.rn.f32          %f29, %f6, %f19, 0f4B400000;\n\
+    mov.b32             %r90, %f29;\n\
+    prmt.b32            %r91, %r89, %r90, 64;\n\
+    fma.rn.f32          %f30, %f7, %f19, 0f4B400000;\n\
+    mov.b32             %r92, %f30;\n\
+    fma.rn.f32          %f31, %f8, %f19, 0f4B400000;\n\
+    mov.b32             %r93, %f31;\n\
+    prmt.b32            %r94, %r92, %r93, 64;\n\
+    prmt.b32            %r95, %r91, %r94, 0x5410;\n\
+    fma.rn.f32          %f32, %f1, %f19, 0f4B400000;\n\
+    mov.b32             %r96, %f32;\n\
+    fma.rn.f32          %f33, %f2, %f19, 0f4B400000;\n\
+    mov.b32             %r97, %f33;\n\
+    prmt.b32            %r98, %r96, %r97, 64;\n\
+    fma.rn.f32          %f34, %f3, %f19, 0f4B400000;\n\
+    mov.b32             %r99, %f34;\n\
+    fma.rn.f32          %f35, %f4, %f19, 0f4B400000;\n\
+    mov.b32             %r100, %f35;\n\
+    prmt.b32            %r101, %r99, %r100, 64;\n\
+    prmt.b32            %r102, %r98, %r101, 0x5410;\n\
+    dp4a.u32.s32        %r103, 0x01010101, %r102, 0;\n\
+    dp4a.u32.s32        %r104, 0x01010101, %r95, %r103;\n\
+    dp4a.u32.s32        %r105, 0x01010101, %r88, %r104;\n\
+    dp4a.u32.s32        %r106, 0x01010101, %r81, %r105;\n\
+    setp.eq.u32         %p3, %r15, 3;\n\
+    selp.s32            %r107, -128, -32, %p3;\n\
+    mad.lo.s32          %r108, %r106, %r107, 1262485504;\n\
+    shr.u32             %r109, %r23, 2;\n\
+    mul.lo.u32          %r110, %r109, 210;\n\
+    and.b32             %r111, %r23, 3;\n\
+    shr.u32             %r112, %r111, 1;\n\
+    and.b32             %r113, %r111, 1;\n\
+    mul.lo.u32          %r114, %r113, 16;\n\
+    mad.lo.u32          %r115, %r112, 64, %r114;\n\
+    add.u32             %r116, %r110, %r115;\n\
+    and.b32             %r117, %r116, 15;\n\
+    sub.u32             %r118, 16, %r117;\n\
+    and.b32             %r119, %r118, 15;\n\
+    and.b32             %r120, %r119, 8;\n\
+    setp.ne.u32         %p4, %r120, 0;\n\
+    selp.s32            %r121, %r81, %r95, %p4;\n\
+    selp.s32            %r122, %r88, %r102, %p4;\n\
+    and.b32             %r123, %r119, 4;\n\
+    setp.ne.u32         %p5, %r123, 0;\n\
+    selp.s32            %r124, %r121, %r122, %p5;\n\
+    selp.s32            %r125, %r102, %r88, %p4;\n\
+    selp.s32            %r126, %r125, %r121, %p5;\n\
+    and.b32             %r127, %r119, 3;\n\
+"
+"\
+    mad.lo.u32          %r128, %r127, 4369, 12816;\n\
+    prmt.b32            %r129, %r124, %r126, %r128;\n\
+    selp.s32            %r130, %r95, %r81, %p4;\n\
+    selp.s32            %r131, %r130, %r125, %p5;\n\
+    prmt.b32            %r132, %r126, %r131, %r128;\n\
+    selp.s32            %r133, %r122, %r130, %p5;\n\
+    prmt.b32            %r134, %r131, %r133, %r128;\n\
+    prmt.b32            %r135, %r133, %r124, %r128;\n\
+    mad.lo.u32          %r136, %r15, 512, %r18;\n\
+    mad.lo.u32          %r137, %r23, 16, %r136;\n\
+    st.shared.v4.s32    [%r137], {%r129, %r132, %r134, %r135};\n\
+    mad.lo.u32          %r138, %r15, 4, %r18;\n\
+    mad.lo.u32          %r139, %r23, 16, %r138;\n\
+    setp.eq.u32         %p6, %r15, 3;\n\
+    selp.f32            %f36, 0f3E800000, 0f3F800000, %p6;\n\
+    mul.f32             %f37, %f18, %f36;\n\
+    mov.b32             %r140, %f37;\n\
+    st.shared.u32       [%r139+2048], %r140;\n\
+    st.shared.u32       [%r139+2560], %r108;\n\
+    add.u32             %r11, %r11, 8;\n\
+    setp.lt.u32         %p7, %r11, 8;\n\
+    @%p7 bra            $first_loop;\n\
+\n\
+$first_done:\n\
+    bar.sync            0;\n\
+\n\
+    // stream weights\n\
+    shr.u32             %r141, %r5, 2;\n\
+    and.b32             %r142, %r5, 3;\n\
+    shr.u32             %r143, %r142, 1;\n\
+    and.b32             %r144, %r142, 1;\n\
+    mul.lo.u32          %r145, %r144, 16;\n\
+    mad.lo.u32          %r146, %r143, 64, %r145;\n\
+    mov.u32             %r147, activations;                     // activations\n\
+    mad.lo.u32          %r148, %r5, 16, %r147;\n\
+    mul.lo.u32          %r149, %r141, 210;\n\
+    add.u32             %r150, %r149, %r146;\n\
+    and.b32             %r151, %r150, 15;\n\
+    mul.lo.u32          %r152, %r151, 4;\n\
+    shl.b64             %rd8, 1, %r152;\n\
+    sub.u64             %rd9, %rd8, 1;\n\
+    shr.u64             %rd10, %rd9, 48;\n\
+    cvt.u32.u64         %r153, %rd10;\n\
+    lop3.b32            %r154, %r153, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd11, %rd9, 32;\n\
+    cvt.u32.u64         %r155, %rd11;\n\
+    lop3.b32            %r156, %r155, 0x4444, 0x3210, 0xEA;\n\
+    shr.u64             %rd12, %rd9, 16;\n\
+    cvt.u32.u64         %r157, %rd12;\n\
+    lop3.b32            %r158, %r157, 0x4444, 0x3210, 0xEA;\n\
+    cvt.u32.u64         %r159, %rd9;\n\
+    lop3.b32            %r160, %r159, 0x4444, 0x3210, 0xEA;\n\
+    mov.u32             %r161, %r7;                             // row\n\
+    setp.lt.u32         %p8, %r161, 4096;\n\
+    @!%p8 bra           $row_done;\n\
+\n\
+$row_loop:\n\
+    .pragma \"nounroll\";\n\
+    mad.wide.u32        %rd13, %r161, 3360, %rd2;               // &w[row]\n\
+    mov.f32             %f38, 0f00000000;\n\
+    mov.f32             %f39, 0f00000000;\n\
+    mad.wide.u32        %rd14, %r141, 210, %rd13;\n\
+    shr.u32             %r162, %r142, 1;\n\
+    and.b32             %r163, %r142, 1;\n\
+    mad.lo.u32          %r164, %r162, 8, %r163;\n\
+    cvt.u64.u32         %rd15, %r164;\n\
+    add.u64             %rd16, %rd14, %rd15;\n\
+    cvt.u64.u32         %rd17, %r146;\n\
+    add.u64             %rd18, %rd14, %rd17;\n\
+    and.b64             %rd19, %rd18, 0xFFFFFFFFFFFFFFF0;\n\
+    mul.lo.u32          %r165, %r162, 32;\n\
+    sub.u32             %r166, 128, %r165;\n\
+    cvt.u64.u32         %rd20, %r166;\n\
+    add.u64             %rd21, %rd19, %rd20;\n\
+    mov.u32             %r167, 0;                               // turn\n\
+\n\
+$turn_loop:                                                     // 128 weights a lane\n\
+    .pragma \"nounroll\";\n\
+    mul.wide.u32        %rd22, %r167, 1680;\n\
+    add.u64             %rd23, %rd14, %rd22;\n\
+    add.u64             %rd24, %rd16, %rd22;\n\
+    mad.lo.u32          %r168, %r167, 3072, %r148;\n\
+    add.u64             %rd25, %rd19, %rd22;\n\
+    add.u64             %rd26, %rd21, %rd22;\n\
+    add.u64             %rd27, %rd14, %rd22;\n\
+    ld.global.nc.b16    %h1, [%rd27+208];\n\
+    cvt.f32.f16         %f40, %h1;\n\
+    add.u64             %rd28, %rd16, %rd22;\n\
+    ld.global.nc.s8     %r169, [%rd28+198];\n\
+    cvt.rn.f32.s32      %f41, %r169;\n\
+    ld.shared.v4.f32    {%f42, %f43, %f44, %f45}, [%r168+2048];\n\
+    mul.f32             %f46, %f41, %f45;\n\
+    add.u64             %rd29, %rd19, %rd22;\n\
+    ld.global.nc.v4.u32 {%r170, %r171, %r172, %r173}, [%rd29+32];\n\
+    ld.global.nc.v4.u32 {%r174, %r175, %r176, %r177}, [%rd29+48];\n\
+    prmt.b32            %r178, %r173, %r177, %r154;\n\
+    shr.u32             %r179, %r178, 2;\n\
+    add.u64             %rd30, %rd21, %rd22;\n\
+    ld.global.nc.v4.u32 {%r180, %r181, %r182, %r183}, [%rd30];\n\
+    ld.global.nc.v4.u32 {%r184, %r185, %r186, %r187}, [%rd30+16];\n\
+    prmt.b32            %r188, %r183, %r187, %r154;\n\
+    and.b32             %r189, %r188, 0xC0C0C0C0;\n\
+    lop3.b32            %r190, %r179, 0x3C3C3C3C, %r189, 0xEA;\n\
+    ld.shared.v4.s32    {%r191, %r192, %r193, %r194}, [%r168+1536];\n\
+    prmt.b32            %r195, %r172, %r176, %r156;\n\
+    shr.u32             %r196, %r195, 2;\n\
+    prmt.b32            %r197, %r182, %r186, %r156;\n\
+    and.b32             %r198, %r197, 0xC0C0C0C0;\n\
+    lop3.b32            %r199, %r196, 0x3C3C3C3C, %r198, 0xEA;\n\
+    prmt.b32            %r200, %r171, %r175, %r158;\n\
+    shr.u32             %r201, %r200, 2;\n\
+    prmt.b32            %r202, %r181, %r185, %r158;\n\
+    and.b32             %r203, %r202, 0xC0C0C0C0;\n\
+    lop3.b32            %r204, %r201, 0x3C3C3C3C, %r203, 0xEA;\n\
+    prmt.b32            %r205, %r170, %r174, %r160;\n\
+    shr.u32             %r206, %r205, 2;\n\
+    prmt.b32            %r207, %r180, %r184, %r160;\n\
+    and.b32             %r208, %r207, 0xC0C0C0C0;\n\
+    lop3.b32            %r209, %r206, 0x3C3C3C3C, %r208, 0xEA;\n\
+    ld.shared.v4.f32    {%f47, %f48, %f49, %f50}, [%r168+2560];\n\
+    mov.b32             %r210, %f50;\n\
+    dp4a.u32.s32        %r211, %r209, %r191, %r210;\n\
+    dp4a.u32.s32        %r212, %r204, %r192, %r211;\n\
+    dp4a.u32.s32        %r213, %r199, %r193, %r212;\n\
+    dp4a.u32.s32        %r214, %r190, %r194, %r213;\n\
+    mov.b32             %f51, %r214;\n\
+    sub.f32             %f52, %f51, 0f4B400000;\n\
+    ld.global.nc.s8     %r215, [%rd28+196];\n\
+    cvt.rn.f32.s32      %f53, %r215;\n\
+    mul.f32             %f54, %f53, %f44;\n\
+    ld.global.nc.v4.u32 {%r216, %r217, %r218, %r219}, [%rd29];\n\
+    ld.global.nc.v4.u32 {%r220, %r221, %r222, %r223}, [%rd29+16];\n\
+    prmt.b32            %r224, %r219, %r223, %r154;\n\
+    shr.u32             %r225, %r224, 4;\n\
+    and.b32             %r226, %r188, 0x30303030;\n\
+    lop3.b32            %r227, %r225, 0x0F0F0F0F, %r226, 0xEA;\n\
+    ld.shared.v4.s32    {%r228, %r229, %r230, %r231}, [%r168+1024];\n\
+    prmt.b32            %r232, %r218, %r222, %r156;\n\
+    shr.u32             %r233, %r232, 4;\n\
+    and.b32             %r234, %r197, 0x30303030;\n\
+    lop3.b32            %r235, %r233, 0x0F0F0F0F, %r234, 0xEA;\n\
+    prmt.b32            %r236, %r217, %r221, %r158;\n\
+    shr.u32             %r237, %r236, 4;\n\
+    and.b32             %r238, %r202, 0x30303030;\n\
+    lop3.b32            %r239, %r237, 0x0F0F0F0F, %r238, 0xEA;\n\
+    prmt.b32            %r240, %r216, %r220, %r160;\n\
+    shr.u32             %r241, %r240, 4;\n\
+    and.b32             %r242, %r207, 0x30303030;\n\
+    lop3.b32            %r243, %r241, 0x0F0F0F0F, %r242, 0xEA;\n\
+    mov.b32             %r244, %f49;\n\
+    dp4a.u32.s32        %r245, %r243, %r228, %r244;\n\
+    dp4a.u32.s32        %r246, %r239, %r229, %r245;\n\
+    dp4a.u32.s32        %r247, %r235, %r230, %r246;\n\
+    dp4a.u32.s32        %r248, %r227, %r231, %r247;\n\
+    mov.b32             %f55, %r248;\n\
+    sub.f32             %f56, %f55, 0f4B400000;\n\
+    ld.global.nc.s8     %r249, [%rd28+194];\n\
+    cvt.rn.f32.s32      %f57, %r249;\n\
+    mul.f32             %f58, %f57, %f43;\n\
+    shl.b32             %r250, %r188, 2;\n\
+    and.b32             %r251, %r250, 0x30303030;\n\
+    lop3.b32            %r252, %r178, 0x0F0F0F0F, %r251, 0xEA;\n\
+    ld.shared.v4.s32    {%r253, %r254, %r255, %r256}, [%r168+512];\n\
+    shl.b32             %r257, %r197, 2;\n\
+    and.b32             %r258, %r257, 0x30303030;\n\
+    lop3.b32            %r259, %r195, 0x0F0F0F0F, %r258, 0xEA;\n\
+    shl.b32             %r260, %r202, 2;\n\
+    and.b32             %r261, %r260, 0x30303030;\n\
+    lop3.b32            %r262, %r200, 0x0F0F0F0F, %r261, 0xEA;\n\
+    shl.b32             %r263, %r207, 2;\n\
+"
+"\
+    and.b32             %r264, %r263, 0x30303030;\n\
+    lop3.b32            %r265, %r205, 0x0F0F0F0F, %r264, 0xEA;\n\
+    mov.b32             %r266, %f48;\n\
+    dp4a.u32.s32        %r267, %r265, %r253, %r266;\n\
+    dp4a.u32.s32        %r268, %r262, %r254, %r267;\n\
+    dp4a.u32.s32        %r269, %r259, %r255, %r268;\n\
+    dp4a.u32.s32        %r270, %r252, %r256, %r269;\n\
+    mov.b32             %f59, %r270;\n\
+    sub.f32             %f60, %f59, 0f4B400000;\n\
+    ld.global.nc.s8     %r271, [%rd28+192];\n\
+    cvt.rn.f32.s32      %f61, %r271;\n\
+    mul.f32             %f62, %f61, %f42;\n\
+    shl.b32             %r272, %r188, 4;\n\
+    and.b32             %r273, %r272, 0x30303030;\n\
+    lop3.b32            %r274, %r224, 0x0F0F0F0F, %r273, 0xEA;\n\
+    ld.shared.v4.s32    {%r275, %r276, %r277, %r278}, [%r168];\n\
+    shl.b32             %r279, %r197, 4;\n\
+    and.b32             %r280, %r279, 0x30303030;\n\
+    lop3.b32            %r281, %r232, 0x0F0F0F0F, %r280, 0xEA;\n\
+    shl.b32             %r282, %r202, 4;\n\
+    and.b32             %r283, %r282, 0x30303030;\n\
+    lop3.b32            %r284, %r236, 0x0F0F0F0F, %r283, 0xEA;\n\
+    shl.b32             %r285, %r207, 4;\n\
+    and.b32             %r286, %r285, 0x30303030;\n\
+    lop3.b32            %r287, %r240, 0x0F0F0F0F, %r286, 0xEA;\n\
+    mov.b32             %r288, %f47;\n\
+    dp4a.u32.s32        %r289, %r287, %r275, %r288;\n\
+    dp4a.u32.s32        %r290, %r284, %r276, %r289;\n\
+    dp4a.u32.s32        %r291, %r281, %r277, %r290;\n\
+    dp4a.u32.s32        %r292, %r274, %r278, %r291;\n\
+    mov.b32             %f63, %r292;\n\
+    sub.f32             %f64, %f63, 0f4B400000;\n\
+    mul.f32             %f65, %f62, %f64;\n\
+    fma.rn.f32          %f66, %f58, %f60, %f65;\n\
+    fma.rn.f32          %f67, %f54, %f56, %f66;\n\
+    fma.rn.f32          %f68, %f46, %f52, %f67;\n\
+    fma.rn.f32          %f38, %f40, %f68, %f38;\n\
+    ld.global.nc.b16    %h2, [%rd23+3568];\n\
+    cvt.f32.f16         %f69, %h2;\n\
+    ld.global.nc.s8     %r293, [%rd24+3558];\n\
+    cvt.rn.f32.s32      %f70, %r293;\n\
+    ld.shared.v4.f32    {%f71, %f72, %f73, %f74}, [%r168+2048];\n\
+    mul.f32             %f75, %f70, %f74;\n\
+    ld.global.nc.v4.u32 {%r294, %r295, %r296, %r297}, [%rd25+3392];\n\
+    ld.global.nc.v4.u32 {%r298, %r299, %r300, %r301}, [%rd25+3408];\n\
+    prmt.b32            %r302, %r297, %r301, %r154;\n\
+    shr.u32             %r303, %r302, 2;\n\
+    ld.global.nc.v4.u32 {%r304, %r305, %r306, %r307}, [%rd26+3360];\n\
+    ld.global.nc.v4.u32 {%r308, %r309, %r310, %r311}, [%rd26+3376];\n\
+    prmt.b32            %r312, %r307, %r311, %r154;\n\
+    and.b32             %r313, %r312, 0xC0C0C0C0;\n\
+    lop3.b32            %r314, %r303, 0x3C3C3C3C, %r313, 0xEA;\n\
+    ld.shared.v4.s32    {%r315, %r316, %r317, %r318}, [%r168+1536];\n\
+    prmt.b32            %r319, %r296, %r300, %r156;\n\
+    shr.u32             %r320, %r319, 2;\n\
+    prmt.b32            %r321, %r306, %r310, %r156;\n\
+    and.b32             %r322, %r321, 0xC0C0C0C0;\n\
+    lop3.b32            %r323, %r320, 0x3C3C3C3C, %r322, 0xEA;\n\
+    prmt.b32            %r324, %r295, %r299, %r158;\n\
+    shr.u32             %r325, %r324, 2;\n\
+    prmt.b32            %r326, %r305, %r309, %r158;\n\
+    and.b32             %r327, %r326, 0xC0C0C0C0;\n\
+    lop3.b32            %r328, %r325, 0x3C3C3C3C, %r327, 0xEA;\n\
+    prmt.b32            %r329, %r294, %r298, %r160;\n\
+    shr.u32             %r330, %r329, 2;\n\
+    prmt.b32            %r331, %r304, %r308, %r160;\n\
+    and.b32             %r332, %r331, 0xC0C0C0C0;\n\
+    lop3.b32            %r333, %r330, 0x3C3C3C3C, %r332, 0xEA;\n\
+    ld.shared.v4.f32    {%f76, %f77, %f78, %f79}, [%r168+2560];\n\
+    mov.b32             %r334, %f79;\n\
+    dp4a.u32.s32        %r335, %r333, %r315, %r334;\n\
+    dp4a.u32.s32        %r336, %r328, %r316, %r335;\n\
+    dp4a.u32.s32        %r337, %r323, %r317, %r336;\n\
+    dp4a.u32.s32        %r338, %r314, %r318, %r337;\n\
+    mov.b32             %f80, %r338;\n\
+    sub.f32             %f81, %f80, 0f4B400000;\n\
+    ld.global.nc.s8     %r339, [%rd24+3556];\n\
+    cvt.rn.f32.s32      %f82, %r339;\n\
+    mul.f32             %f83, %f82, %f73;\n\
+    ld.global.nc.v4.u32 {%r340, %r341, %r342, %r343}, [%rd25+3360];\n\
+    ld.global.nc.v4.u32 {%r344, %r345, %r346, %r347}, [%rd25+3376];\n\
+    prmt.b32            %r348, %r343, %r347, %r154;\n\
+    shr.u32             %r349, %r348, 4;\n\
+    and.b32             %r350, %r312, 0x30303030;\n\
+    lop3.b32            %r351, %r349, 0x0F0F0F0F, %r350, 0xEA;\n\
+    ld.shared.v4.s32    {%r352, %r353, %r354, %r355}, [%r168+1024];\n\
+    prmt.b32            %r356, %r342, %r346, %r156;\n\
+    shr.u32             %r357, %r356, 4;\n\
+    and.b32             %r358, %r321, 0x30303030;\n\
+    lop3.b32            %r359, %r357, 0x0F0F0F0F, %r358, 0xEA;\n\
+    prmt.b32            %r360, %r341, %r345, %r158;\n\
+    shr.u32             %r361, %r360, 4;\n\
+    and.b32             %r362, %r326, 0x30303030;\n\
+    lop3.b32            %r363, %r361, 0x0F0F0F0F, %r362, 0xEA;\n\
+    prmt.b32            %r364, %r340, %r344, %r160;\n\
+    shr.u32             %r365, %r364, 4;\n\
+    and.b32             %r366, %r331, 0x30303030;\n\
+    lop3.b32            %r367, %r365, 0x0F0F0F0F, %r366, 0xEA;\n\
+    mov.b32             %r368, %f78;\n\
+    dp4a.u32.s32        %r369, %r367, %r352, %r368;\n\
+    dp4a.u32.s32        %r370, %r363, %r353, %r369;\n\
+    dp4a.u32.s32        %r371, %r359, %r354, %r370;\n\
+    dp4a.u32.s32        %r372, %r351, %r355, %r371;\n\
+    mov.b32             %f84, %r372;\n\
+    sub.f32             %f85, %f84, 0f4B400000;\n\
+    ld.global.nc.s8     %r373, [%rd24+3554];\n\
+    cvt.rn.f32.s32      %f86, %r373;\n\
+    mul.f32             %f87, %f86, %f72;\n\
+    shl.b32             %r374, %r312, 2;\n\
+    and.b32             %r375, %r374, 0x30303030;\n\
+    lop3.b32            %r376, %r302, 0x0F0F0F0F, %r375, 0xEA;\n\
+    ld.shared.v4.s32    {%r377, %r378, %r379, %r380}, [%r168+512];\n\
+    shl.b32             %r381, %r321, 2;\n\
+    and.b32             %r382, %r381, 0x30303030;\n\
+    lop3.b32            %r383, %r319, 0x0F0F0F0F, %r382, 0xEA;\n\
+    shl.b32             %r384, %r326, 2;\n\
+    and.b32             %r385, %r384, 0x30303030;\n\
+    lop3.b32            %r386, %r324, 0x0F0F0F0F, %r385, 0xEA;\n\
+    shl.b32             %r387, %r331, 2;\n\
+    and.b32             %r388, %r387, 0x30303030;\n\
+    lop3.b32            %r389, %r329, 0x0F0F0F0F, %r388, 0xEA;\n\
+    mov.b32             %r390, %f77;\n\
+    dp4a.u32.s32        %r391, %r389, %r377, %r390;\n\
+    dp4a.u32.s32        %r392, %r386, %r378, %r391;\n\
+    dp4a.u32.s32        %r393, %r383, %r379, %r392;\n\
+    dp4a.u32.s32        %r394, %r376, %r380, %r393;\n\
+    mov.b32             %f88, %r394;\n\
+    sub.f32             %f89, %f88, 0f4B400000;\n\
+    ld.global.nc.s8     %r395, [%rd24+3552];\n\
+    cvt.rn.f32.s32      %f90, %r395;\n\
+    mul.f32             %f91, %f90, %f71;\n\
+    shl.b32             %r396, %r312, 4;\n\
+    and.b32             %r397, %r396, 0x30303030;\n\
+    lop3.b32            %r398, %r348, 0x0F0F0F0F, %r397, 0xEA;\n\
+    ld.shared.v4.s32    {%r399, %r400, %r401, %r402}, [%r168];\n\
+    shl.b32             %r403, %r321, 4;\n\
+    and.b32             %r404, %r403, 0x30303030;\n\
+    lop3.b32            %r405, %r356, 0x0F0F0F0F, %r404, 0xEA;\n\
+    shl.b32             %r406, %r326, 4;\n\
+    and.b32             %r407, %r406, 0x30303030;\n\
+    lop3.b32            %r408, %r360, 0x0F0F0F0F, %r407, 0xEA;\n\
+    shl.b32             %r409, %r331, 4;\n\
+    and.b32             %r410, %r409, 0x30303030;\n\
+    lop3.b32            %r411, %r364, 0x0F0F0F0F, %r410, 0xEA;\n\
+    mov.b32             %r412, %f76;\n\
+    dp4a.u32.s32        %r413, %r411, %r399, %r412;\n\
+    dp4a.u32.s32        %r414, %r408, %r400, %r413;\n\
+    dp4a.u32.s32        %r415, %r405, %r401, %r414;\n\
+    dp4a.u32.s32        %r416, %r398, %r402, %r415;\n\
+    mov.b32             %f92, %r416;\n\
+    sub.f32             %f93, %f92, 0f4B400000;\n\
+    mul.f32             %f94, %f91, %f93;\n\
+    fma.rn.f32          %f95, %f87, %f89, %f94;\n\
+    fma.rn.f32          %f96, %f83, %f85, %f95;\n\
+    fma.rn.f32          %f97, %f75, %f81, %f96;\n\
+    fma.rn.f32          %f39, %f69, %f97, %f39;\n\
+    add.u32             %r167, %r167, 1;\n\
+    setp.lt.u32         %p9, %r167, 2;\n\
+    @%p9 bra            $turn_loop;\n\
+\n\
+    // reduce and store\n\
+"
+"\
+    shr.u32             %r417, %r5, 4;\n\
+    and.b32             %r418, %r5, 15;\n\
+    setp.eq.u32         %p10, %r418, 0;\n\
+    selp.u32            %r419, %r417, 2, %p10;\n\
+    and.b32             %r420, %r5, 16;\n\
+    setp.ne.u32         %p11, %r420, 0;\n\
+    selp.f32            %f98, %f39, %f38, %p11;\n\
+    selp.f32            %f99, %f38, %f39, %p11;\n\
+    shfl.sync.bfly.b32  %f100, %f99, 16, 31, 0xFFFFFFFF;\n\
+    add.f32             %f101, %f98, %f100;\n\
+    shfl.sync.bfly.b32  %f102, %f101, 8, 31, 0xFFFFFFFF;\n\
+    add.f32             %f103, %f101, %f102;\n\
+    shfl.sync.bfly.b32  %f104, %f103, 4, 31, 0xFFFFFFFF;\n\
+    add.f32             %f105, %f103, %f104;\n\
+    shfl.sync.bfly.b32  %f106, %f105, 2, 31, 0xFFFFFFFF;\n\
+    add.f32             %f107, %f105, %f106;\n\
+    shfl.sync.bfly.b32  %f108, %f107, 1, 31, 0xFFFFFFFF;\n\
+    add.f32             %f109, %f107, %f108;\n\
+    setp.lt.u32         %p12, %r419, 2;\n\
+    @!%p12 bra          $skip_2;\n\
+    add.u32             %r421, %r161, %r419;\n\
+    cvt.u64.u32         %rd31, %r421;\n\
+    shl.b64             %rd32, %rd31, 2;\n\
+    add.u64             %rd33, %rd1, %rd32;\n\
+    st.global.f32       [%rd33], %f109;\n\
+\n\
+$skip_2:\n\
+    add.u32             %r161, %r161, %r9;\n\
+    setp.lt.u32         %p13, %r161, 4096;\n\
+    @%p13 bra           $row_loop;\n\
+\n\
+$row_done:\n\
+    ret;\n\
+}\n\
+";
+static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_params[] = {
+    { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
+    { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
+};
+static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config[] = {
+    { "weights", 7, 0, "q6_k", 0, 0, 0, 1 },
+    { "k", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "n", 4096, 0, NULL, 0, 0, 0, 1 },
+    { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
+    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
+    { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
+    { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "bias", 0, 0, "none", 0, 0, 0, 1 },
+    { "scale", 0, 0, NULL, 0, 0, 0, 1 },
+    { "residual", 0, 0, "none", 0, 0, 0, 1 },
+    { "norm", 0, 0, "none", 0, 0, 0, 1 },
+    { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
+    { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+};
+const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 = {
+    "stream_gemv_q6k_k4096_n4096_m1_w8_r2", "stream_gemv_q6k_k4096_n4096_m1_w8_r2",
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_ptx, 25221, UINT64_C(0x6d34d76f86e6c47c),
+    "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
+    80, 70, 0, 0, /* sm, isa, overlaps, specific */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_params, 3,
+    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_1, /* block, grid, grid_at */
+    0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
+    4096, 4096, 1, /* k, n, m */
+    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    0, 0, /* dynamic_dims, seq_len_indirect */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config, 14,
+    0, 0, /* registers, blocks_per_sm */
+    20, /* preference */
+    "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
+};
+
+static const char llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_ptx[] = "\
+// stream_gemv  weights=q6_k k=4096 n=4096 m=1 num_warps=16 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 512  grid min(128, sm_count*1)\n\
+.version 7.8\n\
+.target sm_90\n\
+.address_size 64\n\
+\n\
+.extern .shared .align 16 .b32 activations[];\n\
+\n\
+.visible .entry stream_gemv_q6k_k4096_n4096_m1_w16_r2(\n\
+    .param .u64 y,\n\
+    .param .u64 w,\n\
+    .param .u64 x)\n\
+.reqntid 512, 1, 1\n\
+.maxnreg 96\n\
+{\n\
+    .reg .pred  %p<14>;\n\
+    .reg .b16   %h<3>;\n\
+    .reg .b32   %r<422>;\n\
+    .reg .f32   %f<110>;\n\
+    .reg .b64   %rd<34>;\n\
+\n\
+    ld.param.u64        %rd1, [y];\n\
+    ld.param.u64        %rd2, [w];\n\
+    ld.param.u64        %rd3, [x];\n\
+    mov.u32             %r1, %ctaid.x;\n\
+    mov.u32             %r2, %tid.x;\n\
+    shr.u32             %r3, %r2, 5;                            // warp\n\
+    mov.u32             %r4, %nctaid.x;\n\
+    and.b32             %r5, %r2, 31;                           // lane\n\
+    griddepcontrol.launch_dependents;                           // the next launch may start\n\
+\n\
+    // fetch the first weights\n\
+    mad.lo.u32          %r6, %r1, 16, %r3;\n\
+    mul.lo.u32          %r7, %r6, 2;\n\
+    mul.lo.u32          %r8, %r4, 16;\n\
     mul.lo.u32          %r9, %r8, 2;\n\
     setp.lt.u32         %p1, %r7, 4096;\n\
     @!%p1 bra           $skip;\n\
@@ -6515,7 +6649,7 @@ $first_loop:\n\
     mov.b32             %r140, %f37;\n\
     st.shared.u32       [%r139+2048], %r140;\n\
     st.shared.u32       [%r139+2560], %r108;\n\
-    add.u32             %r11, %r11, 8;\n\
+    add.u32             %r11, %r11, 16;\n\
     setp.lt.u32         %p7, %r11, 8;\n\
     @%p7 bra            $first_loop;\n\
 \n\
@@ -6866,18 +7000,18 @@ $row_done:\n\
     ret;\n\
 }\n\
 ";
-static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_params[] = {
+static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
-static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config[] = {
+static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config[] = {
     { "weights", 7, 0, "q6_k", 0, 0, 0, 1 },
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
     { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
-    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
+    { "num_warps", 16, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
@@ -6887,18 +7021,18 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config[] =
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
 };
-const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 = {
-    "stream_gemv_q6k_k4096_n4096_m1_w8_r2", "stream_gemv_q6k_k4096_n4096_m1_w8_r2",
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_ptx, 25402, UINT64_C(0x322e2efbe47dc8b8),
+const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 = {
+    "stream_gemv_q6k_k4096_n4096_m1_w16_r2", "stream_gemv_q6k_k4096_n4096_m1_w16_r2",
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_ptx, 25407, UINT64_C(0x244a1ed19d099e14),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q6_K, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, 1, 0, /* sm, isa, overlaps, specific */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_params, 3,
-    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_params, 3,
+    { 512, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     0, 6144, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
-    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config, 14,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config, 14,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -7297,20 +7431,20 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
 };
 
-static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx[] = "\
-// stream_gemv  weights=q8_0 k=4096 n=4096 m=1 num_warps=8 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
-// ptxgen 0.1.0  block 256  grid min(256, sm_count*2)\n\
+static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_ptx[] = "\
+// stream_gemv  weights=q8_0 k=4096 n=4096 m=1 num_warps=16 rows_per_warp=2  y[m,n] = x[m,k] W[n,k]^T\n\
+// ptxgen 0.1.0  block 512  grid min(128, sm_count*1)\n\
 .version 7.8\n\
 .target sm_90\n\
 .address_size 64\n\
 \n\
 .extern .shared .align 16 .b32 activations[];\n\
 \n\
-.visible .entry stream_gemv_q8_0_k4096_n4096_m1_w8_r2(\n\
+.visible .entry stream_gemv_q8_0_k4096_n4096_m1_w16_r2(\n\
     .param .u64 y,\n\
     .param .u64 w,\n\
     .param .u64 x)\n\
-.reqntid 256, 1, 1\n\
+.reqntid 512, 1, 1\n\
 .maxnreg 80\n\
 {\n\
     .reg .pred  %p<13>;\n\
@@ -7330,9 +7464,9 @@ static const char llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx[] = "\
     griddepcontrol.launch_dependents;                           // the next launch may start\n\
 \n\
     // fetch the first weights\n\
-    mad.lo.u32          %r6, %r1, 8, %r3;\n\
+    mad.lo.u32          %r6, %r1, 16, %r3;\n\
     mul.lo.u32          %r7, %r6, 2;\n\
-    mul.lo.u32          %r8, %r4, 8;\n\
+    mul.lo.u32          %r8, %r4, 16;\n\
     mul.lo.u32          %r9, %r8, 2;\n\
     setp.lt.u32         %p1, %r7, 4096;\n\
     @!%p1 bra           $skip;\n\
@@ -7499,7 +7633,7 @@ $first_loop:\n\
     mad.lo.u32          %r124, %r65, 4, %r69;\n\
     mad.lo.u32          %r125, %r70, 8, %r124;\n\
     st.shared.u32       [%r125+1024], %r123;\n\
-    add.u32             %r11, %r11, 8;\n\
+    add.u32             %r11, %r11, 16;\n\
     setp.lt.u32         %p6, %r11, 8;\n\
     @%p6 bra            $first_loop;\n\
 \n\
@@ -7652,18 +7786,18 @@ $row_done:\n\
     ret;\n\
 }\n\
 ";
-static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_params[] = {
+static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
     { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
-static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_config[] = {
+static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config[] = {
     { "weights", 5, 0, "q8_0", 0, 0, 0, 1 },
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "n", 4096, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
     { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
-    { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
+    { "num_warps", 16, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
@@ -7673,18 +7807,18 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_config[] 
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
 };
-const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2 = {
-    "stream_gemv_q8_0_k4096_n4096_m1_w8_r2", "stream_gemv_q8_0_k4096_n4096_m1_w8_r2",
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_ptx, 14993, UINT64_C(0x292cb69b847f13a5),
+const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2 = {
+    "stream_gemv_q8_0_k4096_n4096_m1_w16_r2", "stream_gemv_q8_0_k4096_n4096_m1_w16_r2",
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_ptx, 14998, UINT64_C(0x1d27b8ee3da130ed),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q8_0, PTXGEN_F32, PTXGEN_Q8_1,
     90, 78, 1, 0, /* sm, isa, overlaps, specific */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_params, 3,
-    { 256, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_params, 3,
+    { 512, 1, 1 }, { 0, 0, 0 }, llama_grid_2, /* block, grid, grid_at */
     0, 5120, NULL, 0, /* shared_static, shared_dynamic, shared_at, workspace */
     4096, 4096, 1, /* k, n, m */
-    8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
+    16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2_config, 14,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config, 14,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -12532,10 +12666,10 @@ const ptxgen_kernel *const llama_kernels[] = {
     &llama_mwv_q4k_gemv_k14336_n4096_w4,
     &llama_mwv_q4k_gemv_k4096_n128256_w4,
     &llama_mwv_q6k_gemv_k4096_n4096_w4,
-    &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r1,
     &llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2,
+    &llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2,
     &llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2,
-    &llama_stream_gemv_q8_0_k4096_n4096_m1_w8_r2,
+    &llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2,
     &llama_q8_1_quantize_k4096_m1_w4,
     &llama_q8_1_quantize_k14336_m1_w4,
     &llama_mwv_dp4a_q4k_gemv_k4096_n4096_w3,

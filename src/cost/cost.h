@@ -8,7 +8,7 @@
  *
  * Then the slowest of these, and some more where others are nearly as slow:
  *
- *   memory   every byte of inputs and outputs once, at the speed of a copy, or of the share of it
+ *   memory   every byte of inputs and outputs once, at what reads reach, or at the share of it
  *            that a target has where each warp reads rows of its own;
  *   issue    the instructions of the busiest SM, by its schedulers;
  *   latency  of the busiest place for a block: each lane asks for some bytes and waits for them:

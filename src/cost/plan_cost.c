@@ -1,6 +1,6 @@
 /* A launch takes what cost.h predicts for its kernel; where that was not counted, or touches a part
- * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of a
- * copy, or what tensor cores take for its products.
+ * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of
+ * reads, or what tensor cores take for its products.
  *
  * Between two launches of a graph that wait for each other an H100 does nothing for some 1.3 us
  * (published: Hazy Research, "Look Ma, No Bubbles!", 2025); taken for all GPUs. Where each may
