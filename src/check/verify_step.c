@@ -104,13 +104,27 @@ static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hid
     return false;
 }
 
+/* Whether a step has attention on tensor cores. */
+static bool attends_by_halves(const plan *p, const plan_step *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->launch_count && !any; i++) {
+        const instance *in = &p->kernels[step->launches[i].kernel];
+        operation op = in->family->op;
+        any = in->options.halves ||
+              (in->family->halves && (op == OP_BATCHED_ATTENTION || op == OP_PROMPT_ATTENTION));
+    }
+    return any;
+}
+
 /* What the references give for the rows that are fed: of a mixture of experts for one after the
  * other. The tokens that are fed become those of the rows. False: they are not clear. */
-static bool feed_references(step_trial *t, step_rows *r, bool others, step_expected *e)
+static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, bool others,
+                            step_expected *e)
 {
     const decoder *d = t->v->plan->decoder;
     ref_step *const both[] = { t->rounded, t->exact };
-    ref_step_set_rows(t->rounded, (int64_t)r->m);
+    ref_step_set_rows(t->rounded, step->m, attends_by_halves(t->v->plan, step));
     size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
     for (int i = 0; i < 2; i++) {
         e->logits[i] =
@@ -147,7 +161,7 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
 static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
 {
     step_expected e;
-    if (feed_references(t, r, true, &e))
+    if (feed_references(t, step, r, true, &e))
         return run_step(t, step, r, &e, false);
     return step_reject(t, arena_format(t->arena,
                                        "%s: experts of all tokens that were tried are too close "
@@ -284,17 +298,19 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
 }
 
 /* The token that the step ahead has chosen, which is in the state with all that it needs; but not
- * where its experts are not clear. */
-static bool run_chosen(step_trial *t, int64_t sequence)
+ * where its experts are not clear, or where it is not the state's first: where all rows of a prompt
+ * have one. Of few rows the last one has been run alone since. */
+static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
 {
     const plan *p = t->v->plan;
     step_rows r = { 0 };
+    bool is_first = ahead->sampled_rows == 1 || !decoder_is_prompt(ahead->m);
     arena_reset(t->scratch);
-    if (t->in_part || !step_of_one(p) || !has_room(t, sequence, 1))
+    if (t->in_part || !is_first || !step_of_one(p) || !has_room(t, sequence, 1))
         return true;
     add_row(&r, t, sequence, step_read_word(t, p->state.tokens, 0));
     step_expected e;
-    if (!feed_references(t, &r, false, &e)) {
+    if (!feed_references(t, step_of_one(p), &r, false, &e)) {
         t->lengths[sequence]--;
         return true;
     }
@@ -346,7 +362,7 @@ static bool run_from_the_start(step_trial *t)
         int64_t tokens = tokens_of(t, step);
         bool enough = is_large(p) && i;
         if (!enough &&
-            (!run_tokens(t, step, 0, tokens) || !run_chosen(t, 0) ||
+            (!run_tokens(t, step, 0, tokens) || !run_chosen(t, step, 0) ||
              (tokens == step->m && tokens > 1 && !run_tokens(t, step, 0, (tokens + 1) / 2))))
             return false;
     }
@@ -363,7 +379,7 @@ static bool run_at_an_edge(step_trial *t)
         uint64_t edge = edge_of(p), ahead = (uint64_t)tokens / 2 + 1;
         step_start(t, 0, edge > ahead ? edge - ahead : 0);
         if (!run_tokens(t, steps.items[i], 0, tokens) ||
-            (!i && (!run_chosen(t, 0) || !run_chosen(t, 0))))
+            (!i && (!run_chosen(t, steps.items[0], 0) || !run_chosen(t, steps.items[0], 0))))
             return false;
     }
     return true;

@@ -62,9 +62,10 @@ void step_note_choice(const call *c, size_t token, const ref_choice *choice)
     memcpy(c->s->scores + row * experts, choice->scores, experts * sizeof *choice->scores);
 }
 
-void ref_step_set_rows(ref_step *s, int64_t m)
+void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves)
 {
     s->m = m;
+    s->attends_by_halves = attends_by_halves;
 }
 
 ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row)

@@ -7,6 +7,8 @@
  *   precision  with Q8 what a matrix of integers is multiplied by, as of a problem that quantizes:
  *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
  *              In steps of a prompt it and the matrix are rounded to f16.
+ *   attention  of a step whose kernel multiplies on tensor cores: q, the weights of the softmax,
+ * and what the caches have, to f16.
  *
  * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
  */
@@ -54,8 +56,8 @@ void ref_step_start(ref_step *s, int64_t sequence, uint64_t positions, ref_earli
                     void *user);
 
 /* Has tokens that are fed from here on be those of steps of so many rows, which decides what is
- * rounded: at first 1. */
-void ref_step_set_rows(ref_step *s, int64_t m);
+ * rounded: at first 1; and whether attention rounds to f16: at first it does not. */
+void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves);
 
 /* Tokens at the next positions of their sequences, in one call: several of one sequence see each
  * other as if they came one by one. Either of the two may be NULL:

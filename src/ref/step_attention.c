@@ -63,11 +63,17 @@ void ref_rotate(const rope_options *o, const double *turns, double *head)
     }
 }
 
+/* A factor of a product. */
+static double factor_of(const ref_query *query, double value)
+{
+    return query->halves ? ref_round_to_half(value) : value;
+}
+
 static double score_of(const ref_query *query, const double *q, const double *k)
 {
     double sum = 0;
     for (int64_t d = 0; d < query->head_dim; d++)
-        sum += q[d] * k[d];
+        sum += factor_of(query, q[d]) * factor_of(query, k[d]);
     sum *= query->scale;
     return query->softcap > 0 ? query->softcap * tanh(sum / query->softcap) : sum;
 }
@@ -98,7 +104,7 @@ void ref_attend(const ref_query *query, ref_read_row *read, const void *user, do
     for (uint64_t h = 0; h < heads; h++) {
         double sum = weigh(room + h * count, count, query->sinks ? &query->sinks[h] : NULL);
         for (uint64_t t = 0; t < count; t++)
-            room[h * count + t] /= sum;
+            room[h * count + t] = factor_of(query, room[h * count + t]) / sum;
     }
     for (uint64_t i = 0; i < heads * (uint64_t)dim; i++)
         o[i] = 0;
@@ -106,7 +112,7 @@ void ref_attend(const ref_query *query, ref_read_row *read, const void *user, do
         read(user, true, query->begin + t, row);
         for (uint64_t h = 0; h < heads; h++)
             for (int64_t d = 0; d < dim; d++)
-                o[(int64_t)h * dim + d] += room[h * count + t] * row[d];
+                o[(int64_t)h * dim + d] += room[h * count + t] * factor_of(query, row[d]);
     }
 }
 
@@ -133,6 +139,7 @@ void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query,
     query->softcap = d->attention_softcap;
     query->begin = d->windowed[c->layer] && window && window < end ? end - window : 0;
     query->end = end;
+    query->halves = c->s->attends_by_halves;
     size_t room = (size_t)query->heads * (end - query->begin) + (size_t)query->head_dim;
     ref_attend(query, read_row, &reader, o, arena_alloc(c->a, room * sizeof(double)));
 }

@@ -22,6 +22,7 @@ typedef struct ref_query {
     int64_t value_dim; /* values of a row of V that count */
     double scale, softcap;
     uint64_t begin, end;
+    bool halves; /* factors are those of f16 that are nearest, see ref_round_to_half */
 } ref_query;
 
 /* o [heads, value_dim]; room has place for heads (end - begin) + head_dim values. */

@@ -31,6 +31,7 @@ struct ref_step {
     double *scores, *gaps; /* of the last call: [layers, scored, experts], [layers, scored] */
     size_t scored;
     int64_t m; /* rows of the step that tokens are fed as */
+    bool attends_by_halves;
 };
 
 /* A call of feed: its tokens, and what of it is one layer's. */

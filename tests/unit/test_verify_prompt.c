@@ -15,7 +15,7 @@ static const char *const samples[] = {
                "post_attention_norm, post_ffw_norm\noutput = tied\nactivation = gelu\n"
                "attention_softcap = 6\nkv_type = q8_0\nm = 17, 48\nlogits = all\n",
     HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q4_0\nrope = neox\nsequences = 3\n"
-               "fused = attn_qkv, ffn_gate_up\nlogits = all\nm = 4, 16\n",
+               "fused = attn_qkv, ffn_gate_up\nlogits = all\nm = 1, 4, 16\n",
     HEAD SIZES "layers = 2\nmax_seq_len = 96\nweights = q8_0\nprecision = f32\nm = 1, 24\n",
 };
 
