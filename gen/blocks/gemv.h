@@ -109,7 +109,7 @@ bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
 /* cap(scale (sum + bias[row]) + residual), with what of these there is: an element of Y that is so
- * many bytes behind its start. */
+ * many bytes behind its start. What the cap would make a number of an infinity is NaN. */
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
 /* Y[vector][row + r] = cap(scale (sum number rows * vector + r + bias) + residual), with what of

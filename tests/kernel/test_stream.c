@@ -143,6 +143,8 @@ TEST(nan_and_infinity_in_x_show_in_every_result)
             if (weights) {
                 check_strange_x(a, *f, weights);
                 check_strange_x(a, *f, arena_format(a, "%snorm=rms m=3 ", weights));
+                if (family_key(*f, "softcap"))
+                    check_strange_x(a, *f, arena_format(a, "%ssoftcap=30 m=3 ", weights));
             }
             bool last = !weights || !*weights;
             arena_free(a);
