@@ -1,9 +1,9 @@
 /* RMS norm of rows, with the addition to the hidden states that stands ahead of it or behind it:
  *
  *   residual = none                y = norm(x) gamma
- *   residual = add                 h_out = h + x, y = norm(h_out) gamma
- *   residual = post_norm           h_out = h + norm(x) gamma
- *   residual = post_and_pre_norm   h_out = h + norm(x) gamma, y = norm(h_out) next_gamma
+ *   residual = add                 h_out = h + scale x, y = norm(h_out) gamma
+ *   residual = post_norm           h_out = h + scale norm(x) gamma
+ *   residual = post_and_pre_norm   h_out = h + scale norm(x) gamma, y = norm(h_out) next_gamma
  *
  * where norm(x) = x / sqrt(mean(x^2) + epsilon). A block has a row, a thread pieces of four
  * columns, a block's width apart. It keeps them in registers from pass to pass where they are few,
@@ -16,6 +16,7 @@
 #include "gen/blocks/norm.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/row_pieces.h"
+#include "gen/product_keys.h"
 
 enum { PIECE = PIECE_COLUMNS, PIECE_BYTES = PIECE * F32_BYTES, MOST_EARLY = 2 };
 
@@ -102,8 +103,10 @@ static void take_x(ptx *p, void *context, row_piece at)
     val4 values = load(p, n, at, n->x);
     if (n->in->options.residual == RESIDUAL_ADD) {
         val4 h = addend_of(p, n, at, H);
+        float scale = (float)n->in->options.scale;
         for (int i = 0; i < PIECE; i++)
-            values.v[i] = add(p, h.v[i], values.v[i]);
+            values.v[i] =
+                scale > 0 ? fma(p, values.v[i], scale, h.v[i]) : add(p, h.v[i], values.v[i]);
         store(p, n, at, n->h_out, values);
     }
     keep(p, n, at, values);
@@ -131,7 +134,8 @@ static void store_normed(ptx *p, void *context, row_piece at)
     store(p, n, at, n->y, values);
 }
 
-/* Makes the factor of the sums of squares, and these zero. */
+/* Makes the factor of the sums of squares, and these zero. That of what is added to h has the scale
+ * in it. */
 static void finish_norm(ptx *p, norm *n, unsigned number)
 {
     val sum = warp_sum(p, get(p, n->squares)), lane = lane_id(p);
@@ -146,7 +150,10 @@ static void finish_norm(ptx *p, norm *n, unsigned number)
         sum = warp_sum(p, get(p, of_warp));
     }
     val mean = div(p, sum, (float)n->in->shape.k);
-    n->factor = named(p, "factor", norm_factor_or_nan(p, n->in, mean));
+    val factor = norm_factor_or_nan(p, n->in, mean);
+    if (!number && n->in->options.residual >= RESIDUAL_POST_NORM && n->in->options.scale > 0)
+        factor = mul(p, factor, (float)n->in->options.scale);
+    n->factor = named(p, "factor", factor);
     assign(p, n->squares, 0.0f);
 }
 
@@ -221,6 +228,12 @@ static const key keys[] = {
       .field = KEY_FIELD(options.residual),
       .choices = residual_forms },
     KEY_EPSILON,
+    { .name = "scale",
+      .summary = "of what is added to h",
+      .field = KEY_FIELD(options.scale),
+      .only_with = KEY_FIELD(options.residual),
+      .tag = "scale",
+      .real = &product_scale_range },
     KEY_END,
 };
 

@@ -66,8 +66,7 @@ static void turn(planner *p)
     set_heads(p, &in);
     planner_set(&in, "m", p->m);
     plan_set_rope(&in, rope);
-    if (rope->style != ROPE_NONE)
-        planner_set(&in, "n_rot", rope->dims);
+    planner_set(&in, "n_rot", rope->style == ROPE_NONE ? d->head_dim : rope->dims);
     planner_set_real(&in, "temperature_scale", rope->temperature_scale);
     planner_set_real(&in, "temperature_length", rope->temperature_length);
     if (planner_has(p, TENSOR_ATTN_Q_NORM)) {

@@ -4,6 +4,8 @@
  *   gate_up  norm(middle), of the experts in use, shared   -> f
  *   down     of the experts in use, shared, mix + middle   -> h
  *
+ * With a norm behind it the sum is one of its own, and the norm adds it to middle.
+ *
  * In steps of prompts, by tensor cores, the shared expert has products of its own:
  *
  *   gate_up  norm(middle), of the experts in use           -> f
@@ -95,6 +97,28 @@ static void multiply_gate_up(planner *p)
     planner_add(p, &in, &b, "norm(middle), gate and up of experts, activation -> f");
 }
 
+/* What is added to middle. */
+static const plan_branch sum_of_experts = { .post_norm = TENSOR_POST_FFW_NORM,
+                                            .product = BUFFER_DOWN,
+                                            .residual = BUFFER_MIDDLE,
+                                            .sum = BUFFER_H,
+                                            .said_norm = "norm(down) + middle -> h" };
+
+/* A kernel whose y it is. */
+static void add_sum(planner *p, instance *in, bindings *b, const char *said, const char *said_alone)
+{
+    bool post = plan_has_post_norm(p, &sum_of_experts);
+    planner_bind_buffer(b, "y", post ? sum_of_experts.product : sum_of_experts.sum);
+    if (!post) {
+        planner_set(in, "residual", 1);
+        planner_set_real(in, "scale", p->d->residual_scale);
+        planner_bind_buffer(b, "residual", sum_of_experts.residual);
+    }
+    planner_add(p, in, b, post ? said_alone : said);
+    if (post)
+        plan_add_normed(p, &sum_of_experts);
+}
+
 static void multiply_down(planner *p)
 {
     const decoder *d = p->d;
@@ -108,18 +132,15 @@ static void multiply_down(planner *p)
     planner_set(&in, "n", d->hidden);
     planner_set(&in, "n_shared", d->shared_ff);
     planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
-    planner_set(&in, "residual", 1);
-    planner_set_real(&in, "scale", d->residual_scale);
     planner_set_rows(p, &in, p->m, &b);
-    planner_bind_buffer(&b, "y", BUFFER_H);
     planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
     planner_bind_tensor(p, &b, "ws", TENSOR_FFN_DOWN_SHEXP);
     planner_bind_buffer(&b, "x", BUFFER_F);
     planner_bind_tensor(p, &b, "bd", TENSOR_FFN_DOWN_EXPS_BIAS);
-    planner_bind_buffer(&b, "residual", BUFFER_MIDDLE);
     planner_bind_buffer(&b, "weights", BUFFER_MIX);
     planner_bind_buffer(&b, "list", BUFFER_LIST);
-    planner_add(p, &in, &b, "mix of ffn_down of experts f + middle -> h");
+    add_sum(p, &in, &b, "mix of ffn_down of experts f + middle -> h",
+            "mix of ffn_down of experts f -> down");
 }
 
 static void multiply_shared(planner *p)
@@ -175,15 +196,11 @@ static void add_choices(planner *p)
     planner_set(&in, "experts_used", d->experts_used);
     planner_set(&in, "m", p->m);
     planner_set(&in, "shared", d->shared_ff > 0);
-    planner_set(&in, "residual", 1);
-    planner_set_real(&in, "scale", d->residual_scale);
-    planner_bind_buffer(&b, "y", BUFFER_H);
     planner_bind_buffer(&b, "x", BUFFER_CHOICES);
     if (d->shared_ff)
         planner_bind_buffer(&b, "shared", BUFFER_SHARED);
-    planner_bind_buffer(&b, "residual", BUFFER_MIDDLE);
     planner_bind_buffer(&b, "weights", BUFFER_MIX);
-    planner_add(p, &in, &b, "mix of choices + middle -> h");
+    add_sum(p, &in, &b, "mix of choices + middle -> h", "mix of choices -> down");
 }
 
 void plan_experts(planner *p)

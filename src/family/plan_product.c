@@ -204,26 +204,36 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     planner_add(p, &in, &b, fused ? of->said_fused : of->said);
 }
 
+bool plan_has_post_norm(const planner *p, const plan_branch *of)
+{
+    return of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);
+}
+
 void plan_add_branch(planner *p, const plan_branch *of)
 {
-    bool post = of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);
+    bool post = plan_has_post_norm(p, of);
     const plan_product product = { .w = of->w,
                                    .bias = of->bias,
                                    .x = of->x,
                                    .y = post ? of->product : of->sum,
                                    .residual = post ? BUFFERS : of->residual,
                                    .norm = TENSOR_COUNT,
-                                   .scale = p->d->residual_scale,
+                                   .scale = post ? 0 : p->d->residual_scale,
                                    .said = post ? of->said_alone : of->said };
     plan_multiply(p, &product, p->m, 0);
-    if (!post)
-        return;
+    if (post)
+        plan_add_normed(p, of);
+}
+
+void plan_add_normed(planner *p, const plan_branch *of)
+{
     instance in = planner_kernel(p, "rms_norm");
     bindings b = { 0 };
     planner_set(&in, "k", p->d->hidden);
     planner_set(&in, "m", p->m);
     planner_set(&in, "residual", RESIDUAL_POST_NORM);
     planner_set_real(&in, "epsilon", p->d->epsilon);
+    planner_set_real(&in, "scale", p->d->residual_scale);
     planner_bind_buffer(&b, "h_out", of->sum);
     planner_bind_buffer(&b, "h", of->residual);
     planner_bind_buffer(&b, "x", of->product);

@@ -57,6 +57,10 @@ typedef struct plan_branch {
 } plan_branch;
 void plan_add_branch(planner *p, const plan_branch *of);
 
+/* Whether a branch has its norm here; and the launch of that, behind one that made the product. */
+bool plan_has_post_norm(const planner *p, const plan_branch *of);
+void plan_add_normed(planner *p, const plan_branch *of);
+
 /* Whether latent attention's q comes by products of its own, as in steps of prompts on tensor
  * cores. */
 bool plan_is_apart(const planner *p);

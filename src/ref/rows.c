@@ -81,8 +81,8 @@ static norm_factor factor_of(const problem *p, double squares, double magnitudes
     return (norm_factor){ 1 / sqrt(divisor), sqrt(magnitudes / k / divisor) };
 }
 
-/* The roundings of a factor and of two multiplications by it. */
-enum { ROUNDINGS = 3 };
+/* The roundings of a factor, of a scale in it, and of two multiplications by it. */
+enum { ROUNDINGS = 4 };
 
 static ref_value times(ref_value x, norm_factor f, double gamma)
 {
@@ -108,6 +108,11 @@ static norm_factor factor_of_input(const problem *p, unsigned input, uint64_t ro
     return factor_of(p, squares, squares);
 }
 
+static double scale_of(const problem *p)
+{
+    return p->options.scale > 0 ? (double)(float)p->options.scale : 1;
+}
+
 /* An element of h_out; of x where there is none. */
 static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
 {
@@ -115,10 +120,11 @@ static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
     if (p->options.residual == RESIDUAL_NONE)
         return x;
     double h = problem_read_one(p, inputs_of(p).h, element);
+    double scale = scale_of(p), sum = h + scale * x.value;
     if (p->options.residual == RESIDUAL_ADD)
-        return (ref_value){ h + x.value, fabs(h + x.value) };
+        return (ref_value){ sum, fabs(sum) };
     uint64_t column = element % (uint64_t)p->shape.k;
-    ref_value normed = times(x, of_x, problem_read_one(p, inputs_of(p).gamma, column));
+    ref_value normed = times(x, of_x, scale * problem_read_one(p, inputs_of(p).gamma, column));
     return (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
 }
 

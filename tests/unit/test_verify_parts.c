@@ -49,6 +49,13 @@ static const char narrow_groups[] =
          "rope = neox\nm = 1, 2, 6\nbiases = ffn_gate_inp, ffn_gate_exps, ffn_up_exps, "
          "ffn_down_exps\n";
 
+/* With a norm behind the sum of experts, which is scaled. */
+#define GROK                                                            \
+    HEAD HEADS EXPERTS "layers = 2\nmax_seq_len = 64\nweights = q8_0\n" \
+                       "norms = post_attention_norm, post_ffw_norm\n"   \
+                       "shared_ff = 32\nactivation = gelu\nresidual_scale = 0.5\n"
+static const char grok[] = GROK "m = 1, 3\n", grok_prompt[] = GROK "m = 20\n";
+
 static void assert_right(arena *a, const char *text)
 {
     made m;
@@ -62,6 +69,12 @@ static void assert_right(arena *a, const char *text)
 ARENA_TEST(steps_with_experts_sinks_and_rings_are_right)
 {
     assert_right(a, gpt_oss);
+}
+
+ARENA_TEST(steps_with_norms_behind_experts_are_right)
+{
+    assert_right(a, grok);
+    assert_right(a, grok_prompt);
 }
 
 ARENA_TEST(steps_with_latents_and_groups_of_experts_are_right)

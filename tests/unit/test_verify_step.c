@@ -27,6 +27,12 @@ static const sample samples[] = {
     { "granite", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = iq4_nl\nembedding_scale = 12\n"
                             "residual_scale = 0.22\nlogit_scale = 0.125\n"
                             "attention_scale = 0.0625\nrope_dims = 16\n" },
+    { "granite with norms",
+      HEAD SIZES "layers = 1\nmax_seq_len = 64\nweights = q8_0\nresidual_scale = 0.22\n"
+                 "norms = post_attention_norm, post_ffw_norm\n" },
+    { "halves", HEAD "hidden = 64\nff = 96\nnum_heads = 14\nnum_kv_heads = 2\nhead_dim = 256\n"
+                     "vocab = 96\nlayers = 1\nmax_seq_len = 1000\nweights = f32\nrope = none\n"
+                     "attention_softcap = 30\nm = 1, 3\n" },
     { "mistral", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = f16\nrope_scaling = yarn\n"
                             "rope_factor = 4\nrope_original_context = 16\n"
                             "temperature_scale = 0.3\ntemperature_length = 16\n"
@@ -48,7 +54,7 @@ ARENA_TEST(steps_of_all_features_are_right)
     }
 }
 
-enum { LLAMA, GEMMA, PHI, GRANITE, MISTRAL, EXACT };
+enum { LLAMA, GEMMA, PHI, GRANITE, GRANITE_WITH_NORMS, HALVES, MISTRAL, EXACT };
 
 ARENA_TEST(a_wrong_row_of_weights_is_found)
 {
