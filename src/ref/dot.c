@@ -162,6 +162,41 @@ static void add_lanes(const float *w, const double *x, double *sums, double *mag
     }
 }
 
+/* Whether a weight is d q - m: integers are multiplied by its parts, of which each may be far
+ * larger than what they leave of it. */
+static bool has_minima(format f)
+{
+    static const struct field {
+        format of;
+        const char *name;
+    } fields[] = {
+#define FIELD(id, field, offset) { FORMAT_##id, #field },
+#include "format.def"
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].of == f &&
+            (strcmp(fields[i].name, "MIN") == 0 || strcmp(fields[i].name, "DMIN") == 0))
+            return true;
+    return false;
+}
+
+/* What is lost of the parts of weights: d q and m are together at most |w| + 2 m, and m is about
+ * the largest of 32. */
+static double lost_of_parts(const float *w, const kept_vector *v)
+{
+    enum { SEGMENT = 32 };
+    double lost = 0;
+    for (uint64_t at = 0; at < v->count; at += SEGMENT) {
+        double largest = 0, sizes = 0;
+        for (uint64_t i = at; i < at + SEGMENT; i++) {
+            largest = fmax(largest, fabs((double)w[i]));
+            sizes += fabs(v->x[i]);
+        }
+        lost += 2 * largest * sizes;
+    }
+    return lost;
+}
+
 static ref_value add_products(const float *w, const kept_vector *v)
 {
     double sums[LANES] = { 0 }, magnitudes[LANES] = { 0 };
@@ -192,7 +227,10 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
 {
     bool rounded = p->quantizes && formats[p->input_formats[weights.input]].block_values > 1;
     const kept_vector *v = vector_of(p, x, k, rounded);
-    ref_value sum = add_products(decoded_row(p, weights, k), v);
+    const float *w = decoded_row(p, weights, k);
+    ref_value sum = add_products(w, v);
+    if (rounded && has_minima(p->input_formats[weights.input]))
+        sum.magnitude += lost_of_parts(w, v);
     sum.value *= v->factor;
     sum.magnitude *= fabs(v->factor) * (p->options.norm ? NORM_MAGNITUDE : 1);
     sum.magnitude += ref_beside_x(p) ? ref_lost(sum.value) : 0;
