@@ -9,9 +9,9 @@
  * their parts are, and the parts themselves. */
 enum { MERGE_TRIPS = 3 };
 
-/* Of the published bandwidth what reads reach: a copy has 4.3 of the 4.8 TB/s of an H200, and reads,
- * for which the bus never turns around, 5 % more than a copy where both were published for a card
- * (RTX 3090: 854 and 813 of 936 GB/s); an RTX 5090 has 93 % of its own. Taken for all. */
+/* Of the published bandwidth what reads reach: a copy has 4.3 of the 4.8 TB/s of an H200, and
+ * reads, for which the bus never turns around, 5 % more than a copy where both were published for a
+ * card (RTX 3090: 854 and 813 of 936 GB/s); an RTX 5090 has 93 % of its own. Taken for all. */
 static const double READ_SHARE = 0.93;
 static const double MEGA = 1e6, GIGA = 1e9;
 

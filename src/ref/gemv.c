@@ -16,8 +16,8 @@ void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
  *
  *   (1 - tanh^2) M + 0.385 / c t M^2
  *
- * at most, for t <= 2^-19, and by the errors of tanh and of y / c. */
-/* The cap would make a number of an infinity: that is NaN. */
+ * at most, for t <= 2^-19, and by the errors of tanh and of y / c. Of an infinite y the cap would
+ * make a number: that is NaN. */
 static ref_value capped(ref_value y, double c)
 {
     static const double largest_error = 0x1p-19, of_tanh = 2;

@@ -8,7 +8,7 @@
  *              of a normed vector x gamma is rounded, and the norm's factor multiplies the product.
  *              In steps of a prompt it and the matrix are rounded to f16.
  *   attention  of a step whose kernel multiplies on tensor cores: q, the weights of the softmax,
- * and what the caches have, to f16.
+ *              and what the caches have, are rounded to f16.
  *
  * It is as fast as plain loops are: a row of weights is decoded once for all tokens of a call.
  */
