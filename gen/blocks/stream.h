@@ -162,9 +162,9 @@ typedef struct stream_format {
     unsigned table_bytes;
     void (*table)(ptx *p, val at);
 
-    /* What is loaded at once is loaded ahead of a barrier of the warp. ptxas would else put some
-     * loads off until what they load is used, to save registers. It keeps ordinary loads in front
-     * of a barrier, but not those of constant memory (ld_const). */
+    /* What is loaded at once is loaded ahead of a barrier of the warp, by ordinary loads (see
+     * ptx_keep_loads), as whole turns always are for many vectors. ptxas would else put some
+     * loads off until what they load is used, to save registers. */
     bool barrier;
 
     /* Two rows of a turn are loaded one after the other in the 80 registers that two blocks of an

@@ -135,7 +135,7 @@ val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift)
 void grid_load_lines(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LINES])
 {
     for (unsigned i = 0; i < STREAM_LINES; i += STREAM_WORDS) {
-        val4 line = ld_global_v4(p, U32, row->lines, offset + i * GRID_WORD);
+        val4 line = ld_const_v4(p, U32, row->lines, offset + i * GRID_WORD);
         for (unsigned j = 0; j < STREAM_WORDS; j++)
             words[i + j] = line.v[j];
     }
@@ -158,7 +158,7 @@ void grid_eight_new(ptx *p, stream_row *row, val first)
 void grid_eight_load(ptx *p, const stream_row *row, int64_t offset, val words[EIGHT_LOADED])
 {
     for (unsigned i = 0; i < EIGHT_POINTERS; i++) {
-        val2 two = ld_global_v2(p, U32, row->at[i], offset);
+        val2 two = ld_const_v2(p, U32, row->at[i], offset);
         words[2 * i] = two.v[0];
         words[2 * i + 1] = two.v[1];
     }

@@ -10,7 +10,8 @@ enum {
     TURN_BYTES = 100,     /* but of no more bytes, which registers hold at once */
     BYTES_IN_FLIGHT = 33, /* of a lane, at least: 24 warps make it 25 KB */
     MOST_AT_ONCE = 4,     /* steps of a row that are so many bytes */
-    CROSS_LANES = 4,      /* of a block, crosswise */
+    MANY_VECTORS = 5,
+    CROSS_LANES = 4, /* of a block, crosswise */
     CROSS_SEGMENTS = 16,
     CROSS_SCALES = CROSS_SEGMENTS / 2
 };
@@ -416,9 +417,10 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
     }
 }
 
-/* The steps of rows that are loaded before any of them is used. Of several vectors all rows take
- * what they need at once: ptxas would keep it in registers from the first row to the last. */
-static unsigned loads_at_once(const stream *s)
+/* The steps of rows that are loaded before any of them is used, at least. Of several vectors all
+ * rows take what they need at once: ptxas would keep it in registers from the first row to the
+ * last. */
+static unsigned least_at_once(const stream *s)
 {
     unsigned steps = (BYTES_IN_FLIGHT * s->lanes + step_bytes(s) - 1) / step_bytes(s);
     bool by_rows = steps > s->rows || s->vectors > 1;
@@ -445,15 +447,25 @@ static unsigned steps_of_turn(const stream *s)
     unsigned by_weights = TURN_WEIGHTS / (STREAM_SEGMENT * s->f->segments * s->rows);
     unsigned by_bytes = TURN_BYTES / (step_bytes(s) / s->lanes * s->rows);
     unsigned most = by_weights < by_bytes ? by_weights : by_bytes;
-    unsigned least = (loads_at_once(s) + s->rows - 1) / s->rows;
+    unsigned least = (least_at_once(s) + s->rows - 1) / s->rows;
     return most > least && !ends_behind_a_turn(s, most) ? most : least;
+}
+
+/* With many vectors fewer warps stay on an SM, and each has registers for all of a turn. */
+static bool has_turns_at_once(const stream *s)
+{
+    return s->vectors >= MANY_VECTORS && steps_of_turn(s) * s->rows <= MOST_AT_ONCE;
+}
+
+static unsigned loads_at_once(const stream *s)
+{
+    return has_turns_at_once(s) ? steps_of_turn(s) * s->rows : least_at_once(s);
 }
 
 /* Whether a turn is one step, and may be such a last one: long code, of four segments for many
  * vectors, then stands there once, and what clamping takes is little beside it. */
 static bool turns_are_clamped(const stream *s)
 {
-    enum { MANY_VECTORS = 5 };
     return is_ragged(s) && s->vectors >= MANY_VECTORS && s->f->segments == STREAM_SEGMENTS &&
            steps_of_turn(s) == 1;
 }
@@ -473,16 +485,19 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
                     unsigned first, unsigned count)
 {
     unsigned all = count * s->rows, at_once = loads_at_once(s), here;
+    bool stay = s->f->barrier || has_turns_at_once(s);
     for (unsigned from = 0; from < all; from += here) {
         val words[MOST_AT_ONCE][STREAM_LOADED];
         stream_weights w[STREAM_ROWS];
         here = all - from < at_once ? all - from : at_once;
+        ptx_keep_loads(p, stay);
         for (unsigned i = 0; i < here; i++) {
             const stream_row *row = &rows[(from + i) % s->rows];
             int64_t step = (int64_t)(first + (from + i) / s->rows) * step_bytes(s);
             s->f->load(p, row, row->offset + step, words[i]);
         }
-        if (s->f->barrier)
+        ptx_keep_loads(p, false);
+        if (stay)
             warp_barrier(p);
         for (unsigned i = 0, of_step; i < here; i += of_step) {
             unsigned row = (from + i) % s->rows, step = first + (from + i) / s->rows;

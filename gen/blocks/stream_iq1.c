@@ -43,10 +43,10 @@ static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[S_D] = ld_global(p, F16, row->block, offset + IQ1_S_D);
+    words[S_D] = ld_const(p, F16, row->block, offset + IQ1_S_D);
     for (unsigned i = 0; i < 2; i++)
         words[S_HIGH + i] =
-            ld_global(p, U16, row->at[S_HIGH_AT], offset + IQ1_S_INDICES_HIGH + 2 * i);
+            ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ1_S_INDICES_HIGH + 2 * i);
     grid_eight_load(p, row, offset, words + S_INDICES);
 }
 
@@ -100,9 +100,9 @@ static void row_m(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_m(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    val2 indices = ld_global_v2(p, U32, row->at[M_INDICES_AT], offset + IQ1_M_INDICES);
-    val2 scales = ld_global_v2(p, U32, row->block, offset + IQ1_M_SCALES);
-    words[M_HIGH] = ld_global(p, U32, row->at[M_HIGH_AT], offset + IQ1_M_INDICES_HIGH);
+    val2 indices = ld_const_v2(p, U32, row->at[M_INDICES_AT], offset + IQ1_M_INDICES);
+    val2 scales = ld_const_v2(p, U32, row->block, offset + IQ1_M_SCALES);
+    words[M_HIGH] = ld_const(p, U32, row->at[M_HIGH_AT], offset + IQ1_M_INDICES_HIGH);
     for (unsigned i = 0; i < 2; i++) {
         words[M_INDICES + i] = indices.v[i];
         words[M_SCALES + i] = scales.v[i];

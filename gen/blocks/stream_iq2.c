@@ -38,7 +38,7 @@ static void table_xxs(ptx *p, val at)
 
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[XXS_D] = ld_global(p, F16, row->block, offset + IQ2_XXS_D);
+    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ2_XXS_D);
     grid_load_lines(p, row, offset, words + XXS_LINES);
 }
 
@@ -91,8 +91,8 @@ static void row_xs(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[XS_D] = ld_global(p, F16, row->block, offset + IQ2_XS_D);
-    words[XS_SCALES] = ld_global(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
+    words[XS_D] = ld_const(p, F16, row->block, offset + IQ2_XS_D);
+    words[XS_SCALES] = ld_const(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
     grid_load_lines(p, row, offset, words + XS_LINES);
 }
 
@@ -144,9 +144,9 @@ static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[S_D] = ld_global(p, F16, row->block, offset + IQ2_S_D);
-    words[S_HIGH] = ld_global(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_INDICES_HIGH);
-    words[S_SCALES] = ld_global(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_SCALES);
+    words[S_D] = ld_const(p, F16, row->block, offset + IQ2_S_D);
+    words[S_HIGH] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_INDICES_HIGH);
+    words[S_SCALES] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_SCALES);
     grid_eight_load(p, row, offset, words + S_INDICES);
     grid_eight_load(p, row, offset + IQ2_S_SIGNS - IQ2_S_INDICES, words + S_SIGNS);
 }

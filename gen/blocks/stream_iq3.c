@@ -36,7 +36,7 @@ static void row_xxs(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[XXS_D] = ld_global(p, F16, row->block, offset + IQ3_XXS_D);
+    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ3_XXS_D);
     grid_eight_load(p, row, offset, words + XXS_SIGNS);
     grid_load_lines(p, row, offset, words + XXS_LINES);
 }
@@ -91,9 +91,9 @@ static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
-    words[S_D] = ld_global(p, F16, row->block, offset + IQ3_S_D);
-    words[S_HIGH] = ld_global(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
-    words[S_SCALES] = ld_global(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
+    words[S_D] = ld_const(p, F16, row->block, offset + IQ3_S_D);
+    words[S_HIGH] = ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
+    words[S_SCALES] = ld_const(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
     grid_eight_load(p, row, offset, words + S_SIGNS);
     grid_load_lines(p, row, offset, words + S_LINES);
 }

@@ -105,7 +105,7 @@ typedef struct cost_gpu {
     const target *target;
     double sm_count;
     double clock;       /* Hz */
-    double bandwidth;   /* bytes of a second that a copy reads and writes */
+    double bandwidth;   /* bytes of a second that reads reach */
     double tensor_fmas; /* of an SM in a clock; */
     double wgmma_fmas;  /* by wgmma, or 0 */
 } cost_gpu;
@@ -143,7 +143,7 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
                              const cost_gpu *gpu);
 
 /* What a kernel takes of which nothing is known but its bytes: one wait for memory, and the time of
- * a copy. */
+ * reads. */
 double cost_of_bytes(double bytes, const cost_gpu *gpu);
 
 /* What no launch of the family's kernels can be faster than: a bound that costs no formula. */

@@ -85,9 +85,16 @@ static inst *access(ptx *p, ptx_op o, type t, unsigned count, val *operands, uns
     return i;
 }
 
+void ptx_keep_loads(ptx *p, bool keep)
+{
+    p->keeps_loads = keep;
+}
+
 static void load(ptx *p, ptx_op o, type t, unsigned count, val base, int64_t offset, val *values)
 {
     val address;
+    if (p->keeps_loads && o == INST_LD_CONST)
+        o = INST_LD_GLOBAL;
     inst *i = access(p, o, t, count, &address, 0, base, offset);
     for (unsigned n = 0; n < count; n++)
         values[n] = ptx_add_result(p, i, type_table[t].in_register);

@@ -283,6 +283,10 @@ val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
 /* So many f32, a multiple of four, by ld_const_v4. */
 void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values);
 
+/* Whether ld_const is ld_global from here on: ptxas keeps ordinary loads in front of a barrier of
+ * the warp, and puts those of constant memory off behind it, to save registers. */
+void ptx_keep_loads(ptx *p, bool keep);
+
 void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value);
 void ptx_store_v2(ptx *p, ptx_op o, type t, val base, int64_t offset, val2 values);
 void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 values);

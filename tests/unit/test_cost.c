@@ -96,7 +96,24 @@ TEST(streaming_families_stay_within_their_budgets)
         }
 }
 
-TEST(memory_time_is_every_byte_once_at_the_speed_of_a_copy)
+/* ptxas would put half of the loads off, see ptx_keep_loads. */
+TEST(products_with_many_vectors_wait_for_a_turn_at_once)
+{
+    static const format weights[] = { FORMAT_Q4_K, FORMAT_Q6_K, FORMAT_Q8_0,   FORMAT_Q5_0,
+                                      FORMAT_Q4_0, FORMAT_Q5_1, FORMAT_IQ4_XS, FORMAT_MXFP4 };
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        for (size_t t = 0; t < target_count; t++) {
+            cost_figures f;
+            instance in = default_instance("stream_gemv", weights[i]);
+            in.shape.m = 8;
+            assert_true(cost_find(&in, &targets[t], &f));
+            if (f.in_flight < 0.99 * f.turn * f.unit_bytes)
+                fail_msg("%s, %s: %.0f bytes", formats[weights[i]].name, targets[t].name,
+                         f.in_flight);
+        }
+}
+
+TEST(memory_time_is_every_byte_once_at_the_speed_of_reads)
 {
     instance in = gemv_of(4096, 1000);
     cost_gpu gpu = gpu_of(1000, 1e12, 1e9);
