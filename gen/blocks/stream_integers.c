@@ -451,10 +451,13 @@ static unsigned steps_of_turn(const stream *s)
     return most > least && !ends_behind_a_turn(s, most) ? most : least;
 }
 
-/* With many vectors fewer warps stay on an SM, and each has registers for all of a turn. */
+/* With many vectors fewer warps stay on an SM, and each has registers for all of a turn; but not
+ * where rows end behind the first one, for ptxas then loads ahead what is left, too. */
 static bool has_turns_at_once(const stream *s)
 {
-    return s->vectors >= MANY_VECTORS && steps_of_turn(s) * s->rows <= MOST_AT_ONCE;
+    unsigned steps = steps_of_turn(s), whole = (unsigned)(s->in->shape.k / step_values(s));
+    bool ends_early = is_ragged(s) && whole < 2 * steps;
+    return s->vectors >= MANY_VECTORS && steps * s->rows <= MOST_AT_ONCE && !ends_early;
 }
 
 static unsigned loads_at_once(const stream *s)
