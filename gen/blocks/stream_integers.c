@@ -59,6 +59,12 @@ static unsigned cross_starts(unsigned lanes)
     return 2 * plane_bytes(lanes);
 }
 
+/* Whether a lane's words of sums stand behind those of its scales, as two of each are. */
+static bool has_sums_beside(const stream_format *f)
+{
+    return has_sums(f) && (f->segments == 2 || f->twos);
+}
+
 /* What stands behind a step's quants in the tile: words of a lane that are read at once, and where
  * those of its sums are. */
 typedef struct beside {
@@ -73,10 +79,10 @@ static beside beside_of(const stream_format *f, unsigned lanes)
         return b;
     }
     if (f->scales == SCALES) {
-        b.words = f->segments == 2 && has_sums(f) ? 4 : f->segments;
-        b.sums_at = f->segments == 2 ? 2 * F32_BYTES : plane_bytes(lanes);
+        b.words = has_sums_beside(f) ? 4 : f->segments;
+        b.sums_at = has_sums_beside(f) ? 2 * F32_BYTES : plane_bytes(lanes);
     }
-    unsigned planes = f->segments == 4 && has_sums(f) ? 2 : 1;
+    unsigned planes = f->segments == 4 && has_sums(f) && !has_sums_beside(f) ? 2 : 1;
     b.bytes = planes * lanes * b.words * F32_BYTES;
     return b;
 }
@@ -261,6 +267,13 @@ void stream_integers_stage(ptx *p, const stream *s, const stream_part *part)
         st_shared(p, U32, word, behind, select(p, eq(p, index, 0), scale, sum));
         return;
     }
+    if (f->twos && has_sums(f)) {
+        val pair = div(p, index, 2), second = rem(p, index, 2);
+        word = mad(p, pair, imm(U32, F32_BYTES), mad(p, lane, imm(U32, b.words * F32_BYTES), step));
+        st_shared(p, U32, mad(p, second, imm(U32, b.sums_at), word), behind,
+                  select(p, eq(p, second, 0), scale, sum));
+        return;
+    }
     st_shared(p, U32, word, behind, scale);
     if (has_sums(f))
         st_shared(p, U32, word, behind + b.sums_at, sum);
@@ -295,6 +308,9 @@ static stream_x load_beside(ptx *p, const stream *s, const tile_place *tile, int
         return (stream_x){ .d = { words.v[0], words.v[1] }, .sum = { words.v[1] } };
     }
     val4 d = ld_shared_v4(p, F32, tile->beside, at), sums = { { d.v[2], d.v[3] } };
+    if (f->twos && has_sums(f))
+        return (stream_x){ .d = { [0] = d.v[0], [2] = d.v[1] },
+                           .sum = { [0] = d.v[2], [2] = d.v[3] } };
     if (has_sums(f) && f->segments == 4)
         sums = ld_shared_v4(p, F32, tile->beside, at + b.sums_at);
     stream_x x;
@@ -345,7 +361,7 @@ static val scaled_sums(ptx *p, const stream_format *f, const stream_weights *w, 
         product = i ? fma(p, scale, sums[i], product) : mul(p, scale, sums[i]);
     }
     acc = fma(p, w->d, product, acc);
-    for (unsigned i = 0; i < f->segments && f->minima; i++)
+    for (unsigned i = 0; i < f->segments && f->minima; i += segments_of_scale(f))
         low = i ? fma(p, w->min[i], x->sum[i], low) : mul(p, w->min[i], x->sum[i]);
     return f->minima ? fma(p, neg(p, w->dmin), low, acc) : acc;
 }
@@ -451,13 +467,15 @@ static unsigned steps_of_turn(const stream *s)
     return most > least && !ends_behind_a_turn(s, most) ? most : least;
 }
 
-/* With many vectors fewer warps stay on an SM, and each has registers for all of a turn; but not
- * where rows end behind the first one, for ptxas then loads ahead what is left, too. */
+/* With many vectors fewer warps stay on an SM, and each has registers for all of a turn, if it is
+ * of no more bytes than they hold; but not where rows end behind the first one, for ptxas then
+ * loads ahead what is left, too. */
 static bool has_turns_at_once(const stream *s)
 {
     unsigned steps = steps_of_turn(s), whole = (unsigned)(s->in->shape.k / step_values(s));
+    bool fits = steps * s->rows * step_bytes(s) <= TURN_BYTES * s->lanes;
     bool ends_early = is_ragged(s) && whole < 2 * steps;
-    return s->vectors >= MANY_VECTORS && steps * s->rows <= MOST_AT_ONCE && !ends_early;
+    return s->vectors >= MANY_VECTORS && steps * s->rows <= MOST_AT_ONCE && fits && !ends_early;
 }
 
 static unsigned loads_at_once(const stream *s)

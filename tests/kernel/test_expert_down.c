@@ -159,13 +159,13 @@ ARENA_TEST(narrow_rows_share_a_warp)
         { "weights=q6_k k=768", 2 },
         { "weights=q6_k k=1024 rows_per_warp=2", 4 },
         { "weights=q6_k k=1280", 1 },
-        { "weights=q4_k k=256", 2 },
-        { "weights=q4_k k=512", 2 },
-        { "weights=q4_k k=768", 1 },
+        { "weights=q5_0 k=256", 2 },
+        { "weights=q5_0 k=512", 2 },
+        { "weights=q5_0 k=768", 1 },
         { "weights=q8_0 k=544", 1 },
         { "weights=f16 k=64", 1 },
-        { "weights=q6_k weights_s=q4_k k=512 n_shared=512", 2 },
-        { "weights=q4_k weights_s=q6_k k=512 n_shared=256", 2 },
+        { "weights=q6_k weights_s=q5_0 k=512 n_shared=512", 2 },
+        { "weights=q5_0 weights_s=q6_k k=512 n_shared=256", 2 },
         { "weights=q6_k weights_s=q6_k k=512 n_shared=1024", 2 },
         { "weights=q6_k weights_s=q8_0 k=512 n_shared=1024", 1 },
     };
@@ -216,7 +216,7 @@ ARENA_TEST(rows_have_the_same_bits_alone_and_among_others)
         "weights=f16 k=520 scale=0.5",
         "weights=iq3_s weights_s=q8_0 k=256 n_shared=768",
         "weights=q4_0 weights_s=q6_k k=3104 n_shared=2304 bias=add",
-        "weights=q4_k weights_s=q6_k k=512 n_shared=256 bias=add",
+        "weights=q5_0 weights_s=q6_k k=512 n_shared=256 bias=add",
         "weights=tq1_0 weights_s=q5_k k=512 n_shared=256 residual=add",
     };
     for (const family *const *f = families; *f; f++)
