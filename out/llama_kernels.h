@@ -302,7 +302,7 @@ typedef struct ptxgen_query {
     double softcap; /* 0: none */
     ptxgen_layout layout; /* of delta_net: the value heads */
     int apart; /* of mla_query: 1 where the latents do not stand behind q */
-    ptxgen_state state; /* of rope_kv_write and batched attention: settled where a program promises it */
+    ptxgen_state state; /* of rope_kv_write and attention: settled where a program promises it */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
