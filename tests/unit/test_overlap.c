@@ -27,6 +27,10 @@ static const char *const decoders[] = {
     HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
          "layers = 2\nmax_seq_len = 64\nlatent = 64\nq_rank = 32\nvalue_dim = 32\nrope = norm\n"
          "rope_dims = 32\nattention_scale = 0.3\nweights = q8_0\n",
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
+         "layers = 2\nmax_seq_len = 100\nrope = neox\nwindow = 24\nwindow_layers = 0\n"
+         "window_cache = ring\nkv_type = f16\nweights = q8_0\nm = 1, 3\n",
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nsequences = 3\nrope = norm\nweights = q8_0\nm = 3\n",
 };
 
 static void make(arena *a, const char *text, spec *s, kernel_set *set)
@@ -224,6 +228,9 @@ static void assert_race(arena *a, const steps *s, const char *const *words)
 
 #define NO_WAIT "need not have finished: no griddepcontrol.wait comes before that [race]"
 
+static const char small[] =
+    HEAD "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\n"
+         "vocab = 96\nlayers = 1\nmax_seq_len = 32\nrope = norm\nweights = q8_0\nm = 1\n";
 static const char llama[] =
     HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = norm\nweights = q8_0\nm = 1\n";
 
@@ -269,6 +276,16 @@ ARENA_TEST(what_is_settled_is_read_and_fetched_ahead_of_the_wait)
         }
     }
     assert_true(readers > 2 * sizeof decoders / sizeof *decoders);
+}
+
+ARENA_TEST(steps_with_a_settled_state_are_the_same_in_a_hundred_orders)
+{
+    steps s;
+    make_steps(a, small, &s);
+    step_result r = verify_step(a, s.set.plan, s.set.targets, s.set.target_count, s.kernels,
+                                s.count, 1, test_takes_row(1) ? 100 : 10, 1);
+    if (!r.right)
+        fail_msg("%s", r.message);
 }
 
 /* The first launch of a step triggers at its start, as kernels do that are on their own. */
