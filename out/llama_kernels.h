@@ -208,7 +208,8 @@ typedef struct ptxgen_kernel {
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones: see specific */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
     int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
-                     has finished (programmatic stream serialization), and waits for that itself */
+                     has finished (programmatic stream serialization), and waits for that itself;
+                     where its state is settled, with positions, lengths and addresses read before */
     int specific; /* 1: made for sm_90a or the like, whose instructions newer ones do not have */
 
     const ptxgen_param *params;
