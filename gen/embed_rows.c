@@ -79,7 +79,7 @@ const family embed_rows = {
     .op = OP_EMBED_ROWS,
     .same_bits = true,
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT,
-                           KEY_SCALE("of a row"), KEY_DIMS, KEY_END },
+                           KEY_SCALE("of a row"), KEY_TRIGGER, KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*k", 16),
                                { .name = "w",
                                  .kind = PARAM_IN,

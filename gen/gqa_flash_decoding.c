@@ -35,6 +35,14 @@
  * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
  * share out each head's rows in two parts, and these meet in shared memory.
  *
+ * With state = settled the lengths and the addresses of K and V stay as they are from ahead of the
+ * launch on, and a kernel that overlaps with the launches ahead reads them before it waits for
+ * these. Each warp then has the first rows of its stretch of K and V fetched into the L2 cache.
+ * Among them may be rows that a launch ahead still writes: what is fetched is no copy that could
+ * grow old, as stores go through the same L2. Nothing but addresses within the caches depends on
+ * what is read so early: rows are loaded behind the wait. The length stays in shared memory for the
+ * block's end.
+ *
  * mma_flash_decoding is the same on the tensor cores, for caches of f16: blocks of four warps have
  * up to 16 heads, or 8 of long ones, and what a warp does is in blocks/gqa_halves.h.
  */
@@ -52,6 +60,7 @@ enum {
     END_COUNT = 1 << 30, /* more than there are chunks */
     CACHES = 2,          /* K and V */
     ADDRESS_BYTES = 8,
+    LENGTH_AT = CACHES * ADDRESS_BYTES, /* behind their addresses, where it stays */
 };
 
 /* Heads a KV head, blocks that they are spread over, and of a block its heads and warps: the terms
@@ -81,13 +90,31 @@ typedef struct work {
     val query;                                  /* number of the first head's row of q */
     val heads;                                  /* that there are */
     val length;                                 /* of the sequence; without a kind: loaded again */
-    val caches;                                 /* shared memory: the addresses of its K and V */
+    val caches; /* shared memory: the addresses of its K and V, and with a settled state its length
+                 */
     positions own;
     val active; /* chunks that have positions, at least 1 */
     val blocks; /* that have chunks */
     val ticket; /* shared memory: see put_query_aside */
     val rows;   /* shared memory: [heads, warps] partial rows */
 } work;
+
+static bool is_settled(const instance *in)
+{
+    return in->state == STATE_SETTLED;
+}
+
+static val load_length(ptx *p, const instance *in, val sequence)
+{
+    val at = attention_sequence_length_at(p, sequence);
+    return is_settled(in) ? ld_settled(p, U32, at, 0) : ld_const(p, U32, at, 0);
+}
+
+static val load_cache(ptx *p, const instance *in, const char *name, val sequence)
+{
+    val at = attention_sequence_cache_at(p, name, sequence);
+    return is_settled(in) ? ld_settled(p, U64, at, 0) : ld_const(p, U64, at, 0);
+}
 
 static work work_new(ptx *p, const instance *in)
 {
@@ -98,7 +125,7 @@ static work work_new(ptx *p, const instance *in)
     w.chunk = named(p, "chunk", ctaid_z(p));
     w.chunks = named(p, "chunks", nctaid_z(p));
     val first = mul(p, w.part, w.is.heads);
-    w.length = attention_sequence_length(p, w.sequence);
+    w.length = load_length(p, in, w.sequence);
     w.query = mad(p, w.sequence, imm(U32, in->shape.num_heads),
                   mad(p, w.kv_head, imm(U32, w.is.ratio), first));
     w.heads = w.is.ratio % w.is.heads ? min(p, sub(p, w.is.ratio, first), w.is.heads)
@@ -108,9 +135,11 @@ static work work_new(ptx *p, const instance *in)
 
 static positions positions_of(ptx *p, const work *w)
 {
-    bool known = w->length.kind;
-    return attention_positions(p, w->in,
-                               known ? w->length : attention_sequence_length(p, w->sequence));
+    val length = w->length;
+    if (!length.kind)
+        length = is_settled(w->in) ? ld_shared(p, U32, w->caches, LENGTH_AT)
+                                   : load_length(p, w->in, w->sequence);
+    return attention_positions(p, w->in, length);
 }
 
 /* Chunks of equal length. */
@@ -200,6 +229,12 @@ static void take_fixed_chunk(ptx *p, work *w, val chunk)
     w->own.end = min(p, add(p, w->own.first, size), f.all.end);
 }
 
+/* Positions of a warp's turn. */
+static unsigned step_of(const instance *in)
+{
+    return in->family->halves ? gqa_halves_step(in) : gqa_step(in);
+}
+
 /* The warp's share of the chunk: stretches of equal length, whole turns. */
 static positions take_stretch(ptx *p, const work *w, unsigned step)
 {
@@ -211,17 +246,76 @@ static positions take_stretch(ptx *p, const work *w, unsigned step)
     return own;
 }
 
+static void put_caches(ptx *p, const work *w, val k, val v)
+{
+    st_shared(p, U64, w->caches, 0, k);
+    st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
+    if (is_settled(w->in))
+        st_shared(p, U32, w->caches, LENGTH_AT, w->length);
+}
+
 /* The addresses wait in shared memory for each of a block's chunks, and come with what it starts
  * with: nothing is loaded from an address that was itself waited for, but K and V. */
 static void stage_caches(ptx *p, work *w)
 {
-    w->caches = shared_array(p, "caches", U64, CACHES);
+    w->caches = shared_array(p, "caches", U64, CACHES + is_settled(w->in));
     PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val k = attention_sequence_cache(p, "k", w->sequence);
-        val v = attention_sequence_cache(p, "v", w->sequence);
-        st_shared(p, U64, w->caches, 0, k);
-        st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
+        val k = load_cache(p, w->in, "k", w->sequence);
+        val v = load_cache(p, w->in, "v", w->sequence);
+        put_caches(p, w, k, v);
     }
+}
+
+/* Lines of a row, a power of two so that lanes share them out. */
+static unsigned lines_of_row(const instance *in)
+{
+    unsigned lines = 1;
+    while (lines * TARGET_LINE < cache_row_bytes(in))
+        lines *= 2;
+    return lines;
+}
+
+/* Has rows of K and V fetched, from the first of the run on: a lane a line of each at a time. */
+static void fetch_rows(ptx *p, const work *w, val k, val v, positions run)
+{
+    int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);
+    unsigned lines = lines_of_row(w->in), bytes = CACHES * WARP * TARGET_LINE;
+    val byte = mul(p, rem(p, lane_id(p), lines), TARGET_LINE), first;
+    if (lines * TARGET_LINE > row_bytes)
+        byte = min(p, byte, imm(U32, row_bytes - 1));
+    if (ring)
+        run = attention_within_ring(p, ring, run);
+    first = add(p, run.first, div(p, lane_id(p), lines));
+    for (unsigned i = 0; i < target_bytes_ahead(ptx_target(p)) / bytes; i++) {
+        val row = min(p, add(p, first, i * (WARP / lines)), sub(p, run.end, 1));
+        if (ring) /* as where it is loaded */
+            row = min(p, row, sub(p, row, ring));
+        val place = add(p, mul_wide(p, row, row_bytes), convert(p, U64, byte));
+        prefetch(p, add(p, k, place), 0);
+        prefetch(p, add(p, v, place), 0);
+    }
+}
+
+/* All that a kernel with a settled state does ahead of its wait. */
+static void fetch_ahead(ptx *p, work *w)
+{
+    work first = *w;
+    w->caches = shared_array(p, "caches", U64, CACHES + 1);
+    val k = load_cache(p, w->in, "k", w->sequence), v = load_cache(p, w->in, "v", w->sequence);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        put_caches(p, w, k, v);
+    phase(p, "fetch the first rows of K and V");
+    if (is_fixed(w->in))
+        take_fixed_chunk(p, &first, w->chunk);
+    else
+        take_chunk(p, &first);
+    first.own.first = min(p, first.own.first, first.own.end); /* there may be no chunk for it */
+    positions run = take_stretch(p, &first, step_of(w->in));
+    PTX_IF (p, lt(p, run.first, run.end)) {
+        val head = attention_kv_head_offset(p, w->in, w->kv_head);
+        fetch_rows(p, w, add(p, k, head), add(p, v, head), run);
+    }
+    wait_for_launches(p);
 }
 
 static val cache_of(ptx *p, const work *w, unsigned number)
@@ -277,9 +371,12 @@ static gqa_halves load_queries(ptx *p, work *w)
 static attend_by begin(ptx *p, work *w)
 {
     attend_by by = { 0 };
-    bool halves = w->in->family->halves;
+    bool halves = w->in->family->halves, early = is_settled(w->in) && ptx_overlaps(p);
+    if (early)
+        fetch_ahead(p, w);
     phase(p, halves ? "load q" : "stage q");
-    stage_caches(p, w);
+    if (!early)
+        stage_caches(p, w);
     if (halves)
         by.halves = load_queries(p, w);
     else
@@ -290,10 +387,11 @@ static attend_by begin(ptx *p, work *w)
 static void attend(ptx *p, const work *w, attend_by *by)
 {
     val k = cache_of(p, w, 0), v = cache_of(p, w, 1);
+    positions stretch = take_stretch(p, w, step_of(w->in));
     if (w->in->family->halves)
-        gqa_halves_attend(p, &by->halves, k, v, take_stretch(p, w, gqa_halves_step(w->in)));
+        gqa_halves_attend(p, &by->halves, k, v, stretch);
     else
-        gqa_attend(p, &by->floats, k, v, take_stretch(p, w, gqa_step(w->in)));
+        gqa_attend(p, &by->floats, k, v, stretch);
     barrier(p);
 }
 
@@ -402,6 +500,8 @@ static void add_fixed_chunks(ptx *p, work *w)
 
 static void build(ptx *p, const instance *in)
 {
+    if (!is_settled(in))
+        wait_for_launches(p);
     work w = work_new(p, in);
     unsigned usual = TARGET_REGISTERS / (SM_BLOCKS * w.is.warps * WARP);
     ptx_max_registers(p, in->family->halves ? gqa_halves_registers(in, w.is.heads)
@@ -450,6 +550,8 @@ enum { USUAL_CHUNK = 256 };
         .only_with = KEY_FIELD(chunking), .tag = "lim"                                    \
     }
 
+#define KEY_LENGTHS_STATE KEY_STATE("settled: lengths, addresses read early")
+
 #define FLASH_SIZES                                                                               \
     { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" }, \
         { "most_blocks", most_blocks,                                                             \
@@ -481,7 +583,7 @@ static const term terms[] = {
         OUT(F32, o, "m*num_heads*head_dim", 16),                                             \
             PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),                          \
             COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k), \
-            KV_RINGS(v), SINKS, GATES, IN(U32, seq_lens, "m", 4), PARAM_END                  \
+            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, PARAM_END                           \
     }
 
 const family gqa_flash_decoding = {
@@ -494,15 +596,17 @@ const family gqa_flash_decoding = {
     .activations = FORMAT_F32,
     .preference = 10,
     .cache_heads = "heads",
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
-                           ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_DIMS, KEY_END },
+    .keys =
+        (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING, ATTENTION_OPTIONS,
+                       KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE, KEY_DIMS, KEY_END },
     .params = FLASH_PARAMS,
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
-                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20",
+                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20 + "
+                          "16*state",
                 .terms = terms,
                 .sizes = sizes,
-                .overlap = WAITS_FIRST,
+                .overlap = WAITS_ITSELF,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
     .check = check_ring,
     .build = build,
@@ -560,15 +664,16 @@ const family mma_flash_decoding = {
                            KEY_RING,
                            KEY_SINKS,
                            KEY_GATE,
+                           KEY_LENGTHS_STATE,
                            KEY_DIMS,
                            KEY_END },
     .params = FLASH_PARAMS,
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
-                .shared = "warps*heads*(head_dim+4)*4 + queries + 20",
+                .shared = "warps*heads*(head_dim+4)*4 + queries + 20 + 16*state",
                 .terms = mma_terms,
                 .sizes = mma_sizes,
-                .overlap = WAITS_FIRST,
+                .overlap = WAITS_ITSELF,
                 .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
     .check = check_ring,
     .build = build,

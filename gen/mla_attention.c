@@ -460,6 +460,8 @@ static void build_floats(ptx *p, const instance *in)
 
 static void build(ptx *p, const instance *in)
 {
+    if (in->state != STATE_SETTLED)
+        wait_for_launches(p);
     if (in->options.halves)
         mla_halves_build(p, in);
     else
@@ -573,6 +575,7 @@ const family mla_attention = {
               .field = KEY_FIELD(options.halves),
               .choices = products_choices,
               .sm = 80 },
+            KEY_STATE("settled: lengths, addresses read early"),
             KEY_DIMS,
             KEY_END,
         },
@@ -583,7 +586,7 @@ const family mla_attention = {
             COUNTERS(counters, "m*num_heads"),
             QUERIES("m*num_heads*(latent+n_rope)"),
             MLA_CACHES(PARAM_IN),
-            IN(U32, seq_lens, "m", 4),
+            SEQUENCE_LENGTHS,
             PARAM_END,
         },
     .launch = { .block = "threads",
@@ -592,7 +595,7 @@ const family mla_attention = {
                 .shared = "shared",
                 .terms = terms,
                 .sizes = sizes,
-                .overlap = WAITS_FIRST,
+                .overlap = WAITS_ITSELF,
                 .registers = 248 },
     .check = check,
     .build = build,

@@ -51,7 +51,7 @@ enum {
     {                                                                                        \
         .name = "c", .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,       \
         .cache = true, .target = FORMAT_F32, .target_values = "max_seq_len*(latent+n_rope)", \
-        .unit = "latent+n_rope"                                                              \
+        .unit = "latent+n_rope", .settled = true                                             \
     }
 
 #endif

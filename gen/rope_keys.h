@@ -61,7 +61,7 @@
 #define ROPE_FACTORS(count)                                                                     \
     {                                                                                           \
         .name = "factors", .kind = PARAM_IN, .format = FORMAT_F32, .values = count, .align = 4, \
-        .only_with = KEY_FIELD(options.rope.factors), .fitted = true                            \
+        .only_with = KEY_FIELD(options.rope.factors), .fitted = true, .settled = true           \
     }
 
 extern const choice rope_style_choices[], rope_scaling_choices[], rope_factors_choices[];

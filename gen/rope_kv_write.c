@@ -20,6 +20,10 @@
  * each, too: pairs lie apart by 1 or by any distance (NEOX with a part of a head), and what a
  * second load takes is less than the shuffles.
  *
+ * With state = settled positions and addresses of caches stay as they are from ahead of the launch
+ * on: a kernel that overlaps with the launches ahead reads them and makes cos and sin before it
+ * waits for these.
+ *
  * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
  */
 #include "gen/blocks/norm.h"
@@ -39,7 +43,14 @@ typedef struct head_work {
     val source; /* the head's values */
     val is_q, is_k;
     val cache; /* of K or V of the row: loaded with all else, so that nothing waits for it */
+    rope_pair pairs[MOST_HEAD_PARTS];
+    rope_turn turns[MOST_HEAD_PARTS]; /* made ahead of the wait, where the state is settled */
 } head_work;
+
+static bool is_settled(const instance *in)
+{
+    return in->state == STATE_SETTLED;
+}
 
 static head_work work_new(ptx *p, const instance *in)
 {
@@ -47,7 +58,9 @@ static head_work work_new(ptx *p, const instance *in)
     head_work w = { .in = in, .parts = head_parts(in) };
     w.head = named(p, "head", ctaid_x(p));
     w.row = named(p, "row", ctaid_y(p));
-    w.position = ld_const(p, U32, mad_wide(p, w.row, 4, parameter(p, "positions")), 0);
+    val position_at = mad_wide(p, w.row, 4, parameter(p, "positions"));
+    w.position =
+        is_settled(in) ? ld_settled(p, U32, position_at, 0) : ld_const(p, U32, position_at, 0);
     w.is_q = lt(p, w.head, s->num_heads);
     w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
     int64_t gates = in->options.gated ? s->num_heads : 0;
@@ -57,7 +70,8 @@ static head_work work_new(ptx *p, const instance *in)
     val number = mad(p, w.row, imm(U32, s->num_heads + gates + 2 * s->num_kv_heads), place);
     w.source = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "qkv"));
     val array = select(p, w.is_k, parameter(p, "k"), parameter(p, "v"));
-    w.cache = ld_const(p, U64, mad_wide(p, w.row, ADDRESS_BYTES, array), 0);
+    val cache_at = mad_wide(p, w.row, ADDRESS_BYTES, array);
+    w.cache = is_settled(in) ? ld_settled(p, U64, cache_at, 0) : ld_const(p, U64, cache_at, 0);
     return w;
 }
 
@@ -100,6 +114,25 @@ static bool has_turns(const instance *in, unsigned part)
     return o->style != ROPE_NONE && (int64_t)part * HEAD_PART < o->dims;
 }
 
+/* Angles follow from the position alone: those of a head of V, which has none, are made in vain. */
+static void turn_ahead(ptx *p, head_work *w)
+{
+    phase(p, "cos and sin");
+    for (unsigned i = 0; i < w->parts; i++)
+        if (has_turns(w->in, i)) {
+            w->pairs[i] = rope_pair_of(p, w->in, i);
+            w->turns[i] = rope_turn_at(p, w->in, w->pairs[i].pair, w->position);
+        }
+}
+
+static val turned(ptx *p, const head_work *w, unsigned part, const rope_pair *pair, val x,
+                  val partner)
+{
+    if (w->turns[part].cos.kind)
+        return rope_turned_by(p, pair, &w->turns[part], x, partner);
+    return rope_turned(p, w->in, pair, w->position, x, partner);
+}
+
 static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *values)
 {
     val x[MOST_HEAD_PARTS], partners[MOST_HEAD_PARTS];
@@ -108,7 +141,7 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
         x[i] = partners[i] = loaded[i];
         pairs[i].partner = head_place(p, w->in, i);
         if (has_turns(w->in, i)) {
-            pairs[i] = rope_pair_of(p, w->in, i);
+            pairs[i] = w->turns[i].cos.kind ? w->pairs[i] : rope_pair_of(p, w->in, i);
             partners[i] = load_at(p, w->source, pairs[i].partner);
         }
     }
@@ -116,9 +149,7 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
         norm_head(p, w, pairs, x, partners);
     for (unsigned i = 0; i < w->parts; i++)
         assign(p, values[i],
-               has_turns(w->in, i)
-                   ? rope_turned(p, w->in, &pairs[i], w->position, x[i], partners[i])
-                   : x[i]);
+               has_turns(w->in, i) ? turned(p, w, i, &pairs[i], x[i], partners[i]) : x[i]);
 }
 
 static void copy_gate(ptx *p, const head_work *w, val number)
@@ -166,8 +197,16 @@ static void store_kv(ptx *p, const head_work *w, const var *values)
 
 static void build(ptx *p, const instance *in)
 {
+    bool early = is_settled(in) && ptx_overlaps(p);
+    if (!early)
+        wait_for_launches(p);
     phase(p, "load a head");
     head_work w = work_new(p, in);
+    if (early) {
+        turn_ahead(p, &w);
+        wait_for_launches(p);
+        phase(p, "load its values");
+    }
     val loaded[MOST_HEAD_PARTS];
     var values[MOST_HEAD_PARTS];
     for (unsigned i = 0; i < w.parts; i++) {
@@ -252,6 +291,7 @@ const family rope_kv_write = {
               .like = KEY_FIELD(shape.head_dim),
               .tag = "rot" },
             KEYS_ROPE("n_rot"),
+            KEY_STATE("settled: positions, addresses read early"),
             KEY_DIMS,
             KEY_END,
         },
@@ -267,7 +307,7 @@ const family rope_kv_write = {
               .align = 16,
               .only_with = KEY_FIELD(options.gated) },
             IN(F32, qkv, "m*(num_heads+gated*num_heads+2*num_kv_heads)*head_dim", 16),
-            IN_FITTED(U32, positions, "m", 4),
+            ROW_POSITIONS,
             IN_WHERE(qk_norm, F32, q_norm, "head_dim", 4),
             IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
             ROPE_FACTORS("n_rot/2"),
@@ -277,7 +317,7 @@ const family rope_kv_write = {
                 .grid = { "num_heads+2*num_kv_heads", "m" },
                 .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
                 .loads_at_once = true,
-                .overlap = WAITS_FIRST,
+                .overlap = WAITS_ITSELF,
                 .registers = 64 },
     .check = check,
     .build = build,

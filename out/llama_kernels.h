@@ -208,7 +208,8 @@ typedef struct ptxgen_kernel {
     unsigned sm;  /* runs on this compute capability, times ten, and on newer ones: see specific */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
     int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
-                     has finished (programmatic stream serialization), and waits for that itself */
+                     has finished (programmatic stream serialization), and waits for that itself;
+                     where its state is settled, with positions, lengths and addresses read before */
     int specific; /* 1: made for sm_90a or the like, whose instructions newer ones do not have */
 
     const ptxgen_param *params;
@@ -251,6 +252,10 @@ typedef enum ptxgen_layout {
     PTXGEN_LAYOUT_GROUPED,
     PTXGEN_LAYOUT_TILED,
 } ptxgen_layout;
+typedef enum ptxgen_state {
+    PTXGEN_STATE_CHANGING,
+    PTXGEN_STATE_SETTLED,
+} ptxgen_state;
 
 /* What a caller needs. A member that is 0 or NULL does not matter, but for activations and those of
  * the last group: they say what is computed, and of what. A size that a family does not have counts
@@ -298,6 +303,7 @@ typedef struct ptxgen_query {
     double softcap; /* 0: none */
     ptxgen_layout layout; /* of delta_net: the value heads */
     int apart; /* of mla_query: 1 where the latents do not stand behind q */
+    ptxgen_state state; /* of rope_kv_write and attention: settled where a program promises it */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
@@ -520,7 +526,7 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 14 };
+enum { PTXGEN_QUERY_OPTIONS = 15 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -542,6 +548,7 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "softcap", (double)query->softcap },
         { "layout", (double)query->layout },
         { "inputs", (double)query->apart },
+        { "state", (double)query->state },
     };
     return options[index];
 }

@@ -72,6 +72,20 @@ static bool overlaps(const instance *in, const target *t)
     return in->family->launch.overlap != NO_OVERLAP && ptx_can_overlap(t);
 }
 
+/* Families that wait themselves trigger at once. */
+static void begin_overlap(ptx *p, const instance *in, const target *t)
+{
+    bool first = in->family->launch.overlap == WAITS_FIRST;
+    if (overlaps(in, t) && first && in->trigger == TRIGGER_WAITED) {
+        ptx_overlap_behind_wait(p);
+        return;
+    }
+    if (overlaps(in, t))
+        ptx_overlap(p);
+    if (first)
+        wait_for_launches(p);
+}
+
 /* The kernel as its family builds it, not finished. */
 static ptx *build(arena *scratch, const instance *in, const target *t)
 {
@@ -85,12 +99,11 @@ static ptx *build(arena *scratch, const instance *in, const target *t)
     for (size_t i = 0; i < count; i++)
         if (params[i].weights)
             ptx_constant_param(p, U64, params[i].name);
+        else if (params[i].settled && in->state == STATE_SETTLED)
+            ptx_settled_param(p, U64, params[i].name);
         else
             ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
-    if (overlaps(in, t))
-        ptx_overlap(p);
-    if (in->family->launch.overlap == WAITS_FIRST)
-        wait_for_launches(p);
+    begin_overlap(p, in, t);
     in->family->build(p, in);
     return p;
 }

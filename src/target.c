@@ -75,6 +75,12 @@ unsigned target_bytes_ahead(const target *t)
     return at_most(MOST, t->l2_sm / 2 / WARPS / TARGET_LINE * TARGET_LINE);
 }
 
+bool target_overlaps(const target *t)
+{
+    enum { HOPPER = 90 };
+    return t->sm >= HOPPER;
+}
+
 unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared)
 {
     unsigned warps = (threads + WARP - 1) / WARP;

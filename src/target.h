@@ -39,6 +39,9 @@ typedef struct target {
 enum { TARGET_LINE = 128 };
 unsigned target_bytes_ahead(const target *t);
 
+/* Whether launches may start on it before those ahead of them have finished. */
+bool target_overlaps(const target *t);
+
 /* What CUDA allows on all of them; and more SMs than any GPU has. */
 enum {
     TARGET_MOST_GRID_X = INT32_MAX,

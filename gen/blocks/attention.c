@@ -74,14 +74,24 @@ attention attention_new(ptx *p, const instance *in, val query)
     return a;
 }
 
+val attention_sequence_length_at(ptx *p, val sequence)
+{
+    return mad_wide(p, sequence, 4, parameter(p, "seq_lens"));
+}
+
+val attention_sequence_cache_at(ptx *p, const char *name, val sequence)
+{
+    return mad_wide(p, sequence, 8, parameter(p, name));
+}
+
 val attention_sequence_length(ptx *p, val sequence)
 {
-    return ld_const(p, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")), 0);
+    return ld_const(p, U32, attention_sequence_length_at(p, sequence), 0);
 }
 
 val attention_sequence_cache(ptx *p, const char *name, val sequence)
 {
-    return ld_const(p, U64, mad_wide(p, sequence, 8, parameter(p, name)), 0);
+    return ld_const(p, U64, attention_sequence_cache_at(p, name, sequence), 0);
 }
 
 val attention_cache_offset(ptx *p, const instance *in, val head)

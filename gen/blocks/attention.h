@@ -73,6 +73,10 @@ attention attention_new(ptx *p, const instance *in, val query);
 val attention_sequence_length(ptx *p, val sequence);
 val attention_sequence_cache(ptx *p, const char *name, val sequence);
 
+/* Where these two stand. */
+val attention_sequence_length_at(ptx *p, val sequence);
+val attention_sequence_cache_at(ptx *p, const char *name, val sequence);
+
 /* Bytes from the address of a cache to a query head's KV head in it, and to a KV head. */
 val attention_cache_offset(ptx *p, const instance *in, val head);
 val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);

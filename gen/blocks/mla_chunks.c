@@ -10,21 +10,69 @@ mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
     b.results.shape.head_dim = in->shape.latent;
     b.row = named(p, "row", ctaid_y(p));
     b.first_head = named(p, "first_head", mul(p, ctaid_x(p), heads));
-    b.cache = attention_sequence_cache(p, "c", b.row);
+    b.early = in->state == STATE_SETTLED;
+    val at = attention_sequence_cache_at(p, "c", b.row);
+    b.cache = b.early ? ld_settled(p, U64, at, 0) : ld_const(p, U64, at, 0);
     return b;
 }
 
-void mla_block_count(ptx *p, mla_block *b)
+static positions all_positions(ptx *p, const mla_block *b)
+{
+    val at = attention_sequence_length_at(p, b->row);
+    return attention_positions(p, b->in,
+                               b->early ? ld_settled(p, U32, at, 0) : ld_const(p, U32, at, 0));
+}
+
+static positions chunk_of(ptx *p, const mla_block *b, positions all, val chunk)
 {
     int64_t size = b->in->shape.chunk_size;
-    positions all = attention_positions(p, b->in, attention_sequence_length(p, b->row));
+    positions run = { .first = mul(p, chunk, size) };
+    run.end = min(p, add(p, run.first, size), all.end);
+    return run;
+}
+
+/* Has the first rows of a run fetched into the L2 cache, for whose values the block has not waited
+ * yet: see gen/gqa_flash_decoding.c. */
+static void fetch_rows(ptx *p, const mla_block *b, positions run)
+{
+    const problem_shape *s = &b->in->shape;
+    unsigned row_bytes =
+        (unsigned)format_bytes(kv_format(b->in), (uint64_t)(s->latent + s->n_rope));
+    unsigned a_turn = ptx_block(p) * TARGET_LINE;
+    unsigned turns = target_bytes_ahead(ptx_target(p)) / (WARP * TARGET_LINE);
+    phase(p, "fetch the first rows");
+    PTX_IF (p, lt(p, run.first, run.end)) {
+        val rows = min(p, sub(p, run.end, run.first), turns * a_turn / row_bytes + 1);
+        val last = sub(p, mul(p, rows, row_bytes), 1), own = mul(p, tid_x(p), TARGET_LINE);
+        val from = mad_wide(p, run.first, row_bytes, b->cache);
+        for (unsigned i = 0; i < turns; i++) {
+            val byte = min(p, add(p, own, i * a_turn), last);
+            prefetch(p, add(p, from, convert(p, U64, byte)), 0);
+        }
+    }
+}
+
+static void count(ptx *p, mla_block *b, positions all)
+{
+    int64_t size = b->in->shape.chunk_size;
     b->active = named(p, "active", max(p, div(p, add(p, all.end, size - 1), size), 1));
     b->blocks = min(p, b->active, nctaid_z(p));
 }
 
+void mla_block_count(ptx *p, mla_block *b)
+{
+    count(p, b, all_positions(p, b));
+}
+
 void mla_block_begin(ptx *p, mla_block *b)
 {
-    mla_block_count(p, b);
+    positions all = all_positions(p, b);
+    count(p, b, all);
+    if (b->early && ptx_overlaps(p)) {
+        fetch_rows(p, b, chunk_of(p, b, all, ctaid_z(p)));
+        wait_for_launches(p);
+    }
+    b->early = false;
     ret_if(p, ge(p, ctaid_z(p), b->active));
 }
 
@@ -48,11 +96,7 @@ float mla_score_scale(const instance *in)
 
 positions mla_chunk(ptx *p, const mla_block *b, val chunk)
 {
-    positions all = attention_positions(p, b->in, attention_sequence_length(p, b->row));
-    int64_t size = b->in->shape.chunk_size;
-    positions run = { .first = mul(p, chunk, size) };
-    run.end = min(p, add(p, run.first, size), all.end);
-    return run;
+    return chunk_of(p, b, all_positions(p, b), chunk);
 }
 
 int64_t mla_most_chunks(const instance *in)

@@ -15,14 +15,16 @@ typedef struct mla_block {
     val row, first_head;
     val ticket; /* a word of shared memory */
     val cache;
+    bool early;         /* it has not waited for the launches ahead, and reads its settled state */
     val active, blocks; /* chunks of the row, and blocks that take them */
 } mla_block;
 
-/* ticket is declared by the caller. */
+/* ticket is declared by the caller, who has waited for the launches ahead but where the state is
+ * settled. */
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads);
 
-/* Counts chunks and blocks, and ends the block where there is no chunk for it; and counts them
- * anew. */
+/* Counts chunks and blocks, and ends the block where there is no chunk for it; where the state is
+ * settled, it waits first, with the first rows under way. And counts them anew. */
 void mla_block_begin(ptx *p, mla_block *b);
 void mla_block_count(ptx *p, mla_block *b);
 

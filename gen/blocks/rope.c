@@ -75,12 +75,14 @@ static val table_entry(ptx *p, const instance *in, val pair)
 /* Two f32 by the pair's factor, as two again, become a fraction of 2^64. As they are converted,
  * they are 128 turns at most: what is more than a turn is lost on the way, and does not count.
  * unknown is 0, or a NaN of a factor by which nothing can be divided. */
-static val divided_frequency(ptx *p, val entry, val pair, val *unknown)
+static val divided_frequency(ptx *p, const instance *in, val entry, val pair, val *unknown)
 {
     enum { WHOLE_BITS = 8 };
     const float unit = 0x1p56f;
     val2 turns = ld_const_v2(p, F32, entry, 0);
-    val factor = ld_const(p, F32, mad_wide(p, pair, sizeof(float), parameter(p, "factors")), 0);
+    val factor_at = mad_wide(p, pair, sizeof(float), parameter(p, "factors"));
+    val factor = in->state == STATE_SETTLED ? ld_settled(p, F32, factor_at, 0)
+                                            : ld_const(p, F32, factor_at, 0);
     val inverse = rcp(p, factor);
     val high = mul(p, turns.v[0], inverse);
     val rest = add(p, fma(p, neg(p, high), factor, turns.v[0]), turns.v[1]);
@@ -129,7 +131,7 @@ rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position)
     const rope_options *o = &in->options.rope;
     val entry = table_entry(p, in, pair), unknown = imm(F32, 0);
     val frequency =
-        o->factors ? divided_frequency(p, entry, pair, &unknown) : ld_const(p, U64, entry, 0);
+        o->factors ? divided_frequency(p, in, entry, pair, &unknown) : ld_const(p, U64, entry, 0);
     rope_turn turn = turn_of_phase(p, mul(p, frequency, convert(p, U64, position)));
     if (o->factors) {
         turn.cos = add(p, turn.cos, unknown);
@@ -142,11 +144,16 @@ rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position)
     return turn;
 }
 
+val rope_turned_by(ptx *p, const rope_pair *r, const rope_turn *by, val x, val partner)
+{
+    val sin = select(p, r->first, neg(p, by->sin), by->sin);
+    return select(p, r->turns, fma(p, x, by->cos, mul(p, partner, sin)), x);
+}
+
 val rope_turned(ptx *p, const instance *in, const rope_pair *r, val position, val x, val partner)
 {
     rope_turn by = rope_turn_at(p, in, r->pair, position);
-    val sin = select(p, r->first, neg(p, by.sin), by.sin);
-    return select(p, r->turns, fma(p, x, by.cos, mul(p, partner, sin)), x);
+    return rope_turned_by(p, r, &by, x, partner);
 }
 
 /* 2 atanh((m - 1) / (m + 1)) of m of [sqrt(1/2), sqrt(2)), and the exponent's share. */

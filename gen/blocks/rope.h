@@ -33,7 +33,8 @@ typedef struct rope_turn {
 } rope_turn;
 rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position);
 
-/* A value of a pair, turned with its partner; behind those that turn, itself. */
+/* A value of a pair, turned by its angle with its partner; behind those that turn, itself. */
+val rope_turned_by(ptx *p, const rope_pair *r, const rope_turn *by, val x, val partner);
 val rope_turned(ptx *p, const instance *in, const rope_pair *r, val position, val x, val partner);
 
 /* What q is multiplied by at a position, where the options say so. */

@@ -21,6 +21,11 @@
  *
  * The end, where a last block merges what the others have stored: round trips again.
  *
+ * Where launches overlap, a kernel with a settled state makes round trips for lengths and addresses
+ * ahead of its wait, and has rows of K and V fetched. That costs nothing as long as the launch
+ * ahead leaves room for its blocks, and memory to itself. What other kernels do there, which fetch
+ * weights, is in what steps were measured to take that overlap: see plan_cost.c.
+ *
  * It is a model. It leaves out what stays in caches, how many misses these can have pending, and
  * clocks that fall under load. Boundaries between launches are plan_cost.h's.
  */
@@ -77,6 +82,8 @@ typedef struct cost_work {
     double trips_ahead; /* of memory, one behind the other, ahead of the first units: what they are,
                            and where */
     double trips_behind; /* and of a last block behind all others */
+    double early;        /* seconds that the launch ahead leaves to what this one does ahead of its
+                            wait: see cost_room */
     int64_t rows;        /* of x, of which each block has as many as the key m says */
 } cost_work;
 cost_work cost_work_of(arena *a, const instance *in);
@@ -137,6 +144,17 @@ typedef struct cost_prediction {
     double total; /* the start, the bound's time or somewhat more, and the end; memory's
                      time is less by what it was ahead */
 } cost_prediction;
+
+/* Seconds of those that a launch takes in which the one behind it may do what comes ahead of its
+ * wait, as nothing else would: all but memory's, where blocks of the two fit an SM together, as
+ * many of each as it has; else none. */
+typedef struct cost_kernel {
+    const cost_figures *figures;
+    const instance *in;
+    const cost_work *work;
+} cost_kernel;
+double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *behind,
+                 const cost_gpu *gpu);
 
 /* The sizes of the instance must be known. A total of infinity: the kernel does not fit an SM. */
 cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,

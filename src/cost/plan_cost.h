@@ -10,6 +10,8 @@
  * takes what its bytes take, or its products on tensor cores. */
 typedef struct launch_cost {
     double seconds, bytes;
+    double hidden; /* seconds of these that it spends while the launch ahead of it in its step still
+                      runs, where launches overlap: of a kernel's launches the least */
     const char *bound; /* "" where bytes alone say the time */
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,

@@ -39,6 +39,7 @@ const char *const cost_bound_names[BOUND_COUNT] = {
 /* What blocks take at once of the work are items: some rows, or all that a block does. */
 typedef struct dealing {
     double threads, blocks;
+    double shared;       /* bytes of a block */
     double sms;          /* that have blocks */
     double fitting;      /* blocks on an SM at a time, */
     double resident;     /* or as many as there are for the busiest */
@@ -93,6 +94,7 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
         d.blocks *= (double)formula_value(l->grid[i], in, &run);
     if (cost_has_expert_tiles(in))
         deal_tiles(in, &d);
+    d.shared = (double)(f->shared + dynamic);
     d.fitting =
         target_blocks_per_sm(gpu->target, (unsigned)d.threads, f->registers, f->shared + dynamic);
     if (d.fitting < 1)
@@ -182,28 +184,53 @@ static double first_waits(const instance *in, const dealing *d)
     return stages_x(in->family) ? d->waves : 1;
 }
 
-/* Until weights come in; x in passes is staged for each turn. */
+/* Whether a kernel knows from a settled state which rows of caches to fetch ahead of its wait. It
+ * loads q behind that, in a round trip of its own. */
+static bool fetches_rows(const instance *in, const cost_work *work, const cost_gpu *gpu)
+{
+    return in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->trips_ahead > 0;
+}
+
+/* Seconds of the start that a kernel spends ahead of its wait. */
+static double early_trips(const instance *in, const cost_work *work, const cost_gpu *gpu)
+{
+    return fetches_rows(in, work, gpu) ? work->trips_ahead * LATENCY : 0;
+}
+
+/* Until weights come in, from the wait on or from where that ends which comes ahead of it; x in
+ * passes is staged for each turn. */
 static double start_time(const cost_figures *f, const instance *in, const cost_work *work,
                          const dealing *d, const cost_gpu *gpu)
 {
     double start = (work->trips_ahead + first_waits(in, d)) * LATENCY;
+    start -= fmin(work->early, early_trips(in, work, gpu));
+    if (fetches_rows(in, work, gpu))
+        return start + LATENCY;
     if (!stages_x(in->family))
         return start + first_x_time(f, in, work, d, gpu);
     return start + d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
 }
 
-/* How long memory has work of its own while x is staged: families that have weights fetched ahead
- * of it ask for their warps' first turns at once, or for as much of them as the target lets warps
- * ask for. */
+/* Bytes that are fetched into the L2 ahead of x, or q: families that do so ask for their warps'
+ * first turns at once, or for as much of them as the target lets warps ask for. */
+static double bytes_fetched(const cost_work *work, const dealing *d, const cost_gpu *gpu)
+{
+    double warps = d->sms * d->resident * d->threads / WARP;
+    double turns = d->sms * d->resident * work->bytes / d->items;
+    return fmin(fmin(turns, warps * target_bytes_ahead(gpu->target)), work->bytes);
+}
+
+/* How long memory has work of its own while x is staged, or q comes, and ahead of q while the
+ * launch ahead leaves it idle: from when it is known which rows to ask for. */
 static double time_ahead(const instance *in, const cost_work *work, const dealing *d, double start,
                          const cost_gpu *gpu)
 {
-    if (!in->family->launch.weights_first)
-        return 0;
-    double warps = d->sms * d->resident * d->threads / WARP;
-    double turns = d->sms * d->resident * work->bytes / d->items;
-    double asked = fmin(fmin(turns, warps * target_bytes_ahead(gpu->target)), work->bytes);
-    return fmin(start - (1 + work->trips_ahead) * LATENCY, asked / gpu->bandwidth);
+    double fetched = bytes_fetched(work, d, gpu) / gpu->bandwidth;
+    if (fetches_rows(in, work, gpu))
+        return fmin(LATENCY + fmax(0, work->early - early_trips(in, work, gpu)), fetched);
+    if (in->family->launch.weights_first)
+        return fmin(start - (1 + work->trips_ahead) * LATENCY, fetched);
+    return 0;
 }
 
 /* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
@@ -293,6 +320,33 @@ static double time_together(const double times[BOUND_COUNT], double ahead)
         sum += square * square;
     }
     return longest * sqrt(sqrt(sum));
+}
+
+/* What blocks of two kernels, as many of each as an SM has, take of it together. */
+static bool fit_together(const cost_kernel *a, const cost_kernel *b, const cost_gpu *gpu)
+{
+    const cost_kernel *both[] = { a, b };
+    double registers = 0, warps = 0, blocks = 0, shared = 0;
+    for (int i = 0; i < 2; i++) {
+        const cost_kernel *k = both[i];
+        dealing d = deal(k->figures, k->in, k->work, gpu);
+        registers += d.resident * d.threads * k->figures->registers;
+        warps += d.resident * ceil(d.threads / WARP);
+        blocks += d.resident;
+        shared += d.resident * d.shared;
+        if (d.fitting < 1)
+            return false;
+    }
+    const target *t = gpu->target;
+    return registers <= TARGET_REGISTERS && warps <= t->warps_sm && blocks <= t->blocks_sm &&
+           shared <= t->shared_sm;
+}
+
+double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *behind,
+                 const cost_gpu *gpu)
+{
+    bool room = target_overlaps(gpu->target) && fit_together(ahead, behind, gpu);
+    return room ? fmax(0, seconds - memory_time(ahead->work, gpu->bandwidth)) : 0;
 }
 
 double cost_of_bytes(double bytes, const cost_gpu *gpu)

@@ -275,7 +275,8 @@ static json_t *conventions_json(bool with_decoder)
         { "overlaps",
           "may be launched with programmatic stream serialization (cuLaunchKernelEx): it "
           "waits for the launch ahead of it, which has to do the same or to start when "
-          "all ahead of it has finished" },
+          "all ahead of it has finished; with config.state settled it reads positions, lengths and "
+          "addresses ahead of that: what wrote them has to have finished before it starts" },
         { "weights", "blocks as ggml stores them, row-major: n rows of k" },
         { "caches", "K and V are [num_kv_heads, max_seq_len, head_dim]; with config.ring "
                     "[num_kv_heads, ring, head_dim], position t in row t % ring; address: an array "

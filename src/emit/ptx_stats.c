@@ -20,6 +20,7 @@ static const struct {
     ptx_class class;
 } known[] = {
     { "ld.global", PTX_GLOBAL },  { "st.global", PTX_GLOBAL }, { "atom.global", PTX_GLOBAL },
+    { "ld.relaxed", PTX_GLOBAL }, /* of the shared memory none is */
     { "red.global", PTX_GLOBAL }, { "ld.", PTX_SHARED },       { "st.", PTX_SHARED },
     { "atom.", PTX_SHARED },      { "red.", PTX_SHARED },      { "dp4a", PTX_DOT },
     { "dp2a", PTX_DOT },          { "mma.", PTX_DOT },         { "cvt", PTX_CONVERT },
@@ -136,7 +137,7 @@ static void take_instruction(scan *s, const char *text)
     ptx_class class = class_of(text, length);
     s->here.instructions++;
     s->here.by_class[class]++;
-    if (strncmp(text, "ld.global", strlen("ld.global")) == 0) {
+    if (class == PTX_GLOBAL && strncmp(text, "ld.", strlen("ld.")) == 0) {
         s->here.loads++;
         s->here.load_bytes += access_bytes(text, length);
     }

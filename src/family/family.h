@@ -43,6 +43,8 @@ enum { ROWS_FIXED, ROWS_RUN_TIME };        /* rows of X and Y: m of them, or any
 enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choose.h says */
 enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
 enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
+enum { TRIGGER_FIRST, TRIGGER_WAITED }; /* the next launch may start: at once, or behind the wait */
+enum { STATE_CHANGING, STATE_SETTLED }; /* what one step leaves for the next: see overlap below */
 
 enum { MAX_MATRICES = 4 }; /* of an instance that may differ in format */
 
@@ -73,6 +75,8 @@ typedef struct instance {
     int64_t chunks;      /* a sequence is split into, at most */
     int64_t chunking;    /* CHUNKING_ */
     int64_t chunk_limit; /* of fixed chunks of a sequence; 0: none */
+    int64_t trigger;     /* TRIGGER_ */
+    int64_t state;       /* STATE_ */
     int64_t variant;     /* VARIANT_; AUTO stands for other instances and is never generated */
     int64_t precision;   /* PRECISION_ */
 
@@ -192,6 +196,16 @@ enum { MAX_VECTORS = 8 };
         .tag = "eps", .real = &epsilon_range                                                  \
     }
 extern const real_range epsilon_range;
+#define KEY_TRIGGER                                                                   \
+    {                                                                                 \
+        .name = "trigger", .summary = "the next launch: at once, or behind the wait", \
+        .field = KEY_FIELD(trigger), .choices = trigger_choices                       \
+    }
+#define KEY_STATE(said)                                                                       \
+    {                                                                                         \
+        .name = "state", .summary = said, .field = KEY_FIELD(state), .choices = state_choices \
+    }
+extern const choice trigger_choices[], state_choices[];
 /* A factor that is 1 unless it is said. */
 #define KEY_SCALE(said)                                                                      \
     {                                                                                        \
@@ -241,6 +255,7 @@ typedef struct param {
     bool fitted;        /* its values are made by the family's fit */
     bool small;         /* random floats are as small as weights of other formats, some 0.05 */
     bool steep;   /* of every second head random floats are so large that few positions count */
+    bool settled; /* with state = settled read ahead of the wait: positions, lengths, addresses */
     bool zeroed;  /* scratch: has to be 0 before the first launch, and is again after each */
     bool cache;   /* K or V: elements of the instance's kv_type, positions from seq_len on are
                      not read, and those that are not a row's not written */
@@ -303,6 +318,17 @@ typedef struct param {
         .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
         .align = alignment, .fitted = true                                       \
     }
+/* What stands in the state of a step. */
+#define ROW_POSITIONS                                                                           \
+    {                                                                                           \
+        .name = "positions", .kind = PARAM_IN, .format = FORMAT_U32, .values = "m", .align = 4, \
+        .fitted = true, .settled = true                                                         \
+    }
+#define SEQUENCE_LENGTHS                                                                       \
+    {                                                                                          \
+        .name = "seq_lens", .kind = PARAM_IN, .format = FORMAT_U32, .values = "m", .align = 4, \
+        .settled = true                                                                        \
+    }
 /* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
 #define KV_CACHE(id)                                                                            \
     {                                                                                           \
@@ -319,7 +345,7 @@ typedef struct param {
     {                                                                                           \
         .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,          \
         .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*" rows "*head_dim", \
-        .unit = "head_dim"                                                                      \
+        .unit = "head_dim", .settled = true                                                     \
     }
 /* What m addresses point to, and the kernel brings up to date. */
 #define UPDATED(type, id, count, moved)                                                      \
@@ -359,6 +385,14 @@ typedef struct derived_size {
  * of a step is an ordinary one, behind whatever the stream has ahead of it, whose kernels may not
  * wait for theirs. A launch without the kernels' knowing, as a copy or a user's kernel, starts when
  * the last one has finished.
+ *
+ * What one step leaves for the next (tokens, positions, lengths) is written by its last launch. A
+ * kernel with trigger = waited waits first, and says then that the next launch may start. Where
+ * such a kernel is the first of a step, or an ordinary launch is, all others of the step start when
+ * the step ahead has finished, and with state = settled read positions, lengths and the addresses
+ * of caches ahead of their wait, and have rows of caches fetched into the L2. Nothing in the step
+ * but its last launch may write what is settled. What a host writes between steps is ordered as
+ * ever: a copy is a launch without the kernels' knowing.
  *
  * The builder's verifier refuses a kernel that breaks this (ptx/overlap.c). */
 typedef enum overlap {

@@ -86,6 +86,18 @@ const choice seq_len_choices[] = {
     { NULL, NULL },
 };
 
+const choice trigger_choices[] = {
+    [TRIGGER_FIRST] = { "first", "" },
+    [TRIGGER_WAITED] = { "waited", "_waited" },
+    { NULL, NULL },
+};
+
+const choice state_choices[] = {
+    [STATE_CHANGING] = { "changing", "" },
+    [STATE_SETTLED] = { "settled", "_settled" },
+    { NULL, NULL },
+};
+
 const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
 const real_range factor_range = { .max = 1e6, .def_text = "1" };
 

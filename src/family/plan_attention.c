@@ -74,6 +74,7 @@ static void turn(planner *p)
         planner_set_real(&in, "epsilon", d->epsilon);
     }
     planner_set(&in, "gated", d->attention_gate);
+    planner_settle(p, &in);
     planner_bind_buffer(&b, "q", BUFFER_Q);
     planner_bind_buffer(&b, "gate", BUFFER_GATE);
     plan_bind_caches(p, &b, "k", "v");
@@ -111,8 +112,10 @@ static instance attention_by(const planner *p, const char *name)
     const decoder *d = p->d;
     instance in = planner_kernel(p, name);
     set_heads(p, &in);
-    if (!in.family->one_sequence)
+    if (!in.family->one_sequence) {
         set_chunks(p, &in);
+        planner_settle(p, &in);
+    }
     planner_set_real(&in, "scale", d->attention_scale);
     planner_set_real(&in, "softcap", d->attention_softcap);
     planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);

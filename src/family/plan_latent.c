@@ -102,6 +102,7 @@ static void attend(planner *p)
     planner_set_real(&in, "scale", d->attention_scale > 0 ? d->attention_scale : usual);
     set_products(p, &in);
     set_chunks(p, &in);
+    planner_settle(p, &in);
     planner_bind_buffer(&b, "o", BUFFER_LATENTS);
     planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
     planner_bind_buffer(&b, "q", BUFFER_Q);

@@ -15,6 +15,17 @@
 
 #include "family/plan_product.h"
 
+/* Which targets overlap or not, kernels have one name on all of them. */
+static bool may_overlap(const planner *p)
+{
+    for (size_t i = 0; i < p->target_count; i++)
+        if (target_overlaps(p->targets[i]))
+            return true;
+    return false;
+}
+
+/* The first launch of a step waits for the step ahead before it lets others start, which then find
+ * what that has left: tokens, positions and lengths. */
 void plan_embed(planner *p)
 {
     const decoder *d = p->d;
@@ -25,6 +36,7 @@ void plan_embed(planner *p)
     planner_set(&in, "n", d->vocab);
     planner_set(&in, "m", p->m);
     planner_set_real(&in, "scale", d->embedding_scale);
+    planner_set(&in, "trigger", may_overlap(p) ? TRIGGER_WAITED : TRIGGER_FIRST);
     planner_bind_buffer(&b, "y", BUFFER_H);
     planner_bind_tensor(p, &b, "w", TENSOR_TOKEN_EMBD);
     planner_bind_state(&b, "tokens", p->plan->state.tokens, "tokens");

@@ -186,6 +186,11 @@ void planner_set_weights(instance *in, const char *name, format weights)
     planner_set(in, name, instance_weights_index(weights));
 }
 
+void planner_settle(const planner *p, instance *in)
+{
+    planner_set(in, "state", p->settled ? STATE_SETTLED : STATE_CHANGING);
+}
+
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name)
 {
     const key *k = family_key(in->family, key_name);
@@ -362,6 +367,8 @@ static size_t number_of(planner *p, instance *in)
 void planner_add(planner *p, instance *in, const bindings *b, const char *said)
 {
     tune(p, in, rows_of(in, b));
+    if (!p->launches.count)
+        p->settled = in->family->launch.overlap != NO_OVERLAP && in->trigger == TRIGGER_WAITED;
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
     *made = (placed_launch){ .launch = {
                                  .kernel = number_of(p, in), .layer = p->layer, .said = said } };

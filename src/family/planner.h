@@ -99,6 +99,7 @@ typedef struct planner {
     /* The step that is being made. */
     int64_t m, layer;
     VEC(placed_launch) launches;
+    bool settled;   /* its first launch waits for the step ahead before any other one may start */
     plan_rows rows; /* that the buffer of rows has, of a layer */
     int64_t rows_layer;
     int64_t buffer_bytes[BUFFERS];
@@ -142,6 +143,9 @@ bool planner_prefers(const planner *p, const instance *in, const instance *to);
 /* Whether the model has two launches of so many rows, one ahead of the other (NULL: it has been
  * made), finish before one that does the same; and the numbers of warps and rows of these. */
 bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows);
+
+/* Has a kernel read the step's state ahead of its wait, where that is settled by then. */
+void planner_settle(const planner *p, instance *in);
 
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 

@@ -42,12 +42,17 @@ void ptx_heading(ptx *p, const char *line)
 
 void ptx_param(ptx *p, type t, const char *name)
 {
-    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, false };
+    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_ANY };
 }
 
 void ptx_constant_param(ptx *p, type t, const char *name)
 {
-    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, true };
+    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_NEVER };
+}
+
+void ptx_settled_param(ptx *p, type t, const char *name)
+{
+    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_SETTLED };
 }
 
 /* What threads get them in steps of. */

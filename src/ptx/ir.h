@@ -101,10 +101,17 @@ typedef struct ptx_register {
                        one; 0: none so far */
 } ptx_register;
 
+/* What may write, while a kernel overlaps, to what an address leads to. */
+typedef enum ptx_changes {
+    CHANGES_NEVER,   /* no launch at all: weights, and the module's arrays */
+    CHANGES_SETTLED, /* none that need not have finished when the kernel begins */
+    CHANGES_ANY
+} ptx_changes;
+
 typedef struct ptx_parameter {
     const char *name;
     type type;
-    bool constant; /* the address of what no launch writes */
+    ptx_changes changes;
 } ptx_parameter;
 
 typedef struct ptx_shared {

@@ -116,6 +116,13 @@ val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset)
     return v;
 }
 
+/* The L1 cache may hold what an earlier launch loaded, and nothing but the wait is known to clear
+ * it: so a load ahead of that goes to the L2, where all writes of finished launches are. */
+val ptx_load_settled(ptx *p, type t, val base, int64_t offset)
+{
+    return ptx_load(p, ptx_overlaps(p) ? INST_LD_SETTLED : INST_LD_CONST, t, base, offset);
+}
+
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset)
 {
     val2 v;

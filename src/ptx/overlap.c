@@ -3,7 +3,15 @@
  *
  * Ahead of it a launch that is still running may write any memory but weights and the module's
  * arrays, and may read any. So a thread neither loads nor stores there, and does not end: it waits
- * once on every path, and what it does to global memory comes behind. Prefetches load nothing.
+ * once on every path, and what it does to global memory comes behind. Prefetches load nothing: what
+ * they fetch is in the L2, through which all stores go.
+ *
+ * Of a parameter that is settled more is known: no launch that may still run writes what it leads
+ * to. By an example: the last kernel of a step writes the lengths of sequences, the first one of
+ * the next step waits before it triggers, and the third one reads lengths. It cannot begin before
+ * all blocks of the first one have triggered, which have waited for the step ahead. Such a load may
+ * stand ahead of the wait, and passes the L1 by; what it gives is nobody's promise: an address that
+ * was loaded leads to what changes.
  *
  * The wait orders what ptxas calls ordinary memory. ld.global.nc is not: it says that memory is the
  * same for as long as the kernel runs, and ptxas moves it ahead of the wait. That holds of weights
@@ -15,7 +23,7 @@
 
 bool ptx_can_overlap(const target *t)
 {
-    return t->sm >= op_table[INST_WAIT_FOR_LAUNCHES].sm;
+    return target_overlaps(t);
 }
 
 bool ptx_overlaps(const ptx *p)
@@ -34,23 +42,31 @@ void ptx_overlap(ptx *p)
     control_launches(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
 }
 
+void ptx_overlap_behind_wait(ptx *p)
+{
+    p->overlaps = true;
+    wait_for_launches(p);
+    control_launches(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
+}
+
 void wait_for_launches(ptx *p)
 {
     if (p->overlaps)
         control_launches(p, INST_WAIT_FOR_LAUNCHES, "those ahead are done");
 }
 
-/* Whether an instruction makes, or takes from somewhere else, an address of what changes. */
-static bool makes_changing(const ptx *p, const inst *i, const bool *changing)
+/* What may write to where an address leads that an instruction makes, or takes from elsewhere. */
+static ptx_changes changes_of(const ptx *p, const inst *i, const uint8_t *changes)
 {
+    ptx_changes most = CHANGES_NEVER;
     if (i->op == INST_LD_PARAM)
-        return !p->params.items[i->target].constant;
+        return p->params.items[i->target].changes;
     if (op_table[i->op].flags & (GLOBAL | SHARED))
-        return true;
+        return CHANGES_ANY;
     FOR_EACH_USE (i, used)
-        if (changing[used->id])
-            return true;
-    return false;
+        if (changes[used->id] > most)
+            most = changes[used->id];
+    return most;
 }
 
 static bool is_address(const ptx *p, uint32_t id)
@@ -58,32 +74,35 @@ static bool is_address(const ptx *p, uint32_t id)
     return register_classes[p->registers.items[id].type] == CLASS_64;
 }
 
-/* By register: whether it may be an address of what changes. Walked over again for what loops carry
- * upwards. */
-static const bool *find_changing(const ptx *p)
+/* By register: what may write to where it leads, as a ptx_changes. Walked over again for what loops
+ * carry upwards. */
+static const uint8_t *find_changes(const ptx *p)
 {
-    bool *changing = arena_zalloc(p->arena, p->registers.count * sizeof *changing);
+    uint8_t *changes = arena_zalloc(p->arena, p->registers.count * sizeof *changes);
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t n = 0; n < p->count; n++) {
             const inst *i = p->list[n];
             uint32_t made = i->results ? i->result[0] : 0;
-            if (!made || changing[made] || !is_address(p, made) || !makes_changing(p, i, changing))
+            if (!made || changes[made] == CHANGES_ANY || !is_address(p, made))
+                continue;
+            ptx_changes found = changes_of(p, i, changes);
+            if (found <= changes[made])
                 continue;
             for (unsigned r = 0; r < i->results; r++)
-                changing[i->result[r]] = true;
+                changes[i->result[r]] = (uint8_t)found;
             changed = true;
         }
     }
-    return changing;
+    return changes;
 }
 
 void ptx_load_what_changes(ptx *p)
 {
-    const bool *changing = find_changing(p);
+    const uint8_t *changes = find_changes(p);
     for (size_t n = 0; n < p->count; n++) {
         inst *i = p->list[n];
-        if (i->op == INST_LD_CONST && changing[i->operand[i->operands - 1].id])
+        if (i->op == INST_LD_CONST && changes[i->operand[i->operands - 1].id])
             i->op = INST_LD_GLOBAL;
     }
 }
@@ -92,23 +111,26 @@ void ptx_load_what_changes(ptx *p)
 enum { AHEAD = 1, BEHIND = 2 };
 
 /* Copies to shared memory read what ld_const may, ahead of the wait, and all else behind it. */
-static bool touches_what_changes(const inst *i, const bool *changing)
+static bool touches_what_changes(const inst *i, const uint8_t *changes)
 {
     if (is_copy(i->op))
-        return changing[i->operand[0].id];
+        return changes[i->operand[0].id];
+    if (i->op == INST_LD_SETTLED)
+        return changes[i->operand[0].id] == CHANGES_ANY;
     return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && i->op != INST_PREFETCH_L2;
 }
 
-static bool has_copies(const ptx *p)
+/* Whether it is by their addresses that instructions may stand ahead of the wait. */
+static bool needs_changes(const ptx *p)
 {
     for (size_t n = 0; n < p->count; n++)
-        if (is_copy(p->list[n]->op))
+        if (is_copy(p->list[n]->op) || p->list[n]->op == INST_LD_SETTLED)
             return true;
     return false;
 }
 
 /* Where threads are behind a block that they enter there. */
-static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const bool *changing)
+static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const uint8_t *changes)
 {
     for (uint32_t n = block->first; n < block->end; n++) {
         const inst *i = p->list[n];
@@ -116,7 +138,7 @@ static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const 
             if (at & BEHIND)
                 ptx_fail(p, "%s: a thread may have waited before", ptx_describe(p, i));
             at = BEHIND;
-        } else if (at & AHEAD && touches_what_changes(i, changing)) {
+        } else if (at & AHEAD && touches_what_changes(i, changes)) {
             ptx_fail(p, "%s comes ahead of the wait for the launches ahead", ptx_describe(p, i));
         } else if (at & AHEAD && i->op == INST_RET) {
             ptx_fail(p, "%s: a thread may end that has not waited for the launches ahead",
@@ -129,12 +151,12 @@ static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const 
 bool ptx_check_overlap(ptx *p, const ptx_flow *flow)
 {
     uint8_t *entered = arena_zalloc(p->arena, flow->count * sizeof *entered);
-    const bool *changing = has_copies(p) ? find_changing(p) : NULL;
+    const uint8_t *changes = needs_changes(p) ? find_changes(p) : NULL;
     entered[0] = AHEAD;
     for (bool changed = true; changed && !p->error;) {
         changed = false;
         for (size_t b = 0; b < flow->count; b++) {
-            unsigned left = entered[b] ? follow(p, &flow->blocks[b], entered[b], changing) : 0;
+            unsigned left = entered[b] ? follow(p, &flow->blocks[b], entered[b], changes) : 0;
             for (int s = 0; s < 2; s++) {
                 int next = flow->blocks[b].successor[s];
                 if (next < 0 || !(left & ~(unsigned)entered[next]))

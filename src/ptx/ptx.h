@@ -74,6 +74,10 @@ void ptx_param(ptx *p, type t, const char *name);
 /* The same of the address of what no launch that a kernel overlaps with writes. */
 void ptx_constant_param(ptx *p, type t, const char *name);
 
+/* And of what is settled when a kernel that overlaps begins: whatever launch wrote it last has
+ * finished by then, and none writes it while the kernel runs. See ld_settled. */
+void ptx_settled_param(ptx *p, type t, const char *name);
+
 /* Tells ptxas how many registers a thread may have at most (fewer where the block would have too
  * many). */
 void ptx_max_registers(ptx *p, unsigned registers);
@@ -271,12 +275,14 @@ val kept_in_register(ptx *p, uint32_t number);
 /* Memory. base is a 64-bit address (global) or a 32-bit one or a shared array (shared), offset in
  * bytes. A load of 8 or 16-bit integers gives a 32-bit value. ld_const reads memory that no thread
  * of the grid writes; where the kernel overlaps with launches that may, it is ld_global. v2 and v4:
- * two or four neighbours at once; the address is a multiple of the whole size. */
+ * two or four neighbours at once; the address is a multiple of the whole size. ld_settled is the
+ * same of settled parameters, and may stand ahead of wait_for_launches. */
 typedef struct val4 {
     val v[4];
 } val4;
 val parameter(ptx *p, const char *name);
 val ptx_load(ptx *p, ptx_op o, type t, val base, int64_t offset);
+val ptx_load_settled(ptx *p, type t, val base, int64_t offset);
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
 
@@ -296,6 +302,7 @@ void ptx_store_v4(ptx *p, ptx_op o, type t, val base, int64_t offset, val4 value
 #define ld_const(p, t, base, offset)     ptx_load(p, INST_LD_CONST, t, V(base), offset)
 #define ld_const_v2(p, t, base, offset)  ptx_load_v2(p, INST_LD_CONST, t, V(base), offset)
 #define ld_const_v4(p, t, base, offset)  ptx_load_v4(p, INST_LD_CONST, t, V(base), offset)
+#define ld_settled(p, t, base, offset)   ptx_load_settled(p, t, V(base), offset)
 #define ld_shared(p, t, base, offset)    ptx_load(p, INST_LD_SHARED, t, V(base), offset)
 #define ld_shared_v2(p, t, base, offset) ptx_load_v2(p, INST_LD_SHARED, t, V(base), offset)
 #define ld_shared_v4(p, t, base, offset) ptx_load_v4(p, INST_LD_SHARED, t, V(base), offset)
@@ -462,6 +469,11 @@ bool ptx_has_wgmma(const target *t);
 bool ptx_can_overlap(const target *t);
 void ptx_overlap(ptx *p);
 bool ptx_overlaps(const ptx *p);
+
+/* In place of ptx_overlap and wait_for_launches: waits first, and then says that the next launch
+ * may start. So whatever starts behind this launch, however many launches behind, finds all done
+ * that is ahead of it. */
+void ptx_overlap_behind_wait(ptx *p);
 
 /* Where a kernel overlaps: waits until the launches ahead are done and what they wrote is seen. All
  * threads do, once, ahead of any access to what other launches write or read. Nothing elsewhere. */

@@ -140,6 +140,8 @@ ARENA_TEST(decode_attention_spills_no_registers)
     };
     static const char *const kinds[] = {
         "chunking = fixed\nchunk_limit = 32\n",
+        "chunking = fixed\nchunk_limit = 32\nstate = settled\n",
+        "state = settled\nwindow = 1000\nring = 1200\n",
         "window = 1000\nring = 1200\nsoftcap = 30\nsinks = add\ngate = sigmoid\n", NULL
     };
     expect_no_spills(a, &(attention_cases){ head, kinds, sizes }, 2);

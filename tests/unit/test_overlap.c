@@ -27,6 +27,10 @@ static const char *const decoders[] = {
     HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
          "layers = 2\nmax_seq_len = 64\nlatent = 64\nq_rank = 32\nvalue_dim = 32\nrope = norm\n"
          "rope_dims = 32\nattention_scale = 0.3\nweights = q8_0\n",
+    HEAD "hidden = 64\nff = 96\nnum_heads = 2\nnum_kv_heads = 1\nhead_dim = 64\nvocab = 96\n"
+         "layers = 2\nmax_seq_len = 100\nrope = neox\nwindow = 24\nwindow_layers = 0\n"
+         "window_cache = ring\nkv_type = f16\nweights = q8_0\nm = 1, 3\n",
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nsequences = 3\nrope = norm\nweights = q8_0\nm = 3\n",
 };
 
 static void make(arena *a, const char *text, spec *s, kernel_set *set)
@@ -173,4 +177,157 @@ ARENA_TEST(steps_of_kernels_that_overlap_are_right)
         if (!r.right)
             fail_msg("%s\n%s", decoders[n], r.message);
     }
+}
+
+/* The kernels of a decoder's steps for targets that overlap, as they are or spoiled. */
+typedef struct steps {
+    spec spec;
+    kernel_set set;
+    kernel *kernels;
+    size_t count;
+} steps;
+
+static void make_steps(arena *a, const char *text, steps *s)
+{
+    make(a, text, &s->spec, &s->set);
+    s->kernels = arena_alloc(a, s->set.kernel_count * sizeof *s->kernels);
+    s->count = 0;
+    for (size_t i = 0; i < s->set.kernel_count; i++)
+        if (s->set.kernels[i].overlaps)
+            s->kernels[s->count++] = s->set.kernels[i];
+}
+
+/* Words in place of each of others, in the kernels of a family. */
+static void spoil(arena *a, steps *s, const char *family_name, const char *words, const char *by)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        kernel *k = &s->kernels[i];
+        if (strcmp(k->instance->family->name, family_name) != 0)
+            continue;
+        strbuf text = strbuf_new(a);
+        const char *from = k->ptx, *found;
+        for (; (found = strstr(from, words)); from = found + strlen(words), count++)
+            strbuf_format(&text, "%.*s%s", (int)(found - from), from, by);
+        strbuf_put(&text, from);
+        k->ptx = text.text;
+        k->ptx_length = text.length;
+    }
+    assert_true(count > 0);
+}
+
+static void assert_race(arena *a, const steps *s, const char *const *words)
+{
+    step_result r = verify_step(a, s->set.plan, s->set.targets, s->set.target_count, s->kernels,
+                                s->count, 1, 1, 1);
+    assert_false(r.right);
+    for (; *words; words++)
+        if (!strstr(r.message, *words))
+            fail_msg("'%s' is not in '%s'", *words, r.message);
+}
+
+#define NO_WAIT "need not have finished: no griddepcontrol.wait comes before that [race]"
+
+static const char small[] =
+    HEAD "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\n"
+         "vocab = 96\nlayers = 1\nmax_seq_len = 32\nrope = norm\nweights = q8_0\nm = 1\n";
+static const char llama[] =
+    HEAD HEADS "ff = 96\nmax_seq_len = 64\nrope = norm\nweights = q8_0\nm = 1\n";
+
+ARENA_TEST(a_step_reads_its_state_early_where_its_first_launch_waits_for_the_step_ahead)
+{
+    static const char *const old =
+        "[ptxgen]\nprefix = t\ntargets = sm_80, sm_89\n[decoder]\n" HEADS
+        "ff = 96\nmax_seq_len = 64\nrope = norm\nweights = q8_0\nm = 1\n";
+    for (int n = 0; n < 2; n++) {
+        spec s;
+        kernel_set set;
+        unsigned readers = 0;
+        make(a, n ? llama : old, &s, &set);
+        const plan *p = set.plan;
+        const instance *first = &p->kernels[p->steps[0].launches[0].kernel];
+        assert_int_equal(first->trigger, n ? TRIGGER_WAITED : TRIGGER_FIRST);
+        for (size_t i = 0; i < p->kernel_count; i++)
+            if (family_key(p->kernels[i].family, "state")) {
+                assert_int_equal(p->kernels[i].state, n ? STATE_SETTLED : STATE_CHANGING);
+                readers++;
+            }
+        assert_int_equal(readers, 2);
+    }
+}
+
+ARENA_TEST(what_is_settled_is_read_and_fetched_ahead_of_the_wait)
+{
+    unsigned readers = 0;
+    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
+        steps s;
+        make_steps(a, decoders[n], &s);
+        for (size_t i = 0; i < s.count; i++) {
+            const kernel *k = &s.kernels[i];
+            const char *wait = strstr(k->ptx, "griddepcontrol.wait");
+            if (!family_key(k->instance->family, "state"))
+                continue;
+            assert_true(strstr(k->ptx, "ld.relaxed.gpu.global.u32") < wait);
+            assert_true(strstr(k->ptx, "ld.relaxed.gpu.global.u64") < wait);
+            if (k->instance->family->op != OP_ROPE_KV_WRITE)
+                assert_true(strstr(k->ptx, "prefetch.global.L2") < wait);
+            assert_null(strstr(wait, "ld.relaxed"));
+            readers++;
+        }
+    }
+    assert_true(readers > 2 * sizeof decoders / sizeof *decoders);
+}
+
+ARENA_TEST(steps_with_a_settled_state_are_the_same_in_a_hundred_orders)
+{
+    steps s;
+    make_steps(a, small, &s);
+    step_result r = verify_step(a, s.set.plan, s.set.targets, s.set.target_count, s.kernels,
+                                s.count, 1, test_takes_row(1) ? 100 : 10, 1);
+    if (!r.right)
+        fail_msg("%s", r.message);
+}
+
+/* The first launch of a step triggers at its start, as kernels do that are on their own. */
+ARENA_TEST(a_step_that_lets_others_start_ahead_of_its_wait_races_with_the_step_ahead)
+{
+    steps s;
+    make_steps(a, llama, &s);
+    spoil(a, &s, "embed_rows", "griddepcontrol.launch_dependents;", "");
+    spoil(a, &s, "embed_rows", "griddepcontrol.wait;",
+          "griddepcontrol.launch_dependents; griddepcontrol.wait;");
+    assert_race(a, &s,
+                (const char *[]){ "race between launches: 'rope_kv_write", " loads byte ",
+                                  " of 'positions'", ", which 'sample", "3 launches ahead", NO_WAIT,
+                                  NULL });
+}
+
+/* And of what is read then the length: RoPE reads nothing early. */
+ARENA_TEST(a_length_that_is_not_settled_is_found)
+{
+    steps s;
+    make_steps(a, llama, &s);
+    spoil(a, &s, "embed_rows", "griddepcontrol.launch_dependents;", "");
+    spoil(a, &s, "embed_rows", "griddepcontrol.wait;",
+          "griddepcontrol.launch_dependents; griddepcontrol.wait;");
+    spoil(a, &s, "rope_kv_write", "griddepcontrol.wait;", "");
+    spoil(a, &s, "rope_kv_write", "griddepcontrol.launch_dependents;",
+          "griddepcontrol.launch_dependents; griddepcontrol.wait;");
+    assert_race(a, &s,
+                (const char *[]){ "race between launches: 'gqa_flash_decoding", " loads byte ",
+                                  " of 'lengths'", ", which 'sample", "4 launches ahead", NO_WAIT,
+                                  NULL });
+}
+
+/* Rows are fetched, and not loaded: the last one is what RoPE is about to write. */
+ARENA_TEST(a_row_that_is_loaded_in_place_of_being_fetched_is_found)
+{
+    steps s;
+    make_steps(a, llama, &s);
+    spoil(a, &s, "gqa_flash_decoding", "prefetch.global.L2  [", "ld.global.u8 %spare, [");
+    spoil(a, &s, "gqa_flash_decoding", "    .reg .pred ", "    .reg .b32 %spare;\n    .reg .pred ");
+    assert_race(a, &s,
+                (const char *[]){ "race between launches: 'gqa_flash_decoding", " loads byte ",
+                                  " of 'K cache of layer ", ", which 'rope_kv_write",
+                                  "1 launch ahead", "stores", NO_WAIT, NULL });
 }

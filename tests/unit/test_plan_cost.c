@@ -1,4 +1,5 @@
 /* The plan as --plan prints it: a model of five layers, of which two have another format. */
+#include <math.h>
 #include <string.h>
 
 #include "cost/choose.h"
@@ -175,6 +176,67 @@ ARENA_TEST(a_step_takes_what_was_measured_of_the_like)
     double measured = step.bytes / (of_peak * (double)h100.bandwidth_gbps * 1e9);
     print_message("%.1f us, %.3f of one kernel\n", step.seconds * 1e6, step.seconds / measured);
     assert_true(step.seconds > 1.01 * measured && step.seconds < 1.05 * measured);
+}
+
+/* RoPE, and attention with it ahead: its lengths, the caches' addresses and rows of K and V are
+ * there when RoPE ends, or on their way. */
+typedef struct attention_step {
+    plan_launch launches[2];
+    plan_step step;
+    instance kernels[2];
+    plan plan;
+    launch_cost costs[2];
+} attention_step;
+
+static attention_step *predict_attention(arena *a, const char *ahead, int64_t state, const char *on)
+{
+    attention_step *s = arena_zalloc(a, sizeof *s);
+    cost_gpu gpu = cost_gpu_of(target_find(on));
+    s->kernels[0] = kernel_of(a, ahead, WEIGHTS_Q4_K);
+    s->kernels[1] = kernel_of(a, "mma_flash_decoding", WEIGHTS_F32);
+    for (size_t i = 0; i < 2; i++) {
+        if (s->kernels[i].family->op != OP_GEMV)
+            s->kernels[i].shape = (problem_shape){ .head_dim = 128,
+                                                   .num_heads = 32,
+                                                   .num_kv_heads = 8,
+                                                   .max_seq_len = 4096,
+                                                   .chunk_size = 128,
+                                                   .m = 1 };
+        s->kernels[i].kv_type = KV_F16;
+        s->launches[i] = (plan_launch){ .kernel = i, .said = "" };
+    }
+    s->kernels[1].state = state;
+    s->kernels[1].chunking = CHUNKING_FIXED;
+    s->kernels[1].chunks = 64;
+    s->step = (plan_step){ .m = 1, .launches = s->launches, .launch_count = 2 };
+    s->plan = (plan){ .kernels = s->kernels, .kernel_count = 2, .steps = &s->step };
+    cost_of_launches(a, &s->plan, &s->step, 4096, &gpu, s->costs);
+    return s;
+}
+
+ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
+{
+    const attention_step *changing = predict_attention(a, "rope_kv_write", STATE_CHANGING, "sm_90");
+    const attention_step *settled = predict_attention(a, "rope_kv_write", STATE_SETTLED, "sm_90");
+    double rope = settled->costs[0].seconds, hidden = settled->costs[1].hidden;
+    print_message("%.2f us, %.2f of them hidden behind %.2f\n", settled->costs[1].seconds * 1e6,
+                  hidden * 1e6, rope * 1e6);
+    assert_true(hidden > 0.5 * rope && hidden <= rope);
+    assert_true(changing->costs[1].hidden == 0 && settled->costs[0].hidden == 0);
+    /* by itself it takes what it would: rows are on their way while it waits for q */
+    assert_true(fabs(settled->costs[1].seconds / changing->costs[1].seconds - 1) < 0.02);
+    step_cost apart = cost_of_step(&settled->step, settled->costs, false);
+    step_cost overlapped = cost_of_step(&settled->step, settled->costs, true);
+    double seen = rope + settled->costs[1].seconds - hidden;
+    assert_true(apart.seconds > rope + settled->costs[1].seconds);
+    assert_true(fabs(overlapped.seconds - 1.03 * seen) < 1e-12);
+}
+
+ARENA_TEST(nothing_is_hidden_where_there_is_no_room_or_no_overlap)
+{
+    assert_true(predict_attention(a, "stream_gemv", STATE_SETTLED, "sm_90")->costs[1].hidden == 0);
+    assert_true(predict_attention(a, "rope_kv_write", STATE_SETTLED, "sm_89")->costs[1].hidden ==
+                0);
 }
 
 /* A kernel of a target that is older than all that were counted. */

@@ -18,6 +18,8 @@ static const char *built(arena *a, const char *architecture, void (*build)(ptx *
     ptx_param(p, U64, "addresses");
     ptx_param(p, U64, "y");
     ptx_param(p, U32, "n");
+    ptx_settled_param(p, U64, "lengths");
+    ptx_settled_param(p, U64, "caches");
     if (ptx_can_overlap(target_find(architecture)))
         ptx_overlap(p);
     build(p);
@@ -149,6 +151,49 @@ static void wait_in_a_loop(ptx *p)
         wait_for_launches(p);
 }
 
+/* What is settled, and what it leads to. */
+static void settled_ahead(ptx *p)
+{
+    val length = ld_settled(p, U32, parameter(p, "lengths"), 4);
+    val cache = ld_settled(p, U64, mad_wide(p, ctaid_x(p), 8, parameter(p, "caches")), 0);
+    prefetch(p, mad_wide(p, length, 128, cache), 0);
+    wait_for_launches(p);
+    store(p, ld_const(p, F32, mad_wide(p, length, 128, cache), 0));
+}
+
+static void load_settled_plainly(ptx *p)
+{
+    var length = var_f32(p, loaded(p, "lengths"));
+    wait_for_launches(p);
+    store(p, get(p, length));
+}
+
+static void load_what_changes_as_settled(ptx *p)
+{
+    var x = var_f32(p, ld_settled(p, F32, parameter(p, "x"), 0));
+    wait_for_launches(p);
+    store(p, get(p, x));
+}
+
+/* A row of a cache: its address is settled, what stands there is not. */
+static void load_row_ahead(ptx *p)
+{
+    val cache = ld_settled(p, U64, parameter(p, "caches"), 0);
+    var row = var_f32(p, ld_settled(p, F32, cache, 128));
+    wait_for_launches(p);
+    store(p, get(p, row));
+}
+
+static void load_from_either(ptx *p)
+{
+    var at = var_u64(p, parameter(p, "lengths"));
+    PTX_IF (p, gt(p, parameter(p, "n"), 4))
+        assign(p, at, parameter(p, "x"));
+    var x = var_f32(p, ld_settled(p, F32, at, 0));
+    wait_for_launches(p);
+    store(p, get(p, x));
+}
+
 /* Into shared memory, ahead of the wait. */
 static void copy_ahead(ptx *p, const char *from)
 {
@@ -174,6 +219,27 @@ ARENA_TEST(weights_may_be_copied_ahead_of_the_wait)
 {
     text_of(a, "sm_90", copy_weights_ahead);
     refuses(a, copy_input_ahead, "comes ahead of the wait");
+}
+
+ARENA_TEST(what_is_settled_may_be_loaded_ahead_of_the_wait)
+{
+    const char *text = text_of(a, "sm_90", settled_ahead);
+    const char *wait = strstr(text, "    griddepcontrol.wait;");
+    const char *length = strstr(text, "ld.relaxed.gpu.global.u32 ");
+    const char *cache = strstr(text, "ld.relaxed.gpu.global.u64 ");
+    const char *row = strstr(text, "ld.global.f32 ");
+    assert_true(length && cache && row && length < wait && cache < wait && row > wait);
+    text = text_of(a, "sm_89", settled_ahead);
+    assert_null(strstr(text, "relaxed"));
+    assert_non_null(strstr(text, "ld.global.nc.u32"));
+}
+
+ARENA_TEST(what_is_not_settled_or_may_be_old_in_a_cache_is_refused_ahead_of_the_wait)
+{
+    refuses(a, load_settled_plainly, "comes ahead of the wait");
+    refuses(a, load_what_changes_as_settled, "comes ahead of the wait");
+    refuses(a, load_row_ahead, "comes ahead of the wait");
+    refuses(a, load_from_either, "comes ahead of the wait");
 }
 
 ARENA_TEST(what_does_not_wait_once_ahead_of_accesses_is_refused)
@@ -206,6 +272,21 @@ ARENA_TEST(the_next_launch_may_start_ahead_of_all_else)
     assert_true(line_of(text, "    griddepcontrol.launch_dependents; ") <
                 line_of(text, "    prefetch.global.L2  [%rd4+256];\n"));
     assert_true(line_of(text, "prefetch") < line_of(text, "    griddepcontrol.wait; "));
+}
+
+ARENA_TEST(the_next_launch_may_start_behind_the_wait)
+{
+    ptx *p = ptx_new(a, "kernel", target_find("sm_90"), 64);
+    ptx_output out;
+    const char *error;
+    ptx_param(p, U64, "x");
+    ptx_param(p, U64, "y");
+    ptx_overlap_behind_wait(p);
+    store(p, loaded(p, "x"));
+    assert_true(ptx_finish(p, a, &out, &error));
+    const char *wait = line_of(out.text, "    griddepcontrol.wait; ");
+    const char *trigger = line_of(out.text, "    griddepcontrol.launch_dependents; ");
+    assert_true(wait < trigger && trigger < line_of(out.text, "ld.global.f32 "));
 }
 
 ARENA_TEST(older_targets_fetch_ahead_and_wait_for_nothing)
