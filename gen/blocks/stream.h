@@ -14,7 +14,8 @@
  *   for each of the lane's segments   32 x 16 x s8   every lane's, turned as its weights are
  *   ONE_SCALE                         32 x 2 words   d; what the sum of x gives
  *   SCALES, two segments              32 x 2 words   d of each, or
- *                                     32 x 4 words   and behind them what their sums give
+ *                                     32 x 4 words   and behind them what their sums give;
+ *                                                    the same of four, where two have one scale
  *   SCALES, four segments             32 x 4 words   d of each
  *                                     32 x 4 words   what their sums give, where that is needed
  *

@@ -1,105 +1,81 @@
 /* Streaming Q5_K weights: see blocks/stream.h.
  *
- * Four lanes cover a super-block of 176 bytes. Lane 2u + h has 64 weights, those of sub-blocks 4u
- * to 4u + 3 in half h: 16 of the 32 bytes of nibbles of chunks 2u and 2u + 1, low and high, and 16
- * of the 32 bytes of fifth bits, of which byte i has bit j for weight i of sub-block j. With its
- * neighbours it loads the 16 bytes ahead of them: four aligned 16-byte loads.
+ * Four lanes cover a super-block of 176 bytes. Lane c has chunk c: 32 bytes whose low nibbles are a
+ * sub-block and whose high ones are the next; and all 32 bytes of fifth bits, of which byte i has
+ * bit j for weight i of sub-block j. With its neighbours it loads the 16 bytes ahead of them: five
+ * aligned 16-byte loads.
  *
- * Shifted by 4 where u = 0, the fifth bits of sub-block 4u + i are at bit 4 + i, and there they
- * stay: the nibbles come to meet them, so that q is 2^i times as large.
+ * Turned so that bit 2c comes to bit 4, the fifth bits of sub-block 2c are where its nibbles need
+ * them, and those of the next one are at bit 5: there its nibbles come to meet them, so that its q
+ * are twice as large.
  */
 #include "gen/blocks/bytes.h"
 #include "gen/blocks/q4k.h"
 #include "gen/blocks/stream.h"
 
-enum { SUB_BLOCKS = 4, TWO_CHUNKS = 64 };
-enum { HEADER, FIFTHS = 4, QUANTS = 8, NEXT_QUANTS = 12 }; /* loaded words */
-enum { SHIFT, MASK_SIX, MASK_LAST, FIFTHS_SHIFT };         /* constants */
-enum { AT_FIFTHS };                                        /* pointers */
-
-static val upper_of(ptx *p, val part)
-{
-    return shr(p, part, 1);
-}
-
-static val half_of(ptx *p, val part)
-{
-    return mul(p, bit_and(p, part, 1), STREAM_LANE_BYTES);
-}
+enum { HEADER, FIFTHS = 4, QUANTS = 12 }; /* loaded words */
+enum { LOW, HIGH = 2 };                   /* first segments of the two sub-blocks */
+enum { SELECTOR, SHIFT, MASK_SIX, MASK_LAST, FIFTHS_TURN };
 
 static val piece(ptx *p, val part)
 {
-    return mad(p, upper_of(p, part), TWO_CHUNKS, half_of(p, part));
+    return mul(p, part, Q4K_CHUNK_BYTES);
 }
 
-/* The packing of the scales is Q4_K's, that of chunks 2u and 2u + 1 the same. */
 static void lane_new(ptx *p, stream_lane *lane)
 {
-    val upper = upper_of(p, lane->part);
-    q4k_chunk c = q4k_chunk_new(p, mul(p, upper, 2));
+    q4k_chunk c = q4k_chunk_new(p, lane->part);
+    lane->constants[SELECTOR] = c.selector;
     lane->constants[SHIFT] = c.shift;
     lane->constants[MASK_SIX] = c.mask_six;
     lane->constants[MASK_LAST] = c.mask_last;
-    lane->constants[FIFTHS_SHIFT] = sub(p, imm(U32, 4), mul(p, upper, 4));
-}
-
-static void row_new(ptx *p, const stream_lane *lane, stream_row *row)
-{
-    row->at[AT_FIFTHS] = add(p, row->block, convert(p, U64, half_of(p, lane->part)));
+    lane->constants[FIFTHS_TURN] = sub(p, imm(U32, 4), mul(p, lane->part, 2));
 }
 
 static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
     stream_load_lines(p, row->block, offset, 1, words + HEADER);
-    stream_load_lines(p, row->at[AT_FIFTHS], offset + Q5_K_FIFTH_BITS, 1, words + FIFTHS);
-    stream_load_lines(p, row->lines, offset, 1, words + QUANTS);
-    stream_load_lines(p, row->lines, offset + Q4K_CHUNK_BYTES, 1, words + NEXT_QUANTS);
-}
-
-/* Scales, or mins, of four sub-blocks from bytes j of the first two words and the nibbles of the
- * last one: see q4k.c. */
-static void six_bits(ptx *p, const stream_lane *lane, val first, val last, val f[SUB_BLOCKS])
-{
-    val upper = bit_and(p, shr(p, first, lane->constants[SHIFT]), lane->constants[MASK_SIX]);
-    val bytes = lop3(p, last, lane->constants[MASK_LAST], upper, AND_OR);
-    for (unsigned i = 0; i < SUB_BLOCKS; i++)
-        f[i] = signed_byte_as_f32(p, bytes, i);
+    stream_load_lines(p, row->block, offset + Q5_K_FIFTH_BITS, 2, words + FIFTHS);
+    stream_load_lines(p, row->lines, offset, 2, words + QUANTS);
 }
 
 static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *row,
                              const val words[STREAM_LOADED])
 {
     (void)row;
-    val2 d = halves(p, words[HEADER]);
-    val scales = words[HEADER + 1], mins = words[HEADER + 2], last = words[HEADER + 3];
-    stream_weights w = { .d = convert(p, F32, d.v[0]), .dmin = convert(p, F32, d.v[1]) };
-    six_bits(p, lane, scales, last, w.scale);
-    six_bits(p, lane, mins, shr(p, last, 4), w.min);
-    for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        val fifths = shl(p, words[FIFTHS + j], lane->constants[FIFTHS_SHIFT]);
-        val nibbles = words[QUANTS + j], next = words[NEXT_QUANTS + j];
-        val moved[SUB_BLOCKS] = { nibbles, shr(p, nibbles, 3), shl(p, next, 2), shr(p, next, 1) };
-        for (unsigned i = 0; i < SUB_BLOCKS; i++)
-            w.q[i][j] = lop3(p, moved[i], IN_EACH_BYTE(0x0f << i),
-                             bit_and(p, fifths, IN_EACH_BYTE(0x10 << i)), AND_OR);
+    val4 header = { { words[0], words[1], words[2], words[3] } };
+    const val *c = lane->constants;
+    q4k_chunk chunk = { c[SELECTOR], c[SHIFT], c[MASK_SIX], c[MASK_LAST] };
+    q4k_header h = q4k_header_of(p, header, &chunk);
+    stream_weights w = { .d = h.d, .dmin = h.dmin };
+    for (unsigned i = 0; i < 2; i++) {
+        w.scale[2 * i] = signed_byte_as_f32(p, h.packed, i);
+        w.min[2 * i] = signed_byte_as_f32(p, h.packed, 2 + i);
+        for (unsigned j = 0; j < STREAM_WORDS; j++) {
+            unsigned word = STREAM_WORDS * i + j;
+            val nibbles = words[QUANTS + word];
+            val fifths = rotate(p, words[FIFTHS + word], c[FIFTHS_TURN]);
+            w.q[LOW + i][j] = lop3(p, nibbles, IN_EACH_BYTE(0x0f),
+                                   bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
+            w.q[HIGH + i][j] = lop3(p, shr(p, nibbles, 3), IN_EACH_BYTE(0x1e),
+                                    bit_and(p, fifths, IN_EACH_BYTE(0x20)), AND_OR);
+        }
     }
     return w;
 }
 
-/* Segment 8u + 2i + h of a super-block is that of lane 2u + h. */
+/* Segment 4c + i of a super-block is that of lane c. */
 const stream_format stream_Q5_K = {
-    .crowded = 1,
     .crowded_end = true,
     .scales = SCALES,
     .minima = true,
-    .segments = SUB_BLOCKS,
-    .factors = { 1, 2, 4, 8 },
-    .index_bit = 1,
+    .segments = 4,
+    .twos = true,
+    .factors = { 1, 1, 2, 2 },
     .words = STREAM_WORDS,
     .quants = Q5_K_QUANTS,
     .piece = piece,
     .lane_new = lane_new,
-    .row_new = row_new,
     .load = load,
     .decode = decode,
 };
