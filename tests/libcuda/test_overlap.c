@@ -338,3 +338,28 @@ TEST_WITH(launches_of_several_streams_compute_the_same, make_context, drop_conte
         assert_is_spread(&other);
     }
 }
+
+/* An event that a captured stream waits for is a whole launch, as it is where nothing captures. */
+TEST_WITH(launches_behind_events_come_after_them_in_graphs, make_context, drop_context)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    for (unsigned order = 0; order < ORDERS; order++) {
+        set_order(order);
+        chain c = make_chain("diffuse_too_early"), behind = c;
+        CUevent there, back;
+        CUgraph graph;
+        assert_success(cuStreamCreate(&behind.stream, CU_STREAM_NON_BLOCKING));
+        assert_success(cuEventCreate(&there, CU_EVENT_DISABLE_TIMING));
+        assert_success(cuEventCreate(&back, CU_EVENT_DISABLE_TIMING));
+        assert_success(cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        for (unsigned step = 0; step < STEPS; step++) {
+            const chain *from = step % 2 ? &behind : &c, *to = step % 2 ? &c : &behind;
+            assert_success(launch(from, step, &attribute));
+            assert_success(cuEventRecord(step % 2 ? back : there, from->stream));
+            assert_success(cuStreamWaitEvent(to->stream, step % 2 ? back : there, 0));
+        }
+        assert_success(cuStreamEndCapture(c.stream, &graph));
+        assert_success(cuGraphLaunch(instantiate(graph), c.stream));
+        assert_is_spread(&c);
+    }
+}
