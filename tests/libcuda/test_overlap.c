@@ -142,6 +142,29 @@ TEST_WITH(a_graph_keeps_programmatic_launches_on_its_edges, make_context, drop_c
     }
 }
 
+/* Two branches, whose launches are captured by turns. */
+static void capture_branches(void)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse");
+    CUevent fork, join;
+    CUgraph graph;
+    assert_success(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_success(cuEventRecord(fork, c.stream));
+    assert_success(cuStreamWaitEvent(other.stream, fork, 0));
+    for (unsigned step = 0; step < STEPS; step++) {
+        assert_success(launch(&c, step, &attribute));
+        assert_success(launch(&other, step, NULL));
+    }
+    assert_success(cuEventRecord(join, other.stream));
+    assert_success(cuStreamWaitEvent(c.stream, join, 0));
+    assert_success(cuStreamEndCapture(c.stream, &graph));
+    if (cuGraphLaunch(instantiate(graph), c.stream) == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
 static void launch_too_early(void)
 {
     chain c = make_chain("diffuse_too_early");
@@ -215,7 +238,8 @@ static void launch_in_streams(void)
 TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
 {
     static void (*const programs[])(void) = { launch_too_early, capture_too_early,
-                                              ask_between_launches, launch_in_streams };
+                                              ask_between_launches, launch_in_streams,
+                                              capture_branches };
     enum { PROGRAMS = sizeof programs / sizeof *programs };
     for (unsigned i = 0; i < PROGRAMS * ORDERS; i++) {
         set_order(i / PROGRAMS);
