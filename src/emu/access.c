@@ -91,11 +91,23 @@ static void report_miss(const access *x, const char *of, uint64_t start, uint64_
                  where, of, (ull)length);
 }
 
-static bool is_initialised(const access *x, const allocation *a)
+static bool are_initialised(const access *x, const allocation *a, uint64_t address, unsigned size)
 {
     const speculation *s = x->warp->machine->speculation;
-    return allocation_is_initialised(a, x->address, x->size) ||
-           (s && speculation_is_initialised(s, a, x->address, x->size));
+    return allocation_is_initialised(a, address, size) ||
+           (s && speculation_is_initialised(s, a, address, size));
+}
+
+/* All bytes, or those that something is done with. */
+static bool is_initialised(const access *x, const allocation *a)
+{
+    bool all = are_initialised(x, a, x->address, x->size);
+    if (all || !x->op->unused)
+        return all;
+    for (unsigned i = 0; i < x->size; i++)
+        if (!(x->op->unused >> i & 1) && !are_initialised(x, a, x->address + i, 1))
+            return false;
+    return true;
 }
 
 allocation *access_global(const access *x)
@@ -229,6 +241,18 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
                         problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
 }
 
+/* The first problem of those bytes of a part of a load that something is done with. */
+static shared_problem note_used_bytes(const access *x, size_t offset, unsigned first, unsigned size,
+                                      shared_access how, unsigned *other)
+{
+    shared_problem problem = SHARED_FINE;
+    for (unsigned i = 0; i < size && problem == SHARED_FINE; i++)
+        if (!(x->op->unused >> (first + i) & 1))
+            problem = shared_note(&x->warp->machine->shared, offset + i, 1,
+                                  thread_of(x->warp, x->lane), how, other);
+    return problem;
+}
+
 /* The shared memory behind offset; the race check takes 8 bytes at a time. */
 static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
 {
@@ -242,6 +266,8 @@ static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
     for (unsigned done = 0; done < x->size; done += size) {
         shared_problem problem =
             shared_note(s, offset + done, size, thread_of(x->warp, x->lane), how, &other);
+        if (problem == SHARED_UNWRITTEN && x->op->unused)
+            problem = note_used_bytes(x, offset + done, done, size, how, &other);
         if (problem == SHARED_FINE ||
             (problem == SHARED_WRITE_AFTER_WRITE && is_same_store(x, other)))
             continue;
@@ -260,7 +286,7 @@ static uint8_t *local_bytes(const access *x)
     machine *m = x->warp->machine;
     size_t at = thread_of(x->warp, x->lane) * m->local_bytes + (size_t)(x->address - LOCAL_BASE);
     for (unsigned i = 0; i < x->size; i++) {
-        if (x->kind == ACCESS_LOAD && !m->local_written[at + i] &&
+        if (x->kind == ACCESS_LOAD && !m->local_written[at + i] && !(x->op->unused >> i & 1) &&
             !ACCESS_CHECK(x, EMU_CHECK_UNINIT, "uninitialised: %s reads what nothing has written",
                           describe(x)))
             return NULL;

@@ -357,6 +357,7 @@ void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool g
     const form *f = in->form ? in->form : find_form(&d);
     d.op = f->op;
     d.op.line = in->line;
+    d.op.unused = d.op.exec == exec_ld ? in->unused_bytes : 0;
     d.op.guard = PREDICATE_TRUE;
     if (guard != UINT32_MAX) {
         d.op.guard = decode_read_register(&d, guard);

@@ -168,6 +168,7 @@ struct op {
     uint32_t target;     /* of a branch: the op it jumps to */
     uint32_t reconverge; /* of a branch: the op where its paths meet again, NO_TARGET for none */
     uint32_t uses;       /* the first of its register uses in entry.uses */
+    uint64_t unused;     /* bytes of a load, a bit each, that nothing is done with: padding */
     uint16_t reads, writes;
     bool guard_not;
     uint8_t watch;       /* WATCH_READS and so on: what is to be done about registers */

@@ -84,16 +84,17 @@ static u64 add_with_carry(u64 a, u64 b, bool wide, bool *carry)
     return sum;
 }
 
-static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool inverted)
+/* The flag is the carry out of an addition, of subtractions too: 1 where nothing was borrowed. So
+ * an addc behind a sub.cc adds 1 there, as code relies on that divides 128 bits. */
+static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool first)
 {
     bool wide = emu_type_bits((ptx_type)o->type) == 64;
     u64 values[WARP_LANES];
     lane_mask out = 0;
     for (int i = 0; i < WARP_LANES; i++) {
-        bool carry = o->variant & CARRY_IN ? w->carry >> i & 1 : false;
-        carry ^= inverted;
+        bool carry = o->variant & CARRY_IN ? w->carry >> i & 1 : first;
         values[i] = add_with_carry(a[i], b[i], wide, &carry);
-        out |= (lane_mask)(carry ^ inverted) << i;
+        out |= (lane_mask)carry << i;
     }
     write_lanes(w->file + o->dst[0], values, wide, mask);
     if (o->variant & CARRY_OUT)
@@ -115,7 +116,7 @@ void exec_add_carry(warp *w, const op *o, lane_mask mask)
     chain(w, o, mask, a, b, false);
 }
 
-/* a - b - borrow is a + ~b + !borrow. */
+/* a - b is a + ~b + 1, and without the 1 where one was borrowed. */
 void exec_sub_carry(warp *w, const op *o, lane_mask mask)
 {
     u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(emu_type_bits((ptx_type)o->type));

@@ -2,6 +2,9 @@
 #include "emu/flow.h"
 #include "emu/parser.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { MAX_SCOPES = 64, MAX_OPS = 1 << 20 };
 
 static void skip_line(parser *p)
@@ -22,7 +25,16 @@ static void note_directive(parser *p)
     lexer_next(l);
 }
 
-/* Directives that may stand anywhere and mean nothing to a run. */
+/* Compilers load structures by whole words, and say which bytes of them they have a use for: what
+ * lies between members need not have been written. */
+static void note_pragma(parser *p, const char *text)
+{
+    static const char name[] = "used_bytes_mask ";
+    if (strncmp(text, name, strlen(name)) == 0)
+        p->unused_bytes = ~strtoull(text + strlen(name), NULL, 0) & UINT32_MAX;
+}
+
+/* Directives that may stand anywhere and mean nothing to a run, or little. */
 static bool parse_ignored(parser *p)
 {
     lexer *l = &p->lex;
@@ -35,8 +47,9 @@ static bool parse_ignored(parser *p)
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
         lexer_skip_braces(l);
     } else if (lexer_accept_directive(l, "pragma")) {
-        while (l->token.kind == TOKEN_STRING || lexer_is(l, ","))
-            lexer_next(l);
+        for (; l->token.kind == TOKEN_STRING || lexer_is(l, ","); lexer_next(l))
+            if (l->token.kind == TOKEN_STRING)
+                note_pragma(p, l->token.text);
         lexer_expect(l, ";");
     } else {
         return false;
@@ -48,7 +61,8 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
                               bool guard_not)
 {
     lexer *l = &p->lex;
-    instruction in = { .line = line, .name = name };
+    instruction in = { .line = line, .name = name, .unused_bytes = p->unused_bytes };
+    p->unused_bytes = 0;
     if (p->entry->ops.count >= MAX_OPS)
         lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
     if (strcmp(name, "call") == 0) {

@@ -48,6 +48,7 @@ typedef struct instruction {
     const struct form *form; /* of the name with its modifiers; NULL: not looked up yet */
     operand operands[MAX_OPERANDS];
     unsigned operand_count;
+    uint64_t unused_bytes; /* of a load, as a pragma ahead of it says */
 } instruction;
 
 typedef struct reference {
@@ -81,6 +82,7 @@ typedef struct parser {
     bool pointers_are_known;  /* which functions have an address */
     struct call *call;        /* whose body is being parsed, NULL in an entry's own */
     bool recurs;              /* and whether it may call itself: local variables are on the stack */
+    uint64_t unused_bytes;    /* of the next instruction */
     uint32_t calls;           /* in the entry so far */
     uint32_t constant_heads[CONSTANT_BUCKETS];
     VEC(uint32_t) constant_next;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "family/formula.h"
 
 const operation_info operations[OP_COUNT] = {
 #define OPERATION(id, name, identity) { name, identity },
@@ -532,6 +533,16 @@ int64_t kv_rows(const instance *in)
     return in->options.ring ? in->options.ring : in->shape.max_seq_len;
 }
 
+/* What every row of a parameter is aligned to, of what the kernel's loads would rely on. */
+static unsigned alignment_of_rows(const instance *in, const param *p)
+{
+    uint64_t bytes = format_bytes(p->format, (uint64_t)formula_value(p->row, in, NULL));
+    unsigned align = p->align;
+    while (bytes % align)
+        align /= 2;
+    return align;
+}
+
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
@@ -547,6 +558,8 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)
             made->bytes = bytes_formula(a, made);
+        if (made->row)
+            made->align = alignment_of_rows(in, made);
     }
     for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
         if (k->at_run_time && count < MAX_PARAMS)

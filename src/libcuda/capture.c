@@ -26,11 +26,12 @@ CUresult capture_add(CUstream s, const work *w)
     CUgraphNode node = graph_add(c->graph, s->tail.items, s->tail.count, w);
     if (!node)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    bool early = w->programmatic && s->tail.count == 1 &&
+    bool early = w->programmatic && s->tail.count == 1 && !s->joined &&
                  s->tail.items[0]->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
     if (early && !graph_make_early(node, s->tail.items[0]))
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->tail = (node_list){ &node->alone, 1 };
+    s->joined = false;
     return CUDA_SUCCESS;
 }
 
@@ -58,6 +59,7 @@ CUresult capture_wait(CUstream s, CUevent e)
     else if (!node_list_join(c->graph, &s->tail, e->at.items, e->at.count))
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->capture = e->capture;
+    s->joined = true;
     return CUDA_SUCCESS;
 }
 
@@ -119,6 +121,7 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
     graph->captured = true;
     s->capture = c;
     s->tail = (node_list){ 0 };
+    s->joined = false;
     return CUDA_SUCCESS;
 }
 

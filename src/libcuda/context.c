@@ -24,6 +24,11 @@ CUresult enter_context(CUcontext *context)
     return find_current(enter(), context);
 }
 
+CUresult enter_context_to_ask(CUcontext *context)
+{
+    return find_current(enter_to_ask(), context);
+}
+
 CUresult enter_context_to_add(CUcontext *context)
 {
     return find_current(enter_to_add(), context);

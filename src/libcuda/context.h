@@ -28,7 +28,8 @@ CUcontext context_current(void);
  * and where a kernel of it failed what that kernel's launch returned. */
 CUresult enter_context(CUcontext *context);
 
-/* The same with enter_to_add. */
+/* The same with enter_to_add, and with enter_to_ask. */
 CUresult enter_context_to_add(CUcontext *context);
+CUresult enter_context_to_ask(CUcontext *context);
 
 #endif

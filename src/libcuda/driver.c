@@ -108,10 +108,17 @@ void driver_print(void *unused, const char *text, size_t length)
     driver.printed_bytes += length;
 }
 
+CUresult enter_to_ask(void)
+{
+    CUresult r = enter_to_add();
+    write_printed();
+    return r;
+}
+
 CUresult enter(void)
 {
     CUresult r = enter_to_add();
-    if (!r && driver.deferred)
+    while (!r && driver.deferred)
         r = driver.deferred->done(driver.deferred);
     write_printed();
     return r;
@@ -124,7 +131,18 @@ deferred *driver_deferred(void)
 
 void driver_defer(deferred *d)
 {
-    driver.deferred = d;
+    deferred **end = &driver.deferred;
+    while (*end)
+        end = &(*end)->next;
+    *end = d;
+}
+
+void driver_take_out(deferred *d)
+{
+    deferred **at = &driver.deferred;
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
 }
 
 void driver_overlap(void)

@@ -13,7 +13,8 @@
  * Work in streams is done before the call that submits it returns, as if every launch were
  * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device). Once the program has to do
  * with programmatic dependent launches, launches are deferred, for others to overlap with: they are
- * done before the next call does anything but add to them (see queue.h).
+ * done before the next call does anything but add to them, or ask what they do not change (see
+ * queue.h).
  */
 #ifndef PTXGEN_LIBCUDA_DRIVER_H
 #define PTXGEN_LIBCUDA_DRIVER_H
@@ -75,12 +76,19 @@ CUresult enter(void);
 /* The same for a call that may add to the work that was deferred, which is left alone. */
 CUresult enter_to_add(void);
 
-/* Work for the next call of enter; NULL: there is none. done is called once, and may free it. */
+/* The same for a call that a device answers, too, without waiting for what it does: for a question
+ * of what such work does not change, or for a new object that it does not know. */
+CUresult enter_to_ask(void);
+
+/* Work for the next call of enter, the one that was deferred first ahead of others. done is called
+ * once, takes it out and may free it. */
 typedef struct deferred {
+    struct deferred *next;
     CUresult (*done)(struct deferred *d);
 } deferred;
-deferred *driver_deferred(void);
+deferred *driver_deferred(void); /* the first; NULL: there is none */
 void driver_defer(deferred *d);
+void driver_take_out(deferred *d);
 
 /* The program has to do with programmatic dependent launches, from the first call on. */
 void driver_overlap(void);

@@ -197,16 +197,27 @@ static bool all_marked(node_list nodes)
     return true;
 }
 
+static void find_followers(CUgraph g)
+{
+    for (CUgraphNode n = g->first; n; n = n->next)
+        n->follower = NULL;
+    for (CUgraphNode n = g->first; n; n = n->next)
+        if (n->dependencies.count == 1 && n->early.count == 1 && !n->early.items[0]->follower)
+            n->early.items[0]->follower = n;
+}
+
 bool graph_order(CUgraph g, CUgraphNode *order)
 {
     size_t count = 0;
     clear_marks(g);
+    find_followers(g);
     for (bool found = true; found;) {
         found = false;
         for (CUgraphNode n = g->first; n; n = n->next)
-            if (!n->marked && all_marked(n->dependencies)) {
-                n->marked = found = true;
-                order[count++] = n;
+            for (CUgraphNode m = n; m && !m->marked && all_marked(m->dependencies);
+                 m = m->follower) {
+                m->marked = found = true;
+                order[count++] = m;
             }
     }
     return count == g->count;

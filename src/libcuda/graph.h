@@ -15,9 +15,10 @@ struct CUgraphNode_st {
     CUgraph graph;
     work work;
     node_list dependencies;
-    node_list early;   /* those of them that have a programmatic edge to this node */
-    CUgraphNode alone; /* this one: a list of itself needs no memory */
-    bool marked;       /* by the function that walks the graph */
+    node_list early;      /* those of them that have a programmatic edge to this node */
+    CUgraphNode alone;    /* this one: a list of itself needs no memory */
+    bool marked;          /* by the function that walks the graph */
+    CUgraphNode follower; /* by graph_order: the first that depends on this one alone, and early */
     CUgraphNode copied_from,
         copy; /* of a clone: names, of which the second is only for graph_copy */
 };
@@ -68,8 +69,8 @@ bool graph_make_early(CUgraphNode node, CUgraphNode dependency);
 /* Marks these nodes and all that they depend on, and no others. */
 void graph_mark_needed(CUgraph g, node_list nodes);
 
-/* All nodes, each behind those it depends on, otherwise as they were added. False where nodes
- * depend on each other in a circle. */
+/* All nodes, each behind those it depends on, otherwise as they were added, but that what may
+ * overlap with a node stands next to it. False where nodes depend on each other in a circle. */
 bool graph_order(CUgraph g, CUgraphNode *order);
 
 bool is_node(CUgraphNode node);

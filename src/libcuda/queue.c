@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libcuda/launch.h"
+#include "libcuda/stream.h"
 
 enum { MOST_QUEUED = 4096 };
 
@@ -37,7 +38,7 @@ static void free_queue(launch_queue *q)
 static CUresult finish(deferred *d)
 {
     launch_queue *q = (launch_queue *)(void *)d;
-    driver_defer(NULL);
+    driver_take_out(d);
     CUresult r = driver_try(run, q);
     free_queue(q);
     return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
@@ -45,8 +46,10 @@ static CUresult finish(deferred *d)
 
 CUresult queue_finish(void)
 {
-    deferred *d = driver_deferred();
-    return d ? finish(d) : CUDA_SUCCESS;
+    CUresult r = CUDA_SUCCESS;
+    while (!r && driver_deferred())
+        r = finish(driver_deferred());
+    return r;
 }
 
 static CUresult make_stream(void *context)
@@ -63,7 +66,9 @@ static CUresult make_queue(CUcontext c, const void *of, launch_queue **made)
     launch_queue *q = calloc(1, sizeof *q);
     if (!q)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *q = (launch_queue){ .deferred = { finish }, .context = c, .of = of, .arena = driver_arena() };
+    *q = (launch_queue){
+        .deferred = { .done = finish }, .context = c, .of = of, .arena = driver_arena()
+    };
     CUresult r = q->arena ? driver_try(make_stream, q) : CUDA_ERROR_OUT_OF_MEMORY;
     if (r) {
         free_queue(q);
@@ -91,11 +96,40 @@ static CUresult add(void *context)
     return r;
 }
 
+/* Whether the null stream is one of two, and has an order with the other. */
+static bool are_ordered(const void *of, const void *other)
+{
+    if (!handle_is(of, STREAM_HANDLE) || !handle_is(other, STREAM_HANDLE))
+        return true;
+    const struct CUstream_st *a = of, *b = other;
+    CUcontext c = a->handle.context;
+    return c == b->handle.context && (a == c->null_stream || b == c->null_stream) &&
+           !((a->flags | b->flags) & CU_STREAM_NON_BLOCKING);
+}
+
+/* The queue of a stream or graph launch, once all are done that have an order with it; NULL: there
+ * is none yet. */
+static CUresult find_queue(const void *of, launch_queue **found)
+{
+    *found = NULL;
+    CUresult r = CUDA_SUCCESS;
+    deferred *next;
+    for (deferred *d = driver_deferred(); !r && d; d = next) {
+        launch_queue *q = (launch_queue *)(void *)d;
+        next = d->next;
+        if (q->of == of)
+            *found = q;
+        else if (are_ordered(of, q->of))
+            r = finish(d);
+    }
+    return r;
+}
+
 CUresult queue_launch(CUcontext c, const void *of, const work *w)
 {
-    launch_queue *q = (launch_queue *)(void *)driver_deferred();
-    CUresult r = CUDA_SUCCESS;
-    if (q && (!w->programmatic || q->of != of || q->functions.count == MOST_QUEUED)) {
+    launch_queue *q;
+    CUresult r = find_queue(of, &q);
+    if (!r && q && (!w->programmatic || q->functions.count == MOST_QUEUED)) {
         r = finish(&q->deferred);
         q = NULL;
     }

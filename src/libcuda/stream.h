@@ -15,7 +15,8 @@ struct CUstream_st {
     int priority;
     CUstreamAttrValue attributes[STREAM_ATTRIBUTES]; /* by id: hints, which are kept */
     struct capture *capture;                         /* that it takes part in, or NULL */
-    node_list tail; /* of the capture: what the next node depends on */
+    node_list tail; /* of the capture: what the next node depends on, */
+    bool joined;    /* and that an event is part of it: a programmatic launch comes after all */
 };
 
 struct CUevent_st {

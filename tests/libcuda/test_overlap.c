@@ -142,6 +142,29 @@ TEST_WITH(a_graph_keeps_programmatic_launches_on_its_edges, make_context, drop_c
     }
 }
 
+/* Two branches, whose launches are captured by turns. */
+static void capture_branches(void)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse");
+    CUevent fork, join;
+    CUgraph graph;
+    assert_success(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    assert_success(cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_success(cuEventRecord(fork, c.stream));
+    assert_success(cuStreamWaitEvent(other.stream, fork, 0));
+    for (unsigned step = 0; step < STEPS; step++) {
+        assert_success(launch(&c, step, &attribute));
+        assert_success(launch(&other, step, NULL));
+    }
+    assert_success(cuEventRecord(join, other.stream));
+    assert_success(cuStreamWaitEvent(c.stream, join, 0));
+    assert_success(cuStreamEndCapture(c.stream, &graph));
+    if (cuGraphLaunch(instantiate(graph), c.stream) == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
 static void launch_too_early(void)
 {
     chain c = make_chain("diffuse_too_early");
@@ -159,12 +182,68 @@ static void capture_too_early(void)
         fputs("the context is of no more use\n", stderr);
 }
 
+/* What programs ask between two launches, which a device answers while both run. */
+static void ask(const chain *c)
+{
+    CUcontext current;
+    CUmodule module;
+    CUfunction f;
+    CUdevice device;
+    CUevent event;
+    CUdeviceptr base;
+    CUstreamCaptureStatus status;
+    size_t size;
+    int value, blocks;
+    unsigned flags;
+    assert_success(cuCtxGetCurrent(&current));
+    assert_success(cuCtxSetCurrent(current));
+    assert_success(cuCtxGetDevice(&device));
+    assert_success(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+    assert_success(cuFuncGetModule(&module, c->kernel));
+    assert_success(cuModuleGetFunction(&f, module, "diffuse"));
+    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+    assert_success(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024));
+    assert_success(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, NUMBERS, 0));
+    assert_success(cuStreamGetFlags(c->stream, &flags));
+    assert_success(cuStreamIsCapturing(c->stream, &status));
+    assert_success(cuMemGetAddressRange_v2(&base, &size, c->gains));
+    assert_success(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+}
+
+static void ask_between_launches(void)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    chain c = make_chain("diffuse_too_early");
+    for (unsigned step = 0; step < STEPS; step++) {
+        assert_success(launch(&c, step, &attribute));
+        ask(&c);
+    }
+    if (cuStreamSynchronize(c.stream) == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
+/* Two streams by turns. */
+static void launch_in_streams(void)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse");
+    for (unsigned step = 0; step < STEPS; step++) {
+        assert_success(launch(&c, step, &attribute));
+        assert_success(launch(&other, step, &attribute));
+    }
+    if (cuStreamSynchronize(other.stream) == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
 TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
 {
-    static void (*const programs[])(void) = { launch_too_early, capture_too_early };
-    for (unsigned i = 0; i < 2 * ORDERS; i++) {
-        set_order(i / 2);
-        const char *text = report_of(programs[i % 2]);
+    static void (*const programs[])(void) = { launch_too_early, capture_too_early,
+                                              ask_between_launches, launch_in_streams,
+                                              capture_branches };
+    enum { PROGRAMS = sizeof programs / sizeof *programs };
+    for (unsigned i = 0; i < PROGRAMS * ORDERS; i++) {
+        set_order(i / PROGRAMS);
+        const char *text = report_of(programs[i % PROGRAMS]);
         assert_says(text, "ptxgen libcuda: diffuse_too_early: line ");
         assert_says(text, "race between launches: 'diffuse_too_early' loads byte ");
         assert_says(text, " of an allocation of 512 bytes at line ");
@@ -263,4 +342,48 @@ TEST_WITH(programmatic_edges_are_between_kernels, make_context, drop_context)
     for (size_t i = 0; i < given; i++)
         assert_int_equal(edges[i].type, ahead[i] == a ? CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
                                                       : CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+}
+
+/* Streams that share the null stream's order have it between launches, too. */
+TEST_WITH(launches_of_several_streams_compute_the_same, make_context, drop_context)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    for (unsigned order = 0; order < ORDERS; order++) {
+        set_order(order);
+        chain c = make_chain("diffuse"), other = make_chain("diffuse"), of_null = c;
+        assert_success(cuStreamDestroy_v2(c.stream));
+        assert_success(cuStreamCreate(&c.stream, 0));
+        of_null.stream = NULL;
+        for (unsigned step = 0; step < STEPS; step++) {
+            assert_success(launch(step % 2 ? &of_null : &c, step, &attribute));
+            assert_success(launch(&other, step, &attribute));
+        }
+        assert_is_spread(&c);
+        assert_is_spread(&other);
+    }
+}
+
+/* An event that a captured stream waits for is a whole launch, as it is where nothing captures. */
+TEST_WITH(launches_behind_events_come_after_them_in_graphs, make_context, drop_context)
+{
+    CUlaunchAttribute attribute = serialization(1);
+    for (unsigned order = 0; order < ORDERS; order++) {
+        set_order(order);
+        chain c = make_chain("diffuse_too_early"), behind = c;
+        CUevent there, back;
+        CUgraph graph;
+        assert_success(cuStreamCreate(&behind.stream, CU_STREAM_NON_BLOCKING));
+        assert_success(cuEventCreate(&there, CU_EVENT_DISABLE_TIMING));
+        assert_success(cuEventCreate(&back, CU_EVENT_DISABLE_TIMING));
+        assert_success(cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        for (unsigned step = 0; step < STEPS; step++) {
+            const chain *from = step % 2 ? &behind : &c, *to = step % 2 ? &c : &behind;
+            assert_success(launch(from, step, &attribute));
+            assert_success(cuEventRecord(step % 2 ? back : there, from->stream));
+            assert_success(cuStreamWaitEvent(to->stream, step % 2 ? back : there, 0));
+        }
+        assert_success(cuStreamEndCapture(c.stream, &graph));
+        assert_success(cuGraphLaunch(instantiate(graph), c.stream));
+        assert_is_spread(&c);
+    }
 }

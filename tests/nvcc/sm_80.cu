@@ -70,6 +70,17 @@ extern "C" __global__ void wide_integers(long long *to, const long long *from, i
     to[i] = r + (long long)min((unsigned long long)v, (unsigned long long)r);
 }
 
+// 128 bits by 64, whose code adds up the carries of subtractions.
+extern "C" __global__ void divide_wide(unsigned long long *to, const unsigned long long *from)
+{
+    int i = 3 * threadIdx.x;
+    unsigned __int128 whole = (unsigned __int128)from[i + 1] << 64 | from[i];
+    unsigned __int128 quotient = whole / from[i + 2];
+    to[i] = (unsigned long long)quotient;
+    to[i + 1] = (unsigned long long)(quotient >> 64);
+    to[i + 2] = (unsigned long long)(whole - quotient * from[i + 2]);
+}
+
 extern "C" __global__ void double_math(double *to, const double *from)
 {
     double v = from[threadIdx.x];

@@ -571,6 +571,37 @@ TEST(wide_integers)
     close_device(&d);
 }
 
+/* Adds a * b to 128 bits, the lower half first. */
+static void add_product(uint64_t sum[2], uint64_t a, uint64_t b)
+{
+    uint64_t low = a * b;
+    sum[0] += low;
+    sum[1] += (uint64_t)high_product(a, b) + (sum[0] < low);
+}
+
+TEST(divide_wide)
+{
+    enum { N = 64 };
+    static uint64_t from[3 * N], to[3 * N], expected[3 * N];
+    device d = open_device("divide_wide");
+    for (uint32_t i = 0; i < N; i++) {
+        uint64_t divisor = ((uint64_t)noise(i) << 32 | noise(i + N)) >> i % 60 | 1;
+        uint64_t quotient[2] = { ~((uint64_t)noise(i + 2 * N) << i % 32), 0 };
+        uint64_t rest = i % 2 ? divisor - 1 : divisor / 3, whole[2] = { rest, 0 };
+        add_product(whole, divisor, quotient[0]);
+        if (i % 3)
+            quotient[1] = (UINT64_MAX - whole[1]) / divisor;
+        whole[1] += divisor * quotient[1];
+        memcpy(&from[3 * i], (uint64_t[]){ whole[0], whole[1], divisor }, 3 * sizeof *from);
+        memcpy(&expected[3 * i], (uint64_t[]){ quotient[0], quotient[1], rest }, 3 * sizeof *from);
+    }
+    uint64_t at_to = output(&d, to, sizeof to), at_from = input(&d, from, sizeof from);
+    LAUNCH(&d, ((extent){ .block = { N } }), &at_to, &at_from);
+    for (int i = 0; i < 3 * N; i++)
+        expect_equal("to", (int64_t)to[i], (int64_t)expected[i], i);
+    close_device(&d);
+}
+
 TEST(double_math)
 {
     enum { N = 64 };

@@ -189,6 +189,11 @@ TEST_ROWS(integers_wrap_saturate_and_widen,
     { "add.cc.u64 %l, %la, %lb; addc.u64 %l, 5, 0;", UINT64_MAX, 1, 0, 6 },
     { "sub.cc.u32 %r, %a, %b; subc.u32 %r, 10, 0;", 0, 1, 0, 9 },
     { "sub.cc.u32 %r, %a, %b; subc.u32 %r, 10, 0;", 1, 1, 0, 10 },
+    { "sub.cc.u32 %r, %a, %b; addc.u32 %r, 10, 0;", 0, 1, 0, 10 },
+    { "sub.cc.u32 %r, %a, %b; addc.u32 %r, 10, 0;", 1, 1, 0, 11 },
+    { "sub.cc.u64 %l, %la, %lb; addc.u64 %l, 10, 0;", 0, 1, 0, 10 },
+    { "add.cc.u32 %r, %a, %b; subc.u32 %r, 10, 0;", 1, 1, 0, 9 },
+    { "add.cc.u32 %r, %a, %b; subc.u32 %r, 10, 0;", 0xffffffff, 1, 0, 10 },
     { "mad.lo.cc.u32 %r, %a, %b, %c; madc.hi.u32 %r, %a, %b, 0;", 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff })
 
 TEST_ROWS(bits_are_shifted_extracted_and_permuted,

@@ -410,6 +410,44 @@ ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
     emu_memory_free(m);
 }
 
+/* Each kernel writes a byte, and the word behind it, and loads both. A pragma says that of the
+ * first word the one byte matters, or two. */
+ARENA_TEST(bytes_that_a_load_has_no_use_for_need_not_be_written)
+{
+    static const struct {
+        const char *body, *place;
+    } kernels[] = { { "", "global" },
+                    { ".shared .align 8 .b8 t[8]; mov.u64 %l1, t;", "shared" },
+                    { ".local .align 8 .b8 t[8]; mov.u64 %l1, t;", "local" } };
+    static const char *const masks[] = { "241", "0xf1", "243", "-1" };
+    for (size_t i = 0; i < 4 * sizeof kernels / sizeof *kernels; i++) {
+        const char *place = kernels[i / 4].place;
+        const char *text = arena_format(
+            a,
+            PTX_HEAD ".entry k(.param .u64 p) { .reg .b32 %%r<4>; .reg .b64 %%l<4>;\n"
+                     "ld.param.u64 %%l1, [p]; %s st.%s.u8 [%%l1], 7; st.%s.u32 [%%l1+4], 8;\n"
+                     ".pragma \"used_bytes_mask %s\";\n"
+                     "ld.%s.v2.u32 {%%r1, %%r2}, [%%l1];\n"
+                     "ld.%s.v2.u32 {%%r1, %%r2}, [%%l1]; ret; }",
+            kernels[i / 4].body, place, place, masks[i % 4], place, place);
+        emu_memory *m = emu_memory_new();
+        emu_report report;
+        uint64_t at = emu_alloc(m, 64);
+        const void *params[] = { &at };
+        emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
+                                     .entry = "k",
+                                     .grid = { 1, 1, 1 },
+                                     .block = { 1, 1, 1 },
+                                     .params = params,
+                                     .param_count = 1 };
+        assert_non_null(config.module);
+        assert_false(emu_launch(m, &config, NULL, &report));
+        assert_int_equal(report.fault, EMU_UNINITIALISED);
+        assert_int_equal(report.line, i % 4 < 2 ? 8 : 7);
+        emu_memory_free(m);
+    }
+}
+
 TEST(bank_conflicts_are_counted_in_extra_passes)
 {
     static const struct {

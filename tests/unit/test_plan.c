@@ -305,3 +305,40 @@ ARENA_TEST(products_of_prompts_fit_small_shared_memory)
             assert_int_equal(p->kernels[k].stages, 2);
         }
 }
+
+/* Also where rows are of odd lengths, and begin in the midst of others. */
+#define ODD "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nff = 1024\nvocab = 8001\n"
+
+ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
+{
+    static const char *const sections[] = {
+        ODD "weights = q4_k\nm = 1, 3, 8\nlogits = all\n",
+        ODD "weights = q4_k\nm = 1, 8, 64\nlogits = all\n",
+        ODD "weights = q8_0\nm = 1, 5\nlogits = all\nsequences = 5\n",
+        ODD "weights = q6_k\nm = 1, 8\nfused = attn_qkv, ffn_gate_up\n",
+        "[decoder]\nlayers = 2\nhidden = 104\nnum_heads = 3\nnum_kv_heads = 1\nhead_dim = 8\n"
+        "ff = 40\nvocab = 301\nm = 1, 7\nweights = f16\nfused = attn_qkv, ffn_gate_up\n"
+        "logits = all\n",
+    };
+    static const char *const precisions[] = { "precision = q8\n", "precision = f32\n" };
+    for (size_t i = 0; i < 2 * sizeof sections / sizeof *sections; i++) {
+        diags d = diags_new(a);
+        const char *text = arena_format(a, "%s%s", sections[i / 2], precisions[i % 2]);
+        const plan *p = plan_of(a, text, "sm_90", &cost_model, &d);
+        if (!p)
+            fail_msg("%s%s", text, messages(a, &d));
+        for (size_t s = 0; s < p->step_count; s++)
+            for (size_t l = 0; l < p->steps[s].launch_count; l++) {
+                const plan_launch *launch = &p->steps[s].launches[l];
+                const instance *in = &p->kernels[launch->kernel];
+                param params[MAX_PARAMS];
+                instance_params(a, in, params);
+                for (size_t n = 0; n < launch->argument_count; n++)
+                    if (!launch->arguments[n].is_number &&
+                        launch->arguments[n].offset % params[n].align)
+                        fail_msg("%s%s: %s begins at byte %llu, not at a multiple of %u", text,
+                                 in->name, params[n].name,
+                                 (unsigned long long)launch->arguments[n].offset, params[n].align);
+            }
+    }
+}

@@ -18,7 +18,7 @@ CUresult cuStreamIsCapturing(CUstream named, CUstreamCaptureStatus *status)
 {
     CUstream s;
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     r = r ? r : status ? stream_find(c, named, &s) : CUDA_ERROR_INVALID_VALUE;
     if (!r)
         *status = capture_status(s);
@@ -34,7 +34,7 @@ static CUresult describe(CUstream named, CUstreamCaptureStatus *status, capture_
 {
     CUstream s;
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     r = r ? r : status ? stream_find(c, named, &s) : CUDA_ERROR_INVALID_VALUE;
     r = r ? r : capture_describe(s, info);
     if (!r)
@@ -105,7 +105,7 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream s, CUgraphNode *nodes, size_
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r) {

@@ -122,7 +122,7 @@ static CUresult primary(CUcontext *context, CUdevice device)
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     CUcontext c;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !context)
         r = CUDA_ERROR_INVALID_VALUE;
     r = r ? r : primary(&c, device);
@@ -185,7 +185,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
     CUcontext c;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && (!flags || !active))
         r = CUDA_ERROR_INVALID_VALUE;
     r = r ? r : primary(&c, device);
@@ -284,7 +284,7 @@ CUresult cuCtxDetach(CUcontext c)
 
 CUresult cuCtxPushCurrent_v2(CUcontext c)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     return leave(r ? r : c ? push(c) : CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -295,7 +295,7 @@ CUresult cuCtxPushCurrent(CUcontext c)
 
 CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !this_thread()->count)
         r = CUDA_ERROR_INVALID_CONTEXT;
     if (!r && context)
@@ -312,7 +312,7 @@ CUresult cuCtxPopCurrent(CUcontext *context)
 
 CUresult cuCtxSetCurrent(CUcontext c)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && c && !handle_is(c, CONTEXT_HANDLE))
         r = CUDA_ERROR_INVALID_CONTEXT;
     if (!r && this_thread()->count)
@@ -322,7 +322,7 @@ CUresult cuCtxSetCurrent(CUcontext c)
 
 CUresult cuCtxGetCurrent(CUcontext *context)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !context)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
@@ -333,7 +333,7 @@ CUresult cuCtxGetCurrent(CUcontext *context)
 /* A context, NULL for the current one, and a place for what is asked of it. */
 static CUresult find(CUcontext *c, const void *answer)
 {
-    CUresult r = *c ? enter() : enter_context(c);
+    CUresult r = *c ? enter_to_ask() : enter_context_to_ask(c);
     if (!r && !handle_is(*c, CONTEXT_HANDLE))
         r = CUDA_ERROR_INVALID_CONTEXT;
     return r || answer ? r : CUDA_ERROR_INVALID_VALUE;
@@ -382,7 +382,9 @@ CUresult cuCtxGetId(CUcontext c, unsigned long long *id)
 
 CUresult cuCtxSynchronize_v2(CUcontext c)
 {
-    CUresult r = find(&c, &c);
+    CUresult r = c ? enter() : enter_context(&c);
+    if (!r && !handle_is(c, CONTEXT_HANDLE))
+        r = CUDA_ERROR_INVALID_CONTEXT;
     r = r ? r : c->failure;
     return leave(r ? r : capture_refuses_waiting(c));
 }
@@ -394,7 +396,7 @@ CUresult cuCtxSynchronize(void)
 
 CUresult cuCtxGetApiVersion(CUcontext c, unsigned *version)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !version)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r && c && !handle_is(c, CONTEXT_HANDLE))
@@ -407,7 +409,7 @@ CUresult cuCtxGetApiVersion(CUcontext c, unsigned *version)
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     if (!r && least)
         *least = 0;
     if (!r && greatest)
@@ -418,7 +420,7 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     if (!r && config > CU_FUNC_CACHE_PREFER_EQUAL)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)

@@ -38,7 +38,7 @@ CUresult cuDriverGetVersion(int *version)
 
 CUresult cuDeviceGetCount(int *count)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !count)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
@@ -54,7 +54,7 @@ static CUresult check(CUdevice device, const void *answer)
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(ordinal, device);
     if (!r)
         *device = 0;
@@ -63,7 +63,7 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, size > 0 ? name : NULL);
     if (!r)
         snprintf(name, (size_t)size, "ptxgen emulator (%s)", device_target()->name);
@@ -72,7 +72,7 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, uuid);
     if (!r)
         memcpy(uuid->bytes, "ptxgen emulator", sizeof uuid->bytes);
@@ -86,7 +86,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 
 CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, size > 0 ? id : NULL);
     if (!r)
         snprintf(id, (size_t)size, "0000:00:00.0");
@@ -97,7 +97,7 @@ CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 {
     unsigned part[4] = { 0 };
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && (!device || !id))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r && sscanf(id, "%x:%x:%x.%x", &part[0], &part[1], &part[2], &part[3]) < 3 &&
@@ -112,7 +112,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, bytes);
     if (!r)
         *bytes = DEVICE_MEMORY_BYTES;
@@ -121,7 +121,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, can);
     r = r ? r : check(peer, can);
     if (!r)
@@ -201,7 +201,7 @@ static int attribute(const target *t, CUdevice_attribute which)
 
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, value);
     if (!r && (which < CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK ||
                which > CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED))
@@ -213,7 +213,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, major);
     r = r ? r : check(device, minor);
     if (!r) {
@@ -225,7 +225,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 
 CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : check(device, properties);
     const target *t = device_target();
     if (!r)
@@ -246,7 +246,7 @@ CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 
 CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     (void)type;
     r = r ? r : check(device, supported);
     if (!r)
@@ -258,7 +258,7 @@ CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type,
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute which, CUdevice from,
                                  CUdevice to)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     (void)which, (void)from, (void)to;
     return leave(r ? r : value ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE);
 }

@@ -18,7 +18,7 @@ static CUresult create(CUcontext c, CUevent *event, unsigned flags)
 CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : create(c, event, flags));
 }
 

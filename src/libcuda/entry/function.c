@@ -4,14 +4,14 @@
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction f)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : function_attribute(value, which, f));
 }
 
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute which, int value)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : function_set_attribute(f, which, value));
 }
 
@@ -19,7 +19,7 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute which, int value)
 static CUresult find(CUfunction f, const void *answer)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return r                                ? r
            : !handle_is(f, FUNCTION_HANDLE) ? CUDA_ERROR_INVALID_HANDLE
            : answer                         ? CUDA_SUCCESS
@@ -71,7 +71,7 @@ CUresult cuFuncGetName(const char **name, CUfunction f)
 CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : function_param(f, index, offset, size));
 }
 

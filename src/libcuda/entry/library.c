@@ -65,7 +65,7 @@ CUresult cuLibraryUnload(CUlibrary library)
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
     CUmodule m;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : open_library(library, &m);
     return leave(r ? r : module_function((CUfunction *)(void *)kernel, m, name));
 }
@@ -73,7 +73,7 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *nam
 CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library)
 {
     CUmodule m;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : open_library(library, &m);
     return leave(r ? r : module_function_count(count, m));
 }
@@ -81,7 +81,7 @@ CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library)
 CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned room, CUlibrary library)
 {
     CUmodule m;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : open_library(library, &m);
     return leave(r ? r : module_functions((CUfunction *)(void *)kernels, room, m));
 }
@@ -90,7 +90,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
     CUmodule m;
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     if (!r && !module)
         r = CUDA_ERROR_INVALID_VALUE;
     r = r ? r : open_library(library, &m);
@@ -103,7 +103,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary librar
 {
     CUmodule m;
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     r = r ? r : open_library(library, &m);
     return leave(r ? r : module_global(address, size, m, name));
 }
@@ -112,7 +112,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
     CUfunction f;
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     if (!r && !function)
         r = CUDA_ERROR_INVALID_VALUE;
     r = r ? r : open_kernel(kernel, &f);
@@ -124,7 +124,7 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
     CUfunction f;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !library)
         r = CUDA_ERROR_INVALID_VALUE;
     r = r ? r : open_kernel(kernel, &f);
@@ -136,7 +136,7 @@ CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 CUresult cuKernelGetName(const char **name, CUkernel kernel)
 {
     CUfunction f;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !name)
         r = CUDA_ERROR_INVALID_VALUE;
     r = r ? r : open_kernel(kernel, &f);
@@ -148,7 +148,7 @@ CUresult cuKernelGetName(const char **name, CUkernel kernel)
 CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
     CUfunction f;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     r = r ? r : open_kernel(kernel, &f);
     return leave(r ? r : function_param(f, index, offset, size));
 }
@@ -157,7 +157,7 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute which, CUkernel k
                               CUdevice device)
 {
     CUfunction f;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && device)
         r = CUDA_ERROR_INVALID_DEVICE;
     r = r ? r : open_kernel(kernel, &f);
@@ -168,7 +168,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel ke
                               CUdevice device)
 {
     CUfunction f;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && device)
         r = CUDA_ERROR_INVALID_DEVICE;
     r = r ? r : open_kernel(kernel, &f);
@@ -178,7 +178,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel ke
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
 {
     CUfunction f;
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     (void)config; /* a preference, and there are no caches */
     if (!r && device)
         r = CUDA_ERROR_INVALID_DEVICE;

@@ -73,7 +73,7 @@ static bool find_range(CUdeviceptr p, range *found)
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     range at;
     if (!r && !find_range(address, &at))
         r = CUDA_ERROR_NOT_FOUND;
@@ -154,7 +154,7 @@ CUresult cuMemHostUnregister(void *host)
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned flags)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     const buffer *b = r ? NULL : buffer_of_host(host);
     if (!r && (!address || flags || !b))
         r = CUDA_ERROR_INVALID_VALUE;
@@ -166,7 +166,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned
 CUresult cuMemHostGetFlags(unsigned *flags, void *host)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     const buffer *b = r ? NULL : buffer_of_host(host);
     if (!r && (!flags || !b))
         r = CUDA_ERROR_INVALID_VALUE;
@@ -267,7 +267,7 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdevic
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr p)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : pointer_attribute(data, which, p));
 }
 
@@ -276,7 +276,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *which, void
                                 CUdeviceptr p)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     if (!r && (!which || !data))
         r = CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; !r && i < count; i++)

@@ -50,34 +50,34 @@ CUresult cuModuleUnload(CUmodule m)
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule m, const char *name)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : module_function(function, m, name));
 }
 
 CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule m)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : module_function_count(count, m));
 }
 
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned room, CUmodule m)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : module_functions(functions, room, m));
 }
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodule m, const char *name)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : module_global(address, size, m, name));
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-    CUresult r = enter();
+    CUresult r = enter_to_ask();
     if (!r && !mode)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)

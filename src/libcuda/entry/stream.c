@@ -14,7 +14,7 @@ static CUresult create(CUcontext c, CUstream *stream, unsigned flags, int priori
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     return leave(r ? r : create(c, stream, flags, priority));
 }
 
@@ -43,7 +43,7 @@ CUresult cuStreamDestroy(CUstream s)
 static CUresult find(CUstream *s, const void *answer)
 {
     CUcontext c;
-    CUresult r = enter_context(&c);
+    CUresult r = enter_context_to_ask(&c);
     if (!r && !answer)
         r = CUDA_ERROR_INVALID_VALUE;
     return r ? r : stream_find(c, *s, s);
@@ -148,19 +148,20 @@ CUresult cuStreamCopyAttributes(CUstream to, CUstream from)
 
 static CUresult wait(CUstream s)
 {
-    return s->capture ? capture_refuses_waiting(s->handle.context) : CUDA_SUCCESS;
+    CUcontext c;
+    CUresult r = enter_context(&c);
+    r = r ? r : stream_find(c, s, &s);
+    return !r && s->capture ? capture_refuses_waiting(s->handle.context) : r;
 }
 
 CUresult cuStreamQuery(CUstream s)
 {
-    CUresult r = find(&s, &s);
-    return leave(r ? r : wait(s));
+    return leave(wait(s));
 }
 
 CUresult cuStreamSynchronize(CUstream s)
 {
-    CUresult r = find(&s, &s);
-    return leave(r ? r : wait(s));
+    return leave(wait(s));
 }
 
 CUresult cuLaunchHostFunc(CUstream s, CUhostFn function, void *data)
