@@ -250,7 +250,7 @@ static const param params[] = {
       .format = FORMAT_F32,
       .values = "m*n",
       .align = 16,
-      .row = "n" },
+      .row = KEY_FIELD(shape.n) },
     IN_FITTED(U32, positions, "m", 4),
     IN_FITTED(U32, sampling, "m*8", 16),
     PARAM_END,

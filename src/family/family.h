@@ -269,9 +269,9 @@ typedef struct param {
     bool by_expert;      /* or for an expert that rows use, however many rows */
     const char *bytes;   /* the same in bytes, "n*k/256*144"; filled in by instance_params */
     unsigned align;      /* bytes that the kernel's loads rely on, */
-    const char *row;     /* and rows of so many values keep: the loads of others rely on what theirs
-                            keep; NULL: there are none */
-    const char *size;    /* numbers: the size it carries, "k", "n", "seq_len" */
+    size_t row;       /* field with the values of a row: loads rely on what all rows keep of that;
+                         0: there are none */
+    const char *size; /* numbers: the size it carries, "k", "n", "seq_len" */
 } param;
 
 #define OUT(type, id, count, alignment)                                           \

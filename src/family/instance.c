@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "family/formula.h"
 
 const operation_info operations[OP_COUNT] = {
 #define OPERATION(id, name, identity) { name, identity },
@@ -536,7 +535,7 @@ int64_t kv_rows(const instance *in)
 /* What every row of a parameter is aligned to, of what the kernel's loads would rely on. */
 static unsigned alignment_of_rows(const instance *in, const param *p)
 {
-    uint64_t bytes = format_bytes(p->format, (uint64_t)formula_value(p->row, in, NULL));
+    uint64_t bytes = format_bytes(p->format, (uint64_t)value_of(in, p->row));
     unsigned align = p->align;
     while (bytes % align)
         align /= 2;

@@ -329,16 +329,15 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
             fail_msg("%s%s", text, messages(a, &d));
         for (size_t s = 0; s < p->step_count; s++)
             for (size_t l = 0; l < p->steps[s].launch_count; l++) {
-                const plan_launch *launch = &p->steps[s].launches[l];
-                const instance *in = &p->kernels[launch->kernel];
+                const plan_launch *of = &p->steps[s].launches[l];
+                const instance *in = &p->kernels[of->kernel];
                 param params[MAX_PARAMS];
                 instance_params(a, in, params);
-                for (size_t n = 0; n < launch->argument_count; n++)
-                    if (!launch->arguments[n].is_number &&
-                        launch->arguments[n].offset % params[n].align)
+                for (size_t n = 0; n < of->argument_count; n++)
+                    if (!of->arguments[n].is_number && of->arguments[n].offset % params[n].align)
                         fail_msg("%s%s: %s begins at byte %llu, not at a multiple of %u", text,
                                  in->name, params[n].name,
-                                 (unsigned long long)launch->arguments[n].offset, params[n].align);
+                                 (unsigned long long)of->arguments[n].offset, params[n].align);
             }
     }
 }
