@@ -145,7 +145,7 @@ struct ptx {
     const char *name;
     const target *target;
     unsigned block, max_registers;
-    bool overlaps; /* see ptx_overlap */
+    bool overlaps;    /* see ptx_overlap */
     bool keeps_loads; /* see ptx_keep_loads */
     VEC(const char *) headings;
     VEC(ptx_parameter) params;
