@@ -49,6 +49,7 @@
 #include "gen/attention_keys.h"
 #include "gen/blocks/gqa.h"
 #include "gen/blocks/gqa_halves.h"
+#include "gen/blocks/state.h"
 #include "family/formula.h"
 
 enum {
@@ -99,21 +100,14 @@ typedef struct work {
     val rows;   /* shared memory: [heads, warps] partial rows */
 } work;
 
-static bool is_settled(const instance *in)
-{
-    return in->state == STATE_SETTLED;
-}
-
 static val load_length(ptx *p, const instance *in, val sequence)
 {
-    val at = attention_sequence_length_at(p, sequence);
-    return is_settled(in) ? ld_settled(p, U32, at, 0) : ld_const(p, U32, at, 0);
+    return load_state(p, is_settled(in), U32, attention_sequence_length_at(p, sequence));
 }
 
 static val load_cache(ptx *p, const instance *in, const char *name, val sequence)
 {
-    val at = attention_sequence_cache_at(p, name, sequence);
-    return is_settled(in) ? ld_settled(p, U64, at, 0) : ld_const(p, U64, at, 0);
+    return load_state(p, is_settled(in), U64, attention_sequence_cache_at(p, name, sequence));
 }
 
 static work work_new(ptx *p, const instance *in)

@@ -29,6 +29,7 @@
 
 #include "gen/blocks/mla_chunks.h"
 #include "gen/blocks/reduce.h"
+#include "gen/blocks/state.h"
 #include "gen/blocks/unpack.h"
 #include "gen/mla_keys.h"
 #include "family/formula.h"
@@ -460,7 +461,7 @@ static void build_floats(ptx *p, const instance *in)
 
 static void build(ptx *p, const instance *in)
 {
-    if (in->state != STATE_SETTLED)
+    if (!is_settled(in))
         wait_for_launches(p);
     if (in->options.halves)
         mla_halves_build(p, in);

@@ -31,6 +31,7 @@
 #include "gen/blocks/attention.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/rope.h"
+#include "gen/blocks/state.h"
 #include "gen/rope_keys.h"
 
 enum { ADDRESS_BYTES = 8, MOST_DIM = 256 };
@@ -47,11 +48,6 @@ typedef struct head_work {
     rope_turn turns[MOST_HEAD_PARTS]; /* made ahead of the wait, where the state is settled */
 } head_work;
 
-static bool is_settled(const instance *in)
-{
-    return in->state == STATE_SETTLED;
-}
-
 static head_work work_new(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -59,8 +55,7 @@ static head_work work_new(ptx *p, const instance *in)
     w.head = named(p, "head", ctaid_x(p));
     w.row = named(p, "row", ctaid_y(p));
     val position_at = mad_wide(p, w.row, 4, parameter(p, "positions"));
-    w.position =
-        is_settled(in) ? ld_settled(p, U32, position_at, 0) : ld_const(p, U32, position_at, 0);
+    w.position = load_state(p, is_settled(in), U32, position_at);
     w.is_q = lt(p, w.head, s->num_heads);
     w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
     int64_t gates = in->options.gated ? s->num_heads : 0;
@@ -71,7 +66,7 @@ static head_work work_new(ptx *p, const instance *in)
     w.source = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "qkv"));
     val array = select(p, w.is_k, parameter(p, "k"), parameter(p, "v"));
     val cache_at = mad_wide(p, w.row, ADDRESS_BYTES, array);
-    w.cache = is_settled(in) ? ld_settled(p, U64, cache_at, 0) : ld_const(p, U64, cache_at, 0);
+    w.cache = load_state(p, is_settled(in), U64, cache_at);
     return w;
 }
 

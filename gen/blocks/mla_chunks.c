@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "gen/blocks/mla_chunks.h"
+#include "gen/blocks/state.h"
 
 enum { WARP = 32 };
 
@@ -10,17 +11,15 @@ mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
     b.results.shape.head_dim = in->shape.latent;
     b.row = named(p, "row", ctaid_y(p));
     b.first_head = named(p, "first_head", mul(p, ctaid_x(p), heads));
-    b.early = in->state == STATE_SETTLED;
-    val at = attention_sequence_cache_at(p, "c", b.row);
-    b.cache = b.early ? ld_settled(p, U64, at, 0) : ld_const(p, U64, at, 0);
+    b.early = is_settled(in);
+    b.cache = load_state(p, b.early, U64, attention_sequence_cache_at(p, "c", b.row));
     return b;
 }
 
 static positions all_positions(ptx *p, const mla_block *b)
 {
     val at = attention_sequence_length_at(p, b->row);
-    return attention_positions(p, b->in,
-                               b->early ? ld_settled(p, U32, at, 0) : ld_const(p, U32, at, 0));
+    return attention_positions(p, b->in, load_state(p, b->early, U32, at));
 }
 
 static positions chunk_of(ptx *p, const mla_block *b, positions all, val chunk)

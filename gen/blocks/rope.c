@@ -3,6 +3,7 @@
 #include "gen/blocks/q8_1.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/rope_table.h"
+#include "gen/blocks/state.h"
 
 #define TWO_PI 6.28318530717958647693
 #define LN_2   0.693147180559945309417
@@ -81,8 +82,7 @@ static val divided_frequency(ptx *p, const instance *in, val entry, val pair, va
     const float unit = 0x1p56f;
     val2 turns = ld_const_v2(p, F32, entry, 0);
     val factor_at = mad_wide(p, pair, sizeof(float), parameter(p, "factors"));
-    val factor = in->state == STATE_SETTLED ? ld_settled(p, F32, factor_at, 0)
-                                            : ld_const(p, F32, factor_at, 0);
+    val factor = load_state(p, is_settled(in), F32, factor_at);
     val inverse = rcp(p, factor);
     val high = mul(p, turns.v[0], inverse);
     val rest = add(p, fma(p, neg(p, high), factor, turns.v[0]), turns.v[1]);

@@ -132,15 +132,6 @@ val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift)
     return sub(p, bits_as(p, F32, number), imm(F32, power));
 }
 
-void grid_load_lines(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LINES])
-{
-    for (unsigned i = 0; i < STREAM_LINES; i += STREAM_WORDS) {
-        val4 line = ld_const_v4(p, U32, row->lines, offset + i * GRID_WORD);
-        for (unsigned j = 0; j < STREAM_WORDS; j++)
-            words[i + j] = line.v[j];
-    }
-}
-
 enum { FIRST, SECOND };   /* pointers */
 enum { BY_FOUR, BY_TWO }; /* constants */
 

@@ -63,9 +63,6 @@ void grid_negate(ptx *p, val first, val second, val signs, val q[2]);
 /* (2 s + 1) / 2^shift for a field s of three or four bits. */
 val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift);
 
-/* The two lines around the lane's piece. */
-void grid_load_lines(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LINES]);
-
 /* Eight bytes at an even address: read as the aligned eight that hold the first of them and those
  * that hold the last, which may be the same. They take a row's first two pointers and constants,
  * also for eight bytes that lie a multiple of eight from them. */

@@ -39,7 +39,7 @@ static void table_xxs(ptx *p, val at)
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
 {
     words[XXS_D] = ld_const(p, F16, row->block, offset + IQ2_XXS_D);
-    grid_load_lines(p, row, offset, words + XXS_LINES);
+    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
 }
 
 static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
@@ -93,7 +93,7 @@ static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STR
 {
     words[XS_D] = ld_const(p, F16, row->block, offset + IQ2_XS_D);
     words[XS_SCALES] = ld_const(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
-    grid_load_lines(p, row, offset, words + XS_LINES);
+    stream_load_lines(p, row->lines, offset, 2, words + XS_LINES);
 }
 
 static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_row *row,

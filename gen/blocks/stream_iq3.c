@@ -38,7 +38,7 @@ static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[ST
 {
     words[XXS_D] = ld_const(p, F16, row->block, offset + IQ3_XXS_D);
     grid_eight_load(p, row, offset, words + XXS_SIGNS);
-    grid_load_lines(p, row, offset, words + XXS_LINES);
+    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
 }
 
 static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
@@ -95,7 +95,7 @@ static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STRE
     words[S_HIGH] = ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
     words[S_SCALES] = ld_const(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
     grid_eight_load(p, row, offset, words + S_SIGNS);
-    grid_load_lines(p, row, offset, words + S_LINES);
+    stream_load_lines(p, row->lines, offset, 2, words + S_LINES);
 }
 
 static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,

@@ -100,8 +100,12 @@ static stream_weights decode_q5_k(ptx *p, const stream_lane *lane, const stream_
     .piece = piece
 
 const stream_format stream_Q4_K = {
-    OF_CHUNKS,         .factors = { 1, 1, 16, 16 }, .quants = Q4_K_QUANTS, .lane_new = lane_q4_k,
-    .load = load_q4_k, .decode = decode_q4_k,
+    OF_CHUNKS,
+    .factors = { 1, 1, 16, 16 }, /* high nibbles stay where they are */
+    .quants = Q4_K_QUANTS,
+    .lane_new = lane_q4_k,
+    .load = load_q4_k,
+    .decode = decode_q4_k,
 };
 
 const stream_format stream_Q5_K = {

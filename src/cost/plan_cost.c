@@ -118,21 +118,26 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     return k;
 }
 
-launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int64_t positions,
-                           const cost_gpu *gpu)
+static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const cost_gpu *gpu)
 {
-    counted_kernel k = count_kernel(a, planned, rows, positions, gpu);
-    launch_cost cost = { .bytes = k.bytes, .bound = "" };
-    if (!k.counted) {
-        double products = products_time(&k.in, rows, gpu);
+    launch_cost cost = { .bytes = k->bytes, .bound = "" };
+    if (!k->counted) {
+        double products = products_time(&k->in, rows, gpu);
         cost.seconds = cost_of_bytes(cost.bytes, gpu);
         cost.seconds = products > cost.seconds ? products : cost.seconds;
         return cost;
     }
-    cost_prediction p = cost_predict(&k.figures, &k.in, &k.work, gpu);
+    cost_prediction p = cost_predict(&k->figures, &k->in, &k->work, gpu);
     cost.seconds = p.total;
     cost.bound = cost_bound_names[p.bound];
     return cost;
+}
+
+launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int64_t positions,
+                           const cost_gpu *gpu)
+{
+    counted_kernel k = count_kernel(a, planned, rows, positions, gpu);
+    return cost_of_kernel(&k, rows, gpu);
 }
 
 /* What a launch hides behind the one ahead of it, which takes so many seconds. */
@@ -260,8 +265,8 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
             continue;
         if (!done[k]) {
             int64_t rows = rows_of_launch(p, l);
-            costs[k] = cost_of_launch(a, &p->kernels[k], rows, positions, gpu);
             kernels[k] = count_kernel(a, &p->kernels[k], rows, positions, gpu);
+            costs[k] = cost_of_kernel(&kernels[k], rows, gpu);
         }
         double seconds = costs[ahead].seconds - costs[ahead].hidden;
         double hidden = i ? hidden_seconds(&kernels[ahead], seconds, &kernels[k], gpu) : 0;
