@@ -49,6 +49,7 @@
 #include "gen/attention_keys.h"
 #include "gen/blocks/gqa.h"
 #include "gen/blocks/gqa_halves.h"
+#include "gen/blocks/next.h"
 #include "gen/blocks/state.h"
 #include "family/formula.h"
 
@@ -435,7 +436,7 @@ static void merge_warps(ptx *p, const work *w, val chunk)
         PTX_FOR (p, own_head, warp_id(p), w->heads, w->is.warps)
             partials_merge_shared(p, in, head_rows(p, w, own_head, w->is.warps), w->is.warps,
                                   add(p, w->query, own_head));
-    ret_if(p, alone);
+    end_and_fetch_next_if(p, in, alone);
     PTX_FOR (p, head, warp_id(p), w->heads, w->is.warps) {
         val row = mad_wide(p, chunk, partial_bytes(in), partials_of(p, w, head));
         partials_merge_to_global(p, in, head_rows(p, w, head, w->is.warps), w->is.warps, row);
@@ -446,7 +447,7 @@ static void add_free_chunk(ptx *p, work *w)
 {
     attend_by by = begin(p, w);
     take_chunk(p, w);
-    ret_if(p, ge(p, w->chunk, w->active));
+    end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
     w->length = (val){ 0 };
     attend(p, w, &by);
     phase(p, "merge the warps");
@@ -474,7 +475,7 @@ static void add_fixed_chunks(ptx *p, work *w)
 {
     attend_by by = begin(p, w);
     count_chunks(p, w);
-    ret_if(p, ge(p, w->chunk, w->active));
+    end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
     w->length = (val){ 0 };
     put_query_aside(p, w);
     PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
@@ -504,6 +505,7 @@ static void build(ptx *p, const instance *in)
         add_fixed_chunks(p, &w);
     else
         add_free_chunk(p, &w);
+    fetch_next(p, in);
     phase(p, "whether this block is its KV head's last");
     ret_if(p, bit_not(p, is_last_block(p, &w)));
     phase(p, "merge the chunks");
@@ -577,7 +579,7 @@ static const term terms[] = {
         OUT(F32, o, "m*num_heads*head_dim", 16),                                             \
             PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),                          \
             COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k), \
-            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, PARAM_END                           \
+            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS, PARAM_END             \
     }
 
 const family gqa_flash_decoding = {
@@ -590,9 +592,9 @@ const family gqa_flash_decoding = {
     .activations = FORMAT_F32,
     .preference = 10,
     .cache_heads = "heads",
-    .keys =
-        (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING, ATTENTION_OPTIONS,
-                       KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE, KEY_DIMS, KEY_END },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
+                           ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE,
+                           KEY_NEXT, KEY_DIMS, KEY_END },
     .params = FLASH_PARAMS,
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
@@ -659,6 +661,7 @@ const family mma_flash_decoding = {
                            KEY_SINKS,
                            KEY_GATE,
                            KEY_LENGTHS_STATE,
+                           KEY_NEXT,
                            KEY_DIMS,
                            KEY_END },
     .params = FLASH_PARAMS,

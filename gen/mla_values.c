@@ -1,6 +1,7 @@
 /* What becomes of latent attention's result: a head's values' matrix times its sum of latents, a
  * warp a row, nothing rounded. o is [m, H, L], W [H * value_dim, L], y [m, H, value_dim]. Of more
  * than 8 rows of o a block has 8. */
+#include "gen/blocks/next.h"
 #include "gen/blocks/row_products.h"
 #include "gen/mla_keys.h"
 
@@ -30,6 +31,7 @@ static void build(ptx *p, const instance *in)
         for (unsigned v = 0; v < group.count; v++)
             PTX_IF (p, row_is_own(p, &group, row_of_group(p, &group, imm(U32, v))))
                 st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
+    fetch_next(p, in);
 }
 
 static int64_t block_rows(const instance *in)
@@ -83,11 +85,12 @@ const family mla_values = {
               .required = true,
               .tag = "d" },
             KEY_MLA_ROWS,
+            KEY_NEXT,
             KEY_END,
         },
     .params = (const param[]){ OUT(F32, y, "m*num_heads*value_dim", 4),
                                WEIGHTS(w, "num_heads*value_dim*latent"),
-                               IN(F32, o, "m*num_heads*latent", 16), PARAM_END },
+                               IN(F32, o, "m*num_heads*latent", 16), NEXT_WEIGHTS, PARAM_END },
     .launch = { .block = "256",
                 .grid = { "ceil_div(num_heads*value_dim, block_rows)", "groups" },
                 .sizes = sizes,

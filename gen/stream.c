@@ -1,4 +1,5 @@
 /* Streaming products: see blocks/stream.h. */
+#include "gen/blocks/next.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/stream.h"
 #include "gen/blocks/stream_pair.h"
@@ -106,12 +107,14 @@ static void build_gemv(ptx *p, const instance *in)
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_IF (p, lt(p, first, g.n))
         stream_prefetch_turn(p, &g, first, rows, rows);
+    fetch_next_early(p, in);
     wait_for_x(p);
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
     stream s = stream_begin(p, in, &g, rows, &memory);
     g.factors = memory.factors;
     if (stream_passes(in) > 1) {
         multiply_in_passes(p, in, &g, &s);
+        fetch_next_late(p, in);
         return;
     }
     PTX_FOR (p, row, first, g.n, stride) {
@@ -120,6 +123,7 @@ static void build_gemv(ptx *p, const instance *in)
         stream_add(p, &s, addresses);
         finish_turn(p, &g, &s, row);
     }
+    fetch_next_late(p, in);
 }
 
 /* The rows of Q, K and V stand one behind the other in groups of what a block takes at once, and
@@ -276,6 +280,7 @@ static void build_qkv(ptx *p, const instance *in)
     phase(p, "fetch the first weights");
     for (unsigned r = 0; r < run_count; r++)
         prefetch_matrices(p, &runs[r]);
+    fetch_next_early(p, in);
     wait_for_launches(p);
     for (unsigned r = 0; r < run_count; r++)
         PTX_IF (p, lt(p, first_group(p, runs[r].ahead), runs[r].groups)) {
@@ -284,6 +289,7 @@ static void build_qkv(ptx *p, const instance *in)
                 barrier(p); /* behind the last use of what is staged */
             multiply_matrices(p, &runs[r], &memory);
         }
+    fetch_next_late(p, in);
 }
 
 static void build_gate_up(ptx *p, const instance *in)
@@ -295,9 +301,11 @@ static void build_gate_up(ptx *p, const instance *in)
     pair.g[1] = gemv_of(p, &pair.matrices[1], "y", "wu", "x");
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
     stream_pair_prefetch(p, &pair, first);
+    fetch_next_early(p, in);
     wait_for_x(p);
     stream_memory memory = stream_memory_new(p, &pair.matrices[0], (unsigned)most_chunks(in));
     stream_pair_multiply(p, &pair, &memory, first, stride);
+    fetch_next_late(p, in);
 }
 
 /* Families of X in 8 bits: floats are no such products. */
@@ -394,9 +402,9 @@ const family stream_gemv = {
     .of_rows = "stream_gemv_q8",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
                            KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
-                           KEYS_AROUND_PRODUCT, KEY_END },
+                           KEYS_AROUND_PRODUCT, KEY_NEXT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
-                               PARAMS_AROUND_PRODUCT, PARAM_END },
+                               PARAMS_AROUND_PRODUCT, NEXT_WEIGHTS, PARAM_END },
     .launch = GEMV_LAUNCH(STREAM_NORM_SHARED),
     .check = check_gemv,
     .build = build_gemv,
@@ -416,8 +424,8 @@ const family stream_qkv = {
     .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
-                           KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV, PARAM_END },
+                           KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV, NEXT_WEIGHTS, PARAM_END },
     .launch = QKV_LAUNCH(STREAM_NORM_SHARED),
     .check = check_warps,
     .build = build_qkv,
@@ -436,8 +444,9 @@ const family stream_gate_up = {
     .preference = 20,
     .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_END },
-    .params = (const param[]){ PARAMS_OF_GATE_UP, PARAM_END },
+    .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_NEXT,
+                           KEY_END },
+    .params = (const param[]){ PARAMS_OF_GATE_UP, NEXT_WEIGHTS, PARAM_END },
     .launch = GATE_UP_LAUNCH(STREAM_NORM_SHARED),
     .check = check_warps,
     .build = build_gate_up,
@@ -455,9 +464,9 @@ const family stream_gemv_q8 = {
     .counted_as = "stream_gemv",
     .keys = (const key[]){ KEY_INTEGERS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
                            KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
-                           KEYS_BEHIND_PRODUCT, KEY_END },
+                           KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), Q8_ROWS,
-                               PARAMS_BEHIND_PRODUCT, PARAM_END },
+                               PARAMS_BEHIND_PRODUCT, NEXT_WEIGHTS, PARAM_END },
     .launch = GEMV_LAUNCH(FACTORS_SHARED),
     .check = check_gemv,
     .build = build_gemv,
@@ -474,12 +483,13 @@ const family stream_qkv_q8 = {
     .same_bits = true,
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
-    .keys = (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(q, 0, INTEGERS),
-                           KEY_WEIGHTS_OF_FORMATS(k, 1, INTEGERS),
-                           KEY_WEIGHTS_OF_V_FORMATS(INTEGERS), KEY_K_OF_WEIGHTS, KEY_N,
-                           KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1), KEY_ROWS,
-                           KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_QKV_BIASES, KEY_END },
-    .params = (const param[]){ PARAMS_OF_QKV_FROM(Q8_ROWS), PARAM_END },
+    .keys =
+        (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(q, 0, INTEGERS),
+                       KEY_WEIGHTS_OF_FORMATS(k, 1, INTEGERS), KEY_WEIGHTS_OF_V_FORMATS(INTEGERS),
+                       KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1),
+                       KEY_ROWS, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_QKV_BIASES,
+                       KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_QKV_FROM(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
     .launch = QKV_LAUNCH(FACTORS_SHARED),
     .check = check_warps,
     .build = build_qkv,
@@ -496,13 +506,13 @@ const family stream_gate_up_q8 = {
     .same_bits = true,
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
-    .keys =
-        (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(g, 0, INTEGERS),
-                       KEY_WEIGHTS_OF_FORMATS(u, 1, INTEGERS), KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1),
-                       KEY_ROWS, KEY_STREAM_WARPS(24), KEY_GATE_BIASES, KEY_ACTIVATION, KEY_END },
+    .keys = (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(g, 0, INTEGERS),
+                           KEY_WEIGHTS_OF_FORMATS(u, 1, INTEGERS), KEY_K_OF_WEIGHTS, KEY_N,
+                           KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24), KEY_GATE_BIASES,
+                           KEY_ACTIVATION, KEY_NEXT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"),
                                WEIGHTS_OF(u, 1, "n*k"), Q8_ROWS, IN_WHERE(bias, F32, bg, "n", 4),
-                               IN_WHERE(bias, F32, bu, "n", 4), PARAM_END },
+                               IN_WHERE(bias, F32, bu, "n", 4), NEXT_WEIGHTS, PARAM_END },
     .launch = GATE_UP_LAUNCH(FACTORS_SHARED),
     .check = check_warps,
     .build = build_gate_up,

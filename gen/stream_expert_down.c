@@ -11,6 +11,7 @@
  */
 #include "gen/blocks/expert_plan.h"
 #include "gen/blocks/expert_tile.h"
+#include "gen/blocks/next.h"
 #include "gen/expert_down_keys.h"
 #include "gen/stream_keys.h"
 
@@ -296,6 +297,7 @@ static void build(ptx *p, const instance *in)
         multiply_at_once(p, &s);
     else
         multiply_in_groups(p, &s);
+    fetch_next(p, in);
 }
 
 static const derived_size sizes[] = {
@@ -319,8 +321,8 @@ const family stream_expert_down = {
     .same_bits = true,
     .preference = 20,
     .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEY_STREAM_WARPS(12), KEY_ROWS_PER_WARP(1),
-                           KEY_PASSES, KEYS_AROUND_EXPERT_DOWN, KEY_END },
-    .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
+                           KEY_PASSES, KEYS_AROUND_EXPERT_DOWN, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, NEXT_WEIGHTS, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps*rows_per_warp*row_groups), sm_count*2)" },
                 .shared = "16+32*slots",

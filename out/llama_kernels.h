@@ -304,6 +304,7 @@ typedef struct ptxgen_query {
     ptxgen_layout layout; /* of delta_net: the value heads */
     int apart; /* of mla_query: 1 where the latents do not stand behind q */
     ptxgen_state state; /* of rope_kv_write and attention: settled where a program promises it */
+    int64_t next; /* bytes that it has fetched for the launch behind it; 0: none */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
@@ -526,7 +527,7 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 15 };
+enum { PTXGEN_QUERY_OPTIONS = 16 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -549,6 +550,7 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "layout", (double)query->layout },
         { "inputs", (double)query->apart },
         { "state", (double)query->state },
+        { "next", (double)query->next },
     };
     return options[index];
 }
@@ -6418,6 +6420,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config[] =
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "next", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w8_r2", "stream_gemv_q6k_k4096_n4096_m1_w8_r2",
@@ -6430,7 +6433,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 = {
     4096, 4096, 1, /* k, n, m */
     8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config, 14,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config, 15,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -7027,6 +7030,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config[] 
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "next", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 = {
     "stream_gemv_q6k_k4096_n4096_m1_w16_r2", "stream_gemv_q6k_k4096_n4096_m1_w16_r2",
@@ -7039,7 +7043,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 = {
     4096, 4096, 1, /* k, n, m */
     16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config, 14,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config, 15,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -7420,6 +7424,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "next", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w12_r2", "stream_gemv_q8_0_k4096_n4096_m1_w12_r2",
@@ -7432,7 +7437,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     4096, 4096, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 14,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 15,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -7813,6 +7818,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config[]
     { "norm", 0, 0, "none", 0, 0, 0, 1 },
     { "epsilon", 0, 1e-5, NULL, 0, 0, 0, 1 },
     { "softcap", 0, 0, NULL, 0, 0, 0, 1 },
+    { "next", 0, 0, NULL, 0, 0, 0, 1 },
 };
 const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2 = {
     "stream_gemv_q8_0_k4096_n4096_m1_w16_r2", "stream_gemv_q8_0_k4096_n4096_m1_w16_r2",
@@ -7825,7 +7831,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2 = {
     4096, 4096, 1, /* k, n, m */
     16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config, 14,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config, 15,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */

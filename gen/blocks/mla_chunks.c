@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "gen/blocks/mla_chunks.h"
+#include "gen/blocks/next.h"
 #include "gen/blocks/state.h"
 
 enum { WARP = 32 };
@@ -72,7 +73,7 @@ void mla_block_begin(ptx *p, mla_block *b)
         wait_for_launches(p);
     }
     b->early = false;
-    ret_if(p, ge(p, ctaid_z(p), b->active));
+    end_and_fetch_next_if(p, b->in, ge(p, ctaid_z(p), b->active));
 }
 
 val mla_query_row(ptx *p, const mla_block *b, val head)
@@ -137,6 +138,7 @@ static void merge_chunks(ptx *p, const mla_block *b)
 
 void mla_merge(ptx *p, const mla_block *b)
 {
+    fetch_next(p, b->in);
     ret_if(p, mla_is_alone(p, b));
     phase(p, "whether this block is its row's last");
     val column = mad(p, b->row, nctaid_x(p), ctaid_x(p));

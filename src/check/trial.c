@@ -588,6 +588,12 @@ static void set_apart(const trial *t, const trial_param *p, float *x, uint64_t c
         x[i] *= factors[i / (uint64_t)t->setup.shape.k % (sizeof factors / sizeof *factors)];
 }
 
+/* Nobody reads it. */
+static void fill_fetched(arena *a, trial_param *p)
+{
+    p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
+}
+
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
     bool addresses = p->param.format == FORMAT_ADDRESS;
@@ -597,6 +603,10 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     uint64_t rows = addresses ? p->values : 1, count = t->setup.one_cache ? 1 : rows;
     trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
     const void **contents = arena_alloc(a, rows * sizeof *contents);
+    if (p->param.fetched) {
+        fill_fetched(a, p);
+        return;
+    }
     fill_all(a, t, made, count, f, values, unit, addresses ? 1 : p->param.align, r);
     for (uint64_t i = 0; i < rows; i++)
         contents[i] = made[i < count ? i : 0].bytes;
@@ -628,7 +638,7 @@ size_t trial_input_count(arena *a, const instance *in)
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params), inputs = 0;
     for (size_t i = 0; i < count; i++)
-        inputs += params[i].kind == PARAM_IN;
+        inputs += params[i].kind == PARAM_IN && !params[i].fetched;
     return inputs;
 }
 

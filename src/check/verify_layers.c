@@ -2,21 +2,63 @@
 
 #include <string.h>
 
-/* Which kernels a layer's launches are of, in all steps. */
-static void note_kernels(const plan *p, int64_t layer, bool *used)
+/* The name of a kernel without what it fetches for the next launch, which decides no result and is
+ * of whatever layer is next. */
+static const char *plain_name(arena *a, const instance *in)
 {
+    instance plain = *in;
+    plain.next = 0;
+    return instance_make_name(a, &plain);
+}
+
+static const char **plain_names(arena *a, const plan *p)
+{
+    const char **names = arena_alloc(a, p->kernel_count * sizeof *names);
+    for (size_t i = 0; i < p->kernel_count; i++)
+        names[i] = plain_name(a, &p->kernels[i]);
+    return names;
+}
+
+/* The first of so many that is a name, or their number. */
+static size_t find_name(const char *const *names, size_t count, const char *name)
+{
+    size_t found = 0;
+    while (found < count && strcmp(names[found], name) != 0)
+        found++;
+    return found;
+}
+
+/* A plan, and of each of its kernels the first that is like it. */
+typedef struct kinds {
+    const plan *of;
+    size_t *like;
+} kinds;
+
+static kinds kinds_of(arena *a, const plan *p)
+{
+    kinds k = { p, arena_alloc(a, p->kernel_count * sizeof *k.like) };
+    const char **names = plain_names(a, p);
+    for (size_t i = 0; i < p->kernel_count; i++)
+        k.like[i] = find_name(names, i, names[i]);
+    return k;
+}
+
+/* Which kinds of kernels a layer's launches are of, in all steps. */
+static void note_kinds(const kinds *k, int64_t layer, bool *used)
+{
+    const plan *p = k->of;
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++)
             if (p->steps[s].launches[i].layer == layer)
-                used[p->steps[s].launches[i].kernel] = true;
+                used[k->like[p->steps[s].launches[i].kernel]] = true;
 }
 
-static size_t count_new(arena *a, const plan *p, int64_t layer, const bool *covered)
+static size_t count_new(arena *a, const kinds *k, int64_t layer, const bool *covered)
 {
-    bool *used = arena_zalloc(a, p->kernel_count * sizeof *used);
+    bool *used = arena_zalloc(a, k->of->kernel_count * sizeof *used);
     size_t count = 0;
-    note_kernels(p, layer, used);
-    for (size_t i = 0; i < p->kernel_count; i++)
+    note_kinds(k, layer, used);
+    for (size_t i = 0; i < k->of->kernel_count; i++)
         count += used[i] && !covered[i];
     return count;
 }
@@ -43,12 +85,13 @@ chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };
     chosen_layers c = { .count = 0 };
+    const kinds k = kinds_of(a, p);
     bool *covered = arena_zalloc(a, p->kernel_count * sizeof *covered);
     for (size_t most = 1; most || c.count < AT_LEAST;) {
         int64_t best = -1;
         most = 0;
         for (int64_t layer = 0; layer < p->decoder->layers; layer++) {
-            size_t count = is_chosen(&c, layer) ? 0 : count_new(a, p, layer, covered);
+            size_t count = is_chosen(&c, layer) ? 0 : count_new(a, &k, layer, covered);
             if (!is_chosen(&c, layer) && (best < 0 || count > most)) {
                 most = count;
                 best = layer;
@@ -57,7 +100,7 @@ chosen_layers verify_choose_layers(arena *a, const plan *p)
         if (best < 0 || (!most && c.count >= AT_LEAST))
             break;
         choose(&c, best);
-        note_kernels(p, best, covered);
+        note_kinds(&k, best, covered);
     }
     return c;
 }
@@ -78,6 +121,74 @@ decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers 
                 r->formats[t][i] = d->formats[t][layer];
     }
     return r;
+}
+
+/* The parameter of what a kernel only fetches, or MAX_PARAMS. */
+static size_t fetched_param(arena *a, const instance *in)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params), i = 0;
+    while (i < count && !params[i].fetched)
+        i++;
+    return i < count ? i : MAX_PARAMS;
+}
+
+static void remove_argument(plan_launch *l, size_t number)
+{
+    for (size_t i = number; i + 1 < l->argument_count; i++)
+        l->arguments[i] = l->arguments[i + 1];
+    l->argument_count--;
+}
+
+static void insert_argument(plan_launch *l, size_t number, plan_argument argument)
+{
+    for (size_t i = l->argument_count++; i > number; i--)
+        l->arguments[i] = l->arguments[i - 1];
+    l->arguments[number] = argument;
+}
+
+/* Whether so many bytes of a tensor are behind an argument's address. */
+static bool has_bytes(const plan *p, const plan_argument *argument, uint64_t bytes)
+{
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const plan_tensor *t = &p->tensors[i];
+        if (argument->offset >= t->offset && argument->offset - t->offset < t->bytes)
+            return t->offset + t->bytes - argument->offset >= bytes;
+    }
+    return false;
+}
+
+/* Of a launch the argument that the kernel it had only fetches, or none, becomes that of the kernel
+ * that it has now. */
+static void exchange_argument(arena *a, const plan *reduced, plan_launch *l, const instance *taken)
+{
+    const plan_argument none = { .memory = PLAN_WEIGHTS, .offset = UINT64_MAX, .said = "nothing" };
+    size_t before = fetched_param(a, &reduced->kernels[l->kernel]);
+    size_t now = fetched_param(a, taken);
+    plan_argument fetched = none;
+    if (before < MAX_PARAMS) {
+        fetched = l->arguments[before];
+        remove_argument(l, before);
+    }
+    if (now < MAX_PARAMS)
+        insert_argument(l, now,
+                        has_bytes(reduced, &fetched, (uint64_t)taken->next) ? fetched : none);
+}
+
+void verify_take_kernels(arena *a, plan *reduced, const plan *p)
+{
+    const char **names = plain_names(a, p), **of_reduced = plain_names(a, reduced);
+    for (size_t k = 0; k < reduced->kernel_count; k++) {
+        size_t like = find_name(names, p->kernel_count, of_reduced[k]);
+        if (like == p->kernel_count)
+            continue;
+        for (size_t s = 0; s < reduced->step_count; s++)
+            for (size_t i = 0; i < reduced->steps[s].launch_count; i++)
+                if (reduced->steps[s].launches[i].kernel == k)
+                    exchange_argument(a, reduced, &reduced->steps[s].launches[i],
+                                      &p->kernels[like]);
+        reduced->kernels[k] = p->kernels[like];
+    }
 }
 
 /* What an address is of: a tensor and the layers between that and the launch, or a place in the
@@ -112,24 +223,32 @@ static place place_of(const plan *p, const plan_launch *l, const plan_argument *
     return at;
 }
 
-static bool same_arguments(const plan *p, const plan_launch *l, const plan *reduced,
+/* But for what is only fetched. */
+static bool same_arguments(arena *a, const plan *p, const plan_launch *l, const plan *reduced,
                            const plan_launch *other)
 {
-    for (size_t i = 0; i < l->argument_count; i++) {
-        place at = place_of(p, l, &l->arguments[i]);
-        place there = place_of(reduced, other, &other->arguments[i]);
-        if (l->arguments[i].memory != other->arguments[i].memory ||
-            l->arguments[i].is_number != other->arguments[i].is_number ||
+    plan_launch one = *l, two = *other;
+    size_t of_one = fetched_param(a, &p->kernels[l->kernel]);
+    size_t of_two = fetched_param(a, &reduced->kernels[other->kernel]);
+    if (of_one < MAX_PARAMS)
+        remove_argument(&one, of_one);
+    if (of_two < MAX_PARAMS)
+        remove_argument(&two, of_two);
+    for (size_t i = 0; i < one.argument_count; i++) {
+        place at = place_of(p, &one, &one.arguments[i]);
+        place there = place_of(reduced, &two, &two.arguments[i]);
+        if (one.arguments[i].memory != two.arguments[i].memory ||
+            one.arguments[i].is_number != two.arguments[i].is_number ||
             strcmp(at.said, there.said) != 0 || at.tensor != there.tensor ||
             at.layers_away != there.layers_away || at.offset != there.offset)
             return false;
     }
-    return l->argument_count == other->argument_count;
+    return one.argument_count == two.argument_count;
 }
 
 /* Whether a launch behind or ahead of the layers, or of a layer, is one of the reduced plan. */
-static bool is_verified(const plan *p, const plan_step *step, size_t number, const plan *reduced,
-                        const plan_step *verified)
+static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t number,
+                        const plan *reduced, const plan_step *verified)
 {
     const plan_launch *l = &step->launches[number];
     int64_t phase = l->layer < 0 ? -1 : l->layer < p->decoder->layers ? 0 : 1;
@@ -137,8 +256,9 @@ static bool is_verified(const plan *p, const plan_step *step, size_t number, con
         plan_launch other = verified->launches[i];
         int64_t its = other.layer < 0 ? -1 : other.layer < reduced->decoder->layers ? 0 : 1;
         if (its == phase &&
-            strcmp(p->kernels[l->kernel].name, reduced->kernels[other.kernel].name) == 0 &&
-            strcmp(l->said, other.said) == 0 && same_arguments(p, l, reduced, &other))
+            strcmp(plain_name(a, &p->kernels[l->kernel]),
+                   plain_name(a, &reduced->kernels[other.kernel])) == 0 &&
+            strcmp(l->said, other.said) == 0 && same_arguments(a, p, l, reduced, &other))
             return true;
     }
     return false;
@@ -156,7 +276,7 @@ const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++) {
             const plan_launch *l = &p->steps[s].launches[i];
-            if (!is_verified(p, &p->steps[s], i, reduced, &reduced->steps[s]))
+            if (!is_verified(a, p, &p->steps[s], i, reduced, &reduced->steps[s]))
                 return arena_format(
                     a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
                     (long long)p->steps[s].m, layer_of(a, p, l), p->kernels[l->kernel].name,

@@ -530,8 +530,10 @@ step_result verify_step(arena *a, const plan *p, const target *const *wanted, si
     chosen_layers chosen = verify_choose_layers(scratch, p);
     const decoder *d = verify_reduced_decoder(scratch, p->decoder, &chosen);
     diags ignored = diags_new(scratch);
-    const plan *reduced =
+    plan *reduced =
         plan_make(scratch, d, (location){ 0 }, wanted, wanted_count, p->model, &ignored);
+    if (reduced)
+        verify_take_kernels(scratch, reduced, p);
     const char *differs =
         reduced ? verify_same_launches(a, p, reduced) : "some layers of it have no plan";
     step_result result = { .right = false, .message = differs };

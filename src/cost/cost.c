@@ -253,7 +253,7 @@ static cost_work work_of(arena *a, const instance *in)
     for (size_t i = 0; i < count; i++) {
         const param *p = &params[i];
         has_counters |= p->zeroed;
-        if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH)
+        if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH || p->fetched)
             continue;
         double values = cost_touched(in, p);
         format f = p->target_values ? p->target : p->format;

@@ -26,6 +26,9 @@
  * ahead leaves room for its blocks, and memory to itself. What other kernels do there, which fetch
  * weights, is in what steps were measured to take that overlap: see plan_cost.c.
  *
+ * What a launch fetches for the one behind it (KEY_NEXT) comes in from its last loads on: while it
+ * ends, while that one is launched, and during its start. So much of memory's time is spared.
+ *
  * It is a model. It leaves out what stays in caches, how many misses these can have pending, and
  * clocks that fall under load. Boundaries between launches are plan_cost.h's.
  */
@@ -84,7 +87,9 @@ typedef struct cost_work {
     double trips_behind; /* and of a last block behind all others */
     double early;        /* seconds that the launch ahead leaves to what this one does ahead of its
                             wait: see cost_room */
-    int64_t rows;        /* of x, of which each block has as many as the key m says */
+    double fetched; /* bytes of what it reads first that a launch ahead has fetched into the L2 */
+    double idle;  /* seconds ahead of its start in which memory has nothing else to do than that */
+    int64_t rows; /* of x, of which each block has as many as the key m says */
 } cost_work;
 cost_work cost_work_of(arena *a, const instance *in);
 
@@ -155,6 +160,9 @@ typedef struct cost_kernel {
 } cost_kernel;
 double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *behind,
                  const cost_gpu *gpu);
+
+/* Bytes that a launch has fetched for the one behind it: see KEY_NEXT. */
+double cost_fetches(const cost_kernel *k, const cost_gpu *gpu);
 
 /* The sizes of the instance must be known. A total of infinity: the kernel does not fit an SM. */
 cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "family/formula.h"
+#include "family/next.h"
 
 static const double BOUNDARY = 1.3e-6, OVERLAPPED_SHARE = 0.03;
 
@@ -65,7 +66,7 @@ static double touched_bytes(arena *a, const instance *in)
     size_t count = instance_params(a, in, params);
     double bytes = 0;
     for (size_t i = 0; i < count; i++)
-        if (params[i].kind == PARAM_OUT || params[i].kind == PARAM_IN)
+        if ((params[i].kind == PARAM_OUT || params[i].kind == PARAM_IN) && !params[i].fetched)
             bytes += bytes_of(params[i].target_values ? params[i].target : params[i].format,
                               touched_values(in, &params[i]));
     return bytes;
@@ -92,6 +93,7 @@ typedef struct counted_kernel {
     cost_figures figures;
     cost_work work;
     double bytes;
+    size_t next; /* the number of its parameter of that name, where it has it */
     bool counted;
 } counted_kernel;
 
@@ -111,6 +113,9 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     whole.shape.m = rows;
     k.bytes = touched_bytes(a, &whole);
     k.counted = cost_find(in, gpu->target, &k.figures);
+    param params[MAX_PARAMS];
+    for (size_t i = instance_params(a, in, params); i-- > 0;)
+        k.next = params[i].fetched ? i : k.next;
     if (k.counted) {
         k.work = cost_work_of_rows(a, in, rows);
         k.work.bytes = k.bytes;
@@ -140,17 +145,41 @@ launch_cost cost_of_launch(arena *a, const instance *planned, int64_t rows, int6
     return cost_of_kernel(&k, rows, gpu);
 }
 
-/* What a launch hides behind the one ahead of it, which takes so many seconds. */
-static double hidden_seconds(const counted_kernel *ahead, double seconds, const counted_kernel *k,
+static cost_kernel as_predicted(const counted_kernel *k)
+{
+    return (cost_kernel){ &k->figures, &k->in, &k->work };
+}
+
+/* A launch, ahead of which there is another one. */
+typedef struct pair {
+    const counted_kernel *ahead, *k;
+    double seconds; /* of the one ahead */
+} pair;
+
+/* What memory may have fetched by the time that a launch starts. */
+typedef struct fetching {
+    const plan_argument *from; /* NULL: nothing */
+    double bytes, idle;
+} fetching;
+
+/* What a launch has to do behind another one, where both are counted. */
+static cost_work work_behind(const pair *of, const fetching *f, bool overlapped,
                              const cost_gpu *gpu)
 {
-    if (!ahead->counted || !k->counted)
-        return 0;
-    cost_work early = k->work;
-    early.early = cost_room(&(cost_kernel){ &ahead->figures, &ahead->in, &ahead->work }, seconds,
-                            &(cost_kernel){ &k->figures, &k->in, &k->work }, gpu);
-    return cost_predict(&k->figures, &k->in, &k->work, gpu).total -
-           cost_predict(&k->figures, &k->in, &early, gpu).total;
+    cost_work work = of->k->work;
+    if (!of->ahead->counted || !of->k->counted)
+        return work;
+    cost_kernel ahead = as_predicted(of->ahead), behind = as_predicted(of->k);
+    if (overlapped)
+        work.early = cost_room(&ahead, of->seconds, &behind, gpu);
+    work.fetched = f->bytes;
+    work.idle = f->idle;
+    return work;
+}
+
+static double seconds_of(const counted_kernel *k, const cost_work *work, const cost_gpu *gpu)
+{
+    return k->counted ? cost_predict(&k->figures, &k->in, work, gpu).total : 0;
 }
 
 step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped)
@@ -159,7 +188,7 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
     double launches = 0;
     for (size_t i = 0; i < step->launch_count; i++) {
         const launch_cost *of = &costs[step->launches[i].kernel];
-        launches += of->seconds - (overlapped ? of->hidden : 0);
+        launches += of->seconds - of->spared[overlapped];
         cost.bytes += of->bytes;
     }
     if (overlapped)
@@ -227,7 +256,7 @@ static void print_launch(const shown_plan *p, const plan_step *step, size_t numb
     const plan_launch *l = &step->launches[number];
     const launch_cost *cost = &p->costs[l->kernel];
     bool guessed = !*cost->bound;
-    double seconds = cost->seconds - (p->overlapped ? cost->hidden : 0);
+    double seconds = cost->seconds - cost->spared[p->overlapped];
     strbuf_format(p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
                   cost_kind(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width,
                   l->said,
@@ -252,28 +281,56 @@ static int64_t rows_of_launch(const plan *p, const plan_launch *l)
     return p->kernels[l->kernel].shape.m;
 }
 
+static bool reads(const plan_launch *l, const fetching *f)
+{
+    for (size_t i = 0; f->from && i < l->argument_count; i++)
+        if (l->arguments[i].memory == f->from->memory && l->arguments[i].offset == f->from->offset)
+            return true;
+    return false;
+}
+
+/* What a launch fetches, its last argument; or what one ahead of it has, while it takes so long. */
+static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
+                                const cost_work *work, double seconds, const fetching *before,
+                                bool overlapped, const cost_gpu *gpu)
+{
+    double boundary = overlapped ? 0 : BOUNDARY;
+    cost_kernel of = as_predicted(k);
+    if (!k->counted || !k->in.next)
+        return (fetching){ before->from, before->bytes, before->idle + seconds + boundary };
+    cost_prediction p = cost_predict(&k->figures, &k->in, work, gpu);
+    double idle = next_is_early(&k->in) ? p.total - (p.times[BOUND_MEMORY] - p.ahead) : p.end;
+    return (fetching){ &l->arguments[k->next], cost_fetches(&of, gpu), idle + boundary };
+}
+
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
                       const cost_gpu *gpu, launch_cost *costs)
 {
     bool *done = arena_zalloc(a, p->kernel_count * sizeof *done);
     counted_kernel *kernels = arena_alloc(a, p->kernel_count * sizeof *kernels);
-    size_t *ahead_of = arena_alloc(a, p->kernel_count * sizeof *ahead_of);
+    fetching fetched[2] = { 0 };
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         size_t k = l->kernel, ahead = i ? step->launches[i - 1].kernel : k;
-        if (done[k] && ahead_of[k] == ahead)
-            continue;
-        if (!done[k]) {
+        bool first = !done[k];
+        if (first) {
             int64_t rows = rows_of_launch(p, l);
             kernels[k] = count_kernel(a, &p->kernels[k], rows, positions, gpu);
             costs[k] = cost_of_kernel(&kernels[k], rows, gpu);
+            done[k] = true;
         }
-        double seconds = costs[ahead].seconds - costs[ahead].hidden;
-        double hidden = i ? hidden_seconds(&kernels[ahead], seconds, &kernels[k], gpu) : 0;
-        if (!done[k] || hidden < costs[k].hidden)
-            costs[k].hidden = hidden;
-        ahead_of[k] = ahead;
-        done[k] = true;
+        for (int o = 0; o < 2; o++) {
+            const pair of = { &kernels[ahead], &kernels[k],
+                              costs[ahead].seconds - costs[ahead].spared[o] };
+            const fetching own = reads(l, &fetched[o]) ? fetched[o] : (fetching){ 0 };
+            const cost_work work = i ? work_behind(&of, &own, o, gpu) : kernels[k].work;
+            double spared = seconds_of(&kernels[k], &kernels[k].work, gpu) -
+                            seconds_of(&kernels[k], &work, gpu);
+            if (first || spared < costs[k].spared[o])
+                costs[k].spared[o] = spared;
+            double seconds = costs[k].seconds - costs[k].spared[o];
+            fetched[o] = fetching_behind(l, &kernels[k], &work, seconds, &fetched[o], o, gpu);
+        }
     }
 }
 

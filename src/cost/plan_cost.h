@@ -10,8 +10,9 @@
  * takes what its bytes take, or its products on tensor cores. */
 typedef struct launch_cost {
     double seconds, bytes;
-    double hidden; /* seconds of these that it spends while the launch ahead of it in its step still
-                      runs, where launches overlap: of a kernel's launches the least */
+    double spared[2];  /* seconds of these that it does not take in a step, for what it does while
+                          the  launch ahead of it still runs, where they overlap, and for what has
+                          been  fetched for it: [overlapped], of a kernel's launches the least */
     const char *bound; /* "" where bytes alone say the time */
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,

@@ -233,6 +233,12 @@ static double time_ahead(const instance *in, const cost_work *work, const dealin
     return 0;
 }
 
+/* How much of its weights' time memory has behind it where a launch ahead has fetched some. */
+static double time_fetched(const cost_work *work, double start, const cost_gpu *gpu)
+{
+    return fmin(work->fetched / gpu->bandwidth, work->idle + start);
+}
+
 /* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
 static double memory_bandwidth(const instance *in, const dealing *d, const cost_gpu *gpu)
 {
@@ -349,6 +355,13 @@ double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *be
     return room ? fmax(0, seconds - memory_time(ahead->work, gpu->bandwidth)) : 0;
 }
 
+double cost_fetches(const cost_kernel *k, const cost_gpu *gpu)
+{
+    dealing d = deal(k->figures, k->in, k->work, gpu);
+    double most = d.blocks * ceil(d.threads / WARP) * target_bytes_ahead(gpu->target);
+    return fmin((double)k->in->next, most);
+}
+
 double cost_of_bytes(double bytes, const cost_gpu *gpu)
 {
     return LATENCY + bytes / gpu->bandwidth;
@@ -385,7 +398,7 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
                    [BOUND_SHARED] = shared_time(f, work, &d, gpu) },
         .end = end_time(in, work, gpu),
     };
-    p.ahead = time_ahead(in, work, &d, p.start, gpu);
+    p.ahead = fmax(time_ahead(in, work, &d, p.start, gpu), time_fetched(work, p.start, gpu));
     set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])

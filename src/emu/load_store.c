@@ -256,6 +256,8 @@ void exec_prefetch(warp *w, const op *o, lane_mask mask)
 {
     addresses a;
     access_gather(w, o, mask, &a);
+    if (o->space == SPACE_GLOBAL)
+        access_count(w, o, SPACE_GLOBAL, &a, mask, ACCESS_PREFETCH);
     for (int i = 0; i < WARP_LANES && o->space == SPACE_GLOBAL && !has_fault(w->machine); i++)
         if (mask >> i & 1)
             access_global(&(access){ w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], 1 });

@@ -103,7 +103,9 @@ void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lan
     unsigned size = emu_type_bytes((ptx_type)o->type) * o->vector;
     if (!stats)
         return;
-    if (space == SPACE_SHARED) {
+    if (kind == ACCESS_PREFETCH) {
+        stats->global_prefetches += count_lanes(mask);
+    } else if (space == SPACE_SHARED) {
         stats->shared_bank_conflicts += count_conflicts(a, size, mask);
     } else if (space != SPACE_LOCAL && kind == ACCESS_LOAD) {
         stats->global_load_bytes += size * count_lanes(mask);

@@ -77,6 +77,7 @@ typedef struct instance {
     int64_t chunk_limit; /* of fixed chunks of a sequence; 0: none */
     int64_t trigger;     /* TRIGGER_ */
     int64_t state;       /* STATE_ */
+    int64_t next;        /* bytes of what the launch behind reads first; 0: not fetched for it */
     int64_t variant;     /* VARIANT_; AUTO stands for other instances and is never generated */
     int64_t precision;   /* PRECISION_ */
 
@@ -206,6 +207,20 @@ extern const real_range epsilon_range;
         .name = "state", .summary = said, .field = KEY_FIELD(state), .choices = state_choices \
     }
 extern const choice trigger_choices[], state_choices[];
+/* Blocks that are done have weights fetched into the L2 that the launch behind reads: see
+ * gen/blocks/next.h. The parameter is the last one. */
+enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
+#define KEY_NEXT                                                                  \
+    {                                                                             \
+        .name = "next", .summary = "bytes fetched for the next launch; 0: none",  \
+        .field = KEY_FIELD(next), .max = NEXT_MOST, .multiple_of = NEXT_MULTIPLE, \
+        .zero_is_none = true, .tag = "next"                                       \
+    }
+#define NEXT_WEIGHTS                                                                            \
+    {                                                                                           \
+        .name = "next", .kind = PARAM_IN, .format = FORMAT_F32, .values = "next/4", .align = 4, \
+        .only_with = KEY_FIELD(next), .fetched = true                                           \
+    }
 /* A factor that is 1 unless it is said. */
 #define KEY_SCALE(said)                                                                      \
     {                                                                                        \
@@ -257,6 +272,7 @@ typedef struct param {
     bool steep;   /* of every second head random floats are so large that few positions count */
     bool settled; /* with state = settled read ahead of the wait: positions, lengths, addresses */
     bool zeroed;  /* scratch: has to be 0 before the first launch, and is again after each */
+    bool fetched; /* only into the L2: nothing is made of it */
     bool cache;   /* K or V: elements of the instance's kv_type, positions from seq_len on are
                      not read, and those that are not a row's not written */
     bool updated; /* outputs of addresses: what these point to is read first, and but for what

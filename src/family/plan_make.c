@@ -123,6 +123,7 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     }
     plan_logits(p, step->logits_rows);
     plan_sample(p, step->sampled_rows, step->logits_rows);
+    planner_fetch_ahead(p);
     planner_place_buffers(p, step);
 }
 

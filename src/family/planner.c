@@ -370,8 +370,7 @@ void planner_add(planner *p, instance *in, const bindings *b, const char *said)
     if (!p->launches.count)
         p->settled = in->family->launch.overlap != NO_OVERLAP && in->trigger == TRIGGER_WAITED;
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
-    *made = (placed_launch){ .launch = {
-                                 .kernel = number_of(p, in), .layer = p->layer, .said = said } };
+    *made = (placed_launch){ .launch = { .layer = p->layer, .said = said }, .kernel = *in };
     param params[MAX_PARAMS];
     made->launch.argument_count = instance_params(p->arena, in, params);
     for (size_t i = 0; i < made->launch.argument_count; i++)
@@ -400,6 +399,7 @@ void planner_place_buffers(planner *p, plan_step *step)
         for (size_t j = 0; j < made->launch.argument_count; j++)
             if (made->buffers[j] != BUFFERS)
                 made->launch.arguments[j].offset += (uint64_t)parts[made->buffers[j]].offset;
+        made->launch.kernel = number_of(p, &made->kernel);
         step->launches[i] = made->launch;
     }
 }

@@ -67,7 +67,8 @@ typedef struct bindings {
 } bindings;
 
 typedef struct placed_launch {
-    plan_launch launch;
+    plan_launch launch; /* its kernel is known when the step has all its launches */
+    instance kernel;
     buffer_id buffers[MAX_PARAMS];
 } placed_launch;
 
@@ -158,7 +159,10 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
  * where its family does not take its keys. */
 void planner_add(planner *p, instance *in, const bindings *b, const char *said);
 
-/* Gives the buffers of a step their places, and the launches the addresses. */
+/* Has launches of the step fetch what later ones read first: see plan_next.c. */
+void planner_fetch_ahead(planner *p);
+
+/* Gives the buffers of a step their places, and the launches their kernels and the addresses. */
 void planner_place_buffers(planner *p, plan_step *step);
 
 /* Gives all steps' counters one place in the state: each launch leaves them zero for the next. */

@@ -27,8 +27,8 @@ enum {
 static const char *const special_names[SPECIAL_COUNT] = {
     [SPECIAL_TID_X] = "%tid.x",       [SPECIAL_CTAID_X] = "%ctaid.x",
     [SPECIAL_CTAID_Y] = "%ctaid.y",   [SPECIAL_CTAID_Z] = "%ctaid.z",
-    [SPECIAL_NCTAID_X] = "%nctaid.x", [SPECIAL_NCTAID_Z] = "%nctaid.z",
-    [SPECIAL_LANEID] = "%laneid",
+    [SPECIAL_NCTAID_X] = "%nctaid.x", [SPECIAL_NCTAID_Y] = "%nctaid.y",
+    [SPECIAL_NCTAID_Z] = "%nctaid.z", [SPECIAL_LANEID] = "%laneid",
 };
 
 /* A register as printed, "%rd12". */

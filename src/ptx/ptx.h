@@ -254,6 +254,7 @@ typedef enum ptx_special {
     SPECIAL_CTAID_Y,
     SPECIAL_CTAID_Z,
     SPECIAL_NCTAID_X,
+    SPECIAL_NCTAID_Y,
     SPECIAL_NCTAID_Z,
     SPECIAL_LANEID,
     SPECIAL_COUNT
@@ -264,6 +265,7 @@ val ptx_special_register(ptx *p, ptx_special which);
 #define ctaid_y(p)  ptx_special_register(p, SPECIAL_CTAID_Y)
 #define ctaid_z(p)  ptx_special_register(p, SPECIAL_CTAID_Z)
 #define nctaid_x(p) ptx_special_register(p, SPECIAL_NCTAID_X)
+#define nctaid_y(p) ptx_special_register(p, SPECIAL_NCTAID_Y)
 #define nctaid_z(p) ptx_special_register(p, SPECIAL_NCTAID_Z)
 val lane_id(ptx *p); /* tid & 31; the thread's number itself in a block of one warp */
 val warp_id(ptx *p); /* tid / 32; 0 in a block of one warp */

@@ -82,6 +82,7 @@ typedef struct tensor_info {
 } tensor_info;
 extern const tensor_info tensor_infos[TENSOR_COUNT];
 
+enum { NEXT_FETCHED, NEXT_NONE };
 typedef struct decoder {
     const char *architecture; /* as in general.architecture; says nothing that the rest does not */
     int64_t layers, hidden, ff, num_heads, num_kv_heads, head_dim, vocab;
@@ -132,6 +133,7 @@ typedef struct decoder {
     int64_t m[DECODER_MOST_STEPS]; /* tokens of a step, ascending: a step for each */
     int64_t m_count;
     int64_t sequences;  /* caches: at least 1 */
+    int64_t next; /* NEXT_: what launches fetch for those behind them */
     int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
 } decoder;
 

@@ -23,6 +23,11 @@ static const choice factor_tensors[] = {
 };
 static const choice window_factors[] = { { "none", NULL }, { "tensor", NULL }, { NULL, NULL } };
 static const choice logits_choices[] = { { "last", NULL }, { "all", NULL }, { NULL, NULL } };
+static const choice next_choices[] = {
+    [NEXT_FETCHED] = { "fetched", NULL },
+    [NEXT_NONE] = { "none", NULL },
+    { NULL, NULL },
+};
 static const choice gatings[] = {
     [GATING_SOFTMAX] = { "softmax", NULL },
     [GATING_SIGMOID] = { "sigmoid", NULL },
@@ -420,6 +425,8 @@ const setting decoder_settings[] = {
                .summary = "of a step's last token, or of all" } },
     { .key = { AT("precision", precision), .choices = precision_choices, .def = PRECISION_Q8,
                .summary = "q8: x may be rounded to 8 bits" } },
+    { .key = { AT("next", next), .choices = next_choices,
+               .summary = "weights that the next launch reads first" } },
     { .key = { .name = "weights",
                .choices = weights_choices,
                .required = true,

@@ -341,3 +341,119 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
             }
     }
 }
+
+/* The tensor that a launch of a step fetches, "" where it has the key and nothing to fetch, NULL
+ * where it has no such key; and how many bytes of it. */
+static const char *fetched_by(arena *a, const plan *p, const plan_launch *l, int64_t *bytes)
+{
+    const instance *in = &p->kernels[l->kernel];
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params);
+    assert_int_equal(count, l->argument_count);
+    *bytes = in->next;
+    for (size_t i = 0; i < count; i++)
+        if (params[i].fetched) {
+            assert_int_equal(l->arguments[i].memory, PLAN_WEIGHTS);
+            return l->arguments[i].said;
+        }
+    return family_key(in->family, "next") ? "" : NULL;
+}
+
+static bool reads_tensor(const plan_launch *l, const char *name)
+{
+    for (size_t i = 0; i < l->argument_count; i++)
+        if (l->arguments[i].said && strcmp(l->arguments[i].said, name) == 0)
+            return true;
+    return false;
+}
+
+#define DENSE                                                                              \
+    "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 32\nnum_kv_heads = 8\nff = 14336\n" \
+    "vocab = 8k\nweights = q4_k\n"
+
+enum { SQUARE = 4096 * 4096 / 256 * 144 };
+
+/* Of the first matrix that the next launch reads 12 MiB, or all of it. */
+ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
+{
+    static const struct {
+        const char *reads, *fetches;
+        int64_t bytes;
+    } expected[] = {
+        { "blk.0.attn_q.weight", "", 0 }, /* then come RoPE and attention, which reads caches */
+        { "blk.0.attn_output.weight", "blk.0.ffn_gate.weight", 12 << 20 },
+        { "blk.0.ffn_up.weight", "blk.0.ffn_down.weight", 12 << 20 },
+        { "blk.0.ffn_down.weight", "blk.1.attn_q.weight", SQUARE },
+        { "blk.1.ffn_down.weight", "output.weight", SQUARE }, /* as those of other layers */
+        { "output.weight", "", 0 },
+    };
+    static const char *const models[] = { DENSE "m = 1\n", DENSE "m = 8\n",
+                                          DENSE "norms = post_attention_norm, post_ffw_norm\n"
+                                                "m = 1\n" };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        diags d = diags_new(a);
+        const plan *p = plan_of(a, models[i], "sm_90", &cost_model, &d);
+        if (!p)
+            fail_msg("%s", messages(a, &d));
+        size_t found = 0;
+        for (size_t l = 0; l < p->steps[0].launch_count; l++) {
+            const plan_launch *one = &p->steps[0].launches[l];
+            int64_t bytes;
+            const char *tensor = fetched_by(a, p, one, &bytes);
+            if (p->kernels[one->kernel].family->op == OP_BATCHED_ATTENTION) {
+                assert_int_equal(bytes, SQUARE);
+                assert_true(reads_tensor(one, one->layer ? "blk.1.attn_output.weight"
+                                                         : "blk.0.attn_output.weight"));
+            }
+            for (size_t e = 0; e < sizeof expected / sizeof *expected; e++)
+                if (tensor && reads_tensor(one, expected[e].reads) &&
+                    strcmp(tensor, expected[e].reads) != 0) {
+                    assert_string_equal(tensor, expected[e].fetches);
+                    assert_int_equal(bytes, expected[e].bytes);
+                    found++;
+                }
+        }
+        assert_int_equal(found, sizeof expected / sizeof *expected);
+    }
+}
+
+/* Rows that come in parts have their number behind what is fetched; a mixture's experts nobody
+ * knows ahead. */
+ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
+{
+    diags d = diags_new(a);
+    const plan *p = plan_of(a,
+                            "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 4\nhead_dim = 64\n"
+                            "ff = 4096\nvocab = 8k\nm = 8\nweights = f16\nlogits = all\n",
+                            "sm_75", &cost_model, &d);
+    size_t in_parts = 0;
+    if (!p)
+        fail_msg("%s", messages(a, &d));
+    for (size_t l = 0; l < p->steps[0].launch_count; l++) {
+        const plan_launch *one = &p->steps[0].launches[l];
+        const instance *in = &p->kernels[one->kernel];
+        int64_t bytes;
+        const char *tensor = fetched_by(a, p, one, &bytes);
+        if (in->rows_mode == ROWS_RUN_TIME && tensor && *tensor) {
+            assert_int_equal(rows_of(one), 8);
+            assert_true(one->arguments[one->argument_count - 1].is_number);
+            in_parts++;
+        }
+    }
+    assert_true(in_parts > 0);
+    p = plan_of(a,
+                "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nvocab = 8k\nweights = q4_k\n"
+                "m = 1\nexperts = 8\nexperts_used = 2\nexpert_ff = 512\n",
+                "sm_90", &cost_model, &d);
+    assert_non_null(p);
+    for (size_t l = 0; l < p->steps[0].launch_count; l++) {
+        int64_t bytes;
+        const char *tensor = fetched_by(a, p, &p->steps[0].launches[l], &bytes);
+        assert_true(!tensor || !strstr(tensor, "exps"));
+        if (reads_tensor(&p->steps[0].launches[l], "blk.0.ffn_down_exps.weight"))
+            assert_string_equal(tensor, "blk.1.attn_q.weight");
+        if (reads_tensor(&p->steps[0].launches[l], "blk.0.attn_output.weight") && *tensor)
+            assert_true(strcmp(tensor, "blk.0.ffn_gate_inp.weight") == 0 ||
+                        strcmp(tensor, "blk.0.attn_output.weight") == 0);
+    }
+}

@@ -150,19 +150,37 @@ static bool overlaps(const bench *b, const device_model *m)
 
 /* Of a step, of which the other times are known: its row of the table. */
 static bool bench_whole(const bench *b, device_model *m, const plan_step *s, times *t,
-                        bool no_overlap)
+                        bool no_overlap, bool no_next)
 {
     m->no_overlap = no_overlap;
+    m->no_next = no_next;
     bool ran = measure(b, m, s, EVERY_KERNEL, STEP_TURNS, &t->seconds);
     m->no_overlap = b->no_overlap;
+    m->no_next = false;
     if (!ran)
         return false;
-    bool usual = no_overlap == b->no_overlap;
-    printf(usual ? "| **step of %lld** |" : "| step of %lld, no overlap |", (long long)s->m);
+    bool usual = no_overlap == b->no_overlap && !no_next;
+    printf(usual ? "| **step of %lld** |" : "| step of %lld%s%s |", (long long)s->m,
+           no_overlap ? ", no overlap" : "",
+           no_next ? ", nothing fetched for the next launch" : "");
     print_times(b, t, 1);
     printf(" | %.0f tokens/s |\n", (double)s->m / t->seconds);
     fflush(stdout);
     return true;
+}
+
+/* Of kernels that fetch nothing for the next one. */
+static launch_cost *costs_without_next(const bench *b, device_model *m, const plan_step *s)
+{
+    plan p = *m->plan;
+    p.kernels = arena_alloc(m->arena, p.kernel_count * sizeof *p.kernels);
+    for (size_t i = 0; i < p.kernel_count; i++) {
+        p.kernels[i] = m->plan->kernels[i];
+        p.kernels[i].next = 0;
+    }
+    launch_cost *costs = arena_zalloc(m->arena, p.kernel_count * sizeof *costs);
+    cost_of_launches(m->arena, &p, s, b->positions + s->m, &b->model, costs);
+    return costs;
 }
 
 static bool bench_step(const bench *b, device_model *m, const plan_step *s)
@@ -175,10 +193,15 @@ static bool bench_step(const bench *b, device_model *m, const plan_step *s)
     step_cost predicted = cost_of_step(s, costs, overlapped);
     t.bytes = predicted.bytes;
     t.predicted = predicted.seconds;
-    times late = t;
+    times late = t, alone = t, late_alone = t;
     late.predicted = cost_of_step(s, costs, false).seconds;
-    return bench_whole(b, m, s, &t, b->no_overlap) &&
-           (!overlapped || bench_whole(b, m, s, &late, true)) &&
+    launch_cost *of_alone = costs_without_next(b, m, s);
+    alone.predicted = cost_of_step(s, of_alone, overlapped).seconds;
+    late_alone.predicted = cost_of_step(s, of_alone, false).seconds;
+    return bench_whole(b, m, s, &t, b->no_overlap, false) &&
+           bench_whole(b, m, s, &alone, b->no_overlap, true) &&
+           (!overlapped || (bench_whole(b, m, s, &late, true, false) &&
+                            bench_whole(b, m, s, &late_alone, true, true))) &&
            bench_kernels(b, m, s, costs, t.seconds);
 }
 

@@ -169,6 +169,16 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
            gpu_copy_in(m->gpu, state + s->lengths, lengths, bytes);
 }
 
+/* The number of the parameter by which a kernel fetches for the next launch, or MAX_PARAMS. */
+static size_t next_of(device_model *m, const instance *in)
+{
+    param params[MAX_PARAMS];
+    size_t count = in->next ? instance_params(m->arena, in, params) : 0, i = 0;
+    while (i < count && !params[i].fetched)
+        i++;
+    return i < count ? i : MAX_PARAMS;
+}
+
 static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l)
 {
     bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
@@ -178,11 +188,13 @@ static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l
     gpu_address addresses[MAX_PARAMS];
     uint32_t numbers[MAX_PARAMS];
     void *params[MAX_PARAMS];
+    size_t left_out = m->no_next ? next_of(m, in) : MAX_PARAMS;
     for (size_t i = 0; i < l->argument_count; i++) {
         const plan_argument *argument = &l->arguments[i];
         params[i] = argument->is_number ? (void *)&numbers[i] : (void *)&addresses[i];
         numbers[i] = argument->number;
-        addresses[i] = argument->is_number ? 0 : m->memory[argument->memory] + argument->offset;
+        bool none = argument->is_number || i == left_out;
+        addresses[i] = none ? 0 : m->memory[argument->memory] + argument->offset;
     }
     gpu_grid grid = { .threads = (unsigned)formula_value(how->block, in, &run),
                       .dynamic_shared = dynamic_shared(in, &run),

@@ -17,6 +17,7 @@ typedef struct device_model {
     gpu_kernel *kernels; /* as in plan.kernels */
     const bool *overlap; /* which of these do so with the launch ahead of them */
     bool no_overlap;     /* set: none does */
+    bool no_next;        /* set: none fetches anything for the next one */
     gpu_address memory[PLAN_MEMORIES];
 } device_model;
 

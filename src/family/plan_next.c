@@ -1,0 +1,97 @@
+/* What launches fetch for those behind them (see KEY_NEXT): the matrix that the next launch with
+ * weights begins with, where all launches in between read little, no caches and no weights. Those
+ * of experts, which inputs choose, nobody knows ahead. What is fetched and not yet there when that
+ * launch reads it itself is no loss.
+ */
+#include <string.h>
+
+#include "family/next.h"
+#include "family/planner.h"
+
+/* Bytes from an argument's address to the end of its tensor. */
+static uint64_t bytes_from(const planner *p, const plan_argument *argument)
+{
+    for (size_t i = 0; i < p->tensors.count; i++) {
+        const plan_tensor *t = &p->tensors.items[i];
+        if (argument->offset >= t->offset && argument->offset - t->offset < t->bytes)
+            return t->offset + t->bytes - argument->offset;
+    }
+    return 0;
+}
+
+/* Whether it reads weights or caches; and the tensor that it begins with and reads all of, or
+ * NULL. */
+static bool reads_much(const planner *p, const placed_launch *l, const plan_argument **tensor)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(p->arena, &l->kernel, params);
+    bool much = false;
+    *tensor = NULL;
+    for (size_t i = 0; i < count; i++) {
+        much |= params[i].weights || (params[i].cache && params[i].kind == PARAM_IN);
+        if (!*tensor && params[i].weights && !params[i].touched)
+            *tensor = &l->launch.arguments[i];
+    }
+    return much;
+}
+
+static const plan_argument *read_next(const planner *p, size_t behind)
+{
+    const plan_argument *tensor = NULL;
+    for (size_t i = behind + 1; i < p->launches.count; i++)
+        if (reads_much(p, &p->launches.items[i], &tensor))
+            break;
+    return tensor;
+}
+
+/* Where the kernel, which now has the parameter, expects it. */
+static void insert_argument(const planner *p, placed_launch *l, const plan_argument *argument)
+{
+    param params[MAX_PARAMS];
+    size_t last = instance_params(p->arena, &l->kernel, params) - 1;
+    for (l->launch.argument_count++; !params[last].fetched; last--) {
+        l->launch.arguments[last] = l->launch.arguments[last - 1];
+        l->buffers[last] = l->buffers[last - 1];
+    }
+    l->launch.arguments[last] = *argument;
+    l->buffers[last] = BUFFERS;
+}
+
+/* What a launch fetches: as much as all launches of the step that do the same can, so that layers
+ * which are alike have the same kernels whatever comes behind them. */
+typedef struct fetched {
+    const plan_argument *tensor; /* NULL: it fetches nothing */
+    uint64_t bytes;
+} fetched;
+
+static fetched fetched_by(const planner *p, size_t number)
+{
+    fetched f = { 0 };
+    if (!family_key(p->launches.items[number].kernel.family, "next"))
+        return f;
+    f.tensor = read_next(p, number);
+    if (f.tensor)
+        f.bytes = bytes_from(p, f.tensor) / NEXT_MULTIPLE * NEXT_MULTIPLE;
+    f.bytes = f.bytes < NEXT_OF_STEPS ? f.bytes : NEXT_OF_STEPS;
+    return f;
+}
+
+void planner_fetch_ahead(planner *p)
+{
+    size_t count = p->d->next == NEXT_FETCHED ? p->launches.count : 0;
+    fetched *all = arena_alloc(p->arena, count * sizeof *all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = fetched_by(p, i);
+    for (size_t i = 0; i < count; i++) {
+        placed_launch *l = &p->launches.items[i];
+        uint64_t bytes = all[i].bytes;
+        for (size_t j = 0; j < count && bytes; j++)
+            if (all[j].bytes < bytes &&
+                strcmp(p->launches.items[j].launch.said, l->launch.said) == 0)
+                bytes = all[j].bytes;
+        if (!bytes)
+            continue;
+        planner_set(&l->kernel, "next", (int64_t)bytes);
+        insert_argument(p, l, all[i].tensor);
+    }
+}
