@@ -306,30 +306,27 @@ static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
                       const cost_gpu *gpu, launch_cost *costs)
 {
-    bool *done = arena_zalloc(a, p->kernel_count * sizeof *done);
+    size_t *times = arena_zalloc(a, p->kernel_count * sizeof *times);
     counted_kernel *kernels = arena_alloc(a, p->kernel_count * sizeof *kernels);
     fetching fetched[2] = { 0 };
+    double before[2] = { 0 };
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         size_t k = l->kernel, ahead = i ? step->launches[i - 1].kernel : k;
-        bool first = !done[k];
-        if (first) {
+        if (!times[k]++) {
             int64_t rows = rows_of_launch(p, l);
             kernels[k] = count_kernel(a, &p->kernels[k], rows, positions, gpu);
             costs[k] = cost_of_kernel(&kernels[k], rows, gpu);
-            done[k] = true;
         }
         for (int o = 0; o < 2; o++) {
-            const pair of = { &kernels[ahead], &kernels[k],
-                              costs[ahead].seconds - costs[ahead].spared[o] };
+            const pair of = { &kernels[ahead], &kernels[k], before[o] };
             const fetching own = reads(l, &fetched[o]) ? fetched[o] : (fetching){ 0 };
             const cost_work work = i ? work_behind(&of, &own, o, gpu) : kernels[k].work;
             double spared = seconds_of(&kernels[k], &kernels[k].work, gpu) -
                             seconds_of(&kernels[k], &work, gpu);
-            if (first || spared < costs[k].spared[o])
-                costs[k].spared[o] = spared;
-            double seconds = costs[k].seconds - costs[k].spared[o];
-            fetched[o] = fetching_behind(l, &kernels[k], &work, seconds, &fetched[o], o, gpu);
+            costs[k].spared[o] += (spared - costs[k].spared[o]) / (double)times[k];
+            before[o] = costs[k].seconds - spared;
+            fetched[o] = fetching_behind(l, &kernels[k], &work, before[o], &fetched[o], o, gpu);
         }
     }
 }

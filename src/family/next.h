@@ -5,9 +5,9 @@
 #include "family/family.h"
 
 /* As much as a step fetches for a launch, a multiple of NEXT_MULTIPLE: what memory of the largest
- * parts gives in some 3 us, from when one launch has its last loads until the next one has its
- * first, and a quarter of what the L2 keeps there. */
-enum { NEXT_OF_STEPS = 12 << 20 };
+ * parts gives in some 4 us, from when one launch has its last loads until the next one has its
+ * first, and a third of what the L2 keeps there. */
+enum { NEXT_OF_STEPS = 16 << 20 };
 
 /* Whether a launch fetches as soon as it has asked for its own first weights, not when its blocks
  * end: where it has so few that the L2 keeps them all beside the next one's. Memory would idle

@@ -133,7 +133,7 @@ typedef struct decoder {
     int64_t m[DECODER_MOST_STEPS]; /* tokens of a step, ascending: a step for each */
     int64_t m_count;
     int64_t sequences;  /* caches: at least 1 */
-    int64_t next; /* NEXT_: what launches fetch for those behind them */
+    int64_t next;       /* NEXT_: what launches fetch for those behind them */
     int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
 } decoder;
 

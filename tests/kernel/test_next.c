@@ -12,7 +12,7 @@ static const struct fetching {
     const char *family, *keys;
 } kernels[] = {
     { "stream_gemv", "weights=q4_k k=512 n=100 rows_per_warp=1" },
-    { "stream_gemv", "weights=q6_k k=2048 n=9000 num_warps=4" }, /* too large to fetch early */
+    { "stream_gemv", "weights=q6_k k=2048 n=12000 num_warps=4" }, /* too large to fetch early */
     { "stream_gemv", "weights=q4_0 k=4096 n=40 m=2 passes=2" },
     { "stream_gemv", "weights=q8_0 k=512 n=33 m=2 rows=run_time" },
     { "stream_gemv_q8", "weights=q5_k k=512 n=70 m=5" },

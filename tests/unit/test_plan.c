@@ -373,7 +373,7 @@ static bool reads_tensor(const plan_launch *l, const char *name)
 
 enum { SQUARE = 4096 * 4096 / 256 * 144 };
 
-/* Of the first matrix that the next launch reads 12 MiB, or all of it. */
+/* Of the first matrix that the next launch reads 16 MiB, or all of it. */
 ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
 {
     static const struct {
@@ -381,8 +381,8 @@ ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
         int64_t bytes;
     } expected[] = {
         { "blk.0.attn_q.weight", "", 0 }, /* then come RoPE and attention, which reads caches */
-        { "blk.0.attn_output.weight", "blk.0.ffn_gate.weight", 12 << 20 },
-        { "blk.0.ffn_up.weight", "blk.0.ffn_down.weight", 12 << 20 },
+        { "blk.0.attn_output.weight", "blk.0.ffn_gate.weight", 16 << 20 },
+        { "blk.0.ffn_up.weight", "blk.0.ffn_down.weight", 16 << 20 },
         { "blk.0.ffn_down.weight", "blk.1.attn_q.weight", SQUARE },
         { "blk.1.ffn_down.weight", "output.weight", SQUARE }, /* as those of other layers */
         { "output.weight", "", 0 },
