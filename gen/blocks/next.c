@@ -26,17 +26,12 @@ static void fetch_line(ptx *p, val next, val lines, val line)
         prefetch(p, mad_wide(p, line, TARGET_LINE, next), 0);
 }
 
-void fetch_next(ptx *p, const instance *in)
+/* Each lane a line or two. */
+static void fetch_lines(ptx *p, val next, val bytes, val warp, val warps)
 {
-    if (!in->next)
-        return;
-    phase(p, "fetch what the next launch reads first");
     unsigned of_warp = target_bytes_ahead(ptx_target(p)) / TARGET_LINE;
-    unsigned lanes = of_warp < WARP ? of_warp : WARP, warps = ptx_block(p) / WARP;
-    val next = parameter(p, "next");
-    val lines = select(p, ne(p, next, 0), imm(U32, in->next / TARGET_LINE), imm(U32, 0));
-    val blocks, block = block_of_grid(p, &in->family->launch, &blocks);
-    val line = mad(p, mad(p, block, warps, warp_id(p)), lanes, lane_id(p));
+    unsigned lanes = of_warp < WARP ? of_warp : WARP;
+    val lines = shr(p, bytes, 7), line = mad(p, warp, lanes, lane_id(p));
     if (lanes < WARP) {
         PTX_IF (p, lt(p, lane_id(p), lanes))
             fetch_line(p, next, lines, line);
@@ -44,7 +39,32 @@ void fetch_next(ptx *p, const instance *in)
     }
     fetch_line(p, next, lines, line);
     if (of_warp > WARP)
-        fetch_line(p, next, lines, mad(p, blocks, warps * WARP, line));
+        fetch_line(p, next, lines, mad(p, warps, WARP, line));
+}
+
+/* One lane all of its warp's: nothing waits in line with what warps load for themselves. */
+static void fetch_in_bulk(ptx *p, val next, val bytes, val warp)
+{
+    unsigned most = target_bytes_ahead(ptx_target(p));
+    val from = mul(p, warp, most);
+    PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), lt(p, from, bytes)))
+        prefetch_bulk(p, add(p, next, convert(p, U64, from)), 0, min(p, sub(p, bytes, from), most));
+}
+
+void fetch_next(ptx *p, const instance *in)
+{
+    if (!in->next)
+        return;
+    phase(p, "fetch what the next launch reads first");
+    unsigned warps = ptx_block(p) / WARP;
+    val next = parameter(p, "next");
+    val bytes = select(p, ne(p, next, 0), imm(U32, in->next), imm(U32, 0));
+    val blocks, block = block_of_grid(p, &in->family->launch, &blocks);
+    val warp = mad(p, block, warps, warp_id(p));
+    if (ptx_can_prefetch_bulk(p))
+        fetch_in_bulk(p, next, bytes, warp);
+    else
+        fetch_lines(p, next, bytes, warp, mul(p, blocks, warps));
 }
 
 void fetch_next_early(ptx *p, const instance *in)

@@ -11,8 +11,8 @@
 #include "family/family.h"
 #include "ptx/ptx.h"
 
-/* A lane asks for a line or two, so that a grid of usual size fetches no more than half of the L2
- * has room for: see target_bytes_ahead. Lines are dealt to the warps of the grid in turn. */
+/* A warp asks for as much as target_bytes_ahead says, so that a grid of usual size fetches no more
+ * than half of the L2 has room for: in bulk, where the target can, else a lane a line or two. */
 void fetch_next(ptx *p, const instance *in);
 
 /* The same of kernels that stream weights: where they have asked for their own first ones, and

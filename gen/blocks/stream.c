@@ -144,13 +144,19 @@ bool stream_rows_share_pointers(const instance *in)
            row_bytes % STREAM_LANE_BYTES == 0;
 }
 
+/* Whose code has more around a turn. */
+static bool is_of_experts(const instance *in)
+{
+    return in->shape.experts > 0;
+}
+
 unsigned stream_registers(const instance *in)
 {
-    enum { OF_ONE_VECTOR = 80, CROWDED = 104 };
+    enum { OF_ONE_VECTOR = 80, CROWDED = 104, OF_VECTORS = 128 };
     const stream_format *f = stream_formats[instance_weights(in)];
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1)
-        return in->family->launch.registers;
+        return f->crowded_vectors || is_of_experts(in) ? in->family->launch.registers : OF_VECTORS;
     int64_t step = stream_step_values(in), k = in->shape.k;
     bool own_pointers = f->crowded == rows && !stream_rows_share_pointers(in);
     bool ends = f->crowded_end && k > step && k < 2 * step;

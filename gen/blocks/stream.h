@@ -186,6 +186,9 @@ typedef struct stream_format {
      * 80 registers are enough. */
     bool crowded_turn;
 
+    /* Several vectors need more than the 128 registers with which an SM has room for 16 warps. */
+    bool crowded_vectors;
+
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);
@@ -348,8 +351,8 @@ val stream_warps(ptx *p);
  * a multiple of 16, in every turn: pointers into the first serve the others. */
 bool stream_rows_share_pointers(const instance *in);
 
-/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, where the format is
- * not crowded. */
+/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, 128 for several have
+ * room for 16 warps, where the format is not crowded. */
 unsigned stream_registers(const instance *in);
 
 #endif

@@ -139,5 +139,5 @@ static stream_weights decode_m(ptx *p, const stream_lane *lane, const stream_row
 
 const stream_format stream_IQ1_M = {
     GRID_FORMAT,      .table_bytes = BYTES, .table = table,     .lane_new = lane_m,
-    .row_new = row_m, .load = load_m,       .decode = decode_m,
+    .row_new = row_m, .load = load_m,       .decode = decode_m, .crowded_vectors = true,
 };

@@ -74,6 +74,7 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 const stream_format stream_Q6_K = {
     .scales = SCALES,
     .registers = 96,
+    .crowded_vectors = true,
     .offset = -32,
     .segments = 4,
     .factors = { 1, 1, 1, 4 },

@@ -100,6 +100,7 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
 }
 
 const stream_format stream_TQ1_0 = {
+    .crowded_vectors = true,
     .scales = SCALES,
     .offset = -1,
     .segments = 4,

@@ -170,6 +170,7 @@ static stream_weights decode_q3_k(ptx *p, const stream_lane *lane, const stream_
 
 const stream_format stream_Q3_K = {
     .crowded = 1,
+    .crowded_vectors = true,
     .scales = SCALES,
     .offset = -4,
     .segments = 4,

@@ -198,8 +198,10 @@ void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
         access x = { w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], PIECE };
         u32 size = get_u32(source(w, o, 1), i);
-        if (mask >> i & 1 && check_size(w, o, i, size))
-            for_pieces(x, size, NULL, is_in_global);
+        if (!(mask >> i & 1) || !check_size(w, o, i, size))
+            continue;
+        access_count_bulk(w, a.at[i], size, ACCESS_PREFETCH);
+        for_pieces(x, size, NULL, is_in_global);
     }
 }
 

@@ -333,8 +333,8 @@ typedef struct emu_stats {
     uint64_t thread_instructions, warp_instructions;
     uint64_t global_load_bytes, global_store_bytes; /* as asked for by the lanes */
     uint64_t global_load_sectors;                   /* 32-byte sectors touched by warp-wide loads */
-    uint64_t global_prefetches;                     /* addresses of lanes */
-    uint64_t shared_bank_conflicts;                 /* extra passes over 32 banks of 4 bytes */
+    uint64_t global_prefetches;     /* addresses of lanes; in bulk, of each 128 bytes */
+    uint64_t shared_bank_conflicts; /* extra passes over 32 banks of 4 bytes */
     unsigned watched_line; /* PTX line of the last st to emu_launch_config.watch; 0: none */
 } emu_stats;
 

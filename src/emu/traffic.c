@@ -115,6 +115,8 @@ void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lan
     }
 }
 
+enum { LINE = 128 };
+
 void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kind)
 {
     emu_stats *stats = w->machine->stats;
@@ -122,7 +124,9 @@ void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kin
     allocation *of = stats && size ? memory_find(w->machine->memory, address) : NULL;
     if (!of)
         return;
-    if (kind == ACCESS_LOAD) {
+    if (kind == ACCESS_PREFETCH) {
+        stats->global_prefetches += (size + LINE - 1) / LINE;
+    } else if (kind == ACCESS_LOAD) {
         stats->global_load_bytes += size;
         stats->global_load_sectors += sectors;
         note_loaded(w, of, sectors);

@@ -216,10 +216,10 @@ enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
         .field = KEY_FIELD(next), .max = NEXT_MOST, .multiple_of = NEXT_MULTIPLE, \
         .zero_is_none = true, .tag = "next"                                       \
     }
-#define NEXT_WEIGHTS                                                                            \
-    {                                                                                           \
-        .name = "next", .kind = PARAM_IN, .format = FORMAT_F32, .values = "next/4", .align = 4, \
-        .only_with = KEY_FIELD(next), .fetched = true                                           \
+#define NEXT_WEIGHTS                                                                             \
+    {                                                                                            \
+        .name = "next", .kind = PARAM_IN, .format = FORMAT_F32, .values = "next/4", .align = 16, \
+        .only_with = KEY_FIELD(next), .fetched = true                                            \
     }
 /* A factor that is 1 unless it is said. */
 #define KEY_SCALE(said)                                                                      \

@@ -208,7 +208,7 @@ static void check_instruction(checker *c, const inst *i, uint32_t block)
         s = ptx_spread_by_rule(p, i, s);
     if (!check_results(c, i, results, block, s | c->flow.blocks[block].spread))
         return;
-    if (info->flags & (GLOBAL | SHARED) && i->op != INST_PREFETCH_L2)
+    if (info->flags & (GLOBAL | SHARED) && !is_prefetch(i->op))
         check_access(c, i);
     if (i->op == INST_LD_PARAM && i->target >= p->params.count)
         ptx_fail(p, "%s reads a parameter that does not exist", ptx_describe(p, i));

@@ -232,6 +232,17 @@ void ptx_prefetch(ptx *p, val base, int64_t offset)
     access(p, INST_PREFETCH_L2, U8, 1, &address, 0, base, offset);
 }
 
+bool ptx_can_prefetch_bulk(const ptx *p)
+{
+    return ptx_target(p)->sm >= op_table[INST_PREFETCH_BULK].sm;
+}
+
+void ptx_prefetch_bulk(ptx *p, val base, int64_t offset, val bytes)
+{
+    val operands[2] = { ptx_fit(p, INST_PREFETCH_BULK, U32, bytes) };
+    access(p, INST_PREFETCH_BULK, U8, 1, operands, 1, base, offset);
+}
+
 val shared_array(ptx *p, const char *name, type t, unsigned count)
 {
     *VEC_PUSH(p->arena, &p->shared) = (ptx_shared){ ptx_name(p, name), t, count, ARRAY_ALIGNMENT };

@@ -117,7 +117,7 @@ static bool touches_what_changes(const inst *i, const uint8_t *changes)
         return changes[i->operand[0].id];
     if (i->op == INST_LD_SETTLED)
         return changes[i->operand[0].id] == CHANGES_ANY;
-    return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && i->op != INST_PREFETCH_L2;
+    return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && !is_prefetch(i->op);
 }
 
 /* Whether it is by their addresses that instructions may stand ahead of the wait. */

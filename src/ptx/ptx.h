@@ -486,6 +486,11 @@ void wait_for_launches(ptx *p);
 void ptx_prefetch(ptx *p, val base, int64_t offset);
 #define prefetch(p, base, offset) ptx_prefetch(p, V(base), offset)
 
+/* So many bytes from an address on, both multiples of 16, by one thread; where the target can. */
+bool ptx_can_prefetch_bulk(const ptx *p);
+void ptx_prefetch_bulk(ptx *p, val base, int64_t offset, val bytes);
+#define prefetch_bulk(p, base, offset, bytes) ptx_prefetch_bulk(p, V(base), offset, V(bytes))
+
 /* The target that the kernel is built for. */
 const target *ptx_target(const ptx *p);
 

@@ -2,6 +2,7 @@
  * NaN and no infinity. Weights are read in whole lines, none of which lies behind a row.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test_arena.h"
@@ -237,6 +238,30 @@ ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
         kernel k = suite_kernel(a, &in);
         if (!strstr(k.ptx, cases[i].more ? ".maxnreg 104" : ".maxnreg 80"))
             fail_msg("%s", cases[i].keys);
+    }
+}
+
+/* With 128 registers, where those are enough. */
+ARENA_TEST(several_vectors_leave_room_for_sixteen_warps_on_an_sm)
+{
+    static const struct {
+        const char *keys, *most;
+    } cases[] = {
+        { "weights=q4_k k=4096 n=4096 m=8", "16" },  { "weights=iq4_xs k=4096 n=4096 m=2", "16" },
+        { "weights=q6_k k=4096 n=4096 m=8", "12" },  { "weights=q3_k k=4096 n=4096 m=2", "12" },
+        { "weights=tq1_0 k=4096 n=4096 m=8", "12" }, { "weights=iq1_m k=4096 n=4096 m=8", "12" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        instance in;
+        const char *blamed = NULL;
+        suite_instance(a, family_find(families, "stream_gemv"), cases[i].keys, &in);
+        in.num_warps = strtol(cases[i].most, NULL, 10);
+        assert_null(in.family->check(&in, a, &blamed));
+        in.num_warps++;
+        const char *refused = in.family->check(&in, a, &blamed);
+        assert_non_null(refused);
+        assert_string_equal(blamed, "num_warps");
+        assert_non_null(strstr(refused, arena_format(a, "num_warps = %s would do", cases[i].most)));
     }
 }
 
