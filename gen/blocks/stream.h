@@ -351,8 +351,8 @@ val stream_warps(ptx *p);
  * a multiple of 16, in every turn: pointers into the first serve the others. */
 bool stream_rows_share_pointers(const instance *in);
 
-/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, 128 for several have
- * room for 16 warps, where the format is not crowded. */
+/* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, 128 for several
+ * have room for 16 warps, where the format is not crowded. */
 unsigned stream_registers(const instance *in);
 
 #endif

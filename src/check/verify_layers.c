@@ -251,14 +251,14 @@ static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t n
                         const plan *reduced, const plan_step *verified)
 {
     const plan_launch *l = &step->launches[number];
+    const char *name = plain_name(a, &p->kernels[l->kernel]);
     int64_t phase = l->layer < 0 ? -1 : l->layer < p->decoder->layers ? 0 : 1;
     for (size_t i = 0; i < verified->launch_count; i++) {
         plan_launch other = verified->launches[i];
         int64_t its = other.layer < 0 ? -1 : other.layer < reduced->decoder->layers ? 0 : 1;
-        if (its == phase &&
-            strcmp(plain_name(a, &p->kernels[l->kernel]),
-                   plain_name(a, &reduced->kernels[other.kernel])) == 0 &&
-            strcmp(l->said, other.said) == 0 && same_arguments(a, p, l, reduced, &other))
+        if (its == phase && strcmp(l->said, other.said) == 0 &&
+            strcmp(name, plain_name(a, &reduced->kernels[other.kernel])) == 0 &&
+            same_arguments(a, p, l, reduced, &other))
             return true;
     }
     return false;

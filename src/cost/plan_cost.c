@@ -12,6 +12,7 @@
 #include "cost/plan_cost.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "family/formula.h"
@@ -289,7 +290,8 @@ static bool reads(const plan_launch *l, const fetching *f)
     return false;
 }
 
-/* What a launch fetches, its last argument; or what one ahead of it has, while it takes so long. */
+/* What a launch fetches, or what one ahead of it has, while it takes so long. Where it fetches
+ * early memory has all of its time for that in which it has nothing to do for the launch itself. */
 static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
                                 const cost_work *work, double seconds, const fetching *before,
                                 bool overlapped, const cost_gpu *gpu)
@@ -299,7 +301,8 @@ static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
     if (!k->counted || !k->in.next)
         return (fetching){ before->from, before->bytes, before->idle + seconds + boundary };
     cost_prediction p = cost_predict(&k->figures, &k->in, work, gpu);
-    double idle = next_is_early(&k->in) ? p.total - (p.times[BOUND_MEMORY] - p.ahead) : p.end;
+    double own = p.times[BOUND_MEMORY] - fmin(p.ahead, work->idle);
+    double idle = next_is_early(&k->in) ? fmax(p.end, p.total - own) : p.end;
     return (fetching){ &l->arguments[k->next], cost_fetches(&of, gpu), idle + boundary };
 }
 

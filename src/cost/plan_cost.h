@@ -10,9 +10,10 @@
  * takes what its bytes take, or its products on tensor cores. */
 typedef struct launch_cost {
     double seconds, bytes;
-    double spared[2];  /* seconds of these that it does not take in a step, for what it does while
-                          the  launch ahead of it still runs, where they overlap, and for what has
-                          been  fetched for it: [overlapped], on average of a kernel's launches */
+    /* Seconds of these that it does not take in a step, [overlapped], on average of a kernel's
+     * launches: for what it does while the launch ahead of it still runs, where they overlap, and
+     * for what has been fetched for it. */
+    double spared[2];
     const char *bound; /* "" where bytes alone say the time */
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,

@@ -208,7 +208,7 @@ extern const real_range epsilon_range;
     }
 extern const choice trigger_choices[], state_choices[];
 /* Blocks that are done have weights fetched into the L2 that the launch behind reads: see
- * gen/blocks/next.h. The parameter is the last one. */
+ * gen/blocks/next.h. The parameter is the last one of a family's table. */
 enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
 #define KEY_NEXT                                                                  \
     {                                                                             \
