@@ -282,10 +282,12 @@ static int64_t rows_of_launch(const plan *p, const plan_launch *l)
     return p->kernels[l->kernel].shape.m;
 }
 
-static bool reads(const plan_launch *l, const fetching *f)
+/* Whether it loads what has been fetched: it may only have it fetched, too. */
+static bool reads(const plan_launch *l, const counted_kernel *k, const fetching *f)
 {
     for (size_t i = 0; f->from && i < l->argument_count; i++)
-        if (l->arguments[i].memory == f->from->memory && l->arguments[i].offset == f->from->offset)
+        if (!(k->in.next && i == k->next) && l->arguments[i].memory == f->from->memory &&
+            l->arguments[i].offset == f->from->offset)
             return true;
     return false;
 }
@@ -301,9 +303,13 @@ static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
     if (!k->counted || !k->in.next)
         return (fetching){ before->from, before->bytes, before->idle + seconds + boundary };
     cost_prediction p = cost_predict(&k->figures, &k->in, work, gpu);
+    const plan_argument *from = &l->arguments[k->next];
+    double bytes = cost_fetches(&of, gpu);
+    if (before->from && before->from->offset == from->offset) /* by both */
+        return (fetching){ from, fmax(before->bytes, bytes), before->idle + seconds + boundary };
     double own = p.times[BOUND_MEMORY] - fmin(p.ahead, work->idle);
     double idle = next_is_early(&k->in) ? fmax(p.end, p.total - own) : p.end;
-    return (fetching){ &l->arguments[k->next], cost_fetches(&of, gpu), idle + boundary };
+    return (fetching){ from, bytes, idle + boundary };
 }
 
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
@@ -323,7 +329,7 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
         }
         for (int o = 0; o < 2; o++) {
             const pair of = { &kernels[ahead], &kernels[k], before[o] };
-            const fetching own = reads(l, &fetched[o]) ? fetched[o] : (fetching){ 0 };
+            const fetching own = reads(l, &kernels[k], &fetched[o]) ? fetched[o] : (fetching){ 0 };
             const cost_work work = i ? work_behind(&of, &own, o, gpu) : kernels[k].work;
             double spared = seconds_of(&kernels[k], &kernels[k].work, gpu) -
                             seconds_of(&kernels[k], &work, gpu);

@@ -398,7 +398,8 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
                    [BOUND_SHARED] = shared_time(f, work, &d, gpu) },
         .end = end_time(in, work, gpu),
     };
-    p.ahead = fmax(time_ahead(in, work, &d, p.start, gpu), time_fetched(work, p.start, gpu));
+    p.ahead = fmax(time_ahead(in, work, &d, p.start, gpu),
+                   fmin(time_fetched(work, p.start, gpu), p.times[BOUND_MEMORY]));
     set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])

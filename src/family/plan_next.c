@@ -1,10 +1,11 @@
 /* What launches fetch for those behind them (see KEY_NEXT): the matrix that the next launch with
- * weights begins with, where all launches in between read little, no caches and no weights. Those
- * of experts, which inputs choose, nobody knows ahead. What is fetched and not yet there when that
- * launch reads it itself is no loss.
+ * weights begins with, where all launches in between read little, no weights and no caches but
+ * short ones, as of a window. Those of experts, which inputs choose, nobody knows ahead. What is
+ * fetched and not yet there when that launch reads it itself is no loss.
  */
 #include <string.h>
 
+#include "family/formula.h"
 #include "family/next.h"
 #include "family/planner.h"
 
@@ -19,7 +20,17 @@ static uint64_t bytes_from(const planner *p, const plan_argument *argument)
     return 0;
 }
 
-/* Whether it reads weights or caches; and the tensor that it begins with and reads all of, or
+/* Whether caches that a launch reads are large beside what is fetched through it, which the L2 has
+ * to keep. */
+static bool is_large_cache(const instance *in, const param *p)
+{
+    int64_t values = formula_value(p->target_values, in, NULL), rows = kv_rows(in);
+    if (in->options.window && in->options.window < rows)
+        values = values / rows * in->options.window;
+    return (int64_t)format_bytes(p->target, (uint64_t)values) > NEXT_OF_STEPS / 4;
+}
+
+/* Whether it reads weights or large caches; and the tensor that it begins with and reads all of, or
  * NULL. */
 static bool reads_much(const planner *p, const placed_launch *l, const plan_argument **tensor)
 {
@@ -28,7 +39,8 @@ static bool reads_much(const planner *p, const placed_launch *l, const plan_argu
     bool much = false;
     *tensor = NULL;
     for (size_t i = 0; i < count; i++) {
-        much |= params[i].weights || (params[i].cache && params[i].kind == PARAM_IN);
+        bool cache = params[i].cache && params[i].kind == PARAM_IN;
+        much |= params[i].weights || (cache && is_large_cache(&l->kernel, &params[i]));
         if (!*tensor && params[i].weights && !params[i].touched)
             *tensor = &l->launch.arguments[i];
     }
@@ -86,7 +98,7 @@ void planner_fetch_ahead(planner *p)
         placed_launch *l = &p->launches.items[i];
         uint64_t bytes = all[i].bytes;
         for (size_t j = 0; j < count && bytes; j++)
-            if (all[j].bytes < bytes &&
+            if (all[j].bytes && all[j].bytes < bytes &&
                 strcmp(p->launches.items[j].launch.said, l->launch.said) == 0)
                 bytes = all[j].bytes;
         if (!bytes)

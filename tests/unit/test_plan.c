@@ -457,3 +457,35 @@ ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
                         strcmp(tensor, "blk.0.attn_output.weight") == 0);
     }
 }
+
+/* Of a window, whose rows leave room in the L2, also through RoPE and attention; of a cache of 8192
+ * positions not. */
+ARENA_TEST(launches_fetch_through_attention_over_short_caches)
+{
+    static const char *const caches[] = { "ring", "full" };
+    for (size_t c = 0; c < sizeof caches / sizeof *caches; c++) {
+        diags d = diags_new(a);
+        const char *text = arena_format(a,
+                                        DENSE "m = 1\nmax_seq_len = 8k\nwindow = 128\n"
+                                              "window_layers = 0\nwindow_cache = %s\n",
+                                        caches[c]);
+        const plan *p = plan_of(a, text, "sm_90", &cost_model, &d);
+        if (!p)
+            fail_msg("%s", messages(a, &d));
+        size_t found = 0;
+        for (size_t l = 0; l < p->steps[0].launch_count; l++) {
+            const plan_launch *one = &p->steps[0].launches[l];
+            int64_t bytes;
+            const char *tensor = fetched_by(a, p, one, &bytes);
+            if (p->kernels[one->kernel].family->op == OP_QKV) {
+                assert_string_equal(tensor, one->layer ? "" : "blk.0.attn_output.weight");
+                assert_int_equal(bytes, one->layer ? 0 : SQUARE);
+                found++;
+            } else if (p->kernels[one->kernel].family->op == OP_BATCHED_ATTENTION) {
+                assert_int_equal(bytes, SQUARE);
+                found++;
+            }
+        }
+        assert_int_equal(found, 4);
+    }
+}

@@ -242,6 +242,37 @@ ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
     assert_true(fabs(overlapped.seconds - 1.03 * seen) < 1e-12);
 }
 
+/* Through attention over a window: what it has fetched itself counts as little as if another launch
+ * had, and it loads nothing of it. */
+ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
+{
+    static const char text[] = "[decoder]\nlayers = 2\nhidden = 4096\nff = 14336\n"
+                               "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 8k\n"
+                               "max_seq_len = 8k\nweights = q4_k\nm = 1\nwindow = 128\n";
+    const target *t = target_find("sm_90");
+    cost_gpu gpu = cost_gpu_of(t);
+    diags d = diags_new(a);
+    decoder of;
+    assert_true(parse_decoder(a, text, &of, &d));
+    const plan *p =
+        plan_make(a, &of, (location){ .file = "spec.ini", .line = 1 }, &t, 1, &cost_model, &d);
+    launch_cost *costs = arena_alloc(a, p->kernel_count * sizeof *costs);
+    cost_of_launches(a, p, p->steps, 4096, &gpu, costs);
+    size_t checked = 0;
+    for (size_t i = 0; i < p->steps[0].launch_count; i++) {
+        const plan_launch *l = &p->steps[0].launches[i];
+        const launch_cost *c = &costs[l->kernel];
+        for (int o = 0; o < 2; o++)
+            assert_true(c->spared[o] > -1e-12 && c->spared[o] < c->seconds);
+        if (strncmp(l->said, "attn_output", strlen("attn_output")) == 0) {
+            double memory = (double)of.hidden * (double)of.hidden / 256 * 144 / gpu.bandwidth;
+            assert_true(c->spared[0] > 0.1 * memory && c->spared[0] < memory);
+            checked++;
+        }
+    }
+    assert_int_equal(checked, 2);
+}
+
 ARENA_TEST(nothing_is_hidden_where_there_is_no_room_or_no_overlap)
 {
     const attention_step *full = predict_attention(a, "stream_gemv", STATE_SETTLED, "sm_90");
