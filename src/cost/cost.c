@@ -242,6 +242,17 @@ static double times_loaded(const instance *in)
     return in->family->cache_heads ? ceil(heads / cost_vectors(in)) : heads;
 }
 
+/* Whether all positions that attention is over are one chunk, of a fixed size, of which the block
+ * that has it makes the result. */
+static bool is_one_chunk(const instance *in)
+{
+    int64_t positions = in->shape.max_seq_len, window = in->options.window;
+    bool free = family_key(in->family, "chunking") && in->chunking == CHUNKING_FREE;
+    if (window && window < positions)
+        positions = window;
+    return !free && positions <= in->shape.chunk_size;
+}
+
 static cost_work work_of(arena *a, const instance *in)
 {
     cost_work work = { .rows = in->shape.m };
@@ -281,7 +292,7 @@ static cost_work work_of(arena *a, const instance *in)
         work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
     bool waited_for = has_numbers || has_addresses; /* which come at once */
     work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
-    work.trips_behind = has_counters ? MERGE_TRIPS : 0;
+    work.trips_behind = has_counters && !is_one_chunk(in) ? MERGE_TRIPS : 0;
     return work;
 }
 

@@ -334,6 +334,30 @@ ARENA_TEST(what_the_first_loads_depend_on_and_merges_are_round_trips)
     }
 }
 
+ARENA_TEST(a_single_chunk_is_merged_with_none)
+{
+    static const struct {
+        int64_t chunking, size, window;
+        double behind;
+    } cases[] = {
+        { CHUNKING_FIXED, 128, 0, 3 },   { CHUNKING_FIXED, 4096, 0, 0 },
+        { CHUNKING_FIXED, 128, 128, 0 }, { CHUNKING_FIXED, 128, 129, 3 },
+        { CHUNKING_FREE, 4096, 0, 3 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        instance in = default_instance("gqa_flash_decoding", FORMAT_Q4_K);
+        in.shape = (problem_shape){ .m = 1,
+                                    .head_dim = 128,
+                                    .num_heads = 8,
+                                    .num_kv_heads = 8,
+                                    .max_seq_len = 4096,
+                                    .chunk_size = cases[i].size };
+        in.chunking = cases[i].chunking;
+        in.options.window = cases[i].window;
+        assert_true(fabs(cost_work_of(a, &in).trips_behind - cases[i].behind) < 0.5);
+    }
+}
+
 /* Of 20 heads a KV head blocks have 7 each, or 10: a value comes three times, or twice. */
 ARENA_TEST(blocks_load_a_cache_for_several_heads)
 {
