@@ -12,7 +12,9 @@
  * so that products have the same bits either way; but where the squares add up to more than f32
  * holds, the factor is NaN.
  *
- * A block has a row, a warp chunks of 512 values: 16 a lane, which has half of a block of q8_f32.
+ * A warp has chunks of 512 values: 16 a lane, which has half of a block of q8_f32. A block has a
+ * row, whose squares it adds up, or without a norm of long rows a part: a chunk for each of its
+ * warps.
  */
 #include "gen/blocks/norm.h"
 #include "gen/blocks/q8_1.h"
@@ -76,7 +78,8 @@ static val factor_of(ptx *p, const row *r)
 static void build(ptx *p, const instance *in)
 {
     uint64_t k = (uint64_t)in->shape.k;
-    val number = ctaid_x(p);
+    unsigned warps = ptx_block(p) / WARP, chunks = chunks_of(in);
+    val number = ctaid_x(p), first = warp_id(p);
     row r = { .in = in,
               .x = mad_wide(p, number, (int64_t)format_bytes(FORMAT_F32, k), parameter(p, "x")),
               .to = mad_wide(p, number, (int64_t)format_bytes(FORMAT_Q8_F32, k),
@@ -86,12 +89,18 @@ static void build(ptx *p, const instance *in)
         r.sums = shared_array(p, "squares", F32, chunks_of(in));
     }
     phase(p, "round a row");
-    PTX_FOR (p, chunk, warp_id(p), chunks_of(in), ptx_block(p) / WARP)
-        add_chunk(p, &r, chunk);
-    phase(p, "store its factor");
-    if (in->options.norm)
+    if (in->options.norm) {
+        PTX_FOR (p, chunk, first, chunks, warps)
+            add_chunk(p, &r, chunk);
         barrier(p);
-    PTX_IF (p, eq(p, warp_id(p), 0)) {
+    } else {
+        if (chunks > warps)
+            first = mad(p, ctaid_y(p), warps, first);
+        PTX_IF (p, lt(p, first, chunks))
+            add_chunk(p, &r, first);
+    }
+    phase(p, "store its factor");
+    PTX_IF (p, eq(p, first, 0)) {
         val factor = factor_of(p, &r);
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_global(p, F32, mad_wide(p, number, F32_BYTES, parameter(p, "factors")), 0, factor);
@@ -108,9 +117,10 @@ static const param params[] = { OUT(Q8_F32, rows, "m*k", 4), OUT(F32, factors, "
                                 IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
                                 PARAM_END };
 
-/* As many warps as there are chunks, up to 16. */
+/* As many warps as there are chunks, up to 16; and blocks for all of them but with a norm. */
 static const term terms[] = { { "chunks", "ceil_div(k, 512)" },
                               { "warps", "min(chunks, 16)" },
+                              { "parts", "ceil_div(chunks, warps)*(1-norm)+norm" },
                               { NULL, NULL } };
 
 const family q8_rows = {
@@ -124,7 +134,7 @@ const family q8_rows = {
     .keys = keys,
     .params = params,
     .launch = { .block = "32*warps",
-                .grid = { "m" },
+                .grid = { "m", "parts" },
                 .shared = "norm*4*chunks",
                 .terms = terms,
                 .overlap = WAITS_FIRST,

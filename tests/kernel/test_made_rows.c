@@ -247,7 +247,9 @@ ARENA_TEST(faults_of_rows_made_8_bits_are_found)
         { "k=1056 m=3", { "max.u32", "", 0, "min.u32 $1, $2, $3;" } },
         { "k=1056 m=3", { "st.global.s32", "", 1, "" } },
         { "k=1056 m=3", { "st.global.f32", "", 1, "" } },
-        { "k=8224 m=2", { "add.u32", "16;", 1, "add.u32 $1, $2, 17;" } }, /* a chunk left out */
+        /* a chunk left out, of a warp's and of blocks' */
+        { "k=8224 norm=rms m=2", { "add.u32", "16;", 1, "add.u32 $1, $2, 17;" } },
+        { "k=8224 m=2", { "mad.lo.u32", "", 1, "mad.lo.u32 $1, $2, 17, $4;" } },
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         instance in;
