@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "family/next.h"
+
 /* The name of a kernel without what it fetches for the next launch, which decides no result and is
  * of whatever layer is next. */
 static const char *plain_name(arena *a, const instance *in)
@@ -123,56 +125,21 @@ decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers 
     return r;
 }
 
-/* The parameter of what a kernel only fetches, or MAX_PARAMS. */
-static size_t fetched_param(arena *a, const instance *in)
-{
-    param params[MAX_PARAMS];
-    size_t count = instance_params(a, in, params), i = 0;
-    while (i < count && !params[i].fetched)
-        i++;
-    return i < count ? i : MAX_PARAMS;
-}
-
-static void remove_argument(plan_launch *l, size_t number)
-{
-    for (size_t i = number; i + 1 < l->argument_count; i++)
-        l->arguments[i] = l->arguments[i + 1];
-    l->argument_count--;
-}
-
-static void insert_argument(plan_launch *l, size_t number, plan_argument argument)
-{
-    for (size_t i = l->argument_count++; i > number; i--)
-        l->arguments[i] = l->arguments[i - 1];
-    l->arguments[number] = argument;
-}
-
-/* Whether so many bytes of a tensor are behind an argument's address. */
-static bool has_bytes(const plan *p, const plan_argument *argument, uint64_t bytes)
-{
-    for (size_t i = 0; i < p->tensor_count; i++) {
-        const plan_tensor *t = &p->tensors[i];
-        if (argument->offset >= t->offset && argument->offset - t->offset < t->bytes)
-            return t->offset + t->bytes - argument->offset >= bytes;
-    }
-    return false;
-}
-
 /* Of a launch the argument that the kernel it had only fetches, or none, becomes that of the kernel
  * that it has now. */
 static void exchange_argument(arena *a, const plan *reduced, plan_launch *l, const instance *taken)
 {
     const plan_argument none = { .memory = PLAN_WEIGHTS, .offset = UINT64_MAX, .said = "nothing" };
-    size_t before = fetched_param(a, &reduced->kernels[l->kernel]);
-    size_t now = fetched_param(a, taken);
+    size_t before = next_param(a, &reduced->kernels[l->kernel]);
+    size_t now = next_param(a, taken);
     plan_argument fetched = none;
     if (before < MAX_PARAMS) {
         fetched = l->arguments[before];
-        remove_argument(l, before);
+        plan_remove_argument(l, before);
     }
     if (now < MAX_PARAMS)
-        insert_argument(l, now,
-                        has_bytes(reduced, &fetched, (uint64_t)taken->next) ? fetched : none);
+        plan_insert_argument(
+            l, now, plan_bytes_from(reduced, &fetched) >= (uint64_t)taken->next ? fetched : none);
 }
 
 void verify_take_kernels(arena *a, plan *reduced, const plan *p)
@@ -228,12 +195,12 @@ static bool same_arguments(arena *a, const plan *p, const plan_launch *l, const 
                            const plan_launch *other)
 {
     plan_launch one = *l, two = *other;
-    size_t of_one = fetched_param(a, &p->kernels[l->kernel]);
-    size_t of_two = fetched_param(a, &reduced->kernels[other->kernel]);
+    size_t of_one = next_param(a, &p->kernels[l->kernel]);
+    size_t of_two = next_param(a, &reduced->kernels[other->kernel]);
     if (of_one < MAX_PARAMS)
-        remove_argument(&one, of_one);
+        plan_remove_argument(&one, of_one);
     if (of_two < MAX_PARAMS)
-        remove_argument(&two, of_two);
+        plan_remove_argument(&two, of_two);
     for (size_t i = 0; i < one.argument_count; i++) {
         place at = place_of(p, &one, &one.arguments[i]);
         place there = place_of(reduced, &two, &two.arguments[i]);

@@ -94,7 +94,7 @@ typedef struct counted_kernel {
     cost_figures figures;
     cost_work work;
     double bytes;
-    size_t next; /* the number of its parameter of that name, where it has it */
+    size_t next; /* see next_param */
     bool counted;
 } counted_kernel;
 
@@ -114,9 +114,7 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     whole.shape.m = rows;
     k.bytes = touched_bytes(a, &whole);
     k.counted = cost_find(in, gpu->target, &k.figures);
-    param params[MAX_PARAMS];
-    for (size_t i = instance_params(a, in, params); i-- > 0;)
-        k.next = params[i].fetched ? i : k.next;
+    k.next = next_param(a, in);
     if (k.counted) {
         k.work = cost_work_of_rows(a, in, rows);
         k.work.bytes = k.bytes;
@@ -286,7 +284,7 @@ static int64_t rows_of_launch(const plan *p, const plan_launch *l)
 static bool reads(const plan_launch *l, const counted_kernel *k, const fetching *f)
 {
     for (size_t i = 0; f->from && i < l->argument_count; i++)
-        if (!(k->in.next && i == k->next) && l->arguments[i].memory == f->from->memory &&
+        if (i != k->next && l->arguments[i].memory == f->from->memory &&
             l->arguments[i].offset == f->from->offset)
             return true;
     return false;

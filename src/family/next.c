@@ -20,3 +20,12 @@ bool next_is_early(const instance *in)
 {
     return in->family->launch.weights_first && weights_bytes(in) <= NEXT_OF_STEPS;
 }
+
+size_t next_param(arena *a, const instance *in)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params), i = 0;
+    while (i < count && !params[i].fetched)
+        i++;
+    return i < count ? i : MAX_PARAMS;
+}

@@ -14,4 +14,8 @@ enum { NEXT_OF_STEPS = 16 << 20 };
  * where another launch has fetched them. */
 bool next_is_early(const instance *in);
 
+/* The number of the parameter that says where it lies, among those of an instance's kernel;
+ * MAX_PARAMS: there is none. */
+size_t next_param(arena *a, const instance *in);
+
 #endif

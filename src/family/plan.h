@@ -124,6 +124,13 @@ typedef struct plan {
     size_t kernel_count;
 } plan;
 
+/* Bytes of a tensor from where an argument lies on; 0: it is of none. */
+uint64_t plan_bytes_from(const plan *p, const plan_argument *argument);
+
+/* An argument of a launch more, or less. */
+void plan_insert_argument(plan_launch *l, size_t number, plan_argument argument);
+void plan_remove_argument(plan_launch *l, size_t number);
+
 /* Rows of K and V of a head that a layer's caches have where they are rings: as many as the window
  * of a step's last token reaches, and those that it writes besides; 0: max_seq_len. */
 int64_t plan_ring(const decoder *d, int64_t layer);

@@ -9,17 +9,6 @@
 #include "family/next.h"
 #include "family/planner.h"
 
-/* Bytes from an argument's address to the end of its tensor. */
-static uint64_t bytes_from(const planner *p, const plan_argument *argument)
-{
-    for (size_t i = 0; i < p->tensors.count; i++) {
-        const plan_tensor *t = &p->tensors.items[i];
-        if (argument->offset >= t->offset && argument->offset - t->offset < t->bytes)
-            return t->offset + t->bytes - argument->offset;
-    }
-    return 0;
-}
-
 /* Whether caches that a launch reads are large beside what is fetched through it, which the L2 has
  * to keep. */
 static bool is_large_cache(const instance *in, const param *p)
@@ -59,14 +48,11 @@ static const plan_argument *read_next(const planner *p, size_t behind)
 /* Where the kernel, which now has the parameter, expects it. */
 static void insert_argument(const planner *p, placed_launch *l, const plan_argument *argument)
 {
-    param params[MAX_PARAMS];
-    size_t last = instance_params(p->arena, &l->kernel, params) - 1;
-    for (l->launch.argument_count++; !params[last].fetched; last--) {
-        l->launch.arguments[last] = l->launch.arguments[last - 1];
-        l->buffers[last] = l->buffers[last - 1];
-    }
-    l->launch.arguments[last] = *argument;
-    l->buffers[last] = BUFFERS;
+    size_t number = next_param(p->arena, &l->kernel);
+    for (size_t i = l->launch.argument_count; i > number; i--)
+        l->buffers[i] = l->buffers[i - 1];
+    l->buffers[number] = BUFFERS;
+    plan_insert_argument(&l->launch, number, *argument);
 }
 
 /* What a launch fetches: as much as all launches of the step that do the same can, so that layers
@@ -83,7 +69,7 @@ static fetched fetched_by(const planner *p, size_t number)
         return f;
     f.tensor = read_next(p, number);
     if (f.tensor)
-        f.bytes = bytes_from(p, f.tensor) / NEXT_MULTIPLE * NEXT_MULTIPLE;
+        f.bytes = plan_bytes_from(p->plan, f.tensor) / NEXT_MULTIPLE * NEXT_MULTIPLE;
     f.bytes = f.bytes < NEXT_OF_STEPS ? f.bytes : NEXT_OF_STEPS;
     return f;
 }

@@ -6,6 +6,7 @@
 #include "check/step_model.h"
 #include "check/verify_step.h"
 #include "family/formula.h"
+#include "family/next.h"
 #include "family/plan_make.h"
 
 static bool fail(device_model *m, const char *error)
@@ -169,16 +170,6 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
            gpu_copy_in(m->gpu, state + s->lengths, lengths, bytes);
 }
 
-/* The number of the parameter by which a kernel fetches for the next launch, or MAX_PARAMS. */
-static size_t next_of(device_model *m, const instance *in)
-{
-    param params[MAX_PARAMS];
-    size_t count = in->next ? instance_params(m->arena, in, params) : 0, i = 0;
-    while (i < count && !params[i].fetched)
-        i++;
-    return i < count ? i : MAX_PARAMS;
-}
-
 static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l)
 {
     bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
@@ -188,7 +179,7 @@ static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l
     gpu_address addresses[MAX_PARAMS];
     uint32_t numbers[MAX_PARAMS];
     void *params[MAX_PARAMS];
-    size_t left_out = m->no_next ? next_of(m, in) : MAX_PARAMS;
+    size_t left_out = m->no_next ? next_param(m->arena, in) : MAX_PARAMS;
     for (size_t i = 0; i < l->argument_count; i++) {
         const plan_argument *argument = &l->arguments[i];
         params[i] = argument->is_number ? (void *)&numbers[i] : (void *)&addresses[i];
