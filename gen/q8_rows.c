@@ -86,7 +86,7 @@ static void build(ptx *p, const instance *in)
                              parameter(p, "rows")) };
     if (in->options.norm) {
         r.gamma = parameter(p, "gamma");
-        r.sums = shared_array(p, "squares", F32, chunks_of(in));
+        r.sums = shared_array(p, "squares", F32, chunks);
     }
     phase(p, "round a row");
     if (in->options.norm) {

@@ -31,7 +31,7 @@ static void fetch_lines(ptx *p, val next, val bytes, val warp, val warps)
 {
     unsigned of_warp = target_bytes_ahead(ptx_target(p)) / TARGET_LINE;
     unsigned lanes = of_warp < WARP ? of_warp : WARP;
-    val lines = shr(p, bytes, 7), line = mad(p, warp, lanes, lane_id(p));
+    val lines = div(p, bytes, TARGET_LINE), line = mad(p, warp, lanes, lane_id(p));
     if (lanes < WARP) {
         PTX_IF (p, lt(p, lane_id(p), lanes))
             fetch_line(p, next, lines, line);

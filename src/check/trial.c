@@ -603,10 +603,6 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     uint64_t rows = addresses ? p->values : 1, count = t->setup.one_cache ? 1 : rows;
     trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
     const void **contents = arena_alloc(a, rows * sizeof *contents);
-    if (p->param.fetched) {
-        fill_fetched(a, p);
-        return;
-    }
     fill_all(a, t, made, count, f, values, unit, addresses ? 1 : p->param.align, r);
     for (uint64_t i = 0; i < rows; i++)
         contents[i] = made[i < count ? i : 0].bytes;
@@ -676,7 +672,9 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         p->values = p->param.kind == PARAM_U32 ? 1 : size_of(&t, params[i].values);
         p->size = p->param.kind == PARAM_U32 ? sizeof p->number
                                              : format_bytes(p->param.format, p->values);
-        if (p->param.kind == PARAM_IN)
+        if (p->param.fetched)
+            fill_fetched(a, p);
+        else if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);
         if (p->param.kind == PARAM_OUT && p->param.target_values)
             make_targets(a, &t, p, outputs, &r);

@@ -176,11 +176,6 @@ static cost_work work_behind(const pair *of, const fetching *f, bool overlapped,
     return work;
 }
 
-static double seconds_of(const counted_kernel *k, const cost_work *work, const cost_gpu *gpu)
-{
-    return k->counted ? cost_predict(&k->figures, &k->in, work, gpu).total : 0;
-}
-
 step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped)
 {
     step_cost cost = { 0 };
@@ -293,20 +288,19 @@ static bool reads(const plan_launch *l, const counted_kernel *k, const fetching 
 /* What a launch fetches, or what one ahead of it has, while it takes so long. Where it fetches
  * early memory has all of its time for that in which it has nothing to do for the launch itself. */
 static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
-                                const cost_work *work, double seconds, const fetching *before,
-                                bool overlapped, const cost_gpu *gpu)
+                                const cost_work *work, const cost_prediction *p,
+                                const fetching *before, bool overlapped, const cost_gpu *gpu)
 {
     double boundary = overlapped ? 0 : BOUNDARY;
     cost_kernel of = as_predicted(k);
     if (!k->counted || !k->in.next)
-        return (fetching){ before->from, before->bytes, before->idle + seconds + boundary };
-    cost_prediction p = cost_predict(&k->figures, &k->in, work, gpu);
+        return (fetching){ before->from, before->bytes, before->idle + p->total + boundary };
     const plan_argument *from = &l->arguments[k->next];
     double bytes = cost_fetches(&of, gpu);
     if (before->from && before->from->offset == from->offset) /* by both */
-        return (fetching){ from, fmax(before->bytes, bytes), before->idle + seconds + boundary };
-    double own = p.times[BOUND_MEMORY] - fmin(p.ahead, work->idle);
-    double idle = next_is_early(&k->in) ? fmax(p.end, p.total - own) : p.end;
+        return (fetching){ from, fmax(before->bytes, bytes), before->idle + p->total + boundary };
+    double own = p->times[BOUND_MEMORY] - fmin(p->ahead, work->idle);
+    double idle = next_is_early(&k->in) ? fmax(p->end, p->total - own) : p->end;
     return (fetching){ from, bytes, idle + boundary };
 }
 
@@ -329,11 +323,13 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
             const pair of = { &kernels[ahead], &kernels[k], before[o] };
             const fetching own = reads(l, &kernels[k], &fetched[o]) ? fetched[o] : (fetching){ 0 };
             const cost_work work = i ? work_behind(&of, &own, o, gpu) : kernels[k].work;
-            double spared = seconds_of(&kernels[k], &kernels[k].work, gpu) -
-                            seconds_of(&kernels[k], &work, gpu);
+            cost_prediction of_launch = { .total = costs[k].seconds };
+            if (kernels[k].counted)
+                of_launch = cost_predict(&kernels[k].figures, &kernels[k].in, &work, gpu);
+            double spared = costs[k].seconds - of_launch.total;
             costs[k].spared[o] += (spared - costs[k].spared[o]) / (double)times[k];
-            before[o] = costs[k].seconds - spared;
-            fetched[o] = fetching_behind(l, &kernels[k], &work, before[o], &fetched[o], o, gpu);
+            before[o] = of_launch.total;
+            fetched[o] = fetching_behind(l, &kernels[k], &work, &of_launch, &fetched[o], o, gpu);
         }
     }
 }

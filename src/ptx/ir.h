@@ -217,12 +217,12 @@ static inline bool is_value_letter(char letter)
     return letter <= 'z';
 }
 
-/* A copy's first operand is its source's address, its second one how many bytes it writes. */
 static inline bool is_prefetch(ptx_op o)
 {
     return o == INST_PREFETCH_L2 || o == INST_PREFETCH_BULK;
 }
 
+/* A copy's first operand is its source's address, its second one how many bytes it writes. */
 static inline bool is_copy(ptx_op o)
 {
     return *op_table[o].operands == 'g';
