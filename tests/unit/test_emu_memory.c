@@ -207,6 +207,21 @@ TEST(atomics_of_all_lanes_add_up)
     assert_int_equal(r.out[0], 4 * 255 * 128 - 1); /* all ones are -1 */
 }
 
+/* A launch of one block of the kernel k of a text. */
+static emu_launch_config block_of(arena *a, const char *text, unsigned threads, const void **params,
+                                  size_t param_count)
+{
+    emu_report report;
+    emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
+                                 .entry = "k",
+                                 .grid = { 1, 1, 1 },
+                                 .block = { threads, 1, 1 },
+                                 .params = params,
+                                 .param_count = param_count };
+    assert_non_null(config.module);
+    return config;
+}
+
 ARENA_TEST(variables_of_the_module_keep_their_content_between_launches)
 {
     static const char text[] = PTX_HEAD
@@ -223,13 +238,7 @@ ARENA_TEST(variables_of_the_module_keep_their_content_between_launches)
     uint32_t out[4];
     uint64_t to = emu_map(m, out, sizeof out, false);
     const void *params[] = { &to };
-    emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
-                                 .entry = "k",
-                                 .grid = { 1, 1, 1 },
-                                 .block = { 1, 1, 1 },
-                                 .params = params,
-                                 .param_count = 1 };
-    assert_non_null(config.module);
+    emu_launch_config config = block_of(a, text, 1, params, 1);
     for (unsigned launch = 0; launch < 3; launch++) {
         assert_true(emu_launch(m, &config, NULL, &report));
         const uint32_t expected[] = { 30, 0, 2, launch };
@@ -316,13 +325,7 @@ TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
     arena *a = arena_new();
     emu_report report;
     const void *params[] = { &at };
-    emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
-                                 .entry = "k",
-                                 .grid = { 1, 1, 1 },
-                                 .block = { 1, 1, 1 },
-                                 .params = params,
-                                 .param_count = 1 };
-    assert_non_null(config.module);
+    emu_launch_config config = block_of(a, text, 1, params, 1);
     assert_true(emu_launch(m, &config, NULL, &report));
     assert_true(emu_read(m, at + 0x3ffffff01, got, 1));
     assert_int_equal(got[0], "abcdefg"[UINT64_C(0x3ffffff00) % 7] + 1);
@@ -354,12 +357,7 @@ ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         uint64_t from = in + starts[i];
         const void *params[] = { &out, &from };
-        emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
-                                     .entry = "k",
-                                     .grid = { 1, 1, 1 },
-                                     .block = { LANES, 1, 1 },
-                                     .params = params,
-                                     .param_count = 2 };
+        emu_launch_config config = block_of(a, text, LANES, params, 2);
         bool inside = starts[i] + sizeof got <= size;
         assert_int_equal(emu_launch(m, &config, NULL, &report), inside);
         if (!inside) {
@@ -389,13 +387,7 @@ ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
     emu_report report;
     uint64_t at = emu_alloc(m, 64);
     const void *params[] = { &at };
-    emu_launch_config config = { .module = emu_load(a, text, sizeof text - 1, &report),
-                                 .entry = "k",
-                                 .grid = { 1, 1, 1 },
-                                 .block = { 32, 1, 1 },
-                                 .params = params,
-                                 .param_count = 1 };
-    assert_non_null(config.module);
+    emu_launch_config config = block_of(a, text, 32, params, 1);
     assert_false(emu_launch(m, &config, NULL, &report));
     assert_int_equal(report.fault, EMU_UNINITIALISED);
     assert_int_equal(report.line, 5);
@@ -434,13 +426,7 @@ ARENA_TEST(bytes_that_a_load_has_no_use_for_need_not_be_written)
         emu_report report;
         uint64_t at = emu_alloc(m, 64);
         const void *params[] = { &at };
-        emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
-                                     .entry = "k",
-                                     .grid = { 1, 1, 1 },
-                                     .block = { 1, 1, 1 },
-                                     .params = params,
-                                     .param_count = 1 };
-        assert_non_null(config.module);
+        emu_launch_config config = block_of(a, text, 1, params, 1);
         assert_false(emu_launch(m, &config, NULL, &report));
         assert_int_equal(report.fault, EMU_UNINITIALISED);
         assert_int_equal(report.line, i % 4 < 2 ? 8 : 7);

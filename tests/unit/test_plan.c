@@ -24,6 +24,16 @@ static const char *messages(arena *a, const diags *d)
     return text.text;
 }
 
+/* Where there has to be one. */
+static plan *right_plan(arena *a, const char *text, const char *target_name)
+{
+    diags d = diags_new(a);
+    plan *made = plan_of(a, text, target_name, &cost_model, &d);
+    if (!made)
+        fail_msg("%s", messages(a, &d));
+    return made;
+}
+
 #define HEAD "[decoder]\nlayers = 1\nnum_heads = 4\nhead_dim = 64\nvocab = 8k\nm = 1, 8\n"
 
 /* Rows of eight tokens that no block has room for at once. */
@@ -40,10 +50,7 @@ ARENA_TEST(wide_rows_come_in_passes_where_shared_memory_is_small)
     static const char *const of[] = { "sm_75", "sm_86", "sm_90" };
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         for (size_t t = 0; t < sizeof of / sizeof *of; t++) {
-            diags d = diags_new(a);
-            const plan *p = plan_of(a, sections[i], of[t], &cost_model, &d);
-            if (!p)
-                fail_msg("%s", messages(a, &d));
+            const plan *p = right_plan(a, sections[i], of[t]);
             for (size_t k = 0; k < p->kernel_count; k++) {
                 shared_need need = launch_shared_need(&p->kernels[k], target_find(of[t]));
                 if (need.bytes > need.limit)
@@ -391,10 +398,7 @@ ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
                                           DENSE "norms = post_attention_norm, post_ffw_norm\n"
                                                 "m = 1\n" };
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        diags d = diags_new(a);
-        const plan *p = plan_of(a, models[i], "sm_90", &cost_model, &d);
-        if (!p)
-            fail_msg("%s", messages(a, &d));
+        const plan *p = right_plan(a, models[i], "sm_90");
         size_t found = 0;
         for (size_t l = 0; l < p->steps[0].launch_count; l++) {
             const plan_launch *one = &p->steps[0].launches[l];
@@ -421,14 +425,12 @@ ARENA_TEST(launches_fetch_what_the_next_one_reads_first)
  * knows ahead. */
 ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
 {
-    diags d = diags_new(a);
-    const plan *p = plan_of(a,
-                            "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 4\nhead_dim = 64\n"
-                            "ff = 4096\nvocab = 8k\nm = 8\nweights = f16\nlogits = all\n",
-                            "sm_75", &cost_model, &d);
+    const plan *p =
+        right_plan(a,
+                   "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 4\nhead_dim = 64\n"
+                   "ff = 4096\nvocab = 8k\nm = 8\nweights = f16\nlogits = all\n",
+                   "sm_75");
     size_t in_parts = 0;
-    if (!p)
-        fail_msg("%s", messages(a, &d));
     for (size_t l = 0; l < p->steps[0].launch_count; l++) {
         const plan_launch *one = &p->steps[0].launches[l];
         const instance *in = &p->kernels[one->kernel];
@@ -441,11 +443,10 @@ ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
         }
     }
     assert_true(in_parts > 0);
-    p = plan_of(a,
-                "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nvocab = 8k\nweights = q4_k\n"
-                "m = 1\nexperts = 8\nexperts_used = 2\nexpert_ff = 512\n",
-                "sm_90", &cost_model, &d);
-    assert_non_null(p);
+    p = right_plan(a,
+                   "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nvocab = 8k\n"
+                   "weights = q4_k\nm = 1\nexperts = 8\nexperts_used = 2\nexpert_ff = 512\n",
+                   "sm_90");
     for (size_t l = 0; l < p->steps[0].launch_count; l++) {
         int64_t bytes;
         const char *tensor = fetched_by(a, p, &p->steps[0].launches[l], &bytes);
@@ -464,14 +465,11 @@ ARENA_TEST(launches_fetch_through_attention_over_short_caches)
 {
     static const char *const caches[] = { "ring", "full" };
     for (size_t c = 0; c < sizeof caches / sizeof *caches; c++) {
-        diags d = diags_new(a);
         const char *text = arena_format(a,
                                         DENSE "m = 1\nmax_seq_len = 8k\nwindow = 128\n"
                                               "window_layers = 0\nwindow_cache = %s\n",
                                         caches[c]);
-        const plan *p = plan_of(a, text, "sm_90", &cost_model, &d);
-        if (!p)
-            fail_msg("%s", messages(a, &d));
+        const plan *p = right_plan(a, text, "sm_90");
         size_t found = 0;
         for (size_t l = 0; l < p->steps[0].launch_count; l++) {
             const plan_launch *one = &p->steps[0].launches[l];
