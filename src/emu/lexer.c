@@ -60,7 +60,7 @@ static void skip_space(lexer *l)
                 l->at++;
         } else if (c == '/' && peek(l, 1) == '*') {
             skip_block_comment(l);
-        } else if (c == ' ' || (c >= '\t' && c <= '\r')) {
+        } else if (c == ' ' || (c >= '\t' && c <= '\r' && c != '\v')) {
             l->line += c == '\n';
             l->at++;
         } else {
@@ -256,12 +256,24 @@ void lexer_next(lexer *l)
     }
 }
 
+/* Reports the first byte that no reader of PTX accepts, not even in a comment: text ends at a NUL,
+ * and ptxas refuses whatever is not ASCII. */
+static void check_bytes(lexer *l)
+{
+    unsigned line = 1;
+    for (const char *at = l->at; at < l->end; line += *at++ == '\n')
+        if (*at == '\0' || (unsigned char)*at > '~' + 1)
+            lexer_error(l, line, "byte 0x%02x is not allowed in PTX, which is ASCII text%s",
+                        (unsigned char)*at, *at ? "" : " that ends at a NUL");
+}
+
 void lexer_start(lexer *l, arena *a, const char *text, size_t length)
 {
     l->arena = a;
     l->at = text;
     l->end = text + length;
     l->line = 1;
+    check_bytes(l);
     lexer_next(l);
 }
 

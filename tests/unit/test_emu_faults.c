@@ -91,6 +91,9 @@ TEST_FAULTS(a_kernel_that_hangs_or_traps_is_stopped,
     { "setp.eq.u32 %p1, %t, 3;\n@%p1 trap;", 1, 3, EMU_STACK, "trap", 32 })
 
 TEST_FAULTS(what_is_not_ptx_is_refused_where_it_stands,
+    { "// 3 \xb5s", 0, 0, EMU_SYNTAX, "byte 0xb5 is not allowed in PTX", 32 },
+    { "\n/* caf\xc3\xa9 */", 1, 0, EMU_SYNTAX, "byte 0xc3 is not allowed in PTX", 32 },
+    { "\v", 0, 0, EMU_SYNTAX, "byte 0x0b does not belong in PTX", 32 },
     { "frobnicate.u32 %r1, %t;", 0, 0, EMU_SYNTAX, "instruction 'frobnicate.u32' is not known", 32 },
     { "\nadd.q32 %r1, %t, 1;", 1, 0, EMU_SYNTAX, "'add.q32' is not a form of add that is known", 32 },
     { "add.rn.u32 %r1, %t, 1;", 0, 0, EMU_SYNTAX, "", 32 },
