@@ -133,7 +133,7 @@ static bool open_file(const char *path, gguf_file *file, diags *d)
     size_t length = strlen(path);
     bool names_path = strncmp(error.message, path, length) == 0 && error.message[length] == ':';
     const char *message = error.message + (names_path ? length + 1 : 0);
-    diag_error(d, os_exists(path) ? DIAG_BAD_GGUF : DIAG_UNREADABLE, (location){ .file = path },
+    diag_error(d, error.unreadable ? DIAG_UNREADABLE : DIAG_BAD_GGUF, (location){ .file = path },
                "%s", message + strspn(message, " "));
     return false;
 }

@@ -236,7 +236,9 @@ static bool open_part(gguf_file *file, size_t index, const char *path, gguf_erro
     if (unmapped) {
         snprintf(problem, sizeof problem, "part %zu of %zu of the model: %s", index + 1,
                  file->part_count, unmapped);
-        return fail_at_file(error, path, file->part_count > 1 ? problem : unmapped);
+        fail_at_file(error, path, file->part_count > 1 ? problem : unmapped);
+        error->unreadable = true;
+        return false;
     }
     bool good = gguf_parse(path, part->bytes, part->size, &header, error) &&
                 (file->part_count == 1 ||
@@ -311,6 +313,7 @@ bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
 {
     uint64_t count = 1;
     memset(file, 0, sizeof *file);
+    error->unreadable = false;
     char *name = copy_text(path);
     if (!name)
         return fail_at_file(error, path, "out of memory");

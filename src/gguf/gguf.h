@@ -105,6 +105,7 @@ typedef struct gguf_file {
 
 typedef struct gguf_error {
     char message[GGUF_MESSAGE_SIZE]; /* "PATH: byte 24: what is wrong", one line */
+    bool unreadable;                 /* a file could not be opened or read */
 } gguf_error;
 
 /* Opens a file, or all parts of a split one, given the path of any of them. On an error nothing is

@@ -83,7 +83,22 @@ wanted 1 --from-gguf "$scratch/cut.gguf"
 grep -q "^$scratch/cut.gguf: error: .*E070" "$scratch/err" || { cat "$scratch/err"; fail "a cut header"; }
 
 wanted 1 --from-gguf "$scratch/spec.ini"
+
+# What cannot be read is no wrong model: a file that is not there, a folder, a pipe, a part that is missing.
 wanted 3 --from-gguf "$scratch/none.gguf"
+mkdir "$scratch/folder.gguf"
+wanted 3 --from-gguf "$scratch/folder.gguf"
+mkfifo "$scratch/pipe.gguf"
+wanted 3 --from-gguf "$scratch/pipe.gguf"
+printf 'GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0' >"$scratch/m-00001-of-00002.gguf"
+printf '\13\0\0\0\0\0\0\0split.count\2\0\0\0\2\0\10\0\0\0\0\0\0\0split.no\2\0\0\0\0\0' \
+    >>"$scratch/m-00001-of-00002.gguf"
+wanted 3 --from-gguf "$scratch/m-00001-of-00002.gguf"
+grep -q 'part 2 of 2 of the model: No such file' "$scratch/err" || { cat "$scratch/err"; fail "a missing part"; }
+if [ "$(id -u)" != 0 ]; then
+    cp "$llama" "$scratch/closed.gguf" && chmod 0 "$scratch/closed.gguf"
+    wanted 3 --from-gguf "$scratch/closed.gguf"
+fi
 wanted 2 --from-gguf "$llama" --target sm_1
 wanted 2 --from-gguf "$llama" --prefix 3x
 wanted 2 --from-gguf "$llama" --out "$scratch"
