@@ -4,7 +4,26 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "libcuda/api.h" /* of the emulated driver; #include <cuda.h> where CUDA is installed */
+#ifdef __has_include
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+#endif
+#ifndef CUDA_VERSION /* CUDA is not installed: declares the part of its driver API that is used */
+typedef unsigned CUresult;
+typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
+typedef unsigned long long CUdeviceptr;
+enum { CUDA_SUCCESS };
+CUresult cuInit(unsigned flags);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDeviceGetName(char *name, int size, CUdevice device);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size);
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size);
+#endif
 
 #define LLAMA_WITH_CUDA
 #define LLAMA_KERNELS_IMPLEMENTATION
