@@ -79,6 +79,17 @@ for ((i = 1; i <= $(examples ptxgen.1); i++)); do
 done
 [ $commands -ge 4 ] || fail "$commands commands were tried"
 
+# The Makefile of ptxgen(1) makes the header once, and engine.o with it.
+mkdir "$scratch/make"
+example ptxgen.1 "$(awk '/^\.Bd/ { count++ } /^PTXGEN :=/ { print count; exit }' "$man_pages/ptxgen.1")" |
+    sed 's/pkg-config --variable=ptxgen ptxgen/echo "$$PTXGEN"/' >"$scratch/make/Makefile"
+if command -v make >/dev/null && command -v cc >/dev/null; then
+    printf '[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3\n' >"$scratch/make/kernels.ini"
+    printf '#define LLAMA_KERNELS_IMPLEMENTATION\n#include "llama_kernels.h"\n' >"$scratch/make/engine.c"
+    (cd "$scratch/make" && make && make -q && [ -f engine.o ]) >"$scratch/log" 2>&1 ||
+        { cat "$scratch/log"; fail "the Makefile of ptxgen(1)"; }
+fi
+
 # The C of ptxgen-header: what begins with # or is no statement stands by itself, the rest goes into one function.
 page=ptxgen-header.3
 for ((i = 1; i <= $(examples $page); i++)); do
