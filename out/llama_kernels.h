@@ -708,7 +708,7 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     const ptxgen_kernel *found = NULL;
     size_t i;
     for (i = 0; i < count; i++)
-        if (strcmp(kernels[i]->name, name) == 0 && (!found || sm) &&
+        if (name && strcmp(kernels[i]->name, name) == 0 && (!found || sm) &&
             (!sm || ptxgen_runs_on(kernels[i], sm)))
             found = kernels[i];
     return found;

@@ -115,4 +115,5 @@ TEST(every_kernel_is_found_by_its_name_and_its_query)
         assert_ptr_equal(engine_named(k->name, 0), k);
         assert_non_null(engine_find(&query));
     }
+    assert_null(engine_named(NULL, 0));
 }
