@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws who uses whom between the files of some folders, and fails where an arrow points up: includes.py SOURCE_ROOT
+"""Draws who uses whom between the files of some folders, and fails where an arrow points up: includes.py [SOURCE_ROOT]
 
 A .c and the .h of its name are one file here. There is an arrow from a file to each that it includes and to each whose
 functions it uses, which a header of another name may declare; names that a macro pastes together are not seen. Arrows
@@ -150,7 +150,7 @@ def draw(folder, inside):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
+    root = pathlib.Path(sys.argv[1]) if sys.argv[1:] else pathlib.Path(__file__).resolve().parent.parent
     drawn = sys.argv[3:] if sys.argv[2:3] == ["--draw"] else []
     good = True
     for folder in drawn or CHECKED:
