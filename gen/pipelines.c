@@ -26,12 +26,6 @@ static const choice activations_choices[] = {
     [GIVEN_Q8_1] = { "q8_1", "_q8" },
     { NULL, NULL },
 };
-enum { KV_FUSED, KV_SEPARATE };
-static const choice kv_choices[] = {
-    [KV_FUSED] = { "fused", "" },
-    [KV_SEPARATE] = { "separate", "_separate" },
-    { NULL, NULL },
-};
 
 #define QUANTIZE                                                                                \
     {                                                                                           \
@@ -62,6 +56,7 @@ static const family dp4a = {
     .name = "dp4a",
     .summary = "pipeline: f32 x to q8_1, then W x with dp4a",
     .computes = "y[n] = W[n,k] q8_1(x[k])",
+    .op = OP_GEMV,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_DP4A_WEIGHTS, KEY_STEP_WARPS,
                            KEY_ACTIVATIONS, KEY_END },
     .steps =
@@ -72,6 +67,7 @@ static const family qkv = {
     .name = "qkv",
     .summary = "pipeline: f32 x to q8_1 once, then Q, and K with V",
     .computes = "q[n] = Wq[n,k] x[k], k[n_kv] = Wk[n_kv,k] x[k], v[n_kv] = Wv[n_kv,k] x[k]",
+    .op = OP_QKV,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES),
                            KEY_N,
                            KEY_N_KV,
@@ -107,6 +103,7 @@ static const family batched_gate_up = {
     .name = "batched_gate_up",
     .summary = "pipeline: m vectors to q8_1 once, then gate and up",
     .computes = "G[m,n] = X[m,k] Wg[n,k]^T, U[m,n] = X[m,k] Wu[n,k]^T",
+    .op = OP_GATE_UP,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_M(2), KEY_DP4A_WEIGHTS,
                            KEY_DP4A_WEIGHTS_OF(g, 0), KEY_DP4A_WEIGHTS_OF(u, 1), KEY_STEP_WARPS,
                            KEY_ACTIVATIONS, KEY_END },
@@ -120,6 +117,7 @@ static const family batched_qkv = {
     .name = "batched_qkv",
     .summary = "pipeline: m vectors to q8_1 once, then Q, K and V",
     .computes = "Q[m,n] = X[m,k] Wq[n,k]^T, K[m,n_kv] = X[m,k] Wk[n_kv,k]^T, V likewise",
+    .op = OP_QKV,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_M(2), KEY_DP4A_WEIGHTS,
                            KEY_DP4A_WEIGHTS_OF(q, 0), KEY_DP4A_WEIGHTS_OF(k, 1),
                            KEY_DP4A_WEIGHTS_OF(v, 2), KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
@@ -134,6 +132,7 @@ static const family flash_decoding = {
     .name = "flash_decoding",
     .summary = "pipeline: decode attention of m sequences by chunks, then the chunks merged",
     .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .op = OP_BATCHED_ATTENTION,
     .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS,
                            KEY_SINKS, KEY_END },
     .steps = (const pipeline_step[]){ { .family = "flash_decoding_chunk",

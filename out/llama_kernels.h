@@ -75,11 +75,11 @@
 
 /* What describes a kernel, the same in every header that ptxgen writes. */
 #ifdef PTXGEN_ABI
-#if PTXGEN_ABI != 8
+#if PTXGEN_ABI != 9
 #error "llama_kernels.h and an earlier ptxgen header differ in PTXGEN_ABI: write both with one ptxgen"
 #endif
 #else
-#define PTXGEN_ABI 8
+#define PTXGEN_ABI 9
 
 #ifdef __cplusplus
 extern "C" {
@@ -239,6 +239,10 @@ typedef struct ptxgen_kernel {
     int chosen_f32, chosen_q8; /* 1: where the spec says precision = f32, precision = q8 */
 } ptxgen_kernel;
 
+typedef enum ptxgen_kv {
+    PTXGEN_KV_FUSED = 1,
+    PTXGEN_KV_SEPARATE,
+} ptxgen_kv;
 typedef enum ptxgen_norm {
     PTXGEN_NORM_NONE,
     PTXGEN_NORM_RMS,
@@ -287,7 +291,17 @@ typedef struct ptxgen_query {
     int64_t value_dim; /* values of a head's result */
     int64_t q_rank; /* columns of the matrix that makes q; 0: there is none */
     int64_t num_warps; /* a block's, where the family has the key */
+    ptxgen_kv kv; /* of the pipeline qkv: K and V by one kernel, or by one each; 0: any */
     int64_t n_v; /* rows of Wv, where they are not n_kv */
+    ptxgen_format weights_q; /* of Wq; 0: as weights. Of matrices that a kernel does not have: 0 */
+    ptxgen_format weights_k;
+    ptxgen_format weights_v;
+    ptxgen_format weights_g; /* of gate and up */
+    ptxgen_format weights_u;
+    ptxgen_format weights_d; /* of down */
+    ptxgen_format weights_s; /* of the expert that all rows use: down, gate, up */
+    ptxgen_format weights_sg;
+    ptxgen_format weights_su;
 
     int bias; /* of a GEMV: 1 where it is added to the product */
     int residual; /* as bias */
@@ -310,7 +324,7 @@ typedef struct ptxgen_query {
 
 /* Kernels that belong together, in the order to launch them. */
 #define PTXGEN_WORKSPACE (-1)
-enum { PTXGEN_MOST_ARGUMENTS = 16 };
+enum { PTXGEN_MOST_ARGUMENTS = 16, PTXGEN_MOST_STEPS = 8 };
 typedef struct ptxgen_argument {
     int buffer;    /* of the pipeline, or PTXGEN_WORKSPACE */
     size_t offset; /* bytes from its start */
@@ -334,7 +348,10 @@ typedef struct ptxgen_pipeline {
     int64_t k, n, n_kv, m;
     const ptxgen_config *config; /* all keys of the pipeline */
     size_t config_count;
-    ptxgen_format weights; /* as of a kernel */
+    ptxgen_operation operation;
+    ptxgen_format weights;     /* as of a kernel */
+    ptxgen_format activations; /* PTXGEN_Q8_1: the caller gives x as such blocks */
+    ptxgen_format precision;   /* PTXGEN_Q8_1 where a step multiplies x as 8 bits */
 } ptxgen_pipeline;
 
 #define PTXGEN_MIN(a, b)      ((a) < (b) ? (a) : (b))
@@ -388,13 +405,16 @@ static inline ptxgen_run ptxgen_run_of(const ptxgen_kernel *kernel, const ptxgen
     return values;
 }
 
-/* Whether a key of a configuration, NULL where it has none of the name, takes a size. */
+/* Returns 1 if a key takes a size. key is NULL where the configuration has no such key. Words count
+ * from 1. */
 static inline int ptxgen_takes(const ptxgen_config *key, int64_t wanted)
 {
     if (wanted == 0)
         return 1;
     if (!key)
         return wanted == 1;
+    if (key->word)
+        return wanted == key->value + 1;
     if (!key->at_run_time)
         return wanted == key->value;
     return wanted >= key->min && wanted <= key->max && wanted % key->multiple_of == 0;
@@ -443,11 +463,6 @@ static inline unsigned ptxgen_shared(const ptxgen_kernel *kernel, const ptxgen_r
     return kernel->shared_at(&values);
 }
 
-static inline int ptxgen_fits_size(const ptxgen_kernel *kernel, const char *name, int64_t wanted)
-{
-    return ptxgen_takes(ptxgen_key(kernel->config, kernel->config_count, name), wanted);
-}
-
 /* Text that is cut where its buffer ends, and counted on. */
 typedef struct ptxgen_text {
     char *bytes;
@@ -487,14 +502,13 @@ static inline int ptxgen_is_set_to(const ptxgen_config *key, double wanted)
     return value >= wanted && value <= wanted;
 }
 
-static inline int ptxgen_fits_epsilon(const ptxgen_kernel *kernel, double wanted)
+static inline int ptxgen_fits_epsilon(const ptxgen_config *config, size_t count, double wanted)
 {
-    return !(wanted > 0) ||
-           ptxgen_is_set_to(ptxgen_key(kernel->config, kernel->config_count, "epsilon"), wanted);
+    return !(wanted > 0) || ptxgen_is_set_to(ptxgen_key(config, count, "epsilon"), wanted);
 }
 
 /* The sizes that a query asks for, by the names of their keys. */
-enum { PTXGEN_QUERY_SIZES = 20 };
+enum { PTXGEN_QUERY_SIZES = 21 };
 typedef struct ptxgen_size {
     const char *name;
     int64_t wanted; /* 0: any */
@@ -521,9 +535,32 @@ static inline ptxgen_size ptxgen_query_size(const ptxgen_query *query, size_t in
         { "value_dim", query->value_dim },
         { "q_rank", query->q_rank },
         { "num_warps", query->num_warps },
+        { "kv", query->kv },
         { "n_v", query->n_v },
     };
     return sizes[index];
+}
+
+/* The formats that a query asks for, by the names of the matrices' parameters. */
+enum { PTXGEN_QUERY_MATRICES = 9 };
+typedef struct ptxgen_matrix {
+    const char *name;
+    ptxgen_format wanted; /* PTXGEN_NONE: as weights */
+} ptxgen_matrix;
+static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_t index)
+{
+    const ptxgen_matrix matrices[PTXGEN_QUERY_MATRICES] = {
+        { "wq", query->weights_q },
+        { "wk", query->weights_k },
+        { "wv", query->weights_v },
+        { "wg", query->weights_g },
+        { "wu", query->weights_u },
+        { "wd", query->weights_d },
+        { "ws", query->weights_s },
+        { "wsg", query->weights_sg },
+        { "wsu", query->weights_su },
+    };
+    return matrices[index];
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
@@ -597,6 +634,45 @@ static inline int ptxgen_fits_sizes(const ptxgen_config *config, size_t count,
     return 1;
 }
 
+static inline const ptxgen_param *ptxgen_param_named(const ptxgen_param *params, size_t count,
+                                                     const char *name)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (strcmp(params[i].name, name) == 0)
+            return &params[i];
+    return NULL;
+}
+
+/* Returns 1 if a matrix has the format that a query asks for. param is NULL where there is no such
+ * matrix. */
+static inline int ptxgen_fits_matrix(const ptxgen_param *param, ptxgen_format wanted,
+                                     const ptxgen_query *query)
+{
+    if (!param)
+        return !wanted;
+    wanted = wanted ? wanted : query->weights;
+    return !wanted || wanted == param->format;
+}
+
+/* Returns 1 if weights, the format of what is no matrix of several, and all matrices are as a query
+ * asks for. */
+static inline int ptxgen_fits_weights(ptxgen_format weights, const ptxgen_param *params,
+                                      size_t count, const ptxgen_query *query)
+{
+    int several = 0;
+    size_t i;
+    for (i = 0; i < PTXGEN_QUERY_MATRICES; i++) {
+        ptxgen_matrix matrix = ptxgen_query_matrix(query, i);
+        const ptxgen_param *param = ptxgen_param_named(params, count, matrix.name);
+        if (!ptxgen_fits_matrix(param, matrix.wanted, query))
+            return 0;
+        several |= param != NULL;
+    }
+    return !query->weights || query->weights == weights ||
+           (several && !ptxgen_param_named(params, count, "w"));
+}
+
 static inline int ptxgen_fits_activations(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     if (query->activations)
@@ -605,12 +681,13 @@ static inline int ptxgen_fits_activations(const ptxgen_kernel *kernel, const ptx
 }
 
 /* A caller that knows nothing of scratch memory gets no kernel that wants some, unless by its name. */
-static inline int ptxgen_fits_scratch(const ptxgen_kernel *kernel, const ptxgen_query *query)
+static inline int ptxgen_fits_scratch(const ptxgen_param *params, size_t count,
+                                      const ptxgen_query *query)
 {
     size_t i;
-    for (i = 0; i < kernel->param_count && !query->scratch && !query->family; i++)
-        if (kernel->params[i].direction == PTXGEN_PARAM_SCRATCH ||
-            kernel->params[i].direction == PTXGEN_PARAM_ZEROED)
+    for (i = 0; i < count && !query->scratch && !query->family; i++)
+        if (params[i].direction == PTXGEN_PARAM_SCRATCH ||
+            params[i].direction == PTXGEN_PARAM_ZEROED)
             return 0;
     return 1;
 }
@@ -624,14 +701,15 @@ static inline int ptxgen_runs_on(const ptxgen_kernel *kernel, unsigned sm)
 static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *query)
 {
     return (!query->op || query->op == kernel->operation) &&
-           (!query->weights || query->weights == kernel->weights) &&
-           ptxgen_fits_activations(kernel, query) && ptxgen_fits_scratch(kernel, query) &&
+           ptxgen_fits_weights(kernel->weights, kernel->params, kernel->param_count, query) &&
+           ptxgen_fits_activations(kernel, query) &&
+           ptxgen_fits_scratch(kernel->params, kernel->param_count, query) &&
            (!query->precision || query->precision == kernel->precision) &&
            (!query->sm || ptxgen_runs_on(kernel, query->sm)) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
            ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
            ptxgen_fits_options(kernel->config, kernel->config_count, query) &&
-           ptxgen_fits_epsilon(kernel, query->epsilon);
+           ptxgen_fits_epsilon(kernel->config, kernel->config_count, query->epsilon);
 }
 
 /* Whether two kernels stand for one, as made or as chosen for different GPUs. */
@@ -714,17 +792,46 @@ static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *k
     return found;
 }
 
-/* The first pipeline of the kind that query->family names, or of any, with the weights, sizes and
- * options wanted. */
+/* Returns 1 if a device of a compute capability, times ten, runs all steps; 0: of any. */
+static inline int ptxgen_pipeline_runs_on(const ptxgen_pipeline *pipeline,
+                                          const ptxgen_kernel *const *kernels, size_t count,
+                                          unsigned sm)
+{
+    size_t i;
+    for (i = 0; i < pipeline->step_count; i++)
+        if (!ptxgen_named_in(kernels, count, pipeline->steps[i].kernel, sm))
+            return 0;
+    return 1;
+}
+
+/* Returns 1 if a pipeline is as a query asks for. A pipeline's family takes x in several formats, so
+ * that its name says none: activations 0 is f32. */
+static inline int ptxgen_pipeline_fits(const ptxgen_pipeline *pipeline,
+                                       const ptxgen_kernel *const *kernels, size_t count,
+                                       const ptxgen_query *query)
+{
+    const ptxgen_config *config = pipeline->config;
+    const size_t keys = pipeline->config_count, buffers = pipeline->buffer_count;
+    return (!query->op || query->op == pipeline->operation) &&
+           (!query->family || strcmp(query->family, pipeline->pipeline) == 0) &&
+           ptxgen_fits_weights(pipeline->weights, pipeline->buffers, buffers, query) &&
+           pipeline->activations == (query->activations ? query->activations : PTXGEN_F32) &&
+           (!query->precision || query->precision == pipeline->precision) &&
+           ptxgen_pipeline_runs_on(pipeline, kernels, count, query->sm) &&
+           ptxgen_fits_sizes(config, keys, query) && ptxgen_fits_options(config, keys, query) &&
+           ptxgen_fits_epsilon(config, keys, query->epsilon) &&
+           ptxgen_fits_scratch(pipeline->buffers, buffers, query);
+}
+
+/* The first pipeline that is as a query asks for, in the order of the spec. kernels are those of its
+ * header. */
 static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
-    const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_query *query)
+    const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_kernel *const *kernels,
+    size_t kernel_count, const ptxgen_query *query)
 {
     size_t i;
     for (i = 0; i < count; i++)
-        if ((!query->family || strcmp(query->family, pipelines[i]->pipeline) == 0) &&
-            (!query->weights || query->weights == pipelines[i]->weights) &&
-            ptxgen_fits_sizes(pipelines[i]->config, pipelines[i]->config_count, query) &&
-            ptxgen_fits_options(pipelines[i]->config, pipelines[i]->config_count, query))
+        if (ptxgen_pipeline_fits(pipelines[i], kernels, kernel_count, query))
             return pipelines[i];
     return NULL;
 }
@@ -750,8 +857,8 @@ size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
 /* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
 const ptxgen_kernel *llama_named(const char *name, unsigned sm);
 
-/* The pipeline of that family ("qkv", NULL: any), those weights, sizes and options, or NULL where
- * none was generated; what else a query says does not matter. */
+/* The pipeline that fits, or NULL where none was generated: every member of the query counts as for
+ * llama_find. family is the pipeline's ("qkv"); activations 0 is f32 also where it is given. */
 const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query);
 
 /* All kernels, in the order of the spec. */
@@ -1318,39 +1425,52 @@ static inline ptxgen_result ptxgen_check_address(const ptxgen_driver *driver, co
     return PTXGEN_CUDA_SUCCESS;
 }
 
-/* Whether a kernel may get these arguments: no pointer is 0 or less aligned than its loads rely on,
- * and it takes the sizes that are among them, which go to *run. */
+/* Checks an argument of a kernel or a pipeline: a pointer is not 0, and aligned as loads rely on; a
+ * number is one that the configuration takes. */
+static inline ptxgen_result ptxgen_check_argument(const ptxgen_driver *driver, const char *name,
+                                                  const ptxgen_param *param,
+                                                  const ptxgen_config *config, size_t config_count,
+                                                  const void *argument)
+{
+    ptxgen_run run;
+    uint32_t number;
+    if (param->kind == PTXGEN_PARAM_POINTER) {
+        ptxgen_deviceptr address;
+        memcpy(&address, argument, sizeof address);
+        return ptxgen_check_address(driver, name, param->name, address, param->alignment);
+    }
+    memcpy(&number, argument, sizeof number);
+    if (!ptxgen_run_size(&run, param->size))
+        return PTXGEN_CUDA_SUCCESS;
+    if (number == 0)
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, name, param->name, " is 0",
+                             0, "");
+    if (!ptxgen_takes(ptxgen_key(config, config_count, param->size), number))
+        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, name, param->name, " is ",
+                             number, ", which the kernel does not take");
+    return PTXGEN_CUDA_SUCCESS;
+}
+
+/* Checks the arguments of a kernel. The sizes among them go to *run. */
 static inline ptxgen_result ptxgen_read_arguments(const ptxgen_driver *driver,
                                                   const ptxgen_kernel *kernel,
                                                   void *const *arguments, ptxgen_run *run)
 {
+    ptxgen_result result = PTXGEN_CUDA_SUCCESS;
     size_t i;
-    for (i = 0; i < kernel->param_count; i++) {
+    for (i = 0; i < kernel->param_count && result == PTXGEN_CUDA_SUCCESS; i++) {
         const ptxgen_param *param = &kernel->params[i];
-        if (param->kind == PTXGEN_PARAM_POINTER) {
-            ptxgen_deviceptr address;
-            ptxgen_result result;
-            memcpy(&address, arguments[i], sizeof address);
-            result = ptxgen_check_address(driver, kernel->name, param->name, address,
-                                          param->alignment);
-            if (result != PTXGEN_CUDA_SUCCESS)
-                return result;
-        } else {
-            uint32_t number;
-            int64_t *size = ptxgen_run_size(run, param->size);
+        int64_t *size =
+            param->kind == PTXGEN_PARAM_U32 ? ptxgen_run_size(run, param->size) : NULL;
+        uint32_t number;
+        result = ptxgen_check_argument(driver, kernel->name, param, kernel->config,
+                                       kernel->config_count, arguments[i]);
+        if (size) {
             memcpy(&number, arguments[i], sizeof number);
-            if (!size)
-                continue;
-            if (number == 0)
-                return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
-                                     param->name, " is 0", 0, "");
-            if (!ptxgen_fits_size(kernel, param->size, number))
-                return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, kernel->name,
-                                     param->name, " is ", number, ", which the kernel does not take");
             *size = number;
         }
     }
-    return PTXGEN_CUDA_SUCCESS;
+    return result;
 }
 
 /* What cuLaunchKernel or a node of a graph wants for a launch; see ptxgen_launch for what is
@@ -1396,6 +1516,14 @@ static inline ptxgen_result ptxgen_prepare(const ptxgen_driver *driver,
     return PTXGEN_CUDA_SUCCESS;
 }
 
+static inline ptxgen_result ptxgen_launch_node(const ptxgen_driver *driver,
+                                               const ptxgen_node_params *to, ptxgen_stream stream)
+{
+    return driver->launch_kernel(to->func, to->gridDimX, to->gridDimY, to->gridDimZ, to->blockDimX,
+                                 to->blockDimY, to->blockDimZ, to->sharedMemBytes, stream,
+                                 to->kernelParams, NULL);
+}
+
 /* Has a launch start before the kernel ahead of it in its stream has finished, for which it waits
  * itself. */
 static inline ptxgen_result ptxgen_launch_early(const ptxgen_driver *driver,
@@ -1434,9 +1562,7 @@ static inline ptxgen_result ptxgen_launch_in_turn(const ptxgen_driver *driver,
         return result;
     if (early && driver->overlaps && loaded->kernel->overlaps)
         return ptxgen_launch_early(driver, &to, stream);
-    return driver->launch_kernel(to.func, to.gridDimX, to.gridDimY, to.gridDimZ, to.blockDimX,
-                                 to.blockDimY, to.blockDimZ, to.sharedMemBytes, stream, arguments,
-                                 NULL);
+    return ptxgen_launch_node(driver, &to, stream);
 }
 
 /* Launches a loaded kernel, whichever it is. arguments are one pointer to each of its parameters,
@@ -1481,36 +1607,56 @@ static inline ptxgen_result ptxgen_fill_node(const ptxgen_driver *driver,
     return PTXGEN_CUDA_SUCCESS;
 }
 
-/* Launches the steps of a pipeline in their order, on one stream. loaded are all kernels of its
- * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory of
- * workspace_bytes, at least pipeline->workspace, aligned to 16, that nothing else uses until the
- * last step is done. Before the first launch it sees that all steps are loaded, else
- * CUDA_ERROR_INVALID_HANDLE, and that there are as many arguments as buffers, and a workspace that
- * is large enough, else CUDA_ERROR_INVALID_VALUE. */
-static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
-                                                 const ptxgen_loaded_kernel *loaded,
-                                                 const ptxgen_pipeline *pipeline, ptxgen_stream stream,
-                                                 void **arguments, size_t argument_count,
-                                                 ptxgen_deviceptr workspace, size_t workspace_bytes)
+/* Checks what the caller of a pipeline gives, by the pipeline's own names: all steps are loaded, there
+ * are as many arguments as buffers, no pointer is 0 or misaligned, no number is one that the pipeline
+ * does not take, and the workspace is large enough. */
+static inline ptxgen_result ptxgen_check_pipeline(const ptxgen_driver *driver,
+                                                  const ptxgen_loaded_kernel *loaded,
+                                                  const ptxgen_pipeline *pipeline,
+                                                  void *const *arguments, size_t argument_count,
+                                                  ptxgen_deviceptr workspace,
+                                                  size_t workspace_bytes)
 {
     ptxgen_result result = PTXGEN_CUDA_SUCCESS;
-    size_t s, i;
-    for (s = 0; s < pipeline->step_count; s++) {
-        PTXGEN_ASSERT(loaded[pipeline->steps[s].place].kernel && "not loaded: see PREFIX_load");
-        if (!loaded[pipeline->steps[s].place].kernel)
+    size_t i;
+    for (i = 0; i < pipeline->step_count; i++) {
+        PTXGEN_ASSERT(loaded[pipeline->steps[i].place].kernel && "not loaded: see PREFIX_load");
+        if (!loaded[pipeline->steps[i].place].kernel)
             return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_HANDLE, pipeline->name,
-                                 pipeline->steps[s].kernel, " is not loaded", 0, "");
+                                 pipeline->steps[i].kernel, " is not loaded", 0, "");
     }
     if (argument_count != pipeline->buffer_count)
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, pipeline->name,
                              "as many arguments are needed as it has buffers, ",
                              "", (int64_t)pipeline->buffer_count, "");
+    for (i = 0; i < argument_count && result == PTXGEN_CUDA_SUCCESS; i++)
+        result = ptxgen_check_argument(driver, pipeline->name, &pipeline->buffers[i],
+                                       pipeline->config, pipeline->config_count, arguments[i]);
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
     if (workspace_bytes < pipeline->workspace)
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, pipeline->name,
                              "the workspace is too small: ", "", (int64_t)pipeline->workspace,
                              " bytes are needed");
-    if (pipeline->workspace)
-        result = ptxgen_check_address(driver, pipeline->name, "workspace", workspace, 16);
+    return pipeline->workspace ? ptxgen_check_address(driver, pipeline->name, "workspace",
+                                                      workspace, 16)
+                               : PTXGEN_CUDA_SUCCESS;
+}
+
+/* Fills a node for each step of a pipeline, pipeline->step_count of them: a graph adds them one
+ * after the other, each with the one ahead of it as its dependency. Arguments, workspace and what is
+ * refused are as for ptxgen_launch_pipeline_in. */
+static inline ptxgen_result ptxgen_fill_pipeline_nodes(const ptxgen_driver *driver,
+                                                       const ptxgen_loaded_kernel *loaded,
+                                                       const ptxgen_pipeline *pipeline,
+                                                       ptxgen_node *nodes, void **arguments,
+                                                       size_t argument_count,
+                                                       ptxgen_deviceptr workspace,
+                                                       size_t workspace_bytes)
+{
+    ptxgen_result result = ptxgen_check_pipeline(driver, loaded, pipeline, arguments,
+                                                 argument_count, workspace, workspace_bytes);
+    size_t s, i;
     for (s = 0; s < pipeline->step_count && result == PTXGEN_CUDA_SUCCESS; s++) {
         const ptxgen_pipeline_step *step = &pipeline->steps[s];
         ptxgen_deviceptr parts[PTXGEN_MOST_ARGUMENTS];
@@ -1521,9 +1667,29 @@ static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *drive
             of_step[i] = argument->buffer == PTXGEN_WORKSPACE ? (void *)&parts[i]
                                                               : arguments[argument->buffer];
         }
-        result = ptxgen_launch(driver, &loaded[step->place], stream, of_step,
-                               step->argument_count);
+        result = ptxgen_fill_node(driver, &loaded[step->place], &nodes[s], of_step,
+                                  step->argument_count);
     }
+    return result;
+}
+
+/* Launches the steps of a pipeline in their order, on one stream. loaded are all kernels of its
+ * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory of
+ * workspace_bytes, at least pipeline->workspace, aligned to 16, that nothing else uses until the
+ * last step is done. Everything is checked before the first launch: CUDA_ERROR_INVALID_HANDLE where
+ * a step is not loaded, CUDA_ERROR_INVALID_VALUE for what else is wrong. */
+static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
+                                                 const ptxgen_loaded_kernel *loaded,
+                                                 const ptxgen_pipeline *pipeline, ptxgen_stream stream,
+                                                 void **arguments, size_t argument_count,
+                                                 ptxgen_deviceptr workspace, size_t workspace_bytes)
+{
+    ptxgen_node nodes[PTXGEN_MOST_STEPS];
+    ptxgen_result result = ptxgen_fill_pipeline_nodes(driver, loaded, pipeline, nodes, arguments,
+                                                      argument_count, workspace, workspace_bytes);
+    size_t s;
+    for (s = 0; s < pipeline->step_count && result == PTXGEN_CUDA_SUCCESS; s++)
+        result = ptxgen_launch_node(driver, &nodes[s].params, stream);
     return result;
 }
 
@@ -1595,6 +1761,18 @@ static inline ptxgen_result llama_launch_pipeline(const llama_cuda *cuda,
 {
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, pipeline, stream, arguments,
                                      argument_count, workspace, workspace_bytes);
+}
+
+/* Fills the nodes of a graph for the steps of a pipeline; see ptxgen_fill_pipeline_nodes. */
+static inline ptxgen_result llama_pipeline_nodes(const llama_cuda *cuda,
+                                                    const ptxgen_pipeline *pipeline,
+                                                    ptxgen_node *nodes, void **arguments,
+                                                    size_t argument_count,
+                                                    ptxgen_deviceptr workspace,
+                                                    size_t workspace_bytes)
+{
+    return ptxgen_fill_pipeline_nodes(&cuda->driver, cuda->kernels, pipeline, nodes, arguments,
+                                      argument_count, workspace, workspace_bytes);
 }
 
 /* For each kernel a function that loads it, as llama_load does but without a look-up, one that
@@ -2258,8 +2436,9 @@ static inline ptxgen_result llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c
     return ptxgen_fill_node(&cuda->driver, &cuda->kernels[27], node, arguments, 3);
 }
 
-/* For each pipeline a function that loads the kernels of its steps, and one that launches them
- * in their order; see ptxgen_launch_pipeline_in. */
+/* For each pipeline a function that loads the kernels of its steps, one that launches them in
+ * their order, see ptxgen_launch_pipeline_in, and one that fills a node of a graph for each of
+ * them, see ptxgen_fill_pipeline_nodes. */
 
 static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_load(llama_cuda *cuda, ptxgen_load_error *error)
 {
@@ -2282,6 +2461,17 @@ static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16
     void *arguments[] = { &o, &q, &k, &v, &seq_lens };
     return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
                                      stream, arguments, 5, workspace, workspace_bytes);
+}
+
+static inline ptxgen_result llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_node(
+    const llama_cuda *cuda, ptxgen_node *nodes,
+    ptxgen_deviceptr o, ptxgen_const_deviceptr q, ptxgen_const_deviceptr k,
+    ptxgen_const_deviceptr v, ptxgen_const_deviceptr seq_lens,
+    ptxgen_deviceptr workspace, size_t workspace_bytes)
+{
+    void *arguments[] = { &o, &q, &k, &v, &seq_lens };
+    return ptxgen_fill_pipeline_nodes(&cuda->driver, cuda->kernels, &llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16,
+                                      nodes, arguments, 5, workspace, workspace_bytes);
 }
 
 /* For what variant = auto chose, functions whose names don't depend on the choice: they load and
@@ -2455,13 +2645,14 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     double sum = 0;
     size_t i;
     sum += query->op && query->op != kernel->operation ? 10000 : 0;
-    sum += query->weights && query->weights != kernel->weights ? 2000 : 0;
+    sum += !ptxgen_fits_weights(kernel->weights, kernel->params, kernel->param_count, query) ? 2000
+                                                                                             : 0;
     sum += !ptxgen_fits_activations(kernel, query) ? 1000 : 0;
     sum += query->precision && query->precision != kernel->precision ? 500 : 0;
-    sum += !ptxgen_fits_scratch(kernel, query) ? 50 : 0;
+    sum += !ptxgen_fits_scratch(kernel->params, kernel->param_count, query) ? 50 : 0;
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
     sum += query->sm && !ptxgen_runs_on(kernel, query->sm) ? 100 : 0;
-    sum += !ptxgen_fits_epsilon(kernel, query->epsilon) ? 5 : 0;
+    sum += !ptxgen_fits_epsilon(kernel->config, kernel->config_count, query->epsilon) ? 5 : 0;
     for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
         ptxgen_option option = ptxgen_query_option(query, i);
         sum += !ptxgen_fits_option(kernel->config, kernel->config_count, option) ? 20 : 0;
@@ -2489,6 +2680,16 @@ static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query
         ptxgen_say(text, before);
         ptxgen_say(text, "weights ");
         ptxgen_say(text, ptxgen_format_name(query->weights));
+        before = ", ";
+    }
+    for (i = 0; i < PTXGEN_QUERY_MATRICES; i++) {
+        ptxgen_matrix matrix = ptxgen_query_matrix(query, i);
+        if (!matrix.wanted)
+            continue;
+        ptxgen_say(text, before);
+        ptxgen_say(text, matrix.name);
+        ptxgen_say(text, " ");
+        ptxgen_say(text, ptxgen_format_name(matrix.wanted));
         before = ", ";
     }
     if (query->activations) {
@@ -2536,6 +2737,9 @@ static inline void ptxgen_say_size(ptxgen_text *text, const ptxgen_config *key, 
     ptxgen_say(text, name);
     if (!key) {
         ptxgen_say(text, " is 1");
+    } else if (key->word) {
+        ptxgen_say(text, " is ");
+        ptxgen_say(text, key->word);
     } else if (!key->at_run_time) {
         ptxgen_say_number(text, " is ", key->value);
     } else {
@@ -2571,6 +2775,28 @@ static inline const char *ptxgen_say_next(ptxgen_text *text, const char *before,
     return ", ";
 }
 
+/* "weights are q4_k", or the format of a matrix of several that is not as wanted: "wv is q6_k". */
+static inline const char *ptxgen_say_weights(ptxgen_text *text, const char *before,
+                                             const ptxgen_kernel *kernel,
+                                             const ptxgen_query *query)
+{
+    int said = ptxgen_fits_weights(kernel->weights, kernel->params, kernel->param_count, query);
+    size_t i;
+    for (i = 0; i < PTXGEN_QUERY_MATRICES; i++) {
+        ptxgen_matrix matrix = ptxgen_query_matrix(query, i);
+        const ptxgen_param *param =
+            ptxgen_param_named(kernel->params, kernel->param_count, matrix.name);
+        if (ptxgen_fits_matrix(param, matrix.wanted, query))
+            continue;
+        before = ptxgen_say_next(text, before, param ? "" : "has no ", matrix.name);
+        ptxgen_say(text, param ? " is " : "");
+        ptxgen_say(text, param ? ptxgen_format_name(param->format) : "");
+        said = 1;
+    }
+    return said ? before
+                : ptxgen_say_next(text, before, "weights are ", ptxgen_format_name(kernel->weights));
+}
+
 /* "q4k_gemv_k4096_n14336 (n is 14336)": a kernel and what of it is not as wanted. */
 static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *kernel,
                                      const ptxgen_query *query)
@@ -2583,8 +2809,7 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
                                  ptxgen_operation_name(kernel->operation));
     if (query->family && strcmp(query->family, kernel->family) != 0)
         before = ptxgen_say_next(text, before, "family is ", kernel->family);
-    if (query->weights && query->weights != kernel->weights)
-        before = ptxgen_say_next(text, before, "weights are ", ptxgen_format_name(kernel->weights));
+    before = ptxgen_say_weights(text, before, kernel, query);
     if (!ptxgen_fits_activations(kernel, query))
         before = ptxgen_say_next(text, before, "activations are ",
                                  ptxgen_format_name(kernel->activations));
@@ -2607,9 +2832,9 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
         ptxgen_say_option(text, ptxgen_key(kernel->config, kernel->config_count, option.name),
                           option.name);
     }
-    if (!ptxgen_fits_scratch(kernel, query))
+    if (!ptxgen_fits_scratch(kernel->params, kernel->param_count, query))
         before = ptxgen_say_next(text, before, "wants scratch memory", "");
-    if (!ptxgen_fits_epsilon(kernel, query->epsilon))
+    if (!ptxgen_fits_epsilon(kernel->config, kernel->config_count, query->epsilon))
         before = ptxgen_say_next(text, before, "epsilon is another", "");
     if (query->sm && !ptxgen_runs_on(kernel, query->sm)) {
         before = ptxgen_say_next(text, before, "needs ", "sm_");
@@ -12657,7 +12882,7 @@ const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16 = {
     17301504, /* workspace */
     0, 0, 0, 4, /* k, n, n_kv, m */
     llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 11,
-    PTXGEN_F16, /* weights */
+    PTXGEN_BATCHED_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32, /* operation, weights, activations, precision */
 };
 
 
@@ -12710,7 +12935,8 @@ const ptxgen_kernel *llama_named(const char *name, unsigned sm)
 
 const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query)
 {
-    return ptxgen_find_pipeline_in(llama_pipelines, llama_pipeline_count, query);
+    return ptxgen_find_pipeline_in(llama_pipelines, llama_pipeline_count, llama_kernels,
+                                   llama_kernel_count, query);
 }
 
 size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size)

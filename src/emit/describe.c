@@ -23,6 +23,24 @@ format pipeline_weights(const pipeline *p)
     return found;
 }
 
+format pipeline_activations(const pipeline_buffers *buffers)
+{
+    for (size_t i = 0; i < buffers->count; i++)
+        if (buffers->params[i].kind == PARAM_IN && buffers->params[i].format == FORMAT_Q8_1)
+            return FORMAT_Q8_1;
+    return FORMAT_F32;
+}
+
+format pipeline_precision(const pipeline *p)
+{
+    for (size_t i = 0; i < p->step_count; i++) {
+        format found = instance_precision(p->steps[i].kernel);
+        if (found != FORMAT_NONE && found != FORMAT_F32)
+            return found;
+    }
+    return FORMAT_F32;
+}
+
 static void describe_params(arena *a, description *d)
 {
     const instance *in = d->kernel->instance;

@@ -6,8 +6,9 @@
 #include "base/strbuf.h"
 #include "emit/header_text.h"
 #include "family/kernel.h"
+#include "family/pipeline.h"
 
-enum { PTXGEN_HEADER_ABI = 8 };
+enum { PTXGEN_HEADER_ABI = 9 };
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {
@@ -40,6 +41,12 @@ format weights_of(const instance *in);
 
 /* The same of a pipeline: what its key says, or its first step that has weights. */
 format pipeline_weights(const pipeline *p);
+
+/* The format in which the caller of a pipeline gives x: q8_1, or f32. */
+format pipeline_activations(const pipeline_buffers *buffers);
+
+/* The format in which the steps of a pipeline multiply x: the first that is not f32. */
+format pipeline_precision(const pipeline *p);
 
 bool param_is_pointer(const param *p);
 

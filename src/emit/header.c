@@ -236,6 +236,12 @@ static void print_most_arguments(strbuf *out, const described_set *d)
     strbuf_unsigned(out, MAX_PARAMS);
 }
 
+static void print_most_steps(strbuf *out, const described_set *d)
+{
+    (void)d;
+    strbuf_unsigned(out, PIPELINE_MOST_STEPS);
+}
+
 static void print_most_sms(strbuf *out, const described_set *d)
 {
     (void)d;
@@ -354,6 +360,7 @@ static const placeholder placeholders[] = {
     { "@OPERATION_NAMES@", print_operation_names, NULL },
     { "@FORMAT_NAMES@", print_format_names, NULL },
     { "@MOST_ARGUMENTS@", print_most_arguments, NULL },
+    { "@MOST_STEPS@", print_most_steps, NULL },
     { "@MOST_SMS@", print_most_sms, NULL },
     { "@KERNEL_COUNT@", print_kernel_count, NULL },
     { "@LAUNCHES@", print_launches, NULL },
@@ -361,6 +368,9 @@ static const placeholder placeholders[] = {
     { "@QUERY_ENUMS@", print_query_enums, NULL },
     { "@QUERY_SIZE_MEMBERS@", print_query_size_members, NULL },
     { "@QUERY_OPTION_MEMBERS@", print_query_option_members, NULL },
+    { "@QUERY_MATRIX_MEMBERS@", print_query_matrix_members, NULL },
+    { "@QUERY_MATRICES@", print_query_matrix_count, NULL },
+    { "@QUERY_MATRIX_ROWS@", print_query_matrix_rows, NULL },
     { "@QUERY_SIZES@", print_query_size_count, NULL },
     { "@QUERY_OPTIONS@", print_query_option_count, NULL },
     { "@QUERY_SIZE_ROWS@", print_query_size_rows, NULL },

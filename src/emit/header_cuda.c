@@ -195,6 +195,7 @@ static void print_pipeline_functions(strbuf *out, const kernel_set *set, const p
                  .count = buffers.count,
                  .bytes = buffers.bytes,
                  .workspace = buffers.workspace };
+    const char *memory = c.workspace ? "workspace, workspace_bytes" : "0, 0";
 
     strbuf_format(out,
                   "\nstatic inline ptxgen_result %s_load(%s_cuda *cuda, ptxgen_load_error *error)\n"
@@ -215,17 +216,25 @@ static void print_pipeline_functions(strbuf *out, const kernel_set *set, const p
     strbuf_format(out,
                   "    return ptxgen_launch_pipeline_in(&cuda->driver, cuda->kernels, &%s,\n"
                   "                                     stream, arguments, %zu, %s);\n"
+                  "}\n\n",
+                  c.id, c.count, memory);
+    print_head(out, set, &c, "node", "ptxgen_node *nodes");
+    strbuf_format(out,
+                  "    return ptxgen_fill_pipeline_nodes(&cuda->driver, cuda->kernels, &%s,\n"
+                  "                                      nodes, arguments, %zu, %s);\n"
                   "}\n",
-                  c.id, c.count, c.workspace ? "workspace, workspace_bytes" : "0, 0");
+                  c.id, c.count, memory);
 }
 
 void print_pipeline_launches(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
     if (set->pipeline_count)
-        strbuf_put(out,
-                   "\n/* For each pipeline a function that loads the kernels of its steps, and one "
-                   "that launches them\n * in their order; see ptxgen_launch_pipeline_in. */\n");
+        strbuf_put(
+            out, "\n/* For each pipeline a function that loads the kernels of its steps, one that "
+                 "launches them in\n * their order, see ptxgen_launch_pipeline_in, and one that "
+                 "fills a node of a graph for each of\n * them, see "
+                 "ptxgen_fill_pipeline_nodes. */\n");
     for (size_t i = 0; i < set->pipeline_count; i++)
         print_pipeline_functions(out, set, &set->pipelines[i]);
 }

@@ -81,6 +81,14 @@ static size_t kernel_place(const kernel_set *set, const instance *in)
     return at;
 }
 
+/* "PTXGEN_Q4_K, " */
+static void print_constant(strbuf *out, const char *name)
+{
+    strbuf_put(out, "PTXGEN_");
+    strbuf_upper(out, name);
+    strbuf_put(out, ", ");
+}
+
 static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p)
 {
     const char *id = pipeline_identifier(out->arena, set, p);
@@ -102,12 +110,15 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                   "    %" PRId64 ", /* workspace */\n"
                   "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", /* k, n, n_kv, m */\n"
                   "    %s_config, %zu,\n"
-                  "    PTXGEN_",
+                  "    ",
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
                   buffers.workspace, in->shape.k, in->shape.n, in->shape.n_kv,
                   family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
-    strbuf_upper(out, formats[pipeline_weights(p)].name);
-    strbuf_put(out, ", /* weights */\n};\n\n");
+    print_constant(out, operations[in->family->op].name);
+    print_constant(out, formats[pipeline_weights(p)].name);
+    print_constant(out, formats[pipeline_activations(&buffers)].name);
+    print_constant(out, formats[pipeline_precision(p)].name);
+    strbuf_put(out, "/* operation, weights, activations, precision */\n};\n\n");
 }
 
 void print_pipeline_definitions(strbuf *out, const described_set *d)

@@ -2,26 +2,44 @@
 
 typedef struct query_row {
     const char *key, *type, *member, *said; /* said: NULL where the member's name says all */
-    const choice *words;                    /* of QUERY_WORD */
+    const choice *words;                    /* of QUERY_WORD and QUERY_WAY, */
+    int first;                              /* which count from here */
 } query_row;
 
 #define NOTHING(...)
 
 static const query_row sizes[] = {
-#define QUERY_SIZE(key, said) { #key, "int64_t", #key, said, NULL },
+#define QUERY_SIZE(key, said) { #key, "int64_t", #key, said, NULL, 0 },
 #define QUERY_OPTION          NOTHING
 #define QUERY_WORD            NOTHING
+#define QUERY_WAY(key, said)  { #key, "ptxgen_" #key, #key, said, key##_choices, 1 },
+#define QUERY_MATRIX          NOTHING
 #include "family/query.def"
 };
 
 static const query_row options[] = {
 #define QUERY_SIZE                            NOTHING
-#define QUERY_OPTION(key, type, member, said) { #key, #type, #member, said, NULL },
-#define QUERY_WORD(key, said)                 { #key, "ptxgen_" #key, #key, said, key##_choices },
+#define QUERY_OPTION(key, type, member, said) { #key, #type, #member, said, NULL, 0 },
+#define QUERY_WORD(key, said)                 { #key, "ptxgen_" #key, #key, said, key##_choices, 0 },
+#define QUERY_WAY                             NOTHING
+#define QUERY_MATRIX                          NOTHING
 #include "family/query.def"
 };
 
-enum { SIZES = sizeof sizes / sizeof *sizes, OPTIONS = sizeof options / sizeof *options };
+static const query_row matrices[] = {
+#define QUERY_SIZE             NOTHING
+#define QUERY_OPTION           NOTHING
+#define QUERY_WORD             NOTHING
+#define QUERY_WAY              NOTHING
+#define QUERY_MATRIX(id, said) { "w" #id, "ptxgen_format", "weights_" #id, said, NULL, 0 },
+#include "family/query.def"
+};
+
+enum {
+    SIZES = sizeof sizes / sizeof *sizes,
+    OPTIONS = sizeof options / sizeof *options,
+    MATRICES = sizeof matrices / sizeof *matrices
+};
 
 static void print_enum(strbuf *out, const query_row *row)
 {
@@ -31,7 +49,7 @@ static void print_enum(strbuf *out, const query_row *row)
         strbuf_upper(out, row->key);
         strbuf_char(out, '_');
         strbuf_upper(out, c->word);
-        strbuf_put(out, ",\n");
+        strbuf_put(out, row->first && c == row->words ? " = 1,\n" : ",\n");
     }
     strbuf_format(out, "} %s;\n", row->type);
 }
@@ -46,7 +64,6 @@ static void print_members(strbuf *out, const query_row *rows, size_t count)
     }
 }
 
-/* Words count from 0. */
 static void print_rows(strbuf *out, const query_row *rows, size_t count, const char *cast)
 {
     for (size_t i = 0; i < count; i++)
@@ -56,6 +73,9 @@ static void print_rows(strbuf *out, const query_row *rows, size_t count, const c
 void print_query_enums(strbuf *out, const described_set *d)
 {
     (void)d;
+    for (size_t i = 0; i < SIZES; i++)
+        if (sizes[i].words)
+            print_enum(out, &sizes[i]);
     for (size_t i = 0; i < OPTIONS; i++)
         if (options[i].words)
             print_enum(out, &options[i]);
@@ -72,6 +92,24 @@ void print_query_option_members(strbuf *out, const described_set *d)
 {
     (void)d;
     print_members(out, options, OPTIONS);
+}
+
+void print_query_matrix_members(strbuf *out, const described_set *d)
+{
+    (void)d;
+    print_members(out, matrices, MATRICES);
+}
+
+void print_query_matrix_count(strbuf *out, const described_set *d)
+{
+    (void)d;
+    strbuf_unsigned(out, MATRICES);
+}
+
+void print_query_matrix_rows(strbuf *out, const described_set *d)
+{
+    (void)d;
+    print_rows(out, matrices, MATRICES, "");
 }
 
 void print_query_size_count(strbuf *out, const described_set *d)

@@ -218,6 +218,9 @@ static json_t *pipeline_json(arena *a, const pipeline *p)
     json_t *item = json_made(json_object());
     json_put_string(item, "name", p->instance->name);
     json_put_string(item, "pipeline", p->instance->family->name);
+    json_put_string(item, "operation", operations[p->instance->family->op].name);
+    json_put_string(item, "activations", formats[pipeline_activations(&buffers)].name);
+    json_put_string(item, "precision", formats[pipeline_precision(p)].name);
     json_put(item, "config", config_json(p->instance));
     json_put(item, "buffers", buffers_json(&buffers));
     json_put(item, "steps", steps);

@@ -46,6 +46,8 @@ enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of ch
 enum { TRIGGER_FIRST, TRIGGER_WAITED }; /* the next launch may start: at once, or behind the wait */
 enum { STATE_CHANGING, STATE_SETTLED }; /* what one step leaves for the next: see overlap below */
 
+enum { KV_FUSED, KV_SEPARATE }; /* kv: K and V by one kernel where there is one, or apart */
+
 enum { MAX_MATRICES = 4 }; /* of an instance that may differ in format */
 
 /* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
@@ -240,7 +242,7 @@ extern const choice precision_choices[];
 extern const choice seq_len_choices[];
 extern const choice kv_type_choices[];
 extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[],
-    layout_choices[];
+    layout_choices[], kv_choices[];
 
 /* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
  * numbers. */

@@ -72,6 +72,12 @@ const choice layout_choices[] = {
     { NULL, NULL },
 };
 
+const choice kv_choices[] = {
+    [KV_FUSED] = { "fused", "" },
+    [KV_SEPARATE] = { "separate", "_separate" },
+    { NULL, NULL },
+};
+
 const choice kv_type_choices[] = {
     [KV_F32] = { "f32", "" },
     [KV_F16] = { "f16", "_f16" },

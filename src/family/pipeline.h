@@ -44,6 +44,9 @@ typedef struct pipeline {
     size_t step_count;
 } pipeline;
 
+/* The steps that an instance of a pipeline takes: at most. */
+enum { PIPELINE_MOST_STEPS = 8 };
+
 /* All pipelines; ends with NULL. */
 extern const family *const pipelines[];
 

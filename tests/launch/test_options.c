@@ -123,6 +123,157 @@ TEST(a_pipeline_is_found_by_its_weights_and_options)
     assert_null(options_find_pipeline(&(ptxgen_query){ .family = "flash_decoding", .window = 99 }));
 }
 
+/* The query that says all that a pipeline is. */
+static ptxgen_query query_of(const ptxgen_pipeline *p)
+{
+    const ptxgen_config *kv = ptxgen_key(p->config, p->config_count, "kv");
+    const ptxgen_config *window = ptxgen_key(p->config, p->config_count, "window");
+    ptxgen_query query = { .family = p->pipeline,
+                           .op = p->operation,
+                           .weights = p->weights,
+                           .activations = p->activations,
+                           .precision = p->precision,
+                           .sm = 75,
+                           .k = p->k,
+                           .n = p->n,
+                           .n_kv = p->n_kv,
+                           .m = p->m,
+                           .kv = kv ? (ptxgen_kv)(kv->value + 1) : 0,
+                           .window = window ? window->value : 0 };
+    struct {
+        const char *name;
+        ptxgen_format *wanted;
+    } matrices[] = { { "wq", &query.weights_q },
+                     { "wk", &query.weights_k },
+                     { "wv", &query.weights_v } };
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
+        for (size_t j = 0; j < p->buffer_count; j++)
+            if (strcmp(p->buffers[j].name, matrices[i].name) == 0)
+                *matrices[i].wanted = p->buffers[j].format;
+    return query;
+}
+
+TEST(every_pipeline_is_the_one_that_its_query_finds)
+{
+    assert_int_equal(options_pipeline_count, 4 + 4 + 8);
+    for (size_t i = 0; i < options_pipeline_count; i++) {
+        ptxgen_query query = query_of(options_pipelines[i]);
+        assert_ptr_equal(options_find_pipeline(&query), options_pipelines[i]);
+    }
+}
+
+/* Returns a query with one member changed to what no pipeline is; NULL behind the last member.
+ * seq_len_indirect is not among them: it is of attention to one sequence alone. */
+static const ptxgen_query *changed(const ptxgen_query *query, size_t member)
+{
+    static ptxgen_query other;
+    size_t at = 0;
+    other = *query;
+#define CHANGE(name, value) \
+    if (member == at++) {   \
+        other.name = value; \
+        return &other;      \
+    }
+    CHANGE(family, "batched_qkv")
+    CHANGE(op, PTXGEN_QUANTIZE)
+    CHANGE(weights, PTXGEN_Q5_K)
+    CHANGE(activations, PTXGEN_F16)
+    CHANGE(precision, PTXGEN_F16)
+    CHANGE(sm, 70)
+    CHANGE(epsilon, 1e-5)
+    CHANGE(k, 768)
+    CHANGE(n, 65)
+    CHANGE(m, 3)
+    CHANGE(n_kv, 33)
+    CHANGE(n_v, 32)
+    CHANGE(experts, 4)
+    CHANGE(experts_used, 2)
+    CHANGE(n_shared, 2)
+    CHANGE(plane_rows, 2)
+    CHANGE(head_dim, 65)
+    CHANGE(num_heads, 5)
+    CHANGE(num_kv_heads, 3)
+    CHANGE(max_seq_len, 255)
+    CHANGE(chunk_size, 64)
+    CHANGE(latent, 2)
+    CHANGE(n_rope, 2)
+    CHANGE(nope, 2)
+    CHANGE(value_dim, 2)
+    CHANGE(q_rank, 2)
+    CHANGE(num_warps, 7)
+    CHANGE(kv, (ptxgen_kv)3)
+    CHANGE(weights_q, PTXGEN_Q5_K)
+    CHANGE(weights_k, PTXGEN_Q5_K)
+    CHANGE(weights_v, PTXGEN_Q5_K)
+    CHANGE(weights_g, PTXGEN_Q4_K)
+    CHANGE(weights_u, PTXGEN_Q4_K)
+    CHANGE(weights_d, PTXGEN_Q4_K)
+    CHANGE(weights_s, PTXGEN_Q4_K)
+    CHANGE(weights_sg, PTXGEN_Q4_K)
+    CHANGE(weights_su, PTXGEN_Q4_K)
+    CHANGE(bias, 1)
+    CHANGE(residual, 1)
+    CHANGE(norm, PTXGEN_NORM_RMS)
+    CHANGE(activation, PTXGEN_ACTIVATION_GELU)
+    CHANGE(window, 99)
+    CHANGE(sinks, 1)
+    CHANGE(gate, 1)
+    CHANGE(ring, 8)
+    CHANGE(gated, 1)
+    CHANGE(scale, 0.3)
+    CHANGE(softcap, 3)
+    CHANGE(layout, PTXGEN_LAYOUT_TILED)
+    CHANGE(apart, 1)
+    CHANGE(state, PTXGEN_STATE_SETTLED)
+    CHANGE(next, 128)
+#undef CHANGE
+    return NULL;
+}
+
+TEST(a_pipeline_that_differs_in_any_member_of_a_query_is_not_found)
+{
+    for (size_t i = 0; i < options_pipeline_count; i++) {
+        const ptxgen_query query = query_of(options_pipelines[i]), *other;
+        for (size_t member = 0; (other = changed(&query, member)); member++) {
+            bool of_matrices = query.n_kv && other->weights == PTXGEN_Q5_K; /* each is said */
+            const ptxgen_pipeline *found = options_find_pipeline(other);
+            if (found != (of_matrices ? options_pipelines[i] : NULL))
+                fail_msg("%s with member %zu changed", options_pipelines[i]->name, member);
+        }
+    }
+}
+
+TEST(a_pipeline_takes_f32_unless_the_query_says_otherwise)
+{
+    ptxgen_query query = { .family = "dp4a", .weights = PTXGEN_Q6_K, .k = 512, .n = 8 };
+    assert_string_equal(options_find_pipeline(&query)->name, "dp4a_k512_n8_q6k");
+    query.activations = PTXGEN_Q8_1;
+    assert_string_equal(options_find_pipeline(&query)->name, "dp4a_k512_n8_q6k_q8");
+    query.precision = PTXGEN_F32;
+    assert_null(options_find_pipeline(&query));
+}
+
+/* weights is the format of all matrices of which the query says no other. */
+TEST(matrices_have_the_formats_that_a_query_says)
+{
+    ptxgen_query query = { .family = "stream_qkv", .weights = PTXGEN_Q4_K, .k = 512 };
+    assert_non_null(options_find(&query));
+    assert_null(strstr(options_find(&query)->name, "q6k"));
+    query.weights_v = PTXGEN_Q6_K;
+    assert_non_null(strstr(options_find(&query)->name, "_vq6k"));
+    query.family = "qkv";
+    assert_non_null(strstr(options_find_pipeline(&query)->name, "_vq6k"));
+    query = (ptxgen_query){ .op = PTXGEN_QKV, .weights = PTXGEN_Q6_K };
+    assert_null(options_find(&query));
+    assert_null(options_find_pipeline(&query));
+    assert_says(&(ptxgen_query){ .family = "stream_qkv",
+                                 .weights = PTXGEN_Q4_K,
+                                 .weights_k = PTXGEN_Q6_K,
+                                 .weights_g = PTXGEN_Q4_K },
+                "no kernel of family stream_qkv with weights q4_k, wk q6_k, wg q4_k was generated; "
+                "nearest: stream_qkv_q4k_k512_n64_kv32_m1_w12_r2 (wk is q4_k, has no wg)");
+}
+
 static const ptxgen_config *key_of(const ptxgen_kernel *k, const char *name)
 {
     static const ptxgen_config none = { .name = "" };
@@ -134,11 +285,13 @@ TEST(every_kernel_is_the_one_that_its_query_finds)
 {
     for (size_t i = 0; i < options_kernel_count; i++) {
         const ptxgen_kernel *k = options_kernels[i];
+        const ptxgen_param *v = ptxgen_param_named(k->params, k->param_count, "wv");
         const ptxgen_query query = { .op = k->operation,
                                      .family = k->family,
                                      .k = k->k,
                                      .n = k->n,
                                      .weights = k->weights,
+                                     .weights_v = v ? v->format : PTXGEN_NONE,
                                      .max_seq_len = k->max_seq_len,
                                      .bias = (int)key_of(k, "bias")->value,
                                      .residual = (int)key_of(k, "residual")->value,

@@ -90,11 +90,41 @@ TEST_WITH(a_pipeline_is_refused_before_its_first_launch, set_up_loaded, NULL)
         CUDA_ERROR_INVALID_VALUE);
     assert_string_equal(why,
                         "qkv_k512_n256_kv64: the workspace is too small: 576 bytes are needed");
+    assert_int_equal(
+        engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, 0, X, WORKSPACE, 576),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(why, "qkv_k512_n256_kv64: wv is 0");
+    assert_int_equal(
+        engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV + 8, X, WORKSPACE, 576),
+        CUDA_ERROR_INVALID_VALUE);
+    assert_string_equal(why, "qkv_k512_n256_kv64: wv is misaligned: 16 bytes are needed");
     engine_loaded(cuda, &engine_fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4);
     cuda->kernels[engine_qkv_k512_n256_kv64.steps[2].place].kernel = NULL;
     assert_int_equal(launch_qkv(cuda, WORKSPACE), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(thread.launches, 0);
     assert_int_equal(fake.stops, 1);
+}
+
+/* Launches the nodes as a driver does: by what they hold, when all else is gone. */
+TEST_WITH(a_pipelines_nodes_hold_what_a_launch_would_pass, set_up_loaded, NULL)
+{
+    ptxgen_node nodes[QKV_STEPS];
+    ptxgen_driver *d = &((engine_cuda *)*state)->driver;
+    assert_int_equal(
+        engine_qkv_k512_n256_kv64_node(*state, nodes, Q, K, V, WQ, WK, WV, X, WORKSPACE, 576),
+        CUDA_SUCCESS);
+    assert_int_equal(thread.launches, 0);
+    for (int i = 0; i < QKV_STEPS; i++) {
+        const ptxgen_node_params *p = &nodes[i].params;
+        assert_int_equal(d->launch_kernel(p->func, p->gridDimX, p->gridDimY, p->gridDimZ,
+                                          p->blockDimX, p->blockDimY, p->blockDimZ,
+                                          p->sharedMemBytes, STREAM, p->kernelParams, p->extra),
+                         CUDA_SUCCESS);
+    }
+    assert_qkv_launched();
+    assert_int_equal(
+        engine_qkv_k512_n256_kv64_node(*state, nodes, Q, K, V, WQ, 0, WV, X, WORKSPACE, 576),
+        CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_WITH(a_pipeline_stops_at_the_step_that_fails, set_up_loaded, NULL)

@@ -156,6 +156,8 @@ static bool a_query_says(const char *name, size_t length)
 #define QUERY_SIZE(key, ...)   #key,
 #define QUERY_OPTION(key, ...) #key,
 #define QUERY_WORD(key, ...)   #key,
+#define QUERY_WAY(key, ...)    #key,
+#define QUERY_MATRIX(id, ...)  "weights_" #id,
 #include "family/query.def"
         "epsilon",
     };

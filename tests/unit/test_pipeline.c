@@ -61,7 +61,7 @@ static instance first_of(const family *f)
     return in;
 }
 
-enum { MOST_STEPS = 16 };
+enum { MOST_STEPS = PIPELINE_MOST_STEPS };
 
 typedef struct written_buffer {
     const char *name;
@@ -73,7 +73,7 @@ typedef struct written_buffer {
  * is written once at most, and what a step reads of it is what was written: format and size. */
 static void check_steps(arena *a, const instance *in)
 {
-    const pipeline_step *taken[MOST_STEPS];
+    const pipeline_step *taken[16];
     written_buffer written[MOST_STEPS * MAX_PARAMS];
     size_t count = pipeline_take_steps(in, taken), written_count = 0;
     assert_in_range(count, 1, MOST_STEPS);
@@ -110,7 +110,7 @@ ARENA_TEST(every_configuration_binds_all_parameters_and_reads_what_it_wrote)
 {
     for (const family *const *f = pipelines; *f; f++) {
         instance in = first_of(*f);
-        assert_in_range(pipeline_step_count(*f), 2, MOST_STEPS);
+        assert_in_range(pipeline_step_count(*f), 2, 16);
         do
             check_steps(a, &in);
         while (next_words(&in));
