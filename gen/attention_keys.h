@@ -4,7 +4,7 @@
 
 #include "family/family.h"
 
-#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(8)
+#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values)                                                           \
     { .name = "head_dim",                                                                    \
       .summary = "values a head",                                                            \

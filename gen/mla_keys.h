@@ -6,15 +6,15 @@
 #include "ref/decoder.h"
 
 enum {
-    MLA_MOST_LATENT = 512,
-    MLA_MOST_ROPE = 128,
+    MLA_MOST_LATENT = DECODER_MOST_LATENT,
+    MLA_MOST_ROPE = DECODER_MOST_LATENT_ROPE,
     MLA_MOST_HALVES = 576, /* values of a row with products = f16 */
 };
 
 #define KEY_MLA_HEADS                                                                       \
     {                                                                                       \
         .name = "num_heads", .summary = "query heads", .field = KEY_FIELD(shape.num_heads), \
-        .min = 1, .max = 1024, .required = true, .tag = "h"                                 \
+        .min = 1, .max = DECODER_MOST_LATENT_HEADS, .required = true, .tag = "h"            \
     }
 #define KEY_MLA_LATENT                                                                          \
     {                                                                                           \

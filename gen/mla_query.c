@@ -310,30 +310,13 @@ static void build(ptx *p, const instance *in)
     make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
 }
 
-/* Rows of weights are whole pieces and whole blocks. */
-static const char *check_columns(arena *a, const char *name, long long columns, format f)
-{
-    long long multiple = formats[f].block_values > UNPACKED ? formats[f].block_values : UNPACKED;
-    if (columns % multiple == 0)
-        return NULL;
-    return arena_format(
-        a, "%s = %lld is not a multiple of %lld, as rows of %s are; the next one is %lld", name,
-        columns, multiple, formats[f].name, (columns / multiple + 1) * multiple);
-}
-
 static const char *check(const instance *in, arena *a, const char **blamed)
 {
-    *blamed = "nope";
-    const char *wrong = check_columns(a, "nope", in->shape.nope, instance_weights(in));
-    if (!wrong && in->shape.q_rank) {
+    if (in->shape.q_rank && in->options.apart) {
         *blamed = "q_rank";
-        wrong = check_columns(a, "q_rank", in->shape.q_rank, format_of_q(in));
+        return "with inputs = apart q comes as it is: q_rank is 0";
     }
-    if (!wrong && in->shape.q_rank && in->options.apart) {
-        *blamed = "q_rank";
-        wrong = "with inputs = apart q comes as it is: q_rank is 0";
-    }
-    return wrong ? wrong : check_rope(in, a, blamed);
+    return check_rope(in, a, blamed);
 }
 
 static int64_t ahead(const instance *in)
@@ -375,13 +358,18 @@ const family mla_query = {
               .field = KEY_FIELD(shape.nope),
               .min = 8,
               .max = 1024,
+              .multiple_of = UNPACKED,
               .of_weights = true,
+              .of_weights_in = KEY_FIELD(weights),
               .required = true,
               .tag = "p" },
             { .name = "q_rank",
               .summary = "columns of Wq; 0: q comes as it is",
               .field = KEY_FIELD(shape.q_rank),
-              .max = 8192,
+              .max = DECODER_MOST_Q_RANK,
+              .multiple_of = UNPACKED,
+              .of_weights = true,
+              .of_weights_in = KEY_FIELD(weights_of[0]),
               .zero_is_none = true,
               .tag = "rank" },
             { .name = "weights_q",

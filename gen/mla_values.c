@@ -41,17 +41,6 @@ static int64_t block_rows(const instance *in)
     return WARPS * row_products_rows(&r);
 }
 
-static const char *check(const instance *in, arena *a, const char **blamed)
-{
-    enum { UNIT = 32 };
-    long long latent = in->shape.latent;
-    if (latent % UNIT == 0)
-        return NULL;
-    *blamed = "latent";
-    return arena_format(a, "latent = %lld is not a multiple of %d; the next one is %lld", latent,
-                        UNIT, (latent / UNIT + 1) * UNIT);
-}
-
 static const derived_size sizes[] = {
     { "block_rows", block_rows, "rows of a block: a warp has one, or several short ones" },
     { "groups", row_group_count, "of up to 8 rows of o" },
@@ -74,6 +63,7 @@ const family mla_values = {
               .field = KEY_FIELD(shape.latent),
               .min = 32,
               .max = MLA_MOST_LATENT,
+              .multiple_of = 32,
               .of_weights = true,
               .required = true,
               .tag = "l" },
@@ -96,7 +86,6 @@ const family mla_values = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .check = check,
     .build = build,
     .reference = ref_mla_values,
     .tolerance = 5e-7,

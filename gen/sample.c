@@ -24,6 +24,7 @@
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/sampler.h"
 #include "family/formula.h"
+#include "ref/decoder.h"
 
 /* Tokens of a part: each of 512 threads loads four times 16 bytes of them at once. */
 #define PART      8192
@@ -213,7 +214,7 @@ static const key keys[] = {
       .summary = "tokens",
       .field = KEY_FIELD(shape.n),
       .min = 1,
-      .max = 1 << 28,
+      .max = DECODER_MOST_VOCAB,
       .required = true,
       .tag = "n" },
     KEY_ROW_COUNT,

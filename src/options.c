@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "spec/spec.h"
 
 enum { MAX_JOBS = 256, LONG_COLUMN = 6, HELP_COLUMN = 30 };
 
@@ -95,7 +96,7 @@ static const option_row option_table[] = {
     { OPTION_FROM_GGUF, "from-gguf", required_argument, "FILE",
       "print the spec of a model's step, with its [decoder]" },
     { OPTION_MAX_SEQ_LEN, "max-seq-len", required_argument, "N",
-      "positions of it, 8192 or 8k, instead of the usual" },
+      "KV-cache length in tokens, such as 8192, 8k or 1M" },
     { OPTION_KV_TYPE, "kv-type", required_argument, "TYPE",
       "elements of its caches: f32, f16, bf16 or q8_0" },
     { OPTION_MAN, "man", optional_argument, "PAGE",
@@ -180,17 +181,15 @@ static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64
     return *text && number >= least && number <= most;
 }
 
-/* "8192" or "8k" */
-static status take_positions(arena *a, command_line *o, const char *text)
+static status take_positions(command_line *o, const char *text)
 {
-    enum { KIBI = 1024, MOST = 1 << 24 };
-    uint64_t number = 0;
-    size_t length = strlen(text);
-    bool kibi = length && text[length - 1] == 'k';
-    if (!parse_number(arena_copy(a, text, length - kibi), 1, kibi ? MOST / KIBI : MOST, &number))
-        return wrong_usage("--max-seq-len takes a number from 1 to %d, not '%s'", MOST, text);
-    o->model.max_seq_len = (int64_t)(kibi ? number * KIBI : number);
-    return EXIT_DONE;
+    int64_t *positions = &o->model.max_seq_len;
+    if (spec_parse_number(text, positions) && *positions >= 1 &&
+        *positions <= DECODER_MOST_POSITIONS)
+        return EXIT_DONE;
+    return wrong_usage("--max-seq-len takes a number from 1 to %dM, such as 8192, 8k or 1M, not "
+                       "'%s'",
+                       DECODER_MOST_POSITIONS >> 20, text);
 }
 
 static status take_kv_type(command_line *o, const char *text)
@@ -309,7 +308,7 @@ static status take_option(arena *a, command_line *o, int id, const char *argumen
         o->from_gguf = argument;
         break;
     case OPTION_MAX_SEQ_LEN:
-        return take_positions(a, o, argument);
+        return take_positions(o, argument);
     case OPTION_KV_TYPE:
         return take_kv_type(o, argument);
     case OPTION_MAN:

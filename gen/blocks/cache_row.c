@@ -47,8 +47,8 @@ row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_
     unsigned bytes = formats[kv_format(in)].block_bytes;
     row_split wide = split_into(in, lane_values, least_group, WIDE_PIECE / bytes);
     row_split narrow = split_into(in, lane_values, least_group, NARROW_PIECE / bytes);
-    bool halves = bytes < F32_BYTES;
-    return halves && covered(&narrow) < covered(&wide) ? narrow : wide;
+    bool halves = bytes < F32_BYTES, has_half_piece = in->shape.head_dim % wide.piece;
+    return halves && (has_half_piece || covered(&narrow) < covered(&wide)) ? narrow : wide;
 }
 
 unsigned row_split_values(const row_split *s)

@@ -522,6 +522,9 @@ bool instance_takes_all(const instance *in);
 /* Whether the key means something beside the instance's other values. */
 bool key_matters(const instance *in, const key *k);
 
+/* Returns the format whose rows decide what a number of the key is a multiple of. */
+format key_weights(const instance *in, const key *k);
+
 /* What a number of the key has to be a multiple of: at least 1. */
 int64_t key_multiple(const instance *in, const key *k);
 

@@ -217,13 +217,17 @@ bool key_takes_choice(const key *k, const choice *c)
     return !k->allowed || k->allowed >> (c - k->choices) & 1;
 }
 
+format key_weights(const instance *in, const key *k)
+{
+    return k->of_weights_in ? weight_formats[value_of(in, k->of_weights_in)]
+                            : instance_strictest_weights(in);
+}
+
 int64_t key_multiple(const instance *in, const key *k)
 {
-    if (k->of_weights_in)
-        return row_multiple(weight_formats[value_of(in, k->of_weights_in)]);
-    if (k->of_weights)
-        return row_multiple(instance_strictest_weights(in));
-    return k->multiple_of > 1 ? k->multiple_of : 1;
+    int64_t multiple = k->multiple_of > 1 ? k->multiple_of : 1;
+    int64_t row = k->of_weights ? row_multiple(key_weights(in, k)) : 1;
+    return row > multiple ? row : multiple;
 }
 
 static bool has_param(const instance *in, const param *p)

@@ -33,10 +33,20 @@ static int broken(const instance *in)
     return which;
 }
 
-/* The largest value of a key, up to its own, with which the instance can be launched; 0: none. */
-static int64_t value_that_fits(const instance *in, const key *k)
+/* Returns true if the family takes the instance with another value of a key. */
+static bool takes_value(arena *a, instance *in, const key *k, int64_t value)
 {
-    int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+    const char *blamed = NULL;
+    instance_set(in, k, value);
+    return instance_takes(in, k) && !(in->family->check && in->family->check(in, a, &blamed));
+}
+
+/* Returns a value of a key, below its own, with which the family takes the instance and it can be
+ * launched: the largest one, or one near it. Returns 0 if there is none. */
+static int64_t value_that_fits(arena *a, const instance *in, const key *k)
+{
+    enum { NEAR = 64 }; /* values to try below the largest that can be launched */
+    int64_t unit = key_multiple(in, k);
     int64_t fits = 0, above = instance_value(in, k) / unit + 1;
     instance smaller = *in;
     instance_set(&smaller, k, k->min);
@@ -47,7 +57,10 @@ static int64_t value_that_fits(const instance *in, const key *k)
         instance_set(&smaller, k, middle * unit);
         *(broken(&smaller) < EXTENTS ? &above : &fits) = middle;
     }
-    return fits * unit;
+    for (int i = 0; i < NEAR && fits > 0; i++, fits--)
+        if (takes_value(a, &smaller, k, fits * unit))
+            return fits * unit;
+    return 0;
 }
 
 const char *launch_problem(arena *a, const instance *in, const char **blamed)
@@ -58,7 +71,7 @@ const char *launch_problem(arena *a, const instance *in, const char **blamed)
     const char *way_out = "";
     double most_kept = 0; /* of a key's value */
     for (const key *k = in->family->keys; k->name; k++) {
-        int64_t fits = k->choices || k->real ? 0 : value_that_fits(in, k);
+        int64_t fits = k->choices || k->real ? 0 : value_that_fits(a, in, k);
         double kept = fits ? (double)fits / (double)instance_value(in, k) : 0;
         if (kept <= most_kept)
             continue;

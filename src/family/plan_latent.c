@@ -86,9 +86,9 @@ static void set_chunks(const planner *p, instance *in)
     const key *k = family_key(in->family, "chunk_size");
     int64_t usual = key_default(k), positions = p->d->max_seq_len;
     int64_t size = (positions + FEW_CHUNKS - 1) / FEW_CHUNKS;
+    size = (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of;
     if (decoder_is_prompt(p->m) && p->d->precision == PRECISION_Q8 && size > usual)
-        planner_set(in, "chunk_size",
-                    (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of);
+        planner_set(in, "chunk_size", size < k->max ? size : k->max);
 }
 
 static void attend(planner *p)

@@ -32,7 +32,7 @@
 
 #include "ref/reference.h"
 
-enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_HEAD_DIM = 256 };
+enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_HEAD_DIM = 256, DECODER_MOST_POSITIONS = 1 << 24 };
 /* Rows of a step, and steps. More rows than a few are those of a prompt: matrices are multiplied by
  * tiles of them on tensor cores, which targets have from one on, see decoder_is_prompt. */
 enum {
@@ -40,6 +40,19 @@ enum {
     DECODER_FEW_ROWS = 8,
     DECODER_MOST_STEPS = 16,
     DECODER_PROMPT_SM = 80
+};
+/* Limits of the kernels of experts, latent attention, delta nets and sampling. */
+enum {
+    DECODER_MOST_EXPERTS = 512,
+    DECODER_MOST_EXPERTS_USED = 32,
+    DECODER_MOST_EXPERT_GROUPS = 32,
+    DECODER_MOST_LATENT = 512,
+    DECODER_LATENT_UNIT = 32, /* latents, and values that turn, are a multiple of it */
+    DECODER_MOST_LATENT_ROPE = 128,
+    DECODER_MOST_LATENT_HEADS = 1024,
+    DECODER_MOST_Q_RANK = 8192,
+    DECODER_MOST_DELTA_HEAD = 128,
+    DECODER_MOST_VOCAB = 1 << 28
 };
 /* Values of a row of a cache: of K and V, or a latent and rope. */
 enum { DECODER_MOST_CACHED = 640 };

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/reference.h"
+#include "ref/decoder.h"
 
-enum { IDS, WEIGHTS };                       /* outputs, and the list */
-enum { MOST_EXPERTS = 512, MOST_USED = 32 }; /* limits of the family */
+enum { IDS, WEIGHTS }; /* outputs, and the list */
+enum { MOST_EXPERTS = DECODER_MOST_EXPERTS, MOST_USED = DECODER_MOST_EXPERTS_USED };
 static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 
 /* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some

@@ -11,10 +11,12 @@ static void check_heads(const reader *r)
                    "num_heads = %lld does not divide hidden = %lld; decoder requires the key "
                    "'head_dim'",
                    (long long)d->num_heads, (long long)d->hidden);
-    else if (!reader_entry(r, "head_dim") && (d->head_dim % 8 || d->head_dim > 256))
-        diag_error(r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
-                   "head_dim = hidden / num_heads = %lld is no multiple of 8 from 8 to 256",
-                   (long long)d->head_dim);
+    else if (!reader_entry(r, "head_dim") && (d->head_dim % 4 || d->head_dim > 256))
+        diag_error(
+            r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
+            "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; give "
+            "head_dim",
+            (long long)d->head_dim);
     if (d->num_heads % d->num_kv_heads)
         diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
                    "num_heads = %lld is not a multiple of num_kv_heads = %lld",
@@ -23,13 +25,12 @@ static void check_heads(const reader *r)
         diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
                    "num_kv_heads = %lld is not 1: with latent a cache's row is that of all heads",
                    (long long)d->num_kv_heads);
+    if (d->latent && d->num_heads > DECODER_MOST_LATENT_HEADS)
+        diag_error(r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
+                   "num_heads = %lld is too large with latent; the largest is %d",
+                   (long long)d->num_heads, DECODER_MOST_LATENT_HEADS);
     if (d->kv_type != KV_Q8_0)
         return;
-    if (d->latent && (d->latent + d->rope[0].dims) % Q8_0_VALUES)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "kv_type"),
-                   "a cache of q8_0 has blocks of %d values; latent + rope_dims = %lld is no "
-                   "multiple of that, take f16",
-                   Q8_0_VALUES, (long long)(d->latent + d->rope[0].dims));
     if (!d->latent && d->head_dim % Q8_0_VALUES)
         diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "kv_type"),
                    "a cache of q8_0 has blocks of %d values; head_dim = %lld is no multiple of "
@@ -54,6 +55,16 @@ static void check_rope(const reader *r)
                    "rope_dims = %lld is all of head_dim; with latent only the last values of a "
                    "head turn, 64 of 192, say",
                    (long long)d->rope[0].dims);
+    else if (d->latent && (d->head_dim - d->rope[0].dims) % 8)
+        diag_error(r->diags, DIAG_NOT_A_MULTIPLE, reader_blame(r, "head_dim"),
+                   "head_dim - rope_dims = %lld is not a multiple of 8, as latent needs",
+                   (long long)(d->head_dim - d->rope[0].dims));
+    else if (d->latent &&
+             (d->rope[0].dims % DECODER_LATENT_UNIT || d->rope[0].dims > DECODER_MOST_LATENT_ROPE))
+        diag_error(
+            r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "rope_dims"),
+            "rope_dims = %lld does not go with latent, where it is a multiple of %d up to %d",
+            (long long)d->rope[0].dims, DECODER_LATENT_UNIT, DECODER_MOST_LATENT_ROPE);
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)

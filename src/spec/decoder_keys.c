@@ -4,7 +4,7 @@
 
 const char FORMATS_PREFIX[] = "weights.";
 
-enum { MOST_POSITIONS = 1 << 24, MOST_SEQUENCES = 1024, MOST_HEADS = 65535, MOST_EXPERTS = 1024 };
+enum { MOST_SEQUENCES = 1024, MOST_HEADS = 65535 };
 
 static const choice rope_styles[] = {
     [ROPE_NORM] = { "norm", NULL },
@@ -83,17 +83,23 @@ static const choice fused_words[] = {
 static const uint8_t fused_tensors[] = { TENSOR_ATTN_QKV, TENSOR_FFN_GATE_UP,
                                          TENSOR_FFN_GATE_UP_EXPS };
 
-static const real_range base_range = { .min = 1, .max = 1e15, .def = 10000 };
-static const real_range rope_factor_range = { .min = 1e-6, .max = 1e6, .def = 1 };
-static const real_range context_range = { .min = 1, .max = 1e9, .def = 0, .def_text = "required" };
-static const real_range extension_range = { .min = 0, .max = 1e6, .def = 1 };
-static const real_range beta_fast_range = { .min = 1e-6, .max = 1e6, .def = 32 };
-static const real_range beta_slow_range = { .min = 1e-6, .max = 1e6, .def = 1 };
-static const real_range scale_range = { .min = 1e-9, .max = 1e9, .def = 0, .def_text = "1" };
-static const real_range attention_range = {
-    .min = 1e-9, .max = 1e9, .def = 0, .def_text = "head_dim^-0.5"
+static const real_range base_range = { .min = 1.0001, .max = 1e12, .def = 10000 };
+static const real_range rope_factor_range = { .min = 1e-3, .max = 1e6, .def = 1 };
+static const real_range context_range = {
+    .min = 1, .max = UINT32_MAX, .def = 0, .def_text = "required"
 };
-static const real_range optional_range = { .min = 1e-9, .max = 1e9, .def = 0, .def_text = "none" };
+static const real_range extension_range = { .min = 0, .max = 1, .def = 1 };
+static const real_range beta_fast_range = { .min = 1e-3, .max = 1e6, .def = 32 };
+static const real_range beta_slow_range = { .min = 1e-3, .max = 1e6, .def = 1 };
+static const real_range scale_range = { .min = 1e-9, .max = 1e6, .def = 0, .def_text = "1" };
+static const real_range magnitude_range = { .min = 1e-3, .max = 1e3, .def = 0, .def_text = "1" };
+static const real_range attention_range = {
+    .min = 1e-9, .max = 1e6, .def = 0, .def_text = "head_dim^-0.5"
+};
+static const real_range softcap_range = { .min = 1e-3, .max = 1e6, .def = 0, .def_text = "none" };
+static const real_range temperature_range = {
+    .min = 1e-9, .max = 1e3, .def = 0, .def_text = "none"
+};
 
 static bool has_experts(const decoder *d)
 {
@@ -242,12 +248,12 @@ static int64_t derive_kv_heads(const decoder *d)
           .when = &when_yarn[i] },                                                              \
         { .key = { ROPE_AT(i, "rope_beta_slow", suffix, beta_slow), .real = &beta_slow_range }, \
           .when = &when_yarn[i] },                                                              \
-        { .key = { ROPE_AT(i, "rope_magnitude", suffix, magnitude), .real = &scale_range,       \
+        { .key = { ROPE_AT(i, "rope_magnitude", suffix, magnitude), .real = &magnitude_range,   \
                    .summary = "of cos and sin" },                                               \
           .when = &with_rope[i],                                                                \
           .one_is_zero = true },                                                                \
         { .key = { ROPE_AT(i, "temperature_scale", suffix, temperature_scale),                  \
-                   .real = &optional_range,                                                     \
+                   .real = &temperature_range,                                                  \
                    .summary = "q *= 1 + scale ln(1 + floor(position/length))" },                \
           .when = always },                                                                     \
     {                                                                                           \
@@ -263,10 +269,10 @@ const setting decoder_settings[] = {
       .said = "custom" },
     { .key = { AT("layers", layers), .min = 1, .max = DECODER_MOST_LAYERS, .required = true } },
     { .key = { AT("hidden", hidden), SIZE, .summary = "values of a token between layers" } },
-    { .key = { AT("experts", experts), .min = 1, .max = MOST_EXPERTS, .zero_is_none = true,
+    { .key = { AT("experts", experts), .min = 1, .max = DECODER_MOST_EXPERTS, .zero_is_none = true,
                .summary = "feed-forwards a layer, of which some are used" } },
-    { .key = { AT("experts_used", experts_used), .min = 1, .max = MOST_EXPERTS, .required = true,
-               .summary = "by a token" },
+    { .key = { AT("experts_used", experts_used), .min = 1, .max = DECODER_MOST_EXPERTS_USED,
+               .required = true, .summary = "by a token" },
       .when = &with_experts },
     { .key = { AT("expert_ff", expert_ff), SIZE, .summary = "rows of ffn_up_exps, of an expert" },
       .when = &with_experts },
@@ -277,10 +283,11 @@ const setting decoder_settings[] = {
                .zero_is_none = true, .summary = "first layers, without experts" },
       .when = &with_experts },
     { .key = { AT("ff", ff), SIZE, .summary = "rows of ffn_up" }, .when = &with_dense },
-    { .key = { AT("latent", latent), .min = 8, .max = 8192, .multiple_of = 8, .zero_is_none = true,
+    { .key = { AT("latent", latent), .min = DECODER_LATENT_UNIT, .max = DECODER_MOST_LATENT,
+               .multiple_of = DECODER_LATENT_UNIT, .zero_is_none = true,
                .summary = "values that k and v of all heads are made of" } },
-    { .key = { AT("q_rank", q_rank), .min = 1, .max = INT32_MAX, .zero_is_none = true,
-               .summary = "rows of attn_q_a, in place of attn_q" },
+    { .key = { AT("q_rank", q_rank), .min = 8, .max = DECODER_MOST_Q_RANK, .multiple_of = 8,
+               .zero_is_none = true, .summary = "rows of attn_q_a, in place of attn_q" },
       .when = &with_latent },
     { .key = { AT("value_dim", value_dim), .min = 8, .max = 256, .multiple_of = 8, .required = true,
                .summary = "values of a head of v" },
@@ -290,11 +297,12 @@ const setting decoder_settings[] = {
       .derive = derive_kv_heads,
       .said = "num_heads, 1 with latent",
       .shown = true },
-    { .key = { AT("head_dim", head_dim), .min = 8, .max = 256, .multiple_of = 8 },
+    { .key = { AT("head_dim", head_dim), .min = 4, .max = 256, .multiple_of = 4 },
       .derive = derive_head_dim,
       .said = "hidden/num_heads",
       .shown = true },
-    { .key = { AT("vocab", vocab), SIZE, .summary = "tokens" } },
+    { .key = { AT("vocab", vocab), .min = 1, .max = DECODER_MOST_VOCAB, .required = true,
+               .summary = "tokens" } },
     { .key = { AT("norm_epsilon", epsilon), .real = &epsilon_range }, .shown = true },
     { .key = { AT("activation", activation), .choices = activation_choices,
                .summary = "of the gate" },
@@ -310,11 +318,11 @@ const setting decoder_settings[] = {
                .summary = "of the weights, after that" },
       .when = &with_experts,
       .one_is_zero = true },
-    { .key = { AT("expert_groups", expert_groups), .min = 2, .max = MOST_EXPERTS,
+    { .key = { AT("expert_groups", expert_groups), .min = 2, .max = DECODER_MOST_EXPERT_GROUPS,
                .zero_is_none = true, .summary = "of which the best are chosen first" },
       .when = &with_experts },
-    { .key = { AT("expert_groups_used", expert_groups_used), .min = 1, .max = MOST_EXPERTS,
-               .required = true },
+    { .key = { AT("expert_groups_used", expert_groups_used), .min = 1,
+               .max = DECODER_MOST_EXPERT_GROUPS, .required = true },
       .when = &with_groups },
     { .key = { .name = "shared_gate",
                .choices = gate_choices,
@@ -332,8 +340,8 @@ const setting decoder_settings[] = {
     { .key = { AT("delta_value_heads", delta_value_heads), .min = 1, .max = MOST_HEADS,
                .required = true, .summary = "heads of v, with a state each" },
       .when = &with_recurrent },
-    { .key = { AT("delta_head_dim", delta_head_dim), .min = 8, .max = 256, .multiple_of = 8,
-               .required = true },
+    { .key = { AT("delta_head_dim", delta_head_dim), .min = 32, .max = DECODER_MOST_DELTA_HEAD,
+               .multiple_of = 32, .required = true },
       .when = &with_recurrent },
     { .key = { AT("delta_layout", delta_layout), .choices = layout_choices,
                .summary = "a value head's key head: h/r or h%key_heads" },
@@ -370,10 +378,10 @@ const setting decoder_settings[] = {
       .when = &with_rope[1] },
     { .key = { AT("attention_scale", attention_scale), .real = &attention_range,
                .summary = "of q.k" } },
-    { .key = { AT("attention_softcap", attention_softcap), .real = &optional_range,
+    { .key = { AT("attention_softcap", attention_softcap), .real = &softcap_range,
                .summary = "c of c tanh(score/c)" },
       .when = &without_latent },
-    { .key = { AT("final_softcap", final_softcap), .real = &optional_range,
+    { .key = { AT("final_softcap", final_softcap), .real = &softcap_range,
                .summary = "the same of logits" } },
     { .key = { AT("embedding_scale", embedding_scale), .real = &scale_range },
       .one_is_zero = true },
@@ -405,7 +413,7 @@ const setting decoder_settings[] = {
                .summary = "a matrix, or token_embd's" },
       .kind = SETTING_OUTPUT,
       .said = "own" },
-    { .key = { AT("max_seq_len", max_seq_len), .min = 1, .max = MOST_POSITIONS, .def = 8192,
+    { .key = { AT("max_seq_len", max_seq_len), .min = 1, .max = DECODER_MOST_POSITIONS, .def = 8192,
                .summary = "positions the caches have room for" },
       .shown = true,
       .kibi = true },

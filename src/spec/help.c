@@ -130,7 +130,7 @@ static void put_range(strbuf *out, const key *k)
         return;
     }
     bool bounded = k->max < INT32_MAX;
-    if (k->of_weights) {
+    if (k->of_weights && (!bounded || !k->min)) {
         strbuf_put(out, "blocks of the weights");
         return;
     }
@@ -142,6 +142,8 @@ static void put_range(strbuf *out, const key *k)
         strbuf_signed(out, k->max);
     if (k->multiple_of > 1)
         strbuf_format(out, "%smultiple of %lld", bounded ? ", " : "", (long long)k->multiple_of);
+    if (k->of_weights)
+        strbuf_put(out, ", blocks of the weights");
 }
 
 static const char *range_text(arena *a, const key *k)

@@ -326,7 +326,7 @@ static asked_alias *alias_of(arena *a, const instance *asked, size_t wanted_coun
 }
 
 /* Columns that the present weights don't come in. */
-static bool check_multiples(product *p, const instance *in, diags *d)
+static bool check_multiples(arena *a, product *p, const instance *in, diags *d)
 {
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t number = k->of_weights ? instance_value(in, k) : 0;
@@ -334,17 +334,19 @@ static bool check_multiples(product *p, const instance *in, diags *d)
         if (number == below)
             continue;
         const location *where = blame(p, k->name);
-        const char *words = formats[instance_strictest_weights(in)].name;
-        if (where && below)
-            diag_error(d, DIAG_NOT_A_MULTIPLE, *where,
-                       "%s = %lld is not a multiple of %lld, as %s needs; the nearest are %lld and "
-                       "%lld",
-                       k->name, (long long)number, (long long)unit, words, (long long)below,
-                       (long long)(below + unit));
-        else if (where)
-            diag_error(d, DIAG_NOT_A_MULTIPLE, *where,
-                       "%s = %lld is not a multiple of %lld, as %s needs; the smallest is %lld",
-                       k->name, (long long)number, (long long)unit, words, (long long)unit);
+        if (!where)
+            return false;
+        const char *said =
+            arena_format(a, "%s = %lld is not a multiple of %lld, as %s needs", k->name,
+                         (long long)number, (long long)unit, formats[key_weights(in, k)].name);
+        bool has_below = below >= k->min && below > 0, has_above = below + unit <= k->max;
+        if (has_below && has_above)
+            diag_error(d, DIAG_NOT_A_MULTIPLE, *where, "%s; the nearest are %lld and %lld", said,
+                       (long long)below, (long long)(below + unit));
+        else
+            diag_error(d, DIAG_NOT_A_MULTIPLE, *where, "%s; the %s is %lld", said,
+                       has_above ? "smallest" : "largest",
+                       (long long)(has_above ? below + unit : below));
         return false;
     }
     return true;
@@ -352,7 +354,7 @@ static bool check_multiples(product *p, const instance *in, diags *d)
 
 static bool check_family(arena *a, product *p, const instance *in, diags *d)
 {
-    if (!check_multiples(p, in, d))
+    if (!check_multiples(a, p, in, d))
         return false;
     const char *blamed = NULL;
     const char *message = in->family->check ? in->family->check(in, a, &blamed) : NULL;

@@ -49,4 +49,8 @@ void spec_help_family(strbuf *out, const family *f);
 /* The same of the section [decoder], which is no family. */
 void spec_help_decoder(strbuf *out);
 
+/* Reads a number as a spec has it: 4096, 4k, 1M, 2^20 or 2^31-1. Returns false for anything else,
+ * and for numbers above 2^62. */
+bool spec_parse_number(const char *text, int64_t *out);
+
 #endif

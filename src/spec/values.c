@@ -108,6 +108,15 @@ static bool read_number(const char **at, number *out)
     return true;
 }
 
+bool spec_parse_number(const char *text, int64_t *out)
+{
+    number n;
+    if (!read_number(&text, &n) || *text || n.huge)
+        return false;
+    *out = n.value;
+    return true;
+}
+
 static location number_place(const list *l, const number *n)
 {
     return location_part(l->item->where, (size_t)(n->text - l->item->text), n->length);
@@ -123,7 +132,7 @@ static const char *number_text(const list *l, const number *n)
 /* Whether the key takes the number, by itself. */
 static bool check_number(const list *l, const key *k, const number *n, location where)
 {
-    int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+    int64_t unit = k->multiple_of > 1 && !k->of_weights ? k->multiple_of : 1;
     int64_t least = (k->min + unit - 1) / unit * unit, most = k->max / unit * unit;
     int64_t below = n->value / unit * unit;
     if (n->value < least)

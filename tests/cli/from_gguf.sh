@@ -107,8 +107,12 @@ Try 'ptxgen --help'."
 wanted 2 --from-gguf "$llama" --kv-type q4_0
 said "ptxgen: --kv-type takes f32, f16, bf16 or q8_0, not 'q4_0'
 Try 'ptxgen --help'."
-for number in 0 k -1 16385k 9999999999999999999999 ''; do
+for number in 0 k M -1 16385k 17M 1Mk 1.5k 9999999999999999999999 2^70 ''; do
     wanted 2 --from-gguf "$llama" "--max-seq-len=$number"
+done
+for number in 1048576 1024k 1M 2^20; do
+    wanted 0 --from-gguf "$llama" "--max-seq-len=$number"
+    line "max_seq_len  = 1024k                    ; the model was trained for 128k"
 done
 wanted 2 --list --kv-type f16
 said "ptxgen: --max-seq-len and --kv-type go with --from-gguf; a spec says them itself

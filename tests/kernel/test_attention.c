@@ -114,9 +114,11 @@ static void check_head_dim(arena *a, const subject *s, int head_dim, const char 
 
 static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
 {
-    int step = (int)family_key(s->family, "head_dim")->multiple_of;
-    for (int head_dim = step; head_dim <= 256; head_dim += step) {
-        const char *kv_type = kv_types[head_dim / step % SINGLE_VALUE_TYPES];
+    enum { SMALL = 4, NEAR = 3 * SMALL }; /* of the smallest step not all sizes are tried */
+    int step = (int)family_key(s->family, "head_dim")->multiple_of, number = 0;
+    for (int head_dim = step; head_dim <= 256;
+         head_dim += step == SMALL && head_dim > NEAR ? NEAR : step) {
+        const char *kv_type = kv_types[number++ % SINGLE_VALUE_TYPES];
         check_head_dim(a, s, head_dim, arena_format(a, "kv_type=%s", kv_type));
         if (head_dim % 32 == 0)
             check_head_dim(a, s, head_dim, "kv_type=q8_0");
@@ -411,7 +413,7 @@ static void is_right_at_random(arena *a, const subject *s)
     enum { RUNS = 30 };
     random_source r = { 1 };
     for (int i = 0; i < RUNS; i++) {
-        int64_t head_dim = 8 + 8 * (int64_t)random_below(&r, 32);
+        int64_t head_dim = 4 + 4 * (int64_t)random_below(&r, 64);
         int64_t kv_heads = 1 + (int64_t)random_below(&r, 4);
         int64_t ratio = 1 + (int64_t)random_below(&r, 7);
         int64_t longest = 1 + (int64_t)random_below(&r, 200);

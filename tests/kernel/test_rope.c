@@ -51,13 +51,14 @@ static void check(const subject *s, const char *text)
 static void is_right_for_head_dims(arena *a, const subject *s)
 {
     static const char *const styles[] = { "norm", "neox", "none" };
-    for (int head_dim = 8; head_dim <= 256; head_dim += 8) {
-        const char *type = kv_types[head_dim / 8 % (head_dim % 32 ? KV_TYPES - 1 : KV_TYPES)];
+    for (int i = 1; i <= 32; i++) {
+        int head_dim = 8 * i - (i % 3 ? 0 : 4);
+        const char *type = kv_types[i % (head_dim % 32 ? KV_TYPES - 1 : KV_TYPES)];
         check(s, arena_format(a,
                               "head_dim=%d num_heads=3 num_kv_heads=1 max_seq_len=%d m=%d rope=%s "
                               "kv_type=%s qk_norm=%s",
-                              head_dim, LONGEST, ROWS, styles[head_dim / 8 % 3], type,
-                              head_dim % 16 ? "rms" : "none"));
+                              head_dim, LONGEST, ROWS, styles[i / 3 % 3], type,
+                              i % 2 ? "rms" : "none"));
     }
 }
 

@@ -60,12 +60,13 @@ static size_t try_family(arena *a, const family *f)
         const key *k = blamed ? family_key(f, blamed) : NULL;
         const char *said = k ? strstr(refusal, arena_format(a, "; %s = ", blamed)) : NULL;
         assert_non_null(said);
-        int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
         int64_t fits = strtoll(strchr(said, '=') + 1, NULL, 10);
         instance_set(&in, k, fits);
-        assert_true(within_limits(&in));
-        instance_set(&in, k, fits + unit);
-        assert_false(within_limits(&in));
+        assert_true(within_limits(&in) && instance_takes(&in, k));
+        assert_true(!f->check || !f->check(&in, a, &blamed));
+        instance_set(&in, k, fits + key_multiple(&in, k));
+        if (!f->check || !f->check(&in, a, &blamed))
+            assert_false(within_limits(&in));
     }
     return refused;
 }

@@ -4,6 +4,7 @@
 #include "base/explain.h"
 #include "decoder_sample.h"
 #include "ref/random.h"
+#include "spec/spec.h"
 
 #define SMALL                                                                  \
     "[decoder]\nlayers = 4\nhidden = 256\nff = 512\nnum_heads = 4\nvocab = 8k" \
@@ -229,8 +230,8 @@ static const wrong_section wrong_sections[] = {
     { "layers = 5\n", "8:1-6: 'layers' stands twice in this section; the first is on line 2 [E009]\n" },
     { "num_kv_heads = 3\n",
       "8:16-16: num_heads = 4 is not a multiple of num_kv_heads = 3 [E022]\n" },
-    { "head_dim = 20\n",
-      "8:12-13: head_dim = 20 is not a multiple of 8; the nearest are 16 and 24 [E014]\n" },
+    { "head_dim = 18\n",
+      "8:12-13: head_dim = 18 is not a multiple of 4; the nearest are 16 and 20 [E014]\n" },
     { "rope_dims = 63\n",
       "8:13-14: rope_dims = 63 is not a multiple of 2; the nearest are 62 and 64 [E014]\n" },
     { "rope_dims = 66\n", "8:13-14: rope_dims = 66 is more than head_dim = 64 [E022]\n" },
@@ -333,14 +334,16 @@ static const wrong_section wrong_sections[] = {
     { "q_rank = 64\n", "8:1-6: 'q_rank' goes with latent [E022]\n" },
     { "latent = 512\n", "1:2-8: decoder requires the key 'value_dim' with latent [E010]\n" },
     { "latent = 500\nvalue_dim = 64\n",
-      "8:10-12: latent = 500 is not a multiple of 8; the nearest are 496 and 504 [E014]\n" },
+      "8:10-12: latent = 500 is not a multiple of 32; the nearest are 480 and 512 [E014]\n" },
     { LATENT "rope_dims = 32\nnum_kv_heads = 4\n",
       "12:16-16: num_kv_heads = 4 is not 1: with latent a cache's row is that of all heads [E022]\n" },
     { "latent = 512\nvalue_dim = 64\nweights.attn_k_b = f32\n",
       "1:2-8: rope_dims = 64 is all of head_dim; with latent only the last values of a head turn, 64 of 192, say [E022]\n" },
     { LATENT "rope = none\n", "11:8-11: rope = none does not go with latent, whose last values of a head turn [E022]\n" },
-    { LATENT "rope_dims = 16\nkv_type = q8_0\n",
-      "12:11-14: a cache of q8_0 has blocks of 32 values; latent + rope_dims = 528 is no multiple of that, take f16 [E022]\n" },
+    { LATENT "rope_dims = 16\n",
+      "11:13-14: rope_dims = 16 does not go with latent, where it is a multiple of 32 up to 128 [E013]\n" },
+    { LATENT "rope_dims = 32\nhead_dim = 60\n",
+      "12:12-13: head_dim - rope_dims = 28 is not a multiple of 8, as latent needs [E014]\n" },
     { LATENT "rope_dims = 32\nwindow = 9\n", "12:1-6: 'window' goes with no latent [E022]\n" },
     { LATENT "rope_dims = 32\nsinks = add\n", "12:1-5: 'sinks' goes with no latent [E022]\n" },
     { LATENT "rope_dims = 32\nfused = attn_qkv\n", "12:9-16: fused = attn_qkv does not go with latent [E022]\n" },
@@ -495,7 +498,7 @@ static void random_experts(decoder *d, random_source *r)
 
 static void random_latent(decoder *d, random_source *r)
 {
-    d->latent = 256 * (1 + (int64_t)random_below(r, 4));
+    d->latent = 256 * (1 + (int64_t)random_below(r, 2));
     d->q_rank = 256 * (int64_t)random_below(r, 4);
     d->value_dim = 32 * (1 + (int64_t)random_below(r, 8));
     d->num_kv_heads = 1;
@@ -668,4 +671,67 @@ ARENA_TEST(what_is_printed_reads_as_what_was_printed)
         }
         arena_free(scratch);
     }
+}
+
+/* Decoders with all that has limits of its own. */
+static const char *const bases[] = {
+    "hidden = 256\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nhead_dim = 256\nvocab = 512\n"
+    "window = 128\nwindow_layers = 0\nrope_scaling = yarn\nrope_factor = 4\n"
+    "rope_original_context = 4096\ntemperature_scale = 0.1\ntemperature_length = 100\n",
+    "hidden = 256\nexperts = 64\nexperts_used = 2\nexpert_ff = 256\nshared_ff = 256\n"
+    "dense_layers = 1\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nvocab = 512\n"
+    "expert_groups = 32\nexpert_groups_used = 32\n",
+    "hidden = 256\nff = 512\nlatent = 256\nq_rank = 128\nvalue_dim = 64\nnum_heads = 4\n"
+    "head_dim = 96\nrope_dims = 32\nvocab = 512\n",
+    "hidden = 256\nff = 512\nnum_heads = 4\nnum_kv_heads = 1\nvocab = 512\n"
+    "recurrent_layers = 0\ndelta_key_heads = 1\ndelta_value_heads = 8\ndelta_head_dim = 64\n",
+};
+
+/* Returns the errors of a base with one line replaced or added. */
+static diags errors_with(arena *a, const char *base, const char *name, const char *value)
+{
+    strbuf text = strbuf_new(a);
+    spec made;
+    diags d = diags_new(a);
+    strbuf_put(&text, "[ptxgen]\ntargets = sm_80\n[decoder]\n");
+    strbuf_format(&text, "%s = %s\n", name, value);
+    if (strcmp(name, "layers") != 0)
+        strbuf_put(&text, "layers = 2\n");
+    if (strcmp(name, "m") != 0)
+        strbuf_put(&text, "m = 512\n");
+    strbuf_put(&text, "weights = q8_0\n");
+    for (const char *at = base; *at; at += strcspn(at, "\n") + 1)
+        if (strncmp(at, name, strlen(name)) != 0 || at[strlen(name)] != ' ')
+            strbuf_bytes(&text, at, strcspn(at, "\n") + 1);
+    spec_parse(a, "s.ini", text.text, text.length, families, &(const spec_overrides){ 0 }, &made,
+               &d);
+    return d;
+}
+
+/* A limit of a kernel would be reported at the section, which starts on line 3: a limit of a key
+ * or of two keys is reported at a key. */
+ARENA_TEST(limits_of_keys_are_those_of_the_kernels)
+{
+    enum { SECTION_LINE = 3 };
+    for (size_t b = 0; b < sizeof bases / sizeof *bases; b++)
+        for (const setting *s = decoder_settings; s->key.name; s++)
+            for (int largest = 0; largest < 2; largest++) {
+                const key *k = &s->key;
+                bool is_number = s->kind == SETTING_VALUE && !k->choices;
+                if (!is_number && strcmp(k->name, "m") != 0)
+                    continue;
+                arena *scratch = arena_new_in(a);
+                int64_t unit = k->multiple_of > 1 ? k->multiple_of : 1;
+                const char *value =
+                    k->real ? real_text(scratch, largest ? k->real->max : k->real->min)
+                            : arena_format(scratch, "%lld",
+                                           (long long)(largest ? k->max / unit * unit : k->min));
+                diags d = errors_with(scratch, bases[b], k->name, value);
+                for (size_t i = 0; i < d.list.count; i++)
+                    if (d.list.items[i].where.line == SECTION_LINE &&
+                        d.list.items[i].code != DIAG_MISSING_KEY &&
+                        d.list.items[i].code != DIAG_SHARED_MEMORY) /* of num_heads * head_dim */
+                        fail_msg("%s = %s: %s", k->name, value, d.list.items[i].message);
+                arena_free(scratch);
+            }
 }
