@@ -253,7 +253,13 @@ static const param params[] = {
       .align = 16,
       .row = KEY_FIELD(shape.n) },
     IN_FITTED(U32, positions, "m", 4),
-    IN_FITTED(U32, sampling, "m*8", 16),
+    { .name = "sampling",
+      .kind = PARAM_IN,
+      .format = FORMAT_U32,
+      .fitted = true,
+      .holds = SAMPLING_SAID,
+      .values = "m*8",
+      .align = 16 },
     PARAM_END,
 };
 

@@ -62,7 +62,8 @@
  *
  * arguments are one pointer to each of kernel->params. Where kernel->shared_static and what
  * ptxgen_shared gives are above 48 KiB together, first raise
- * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to the latter. Where the spec says embed = c23 or
+ * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to the latter. ptxgen_bytes(kernel, &kernel->params[i],
+ * &run) says how many bytes are behind argument i. Where the spec says embed = c23 or
  * incbin, ptxgen_is_intact(kernel) says whether the .ptx file is still as ptxgen saw it.
  */
 /* Guards have the prefix as it is: another header's may differ in capitals alone. */
@@ -173,8 +174,9 @@ typedef struct ptxgen_param {
     ptxgen_param_kind kind;
     ptxgen_direction direction;
     ptxgen_format format;
-    int64_t bytes;      /* of the buffer, or of the number; 0 where run-time values decide */
-    const char *size;   /* pointers: bytes as a formula, "n*k/256*144"; numbers: what they hold */
+    int64_t bytes;      /* of the buffer, or of the number; 0 where the launch decides */
+    const char *size;   /* pointers: bytes as a formula over the numbers of config and ptxgen_run,
+                           "n*k/256*144", see ptxgen_bytes; numbers: what they hold */
     unsigned alignment; /* bytes that the address must be a multiple of */
 } ptxgen_param;
 
@@ -461,6 +463,143 @@ static inline unsigned ptxgen_shared(const ptxgen_kernel *kernel, const ptxgen_r
         return kernel->shared_dynamic;
     values = ptxgen_run_of(kernel, run);
     return kernel->shared_at(&values);
+}
+
+/* A formula as it is read: whole numbers, names, + - * / ( ), min(a, b), max(a, b), ceil_div(a, b).
+ * Names are keys of a configuration, or members of ptxgen_run. */
+typedef struct ptxgen_formula {
+    const char *at;
+    const ptxgen_config *config;
+    size_t config_count;
+    ptxgen_run run;
+    int failed; /* 1: a value is not known, or above INT64_MAX */
+} ptxgen_formula;
+
+static inline int64_t ptxgen_formula_sum(ptxgen_formula *f);
+
+static inline int64_t ptxgen_formula_fail(ptxgen_formula *f)
+{
+    f->failed = 1;
+    return 1; /* what may be divided by */
+}
+
+static inline int64_t ptxgen_formula_apply(ptxgen_formula *f, char sign, int64_t a, int64_t b)
+{
+    if (a < 0 || b < 0)
+        return ptxgen_formula_fail(f);
+    switch (sign) {
+    case '+':
+        return a > INT64_MAX - b ? ptxgen_formula_fail(f) : a + b;
+    case '-':
+        return a - b;
+    case '*':
+        return b && a > INT64_MAX / b ? ptxgen_formula_fail(f) : a * b;
+    default:
+        return b ? a / b : ptxgen_formula_fail(f);
+    }
+}
+
+static inline void ptxgen_formula_skip(ptxgen_formula *f)
+{
+    while (*f->at == ' ')
+        f->at++;
+}
+
+/* Reads "(a, b)" behind the name of a function. */
+static inline int64_t ptxgen_formula_call(ptxgen_formula *f, char function)
+{
+    int64_t a, b;
+    f->at++;
+    a = ptxgen_formula_sum(f);
+    f->at += *f->at == ',';
+    b = ptxgen_formula_sum(f);
+    f->at += *f->at == ')';
+    if (function == 'c')
+        return ptxgen_formula_apply(f, '/', ptxgen_formula_apply(f, '+', a, b - 1), b);
+    return function == 'i' ? PTXGEN_MIN(a, b) : PTXGEN_MAX(a, b);
+}
+
+/* Reads a name: a key's value, or what the run says of it. */
+static inline int64_t ptxgen_formula_name(ptxgen_formula *f)
+{
+    char name[32];
+    size_t length = 0;
+    const ptxgen_config *key;
+    const int64_t *size;
+    for (; (*f->at >= 'a' && *f->at <= 'z') || (*f->at >= '0' && *f->at <= '9') || *f->at == '_';
+         f->at++)
+        if (length + 1 < sizeof name)
+            name[length++] = *f->at;
+    name[length] = '\0';
+    ptxgen_formula_skip(f);
+    if (*f->at == '(')
+        return ptxgen_formula_call(f, name[0] == 'c' ? 'c' : name[1]);
+    key = ptxgen_key(f->config, f->config_count, name);
+    if (key && !key->at_run_time)
+        return key->value;
+    size = strcmp(name, "sm_count") == 0 ? &f->run.sm_count : ptxgen_run_size(&f->run, name);
+    return size && *size > 0 ? *size : ptxgen_formula_fail(f);
+}
+
+static inline int64_t ptxgen_formula_primary(ptxgen_formula *f)
+{
+    int64_t value = 0;
+    ptxgen_formula_skip(f);
+    if (*f->at == '(') {
+        f->at++;
+        value = ptxgen_formula_sum(f);
+        f->at += *f->at == ')';
+    } else if (*f->at >= 'a' && *f->at <= 'z') {
+        value = ptxgen_formula_name(f);
+    } else {
+        for (; *f->at >= '0' && *f->at <= '9'; f->at++)
+            value = ptxgen_formula_apply(f, '+', ptxgen_formula_apply(f, '*', value, 10),
+                                         *f->at - '0');
+    }
+    ptxgen_formula_skip(f);
+    return value;
+}
+
+static inline int64_t ptxgen_formula_product(ptxgen_formula *f)
+{
+    int64_t value = ptxgen_formula_primary(f);
+    while (*f->at == '*' || *f->at == '/') {
+        char sign = *f->at++;
+        value = ptxgen_formula_apply(f, sign, value, ptxgen_formula_primary(f));
+    }
+    return value;
+}
+
+static inline int64_t ptxgen_formula_sum(ptxgen_formula *f)
+{
+    int64_t value = ptxgen_formula_product(f);
+    while (*f->at == '+' || *f->at == '-') {
+        char sign = *f->at++;
+        value = ptxgen_formula_apply(f, sign, value, ptxgen_formula_product(f));
+    }
+    return value;
+}
+
+/* Returns the bytes of the buffer behind a kernel's parameter, or of the number that the parameter is.
+ * run may be NULL where param->bytes says it. -1: run lacks a value that the size depends on, or has
+ * one that the kernel does not take. */
+static inline int64_t ptxgen_bytes(const ptxgen_kernel *kernel, const ptxgen_param *param,
+                                   const ptxgen_run *run)
+{
+    const ptxgen_run none = { 0, 0, 0, 0 };
+    ptxgen_formula f;
+    int64_t bytes;
+    if (param->bytes || param->kind != PTXGEN_PARAM_POINTER)
+        return param->bytes;
+    memset(&f, 0, sizeof f);
+    f.at = param->size;
+    f.config = kernel->config;
+    f.config_count = kernel->config_count;
+    f.run = ptxgen_run_of(kernel, run ? run : &none);
+    if (!ptxgen_fits_run(kernel, &f.run))
+        return -1;
+    bytes = ptxgen_formula_sum(&f);
+    return f.failed || *f.at ? -1 : bytes;
 }
 
 /* Text that is cut where its buffer ends, and counted on. */
@@ -12572,7 +12711,7 @@ $skip_2:\n\
 }\n\
 ";
 static const ptxgen_param llama_flash_decoding_chunk_d128_h32_kv8_s32768_m4_c128_f16_params[] = {
-    { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim+4))*4", 16 },
+    { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim + 4))*4", 16 },
     { "q", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 65536, "m*num_heads*head_dim*4", 16 },
     { "k", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_ADDRESS, 32, "m*8", 8 },
     { "v", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_ADDRESS, 32, "m*8", 8 },
@@ -12820,7 +12959,7 @@ $piece_done:\n\
 ";
 static const ptxgen_param llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_params[] = {
     { "o", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 65536, "m*num_heads*head_dim*4", 16 },
-    { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim+4))*4", 16 },
+    { "partials", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 17301504, "(m*num_heads*ceil_div(max_seq_len, chunk_size)*(head_dim + 4))*4", 16 },
     { "seq_lens", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_U32, 16, "m*4", 4 },
 };
 static const ptxgen_config llama_flash_decoding_reduce_d128_h32_kv8_s32768_m4_c128_config[] = {

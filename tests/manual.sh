@@ -108,7 +108,7 @@ done
     cat "$scratch/head"
     cat <<'C'
 static void log_error(const char *text) { puts(text); }
-static void allocate(const ptxgen_param *param) { (void)param; }
+static void allocate(int64_t size) { (void)size; }
 static int pool, *my_pool = &pool;
 static ptxgen_deviceptr my_allocate(void *user, uint64_t bytes, ptxgen_piece piece)
 {

@@ -81,12 +81,47 @@ def changes(value):
 # What may be missing, by the way to it: an object whose keys are free, or an optional key.
 FREE = re.compile(r"(config|bind|arguments): (without|with something more)|"
                   r"without (decoder|grid_expr|dynamic_expr|precision|chosen_by|chosen_for|chosen_with|element|bytes|align|"
-                  r"target|layout|same_bits)$|conventions: with something more")
+                  r"target|holds|layout|same_bits)$|conventions: with something more")
+
+
+def expressions(value):
+    """All expressions of a kernel or pipeline, with the value that stands beside one, or None."""
+    if isinstance(value, list):
+        for item in value:
+            yield from expressions(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name in ("size", "dynamic_expr", "values") and value.get("kind") != "u32":
+                yield item, value.get("bytes") if name == "size" else None
+            elif name == "grid_expr":
+                yield from ((e, None) for e in item)
+            elif name not in ("config", "bind"):
+                yield from expressions(item)
+
+
+def unknown_names(item):
+    """Expressions that config and the launch do not decide, or that are not what stands beside them."""
+    config = {name: number for name, number in item["config"].items() if not isinstance(number, str)}
+    launch = {"seq_len": 7, "sm_count": 33}
+    if item["config"].get("rows") == "run_time" or "m" not in config:
+        launch["m"] = 5
+    if item["config"].get("dims") == "dynamic":
+        launch.update({name: 256 for name in "kn" if name in config}, m=config.get("m") or launch.get("m", 1))
+    functions = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}
+    for text, said in expressions(item):
+        try:
+            value = eval(text.replace("/", "//"), {"__builtins__": {}}, {**config, **launch, **functions})
+            if value < 0 or said not in (None, value):
+                yield f"{item['name']}: {text} is {value}, not {said}"
+        except NameError as error:
+            yield f"{item['name']}: {text}: {error}"
 
 
 def check(schema, path, failures):
     manifest = json.loads(path.read_text())
     failures += [f"{path.name}: {p}" for p in problems(schema, manifest, schema)][:10]
+    failures += [f"{path.name}: {p}" for item in manifest["kernels"] + manifest["pipelines"]
+                 for p in unknown_names(item)][:10]
     turn, turns = int(os.environ.get("PTXGEN_TEST_TURN", 0)), 7
     many = "PTXGEN_TEST_TURN" in os.environ and len(manifest["kernels"]) > 1000
     some = {**manifest, "kernels": manifest["kernels"][turn % turns::turns]} if many else manifest

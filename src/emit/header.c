@@ -193,15 +193,22 @@ static void print_summary(strbuf *out, const description *d)
         strbuf_format(out, ", %zu bytes shared", k->shared_bytes);
     if (d->dynamic_shared > 0)
         strbuf_format(out, ", %" PRId64 " bytes dynamic shared", d->dynamic_shared);
-    else if (d->dynamic_shared < 0)
-        strbuf_format(out, ", %s bytes dynamic shared", how->dynamic_shared);
+    else if (d->dynamic_shared < 0) {
+        strbuf_put(out, ", ");
+        formula_print(out, how->dynamic_shared, in, FORMULA_NUMBERS);
+        strbuf_put(out, " bytes dynamic shared");
+    }
     if (k->resources.known)
         strbuf_format(out, ", %u registers", k->resources.registers);
     if (kernel_is_chosen(k)) {
         strbuf_put(out, "; ");
         print_choice(out, k);
     }
-    strbuf_put(out, ". */\n");
+    strbuf_char(out, '.');
+    for (size_t i = 0; i < d->param_count; i++)
+        if (d->params[i].holds)
+            strbuf_format(out, "\n * %s: %s.", d->params[i].name, d->params[i].holds);
+    strbuf_put(out, " */\n");
 }
 
 static void print_declarations(strbuf *out, const described_set *d)

@@ -88,7 +88,7 @@ static void print_role(strbuf *out, const callee *c, const param *p)
     if (values >= 0)
         strbuf_signed(out, values);
     else
-        strbuf_put(out, p->values);
+        strbuf_put(out, formula_names(out->arena, p->values, c->in));
     strbuf_char(out, ']');
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "emit/header_ptx.h"
+#include "family/formula.h"
 
 enum { WARP = 32 };
 
@@ -20,7 +21,8 @@ static void print_params(strbuf *out, const description *d)
         strbuf_put(out, ", PTXGEN_");
         strbuf_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
         strbuf_format(out, ", %" PRId64 ", \"%s\", %u },\n",
-                      d->param_bytes[i] < 0 ? 0 : d->param_bytes[i], pointer ? p->bytes : p->size,
+                      d->param_bytes[i] < 0 ? 0 : d->param_bytes[i],
+                      pointer ? formula_names(out->arena, p->bytes, d->kernel->instance) : p->size,
                       pointer ? p->align : (unsigned)sizeof(uint32_t));
     }
     strbuf_put(out, "};\n");

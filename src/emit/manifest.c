@@ -29,7 +29,7 @@ static json_t *config_json(const instance *in)
 }
 
 /* What each address of an array of addresses points to. */
-static json_t *target_json(const instance *in, const param *p)
+static json_t *target_json(arena *a, const instance *in, const param *p)
 {
     json_t *item = json_made(json_object());
     int64_t values = formula_value(p->target_values, in, NULL);
@@ -37,7 +37,7 @@ static json_t *target_json(const instance *in, const param *p)
     json_put(
         item, "bytes",
         number_or_null(values < 0 ? values : (int64_t)format_bytes(p->target, (uint64_t)values)));
-    json_put_string(item, "values", p->target_values);
+    json_put_string(item, "values", formula_names(a, p->target_values, in));
     return item;
 }
 
@@ -54,7 +54,7 @@ static json_t *partial_row_json(const instance *in)
     return row;
 }
 
-static json_t *params_json(const instance *in, const description *d)
+static json_t *params_json(arena *a, const instance *in, const description *d)
 {
     json_t *params = json_made(json_array());
     for (size_t i = 0; i < d->param_count; i++) {
@@ -66,10 +66,12 @@ static json_t *params_json(const instance *in, const description *d)
         if (param_is_pointer(p)) {
             json_put_string(item, "element", formats[p->format].name);
             json_put(item, "bytes", number_or_null(d->param_bytes[i]));
-            json_put_string(item, "size", p->bytes);
+            json_put_string(item, "size", formula_names(a, p->bytes, in));
             json_put_number(item, "align", p->align);
+            if (p->holds)
+                json_put_string(item, "holds", p->holds);
             if (p->target_values)
-                json_put(item, "target", target_json(in, p));
+                json_put(item, "target", target_json(a, in, p));
             if (p->partial_rows)
                 json_put(item, "layout", partial_row_json(in));
         } else {
@@ -89,21 +91,12 @@ static json_t *block_json(const description *d)
     return block;
 }
 
-static void set_expression(arena *a, json_t *object, const char *name, const char *formula,
-                           const instance *in)
-{
-    strbuf text = strbuf_new(a);
-    formula_print(&text, formula, in, FORMULA_NAMES);
-    json_put_string(object, name, text.text);
-}
-
 static void set_grid(arena *a, json_t *object, const description *d, const instance *in)
 {
     json_t *grid = json_made(json_array());
     for (size_t i = 0; i < 3; i++) {
-        strbuf formula = strbuf_new(a);
-        formula_print(&formula, in->family->launch.grid[i], in, FORMULA_NAMES);
-        json_add(grid, d->grid_fixed ? json_integer(d->grid[i]) : json_string(formula.text));
+        const char *formula = formula_names(a, in->family->launch.grid[i], in);
+        json_add(grid, d->grid_fixed ? json_integer(d->grid[i]) : json_string(formula));
     }
     json_put(object, "grid", d->grid_fixed ? grid : json_null());
     if (!d->grid_fixed)
@@ -145,7 +138,8 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
     json_put_number(shared, "static", (int64_t)k->shared_bytes);
     json_put(shared, "dynamic", number_or_null(d->dynamic_shared));
     if (d->dynamic_shared < 0)
-        set_expression(a, shared, "dynamic_expr", in->family->launch.dynamic_shared, in);
+        json_put_string(shared, "dynamic_expr",
+                        formula_names(a, in->family->launch.dynamic_shared, in));
 
     json_t *item = json_made(json_object());
     json_put_string(item, "name", in->name);
@@ -159,7 +153,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
     if (kernel_is_chosen(k))
         set_choice(item, set, k);
     json_put(item, "config", config_json(in));
-    json_put(item, "params", params_json(in, d));
+    json_put(item, "params", params_json(a, in, d));
     json_put(item, "block", block_json(d));
     set_grid(a, item, d, in);
     json_put(item, "smem", shared);
@@ -250,9 +244,8 @@ static json_t *conventions_json(bool with_decoder)
         "bytes are of four pieces of device memory; an argument is a piece and an offset in "
         "it, or a number. The state is zero before the first step but for what the host "
         "writes. tokens, positions, lengths: u32 [rows], length = position + 1; token and "
-        "position 4294967295 and length 0 where a row is none. sampling: for each row that "
-        "has a token sampled 8 words: f32 temperature (0: the likeliest token), u32 top_k "
-        "(0: all), f32 top_p (1: all), f32 min_p (0: all), u64 seed. caches: addresses, u64 "
+        "position 4294967295 and length 0 where a row is none. sampling: of rows that have a "
+        "token sampled " SAMPLING_SAID ". caches: addresses, u64 "
         "[layers, 2, rows], of K, then V, of each row's sequence; those of layer l and sequence "
         "s lie in the cache at caches[l] + s sequence_bytes. "
         "logits: f32 [logits_rows, vocab]. A step writes token, position and length of its "
@@ -289,6 +282,7 @@ static json_t *conventions_json(bool with_decoder)
         { "scale", "0 stands for 1 / sqrt(head_dim)" },
         { "softcap", "0 stands for none" },
         { "window", "0 stands for none" },
+        { "holds", "what the values are, in words" },
         { "layout", "a row of partial results: at sums head_dim sums of 2^(s - max) v, at max the "
                     "largest s, at weight the sum of 2^(s - max); s is log2(e) times what the "
                     "softmax is of; a row of a chunk without positions is not written" },

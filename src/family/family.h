@@ -281,6 +281,7 @@ typedef struct param {
                      the reference says is left as it was */
     bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
                           two zeros; max is the largest score s in units of log 2 */
+    const char *holds; /* what its values are, where their names do not say it; NULL: they do */
     const char *values;  /* pointers: formula of the number of values, "n*k" */
     const char *touched; /* of what a launch takes in part: values that are read for a row, and of
                             what is updated those that are written as well; NULL: all are, */

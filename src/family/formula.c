@@ -237,9 +237,13 @@ static quantity name(parser *p)
     const key *k = family_key(p->in->family, text);
     if (!k || key_is_passed(p->in, k))
         return at_run_time(p, text);
+    quantity value = known(instance_value(p->in, k));
     size_t start = printed(p);
-    print(p, text);
-    return fold(p, start, known(instance_value(p->in, k)));
+    if (k->choices && p->out)
+        strbuf_signed(p->out, value.number);
+    else
+        print(p, text);
+    return fold(p, start, value);
 }
 
 static quantity number(parser *p)
@@ -321,6 +325,13 @@ void formula_print(strbuf *out, const char *formula, const instance *in, formula
     parser p = { .formula = formula, .at = formula, .in = in, .out = out, .style = style };
     whole(&p);
     out->text[out->length] = '\0';
+}
+
+const char *formula_names(arena *a, const char *formula, const instance *in)
+{
+    strbuf text = strbuf_new(a);
+    formula_print(&text, formula, in, FORMULA_NAMES);
+    return text.text;
 }
 
 const char *formula_text(const char *formula)

@@ -23,9 +23,10 @@ typedef struct run_values {
  * they are constants of ours, all evaluated by tests. */
 int64_t formula_value(const char *formula, const instance *in, const run_values *run);
 
-/* The formula as text, where the terms' own formulas stand in place of their names:
+/* The formula as text, where the terms' own formulas stand in place of their names, and numbers in
+ * place of derived sizes and of keys with words:
  *
- *   FORMULA_NAMES    as it is: "min(n, sm_count*16)"
+ *   FORMULA_NAMES    over numbers of the configuration and run-time values: "min(n, sm_count*16)"
  *   FORMULA_NUMBERS  what the configuration fixes as numbers: "min(4096, sm_count*16)"
  *   FORMULA_C        the same as a C expression, where run-time values are members of *run and
  *                    functions are PTXGEN_MIN, PTXGEN_MAX and PTXGEN_CEIL_DIV
@@ -33,7 +34,11 @@ int64_t formula_value(const char *formula, const instance *in, const run_values 
 typedef enum formula_style { FORMULA_NAMES, FORMULA_NUMBERS, FORMULA_C } formula_style;
 void formula_print(strbuf *out, const char *formula, const instance *in, formula_style style);
 
-/* The formula for a reader: as it stands. NULL is "1". */
+/* Returns the text of FORMULA_NAMES: what header and manifest give, where no other name is known.
+ */
+const char *formula_names(arena *a, const char *formula, const instance *in);
+
+/* The formula as the family's table has it, for --help-family. NULL is "1". */
 const char *formula_text(const char *formula);
 
 #endif

@@ -263,11 +263,13 @@ static void put_params(strbuf *out, const family *f)
         strbuf_put(out, p->name);
         strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
         put_param(out, p);
-        if (p->partial_rows) {
+        const char *holds = p->partial_rows ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
+                                              "2^(s-max), 0, 0; s in units of log 2"
+                                            : p->holds;
+        if (holds) {
             line = begin_row(out, "", false);
             strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
-            strbuf_put(out, "rows: head_dim sums of 2^(s-max) v, max, sum of 2^(s-max), 0, 0; s in "
-                            "units of log 2\n");
+            strbuf_format(out, "%s\n", holds);
         }
     }
     for (const key *k = f->keys; family_key(f, "dims") && k->name; k++) {
