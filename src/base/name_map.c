@@ -47,3 +47,11 @@ size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t nu
     }
     return slot->number;
 }
+
+size_t name_map_find(const name_map *map, const char *name)
+{
+    if (!map->count)
+        return SIZE_MAX;
+    const name_slot *slot = find_slot(map, name, fnv1a64(name, strlen(name)));
+    return slot->name ? slot->number : SIZE_MAX;
+}

@@ -14,4 +14,7 @@ typedef struct name_map {
  * returned. The name is not copied. */
 size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t number);
 
+/* Returns the number of a name, or SIZE_MAX if the map does not have it. */
+size_t name_map_find(const name_map *map, const char *name);
+
 #endif

@@ -238,6 +238,7 @@ static void place_variable(parser *p, variable *v, unsigned line)
         *VEC_PUSH(p->arena, &e->local.list) = v;
     } else {
         v->index = (uint32_t)p->module->globals.count;
+        name_map_find_or_add(p->arena, &p->module->global_numbers, v->name, v->index);
         *VEC_PUSH(p->arena, &p->module->globals) = v;
     }
 }

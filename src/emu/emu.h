@@ -176,6 +176,7 @@ const char *emu_entry_name(const emu_module *m, size_t index);
 
 /* What a loaded kernel declares; false when there is no entry of that name. */
 typedef struct emu_entry_info {
+    size_t number; /* in the order of the text, as emu_entry_name takes it */
     unsigned param_count;
     size_t param_bytes;
     unsigned reqntid[3]; /* zeros where not declared */

@@ -19,15 +19,15 @@ void parser_function(parser *p)
     if (lexer_accept(l, ";"))
         return;
     lexer_skip_braces(l);
-    *VEC_PUSH(p->arena, &p->functions) = f;
+    size_t number = p->functions.count;
+    if (name_map_find_or_add(p->arena, &p->function_numbers, f.name, number) == number)
+        *VEC_PUSH(p->arena, &p->functions) = f;
 }
 
 static function *known_function(const parser *p, const char *name)
 {
-    for (size_t i = 0; i < p->functions.count; i++)
-        if (strcmp(p->functions.items[i].name, name) == 0)
-            return &p->functions.items[i];
-    return NULL;
+    size_t number = name_map_find(&p->function_numbers, name);
+    return number < p->functions.count ? &p->functions.items[number] : NULL;
 }
 
 const function *function_find(parser *p, const char *name)
@@ -60,9 +60,9 @@ static bool reaches(parser *p, const function *from, const char *name)
         function *f = l.token.kind == TOKEN_NAME ? known_function(p, l.token.text) : NULL;
         if (f && strcmp(f->name, name) == 0)
             return true;
-        bool is_new = f && !f->visited;
+        bool is_new = f && f->visit != p->visits;
         if (is_new)
-            f->visited = true;
+            f->visit = p->visits;
         if (is_new && reaches(p, f, name))
             return true;
         depth += lexer_is(&l, "{");
@@ -77,8 +77,7 @@ bool function_recurs(parser *p, const char *name)
     function_find(p, ""); /* all of them */
     function *f = known_function(p, name);
     if (f->recurs == MAY_RECUR) {
-        for (size_t i = 0; i < p->functions.count; i++)
-            p->functions.items[i].visited = false;
+        p->visits++;
         f->recurs = reaches(p, f, name) ? RECURS : DOES_NOT_RECUR;
     }
     return f->recurs == RECURS;

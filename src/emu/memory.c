@@ -468,13 +468,12 @@ void emu_module_place(emu_memory *m, const emu_module *module)
 bool emu_variable(emu_memory *m, const emu_module *module, const char *name, uint64_t *address,
                   size_t *size)
 {
-    for (size_t i = 0; i < module->globals.count; i++)
-        if (strcmp(module->globals.items[i]->name, name) == 0) {
-            *address = memory_variables(m, module)[i];
-            *size = (size_t)module->globals.items[i]->size;
-            return true;
-        }
-    return false;
+    size_t number = name_map_find(&module->global_numbers, name);
+    if (number >= module->globals.count)
+        return false;
+    *address = memory_variables(m, module)[number];
+    *size = (size_t)module->globals.items[number]->size;
+    return true;
 }
 
 uint8_t *memory_warned(emu_memory *m, const entry *e)

@@ -3,10 +3,8 @@
 
 const entry *module_entry(const emu_module *m, const char *name)
 {
-    for (size_t i = 0; i < m->entries.count; i++)
-        if (strcmp(m->entries.items[i]->name, name) == 0)
-            return m->entries.items[i];
-    return NULL;
+    size_t number = name_map_find(&m->entry_numbers, name);
+    return number < m->entries.count ? m->entries.items[number] : NULL;
 }
 
 void emu_module_describe(const emu_module *m, emu_module_info *info)
@@ -52,6 +50,7 @@ bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info)
     if (!e)
         return false;
     *info = (emu_entry_info){
+        .number = name_map_find(&m->entry_numbers, name),
         .param_count = (unsigned)e->params.count,
         .param_bytes = e->param_bytes,
         .reqntid = { e->reqntid[0], e->reqntid[1], e->reqntid[2] },

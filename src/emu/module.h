@@ -9,6 +9,7 @@
 #define PTXGEN_EMU_MODULE_H
 
 #include "base/arena.h"
+#include "base/name_map.h"
 #include "emu/emu.h"
 #include "emu/types.h"
 
@@ -295,7 +296,8 @@ typedef struct relocation {
 
 struct emu_module {
     VEC(entry *) entries;
-    VEC(variable *) globals; /* of global and constant memory */
+    VEC(variable *) globals;                /* of global and constant memory */
+    name_map entry_numbers, global_numbers; /* by name, the index in entries and in globals */
     VEC(relocation) relocations;
     VEC(emu_report) unknown; /* see emu_unknown */
     unsigned target, isa;    /* as emu_module_info has them */

@@ -18,10 +18,32 @@ uint32_t parser_add_register(parser *p, const char *name, ptx_type type)
     return (uint32_t)p->entry->regs.count - 1;
 }
 
+/* Returns the head of the chain of constants that have the same hash. */
+static uint32_t *constant_head(const parser *p, uint64_t bits)
+{
+    return &p->constant_heads[(bits * UINT64_C(0x9e3779b97f4a7c15)) >>
+                              (64 - p->constant_bucket_bits)];
+}
+
+/* Doubles the buckets, so that chains stay short however many constants an entry has. */
+static void grow_constants(parser *p)
+{
+    const entry *e = p->entry;
+    p->constant_bucket_bits = p->constant_bucket_bits ? p->constant_bucket_bits + 1 : 6;
+    p->constant_heads = arena_zalloc(p->arena, sizeof(uint32_t) << p->constant_bucket_bits);
+    for (size_t i = 0; i < e->constants.count; i++) {
+        uint32_t *head = constant_head(p, e->constants.items[i].bits);
+        p->constant_next.items[i] = *head;
+        *head = (uint32_t)i + 1;
+    }
+}
+
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide)
 {
     entry *e = p->entry;
-    uint32_t *head = &p->constant_heads[(bits * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
+    if (!p->constant_bucket_bits || e->constants.count >> p->constant_bucket_bits)
+        grow_constants(p);
+    uint32_t *head = constant_head(p, bits);
     for (uint32_t i = *head; i; i = p->constant_next.items[i - 1]) {
         const constant *c = &e->constants.items[i - 1];
         if (c->bits == bits && c->base == base && c->wide == wide)

@@ -231,13 +231,14 @@ static void parse_entry(parser *p)
     e->predicate_count = 2;
     e->shared.end = p->shared_end;
     e->local.end = LOCAL_BASE;
-    memset(p->constant_heads, 0, sizeof p->constant_heads);
+    p->constant_bucket_bits = 0;
     memset(p->special_places, 0, sizeof p->special_places);
     p->constant_next.count = 0;
     p->registers = 0;
     p->calls = 0;
     parser_place(p, 64); /* SINK_PLACE */
-    if (module_entry(p->module, e->name))
+    size_t number = p->module->entries.count;
+    if (name_map_find_or_add(p->arena, &p->module->entry_numbers, e->name, number) != number)
         lexer_error(l, line, "'%s' is declared twice", e->name);
 
     size_t opened = symbols_open(&p->symbols);

@@ -2,11 +2,12 @@
 #ifndef PTXGEN_EMU_PARSER_H
 #define PTXGEN_EMU_PARSER_H
 
+#include "base/name_map.h"
 #include "emu/lexer.h"
 #include "emu/module.h"
 #include "emu/symbols.h"
 
-enum { CONSTANT_BUCKETS = 256, MAX_OPERANDS = 8, MAX_MODIFIERS = 16 };
+enum { MAX_OPERANDS = 8, MAX_MODIFIERS = 16 };
 
 typedef enum operand_kind {
     OPERAND_REG,
@@ -63,7 +64,7 @@ typedef struct function {
     lexer start;
     uint64_t address;                                  /* 0: nobody takes it */
     enum { MAY_RECUR, RECURS, DOES_NOT_RECUR } recurs; /* MAY_RECUR: nobody has looked */
-    bool visited;                                      /* by who looks */
+    uint64_t visit;                                    /* the last search that came here */
 } function;
 
 typedef struct parser {
@@ -77,15 +78,18 @@ typedef struct parser {
     symbols forms;             /* instructions with their modifiers */
     VEC(reference) references; /* branches whose label was not seen when the scope was open */
     VEC(function) functions;
-    lexer start;              /* of the module */
-    bool functions_are_known; /* all of the text */
-    bool pointers_are_known;  /* which functions have an address */
-    struct call *call;        /* whose body is being parsed, NULL in an entry's own */
+    name_map function_numbers; /* by name, the index in functions */
+    uint64_t visits;           /* searches through the bodies of functions so far */
+    lexer start;               /* of the module */
+    bool functions_are_known;  /* all of the text */
+    bool pointers_are_known;   /* which functions have an address */
+    struct call *call;         /* whose body is being parsed, NULL in an entry's own */
     bool recurs;              /* and whether it may call itself: local variables are on the stack */
     uint64_t unused_bytes;    /* of the next instruction */
     uint32_t calls;           /* in the entry so far */
-    uint32_t constant_heads[CONSTANT_BUCKETS];
-    VEC(uint32_t) constant_next;
+    uint32_t *constant_heads; /* by bucket, 1 + the index of its newest constant, or 0 */
+    unsigned constant_bucket_bits;          /* there are 2^bits buckets; 0: none yet */
+    VEC(uint32_t) constant_next;            /* of each constant, the next older one of its bucket */
     uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
     uint64_t shared_end;                    /* of the arrays declared outside of entries */
     uint64_t global_bytes;                  /* declared in global and constant memory so far */

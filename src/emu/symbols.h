@@ -28,11 +28,10 @@ typedef struct symbol {
     uint32_t next;             /* the next older symbol of its bucket, plus 1 */
 } symbol;
 
-enum { SYMBOL_BUCKETS = 1024 };
-
 typedef struct symbols {
     VEC(symbol) list;
-    uint32_t heads[SYMBOL_BUCKETS]; /* the newest symbol of a bucket, plus 1 */
+    uint32_t *heads; /* by bucket, 1 + the index of its newest symbol, or 0 */
+    size_t buckets;  /* a power of 2, at least list.count; 0 before the first symbol */
     unsigned depth;
     unsigned floor; /* scopes below this one are not seen, but for the module's, which is 0 */
 } symbols;

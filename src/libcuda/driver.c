@@ -20,6 +20,8 @@ static struct driver {
     emu_checks checks;
     unsigned threads; /* 0: not asked for yet */
     handle *handles;
+    handle **buckets; /* of live handles by hash; bucket_count is 0 or a power of 2 */
+    size_t bucket_count, handle_count;
     deferred *deferred;
     bool overlaps;
     uint64_t counted;
@@ -250,9 +252,41 @@ emu_memory *device_memory(void)
     return driver.memory;
 }
 
+static handle **bucket_of(const void *object)
+{
+    uint64_t hash = (uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15);
+    return &driver.buckets[hash >> 32 & (driver.bucket_count - 1)];
+}
+
+static void link_handle(handle *h)
+{
+    handle **head = bucket_of(h);
+    h->chain = *head;
+    *head = h;
+}
+
+/* Keeps at least as many buckets as handles. Chains get longer if there is no memory for that.
+ * Returns false if there are no buckets at all. */
+static bool grow_buckets(void)
+{
+    enum { FIRST_BUCKETS = 64 };
+    if (driver.handle_count < driver.bucket_count)
+        return true;
+    size_t count = driver.bucket_count ? 2 * driver.bucket_count : FIRST_BUCKETS;
+    handle **grown = calloc(count, sizeof *grown);
+    if (!grown)
+        return driver.buckets;
+    free(driver.buckets);
+    driver.buckets = grown;
+    driver.bucket_count = count;
+    for (handle *h = driver.handles; h; h = h->next)
+        link_handle(h);
+    return true;
+}
+
 void *handle_new(handle_kind kind, size_t size, CUcontext context)
 {
-    handle *h = calloc(1, size);
+    handle *h = grow_buckets() ? calloc(1, size) : NULL;
     if (!h)
         return NULL;
     h->kind = kind;
@@ -261,12 +295,18 @@ void *handle_new(handle_kind kind, size_t size, CUcontext context)
     if (h->next)
         h->next->previous = h;
     driver.handles = h;
+    driver.handle_count++;
+    link_handle(h);
     return h;
 }
 
 void handle_free(void *object)
 {
-    handle *h = object;
+    handle *h = object, **link = bucket_of(h);
+    while (*link != h)
+        link = &(*link)->chain;
+    *link = h->chain;
+    driver.handle_count--;
     if (h->previous)
         h->previous->next = h->next;
     else
@@ -278,10 +318,10 @@ void handle_free(void *object)
 
 bool handle_is(const void *object, handle_kind kind)
 {
-    for (const handle *h = driver.handles; h; h = h->next)
-        if (h == object)
-            return h->kind == kind;
-    return false;
+    const handle *h = driver.buckets ? *bucket_of(object) : NULL;
+    while (h && h != object)
+        h = h->chain;
+    return h && h->kind == kind;
 }
 
 void *handle_next(handle_kind kind, const void *after)
@@ -330,6 +370,8 @@ __attribute__((destructor)) static void end(void)
     if (driver.state)
         return;
     free(driver.printed);
+    free(driver.buckets);
+    driver.buckets = NULL;
     free(this_thread());
     tss_delete(driver.thread);
     driver.state = CUDA_ERROR_DEINITIALIZED; /* to who calls when a process has nearly ended */

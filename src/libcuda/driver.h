@@ -52,10 +52,11 @@ typedef enum handle_kind {
     MAPPING_HANDLE,
 } handle_kind;
 
-/* The first member of every object that a program can name. A handle is checked by looking for it
- * among the live ones, so that one of a destroyed object is an error and not a crash. */
+/* The first member of every object that a program can name. A handle is looked up among the live
+ * ones, so that the handle of a destroyed object is an error and not a crash. */
 typedef struct handle {
-    struct handle *next, *previous;
+    struct handle *next, *previous; /* of all live ones, the newest first */
+    struct handle *chain;           /* the next one of the same hash */
     handle_kind kind;
     CUcontext context; /* that it goes with; NULL: of none */
 } handle;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/strbuf.h"
 #include "libcuda/fatbin.h"
 
 enum { NEWEST_ISA = 90, MAGIC_BYTES = 4 };
@@ -66,7 +67,8 @@ static CUresult check_target(CUmodule m, const char **message)
 typedef struct loading {
     CUmodule module;
     load_source from;
-    const char *message, *unknown; /* of the PTX */
+    const char *message; /* of the PTX */
+    strbuf unknown;      /* a line for each thing that the emulator does not know */
 } loading;
 
 static CUresult read_text(loading *l)
@@ -97,9 +99,9 @@ static CUresult parse(void *context)
         l->message = arena_format(m->arena, "line %u: %s", report.line, report.message);
         return CUDA_ERROR_INVALID_PTX;
     }
+    l->unknown = strbuf_new(m->arena);
     for (size_t i = 0; emu_unknown(m->module, i, &report); i++)
-        l->unknown =
-            arena_format(m->arena, "%sline %u: %s\n", l->unknown, report.line, report.message);
+        strbuf_format(&l->unknown, "line %u: %s\n", report.line, report.message);
     r = check_target(m, &l->message);
     if (!r)
         emu_module_place(device_memory(), m->module);
@@ -113,10 +115,10 @@ CUresult load_module(CUcontext c, load_source from, const jit_log *log, CUmodule
     CUmodule m = handle_new(MODULE_HANDLE, sizeof *m, c);
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    loading l = { .module = m, .from = from, .message = "", .unknown = "" };
+    loading l = { .module = m, .from = from, .message = "" };
     m->arena = driver_arena();
     CUresult r = m->arena ? driver_try(parse, &l) : CUDA_ERROR_OUT_OF_MEMORY;
-    jit_log_write(log, l.unknown, l.message);
+    jit_log_write(log, l.unknown.text ? l.unknown.text : "", l.message);
     if (r)
         module_destroy(m);
     else

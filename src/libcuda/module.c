@@ -6,12 +6,9 @@ enum { MOST_THREADS = 1024 };
 
 void module_destroy(CUmodule m)
 {
-    CUfunction next;
-    for (CUfunction f = handle_next(FUNCTION_HANDLE, NULL); f; f = next) {
-        next = handle_next(FUNCTION_HANDLE, f);
-        if (f->module == m)
-            handle_free(f);
-    }
+    for (size_t i = 0; m->functions && emu_entry_name(m->module, i); i++)
+        if (m->functions[i])
+            handle_free(m->functions[i]);
     if (m->module)
         emu_module_forget(device_memory(), m->module);
     arena_free(m->arena);
@@ -45,6 +42,17 @@ unsigned function_threads(CUfunction f)
     return n[0] ? n[0] * n[1] * n[2] : MOST_THREADS;
 }
 
+/* Makes room for a handle of each entry. Returns false if there is no memory. */
+static bool make_functions(CUmodule m)
+{
+    emu_module_info info;
+    emu_module_describe(m->module, &info);
+    m->functions = arena_try_alloc(m->arena, info.entry_count * sizeof *m->functions);
+    if (m->functions)
+        memset(m->functions, 0, info.entry_count * sizeof *m->functions);
+    return m->functions;
+}
+
 CUresult module_function(CUfunction *function, CUmodule m, const char *name)
 {
     emu_entry_info info;
@@ -52,25 +60,25 @@ CUresult module_function(CUfunction *function, CUmodule m, const char *name)
         return CUDA_ERROR_INVALID_VALUE;
     if (!handle_is(m, MODULE_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    for (CUfunction f = NULL; (f = handle_next(FUNCTION_HANDLE, f));)
-        if (f->module == m && strcmp(f->name, name) == 0) {
-            *function = f;
-            return CUDA_SUCCESS;
-        }
     if (!emu_entry(m->module, name, &info))
         return CUDA_ERROR_NOT_FOUND;
+    if (!m->functions && !make_functions(m))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (m->functions[info.number]) {
+        *function = m->functions[info.number];
+        return CUDA_SUCCESS;
+    }
     const void **params = arena_try_alloc(m->arena, (info.param_count + 1) * sizeof *params);
     CUfunction f = params ? handle_new(FUNCTION_HANDLE, sizeof *f, m->handle.context) : NULL;
     if (!f)
         return CUDA_ERROR_OUT_OF_MEMORY;
     f->module = m;
     f->id = driver_count();
-    for (size_t i = 0; !f->name || strcmp(f->name, name) != 0; i++)
-        f->name = emu_entry_name(m->module, i);
+    f->name = emu_entry_name(m->module, info.number);
     f->info = info;
     f->dynamic_shared = SHARED_WITHOUT_ASKING - info.shared_bytes;
     f->params = params;
-    *function = f;
+    m->functions[info.number] = *function = f;
     return CUDA_SUCCESS;
 }
 

@@ -11,6 +11,7 @@ struct CUmod_st {
     arena *arena;
     const char *text; /* the PTX */
     emu_module *module;
+    CUfunction *functions; /* by number of the entry; NULL for one that nobody has asked for */
 };
 
 struct CUfunc_st {

@@ -3,6 +3,7 @@
 #include "libcuda/driver_report.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 enum { MOST_BYTES = 8192 };
 
@@ -332,4 +333,72 @@ int main(void)
 {
     setenv("PTXGEN_CUDA_TARGET", "sm_89", 1);
     return test_run(NULL, NULL);
+}
+
+/* A module of many parts of one kind. %1$d is the number of a part, %2$d that of the next one. */
+typedef struct large_module {
+    enum { ASK_NOTHING, ASK_FUNCTIONS, ASK_GLOBALS } ask; /* k0, k1 ... or v0, v1 ... by name */
+    const char *head, *part, *tail;
+} large_module;
+
+#define IN_ENTRY PTX_HEAD ".visible .entry k()\n{\n.reg .b32 %r<2>; mov.u32 %r1, 0;\n"
+
+static const large_module large_modules[] = {
+    { ASK_FUNCTIONS, PTX_HEAD, ".visible .entry k%1$d() { ret; }\n", "" },
+    { ASK_NOTHING, PTX_HEAD,
+      ".func f%1$d() { ret; }\n.visible .entry k%1$d() { call f%1$d; ret; }\n", "" },
+    { ASK_NOTHING, PTX_HEAD, ".func f%1$d() { ret; }\n.global .u64 v%1$d = f%1$d;\n", "" },
+    { ASK_GLOBALS, PTX_HEAD, ".global .u32 v%1$d = %1$d;\n", "" },
+    { ASK_NOTHING, IN_ENTRY, "L%1$d: add.u32 %%r1, %%r1, 1;\n", "ret; }\n" },
+    { ASK_NOTHING, IN_ENTRY, "L%1$d: bra L%2$d;\n", "L%1$d: ret; }\n" },
+    { ASK_NOTHING, IN_ENTRY, "add.u32 %%r1, %%r1, %1$d;\n", "ret; }\n" },
+    { ASK_NOTHING, IN_ENTRY, ".reg .b32 a%1$d; mov.u32 a%1$d, %%r1;\n", "ret; }\n" },
+    { ASK_NOTHING, IN_ENTRY, "unknown.u32 %%r1, %%r1;\n", "ret; }\n" },
+};
+
+/* Returns the processor time of loading count parts, of asking for each, and of unloading. */
+static clock_t time_of(const large_module *l, int count)
+{
+    enum { MOST_BYTES_OF_PART = 80 };
+    char *text = malloc((size_t)(count + 20) * MOST_BYTES_OF_PART), *end = text, name[20], log[80];
+    CUjit_option option[] = { CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES };
+    void *value[] = { log, (void *)sizeof log };
+    CUmodule m;
+    assert_non_null(text);
+    end = stpcpy(end, l->head);
+    for (int i = 0; i < count; i++)
+        end += sprintf(end, l->part, i, i + 1);
+    sprintf(end, l->tail, count);
+    clock_t start = clock();
+    assert_success(cuModuleLoadDataEx(&m, text, 2, option, value));
+    for (int i = 0; i < count; i++) {
+        CUfunction f;
+        CUdeviceptr p;
+        sprintf(name, "%c%d", l->ask == ASK_FUNCTIONS ? 'k' : 'v', i);
+        if (l->ask == ASK_FUNCTIONS)
+            assert_success(cuModuleGetFunction(&f, m, name));
+        if (l->ask == ASK_GLOBALS)
+            assert_success(cuModuleGetGlobal_v2(&p, NULL, m, name));
+    }
+    assert_success(cuModuleUnload(m));
+    clock_t taken = clock() - start;
+    free(text);
+    return taken;
+}
+
+/* Eight times the parts take about eight times as long, and 64 times if the time is quadratic. */
+TEST_WITH(the_time_to_load_a_module_is_about_linear, make_context, drop_context)
+{
+    enum { PARTS = 2000, TIMES = 8, TRIES = 3 };
+    for (size_t i = 0; i < sizeof large_modules / sizeof *large_modules; i++) {
+        const large_module *l = &large_modules[i];
+        clock_t few = time_of(l, PARTS), many = time_of(l, TIMES * PARTS);
+        for (int t = 1; t < TRIES && many >= 3 * TIMES * few; t++) {
+            clock_t again = time_of(l, TIMES * PARTS);
+            many = again < many ? again : many;
+        }
+        if (many >= 3 * TIMES * few)
+            fail_msg("%d of '%s' take %ld, %d take %ld", PARTS, l->part, (long)few, TIMES * PARTS,
+                     (long)many);
+    }
 }
