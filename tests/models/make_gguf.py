@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """Writes the header of a GGUF file of a real model: its keys, tensor names, sizes and types, without data.
 
-    make_gguf.py [--sparse] MODEL FILE   llama_3.1_8b, qwen2.5_7b, qwen3_4b, gemma_3_12b, phi_4_mini; of mixtures of
-                                         experts mixtral_8x7b, qwen3_30b_a3b, gpt_oss_20b, deepseek_v2_lite,
-                                         qwen3_next_80b_a3b; qwen3.5_27b
-    make_gguf.py [--sparse] --all FOLDER all of them, as FOLDER/MODEL.gguf
+    make_gguf.py [--sparse] MODEL FILE   MODEL is a name in MODELS, e.g. llama_3.1_8b
+    make_gguf.py [--sparse] --all FOLDER writes every model as FOLDER/MODEL.gguf
 
 Types are those that llama.cpp's quantizer gives each tensor (Q4_K_M, Q5_K_M, Q8_0, Q4_0 and MXFP4_MOE, without an
-importance matrix).
+importance matrix), or BF16 as its converter writes them.
 Of the tokenizer only what makes a model's step different is there: no tokens. --sparse makes the file as long as the real
 one; the data are a hole, which takes no room on the disk and reads as zeros.
 """
@@ -26,9 +24,10 @@ TYPES = {
     "Q4_K": (12, 256, 144),
     "Q5_K": (13, 256, 176),
     "Q6_K": (14, 256, 210),
+    "BF16": (30, 1, 2),
     "MXFP4": (39, 32, 17),
 }
-FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17, "MXFP4_MOE": 38}
+FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q4_K_M": 15, "Q5_K_M": 17, "BF16": 32, "MXFP4_MOE": 38}
 # In whose place rows that are no whole super-blocks get another type.
 SHORT_ROWS = {"Q4_K": "Q5_0", "Q6_K": "Q8_0"}
 
@@ -85,7 +84,7 @@ class Model:
             return "Q5_K"
         is_mixed = self.mix.endswith("_M")
         if name == "output.weight" or (name == "token_embd.weight" and self.is_tied):
-            return "Q8_0" if self.mix == "Q8_0" else "Q6_K"
+            return self.mix if self.mix in ("Q8_0", "BF16") else "Q6_K"
         if is_mixed and part == "attn_qkv":
             return {"Q4_K": "Q5_K", "Q5_K": "Q6_K"}[self.base]
         if is_mixed and part in ("attn_v", "ffn_down", "ffn_down_exps", "ffn_down_shexp") and gets_more(int(name.split(".")[1]), self.get("block_count")):
@@ -178,7 +177,13 @@ def latent_attention(model):
         "embedding_length", "attention.head_count", "attention.kv_lora_rank"))
     rope, key, value = (model.get(name) for name in (
         "rope.dimension_count", "attention.key_length_mla", "attention.value_length_mla"))
-    yield "attn_q.weight", n, heads * key
+    rank = model.get("attention.q_lora_rank")
+    if rank:
+        yield "attn_q_a.weight", n, rank
+        yield "attn_q_a_norm.weight", rank
+        yield "attn_q_b.weight", rank, heads * key
+    else:
+        yield "attn_q.weight", n, heads * key
     yield "attn_kv_a_mqa.weight", n, latent + rope
     yield "attn_kv_a_norm.weight", latent
     yield "attn_k_b.weight", key - rope, latent, heads
@@ -227,14 +232,34 @@ def layers_of_experts(model, head, **attention):
     yield from experts(model)
 
 
-def llama_3_1_8b():
+def llama_3(name, mix, layers, columns, ff, heads, head=128, tied=False):
     return Model(
-        "llama", "Q4_K_M", general__name="Llama 3.1 8B Instruct", block_count=32, context_length=131072,
-        embedding_length=4096, feed_forward_length=14336, attention__head_count=32, attention__head_count_kv=8,
-        rope__freq_base=500000.0, attention__layer_norm_rms_epsilon=1e-5, vocab_size=128256, rope__dimension_count=128,
+        "llama", mix, general__name=name, block_count=layers, context_length=131072,
+        embedding_length=columns, feed_forward_length=ff, attention__head_count=heads, attention__head_count_kv=8,
+        rope__freq_base=500000.0, attention__layer_norm_rms_epsilon=1e-5, vocab_size=128256, rope__dimension_count=head,
         tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="llama-bpe", tokenizer__ggml__bos_token_id=128000,
         tokenizer__ggml__eos_token_id=128009,
-    ).add_all(128256, 128, dense_layer, tied=False, extra=[("rope_freqs.weight", (64,))])
+    ).add_all(128256, head, dense_layer, tied, extra=[("rope_freqs.weight", (head // 2,))])
+
+
+def llama_3_1_8b():
+    return llama_3("Llama 3.1 8B Instruct", "Q4_K_M", 32, 4096, 14336, 32)
+
+
+def llama_3_1_70b():
+    return llama_3("Llama 3.1 70B Instruct", "Q4_K_M", 80, 8192, 28672, 64)
+
+
+def llama_3_1_405b():
+    return llama_3("Llama 3.1 405B Instruct", "Q4_K_M", 126, 16384, 53248, 128)
+
+
+def llama_3_2_1b():
+    return llama_3("Llama 3.2 1B Instruct", "Q4_K_M", 16, 2048, 8192, 32, 64, tied=True)
+
+
+def llama_3_2_1b_bf16():
+    return llama_3("Llama 3.2 1B Instruct", "BF16", 16, 2048, 8192, 32, 64, tied=True)
 
 
 def qwen2_5_7b():
@@ -247,14 +272,22 @@ def qwen2_5_7b():
     ).add_all(152064, 128, lambda model, head: dense_layer(model, head, bias="qkv"), tied=False)
 
 
-def qwen3_4b():
+def qwen3(name, mix, columns, ff, tied):
     return Model(
-        "qwen3", "Q8_0", general__name="Qwen3 4B", block_count=36, context_length=40960, embedding_length=2560,
-        feed_forward_length=9728, attention__head_count=32, attention__head_count_kv=8, rope__freq_base=1000000.0,
+        "qwen3", mix, general__name=name, block_count=36, context_length=40960, embedding_length=columns,
+        feed_forward_length=ff, attention__head_count=32, attention__head_count_kv=8, rope__freq_base=1000000.0,
         attention__layer_norm_rms_epsilon=1e-6, attention__key_length=128, attention__value_length=128,
         tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen2", tokenizer__ggml__bos_token_id=151643,
         tokenizer__ggml__eos_token_id=151645, tokenizer__ggml__add_bos_token=False,
-    ).add_all(151936, 128, lambda model, head: dense_layer(model, head, head_norm=True), tied=True)
+    ).add_all(151936, 128, lambda model, head: dense_layer(model, head, head_norm=True), tied)
+
+
+def qwen3_4b():
+    return qwen3("Qwen3 4B", "Q8_0", 2560, 9728, tied=True)
+
+
+def qwen3_8b():
+    return qwen3("Qwen3 8B", "Q4_K_M", 4096, 12288, tied=False)
 
 
 def gemma_3_12b():
@@ -281,6 +314,16 @@ def phi_4_mini():
               extra=[("rope_factors_long.weight", (48,)), ("rope_factors_short.weight", (48,))])
 
 
+def phi_4():
+    return Model(
+        "phi3", "Q4_K_M", general__name="Phi 4", context_length=16384, rope__scaling__original_context_length=16384,
+        embedding_length=5120, feed_forward_length=17920, block_count=40, attention__head_count=40,
+        attention__head_count_kv=10, attention__layer_norm_rms_epsilon=1e-5, rope__dimension_count=128,
+        rope__freq_base=250000.0, attention__sliding_window=0, tokenizer__ggml__model="gpt2",
+        tokenizer__ggml__pre="dbrx", tokenizer__ggml__bos_token_id=100257, tokenizer__ggml__eos_token_id=100265,
+    ).add_all(100352, 128, fused_layer, tied=False)
+
+
 def mixtral_8x7b():
     return Model(
         "llama", "Q4_K_M", general__name="Mixtral 8x7B Instruct v0.1", block_count=32, context_length=32768,
@@ -291,18 +334,26 @@ def mixtral_8x7b():
     ).add_all(32000, 128, layers_of_experts, tied=False)
 
 
-def qwen3_30b_a3b():
+def qwen3_moe(name, layers, columns, ff, heads, expert_ff):
     return Model(
-        "qwen3moe", "Q4_K_M", general__name="Qwen3 30B A3B", block_count=48, context_length=40960,
-        embedding_length=2048, feed_forward_length=6144, attention__head_count=32, attention__head_count_kv=4,
+        "qwen3moe", "Q4_K_M", general__name=name, block_count=layers, context_length=40960,
+        embedding_length=columns, feed_forward_length=ff, attention__head_count=heads, attention__head_count_kv=4,
         rope__freq_base=1000000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=8,
-        attention__key_length=128, attention__value_length=128, expert_count=128, expert_feed_forward_length=768,
+        attention__key_length=128, attention__value_length=128, expert_count=128, expert_feed_forward_length=expert_ff,
         tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="qwen2", tokenizer__ggml__bos_token_id=151643,
         tokenizer__ggml__eos_token_id=151645, tokenizer__ggml__add_bos_token=False,
     ).add_all(151936, 128, lambda model, head: layers_of_experts(model, head, head_norm=True), tied=False)
 
 
-def gpt_oss_20b():
+def qwen3_30b_a3b():
+    return qwen3_moe("Qwen3 30B A3B", 48, 2048, 6144, 32, 768)
+
+
+def qwen3_235b_a22b():
+    return qwen3_moe("Qwen3 235B A22B", 94, 4096, 12288, 64, 1536)
+
+
+def gpt_oss(name, layers, expert_count):
     def layer(model, head):
         yield "attn_norm.weight", model.get("embedding_length")
         yield from softmax_attention(model, head, bias=True)
@@ -311,9 +362,9 @@ def gpt_oss_20b():
         yield from experts(model, bias=True)
 
     return Model(
-        "gpt-oss", "MXFP4_MOE", general__name="Gpt Oss 20b", block_count=24, context_length=131072,
+        "gpt-oss", "MXFP4_MOE", general__name=name, block_count=layers, context_length=131072,
         embedding_length=2880, feed_forward_length=2880, attention__head_count=64, attention__head_count_kv=8,
-        rope__freq_base=150000.0, attention__layer_norm_rms_epsilon=1e-5, expert_count=32, expert_used_count=4,
+        rope__freq_base=150000.0, attention__layer_norm_rms_epsilon=1e-5, expert_count=expert_count, expert_used_count=4,
         attention__key_length=64, attention__value_length=64, attention__sliding_window=128,
         expert_feed_forward_length=2880, rope__scaling__type="yarn", rope__scaling__factor=32.0,
         rope__scaling__original_context_length=4096, tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="gpt-4o",
@@ -321,21 +372,36 @@ def gpt_oss_20b():
     ).add_all(201088, 64, layer, tied=False)
 
 
-def deepseek_v2_lite():
-    dense = {"count": 1}
+def gpt_oss_20b():
+    return gpt_oss("Gpt Oss 20b", 24, 32)
+
+
+def gpt_oss_120b():
+    return gpt_oss("Gpt Oss 120b", 36, 128)
+
+
+def deepseek_layer():
+    """Returns a function that gives the layers' tensors in order: dense layers first."""
+    seen = {"layers": 0}
 
     def layer(model, _):
+        seen["layers"] += 1
         yield "attn_norm.weight", model.get("embedding_length")
         yield from latent_attention(model)
         yield "ffn_norm.weight", model.get("embedding_length")
-        if dense["count"]:
-            dense["count"] -= 1
+        if seen["layers"] <= model.get("leading_dense_block_count"):
             for name in "gate", "up":
                 yield f"ffn_{name}.weight", model.get("embedding_length"), model.get("feed_forward_length")
             yield "ffn_down.weight", model.get("feed_forward_length"), model.get("embedding_length")
         else:
-            yield from experts(model, shared=2 * model.get("expert_feed_forward_length"))
+            yield from experts(model, shared=model.get("expert_shared_count") * model.get("expert_feed_forward_length"))
+            if model.get("expert_gating_func") == 2:
+                yield "exp_probs_b.bias", model.get("expert_count")
 
+    return layer
+
+
+def deepseek_v2_lite():
     return Model(
         "deepseek2", "Q4_K_M", general__name="DeepSeek V2 Lite Chat", block_count=27, context_length=163840,
         embedding_length=2048, feed_forward_length=10944, attention__head_count=16, attention__head_count_kv=1,
@@ -347,7 +413,7 @@ def deepseek_v2_lite():
         rope__scaling__original_context_length=4096, rope__scaling__yarn_log_multiplier=0.0707,
         tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="deepseek-llm", tokenizer__ggml__bos_token_id=100000,
         tokenizer__ggml__eos_token_id=100001,
-    ).add_all(102400, 0, layer, tied=False)
+    ).add_all(102400, 0, deepseek_layer(), tied=False)
 
 
 def qwen3_next_80b_a3b():
@@ -406,13 +472,21 @@ def qwen3_5_27b():
 
 MODELS = {
     "llama_3.1_8b": llama_3_1_8b,
+    "llama_3.1_70b": llama_3_1_70b,
+    "llama_3.1_405b": llama_3_1_405b,
+    "llama_3.2_1b": llama_3_2_1b,
+    "llama_3.2_1b_bf16": llama_3_2_1b_bf16,
     "qwen2.5_7b": qwen2_5_7b,
     "qwen3_4b": qwen3_4b,
+    "qwen3_8b": qwen3_8b,
     "gemma_3_12b": gemma_3_12b,
+    "phi_4": phi_4,
     "phi_4_mini": phi_4_mini,
     "mixtral_8x7b": mixtral_8x7b,
     "qwen3_30b_a3b": qwen3_30b_a3b,
+    "qwen3_235b_a22b": qwen3_235b_a22b,
     "gpt_oss_20b": gpt_oss_20b,
+    "gpt_oss_120b": gpt_oss_120b,
     "deepseek_v2_lite": deepseek_v2_lite,
     "qwen3_next_80b_a3b": qwen3_next_80b_a3b,
     "qwen3.5_27b": qwen3_5_27b,
