@@ -96,12 +96,31 @@ static int by_place(const void *left, const void *right)
     return order ? order : a->head < b->head ? -1 : a->head > b->head;
 }
 
-/* The bytes of a piece of user input, none of which may steer a terminal. UTF-8 passes. */
+/* Returns true if a byte continues a UTF-8 character that starts at most three bytes before it. */
+static bool is_continued(const char *text, size_t at)
+{
+    for (size_t back = 1; back <= 3 && back <= at; back++) {
+        unsigned char first = (unsigned char)text[at - back];
+        if (first >= 0xc0)
+            return first >= (back == 1 ? 0xc2 : back == 2 ? 0xe0 : 0xf0) && first < 0xf8;
+        if (first < 0x80)
+            return false;
+    }
+    return false;
+}
+
+/* Puts the bytes of user input with '?' for control characters, which may steer a terminal: below
+ * U+0020, and from U+007F to U+009F, in UTF-8 or as a byte. */
 static void put_harmless(strbuf *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        strbuf_char(out, c == '\t' ? '\t' : c < 0x20 || c == 0x7f ? '?' : (char)c);
+        unsigned char c = (unsigned char)text[i],
+                      next = i + 1 < length ? (unsigned char)text[i + 1] : 0;
+        bool is_pair = c == 0xc2 && next >= 0x80 && next < 0xa0;
+        bool is_control =
+            c < 0x20 || c == 0x7f || is_pair || (c >= 0x80 && c < 0xa0 && !is_continued(text, i));
+        strbuf_char(out, c == '\t' || !is_control ? (char)c : '?');
+        i += is_pair;
     }
 }
 

@@ -99,7 +99,8 @@ static size_t character_bytes(const uint8_t *text, size_t size)
         code = code << 6 | (text[i] & 0x3Fu);
     }
     bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-    return code >= LEAST[bytes] && code <= 0x10FFFF && !is_surrogate ? bytes : 0;
+    bool is_control = code < 0xA0; /* U+0080 to U+009F */
+    return code >= LEAST[bytes] && code <= 0x10FFFF && !is_surrogate && !is_control ? bytes : 0;
 }
 
 static bool read_name(cursor *c, const char *what, size_t most, gguf_string *name)
@@ -206,7 +207,7 @@ static bool skip_values(cursor *c, gguf_string name, const gguf_key *key)
                 return false;
         return true;
     }
-    if (width > left(c)) /* an array's room is known */
+    if (key->count && width > left(c)) /* an array's room is known */
         return FAIL(c, c->at,
                     "the file ends in the value of key \"%.*s\": %zu bytes expected, "
                     "%" PRIu64 " left",

@@ -103,8 +103,10 @@ ARENA_TEST(input_does_not_reach_the_terminal_as_control_characters)
     diags d = diags_new(a);
     location where = at(1, 1, 1, "\033[2Jx\x7f");
     where.file = "\ra.ini";
-    diag_error(&d, DIAG_SYNTAX, where, "'%s' is wrong", "\033]0;title\a");
-    assert_string_equal(render(&d, false), "?a.ini:1:1: error: '?]0;title?' is wrong [E003]\n"
+    diag_error(&d, DIAG_SYNTAX, where, "'%s' is wrong",
+               "\033]0;title\a \xc2\x9b 31m \x9b \u4f5b \u00db \xc2");
+    assert_string_equal(render(&d, false), "?a.ini:1:1: error: '?]0;title? ? 31m ? \u4f5b "
+                                           "\u00db \xc2' is wrong [E003]\n"
                                            "    1 | ?[2Jx?\n"
                                            "      | ^\n");
 }

@@ -142,6 +142,8 @@ ARENA_TEST(names_that_are_no_printable_utf_8_are_refused)
     refuse_name(a, "a\nb", 3, AT_1("0x0a"));
     refuse_name(a, "a\x7F", 2, AT_1("0x7f"));
     refuse_name(a, "a\x80", 2, AT_1("0x80"));
+    refuse_name(a, "a\xC2\x80", 3, AT_1("0xc2")); /* U+0080 to U+009F are control characters */
+    refuse_name(a, "a\xC2\x9F", 3, AT_1("0xc2"));
     refuse_name(a, "a\xC0\x80", 3, AT_1("0xc0"));
     refuse_name(a, "a\xC3", 2, AT_1("0xc3"));
     refuse_name(a, "a\xC3(", 3, AT_1("0xc3"));
