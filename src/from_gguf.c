@@ -161,6 +161,39 @@ static bool add_prompts(arena *a, const char *path, model *m, const spec_overrid
     return check_spec(a, path, m, overrides, d, &back);
 }
 
+/* Returns true if the starter engine cuts text as tokenizer.ggml.pre says. */
+static bool has_pre_tokenizer(const char *name)
+{
+    static const char *const names[] = {
+#define PRE_TOKENIZER(name, ...) name,
+#include "templates/engine/pre_tokenizers.def"
+#undef PRE_TOKENIZER
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Warns if the file has a vocabulary that the starter engine does not read. */
+static void check_tokenizer(arena *a, const char *path, const gguf_file *file, diags *d)
+{
+    enum { SHOWN = 64 };
+    static const char model_key[] = "tokenizer.ggml.model", pre_key[] = "tokenizer.ggml.pre";
+    gguf_string kind, pre = { "default", strlen("default") };
+    if (!gguf_get_string(gguf_find_key(file, model_key), &kind))
+        return;
+    gguf_get_string(gguf_find_key(file, pre_key), &pre);
+    bool is_bpe = gguf_string_is(kind, "gpt2");
+    gguf_string shown = is_bpe ? pre : kind;
+    const char *name = arena_copy(a, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
+    if (is_bpe ? !has_pre_tokenizer(name) : !gguf_string_is(kind, "llama"))
+        diag_warning(d, DIAG_NO_TOKENIZER, (location){ .file = path },
+                     "%s = %s is not supported by the starter engine, which needs a tokenizer of "
+                     "its own for this model; kernels and header do not",
+                     is_bpe ? pre_key : model_key, name);
+}
+
 bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
                const model_options *options, strbuf *out, strbuf *said, diags *d)
 {
@@ -173,6 +206,7 @@ bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
     if (right) {
         put_spec(out, path, &m, overrides);
         put_summary(said, &file, &m.decoder);
+        check_tokenizer(a, path, &file, d);
     }
     gguf_close(&file);
     return right;

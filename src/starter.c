@@ -16,12 +16,15 @@ static const struct {
     const size_t *size;
 } starter_files[] = {
     TEMPLATE("engine.c", engine_c),
+    TEMPLATE("options.c", options_c),
+    TEMPLATE("options.h", options_h),
     TEMPLATE("tokenizer.c", tokenizer_c),
     TEMPLATE("tokenizer.h", tokenizer_h),
     TEMPLATE("vocabulary.c", vocabulary_c),
     TEMPLATE("vocabulary.h", vocabulary_h),
     TEMPLATE("split.c", split_c),
     TEMPLATE("split.h", split_h),
+    TEMPLATE("pre_tokenizers.def", pre_tokenizers_def),
     TEMPLATE("gguf.c", gguf_c),
     TEMPLATE("gguf.h", gguf_h),
     TEMPLATE("gguf_parse.c", gguf_parse_c),

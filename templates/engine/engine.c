@@ -20,7 +20,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +30,7 @@
 #include "model_kernels.h"
 
 #include "gguf.h"
+#include "options.h"
 #include "tokenizer.h"
 
 /* What this program calls of the driver beside what the header does: name, symbol, parameters. */
@@ -56,17 +56,9 @@ typedef struct driver {
 } driver;
 
 enum { CAPTURE_THREAD_LOCAL = 1 }; /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL */
-enum { MOST_WAITING = 1024 };      /* bytes of a token, and of a character that is not whole yet */
-
-/* Options, each with a number: most tokens to print (0: as many as there is room for), how they are
- * chosen, and whether each launch waits for the one ahead of it to finish before it starts. */
-enum { TOKENS, TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED, NO_OVERLAP, OPTIONS };
-static const char *const option_names[] = { "-n",      "--temp", "--top-k",     "--top-p",
-                                            "--min-p", "--seed", "--no-overlap" };
 
 typedef struct engine {
-    const char *path, *text; /* of the model's file; the prompt */
-    double options[OPTIONS];
+    command command;
     gguf_file file;
     tokenizer *tokenizer;
     token_list prompt;
@@ -74,24 +66,13 @@ typedef struct engine {
     ptxgen_device device;
     void *context;
     ptxgen_stream stream;
-    model_cuda cuda;            /* the kernels in the GPU's context */
-    model_decoder decoder;      /* weights, caches and what a step leaves for the next */
-    void *graph;                /* a step of one token */
-    double started;             /* seconds: when the prompt's first step was */
-    char waiting[MOST_WAITING]; /* bytes that are not shown yet */
+    model_cuda cuda;       /* the kernels in the GPU's context */
+    model_decoder decoder; /* weights, caches and what a step leaves for the next */
+    void *graph;           /* a step of one token */
+    double started;        /* seconds: when the prompt's first step was */
+    char *waiting;         /* bytes that are not printed yet: of a character that is not whole */
     size_t waiting_count;
 } engine;
-
-static bool fail(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("engine: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    return false;
-}
 
 /* Whether a call of the driver or of the header went well. */
 static bool done(const engine *e, const char *call, ptxgen_result result)
@@ -130,7 +111,7 @@ static bool open_model(engine *e)
     gguf_error error;
     char key[64];
     uint64_t layers = 0, further = 0; /* behind the decoder's: they predict further tokens */
-    if (!gguf_open(e->path, &e->file, &error) || !gguf_check_data(&e->file, &error))
+    if (!gguf_open(e->command.path, &e->file, &error) || !gguf_check_data(&e->file, &error))
         return fail("%s", error.message);
     gguf_get_string(gguf_find_key(&e->file, "general.architecture"), &architecture);
     snprintf(key, sizeof key, "%s.block_count", model_plan.architecture);
@@ -138,10 +119,11 @@ static bool open_model(engine *e)
     snprintf(key, sizeof key, "%s.nextn_predict_layers", model_plan.architecture);
     gguf_get_u64(gguf_find_key(&e->file, key), 0, &further);
     if (!gguf_string_is(architecture, model_plan.architecture))
-        return fail("%s is of architecture %.*s, and the header was made for %s", e->path,
-                    (int)architecture.length, architecture.bytes, model_plan.architecture);
+        return fail("%s is of architecture %.*s, and the header was made for %s", e->command.path,
+                    (int)(architecture.length < 64 ? architecture.length : 64), architecture.bytes,
+                    model_plan.architecture);
     if (layers - further != (uint64_t)model_plan.layers)
-        return fail("%s has %llu layers, and the header was made for %lld", e->path,
+        return fail("%s has %llu layers, and the header was made for %lld", e->command.path,
                     (unsigned long long)(layers - further), (long long)model_plan.layers);
     e->tokenizer = tokenizer_open(&e->file, &error);
     return e->tokenizer || fail("%s", error.message);
@@ -149,9 +131,10 @@ static bool open_model(engine *e)
 
 static bool make_tokens(engine *e)
 {
-    if (!tokenizer_encode(e->tokenizer, e->text, strlen(e->text), TOKENIZE_START | TOKENIZE_SPECIAL,
-                          &e->prompt))
-        return fail("no memory for the prompt");
+    if (!tokenizer_encode(e->tokenizer, e->command.text, strlen(e->command.text),
+                          TOKENIZE_START | TOKENIZE_SPECIAL, &e->prompt))
+        return fail("no memory for the prompt's tokens, or its letters need utf8proc, which was "
+                    "missing when this engine was built");
     if (e->prompt.count == 0)
         return fail("the prompt is empty, and the model has no token to start with");
     if (e->prompt.count > (uint64_t)model_plan.max_seq_len)
@@ -190,12 +173,12 @@ static bool load_tensor(engine *e, const ptxgen_tensor *wanted)
 {
     const gguf_tensor *found = gguf_find(&e->file, wanted->name);
     if (!found)
-        return fail("%s has no %s, which the header was made for", e->path, wanted->name);
+        return fail("%s has no %s, which the header was made for", e->command.path, wanted->name);
     if (found->type->id != wanted->gguf_type || found->ne[0] != wanted->columns ||
         found->bytes != wanted->bytes)
         return fail(
             "%s: %s has %s, rows of %llu, and the header was made for %s, %llu rows of %llu",
-            e->path, wanted->name, found->type->name, (unsigned long long)found->ne[0],
+            e->command.path, wanted->name, found->type->name, (unsigned long long)found->ne[0],
             wanted->format_name, (unsigned long long)wanted->rows,
             (unsigned long long)wanted->columns);
     return done(e, wanted->name,
@@ -212,7 +195,7 @@ static bool load_weights(engine *e)
                     gibibytes(PTXGEN_IN_WEIGHTS), gibibytes(PTXGEN_IN_CACHE));
     if (!done(e, "model_create", result))
         return false;
-    e->decoder.no_overlap = e->options[NO_OVERLAP] != 0;
+    e->decoder.no_overlap = e->command.options[NO_OVERLAP] != 0;
     for (size_t i = 0; i < model_plan.tensor_count; i++)
         if (!load_tensor(e, &model_tensors[i]))
             return false;
@@ -227,7 +210,7 @@ static bool load_weights(engine *e)
 /* The prompt's tokens are known: they go through the model several at a time. */
 static bool read_prompt(engine *e)
 {
-    const double *o = e->options;
+    const double *o = e->command.options;
     e->started = seconds();
     return done(e, "model_sampling",
                 model_sampling(&e->decoder, e->stream, (float)o[TEMPERATURE], (uint32_t)o[TOP_K],
@@ -248,19 +231,24 @@ static bool record_step(engine *e)
            done(e, "cuGraphInstantiate", d->instantiate(&e->graph, recorded, 0));
 }
 
-/* Prints what is whole of the text so far: a character's bytes may come in several tokens. */
-static void print_token(engine *e, uint32_t token)
+/* Prints the whole characters of the text so far: a character's bytes may come in several tokens.
+ */
+static bool print_token(engine *e, uint32_t token)
 {
     gguf_string piece = tokenizer_piece(e->tokenizer, token);
-    size_t room = MOST_WAITING - e->waiting_count;
-    size_t taken = piece.length < room ? piece.length : room, whole;
-    memcpy(e->waiting + e->waiting_count, piece.bytes, taken);
-    e->waiting_count += taken;
-    whole = tokenizer_whole_bytes(e->waiting, e->waiting_count);
-    fwrite(e->waiting, 1, whole, stdout);
+    char *waiting = realloc(e->waiting, e->waiting_count + piece.length + 1);
+    size_t whole;
+    if (!waiting)
+        return fail("no memory for the text of token %lu", (unsigned long)token);
+    e->waiting = waiting;
+    memcpy(waiting + e->waiting_count, piece.bytes, piece.length);
+    e->waiting_count += piece.length;
+    whole = tokenizer_whole_bytes(waiting, e->waiting_count);
+    print_text(waiting, whole);
     fflush(stdout);
     e->waiting_count -= whole;
-    memmove(e->waiting, e->waiting + whole, e->waiting_count);
+    memmove(waiting, waiting + whole, e->waiting_count);
+    return true;
 }
 
 /* The prompt, then tokens until the answer's end: reading the prompt, or a launch, chose each. */
@@ -269,7 +257,7 @@ static bool print_answer(engine *e)
     const size_t room = (size_t)model_plan.max_seq_len - e->prompt.count;
     const double begun = seconds();
     size_t printed = 0;
-    fputs(e->text, stdout);
+    print_text(e->command.text, strlen(e->command.text));
     for (;;) {
         uint32_t token;
         if (!done(e, "model_token", model_token(&e->decoder, e->stream, &token)))
@@ -278,13 +266,14 @@ static bool print_answer(engine *e)
             return fail("no token: a logit is not a number");
         if (tokenizer_is_end(e->tokenizer, token))
             break;
-        print_token(e, token);
-        if (++printed == (size_t)e->options[TOKENS] || printed > room)
+        if (!print_token(e, token))
+            return false;
+        if (++printed == (size_t)e->command.options[TOKENS] || printed > room)
             break;
         if (!done(e, "cuGraphLaunch", e->driver.launch_graph(e->graph, e->stream)))
             return false;
     }
-    fwrite(e->waiting, 1, e->waiting_count, stdout);
+    print_text(e->waiting, e->waiting_count);
     putchar('\n');
     if (fflush(stdout) != 0 || ferror(stdout))
         return fail("the text could not be written");
@@ -303,46 +292,15 @@ static void close_all(engine *e)
     tokenizer_close(e->tokenizer);
     gguf_close(&e->file);
     free(e->prompt.items);
-}
-
-static int usage(void)
-{
-    fputs(
-        "usage: engine MODEL.gguf PROMPT [-n 256] [--temp 0] [--top-k 40] [--top-p 0.95]\n"
-        "              [--min-p 0.05] [--seed 0] [--no-overlap 0]\n"
-        "Prints what the model says after the prompt: -n tokens at most, with 0 all there is room\n"
-        "for; the likeliest, or with --temp above 0 by chance, the same for the same seed.\n",
-        stderr);
-    return 2;
-}
-
-static bool read_option(const char *name, const char *text, double *value)
-{
-    char *end;
-    *value = strtod(text ? text : "", &end);
-    return (text && end != text && !*end && *value >= 0 && *value < 4294967296.0) ||
-           fail("%s wants a number from 0 on", name);
+    free(e->waiting);
 }
 
 int main(int argc, char **argv)
 {
-    static engine e = { .options = {
-                            [TOKENS] = 256, [TOP_K] = 40, [TOP_P] = 0.95, [MIN_P] = 0.05 } };
-    for (int i = 1; i < argc; i++) {
-        int option = 0;
-        while (option < OPTIONS && strcmp(option_names[option], argv[i]) != 0)
-            option++;
-        if (option < OPTIONS && read_option(argv[i], argv[i + 1], &e.options[option]))
-            i++;
-        else if (option == OPTIONS && !e.path)
-            e.path = argv[i];
-        else if (option == OPTIONS && !e.text)
-            e.text = argv[i];
-        else
-            return usage();
-    }
-    if (!e.text)
-        return usage();
+    static engine e;
+    int status = command_read(&e.command, argc, argv);
+    if (status != GO_ON)
+        return status;
     bool made = open_model(&e) && make_tokens(&e) && open_driver(&e) && load_weights(&e) &&
                 read_prompt(&e) && record_step(&e) && print_answer(&e);
     close_all(&e);

@@ -10,7 +10,17 @@
 
 #include <pcre2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#if defined __has_include && !defined NO_UTF8PROC
+#if !__has_include(<utf8proc.h>)
+#define NO_UTF8PROC
+#endif
+#endif
+#ifndef NO_UTF8PROC
+#include <utf8proc.h>
+#endif
 
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define LINES       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -19,76 +29,93 @@
 #define NO_WORD     "[^\\r\\n\\p{L}\\p{N}]"
 
 #define GPT_2       "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define UFAKZEKA    NO_WORD "?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
 #define CL100K(digits) \
     CONTRACTION "|" NO_WORD "?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
-#define O200K(ending, digits)                                                                    \
-    NO_WORD "?" UPPER "*" LOWER "+" ending "|" NO_WORD "?" UPPER "+" LOWER "*" ending "|" digits \
-            "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
+#define SEED_CODER CONTRACTION "|" NO_WORD "?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" LINES
+#define JAIS_2                                                                                   \
+    CONTRACTION "|" NO_WORD "?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|" \
+                "\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|" \
+                "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s"
+#define EXAONE_MOE                                                                                \
+    CONTRACTION "|" NO_WORD "?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+" \
+                "[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
+#define CASED_WORDS(upper, lower, ending) \
+    NO_WORD "?" upper "*" lower "+" ending "|" NO_WORD "?" upper "+" lower "*" ending "|"
+#define O200K(ending, digits) \
+    CASED_WORDS(UPPER, LOWER, ending) digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
 #define QWEN_3_5 \
     CONTRACTION "|" NO_WORD "?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES
-#define KANA_AND_HAN "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+"
-#define DEEPSEEK_V3                                          \
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" \
-    "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
+
+/* Groups of three digits, counted from the last one. */
+#define DIGITS_FROM_RIGHT(digit, end) digit "{1,3}(?=(?:" digit "{3})*+" end ")"
+#define COHERE                        DIGITS_FROM_RIGHT("\\d", "\\b"), O200K(CONTRACTION "?", "\\p{N}{1,3}")
+
+#define KANA                          "\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}"
+#define KANA_AND_HAN                  "[\\x{4e00}-\\x{9fa5}" KANA "]+"
+#define CJK                           "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
+#define ASIAN                                                                              \
+    "[\\x{4e00}-\\x{9fff}\\x{3400}-\\x{4dbf}\\x{f900}-\\x{faff}" KANA                      \
+    "\\x{ff65}-\\x{ff9f}\\x{2f00}-\\x{2fdf}\\x{e40}-\\x{eff}\\x{1780}-\\x{17ff}\\x{1000}-" \
+    "\\x{109f}\\x{aa60}-\\x{aa7f}\\x{a9e0}-\\x{a9ff}\\x{ac00}-\\x{d7af}\\x{1100}-\\x{11ff}]+"
+#define YOUTU                                                                                  \
+    "[\\x{ac00}-\\x{d7a3}\\x{3131}-\\x{318e}]+|[\\x{ff01}\\x{2026}\\x{201c}\\x{201d}\\x{2018}" \
+    "\\x{2019}\\x{2014}\\x{ff1a}\\x{ff1b}\\x{ff0c}\\x{3001}-\\x{303f}\\x{fe30}-\\x{fe4f}]+|"   \
+    "[\\x{3105}-\\x{312f}]+|" KANA_AND_HAN
+#define BLOOM " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+"
+
+/* Letters that have a case, and those of alphabets that had none when the pattern was written. */
+#define CASED                                                                              \
+    "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}"         \
+    "\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37b}-\\x{37d}" \
+    "\\x{37f}\\x{386}\\x{388}-\\x{38a}\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}"          \
+    "\\x{3f7}-\\x{481}\\x{48a}-\\x{52f}\\x{531}-\\x{556}\\x{10a0}-\\x{10c5}"               \
+    "\\x{13a0}-\\x{13f5}\\x{13f8}-\\x{13fd}\\x{1c90}-\\x{1cba}\\x{1cbd}-\\x{1cbf}"         \
+    "\\x{1d00}-\\x{1d2b}\\x{1d6b}-\\x{1d77}\\x{1d79}-\\x{1d9a}\\x{1e00}-\\x{1f15}"         \
+    "\\x{1f18}-\\x{1f1d}\\x{1f20}-\\x{1f45}\\x{1f48}-\\x{1f4d}\\x{1f50}-\\x{1f57}"         \
+    "\\x{1f59}\\x{1f5b}\\x{1f5d}\\x{1f5f}-\\x{1f7d}\\x{1f80}-\\x{1fb4}\\x{1fb6}-\\x{1fbc}" \
+    "\\x{1fbe}\\x{1fc2}-\\x{1fc4}\\x{1fc6}-\\x{1fcc}\\x{1fd0}-\\x{1fd3}"                   \
+    "\\x{1fd6}-\\x{1fdb}\\x{1fe0}-\\x{1fec}\\x{1ff2}-\\x{1ff4}\\x{1ff6}-\\x{1ffc}"         \
+    "\\x{2102}\\x{2107}\\x{210a}-\\x{2113}\\x{2115}\\x{2119}-\\x{211d}\\x{2124}\\x{2126}"  \
+    "\\x{2128}\\x{212a}-\\x{212d}\\x{212f}-\\x{2134}\\x{2139}\\x{213c}-\\x{213f}"          \
+    "\\x{2145}-\\x{2149}\\x{214e}\\x{2183}\\x{2184}\\x{2c00}-\\x{2c7b}\\x{2c7e}-\\x{2ce4}" \
+    "\\x{2ceb}-\\x{2cee}\\x{2cf2}\\x{2cf3}\\x{a640}-\\x{a66d}\\x{a680}-\\x{a69b}"          \
+    "\\x{a722}-\\x{a76f}\\x{a771}-\\x{a787}\\x{a78b}-\\x{a78e}\\x{ab70}-\\x{abbf}"         \
+    "\\x{fb00}-\\x{fb06}\\x{fb13}-\\x{fb17}\\x{ff21}-\\x{ff3a}\\x{ff41}-\\x{ff5a}"         \
+    "\\x{10400}-\\x{1044f}\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}\\x{10c80}-\\x{10cb2}" \
+    "\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}\\x{1e900}-\\x{1e943}"
+
+#define SYMBOL_AND_WORD "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+#define DEEPSEEK_V3                                                 \
+    SYMBOL_AND_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| " \
+                    "?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
+#define SPARK_2_5                                                                             \
+    SYMBOL_AND_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+|[\\r\\n]|" \
+                    "\\s+(?!\\S)|\\s+"
 #define BAILING                                                                                    \
     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|" \
     "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"
 
+/* The script Han. PCRE2's \p{Han} is wider from 10.40 on: it has punctuation of several scripts. */
+#define HAN                                                                                  \
+    "[\\x{2e80}-\\x{2e99}\\x{2e9b}-\\x{2ef3}\\x{2f00}-\\x{2fd5}\\x{3005}\\x{3007}\\x{3021}-" \
+    "\\x{3029}\\x{3038}-\\x{303b}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{f900}-\\x{fa6d}"  \
+    "\\x{fa70}-\\x{fad9}\\x{16fe2}\\x{16fe3}\\x{16ff0}\\x{16ff1}\\x{20000}-\\x{2a6df}"       \
+    "\\x{2a700}-\\x{2b739}\\x{2b740}-\\x{2b81d}\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}"   \
+    "\\x{2ebf0}-\\x{2ee5d}\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}\\x{31350}-\\x{323af}]"
+#define NOT_HAN(of) "(?:(?!" HAN ")" of ")"
+#define KIMI_K2                                          \
+    HAN "+|" CASED_WORDS(NOT_HAN(UPPER), NOT_HAN(LOWER), \
+                         CONTRACTION "?") "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
+
 static const struct {
     const char *name;
+    int flags;
     const char *patterns[MAX_PATTERNS];
-    bool keeps_words, adds_bos;
 } SPLITTERS[] = {
-    { "default",
-      { "[\\p{P}\\$\\+<=>\\^~\\|]+", GPT_2, "\\p{N}+", "[0-9][0-9][0-9]" },
-      false,
-      false },
-    { "bailingmoe", { BAILING }, false, false },
-    { "bailingmoe2", { BAILING }, false, false },
-    { "chatglm-bpe", { CL100K("\\p{N}{1,3}") }, false, false },
-    { "command-r", { "\\p{N}", GPT_2 }, false, false },
-    { "dbrx", { CL100K("\\p{N}{1,3}") }, false, false },
-    { "deepseek-coder",
-      { "[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
-        "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+", "\\p{N}" },
-      false,
-      false },
-    { "deepseek-r1-qwen", { CL100K("\\p{N}") }, false, false },
-    { "deepseek-v3", { "\\p{N}{1,3}", KANA_AND_HAN, DEEPSEEK_V3 }, false, false },
-    { "exaone", { "\\p{N}", GPT_2 }, false, false },
-    { "exaone4", { GPT_2 }, false, false },
-    { "falcon", { "[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT_2, "[0-9][0-9][0-9]" }, false, false },
-    { "falcon-h1", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "falcon3", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "gigachat", { GPT_2 }, false, false },
-    { "glm4", { CL100K("\\p{N}{1,3}") }, false, false },
-    { "gpt-2", { GPT_2 }, false, false },
-    { "gpt-4o", { O200K(CONTRACTION "?", "\\p{N}{1,3}") }, false, false },
-    { "granite-docling", { GPT_2 }, false, false },
-    { "hunyuan", { CL100K("\\p{N}") }, false, false },
-    { "hunyuan-dense", { "\\p{N}{1,3}", KANA_AND_HAN, DEEPSEEK_V3 }, false, false },
-    { "jais", { GPT_2 }, false, false },
-    { "lfm2", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "llama-bpe", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "llama-v3", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "llama3", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "llama4", { O200K(CONTRACTION "?", "\\p{N}{1,3}") }, false, false },
-    { "megrez", { CL100K("\\p{N}") }, false, false },
-    { "minerva-7b", { "\\p{N}", GPT_2 }, false, false },
-    { "minimax-m2", { O200K(CONTRACTION "?", "\\p{N}{1,3}") }, false, false },
-    { "mpt", { GPT_2 }, false, false },
-    { "olmo", { GPT_2 }, false, false },
-    { "phi-2", { GPT_2 }, false, false },
-    { "pixtral", { CL100K("\\p{N}{1,3}") }, true, true },
-    { "qwen2", { CL100K("\\p{N}") }, false, false },
-    { "qwen35", { QWEN_3_5 }, false, false },
-    { "refact", { "\\p{N}", GPT_2 }, false, false },
-    { "smaug-bpe", { CL100K("\\p{N}{1,3}") }, false, false },
-    { "smollm", { "\\p{N}", GPT_2 }, false, false },
-    { "stablelm2", { CL100K("\\p{N}") }, false, false },
-    { "starcoder", { "\\p{N}", GPT_2 }, false, false },
-    { "tekken", { O200K("", "\\p{N}") }, true, true },
-    { "trillion", { GPT_2 }, false, false },
+#define PRE_TOKENIZER(name, flags, ...) { name, flags, { __VA_ARGS__ } },
+#include "pre_tokenizers.def"
+#undef PRE_TOKENIZER
 };
 
 enum { SPLITTER_COUNT = sizeof SPLITTERS / sizeof *SPLITTERS };
@@ -96,7 +123,7 @@ enum { SPLITTER_COUNT = sizeof SPLITTERS / sizeof *SPLITTERS };
 static bool fail_unknown(gguf_string name, gguf_error *error)
 {
     size_t size = sizeof error->message;
-    int length = snprintf(error->message, size, "tokenizer.ggml.pre is \"%.*s\"; those known are:",
+    int length = snprintf(error->message, size, "tokenizer.ggml.pre is \"%.*s\"; supported are:",
                           (int)(name.length < 64 ? name.length : 64), name.bytes);
     for (size_t i = 0; i < SPLITTER_COUNT && (size_t)length < size; i++)
         length +=
@@ -131,8 +158,7 @@ bool splitter_open(gguf_string name, splitter *s, gguf_error *error)
     for (size_t i = 0; i < SPLITTER_COUNT; i++) {
         if (!gguf_string_is(name, SPLITTERS[i].name))
             continue;
-        s->keeps_words = SPLITTERS[i].keeps_words;
-        s->adds_bos = SPLITTERS[i].adds_bos;
+        s->flags = SPLITTERS[i].flags;
         return compile(SPLITTERS[i].patterns, s, error);
     }
     return fail_unknown(name, error);
@@ -161,6 +187,9 @@ static bool split_piece(const splitter *s, size_t pattern, const char *text, siz
     while (good && at < length) {
         int found = pcre2_match(s->patterns[pattern], (PCRE2_SPTR)text, length, at, PCRE2_NOTEMPTY,
                                 match, NULL);
+        if (found == PCRE2_ERROR_JIT_STACKLIMIT) /* a long word: without JIT there is more stack */
+            found = pcre2_match(s->patterns[pattern], (PCRE2_SPTR)text, length, at,
+                                PCRE2_NOTEMPTY | PCRE2_NO_JIT, match, NULL);
         const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(match);
         size_t start = found > 0 ? ends[0] : length, end = found > 0 ? ends[1] : length;
         good = (found > 0 || found == PCRE2_ERROR_NOMATCH) &&
@@ -175,4 +204,74 @@ static bool split_piece(const splitter *s, size_t pattern, const char *text, siz
 bool split_text(const splitter *s, const char *text, size_t length, split_word *word, void *user)
 {
     return split_piece(s, 0, text, length, word, user);
+}
+
+#ifndef NO_UTF8PROC
+/* Appends bytes, which may be none. */
+static bool append(char **text, size_t *count, size_t *capacity, const void *bytes, size_t length)
+{
+    if (*capacity - *count < length) {
+        size_t larger = 2 * (*count + length);
+        char *moved = realloc(*text, larger);
+        if (!moved)
+            return false;
+        *text = moved;
+        *capacity = larger;
+    }
+    if (length)
+        memcpy(*text + *count, bytes, length);
+    *count += length;
+    return true;
+}
+
+/* Appends the normal form of UTF-8. */
+static bool append_composed(char **text, size_t *count, size_t *capacity, const char *bytes,
+                            size_t length)
+{
+    utf8proc_uint8_t *form = NULL;
+    utf8proc_ssize_t size =
+        length ? utf8proc_map((const utf8proc_uint8_t *)bytes, (utf8proc_ssize_t)length, &form,
+                              UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+               : 0;
+    bool good = size >= 0 && append(text, count, capacity, form, (size_t)size);
+    free(form);
+    return good;
+}
+
+/* Composes UTF-8 and leaves other bytes as they are. */
+static bool compose(const char *text, size_t length, char **composed, size_t *count)
+{
+    size_t start = 0, at = 0, capacity = 0;
+    bool good = true;
+    *count = 0;
+    while (good && at < length) {
+        utf8proc_int32_t code;
+        utf8proc_ssize_t bytes = utf8proc_iterate((const utf8proc_uint8_t *)text + at,
+                                                  (utf8proc_ssize_t)(length - at), &code);
+        if (bytes > 0) {
+            at += (size_t)bytes;
+            continue;
+        }
+        good = append_composed(composed, count, &capacity, text + start, at - start) &&
+               append(composed, count, &capacity, text + at, 1);
+        start = ++at;
+    }
+    return good && append_composed(composed, count, &capacity, text + start, length - start);
+}
+#else
+static bool compose(const char *text, size_t length, char **composed, size_t *count)
+{
+    (void)text, (void)length, (void)composed, (void)count;
+    return false;
+}
+#endif
+
+bool split_compose(const char *text, size_t length, char **composed, size_t *composed_length)
+{
+    size_t ascii = 0;
+    *composed = NULL;
+    *composed_length = length;
+    while (ascii < length && (unsigned char)text[ascii] < 0x80)
+        ascii++;
+    return ascii == length || compose(text, length, composed, composed_length);
 }

@@ -39,6 +39,7 @@ typedef struct encoder {
     size_t symbol_count, symbol_capacity;
     pair *heap; /* the best one first, each no worse than those at twice its index + 1 and + 2 */
     size_t heap_count, heap_capacity;
+    bool was_unknown; /* the last symbol */
 } encoder;
 
 /* Makes room for one more item. */
@@ -108,8 +109,8 @@ static bool offer_pair(encoder *e, size_t left, size_t right)
     pair new = { .left = left, .right = right, .length = a->length + b->length };
     if (e->t->is_bpe) {
         const merge *found = vocabulary_find_merge(e->t, a->token, b->token);
-        new.token = found->token;
-        new.cost = found->rank;
+        new.token = found ? found->token : NO_TOKEN;
+        new.cost = found ? found->rank : 0;
     } else {
         new.token = vocabulary_find(e->t, a->text, new.length);
         new.cost = new.token == NO_TOKEN ? 0 : -e->t->tokens[new.token].score;
@@ -131,11 +132,20 @@ static bool merge_pair(encoder *e, const pair *best)
     return offer_pair(e, left->previous, best->left) && offer_pair(e, best->left, left->next);
 }
 
+/* Puts a symbol, or the tokens of its bytes. Characters without those are one unknown token,
+ * several in a row too. */
 static bool put_symbol(encoder *e, const symbol *s)
 {
-    bool good = true;
+    bool unknown = false, good = true, was_unknown = e->was_unknown;
+    e->was_unknown = false;
     if (s->token != NO_TOKEN)
         return put_token(e->tokens, s->token);
+    for (size_t i = 0; i < s->length; i++)
+        unknown |= e->t->byte_tokens[(uint8_t)s->text[i]] == NO_TOKEN;
+    if (unknown && !e->t->is_bpe) {
+        e->was_unknown = true;
+        return was_unknown || e->t->unknown == NO_TOKEN || put_token(e->tokens, e->t->unknown);
+    }
     for (size_t i = 0; good && i < s->length; i++) {
         uint32_t byte = e->t->byte_tokens[(uint8_t)s->text[i]];
         uint32_t token = byte == NO_TOKEN ? e->t->unknown : byte;
@@ -194,7 +204,8 @@ static bool encode_symbols(encoder *e, const char *text, size_t length)
 static bool encode_word(void *user, const char *word, size_t length)
 {
     encoder *e = user;
-    uint32_t token = e->t->split.keeps_words ? vocabulary_find(e->t, word, length) : NO_TOKEN;
+    uint32_t token =
+        e->t->split.flags & KEEPS_WORDS ? vocabulary_find(e->t, word, length) : NO_TOKEN;
     return token == NO_TOKEN ? encode_symbols(e, word, length) : put_token(e->tokens, token);
 }
 
@@ -217,38 +228,44 @@ static bool encode_sentence(encoder *e, const char *text, size_t length)
     return good;
 }
 
-/* Text without special tokens, which comes first or behind one. */
-static bool encode_plain(encoder *e, const char *text, size_t length)
+/* Copies text with the spaces that the model wants: one more at the start, or one instead of
+ * several and none at the ends. Bytes has room for one more than length. */
+static size_t put_spaces(const tokenizer *t, const char *text, size_t length, bool first,
+                         char *bytes)
+{
+    size_t count = 0;
+    while (t->joins_spaces && length && text[length - 1] == ' ')
+        length--;
+    if (length && t->adds_space && (!t->is_bpe || (first && *text != ' ')))
+        bytes[count++] = ' ';
+    for (size_t i = 0; i < length; i++)
+        if (!t->joins_spaces || text[i] != ' ' || (count && bytes[count - 1] != ' '))
+            bytes[count++] = text[i];
+    return count;
+}
+
+/* Encodes text without special tokens; first: nothing comes before it. */
+static bool encode_plain(encoder *e, const char *text, size_t length, bool first)
 {
     if (!length)
         return true;
-    char *spaced = NULL;
-    if (e->t->adds_space) {
-        spaced = malloc(length + 1);
-        if (!spaced)
-            return false;
-        spaced[0] = ' ';
-        memcpy(spaced + 1, text, length++);
-        text = spaced;
-    }
-    bool good = e->t->is_bpe ? split_text(&e->t->split, text, length, encode_word, e)
-                             : encode_sentence(e, text, length);
+    char *spaced = malloc(length + 1), *composed = NULL;
+    if (!spaced)
+        return false;
+    length = put_spaces(e->t, text, length, first, spaced);
+    bool good = !e->t->composes || split_compose(spaced, length, &composed, &length);
+    e->was_unknown = false;
+    text = composed ? composed : spaced;
+    good = good && (e->t->is_bpe ? split_text(&e->t->split, text, length, encode_word, e)
+                                 : encode_sentence(e, text, length));
+    free(composed);
     free(spaced);
     return good;
 }
 
-/* The longest special token that a text starts with. */
-static uint32_t find_special(const tokenizer *t, const char *text, size_t length, int flags)
+static bool is_white(char c)
 {
-    uint8_t first = (uint8_t)*text;
-    for (size_t i = t->first[first]; i < t->first[first + 1]; i++) {
-        const token_info *token = &t->tokens[t->specials[i]];
-        if (token->text.length <= length &&
-            memcmp(token->text.bytes, text, token->text.length) == 0 &&
-            (token->kind == USER_DEFINED || flags & TOKENIZE_SPECIAL))
-            return t->specials[i];
-    }
-    return NO_TOKEN;
+    return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 bool tokenizer_encode(const tokenizer *t, const char *text, size_t length, int flags,
@@ -256,17 +273,30 @@ bool tokenizer_encode(const tokenizer *t, const char *text, size_t length, int f
 {
     encoder e = { .t = t, .tokens = tokens };
     size_t start = 0, at = 0;
-    bool good = !(flags & TOKENIZE_START && t->adds_bos) || put_token(tokens, t->bos);
+    bool wants_bos = flags & TOKENIZE_START && t->adds_bos;
+    if (flags & TOKENIZE_SPECIAL && length &&
+        vocabulary_find_special(t, text, length, true) == t->bos)
+        wants_bos = false; /* it has one */
+    bool good = !wants_bos || put_token(tokens, t->bos);
     while (good && at < length) {
-        uint32_t special = find_special(t, text + at, length - at, flags);
+        uint32_t special =
+            vocabulary_find_special(t, text + at, length - at, flags & TOKENIZE_SPECIAL);
         if (special == NO_TOKEN) {
             at++;
             continue;
         }
-        good = encode_plain(&e, text + start, at - start) && put_token(tokens, special);
-        start = at += t->tokens[special].text.length;
+        const token_info *found = &t->tokens[special];
+        size_t end = at;
+        while (found->strips_left && end > start && is_white(text[end - 1]))
+            end--;
+        good =
+            encode_plain(&e, text + start, end - start, start == 0) && put_token(tokens, special);
+        at += found->text.length;
+        while (found->strips_right && at < length && is_white(text[at]))
+            at++;
+        start = at;
     }
-    good = good && encode_plain(&e, text + start, length - start);
+    good = good && encode_plain(&e, text + start, length - start, start == 0);
     free(e.symbols);
     free(e.heap);
     return good;

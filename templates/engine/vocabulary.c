@@ -1,7 +1,7 @@
 /* A vocabulary writes bytes as printable characters (GPT-2's table), or spaces as U+2581
  * (SentencePiece). Both are turned back here, so that all else works on plain bytes.
  *
- * Texts and pairs are found in hash tables with open addressing, at most half full.
+ * Texts and pairs are found by binary search in sorted lists, which no vocabulary makes slow.
  */
 #include "vocabulary.h"
 
@@ -35,54 +35,124 @@ static bool is_special(int kind)
 
 /* Lookup of texts and pairs. */
 
-static uint64_t hash_bytes(const char *bytes, size_t length)
+static int compare_texts(gguf_string a, gguf_string b)
 {
-    uint64_t hash = UINT64_C(0xCBF29CE484222325); /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001B3);
-    return hash ^ hash >> 32;
+    size_t least = a.length < b.length ? a.length : b.length;
+    int order = least ? memcmp(a.bytes, b.bytes, least) : 0;
+    return order ? order : a.length < b.length ? -1 : a.length > b.length;
 }
 
-/* The slot of a text, or the empty one where it belongs. */
-static uint32_t *find_slot(const tokenizer *t, const char *bytes, size_t length)
+typedef struct named_token {
+    gguf_string text;
+    uint32_t token;
+} named_token;
+
+static int by_text(const void *left, const void *right)
 {
-    for (size_t at = (size_t)hash_bytes(bytes, length);; at++) {
-        uint32_t *slot = &t->words[at & t->word_mask];
-        if (*slot == NO_TOKEN)
-            return slot;
-        gguf_string text = t->tokens[*slot].text;
-        if (text.length == length && memcmp(text.bytes, bytes, length) == 0)
-            return slot;
-    }
+    const named_token *a = left, *b = right;
+    int order = compare_texts(a->text, b->text);
+    return order ? order : a->token < b->token ? -1 : a->token > b->token;
 }
 
-static merge *find_merge(const tokenizer *t, uint32_t left, uint32_t right)
+/* Indexes all tokens that are special or all that are not. Names of control tokens of byte-level
+ * BPE are no text that bytes may be merged to. */
+static bool index_tokens(const tokenizer *t, bool special, token_index *index)
 {
-    uint64_t hash = ((uint64_t)left << 32 | right) * UINT64_C(0x9E3779B97F4A7C15);
-    for (size_t at = (size_t)(hash >> 32);; at++) {
-        merge *slot = &t->merges[at & t->merge_mask];
-        if (slot->token == NO_TOKEN || (slot->left == left && slot->right == right))
-            return slot;
+    named_token *list = malloc(((size_t)t->count + 1) * sizeof *list);
+    index->tokens = malloc(((size_t)t->count + 1) * sizeof *index->tokens);
+    if (!list || !index->tokens) {
+        free(list);
+        return false;
     }
+    for (uint32_t i = 0; i < t->count; i++)
+        if (special ? is_special(t->tokens[i].kind) && t->tokens[i].text.length
+                    : !t->is_bpe || !is_special(t->tokens[i].kind))
+            list[index->count++] = (named_token){ t->tokens[i].text, i };
+    qsort(list, index->count, sizeof *list, by_text);
+    for (size_t i = 0; i < index->count; i++)
+        index->tokens[i] = list[i].token;
+    free(list);
+    return true;
 }
 
 uint32_t vocabulary_find(const tokenizer *t, const char *bytes, size_t length)
 {
-    return *find_slot(t, bytes, length);
+    const token_index *words = &t->words;
+    size_t low = 0, high = words->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_texts(t->tokens[words->tokens[middle]].text, (gguf_string){ bytes, length }) <
+            0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == words->count)
+        return NO_TOKEN;
+    gguf_string found = t->tokens[words->tokens[low]].text;
+    bool same = found.length == length && memcmp(found.bytes, bytes, length) == 0;
+    return same ? words->tokens[low] : NO_TOKEN;
+}
+
+/* Returns the first place from low on whose text has a byte at this position that is not below. All
+ * texts from low to high have the same bytes before it; one that ends there comes first. */
+static size_t find_byte(const tokenizer *t, size_t low, size_t high, size_t position, int byte)
+{
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        gguf_string text = t->tokens[t->specials.tokens[middle]].text;
+        if (position >= text.length || (uint8_t)text.bytes[position] < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t vocabulary_find_special(const tokenizer *t, const char *text, size_t length, bool control)
+{
+    size_t low = 0, high = t->specials.count;
+    uint32_t longest = NO_TOKEN;
+    for (size_t i = 0; i < length && low < high; i++) {
+        low = find_byte(t, low, high, i, (uint8_t)text[i]);
+        high = find_byte(t, low, high, i, (uint8_t)text[i] + 1);
+        for (size_t at = low; at < high; at++) { /* several tokens may have one text */
+            const token_info *token = &t->tokens[t->specials.tokens[at]];
+            if (token->text.length != i + 1)
+                break;
+            if (token->kind != USER_DEFINED && !control)
+                continue;
+            longest = t->specials.tokens[at];
+            break;
+        }
+    }
+    return longest;
+}
+
+static int by_pair(const void *left, const void *right)
+{
+    const merge *a = left, *b = right;
+    if (a->left != b->left)
+        return a->left < b->left ? -1 : 1;
+    if (a->right != b->right)
+        return a->right < b->right ? -1 : 1;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 const merge *vocabulary_find_merge(const tokenizer *t, uint32_t left, uint32_t right)
 {
-    return find_merge(t, left, right);
-}
-
-/* A power of 2 of slots, more than half of them empty. */
-static size_t slots_for(size_t count)
-{
-    size_t slots = 16;
-    while (slots < 2 * (count + 1))
-        slots *= 2;
-    return slots;
+    const merge wanted = { .left = left, .right = right };
+    size_t low = 0, high = t->merge_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_pair(&t->merges[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found =
+        low < t->merge_count && t->merges[low].left == left && t->merges[low].right == right;
+    return found ? &t->merges[low] : NULL;
 }
 
 /* The vocabulary. */
@@ -129,14 +199,14 @@ static size_t decode_spaces(gguf_string text, char *bytes)
     return count;
 }
 
+/* Returns the byte of "<0x0A>", or -1. */
 static int byte_of_name(gguf_string text)
 {
-    unsigned byte;
-    char name[7] = "";
-    if (text.length != 6)
+    static const char digits[] = "0123456789ABCDEF";
+    if (text.length != 6 || memcmp(text.bytes, "<0x", 3) != 0 || text.bytes[5] != '>')
         return -1;
-    memcpy(name, text.bytes, 6);
-    return sscanf(name, "<0x%2X>", &byte) == 1 ? (int)byte : -1;
+    const char *high = memchr(digits, text.bytes[3], 16), *low = memchr(digits, text.bytes[4], 16);
+    return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
 }
 
 /* Texts as they stand in the file become texts and pieces; no piece is longer than its text. */
@@ -185,7 +255,7 @@ static bool read_tokens(tokenizer *t, const gguf_file *file, gguf_error *error)
         int64_t kind = NORMAL;
         t->tokens[i].text = names[i];
         bytes += names[i].length;
-        if (!t->is_bpe && !gguf_get_f64(scores, i, &t->tokens[i].score))
+        if (scores && !gguf_get_f64(scores, i, &t->tokens[i].score))
             good = fail(error, "tokenizer.ggml.scores has no number for token %" PRIu32, i);
         if (kinds && !gguf_get_i64(kinds, i, &kind))
             good = fail(error, "tokenizer.ggml.token_type has no number for token %" PRIu32, i);
@@ -195,37 +265,20 @@ static bool read_tokens(tokenizer *t, const gguf_file *file, gguf_error *error)
     t->bytes = malloc(bytes);
     if (good && !t->bytes)
         return fail(error, "out of memory");
-    if (good)
-        decode_tokens(t);
     return good;
 }
 
-/* Of two tokens with one text the first counts. Names of control tokens are no text that bytes may
- * be merged to, but SentencePiece's pairs never reach one. */
-static bool index_words(tokenizer *t, gguf_error *error)
+/* Finds the token of each byte; of two tokens the first counts. */
+static void find_bytes(tokenizer *t)
 {
-    size_t slots = slots_for(t->count);
-    t->words = malloc(slots * sizeof *t->words);
-    t->word_mask = slots - 1;
-    if (!t->words)
-        return fail(error, "out of memory");
-    for (size_t i = 0; i < slots; i++)
-        t->words[i] = NO_TOKEN;
     for (size_t i = 0; i < BYTE_COUNT; i++)
         t->byte_tokens[i] = NO_TOKEN;
-    for (uint32_t i = 0; i < t->count; i++) {
+    for (uint32_t i = t->count; i-- > 0;) {
         const token_info *token = &t->tokens[i];
-        bool is_byte = t->is_bpe ? !is_special(token->kind) && token->piece.length == 1
-                                 : token->kind == BYTE && token->piece.length == 1;
-        if (is_byte && t->byte_tokens[(uint8_t)*token->piece.bytes] == NO_TOKEN)
+        if (token->piece.length == 1 &&
+            (t->is_bpe ? !is_special(token->kind) : token->kind == BYTE))
             t->byte_tokens[(uint8_t)*token->piece.bytes] = i;
-        if (t->is_bpe && is_special(token->kind))
-            continue;
-        uint32_t *slot = find_slot(t, token->text.bytes, token->text.length);
-        if (*slot == NO_TOKEN)
-            *slot = i;
     }
-    return true;
 }
 
 /* "left right" in the file. A pair that is no pair of tokens, or makes none, can never be merged.
@@ -241,14 +294,11 @@ static void add_merge(tokenizer *t, const int bytes_of[2 * BYTE_COUNT], gguf_str
     gguf_string right_name = { space + 1, text.length - before - 1 };
     size_t left_length = decode_bytes(bytes_of, left_name, bytes);
     size_t length = left_length + decode_bytes(bytes_of, right_name, bytes + left_length);
-    uint32_t left = *find_slot(t, bytes, left_length);
-    uint32_t right = *find_slot(t, bytes + left_length, length - left_length);
-    uint32_t token = *find_slot(t, bytes, length);
-    if (left == NO_TOKEN || right == NO_TOKEN || token == NO_TOKEN)
-        return;
-    merge *slot = find_merge(t, left, right);
-    if (slot->token == NO_TOKEN)
-        *slot = (merge){ left, right, token, rank };
+    uint32_t left = vocabulary_find(t, bytes, left_length);
+    uint32_t right = vocabulary_find(t, bytes + left_length, length - left_length);
+    uint32_t token = vocabulary_find(t, bytes, length);
+    if (left != NO_TOKEN && right != NO_TOKEN && token != NO_TOKEN)
+        t->merges[t->merge_count++] = (merge){ left, right, token, rank };
 }
 
 static bool read_merges(tokenizer *t, const gguf_file *file, gguf_error *error)
@@ -257,9 +307,8 @@ static bool read_merges(tokenizer *t, const gguf_file *file, gguf_error *error)
     const gguf_key *key = gguf_find_key(file, "tokenizer.ggml.merges");
     if (!key || !key->is_array || key->type != GGUF_STRING || key->count >= NO_TOKEN)
         return fail(error, "the file has no tokenizer.ggml.merges");
-    size_t slots = slots_for((size_t)key->count), longest = 1;
-    t->merges = malloc(slots * sizeof *t->merges);
-    t->merge_mask = slots - 1;
+    size_t longest = 1;
+    t->merges = malloc(((size_t)key->count + 1) * sizeof *t->merges);
     gguf_string *texts = malloc(((size_t)key->count + 1) * sizeof *texts);
     if (texts)
         gguf_get_strings(key, texts);
@@ -268,98 +317,175 @@ static bool read_merges(tokenizer *t, const gguf_file *file, gguf_error *error)
     char *bytes = malloc(longest);
     bool good = t->merges && texts && bytes;
     make_byte_table(bytes_of);
-    for (size_t i = 0; good && i < slots; i++)
-        t->merges[i].token = NO_TOKEN;
     for (uint32_t i = 0; good && i < key->count; i++)
         add_merge(t, bytes_of, texts[i], i, bytes);
+    if (good)
+        qsort(t->merges, t->merge_count, sizeof *t->merges, by_pair);
     free(texts);
     free(bytes);
     return good || fail(error, "out of memory");
 }
 
-/* Special tokens, by first byte, then longer ones first. */
-
-typedef struct special {
-    gguf_string name;
-    uint32_t token;
-} special;
-
-static int by_first_byte_and_length(const void *left, const void *right)
-{
-    const special *a = left, *b = right;
-    uint8_t first_a = (uint8_t)*a->name.bytes, first_b = (uint8_t)*b->name.bytes;
-    if (first_a != first_b)
-        return first_a < first_b ? -1 : 1;
-    if (a->name.length != b->name.length)
-        return a->name.length > b->name.length ? -1 : 1;
-    return a->token < b->token ? -1 : a->token > b->token;
-}
-
-static bool index_specials(tokenizer *t, gguf_error *error)
-{
-    size_t count = 0;
-    special *list = malloc(((size_t)t->count + 1) * sizeof *list);
-    for (uint32_t i = 0; list && i < t->count; i++)
-        if (is_special(t->tokens[i].kind) && t->tokens[i].text.length)
-            list[count++] = (special){ t->tokens[i].text, i };
-    t->specials = malloc((count + 1) * sizeof *t->specials);
-    bool good = list && t->specials;
-    if (good)
-        qsort(list, count, sizeof *list, by_first_byte_and_length);
-    for (size_t i = 0; good && i < count; i++) {
-        t->specials[i] = list[i].token;
-        t->first[(uint8_t)*list[i].name.bytes + 1]++;
-    }
-    for (size_t i = 0; i < BYTE_COUNT; i++)
-        t->first[i + 1] += t->first[i];
-    free(list);
-    return good || fail(error, "out of memory");
-}
-
 static void add_end(tokenizer *t, uint32_t token)
 {
-    if (token < t->count && t->end_count < MAX_ENDS)
+    if (t->end_count < MAX_ENDS)
         t->ends[t->end_count++] = token;
 }
 
-static uint32_t find_name(const tokenizer *t, const char *name)
+static const char *const ID_KEYS[] = { "tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id",
+                                       "tokenizer.ggml.bos_token_id" };
+enum { END_KEYS = 3, ID_KEY_COUNT = sizeof ID_KEYS / sizeof *ID_KEYS };
+
+/* Names of tokens that end an answer. */
+static const char *const END_NAMES[] = {
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|im_end|>",
+    "<|return|>",
+    "<|call|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "[e~[",
+    "<end_of_utterance>",
+    "<\357\275\234end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"
+};
+enum { END_COUNT = sizeof END_NAMES / sizeof *END_NAMES };
+
+/* Names of other control tokens, besides all of the form <|NAME|>. */
+static const char *const CONTROL_NAMES[] = {
+    "<start_of_turn>",
+    "<start_of_image>",
+    "<end_of_image>",
+    "[INST]",
+    "[/INST]",
+    "<PRE>",
+    "<SUF>",
+    "<MID>",
+    "<PAD>",
+    "[PAD]",
+    "<fim-prefix>",
+    "<fim-suffix>",
+    "<fim-middle>",
+    "<fim-pad>",
+    "<fim_prefix>",
+    "<fim_suffix>",
+    "<fim_middle>",
+    "<fim_pad>",
+    "\xE2\x96\x81<PRE>",
+    "\xE2\x96\x81<SUF>",
+    "\xE2\x96\x81<MID>",
+    "<reponame>",
+    "<REPO>",
+    "<fim-repo>",
+};
+enum { CONTROL_COUNT = sizeof CONTROL_NAMES / sizeof *CONTROL_NAMES };
+
+static bool is_one_of(gguf_string text, const char *const *names, size_t count)
 {
-    for (uint32_t i = 0; i < t->count; i++)
-        if (gguf_string_is(t->tokens[i].text, name))
-            return i;
-    return NO_TOKEN;
+    for (size_t i = 0; i < count; i++)
+        if (gguf_string_is(text, names[i]))
+            return true;
+    return false;
 }
 
-/* Files say which token ends a text, but not always which ends a turn. */
+static bool is_enclosed(gguf_string text, const char *start, const char *end)
+{
+    size_t before = strlen(start), behind = strlen(end);
+    return text.length > before + behind && memcmp(text.bytes, start, before) == 0 &&
+           memcmp(text.bytes + text.length - behind, end, behind) == 0 &&
+           !memchr(text.bytes, ' ', text.length);
+}
+
+/* Returns true for names that no text has but that of a chat template. */
+static bool is_control_name(gguf_string text)
+{
+    return is_enclosed(text, "<|", "|>") || is_enclosed(text, "<\357\275\234", "\xEF\xBD\x9C>") ||
+           is_one_of(text, END_NAMES, END_COUNT) || is_one_of(text, CONTROL_NAMES, CONTROL_COUNT);
+}
+
+/* Mends the types of tokens: some files have none, and some say that control tokens and bytes are
+ * text. Tokens that keys name are control tokens, if they look like one. */
+static void mend_kinds(tokenizer *t, const gguf_file *file)
+{
+    bool typed = gguf_find_key(file, "tokenizer.ggml.token_type");
+    for (uint32_t i = 0; i < t->count; i++) {
+        token_info *token = &t->tokens[i];
+        if (token->kind == NORMAL && is_control_name(token->text))
+            token->kind = CONTROL;
+        else if (token->kind == NORMAL && !t->is_bpe && byte_of_name(token->text) >= 0)
+            token->kind = BYTE;
+    }
+    for (size_t i = 0; i < ID_KEY_COUNT; i++) {
+        uint64_t id;
+        if (!gguf_get_u64(gguf_find_key(file, ID_KEYS[i]), 0, &id) || id >= t->count)
+            continue;
+        token_info *token = &t->tokens[id];
+        if (token->kind == NORMAL &&
+            (is_enclosed(token->text, "<", ">") || is_enclosed(token->text, "[", "]")))
+            token->kind = CONTROL;
+    }
+    if (!typed && t->unknown != NO_TOKEN && is_enclosed(t->tokens[t->unknown].text, "<", ">"))
+        t->tokens[t->unknown].kind = UNKNOWN;
+    if (!typed && t->bos != NO_TOKEN && is_enclosed(t->tokens[t->bos].text, "<", ">"))
+        t->tokens[t->bos].kind = CONTROL;
+}
+
+/* Returns true if a string has a text in it, in lower or upper case. */
+static bool has_text(gguf_string string, const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i + length <= string.length; i++) {
+        size_t same = 0;
+        while (same < length &&
+               (string.bytes[i + same] | ('a' - 'A')) == (text[same] | ('a' - 'A')))
+            same++;
+        if (same == length)
+            return true;
+    }
+    return false;
+}
+
+/* Sets which special tokens take the white space beside them. Files do not say it; Phi-3 was
+ * trained with control tokens that take what follows. */
+static void find_strips(tokenizer *t, const gguf_file *file)
+{
+    static const char *const names[] = { "<unk>", "<s>", "<|endoftext|>" };
+    gguf_string name = { "", 0 }, architecture = { "", 0 };
+    gguf_get_string(gguf_find_key(file, "general.name"), &name);
+    gguf_get_string(gguf_find_key(file, "general.architecture"), &architecture);
+    if (!has_text(name, "phi-3") && !has_text(name, "phi3") &&
+        (t->is_bpe || !gguf_string_is(architecture, "phi3")))
+        return;
+    for (size_t i = 0; i < t->specials.count; i++) {
+        token_info *token = &t->tokens[t->specials.tokens[i]];
+        token->strips_right = !is_one_of(token->text, names, sizeof names / sizeof *names);
+    }
+}
+
+/* Finds the tokens that end an answer. Files say which one ends a text, but not always which one
+ * ends a turn. */
 static void find_ends(tokenizer *t, const gguf_file *file)
 {
-    static const char *const keys[] = { "tokenizer.ggml.eos_token_id",
-                                        "tokenizer.ggml.eot_token_id",
-                                        "tokenizer.ggml.eom_token_id" };
-    static const char *const names[] = {
-        "<|eot_id|>",
-        "<|eom_id|>",
-        "<|im_end|>",
-        "<|return|>",
-        "<|call|>",
-        "<end_of_turn>",
-        "<|endoftext|>",
-        "<|end_of_text|>",
-        "<EOT>",
-        "_<EOT>",
-        "[EOT]",
-        "<end_of_utterance>",
-        "<\357\275\234end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"
-    };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    bool returns = false; /* gpt-oss goes on after the end of a message */
+    for (size_t i = 0; i < END_KEYS; i++) {
         uint64_t token;
-        if (gguf_get_u64(gguf_find_key(file, keys[i]), 0, &token) && token < t->count)
+        if (gguf_get_u64(gguf_find_key(file, ID_KEYS[i]), 0, &token) && token < t->count)
             add_end(t, (uint32_t)token);
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        add_end(t, find_name(t, names[i]));
-    if (find_name(t, "<|return|>") == NO_TOKEN) /* gpt-oss goes on after the end of a message */
-        add_end(t, find_name(t, "<|end|>"));
+    for (uint32_t i = 0; i < t->count; i++) {
+        returns |= gguf_string_is(t->tokens[i].text, "<|return|>");
+        if (is_one_of(t->tokens[i].text, END_NAMES, END_COUNT))
+            add_end(t, i);
+    }
+    for (uint32_t i = 0; !returns && i < t->count; i++)
+        if (gguf_string_is(t->tokens[i].text, "<|end|>"))
+            add_end(t, i);
 }
 
 static uint32_t token_of(const tokenizer *t, const gguf_file *file, const char *name,
@@ -378,28 +504,38 @@ static bool read_model(tokenizer *t, const gguf_file *file, gguf_error *error)
     t->is_bpe = gguf_string_is(model, "gpt2");
     t->adds_space = t->adds_bos = !t->is_bpe;
     if (!t->is_bpe && !gguf_string_is(model, "llama"))
-        return fail(error, "tokenizer.ggml.model is \"%.*s\"; those known are: llama gpt2",
+        return fail(error, "tokenizer.ggml.model is \"%.*s\"; supported are: llama gpt2",
                     (int)(model.length < 64 ? model.length : 64), model.bytes);
     if (!t->is_bpe)
         return true;
     gguf_get_string(gguf_find_key(file, "tokenizer.ggml.pre"), &pre);
     if (!splitter_open(pre, &t->split, error))
         return false;
-    t->adds_bos = t->split.adds_bos;
+    t->adds_bos = t->split.flags & ADDS_BOS;
+    t->composes = t->split.flags & COMPOSES;
     return true;
 }
 
 bool vocabulary_read(tokenizer *t, const gguf_file *file, gguf_error *error)
 {
-    if (!read_model(t, file, error) || !read_tokens(t, file, error) || !index_words(t, error) ||
-        !index_specials(t, error) || (t->is_bpe && !read_merges(t, file, error)))
+    if (!read_model(t, file, error) || !read_tokens(t, file, error))
         return false;
     t->bos = token_of(t, file, "tokenizer.ggml.bos_token_id", t->is_bpe ? NO_TOKEN : 1);
     t->unknown = token_of(t, file, "tokenizer.ggml.unknown_token_id", t->is_bpe ? NO_TOKEN : 0);
+    mend_kinds(t, file);
+    decode_tokens(t);
+    find_bytes(t);
+    if (!index_tokens(t, false, &t->words) || !index_tokens(t, true, &t->specials))
+        return fail(error, "out of memory");
+    if (t->is_bpe && !read_merges(t, file, error))
+        return false;
     gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.add_bos_token"), 0, &t->adds_bos);
     gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.add_space_prefix"), 0, &t->adds_space);
+    gguf_get_bool(gguf_find_key(file, "tokenizer.ggml.remove_extra_whitespaces"), 0,
+                  &t->joins_spaces);
     if (t->adds_bos && t->bos == NO_TOKEN)
         return fail(error, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
+    find_strips(t, file);
     find_ends(t, file);
     return true;
 }
@@ -409,7 +545,7 @@ void vocabulary_free(tokenizer *t)
     splitter_close(&t->split);
     free(t->tokens);
     free(t->bytes);
-    free(t->words);
+    free(t->words.tokens);
+    free(t->specials.tokens);
     free(t->merges);
-    free(t->specials);
 }

@@ -82,6 +82,20 @@ head -c 2000 "$llama" >"$scratch/cut.gguf"
 wanted 1 --from-gguf "$scratch/cut.gguf"
 grep -q "^$scratch/cut.gguf: error: .*E070" "$scratch/err" || { cat "$scratch/err"; fail "a cut header"; }
 
+# Vocabularies that the starter engine does not read: they do not stand in a kernel's way.
+maker=$(dirname "$0")/../models/make_small.py
+python3 "$maker" --tokenizer t5 "$scratch/small.gguf" || fail "make_small.py"
+wanted 0 --from-gguf "$scratch/small.gguf"
+grep -q 'warning: tokenizer.ggml.model = t5 is not supported by the starter engine.*E074' "$scratch/err" ||
+    { cat "$scratch/err"; fail "no warning of a tokenizer"; }
+python3 "$maker" --tokenizer gpt2 --pre superbpe2 "$scratch/small.gguf"
+wanted 0 --init engine --out "$scratch/engine" --from-gguf "$scratch/small.gguf"
+grep -q 'warning: tokenizer.ggml.pre = superbpe2 is not supported' "$scratch/err" ||
+    { cat "$scratch/err"; fail "no warning of a pre-tokenizer"; }
+python3 "$maker" --tokenizer gpt2 --pre kimi-k2 "$scratch/small.gguf"
+wanted 0 --from-gguf "$scratch/small.gguf"
+grep -q warning "$scratch/err" && fail "a warning of kimi-k2"
+
 wanted 1 --from-gguf "$scratch/spec.ini"
 
 # What cannot be read is no wrong model: a file that is not there, a folder, a pipe, a part that is missing.

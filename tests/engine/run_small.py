@@ -14,6 +14,12 @@ import tempfile
 PROMPT = "once upon a time"
 
 
+def utf8proc():
+    """What links the library that composes text, where it is installed."""
+    found = subprocess.run(["pkg-config", "--exists", "libutf8proc"]).returncode == 0
+    return ["-lutf8proc"] if found else []
+
+
 class Engine:
     """A model, the engine of its header, and what is wrong so far."""
 
@@ -52,7 +58,8 @@ class Engine:
         self.do([self.ptxgen, "-q", "--spec", self.path("spec.ini"), "--out", self.work.name])
         sources = [os.path.join(self.folder, file) for file in os.listdir(self.folder) if file.endswith(".c")]
         # Not optimized: the header is large, and the time goes to the emulator.
-        self.do(["cc", "-O0", "-I" + self.work.name, "-o", self.path(name), *sorted(sources), "-lpcre2-8", "-ldl"])
+        self.do(["cc", "-O0", "-I" + self.work.name, "-o", self.path(name), *sorted(sources), "-lpcre2-8",
+                 *utf8proc(), "-ldl"])
         return self.path(name)
 
     def run(self, *arguments, program=None, driver=True, **environment):
@@ -117,6 +124,13 @@ def check_models(e):
     other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
     other("token_embd.weight has f32, rows of 64, and the header was made for q8_0, 300 rows of 64", "--type", "F32")
     other("tokenizer.ggml.model", "--tokenizer", "bert")
+    # Control characters of a file: ESC, and U+009B as UTF-8.
+    for option in "--architecture", "--tokenizer":
+        for control in "\x1b[31mred\x07", "\u009b31mred\n":
+            done = e.run(e.make_model("other.gguf", option, "x" + control), PROMPT)
+            text = done.stderr.decode()
+            if done.returncode != 1 or any(c < " " or "\x7f" <= c < "\xa0" for c in text[:-1]):
+                e.fail("a control character of %s" % option, done)
     e.refused("no token: a logit is not a number", e.make_model("nan.gguf", "--nan"), PROMPT, printed=PROMPT.encode())
     with open(e.model, "rb") as file:
         whole = file.read()
@@ -140,10 +154,25 @@ def check_machine(e):
 
 def check_usage(e):
     e.refused("the prompt has 103 tokens, and there is room for 64: max_seq_len", e.model, "x " * 50 + "y")
-    for arguments in (), (e.model,), (e.model, PROMPT, "-n"), (e.model, PROMPT, "more"):
+    for arguments in (), (e.model,):
         e.refused("usage: engine MODEL.gguf PROMPT", *arguments, status=2)
+    e.refused("-n needs a value", e.model, PROMPT, "-n", status=2)
+    e.refused("more is one argument too many", e.model, PROMPT, "more", status=2)
+    for unknown in "--foo", "-x", "--seed=1":
+        e.refused(unknown + " is no option", e.model, PROMPT, unknown, "1", status=2)
     for value in "x", "", "-1", "nan", "1e10":
-        e.refused("--temp wants a number from 0 on", e.model, PROMPT, "--temp", value, status=2)
+        e.refused("--temp %s is not a number from 0 to 1000000" % value, e.model, PROMPT, "--temp", value, status=2)
+    for option in "-n", "--top-k", "--seed", "--no-overlap":
+        e.refused("%s 0.5 is not a whole number from 0 to " % option, e.model, PROMPT, option, "0.5", status=2)
+    for option in "--top-p", "--min-p":
+        e.refused("%s 1.5 is not a number from 0 to 1" % option, e.model, PROMPT, option, "1.5", status=2)
+    for arguments in ("-h",), ("--help",), (e.model, "--help"), (e.model, PROMPT, "-n", "1", "-h"):
+        done = e.run(*arguments)
+        if done.returncode or done.stderr or not done.stdout.startswith(b"usage: engine MODEL.gguf PROMPT"):
+            e.fail("help", done)
+    done = e.run(e.model, "-n", "1", "--", "-n")
+    if done.returncode or not done.stdout.startswith(b"-n"):
+        e.fail("a prompt that starts with '-'", done)
     done = subprocess.run("'%s' '%s' x -n 1 >/dev/full" % (e.program, e.model), shell=True, capture_output=True,
                           env=dict(os.environ, LD_LIBRARY_PATH=e.libcuda))
     if done.returncode != 1 or b"the text could not be written" not in done.stderr:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes a whole GGUF model that is small: random weights, the same every time, and a vocabulary of 300 tokens.
 
-    make_small.py [--layers N] [--further N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--nan] FILE
+    make_small.py [--layers N] [--further N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--pre NAME]
+                  [--nan] FILE
 
 It is a llama of 64 values, 4 heads of 16, and room for 64 positions, whose text means nothing. Its matrices are of the
-type; --architecture and --tokenizer name others without being any; with --nan its last norm is not a number. --further
+type; --architecture, --tokenizer and --pre name others without being any; with --nan its last norm is not a number. --further
 says how many layers are behind the decoder's, which predict further tokens: what they have has no use here.
 """
 import argparse
@@ -27,7 +28,7 @@ def array(name, kind, values):
     return data + struct.pack("<%d%s" % (len(values), "f" if kind == F32 else "i"), *values)
 
 
-def vocabulary(tokenizer):
+def vocabulary(tokenizer, pre):
     """SentencePiece's: three control tokens, all bytes, and pieces, of which longer ones are merged first."""
     tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % byte for byte in range(256)] + WORDS
     kinds = [UNKNOWN, CONTROL, CONTROL] + [BYTE] * 256 + [NORMAL] * len(WORDS)
@@ -36,7 +37,7 @@ def vocabulary(tokenizer):
             array("tokenizer.ggml.tokens", STRING, tokens),
             array("tokenizer.ggml.scores", F32, [float(len(token)) for token in tokens]),
             array("tokenizer.ggml.token_type", I32, kinds),
-            key("tokenizer.ggml.bos_token_id", 1), key("tokenizer.ggml.eos_token_id", 2)]
+            *([key("tokenizer.ggml.pre", pre)] if pre else []), key("tokenizer.ggml.bos_token_id", 1), key("tokenizer.ggml.eos_token_id", 2)]
 
 
 def keys(options):
@@ -100,10 +101,11 @@ def main():
     parser.add_argument("--type", choices=("F32", "Q8_0"), default="Q8_0")
     parser.add_argument("--architecture", default="llama")
     parser.add_argument("--tokenizer", default="llama")
+    parser.add_argument("--pre")
     parser.add_argument("--nan", action="store_true")
     parser.add_argument("file")
     options = parser.parse_args()
-    tensors, all_keys = Tensors(options), keys(options) + vocabulary(options.tokenizer)
+    tensors, all_keys = Tensors(options), keys(options) + vocabulary(options.tokenizer, options.pre)
     tensors.add_all(options)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors.infos), len(all_keys)) + b"".join(all_keys + tensors.infos)
     with open(options.file, "wb") as file:

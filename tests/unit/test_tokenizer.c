@@ -2,6 +2,7 @@
  * beside the project where there are any. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "gguf_writer.h"
 #include "templates/engine/split.h"
@@ -93,11 +94,21 @@ ARENA_TEST(marks_digits_and_line_ends_stay_where_each_kind_has_them)
         assert_words(a, cases[i].name, text, cases[i].words);
 }
 
-/* All those that the message on an unknown one lists. */
-ARENA_TEST(those_that_keep_words_add_a_bos_token)
+/* All that the message on an unknown one lists. */
+ARENA_TEST(every_listed_pre_tokenizer_opens_with_its_flags)
 {
-    static const char keeping[] =
-        " falcon-h1 falcon3 lfm2 llama-bpe llama-v3 llama3 pixtral tekken ";
+    static const struct {
+        const char *names;
+        int flags;
+    } expected[] = {
+        { " falcon-h1 falcon3 lfm2 llama-bpe llama-v3 llama3 midm-2.0 pixtral tekken ",
+          KEEPS_WORDS | ADDS_BOS },
+        { " minicpm5 youtu ", KEEPS_WORDS },
+        { " chameleon ", ADDS_BOS },
+        { " cohere2moe command-r deepseek-r1-qwen f2llmv2 hunyuan kormo megrez mpt olmo qwen2 "
+          "qwen35 stablelm2 tiny_aya ",
+          COMPOSES },
+    };
     gguf_error error, other;
     splitter s;
     size_t count = 0;
@@ -106,15 +117,67 @@ ARENA_TEST(those_that_keep_words_add_a_bos_token)
     for (size_t length; *names; names += length + (names[length] == ' ')) {
         length = strcspn(names, " ");
         const char *name = arena_format(a, " %.*s ", (int)length, names);
-        bool keeps = strstr(keeping, name);
+        int flags = 0;
+        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+            flags |= strstr(expected[i].names, name) ? expected[i].flags : 0;
         if (!splitter_open((gguf_string){ names, length }, &s, &other))
             fail_msg("%s: %s", name, other.message);
-        assert_int_equal(s.keeps_words, keeps);
-        assert_int_equal(s.adds_bos, keeps);
+        assert_int_equal(s.flags, flags);
         splitter_close(&s);
         count++;
     }
-    assert_true(count > 40);
+    assert_true(count > 70);
+}
+
+ARENA_TEST(words_of_newer_pre_tokenizers_are_those_of_their_patterns)
+{
+    static const struct {
+        const char *name, *text, *words;
+    } cases[] = {
+        { "deepseek-llm", "Hi there's 123 \u4f60\u597d, \u0e01\n x  ",
+          "Hi| there|'|s| |123| |\u4f60\u597d|,| |\u0e01|\n| x|  " },
+        { "kimi-k2", "getUserName \u4f60\u597d\u3002ok 1234/\n",
+          "get|User|Name| |\u4f60\u597d|\u3002ok| |123|4|/\n" },
+        { "seed-coder", "I'm 12!!\n x", "I|'m| |1|2|!!|\n| x" },
+        { "midm-2.0", "it's 1234", "it|'s| |123|4" },
+        { "a.x-4.0", "it's 1234", "it|'s| 1234" },
+        { "mellum", "it's 1234", "it|'s| 1234" },
+        { "viking", "one, two 34\u3002x", "one|,| two| |3|4|\u3002|x" },
+        { "kanana2", "it's aB 1234/\n", "it's| a|B| |123|4|/\n" },
+        { "joyai-llm", "a.bc 1234 \u4f60", "a|.bc| |123|4| |\u4f60" },
+        { "kormo", "it's 12", "it|'s| |1|2" },
+        { "afmoe", "x 1234567.8 ab", "x| |1|234|567|.|8| ab" },
+        { "tiny_aya", "12345 1234x", "12|345| |123|4|x" },
+        { "superbpe", "ab 12345", "ab |12|345" },
+        { "jais-2", "a   b", "a|  | b" },
+        { "exaone-moe", "ab cd 1!/\n", "ab cd| |1|!/\n" },
+        { "spark2_5", "a 1\u00bd!\n", "a| |1|\u00bd|!|\n" },
+        { "youtu", "ab\uac00\u3001 1", "ab|\uac00|\u3001| |1" },
+        { "laguna", "ab's\n\nc", "ab|'s|\n\n|c" },
+        { "bloom", "a, b", "a|,| b" },
+        { "chameleon", "IMGIMGABZ x1!", "IMGIMGABZ| x|1|!" },
+        { "ufakzeka", "it's", "it|'s" },
+        { "minicpm5", "a 12345", "a| |123|45" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_words(a, cases[i].name, cases[i].text, cases[i].words);
+}
+
+/* PCRE2's compiled code has a small stack; a pattern with a group may need more of it. */
+ARENA_TEST(words_of_any_length_are_cut)
+{
+    static const char *const names[] = { "kimi-k2", "exaone-moe", "afmoe", "gpt-4o", "jais-2" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t kind = 0; kind < 3; kind++) {
+            strbuf text = strbuf_new(a), words = strbuf_new(a);
+            splitter s;
+            gguf_error error;
+            for (size_t n = 0; n < 20000; n++)
+                strbuf_put(&text, kind == 0 ? "\u0e01" : kind == 1 ? "7" : "a b");
+            assert_true(splitter_open((gguf_string){ names[i], strlen(names[i]) }, &s, &error));
+            assert_true(split_text(&s, text.text, text.length, list_word, &words));
+            splitter_close(&s);
+        }
 }
 
 ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
@@ -140,10 +203,10 @@ TEST(an_unknown_way_to_cut_words_is_named_with_those_there_are)
     splitter s;
     gguf_error error;
     assert_false(splitter_open((gguf_string){ "quen", 4 }, &s, &error));
-    static const char start[] = "tokenizer.ggml.pre is \"quen\"; those known are: default ";
+    static const char start[] = "tokenizer.ggml.pre is \"quen\"; supported are: default ";
     assert_memory_equal(error.message, start, sizeof start - 1);
     assert_non_null(strstr(error.message, " qwen2 "));
-    assert_non_null(strstr(error.message, " trillion"));
+    assert_non_null(strstr(error.message, " youtu"));
 }
 
 /* Vocabularies. */
@@ -159,6 +222,8 @@ typedef struct vocabulary {
     const char *merges[8];
     int bos, eos;             /* -1: not in the file */
     int adds_bos, adds_space; /* -1: not in the file */
+    bool no_scores, no_kinds, joins_spaces;
+    const char *name; /* general.name; NULL: not in the file */
 } vocabulary;
 
 static uint32_t add_token(vocabulary *v, const char *text, float score, int kind)
@@ -174,18 +239,26 @@ static tokenizer *open_vocabulary(arena *a, const vocabulary *v, gguf_file *file
     uint64_t merges = 0;
     while (v->merges[merges])
         merges++;
-    uint64_t keys = 6u + (v->bos >= 0) + (v->eos >= 0) + (v->adds_bos >= 0) + (v->adds_space >= 0);
+    uint64_t keys = 6u - v->no_scores - v->no_kinds + v->joins_spaces + (v->name != NULL) +
+                    (v->bos >= 0) + (v->eos >= 0) + (v->adds_bos >= 0) + (v->adds_space >= 0);
     gguf_writer w = gguf_start(a, 3, 0, keys);
     gguf_put_text(&w, "tokenizer.ggml.model", v->model);
     gguf_put_text(&w, "tokenizer.ggml.pre", v->pre);
     gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, v->count);
     for (uint32_t i = 0; i < v->count; i++)
         gguf_put_string(&w, v->tokens[i]);
-    gguf_put_array(&w, "tokenizer.ggml.scores", GGUF_F32, v->count);
-    strbuf_bytes(&w.out, (const char *)v->scores, v->count * sizeof *v->scores);
-    gguf_put_array(&w, "tokenizer.ggml.token_type", GGUF_I32, v->count);
-    for (uint32_t i = 0; i < v->count; i++)
+    if (!v->no_scores) {
+        gguf_put_array(&w, "tokenizer.ggml.scores", GGUF_F32, v->count);
+        strbuf_bytes(&w.out, (const char *)v->scores, v->count * sizeof *v->scores);
+    }
+    if (!v->no_kinds)
+        gguf_put_array(&w, "tokenizer.ggml.token_type", GGUF_I32, v->count);
+    for (uint32_t i = 0; !v->no_kinds && i < v->count; i++)
         gguf_put(&w, (uint64_t)v->kinds[i], 4);
+    if (v->joins_spaces)
+        gguf_put_number(&w, "tokenizer.ggml.remove_extra_whitespaces", GGUF_BOOL, 1);
+    if (v->name)
+        gguf_put_text(&w, "general.name", v->name);
     gguf_put_array(&w, "tokenizer.ggml.merges", GGUF_STRING, merges);
     for (uint64_t i = 0; i < merges; i++)
         gguf_put_string(&w, v->merges[i]);
@@ -301,6 +374,9 @@ ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
     tokenizer *t = open_vocabulary(a, &v, &file, &error);
     assert_tokens(a, t, "hello</s>hello", TOKENIZE_SPECIAL, "269 2 269");
     assert_tokens(a, t, "<s>", TOKENIZE_SPECIAL, "1");
+    assert_tokens(a, t, "<s>hello", TOKENIZE_START | TOKENIZE_SPECIAL, "1 269");
+    assert_tokens(a, t, "<s><s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 1"); /* as it is written */
+    assert_tokens(a, t, "</s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 2");
     assert_tokens(a, t, "<s>", 0, "259 63 118 65");
     assert_tokens(a, t, "hello  hello", 0, "269 270 269"); /* user-defined: two spaces */
     tokenizer_close(t);
@@ -329,6 +405,180 @@ ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
     v.adds_space = 1;
     t = open_vocabulary(a, &v, &file, &error);
     assert_tokens(a, t, "hello", TOKENIZE_START, "263 260");
+    assert_tokens(a, t, " hello", TOKENIZE_START, "263 260"); /* it has a space */
+    assert_tokens(a, t, "<tool>hello", 0, "265 259");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(spaces_are_joined_where_the_file_says_so)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    v.count--; /* without a token of two spaces */
+    v.joins_spaces = true;
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "  hello   hello ", 0, "269 269");
+    assert_tokens(a, t, "   ", 0, "");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(vocabularies_without_types_or_scores_are_read)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    v.no_kinds = true;
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "hello\n", TOKENIZE_START, "1 269 13");
+    assert_tokens(a, t, "</s>hello", TOKENIZE_START | TOKENIZE_SPECIAL, "1 2 269");
+    tokenizer_close(t);
+    gguf_close(&file);
+    v = sentencepiece(a);
+    for (uint32_t i = 3; i < 259; i++)
+        v.kinds[i] = NORMAL; /* bytes that are said to be text */
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "x\n", TOKENIZE_START, "1 259 123 13");
+    tokenizer_close(t);
+    gguf_close(&file);
+    v = sentencepiece(a);
+    v.no_scores = true;
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "he", TOKENIZE_START, "1 268");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+/* What no token has is one unknown token, however many bytes and characters it is. */
+ARENA_TEST(characters_without_bytes_are_unknown)
+{
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = sentencepiece(a);
+    for (uint32_t i = 3; i < 259; i++)
+        v.tokens[i] = arena_format(a, "piece %u", i);
+    for (uint32_t i = 3; i < 259; i++)
+        v.kinds[i] = NORMAL;
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "he\u00e9\u4f60he", 0, "268 0 264");
+    assert_tokens(a, t, "\u00e9", 0, "259 0");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(names_of_control_tokens_count_whatever_their_type)
+{
+    static const char *const names[] = { "<|eot_id|>",         "<end_of_turn>", "<start_of_turn>",
+                                         "<|anything_9|>",     "[INST]",        "<fim_prefix>",
+                                         "<\uff5cUser\uff5c>", "</end>" };
+    enum { NAMES = sizeof names / sizeof *names };
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = byte_level(a, "gpt-2");
+    uint32_t first = v.count;
+    for (size_t i = 0; i < NAMES; i++)
+        add_token(&v, names[i], 0, NORMAL);
+    v.eos = (int)(first + NAMES - 1);
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    for (uint32_t i = 0; i < NAMES; i++) {
+        assert_tokens(a, t, arena_format(a, "e%se", names[i]), TOKENIZE_SPECIAL,
+                      arena_format(a, "101 %u 101", first + i));
+        assert_int_equal(tokenizer_piece(t, first + i).length, 0);
+    }
+    assert_tokens(a, t, "<|x y|>", TOKENIZE_SPECIAL, "60 124 120 32 121 124 62");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+ARENA_TEST(phi_3_takes_the_white_space_behind_control_tokens)
+{
+    static const struct {
+        const char *name, *tokens;
+    } cases[] = {
+        { "Phi-3.5-mini-instruct", "271 269 2 269 1 259 269" },
+        { "My phi3", "271 269 2 269 1 259 269" },
+        { "Mistral", "271 259 259 123 264 266 2 259 13 264 266 1 259 269" },
+        { NULL, "271 259 259 123 264 266 2 259 13 264 266 1 259 269" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gguf_file file;
+        gguf_error error;
+        vocabulary v = sentencepiece(a);
+        v.tokens[v.count - 1] = "\u2581\u2581\u2581"; /* not of two spaces */
+        add_token(&v, "<|user|>", 0, CONTROL);
+        v.name = cases[i].name;
+        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        assert_tokens(a, t,
+                      i < 2 ? "<|user|> \t\nhello</s>\nhello<s> hello"
+                            : "<|user|> xhello</s>\nhello<s> hello",
+                      TOKENIZE_SPECIAL, cases[i].tokens);
+        tokenizer_close(t);
+        gguf_close(&file);
+    }
+}
+
+ARENA_TEST(text_is_composed_where_the_model_was_trained_so)
+{
+    static const char *const composing[] = { "qwen2", "qwen35", "command-r", "deepseek-r1-qwen" };
+    char *composed;
+    size_t length;
+    if (!split_compose("\u00e9", 2, &composed, &length))
+        skip(); /* built without utf8proc */
+    free(composed);
+    for (size_t i = 0; i < sizeof composing / sizeof *composing; i++) {
+        gguf_file file;
+        gguf_error error;
+        vocabulary v = byte_level(a, composing[i]);
+        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        assert_tokens(a, t, "e\u0301", 0, "195 169");
+        assert_tokens(a, t, "\u00e9", 0, "195 169");
+        assert_tokens(a, t, "\u1112\u1161\u11ab", 0, "237 149 156");
+        assert_tokens(a, t, "<tool>e\u0301", 0, "265 195 169");
+        assert_tokens(a, t,
+                      "\xFF"
+                      "e\u0301\xCC",
+                      0, "255 195 169 204");
+        tokenizer_close(t);
+        gguf_close(&file);
+    }
+    gguf_file file;
+    gguf_error error;
+    vocabulary v = byte_level(a, "llama-bpe");
+    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "e\u0301", 0, "101 204 129");
+    tokenizer_close(t);
+    gguf_close(&file);
+}
+
+/* Vocabularies made to collide, or to be searched from end to end, are as fast as others. */
+ARENA_TEST(no_vocabulary_makes_the_tokenizer_slow)
+{
+    enum { TOKENS = 100000, LETTERS = 50000 };
+    gguf_file file;
+    gguf_error error;
+    gguf_writer w = gguf_start(a, 3, 0, 5);
+    gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
+    gguf_put_text(&w, "tokenizer.ggml.pre", "gpt-2");
+    gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, TOKENS);
+    for (unsigned i = 0; i < TOKENS; i++)
+        gguf_put_string(&w, arena_format(a, "aaaaaaaa%u", i));
+    gguf_put_array(&w, "tokenizer.ggml.token_type", GGUF_I32, TOKENS);
+    for (unsigned i = 0; i < TOKENS; i++)
+        gguf_put(&w, CONTROL, 4);
+    gguf_put_array(&w, "tokenizer.ggml.merges", GGUF_STRING, 0);
+    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    tokenizer *t = tokenizer_open(&file, &error);
+    assert_non_null(t);
+    strbuf text = strbuf_new(a);
+    for (unsigned i = 0; i < LETTERS; i++)
+        strbuf_char(&text, 'a');
+    clock_t begun = clock();
+    token_list tokens = { 0 };
+    assert_true(tokenizer_encode(t, text.text, text.length, TOKENIZE_SPECIAL, &tokens));
+    assert_true((double)(clock() - begun) / CLOCKS_PER_SEC < 5);
+    free(tokens.items);
     tokenizer_close(t);
     gguf_close(&file);
 }
@@ -461,7 +711,7 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
 {
     vocabulary v = sentencepiece(a);
     v.model = "bert";
-    refuse(a, &v, "tokenizer.ggml.model is \"bert\"; those known are: llama gpt2");
+    refuse(a, &v, "tokenizer.ggml.model is \"bert\"; supported are: llama gpt2");
     v = sentencepiece(a);
     v.count = 0;
     refuse(a, &v, "the file has no tokenizer.ggml.tokens");
@@ -478,11 +728,13 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
     assert_null(tokenizer_open(&file, &error));
     assert_string_equal(error.message, "the file has no tokenizer.ggml.model");
     gguf_close(&file);
-    w = gguf_start(a, 3, 0, 2);
+    w = gguf_start(a, 3, 0, 3);
     gguf_put_text(&w, "tokenizer.ggml.model", "llama");
     gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, 1);
     gguf_put_string(&w, "a");
-    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
+    gguf_put_array(&w, "tokenizer.ggml.scores", GGUF_F32, 0);
+    if (!gguf_open_memory("m", w.out.text, w.out.length, &file, &error))
+        fail_msg("%s", error.message);
     assert_null(tokenizer_open(&file, &error));
     assert_string_equal(error.message, "tokenizer.ggml.scores has no number for token 0");
     gguf_close(&file);
@@ -558,13 +810,23 @@ static strbuf pieces_of(arena *a, const tokenizer *t, const token_list *tokens)
     return s;
 }
 
-static void assert_round_trips(arena *a, const tokenizer *t, unsigned count)
+/* The text comes back in normal form C if that is how the model was trained. */
+static void assert_round_trips(arena *a, const tokenizer *t, bool composes, unsigned count)
 {
     for (uint64_t seed = 1; seed <= count; seed++) {
         uint64_t state = seed;
         token_list tokens = { 0 };
         strbuf text = random_text(a, &state);
+        char *composed = NULL;
+        size_t length;
+        if (composes && !split_compose(text.text, text.length, &composed, &length))
+            skip(); /* built without utf8proc */
         assert_true(tokenizer_encode(t, text.text, text.length, TOKENIZE_START, &tokens));
+        if (composed) {
+            text = strbuf_new(a);
+            strbuf_bytes(&text, composed, length);
+            free(composed);
+        }
         strbuf back = pieces_of(a, t, &tokens);
         bool added = back.length > text.length && *back.text == ' '; /* in front of the text */
         if (back.length - added != text.length ||
@@ -584,14 +846,14 @@ ARENA_TEST(random_texts_come_back)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         vocabulary v = byte_level(a, names[i]);
         tokenizer *t = open_vocabulary(a, &v, &file, &error);
-        assert_round_trips(a, t, 300);
+        assert_round_trips(a, t, strncmp(names[i], "qwen", 4) == 0, 300);
         tokenizer_close(t);
         gguf_close(&file);
     }
     vocabulary v = sentencepiece(a);
     v.kinds[v.count - 1] = CONTROL; /* behind a user-defined token a space is added once more */
     tokenizer *t = open_vocabulary(a, &v, &file, &error);
-    assert_round_trips(a, t, 300);
+    assert_round_trips(a, t, false, 300);
     tokenizer_close(t);
     gguf_close(&file);
 }
@@ -696,7 +958,7 @@ ARENA_TEST(vocabularies_of_the_models_beside_the_project_round_trip)
         tokenizer *t = tokenizer_open(&file, &error);
         if (!t)
             fail_msg("%s: %s", names[i], error.message);
-        assert_round_trips(a, t, 100);
+        assert_round_trips(a, t, strcmp(names[i], "qwen2") == 0, 100);
         tokenizer_close(t);
         gguf_close(&file);
     }

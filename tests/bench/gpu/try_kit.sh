@@ -14,7 +14,7 @@ tar -C "$scratch" -xzf "$scratch/kit.tar.gz"
 kit=$scratch/gpu-kit
 
 LD_LIBRARY_PATH=$kit/bin ldd "$kit"/bin/test_* "$kit"/bin/bench_* "$kit"/bin/engine* >"$scratch/libraries"
-if grep -E 'inih|jansson|cmocka|pcre2' "$scratch/libraries" | grep -v "$kit/bin"; then
+if grep -E 'inih|jansson|cmocka|pcre2|utf8proc' "$scratch/libraries" | grep -v "$kit/bin"; then
     echo "the kit's programs take these from the machine"
     exit 1
 fi

@@ -1,0 +1,144 @@
+#define _POSIX_C_SOURCE 200809L
+#include "options.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    double usual, most;
+    bool is_whole;
+    const char *help;
+} OPTION_INFO[OPTIONS] = {
+    [TOKENS] = { "-n", 256, 4294967295.0, true, "most tokens to print, 0: all there is room for" },
+    [TEMPERATURE] = { "--temp", 0, 1e6, false, "0: the likeliest token; above, by chance" },
+    [TOP_K] = { "--top-k", 40, 4294967295.0, true, "likeliest tokens to choose from, 0: all" },
+    [TOP_P] = { "--top-p", 0.95, 1, false, "sum of the chances to choose from" },
+    [MIN_P] = { "--min-p", 0.05, 1, false, "least chance, as a part of the likeliest one's" },
+    [SEED] = { "--seed", 0, 9007199254740992.0, true, "one seed gives one text" },
+    [NO_OVERLAP] = { "--no-overlap", 0, 1, true, "1: each launch waits for the one before" },
+};
+
+/* Returns the bytes of the character at the start of a text, or 0 if it is no UTF-8 or a control
+ * character: below U+0020, or from U+007F to U+009F. */
+static size_t printable_bytes(const char *text, size_t length)
+{
+    const uint8_t *bytes = (const uint8_t *)text;
+    size_t count = bytes[0] < 0x80 ? 1 : bytes[0] >> 5 == 6 ? 2 : bytes[0] >> 4 == 14 ? 3 : 4;
+    if (count == 1)
+        return bytes[0] >= ' ' && bytes[0] < 0x7F;
+    if (count > length || bytes[0] < 0xC2 || bytes[0] > 0xF4 ||
+        (bytes[0] == 0xC2 && bytes[1] < 0xA0))
+        return 0;
+    for (size_t i = 1; i < count; i++)
+        if (bytes[i] >> 6 != 2)
+            return 0;
+    return count;
+}
+
+/* Writes text with '?' for each byte that is not printable. */
+static void write_printable(FILE *file, const char *text, size_t length, const char *also)
+{
+    for (size_t at = 0, bytes; at < length; at += bytes ? bytes : 1) {
+        bytes = printable_bytes(text + at, length - at);
+        if (bytes || (text[at] && strchr(also, text[at])))
+            fwrite(text + at, 1, bytes ? bytes : 1, file);
+        else
+            fputc('?', file);
+    }
+}
+
+bool fail(const char *format, ...)
+{
+    char message[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    fputs("engine: ", stderr);
+    if (length > 0)
+        write_printable(stderr, message, strlen(message), "");
+    fputs(length >= (int)sizeof message ? "...\n" : "\n", stderr);
+    return false;
+}
+
+void print_text(const char *text, size_t length)
+{
+    if (isatty(STDOUT_FILENO))
+        write_printable(stdout, text, length, "\n\t");
+    else
+        fwrite(text, 1, length, stdout);
+}
+
+static void print_usage(FILE *file)
+{
+    fputs("usage: engine MODEL.gguf PROMPT [option value]...\n"
+          "Prints what the model says after the prompt. A prompt that starts with '-' comes after "
+          "--.\n",
+          file);
+    for (int i = 0; i < OPTIONS; i++)
+        fprintf(file, "  %-14s %s (%g)\n", OPTION_INFO[i].name, OPTION_INFO[i].help,
+                OPTION_INFO[i].usual);
+    fputs("  -h, --help     this text\n", file);
+}
+
+static bool read_value(int option, const char *text, double *value)
+{
+    const char *name = OPTION_INFO[option].name;
+    char *end;
+    if (!text)
+        return fail("%s needs a value; see engine --help", name);
+    *value = strtod(text, &end);
+    return (end != text && !*end && *value >= 0 && *value <= OPTION_INFO[option].most &&
+            (!OPTION_INFO[option].is_whole || (double)(uint64_t)*value >= *value)) ||
+           fail("%s %s is not a %s from 0 to %.0f", name, text,
+                OPTION_INFO[option].is_whole ? "whole number" : "number", OPTION_INFO[option].most);
+}
+
+static int find_option(const char *name)
+{
+    int option = 0;
+    while (option < OPTIONS && strcmp(OPTION_INFO[option].name, name) != 0)
+        option++;
+    return option;
+}
+
+int command_read(command *c, int argc, char **argv)
+{
+    bool ended = false; /* by "--" */
+    for (int i = 0; i < OPTIONS; i++)
+        c->options[i] = OPTION_INFO[i].usual;
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        int option = ended ? OPTIONS : find_option(argument);
+        if (!ended && (strcmp(argument, "-h") == 0 || strcmp(argument, "--help") == 0)) {
+            print_usage(stdout);
+            return fflush(stdout) == 0 ? 0 : 1;
+        }
+        if (option < OPTIONS) {
+            if (!read_value(option, argv[++i], &c->options[option]))
+                return 2;
+        } else if (!ended && strcmp(argument, "--") == 0) {
+            ended = true;
+        } else if (!ended && argument[0] == '-' && argument[1]) {
+            fail("%s is no option; see engine --help. A prompt that starts with '-' comes after --",
+                 argument);
+            return 2;
+        } else if (!c->path) {
+            c->path = argument;
+        } else if (!c->text) {
+            c->text = argument;
+        } else {
+            fail("%s is one argument too many: the prompt is one, in quotes", argument);
+            return 2;
+        }
+    }
+    if (c->text)
+        return GO_ON;
+    print_usage(stderr);
+    return 2;
+}
