@@ -34,6 +34,8 @@ enum { EXPERT_ROWS_OWN, EXPERT_ROWS_OF_ALL, EXPERT_ROWS_SHARED_OUT };
 typedef struct architecture {
     const char *name; /* general.architecture */
     int64_t rope_style, activation;
+    double
+        rope_base; /* of files without rope.freq_base; 0: the models have several, it is required */
     unsigned features;                           /* FEATURE_, several */
     int64_t gating, experts_normed, expert_rows; /* where no key says them */
     const uint8_t *required, *optional;
@@ -74,6 +76,9 @@ void model_ignore_key(model_reader *r, const char *name);
 
 /* Gives all layers a window but each last of period. A pattern in the file stands above that. */
 void model_windows(model_reader *r, int64_t window, int64_t period);
+
+/* Reads how queries grow with their position: q *= 1 + scale ln(1 + floor(position / length)). */
+void model_read_temperature(model_reader *r);
 
 /* The layers that are gated delta nets, and their sizes; layout is DELTA_. */
 void model_read_delta_nets(model_reader *r, int64_t layout);

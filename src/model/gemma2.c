@@ -4,7 +4,14 @@
 
 #include "model/gemma.h"
 
-enum { LAYERS_OF_27B = 46, USUAL_WINDOW = 4096, PERIOD = 2 };
+/* Files of the first weeks have no keys of the caps and the window. */
+enum {
+    LAYERS_OF_27B = 46,
+    USUAL_WINDOW = 4096,
+    USUAL_ATTENTION_CAP = 50,
+    USUAL_FINAL_CAP = 30,
+    PERIOD = 2
+};
 
 static const uint8_t required[] = { TENSOR_POST_ATTENTION_NORM, TENSOR_POST_FFW_NORM,
                                     TENSOR_COUNT };
@@ -21,8 +28,8 @@ static void adapt(model_reader *r)
 {
     decoder *d = &r->out->decoder;
     gemma_scales(r, LAYERS_OF_27B);
-    d->attention_softcap = model_required_real(r, "attn_logit_softcapping");
-    d->final_softcap = model_required_real(r, "final_logit_softcapping");
+    d->attention_softcap = model_real(r, "attn_logit_softcapping", USUAL_ATTENTION_CAP);
+    d->final_softcap = model_real(r, "final_logit_softcapping", USUAL_FINAL_CAP);
     model_windows(r, model_number(r, "attention.sliding_window", 0, USUAL_WINDOW), PERIOD);
 }
 
@@ -30,6 +37,7 @@ const architecture model_gemma2 = {
     .name = "gemma2",
     .rope_style = ROPE_NEOX,
     .activation = ACTIVATION_GELU,
+    .rope_base = 10000,
     .required = required,
     .adapt = adapt,
 };

@@ -4,7 +4,7 @@
 static void adapt(model_reader *r)
 {
     decoder *d = &r->out->decoder;
-    double divisor = model_real(r, "logit_scale", 0);
+    double divisor = model_required_real(r, "logit_scale");
     d->logit_scale = divisor > 0 && (divisor < 1 || divisor > 1) ? 1 / divisor : 0;
     d->residual_scale = model_real(r, "residual_scale", 0);
     d->embedding_scale = model_real(r, "embedding_scale", 0);
@@ -16,6 +16,7 @@ const architecture model_granite = {
     .name = "granite",
     .rope_style = ROPE_NORM,
     .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
     .optional = model_biases,
     .adapt = adapt,
 };
@@ -24,6 +25,7 @@ const architecture model_granitemoe = {
     .name = "granitemoe",
     .rope_style = ROPE_NORM,
     .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
     .features = FEATURE_EXPERTS,
     .gating = GATING_SOFTMAX,
     .experts_normed = true,

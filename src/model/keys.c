@@ -115,7 +115,9 @@ static void read_rope(model_reader *r)
     decoder *d = &r->out->decoder;
     int64_t dims = model_number(r, "rope.dimension_count", 2, d->head_dim);
     d->rope[0] = model_plain_rope(r->architecture->rope_style, dims);
-    d->rope[0].base = model_real(r, "rope.freq_base", d->rope[0].base);
+    d->rope[0].base = r->architecture->rope_base > 0
+                          ? model_real(r, "rope.freq_base", r->architecture->rope_base)
+                          : model_required_real(r, "rope.freq_base");
     model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
                        "all layers turn as many values here");
     read_scaling(r, &d->rope[0]);
@@ -152,6 +154,26 @@ void model_read_keys(model_reader *r, const model_options *options)
     read_step(d, r->out->context_length, options);
     d->epsilon = model_required_real(r, "attention.layer_norm_rms_epsilon");
     d->attention_scale = model_real(r, "attention.scale", 0);
+}
+
+void model_read_temperature(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    double scale = model_real(r, "attention.temperature_scale", 0);
+    double length = (double)model_number(r, "attention.temperature_length", 0, 0);
+    if (scale <= 0)
+        return;
+    if (length <= 0)
+        length = d->rope[0].original_context;
+    if (length <= 0)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s.attention.temperature_scale goes with temperature_length or "
+                    "rope.scaling.original_context_length",
+                    r->architecture->name);
+    for (int i = 0; i < 2; i++) {
+        d->rope[i].temperature_scale = scale;
+        d->rope[i].temperature_length = length;
+    }
 }
 
 void model_windows(model_reader *r, int64_t window, int64_t period)

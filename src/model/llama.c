@@ -11,6 +11,7 @@ const architecture model_llama = {
     .name = "llama",
     .rope_style = ROPE_NORM,
     .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
     .features = FEATURE_EXPERTS,
     .gating = GATING_SOFTMAX,
     .experts_normed = true,

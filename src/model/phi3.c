@@ -31,6 +31,7 @@ const architecture model_phi3 = {
     .name = "phi3",
     .rope_style = ROPE_NEOX,
     .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
     .optional = optional,
     .may_fuse_gate_up = true,
     .has_long_factors = true,

@@ -50,6 +50,7 @@ static void adapt(model_reader *r)
     model_read_delta_nets(r, DELTA_TILED);
     check_sections(r);
     d->attention_gate = 1;
+    model_required_number(r, "rope.dimension_count"); /* a part of a head turns */
     if (d->experts && !d->shared_ff)
         d->shared_ff = model_required_number(r, "feed_forward_length");
 }

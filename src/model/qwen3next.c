@@ -11,6 +11,7 @@ static void adapt(model_reader *r)
     decoder *d = &r->out->decoder;
     model_read_delta_nets(r, DELTA_GROUPED);
     d->attention_gate = 1;
+    model_required_number(r, "rope.dimension_count"); /* a part of a head turns */
     if (!d->shared_ff)
         d->shared_ff = model_required_number(r, "feed_forward_length");
 }
@@ -19,7 +20,7 @@ const architecture model_qwen3next = {
     .name = "qwen3next",
     .rope_style = ROPE_NEOX,
     .activation = ACTIVATION_SILU,
-    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT,
+    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
     .gating = GATING_SOFTMAX,
     .experts_normed = true,
     .expert_rows = EXPERT_ROWS_SHARED_OUT,

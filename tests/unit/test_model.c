@@ -73,6 +73,14 @@ static const right_model right_models[] = {
               "window_layers = 0\nattention_softcap = 50\nfinal_softcap = 30\noutput = tied\n"
               "embedding_scale = 22.627416997969522\n"
               "norms = post_attention_norm, post_ffw_norm\n") },
+    { "gemma2 of the first weeks, without caps and window", "gemma2",
+      "-ARCH.rope.freq_base\n-output.weight\n" NORM("post_attention_norm") NORM("post_ffw_norm"),
+      "[decoder]\nlayers = 2\nhidden = 512\nff = 768\nnum_heads = 8\nnum_kv_heads = 2\n"
+      "vocab = 1000\nweights = q4_k\nweights.token_embd = q6_k\n"
+      "architecture = gemma2\nrope = neox\nactivation = gelu\nwindow = 4096\n"
+      "window_layers = 0\nattention_softcap = 50\nfinal_softcap = 30\noutput = tied\n"
+      "embedding_scale = 22.627416997969522\n"
+      "norms = post_attention_norm, post_ffw_norm\n" },
     { "gemma3 with a pattern of its own", "gemma3",
       "ARCH.attention.sliding_window = 512\nARCH.attention.sliding_window_pattern = 2\n"
       "ARCH.rope.scaling.type = linear\nARCH.rope.scaling.factor = 8.0\n-output.weight\n" NORM(
@@ -166,6 +174,28 @@ static const right_model right_models[] = {
                                  "ARCH.rope.scaling.yarn_log_multiplier = 0.0707\n",
       LATENT_SECTION("rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
                      "attention_scale = 0.16224054109680577\n") },
+    { "YaRN of deepseek2 without a multiplier", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 40.0\n"
+                                 "ARCH.rope.scaling.original_context_length = 4096\n",
+      LATENT_SECTION("rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
+                     "rope_magnitude = 1.3688879454113936\n"
+                     "attention_scale = 0.1912494441560206\n") },
+    { "deepseek2 with a temperature", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS "ARCH.attention.temperature_scale = 0.1\n"
+                                 "ARCH.attention.temperature_length = 8192\n",
+      LATENT_SECTION("temperature_scale = 0.1\ntemperature_length = 8192\n") },
+    { "deepseek2 with a temperature from YaRN's context on", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS "ARCH.rope.scaling.type = yarn\nARCH.rope.scaling.factor = 40.0\n"
+                                 "ARCH.rope.scaling.original_context_length = 4096\n"
+                                 "ARCH.rope.scaling.yarn_log_multiplier = 0.0707\n"
+                                 "ARCH.attention.temperature_scale = 0.1\n",
+      LATENT_SECTION("rope_scaling = yarn\nrope_factor = 40\nrope_original_context = 4096\n"
+                     "attention_scale = 0.16224054109680577\ntemperature_scale = 0.1\n"
+                     "temperature_length = 4096\n") },
+    { "deepseek2 without what predicts further tokens", "deepseek2",
+      LATENT_KEYS LATENT_TENSORS FURTHER_LAYER, LATENT_SECTION("") },
+    { "qwen3next without what predicts further tokens", "qwen3next",
+      NEXT_KEYS NEXT_TENSORS FURTHER_LAYER, NEXT_SECTION("") },
     { "gates and ups of all experts in one", "deepseek2",
       LATENT_KEYS LATENT_TENSORS "-blk.1.ffn_gate_exps.weight\n-blk.1.ffn_up_exps.weight\n"
                                  "blk.1.ffn_gate_up_exps.weight: 512 512 8 q4_K\n",
@@ -207,7 +237,9 @@ ARENA_TEST(every_architecture_becomes_its_decoder)
 
 ARENA_TEST(granite_that_was_not_finetuned_has_no_rope)
 {
-    outcome o = read_edited(a, "granite", "ARCH.rope.scaling.finetuned = false\n", &usual_options);
+    outcome o =
+        read_edited(a, "granite", "ARCH.logit_scale = 1.0\nARCH.rope.scaling.finetuned = false\n",
+                    &usual_options);
     assert_true(o.right);
     check_decoder(a, "granite", &o.model.decoder,
                   "[decoder]\narchitecture = granite\nlayers = 2\nhidden = 512\nff = 768\n"
@@ -233,6 +265,47 @@ ARENA_TEST(the_largest_gemma_scales_scores_by_its_width)
         assert_false(o.right); /* there are no tensors of so many layers */
         assert_true(o.model.decoder.attention_scale > 0.1249999 &&
                     o.model.decoder.attention_scale < 0.1250001);
+    }
+}
+
+/* Files of GLM-4.7-Flash that do not name their gating are known by layers and vocabulary. */
+ARENA_TEST(old_files_of_deepseek2_have_the_gating_of_their_family)
+{
+    static const struct {
+        const char *edits;
+        int64_t gating;
+    } cases[] = {
+        { "ARCH.block_count = 47\nARCH.vocab_size = 154880\n", GATING_SIGMOID },
+        { "ARCH.block_count = 48\nARCH.vocab_size = 154880\nARCH.nextn_predict_layers = 1\n",
+          GATING_SIGMOID },
+        { "ARCH.block_count = 47\nARCH.vocab_size = 154880\nARCH.expert_gating_func = 1\n",
+          GATING_SOFTMAX },
+        { "ARCH.block_count = 47\nARCH.vocab_size = 102400\n", GATING_SOFTMAX },
+        { "ARCH.block_count = 60\nARCH.vocab_size = 154880\n", GATING_SOFTMAX },
+        { "ARCH.block_count = 60\nARCH.expert_gating_func = 0\n", GATING_SOFTMAX },
+        { "ARCH.block_count = 61\nARCH.expert_gating_func = 2\n", GATING_SIGMOID },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        outcome o = read_edited(a, "deepseek2", arena_format(a, LATENT_KEYS "%s", cases[i].edits),
+                                &usual_options);
+        assert_int_equal(o.model.decoder.gating, cases[i].gating);
+    }
+}
+
+/* Architectures whose models have one base take it; of others the key is required. */
+ARENA_TEST(a_missing_base_of_rope_is_that_of_the_family_or_an_error)
+{
+    static const char *const with_one[] = { "llama",   "gemma2",     "phi3",
+                                            "granite", "granitemoe", "deepseek2" };
+    for (const char *at = model_architectures(a); *at; at += strcspn(at, ", ")) {
+        at += strspn(at, ", ");
+        const char *name = arena_copy(a, at, strcspn(at, ", "));
+        outcome o = read_edited(a, name, "-ARCH.rope.freq_base\n", &usual_options);
+        bool has_one = false;
+        for (size_t i = 0; i < sizeof with_one / sizeof *with_one; i++)
+            has_one |= strcmp(name, with_one[i]) == 0;
+        const char *missing = arena_format(a, "%s.rope.freq_base is missing", name);
+        assert_int_equal(strstr(o.messages, missing) != NULL, !has_one);
     }
 }
 
