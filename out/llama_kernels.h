@@ -1180,6 +1180,23 @@ typedef struct ptxgen_launch_config {
 } ptxgen_launch_config;
 #define PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION 6u
 
+/* What cuMemcpy2DAsync takes, CUDA_MEMCPY2D. */
+typedef struct ptxgen_copy_2d {
+    size_t srcXInBytes, srcY;
+    unsigned srcMemoryType;
+    const void *srcHost;
+    ptxgen_deviceptr srcDevice;
+    void *srcArray;
+    size_t srcPitch, dstXInBytes, dstY;
+    unsigned dstMemoryType;
+    void *dstHost;
+    ptxgen_deviceptr dstDevice;
+    void *dstArray;
+    size_t dstPitch, WidthInBytes, Height;
+} ptxgen_copy_2d;
+#define PTXGEN_CU_MEMORYTYPE_HOST   1u
+#define PTXGEN_CU_MEMORYTYPE_DEVICE 2u
+
 /* The driver's own numbers: PTXGEN_CUDA_ERROR_NOT_FOUND is CUDA_ERROR_NOT_FOUND. */
 #define PTXGEN_CUDA_SUCCESS                    ((ptxgen_result)0)
 #define PTXGEN_CUDA_ERROR_INVALID_VALUE        ((ptxgen_result)1)
@@ -1189,6 +1206,7 @@ typedef struct ptxgen_launch_config {
 #define PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU    ((ptxgen_result)209)
 #define PTXGEN_CUDA_ERROR_INVALID_HANDLE       ((ptxgen_result)400)
 #define PTXGEN_CUDA_ERROR_NOT_FOUND            ((ptxgen_result)500)
+#define PTXGEN_CUDA_ERROR_CAPTURE_UNSUPPORTED  ((ptxgen_result)900)
 #define PTXGEN_CU_MULTIPROCESSOR_COUNT         ((ptxgen_device_attribute)16)
 #define PTXGEN_CU_COMPUTE_CAPABILITY_MAJOR     ((ptxgen_device_attribute)75)
 #define PTXGEN_CU_COMPUTE_CAPABILITY_MINOR     ((ptxgen_device_attribute)76)
@@ -1258,6 +1276,10 @@ typedef struct ptxgen_driver {
                                       size_t bytes, ptxgen_stream stream);
     ptxgen_result(PTXGEN_CUDAAPI *set_bytes)(ptxgen_deviceptr to, unsigned char value, size_t bytes,
                                  ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *set_words)(ptxgen_deviceptr to, unsigned value, size_t count,
+                                 ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *copy_2d)(const ptxgen_copy_2d *copy, ptxgen_stream stream);
+    ptxgen_result(PTXGEN_CUDAAPI *stream_is_capturing)(ptxgen_stream stream, unsigned *status);
     ptxgen_result(PTXGEN_CUDAAPI *stream_synchronize)(ptxgen_stream stream);
 
     /* And what launches take that overlap; without these none does. */
@@ -1325,6 +1347,9 @@ static inline void ptxgen_driver_look_up(ptxgen_driver *driver, ptxgen_lookup lo
     ptxgen_look_up(lookup, library, "cuMemcpyDtoHAsync_v2", &driver->copy_to_host);
     ptxgen_look_up(lookup, library, "cuMemcpyDtoDAsync_v2", &driver->copy_on_device);
     ptxgen_look_up(lookup, library, "cuMemsetD8Async", &driver->set_bytes);
+    ptxgen_look_up(lookup, library, "cuMemsetD32Async", &driver->set_words);
+    ptxgen_look_up(lookup, library, "cuMemcpy2DAsync_v2", &driver->copy_2d);
+    ptxgen_look_up(lookup, library, "cuStreamIsCapturing", &driver->stream_is_capturing);
     ptxgen_look_up(lookup, library, "cuStreamSynchronize", &driver->stream_synchronize);
     ptxgen_look_up(lookup, library, "cuDriverGetVersion", &driver->get_version);
     ptxgen_look_up(lookup, library, PTXGEN_LAUNCH_KERNEL_EX, &driver->launch_kernel_ex);

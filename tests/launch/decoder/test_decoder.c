@@ -277,6 +277,179 @@ TEST_WITH(sampling_is_set_on_the_stream, make, drop)
     assert_int_equal(words[PTXGEN_SEED + 1], 1);
 }
 
+/* Has other words where the functions of a header had theirs. */
+static void clobber_stack(void)
+{
+    volatile uint32_t words[8192];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        words[i] = 0xdeadbeef;
+}
+
+/* What the graph of each function writes, and where: bytes of the state, as after a plain call. */
+typedef struct recorded {
+    const char *said;
+    CUresult (*call)(toy_decoder *of);
+} recorded;
+
+static CUresult set_four_rows(toy_decoder *of)
+{
+    uint32_t tokens[] = { 1, 2, UINT32_MAX, 3 }, positions[] = { 5, 0, UINT32_MAX, 6 };
+    CUresult r = toy_rows(of, stream, 4, tokens, positions);
+    memset(tokens, 0xee, sizeof tokens);
+    memset(positions, 0xee, sizeof positions);
+    return r;
+}
+
+static CUresult set_one_row(toy_decoder *of)
+{
+    uint32_t position = 9;
+    return toy_rows(of, stream, 1, NULL, &position);
+}
+
+static CUresult seek_seven(toy_decoder *of)
+{
+    return toy_seek(of, stream, 7);
+}
+
+static CUresult sample_all(toy_decoder *of)
+{
+    return toy_sampling(of, stream, 0.5f, 40, 0.75f, 0.25f, UINT64_C(0x1234567800000009));
+}
+
+static CUresult sample_row(toy_decoder *of)
+{
+    return toy_sampling_of(of, stream, 0, 0.25f, 7, 0.5f, 0.125f, 11);
+}
+
+static CUresult assign_third(toy_decoder *of)
+{
+    return toy_assign(of, stream, 2, 1);
+}
+
+/* All words of the state, which calls write. */
+static void read_state(const toy_decoder *of, unsigned char *to)
+{
+    assert_success(cuStreamSynchronize(stream));
+    assert_success(cuMemcpyDtoH_v2(to, of->state, toy_plan.bytes[PTXGEN_IN_STATE]));
+}
+
+TEST_WITH(a_graph_writes_what_the_captured_calls_were_given, make, drop)
+{
+    static const recorded functions[] = {
+        { "rows", set_four_rows },  { "one row", set_one_row },    { "seek", seek_seven },
+        { "sampling", sample_all }, { "sampling_of", sample_row }, { "assign", assign_third },
+    };
+    static unsigned char before[1 << 16], want[1 << 16], have[1 << 16];
+    const size_t bytes = toy_plan.bytes[PTXGEN_IN_STATE];
+    assert_in_range(bytes, 1, sizeof before);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        CUgraph graph;
+        CUgraphExec exec;
+        read_state(&model, before);
+        assert_success(functions[i].call(&model));
+        read_state(&model, want);
+        assert_memory_not_equal(want, before, bytes);
+
+        assert_success(cuMemcpyHtoD_v2(model.state, before, bytes));
+        model.sequences[2] = 0;
+        assert_success(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        assert_success(functions[i].call(&model));
+        assert_success(cuStreamEndCapture(stream, &graph));
+        read_state(&model, have);
+        assert_memory_equal(have, before, bytes);
+        assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        for (int launch = 0; launch < 2; launch++) {
+            assert_success(cuMemcpyHtoD_v2(model.state, before, bytes));
+            clobber_stack();
+            assert_success(cuGraphLaunch(exec, stream));
+            read_state(&model, have);
+            if (memcmp(have, want, bytes) != 0)
+                fail_msg("the graph of %s writes something else", functions[i].said);
+        }
+        assert_success(cuMemcpyHtoD_v2(model.state, before, bytes));
+        assert_success(cuGraphExecDestroy(exec));
+        assert_success(cuGraphDestroy(graph));
+    }
+}
+
+/* A graph that starts the sequence anew and takes a step. */
+TEST_WITH(a_graph_of_rows_and_steps_gives_their_tokens, make, drop)
+{
+    CUgraph graph;
+    CUgraphExec exec;
+    outcome want = reference(prompt, 2), have;
+    assert_success(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t token = prompt[i];
+        assert_success(toy_rows(&model, stream, 1, &token, &i));
+        assert_success(toy_step(&model, stream));
+    }
+    assert_success(cuStreamEndCapture(stream, &graph));
+    assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    for (int launch = 0; launch < 2; launch++) {
+        clobber_stack();
+        assert_success(cuGraphLaunch(exec, stream));
+        have = look(&model);
+        assert_same(&have, &want);
+    }
+    assert_success(cuGraphExecDestroy(exec));
+    assert_success(cuGraphDestroy(graph));
+}
+
+TEST_WITH(what_waits_is_refused_while_the_stream_is_captured, make, drop)
+{
+    static const char said[] = "toy: the stream is being captured: what reads its results has to "
+                               "wait until the graph was launched";
+    CUgraph graph;
+    uint32_t tokens[4];
+    size_t nodes = 1;
+    assert_success(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_int_equal(toy_prompt(&model, stream, prompt, PROMPT),
+                     PTXGEN_CUDA_ERROR_CAPTURE_UNSUPPORTED);
+    assert_string_equal(why, said);
+    memset(why, 0, sizeof why);
+    assert_int_equal(toy_token(&model, stream, tokens), PTXGEN_CUDA_ERROR_CAPTURE_UNSUPPORTED);
+    assert_string_equal(why, said);
+    assert_int_equal(toy_tokens(&model, stream, tokens, 4), PTXGEN_CUDA_ERROR_CAPTURE_UNSUPPORTED);
+    assert_success(cuStreamEndCapture(stream, &graph));
+    assert_success(cuGraphGetNodes(graph, NULL, &nodes));
+    assert_int_equal(nodes, 0);
+    assert_success(cuGraphDestroy(graph));
+}
+
+/* Copies of the driver, counted. */
+static struct {
+    unsigned count;
+    size_t bytes;
+} copies;
+
+static CUresult count_copy(CUdeviceptr to, const void *from, size_t bytes, CUstream on)
+{
+    copies.count++;
+    copies.bytes += bytes;
+    return cuMemcpyHtoDAsync_v2(to, from, bytes, on);
+}
+
+static CUresult count_copy_2d(const ptxgen_copy_2d *copy, CUstream on)
+{
+    copies.count++;
+    copies.bytes += copy->WidthInBytes * copy->Height;
+    return cuMemcpy2DAsync_v2((const void *)copy, on);
+}
+
+TEST_WITH(a_row_is_assigned_by_one_copy_of_its_addresses, make, drop)
+{
+    toy_cuda counting = cuda;
+    counting.driver.copy_to_device = count_copy;
+    counting.driver.copy_2d = count_copy_2d;
+    model.driver = &counting.driver;
+    memset(&copies, 0, sizeof copies);
+    assert_success(toy_assign(&model, stream, 3, 1));
+    assert_int_equal(copies.count, 1);
+    assert_int_equal(copies.bytes, 70 * 2 * sizeof(uint64_t));
+    model.driver = &cuda.driver;
+}
+
 static void assert_refused(CUresult result, const char *said)
 {
     assert_int_equal(result, CUDA_ERROR_INVALID_VALUE);
@@ -418,7 +591,7 @@ TEST_WITH(a_driver_that_cannot_copy_is_refused, make, drop)
 {
     toy_decoder other;
     toy_cuda poor = cuda;
-    poor.driver.copy_on_device = NULL;
+    poor.driver.stream_is_capturing = NULL;
     assert_int_equal(toy_create(&other, &poor, NULL), CUDA_ERROR_NOT_FOUND);
     assert_string_equal(why,
                         "toy: the driver lacks an entry point that allocates, copies or waits");
