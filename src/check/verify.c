@@ -62,9 +62,10 @@ static bool reject(verifier *v, const trial *t, const char *what)
     return false;
 }
 
-/* Line number of the text, without the blanks around it. */
+/* Returns a line of the text without the blanks around it, cut where it is long. */
 static const char *text_line(arena *a, const char *text, unsigned number)
 {
+    enum { MOST_SHOWN = 120 };
     for (unsigned i = 1; i < number && text; i++) {
         text = strchr(text, '\n');
         text = text ? text + 1 : NULL;
@@ -72,7 +73,9 @@ static const char *text_line(arena *a, const char *text, unsigned number)
     if (!text || !number)
         return "";
     text += strspn(text, " \t");
-    return arena_format(a, ": %.*s", (int)strcspn(text, "\n"), text);
+    size_t length = strcspn(text, "\n");
+    return arena_format(a, ": %.*s%s", (int)(length < MOST_SHOWN ? length : MOST_SHOWN), text,
+                        length > MOST_SHOWN ? " ..." : "");
 }
 
 /* The line with the kernel's name and what it requires of a launch. */

@@ -32,15 +32,16 @@ static void print_octal(strbuf *out, char c)
 static void print_escaped(strbuf *out, char c)
 {
     if (c == '\n')
-        strbuf_put(out, "\\n\\\n");
+        strbuf_put(out, "\\n");
     else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
         strbuf_bytes(out, (char[]){ '\\', c }, 2);
     else
         print_octal(out, c);
 }
 
-/* A line with many statements becomes several of the header. */
-static void print_text(strbuf *out, const char *text, size_t length)
+/* Text as it is in a file has a line of the header for each of its own. Dense text fills the lines.
+ */
+static void print_text(strbuf *out, const char *text, size_t length, bool dense)
 {
     size_t line = out->length;
     for (size_t at = 0; at < length; at++) {
@@ -48,10 +49,11 @@ static void print_text(strbuf *out, const char *text, size_t length)
             print_escaped(out, text[at]);
         else
             strbuf_char(out, text[at]);
-        if (text[at] == ';' && out->length - line > LONGEST_LINE)
+        bool full = out->length - line > LONGEST_LINE;
+        if (text[at] == '\n' ? full || !dense : text[at] == ';' && full) {
             strbuf_put(out, "\\\n");
-        if (out->text[out->length - 1] == '\n')
             line = out->length;
+        }
     }
 }
 
@@ -66,12 +68,12 @@ static size_t literal_length(const char *text, size_t length)
     return end ? end : LONGEST_LITERAL;
 }
 
-static void print_as_string(strbuf *out, const char *text, size_t length)
+static void print_as_string(strbuf *out, const char *text, size_t length, bool dense)
 {
     for (size_t at = 0; at < length || at == 0;) {
         size_t taken = literal_length(text + at, length - at);
         strbuf_put(out, at ? "\n\"\\\n" : " \"\\\n");
-        print_text(out, text + at, taken);
+        print_text(out, text + at, taken, dense);
         strbuf_char(out, '"');
         at += taken ? taken : 1;
     }
@@ -129,6 +131,6 @@ void print_ptx(strbuf *out, const kernel_set *set, const description *d)
             break;
         }
         strbuf_format(out, "static const char %s_ptx[] =", d->id);
-        print_as_string(out, d->text.text, d->text.length);
+        print_as_string(out, d->text.text, d->text.length, d->text.behind != NULL);
     }
 }

@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 
-/* A line without what ptxas passes over, its end too where it is told from the next one without. No
- * line has a string with blanks in it. */
+/* Prints a line without what ptxas passes over. It stays a line, if an empty one, so that lines
+ * have the numbers that they have in the file. No line has a string with blanks in it. */
 static void print_dense(strbuf *out, const char *line, const char *end)
 {
     const char *comment = NULL;
@@ -22,8 +22,7 @@ static void print_dense(strbuf *out, const char *line, const char *end)
         if (*at != ' ' || (!starts && at[-1] != ' ' && at[-1] != ','))
             strbuf_char(out, *at);
     }
-    if (out->length > before && !strchr(";:{", out->text[out->length - 1]))
-        strbuf_char(out, '\n');
+    strbuf_char(out, '\n');
 }
 
 header_text header_text_of(arena *a, const kernel_set *set, const kernel *k)

@@ -1,6 +1,7 @@
-/* A kernel's PTX as a header has it. That is what its file has, but for the strings of a model's
- * header: its kernels are long, and what only readers of PTX need, indentation, columns and
- * comments inside of a kernel, would be a third of the header. It stands in the files. */
+/* A kernel's PTX as a header has it: the text of its file, but for the strings of a model's header.
+ * Its kernels are long, and what only readers of PTX need, indentation, columns and comments, would
+ * be a third of the header. Lines are those of the file, so that the driver's report of a fault is.
+ */
 #ifndef PTXGEN_EMIT_HEADER_TEXT_H
 #define PTXGEN_EMIT_HEADER_TEXT_H
 

@@ -15,7 +15,10 @@ void module_destroy(CUmodule m)
     handle_free(m);
 }
 
-/* A line of the PTX without leading white space; *length is 0 where there is none. */
+/* The characters that are shown of a line of PTX. */
+enum { MOST_SHOWN = 120 };
+
+/* Returns a line of the PTX without leading white space; *length is 0 where there is none. */
 static const char *module_line(CUmodule m, unsigned line, size_t *length)
 {
     const char *at = m->text;
@@ -33,7 +36,8 @@ void module_say_line(CUmodule m, unsigned line)
     size_t length;
     const char *text = module_line(m, line, &length);
     if (length)
-        say("%7u | %.*s", line, (int)length, text);
+        say("%7u | %.*s%s", line, (int)(length < MOST_SHOWN ? length : MOST_SHOWN), text,
+            length > MOST_SHOWN ? " ..." : "");
 }
 
 unsigned function_threads(CUfunction f)

@@ -14,6 +14,29 @@ TEST(a_fault_is_reported_with_its_line_and_thread)
     assert_says(text, " | ld.global.u32 %r3, [%rd2];\n");
 }
 
+/* The same with the kernel's statements in one line. */
+static void reach_too_far_in_a_line(void)
+{
+    static char text[4096];
+    size_t length = 0;
+    for (const char *at = ADD; *at; at++) {
+        bool comment = at[0] == '/' && at[1] == '/';
+        at += comment ? strcspn(at, "\n") : 0;
+        text[length++] = *at == '\n' ? ' ' : *at;
+    }
+    assert_in_range(length, 200, sizeof text - 1);
+    add(load(text, "add"), NULL, zeros() + 4, 1);
+}
+
+TEST(a_long_line_is_shown_in_part)
+{
+    const char *text = report_of(reach_too_far_in_a_line);
+    assert_says(text, "ptxgen libcuda: add: line 1, block (0, 0, 0), thread (31, 0, 0): out of");
+    assert_says(text, " ...\n");
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_in_range(strcspn(line, "\n"), 1, 250);
+}
+
 static void launch_twice_as_wide(void)
 {
     CUdeviceptr p = zeros();

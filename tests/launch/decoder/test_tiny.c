@@ -2,6 +2,7 @@
  * graph, it has the same logits to the bit. */
 #include <dlfcn.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "test.h"
@@ -255,6 +256,45 @@ TEST_WITH(no_launch_starts_early_where_device_or_driver_are_older, make, drop)
     assert_int_equal(overlaps(0, 12030, NULL), 1);
     assert_int_equal(overlaps(0, 0, "launch"), 0);
     assert_int_equal(overlaps(0, 0, "version"), 0);
+}
+
+/* Copies a line of PTX without blanks and comments, and returns what is behind the line. */
+static const char *next_statement(const char *text, char *line, size_t size)
+{
+    const size_t end = strcspn(text, "\n");
+    size_t length = 0;
+    for (size_t i = 0; i < end && (text[i] != '/' || text[i + 1] != '/'); i++)
+        if (text[i] != ' ') {
+            assert_in_range(length, 0, size - 2);
+            line[length++] = text[i];
+        }
+    line[length] = '\0';
+    return text + end + (text[end] == '\n');
+}
+
+/* What reports a fault counts lines of what the header has, and who reads it has the file. */
+TEST(lines_of_a_kernel_are_those_of_its_file)
+{
+    static char file[1 << 20];
+    for (size_t i = 0; i < tiny_kernel_count; i++) {
+        const ptxgen_kernel *k = tiny_kernels[i];
+        const char *have = k->ptx, *want = file;
+        char path[1024], in_header[512], in_file[512];
+        snprintf(path, sizeof path, "%s/tiny.%s.sm_%u.ptx", FOLDER, k->name, k->sm);
+        FILE *f = fopen(path, "r");
+        if (!f)
+            fail_msg("no %s", path);
+        file[fread(file, 1, sizeof file - 1, f)] = '\0';
+        fclose(f);
+        while (*have && *want) {
+            have = next_statement(have, in_header, sizeof in_header);
+            want = next_statement(want, in_file, sizeof in_file);
+            if (strcmp(k->name, k->entry) == 0 || !strstr(in_file, ".entry"))
+                assert_string_equal(in_header, in_file);
+        }
+        assert_int_equal(*have, '\0');
+        assert_int_equal(*want, '\0');
+    }
 }
 
 TEST(a_dense_layer_takes_six_launches)
