@@ -20,7 +20,7 @@
 /* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
 #define KEY_PASSES                                                                   \
     {                                                                                \
-        .name = "passes", .summary = "parts that x is staged in; 0: one",            \
+        .name = "passes", .summary = "parts that x is staged in; 0: as few as fit",  \
         .field = KEY_FIELD(passes), .max = 64, .zero_is_none = true, .tag = "passes" \
     }
 /* Partial sums of squares, and factors. */

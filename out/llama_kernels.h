@@ -207,7 +207,8 @@ typedef struct ptxgen_kernel {
     ptxgen_operation operation;
     ptxgen_format weights, activations; /* weights: of W; for attention, of K and V */
     ptxgen_format precision; /* of x in products: PTXGEN_Q8_1 or _F16 where rounded */
-    unsigned sm;  /* runs on this compute capability, times ten, and on newer ones: see specific */
+    unsigned sm;  /* runs on this compute capability, times ten, and on newer ones that have the shared
+                     memory: see specific and ptxgen_can_launch */
     unsigned isa; /* PTX ISA version, times ten: what the driver must know */
     int overlaps; /* 1: it may be launched so that it starts before the kernel ahead of it in its stream
                      has finished (programmatic stream serialization), and waits for that itself;
@@ -831,10 +832,55 @@ static inline int ptxgen_fits_scratch(const ptxgen_param *params, size_t count,
     return 1;
 }
 
-/* Whether a kernel runs on a compute capability, times ten. */
+/* Returns true if a compute capability, times ten, has the instructions of a kernel. */
 static inline int ptxgen_runs_on(const ptxgen_kernel *kernel, unsigned sm)
 {
     return kernel->specific ? sm == kernel->sm : sm >= kernel->sm;
+}
+
+/* Returns the bytes of shared memory that a block may have on a compute capability, times ten: a
+ * newer GPU may have less than an older one. What a device itself says is in ptxgen_driver. */
+static inline unsigned ptxgen_shared_limit(unsigned sm)
+{
+    static const unsigned limits[][2] = {
+        { 75, 65536 },
+        { 80, 166912 },
+        { 86, 101376 },
+        { 87, 166912 },
+        { 89, 101376 },
+        { 90, 232448 },
+        { 120, 101376 },
+    };
+    unsigned limit = 0;
+    size_t i;
+    for (i = 0; i < sizeof limits / sizeof *limits && limits[i][0] <= sm; i++)
+        limit = limits[i][1];
+    return limit;
+}
+
+/* Returns the bytes of shared memory that a block needs, static and dynamic. */
+static inline unsigned ptxgen_shared_need(const ptxgen_kernel *kernel, const ptxgen_run *run)
+{
+    return kernel->shared_static + ptxgen_shared(kernel, run);
+}
+
+/* Returns true if a device has the instructions of a kernel and the shared memory of its blocks. What
+ * run-time values decide counts if run gives them; run may be NULL. */
+static inline int ptxgen_can_launch(const ptxgen_kernel *kernel, const ptxgen_run *run, unsigned sm,
+                                    unsigned shared_block)
+{
+    return ptxgen_runs_on(kernel, sm) && kernel->shared_static <= shared_block &&
+           ptxgen_shared(kernel, run) <= shared_block - kernel->shared_static;
+}
+
+static inline int ptxgen_fits_device(const ptxgen_kernel *kernel, const ptxgen_query *query)
+{
+    ptxgen_run run = { 0, 0, 0, 0 };
+    run.k = query->k;
+    run.n = query->n;
+    run.m = query->m;
+    return !query->sm ||
+           ptxgen_can_launch(kernel, &run, query->sm, ptxgen_shared_limit(query->sm));
 }
 
 static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *query)
@@ -844,7 +890,7 @@ static inline int ptxgen_fits(const ptxgen_kernel *kernel, const ptxgen_query *q
            ptxgen_fits_activations(kernel, query) &&
            ptxgen_fits_scratch(kernel->params, kernel->param_count, query) &&
            (!query->precision || query->precision == kernel->precision) &&
-           (!query->sm || ptxgen_runs_on(kernel, query->sm)) &&
+           ptxgen_fits_device(kernel, query) &&
            (!query->family || strcmp(query->family, kernel->family) == 0) &&
            ptxgen_fits_sizes(kernel->config, kernel->config_count, query) &&
            ptxgen_fits_options(kernel->config, kernel->config_count, query) &&
@@ -904,7 +950,8 @@ static inline int ptxgen_is_better(const ptxgen_kernel *later, const ptxgen_kern
  * family's kernels with rows = run_time that which reads the weights least often for the m wanted),
  * then what variant = auto chose, then the family's preference, by which kernels that round x come
  * first (say .precision = PTXGEN_F32 for one that does not), then the order of the spec; of a kernel
- * made or chosen for several targets the newest that the device runs, or, with sm 0, the oldest. */
+ * made or chosen for several targets the newest that the device runs and has the shared memory for,
+ * or, with sm 0, the oldest. */
 static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *kernels, size_t count,
                                                   const ptxgen_query *query)
 {
@@ -917,16 +964,17 @@ static inline const ptxgen_kernel *ptxgen_find_in(const ptxgen_kernel *const *ke
     return found;
 }
 
-/* The kernel of a name; of one made for several targets the newest that the device runs, or, with
- * sm 0, the oldest. */
+/* Returns the kernel of a name; of one made for several targets the newest that a device runs and has
+ * the shared memory for, or, with sm 0, the oldest. NULL if there is none. */
 static inline const ptxgen_kernel *ptxgen_named_in(const ptxgen_kernel *const *kernels,
-                                                   size_t count, const char *name, unsigned sm)
+                                                   size_t count, const char *name, unsigned sm,
+                                                   unsigned shared_block)
 {
     const ptxgen_kernel *found = NULL;
     size_t i;
     for (i = 0; i < count; i++)
         if (name && strcmp(kernels[i]->name, name) == 0 && (!found || sm) &&
-            (!sm || ptxgen_runs_on(kernels[i], sm)))
+            (!sm || ptxgen_can_launch(kernels[i], NULL, sm, shared_block)))
             found = kernels[i];
     return found;
 }
@@ -938,7 +986,8 @@ static inline int ptxgen_pipeline_runs_on(const ptxgen_pipeline *pipeline,
 {
     size_t i;
     for (i = 0; i < pipeline->step_count; i++)
-        if (!ptxgen_named_in(kernels, count, pipeline->steps[i].kernel, sm))
+        if (!ptxgen_named_in(kernels, count, pipeline->steps[i].kernel, sm,
+                             ptxgen_shared_limit(sm)))
             return 0;
     return 1;
 }
@@ -1302,7 +1351,7 @@ typedef struct ptxgen_driver {
 
 /* A kernel in a context; all 0 before it is loaded. */
 typedef struct ptxgen_loaded_kernel {
-    const ptxgen_kernel *kernel; /* of those of its name the newest that the device runs */
+    const ptxgen_kernel *kernel; /* of those of its name the newest that the device can launch */
     ptxgen_module module;
     ptxgen_function function;
     int is_new; /* while all are loaded: this one was not before */
@@ -1464,7 +1513,35 @@ static inline void ptxgen_clear_error(ptxgen_load_error *error, const ptxgen_ker
     error->log[0] = '\0';
 }
 
-/* Loads, of kernels of one name, the newest that the device runs; nothing where one is loaded. */
+/* Writes why the device launches no kernel of a name into the log. */
+static inline void ptxgen_explain_load(const ptxgen_driver *driver,
+                                       const ptxgen_kernel *const *kernels, size_t count,
+                                       ptxgen_load_error *error)
+{
+    const ptxgen_kernel *least = NULL;
+    ptxgen_text text = { NULL, 0, 0 };
+    size_t i;
+    if (!error)
+        return;
+    text.bytes = error->log;
+    text.size = sizeof error->log;
+    for (i = 0; i < count; i++)
+        if (ptxgen_runs_on(kernels[i], driver->sm) &&
+            (!least || ptxgen_shared_need(kernels[i], NULL) < ptxgen_shared_need(least, NULL)))
+            least = kernels[i];
+    if (least) {
+        ptxgen_say_number(&text, "the kernel needs ", (int64_t)ptxgen_shared_need(least, NULL));
+        ptxgen_say_number(&text, " bytes of shared memory a block, the device allows ",
+                          (int64_t)driver->shared_block);
+    } else {
+        ptxgen_say_number(&text, "the kernel needs sm_", (int64_t)kernels[0]->sm);
+        ptxgen_say(&text, kernels[0]->specific ? "a" : " or newer");
+        ptxgen_say_number(&text, ", the device is sm_", (int64_t)driver->sm);
+    }
+}
+
+/* Loads, of kernels of one name, the newest that the device runs and has the shared memory for;
+ * nothing where one is loaded. If there is none, CUDA_ERROR_NO_BINARY_FOR_GPU, and error->log says why. */
 static inline ptxgen_result ptxgen_load_newest(const ptxgen_driver *driver, ptxgen_loaded_kernel *loaded,
                                           const ptxgen_kernel *const *kernels, size_t count,
                                           ptxgen_load_error *error)
@@ -1475,9 +1552,12 @@ static inline ptxgen_result ptxgen_load_newest(const ptxgen_driver *driver, ptxg
         return PTXGEN_CUDA_ERROR_NOT_INITIALIZED;
     if (loaded->kernel)
         return PTXGEN_CUDA_SUCCESS;
-    kernel = ptxgen_named_in(kernels, count, kernels[0]->name, driver->sm);
-    if (!kernel)
+    kernel = ptxgen_named_in(kernels, count, kernels[0]->name, driver->sm,
+                             driver->shared_block);
+    if (!kernel) {
+        ptxgen_explain_load(driver, kernels, count, error);
         return PTXGEN_CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
     ptxgen_clear_error(error, kernel);
     return ptxgen_load_kernel(driver, kernel, loaded, error);
 }
@@ -1546,7 +1626,8 @@ static inline ptxgen_result ptxgen_load_all_in(const ptxgen_driver *driver, ptxg
         loaded[i].is_new = 0;
     for (i = 0; i < count && result == PTXGEN_CUDA_SUCCESS; i += same) {
         same = ptxgen_same_name(kernels + i, count - i);
-        if (ptxgen_named_in(kernels + i, same, kernels[i]->name, driver->sm))
+        if (ptxgen_named_in(kernels + i, same, kernels[i]->name, driver->sm,
+                            driver->shared_block))
             result = ptxgen_load_newest(driver, &loaded[i], kernels + i, same, error);
     }
     if (result != PTXGEN_CUDA_SUCCESS)
@@ -1887,7 +1968,7 @@ static inline ptxgen_result llama_cuda_init(llama_cuda *cuda, ptxgen_lookup look
 /* Loads a kernel, for the device the best of those of its name; does nothing where it is loaded.
  * error may be NULL. CUDA_ERROR_NOT_FOUND where kernel is NULL, as llama_find gives it for what
  * was not generated, or of another header; CUDA_ERROR_NO_BINARY_FOR_GPU where the device is too
- * old. */
+ * old or has less shared memory than each of its name needs: error->log says which. */
 static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *kernel,
                                      ptxgen_load_error *error)
 {
@@ -1895,7 +1976,7 @@ static inline ptxgen_result llama_load(llama_cuda *cuda, const ptxgen_kernel *ke
                           kernel, error);
 }
 
-/* Loads all kernels that the device is new enough for, or none: of one that fails, error has the
+/* Loads all kernels that the device can launch, or none: of one that fails, error has the
  * kernel and the log, and what this call had loaded before it is unloaded. */
 static inline ptxgen_result llama_load_all(llama_cuda *cuda, ptxgen_load_error *error)
 {
@@ -2815,7 +2896,7 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
     sum += query->precision && query->precision != kernel->precision ? 500 : 0;
     sum += !ptxgen_fits_scratch(kernel->params, kernel->param_count, query) ? 50 : 0;
     sum += query->family && strcmp(query->family, kernel->family) != 0 ? 300 : 0;
-    sum += query->sm && !ptxgen_runs_on(kernel, query->sm) ? 100 : 0;
+    sum += !ptxgen_fits_device(kernel, query) ? 100 : 0;
     sum += !ptxgen_fits_epsilon(kernel->config, kernel->config_count, query->epsilon) ? 5 : 0;
     for (i = 0; i < PTXGEN_QUERY_OPTIONS; i++) {
         ptxgen_option option = ptxgen_query_option(query, i);
@@ -3004,6 +3085,15 @@ static inline void ptxgen_say_kernel(ptxgen_text *text, const ptxgen_kernel *ker
         before = ptxgen_say_next(text, before, "needs ", "sm_");
         ptxgen_say_number(text, "", (int64_t)kernel->sm);
         ptxgen_say(text, kernel->specific ? "a" : "");
+    } else if (!ptxgen_fits_device(kernel, query)) {
+        ptxgen_run run = { 0, 0, 0, 0 };
+        run.k = query->k;
+        run.n = query->n;
+        run.m = query->m;
+        before = ptxgen_say_next(text, before, "needs ", "");
+        ptxgen_say_number(text, "", (int64_t)ptxgen_shared_need(kernel, &run));
+        ptxgen_say_number(text, " bytes of shared memory a block, sm_", (int64_t)query->sm);
+        ptxgen_say_number(text, " allows ", (int64_t)ptxgen_shared_limit(query->sm));
     }
     if (*before == ',')
         ptxgen_say(text, ")");
@@ -13094,7 +13184,8 @@ const size_t llama_pipeline_count = sizeof llama_pipelines / sizeof *llama_pipel
 
 const ptxgen_kernel *llama_named(const char *name, unsigned sm)
 {
-    return ptxgen_named_in(llama_kernels, llama_kernel_count, name, sm);
+    return ptxgen_named_in(llama_kernels, llama_kernel_count, name, sm,
+                           ptxgen_shared_limit(sm));
 }
 
 const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query)

@@ -11,6 +11,10 @@
 
 enum { KIBI = 1024, PROMPT_ROWS = 256 };
 
+/* One for each limit of shared memory from sm_80 on: every GPU from there on has a kernel, and A100
+ * and H100 the larger ones that they have room for. */
+static const char DEFAULT_TARGETS[] = "sm_80,sm_86,sm_90";
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -66,7 +70,7 @@ static void put_spec(strbuf *out, const char *path, const model *m, const spec_o
                       (long long)m->decoder.layers);
     strbuf_format(
         out, "[ptxgen]\nprefix  = %s\ntargets = ", overrides->prefix ? overrides->prefix : "model");
-    put_targets(out, overrides->targets ? overrides->targets : "sm_80");
+    put_targets(out, overrides->targets ? overrides->targets : DEFAULT_TARGETS);
     strbuf_put(out, "\n\n");
     decoder_print(out, &m->decoder, notes);
 }
@@ -123,6 +127,33 @@ static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
     strbuf_format(out, "%zu tensors (", file->tensor_count);
     put_types(out, file);
     strbuf_put(out, ")\n");
+}
+
+/* Says which GPUs the spec's targets serve, and which not: "RTX 30, RTX 40; not RTX 20 (sm_75)". */
+static void put_served(strbuf *out, const spec *of)
+{
+    target_set named = 0;
+    for (size_t t = 0; t < of->target_count; t++)
+        named |= target_bit(of->targets[t]);
+    strbuf_put(out, "ptxgen: targets ");
+    target_print_set(out, named);
+    const char *before = " run on ", *before_others = "; not ";
+    for (size_t g = 0; g < target_count; g++) {
+        if (targets[g].specific)
+            continue;
+        if (target_newest_for(&targets[g], of->targets, of->target_count) < of->target_count) {
+            strbuf_format(out, "%s%s", before, targets[g].gpus);
+            before = ", ";
+        }
+    }
+    for (size_t g = 0; g < target_count; g++) {
+        if (targets[g].specific ||
+            target_newest_for(&targets[g], of->targets, of->target_count) < of->target_count)
+            continue;
+        strbuf_format(out, "%s%s (%s)", before_others, targets[g].gpus, targets[g].name);
+        before_others = ", ";
+    }
+    strbuf_char(out, '\n');
 }
 
 static bool open_file(const char *path, gguf_file *file, diags *d)
@@ -206,6 +237,7 @@ bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
     if (right) {
         put_spec(out, path, &m, overrides);
         put_summary(said, &file, &m.decoder);
+        put_served(said, &back);
         check_tokenizer(a, path, &file, d);
     }
     gguf_close(&file);

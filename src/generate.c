@@ -7,6 +7,7 @@
 #include "emit/header.h"
 #include "emit/manifest.h"
 #include "family/formula.h"
+#include "family/limits.h"
 #include "ptx/ptx.h"
 #include "check/verify.h"
 
@@ -172,9 +173,10 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
  * and chosen for it or not as for the others, since a host finds chosen kernels by their targets;
  * and not if it would overlap there and does not.
  */
-static bool may_serve(const kernel *k, const spec *s, size_t t)
+static bool may_serve(const kernel *k, const instance *in, const spec *s, size_t t)
 {
     return k && !k->specific && k->newest == s->targets[t - 1] &&
+           k->instance->passes == in->passes &&
            k->overlaps == overlaps(k->instance, s->targets[t]) &&
            instance_chosen(k->instance, k->target) == instance_chosen(k->instance, s->targets[t]);
 }
@@ -184,14 +186,16 @@ bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
     arena *scratch = arena_new();
     VEC(kernel) kernels = { 0 };
     for (size_t i = 0; i < s->instance_count; i++) {
-        const instance *in = &s->instances[i];
+        instance *made = arena_alloc(a, s->target_count * sizeof *made);
         size_t first = kernels.count;
+        launch_fit(&s->instances[i], s->targets, s->target_count, made);
         for (size_t t = 0; t < s->target_count; t++) {
             kernel k, *last = kernels.count > first ? &kernels.items[kernels.count - 1] : NULL;
             const char *error = NULL;
-            if (in->excluded & target_bit(s->targets[t]))
+            const instance *in = &made[t];
+            if (!in->family)
                 continue;
-            bool serves = may_serve(last, s, t), own = !serves || s->targets[t]->specific;
+            bool serves = may_serve(last, in, s, t), own = !serves || s->targets[t]->specific;
             if (own && !generate_ptx(a, scratch, in, s->targets[t], &k, &error)) {
                 diag_error(d, DIAG_INTERNAL, in->where, "%s for %s: %s", in->name,
                            s->targets[t]->name, error);
@@ -312,7 +316,7 @@ void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assem
         for (size_t t = 0; t < set->target_count; t++) {
             const target *newer = set->targets[t];
             if (newer < k->target || (k->specific && newer != k->target) ||
-                (next && next->instance == k->instance && newer >= next->target))
+                (next && next->instance->name == k->instance->name && newer >= next->target))
                 continue;
             const target *taken = newer->sm < assembler->oldest->sm ? assembler->oldest : newer;
             if (taken == last)

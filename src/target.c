@@ -12,18 +12,21 @@ enum {
 };
 
 const target targets[] = {
-    { "sm_75", 75, 63, 48 * KIB, 64 * KIB, 64 * KIB, 32, 16, 81, 80 * KIB, false },
-    { "sm_80", 80, 70, 48 * KIB, 163 * KIB, 164 * KIB, 64, 32, 100, 379 * KIB, false },
-    { "sm_86", 86, 71, 48 * KIB, 99 * KIB, 100 * KIB, 48, 16, 100, 73 * KIB, false },
-    { "sm_87", 87, 74, 48 * KIB, 163 * KIB, 164 * KIB, 48, 16, 100, 256 * KIB, false },
-    { "sm_89", 89, 78, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 576 * KIB, false },
-    { "sm_90", 90, 78, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 387 * KIB, false },
-    { "sm_90a", 90, 80, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 387 * KIB, true },
-    { "sm_100", 100, 86, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 871 * KIB, false },
-    { "sm_103", 103, 88, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 871 * KIB, false },
-    { "sm_110", 110, 90, 48 * KIB, 227 * KIB, 228 * KIB, 48, 24, 100, 1638 * KIB, false },
-    { "sm_120", 120, 87, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 578 * KIB, false },
-    { "sm_121", 121, 88, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 512 * KIB, false },
+    { "sm_75", 75, 63, 48 * KIB, 64 * KIB, 64 * KIB, 32, 16, 81, 80 * KIB, false, "RTX 20" },
+    { "sm_80", 80, 70, 48 * KIB, 163 * KIB, 164 * KIB, 64, 32, 100, 379 * KIB, false, "A100" },
+    { "sm_86", 86, 71, 48 * KIB, 99 * KIB, 100 * KIB, 48, 16, 100, 73 * KIB, false, "RTX 30" },
+    { "sm_87", 87, 74, 48 * KIB, 163 * KIB, 164 * KIB, 48, 16, 100, 256 * KIB, false,
+      "Jetson Orin" },
+    { "sm_89", 89, 78, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 576 * KIB, false, "RTX 40" },
+    { "sm_90", 90, 78, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 387 * KIB, false, "H100" },
+    { "sm_90a", 90, 80, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 387 * KIB, true, "H100" },
+    { "sm_100", 100, 86, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 871 * KIB, false, "B200" },
+    { "sm_103", 103, 88, 48 * KIB, 227 * KIB, 228 * KIB, 64, 32, 100, 871 * KIB, false, "B300" },
+    { "sm_110", 110, 90, 48 * KIB, 227 * KIB, 228 * KIB, 48, 24, 100, 1638 * KIB, false,
+      "Jetson Thor" },
+    { "sm_120", 120, 87, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 578 * KIB, false, "RTX 50" },
+    { "sm_121", 121, 88, 48 * KIB, 99 * KIB, 100 * KIB, 48, 24, 100, 512 * KIB, false,
+      "DGX Spark" },
 };
 
 const size_t target_count = sizeof targets / sizeof *targets;
@@ -57,6 +60,29 @@ const target *target_find(const char *name)
 target_set target_bit(const target *t)
 {
     return (target_set)1 << (t - targets);
+}
+
+void target_print_set(strbuf *out, target_set set)
+{
+    const char *before = "";
+    for (size_t i = 0; i < target_count; i++)
+        if (set & target_bit(&targets[i])) {
+            strbuf_format(out, "%s%s", before, targets[i].name);
+            before = ", ";
+        }
+}
+
+bool target_runs(const target *gpu, const target *of)
+{
+    return of->specific ? gpu->sm == of->sm : gpu->sm >= of->sm;
+}
+
+size_t target_newest_for(const target *gpu, const target *const *of, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        if (target_runs(gpu, of[i]))
+            return i;
+    return count;
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit)

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
+
 typedef struct target {
     const char *name;             /* "sm_80" */
     unsigned sm;                  /* 80 */
@@ -32,6 +34,7 @@ typedef struct target {
                             own: more pages of memory at a time than stay open */
     uint32_t l2_sm;      /* bytes of the L2 cache, an SM's share of them, of a usual part */
     bool specific;       /* runs on this architecture alone, with instructions that only it has */
+    const char *gpus;    /* whose architecture it is, in a few words */
 } target;
 
 /* Bytes that a warp may have fetched into the L2 cache ahead of its loads, a multiple of a line:
@@ -60,7 +63,19 @@ const target *target_find(const char *name);
 
 /* Some of the targets, a bit each. */
 typedef uint32_t target_set;
+enum { TARGET_MOST = 32 }; /* targets of a set */
 target_set target_bit(const target *t);
+
+/* Writes the names of a set, oldest first: "sm_86, sm_89". */
+void target_print_set(strbuf *out, target_set set);
+
+/* Returns true if a GPU of an architecture runs kernels of a target: any older one, and of targets
+ * with letters (sm_90a) its own alone. */
+bool target_runs(const target *gpu, const target *of);
+
+/* Returns the index of the newest of some targets, oldest first, whose kernels a GPU runs; count
+ * if it runs none. */
+size_t target_newest_for(const target *gpu, const target *const *of, size_t count);
 
 /* Blocks resident on one SM, by registers, shared memory (bytes a block) and the limits of the SM.
  */

@@ -41,6 +41,7 @@ void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size
         step_kernel *k = &v->kernels[i];
         const kernel *found = find_kernel(kernels, count, p->kernels[i].name, t);
         bool other = found && found != k->kernel;
+        k->dependent_instance = other ? found->instance : k->kernel->instance;
         k->dependent = other ? emu_load(a, found->ptx, found->ptx_length, &report) : k->module;
         emu_entry_info info;
         k->overlaps = k->dependent && emu_entry(k->dependent, p->kernels[i].name, &info) &&
@@ -144,9 +145,8 @@ static bool add_launches(step_trial *t, const step_stream *of, int first, bool i
             const step_kernel *k = &t->v->kernels[l->kernel];
             bool behind_layers = l->layer >= t->v->plan->decoder->layers;
             step_request request;
-            if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], &request))
+            if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], true, &request))
                 continue;
-            request.config.module = k->dependent;
             launches[count++] = l;
             if (!emu_stream_launch(of->stream, &request.config, k->overlaps && !in_order, NULL,
                                    &report))

@@ -330,7 +330,7 @@ static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
     step_request request;
     emu_stats stats = { 0 };
     emu_report report;
-    step_request_of(t, l, r, &request);
+    step_request_of(t, l, r, false, &request);
     emu_launch_config *config = &request.config;
     uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
     uint64_t parts = p.in->splits ? (uint64_t)p.in->splits : 1;

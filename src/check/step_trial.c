@@ -52,10 +52,10 @@ uint64_t step_address(const step_trial *t, const plan_argument *argument)
 }
 
 static void describe_launch(const step_trial *t, const plan_launch *l, const step_rows *r,
-                            emu_launch_config *config, uint64_t *values)
+                            bool dependent, emu_launch_config *config, uint64_t *values)
 {
     const step_kernel *k = &t->v->kernels[l->kernel];
-    const instance *in = &t->v->plan->kernels[l->kernel];
+    const instance *in = dependent ? k->dependent_instance : k->kernel->instance;
     const launch *how = &in->family->launch;
     run_values run = { in->shape.k, in->shape.n, (int64_t)r->m, USUAL_SM_COUNT };
     const void **params = arena_alloc(t->scratch, MAX_PARAMS * sizeof *params);
@@ -67,7 +67,7 @@ static void describe_launch(const step_trial *t, const plan_launch *l, const ste
             run.m = argument->number;
     }
     *config = (emu_launch_config){
-        .module = k->module,
+        .module = dependent ? k->dependent : k->module,
         .entry = in->name,
         .block = { (unsigned)formula_value(how->block, in, &run), 1, 1 },
         .params = params,
@@ -99,10 +99,10 @@ static void choose_blocks(const step_trial *t, emu_launch_config *config, uint64
     config->block_count = STEP_SOME_BLOCKS;
 }
 
-bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r,
+bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
                      step_request *request)
 {
-    describe_launch(t, l, r, &request->config, request->values);
+    describe_launch(t, l, r, dependent, &request->config, request->values);
     if (t->in_part && l->layer == t->v->plan->decoder->layers) {
         if (!gives_logits(t->v->plan, l))
             return false;
@@ -125,7 +125,7 @@ bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r)
     step_request request;
     emu_stats stats = { 0 };
     emu_report report;
-    if (!step_request_of(t, l, r, &request))
+    if (!step_request_of(t, l, r, false, &request))
         return true;
     bool ended = emu_launch(t->memory, &request.config, &stats, &report);
     t->result.instructions += stats.thread_instructions;

@@ -16,6 +16,7 @@ typedef struct step_kernel {
     /* the same for a target that has dependent launches, and whether it has to do with them; NULL
      * where no kernel of the plan has */
     const emu_module *dependent;
+    const instance *dependent_instance;
     bool overlaps;
 } step_kernel;
 
@@ -93,7 +94,7 @@ typedef struct step_request {
 
 /* False where the trial does without the launch. Of what the step's logits are computed from, what
  * was written is forgotten where only some blocks run. */
-bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r,
+bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
                      step_request *request);
 
 /* Notes that a launch of a step has broken a rule. Returns false. */

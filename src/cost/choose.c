@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "family/limits.h"
+
 enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096 };
 
 /* What a family has to be faster by than one that is preferred: the model may be wrong by as much.
@@ -107,6 +109,7 @@ typedef struct contender {
 typedef struct search {
     arena *arena;
     const cost_gpu *gpu;
+    target_set gpus; /* that the choice is for */
     contender *tried;
     instance best;
     cost_prediction prediction;
@@ -145,9 +148,11 @@ static bool is_better(const search *s, double seconds)
 static void try_candidate(const instance *candidate, void *context)
 {
     search *s = context;
-    if (!instance_suits(candidate, s->gpu->target) || !is_better(s, s->tried->least))
+    instance made = *candidate;
+    if (!instance_suits(candidate, s->gpu->target) || !is_better(s, s->tried->least) ||
+        !launch_fit_on(&made, s->gpus))
         return;
-    cost_prediction p = cost_predict(&s->tried->figures, candidate, &s->tried->work, s->gpu);
+    cost_prediction p = cost_predict(&s->tried->figures, &made, &s->tried->work, s->gpu);
     if (is_better(s, p.total)) {
         s->best = *candidate;
         s->prediction = p;
@@ -210,11 +215,15 @@ static size_t family_count(void)
     return count;
 }
 
-instance cost_choose(const instance *asked, const target *t, cost_prediction *predicted)
+instance cost_choose(const instance *asked, const target *t, target_set gpus,
+                     cost_prediction *predicted)
 {
     arena *a = arena_new();
     cost_gpu gpu = cost_gpu_of(t);
-    search s = { .arena = a, .gpu = &gpu, .best = made_of(asked->family, asked) };
+    search s = { .arena = a,
+                 .gpu = &gpu,
+                 .gpus = gpus ? gpus : target_bit(t),
+                 .best = made_of(asked->family, asked) };
     s.prediction.total = HUGE_VAL;
     contender *contenders = arena_alloc(a, family_count() * sizeof *contenders);
     size_t count = find_contenders(asked, t, &s, contenders);
@@ -253,32 +262,48 @@ typedef struct tuning {
     double least; /* of all targets the sum of times, each by the usual one */
 } tuning;
 
-/* Infinite where it was not counted. */
-static double seconds_on(const tuning *t, const instance *in, size_t number)
+/* Writes the seconds that a kernel takes, by target. Returns false if a GPU would have none, or if
+ * it was not counted. */
+static bool count_seconds(const tuning *t, const instance *in, double *seconds)
 {
-    cost_figures figures;
-    if (!cost_find(in, t->wanted[number], &figures))
-        return HUGE_VAL;
-    cost_work work = cost_work_of_rows(t->arena, in, t->rows);
-    return cost_predict(&figures, in, &work, &t->gpus[number]).total;
+    instance made[TARGET_MOST];
+    if (launch_fit(in, t->wanted, t->count, made))
+        return false;
+    for (size_t i = 0; i < t->count; i++) {
+        cost_figures figures;
+        if (!cost_find(&made[i], t->wanted[i], &figures))
+            return false;
+        cost_work work = cost_work_of_rows(t->arena, &made[i], t->rows);
+        seconds[i] = cost_predict(&figures, &made[i], &work, &t->gpus[i]).total;
+    }
+    return true;
 }
 
 static void try_setting(const instance *candidate, void *context)
 {
     tuning *t = context;
     const char *blamed;
-    double sum = 0;
+    double seconds[TARGET_MOST], sum = 0;
     for (size_t i = 0; i < t->count; i++)
         if (!instance_suits(candidate, t->wanted[i]))
             return;
-    if (candidate->family->check && candidate->family->check(candidate, t->arena, &blamed))
+    if ((candidate->family->check && candidate->family->check(candidate, t->arena, &blamed)) ||
+        !count_seconds(t, candidate, seconds))
         return;
     for (size_t i = 0; i < t->count; i++)
-        sum += seconds_on(t, candidate, i) / t->usual[i];
+        sum += seconds[i] / t->usual[i];
     if (sum < t->least) {
         t->least = sum;
         t->best = *candidate;
     }
+}
+
+static tuning tuning_of(arena *a, int64_t rows, const target *const *wanted, size_t count,
+                        cost_gpu *gpus)
+{
+    for (size_t i = 0; i < count; i++)
+        gpus[i] = cost_gpu_of(wanted[i]);
+    return (tuning){ .arena = a, .rows = rows, .wanted = wanted, .gpus = gpus, .count = count };
 }
 
 void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count)
@@ -286,21 +311,14 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
     if (!instance_same_bits(in))
         return;
     arena *a = arena_new();
-    tuning t = { .arena = a,
-                 .rows = rows,
-                 .wanted = wanted,
-                 .gpus = arena_alloc(a, count * sizeof *t.gpus),
-                 .usual = arena_alloc(a, count * sizeof *t.usual),
-                 .best = *in,
-                 .least = (double)count / WORTH_IT };
-    bool counted = true;
-    for (; counted && t.count < count; t.count += counted) {
-        t.gpus[t.count] = cost_gpu_of(wanted[t.count]);
-        t.usual[t.count] = seconds_on(&t, in, t.count);
-        counted = t.usual[t.count] < HUGE_VAL;
-    }
+    cost_gpu gpus[TARGET_MOST];
+    double usual[TARGET_MOST];
+    tuning t = tuning_of(a, rows, wanted, count, gpus);
+    t.usual = usual;
+    t.best = *in;
+    t.least = (double)count / WORTH_IT;
     instance candidate = *in;
-    if (counted)
+    if (count_seconds(&t, in, usual))
         try_values(&candidate, 0, try_setting, &t);
     *in = t.best;
     arena_free(a);
@@ -319,17 +337,15 @@ bool cost_is_worth(const instance *ahead, const instance *in, const instance *th
                    const target *const *wanted, size_t count)
 {
     arena *a = arena_new();
-    cost_gpu *gpus = arena_alloc(a, count * sizeof *gpus);
-    tuning t = { .arena = a, .rows = rows, .wanted = wanted, .gpus = gpus, .count = count };
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        gpus[i] = cost_gpu_of(wanted[i]);
-        double seconds = seconds_on(&t, in, i) + (ahead ? seconds_on(&t, ahead, i) : 0);
-        double usual = seconds_on(&t, than, i);
-        sum += usual < HUGE_VAL ? seconds / usual : HUGE_VAL;
-    }
+    cost_gpu gpus[TARGET_MOST];
+    double first[TARGET_MOST] = { 0 }, own[TARGET_MOST], other[TARGET_MOST], sum = 0;
+    tuning t = tuning_of(a, rows, wanted, count, gpus);
+    bool counted = (!ahead || count_seconds(&t, ahead, first)) && count_seconds(&t, in, own) &&
+                   count_seconds(&t, than, other);
+    for (size_t i = 0; counted && i < count; i++)
+        sum += (first[i] + own[i]) / other[i];
     arena_free(a);
-    return sum * WORTH_IT < (double)count;
+    return counted && sum * WORTH_IT < (double)count;
 }
 
 bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,

@@ -9,14 +9,15 @@
 #include "family/plan.h"
 
 /* The instance that a target gets for one with variant = auto, chosen for this target and excluding
- * all others. Candidates are the families of the same operation that take the same parameters, with
- * all their numbers of warps and rows; none that rounds x where precision = f32, and none that has
- * not been counted. Keys that only the chosen family has are at their defaults. Sizes that are left
- * to the run count as those of an 8B model. Where no candidate has been counted it is the asked
- * family itself.
+ * all others, that fits the shared memory of some GPUs (0: of the target). Candidates are the
+ * families of the same operation that take the same parameters, with all their numbers of warps and
+ * rows; none that rounds x where precision = f32, and none that has not been counted. Keys that
+ * only the chosen family has are at their defaults. Sizes that are left to the run count as those
+ * of an 8B model. Where no candidate has been counted it is the asked family itself.
  *
  * Its name is not made yet. Predicted: the model's figures for what is chosen, or NULL. */
-instance cost_choose(const instance *asked, const target *t, cost_prediction *predicted);
+instance cost_choose(const instance *asked, const target *t, target_set gpus,
+                     cost_prediction *predicted);
 
 /* Gives a kernel that several targets share the numbers of warps and rows at once with which so
  * many rows are done first, on average, of those with which its results have the same bits: a

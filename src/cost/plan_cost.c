@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "family/formula.h"
+#include "family/limits.h"
 #include "family/next.h"
 
 static const double BOUNDARY = 1.3e-6, OVERLAPPED_SHARE = 0.03;
@@ -316,7 +317,10 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
         size_t k = l->kernel, ahead = i ? step->launches[i - 1].kernel : k;
         if (!times[k]++) {
             int64_t rows = rows_of_launch(p, l);
-            kernels[k] = count_kernel(a, &p->kernels[k], rows, positions, gpu);
+            instance made[TARGET_MOST];
+            launch_fit(&p->kernels[k], p->targets, p->target_count, made);
+            const instance *taken = launch_taken(made, p->targets, p->target_count, gpu->target);
+            kernels[k] = count_kernel(a, taken ? taken : &p->kernels[k], rows, positions, gpu);
             costs[k] = cost_of_kernel(&kernels[k], rows, gpu);
         }
         for (int o = 0; o < 2; o++) {

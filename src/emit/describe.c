@@ -85,7 +85,7 @@ described_set describe_set(arena *a, const kernel_set *set)
     for (size_t i = 0; i < set->kernel_count; i++) {
         const kernel *k = &set->kernels[i];
         description *d = &kernels[i];
-        bool newer = i && k[-1].instance == k->instance;
+        bool newer = i && k[-1].instance->name == k->instance->name;
         d->kernel = k;
         d->id = arena_format(a, "%s_%s%s%s", set->prefix, k->instance->name, newer ? "_" : "",
                              newer ? k->target->name : "");

@@ -255,6 +255,15 @@ static void print_most_sms(strbuf *out, const described_set *d)
     strbuf_unsigned(out, TARGET_MOST_SMS);
 }
 
+/* "{ 75, 65536 },", of each architecture from the first one on that differs from the one before. */
+static void print_shared_limits(strbuf *out, const described_set *d)
+{
+    (void)d;
+    for (size_t i = 0; i < target_count; i++)
+        if (!i || targets[i].shared_block != targets[i - 1].shared_block)
+            strbuf_format(out, "        { %u, %u },\n", targets[i].sm, targets[i].shared_block);
+}
+
 static void print_kernel_count(strbuf *out, const described_set *d)
 {
     strbuf_unsigned(out, d->set->kernel_count);
@@ -370,6 +379,7 @@ static const placeholder placeholders[] = {
     { "@MOST_STEPS@", print_most_steps, NULL },
     { "@MOST_SMS@", print_most_sms, NULL },
     { "@KERNEL_COUNT@", print_kernel_count, NULL },
+    { "@SHARED_LIMITS@", print_shared_limits, NULL },
     { "@LAUNCHES@", print_launches, NULL },
     { "@PIPELINE_LAUNCHES@", print_pipeline_launches, NULL },
     { "@QUERY_ENUMS@", print_query_enums, NULL },

@@ -180,7 +180,7 @@ void print_launches(strbuf *out, const described_set *d)
     for (size_t i = 0, count; i < set->kernel_count; i += count) {
         count = 1;
         while (i + count < set->kernel_count &&
-               set->kernels[i + count].instance == set->kernels[i].instance)
+               set->kernels[i + count].instance->name == set->kernels[i].instance->name)
             count++;
         print_kernel_functions(out, d, i, count);
     }
@@ -242,7 +242,7 @@ void print_pipeline_launches(strbuf *out, const described_set *d)
 static const description *description_of(const described_set *d, const instance *in)
 {
     const description *first = d->kernels;
-    while (first->kernel->instance != in)
+    while (first->kernel->instance->name != in->name)
         first++;
     return first;
 }

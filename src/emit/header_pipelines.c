@@ -76,7 +76,7 @@ static size_t print_step_arguments(strbuf *out, const char *id, const pipeline *
 static size_t kernel_place(const kernel_set *set, const instance *in)
 {
     size_t at = 0;
-    while (set->kernels[at].instance != in)
+    while (set->kernels[at].instance->name != in->name)
         at++;
     return at;
 }

@@ -134,7 +134,7 @@ static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_b
     put_stamp(out, set, in);
     strbuf_put(out, ": verify |");
     size_t first = i;
-    for (; i < set->kernel_count && set->kernels[i].instance == in; i++) {
+    for (; i < set->kernel_count && set->kernels[i].instance->name == in->name; i++) {
         strbuf_char(out, ' ');
         put_path_in(out, b->folder, set->kernels[i].file);
     }

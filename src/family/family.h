@@ -71,7 +71,7 @@ typedef struct instance {
     int64_t rows_per_warp;
     int64_t stages;      /* of what is copied ahead */
     int64_t tile_rows;   /* of an expert, multiplied at once; 0: as its share of rows says */
-    int64_t passes;      /* that x comes in; 0: one */
+    int64_t passes;      /* that x comes in; 0: as few as fit, see launch_fit */
     int64_t splits;      /* parts of k that blocks of their own multiply; 0: one */
     int64_t kv_type;     /* KV_ */
     int64_t chunks;      /* a sequence is split into, at most */

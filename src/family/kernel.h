@@ -13,12 +13,12 @@ typedef struct resources {
 } resources;
 
 typedef struct kernel {
-    const instance *instance;
-    const target *target; /* the oldest it runs on */
-    const target *newest; /* of the spec's targets that it is generated for */
-    bool specific;        /* it runs on its target alone, not on newer ones */
-    bool overlaps;        /* with launches ahead of it, where the host asks for it: see overlap */
-    unsigned isa;         /* PTX ISA version, times ten */
+    const instance *instance; /* kernels of one name may differ in passes */
+    const target *target;     /* the oldest it runs on */
+    const target *newest;     /* of the spec's targets that it is generated for */
+    bool specific;            /* it runs on its target alone, not on newer ones */
+    bool overlaps;    /* with launches ahead of it, where the host asks for it: see overlap */
+    unsigned isa;     /* PTX ISA version, times ten */
     const char *file; /* PREFIX.NAME.sm_80.ptx, that of no other spec in a folder: neither prefix
                          nor name has a dot */
     const char *ptx;
@@ -52,7 +52,7 @@ typedef struct kernel_set {
     embedding embed;
     const target *const *targets; /* oldest first */
     size_t target_count;
-    kernel *kernels; /* in the order of the spec; one instance's kernels side by side, oldest target
+    kernel *kernels; /* in the order of the spec; kernels of one name side by side, oldest target
                         first */
     size_t kernel_count;
     const pipeline *pipelines;

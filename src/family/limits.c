@@ -90,15 +90,185 @@ int64_t launch_shared_bytes(const char *formula, const instance *in)
     return bytes > 0 ? bytes : 0;
 }
 
-shared_need launch_shared_need(const instance *in, const target *t)
+/* Bytes of shared memory of a block, static and all. */
+typedef struct shared_bytes {
+    int64_t fixed, all;
+} shared_bytes;
+
+static shared_bytes shared_of(const instance *in)
 {
     const launch *how = &in->family->launch;
     int64_t fixed = launch_shared_bytes(how->shared, in);
-    int64_t dynamic = launch_shared_bytes(how->dynamic_shared, in);
-    if (fixed > t->shared_static)
-        return (shared_need){ fixed, t->shared_static, "static shared memory", how->shared };
-    return (shared_need){ fixed + dynamic, t->shared_block, "shared memory",
-                          dynamic > fixed ? how->dynamic_shared : how->shared };
+    return (shared_bytes){ fixed, fixed + launch_shared_bytes(how->dynamic_shared, in) };
+}
+
+static bool has_room(const target *gpu, shared_bytes need)
+{
+    return need.fixed <= gpu->shared_static && need.all <= gpu->shared_block;
+}
+
+shared_need launch_shared_need(const instance *in, const target *t)
+{
+    const launch *how = &in->family->launch;
+    shared_bytes need = shared_of(in);
+    if (need.fixed > t->shared_static)
+        return (shared_need){ need.fixed, t->shared_static, "static shared memory", how->shared };
+    return (shared_need){ need.all, t->shared_block, "shared memory",
+                          need.all - need.fixed > need.fixed ? how->dynamic_shared : how->shared };
+}
+
+/* Returns the GPUs of a set that have room for a block. */
+static target_set gpus_with_room(target_set gpus, shared_bytes need)
+{
+    target_set with = 0;
+    for (size_t g = 0; g < target_count; g++)
+        if (gpus & target_bit(&targets[g]) && has_room(&targets[g], need))
+            with |= target_bit(&targets[g]);
+    return with;
+}
+
+/* Returns the instance with the fewest passes with which all GPUs of a set have room, if it leaves
+ * passes open and there is such a number. */
+static instance in_passes(const instance *in, target_set gpus)
+{
+    const key *passes = family_key(in->family, "passes");
+    int64_t most = passes && !in->passes ? key_most(in, passes) : 0;
+    instance made = *in;
+    for (int64_t number = 2; gpus_with_room(gpus, shared_of(&made)) != gpus; number++) {
+        if (number > most)
+            return *in;
+        made.passes = number;
+    }
+    return made;
+}
+
+bool launch_fit_on(instance *in, target_set gpus)
+{
+    *in = in_passes(in, gpus);
+    return gpus_with_room(gpus, shared_of(in)) == gpus;
+}
+
+target_set launch_gpus(const target *const *wanted, size_t count, size_t t)
+{
+    target_set gpus = target_bit(wanted[t]);
+    for (size_t g = 0; g < target_count; g++)
+        if (!targets[g].specific && target_newest_for(&targets[g], wanted, count) == t)
+            gpus |= target_bit(&targets[g]);
+    return gpus;
+}
+
+target_set launch_fit(const instance *in, const target *const *wanted, size_t count, instance *made)
+{
+    target_set served = 0, asked = 0;
+    for (size_t t = 0; t < count; t++) {
+        target_set own = launch_gpus(wanted, count, t), runs = own;
+        made[t] = (instance){ 0 };
+        if (in->excluded & target_bit(wanted[t]))
+            continue;
+        for (size_t g = 0; g < target_count; g++)
+            if (target_runs(&targets[g], wanted[t]))
+                runs |= target_bit(&targets[g]);
+        made[t] = in_passes(in, (own & ~served) | target_bit(wanted[t]));
+        served |= gpus_with_room(runs, shared_of(&made[t]));
+        asked |= own;
+    }
+    return asked & ~served;
+}
+
+const instance *launch_taken(const instance *made, const target *const *wanted, size_t count,
+                             const target *gpu)
+{
+    for (size_t t = count; t-- > 0;)
+        if (made[t].family && target_runs(gpu, wanted[t]) && has_room(gpu, shared_of(&made[t])))
+            return &made[t];
+    return NULL;
+}
+
+static target_set unfit(const instance *in, const target *const *wanted, size_t count)
+{
+    instance made[TARGET_MOST];
+    return launch_fit(in, wanted, count, made);
+}
+
+/* Returns the largest value of a key, up to its own, that leaves each GPU a kernel; 0: none. */
+static int64_t value_that_serves(const instance *in, const key *k, const target *const *wanted,
+                                 size_t count)
+{
+    int64_t unit = key_multiple(in, k), own = instance_value(in, k), least = key_least(in, k);
+    instance fewer = *in;
+    for (int64_t value = own; !k->choices && !k->real && value > 0; value /= 2) {
+        int64_t whole = value / unit * unit;
+        instance_set(&fewer, k, whole);
+        if (whole < least || !whole)
+            break;
+        if (whole < own && !unfit(&fewer, wanted, count))
+            return whole;
+    }
+    return 0;
+}
+
+/* Returns a change with which each GPU has a kernel, as a sentence's end. Keys that a family has
+ * for its speed come first, those that say what is computed last. */
+static const char *remedy(arena *a, const instance *in, const target *const *wanted, size_t count,
+                          const char **blamed)
+{
+    const key *passes = family_key(in->family, "passes"), *best = NULL;
+    instance changed = *in;
+    int64_t value = 0;
+    if (passes && in->passes) {
+        *blamed = passes->name;
+        for (changed.passes = 0; changed.passes <= key_most(in, passes); changed.passes++)
+            if (!unfit(&changed, wanted, count))
+                return changed.passes
+                           ? arena_format(a, "set passes = %lld", (long long)changed.passes)
+                           : "leave passes out, and each target gets as few as fit";
+    }
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t serves =
+            k->required && in->family->launch.roomier ? 0 : value_that_serves(in, k, wanted, count);
+        bool better = !best || (best->required && !k->required) ||
+                      (best->required == k->required &&
+                       serves * instance_value(in, best) > value * instance_value(in, k));
+        if (serves && better && !(best && k->required && !best->required)) {
+            best = k;
+            value = serves;
+        }
+    }
+    for (size_t first = 1; first < count; first++)
+        if (!unfit(in, wanted + first, count - first))
+            return arena_format(
+                a, "%sleave out targets older than %s",
+                best ? arena_format(a, "set %s = %lld, or ", best->name, (long long)value) : "",
+                wanted[first]->name);
+    if (best) {
+        *blamed = best->name;
+        return arena_format(a, "set %s = %lld", best->name, (long long)value);
+    }
+    *blamed = "k";
+    return in->family->launch.roomier
+               ? arena_format(a, "%s takes any size", in->family->launch.roomier)
+               : "its sizes are too large for a block";
+}
+
+const char *launch_unfit(arena *a, const instance *in, const target *const *wanted, size_t count,
+                         const char **blamed)
+{
+    instance made[TARGET_MOST];
+    target_set gpus = launch_fit(in, wanted, count, made);
+    const target *first = targets;
+    if (!gpus)
+        return NULL;
+    while (!(gpus & target_bit(first)))
+        first++;
+    size_t t = target_newest_for(first, wanted, count);
+    shared_need need = launch_shared_need(&made[t], first);
+    strbuf text = strbuf_new(a);
+    strbuf_put(&text, "no kernel for ");
+    target_print_set(&text, gpus);
+    strbuf_format(&text, ": %s needs %lld bytes of %s a block; %s has %lld; %s", in->name,
+                  (long long)need.bytes, need.kind, first->name, (long long)need.limit,
+                  remedy(a, in, wanted, count, blamed));
+    return text.text;
 }
 
 int64_t launch_most_vectors(const instance *in, const target *const *wanted, size_t count)
@@ -107,11 +277,8 @@ int64_t launch_most_vectors(const instance *in, const target *const *wanted, siz
     const key *m = family_key(in->family, "m");
     for (fewer.shape.m = m ? m->max : 1; fewer.shape.m; fewer.shape.m /= 2) {
         size_t fits = 0;
-        for (; fits < count; fits++) {
-            shared_need need = launch_shared_need(&fewer, wanted[fits]);
-            if (need.bytes > need.limit)
-                break;
-        }
+        while (fits < count && has_room(wanted[fits], shared_of(&fewer)))
+            fits++;
         if (fits == count)
             break;
     }

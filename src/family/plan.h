@@ -110,9 +110,11 @@ typedef struct plan_model {
 
 typedef struct plan {
     const decoder *decoder;
-    const plan_model *model; /* with which its kernels were made; NULL: with none */
-    int64_t rows;            /* of the largest step */
-    plan_tensor *tensors;    /* in the order of use */
+    const plan_model *model;      /* with which its kernels were made; NULL: with none */
+    const target *const *targets; /* that its kernels are made for, oldest first */
+    size_t target_count;
+    int64_t rows;         /* of the largest step */
+    plan_tensor *tensors; /* in the order of use */
     size_t tensor_count;
     uint64_t bytes[PLAN_MEMORIES];
     plan_state state;

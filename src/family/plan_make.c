@@ -199,6 +199,9 @@ plan *plan_make(arena *a, const decoder *of, location where, const target *const
         return NULL;
     p.plan->decoder = of;
     p.plan->model = model;
+    p.plan->targets = memcpy(arena_alloc(a, wanted_count * sizeof *wanted), wanted,
+                             wanted_count * sizeof *wanted);
+    p.plan->target_count = wanted_count;
     p.plan->rows = of->m[of->m_count - 1];
     p.plan->step_count = (size_t)of->m_count;
     p.plan->steps = arena_alloc(a, p.plan->step_count * sizeof *p.plan->steps);

@@ -200,15 +200,11 @@ bool planner_has_choices(const planner *p, const instance *in, const char *key_n
     return true;
 }
 
-/* Whether a block finds the shared memory it needs on all targets. */
+/* Returns true if each GPU gets a kernel that it has the shared memory for. */
 static bool fits_targets(const planner *p, const instance *in)
 {
-    for (size_t i = 0; i < p->target_count; i++) {
-        shared_need need = launch_shared_need(in, p->targets[i]);
-        if (need.bytes > need.limit)
-            return false;
-    }
-    return true;
+    instance made[TARGET_MOST];
+    return !launch_fit(in, p->targets, p->target_count, made);
 }
 
 /* With the most stages with which it fits. */
@@ -224,20 +220,6 @@ static bool fits_in_stages(const planner *p, instance *in)
     return false;
 }
 
-/* In the fewest passes with which it fits, where there is such a number. */
-static bool fits_in_passes(const planner *p, instance *in)
-{
-    const key *passes = family_key(in->family, "passes");
-    for (int64_t number = 2; passes && number <= key_most(in, passes); number++) {
-        instance_set(in, passes, number);
-        if (fits_targets(p, in))
-            return true;
-    }
-    if (passes)
-        instance_set(in, passes, instance_default(in, passes));
-    return false;
-}
-
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     if (family_key(in->family, "rows"))
@@ -249,7 +231,7 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
             most = key_most_for(m, p->targets[i]);
     int64_t at_once = rows < most ? rows : most;
     planner_set(in, "m", at_once);
-    bool fits = fits_targets(p, in) || fits_in_stages(p, in) || fits_in_passes(p, in);
+    bool fits = fits_targets(p, in) || fits_in_stages(p, in);
     bool tiles = in->family->halves; /* of which a tuner chooses the rows */
     if ((fits && rows <= most && !tiles) || !family_key(in->family, "rows"))
         return;
@@ -310,18 +292,6 @@ static plan_argument argument_of(planner *p, const instance *in, const param *pa
     return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
 }
 
-static void check_shared_memory(planner *p, const instance *in)
-{
-    for (size_t i = 0; i < p->target_count; i++) {
-        shared_need need = launch_shared_need(in, p->targets[i]);
-        if (need.bytes > need.limit)
-            diag_error(p->diags, DIAG_SHARED_MEMORY, p->where,
-                       "%s needs %lld bytes of %s a block; %s has %lld", in->name,
-                       (long long)need.bytes, need.kind, p->targets[i]->name,
-                       (long long)need.limit);
-    }
-}
-
 static void check_numbers(planner *p, const instance *in)
 {
     for (const key *k = in->family->keys; k->name; k++) {
@@ -349,7 +319,9 @@ static void check_kernel(planner *p, const instance *in)
         diag_error(p->diags, code, p->where, "%s: %s", in->name, wrong);
         return;
     }
-    check_shared_memory(p, in);
+    wrong = launch_unfit(p->arena, in, p->targets, p->target_count, &blamed);
+    if (wrong)
+        diag_error(p->diags, DIAG_SHARED_MEMORY, p->where, "%s", wrong);
     check_numbers(p, in);
 }
 

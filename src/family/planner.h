@@ -150,9 +150,9 @@ void planner_settle(const planner *p, instance *in);
 
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
-/* Rows of a product: all of them at once, or where they take too much shared memory with fewer
- * stages or in passes, or where the family can as many as fit or as it takes, the grid having a
- * block for each so many. */
+/* Rows of a product: all of them at once; where they take too much shared memory with fewer stages,
+ * or (where the family can) as many as fit or as it takes, with a block of the grid for each so
+ * many. */
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
 
 /* Adds a launch of the kernel to the step. What a kernel needs for itself gets a place. An error

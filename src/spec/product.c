@@ -296,7 +296,7 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
         return;
     }
     for (size_t i = 0; i < wanted_count; i++) {
-        instance chosen = cost_choose(asked, wanted[i], NULL);
+        instance chosen = cost_choose(asked, wanted[i], launch_gpus(wanted, wanted_count, i), NULL);
         chosen.name = instance_make_name(a, &chosen);
         size_t at = 0;
         while (at < out->count && strcmp(out->items[at].name, chosen.name) != 0)
@@ -375,39 +375,15 @@ static bool check_launch(arena *a, product *p, const instance *in, diags *d)
     return !message;
 }
 
-/* The given key whose least value would save most of what a formula asks for. */
-static const char *largest_consumer(const product *p, const instance *in, const char *formula)
+/* Each GPU gets a kernel that it has the shared memory for. */
+static bool check_shared_memory(arena *a, product *p, const instance *in,
+                                const target *const *wanted, size_t wanted_count, diags *d)
 {
-    int64_t least = launch_shared_bytes(formula, in);
-    const char *consumer = NULL;
-    for (const key *k = p->family->keys; k->name; k++) {
-        if (k->choices || k->real || !is_given(p, k))
-            continue;
-        instance smaller = *in;
-        instance_set(&smaller, k, k->min);
-        int64_t bytes = launch_shared_bytes(formula, &smaller);
-        if (bytes < least) {
-            least = bytes;
-            consumer = k->name;
-        }
-    }
-    return consumer;
-}
-
-static bool check_shared_memory(product *p, const instance *in, const target *t, diags *d)
-{
-    const launch *how = &in->family->launch;
-    shared_need need = launch_shared_need(in, t);
-    if (need.bytes <= need.limit)
-        return true;
-    const location *where = blame(p, largest_consumer(p, in, need.formula));
+    const char *blamed = NULL, *message = launch_unfit(a, in, wanted, wanted_count, &blamed);
+    const location *where = message ? blame(p, blamed) : NULL;
     if (where)
-        diag_error(d, DIAG_SHARED_MEMORY, *where,
-                   "%s needs %lld bytes of %s a block; %s has %lld%s%s%s", in->name,
-                   (long long)need.bytes, need.kind, t->name, (long long)need.limit,
-                   how->roomier ? "; " : "", how->roomier ? how->roomier : "",
-                   how->roomier ? " takes any size" : "");
-    return false;
+        diag_error(d, DIAG_SHARED_MEMORY, *where, "%s", message);
+    return !message;
 }
 
 /* Whether the target has what the keys choose. */
@@ -433,9 +409,8 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
 {
     bool right = check_family(a, p, in, d) && check_launch(a, p, in, d);
     for (size_t i = 0; right && i < wanted_count; i++)
-        right = (in->excluded & target_bit(wanted[i])) ||
-                (check_target(p, in, wanted[i], d) && check_shared_memory(p, in, wanted[i], d));
-    return right;
+        right = (in->excluded & target_bit(wanted[i])) || check_target(p, in, wanted[i], d);
+    return right && check_shared_memory(a, p, in, wanted, wanted_count, d);
 }
 
 /* What of an instance not all targets have: "mma_gemm", or "mma_gemm of m = 256". */

@@ -299,6 +299,11 @@ static void add_steps(parser *p, const instance *in, name_map *names, contents *
         const char *limit = refusal ? NULL : launch_problem(p->arena, &made, &blamed);
         if (limit)
             diag_error(p->diags, DIAG_LAUNCH_LIMIT, in->where, "%s: %s", in->name, limit);
+        const char *unfit = refusal || limit ? NULL
+                                             : launch_unfit(p->arena, &made, p->targets.items,
+                                                            p->targets.count, &blamed);
+        if (unfit)
+            diag_error(p->diags, DIAG_SHARED_MEMORY, in->where, "%s", unfit);
         size_t at = add_kernel(p, &made, names, &all->instances);
         *VEC_PUSH(p->arena, &all->steps) = (taken_step){ taken[i], at };
     }

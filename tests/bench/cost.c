@@ -221,7 +221,7 @@ static bool seen_before(const kernel_set *set, size_t i)
 {
     const instance *in = set->kernels[i].instance;
     for (size_t j = 0; j < i; j++)
-        if (set->kernels[j].instance != in && is_alike(set->kernels[j].instance, in))
+        if (set->kernels[j].instance->name != in->name && is_alike(set->kernels[j].instance, in))
             return true;
     return false;
 }
@@ -231,7 +231,7 @@ static bool seen_before(const kernel_set *set, size_t i)
 static bool serves(const kernel_set *set, size_t i, const target *t)
 {
     const kernel *k = &set->kernels[i], *next = k + 1;
-    bool last = i + 1 == set->kernel_count || next->instance != k->instance;
+    bool last = i + 1 == set->kernel_count || next->instance->name != k->instance->name;
     return t >= k->target && (last || t < next->target) && t->specific == k->specific;
 }
 

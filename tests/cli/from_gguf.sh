@@ -35,11 +35,13 @@ said() {
 }
 
 wanted 0 --from-gguf "$llama"
-said "ptxgen: llama, 32 layers, 4096 wide, 32/8 heads of 128, 292 tensors (q4_k 193, q6_k 33, f32 66)"
+said "ptxgen: llama, 32 layers, 4096 wide, 32/8 heads of 128, 292 tensors (q4_k 193, q6_k 33, f32 66)
+ptxgen: targets sm_80, sm_86, sm_90 run on A100, RTX 30, Jetson Orin, RTX 40, H100, B200, B300, Jetson Thor, RTX 50, \
+DGX Spark; not RTX 20 (sm_75)"
 [ "$(head -n 1 "$scratch/out")" = "; Written by ptxgen --from-gguf from llama_3.1_8b.gguf. Edit it: it is the source \
 from here on." ] || fail "the first line"
 line "prefix  = model"
-line "targets = sm_80"
+line "targets = sm_80, sm_86, sm_90"
 line "max_seq_len  = 8k                       ; the model was trained for 128k"
 line "rope_factors = tensor                   ; rope_freqs.weight"
 line "weights.attn_v   = q6_k: 0..3, 6..24:3, 27..31"

@@ -179,7 +179,7 @@ static const char *outputs_of_auto(fixture *f, const int64_t (*shapes)[2], size_
             instance asked = { .family = family_find(families, "q4k_gemv"),
                                .shape = { .k = shapes[s][0], .n = shapes[s][1] },
                                .precision = precision };
-            instance chosen = cost_choose(&asked, target_find(target_names[t]), NULL);
+            instance chosen = cost_choose(&asked, target_find(target_names[t]), 0, NULL);
             const char *name = instance_make_name(f->arena, &chosen);
             if (strcmp(name, before) != 0)
                 strbuf_format(&text, "ptxgen.%s.%s.ptx\n", name, target_names[t]);

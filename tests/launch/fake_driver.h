@@ -32,6 +32,7 @@ static struct fake_driver {
     const char *entries[MOST_LOADS]; /* of the modules' functions, by load */
     const char *allowed;             /* the entry that got allowed_shared */
     int allowed_shared;
+    int shared_block; /* bytes that a block may opt into */
 } fake;
 
 #define ENGINE_KERNELS_IMPLEMENTATION
@@ -69,7 +70,7 @@ static CUresult device_get_attribute(int *value, CUdevice_attribute attribute, C
     *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? sm_count(device)
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? fake.sm / 10
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? fake.sm % 10
-                                                                         : SHARED_BLOCK;
+                                                                         : fake.shared_block;
     return CUDA_SUCCESS;
 }
 
@@ -174,7 +175,7 @@ static CUresult init(engine_cuda *cuda)
 static int set_up(void **state)
 {
     static engine_cuda cuda;
-    fake = (struct fake_driver){ .sm = 90 };
+    fake = (struct fake_driver){ .sm = 90, .shared_block = SHARED_BLOCK };
     thread = (struct fake_thread){ .device = DEVICE };
     *state = &cuda;
     return init(&cuda) != CUDA_SUCCESS;

@@ -7,6 +7,7 @@
 #include "test_arena.h"
 #include "base/os.h"
 #include "cost/choose.h"
+#include "family/limits.h"
 #include "emit/header.h"
 #include "emit/manifest.h"
 #include "generate.h"
@@ -174,7 +175,7 @@ static size_t answers(arena *a, const question *questions, const spec *s, instan
         for (size_t t = 0; t < s->target_count; t++) {
             instance asked = asked_by(a, q), made = asked;
             if (asked.variant == VARIANT_AUTO)
-                made = cost_choose(&asked, s->targets[t], NULL);
+                made = cost_choose(&asked, s->targets[t], 0, NULL);
             made.name = instance_make_name(a, &made);
             size_t at = 0;
             while (at < count && strcmp(out[at].name, made.name) != 0)
@@ -332,8 +333,8 @@ ARENA_TEST(a_kernel_for_any_number_of_rows_is_chosen)
         instance of_group = of_any;
         of_group.rows_mode = ROWS_FIXED;
         cost_prediction predicted, of_four;
-        instance any = cost_choose(&of_any, &targets[t], &predicted);
-        cost_choose(&of_group, &targets[t], &of_four);
+        instance any = cost_choose(&of_any, &targets[t], 0, &predicted);
+        cost_choose(&of_group, &targets[t], 0, &of_four);
         assert_int_equal(any.rows_mode, ROWS_RUN_TIME);
         assert_non_null(family_key(any.family, "rows"));
         assert_true(predicted.total >= of_four.total && predicted.total < 1);
@@ -344,7 +345,7 @@ ARENA_TEST(what_the_spec_names_as_well_is_made_once_with_a_note)
 {
     static const char asking[] = "[q4k_gemv]\nshape = 4096x4096\nvariant = auto\nprecision = f32\n";
     instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096 n=4096 precision=f32" });
-    instance chosen = cost_choose(&asked, target_find("sm_80"), NULL);
+    instance chosen = cost_choose(&asked, target_find("sm_80"), 0, NULL);
     chosen.name = instance_make_name(a, &chosen);
     outcome o = generate(arena_format(a, TARGETS "%s%s", asking, section_of(a, &chosen)));
     const char *note = arena_format(a,
@@ -437,7 +438,10 @@ static void try_family(arena *a, const char *name, const instance *asked, least_
                     in.num_warps = warps[w];
                 in.rows_per_warp = rows;
                 in.outputs_per_block = counts[o];
-                double seconds = cost_predict(&figures, &in, &work, least->gpu).total;
+                instance made = in;
+                if (!launch_fit_on(&made, target_bit(least->gpu->target)))
+                    continue;
+                double seconds = cost_predict(&figures, &made, &work, least->gpu).total;
                 if (seconds < least->seconds) {
                     least->seconds = seconds;
                     least->fastest = in;
@@ -453,7 +457,7 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
     asked.shape.n = s->n;
     asked.precision = precision;
     cost_prediction predicted;
-    instance chosen = cost_choose(&asked, gpu->target, &predicted);
+    instance chosen = cost_choose(&asked, gpu->target, 0, &predicted);
     least_time least = { .gpu = gpu, .seconds = HUGE_VAL };
     for (size_t i = 0; i < MOST_CANDIDATES && g->exact[i]; i++)
         try_family(a, g->exact[i], &asked, &least);
@@ -462,6 +466,7 @@ static void check_choice(arena *a, const group *g, const shape *s, int64_t preci
     cost_figures figures;
     assert_true(cost_find(&chosen, gpu->target, &figures));
     cost_work work = cost_work_of(a, &chosen);
+    assert_true(launch_fit_on(&chosen, target_bit(gpu->target)));
     double seconds = cost_predict(&figures, &chosen, &work, gpu).total;
     /* What is preferred need not be fastest, but for a tenth, and no difference of 1 % counts. */
     bool preferred = chosen.family->preference > least.fastest.family->preference;
@@ -506,7 +511,7 @@ ARENA_TEST(a_preferred_family_is_taken_where_no_other_is_far_ahead)
 {
     const target *t = target_find("sm_75");
     instance asked = asked_by(a, &(question){ "q4k_gemv", "k=1024 n=1024" });
-    instance chosen = cost_choose(&asked, t, NULL), faster = asked;
+    instance chosen = cost_choose(&asked, t, 0, NULL), faster = asked;
     faster.family = family_find(families, "inline_q8_dp4a_q4k_gemv");
     faster.variant = VARIANT_PLAIN;
     faster.shape.m = 1;
@@ -522,7 +527,7 @@ ARENA_TEST(on_sm_75_the_warps_of_a_block_share_rows)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         instance asked = asked_by(a, &(question){ "q4k_gemv", "k=4096" });
         asked.shape.n = rows[i];
-        instance chosen = cost_choose(&asked, target_find("sm_75"), NULL);
+        instance chosen = cost_choose(&asked, target_find("sm_75"), 0, NULL);
         assert_string_not_equal(chosen.family->name, "stream_gemv");
         assert_true(chosen.num_warps > 1);
     }

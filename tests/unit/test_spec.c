@@ -191,7 +191,7 @@ TEST(a_spec_says_how_ptx_is_embedded_and_the_command_line_overrides_it)
 TEST(the_limits_of_the_overriding_targets_hold)
 {
     static const char text[] = "[tiled_gemv]\nshape = 32kx1\n";
-    outcome o = parse(text, &(spec_overrides){ .targets = "sm_90" });
+    outcome o = parse(text, &(spec_overrides){ .targets = "sm_90a" });
     assert_true(o.right);
     arena_free(o.arena);
     o = parse(text, &(spec_overrides){ .targets = "sm_75" });

@@ -51,6 +51,7 @@ TEST_WITH(what_a_device_does_not_run_is_not_loaded, set_up, NULL)
     engine_cuda *cuda = *state;
     for (int i = 0; i < FOUND; i++) {
         fake.sm = (int)found[i].device;
+        fake.shared_block = (int)ptxgen_shared_limit(found[i].device);
         fake.loads = 0;
         assert_int_equal(init(cuda), CUDA_SUCCESS);
         assert_int_equal(engine_load_all(cuda, NULL), CUDA_SUCCESS);
