@@ -55,6 +55,14 @@
     FAMILY(f16_rows)                              \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
+    FAMILY(silu)                                  \
+    FAMILY(gelu)                                  \
+    FAMILY(relu)                                  \
+    FAMILY(swiglu)                                \
+    FAMILY(add)                                   \
+    FAMILY(multiply)                              \
+    FAMILY(scale)                                 \
+    FAMILY(convert)                               \
     FAMILY(rope_kv_write)                         \
     FAMILY(delta_net)                             \
     FAMILY(sample)                                \

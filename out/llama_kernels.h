@@ -115,6 +115,14 @@ typedef enum ptxgen_operation {
     PTXGEN_EXPERT_SUM,
     PTXGEN_F16_ROWS,
     PTXGEN_Q8_ROWS,
+    PTXGEN_SILU,
+    PTXGEN_GELU,
+    PTXGEN_RELU,
+    PTXGEN_SCALE,
+    PTXGEN_ADD,
+    PTXGEN_MULTIPLY,
+    PTXGEN_SWIGLU,
+    PTXGEN_CONVERT,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -263,6 +271,19 @@ typedef enum ptxgen_state {
     PTXGEN_STATE_CHANGING,
     PTXGEN_STATE_SETTLED,
 } ptxgen_state;
+typedef enum ptxgen_out {
+    PTXGEN_OUT_F32,
+    PTXGEN_OUT_F16,
+    PTXGEN_OUT_BF16,
+} ptxgen_out;
+typedef enum ptxgen_approximation {
+    PTXGEN_APPROXIMATION_ERF,
+    PTXGEN_APPROXIMATION_TANH,
+} ptxgen_approximation;
+typedef enum ptxgen_broadcast {
+    PTXGEN_BROADCAST_NONE,
+    PTXGEN_BROADCAST_ROW,
+} ptxgen_broadcast;
 
 /* What a caller needs. A member that is 0 or NULL does not matter, but for activations and those of
  * the last group: they say what is computed, and of what. A size that a family does not have counts
@@ -322,6 +343,9 @@ typedef struct ptxgen_query {
     int apart; /* of mla_query: 1 where the latents do not stand behind q */
     ptxgen_state state; /* of rope_kv_write and attention: settled where a program promises it */
     int64_t next; /* bytes that it has fetched for the launch behind it; 0: none */
+    ptxgen_out out; /* the type of what is written */
+    ptxgen_approximation approximation; /* of gelu */
+    ptxgen_broadcast broadcast; /* of add and multiply: what b is repeated over */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
@@ -704,7 +728,7 @@ static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 16 };
+enum { PTXGEN_QUERY_OPTIONS = 19 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -728,6 +752,9 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "inputs", (double)query->apart },
         { "state", (double)query->state },
         { "next", (double)query->next },
+        { "out", (double)query->out },
+        { "approximation", (double)query->approximation },
+        { "broadcast", (double)query->broadcast },
     };
     return options[index];
 }
@@ -2823,6 +2850,14 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "expert_sum",
         "f16_rows",
         "q8_rows",
+        "silu",
+        "gelu",
+        "relu",
+        "scale",
+        "add",
+        "multiply",
+        "swiglu",
+        "convert",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";

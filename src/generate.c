@@ -98,7 +98,7 @@ static ptx *build(arena *scratch, const instance *in, const target *t)
     param params[MAX_PARAMS];
     size_t count = instance_params(scratch, in, params);
     for (size_t i = 0; i < count; i++)
-        if (params[i].weights)
+        if (params[i].weights && !params[i].written)
             ptx_constant_param(p, U64, params[i].name);
         else if (params[i].settled && in->state == STATE_SETTLED)
             ptx_settled_param(p, U64, params[i].name);

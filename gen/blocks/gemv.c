@@ -1,5 +1,6 @@
 #include "gen/blocks/gemv.h"
 
+#include "gen/blocks/activation.h"
 #include "gen/blocks/sigmoid.h"
 #include "gen/blocks/tanh.h"
 #include "gen/product_keys.h"
@@ -249,14 +250,11 @@ val gated(ptx *p, int64_t activation, val gate, val up)
 {
     const float limit = 7;
     switch (activation) {
-    case ACTIVATION_GELU: {
-        const float twice_root = 1.59576912f, cubic = 0.044715f; /* 2 sqrt(2 / pi) */
-        val bent = fma(p, mul(p, mul(p, gate, gate), cubic), gate, gate);
-        return mul(p, by_sigmoid(p, gate, mul(p, bent, twice_root)), up);
-    }
+    case ACTIVATION_GELU:
+        return mul(p, by_sigmoid(p, gate, activation_argument(p, activation, gate)), up);
     case ACTIVATION_SWIGLU_OAI: {
         val g = min(p, gate, limit), u = max(p, min(p, up, limit), -limit);
-        val y = mul(p, by_sigmoid(p, g, mul(p, g, 1.702f)), add(p, u, 1.0f));
+        val y = mul(p, by_sigmoid(p, g, activation_argument(p, activation, g)), add(p, u, 1.0f));
         /* What is no number has come to the limits, and must show: zero times it is a NaN. */
         return fma(p, add(p, gate, up), imm(F32, 0), y);
     }

@@ -4,6 +4,7 @@
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/rope_table.h"
 #include "gen/blocks/state.h"
+#include "gen/blocks/values.h"
 
 #define TWO_PI 6.28318530717958647693
 #define LN_2   0.693147180559945309417
@@ -179,16 +180,6 @@ val rope_temperature(ptx *p, const instance *in, val position)
     return fma(p, log, (float)o->temperature_scale, 1.0f);
 }
 
-/* To the nearest, ties to even; a NaN keeps its upper half, and is quiet. */
-static val bfloat_bits(ptx *p, val x)
-{
-    enum { MOST_FINITE_OR_INFINITE = 0x7f800000, QUIET = 64, HALF_BITS = 16 };
-    val bits = bits_as(p, U32, x), upper = shr(p, bits, HALF_BITS);
-    val nan = gt(p, bit_and(p, bits, 0x7fffffff), imm(U32, MOST_FINITE_OR_INFINITE));
-    val rounded = shr(p, add(p, add(p, bits, 0x7fff), bit_and(p, upper, 1)), HALF_BITS);
-    return select(p, nan, bit_or(p, upper, QUIET), rounded);
-}
-
 static void store_block(ptx *p, val block, val value, val where)
 {
     q8_lane q8 = q8_quantize_lane(p, value);
@@ -207,12 +198,6 @@ void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, 
         return;
     }
     val at = mad_wide(p, head_place(p, in, part), formats[f].block_bytes, row);
-    PTX_IF (p, bit_and(p, where, head_has(p, in, part))) {
-        if (f == FORMAT_F32)
-            st_global(p, F32, at, 0, value);
-        else if (f == FORMAT_F16)
-            st_global(p, F16, at, 0, convert(p, F16, value));
-        else
-            st_global(p, U16, at, 0, bfloat_bits(p, value));
-    }
+    PTX_IF (p, bit_and(p, where, head_has(p, in, part)))
+        values_store(p, f, at, 1, &value);
 }

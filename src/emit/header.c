@@ -174,11 +174,11 @@ static void print_summary(strbuf *out, const description *d)
     uint64_t said = print_mathematics(out, in);
     if (instance_weights(in) != FORMAT_NONE)
         strbuf_format(out, ", weights %s", formats[instance_weights(in)].name);
-    if (in->family->activations != FORMAT_NONE)
-        strbuf_format(out, ", activations %s%s", formats[in->family->activations].name,
-                      instance_precision(in) == in->family->activations ? ""
-                      : in->family->halves                              ? " rounded to f16"
-                                                                        : " rounded to 8 bits");
+    if (instance_activations(in) != FORMAT_NONE)
+        strbuf_format(out, ", activations %s%s", formats[instance_activations(in)].name,
+                      instance_precision(in) == instance_activations(in) ? ""
+                      : in->family->halves                               ? " rounded to f16"
+                                                                         : " rounded to 8 bits");
     print_rest_of_config(out, in, said);
     strbuf_format(out, ".  %s, block %" PRId64 ", grid ", kernel_target_name(k), d->block);
     size_t dimensions = how->grid[2] ? 3 : how->grid[1] ? 2 : 1;

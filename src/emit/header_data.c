@@ -117,7 +117,7 @@ void print_definitions(strbuf *out, const kernel_set *set, const description *d,
     strbuf_put(out, ", PTXGEN_");
     strbuf_upper(out, formats[weights_of(in)].name);
     strbuf_put(out, ", PTXGEN_");
-    strbuf_upper(out, formats[f->activations].name);
+    strbuf_upper(out, formats[instance_activations(in)].name);
     strbuf_put(out, ", PTXGEN_");
     strbuf_upper(out, formats[instance_precision(in)].name);
     strbuf_format(out, ",\n    %u, %u, %d, %d, /* sm, isa, overlaps, specific */\n", k->target->sm,

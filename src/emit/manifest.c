@@ -162,7 +162,7 @@ static json_t *kernel_json(arena *a, const kernel_set *set, const description *d
     json_put_string(item, "fnv1a64", fnv1a64_text(a, k->edited_file ? k->generated : d->checksum));
     if (k->edited_file)
         json_put_string(item, "edited_fnv1a64", fnv1a64_text(a, d->checksum));
-    if (in->family->activations != FORMAT_NONE)
+    if (instance_activations(in) != FORMAT_NONE)
         json_put_string(item, "precision", formats[instance_precision(in)].name);
     if (instance_same_bits(in))
         json_put(item, "same_bits", json_true());

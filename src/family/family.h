@@ -69,6 +69,10 @@ typedef struct instance {
     int64_t quantized;                /* x given as q8_1 */
     int64_t weights;                  /* index in weights_choices */
     int64_t rows_per_warp;
+
+    /* TYPE_ of the arrays of activations that a kernel reads, and of what it writes. */
+    int64_t x_type, y_type;
+
     int64_t stages;      /* of what is copied ahead */
     int64_t tile_rows;   /* of an expert, multiplied at once; 0: as its share of rows says */
     int64_t passes;      /* that x comes in; 0: as few as fit, see launch_fit */
@@ -108,6 +112,7 @@ typedef struct key {
     int64_t min, max;
     int64_t multiple_of; /* 0 or 1: any */
     bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple, */
+    bool of_blocks;      /* with of_weights: of a block, also of floats, which have none */
     size_t of_weights_in; /* or of the format that this field of the instance says; 0: of all */
     uint64_t allowed;     /* of weights_choices: a bit for each that the key takes; 0: all */
     int64_t def;          /* the default; 0 with required */
@@ -241,8 +246,23 @@ extern const choice variant_choices[];
 extern const choice precision_choices[];
 extern const choice seq_len_choices[];
 extern const choice kv_type_choices[];
+/* The types of activations, by the numbers of out_choices. */
+extern const choice out_choices[];
+enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_COUNT };
+#define FLOAT_TYPES (UINT64_C(1) << TYPE_F32 | UINT64_C(1) << TYPE_F16 | UINT64_C(1) << TYPE_BF16)
+#define KEY_TYPE(said)                                                                       \
+    {                                                                                        \
+        .name = "type", .summary = said, .field = KEY_FIELD(x_type), .allowed = FLOAT_TYPES, \
+        .choices = out_choices                                                               \
+    }
+/* The type of what is written. */
+#define KEY_OUT(said, types)                                                            \
+    {                                                                                   \
+        .name = "out", .summary = said, .field = KEY_FIELD(y_type), .allowed = (types), \
+        .like = KEY_FIELD(x_type), .choices = out_choices, .tag = "to_"                 \
+    }
 extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[],
-    layout_choices[], kv_choices[];
+    layout_choices[], kv_choices[], approximation_choices[], broadcast_choices[];
 
 /* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
  * numbers. */
@@ -269,6 +289,8 @@ typedef struct param {
                            0 */
     int64_t only_above; /* of that field: what has to be exceeded; 0: nothing */
     size_t also_with;   /* another field that must not be 0 */
+    size_t type_in;     /* field of the instance that says its type; 0: format is it */
+    bool written;       /* weights that a launch may write: read behind the wait */
     bool fitted;        /* its values are made by the family's fit */
     bool small;         /* random floats are as small as weights of other formats, some 0.05 */
     bool steep;   /* of every second head random floats are so large that few positions count */
@@ -508,6 +530,9 @@ format instance_strictest_weights(const instance *in);
 
 /* Where a format stands in weights_choices; -1: it is none. */
 int64_t instance_weights_index(format weights);
+
+/* The format of x: the family's, or what its key type says. */
+format instance_activations(const instance *in);
 
 /* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_precision(const instance *in);

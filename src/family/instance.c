@@ -78,12 +78,35 @@ const choice kv_choices[] = {
     { NULL, NULL },
 };
 
+const choice approximation_choices[] = {
+    [GELU_ERF] = { "erf", "" },
+    [GELU_TANH] = { "tanh", "_tanh" },
+    { NULL, NULL },
+};
+const choice broadcast_choices[] = {
+    [BROADCAST_NONE] = { "none", "" },
+    [BROADCAST_ROW] = { "row", "_row" },
+    { NULL, NULL },
+};
+
 const choice kv_type_choices[] = {
     [KV_F32] = { "f32", "" },
     [KV_F16] = { "f16", "_f16" },
     [KV_BF16] = { "bf16", "_bf16" },
     [KV_Q8_0] = { "q8_0", "_q8_0" },
     { NULL, NULL },
+};
+
+const choice out_choices[] = {
+    [TYPE_F32] = { "f32", NULL },
+    [TYPE_F16] = { "f16", NULL },
+    [TYPE_BF16] = { "bf16", NULL },
+    { NULL, NULL },
+};
+static const format type_formats[TYPE_COUNT] = {
+    [TYPE_F32] = FORMAT_F32,
+    [TYPE_F16] = FORMAT_F16,
+    [TYPE_BF16] = FORMAT_BF16,
 };
 
 const choice seq_len_choices[] = {
@@ -204,12 +227,17 @@ format instance_strictest_weights(const instance *in)
     return strictest == FORMAT_NONE ? instance_weights(in) : strictest;
 }
 
+format instance_activations(const instance *in)
+{
+    return in->x_type ? type_formats[in->x_type] : in->family->activations;
+}
+
 format instance_precision(const instance *in)
 {
     if (in->family->halves)
         return FORMAT_F16;
     bool rounds = in->family->quantizes && formats[instance_strictest_weights(in)].block_values > 1;
-    return rounds ? FORMAT_Q8_1 : in->family->activations;
+    return rounds ? FORMAT_Q8_1 : instance_activations(in);
 }
 
 bool key_takes_choice(const key *k, const choice *c)
@@ -225,6 +253,8 @@ format key_weights(const instance *in, const key *k)
 
 int64_t key_multiple(const instance *in, const key *k)
 {
+    if (k->of_blocks)
+        return formats[instance_weights(in)].block_values;
     int64_t multiple = k->multiple_of > 1 ? k->multiple_of : 1;
     int64_t row = k->of_weights ? row_multiple(key_weights(in, k)) : 1;
     return row > multiple ? row : multiple;
@@ -563,6 +593,8 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
         if (made->weights)
             made->format = made->matrix ? weight_formats[in->weights_of[made->matrix - 1]]
                                         : instance_weights(in);
+        if (made->type_in)
+            made->format = type_formats[value_of(in, made->type_in)];
         if (made->cache)
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)

@@ -93,7 +93,7 @@ double ref_activation(int64_t activation, double g)
 {
     switch (activation) {
     case ACTIVATION_GELU:
-        return 0.5 * g * (1 + tanh(sqrt(2 / acos(-1)) * (g + 0.044715 * g * g * g)));
+        return g / (1 + exp(-sqrt(8 / acos(-1)) * (g + 0.044715 * g * g * g))); /* by tanh */
     case ACTIVATION_SWIGLU_OAI:
         g = g > 7 ? 7 : g;
         return g / (1 + exp(-1.702 * g));

@@ -76,6 +76,8 @@ typedef struct problem_options {
     double scale;           /* of q.k, 0: 1 / sqrt(head_dim); of a product or an embedding, 0: 1 */
     double softcap;         /* c of c tanh(score / c), also of logits; 0: none */
     double epsilon;         /* added to the mean square by which an RMS norm divides */
+    int64_t approximation;  /* GELU_ */
+    int64_t broadcast;      /* BROADCAST_ of the second of two arrays */
     int64_t qk_norm;        /* 1: heads of q and k are RMS-normed ahead of RoPE */
     int64_t layout;         /* DELTA_ of a delta net's value heads */
     rope_options rope;
@@ -89,6 +91,8 @@ enum { RESIDUAL_NONE, RESIDUAL_ADD, RESIDUAL_POST_NORM, RESIDUAL_POST_AND_PRE_NO
  * alphas are an input of their own. */
 enum { DELTA_GROUPED, DELTA_TILED };
 enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_SWIGLU_OAI };
+enum { GELU_ERF, GELU_TANH };                        /* x Phi(x), or Phi by a hyperbolic tangent */
+enum { BROADCAST_NONE, BROADCAST_ROW };              /* [m,k], or [k] for all rows */
 enum { KV_F32, KV_F16, KV_BF16, KV_Q8_0, KV_COUNT }; /* elements of K and V, */
 extern const format kv_formats[KV_COUNT];            /* and their formats */
 /* Activations ahead of a product stay f32, or may be rounded to 8 bits. */
@@ -259,6 +263,16 @@ reference ref_gate_up_swiglu;
 /* a(g), and what it is multiplied by. */
 double ref_activation(int64_t activation, double g);
 double ref_gate_factor(int64_t activation, double u);
+
+/* Element by element: inputs x [m,k], or g and u, or a and b, where b may be one row [k].
+ *
+ *   silu x sigmoid(x)    gelu by the problem's approximation    relu max(x, 0)    scale s x
+ *   swiglu a(g) u with the problem's activation, as ref_gate_up_swiglu    add a + b    multiply a b
+ *   convert W [n,k] of any format
+ *
+ * An infinity or a NaN gives what IEEE arithmetic makes of the formula. */
+reference ref_silu_rows, ref_gelu_rows, ref_relu_rows, ref_scale_rows, ref_swiglu_rows,
+    ref_add_rows, ref_multiply_rows, ref_convert;
 
 /* ref_gemv of kernels that always norm. */
 reference ref_rmsnorm_gemv;

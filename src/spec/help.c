@@ -48,6 +48,12 @@ static const purpose purposes[] = {
           OF(PROMPT_ATTENTION) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
       false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
+    { "Element by element",
+      "activations, sums and products of rows, and convert, which makes f32, f16 or bf16 of any "
+      "format; products of the model's matrices have most of them built in",
+      false,
+      OF(SILU) | OF(GELU) | OF(RELU) | OF(SCALE) | OF(ADD) | OF(MULTIPLY) | OF(SWIGLU) |
+          OF(CONVERT) },
     { "Mixtures of experts",
       "moe_route writes which experts rows use; the others read it, for more than 8 rows "
       "mma_expert_gate_up, mma_expert_down and expert_sum",
@@ -174,13 +180,13 @@ static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size
     return line;
 }
 
-/* The key that a default is the value of. */
-static const char *liked_key(const family *f, const key *k)
+/* Returns the name of the key that an instance's field belongs to. */
+static const char *key_of_field(const family *f, size_t field)
 {
-    const key *liked = f->keys;
-    while (liked->field != k->like)
-        liked++;
-    return liked->name;
+    const key *k = f->keys;
+    while (k->field != field)
+        k++;
+    return k->name;
 }
 
 static const char *default_text(arena *a, const family *f, const key *k)
@@ -190,7 +196,7 @@ static const char *default_text(arena *a, const family *f, const key *k)
     if (k->real)
         return k->real->def_text ? k->real->def_text : real_text(a, k->real->def);
     if (k->like)
-        return liked_key(f, k);
+        return key_of_field(f, k->like);
     if (k->choices)
         return k->choices[k->def].word;
     if (k->zero_is_none && k->def == 0)
@@ -225,7 +231,7 @@ static void put_keys(strbuf *out, const family *f)
                 begin_row(out, "keys", k == f->keys), HEADING + width + COLUMN_GAP);
 }
 
-static void put_param(strbuf *out, const param *p)
+static void put_param(strbuf *out, const family *f, const param *p)
 {
     switch (p->kind) {
     case PARAM_OUT:
@@ -233,6 +239,7 @@ static void put_param(strbuf *out, const param *p)
     case PARAM_SCRATCH:
         strbuf_format(out, "%-3s %s[%s]", param_direction(p),
                       p->weights                      ? "weights"
+                      : p->type_in                    ? key_of_field(f, p->type_in)
                       : p->cache && !p->target_values ? "kv_type"
                                                       : formats[p->format].name,
                       p->values);
@@ -262,7 +269,7 @@ static void put_params(strbuf *out, const family *f)
         size_t line = begin_row(out, "params", p == f->params);
         strbuf_put(out, p->name);
         strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
-        put_param(out, p);
+        put_param(out, f, p);
         const char *holds = p->partial_rows ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
                                               "2^(s-max), 0, 0; s in units of log 2"
                                             : p->holds;

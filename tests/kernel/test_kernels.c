@@ -288,14 +288,14 @@ static void check_rows_alone(arena *a, const subject *s, const char *size)
     trial one = trial_prepare(a, &in, &setup);
     const void *y_all, *y_one;
     size_t inputs = trial_input_count(a, &in);
-    size_t of_rows = family_takes_rows(s->family) ? 2 : 1; /* x, and its factors */
-    for (size_t i = 0; i + of_rows < inputs; i++)
-        put_input(&one, i, all.params[i + 1].content.bytes);
     expect_right(suite_run(a, s->device, &k, &all, NULL, &y_all));
     for (uint64_t row = 0; row < ROWS; row++) {
-        for (size_t i = inputs - of_rows; i < inputs; i++)
+        for (size_t i = 0; i < inputs; i++) {
+            bool of_rows = all.params[i + 1].size > one.params[i + 1].size;
             put_input(&one, i,
-                      (const char *)all.params[i + 1].content.bytes + row * one.params[i + 1].size);
+                      (const char *)all.params[i + 1].content.bytes +
+                          (of_rows ? row * one.params[i + 1].size : 0));
+        }
         expect_right(suite_run(a, s->device, &k, &one, NULL, &y_one));
         assert_memory_equal((const char *)y_all + row * one.params[0].size, y_one,
                             one.params[0].size);

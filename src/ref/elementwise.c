@@ -1,0 +1,117 @@
+/* References of kernels that work element by element.
+ *
+ * Magnitudes are those of the results: what these lose to rounding is relative to them. z, by which
+ * an activation is x sigmoid(z), is rounded too, and moves exp(z) by as much. Of results that no
+ * normal f32 holds, or whose exp is none, nothing may be left.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "ref/reference.h"
+
+/* 87 exp(-87), by the smallest tolerance. */
+static const double FLUSHED = 2e-36 / 1e-7;
+
+static double of_first(const problem *p, uint64_t element)
+{
+    return problem_read_one(p, 0, element);
+}
+
+static double of_second(const problem *p, uint64_t element)
+{
+    bool one_row = p->options.broadcast == BROADCAST_ROW;
+    return problem_read_one(p, 1, one_row ? element % (uint64_t)p->shape.k : element);
+}
+
+static ref_value rounded(double value)
+{
+    return (ref_value){ value, fabs(value) + FLT_MIN };
+}
+
+/* An activation, by how large its exponent may be. */
+static ref_value activated(int64_t activation, double x)
+{
+    double value = ref_activation(activation, x);
+    double cubic = activation == ACTIVATION_GELU ? 0.044715 * x * x : 0;
+    double z = fmin(0, (activation == ACTIVATION_SILU ? 1 : 1.702) * x * (1 + cubic));
+    double exponent = value != 0 ? fabs(z) : 0;
+    return (ref_value){ value, fabs(value) * (1 + exponent) + FLUSHED };
+}
+
+static ref_value silu(const problem *p, uint64_t element)
+{
+    return activated(ACTIVATION_SILU, of_first(p, element));
+}
+
+static ref_value gelu(const problem *p, uint64_t element)
+{
+    double x = of_first(p, element);
+    if (p->options.approximation == GELU_TANH)
+        return activated(ACTIVATION_GELU, x);
+    double value = x * erfc(-x / sqrt(2)) / 2;
+    return (ref_value){ value, 2 * fabs(value) + FLUSHED };
+}
+
+static ref_value relu(const problem *p, uint64_t element)
+{
+    double x = of_first(p, element);
+    return (ref_value){ x < 0 ? 0 : x, 0 };
+}
+
+static ref_value scaled(const problem *p, uint64_t element)
+{
+    return rounded((double)(float)p->options.scale * of_first(p, element));
+}
+
+static ref_value swiglu(const problem *p, uint64_t element)
+{
+    int64_t activation = p->options.activation;
+    double g = of_first(p, element), u = of_second(p, element);
+    if (activation == ACTIVATION_SWIGLU_OAI && !(isfinite(g) && isfinite(u)))
+        return (ref_value){ NAN, NAN }; /* the limits would make numbers of infinities */
+    ref_value a = activated(activation, g);
+    double factor = ref_gate_factor(activation, u);
+    return (ref_value){ a.value * factor, a.magnitude * fabs(factor) + FLT_MIN };
+}
+
+static ref_value sum(const problem *p, uint64_t element)
+{
+    return rounded(of_first(p, element) + of_second(p, element));
+}
+
+static ref_value multiplied(const problem *p, uint64_t element)
+{
+    return rounded(of_first(p, element) * of_second(p, element));
+}
+
+#define REFERENCE(name, of_element)                                                           \
+    void ref_##name##_rows(const problem *p, unsigned output, uint64_t first, uint64_t count, \
+                           ref_value *values)                                                 \
+    {                                                                                         \
+        (void)output;                                                                         \
+        for (uint64_t i = 0; i < count; i++)                                                  \
+            values[i] = of_element(p, first + i);                                             \
+    }
+REFERENCE(silu, silu)
+REFERENCE(gelu, gelu)
+REFERENCE(relu, relu)
+REFERENCE(scale, scaled)
+REFERENCE(swiglu, swiglu)
+REFERENCE(add, sum)
+REFERENCE(multiply, multiplied)
+
+void ref_convert(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                 ref_value *values)
+{
+    enum { MOST_BLOCK = 256 };
+    float decoded[MOST_BLOCK];
+    uint64_t block = formats[p->input_formats[0]].block_values, at = UINT64_MAX;
+    (void)output;
+    for (uint64_t i = 0; i < count; i++) {
+        if ((first + i) / block != at) {
+            at = (first + i) / block;
+            problem_read(p, 0, at * block, block, decoded);
+        }
+        values[i] = (ref_value){ (double)decoded[(first + i) % block], 0 };
+    }
+}
