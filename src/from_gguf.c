@@ -56,6 +56,9 @@ static void put_spec(strbuf *out, const char *path, const model *m, const spec_o
         { "rope_factors", has_freqs ? tensor_infos[TENSOR_ROPE_FREQS].name
                                     : arena_format(a, "short up to max_seq_len = %s, else long",
                                                    positions_text(a, m->original_context)) },
+        { m->decoder.metadata_count ? arena_format(a, "metadata.%s", m->decoder.metadata[0].name)
+                                    : "metadata",
+          "the file's keys: whoever loads weights compares them" },
         { NULL, NULL },
     };
     strbuf_put(out, "; Written by ptxgen --from-gguf from ");

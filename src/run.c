@@ -7,7 +7,9 @@
 #include "cost/plan_cost.h"
 #include "emit/depfile.h"
 #include "emit/report.h"
+#include "model/read.h"
 #include "ptx/ptx.h"
+#include "spec/decoder.h"
 #include "summary.h"
 
 typedef struct run {
@@ -90,6 +92,21 @@ static bool check_paths(run *r)
     return right;
 }
 
+/* Sets what a file of the decoder's model has, by the keys that the section says of its file. */
+static void expect_file(arena *a, decoder *d)
+{
+    if (!d || !d->metadata_count)
+        return;
+    decoder_file *file = arena_zalloc(a, sizeof *file);
+    model *read = arena_alloc(a, sizeof *read);
+    diags found = diags_new(a);
+    d->file = file;
+    if (model_expect(a, d, read, file, &found))
+        file->edited = decoder_edited(a, d, &read->decoder);
+    else
+        file->edited = found.list.items[0].message;
+}
+
 /* Reads the spec and builds its kernels. */
 static bool make_kernels(run *r)
 {
@@ -101,6 +118,7 @@ static bool make_kernels(run *r)
         spec_keep_shard(s, q->shard);
     if (q->only && !spec_keep_instance(r->arena, s, q->only, r->diags))
         return false;
+    expect_file(r->arena, s->decoder);
     return generate_kernels(r->arena, s, &r->set, r->diags) && check_paths(r);
 }
 

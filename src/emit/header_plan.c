@@ -35,6 +35,76 @@ void print_plan_declarations(strbuf *out, const described_set *d)
                   d->set->prefix, d->set->prefix, d->set->prefix);
 }
 
+/* A C string, of printable ASCII. */
+static void put_quoted(strbuf *out, const char *text)
+{
+    strbuf_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            strbuf_char(out, '\\');
+        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
+    }
+    strbuf_char(out, '"');
+}
+
+/* The keys of the model's file, and tensors that it may have besides. */
+static void print_file(strbuf *out, const kernel_set *set)
+{
+    static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "REQUIRED",
+                                        [DECODER_KEY_OPTIONAL] = "OPTIONAL",
+                                        [DECODER_KEY_IGNORED] = "IGNORED" };
+    const decoder_file *file = set->plan->decoder->file;
+    size_t at = 0;
+    if (!file || !file->key_count)
+        return;
+    strbuf_format(out, "static const double %s_key_values[] = {\n", set->prefix);
+    for (size_t i = 0; i < file->key_count; i++)
+        for (size_t v = 0; v < file->keys[i].count; v++)
+            strbuf_format(out, "%s%.17g,%s", v ? " " : "    ", file->keys[i].values[v],
+                          v + 1 < file->keys[i].count ? "" : "\n");
+    strbuf_format(out, "    0,\n};\nstatic const ptxgen_file_key %s_keys[] = {\n", set->prefix);
+    for (size_t i = 0; i < file->key_count; i++) {
+        const decoder_key *k = &file->keys[i];
+        strbuf_put(out, "    { ");
+        put_quoted(out, k->name);
+        strbuf_put(out, ", ");
+        put_quoted(out, k->text);
+        strbuf_format(out, ", PTXGEN_KEY_%s, ", uses[k->use]);
+        if (k->values)
+            strbuf_format(out, "%s_key_values + %zu, %zu },\n", set->prefix, at, k->count);
+        else
+            strbuf_put(out, "NULL, 0 },\n");
+        at += k->count;
+    }
+    strbuf_put(out, "};\n");
+    if (file->ignored_tensor_count) {
+        strbuf_format(out, "static const char *const %s_ignored_tensors[] = {\n", set->prefix);
+        for (size_t i = 0; i < file->ignored_tensor_count; i++)
+            strbuf_format(out, "    \"%s\",\n", file->ignored_tensors[i]);
+        strbuf_put(out, "};\n");
+    }
+    strbuf_char(out, '\n');
+}
+
+/* The members of a plan that are about the file. */
+static void print_file_members(strbuf *out, const kernel_set *set)
+{
+    const decoder_file *file = set->plan->decoder->file;
+    if (!file || !file->key_count)
+        strbuf_put(out, "    NULL, 0, NULL, 0, ");
+    else
+        strbuf_format(out, "    %s_keys, %zu, ", set->prefix, file->key_count);
+    if (file && file->ignored_tensor_count)
+        strbuf_format(out, "%s_ignored_tensors, %zu, ", set->prefix, file->ignored_tensor_count);
+    else if (file && file->key_count)
+        strbuf_put(out, "NULL, 0, ");
+    if (file && file->edited)
+        put_quoted(out, file->edited);
+    else
+        strbuf_put(out, "NULL");
+    strbuf_put(out, ",\n");
+}
+
 static void print_tensors(strbuf *out, const kernel_set *set)
 {
     const plan *p = set->plan;
@@ -130,6 +200,7 @@ void print_plan_data(strbuf *out, const described_set *d)
     const decoder *model = p->decoder;
     const plan_state *s = &p->state;
     print_tensors(out, set);
+    print_file(out, set);
     print_steps(out, set);
     print_caches(out, set);
     strbuf_format(out,
@@ -146,7 +217,9 @@ void print_plan_data(strbuf *out, const described_set *d)
                   " }, /* bytes */\n    %s_caches, %" PRIu64 ", /* sequence_bytes */\n"
                   "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
                   ", /* tokens, positions, lengths, sampling, caches, logits */\n"
-                  "    %s_plan_steps, %zu, %s_tensors, %zu,\n};\n\n",
+                  "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
                   set->prefix, p->sequence_bytes, s->tokens, s->positions, s->lengths, s->sampling,
                   s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
+    print_file_members(out, set);
+    strbuf_put(out, "};\n\n");
 }

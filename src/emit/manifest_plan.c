@@ -102,6 +102,23 @@ static json_t *caches_json(const plan *p)
     return caches;
 }
 
+/* The keys of a file of the model. */
+static json_t *file_json(const decoder_file *file)
+{
+    static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "required",
+                                        [DECODER_KEY_OPTIONAL] = "optional",
+                                        [DECODER_KEY_IGNORED] = "ignored" };
+    json_t *keys = json_made(json_array());
+    for (size_t i = 0; file && i < file->key_count; i++) {
+        json_t *item = json_made(json_object());
+        json_put_string(item, "name", file->keys[i].name);
+        json_put_string(item, "value", file->keys[i].text);
+        json_put_string(item, "use", uses[file->keys[i].use]);
+        json_add(keys, item);
+    }
+    return keys;
+}
+
 json_t *plan_json(arena *a, const plan *p)
 {
     const decoder *model = p->decoder;
@@ -123,6 +140,7 @@ json_t *plan_json(arena *a, const plan *p)
     json_put(item, "caches", caches_json(p));
     json_put_number(item, "sequence_bytes", (int64_t)p->sequence_bytes);
     json_put(item, "state", state_json(&p->state));
+    json_put(item, "file_keys", file_json(model->file));
     json_put(item, "tensors", tensors_json(p));
     json_put(item, "steps", steps);
     return item;

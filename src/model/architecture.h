@@ -6,6 +6,12 @@
 #include "gguf/gguf.h"
 #include "model/model.h"
 
+/* A key that was read, or looked for. */
+typedef struct model_note {
+    decoder_key key; /* its name without the architecture's prefix */
+    bool is_there;
+} model_note;
+
 typedef struct model_reader {
     arena *arena;
     diags *diags;
@@ -13,6 +19,8 @@ typedef struct model_reader {
     location where; /* the file */
     const struct architecture *architecture;
     bool *known_keys, *known_tensors; /* of the file's: those that were read, or say nothing */
+    VEC(model_note) notes;            /* in the order of reading, each key once */
+    VEC(const char *) ignored;        /* names of tensors */
     model *out;
 } model_reader;
 
@@ -60,6 +68,9 @@ double model_real(model_reader *r, const char *name, double fallback);
 double model_required_real(model_reader *r, const char *name);
 bool model_flag(model_reader *r, const char *name, bool fallback);
 
+/* Copies a string of the file; the end of a long one is left out. */
+const char *model_shown_text(model_reader *r, gguf_string text);
+
 /* The text of a key; fallback where it has none. */
 const char *model_text(model_reader *r, const char *name, const char *fallback);
 
@@ -73,6 +84,9 @@ const gguf_key *model_use_key(model_reader *r, const char *name);
 
 /* Marks a key as known that means nothing here. */
 void model_ignore_key(model_reader *r, const char *name);
+
+/* Notes the value of a key, which a file may leave out if that is the same as this value. */
+void model_note_number(model_reader *r, const char *name, double value, bool is_optional);
 
 /* Gives all layers a window but each last of period. A pattern in the file stands above that. */
 void model_windows(model_reader *r, int64_t window, int64_t period);

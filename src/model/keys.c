@@ -180,9 +180,11 @@ void model_windows(model_reader *r, int64_t window, int64_t period)
 {
     static const char pattern[] = "attention.sliding_window_pattern";
     decoder *d = &r->out->decoder;
-    const gguf_key *key = model_use_key(r, pattern);
+    const gguf_key *key = model_find_key(r, pattern);
     bool by_layer = key && key->is_array, any = false;
-    if (key && !by_layer)
+    if (by_layer)
+        model_use_key(r, pattern);
+    else
         period = model_number(r, pattern, 1, period);
     for (int64_t l = 0; window && l < d->layers; l++) {
         bool windowed = l % period < period - 1;
@@ -215,7 +217,7 @@ static void ignore_wide_window(model_reader *r)
     int64_t window;
     if (key && gguf_get_i64(key, 0, &window) &&
         (window <= 0 || window >= r->out->decoder.max_seq_len))
-        model_ignore_key(r, name);
+        model_note_number(r, name, (double)window, true);
 }
 
 void model_check_keys(model_reader *r)
@@ -252,10 +254,12 @@ const char *model_missing_feature(model_reader *r, const char **key)
     for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
         if (r->architecture->features & features[i].taken_with)
             continue;
-        const gguf_key *found = model_use_key(r, features[i].name);
+        const gguf_key *found = model_find_key(r, features[i].name);
         int64_t number;
-        if (!found || (gguf_get_i64(found, 0, &number) && number == 0))
+        if (!found || (gguf_get_i64(found, 0, &number) && number == 0)) {
+            model_number(r, features[i].name, 0, 0);
             continue;
+        }
         *key = found->name;
         return features[i].feature;
     }

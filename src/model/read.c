@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/architecture.h"
+#include "model/expect.h"
 #include "model/keys.h"
 #include "model/tensors.h"
 
@@ -44,7 +45,7 @@ static const architecture *find_architecture(model_reader *r)
                     "general.architecture is missing; this is no file of a model");
         return NULL;
     }
-    const char *name = arena_copy(r->arena, named.bytes, named.length);
+    const char *name = model_shown_text(r, named);
     for (size_t i = 0; i < ARCHITECTURES; i++)
         if (strcmp(architectures[i]->name, name) == 0)
             return architectures[i];
@@ -59,27 +60,77 @@ static const architecture *find_architecture(model_reader *r)
     return NULL;
 }
 
+/* Reads all but tensors. */
+static bool read_keys(model_reader *r, const model_options *options)
+{
+    size_t errors = r->diags->errors;
+    *r->out = (model){ 0 };
+    r->architecture = find_architecture(r);
+    if (!r->architecture)
+        return false;
+    model_read_keys(r, options);
+    if (r->diags->errors == errors && r->architecture->adapt)
+        r->architecture->adapt(r);
+    if (r->diags->errors == errors)
+        model_check_keys(r);
+    return r->diags->errors == errors;
+}
+
+static model_reader new_reader(arena *a, const gguf_file *file, location where, model *out,
+                               diags *d)
+{
+    return (model_reader){ .arena = a,
+                           .diags = d,
+                           .file = file,
+                           .where = where,
+                           .known_keys = arena_zalloc(a, file->key_count + 1),
+                           .known_tensors = arena_zalloc(a, file->tensor_count + 1),
+                           .out = out };
+}
+
+/* Keeps the keys of the file that decided something. */
+static void keep_metadata(model_reader *r)
+{
+    VEC(decoder_metadata) kept = { 0 };
+    for (size_t i = 0; i < r->notes.count; i++) {
+        const model_note *note = &r->notes.items[i];
+        if (note->is_there && note->key.use != DECODER_KEY_IGNORED)
+            *VEC_PUSH(r->arena, &kept) = (decoder_metadata){ note->key.name, note->key.text };
+    }
+    r->out->decoder.metadata = kept.items;
+    r->out->decoder.metadata_count = kept.count;
+}
+
+bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported)
+{
+    gguf_file file;
+    model_file_of(a, d, &file);
+    model_reader r = new_reader(a, &file, (location){ 0 }, out, reported);
+    const model_options options = { .max_seq_len = d->max_seq_len, .kv_type = d->kv_type };
+    if (!read_keys(&r, &options))
+        return false;
+    decoder_key *keys = arena_alloc(a, (r.notes.count + 1) * sizeof *keys);
+    for (size_t i = 0; i < r.notes.count; i++) {
+        keys[i] = r.notes.items[i].key;
+        if (model_is_free(keys[i].name))
+            keys[i].use = DECODER_KEY_IGNORED;
+        keys[i].name = arena_format(a, "%s.%s", r.architecture->name, keys[i].name);
+    }
+    *expected = (decoder_file){ .keys = keys,
+                                .key_count = r.notes.count,
+                                .ignored_tensors = r.ignored.items,
+                                .ignored_tensor_count = r.ignored.count };
+    return true;
+}
+
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
                 model *out, diags *d)
 {
-    model_reader r = { .arena = a,
-                       .diags = d,
-                       .file = file,
-                       .where = { .file = path },
-                       .known_keys = arena_zalloc(a, file->key_count + 1),
-                       .known_tensors = arena_zalloc(a, file->tensor_count + 1),
-                       .out = out };
+    model_reader r = new_reader(a, file, (location){ .file = path }, out, d);
     size_t errors = d->errors;
-    *out = (model){ 0 };
-    r.architecture = find_architecture(&r);
-    if (!r.architecture)
+    if (!read_keys(&r, options))
         return false;
-    model_read_keys(&r, options);
-    if (d->errors == errors && r.architecture->adapt)
-        r.architecture->adapt(&r);
-    if (d->errors == errors)
-        model_check_keys(&r);
-    if (d->errors == errors)
-        model_read_tensors(&r);
+    model_read_tensors(&r);
+    keep_metadata(&r);
     return d->errors == errors;
 }

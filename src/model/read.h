@@ -12,6 +12,11 @@
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
                 model *out, diags *d);
 
+/* Reads the keys that the decoder says of its file (metadata) as if they were the file's. Out is
+ * what they make, without tensors; expected is what a file of the model has. Returns false if they
+ * make no model, with a report. */
+bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported);
+
 /* "llama, mistral3, ...": those that model_read takes. */
 const char *model_architectures(arena *a);
 

@@ -25,6 +25,7 @@ static void mark_known(model_reader *r, const gguf_tensor *tensor)
 void model_ignore_tensor(model_reader *r, decoder_tensor t)
 {
     const gguf_tensor *tensor = find_tensor(r, t, 0);
+    *VEC_PUSH(r->arena, &r->ignored) = tensor_infos[t].name;
     if (tensor)
         mark_known(r, tensor);
 }

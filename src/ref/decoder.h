@@ -95,6 +95,35 @@ typedef struct tensor_info {
 } tensor_info;
 extern const tensor_info tensor_infos[TENSOR_COUNT];
 
+/* A key of the file that a decoder was made from, without "ARCHITECTURE.", and its value as text: a
+ * number, numbers with commas, or a word. */
+typedef struct decoder_metadata {
+    const char *name, *text;
+} decoder_metadata;
+
+/* What a file of the decoder's model says in a key. */
+typedef enum decoder_key_use {
+    DECODER_KEY_REQUIRED, /* it has this value */
+    DECODER_KEY_OPTIONAL, /* the same, or it is missing: the value is its default */
+    DECODER_KEY_IGNORED   /* it may have any value */
+} decoder_key_use;
+typedef struct decoder_key {
+    const char *name; /* "llama.rope.freq_base" */
+    const char *text; /* the value */
+    decoder_key_use use;
+    const double *values; /* NULL: the value is a text */
+    size_t count;         /* 1: of each value of an array too */
+} decoder_key;
+
+/* What is compared of a file before its weights are used. */
+typedef struct decoder_file {
+    const decoder_key *keys;
+    size_t key_count;
+    const char *const *ignored_tensors;
+    size_t ignored_tensor_count;
+    const char *edited; /* a key of [decoder] that is not what metadata says; NULL: none */
+} decoder_file;
+
 enum { NEXT_FETCHED, NEXT_NONE };
 typedef struct decoder {
     const char *architecture; /* as in general.architecture; says nothing that the rest does not */
@@ -148,6 +177,11 @@ typedef struct decoder {
     int64_t sequences;  /* caches: at least 1 */
     int64_t next;       /* NEXT_: what launches fetch for those behind them */
     int64_t all_logits; /* 1: of every token of a step; 0: of the last one */
+
+    /* The file: keys that decide what is above, and what follows from them. */
+    const decoder_metadata *metadata;
+    size_t metadata_count;
+    const decoder_file *file; /* NULL: not known */
 } decoder;
 
 enum { WINDOW_CACHE_RING, WINDOW_CACHE_FULL };

@@ -41,7 +41,7 @@ static name_list names_of_keys(arena *a)
 {
     name_list names = { 0 };
     for (const setting *s = decoder_settings; s->key.name; s++)
-        if (s->kind != SETTING_FORMATS)
+        if (s->kind != SETTING_FORMATS && s->kind != SETTING_METADATA)
             *VEC_PUSH(a, &names) = s->key.name;
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
         if (tensor_is_matrix(t) && !is_namesake(t))
@@ -49,8 +49,18 @@ static name_list names_of_keys(arena *a)
     return names;
 }
 
+/* Returns the name of a key of the file, or NULL if the name is no "metadata.NAME". */
+static const char *metadata_name(const char *name)
+{
+    size_t length = strlen(METADATA_PREFIX);
+    return strncmp(name, METADATA_PREFIX, length) == 0 && name[length] ? name + length : NULL;
+}
+
 static const setting *find_setting(arena *a, const char *name)
 {
+    for (const setting *s = decoder_settings; metadata_name(name) && s->key.name; s++)
+        if (s->kind == SETTING_METADATA)
+            return s;
     name_list names = names_of_keys(a);
     for (size_t i = 0; i < names.count; i++) {
         if (strcmp(names.items[i], name) != 0)
@@ -225,6 +235,22 @@ static void read_factors(reader *r, const setting *s, const entry *e)
         r->out->has[tensors[which - 1]] = 1;
 }
 
+static void read_metadata(reader *r)
+{
+    VEC(decoder_metadata) kept = { 0 };
+    for (size_t i = 0; i < r->section->entries.count; i++) {
+        const entry *e = &r->section->entries.items[i];
+        strbuf text = strbuf_new(r->arena);
+        if (!metadata_name(e->key))
+            continue;
+        for (size_t v = 0; v < e->items.count; v++)
+            strbuf_format(&text, "%s%s", v ? ", " : "", e->items.items[v].text);
+        *VEC_PUSH(r->arena, &kept) = (decoder_metadata){ metadata_name(e->key), text.text };
+    }
+    r->out->metadata = kept.items;
+    r->out->metadata_count = kept.count;
+}
+
 static void read_setting(reader *r, const setting *s)
 {
     const entry *e = reader_entry(r, s->key.name);
@@ -266,6 +292,9 @@ static void read_setting(reader *r, const setting *s)
     case SETTING_FACTORS:
         read_factors(r, s, e);
         break;
+    case SETTING_METADATA:
+        read_metadata(r);
+        break;
     case SETTING_WEIGHTS:
     case SETTING_FORMATS:
         break; /* of tensors, when all is known of which there are */
@@ -279,6 +308,45 @@ static bool is_damaged(const section *s)
     for (size_t i = 0; i < s->entries.count; i++)
         damaged |= !s->entries.items[i].items.count;
     return damaged;
+}
+
+/* Returns true for keys that say nothing of which model it is: those of the user, and those that
+ * follow from the tensors. */
+static bool is_free(const char *name)
+{
+    static const char *const names[] = { "vocab",  "window_cache", "rope_factors.window",
+                                         "logits", "max_seq_len",  "kv_type",
+                                         "next",   "sequences",    "precision" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static const char *shown_value(arena *a, const setting *s, int64_t number)
+{
+    if (s->one_is_zero && number == real_bits(0))
+        number = real_bits(1);
+    return s->key.real      ? real_text(a, real_of_bits(number))
+           : s->key.choices ? s->key.choices[number].word
+                            : arena_format(a, "%lld", (long long)number);
+}
+
+const char *decoder_edited(arena *a, const decoder *d, const decoder *other)
+{
+    for (const setting *s = decoder_settings; s->key.name; s++) {
+        size_t at = s->key.field;
+        if (is_free(s->key.name) || !setting_matters(s, d))
+            continue;
+        if (s->kind == SETTING_LAYERS &&
+            memcmp((const char *)d + at, (const char *)other + at, DECODER_MOST_LAYERS) != 0)
+            return arena_format(a, "other %s", s->key.name);
+        if (s->kind == SETTING_VALUE && setting_value(s, d) != setting_value(s, other))
+            return arena_format(a, "%s = %s, not %s", s->key.name,
+                                shown_value(a, s, setting_value(s, d)),
+                                shown_value(a, s, setting_value(s, other)));
+    }
+    return NULL;
 }
 
 bool decoder_read(arena *a, const section *s, decoder *out, diags *d)

@@ -14,6 +14,11 @@ bool section_is_decoder(const section *s);
  * keys, as all of rope[1] without a window, is as its defaults are. */
 bool decoder_read(arena *a, const section *s, decoder *out, diags *d);
 
+/* Returns the first key in which a decoder is not the one that its metadata make, "rope_base =
+ * 10000, not 500000"; NULL: none. Keys of how it is run do not count, as max_seq_len and m, nor
+ * tensors. */
+const char *decoder_edited(arena *a, const decoder *d, const decoder *other);
+
 /* A comment behind the line of a key. */
 typedef struct decoder_note {
     const char *key, *text;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 const char FORMATS_PREFIX[] = "weights.";
+const char METADATA_PREFIX[] = "metadata.";
 
 enum { MOST_SEQUENCES = 1024, MOST_HEADS = 65535 };
 
@@ -444,6 +445,10 @@ const setting decoder_settings[] = {
       .kind = SETTING_FORMATS,
       .range = "q5_k, q6_k: 0..3, 7",
       .said = "weights" },
+    { .key = { .name = "metadata.KEY", .summary = "the file's; whoever loads weights compares it" },
+      .kind = SETTING_METADATA,
+      .range = "10000; 1, 0, 1; yarn",
+      .said = "not known" },
     { .key = KEY_END },
 };
 

@@ -7,16 +7,17 @@
 #include "ref/decoder.h"
 
 typedef enum setting_kind {
-    SETTING_VALUE,   /* a number, a real number or a word, in the key's field */
-    SETTING_NAME,    /* the architecture's: a word that is free */
-    SETTING_LAYERS,  /* a list of layers, a byte for each from the key's field on */
-    SETTING_ROWS,    /* a list of numbers of tokens */
-    SETTING_TENSORS, /* a list of words, each a tensor that there is */
-    SETTING_TENSOR,  /* the second of two words where there is a tensor */
-    SETTING_OUTPUT,  /* whether there is an output matrix */
-    SETTING_FACTORS, /* which tensor has RoPE's factors */
-    SETTING_WEIGHTS, /* a format */
-    SETTING_FORMATS, /* formats of one tensor by layer; the key's name goes on with the tensor's */
+    SETTING_VALUE,    /* a number, a real number or a word, in the key's field */
+    SETTING_NAME,     /* the architecture's: a word that is free */
+    SETTING_LAYERS,   /* a list of layers, a byte for each from the key's field on */
+    SETTING_ROWS,     /* a list of numbers of tokens */
+    SETTING_TENSORS,  /* a list of words, each a tensor that there is */
+    SETTING_TENSOR,   /* the second of two words where there is a tensor */
+    SETTING_OUTPUT,   /* whether there is an output matrix */
+    SETTING_FACTORS,  /* which tensor has RoPE's factors */
+    SETTING_WEIGHTS,  /* a format */
+    SETTING_FORMATS,  /* formats of one tensor by layer; the key's name goes on with the tensor's */
+    SETTING_METADATA, /* a key of the file; the key's name goes on with that */
 } setting_kind;
 
 /* What it takes for a key to mean something. */
@@ -46,7 +47,8 @@ typedef struct setting {
  * with a key without name. */
 extern const setting decoder_settings[];
 
-extern const char FORMATS_PREFIX[]; /* "weights." */
+extern const char FORMATS_PREFIX[];  /* "weights." */
+extern const char METADATA_PREFIX[]; /* "metadata." */
 
 int64_t setting_value(const setting *s, const decoder *d);
 

@@ -15,7 +15,7 @@ typedef struct line {
 typedef struct printer {
     arena *arena;
     const decoder *decoder;
-    VEC(line) keys, formats; /* each with its own column of '=' */
+    VEC(line) keys, formats, metadata; /* each with its own column of '=' */
 } printer;
 
 static void add_item(printer *p, line *to, const char *text)
@@ -222,6 +222,22 @@ static void add_weights(printer *p, const setting *s)
             add_formats(p, t, (uint8_t)tensor_usual_format(t, common));
 }
 
+static void add_metadata(printer *p)
+{
+    const decoder *d = p->decoder;
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        line *added = VEC_PUSH(p->arena, &p->metadata);
+        *added =
+            (line){ .key = arena_format(p->arena, "%s%s", METADATA_PREFIX, d->metadata[i].name) };
+        for (const char *at = d->metadata[i].text; *at;) {
+            size_t length = strcspn(at, ",");
+            add_item(p, added, arena_copy(p->arena, at, length));
+            at += length;
+            at += strspn(at, ", ");
+        }
+    }
+}
+
 static void add_setting(printer *p, const setting *s)
 {
     const decoder *d = p->decoder;
@@ -256,6 +272,9 @@ static void add_setting(printer *p, const setting *s)
         break;
     case SETTING_WEIGHTS:
         add_weights(p, s);
+        break;
+    case SETTING_METADATA:
+        add_metadata(p);
         break;
     case SETTING_FORMATS:
         break; /* with those of all */
@@ -305,4 +324,5 @@ void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
     strbuf_format(out, "[%s]\n", DECODER_SECTION);
     put_lines(out, p.keys.items, p.keys.count, notes);
     put_lines(out, p.formats.items, p.formats.count, notes);
+    put_lines(out, p.metadata.items, p.metadata.count, notes);
 }

@@ -425,6 +425,7 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
                    .alias_count = all.aliases.asked.count,
                    .plan = steps,
                    .decoder_where = said ? said->name_where : (location){ 0 },
+                   .decoder = steps ? model : NULL,
                    .files = files->paths.items,
                    .file_count = files->paths.count };
 }

@@ -22,6 +22,7 @@ typedef struct spec {
     const plan *plan;       /* of the decoder, its kernels among the instances by their names; NULL:
                                no section says one */
     location decoder_where; /* of its section */
+    decoder *decoder;       /* the plan's */
     const char *const *files; /* that were read, without standard input: what a depfile lists */
     size_t file_count;
 } spec;

@@ -20,6 +20,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,14 +104,85 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Sizes and types of a model are part of its kernels: this header goes with one model. What its
- * tensors do not show is looked at here, the tensors where they are loaded. */
+/* Says how a file differs from the model of the header. Returns true if that is to be passed over.
+ */
+static bool differs(const engine *e, const char *format, ...)
+{
+    char what[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    fail("%s %s: generate the header from this file", e->command.path, what);
+    return e->command.options[ANY_MODEL] > 0;
+}
+
+/* Compares a key of the file with the value that the header was made for. */
+static bool compare_key(const engine *e, const ptxgen_file_key *wanted)
+{
+    const gguf_key *found = gguf_find_key(&e->file, wanted->name);
+    gguf_string text;
+    double number;
+    if (!found)
+        return wanted->use != PTXGEN_KEY_REQUIRED ||
+               differs(e, "has no %s, and the header was made with %s", wanted->name, wanted->text);
+    if (gguf_get_string(found, &text))
+        return ptxgen_key_is_text(wanted, text.bytes, text.length) ||
+               differs(e, "was made with %s = %.*s, and the header with %s", wanted->name,
+                       (int)(text.length < 64 ? text.length : 64), text.bytes, wanted->text);
+    if (wanted->use != PTXGEN_KEY_IGNORED && wanted->count > 1 && found->count != wanted->count)
+        return differs(e, "has %lu values of %s, and the header was made with %lu",
+                       (unsigned long)found->count, wanted->name, (unsigned long)wanted->count);
+    for (uint64_t i = 0; i < found->count; i++) {
+        if (!gguf_get_f64(found, i, &number))
+            return differs(e, "has a %s that is no number", wanted->name);
+        if (!ptxgen_key_is(wanted, (size_t)i, number))
+            return differs(e, "was made with %s = %.9g, and the header with %s", wanted->name,
+                           number, wanted->text);
+    }
+    return true;
+}
+
+/* Returns true for tensors of the layers behind the decoder's, which predict further tokens. */
+static bool is_further(const char *name, uint64_t further)
+{
+    char *end;
+    if (strncmp(name, "blk.", 4) != 0)
+        return false;
+    uint64_t layer = strtoull(name + 4, &end, 10), first = (uint64_t)model_plan.layers;
+    return *end == '.' && layer >= first && layer < first + further;
+}
+
+/* Compares all keys of the architecture and all tensors with those that the header was made for. A
+ * tensor that is left over would be missing in what is computed. */
+static bool compare_model(const engine *e, uint64_t further)
+{
+    bool same = true;
+    if (!model_plan.keys)
+        same = differs(e, "cannot be compared: the header's spec has no metadata.* keys");
+    if (model_plan.edited)
+        same = same &&
+               differs(e, "is not the model of the header: its spec has %s", model_plan.edited);
+    for (size_t i = 0; same && i < model_plan.key_count; i++)
+        same = compare_key(e, &model_plan.keys[i]);
+    for (size_t i = 0; same && model_plan.keys && i < e->file.key_count; i++)
+        if (!model_knows_key(e->file.keys[i].name))
+            same = differs(e, "has %s, which the header was made without", e->file.keys[i].name);
+    for (size_t i = 0; same && i < e->file.tensor_count; i++)
+        if (!model_knows_tensor(e->file.tensors[i].name) &&
+            !is_further(e->file.tensors[i].name, further))
+            same = differs(e, "has %s, which the header was made without", e->file.tensors[i].name);
+    return same;
+}
+
+/* Opens the file and compares it with the model that the header was made for. Types and shapes of
+ * tensors are compared when they are loaded. */
 static bool open_model(engine *e)
 {
     gguf_string architecture = { "nothing", strlen("nothing") };
     gguf_error error;
     char key[64];
-    uint64_t layers = 0, further = 0; /* behind the decoder's: they predict further tokens */
+    uint64_t layers = 0, further = 0;
     if (!gguf_open(e->command.path, &e->file, &error) || !gguf_check_data(&e->file, &error))
         return fail("%s", error.message);
     gguf_get_string(gguf_find_key(&e->file, "general.architecture"), &architecture);
@@ -125,6 +197,8 @@ static bool open_model(engine *e)
     if (layers - further != (uint64_t)model_plan.layers)
         return fail("%s has %llu layers, and the header was made for %lld", e->command.path,
                     (unsigned long long)(layers - further), (long long)model_plan.layers);
+    if (!compare_model(e, further))
+        return false;
     e->tokenizer = tokenizer_open(&e->file, &error);
     return e->tokenizer || fail("%s", error.message);
 }

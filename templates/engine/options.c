@@ -20,6 +20,7 @@ static const struct {
     [TOP_P] = { "--top-p", 0.95, 1, false, "sum of the chances to choose from" },
     [MIN_P] = { "--min-p", 0.05, 1, false, "least chance, as a part of the likeliest one's" },
     [SEED] = { "--seed", 0, 9007199254740992.0, true, "one seed gives one text" },
+    [ANY_MODEL] = { "--any-model", 0, 1, true, "1: go on with a model that differs" },
     [NO_OVERLAP] = { "--no-overlap", 0, 1, true, "1: each launch waits for the one before" },
 };
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Options, each with a number. TOKENS is the most to print, 0: as many as there is room for. */
-enum { TOKENS, TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED, NO_OVERLAP, OPTIONS };
+enum { TOKENS, TEMPERATURE, TOP_K, TOP_P, MIN_P, SEED, NO_OVERLAP, ANY_MODEL, OPTIONS };
 
 typedef struct command {
     const char *path, *text; /* the model's file; the prompt */

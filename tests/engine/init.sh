@@ -40,7 +40,7 @@ for file in "$source"/templates/engine/* "$source"/src/gguf/*.[ch]; do
 done
 "$ptxgen" -q --from-gguf "$llama" | sed '/^;/d' >spec
 sed '/^;/d' engine/model.ini | diff -u - spec || fail "the starter's spec: of $llama, templates/engine/model.ini has to be"
-[ "$(wc -l <engine/engine.c)" -le 350 ] || fail "engine.c has more than 350 lines"
+[ "$(wc -l <engine/engine.c)" -le 400 ] || fail "engine.c has more than 400 lines"
 
 mkdir some
 echo mine >some/split.h

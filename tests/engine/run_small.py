@@ -45,10 +45,10 @@ class Engine:
         self.do([sys.executable, self.maker, *options, self.path(name)])
         return self.path(name)
 
-    def build(self, name, **changes):
-        """The engine of the header of model.ini, with other values of some of its keys."""
+    def build(self, name, without=None, **changes):
+        """The engine of the header of model.ini, without some of its keys and with other values of others."""
         with open(os.path.join(self.folder, "model.ini")) as file:
-            spec = file.read()
+            spec = "".join(line for line in file if not without or not line.startswith(without))
         for key, value in changes.items():
             spec += "%s = %s\n" % (key, value) if "\n" + key not in spec else ""
             spec = "".join("%s = %s\n" % (key, value) if line.startswith(key) else line
@@ -121,6 +121,36 @@ def check_models(e):
     done = e.run(e.make_model("further.gguf", "--further", "1"), PROMPT, "-n", "8")
     e.judge("layers behind the decoder's change the text",
             not done.returncode and done.stdout == e.run(e.model, PROMPT, "-n", "8").stdout)
+    # Models of the same tensors whose results would be wrong.
+    other("was made with llama.rope.freq_base = 500000, and the header with 10000", "--key", "rope.freq_base=5e5")
+    other("was made with llama.attention.layer_norm_rms_epsilon = 0.001", "--key",
+          "attention.layer_norm_rms_epsilon=1e-3")
+    other("was made with llama.attention.head_count = 8", "--key", "attention.head_count=8",
+          "--key", "attention.head_count_kv=4", "--key", "rope.dimension_count=8")
+    other("was made with llama.rope.scaling.factor = 4", "--key", "rope.scaling.factor=4.0")
+    other("was made with llama.rope.scaling.type = yarn, and the header with linear", "--key",
+          'rope.scaling.type="yarn"')
+    other("was made with llama.attention.scale = 0.5, and the header with 0", "--key", "attention.scale=0.5")
+    other("has llama.attention.sliding_window, which the header was made without", "--key",
+          "attention.sliding_window=8")
+    other("has llama.logit_scale, which the header was made without", "--key", "logit_scale=2.0")
+    other("has no llama.attention.layer_norm_rms_epsilon, and the header was made with 1e-05", "--key",
+          "attention.layer_norm_rms_epsilon=")
+    for tensor in "rope_freqs.weight", "blk.0.attn_q.bias", "blk.1.post_attention_norm.weight", "blk.2.attn_norm.weight":
+        other("has %s, which the header was made without" % tensor, "--extra", tensor)
+    # The same model: keys that say the defaults or are left out, and names.
+    for options in ("rope.freq_base=1e4", "attention.key_length=16", "rope.scaling.type=\"linear\"",
+                    "attention.head_count_kv=[2, 2]", "context_length=128", "vocab_size=300",
+                    "rope.scaling.attn_factor=1.0", "rope.dimension_count=", "nextn_predict_layers=", "expert_count=0"):
+        done = e.run(e.make_model("same.gguf", "--key", options), PROMPT, "-n", "1")
+        e.judge("the same model with %s is refused: %s" % (options, done.stderr.decode()), not done.returncode)
+    done = e.run(e.make_model("other.gguf", "--key", "rope.freq_base=5e5"), PROMPT, "-n", "1", "--any-model", "1")
+    if done.returncode or b"was made with llama.rope.freq_base" not in done.stderr:
+        e.fail("--any-model", done)
+    # Headers of another model than their spec says of the file.
+    e.refused("its spec has rope_base = 500000, not 10000", e.model, PROMPT, program=e.build("edited", rope_base="5e5"))
+    e.refused("cannot be compared: the header's spec has no metadata.* keys", e.model, PROMPT,
+              program=e.build("bare", without="metadata."))
     other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
     other("token_embd.weight has f32, rows of 64, and the header was made for q8_0, 300 rows of 64", "--type", "F32")
     other("tokenizer.ggml.model", "--tokenizer", "bert")

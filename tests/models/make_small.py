@@ -2,13 +2,15 @@
 """Writes a whole GGUF model that is small: random weights, the same every time, and a vocabulary of 300 tokens.
 
     make_small.py [--layers N] [--further N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--pre NAME]
-                  [--nan] FILE
+                  [--key NAME=VALUE]... [--extra TENSOR]... [--nan] FILE
 
 It is a llama of 64 values, 4 heads of 16, and room for 64 positions, whose text means nothing. Its matrices are of the
 type; --architecture, --tokenizer and --pre name others without being any; with --nan its last norm is not a number. --further
-says how many layers are behind the decoder's, which predict further tokens: what they have has no use here.
+says how many layers are behind the decoder's, which predict further tokens: what they have has no use here. --key sets a key
+of the architecture to a value in JSON, or leaves it out if there is none; --extra adds a vector.
 """
 import argparse
+import json
 import math
 import random
 import struct
@@ -37,17 +39,21 @@ def vocabulary(tokenizer, pre):
             array("tokenizer.ggml.tokens", STRING, tokens),
             array("tokenizer.ggml.scores", F32, [float(len(token)) for token in tokens]),
             array("tokenizer.ggml.token_type", I32, kinds),
-            *([key("tokenizer.ggml.pre", pre)] if pre else []), key("tokenizer.ggml.bos_token_id", 1), key("tokenizer.ggml.eos_token_id", 2)]
+            *([key("tokenizer.ggml.pre", pre)] if pre else []),
+            key("tokenizer.ggml.bos_token_id", 1), key("tokenizer.ggml.eos_token_id", 2)]
 
 
 def keys(options):
     of = options.architecture + "."
+    values = {"block_count": options.layers + options.further, "nextn_predict_layers": options.further,
+              "context_length": ROOM, "embedding_length": HIDDEN, "feed_forward_length": FF,
+              "attention.head_count": HEADS, "attention.head_count_kv": KV_HEADS,
+              "attention.layer_norm_rms_epsilon": 1e-5, "rope.dimension_count": HEAD_DIM}
+    values.update(text.split("=") for text in options.key)
+    parsed = {name: json.loads(value) if isinstance(value, str) else value
+              for name, value in values.items() if value != ""}
     return [key("general.architecture", options.architecture),
-            key(of + "block_count", options.layers + options.further),
-            key(of + "nextn_predict_layers", options.further), key(of + "context_length", ROOM),
-            key(of + "embedding_length", HIDDEN), key(of + "feed_forward_length", FF),
-            key(of + "attention.head_count", HEADS), key(of + "attention.head_count_kv", KV_HEADS),
-            key(of + "attention.layer_norm_rms_epsilon", 1e-5), key(of + "rope.dimension_count", HEAD_DIM)]
+            *(key(of + name, value) for name, value in parsed.items())]
 
 
 def q8_0(values):
@@ -90,6 +96,8 @@ class Tensors:
             self.add(of + "ffn_down.weight", (FF, HIDDEN))
         self.add("output_norm.weight", (HIDDEN,), [math.nan] * HIDDEN if options.nan else ones)
         self.add("output.weight", (HIDDEN, VOCAB))
+        for name in options.extra:
+            self.add(name, (HEADS * HEAD_DIM,))
         for layer in range(options.layers, options.layers + options.further):
             self.add("blk.%d.nextn.eh_proj.weight" % layer, (2 * HIDDEN, HIDDEN))
 
@@ -102,6 +110,8 @@ def main():
     parser.add_argument("--architecture", default="llama")
     parser.add_argument("--tokenizer", default="llama")
     parser.add_argument("--pre")
+    parser.add_argument("--key", action="append", default=[])
+    parser.add_argument("--extra", action="append", default=[])
     parser.add_argument("--nan", action="store_true")
     parser.add_argument("file")
     options = parser.parse_args()

@@ -10,6 +10,24 @@ typedef struct known_file {
     const char *name, *expected; /* a section, or messages */
 } known_file;
 
+/* Checks that the keys that a section says of its file make the section's decoder. */
+static void check_metadata(arena *a, const char *name, const decoder *read)
+{
+    strbuf text = strbuf_new(a);
+    diags found = diags_new(a);
+    decoder *d = arena_alloc(a, sizeof *d);
+    model *again = arena_alloc(a, sizeof *again);
+    decoder_file expected;
+    decoder_print(&text, read, NULL);
+    assert_true(parse_decoder(a, text.text, d, &found));
+    if (!model_expect(a, d, again, &expected, &found))
+        fail_msg("%s: %s", name, found.list.items[0].message);
+    const char *edited = decoder_edited(a, d, &again->decoder);
+    if (edited)
+        fail_msg("%s: %s", name, edited);
+    assert_true(expected.key_count > 8);
+}
+
 /* Reads files of a folder and compares what they become. */
 static void check_files(arena *a, const char *folder, const known_file *files, size_t count)
 {
@@ -19,6 +37,8 @@ static void check_files(arena *a, const char *folder, const known_file *files, s
         if (!gguf_open(arena_format(a, "%s/%s.gguf", folder, files[i].name), &file, &error))
             fail_msg("%s", error.message);
         outcome o = read_file(a, &file, &usual_options);
+        if (o.right)
+            check_metadata(a, files[i].name, &o.model.decoder);
         if (o.right && files[i].expected[0] == '[')
             check_decoder(a, files[i].name, &o.model.decoder, files[i].expected);
         else
