@@ -59,7 +59,7 @@ static void build_two_rows(ptx *p, const instance *in)
 static void build_batched(ptx *p, const instance *in)
 {
     ptx_max_registers(p, gemv_registers(in));
-    build_turns(p, in, TWO, (unsigned)in->shape.m, 1);
+    build_turns(p, in, TWO, (unsigned)gemv_vectors(in), 1);
 }
 
 static void build_row_a_block(ptx *p, const instance *in)
@@ -75,7 +75,7 @@ static void build_row_a_block(ptx *p, const instance *in)
 
 static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(3), KEY_DIMS, KEY_END };
 static const key hw_keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END };
-static const key batched_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(2), KEY_ROWS,
+static const key batched_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_ANY_M, KEY_ROWS,
                                     KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
 static const key inline_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_M(1), KEY_ROWS,
                                    KEY_NUM_WARPS(4),   KEY_DIMS, KEY_END };
@@ -148,6 +148,7 @@ const family batched_hw_dp4a_q4k_gemv = {
                 .sizes = gemv_sizes,
                 .rows = "2",
                 .registers = 128 },
+    .check = check_any_rows,
     .build = build_batched,
     .reference = ref_gemv,
     .tolerance = 2e-7,

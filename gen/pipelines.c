@@ -1,6 +1,7 @@
 /* The pipelines: which kernels belong together, and what goes from one to the next. */
 #include "family/pipeline.h"
 #include "gen/attention_keys.h"
+#include "gen/blocks/gemv.h"
 #include "gen/product_keys.h"
 
 #define K_QUANTS UINT64_C(1) << WEIGHTS_Q4_K | UINT64_C(1) << WEIGHTS_Q6_K
@@ -104,13 +105,14 @@ static const family batched_gate_up = {
     .summary = "pipeline: m vectors to q8_1 once, then gate and up",
     .computes = "G[m,n] = X[m,k] Wg[n,k]^T, U[m,n] = X[m,k] Wu[n,k]^T",
     .op = OP_GATE_UP,
-    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_M(2), KEY_DP4A_WEIGHTS,
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS,
                            KEY_DP4A_WEIGHTS_OF(g, 0), KEY_DP4A_WEIGHTS_OF(u, 1), KEY_STEP_WARPS,
                            KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
                                       BATCHED_GEMVS("n", "g", "wg", "weights_g"),
                                       BATCHED_GEMVS("n", "u", "wu", "weights_u"),
                                       { .n = NULL } },
+    .check = check_any_rows,
 };
 
 static const family batched_qkv = {
@@ -118,7 +120,7 @@ static const family batched_qkv = {
     .summary = "pipeline: m vectors to q8_1 once, then Q, K and V",
     .computes = "Q[m,n] = X[m,k] Wq[n,k]^T, K[m,n_kv] = X[m,k] Wk[n_kv,k]^T, V likewise",
     .op = OP_QKV,
-    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_M(2), KEY_DP4A_WEIGHTS,
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS,
                            KEY_DP4A_WEIGHTS_OF(q, 0), KEY_DP4A_WEIGHTS_OF(k, 1),
                            KEY_DP4A_WEIGHTS_OF(v, 2), KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
@@ -126,6 +128,7 @@ static const family batched_qkv = {
                                       BATCHED_GEMVS("n_kv", "k", "wk", "weights_k"),
                                       BATCHED_GEMVS("n_kv", "v", "wv", "weights_v"),
                                       { .n = NULL } },
+    .check = check_any_rows,
 };
 
 static const family flash_decoding = {

@@ -9,14 +9,14 @@
  * upper bits, which four groups share, are loaded once.
  *
  * batched_q6k_gemv: the same for m rows of x, with one warp a row of W: a weight is loaded and
- * decoded once and multiplied m times.
+ * decoded once and multiplied by up to 8 rows.
  */
 #include "gen/blocks/gemv.h"
 #include "gen/blocks/q6k.h"
 #include "gen/blocks/reduce.h"
 #include "gen/blocks/walk.h"
 
-enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES, MAX_BATCH = 8 };
+enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES };
 
 /* What a lane carries from super-block to super-block. */
 typedef struct lane_state {
@@ -26,7 +26,8 @@ typedef struct lane_state {
     val loader;                       /* coalesced: the lane that loads its first group's scale */
     unsigned m;                       /* rows of x */
     val columns;                      /* of x */
-    var acc[MAX_BATCH];
+    const val *behind;                /* and where its rows are: see gemv_operands */
+    var acc[MAX_VECTORS];
 } lane_state;
 
 enum { LOW, HIGH, SCALES, D, VALUES };
@@ -52,8 +53,9 @@ static lane_state lane_state_new(ptx *p, const instance *in, const gemv_operands
     s.d = walk_along(p, along, super_block, bytes);
     s.values = walk_along(p, along, mad_wide(p, value, VALUE_BYTES, g->x),
                           at_once * Q6_K_VALUES * VALUE_BYTES);
-    s.m = in->shape.m > 1 ? (unsigned)in->shape.m : 1;
+    s.m = in->shape.m > 1 ? (unsigned)gemv_vectors(in) : 1;
     s.columns = dim_k(p, in);
+    s.behind = g->behind;
     for (unsigned i = 0; i < s.m; i++)
         s.acc[i] = var_f32(p, 0.0f);
     return s;
@@ -66,7 +68,7 @@ static void add_group(ptx *p, const lane_state *s, const q6k_quants *q, unsigned
     val weight[Q6K_LANE_VALUES];
     q6k_as_f32(p, q, g, weight);
     for (unsigned row = 0; row < s->m; row++) {
-        place at = place_behind(p, V(s->values), row, s->columns, VALUE_BYTES);
+        place at = place_of_vector(p, V(s->values), s->behind, row, s->columns, VALUE_BYTES);
         val4 x = ld_const_v4(p, F32, at.base, at.offset + offset + g * GROUP_BYTES);
         val products = mul(p, weight[0], x.v[0]);
         for (unsigned i = 1; i < Q6K_LANE_VALUES; i++)
@@ -80,7 +82,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
     lane_state *s = context;
     q6k_quants q = q6k_load_quants(p, &s->lane, s->low, s->high, offset[LOW]);
     val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6_K_D));
-    val sums[MAX_BATCH];
+    val sums[MAX_VECTORS];
     for (unsigned i = 0; i < s->m; i++)
         sums[i] = imm(F32, 0);
     for (unsigned g = 0; g < Q6K_GROUPS; g += s->lane.group_step) {
@@ -109,7 +111,7 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
 static void store(ptx *p, const gemv_operands *g, const lane_state *s)
 {
     unsigned warps = ptx_block(p) / 32;
-    val sums[MAX_BATCH];
+    val sums[MAX_VECTORS];
     for (unsigned i = 0; i < s->m; i++)
         sums[i] = get(p, s->acc[i]);
     spread_sums spread = block_sum_spread(p, sums, s->m, warps);
@@ -153,7 +155,7 @@ static void build_batched(ptx *p, const instance *in)
     enum { MOST_OF_HALF_WARPS = 4 };
     gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 1 };
-    unsigned lanes = in->shape.m <= MOST_OF_HALF_WARPS ? 16 : 32;
+    unsigned lanes = gemv_vectors(in) <= MOST_OF_HALF_WARPS ? 16 : 32;
     lane_state s = lane_state_new(p, in, &g, lanes, NULL, &along);
     walk_items(p, &along, add_super_block, &s);
     store(p, &g, &s);
@@ -172,12 +174,14 @@ static const key batched_keys[] = {
     KEY_K(Q6_K_VALUES),
     KEY_N,
     { .name = "m",
-      .summary = "rows of X, always baked in",
+      .summary = "rows of X and Y",
       .field = KEY_FIELD(shape.m),
       .min = 1,
-      .max = MAX_BATCH,
+      .max = 65535,
       .def = 1,
+      .counted_with = KEY_FIELD(rows_mode),
       .tag = "m" },
+    KEY_ROWS,
     KEY_DIMS,
     KEY_END,
 };
@@ -234,7 +238,7 @@ const family mwv_q6k_gemv = {
 
 const family batched_q6k_gemv = {
     .name = "batched_q6k_gemv",
-    .summary = "Q6_K x f32 GEMV of 1 to 8 rows of x at once, one warp a row of W",
+    .summary = "Q6_K x f32 for m vectors, weights read once for 8, one warp a row of W",
     .computes = "Y[m,n] = X[m,k] W[n,k]^T",
     .op = OP_GEMV,
     .weights = FORMAT_Q6_K,
@@ -242,7 +246,11 @@ const family batched_q6k_gemv = {
     .preference = 2,
     .keys = batched_keys,
     .params = batched_params,
-    .launch = { .block = "32", .grid = { "n" }, .registers = 128 },
+    .launch = { .block = "32",
+                .grid = { "n", GEMV_GRID_Y },
+                .sizes = gemv_sizes,
+                .registers = 128 },
+    .check = check_any_rows,
     .build = build_batched,
     .reference = ref_gemv,
     .tolerance = 2e-7,

@@ -13,7 +13,9 @@ static void build(ptx *p, const instance *in)
     val q8 = parameter(p, "q8"), x = parameter(p, "x");
     val lane = lane_id(p);
     val block = mad(p, ctaid_x(p), in->num_warps, warp_id(p));
-    val blocks = mul(p, div(p, dim_k(p, in), Q8_1_VALUES), dim_m(p, in));
+    val rows =
+        in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val")) : dim_m(p, in);
+    val blocks = mul(p, div(p, dim_k(p, in), Q8_1_VALUES), rows);
     ret_if(p, ge(p, named(p, "block", block), blocks));
 
     val value = add(p, mul_wide(p, block, Q8_1_VALUES), convert(p, U64, lane));
@@ -38,12 +40,24 @@ static const key keys[] = {
       .max = 65535,
       .def = 1,
       .at_run_time = true,
+      .counted_with = KEY_FIELD(rows_mode),
       .tag = "m" },
+    KEY_ROWS,
     KEY_NUM_WARPS(4),
     KEY_DIMS,
     KEY_END,
 };
 static const param params[] = { OUT(Q8_1, q8, "m*k", 4), IN(F32, x, "m*k", 4), PARAM_END };
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    (void)a;
+    *blamed = "rows";
+    return in->rows_mode == ROWS_RUN_TIME && in->dims == DIMS_DYNAMIC
+               ? "rows = run_time: dims = dynamic has the rows as a parameter already; leave out "
+                 "one of the two"
+               : NULL;
+}
 
 const family q8_1_quantize = {
     .name = "q8_1_quantize",
@@ -57,6 +71,7 @@ const family q8_1_quantize = {
     .launch = { .block = "32*num_warps",
                 .grid = { "ceil_div(k/32*m, num_warps)" },
                 .registers = 32 },
+    .check = check,
     .build = build,
     .reference = ref_q8_1_quantize,
     .tolerance = 1e-3,

@@ -8446,6 +8446,7 @@ static const ptxgen_param llama_q8_1_quantize_k4096_m1_w4_params[] = {
 static const ptxgen_config llama_q8_1_quantize_k4096_m1_w4_config[] = {
     { "k", 4096, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
     { "num_warps", 4, 0, NULL, 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
@@ -8460,7 +8461,7 @@ const ptxgen_kernel llama_q8_1_quantize_k4096_m1_w4 = {
     4096, 0, 1, /* k, n, m */
     4, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q8_1_quantize_k4096_m1_w4_config, 4,
+    llama_q8_1_quantize_k4096_m1_w4_config, 5,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */
@@ -8561,6 +8562,7 @@ static const ptxgen_param llama_q8_1_quantize_k14336_m1_w4_params[] = {
 static const ptxgen_config llama_q8_1_quantize_k14336_m1_w4_config[] = {
     { "k", 14336, 0, NULL, 0, 0, 0, 1 },
     { "m", 1, 0, NULL, 0, 0, 0, 1 },
+    { "rows", 0, 0, "fixed", 0, 0, 0, 1 },
     { "num_warps", 4, 0, NULL, 0, 0, 0, 1 },
     { "dims", 0, 0, "static", 0, 0, 0, 1 },
 };
@@ -8575,7 +8577,7 @@ const ptxgen_kernel llama_q8_1_quantize_k14336_m1_w4 = {
     14336, 0, 1, /* k, n, m */
     4, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_q8_1_quantize_k14336_m1_w4_config, 4,
+    llama_q8_1_quantize_k14336_m1_w4_config, 5,
     0, 0, /* registers, blocks_per_sm */
     0, /* preference */
     NULL, 0, 0, /* chosen_by, chosen_f32, chosen_q8 */

@@ -26,7 +26,8 @@ static const char *what_it_is(arena *a, const instance *in)
 /* Whether the grid's y is for rows of X that another configuration of the family may have. */
 static bool has_one_group(const instance *in)
 {
-    return family_key(in->family, "rows") && in->rows_mode == ROWS_FIXED;
+    return family_key(in->family, "rows") &&
+           formula_value(in->family->launch.grid[1], in, NULL) == 1;
 }
 
 /* Whether an axis of the grid is a size that the family derives, and 1: other rows may have more.

@@ -105,6 +105,9 @@ def unknown_names(item):
     launch = {"seq_len": 7, "sm_count": 33}
     if item["config"].get("rows") == "run_time" or "m" not in config:
         launch["m"] = 5
+    if "workspace_size" in item:
+        yield from (f"{item['name']}: workspace_size" for w in [item["workspace_size"]]
+                    if not re.fullmatch(r"(m\*)?[0-9]+", w) or ("m" in w) == (item["workspace"] is not None))
     if item["config"].get("dims") == "dynamic":
         launch.update({name: 256 for name in "kn" if name in config}, m=config.get("m") or launch.get("m", 1))
     functions = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}

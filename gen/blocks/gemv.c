@@ -49,14 +49,16 @@ gemv_operands gemv_parameters(ptx *p, const instance *in)
     return g;
 }
 
-/* Rows from m_val on stand for the last one. */
+/* Places the rows that a block takes of more. Rows behind the last one stand for it. */
 static void place_vectors(ptx *p, const instance *in, gemv_operands *g)
 {
     const format_info *x = &formats[in->family->activations];
-    g->m = named(p, "m_val", parameter(p, "m_val"));
-    g->first = named(p, "first vector", mul(p, ctaid_y(p), (unsigned)in->shape.m));
+    unsigned vectors = (unsigned)gemv_vectors(in);
+    g->m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                          : imm(U32, in->shape.m);
+    g->first = named(p, "first vector", mul(p, ctaid_y(p), vectors));
     val blocks = div(p, dim_k(p, in), x->block_values), last = sub(p, g->m, 1);
-    for (unsigned v = 0; v < in->shape.m; v++) {
+    for (unsigned v = 0; v < vectors; v++) {
         val row = min(p, gemv_vector_row(p, g, imm(U32, v)), last);
         g->behind[v] = mul(p, mul_wide(p, row, blocks), x->block_bytes);
     }
@@ -74,7 +76,7 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
         .x_bytes = (int64_t)format_bytes(in->family->activations, (uint64_t)in->shape.k),
     };
     g.row_bytes = mul(p, g.blocks, weights->block_bytes);
-    if (in->rows_mode == ROWS_RUN_TIME)
+    if (in->rows_mode == ROWS_RUN_TIME || in->shape.m > MAX_VECTORS)
         place_vectors(p, in, &g);
     return g;
 }
@@ -103,7 +105,19 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsig
 
 int64_t gemv_vectors(const instance *in)
 {
-    return in->shape.m;
+    int64_t m = in->shape.m, groups = (m + MAX_VECTORS - 1) / MAX_VECTORS;
+    return groups > 1 ? (m + groups - 1) / groups : m;
+}
+
+const char *check_any_rows(const instance *in, arena *a, const char **blamed)
+{
+    if (in->rows_mode == ROWS_FIXED || in->shape.m <= MAX_VECTORS)
+        return NULL;
+    *blamed = "m";
+    return arena_format(a,
+                        "m = %lld: with rows = run_time m is how many rows a block takes at once, "
+                        "at most %d; use m = %d",
+                        (long long)in->shape.m, MAX_VECTORS, MAX_VECTORS);
 }
 
 const derived_size gemv_sizes[] = { GEMV_VECTORS, { NULL, NULL, NULL } };

@@ -41,13 +41,18 @@ typedef struct gemv_operands {
     val behind[MAX_VECTORS]; /* and how far behind x each of its rows is, in bytes */
 } gemv_operands;
 
-/* Rows of X and Y that a block takes: a size that a launch's formulas name. */
+/* Rows of X and Y that a block takes: a size that a launch's formulas name. It is m, or of more
+ * than MAX_VECTORS an equal share of them. */
 int64_t gemv_vectors(const instance *in);
-#define GEMV_VECTORS                                                             \
-    {                                                                            \
-        "vectors", gemv_vectors, "the key m: rows of X and Y that a block takes" \
+#define GEMV_VECTORS                                               \
+    {                                                              \
+        "vectors", gemv_vectors,                                   \
+            "rows of X and Y that a block takes: m, or a share of" \
+            " more than 8"                                         \
     }
-#define GEMV_GRID_Y "ceil_div(m, vectors)" /* one, where rows are fixed */
+/* Refuses more rows at once than MAX_VECTORS. */
+const char *check_any_rows(const instance *in, arena *a, const char **blamed);
+#define GEMV_GRID_Y "ceil_div(m, vectors)" /* one, where rows are fixed and at most MAX_VECTORS */
 extern const derived_size gemv_sizes[];    /* that alone */
 
 /* Loads the parameters y, w and x, bias and residual where there are some, and sizes the rows by

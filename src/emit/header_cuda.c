@@ -18,7 +18,7 @@ typedef struct callee {
     const char *id;
     const param *params;
     size_t count;
-    const int64_t *bytes; /* of a pipeline's buffers */
+    const char **sizes; /* of a pipeline's buffers, in bytes */
     int64_t workspace;
 } callee;
 
@@ -92,14 +92,14 @@ static void print_role(strbuf *out, const callee *c, const param *p)
     strbuf_char(out, ']');
 }
 
-/* "q out f32 (16384 bytes)": a formula of a pipeline's buffer has the names of its step. */
+/* "q out f32 (16384 bytes)" */
 static void print_buffer(strbuf *out, const callee *c, const param *p)
 {
     bool pointer = param_is_pointer(p);
     strbuf_format(out, "%s %s %s", p->name, param_direction(p),
                   pointer ? formats[p->format].name : "u32");
     if (pointer)
-        strbuf_format(out, " (%" PRId64 " bytes)", c->bytes[p - c->params]);
+        strbuf_format(out, " (%s bytes)", c->sizes[p - c->params]);
 }
 
 /* Outputs, weights, inputs, workspace, numbers. */
@@ -193,7 +193,7 @@ static void print_pipeline_functions(strbuf *out, const kernel_set *set, const p
                  .id = pipeline_identifier(out->arena, set, p),
                  .params = buffers.params,
                  .count = buffers.count,
-                 .bytes = buffers.bytes,
+                 .sizes = buffers.sizes,
                  .workspace = buffers.workspace };
     const char *memory = c.workspace ? "workspace, workspace_bytes" : "0, 0";
 
@@ -210,7 +210,8 @@ static void print_pipeline_functions(strbuf *out, const kernel_set *set, const p
     strbuf_put(out, "    return result;\n}\n\n/* ");
     print_each(out, &c, out->length, print_buffer);
     if (c.workspace)
-        strbuf_format(out, ", workspace (%" PRId64 " bytes)", c.workspace);
+        strbuf_format(out, ", workspace (%s%" PRId64 " bytes)", buffers.by_row ? "m_val*" : "",
+                      c.workspace);
     strbuf_put(out, " */\n");
     print_head(out, set, &c, "launch", "ptxgen_stream stream");
     strbuf_format(out,

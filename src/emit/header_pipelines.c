@@ -20,15 +20,17 @@ void print_pipeline_declarations(strbuf *out, const described_set *d)
     for (size_t i = 0; i < set->pipeline_count; i++) {
         const pipeline *p = &set->pipelines[i];
         const char *id = pipeline_identifier(out->arena, set, p);
-        int64_t workspace = pipeline_buffers_of(out->arena, p).workspace;
+        pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
+        int64_t workspace = buffers.workspace;
         strbuf_format(out, "/* %s. Steps: ", p->instance->family->computes);
         for (size_t s = 0; s < p->step_count; s++)
             strbuf_format(out, "%s%s", s ? ", " : "", p->steps[s].kernel->name);
-        strbuf_format(out, ". Workspace %" PRId64 " bytes. */\nextern const ptxgen_pipeline %s;\n",
-                      workspace, id);
-        strbuf_put(out, "#define ");
+        strbuf_format(out, ". Workspace %" PRId64 " bytes%s. */\n", workspace,
+                      buffers.by_row ? " a row" : "");
+        strbuf_format(out, "extern const ptxgen_pipeline %s;\n#define ", id);
         print_workspace_name(out, id);
-        strbuf_format(out, " ((size_t)%" PRId64 ")\n\n", workspace);
+        strbuf_format(out, "%s%" PRId64 ")\n\n",
+                      buffers.by_row ? "(rows) ((size_t)(rows) * " : " ((size_t)", workspace);
     }
 }
 
@@ -43,11 +45,9 @@ static void print_buffers(strbuf *out, const char *id, const pipeline_buffers *b
         strbuf_upper(out, param_direction(p));
         strbuf_put(out, ", PTXGEN_");
         strbuf_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
-        strbuf_format(out, ", %" PRId64 ", ", buffers->bytes[i]);
-        if (pointer)
-            strbuf_format(out, "\"%" PRId64 "\", %u },\n", buffers->bytes[i], p->align);
-        else
-            strbuf_format(out, "\"%s\", %zu },\n", p->size, sizeof(uint32_t));
+        strbuf_format(out, ", %" PRId64 ", \"%s\", %zu },\n",
+                      buffers->bytes[i] < 0 ? 0 : buffers->bytes[i], buffers->sizes[i],
+                      pointer ? (size_t)p->align : sizeof(uint32_t));
     }
     strbuf_put(out, "};\n");
 }
@@ -107,12 +107,12 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
     strbuf_format(out,
                   "const ptxgen_pipeline %s = {\n"
                   "    \"%s\", \"%s\", %s_buffers, %zu, %s_steps, %zu,\n"
-                  "    %" PRId64 ", /* workspace */\n"
+                  "    %" PRId64 ", %d, /* workspace, rows_at_run_time */\n"
                   "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", /* k, n, n_kv, m */\n"
                   "    %s_config, %zu,\n"
                   "    ",
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
-                  buffers.workspace, in->shape.k, in->shape.n, in->shape.n_kv,
+                  buffers.workspace, buffers.by_row, in->shape.k, in->shape.n, in->shape.n_kv,
                   family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
     print_constant(out, operations[in->family->op].name);
     print_constant(out, formats[pipeline_weights(p)].name);

@@ -176,10 +176,15 @@ static json_t *buffers_json(const pipeline_buffers *buffers)
         const param *p = &buffers->params[i];
         json_t *item = json_made(json_object());
         json_put_string(item, "name", p->name);
+        json_put_string(item, "kind", param_is_pointer(p) ? "pointer" : "u32");
         json_put_string(item, "dir", param_direction(p));
-        json_put_string(item, "element", formats[p->format].name);
-        json_put_number(item, "bytes", buffers->bytes[i]);
-        json_put_number(item, "align", p->align);
+        if (param_is_pointer(p)) {
+            json_put_string(item, "element", formats[p->format].name);
+            json_put(item, "bytes", number_or_null(buffers->bytes[i]));
+        }
+        json_put_string(item, "size", buffers->sizes[i]);
+        if (param_is_pointer(p))
+            json_put_number(item, "align", p->align);
         json_add(list, item);
     }
     return list;
@@ -194,7 +199,8 @@ static json_t *step_json(arena *a, const pipeline_launch *taken, const pipeline_
         const char *name = params[i].name;
         const pipeline_part *part = pipeline_place_of(buffers, taken->step, name).part;
         json_put_string(bind, name,
-                        part ? arena_format(a, "workspace+%lld", (long long)part->offset)
+                        part ? arena_format(a, "workspace+%s%lld", buffers->by_row ? "m*" : "",
+                                            (long long)part->offset)
                              : step_buffer(taken->step, name));
     }
     json_t *item = json_made(json_object());
@@ -218,7 +224,10 @@ static json_t *pipeline_json(arena *a, const pipeline *p)
     json_put(item, "config", config_json(p->instance));
     json_put(item, "buffers", buffers_json(&buffers));
     json_put(item, "steps", steps);
-    json_put_number(item, "workspace", buffers.workspace);
+    json_put(item, "workspace", number_or_null(buffers.by_row ? -1 : buffers.workspace));
+    json_put_string(item, "workspace_size",
+                    arena_format(a, "%s%lld", buffers.by_row ? "m*" : "",
+                                 (long long)buffers.workspace));
     return item;
 }
 
@@ -261,6 +270,8 @@ static json_t *conventions_json(bool with_decoder)
           "and m are what the kernel was made for, 0 where nothing is, and parameters say "
           "them; with rows run_time m is how many rows of X a block takes at once, and in "
           "expressions m is m_val, any number up to 65535 times that" },
+        { "workspace", "of a pipeline: bytes, or null where workspace_size says them for m rows; "
+                       "workspace+m*OFFSET is so far from its start for each row" },
         { "params",
           "in the order of the entry's; pointers are 64 bits, u32 is the number that size "
           "names" },

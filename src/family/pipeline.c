@@ -109,10 +109,11 @@ instance step_instance(arena *a, const instance *in, const pipeline_step *s)
 
 const char *step_buffer(const pipeline_step *s, const char *param_name)
 {
+    static const char rows[] = "m_val";
     for (const binding *b = s->bind; b->param; b++)
         if (strcmp(b->param, param_name) == 0)
             return b->buffer;
-    return NULL;
+    return strcmp(param_name, rows) == 0 ? rows : NULL;
 }
 
 enum { OUTPUTS, WEIGHTS, INPUTS, NUMBERS, ROLES };
@@ -129,6 +130,8 @@ static int role(const param *p)
 typedef struct buffer_use {
     param param; /* the first that is bound to it, with the buffer's name */
     int64_t bytes;
+    const char *size; /* over m */
+    bool by_row;      /* bytes are of one row, of as many as the launch says */
     size_t first, last; /* steps */
     bool read_later;    /* by a step behind the first */
 } buffer_use;
@@ -149,13 +152,23 @@ static void add_use(arena *a, const pipeline *p, size_t step, const param *used,
     const char *name = step_buffer(taken->step, used->name);
     if (!name)
         wrong_table(p->instance->family->name, "binds nothing to", used->name);
-    int64_t bytes = used->kind == PARAM_U32 ? (int64_t)sizeof(uint32_t)
-                                            : formula_value(used->bytes, taken->kernel, NULL);
+    static const run_values one_row = { .m = 1 };
+    bool is_number = used->kind == PARAM_U32;
+    int64_t bytes = is_number ? (int64_t)sizeof(uint32_t)
+                              : formula_value(used->bytes, taken->kernel, NULL);
+    bool by_row = bytes < 0;
+    if (by_row)
+        bytes = formula_value(used->bytes, taken->kernel, &one_row);
     buffer_use *use = find_use(uses, name);
     if (!use) {
         use = VEC_PUSH(a, uses);
-        *use = (buffer_use){ .param = *used, .bytes = bytes, .first = step };
+        *use = (buffer_use){ .param = *used, .first = step, .by_row = by_row };
         use->param.name = name;
+    }
+    if (bytes > use->bytes && !is_number) {
+        strbuf size = strbuf_new(a);
+        formula_print(&size, used->bytes, taken->kernel, FORMULA_NUMBERS);
+        use->size = size.text;
     }
     use->last = step;
     use->read_later |= used->kind == PARAM_IN && step > use->first;
@@ -198,6 +211,8 @@ pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p)
     pipeline_buffers list = {
         .params = arena_alloc(a, (uses.count + 1) * sizeof *list.params),
         .bytes = arena_alloc(a, (uses.count + 1) * sizeof *list.bytes),
+        .sizes = arena_alloc(a, (uses.count + 1) * sizeof *list.sizes),
+        .by_row = p->instance->rows_mode == ROWS_RUN_TIME,
         .parts = arena_zalloc(a, (uses.count + 1) * sizeof *list.parts),
     };
     for (int wanted = 0; wanted < ROLES; wanted++)
@@ -205,7 +220,8 @@ pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p)
             const buffer_use *use = &uses.items[i];
             if (is_between(use) || role(&use->param) != wanted)
                 continue;
-            list.bytes[list.count] = use->bytes;
+            list.bytes[list.count] = use->by_row ? -1 : use->bytes;
+            list.sizes[list.count] = use->size ? use->size : use->param.size;
             list.params[list.count++] = use->param;
         }
     plan_workspace(a, &uses, &list);

@@ -63,13 +63,15 @@ size_t pipeline_take_steps(const instance *in, const pipeline_step **taken);
 /* The instance that a step of a pipeline's instance is. */
 instance step_instance(arena *a, const instance *in, const pipeline_step *s);
 
-/* The step's binding of a parameter. */
+/* Returns the name of the buffer that a step's parameter is bound to; NULL: none. The number of rows
+ * is bound to the pipeline's, by the same name. */
 const char *step_buffer(const pipeline_step *s, const char *param_name);
 
 /* A buffer that a step writes and a later one reads: a part of the workspace. */
 typedef struct pipeline_part {
     const char *name;
-    int64_t bytes, offset; /* from the start of the workspace; a multiple of MEMORY_ALIGNMENT */
+    int64_t bytes, offset; /* from the start of the workspace; a multiple of MEMORY_ALIGNMENT. With
+                              rows = run_time both are of one row, and grow with their number */
 } pipeline_part;
 
 /* The buffers of a pipeline. What its caller gives it, outputs, weights, inputs, numbers: the
@@ -77,11 +79,13 @@ typedef struct pipeline_part {
  * of one workspace, which parts that are not needed at once share. */
 typedef struct pipeline_buffers {
     param *params;
-    int64_t *bytes; /* of the buffer, or of the number itself */
+    int64_t *bytes;     /* of the buffer, or of the number itself; -1: the number of rows decides */
+    const char **sizes; /* the same as formulas over m */
     size_t count;
     pipeline_part *parts;
     size_t part_count;
     int64_t workspace; /* bytes, where 16 bytes align it */
+    bool by_row;       /* with rows = run_time: bytes of one row */
 } pipeline_buffers;
 pipeline_buffers pipeline_buffers_of(arena *a, const pipeline *p);
 

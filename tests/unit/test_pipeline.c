@@ -283,5 +283,5 @@ ARENA_TEST(header_and_manifest_tell_the_steps)
                             "&ptxgen_batched_gate_up_k512_n96_m3,\n    NULL,\n");
     assert_has(manifest.text, "\"pipeline\": \"qkv\"");
     assert_has(manifest.text, "\"x\": \"workspace+0\"");
-    assert_has(manifest.text, "\"workspace\": 576\n");
+    assert_has(manifest.text, "\"workspace\": 576,\n");
 }
