@@ -354,7 +354,7 @@ typedef struct ptxgen_query {
 enum { PTXGEN_MOST_ARGUMENTS = 16, PTXGEN_MOST_STEPS = 8 };
 typedef struct ptxgen_argument {
     int buffer;    /* of the pipeline, or PTXGEN_WORKSPACE */
-    size_t offset; /* bytes from its start */
+    size_t offset; /* bytes from its start; with rows_at_run_time for each row */
 } ptxgen_argument;
 
 typedef struct ptxgen_pipeline_step {
@@ -371,7 +371,8 @@ typedef struct ptxgen_pipeline {
     size_t buffer_count;
     const ptxgen_pipeline_step *steps;
     size_t step_count;
-    size_t workspace; /* bytes of device memory that the steps hand on, aligned to 16 */
+    size_t workspace; /* bytes of device memory that the steps hand on, aligned to 16; with */
+    int rows_at_run_time; /* 1 for each row: see ptxgen_workspace */
     int64_t k, n, n_kv, m;
     const ptxgen_config *config; /* all keys of the pipeline */
     size_t config_count;
@@ -455,13 +456,13 @@ static inline int64_t *ptxgen_run_size(ptxgen_run *run, const char *name)
                                     : NULL;
 }
 
-/* Whether a kernel takes the run-time values, as far as they are known. */
-static inline int ptxgen_fits_run(const ptxgen_kernel *kernel, ptxgen_run *run)
+/* Returns 1 if a configuration takes the run-time values, as far as they are known. */
+static inline int ptxgen_fits_run(const ptxgen_config *config, size_t count, ptxgen_run *run)
 {
     size_t i;
-    for (i = 0; i < kernel->config_count; i++)
-        if (kernel->config[i].at_run_time &&
-            !ptxgen_takes(&kernel->config[i], *ptxgen_run_size(run, kernel->config[i].name)))
+    for (i = 0; i < count; i++)
+        if (config[i].at_run_time &&
+            !ptxgen_takes(&config[i], *ptxgen_run_size(run, config[i].name)))
             return 0;
     return run->sm_count <= 65536;
 }
@@ -474,7 +475,7 @@ static inline int ptxgen_grid(const ptxgen_kernel *kernel, const ptxgen_run *run
     memcpy(grid, kernel->grid, sizeof kernel->grid);
     if (kernel->grid_at && run) {
         ptxgen_run values = ptxgen_run_of(kernel, run);
-        if (ptxgen_fits_run(kernel, &values))
+        if (ptxgen_fits_run(kernel->config, kernel->config_count, &values))
             kernel->grid_at(&values, grid);
     }
     return grid[0] && grid[1] && grid[2];
@@ -605,6 +606,25 @@ static inline int64_t ptxgen_formula_sum(ptxgen_formula *f)
     return value;
 }
 
+/* Evaluates the size of a parameter; -1 where it is not known. */
+static inline int64_t ptxgen_evaluate(const ptxgen_param *param, const ptxgen_config *config,
+                                      size_t config_count, const ptxgen_run *run)
+{
+    ptxgen_formula f;
+    int64_t bytes;
+    if (param->bytes || param->kind != PTXGEN_PARAM_POINTER)
+        return param->bytes;
+    memset(&f, 0, sizeof f);
+    f.at = param->size;
+    f.config = config;
+    f.config_count = config_count;
+    f.run = *run;
+    if (!ptxgen_fits_run(config, config_count, &f.run))
+        return -1;
+    bytes = ptxgen_formula_sum(&f);
+    return f.failed || *f.at ? -1 : bytes;
+}
+
 /* Returns the bytes of the buffer behind a kernel's parameter, or of the number that the parameter is.
  * run may be NULL where param->bytes says it. -1: run lacks a value that the size depends on, or has
  * one that the kernel does not take. */
@@ -612,19 +632,23 @@ static inline int64_t ptxgen_bytes(const ptxgen_kernel *kernel, const ptxgen_par
                                    const ptxgen_run *run)
 {
     const ptxgen_run none = { 0, 0, 0, 0 };
-    ptxgen_formula f;
-    int64_t bytes;
-    if (param->bytes || param->kind != PTXGEN_PARAM_POINTER)
-        return param->bytes;
-    memset(&f, 0, sizeof f);
-    f.at = param->size;
-    f.config = kernel->config;
-    f.config_count = kernel->config_count;
-    f.run = ptxgen_run_of(kernel, run ? run : &none);
-    if (!ptxgen_fits_run(kernel, &f.run))
-        return -1;
-    bytes = ptxgen_formula_sum(&f);
-    return f.failed || *f.at ? -1 : bytes;
+    ptxgen_run values = ptxgen_run_of(kernel, run ? run : &none);
+    return ptxgen_evaluate(param, kernel->config, kernel->config_count, &values);
+}
+
+/* Returns the same of a buffer of a pipeline. */
+static inline int64_t ptxgen_pipeline_bytes(const ptxgen_pipeline *pipeline,
+                                            const ptxgen_param *buffer, const ptxgen_run *run)
+{
+    const ptxgen_run none = { 0, 0, 0, 0 };
+    return ptxgen_evaluate(buffer, pipeline->config, pipeline->config_count, run ? run : &none);
+}
+
+/* Returns the bytes of workspace that a pipeline needs. rows is how many there are, where the launch
+ * says it. */
+static inline size_t ptxgen_workspace(const ptxgen_pipeline *pipeline, size_t rows)
+{
+    return pipeline->rows_at_run_time ? pipeline->workspace * rows : pipeline->workspace;
 }
 
 /* Text that is cut where its buffer ends, and counted on. */
@@ -1038,17 +1062,35 @@ static inline int ptxgen_pipeline_fits(const ptxgen_pipeline *pipeline,
            ptxgen_fits_scratch(pipeline->buffers, buffers, query);
 }
 
-/* The first pipeline that is as a query asks for, in the order of the spec. kernels are those of its
- * header. */
+/* Returns 1 if a pipeline is to be taken in place of one ahead of it in the table: rows that are baked
+ * in come first, then what reads weights least often. */
+static inline int ptxgen_pipeline_is_better(const ptxgen_pipeline *later,
+                                            const ptxgen_pipeline *earlier,
+                                            const ptxgen_query *query)
+{
+    int64_t passes, others;
+    if (later->rows_at_run_time != earlier->rows_at_run_time)
+        return earlier->rows_at_run_time;
+    if (!later->rows_at_run_time || !query->m || strcmp(later->pipeline, earlier->pipeline) != 0)
+        return 0;
+    passes = PTXGEN_CEIL_DIV(query->m, later->m);
+    others = PTXGEN_CEIL_DIV(query->m, earlier->m);
+    return passes != others ? passes < others : later->m < earlier->m;
+}
+
+/* The pipeline that is as a query asks for: of several as for kernels the one with rows that are baked
+ * in, then the first in the order of the spec. kernels are those of its header. */
 static inline const ptxgen_pipeline *ptxgen_find_pipeline_in(
     const ptxgen_pipeline *const *pipelines, size_t count, const ptxgen_kernel *const *kernels,
     size_t kernel_count, const ptxgen_query *query)
 {
+    const ptxgen_pipeline *found = NULL;
     size_t i;
     for (i = 0; i < count; i++)
-        if (ptxgen_pipeline_fits(pipelines[i], kernels, kernel_count, query))
-            return pipelines[i];
-    return NULL;
+        if (ptxgen_pipeline_fits(pipelines[i], kernels, kernel_count, query) &&
+            (!found || ptxgen_pipeline_is_better(pipelines[i], found, query)))
+            found = pipelines[i];
+    return found;
 }
 
 #ifdef __cplusplus
@@ -1879,6 +1921,18 @@ static inline ptxgen_result ptxgen_fill_node(const ptxgen_driver *driver,
     return PTXGEN_CUDA_SUCCESS;
 }
 
+/* Returns how many rows a launch of a pipeline has, where its arguments say it; else 1. */
+static inline size_t ptxgen_pipeline_rows(const ptxgen_pipeline *pipeline, void *const *arguments)
+{
+    uint32_t rows = 1;
+    size_t i;
+    for (i = 0; i < pipeline->buffer_count; i++)
+        if (pipeline->buffers[i].kind == PTXGEN_PARAM_U32 &&
+            strcmp(pipeline->buffers[i].size, "m") == 0)
+            memcpy(&rows, arguments[i], sizeof rows);
+    return rows;
+}
+
 /* Checks what the caller of a pipeline gives, by the pipeline's own names: all steps are loaded, there
  * are as many arguments as buffers, no pointer is 0 or misaligned, no number is one that the pipeline
  * does not take, and the workspace is large enough. */
@@ -1890,7 +1944,7 @@ static inline ptxgen_result ptxgen_check_pipeline(const ptxgen_driver *driver,
                                                   size_t workspace_bytes)
 {
     ptxgen_result result = PTXGEN_CUDA_SUCCESS;
-    size_t i;
+    size_t needed, i;
     for (i = 0; i < pipeline->step_count; i++) {
         PTXGEN_ASSERT(loaded[pipeline->steps[i].place].kernel && "not loaded: see PREFIX_load");
         if (!loaded[pipeline->steps[i].place].kernel)
@@ -1906,9 +1960,10 @@ static inline ptxgen_result ptxgen_check_pipeline(const ptxgen_driver *driver,
                                        pipeline->config, pipeline->config_count, arguments[i]);
     if (result != PTXGEN_CUDA_SUCCESS)
         return result;
-    if (workspace_bytes < pipeline->workspace)
+    needed = ptxgen_workspace(pipeline, ptxgen_pipeline_rows(pipeline, arguments));
+    if (workspace_bytes < needed)
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, pipeline->name,
-                             "the workspace is too small: ", "", (int64_t)pipeline->workspace,
+                             "the workspace is too small: ", "", (int64_t)needed,
                              " bytes are needed");
     return pipeline->workspace ? ptxgen_check_address(driver, pipeline->name, "workspace",
                                                       workspace, 16)
@@ -1928,14 +1983,17 @@ static inline ptxgen_result ptxgen_fill_pipeline_nodes(const ptxgen_driver *driv
 {
     ptxgen_result result = ptxgen_check_pipeline(driver, loaded, pipeline, arguments,
                                                  argument_count, workspace, workspace_bytes);
-    size_t s, i;
+    size_t rows, s, i;
+    if (result != PTXGEN_CUDA_SUCCESS)
+        return result;
+    rows = pipeline->rows_at_run_time ? ptxgen_pipeline_rows(pipeline, arguments) : 1;
     for (s = 0; s < pipeline->step_count && result == PTXGEN_CUDA_SUCCESS; s++) {
         const ptxgen_pipeline_step *step = &pipeline->steps[s];
         ptxgen_deviceptr parts[PTXGEN_MOST_ARGUMENTS];
         void *of_step[PTXGEN_MOST_ARGUMENTS];
         for (i = 0; i < step->argument_count; i++) {
             const ptxgen_argument *argument = &step->arguments[i];
-            parts[i] = workspace + argument->offset;
+            parts[i] = workspace + (ptxgen_deviceptr)(argument->offset * rows);
             of_step[i] = argument->buffer == PTXGEN_WORKSPACE ? (void *)&parts[i]
                                                               : arguments[argument->buffer];
         }
@@ -1947,7 +2005,7 @@ static inline ptxgen_result ptxgen_fill_pipeline_nodes(const ptxgen_driver *driv
 
 /* Launches the steps of a pipeline in their order, on one stream. loaded are all kernels of its
  * header; arguments are one pointer to each of the pipeline's buffers; workspace is device memory of
- * workspace_bytes, at least pipeline->workspace, aligned to 16, that nothing else uses until the
+ * workspace_bytes, at least ptxgen_workspace, aligned to 16, that nothing else uses until the
  * last step is done. Everything is checked before the first launch: CUDA_ERROR_INVALID_HANDLE where
  * a step is not loaded, CUDA_ERROR_INVALID_VALUE for what else is wrong. */
 static inline ptxgen_result ptxgen_launch_pipeline_in(const ptxgen_driver *driver,
@@ -13170,7 +13228,7 @@ static const ptxgen_config llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_
 };
 const ptxgen_pipeline llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16 = {
     "flash_decoding_d128_h32_kv8_s32768_m4_c128_f16", "flash_decoding", llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_buffers, 5, llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_steps, 2,
-    17301504, /* workspace */
+    17301504, 0, /* workspace, rows_at_run_time */
     0, 0, 0, 4, /* k, n, n_kv, m */
     llama_flash_decoding_d128_h32_kv8_s32768_m4_c128_f16_config, 11,
     PTXGEN_BATCHED_ATTENTION, PTXGEN_F16, PTXGEN_F32, PTXGEN_F32, /* operation, weights, activations, precision */

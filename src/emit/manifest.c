@@ -225,9 +225,9 @@ static json_t *pipeline_json(arena *a, const pipeline *p)
     json_put(item, "buffers", buffers_json(&buffers));
     json_put(item, "steps", steps);
     json_put(item, "workspace", number_or_null(buffers.by_row ? -1 : buffers.workspace));
-    json_put_string(item, "workspace_size",
-                    arena_format(a, "%s%lld", buffers.by_row ? "m*" : "",
-                                 (long long)buffers.workspace));
+    json_put_string(
+        item, "workspace_size",
+        arena_format(a, "%s%lld", buffers.by_row ? "m*" : "", (long long)buffers.workspace));
     return item;
 }
 

@@ -130,8 +130,8 @@ static int role(const param *p)
 typedef struct buffer_use {
     param param; /* the first that is bound to it, with the buffer's name */
     int64_t bytes;
-    const char *size; /* over m */
-    bool by_row;      /* bytes are of one row, of as many as the launch says */
+    const char *size;   /* over m */
+    bool by_row;        /* bytes are of one row, of as many as the launch says */
     size_t first, last; /* steps */
     bool read_later;    /* by a step behind the first */
 } buffer_use;
@@ -154,8 +154,8 @@ static void add_use(arena *a, const pipeline *p, size_t step, const param *used,
         wrong_table(p->instance->family->name, "binds nothing to", used->name);
     static const run_values one_row = { .m = 1 };
     bool is_number = used->kind == PARAM_U32;
-    int64_t bytes = is_number ? (int64_t)sizeof(uint32_t)
-                              : formula_value(used->bytes, taken->kernel, NULL);
+    int64_t bytes =
+        is_number ? (int64_t)sizeof(uint32_t) : formula_value(used->bytes, taken->kernel, NULL);
     bool by_row = bytes < 0;
     if (by_row)
         bytes = formula_value(used->bytes, taken->kernel, &one_row);

@@ -63,8 +63,8 @@ size_t pipeline_take_steps(const instance *in, const pipeline_step **taken);
 /* The instance that a step of a pipeline's instance is. */
 instance step_instance(arena *a, const instance *in, const pipeline_step *s);
 
-/* Returns the name of the buffer that a step's parameter is bound to; NULL: none. The number of rows
- * is bound to the pipeline's, by the same name. */
+/* Returns the name of the buffer that a step's parameter is bound to; NULL: none. The number of
+ * rows is bound to the pipeline's, by the same name. */
 const char *step_buffer(const pipeline_step *s, const char *param_name);
 
 /* A buffer that a step writes and a later one reads: a part of the workspace. */
