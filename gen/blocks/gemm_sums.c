@@ -209,20 +209,6 @@ static void store_part(ptx *p, const gemm_sums *s, val own)
     }
 }
 
-/* All parts of four sums are loaded at once. */
-static void add_parts_of(ptx *p, const gemm_sums *s, val first, unsigned fragment)
-{
-    unsigned parts = (unsigned)gemm_splits(s->in), part_bytes = s->rows * GEMM_COLUMNS * F32_BYTES;
-    val4 sums[GEMM_MOST_SPLITS];
-    for (unsigned i = 0; i < parts; i++)
-        sums[i] = ld_global_v4(p, F32, first, i * part_bytes + offset_of_sums(fragment));
-    for (unsigned c = 0; c < QUAD; c++) {
-        for (unsigned i = 1; i < parts; i++)
-            sums[0].v[c] = add(p, sums[0].v[c], sums[i].v[c]);
-        assign(p, s->sums[fragment][c], sums[0].v[c]);
-    }
-}
-
 void gemm_sums_add_parts(ptx *p, const gemm_sums *s)
 {
     phase(p, "store the sums of a part of k");
@@ -230,8 +216,19 @@ void gemm_sums_add_parts(ptx *p, const gemm_sums *s)
     store_part(p, s, part_of_tile(p, s, tile, ctaid_z(p)));
     phase(p, "the last block of the tile adds them up");
     val counter = mad_wide(p, tile, sizeof(uint32_t), parameter(p, "counters"));
-    val parts = imm(U32, gemm_splits(s->in)), first = part_of_tile(p, s, tile, imm(U32, 0));
+    val parts = imm(U32, gemm_splits(s->in));
+    var part = var_like(p, part_of_tile(p, s, tile, imm(U32, 0)));
     ret_if(p, bit_not(p, block_is_last(p, counter, parts, s->ticket)));
-    for (unsigned i = 0; i < s->down * 2 * s->across; i++)
-        add_parts_of(p, s, first, i);
+    unsigned fragments = s->down * 2 * s->across;
+    for (unsigned i = 0; i < fragments * QUAD; i++)
+        assign(p, s->sums[i / QUAD][i % QUAD], 0.0f);
+    /* A loop, because ptxas loads ahead whatever is unrolled, until registers spill. */
+    PTX_FOR (p, number, 0, parts, 1) {
+        for (unsigned i = 0; i < fragments; i++) {
+            val4 more = ld_global_v4(p, F32, V(part), offset_of_sums(i));
+            for (unsigned c = 0; c < QUAD; c++)
+                assign(p, s->sums[i][c], add(p, V(s->sums[i][c]), more.v[c]));
+        }
+        assign(p, part, add(p, V(part), s->rows * GEMM_COLUMNS * F32_BYTES));
+    }
 }
