@@ -152,7 +152,7 @@ static bool is_of_experts(const instance *in)
 
 unsigned stream_registers(const instance *in)
 {
-    enum { OF_ONE_VECTOR = 80, CROWDED = 104, OF_VECTORS = 128 };
+    enum { OF_ONE_VECTOR = 80, CROWDED = 112, OF_VECTORS = 128 };
     const stream_format *f = stream_formats[instance_weights(in)];
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1)
@@ -264,15 +264,17 @@ static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
         stream_integers_stage(p, s, &c->part);
 }
 
-/* A pass of all vectors, by all threads of the block. A warp loads the chunks of some parts before
- * it stages any; in place of those that there are not it takes the first one again. */
+/* Stages a pass of all vectors, by all threads of the block. A warp loads the chunks of some parts
+ * before it stages any; in place of those that there are not it takes the first one again. Between
+ * passes registers hold the sums, too, so that fewer chunks are loaded at once. */
 static void stage(ptx *p, const stream *s, val pass)
 {
     enum { AT_ONCE = 32, OF_8_BITS = 64, OF_MANY = 128 }; /* values of a lane */
     unsigned values = s->f->scales == NO_SCALE ? STREAM_PIECE : STREAM_SEGMENT;
     unsigned chunks = s->pass_steps * (unsigned)stream_step_values(s->in) / (WARP * values);
     unsigned warps = ptx_block(p) / WARP, turns = (chunks * s->vectors + warps - 1) / warps;
-    unsigned at_once = !is_of_8_bits(s->in) ? AT_ONCE : s->vectors > 1 ? OF_MANY : OF_8_BITS;
+    bool many = s->vectors > 1 && stream_passes(s->in) == 1;
+    unsigned at_once = !is_of_8_bits(s->in) ? AT_ONCE : many ? OF_MANY : OF_8_BITS;
     unsigned most = at_once / values, count = turns < most ? turns : most;
     bool fixed = !s->source.vectors.kind;
     val parts = mul(p, fixed ? imm(U32, s->vectors) : s->source.vectors, chunks);

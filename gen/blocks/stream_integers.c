@@ -614,10 +614,9 @@ static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
 static void add_passes(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                        const stream_row rows[STREAM_ROWS], unsigned turns)
 {
-    unsigned of_pass = s->pass_steps / steps_of_turn(s);
-    PTX_FOR (p, pass, 0, stream_passes(s->in), 1) {
-        val first = mul(p, pass, of_pass);
-        stream_stage_pass(p, s, pass);
+    unsigned of_pass = s->pass_steps / steps_of_turn(s), end = stream_passes(s->in) * of_pass;
+    PTX_FOR (p, first, 0, end, of_pass) { /* the first turn alone, to keep a register free */
+        stream_stage_pass(p, s, div(p, first, of_pass));
         add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
     }
 }
