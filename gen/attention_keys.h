@@ -4,30 +4,26 @@
 
 #include "family/family.h"
 
-#define ATTENTION_SHAPE ATTENTION_SHAPE_OF(4)
-#define ATTENTION_SHAPE_OF(values)                                                           \
-    { .name = "head_dim",                                                                    \
-      .summary = "values a head",                                                            \
-      .field = KEY_FIELD(shape.head_dim),                                                    \
-      .min = (values),                                                                       \
-      .max = 256,                                                                            \
-      .multiple_of = (values),                                                               \
+#define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
+#define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE
+#define KEY_HEAD_DIM(values)                                                                \
+    {                                                                                       \
+        .name = "head_dim", .summary = "values a head", .field = KEY_FIELD(shape.head_dim), \
+        .min = (values), .max = 256, .multiple_of = (values), .required = true, .tag = "d"  \
+    }
+#define KEY_NUM_HEADS                                                                       \
+    {                                                                                       \
+        .name = "num_heads", .summary = "query heads", .field = KEY_FIELD(shape.num_heads), \
+        .min = 1, .max = 65535, .required = true, .tag = "h"                                \
+    }
+#define KEYS_OF_CACHE                                                                        \
+    { .name = "num_kv_heads",                                                                \
+      .summary = "key and value heads",                                                      \
+      .field = KEY_FIELD(shape.num_kv_heads),                                                \
+      .min = 1,                                                                              \
+      .max = 65535,                                                                          \
       .required = true,                                                                      \
-      .tag = "d" },                                                                          \
-        { .name = "num_heads",                                                               \
-          .summary = "query heads",                                                          \
-          .field = KEY_FIELD(shape.num_heads),                                               \
-          .min = 1,                                                                          \
-          .max = 65535,                                                                      \
-          .required = true,                                                                  \
-          .tag = "h" },                                                                      \
-        { .name = "num_kv_heads",                                                            \
-          .summary = "key and value heads",                                                  \
-          .field = KEY_FIELD(shape.num_kv_heads),                                            \
-          .min = 1,                                                                          \
-          .max = 65535,                                                                      \
-          .required = true,                                                                  \
-          .tag = "kv" },                                                                     \
+      .tag = "kv" },                                                                         \
     {                                                                                        \
         .name = "max_seq_len", .summary = "positions the cache has room for",                \
         .field = KEY_FIELD(shape.max_seq_len), .min = 1, .max = INT32_MAX, .required = true, \

@@ -63,6 +63,7 @@
     FAMILY(multiply)                              \
     FAMILY(scale)                                 \
     FAMILY(convert)                               \
+    FAMILY(kv_write)                              \
     FAMILY(rope_kv_write)                         \
     FAMILY(delta_net)                             \
     FAMILY(sample)                                \

@@ -16,8 +16,16 @@
         .only_with = KEY_FIELD(options.rope.scaling), .tag = word, .real = &(range) \
     }
 
+#define KEY_N_ROT                                                                      \
+    {                                                                                  \
+        .name = "n_rot", .summary = "first values of a head that turn",                \
+        .field = KEY_FIELD(options.rope.dims), .min = 2, .max = 256, .multiple_of = 2, \
+        .like = KEY_FIELD(shape.head_dim), .tag = "rot"                                \
+    }
+
 /* Angles, magnitude and the temperature of q; dims is the key of how many values turn. */
-#define KEYS_ROPE(dims)                                                                           \
+#define KEYS_ROPE(dims) KEYS_ROPE_ANGLES(dims), KEYS_ROPE_TEMPERATURE
+#define KEYS_ROPE_ANGLES(dims)                                                                    \
     { .name = "rope_base",                                                                        \
       .summary = "of pair i's base^(-2i/" dims ")",                                               \
       .field = KEY_FIELD(options.rope.base),                                                      \
@@ -40,21 +48,21 @@
                   "fast"),                                                                        \
         ROPE_REAL("rope_beta_slow", "yarn: turns of what is divided", beta_slow,                  \
                   rope_beta_slow_range, "slow"),                                                  \
-        { .name = "rope_magnitude",                                                               \
-          .summary = "of cos and sin",                                                            \
-          .field = KEY_FIELD(options.rope.magnitude),                                             \
-          .tag = "mag",                                                                           \
-          .real = &rope_magnitude_range },                                                        \
-        { .name = "temperature_length",                                                           \
-          .summary = "q by 1 + scale ln(1 + floor(pos/length))",                                  \
-          .field = KEY_FIELD(options.rope.temperature_length),                                    \
-          .tag = "every",                                                                         \
-          .real = &rope_temperature_length_range },                                               \
     {                                                                                             \
-        .name = "temperature_scale", .summary = "of that",                                        \
-        .field = KEY_FIELD(options.rope.temperature_scale),                                       \
-        .only_with = KEY_FIELD(options.rope.temperature_length), .tag = "temp",                   \
-        .real = &rope_temperature_range                                                           \
+        .name = "rope_magnitude", .summary = "of cos and sin",                                    \
+        .field = KEY_FIELD(options.rope.magnitude), .tag = "mag", .real = &rope_magnitude_range   \
+    }
+#define KEYS_ROPE_TEMPERATURE                                                   \
+    { .name = "temperature_length",                                             \
+      .summary = "q by 1 + scale ln(1 + floor(pos/length))",                    \
+      .field = KEY_FIELD(options.rope.temperature_length),                      \
+      .tag = "every",                                                           \
+      .real = &rope_temperature_length_range },                                 \
+    {                                                                           \
+        .name = "temperature_scale", .summary = "of that",                      \
+        .field = KEY_FIELD(options.rope.temperature_scale),                     \
+        .only_with = KEY_FIELD(options.rope.temperature_length), .tag = "temp", \
+        .real = &rope_temperature_range                                         \
     }
 
 /* By which angles are divided, besides. */

@@ -24,6 +24,9 @@
  * on: a kernel that overlaps with the launches ahead reads them and makes cos and sin before it
  * waits for these.
  *
+ * kv_write is the same of K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim] in
+ * place of qkv: num_heads is 0.
+ *
  * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
  */
 #include "gen/blocks/norm.h"
@@ -34,7 +37,7 @@
 #include "gen/blocks/state.h"
 #include "gen/rope_keys.h"
 
-enum { ADDRESS_BYTES = 8, MOST_DIM = 256 };
+enum { ADDRESS_BYTES = 8 };
 
 typedef struct head_work {
     const instance *in;
@@ -48,6 +51,12 @@ typedef struct head_work {
     rope_turn turns[MOST_HEAD_PARTS]; /* made ahead of the wait, where the state is settled */
 } head_work;
 
+/* Returns whether K and V are inputs of their own, and there is no q. */
+static bool has_kv_alone(const instance *in)
+{
+    return in->family->op == OP_KV_WRITE;
+}
+
 static head_work work_new(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -56,14 +65,24 @@ static head_work work_new(ptx *p, const instance *in)
     w.row = named(p, "row", ctaid_y(p));
     val position_at = mad_wide(p, w.row, 4, parameter(p, "positions"));
     w.position = load_state(p, is_settled(in), U32, position_at);
-    w.is_q = lt(p, w.head, s->num_heads);
+    if (!has_kv_alone(in))
+        w.is_q = lt(p, w.head, s->num_heads);
     w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
     int64_t gates = in->options.gated ? s->num_heads : 0;
     val place = w.head;
     if (gates) /* behind a head of q and its gate */
         place = add(p, w.head, min(p, w.head, gates));
-    val number = mad(p, w.row, imm(U32, s->num_heads + gates + 2 * s->num_kv_heads), place);
-    w.source = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "qkv"));
+    int64_t heads = s->num_heads + gates + 2 * s->num_kv_heads;
+    val rows;
+    if (has_kv_alone(in)) {
+        heads = s->num_kv_heads;
+        place = select(p, w.is_k, w.head, sub(p, w.head, heads));
+        rows = select(p, w.is_k, parameter(p, "k_rows"), parameter(p, "v_rows"));
+    } else {
+        rows = parameter(p, "qkv");
+    }
+    val number = mad(p, w.row, imm(U32, heads), place);
+    w.source = mad_wide(p, number, s->head_dim * F32_BYTES, rows);
     val array = select(p, w.is_k, parameter(p, "k"), parameter(p, "v"));
     val cache_at = mad_wide(p, w.row, ADDRESS_BYTES, array);
     w.cache = load_state(p, is_settled(in), U64, cache_at);
@@ -90,7 +109,9 @@ static val inverse_root(ptx *p, const head_work *w, const val *x)
 /* The lane's values of the head by its norm, and their partners. */
 static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
 {
-    val weights = select(p, w->is_q, parameter(p, "q_norm"), parameter(p, "k_norm"));
+    val weights = parameter(p, "k_norm");
+    if (!has_kv_alone(w->in))
+        weights = select(p, w->is_q, parameter(p, "q_norm"), weights);
     val own[MOST_HEAD_PARTS], others[MOST_HEAD_PARTS];
     for (unsigned i = 0; i < w->parts; i++) {
         own[i] = load_at(p, weights, head_place(p, w->in, i));
@@ -208,10 +229,16 @@ static void build(ptx *p, const instance *in)
         loaded[i] = load_at(p, w.source, head_place(p, in, i));
         values[i] = var_like(p, loaded[i]);
     }
-    phase(p, "norm and turn q and k");
-    PTX_IF (p, w.is_k)
-        turn_head(p, &w, loaded, values);
+    if (!has_kv_alone(in) || in->options.qk_norm || in->options.rope.style != ROPE_NONE) {
+        phase(p, has_kv_alone(in) ? "norm and turn k" : "norm and turn q and k");
+        PTX_IF (p, w.is_k)
+            turn_head(p, &w, loaded, values);
+    }
     phase(p, "store");
+    if (has_kv_alone(in)) {
+        store_kv(p, &w, values);
+        return;
+    }
     PTX_IF (p, w.is_q)
         store_q(p, &w, values);
     PTX_ELSE (p)
@@ -220,6 +247,7 @@ static void build(ptx *p, const instance *in)
 
 static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { NULL, NULL } };
 static const choice qk_norm_choices[] = { { "none", "" }, { "rms", "_qknorm" }, { NULL, NULL } };
+static const choice k_norm_choices[] = { { "none", "" }, { "rms", "_knorm" }, { NULL, NULL } };
 
 static const char *check(const instance *in, arena *a, const char **blamed)
 {
@@ -239,6 +267,26 @@ static const char *check(const instance *in, arena *a, const char **blamed)
     return check_rope(in, a, blamed);
 }
 
+#define KEYS_OF_ROWS                                                 \
+    { .name = "m",                                                   \
+      .summary = "rows",                                             \
+      .field = KEY_FIELD(shape.m),                                   \
+      .min = 1,                                                      \
+      .max = 65535,                                                  \
+      .def = 1,                                                      \
+      .at_run_time = true,                                           \
+      .tag = "m" },                                                  \
+        { .name = "kv_type",                                         \
+          .summary = "elements of the cache; q8_0: head_dim in 32s", \
+          .field = KEY_FIELD(kv_type),                               \
+          .choices = kv_type_choices },                              \
+        KEY_RING
+#define KEY_NORM_EPSILON                                                                   \
+    {                                                                                      \
+        .name = "epsilon", .summary = "of that norm", .field = KEY_FIELD(options.epsilon), \
+        .only_with = KEY_FIELD(options.qk_norm), .tag = "eps", .real = &epsilon_range      \
+    }
+
 const family rope_kv_write = {
     .name = "rope_kv_write",
     .summary = "head norms and RoPE of q and k, K and V into their caches, one warp a head and row",
@@ -249,19 +297,7 @@ const family rope_kv_write = {
     .keys =
         (const key[]){
             ATTENTION_SHAPE,
-            { .name = "m",
-              .summary = "rows",
-              .field = KEY_FIELD(shape.m),
-              .min = 1,
-              .max = 65535,
-              .def = 1,
-              .at_run_time = true,
-              .tag = "m" },
-            { .name = "kv_type",
-              .summary = "elements of the cache; q8_0: head_dim in 32s",
-              .field = KEY_FIELD(kv_type),
-              .choices = kv_type_choices },
-            KEY_RING,
+            KEYS_OF_ROWS,
             { .name = "gated",
               .summary = "behind each head of q its gate, copied",
               .field = KEY_FIELD(options.gated),
@@ -270,21 +306,9 @@ const family rope_kv_write = {
               .summary = "of each head of q and k, ahead of RoPE",
               .field = KEY_FIELD(options.qk_norm),
               .choices = qk_norm_choices },
-            { .name = "epsilon",
-              .summary = "of that norm",
-              .field = KEY_FIELD(options.epsilon),
-              .only_with = KEY_FIELD(options.qk_norm),
-              .tag = "eps",
-              .real = &epsilon_range },
+            KEY_NORM_EPSILON,
             KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rot/2)"),
-            { .name = "n_rot",
-              .summary = "first values of a head that turn",
-              .field = KEY_FIELD(options.rope.dims),
-              .min = 2,
-              .max = MOST_DIM,
-              .multiple_of = 2,
-              .like = KEY_FIELD(shape.head_dim),
-              .tag = "rot" },
+            KEY_N_ROT,
             KEYS_ROPE("n_rot"),
             KEY_STATE("settled: positions, addresses read early"),
             KEY_DIMS,
@@ -318,5 +342,57 @@ const family rope_kv_write = {
     .build = build,
     .fit = ref_fit_rope,
     .reference = ref_rope_kv_write,
+    .tolerance = 6e-7,
+};
+
+const family kv_write = {
+    .name = "kv_write",
+    .summary = "K and V from rows of their own into their caches, with the norm and RoPE of K",
+    .computes = "K[m][h,pos] = rope(norm(k_rows[m,h])), V[m][h,pos] = v_rows[m,h]",
+    .op = OP_KV_WRITE,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            KEY_HEAD_DIM(4),
+            KEYS_OF_CACHE,
+            KEYS_OF_ROWS,
+            { .name = "k_norm",
+              .summary = "of each head of K, ahead of RoPE",
+              .field = KEY_FIELD(options.qk_norm),
+              .choices = k_norm_choices },
+            KEY_NORM_EPSILON,
+            { .name = "rope",
+              .summary = "pairs of K: (2i, 2i+1), or (i, i+n_rot/2)",
+              .field = KEY_FIELD(options.rope.style),
+              .def = ROPE_NONE,
+              .choices = rope_style_choices },
+            KEY_N_ROT,
+            KEYS_ROPE_ANGLES("n_rot"),
+            KEY_STATE("settled: positions, addresses read early"),
+            KEY_DIMS,
+            KEY_END,
+        },
+    .params =
+        (const param[]){
+            KV_RINGS_OUT(k),
+            KV_RINGS_OUT(v),
+            IN(F32, k_rows, "m*num_kv_heads*head_dim", 16),
+            IN(F32, v_rows, "m*num_kv_heads*head_dim", 16),
+            ROW_POSITIONS,
+            IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
+            ROPE_FACTORS("n_rot/2"),
+            PARAM_END,
+        },
+    .launch = { .block = "32",
+                .grid = { "2*num_kv_heads", "m" },
+                .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .loads_at_once = true,
+                .overlap = WAITS_ITSELF,
+                .registers = 64 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_rope,
+    .reference = ref_kv_write,
     .tolerance = 6e-7,
 };

@@ -123,6 +123,7 @@ typedef enum ptxgen_operation {
     PTXGEN_MULTIPLY,
     PTXGEN_SWIGLU,
     PTXGEN_CONVERT,
+    PTXGEN_KV_WRITE,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -2916,6 +2917,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "multiply",
         "swiglu",
         "convert",
+        "kv_write",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";

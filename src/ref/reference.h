@@ -432,6 +432,10 @@ double ref_rope_temperature(const rope_options *o, uint64_t position);
  * row at UINT32_MAX nothing counts) has an infinite magnitude. */
 reference ref_rope_kv_write;
 
+/* The caches alone, of inputs k_rows and v_rows [m, num_kv_heads, head_dim] in place of qkv; the
+ * problem has no query heads, and no weights of the norm of q. */
+reference ref_kv_write;
+
 /* Latent attention (MLA of DeepSeek V2, absorbed), H heads, L = latent, R = n_rope, P = nope: from
  * a row qc [m, H (P + R) + L + R], a head's q being [P, R], or [m, q_rank + L + R], where q is Wq
  * [H (P + R), q_rank] times the RMS norm of the first q_rank values, by gamma_q

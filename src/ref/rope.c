@@ -18,7 +18,7 @@
 #include "ref/rope.h"
 
 enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
-enum { QKV, POSITIONS, FIRST_OPTIONAL };
+enum { QKV, K_ROWS = QKV, V_ROWS }; /* what heads come from; positions, weights, factors follow */
 static const long double TWO_PI = 6.283185307179586476925286766559005768L;
 static const double LEAST_RAMP = 0.001;
 static const double EXACT_POSITIONS = 0x1p28, EXACT_DIVIDED_POSITIONS = 0x1p24;
@@ -103,6 +103,23 @@ bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t c
     return false;
 }
 
+/* Returns whether K and V are inputs of their own, and there is no q. */
+static bool has_kv_alone(const problem *p)
+{
+    return p->shape.num_heads == 0;
+}
+
+static unsigned positions_of(const problem *p)
+{
+    return has_kv_alone(p) ? V_ROWS + 1 : QKV + 1;
+}
+
+/* Returns the input with the weights of the norm of K; those of q stand ahead of it. */
+static unsigned k_norm_of(const problem *p)
+{
+    return positions_of(p) + (has_kv_alone(p) ? 1 : 2);
+}
+
 /* A head by its RMS norm, in place. */
 static void norm_head(const problem *p, unsigned weights, double *x)
 {
@@ -121,7 +138,8 @@ static double divisor_of(const problem *p, uint64_t pair)
 {
     float divisor = 1;
     if (p->options.rope.factors)
-        problem_read(p, FIRST_OPTIONAL + (p->options.qk_norm ? 2 : 0), pair, 1, &divisor);
+        problem_read(p, p->options.qk_norm ? k_norm_of(p) + 1 : positions_of(p) + 1, pair, 1,
+                     &divisor);
     return (double)divisor;
 }
 
@@ -146,7 +164,7 @@ static void turn_head(const problem *p, unsigned output, uint64_t position, doub
 {
     const rope_options *o = &p->options.rope;
     if (p->options.qk_norm)
-        norm_head(p, output == OUTPUT_Q ? FIRST_OPTIONAL : FIRST_OPTIONAL + 1, x);
+        norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), x);
     for (int64_t d = 0; d < p->shape.head_dim; d++)
         values[d] = (ref_value){ x[d], fabs(x[d]) };
     for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++)
@@ -168,7 +186,7 @@ static head_place place_in_q(const problem *p, uint64_t number)
 {
     uint64_t heads = (uint64_t)p->shape.num_heads;
     head_place at = { true, number / heads, number % heads };
-    at.written = position_of(p, POSITIONS, at.row) != UINT32_MAX;
+    at.written = position_of(p, positions_of(p), at.row) != UINT32_MAX;
     return at;
 }
 
@@ -178,7 +196,7 @@ static head_place place_in_cache(const problem *p, unsigned output, uint64_t num
     uint64_t rows = ref_cache_rows(p), cache_row = number % rows;
     uint64_t kv_head = number / rows % kv_heads, cache = number / rows / kv_heads;
     head_place at = { .head = heads + (output == OUTPUT_V ? kv_heads : 0) + kv_head };
-    at.written = ref_row_at(p, POSITIONS, cache, cache_row, &at.row);
+    at.written = ref_row_at(p, positions_of(p), cache, cache_row, &at.row);
     return at;
 }
 
@@ -194,6 +212,7 @@ static uint64_t place_in_qkv(const problem *p, unsigned output, const head_place
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
+    uint64_t kv_heads = (uint64_t)p->shape.num_kv_heads;
     bool of_q = output == OUTPUT_Q || output == OUTPUT_GATE;
     head_place at = of_q ? place_in_q(p, number) : place_in_cache(p, output, number);
     float read[MAX_HEAD_DIM];
@@ -202,13 +221,17 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
         values[d] = (ref_value){ 0, HUGE_VAL };
     if (!at.written)
         return;
-    problem_read(p, QKV, place_in_qkv(p, output, &at) * dim, dim, read);
+    if (has_kv_alone(p))
+        problem_read(p, output == OUTPUT_K ? K_ROWS : V_ROWS,
+                     (at.row * kv_heads + at.head % kv_heads) * dim, dim, read);
+    else
+        problem_read(p, QKV, place_in_qkv(p, output, &at) * dim, dim, read);
     for (uint64_t d = 0; d < dim; d++) {
         x[d] = (double)read[d];
         values[d] = (ref_value){ x[d], 0 };
     }
     if (output == OUTPUT_Q || output == OUTPUT_K)
-        turn_head(p, output, position_of(p, POSITIONS, at.row), x, values);
+        turn_head(p, output, position_of(p, positions_of(p), at.row), x, values);
 }
 
 void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -224,6 +247,12 @@ void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64
         first += run;
         values += run;
     }
+}
+
+void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                  ref_value *values)
+{
+    ref_rope_kv_write(p, OUTPUT_K + output, first, count, values);
 }
 
 void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values)

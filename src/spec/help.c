@@ -47,7 +47,9 @@ static const purpose purposes[] = {
       OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) |
           OF(PROMPT_ATTENTION) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
-      false, OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(DELTA_NET) | OF(SAMPLE) },
+      false,
+      OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(KV_WRITE) | OF(DELTA_NET) |
+          OF(SAMPLE) },
     { "Element by element",
       "activations, sums and products of rows, and convert, which makes f32, f16 or bf16 of any "
       "format; products of the model's matrices have most of them built in",

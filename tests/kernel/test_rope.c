@@ -155,6 +155,53 @@ static void gates_lie_behind_their_heads(arena *a, const subject *s)
     assert_memory_equal(outputs[1][OUT_GATE], gates, sizeof *gates * ROWS * HEADS * DIM);
 }
 
+/* Rows of K and V that come apart make the caches that they make behind q, to the bit. */
+static void kv_write_makes_the_same_caches(arena *a, const subject *s)
+{
+    enum { HEADS = 3, KV_HEADS = 2, ALL = HEADS + 2 * KV_HEADS, OUTPUTS = 2 };
+    static const char *const options[] = { "rope=none", "rope=neox ring=9", "rope=norm n_rot=32",
+                                           "rope=neox rope_factors=divide state=settled" };
+    const family *alone = family_find(families, "kv_write");
+    for (int i = 0; i < 2 * KV_TYPES * 4; i++) {
+        bool normed = i % 2;
+        const char *text =
+            arena_format(a, "head_dim=64 num_kv_heads=2 max_seq_len=%d m=%d kv_type=%s %s", LONGEST,
+                         ROWS, kv_types[i / 2 % KV_TYPES], options[i / 2 / KV_TYPES]);
+        instance with_q =
+            make(a, s, arena_format(a, "num_heads=3 %s qk_norm=%s", text, normed ? "rms" : "none"));
+        instance without;
+        assert_true(suite_instance(
+            a, alone, arena_format(a, "%s k_norm=%s", text, normed ? "rms" : "none"), &without));
+        trial_setup setup = suite_setup(&with_q, s->device),
+                    setup_without = suite_setup(&without, s->device);
+        trial t = trial_prepare(a, &with_q, &setup),
+              rows = trial_prepare(a, &without, &setup_without);
+        const float *qkv = suite_param(&t, "qkv")->content.bytes;
+        const size_t head = (size_t)with_q.shape.head_dim;
+        for (size_t row = 0; row < ROWS; row++)
+            for (size_t j = 0; j < OUTPUTS; j++) {
+                float *to = suite_param(&rows, j ? "v_rows" : "k_rows")->content.bytes;
+                memcpy(to + row * KV_HEADS * head, qkv + (row * ALL + HEADS + j * KV_HEADS) * head,
+                       KV_HEADS * head * sizeof *to);
+            }
+        static const char *const shared[] = { "positions", "k_norm", "factors" };
+        for (size_t j = 0; j < sizeof shared / sizeof *shared; j++) {
+            if ((j == 1 && !normed) || (j == 2 && !with_q.options.rope.factors))
+                continue;
+            trial_param *p = suite_param(&rows, shared[j]);
+            memcpy(p->content.bytes, suite_param(&t, shared[j])->content.bytes, p->size);
+        }
+        const void *outputs[2][MAX_PARAMS];
+        kernel k = suite_kernel(a, &with_q), k_alone = suite_kernel(a, &without);
+        expect_right(suite_launch_all(a, s->device, &k, &t, outputs[0]));
+        expect_right(suite_launch_all(a, s->device, &k_alone, &rows, outputs[1]));
+        for (size_t j = 0; j < OUTPUTS; j++)
+            assert_memory_equal(outputs[0][OUT_K + j], outputs[1][j],
+                                t.params[OUT_K].targets->size * t.params[OUT_K].target_count);
+        expect_right(suite_run(a, s->device, &k_alone, &rows, NULL, NULL));
+    }
+}
+
 static const char *const scalings[] = {
     "",
     "rope_scaling=linear rope_factor=8",
@@ -409,6 +456,7 @@ int main(void)
         { "is_right_for_rings", is_right_for_rings, NULL, false },
         { "is_right_for_gated_heads", is_right_for_gated_heads, NULL, false },
         { "gates_lie_behind_their_heads", gates_lie_behind_their_heads, NULL, false },
+        { "kv_write_makes_the_same_caches", kv_write_makes_the_same_caches, NULL, false },
         { "is_right_for_scalings", is_right_for_scalings, NULL, false },
         { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
         { "angles_are_right_to_a_millionth", angles_are_right_to_a_millionth, NULL, false },
