@@ -5,7 +5,7 @@
 
 #include "family/limits.h"
 
-enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096 };
+enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096, MOST_PASSES = 8 };
 
 /* What a family has to be faster by than one that is preferred: the model may be wrong by as much.
  * And what other numbers of warps and rows have to be: less is no difference that it can tell. */
@@ -317,9 +317,15 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
     t.usual = usual;
     t.best = *in;
     t.least = (double)count / WORTH_IT;
+    const key *passes = family_key(in->family, "passes");
+    int64_t most = passes && !in->passes && in->shape.m > 1 ? MOST_PASSES : 0;
     instance candidate = *in;
-    if (count_seconds(&t, in, usual))
+    bool counted = count_seconds(&t, in, usual);
+    for (int64_t number = 0; counted && number <= most; number = number ? number + 1 : 2) {
+        candidate.passes =
+            number; /* 0: as few as fit; with more an SM may have room for two blocks */
         try_values(&candidate, 0, try_setting, &t);
+    }
     *in = t.best;
     arena_free(a);
 }
