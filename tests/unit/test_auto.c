@@ -175,7 +175,8 @@ static size_t answers(arena *a, const question *questions, const spec *s, instan
         for (size_t t = 0; t < s->target_count; t++) {
             instance asked = asked_by(a, q), made = asked;
             if (asked.variant == VARIANT_AUTO)
-                made = cost_choose(&asked, s->targets[t], 0, NULL);
+                made = cost_choose(&asked, s->targets[t],
+                                   launch_gpus(s->targets, s->target_count, t), NULL);
             made.name = instance_make_name(a, &made);
             size_t at = 0;
             while (at < count && strcmp(out[at].name, made.name) != 0)

@@ -6,6 +6,7 @@
 #include "test_arena.h"
 #include "family/formula.h"
 #include "family/limits.h"
+#include "spec/spec.h"
 
 static bool is_size(const key *k)
 {
@@ -137,4 +138,145 @@ ARENA_TEST(targets_with_little_shared_memory_take_fewer_vectors)
     assert_int_equal(launch_most_vectors(&in, all, 1), 0);
     in.family = family_find(families, "gemv");
     assert_int_equal(launch_most_vectors(&in, all, 3), 8);
+}
+
+/* Eight rows of 14336 values in 8 bits: 140 KB at once. */
+static instance eight_rows(int64_t passes)
+{
+    return (instance){ .family = family_find(families, "stream_gemv_q8"),
+                       .name = "eight_rows",
+                       .weights = instance_weights_index(FORMAT_Q4_K),
+                       .shape = { .k = 14336, .n = 4096, .m = 8 },
+                       .num_warps = 12,
+                       .rows_per_warp = 2,
+                       .passes = passes };
+}
+
+/* Returns the name of the target whose kernel a GPU launches, or "none". */
+static const char *taken_on(const instance *made, const target *const *wanted, size_t count,
+                            const char *gpu)
+{
+    const instance *taken = launch_taken(made, wanted, count, target_find(gpu));
+    return taken ? wanted[taken - made]->name : "none";
+}
+
+ARENA_TEST(each_gpu_launches_the_newest_kernel_that_it_has_room_for)
+{
+    static const struct {
+        const char *targets[4];
+        bool in_passes[4];
+        const char *taken[9]; /* on GPUs */
+    } cases[] = {
+        { { "sm_80" },
+          { true },
+          { "none", "sm_80", "sm_80", "sm_80", "sm_80", "sm_80", "sm_80", "sm_80", "sm_80" } },
+        { { "sm_90" },
+          { true },
+          { "none", "none", "none", "none", "none", "sm_90", "sm_90", "sm_90", "sm_90" } },
+        { { "sm_80", "sm_86", "sm_90" },
+          { false, true, false },
+          { "none", "sm_80", "sm_86", "sm_86", "sm_86", "sm_90", "sm_90", "sm_86", "sm_86" } },
+        { { "sm_80", "sm_90" },
+          { true, false },
+          { "none", "sm_80", "sm_80", "sm_80", "sm_80", "sm_90", "sm_90", "sm_80", "sm_80" } },
+        { { "sm_75", "sm_80", "sm_90", "sm_120" },
+          { true, false, false, true },
+          { "sm_75", "sm_80", "sm_75", "sm_80", "sm_75", "sm_90", "sm_90", "sm_120", "sm_120" } },
+        { { "sm_86", "sm_90a" },
+          { true, false },
+          { "none", "none", "sm_86", "sm_86", "sm_86", "sm_90a", "sm_86", "sm_86", "sm_86" } },
+    };
+    static const char *const gpus[] = { "sm_75", "sm_80",  "sm_86",  "sm_87", "sm_89",
+                                        "sm_90", "sm_100", "sm_120", "sm_121" };
+    const instance in = eight_rows(0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const target *wanted[4];
+        instance made[4];
+        size_t count = 0;
+        for (; count < 4 && cases[i].targets[count]; count++)
+            wanted[count] = target_find(cases[i].targets[count]);
+        assert_int_equal(launch_fit(&in, wanted, count, made), 0);
+        for (size_t t = 0; t < count; t++)
+            assert_int_equal(made[t].passes > 1, cases[i].in_passes[t]);
+        for (size_t g = 0; g < sizeof gpus / sizeof *gpus; g++)
+            assert_string_equal(taken_on(made, wanted, count, gpus[g]), cases[i].taken[g]);
+    }
+}
+
+ARENA_TEST(gpus_without_a_kernel_are_named_with_a_remedy)
+{
+    const target *const all[] = { target_find("sm_75"), target_find("sm_80") };
+    const char *blamed = NULL;
+    instance in = eight_rows(1), made[2];
+    target_set lacking = launch_fit(&in, all, 2, made);
+    assert_true(lacking & target_bit(target_find("sm_75")));
+    assert_true(lacking & target_bit(target_find("sm_89")));
+    assert_true(lacking & target_bit(target_find("sm_121")));
+    assert_false(lacking & target_bit(target_find("sm_100")));
+    assert_string_equal(
+        launch_unfit(a, &in, all, 2, &blamed),
+        "no kernel for sm_75, sm_86, sm_89, sm_120, sm_121: eight_rows needs 143392 bytes of "
+        "shared memory a block; sm_75 has 65536; leave passes out, and each target gets as few "
+        "as fit");
+    assert_string_equal(blamed, "passes");
+    in.passes = 0;
+    assert_null(launch_unfit(a, &in, all, 2, &blamed));
+}
+
+/* A GPU of no other target than sm_90a is asked for. */
+ARENA_TEST(a_target_with_a_letter_serves_its_own_gpu_alone)
+{
+    const target *const own = target_find("sm_90a");
+    instance in = eight_rows(1), made;
+    assert_int_equal(launch_fit(&in, &own, 1, &made), 0);
+    assert_int_equal(launch_gpus(&own, 1, 0), target_bit(own) | target_bit(target_find("sm_90")));
+}
+
+/* Reads a spec. Returns its messages, "" if it is right. */
+static const char *read_spec(arena *a, const char *text)
+{
+    spec out;
+    diags d = diags_new(a);
+    strbuf messages = strbuf_new(a);
+    spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &out, &d);
+    diags_render(&d, &messages, false);
+    return messages.text;
+}
+
+/* The spec without lines of a key, and with a line more. */
+static const char *without(arena *a, const char *text, const char *key_name, const char *more)
+{
+    strbuf mended = strbuf_new(a);
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        if (strncmp(line, key_name, strlen(key_name)) != 0)
+            strbuf_bytes(&mended, line, strcspn(line, "\n") + 1);
+    strbuf_put(&mended, more);
+    return mended.text;
+}
+
+ARENA_TEST(remedies_for_small_shared_memory_work)
+{
+    static const struct {
+        const char *spec, *remedy, *key, *more;
+    } cases[] = {
+        { "[ptxgen]\ntargets = sm_80\n[stream_gemv_q8]\nweights = q4_k\nshape = 14336x64\nm = 8\n"
+          "passes = 1\n",
+          "leave passes out", "passes", "" },
+        { "[ptxgen]\ntargets = sm_90\n[stream_gate_up]\nweights = q4_k\nshape = 16384x64\nm = 8\n",
+          "set m = 4", "m = ", "m = 4\n" },
+        { "[ptxgen]\ntargets = sm_90\n[stream_qkv]\nweights = q6_k\nk = 32768\nn = 64\nn_kv = 64\n"
+          "m = 4\n",
+          "set m = 2", "m = ", "m = 2\n" },
+        { "[ptxgen]\ntargets = sm_80\n[tiled_q4k_gemv]\nshape = 32768x64\n",
+          "chunked_tiled_q4k_gemv takes any size", "shape",
+          "[chunked_tiled_q4k_gemv]\nshape = 32768x64\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *said = read_spec(a, cases[i].spec);
+        if (!strstr(said, cases[i].remedy) || !strstr(said, "no kernel for sm_"))
+            fail_msg("%s: %s", cases[i].spec, said);
+        const char *mended = without(a, cases[i].spec, cases[i].key, cases[i].more);
+        if (strstr(read_spec(a, mended), "E023"))
+            fail_msg("%s: %s", mended, read_spec(a, mended));
+    }
 }
