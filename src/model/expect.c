@@ -8,7 +8,7 @@
 bool model_is_free(const char *name)
 {
     /* Loaders compare the number of layers without those that predict further tokens. */
-    static const char *const names[] = { "context_length", "block_count", "nextn_predict_layers" };
+    static const char *const names[] = { "block_count", "nextn_predict_layers" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;

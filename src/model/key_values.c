@@ -107,8 +107,14 @@ void model_ignore_key(model_reader *r, const char *name)
 
 const gguf_key *model_use_key(model_reader *r, const char *name)
 {
+    enum { MOST_VALUES = 4096 };
     const gguf_key *key = use_key(r, name);
     size_t count = 0;
+    if (key && key->count > MOST_VALUES) {
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s has %llu values; %d are the most", key->name,
+                    (unsigned long long)key->count, MOST_VALUES);
+        return key;
+    }
     double *values = key ? arena_alloc(r->arena, (key->count + 1) * sizeof *values) : NULL;
     while (key && key->type != GGUF_STRING && count < key->count &&
            gguf_get_f64(key, count, &values[count]))

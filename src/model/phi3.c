@@ -23,7 +23,8 @@ static void adapt(model_reader *r)
     bool is_long = d->max_seq_len > original;
     r->out->original_context = original;
     d->has[is_long ? TENSOR_ROPE_LONG : TENSOR_ROPE_SHORT] = 1;
-    model_ignore_tensor(r, is_long ? TENSOR_ROPE_SHORT : TENSOR_ROPE_LONG);
+    model_ignore_tensor(r, TENSOR_ROPE_SHORT); /* one of them is used */
+    model_ignore_tensor(r, TENSOR_ROPE_LONG);
     d->rope[0].factors = d->rope[1].factors = 1;
 }
 

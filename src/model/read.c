@@ -101,6 +101,17 @@ static void keep_metadata(model_reader *r)
     r->out->decoder.metadata_count = kept.count;
 }
 
+/* Returns true if context_length is the value of a key that the file leaves out. */
+static bool context_decides(const model_reader *r)
+{
+    for (size_t i = 0; i < r->notes.count; i++) {
+        const model_note *note = &r->notes.items[i];
+        if (strcmp(note->key.name, "rope.scaling.original_context_length") == 0)
+            return !note->is_there && note->key.use != DECODER_KEY_IGNORED;
+    }
+    return false;
+}
+
 bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported)
 {
     gguf_file file;
@@ -110,9 +121,11 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
     if (!read_keys(&r, &options))
         return false;
     decoder_key *keys = arena_alloc(a, (r.notes.count + 1) * sizeof *keys);
+    bool decides = context_decides(&r);
     for (size_t i = 0; i < r.notes.count; i++) {
         keys[i] = r.notes.items[i].key;
-        if (model_is_free(keys[i].name))
+        bool is_context = strcmp(keys[i].name, "context_length") == 0;
+        if (is_context ? !decides : model_is_free(keys[i].name))
             keys[i].use = DECODER_KEY_IGNORED;
         keys[i].name = arena_format(a, "%s.%s", r.architecture->name, keys[i].name);
     }

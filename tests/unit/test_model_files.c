@@ -281,3 +281,66 @@ ARENA_TEST(models_beside_the_project_become_their_decoders)
         skip();
     check_files(a, folder, files, sizeof files / sizeof *files);
 }
+
+/* What a header expects of a file, by a section that says these keys of it. */
+
+static decoder_key_use use_of(arena *a, const char *metadata, const char *name, const char **edited)
+{
+    static const char usual[] =
+        "[decoder]\narchitecture = llama\nlayers = 2\nhidden = 256\nff = 512\nnum_heads = 4\n"
+        "vocab = 300\nweights = f32\nmax_seq_len = 32\n"
+        "metadata.block_count = 2\nmetadata.embedding_length = 256\n"
+        "metadata.attention.head_count = 4\nmetadata.feed_forward_length = 512\n"
+        "metadata.attention.layer_norm_rms_epsilon = 1e-5\n";
+    diags found = diags_new(a);
+    decoder *d = arena_alloc(a, sizeof *d);
+    model *again = arena_alloc(a, sizeof *again);
+    decoder_file file;
+    assert_true(parse_decoder(a, arena_format(a, "%s%s", usual, metadata), d, &found));
+    if (!model_expect(a, d, again, &file, &found))
+        fail_msg("%s", found.list.items[0].message);
+    *edited = decoder_edited(a, d, &again->decoder);
+    for (size_t i = 0; i < file.key_count; i++)
+        if (strcmp(file.keys[i].name, name) == 0)
+            return file.keys[i].use;
+    fail_msg("no key %s", name);
+    return DECODER_KEY_IGNORED;
+}
+
+ARENA_TEST(a_key_that_decides_is_compared)
+{
+    static const char context[] = "metadata.context_length = 64\n",
+                      yarn[] =
+                          "metadata.context_length = 64\nrope_scaling = yarn\nrope_factor = 4\n"
+                          "rope_original_context = 64\nrope_magnitude = 1.1386294361119891\n"
+                          "metadata.rope.scaling.type = yarn\n"
+                          "metadata.rope.scaling.factor = 4\n";
+    static const struct {
+        const char *metadata, *name;
+        decoder_key_use use;
+        const char *edited;
+    } cases[] = {
+        { context, "llama.attention.layer_norm_rms_epsilon", DECODER_KEY_REQUIRED, NULL },
+        { context, "llama.rope.freq_base", DECODER_KEY_OPTIONAL, NULL },
+        { context, "llama.vocab_size", DECODER_KEY_IGNORED, NULL },
+        { context, "llama.block_count", DECODER_KEY_IGNORED, NULL }, /* less further layers */
+        { context, "llama.context_length", DECODER_KEY_IGNORED, NULL },
+        { yarn, "llama.rope.scaling.type", DECODER_KEY_REQUIRED, NULL },
+        /* A file that leaves out the original context has this one. */
+        { yarn, "llama.context_length", DECODER_KEY_REQUIRED, NULL },
+        { "metadata.context_length = 64\nmetadata.attention.sliding_window = 32\n",
+          "llama.attention.sliding_window", DECODER_KEY_OPTIONAL, NULL },
+        { "metadata.context_length = 64\nrope_base = 500000\n", "llama.rope.freq_base",
+          DECODER_KEY_OPTIONAL, "rope_base = 500000, not 10000" },
+        { "metadata.context_length = 64\nmetadata.rope.freq_base = 500000\n",
+          "llama.rope.freq_base", DECODER_KEY_REQUIRED, "rope_base = 10000, not 500000" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *edited;
+        assert_int_equal(use_of(a, cases[i].metadata, cases[i].name, &edited), cases[i].use);
+        if (cases[i].edited)
+            assert_string_equal(edited, cases[i].edited);
+        else if (edited)
+            fail_msg("%u: %s", (unsigned)i, edited);
+    }
+}
