@@ -332,10 +332,19 @@ static void add_end(tokenizer *t, uint32_t token)
         t->ends[t->end_count++] = token;
 }
 
-static const char *const ID_KEYS[] = { "tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
-                                       "tokenizer.ggml.eom_token_id",
-                                       "tokenizer.ggml.bos_token_id" };
-enum { END_KEYS = 3, ID_KEY_COUNT = sizeof ID_KEYS / sizeof *ID_KEYS };
+/* Keys that name tokens, and the numbers that SentencePiece gives these: those that end an answer
+ * first. */
+enum { EOS_KEY, EOT_KEY, EOM_KEY, END_KEYS, BOS_KEY = END_KEYS, UNKNOWN_KEY, ID_KEY_COUNT };
+static const struct {
+    const char *name;
+    uint32_t usual;
+} ID_KEYS[ID_KEY_COUNT] = {
+    [EOS_KEY] = { "tokenizer.ggml.eos_token_id", 2 },
+    [EOT_KEY] = { "tokenizer.ggml.eot_token_id", NO_TOKEN },
+    [EOM_KEY] = { "tokenizer.ggml.eom_token_id", NO_TOKEN },
+    [BOS_KEY] = { "tokenizer.ggml.bos_token_id", 1 },
+    [UNKNOWN_KEY] = { "tokenizer.ggml.unknown_token_id", 0 },
+};
 
 /* Names of tokens that end an answer. */
 static const char *const END_NAMES[] = {
@@ -409,11 +418,18 @@ static bool is_control_name(gguf_string text)
            is_one_of(text, END_NAMES, END_COUNT) || is_one_of(text, CONTROL_NAMES, CONTROL_COUNT);
 }
 
+/* Returns the token that a key names, or NO_TOKEN. */
+static uint32_t token_of_key(const tokenizer *t, const gguf_file *file, size_t key)
+{
+    uint64_t token = t->is_bpe ? NO_TOKEN : ID_KEYS[key].usual;
+    gguf_get_u64(gguf_find_key(file, ID_KEYS[key].name), 0, &token);
+    return token < t->count ? (uint32_t)token : NO_TOKEN;
+}
+
 /* Mends the types of tokens: some files have none, and some say that control tokens and bytes are
  * text. Tokens that keys name are control tokens, if they look like one. */
 static void mend_kinds(tokenizer *t, const gguf_file *file)
 {
-    bool typed = gguf_find_key(file, "tokenizer.ggml.token_type");
     for (uint32_t i = 0; i < t->count; i++) {
         token_info *token = &t->tokens[i];
         if (token->kind == NORMAL && is_control_name(token->text))
@@ -422,18 +438,12 @@ static void mend_kinds(tokenizer *t, const gguf_file *file)
             token->kind = BYTE;
     }
     for (size_t i = 0; i < ID_KEY_COUNT; i++) {
-        uint64_t id;
-        if (!gguf_get_u64(gguf_find_key(file, ID_KEYS[i]), 0, &id) || id >= t->count)
-            continue;
-        token_info *token = &t->tokens[id];
-        if (token->kind == NORMAL &&
-            (is_enclosed(token->text, "<", ">") || is_enclosed(token->text, "[", "]")))
-            token->kind = CONTROL;
+        uint32_t id = token_of_key(t, file, i);
+        if (id != NO_TOKEN && t->tokens[id].kind == NORMAL &&
+            (is_enclosed(t->tokens[id].text, "<", ">") ||
+             is_enclosed(t->tokens[id].text, "[", "]")))
+            t->tokens[id].kind = i == UNKNOWN_KEY ? UNKNOWN : CONTROL;
     }
-    if (!typed && t->unknown != NO_TOKEN && is_enclosed(t->tokens[t->unknown].text, "<", ">"))
-        t->tokens[t->unknown].kind = UNKNOWN;
-    if (!typed && t->bos != NO_TOKEN && is_enclosed(t->tokens[t->bos].text, "<", ">"))
-        t->tokens[t->bos].kind = CONTROL;
 }
 
 /* Returns true if a string has a text in it, in lower or upper case. */
@@ -474,9 +484,9 @@ static void find_ends(tokenizer *t, const gguf_file *file)
 {
     bool returns = false; /* gpt-oss goes on after the end of a message */
     for (size_t i = 0; i < END_KEYS; i++) {
-        uint64_t token;
-        if (gguf_get_u64(gguf_find_key(file, ID_KEYS[i]), 0, &token) && token < t->count)
-            add_end(t, (uint32_t)token);
+        uint32_t token = token_of_key(t, file, i);
+        if (token != NO_TOKEN)
+            add_end(t, token);
     }
     for (uint32_t i = 0; i < t->count; i++) {
         returns |= gguf_string_is(t->tokens[i].text, "<|return|>");
@@ -486,14 +496,6 @@ static void find_ends(tokenizer *t, const gguf_file *file)
     for (uint32_t i = 0; !returns && i < t->count; i++)
         if (gguf_string_is(t->tokens[i].text, "<|end|>"))
             add_end(t, i);
-}
-
-static uint32_t token_of(const tokenizer *t, const gguf_file *file, const char *name,
-                         uint32_t otherwise)
-{
-    uint64_t token = otherwise;
-    gguf_get_u64(gguf_find_key(file, name), 0, &token);
-    return token < t->count ? (uint32_t)token : NO_TOKEN;
 }
 
 static bool read_model(tokenizer *t, const gguf_file *file, gguf_error *error)
@@ -520,8 +522,8 @@ bool vocabulary_read(tokenizer *t, const gguf_file *file, gguf_error *error)
 {
     if (!read_model(t, file, error) || !read_tokens(t, file, error))
         return false;
-    t->bos = token_of(t, file, "tokenizer.ggml.bos_token_id", t->is_bpe ? NO_TOKEN : 1);
-    t->unknown = token_of(t, file, "tokenizer.ggml.unknown_token_id", t->is_bpe ? NO_TOKEN : 0);
+    t->bos = token_of_key(t, file, BOS_KEY);
+    t->unknown = token_of_key(t, file, UNKNOWN_KEY);
     mend_kinds(t, file);
     decode_tokens(t);
     find_bytes(t);

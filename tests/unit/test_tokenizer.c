@@ -444,6 +444,15 @@ ARENA_TEST(vocabularies_without_types_or_scores_are_read)
     tokenizer_close(t);
     gguf_close(&file);
     v = sentencepiece(a);
+    v.bos = v.eos = -1; /* as SentencePiece numbers them */
+    for (uint32_t i = 0; i < 3; i++)
+        v.kinds[i] = NORMAL;
+    t = open_vocabulary(a, &v, &file, &error);
+    assert_tokens(a, t, "<s>hello</s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 269 2");
+    assert_true(tokenizer_is_end(t, 2));
+    tokenizer_close(t);
+    gguf_close(&file);
+    v = sentencepiece(a);
     v.no_scores = true;
     t = open_vocabulary(a, &v, &file, &error);
     assert_tokens(a, t, "he", TOKENIZE_START, "1 268");
