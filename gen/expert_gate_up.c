@@ -384,6 +384,7 @@ const family stream_expert_gate_up = {
     .summary = "streaming gate and up of the experts that rows use: x rounded as by stream_gemv",
     .computes = COMPUTES,
     .op = OP_EXPERT_GATE_UP,
+    .whole_lines = true,
     .activations = FORMAT_F32,
     .quantizes = true,
     .same_bits = true,

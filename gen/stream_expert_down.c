@@ -316,6 +316,7 @@ const family stream_expert_down = {
                "stream_gemv",
     .computes = EXPERT_DOWN_COMPUTES,
     .op = OP_EXPERT_DOWN,
+    .whole_lines = true,
     .activations = FORMAT_F32,
     .quantizes = true,
     .same_bits = true,

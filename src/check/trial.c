@@ -511,10 +511,10 @@ static void fill(const trial *t, format f, void *bytes, uint64_t size, random_so
 
 /* Several that repeat themselves lie in the same bytes, each starting a unit behind the other. */
 static void fill_all(arena *a, const trial *t, trial_buffer *made, uint64_t count, format f,
-                     uint64_t values, uint64_t unit, unsigned align, random_source *r)
+                     uint64_t values, uint64_t unit, uint64_t bytes, random_source *r)
 {
     uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
-    trial_buffer one = { .size = size, .readable = (size + align - 1) / align * align };
+    trial_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
     one.stored = repeat_after(unit_bytes, size, count);
     if (one.stored < size) {
         uint64_t all = one.stored + (count - 1) * unit_bytes;
@@ -603,7 +603,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     uint64_t rows = addresses ? p->values : 1, count = t->setup.one_cache ? 1 : rows;
     trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
     const void **contents = arena_alloc(a, rows * sizeof *contents);
-    fill_all(a, t, made, count, f, values, unit, addresses ? 1 : p->param.align, r);
+    fill_all(a, t, made, count, f, values, unit, addresses ? 0 : size_of(t, p->param.bytes), r);
     for (uint64_t i = 0; i < rows; i++)
         contents[i] = made[i < count ? i : 0].bytes;
     if (addresses) {

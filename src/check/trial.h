@@ -25,8 +25,8 @@ typedef struct trial_setup {
 /* An input's content. */
 typedef struct trial_buffer {
     uint64_t size;     /* bytes */
-    uint64_t readable; /* the same up to the next multiple of the parameter's alignment: a kernel
-                          may load all of what it loads a part of; ones are behind the content */
+    uint64_t readable; /* bytes that the manifest names: with the rest of a last line that a kernel
+                          loads whole; ones are behind the content */
     uint64_t stored;   /* that there are; fewer than size for an input too large to exist, which
                           then repeats them */
     void *bytes;

@@ -482,6 +482,7 @@ struct family {
     bool quantizes; /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
                        are  floats */
     bool halves;    /* rounds x and W to f16 */
+    bool whole_lines;  /* loads W in whole lines of 16 bytes, the last one too: W's bytes say so */
     bool one_sequence; /* its m rows are positions of one sequence, with one cache */
     bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
                        and of warps, and whether alone or as one of m, */

@@ -196,10 +196,11 @@ instance instance_matrix(const instance *in, unsigned matrix)
     return one;
 }
 
+enum { LINE = 16 }; /* bytes that a thread loads at once */
+
 /* Values that a row is a multiple of: a block, or of floats 16 bytes. */
 static int64_t row_multiple(format f)
 {
-    enum { LINE = 16 };
     const format_info *info = &formats[f];
     return info->block_values > 1 ? info->block_values : LINE / info->block_bytes;
 }
@@ -518,11 +519,14 @@ void instance_merge(instance *in, const instance *other)
         in->chosen_by = other->chosen_by;
 }
 
-/* "n*k" values of Q4_K are "n*k/256*144" bytes. */
-static const char *bytes_formula(arena *a, const param *p)
+/* Returns the bytes of a buffer as a formula: "n*k" values of Q4_K are "n*k/256*144". What a kernel
+ * loads in whole lines ends with one: "ceil_div(n*k/32*34, 16)*16". */
+static const char *bytes_formula(arena *a, const param *p, bool whole_lines)
 {
     const format_info *f = &formats[p->format];
     strbuf text = strbuf_new(a);
+    bool rounded = whole_lines && f->block_values > 1 && f->block_bytes % LINE;
+    strbuf_put(&text, rounded ? "ceil_div(" : "");
     if (f->block_values == 1 && strcmp(p->values, "1") == 0) {
         strbuf_unsigned(&text, f->block_bytes);
         return text.text;
@@ -537,6 +541,8 @@ static const char *bytes_formula(arena *a, const param *p)
     }
     strbuf_char(&text, '*');
     strbuf_unsigned(&text, f->block_bytes);
+    if (rounded)
+        strbuf_format(&text, ", %d)*%d", LINE, LINE);
     return text.text;
 }
 
@@ -598,7 +604,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
         if (made->cache)
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)
-            made->bytes = bytes_formula(a, made);
+            made->bytes = bytes_formula(a, made, made->weights && in->family->whole_lines);
         if (made->row)
             made->align = alignment_of_rows(in, made);
     }
