@@ -335,6 +335,7 @@ const family rope_kv_write = {
     .launch = { .block = "32",
                 .grid = { "num_heads+2*num_kv_heads", "m" },
                 .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .others = "2*num_kv_heads",
                 .loads_at_once = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 64 },

@@ -421,6 +421,7 @@ typedef struct proofs {
     unsigned jobs;
     proof *list;
     const kernel_set *with_step; /* NULL: there is none to prove */
+    const kernel *step_kernels;  /* those of the set, edited files in place of generated ones */
     arena *step_arena;
     step_result step;
     verify_cores cores;
@@ -434,8 +435,9 @@ static void prove(void *context, size_t i)
     const kernel_set *set = all->with_step;
     if (set && i == 0) {
         all->step =
-            verify_step(all->step_arena, set->plan, set->targets, set->target_count, set->kernels,
-                        set->kernel_count, all->seed, verify_orders(set->plan), all->jobs);
+            verify_step(all->step_arena, set->plan, set->targets, set->target_count,
+                        all->step_kernels, set->kernel_count, all->seed, verify_orders(set->plan),
+                        all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
         one->result = verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);
@@ -512,6 +514,18 @@ static void judge_step(arena *a, const proofs *all, verification *out, diags *d)
     diag_error(d, DIAG_VERIFY_FAILED, out->plan->kernels[0].where, "%s", out->step.message);
 }
 
+/* Returns the kernels of a set as the folder has them: with files that were edited. */
+static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const kernel_list *edited)
+{
+    kernel *found = arena_alloc(a, set->kernel_count * sizeof *found);
+    memcpy(found, set->kernels, set->kernel_count * sizeof *found);
+    for (size_t i = 0; i < edited->count; i++)
+        for (size_t k = 0; k < set->kernel_count; k++)
+            if (strcmp(found[k].file, edited->items[i].file) == 0)
+                found[k] = edited->items[i];
+    return found;
+}
+
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d)
 {
@@ -522,6 +536,7 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
         .jobs = jobs,
         .list = arena_zalloc(a, count * sizeof *all.list),
         .with_step = step ? set : NULL,
+        .step_kernels = step ? kernels_in_folder(a, set, edited) : NULL,
         .step_arena = arena_new(),
         .cores = { .count = jobs, .unfinished = count + step },
         .work = { .show = show, .what = "verify", .total = count + step, .busy = ATOMIC_FLAG_INIT },

@@ -98,7 +98,9 @@ uint64_t blocks_of_grid(const trial *t)
 
 uint64_t blocks_last_of_output(const trial *t)
 {
-    return blocks_of_grid(t) - 1 - t->instance->family->launch.last_apart;
+    const launch *l = &t->instance->family->launch;
+    int64_t others = l->others ? formula_value(l->others, t->instance, NULL) : l->last_apart;
+    return blocks_of_grid(t) - 1 - (uint64_t)others;
 }
 
 static void choose(block_choice *c, uint64_t block)

@@ -187,6 +187,47 @@ static uint64_t work_of_block(const trial *t)
     return blocks_work(t) / blocks_of_grid(t) * rows * blocks_partners(t);
 }
 
+/* Marks what launches ahead may store to: all but weights, and what is settled. */
+static void mark_changing(const trial *t, const device_params *d)
+{
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        bool settled = p->param.settled && t->instance->state == STATE_SETTLED;
+        bool constant = p->param.kind == PARAM_U32 || p->param.weights || p->param.fetched;
+        if (constant)
+            continue;
+        emu_set_changing(d->memory, d->addresses[i], !settled);
+        const uint64_t *addresses = p->content.bytes;
+        for (uint64_t j = 0; p->targets && j < p->target_count; j++)
+            emu_set_changing(d->memory, addresses[j], true);
+    }
+}
+
+/* Runs a launch that may begin before launches ahead of it have ended, which touch anything. */
+static bool launch_behind_others(const trial *t, const device_params *d,
+                                 const emu_launch_config *config, emu_stats *stats,
+                                 emu_report *report)
+{
+    emu_range ranges[MAX_PARAMS];
+    for (size_t i = 0; i < t->param_count; i++)
+        ranges[i] =
+            (emu_range){ t->params[i].param.name, d->addresses[i], t->params[i].size };
+    mark_changing(t, d);
+    emu_stream *s = emu_stream_new(d->memory, &(emu_stream_config){ .ranges = ranges,
+                                                                    .range_count = t->param_count,
+                                                                    .behind = true });
+    bool ended = emu_stream_launch(s, config, true, stats, report) &&
+                 emu_stream_finish(s, report);
+    emu_stream_free(s);
+    if (ended && !stats->waited) {
+        ended = false;
+        *report = (emu_report){ .fault = EMU_RACE,
+                                .message = "ends without griddepcontrol.wait: launches behind "
+                                           "it do not wait for those ahead of it" };
+    }
+    return ended;
+}
+
 static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
                           const block_choice *c, uint64_t watch, emu_stats *stats,
                           emu_report *report)
@@ -208,7 +249,10 @@ static bool launch_blocks(verifier *v, const trial *t, const device_params *d,
         .threads = free_cores(v->cores),
         .ahead = &ahead,
     };
-    bool ended = emu_launch(d->memory, &config, stats, report);
+    bool behind = v->kernel->overlaps && t->setup.kind == FILL_NORMAL && !t->spoiled && !watch &&
+                  !c->descending;
+    bool ended = behind ? launch_behind_others(t, d, &config, stats, report)
+                        : emu_launch(d->memory, &config, stats, report);
     if (v->cores)
         atomic_fetch_add(&v->cores->ahead, ahead);
     return ended;

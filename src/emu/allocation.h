@@ -28,6 +28,7 @@ typedef struct allocation {
     bool read_only, freed, owned, variable;
     bool aliased; /* other allocations have some of its bytes, too */
     bool heap;    /* a kernel's own; it counts as a variable for everybody else */
+    bool changing; /* see emu_set_changing */
 } allocation;
 
 enum { PAGE_BYTES = 1 << 16 };

@@ -252,6 +252,10 @@ bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
 
+/* Says whether launches that are not known may store to an allocation: see
+ * emu_stream_config.behind. */
+void emu_set_changing(emu_memory *m, uint64_t address, bool changing);
+
 /* Bytes of an allocation's 32-byte sectors that launches with stats have loaded so far. What a warp
  * loads again a little later counts once; what several warps load counts for each. */
 uint64_t emu_loaded(const emu_memory *m, uint64_t address);
@@ -336,6 +340,7 @@ typedef struct emu_stats {
     uint64_t global_load_sectors;                   /* 32-byte sectors touched by warp-wide loads */
     uint64_t global_prefetches;     /* addresses of lanes; in bulk, of each 128 bytes */
     uint64_t shared_bank_conflicts; /* extra passes over 32 banks of 4 bytes */
+    bool waited;           /* of a launch in a stream: it has executed griddepcontrol.wait */
     unsigned watched_line; /* PTX line of the last st to emu_launch_config.watch; 0: none */
 } emu_stats;
 
@@ -383,6 +388,9 @@ typedef struct emu_stream_config {
     uint64_t order;
     const emu_range *ranges; /* may overlap; they outlive the stream */
     size_t range_count;
+    /* The first launch, where it is programmatic, is behind launches that are not known: before
+     * its wait it stores nothing, and loads nothing that they may change (emu_set_changing). */
+    bool behind;
 } emu_stream_config;
 
 emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config);

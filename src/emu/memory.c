@@ -308,6 +308,13 @@ void emu_clear_written(emu_memory *m, uint64_t address)
         allocation_clear_written(a);
 }
 
+void emu_set_changing(emu_memory *m, uint64_t address, bool changing)
+{
+    allocation *a = find_live(m, address, 0);
+    if (a)
+        a->changing = changing;
+}
+
 uint64_t emu_loaded(const emu_memory *m, uint64_t address)
 {
     const allocation *a = find_live(m, address, 0);

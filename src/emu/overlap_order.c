@@ -5,6 +5,8 @@ static void drop(overlap *all, overlap_launch *gone)
 {
     overlap_set others = ~overlap_set_of(gone);
     all->launches[gone->bit] = NULL;
+    if (all->unknown == gone)
+        all->unknown = NULL;
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
         overlap_launch *l = all->launches[i];
         if (!l)
@@ -58,6 +60,12 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
             all->launches[i]->followers |= overlap_set_of(l);
     all->launches[l->bit] = l;
     return all->newest = l;
+}
+
+void overlap_begin_behind(overlap *all, arena *parent)
+{
+    all->unknown = overlap_begin(all, parent, "a launch ahead", 0, false, true);
+    overlap_end(all->unknown, NULL);
 }
 
 void overlap_end(overlap_launch *l, overlap_launch *next)

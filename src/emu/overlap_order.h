@@ -70,6 +70,7 @@ struct overlap {
     size_t range_count;
     overlap_launch *launches[OVERLAP_LAUNCHES];
     overlap_launch *newest; /* the launch that began last, or NULL: it cannot be beside another */
+    overlap_launch *unknown; /* stands for all launches that are not known; NULL: there are none */
     emu_report doubt;       /* memory without content, read ahead of a wait: see overlap_excuses */
 };
 
@@ -82,6 +83,9 @@ static inline overlap_set overlap_set_of(const overlap_launch *l)
  * NULL where there is nothing to keep account of. */
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads);
+
+/* Has the first launch begin beside launches that are not known. */
+void overlap_begin_behind(overlap *all, arena *parent);
 
 /* The launch has ended; next is the one right behind it, or NULL where that has not begun. */
 void overlap_end(overlap_launch *l, overlap_launch *next);

@@ -107,30 +107,39 @@ static const overlap_launch *find_gap(const overlap_launch *earlier, const overl
     return found;
 }
 
+/* Returns why an access races with a launch ahead that it has waited for, or has not; NULL where
+ * another launch is to blame. */
+static const char *own_reason(const overlap_record *r)
+{
+    if (r->phase == BEFORE_WAIT)
+        return "no griddepcontrol.wait comes before that";
+    return r->non_coherent ? "a load past the coherent caches (.nc) need not see what was stored "
+                             "since its launch began, whatever it has waited for"
+                           : NULL;
+}
+
 /* Why one access does not come after the other. */
 static const char *find_reason(const side *earlier, const side *later)
 {
     arena *a = earlier->launch->all->arena;
     const overlap_launch *gap = find_gap(earlier->launch, later->launch);
-    if (later->record->phase == BEFORE_WAIT)
-        return "no griddepcontrol.wait comes before that";
-    if (later->record->non_coherent)
-        return "a load past the coherent caches (.nc) need not see what was stored since its "
-               "launch began, whatever it has waited for";
+    if (own_reason(later->record))
+        return own_reason(later->record);
     return arena_format(a,
                         "the griddepcontrol.wait before that is for the launches up to '%s', which "
                         "ends without having waited",
                         gap ? gap->name : "");
 }
 
+static const char *const verbs[] = {
+    [ACCESS_LOAD] = "loads", [ACCESS_STORE] = "stores", [ACCESS_ATOMIC] = "updates"
+};
+
 static bool passes_race(const access *x, const allocation *of, const overlap_launch *mine,
                         const overlap_record *new, const overlap_launch *other,
                         const overlap_record *old)
 {
     const overlap *all = mine->all;
-    static const char *const verbs[] = {
-        [ACCESS_LOAD] = "loads", [ACCESS_STORE] = "stores", [ACCESS_ATOMIC] = "updates"
-    };
     side at_hand = { mine, new }, known = { other, old };
     side earlier = other->number < mine->number ? known : at_hand;
     side later = other->number < mine->number ? at_hand : known;
@@ -154,6 +163,24 @@ static bool passes_race(const access *x, const allocation *of, const overlap_lau
 static int phase_of(const overlap_record *r)
 {
     return r->non_coherent ? BEFORE_WAIT : r->phase;
+}
+
+/* Checks an access against launches that are not known: false and a fault where it races. */
+static bool check_unknown(const access *x, const addresses *a, lane_mask mask, const allocation *of,
+                          const overlap_record *r)
+{
+    const overlap_launch *mine = x->warp->machine->dependence.overlap->launch;
+    overlap_set unknown = overlap_set_of(mine->all->unknown);
+    if (!mask || !(mine->unfinished[phase_of(r)] & unknown) ||
+        (x->kind == ACCESS_LOAD && !of->changing))
+        return true;
+    access at = *x;
+    at.lane = lowest_lane(mask);
+    at.address = a->at[at.lane];
+    return ACCESS_CHECK(&at, EMU_CHECK_RACE,
+                        "race with launches ahead: '%s' %s %s, which these may still %s: %s",
+                        mine->name, verbs[x->kind], place_of(mine->all, of, at.address),
+                        x->kind == ACCESS_LOAD ? "store" : "use", own_reason(r));
 }
 
 /* Whether a new record and an old one of another launch race. */
@@ -222,6 +249,8 @@ static bool check_phase(const access *x, const addresses *a, lane_mask mask, int
                          .strong = x->op->order != 0,
                          .non_coherent = x->op->non_coherent };
     uint64_t grain = 0;
+    if (!check_unknown(x, a, mask, of, &r))
+        return false;
     for (int i = 0; i < WARP_LANES; i++) {
         if (!(mask >> i & 1))
             continue;

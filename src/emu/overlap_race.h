@@ -9,6 +9,9 @@
  * Which of the two accesses comes first when the launches are emulated does not matter: each launch
  * remembers what it has loaded and stored, in records of GRAIN_BYTES that have a bit a byte, one
  * for each line of the PTX that touches the grain. Memory that kernels cannot write is left out.
+ *
+ * A launch behind launches that are not known (emu_stream_config.behind) races with these where it
+ * stores before its wait, or loads what they may change.
  */
 #ifndef PTXGEN_EMU_OVERLAP_RACE_H
 #define PTXGEN_EMU_OVERLAP_RACE_H
@@ -23,7 +26,7 @@ bool overlap_check_lane(const access *x, const allocation *of);
 
 static inline bool overlap_sees(const access *x, const allocation *of)
 {
-    return x->warp->machine->dependence.overlap && !of->read_only;
+    return x->warp->machine->dependence.overlap && (!of->read_only || of->changing);
 }
 
 static inline bool overlap_lanes(const access *x, const addresses *a, lane_mask mask,

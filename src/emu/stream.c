@@ -75,6 +75,7 @@ struct emu_stream {
     size_t pooled;         /* bytes of all of them */
     const flight *running; /* whose shadows are on the allocations, or NULL */
     size_t launched;
+    bool behind; /* launches that are not known */
     order_style style;
     bool shuffled;
     uint64_t random;
@@ -108,6 +109,7 @@ emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
     *s = (emu_stream){
         .arena = a,
         .memory = m,
+        .behind = config->behind,
         .overlap = { .arena = memory_arena(m),
                      .ranges = config->ranges,
                      .range_count = config->range_count },
@@ -321,6 +323,8 @@ static void end_block(flight *f, size_t index)
     f->held.items[index] = f->held.items[--f->held.count];
     *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
     f->ended++;
+    if (f->overlap && f->stats)
+        f->stats->waited = f->overlap->waited;
     if (has_ended(f) && f->overlap)
         overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
 }
@@ -410,6 +414,8 @@ static void run_one(emu_stream *s)
 static void run_all(void *context)
 {
     emu_stream *s = context;
+    if (s->behind)
+        overlap_begin_behind(&s->overlap, s->arena);
     for (move_on(s); s->flights && !s->report->fault; move_on(s))
         run_one(s);
 }

@@ -468,6 +468,8 @@ typedef struct launch {
     bool weights_first; /* those of a warp's first turn are fetched into the L2 ahead of x */
     bool loads_at_once; /* no load waits for a number or an address that was loaded itself */
     bool last_apart;    /* the last block has none of the first output, but another one */
+    const char *others; /* formula: blocks at the end of a row of the grid that have none of the
+                           first output, but some of another one each; NULL: none */
     overlap overlap;
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;
