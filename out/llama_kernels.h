@@ -6976,7 +6976,7 @@ $row_done:\n\
 ";
 static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
-    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "ceil_div(n*k/256*210, 16)*16", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
 static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config[] = {
@@ -7586,7 +7586,7 @@ $row_done:\n\
 ";
 static const ptxgen_param llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
-    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "n*k/256*210", 16 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q6_K, 13762560, "ceil_div(n*k/256*210, 16)*16", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
 static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config[] = {
@@ -7980,7 +7980,7 @@ $row_done:\n\
 ";
 static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
-    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 16 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "ceil_div(n*k/32*34, 16)*16", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
 static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[] = {
@@ -8374,7 +8374,7 @@ $row_done:\n\
 ";
 static const ptxgen_param llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_params[] = {
     { "y", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_OUT, PTXGEN_F32, 16384, "m*n*4", 4 },
-    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "n*k/32*34", 16 },
+    { "w", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_Q8_0, 17825792, "ceil_div(n*k/32*34, 16)*16", 16 },
     { "x", PTXGEN_PARAM_POINTER, PTXGEN_PARAM_IN, PTXGEN_F32, 16384, "m*k*4", 16 },
 };
 static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config[] = {

@@ -434,10 +434,9 @@ static void prove(void *context, size_t i)
     proofs *all = context;
     const kernel_set *set = all->with_step;
     if (set && i == 0) {
-        all->step =
-            verify_step(all->step_arena, set->plan, set->targets, set->target_count,
-                        all->step_kernels, set->kernel_count, all->seed, verify_orders(set->plan),
-                        all->jobs);
+        all->step = verify_step(all->step_arena, set->plan, set->targets, set->target_count,
+                                all->step_kernels, set->kernel_count, all->seed,
+                                verify_orders(set->plan), all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
         one->result = verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);

@@ -96,13 +96,6 @@ uint64_t blocks_of_grid(const trial *t)
     return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
 }
 
-uint64_t blocks_last_of_output(const trial *t)
-{
-    const launch *l = &t->instance->family->launch;
-    int64_t others = l->others ? formula_value(l->others, t->instance, NULL) : l->last_apart;
-    return blocks_of_grid(t) - 1 - (uint64_t)others;
-}
-
 static void choose(block_choice *c, uint64_t block)
 {
     size_t at = c->count;
@@ -141,6 +134,20 @@ static void choose_with_partners(block_choice *c, const trial *t, uint64_t block
 uint64_t blocks_rows_a_turn(const instance *in)
 {
     return at_least_one(formula_value(in->family->launch.rows, in, NULL));
+}
+
+uint64_t blocks_last_of_output(const trial *t)
+{
+    const launch *l = &t->instance->family->launch;
+    const problem_shape *s = &t->setup.shape;
+    uint64_t across = t->grid[0], last_group = blocks_of_grid(t) - across;
+    int64_t others = l->others ? formula_value(l->others, t->instance, NULL) : 0;
+    if (l->block_of_row)
+        return last_group +
+               (uint64_t)l->block_of_row(t->instance, s->n + s->n_kv + s->n_v - 1, (int64_t)across);
+    if (s->n && strstr(l->grid[0], "sm_count")) /* it strides over rows */
+        return last_group + ((uint64_t)s->n - 1) / blocks_rows_a_turn(t->instance) % across;
+    return last_group + across - 1 - (uint64_t)others;
 }
 
 /* Of Q, K and V the first and the last rows, and of the last group in y the last. */
@@ -193,6 +200,8 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
         return c;
     c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
     choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
+    if (which == LAST_BLOCK)
+        choose_with_partners(&c, t, blocks_last_of_output(t));
     choose_entries(&c, t, which);
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;

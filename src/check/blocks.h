@@ -29,7 +29,7 @@ uint64_t blocks_of_grid(const trial *t);
 /* Blocks that finish a result together: of a kernel whose blocks count each other. */
 uint64_t blocks_partners(const trial *t);
 
-/* The block that has the last element of the first output. */
+/* Returns the block that has the last element of the first output. */
 uint64_t blocks_last_of_output(const trial *t);
 
 /* Rows of W that a block takes at once. */

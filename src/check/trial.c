@@ -31,6 +31,9 @@ static const float SMALL = 0.05f;
  * is more than powers of two of float differ by. */
 static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1p-4f;
 
+/* Logits of a router that exp() of a float has no room for. */
+static const float LARGE_LOGIT = 150;
+
 /* By what huge or tiny rows differ. */
 static const float FAR = 0x1p12f;
 
@@ -588,6 +591,66 @@ static void set_apart(const trial *t, const trial_param *p, float *x, uint64_t c
         x[i] *= factors[i / (uint64_t)t->setup.shape.k % (sizeof factors / sizeof *factors)];
 }
 
+/* Returns the standard deviation of a router's weights with which its logits are about so large. */
+static float router_weight(const trial *t, float logit)
+{
+    return logit / sqrtf((float)t->setup.shape.k);
+}
+
+/* Makes scores very negative: products of positive K, or x of a router, with negative q or W. What
+ * is alone beside the scores is more negative. The lowest scores of heads differ, down to less than
+ * any constant that could stand for minus infinity but the largest floats. */
+static void make_negative(const trial *t, const trial_param *p, unsigned input, format f,
+                          const trial_buffer *made, random_source *r)
+{
+    enum { ROUTER_W, ROUTER_X };
+    const float LOWEST_SINK = -1e7f, LOGIT = 1000;
+    uint64_t values = made->stored / formats[f].block_bytes * formats[f].block_values;
+    bool routes = t->instance->family->op == OP_MOE_ROUTE;
+    if (p->param.cache || (routes && input > ROUTER_W))
+        ref_set_sign(f, made->bytes, values, false);
+    if (routes && input == ROUTER_W) {
+        ref_resize(f, made->bytes, values, router_weight(t, LOGIT) / SMALL, r);
+        ref_set_sign(f, made->bytes, values, true);
+    }
+    float *x = made->bytes;
+    if (p->param.steep) {
+        uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
+        const float factors[] = { 40, 2400, 5, 400 }; /* of 64 values: scores of -5 times that */
+        float more = sqrtf(64 / (float)head);
+        if (t->instance->kv_type == KV_Q8_0)
+            more *= STEEP_OF_Q8_0 / STEEP;
+        for (uint64_t i = 0; i < values; i++)
+            x[i] = -fabsf(x[i]) * more * factors[i / head % (sizeof factors / sizeof *factors)];
+    }
+    for (uint64_t i = 0; i < values && p->param.only_with == KEY_FIELD(options.sinks); i++)
+        x[i] = LOWEST_SINK * (1 + fabsf(x[i]));
+}
+
+static void spoil_block(trial *t, uint64_t block)
+{
+    size_t size = formats[t->spoilt.format].block_bytes;
+    uint8_t *bytes = t->spoilt.bytes + block * size;
+    memcpy(t->spoilt.before, bytes, size);
+    t->spoilt.at = block;
+    t->spoiled = ref_spoil(t->spoilt.format, bytes, t->setup.spoiled == WITH_INFINITY);
+}
+
+/* Returns how many blocks from the first on are near enough for the first block of a grid. */
+static uint64_t spoilt_among(const trial *t)
+{
+    enum { VALUES = 4096 };
+    uint64_t blocks = (VALUES - 1) / formats[t->spoilt.format].block_values + 1;
+    return blocks < t->spoilt.blocks ? blocks : t->spoilt.blocks;
+}
+
+void trial_move_spoiled(trial *t, uint64_t block)
+{
+    size_t size = formats[t->spoilt.format].block_bytes;
+    memcpy(t->spoilt.bytes + t->spoilt.at * size, t->spoilt.before, size);
+    spoil_block(t, block);
+}
+
 /* Nobody reads it. */
 static void fill_fetched(arena *a, trial_param *p)
 {
@@ -613,16 +676,26 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     const format_info *info = &formats[f];
     if (p->param.small && info->block_values == 1)
         ref_resize(f, made->bytes, made->stored / info->block_bytes, SMALL, r);
+    if (t->instance->family->op == OP_MOE_ROUTE && input == 0 && t->setup.kind == FILL_NORMAL &&
+        t->setup.turn % 2)
+        ref_resize(f, made->bytes, made->stored / info->block_bytes * info->block_values,
+                   router_weight(t, LARGE_LOGIT) / SMALL, r);
     if (p->param.steep && t->setup.kind == FILL_NORMAL)
         make_steep(t, made->bytes, made->stored / info->block_bytes);
     if (p->param.steep && t->setup.kind == FILL_OUTLIERS)
         ref_resize(f, made->bytes, made->stored / info->block_bytes, FLAT, r);
     if (t->instance->family->halves && t->setup.kind >= FILL_TINY && f == FORMAT_F32)
         set_apart(t, p, made->bytes, made->stored / info->block_bytes);
-    if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param))
-        t->spoiled =
-            ref_spoil(f, made->bytes, made->stored / info->block_bytes * info->block_values,
-                      t->setup.spoiled == WITH_INFINITY, r);
+    if (p->param.arranged && t->setup.kind == FILL_NORMAL)
+        t->instance->family->fit(&t->problem, input, made->bytes, made->stored / info->block_bytes);
+    if (t->setup.kind == FILL_NEGATIVE)
+        make_negative(t, p, input, f, made, r);
+    if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param)) {
+        t->spoilt.format = f;
+        t->spoilt.bytes = made->bytes;
+        t->spoilt.blocks = made->stored / info->block_bytes;
+        spoil_block(t, random_below(r, spoilt_among(t)));
+    }
     t->problem.inputs[input] = p->content.bytes;
     t->problem.input_formats[input] = f;
     t->problem.periods[input] =
@@ -655,7 +728,9 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         .sequence_count = setup->shape.m > 0 ? (size_t)setup->shape.m : 1,
         .problem = { .shape = setup->shape,
                      .options = trial_options(in),
-                     .quantizes = in->family->quantizes },
+                     .quantizes = in->family->quantizes,
+                     .negative = setup->kind == FILL_NEGATIVE,
+                     .turn = setup->turn },
     };
     t.setup.one_cache |= in->family->one_sequence;
     t.problem.one_cache = t.setup.one_cache;

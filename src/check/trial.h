@@ -17,6 +17,7 @@ typedef struct trial_setup {
     int64_t sm_count; /* of the GPU the grid is made for */
     fill_kind kind;
     uint64_t seed;
+    uint64_t turn;                                        /* see problem.turn */
     enum { ALL_FINITE, WITH_NAN, WITH_INFINITY } spoiled; /* one value, or scale, */
     unsigned spoiled_input;                               /* of this one of the inputs */
     bool one_cache; /* rows with caches are the last positions of one sequence */
@@ -43,6 +44,8 @@ typedef struct trial_param {
     uint32_t number;       /* of PARAM_U32 */
 } trial_param;
 
+enum { TRIAL_BLOCK_BYTES = 512 }; /* of a block of any format, at most */
+
 typedef struct trial {
     arena *arena;
     const instance *instance;
@@ -55,6 +58,13 @@ typedef struct trial {
     size_t sequence_count;
     problem problem;
     bool spoiled; /* as the setup says; not where no value of the input's format is so */
+    struct {
+        format format;
+        uint8_t *bytes;                    /* of the input */
+        uint64_t blocks;                   /* that there are */
+        uint64_t at;                       /* number of the one that is spoiled */
+        uint8_t before[TRIAL_BLOCK_BYTES]; /* what it was */
+    } spoilt;
 } trial;
 
 /* An instance's options, with what its family does to numbers. */
@@ -74,6 +84,9 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
  * positions valid than there were, since these are NaN already. */
 void trial_shorten(trial *t, int64_t seq_len);
 void trial_shorten_each(trial *t, const uint32_t *seq_lens);
+
+/* Spoils another block of the spoiled input in place of the one that was. */
+void trial_move_spoiled(trial *t, uint64_t block);
 
 /* The first byte that is not 0 of a zeroed buffer that a launch has left, or its size. */
 uint64_t trial_first_remains(const trial_param *p, const void *bytes);

@@ -17,23 +17,27 @@
 #include "family/formula.h"
 
 enum {
-    LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is
-                                written */
-    JUDGED_BLOCKS = 1 << 12, /* of an output, at once, */
-    NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
-    HANGING = 20,            /* times the estimate of a block's work: it hangs, */
-    HANGING_SMALL = 2000000, /* and that is at least so much */
-    USUAL_SM_COUNT = 132,    /* an H100's */
-    TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
-    SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
-    ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
-    FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
-    MOST_LENGTHS = 16,       /* of a sequence, that are tried one behind the other, */
-    MOST_BEYOND = 3,         /* and so that some rows of it are beyond its cache */
-    LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
-    TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
-    ROUTES = 8,              /* ordinary inputs of a router, */
-    LISTS = 4,               /* and lists of experts */
+    LARGE_OUTPUT = 64 << 20,    /* bytes, of all its targets, of which room is made only for what is
+                                   written */
+    JUDGED_BLOCKS = 1 << 12,    /* of an output, at once, */
+    NEAR_BLOCKS = 1 << 8,       /* and of one that is written here and there */
+    HANGING = 20,               /* times the estimate of a block's work: it hangs, */
+    HANGING_SMALL = 2000000,    /* and that is at least so much */
+    FEW_INSTRUCTIONS = 1000000, /* of a block, that may run for each of several places */
+    USUAL_SM_COUNT = 132,       /* an H100's */
+    TURNS_A_BLOCK = 3,          /* of a grid-stride kernel, in the trial that makes it loop */
+    SOME_SEQ_LEN = 300,         /* a few chunks of flash decoding */
+    ODD_SEQ_LEN = 97,           /* one chunk, which all its warps share */
+    FEW_POSITIONS = 4,          /* with fewer a state has inputs that are not there */
+    MOST_LENGTHS = 16,          /* of a sequence, that are tried one behind the other, */
+    MOST_BEYOND = 3,            /* and so that some rows of it are beyond its cache */
+    LONG_SEQ_LEN = 1 << 15,     /* of inputs that are not the usual ones */
+    TURNS_AT_MOST = 64,         /* of a grid-stride kernel, with the usual SM count */
+    ROUTES = 8,                 /* ordinary inputs of a router, */
+    LARGE_ROUTES = 2,           /* with many rows: of usual logits, and of large ones; */
+    LISTS = 4,                  /* lists of experts; */
+    PLACES = 8,                 /* places of a NaN, */
+    PLACES_APART = 513,         /* at all distances from multiples of 8 */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -210,14 +214,12 @@ static bool launch_behind_others(const trial *t, const device_params *d,
 {
     emu_range ranges[MAX_PARAMS];
     for (size_t i = 0; i < t->param_count; i++)
-        ranges[i] =
-            (emu_range){ t->params[i].param.name, d->addresses[i], t->params[i].size };
+        ranges[i] = (emu_range){ t->params[i].param.name, d->addresses[i], t->params[i].size };
     mark_changing(t, d);
-    emu_stream *s = emu_stream_new(d->memory, &(emu_stream_config){ .ranges = ranges,
-                                                                    .range_count = t->param_count,
-                                                                    .behind = true });
-    bool ended = emu_stream_launch(s, config, true, stats, report) &&
-                 emu_stream_finish(s, report);
+    emu_stream *s = emu_stream_new(
+        d->memory,
+        &(emu_stream_config){ .ranges = ranges, .range_count = t->param_count, .behind = true });
+    bool ended = emu_stream_launch(s, config, true, stats, report) && emu_stream_finish(s, report);
     emu_stream_free(s);
     if (ended && !stats->waited) {
         ended = false;
@@ -378,8 +380,8 @@ static bool judge_missing(verifier *v, const trial *t, const device_params *d, s
 static bool judge_rows(verifier *v, const trial *t, const device_params *d, size_t index,
                        const block_choice *c)
 {
-    bool by_last =
-        t->instance->family->launch.last_apart && blocks_chosen(c, blocks_of_grid(t) - 1);
+    uint64_t last = blocks_of_grid(t) - 1;
+    bool by_last = blocks_last_of_output(t) + 1 == last && blocks_chosen(c, last);
     size_t first = c->count ? (size_t)(t->grid[1] - 1) * MAX_VECTORS : 0;
     for (size_t row = first; (!c->count || by_last) && row < t->sequence_count; row++)
         for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
@@ -704,6 +706,25 @@ static uint64_t seed_of(const verifier *v, uint64_t number)
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
+/* With a NaN at several places of an input, of which blocks with little work have all, and in the
+ * last value. */
+static bool run_places(verifier *v, trial *t, device_params *d)
+{
+    uint64_t first = t->spoilt.at, blocks = t->spoilt.blocks, places = 1;
+    if (work_of_block(t) <= FEW_INSTRUCTIONS)
+        places = PLACES;
+    bool right = run(v, t, d, FIRST_BLOCK);
+    for (uint64_t i = 1; right && t->spoiled && i < places; i++) {
+        uint64_t near = blocks < PLACES * PLACES_APART ? blocks : PLACES * PLACES_APART;
+        trial_move_spoiled(t, (first + i * PLACES_APART) % near);
+        right = run(v, t, d, FIRST_BLOCK);
+    }
+    if (!right || !t->spoiled)
+        return right;
+    trial_move_spoiled(t, blocks - 1);
+    return run(v, t, d, LAST_BLOCK);
+}
+
 /* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
 static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
@@ -715,7 +736,7 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
         setup.spoiled_input = (unsigned)i;
         for (setup.spoiled = WITH_NAN; right && setup.spoiled <= WITH_INFINITY; setup.spoiled++) {
             setup.seed = seed_of(v, 2 * i + setup.spoiled);
-            right = run_setup(v, &setup, run_first);
+            right = run_setup(v, &setup, setup.spoiled == WITH_NAN ? run_places : run_first);
         }
     }
     return right;
@@ -723,13 +744,39 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
 
 /* Ordinary inputs that are tried: several where each makes few of many possible choices, a router's
  * or which experts rows use. */
-static unsigned ordinary_inputs(const instance *in)
+static uint64_t ordinary_inputs(const instance *in)
 {
     operation op = in->family->op;
     bool lists = in->shape.m > 1 && blocks_are_few(op, &in->shape) &&
                  (op == OP_EXPERT_GATE_UP || op == OP_EXPERT_DOWN);
-    bool routes = op == OP_MOE_ROUTE && in->shape.m < ROUTES;
-    return routes ? ROUTES : lists ? LISTS : 1;
+    if (op == OP_SAMPLE)
+        return ref_sampling_turns(&in->shape);
+    if (op == OP_MOE_ROUTE)
+        return in->shape.m < ROUTES ? ROUTES : LARGE_ROUTES;
+    return lists ? LISTS : 1;
+}
+
+/* Returns true where weights of a softmax come of scores. */
+static bool has_scores(const instance *in)
+{
+    bool has = in->family->op == OP_MOE_ROUTE;
+    for (const param *p = in->family->params; p->name; p++)
+        has |= p->steep || p->partial_rows;
+    return has;
+}
+
+/* With all scores of a softmax very negative, and sequences whose lengths no tile divides. */
+static bool run_negative(verifier *v, trial *t, device_params *d)
+{
+    static const int64_t lengths[] = { SOME_SEQ_LEN - 1, ODD_SEQ_LEN, FEW_POSITIONS + 1 };
+    int64_t longest = t->setup.shape.seq_len;
+    bool right = run_alone(v, t, d);
+    for (size_t i = 0; right && i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i] < longest) {
+            trial_shorten(t, lengths[i]);
+            right = run_alone(v, t, d);
+        }
+    return right;
 }
 
 /* With ordinary inputs, with several of them where each makes few of many possible choices, and
@@ -744,9 +791,12 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     setup.shape.seq_len = shape->max_seq_len;
     const uint64_t end = v->seed + ordinary_inputs(v->kernel->instance);
     bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
-    while (right && ++setup.seed < end)
+    while (right && ++setup.seed < end) {
+        setup.turn++;
         right = run_setup(v, &setup, run_alone);
+    }
     setup.seed = v->seed;
+    setup.turn = 0;
     if (right && updates(v->kernel->instance) && shape->m > 1)
         right = run_setup(v, &setup, run_neighbours);
     setup.one_cache = writes_one_cache(v->kernel->instance, shape);
@@ -762,6 +812,12 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
         setup.kind = others[i];
         setup.seed = seed_of(v, setup.kind);
         right = run_setup(v, &setup, run_first);
+    }
+    if (right && has_scores(v->kernel->instance)) {
+        setup.kind = FILL_NEGATIVE;
+        if (setup.shape.seq_len > SOME_SEQ_LEN)
+            setup.shape.seq_len = SOME_SEQ_LEN;
+        right = run_setup(v, &setup, run_negative);
     }
     const problem_options o = trial_options(v->kernel->instance);
     setup.kind = FILL_OUTLIERS;

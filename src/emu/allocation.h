@@ -26,8 +26,8 @@ typedef struct allocation {
     _Atomic uint32_t loaded_in;
     uint8_t *rights; /* of a reservation: an emu_access_right for each granule */
     bool read_only, freed, owned, variable;
-    bool aliased; /* other allocations have some of its bytes, too */
-    bool heap;    /* a kernel's own; it counts as a variable for everybody else */
+    bool aliased;  /* other allocations have some of its bytes, too */
+    bool heap;     /* a kernel's own; it counts as a variable for everybody else */
     bool changing; /* see emu_set_changing */
 } allocation;
 

@@ -69,9 +69,9 @@ struct overlap {
     const emu_range *ranges;
     size_t range_count;
     overlap_launch *launches[OVERLAP_LAUNCHES];
-    overlap_launch *newest; /* the launch that began last, or NULL: it cannot be beside another */
+    overlap_launch *newest;  /* the launch that began last, or NULL: it cannot be beside another */
     overlap_launch *unknown; /* stands for all launches that are not known; NULL: there are none */
-    emu_report doubt;       /* memory without content, read ahead of a wait: see overlap_excuses */
+    emu_report doubt;        /* memory without content, read ahead of a wait: see overlap_excuses */
 };
 
 static inline overlap_set overlap_set_of(const overlap_launch *l)

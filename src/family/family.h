@@ -299,6 +299,7 @@ typedef struct param {
     size_t type_in;     /* field of the instance that says its type; 0: format is it */
     bool written;       /* weights that a launch may write: read behind the wait */
     bool fitted;        /* its values are made by the family's fit */
+    bool arranged;      /* random values that the family's fit arranges; any value is possible */
     bool small;         /* random floats are as small as weights of other formats, some 0.05 */
     bool steep;   /* of every second head random floats are so large that few positions count */
     bool settled; /* with state = settled read ahead of the wait: positions, lengths, addresses */
@@ -467,9 +468,8 @@ typedef struct launch {
     bool dealt;         /* which results a block has follows from inputs */
     bool weights_first; /* those of a warp's first turn are fetched into the L2 ahead of x */
     bool loads_at_once; /* no load waits for a number or an address that was loaded itself */
-    bool last_apart;    /* the last block has none of the first output, but another one */
     const char *others; /* formula: blocks at the end of a row of the grid that have none of the
-                           first output, but some of another one each; NULL: none */
+                           first output, but all of another one together; NULL: none */
     overlap overlap;
     unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
 } launch;

@@ -36,6 +36,7 @@ static const double UNIT_LOGIT_TERMS = 24, UNIT_ROOT_TERMS = 2.0 / 3, UNIT_CHUNK
                     SUMMED_TERMS = 4, STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
                     UNDERFLOW_SHARE = 0x1p-106, HALVES_SHARE = 0x1p-9 / 2e-6,
                     HALVES_UNDERFLOW_SHARE = 0x1p-16;
+static const float LOWEST = -20000;  /* the largest of maxima that are all very negative */
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 
 /* The softmax numerators are relative to exp(largest). */
@@ -340,6 +341,8 @@ void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t va
         row[dim + AT_WEIGHT] = fmaxf(fabsf(row[dim + AT_WEIGHT]), 1);
         if (i / c.chunks % 2)
             row[dim + AT_MAX] = FAR_APART * row[0];
+        if (p->negative)
+            row[dim + AT_MAX] = LOWEST - fabsf(row[dim + AT_MAX]);
         if (p->periods[input] ||
             i % c.chunks * size < ref_attention_positions(p, i / c.chunks / heads).end)
             continue;

@@ -103,13 +103,25 @@ void ref_resize(format f, void *bytes, uint64_t values, float factor, random_sou
     }
 }
 
-bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r)
+void ref_set_sign(format f, void *bytes, uint64_t values, bool negative)
 {
-    enum { AMONG = 4096, HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };
+    uint8_t *block = bytes, sign = negative ? 0x80 : 0;
+    bool floats = formats[f].block_values == 1;
+    for (uint64_t i = 0; i < values; i += formats[f].block_values) {
+        uint8_t *top = block + (floats ? formats[f].block_bytes : sizeof(uint16_t)) - 1;
+        if (floats || f == FORMAT_Q8_0)
+            *top = (*top & 0x7f) | sign;
+        for (unsigned q = Q8_0_QUANTS; f == FORMAT_Q8_0 && q < Q8_0_BYTES; q++)
+            block[q] = block[q] > 0x80 ? (uint8_t)-block[q] : block[q] & 0x7f;
+        block += formats[f].block_bytes;
+    }
+}
+
+bool ref_spoil(format f, void *bytes, bool infinite)
+{
+    enum { HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };
     const codec *c = codecs[f];
-    uint64_t last = values < AMONG ? values : AMONG;
-    uint64_t number = random_below(r, last) / formats[f].block_values;
-    uint8_t *block = (uint8_t *)bytes + number * formats[f].block_bytes;
+    uint8_t *block = bytes;
     uint16_t half = infinite ? HALF_INFINITY : HALF_NAN;
     uint32_t word = infinite ? 0x7f800000 : 0x7fff8000; /* -0 if rounded to bf16 */
     switch (f) {
@@ -139,5 +151,5 @@ void ref_spoil_either(float *values, uint64_t count)
     random_source r = { 0 };
     memcpy(&r.state, values, sizeof *values);
     bool infinite = random_below(&r, 2);
-    ref_spoil(FORMAT_F32, values, count, infinite, &r);
+    ref_spoil(FORMAT_F32, values + random_below(&r, count), infinite);
 }

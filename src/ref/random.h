@@ -30,6 +30,7 @@ float random_normal(random_source *r);
 typedef enum fill_kind {
     FILL_NORMAL,   /* floats normal(0, 1); weight blocks that decode to about 0.05 in size */
     FILL_OUTLIERS, /* smaller, but a few values (floats) or blocks (weights) very large */
+    FILL_NEGATIVE, /* as normal; a trial makes all scores of a softmax very negative */
     FILL_ZERO,
     FILL_TINY, /* floats of 1e-6, block scales that are subnormal in fp16 */
     FILL_HUGE, /* floats of 1e3, block scales ten thousand times the usual */
@@ -45,9 +46,13 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
  * scales are no fp16 stay as they are. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
 
-/* Makes one of the values, or an fp16 scale of one of the blocks, a NaN or an infinity, somewhere
- * among the first thousands. False where no bits of the format are either. */
-bool ref_spoil(format f, void *bytes, uint64_t values, bool infinite, random_source *r);
+/* Makes all values that are there positive, or negative; formats without a float or an fp16 scale
+ * and signed bytes stay as they are. */
+void ref_set_sign(format f, void *bytes, uint64_t values, bool negative);
+
+/* Makes a value, or an fp16 scale of a block, a NaN or an infinity. False where no bits of the
+ * format are either. */
+bool ref_spoil(format f, void *block, bool infinite);
 
 /* The same of floats, by themselves: which of them becomes what follows from the first. */
 void ref_spoil_either(float *values, uint64_t count);

@@ -114,7 +114,9 @@ typedef struct problem {
         addresses, and updated: what these point to ahead of the launch */
     const uint32_t *seq_lens; /* of m sequences; NULL: shape.seq_len is that of the only one */
     bool one_cache;           /* m rows write to one cache, as positions of one sequence */
-    bool strange;             /* the input that is fitted is to have what callers must not pass */
+    bool negative;            /* all scores of a softmax are to be very negative */
+    uint64_t turn; /* inputs of which few are possible take turns: the number of this one */
+    bool strange;  /* the input that is fitted is to have what callers must not pass */
 
     /* Activations that integers are multiplied by are rounded first, 32 by 32: x becomes d q, where
      * d is amax / 127, of an amax of at least 1e-30, and q is x / d rounded. Where x / d is so
@@ -338,7 +340,9 @@ enum {
     "f32 top_p (1: all), f32 min_p (0: all), u64 seed, 2 words that are not read"
 reference ref_sample;
 
-/* Makes positions and ways to choose possible ones. */
+/* Makes positions and ways to choose possible ones, and arranges logits: their largest is at either
+ * end, or equal in several tokens. After so many turns all ways have met their logits. */
+uint64_t ref_sampling_turns(const problem_shape *s);
 void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* The first word of Philox4x32-10. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ref/random.h"
 #include "ref/reference.h"
 
 enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
@@ -175,25 +176,83 @@ void ref_sample(const problem *p, unsigned output, uint64_t first, uint64_t coun
     }
 }
 
-static void fit_positions(uint32_t *positions, uint64_t count)
+/* How a row's logits are arranged. */
+typedef enum arrangement {
+    AS_THEY_ARE,
+    LAST_ALONE,     /* the last token's is by far the largest */
+    FIRST_AND_LAST, /* theirs are the largest, and equal */
+    TWO_EQUAL,      /* so are those of two tokens somewhere */
+    MANY_EQUAL,     /* few values: most tokens are equal to many others */
+} arrangement;
+
+/* A row of a launch: those of one launch take them by turns, and launches go on where the one
+ * before has stopped. Position 1 stands for any. */
+typedef struct sampled_row {
+    way way;
+    arrangement arrangement;
+    uint32_t position;
+} sampled_row;
+
+#define GREEDY                       \
+    {                                \
+        .temperature = 0, .top_p = 1 \
+    }
+#define ALL                          \
+    {                                \
+        .temperature = 1, .top_p = 1 \
+    }
+#define FORTY                                                            \
+    {                                                                    \
+        .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f \
+    }
+#define TWO_HUNDRED                                      \
+    {                                                    \
+        .temperature = 1.3f, .top_k = 200, .top_p = 0.7f \
+    }
+#define BY_CHANCE_ALONE                                   \
+    {                                                     \
+        .temperature = 0.5f, .top_p = 0.9f, .min_p = 0.1f \
+    }
+static const sampled_row sampled_rows[] = {
+    { FORTY, AS_THEY_ARE, 1 },
+    { GREEDY, LAST_ALONE, 0 },
+    { GREEDY, TWO_EQUAL, UINT32_MAX },
+    { TWO_HUNDRED, AS_THEY_ARE, 1 << 20 },
+    { GREEDY, AS_THEY_ARE, 1 },
+    { ALL, AS_THEY_ARE, UINT32_MAX - 3 },
+    { BY_CHANCE_ALONE, MANY_EQUAL, 1 },
+    { GREEDY, TWO_EQUAL, 1 },
+    { GREEDY, FIRST_AND_LAST, 1 },
+    { FORTY, MANY_EQUAL, 1 },
+    { ALL, LAST_ALONE, 1 },
+    { GREEDY, MANY_EQUAL, 1 },
+    { BY_CHANCE_ALONE, AS_THEY_ARE, 1 },
+};
+enum { SAMPLED_ROWS = sizeof sampled_rows / sizeof *sampled_rows };
+
+static const sampled_row *sampled_row_of(const problem *p, uint64_t row)
 {
-    static const uint32_t special[] = { 0, UINT32_MAX, 1 << 20, UINT32_MAX - 3 };
-    for (uint64_t i = 0; i < count; i++)
-        positions[i] =
-            i && i <= sizeof special / sizeof *special ? special[i - 1] : positions[i] % (1 << 20);
+    return &sampled_rows[(p->turn * (uint64_t)p->shape.m + row) % SAMPLED_ROWS];
 }
 
-static void fit_ways(uint32_t *words, uint64_t rows)
+uint64_t ref_sampling_turns(const problem_shape *s)
 {
-    static const way ways[] = {
-        { .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f },
-        { .temperature = 1.3f, .top_k = 200, .top_p = 0.7f },
-        { .temperature = 0, .top_p = 1 },
-        { .temperature = 1, .top_p = 1 },
-        { .temperature = 0.5f, .top_p = 0.9f, .min_p = 0.1f },
-    };
+    uint64_t m = (uint64_t)s->m;
+    return (SAMPLED_ROWS + m - 1) / m;
+}
+
+static void fit_positions(const problem *p, uint32_t *positions, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t position = sampled_row_of(p, i)->position;
+        positions[i] = position == 1 ? positions[i] % (1 << 20) : position;
+    }
+}
+
+static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
+{
     for (uint64_t row = 0; row < rows; row++, words += SAMPLING_WORDS) {
-        const way *w = &ways[(row + words[SAMPLING_SEED_LOW]) % (sizeof ways / sizeof *ways)];
+        const way *w = &sampled_row_of(p, row)->way;
         memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
         memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
         memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
@@ -201,11 +260,39 @@ static void fit_ways(uint32_t *words, uint64_t rows)
     }
 }
 
+static void arrange_logits(const problem *p, float *logits, uint64_t values)
+{
+    const float LARGEST = 30; /* above all random ones */
+    uint64_t n = (uint64_t)p->shape.n;
+    for (uint64_t row = 0; row < values / n; row++, logits += n) {
+        random_source r = { row + p->turn };
+        switch (sampled_row_of(p, row)->arrangement) {
+        case AS_THEY_ARE:
+            break;
+        case FIRST_AND_LAST:
+            logits[0] = LARGEST;
+            logits[n - 1] = LARGEST;
+            break;
+        case LAST_ALONE:
+            logits[n - 1] = LARGEST;
+            break;
+        case TWO_EQUAL:
+            logits[random_below(&r, n)] = LARGEST;
+            logits[random_below(&r, n)] = LARGEST;
+            break;
+        case MANY_EQUAL:
+            for (uint64_t i = 0; i < n; i++)
+                logits[i] = fminf(roundf(logits[i]), 1);
+        }
+    }
+}
+
 void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
-    (void)p;
-    if (input == POSITIONS)
-        fit_positions(bytes, values);
+    if (input == LOGITS)
+        arrange_logits(p, bytes, values);
+    else if (input == POSITIONS)
+        fit_positions(p, bytes, values);
     else
-        fit_ways(bytes, values / SAMPLING_WORDS);
+        fit_ways(p, bytes, values / SAMPLING_WORDS);
 }
