@@ -7,6 +7,7 @@ It is made by --init engine and the compiler alone, as by somebody without Meson
 """
 import ctypes
 import os
+import pty
 import subprocess
 import sys
 import tempfile
@@ -171,6 +172,22 @@ def check_models(e):
     e.refused("none.gguf: No such file", e.path("none.gguf"), PROMPT)
 
 
+def check_long_and_harmful_tokens(e):
+    """A token of any length is printed, and a terminal gets no control characters of the vocabulary."""
+    long = e.make_model("long.gguf", "--answer", 1500 * "a" + "Z\u00e4")
+    done = e.run(long, PROMPT, "-n", "2")
+    e.judge("a long token is cut", done.stdout == PROMPT.encode() + 2 * (1500 * b"a" + b"Z\xc3\xa4") + b"\n")
+    harmful = e.make_model("harmful.gguf", "--answer", "\x1b[31m\u009b\u00e4\n")
+    done = e.run(harmful, PROMPT, "-n", "1")
+    e.judge("a file gets other bytes", done.stdout == PROMPT.encode() + b"\x1b[31m\xc2\x9b\xc3\xa4\n\n")
+    leader, follower = pty.openpty()
+    subprocess.run([e.program, harmful, PROMPT, "-n", "1"], stdout=follower, stderr=subprocess.DEVNULL,
+                   env=dict(os.environ, LD_LIBRARY_PATH=e.libcuda))
+    os.close(follower)
+    shown = os.read(leader, 4096).replace(b"\r", b"")
+    e.judge("a terminal gets %r" % shown, shown == PROMPT.encode() + b"?[31m??\xc3\xa4\n\n")
+
+
 def check_machine(e):
     """A driver, a GPU or memory that is not there."""
     e.refused("NO_BINARY_FOR_GPU", e.model, PROMPT, PTXGEN_CUDA_TARGET="sm_75")
@@ -213,6 +230,7 @@ def main():
     e = Engine(*sys.argv[1:4])
     check_text(e)
     check_models(e)
+    check_long_and_harmful_tokens(e)
     check_machine(e)
     check_usage(e)
     sys.exit(e.failed)

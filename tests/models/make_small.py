@@ -2,12 +2,13 @@
 """Writes a whole GGUF model that is small: random weights, the same every time, and a vocabulary of 300 tokens.
 
     make_small.py [--layers N] [--further N] [--type F32 | Q8_0] [--architecture NAME] [--tokenizer NAME] [--pre NAME]
-                  [--key NAME=VALUE]... [--extra TENSOR]... [--nan] FILE
+                  [--key NAME=VALUE]... [--extra TENSOR]... [--answer TEXT] [--nan] FILE
 
 It is a llama of 64 values, 4 heads of 16, and room for 64 positions, whose text means nothing. Its matrices are of the
 type; --architecture, --tokenizer and --pre name others without being any; with --nan its last norm is not a number. --further
 says how many layers are behind the decoder's, which predict further tokens: what they have has no use here. --key sets a key
-of the architecture to a value in JSON, or leaves it out if there is none; --extra adds a vector.
+of the architecture to a value in JSON, or leaves it out if there is none; --extra adds a vector. With
+--answer the last token is the text, and the model says nothing else.
 """
 import argparse
 import json
@@ -30,10 +31,11 @@ def array(name, kind, values):
     return data + struct.pack("<%d%s" % (len(values), "f" if kind == F32 else "i"), *values)
 
 
-def vocabulary(tokenizer, pre):
+def vocabulary(tokenizer, pre, answer):
     """SentencePiece's: three control tokens, all bytes, and pieces, of which longer ones are merged first."""
     tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % byte for byte in range(256)] + WORDS
     kinds = [UNKNOWN, CONTROL, CONTROL] + [BYTE] * 256 + [NORMAL] * len(WORDS)
+    tokens[-1] = answer or tokens[-1]
     assert len(tokens) == VOCAB
     return [key("tokenizer.ggml.model", tokenizer),
             array("tokenizer.ggml.tokens", STRING, tokens),
@@ -61,18 +63,21 @@ def q8_0(values):
     data = b""
     for at in range(0, len(values), 32):
         block = values[at:at + 32]
-        scale = max(map(abs, block)) / 127
+        scale = max(map(abs, block)) / 127 or 1.0
         data += struct.pack("<e32b", scale, *(math.floor(value / scale + 0.5) for value in block))
     return data
 
 
 class Tensors:
     def __init__(self, options):
-        self.type, self.random = options.type, random.Random(1)
+        self.type, self.random, self.answers = options.type, random.Random(1), options.answer is not None
         self.infos, self.data = [], b""
 
     def add(self, name, ne, values=None):
         kind = self.type if len(ne) > 1 else "F32"
+        if self.answers and len(ne) > 1: # layers add nothing, and the last token's logit is the only one
+            rows = [1.0] * VOCAB if name == "token_embd.weight" else [0.0] * (ne[1] - 1) + [float("output.w" in name)]
+            values = [value for value in rows for _ in range(ne[0])]
         if values is None: # a row's product has about the size of what goes in
             values = [self.random.gauss(0, ne[0] ** -0.5) for _ in range(math.prod(ne))]
         self.infos.append(string(name) + struct.pack("<I%dQ" % len(ne), len(ne), *ne) +
@@ -112,10 +117,11 @@ def main():
     parser.add_argument("--pre")
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--extra", action="append", default=[])
+    parser.add_argument("--answer")
     parser.add_argument("--nan", action="store_true")
     parser.add_argument("file")
     options = parser.parse_args()
-    tensors, all_keys = Tensors(options), keys(options) + vocabulary(options.tokenizer, options.pre)
+    tensors, all_keys = Tensors(options), keys(options) + vocabulary(options.tokenizer, options.pre, options.answer)
     tensors.add_all(options)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors.infos), len(all_keys)) + b"".join(all_keys + tensors.infos)
     with open(options.file, "wb") as file:
