@@ -1,7 +1,7 @@
 /* Kernels that compute each value from the values at its place in one or two arrays:
  *
  *   silu, gelu, relu, scale    y = f(x)
- *   swiglu, add, multiply      y = f(a, b)
+ *   swiglu, add, multiply      y = f(a, b); swiglu also as q8_1
  *   convert                    y = W, decoded from any format
  *
  * Rows lie one behind the other, so a row's length does not matter: a thread has 16 bytes of the
@@ -11,6 +11,7 @@
  */
 #include "gen/blocks/activation.h"
 #include "gen/blocks/gemv.h"
+#include "gen/blocks/q8_1.h"
 #include "gen/blocks/unpack.h"
 #include "gen/blocks/values.h"
 #include "gen/product_keys.h"
@@ -39,6 +40,8 @@ static format format_of_x(const instance *in)
 /* The values that a thread has at once. */
 static int64_t values_at_once(const instance *in)
 {
+    if (in->y_type == TYPE_Q8_1)
+        return 1;
     bool wide = format_of_x(in) == FORMAT_F32 && in->y_type == TYPE_F32;
     return wide ? WIDE_VALUES : MOST_VALUES;
 }
@@ -134,6 +137,21 @@ static void compute(ptx *p, const elements *e, val piece, val element, unsigned 
     values_store(p, e->y, address(p, e, "y", e->y, element), count, x);
 }
 
+/* Writes blocks of 32 values, a warp each. */
+static void write_q8_1(ptx *p, const elements *e)
+{
+    enum { WARPS = THREADS / 32 };
+    const param *names = e->in->family->params;
+    val first = mad(p, ctaid_x(p), WARPS, warp_id(p)), step = mul(p, nctaid_x(p), WARPS);
+    val blocks = div(p, e->count, Q8_1_VALUES), lane = convert(p, e->number, lane_id(p));
+    PTX_FOR (p, block, convert(p, e->number, first), blocks, convert(p, e->number, step)) {
+        val x, second, element = mad(p, block, Q8_1_VALUES, lane);
+        values_load(p, e->x, address(p, e, names[1].name, e->x, element), 1, &x);
+        values_load(p, e->x, address(p, e, names[2].name, e->x, element), 1, &second);
+        q8_1_store_warp(p, address(p, e, "y", FORMAT_Q8_1, block), computed(p, e->in, x, second));
+    }
+}
+
 /* Returns whether no values are left behind those that threads have at once. */
 static bool is_even(const elements *e)
 {
@@ -145,6 +163,10 @@ static bool is_even(const elements *e)
 static void build(ptx *p, const instance *in)
 {
     elements e = elements_new(p, in);
+    if (e.y == FORMAT_Q8_1) {
+        write_q8_1(p, &e);
+        return;
+    }
     val first = mad(p, ctaid_x(p), THREADS, tid_x(p)), step = mul(p, nctaid_x(p), THREADS);
     val whole = div(p, e.count, e.at_once);
     val pieces = is_even(&e) ? whole : div(p, add(p, e.count, e.at_once - 1), e.at_once);
@@ -166,16 +188,18 @@ static void build(ptx *p, const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "at_once", values_at_once, "values of a thread: 4 of f32, else 8" },
+    { "at_once", values_at_once, "values of a thread: 4 of f32, else 8; 1 that becomes q8_1" },
     { NULL, NULL, NULL },
 };
 
-#define KEYS_OF_ROWS(type_said)                                    \
+#define KEYS_OF_ROWS(type_said) KEYS_OF_ROWS_TO(type_said, FLOAT_TYPES)
+#define KEYS_OF_ROWS_TO(type_said, types)                          \
     { .name = "k",                                                 \
       .summary = "columns",                                        \
       .field = KEY_FIELD(shape.k),                                 \
       .min = 1,                                                    \
       .max = 1 << 24,                                              \
+      .of_out = true,                                              \
       .required = true,                                            \
       .at_run_time = true,                                         \
       .tag = "k" },                                                \
@@ -187,7 +211,7 @@ static const derived_size sizes[] = {
           .def = 1,                                                \
           .counted_with = KEY_FIELD(rows_mode),                    \
           .tag = "m" },                                            \
-        KEY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", FLOAT_TYPES)
+        KEY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", types)
 #define TYPED_OUT(count)                                                                    \
     {                                                                                       \
         .name = "y", .kind = PARAM_OUT, .type_in = KEY_FIELD(y_type), .format = FORMAT_F32, \
@@ -297,7 +321,9 @@ const family swiglu = {
     ELEMENTWISE(swiglu, SWIGLU,
                 "rows of gates and of what they gate, by SwiGLU or another activation",
                 "y[m,k] = activation(g[m,k]) u[m,k]"),
-    .keys = (const key[]){ KEYS_OF_ROWS("type of g and u"), KEY_ACTIVATION, KEY_DIMS, KEY_END },
+    .keys =
+        (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
+                       KEY_ACTIVATION, KEY_DIMS, KEY_END },
     .params =
         (const param[]){ TYPED_OUT("m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k"), PARAM_END },
     .tolerance = 6e-7,

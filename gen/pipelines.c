@@ -131,6 +131,60 @@ static const family batched_qkv = {
     .check = check_any_rows,
 };
 
+/* The product of down is of what SwiGLU makes: n columns, k rows. */
+#define DOWN(id, type, vector)                                                                   \
+    {                                                                                            \
+        .family = id, .n = "k", .k = "n", .when = { { "weights_d", WEIGHTS_##type } }, .bind = { \
+            { "y", "y" },                                                                        \
+            { "w", "wd" },                                                                       \
+            { "x", vector }                                                                      \
+        }                                                                                        \
+    }
+#define SWIGLU(type, kind, output)                                \
+    {                                                             \
+        .family = "swiglu", .k = "n", .set = { { "out", kind } }, \
+        .when = { { "weights_d", WEIGHTS_##type } }, .bind = {    \
+            { "y", output },                                      \
+            { "g", "g" },                                         \
+            { "u", "u" }                                          \
+        }                                                         \
+    }
+
+static const family ffn = {
+    .name = "ffn",
+    .summary = "pipeline: gate and up of m vectors, SwiGLU to q8_1, and down",
+    .computes = "Y[m,k] = (activation(X[m,k] Wg[n,k]^T) * (X[m,k] Wu[n,k]^T)) Wd[k,n]^T",
+    .op = OP_FFN,
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES),
+                           { .name = "n",
+                             .summary = "rows of Wg and Wu, columns of Wd",
+                             .field = KEY_FIELD(shape.n),
+                             .min = Q4_K_VALUES,
+                             .max = 1 << 24,
+                             .multiple_of = Q4_K_VALUES,
+                             .required = true,
+                             .tag = "n" },
+                           KEY_ANY_M,
+                           KEY_ROWS,
+                           KEY_DP4A_WEIGHTS,
+                           KEY_DP4A_WEIGHTS_OF(g, 0),
+                           KEY_DP4A_WEIGHTS_OF(u, 1),
+                           KEY_DP4A_WEIGHTS_OF(d, 2),
+                           KEY_ACTIVATION,
+                           KEY_STEP_WARPS,
+                           KEY_ACTIVATIONS,
+                           KEY_END },
+    .steps = (const pipeline_step[]){ QUANTIZE,
+                                      BATCHED_GEMVS("n", "g", "wg", "weights_g"),
+                                      BATCHED_GEMVS("n", "u", "wu", "weights_u"),
+                                      SWIGLU(Q4_K, TYPE_Q8_1, "h_q8_1"),
+                                      DOWN("batched_hw_dp4a_q4k_gemv", Q4_K, "h_q8_1"),
+                                      SWIGLU(Q6_K, TYPE_F32, "h"),
+                                      DOWN("batched_q6k_gemv", Q6_K, "h"),
+                                      { .n = NULL } },
+    .check = check_any_rows,
+};
+
 static const family flash_decoding = {
     .name = "flash_decoding",
     .summary = "pipeline: decode attention of m sequences by chunks, then the chunks merged",
@@ -153,5 +207,5 @@ static const family flash_decoding = {
     .check = check_flash_decoding,
 };
 
-const family *const pipelines[] = { &dp4a,           &qkv, &batched_gate_up, &batched_qkv,
+const family *const pipelines[] = { &dp4a,           &qkv, &batched_gate_up, &batched_qkv, &ffn,
                                     &flash_decoding, NULL };

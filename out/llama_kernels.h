@@ -124,6 +124,7 @@ typedef enum ptxgen_operation {
     PTXGEN_SWIGLU,
     PTXGEN_CONVERT,
     PTXGEN_KV_WRITE,
+    PTXGEN_FFN,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -276,6 +277,7 @@ typedef enum ptxgen_out {
     PTXGEN_OUT_F32,
     PTXGEN_OUT_F16,
     PTXGEN_OUT_BF16,
+    PTXGEN_OUT_Q8_1,
 } ptxgen_out;
 typedef enum ptxgen_approximation {
     PTXGEN_APPROXIMATION_ERF,
@@ -2918,6 +2920,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "swiglu",
         "convert",
         "kv_write",
+        "ffn",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";

@@ -56,3 +56,14 @@ q8_lane q8_quantize_lane(ptx *p, val x)
     val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
     return (q8_lane){ .d = d, .q = round_half_away(p, mul(p, x, inverse)) };
 }
+
+void q8_1_store_warp(ptx *p, val block, val x)
+{
+    q8_lane quantized = q8_quantize_lane(p, x);
+    val lane = lane_id(p), sum = mul(p, convert(p, F32, warp_sum(p, quantized.q)), quantized.d);
+    st_global(p, S8, add(p, block, convert(p, U64, lane)), Q8_1_QUANTS, quantized.q);
+    PTX_IF (p, eq(p, lane, 0)) {
+        st_global(p, F16, block, Q8_1_D, convert(p, F16, quantized.d));
+        st_global(p, F16, block, Q8_1_S, convert(p, F16, sum));
+    }
+}

@@ -35,6 +35,9 @@ typedef struct q8_lane {
 } q8_lane;
 q8_lane q8_quantize_lane(ptx *p, val x);
 
+/* Stores the block of such values at an address. */
+void q8_1_store_warp(ptx *p, val block, val x);
+
 /* Integers below 2^22 become floats without a conversion: a sum that starts at the bits of
  * 1.5 * 2^23 ends as the bits of 1.5 * 2^23 + sum. */
 enum { DP4A_START = 0x4b400000 };

@@ -183,8 +183,6 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
         off = fmax(off, tolerance * x[i].magnitude);
         sum += block.q[i];
     }
-    if (f == FORMAT_Q8_1)
-        off = 0; /* its values are inputs */
     double d = largest / Q8_1_LARGEST;
     if (f == FORMAT_Q8_F32) {
         d = fmax(d, REF_LEAST_OF_8_BITS / Q8_1_LARGEST);
@@ -194,7 +192,7 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
         judge_half(p, "d of ", first, (double)block.d, d, off / Q8_1_LARGEST, j);
     }
     if (f == FORMAT_Q8_1)
-        judge_half(p, "s of ", first, (double)block.s, d * sum, 0, j);
+        judge_half(p, "s of ", first, (double)block.s, d * sum, fabs(sum * off / Q8_1_LARGEST), j);
     if (f != FORMAT_Q8_F32 && overflows(FORMAT_F16, d))
         return;
     for (int i = 0; i < Q8_1_VALUES; i++) {

@@ -112,6 +112,7 @@ typedef struct key {
     int64_t min, max;
     int64_t multiple_of; /* 0 or 1: any */
     bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple, */
+    bool of_out;         /* a multiple of a block of the type that out says */
     bool of_blocks;      /* with of_weights: of a block, also of floats, which have none */
     size_t of_weights_in; /* or of the format that this field of the instance says; 0: of all */
     uint64_t allowed;     /* of weights_choices: a bit for each that the key takes; 0: all */
@@ -255,7 +256,7 @@ extern const choice seq_len_choices[];
 extern const choice kv_type_choices[];
 /* The types of activations, by the numbers of out_choices. */
 extern const choice out_choices[];
-enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_COUNT };
+enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
 #define FLOAT_TYPES (UINT64_C(1) << TYPE_F32 | UINT64_C(1) << TYPE_F16 | UINT64_C(1) << TYPE_BF16)
 #define KEY_TYPE(said)                                                                       \
     {                                                                                        \

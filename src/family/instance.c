@@ -101,12 +101,14 @@ const choice out_choices[] = {
     [TYPE_F32] = { "f32", NULL },
     [TYPE_F16] = { "f16", NULL },
     [TYPE_BF16] = { "bf16", NULL },
+    [TYPE_Q8_1] = { "q8_1", NULL },
     { NULL, NULL },
 };
 static const format type_formats[TYPE_COUNT] = {
     [TYPE_F32] = FORMAT_F32,
     [TYPE_F16] = FORMAT_F16,
     [TYPE_BF16] = FORMAT_BF16,
+    [TYPE_Q8_1] = FORMAT_Q8_1,
 };
 
 const choice seq_len_choices[] = {
@@ -256,6 +258,8 @@ int64_t key_multiple(const instance *in, const key *k)
 {
     if (k->of_blocks)
         return formats[instance_weights(in)].block_values;
+    if (k->of_out)
+        return formats[type_formats[in->y_type]].block_values;
     int64_t multiple = k->multiple_of > 1 ? k->multiple_of : 1;
     int64_t row = k->of_weights ? row_multiple(key_weights(in, k)) : 1;
     return row > multiple ? row : multiple;

@@ -91,17 +91,25 @@ size_t pipeline_take_steps(const instance *in, const pipeline_step **taken)
     return kept;
 }
 
-/* Takes the pipeline's value for every key of the step that the pipeline has, its n by the name
- * that the step says; for the others, and where the pipeline's is none, the step's own default. */
+/* Returns the name of the pipeline's key that gives a key of the step. */
+static const char *given_by(const pipeline_step *s, const char *name)
+{
+    return s->n && strcmp(name, "n") == 0 ? s->n : s->k && strcmp(name, "k") == 0 ? s->k : name;
+}
+
+/* Takes the step's own values, and the pipeline's for every other key that the pipeline has; where
+ * it has none, or its value is none, the key's default. */
 instance step_instance(arena *a, const instance *in, const pipeline_step *s)
 {
     instance made = { .family = step_family(in, s), .where = in->where };
     for (const key *k = made.family->keys; k->name; k++) {
-        bool rows = s->n && strcmp(k->name, "n") == 0;
-        const key *given = family_key(in->family, rows ? s->n : k->name);
+        const key *given = family_key(in->family, given_by(s, k->name));
         bool left =
             !given || (given->zero_is_none && !k->zero_is_none && !instance_value(in, given));
         instance_set(&made, k, left ? key_default(k) : instance_value(in, given));
+        for (const condition *own = s->set; own->key; own++)
+            if (strcmp(own->key, k->name) == 0)
+                instance_set(&made, k, own->value);
     }
     made.name = instance_make_name(a, &made);
     return made;

@@ -14,7 +14,7 @@ typedef struct binding {
     const char *param, *buffer;
 } binding;
 
-/* A key of the pipeline that has to have a value. */
+/* A key and a value: of a pipeline, which has to have it, or of a step, which is given it. */
 typedef struct condition {
     const char *key;
     int64_t value;
@@ -25,7 +25,8 @@ typedef struct condition {
 enum { MAX_CONDITIONS = 3 };
 typedef struct pipeline_step {
     const char *family;
-    const char *n;                      /* the pipeline's key that gives the step's n; NULL: n */
+    const char *n, *k;                  /* the pipeline's keys that give the step's; NULL: n, k */
+    condition set[2];                   /* the step's own values; ends with a key that is NULL */
     condition when[MAX_CONDITIONS + 1]; /* all must hold; ends with a key that is NULL */
     bool for_later;                     /* left out where no later step reads what it writes */
     binding bind[MAX_PARAMS + 1];

@@ -235,6 +235,76 @@ static void read_back(run *r)
             assert_success(cuMemcpyDtoH_v2(r->host[i], r->device[i], r->bytes[i]));
 }
 
+/* The rows of a matrix by a row of x, of which sizes are the sums of the absolute terms. */
+static void multiply(const run *r, const char *w, const double *x, uint64_t columns, double *sums,
+                     double *sizes)
+{
+    size_t at = buffer_named(r, w);
+    uint64_t rows = values_of(r, at) / columns;
+    float *matrix = malloc(rows * columns * sizeof *matrix);
+    ref_decode(format_of(&r->p->buffers[at]), r->host[at], rows * columns, matrix);
+    for (uint64_t i = 0; i < rows; i++) {
+        sums[i] = sizes[i] = 0;
+        for (uint64_t c = 0; c < columns; c++) {
+            sums[i] += (double)matrix[i * columns + c] * x[c];
+            sizes[i] += fabs((double)matrix[i * columns + c] * x[c]);
+        }
+    }
+    free(matrix);
+}
+
+/* activation(g) u, as the manual says. */
+static double gated(int64_t activation, double g, double u)
+{
+    if (activation == 1)
+        return g / (1 + exp(-2 * sqrt(2 / acos(-1)) * (g + 0.044715 * g * g * g))) * u;
+    if (activation == 2) {
+        g = fmin(g, 7);
+        return g / (1 + exp(-1.702 * g)) * (fmax(fmin(u, 7), -7) + 1);
+    }
+    return g / (1 + exp(-g)) * u;
+}
+
+/* A feed-forward layer. What is between the products may be off by what f32 rounds, so that a value
+ * of 8 bits may be the next one. */
+static void check_ffn(run *r)
+{
+    const ptxgen_config *activation = ptxgen_key(r->p->config, r->p->config_count, "activation");
+    ptxgen_format down = r->p->buffers[buffer_named(r, "wd")].format;
+    ptxgen_format of_g = r->p->buffers[buffer_named(r, "wg")].format;
+    ptxgen_format of_u = r->p->buffers[buffer_named(r, "wu")].format;
+    uint64_t k = (uint64_t)r->p->k, n = (uint64_t)r->p->n;
+    const float *have = (const float *)(void *)r->host[buffer_named(r, "y")];
+    double x[MOST_COLUMNS], g[MOST_COLUMNS], u[MOST_COLUMNS], h[MOST_COLUMNS], y[MOST_COLUMNS],
+        sizes[MOST_COLUMNS];
+    read_back(r);
+    assert_int_equal(values_of(r, buffer_named(r, "y")), r->rows * k);
+    for (uint32_t row = 0; row < r->rows; row++) {
+        float values[MOST_COLUMNS];
+        unsigned char blocks[MOST_COLUMNS / Q8_1_VALUES * 36];
+        load_row(r, row, of_g, x);
+        multiply(r, "wg", x, k, g, sizes);
+        load_row(r, row, of_u, x);
+        multiply(r, "wu", x, k, u, sizes);
+        for (uint64_t i = 0; i < n; i++)
+            h[i] = gated(activation->value, g[i], u[i]);
+        for (uint64_t i = 0; i < n; i++)
+            values[i] = (float)h[i];
+        ref_encode_q8_1(values, n, blocks);
+        for (uint64_t b = 0; down == PTXGEN_Q4_K && b < n / Q8_1_VALUES; b++) {
+            q8_1_block block = q8_1_load(blocks + b * 36);
+            for (size_t i = 0; i < Q8_1_VALUES; i++)
+                h[b * Q8_1_VALUES + i] = (double)block.d * block.q[i];
+        }
+        multiply(r, "wd", h, n, y, sizes);
+        double most = down == PTXGEN_Q4_K ? 2e-4 : 1e-5;
+        for (uint64_t i = 0; i < k; i++)
+            if (!(fabs((double)have[row * k + i] - y[i]) <= most * sizes[i]))
+                fail_msg("%s: y[%u][%u] is %g, not %g", r->p->name, row, (unsigned)i,
+                         (double)have[row * k + i], y[i]);
+    }
+}
+
 static void check_products(run *r)
 {
     static const char *const products[][2] = {
@@ -253,17 +323,18 @@ static void check_products(run *r)
 static void check_run(const ptxgen_pipeline *p, uint32_t rows, random_source *random)
 {
     run r = run_new(p, rows, random);
+    void (*check)(run * r) = strcmp(p->pipeline, "ffn") == 0 ? check_ffn : check_products;
     run_settle(&r);
     why[0] = '\0';
     if (run_launch(&r) != CUDA_SUCCESS)
         fail_msg("%s with %u rows: %s", p->name, rows, why);
-    check_products(&r);
+    check(&r);
     for (size_t i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].direction == PTXGEN_PARAM_OUT)
             memset(r.host[i], 0xff, r.bytes[i]);
     run_settle(&r);
     run_as_graph(&r);
-    check_products(&r);
+    check(&r);
     run_free(&r);
 }
 
