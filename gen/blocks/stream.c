@@ -155,8 +155,12 @@ unsigned stream_registers(const instance *in)
     enum { OF_ONE_VECTOR = 80, CROWDED = 112, OF_VECTORS = 128 };
     const stream_format *f = stream_formats[instance_weights(in)];
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
-    if (in->shape.m > 1)
-        return f->crowded_vectors || is_of_experts(in) ? in->family->launch.registers : OF_VECTORS;
+    if (in->shape.m > 1) {
+        unsigned most = in->family->launch.registers;
+        /* A tile of x in passes leaves shared memory for one block, which has all registers. */
+        bool alone = in->passes > 1 && in->num_warps * WARP * most <= TARGET_REGISTERS;
+        return f->crowded_vectors || is_of_experts(in) || alone ? most : OF_VECTORS;
+    }
     int64_t step = stream_step_values(in), k = in->shape.k;
     bool own_pointers = f->crowded == rows && !stream_rows_share_pointers(in);
     bool ends = f->crowded_end && k > step && k < 2 * step;
