@@ -401,6 +401,22 @@ def deepseek_layer():
     return layer
 
 
+def deepseek_v3():
+    return Model(
+        "deepseek2", "Q4_K_M", general__name="DeepSeek V3", block_count=61, context_length=163840,
+        embedding_length=7168, feed_forward_length=18432, attention__head_count=128, attention__head_count_kv=1,
+        rope__freq_base=10000.0, attention__layer_norm_rms_epsilon=1e-6, expert_used_count=8, expert_group_count=8,
+        expert_group_used_count=4, expert_gating_func=2, leading_dense_block_count=3, vocab_size=129280,
+        attention__q_lora_rank=1536, attention__kv_lora_rank=512, attention__key_length=576,
+        attention__value_length=512, attention__key_length_mla=192, attention__value_length_mla=128,
+        expert_feed_forward_length=2048, expert_count=256, expert_shared_count=1, expert_weights_scale=2.5,
+        expert_weights_norm=True, rope__dimension_count=64, rope__scaling__type="yarn", rope__scaling__factor=40.0,
+        rope__scaling__original_context_length=4096, rope__scaling__yarn_log_multiplier=0.1,
+        tokenizer__ggml__model="gpt2", tokenizer__ggml__pre="deepseek-v3", tokenizer__ggml__bos_token_id=0,
+        tokenizer__ggml__eos_token_id=1,
+    ).add_all(129280, 0, deepseek_layer(), tied=False)
+
+
 def deepseek_v2_lite():
     return Model(
         "deepseek2", "Q4_K_M", general__name="DeepSeek V2 Lite Chat", block_count=27, context_length=163840,
@@ -488,6 +504,7 @@ MODELS = {
     "gpt_oss_20b": gpt_oss_20b,
     "gpt_oss_120b": gpt_oss_120b,
     "deepseek_v2_lite": deepseek_v2_lite,
+    "deepseek_v3": deepseek_v3,
     "qwen3_next_80b_a3b": qwen3_next_80b_a3b,
     "qwen3.5_27b": qwen3_5_27b,
 }

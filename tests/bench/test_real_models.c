@@ -1,0 +1,140 @@
+/* Kernels of real models assemble without spills and without a stack.
+ *
+ * For each model and each list of targets --from-gguf writes the spec, and ptxas assembles the
+ * kernels for the targets. A kernel that several models share is assembled once. The environment
+ * says what is tried:
+ *
+ *   PTXGEN_REAL_HEADERS   the folder of the models' headers
+ *   PTXGEN_REAL_MODELS    their names, separated by spaces
+ *   PTXGEN_REAL_TARGETS   lists of targets, separated by spaces: "sm_80,sm_90 sm_90a". "default" is
+ *                         the list that --from-gguf writes by itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_arena.h"
+#include "base/hash.h"
+#include "base/name_map.h"
+#include "base/os.h"
+#include "from_gguf.h"
+#include "generate.h"
+
+typedef struct assembly {
+    arena *arena; /* of all below */
+    const char *file, *kernel, *ptx;
+    size_t length;
+    const target *target;
+    const char *problem; /* NULL: none */
+} assembly;
+
+typedef struct assemblies {
+    arena *arena;
+    const ptxas *assembler;
+    VEC(assembly) list;
+    name_map known; /* hashes of the text, with the target */
+} assemblies;
+
+/* Returns the words of an environment variable, ended by NULL. Skips the test if it is not set. */
+static const char **words_of(arena *a, const char *variable)
+{
+    VEC(const char *) words = { 0 };
+    const char *at = getenv(variable);
+    if (!at)
+        skip();
+    for (size_t length; *(at += strspn(at, " ")); at += length) {
+        length = strcspn(at, " ");
+        *VEC_PUSH(a, &words) = arena_copy(a, at, length);
+    }
+    *VEC_PUSH(a, &words) = NULL;
+    return words.items;
+}
+
+/* Appends those runs of ptxas of a model that the list does not have yet. */
+static void add_model(assemblies *all, const char *file, const char *target_list)
+{
+    arena *a = arena_new();
+    diags d = diags_new(a);
+    strbuf text = strbuf_new(a), said = strbuf_new(a), messages = strbuf_new(a);
+    spec_overrides overrides = { 0 };
+    model_options options = { .kv_type = -1 };
+    spec s;
+    kernel_set set;
+    assembly_plans plans = { 0 };
+    if (strcmp(target_list, "default") != 0)
+        overrides.targets = target_list;
+    if (!from_gguf(a, file, &overrides, &options, &text, &said, &d) ||
+        !spec_parse(a, file, text.text, text.length, families, NULL, &s, &d) ||
+        !generate_kernels(a, &s, &set, &d)) {
+        diags_render(&d, &messages, false);
+        fail_msg("%s for %s: %s", file, target_list, messages.text);
+    }
+    generate_assembly_plans(a, &set, all->assembler, &plans);
+    for (size_t i = 0; i < plans.count; i++) {
+        const kernel *k = plans.items[i].kernel;
+        const target *t = plans.items[i].target;
+        const char *hash = fnv1a64_text(a, fnv1a64(k->ptx, k->ptx_length));
+        const char *id = arena_format(all->arena, "%s %s", hash, t->name);
+        if (name_map_find_or_add(all->arena, &all->known, id, all->list.count) < all->list.count)
+            continue;
+        arena *own = arena_new_in(all->arena);
+        *VEC_PUSH(all->arena, &all->list) = (assembly){
+            .arena = own,
+            .file = file,
+            .kernel = arena_strdup(own, k->instance->name),
+            .ptx = arena_copy(own, k->ptx, k->ptx_length),
+            .length = k->ptx_length,
+            .target = t,
+        };
+    }
+    arena_free(a);
+}
+
+static void assemble(void *context, size_t i)
+{
+    const assemblies *all = context;
+    assembly *one = &all->list.items[i];
+    ptxas_result r;
+    if (!ptxas_run(one->arena, all->assembler, one->ptx, one->length, one->target, &r,
+                   &one->problem))
+        return;
+    one->problem = r.message;
+    if (r.spill_bytes || r.stack_bytes)
+        one->problem = arena_format(one->arena, "%u bytes spilled, %u bytes of stack",
+                                    r.spill_bytes, r.stack_bytes);
+}
+
+/* Returns how many kernels of all models have a problem, and prints each. */
+static size_t count_problems(const ptxas *assembler, const char **models, const char *target_list)
+{
+    assemblies all = { .arena = arena_new(), .assembler = assembler };
+    size_t problems = 0;
+    for (; *models; models++)
+        add_model(&all,
+                  arena_format(all.arena, "%s/%s.gguf", getenv("PTXGEN_REAL_HEADERS"), *models),
+                  target_list);
+    os_parallel(os_cpu_count(), all.list.count, assemble, &all);
+    for (size_t i = 0; i < all.list.count; i++) {
+        const assembly *one = &all.list.items[i];
+        problems += one->problem != NULL;
+        if (one->problem)
+            print_error("%s: %s for %s: %s\n", one->file, one->kernel, one->target->name,
+                        one->problem);
+    }
+    print_message("%s: %zu of %zu assemble without spills\n", target_list,
+                  all.list.count - problems, all.list.count);
+    arena_free(all.arena);
+    return problems;
+}
+
+ARENA_TEST(kernels_of_real_models_assemble_without_spills)
+{
+    ptxas assembler;
+    const char *error;
+    size_t problems = 0;
+    if (!ptxas_find(a, NULL, &assembler, &error) || !getenv("PTXGEN_REAL_HEADERS"))
+        skip();
+    const char **models = words_of(a, "PTXGEN_REAL_MODELS");
+    for (const char **list = words_of(a, "PTXGEN_REAL_TARGETS"); *list; list++)
+        problems += count_problems(&assembler, models, *list);
+    assert_int_equal(problems, 0);
+}
