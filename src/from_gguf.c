@@ -228,21 +228,43 @@ static void check_tokenizer(arena *a, const char *path, const gguf_file *file, d
                      is_bpe ? pre_key : model_key, name);
 }
 
-bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
-               const model_options *options, strbuf *out, strbuf *said, diags *d)
+typedef struct conversion {
+    arena *arena;
+    const char *path;
+    const spec_overrides *overrides;
+    const model_options *options;
+    strbuf *out, *said;
+    diags *diags;
+    bool right;
+} conversion;
+
+static void convert(void *context)
 {
+    conversion *c = context;
+    arena *a = c->arena;
     gguf_file file;
     model m;
     spec back;
-    bool right = open_file(path, &file, d) && model_read(a, path, &file, options, &m, d) &&
-                 check_spec(a, path, &m, overrides, d, &back) &&
-                 add_prompts(a, path, &m, overrides, d, &back);
-    if (right) {
-        put_spec(out, path, &m, overrides);
-        put_summary(said, &file, &m.decoder);
-        put_served(said, &back);
-        check_tokenizer(a, path, &file, d);
+    c->right = open_file(c->path, &file, c->diags) &&
+               model_read(a, c->path, &file, c->options, &m, c->diags) &&
+               check_spec(a, c->path, &m, c->overrides, c->diags, &back) &&
+               add_prompts(a, c->path, &m, c->overrides, c->diags, &back);
+    if (c->right) {
+        put_spec(c->out, c->path, &m, c->overrides);
+        put_summary(c->said, &file, &m.decoder);
+        put_served(c->said, &back);
+        check_tokenizer(a, c->path, &file, c->diags);
     }
     gguf_close(&file);
-    return right;
+}
+
+bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
+               const model_options *options, strbuf *out, strbuf *said, diags *d)
+{
+    conversion c = { a, path, overrides, options, out, said, d, false };
+    if (os_try_mapped(convert, &c))
+        return c.right;
+    diag_error(d, DIAG_UNREADABLE, (location){ .file = path },
+               "became shorter while it was read; is something still writing it?");
+    return false;
 }

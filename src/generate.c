@@ -390,7 +390,9 @@ bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsign
     };
     for (size_t i = 0; i < plans.count; i++)
         all.list[i] = (assembly){ .plan = plans.items[i], .arena = arena_new() };
+    os_defer_signals(); /* each run of ptxas removes its files */
     os_parallel(jobs, plans.count, assemble, &all);
+    os_deliver_signals();
 
     *out = (validation){ .checked = set->kernel_count };
     for (size_t i = 0, run = 0; i < set->kernel_count; i++) {

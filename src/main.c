@@ -67,7 +67,12 @@ static status finish(arena *a, const command_line *o, const strbuf *out, bool wr
     strbuf text = strbuf_new(a);
     if (result != EXIT_DONE || !o->run.quiet)
         diags_render(d, &text, use_color(o->color));
-    if (d->errors)
+    if (d->warnings > DIAG_LIMIT && (d->errors || !o->run.quiet))
+        strbuf_format(&text, "ptxgen: %zu warnings, %d shown\n", d->warnings, DIAG_LIMIT);
+    if (d->errors > DIAG_LIMIT)
+        strbuf_format(&text, "ptxgen: %zu errors, %d shown%s\n", d->errors, DIAG_LIMIT,
+                      wrote ? "" : ", nothing written");
+    else if (d->errors)
         strbuf_format(&text, "ptxgen: %zu error%s%s\n", d->errors, d->errors == 1 ? "" : "s",
                       wrote ? "" : ", nothing written");
     fputs(text.text, stderr);

@@ -382,7 +382,7 @@ static status check_files(const command_line *o)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i].path && !o->run.out)
             return wrong_usage("%s needs --out: %s", files[i].option, files[i].use_of_out);
-    if (o->run.emit_ninja && strcmp(o->run.spec, "-") == 0)
+    if (o->run.emit_ninja && os_is_stream(o->run.spec))
         return wrong_usage("--emit-ninja reads the spec again, which standard input can't give");
     if (o->run.emit_ninja && o->run.stamp)
         return wrong_usage("--emit-ninja and --stamp exclude each other: Ninja needs no stamp of "

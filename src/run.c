@@ -212,15 +212,15 @@ static void add_files(run *r, const output_file *files, size_t count)
         *VEC_PUSH(r->arena, &r->files) = files[i];
 }
 
-/* The manifest comes last: where a run ends before it is new, the old one still tells of what is to
- * be removed. */
+/* The header comes last: if a run is killed before, a build finds the old one and runs ptxgen
+ * again. Until the manifest is new, the old one tells which files are to be removed. */
 static void add_outputs(run *r)
 {
     const output_file *outputs = r->outputs.items;
-    add_files(r, &outputs[GENERATED_HEADER], 1);
     add_files(r, &outputs[GENERATED_KERNELS], r->outputs.count - GENERATED_KERNELS);
     add_files(r, r->stale.items, r->stale.count);
     add_files(r, &outputs[GENERATED_MANIFEST], 1);
+    add_files(r, &outputs[GENERATED_HEADER], 1);
 }
 
 static void add_text(run *r, const char *path, const strbuf *text)

@@ -57,7 +57,7 @@ else
     echo "left out: no other user can run the tool here"
 fi
 
-# Killed at any moment, a file has its old bytes or its new ones. Temporary files may be left behind.
+# Killed at any moment, a file has its old bytes or its new ones, and the next run removes what is left behind.
 "$PTXGEN" -q --spec new.ini --out wanted || fail "the new spec failed"
 for delay in 0 0.001 0.002 0.004 0.006 0.008 0.01 0.015 0.02; do
     rm -rf killed && cp -r expected killed
@@ -70,4 +70,6 @@ for delay in 0 0.001 0.002 0.004 0.006 0.008 0.01 0.015 0.02; do
         cmp -s "$file" "expected/$name" || cmp -s "$file" "wanted/$name" ||
             fail "killed after $delay s: $name is neither old nor new"
     done
+    "$PTXGEN" -q --spec old.ini --out killed --prune || fail "the run after the killed one"
+    unchanged killed "a run killed after $delay s"
 done

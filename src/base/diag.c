@@ -14,12 +14,26 @@ diags diags_new(arena *a)
 static void add(diags *d, severity level, diag_code code, location where, const char *format,
                 va_list args)
 {
-    *VEC_PUSH(d->arena, &d->list) =
-        (diagnostic){ .severity = level,
-                      .code = code,
-                      .where = where,
-                      .message = arena_vformat(d->arena, format, args) };
-    d->errors += level == SEVERITY_ERROR;
+    bool is_error = level == SEVERITY_ERROR;
+    d->errors += is_error;
+    d->warnings += level == SEVERITY_WARNING;
+    bool hidden = d->kept[level] >= DIAG_LIMIT || (level == SEVERITY_NOTE && d->dropped);
+    if (level != SEVERITY_NOTE)
+        d->dropped = hidden;
+    if (hidden && (!is_error || d->seen[code]))
+        return;
+    d->kept[level] += !hidden;
+    d->seen[code] = d->seen[code] || is_error;
+    *VEC_PUSH(d->arena, &d->list) = (diagnostic){ .severity = level,
+                                                  .code = code,
+                                                  .where = where,
+                                                  .message = arena_vformat(d->arena, format, args),
+                                                  .hidden = hidden };
+}
+
+bool diags_full(const diags *d)
+{
+    return d->errors >= DIAG_LIMIT;
 }
 
 void diag_error(diags *d, diag_code code, location where, const char *format, ...)
@@ -153,12 +167,19 @@ static void put_excerpt(strbuf *out, const location *where, const char *caret_on
     strbuf_char(out, '\n');
 }
 
-/* The outermost first. */
-static void put_includes(strbuf *out, const location *from)
+enum { MOST_INCLUDES = 20 };
+
+/* Writes the nearest includes, the outermost of them first. */
+static void put_includes(strbuf *out, const location *from, unsigned most)
 {
     if (!from)
         return;
-    put_includes(out, from->from);
+    if (most)
+        put_includes(out, from->from, most - 1);
+    else
+        strbuf_format(out, "In a file included through %u others:\n", include_depth(from) + 1);
+    if (!most)
+        return;
     strbuf_put(out, "In file included from ");
     put_harmless(out, from->file, strlen(from->file));
     strbuf_format(out, ":%u:\n", from->line);
@@ -204,6 +225,8 @@ void diags_render(const diags *d, strbuf *out, bool color)
     VEC(group) groups = { 0 };
     for (size_t i = 0; i < d->list.count; i++) {
         const diagnostic *item = &d->list.items[i];
+        if (item->hidden)
+            continue;
         group *last = groups.count ? &groups.items[groups.count - 1] : NULL;
         if (last && explains(item, last->head))
             last->count++;
@@ -217,7 +240,7 @@ void diags_render(const diags *d, strbuf *out, bool color)
         for (size_t i = 0; i < groups.items[g].count; i++) {
             const diagnostic *item = &groups.items[g].head[i];
             if (item->where.from != from)
-                put_includes(out, item->where.from);
+                put_includes(out, item->where.from, MOST_INCLUDES);
             from = item->where.from;
             put_diagnostic(out, item, i == 0, color);
         }

@@ -41,12 +41,19 @@ typedef struct diagnostic {
     diag_code code;
     location where;
     const char *message;
+    bool hidden; /* past the limit; kept for its code */
 } diagnostic;
+
+/* Errors, and likewise warnings and notes, that are kept and shown; further ones are counted. */
+enum { DIAG_LIMIT = 50 };
 
 typedef struct diags {
     arena *arena;
     VEC(diagnostic) list;
-    size_t errors;
+    size_t errors, warnings;
+    size_t kept[SEVERITY_NOTE + 1]; /* by severity */
+    bool seen[DIAG_COUNT];          /* an error of this code was kept */
+    bool dropped;                   /* the last error or warning was not kept, nor are its notes */
 } diags;
 
 diags diags_new(arena *a);
@@ -55,12 +62,15 @@ void diag_error(diags *d, diag_code code, location where, const char *format, ..
 void diag_warning(diags *d, diag_code code, location where, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
+/* Returns true if no further error will be shown, so that its message needs no care. */
+bool diags_full(const diags *d);
+
 /* A note that explains the diagnostic before it has the code of that and is shown without. */
 void diag_note(diags *d, diag_code code, location where, const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* All diagnostics in the order of their lines (a note stays behind what it explains), those of an
- * included file at the place of its include. color adds terminal escapes. Bytes that are not
- * printable are shown as '?', so that input can't reach the terminal. */
+/* All diagnostics that are kept, in the order of their lines (a note stays behind what it
+ * explains), those of an included file at the place of its include. color adds terminal escapes.
+ * Bytes that are not printable are shown as '?', so that input can't reach the terminal. */
 void diags_render(const diags *d, strbuf *out, bool color);
 
 /* A place as a part of a sentence: "line 3", with "of b.ini" behind it where the sentence stands in

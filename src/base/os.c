@@ -1,32 +1,29 @@
-#if defined(HAVE_PIPE2) || defined(HAVE_AFFINITY)
-#define _GNU_SOURCE
-#else
-#define _XOPEN_SOURCE 700
-#endif
+/* Files and folders; os_process.c has processes, threads and signals. */
+#define _DEFAULT_SOURCE /* flock */
 
 #include "base/os.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/strbuf.h"
 
-enum { READ_STEP = 64 * 1024, MAX_THREADS = 256, MAX_ATTEMPTS = 1000 };
-
-extern char **environ;
+enum {
+    READ_STEP = 64 * 1024,
+    MAX_ATTEMPTS = 1000,
+    DECIMAL = 10,
+    LOCK_SECONDS = 30,
+    LOCK_TURN = 10000000, /* nanoseconds between two tries */
+};
 
 static bool fail(arena *a, const char **error)
 {
@@ -34,13 +31,16 @@ static bool fail(arena *a, const char **error)
     return false;
 }
 
-static bool read_all(arena *a, int descriptor, size_t most, char **bytes, size_t *size,
-                     const char **error)
+bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
+                 const char **error)
 {
     strbuf content = strbuf_new(a);
+    strbuf_reserve(&content, expected + 1);
     for (;;) {
-        char *end = strbuf_reserve(&content, READ_STEP);
-        ssize_t got = read(descriptor, end, READ_STEP);
+        if (content.capacity - content.length < 2)
+            strbuf_grow(&content, READ_STEP);
+        ssize_t got =
+            read(descriptor, content.text + content.length, content.capacity - content.length - 1);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -59,15 +59,34 @@ static bool read_all(arena *a, int descriptor, size_t most, char **bytes, size_t
     return true;
 }
 
+/* Opens a file that has an end. A FIFO would wait for a writer and a device may never end: both are
+ * errors. Returns -1 on failure. */
+static int open_regular(arena *a, const char *path, struct stat *status, const char **error)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor >= 0 && fstat(descriptor, status) == 0 && S_ISREG(status->st_mode))
+        return descriptor;
+    if (descriptor >= 0 && S_ISDIR(status->st_mode))
+        errno = EISDIR;
+    fail(a, error);
+    if (descriptor >= 0 && !S_ISDIR(status->st_mode))
+        *error = "not a regular file";
+    if (descriptor >= 0)
+        close(descriptor);
+    return -1;
+}
+
 bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, size_t *size,
                         const char **error)
 {
-    if (strcmp(path, "-") == 0)
-        return read_all(a, STDIN_FILENO, most, bytes, size, error);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status = { 0 };
+    int descriptor = open_regular(a, path, &status, error);
     if (descriptor < 0)
-        return fail(a, error);
-    bool ok = read_all(a, descriptor, most, bytes, size, error);
+        return false;
+    bool ok = status.st_size <= 0 || (uintmax_t)status.st_size <= most;
+    if (!ok)
+        *error = arena_format(a, "more than %zu bytes", most);
+    ok = ok && os_read_all(a, descriptor, (size_t)status.st_size, most, bytes, size, error);
     close(descriptor);
     return ok;
 }
@@ -75,6 +94,32 @@ bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, s
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error)
 {
     return os_read_short_file(a, path, SIZE_MAX, bytes, size, error);
+}
+
+/* Returns the number of the open descriptor that a path names, or -1. */
+static int stream_of(const char *path)
+{
+    static const char FOLDER[] = "/dev/fd/";
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0)
+        return STDIN_FILENO;
+    const char *digits = path + strlen(FOLDER);
+    if (strncmp(path, FOLDER, strlen(FOLDER)) != 0 || !*digits ||
+        strspn(digits, "0123456789") > 4 || digits[strspn(digits, "0123456789")])
+        return -1;
+    return (int)strtol(digits, NULL, DECIMAL);
+}
+
+bool os_is_stream(const char *path)
+{
+    return stream_of(path) >= 0;
+}
+
+bool os_read_input(arena *a, const char *path, size_t most, char **bytes, size_t *size,
+                   const char **error)
+{
+    int stream = stream_of(path);
+    return stream >= 0 ? os_read_all(a, stream, 0, most, bytes, size, error)
+                       : os_read_short_file(a, path, most, bytes, size, error);
 }
 
 bool os_is_device(const char *path)
@@ -90,12 +135,13 @@ bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, b
     const char *expected = bytes;
     size_t left = size;
     ssize_t got = 1;
+    struct stat status = { 0 };
     *holds = false;
     if (os_is_device(path))
         return true;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = open_regular(a, path, &status, error);
     if (descriptor < 0)
-        return fail(a, error);
+        return false;
     for (*holds = true; *holds && got != 0;) {
         got = read(descriptor, part, sizeof part);
         if (got < 0 && errno == EINTR)
@@ -119,22 +165,37 @@ static bool write_all(int descriptor, const void *bytes, size_t size)
     const char *next = bytes;
     while (size) {
         ssize_t put = write(descriptor, next, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
+        if (put >= 0) {
+            next += put;
+            size -= (size_t)put;
+        } else if (errno != EINTR) {
             return false;
-        next += put;
-        size -= (size_t)put;
+        }
+        if (size && os_interrupted()) {
+            errno = EINTR;
+            return false;
+        }
     }
     return true;
+}
+
+static const char TEMPORARY[] = "ptxgen-", TEMPORARY_END[] = ".tmp";
+
+/* Returns the length of a path's folder, with its slash: 0 for a file of the present one. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
 /* Not mkstemp: it makes a private file, and the permissions that a new file of the user's gets are
  * known only by changing the umask of all threads. */
 static int open_temporary(arena *a, const char *path, const char **temporary)
 {
+    static atomic_uint next;
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        *temporary = arena_format(a, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
+        *temporary = arena_format(a, "%.*s%s%ld-%u%s", (int)folder_length(path), path, TEMPORARY,
+                                  (long)getpid(), atomic_fetch_add(&next, 1), TEMPORARY_END);
         int descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor >= 0 || errno != EEXIST)
             return descriptor;
@@ -142,10 +203,50 @@ static int open_temporary(arena *a, const char *path, const char **temporary)
     return -1;
 }
 
+/* Checks a name for "ptxgen-PID-NUMBER.tmp". */
+static bool is_temporary(const char *name)
+{
+    static const char DIGITS[] = "0123456789";
+    if (strncmp(name, TEMPORARY, strlen(TEMPORARY)) != 0)
+        return false;
+    name += strlen(TEMPORARY);
+    size_t process = strspn(name, DIGITS);
+    if (!process || name[process] != '-')
+        return false;
+    name += process + 1;
+    size_t number = strspn(name, DIGITS);
+    return number && strcmp(name + number, TEMPORARY_END) == 0;
+}
+
+void os_remove_temporaries(arena *a, const char *folder)
+{
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (is_temporary(entry->d_name))
+            unlink(arena_format(a, "%s/%s", folder, entry->d_name));
+    if (directory)
+        closedir(directory);
+}
+
 static bool write_and_close(arena *a, int descriptor, const os_pending *p, const char **error)
 {
     bool ok = write_all(descriptor, p->bytes, p->size) || fail(a, error);
     return close(descriptor) == 0 || !ok ? ok : fail(a, error);
+}
+
+/* Opens a device or a pipe. A FIFO that no process reads would block: it is an error. */
+static int open_device(arena *a, const char *path, const char **error)
+{
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor >= 0) {
+        fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+        return descriptor;
+    }
+    int failure = errno;
+    fail(a, error);
+    if (failure == ENXIO)
+        *error = "no process reads this pipe";
+    return -1;
 }
 
 /* Where a chain of symbolic links leads; the path itself where that is nowhere yet. */
@@ -178,8 +279,8 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
 bool os_commit(arena *a, const os_pending *pending, const char **error)
 {
     if (!pending->temporary) {
-        int descriptor = open(pending->path, O_WRONLY | O_CLOEXEC);
-        return descriptor < 0 ? fail(a, error) : write_and_close(a, descriptor, pending, error);
+        int descriptor = open_device(a, pending->path, error);
+        return descriptor >= 0 && write_and_close(a, descriptor, pending, error);
     }
     if (rename(pending->temporary, pending->path) == 0)
         return true;
@@ -200,6 +301,86 @@ bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, c
         return write_all(STDOUT_FILENO, bytes, size) || fail(a, error);
     os_pending pending;
     return os_write_pending(a, path, bytes, size, &pending, error) && os_commit(a, &pending, error);
+}
+
+const char *os_folder_of(arena *a, const char *path)
+{
+    const char *real = resolved(a, path);
+    size_t length = folder_length(real);
+    return os_absolute_path(a, length ? arena_copy(a, real, length) : ".");
+}
+
+/* A folder to be locked; folders have one order in all processes, so that none waits in a circle.
+ */
+typedef struct folder_to_lock {
+    os_lock lock;
+    dev_t device;
+    ino_t file;
+} folder_to_lock;
+
+static int by_file(const void *left, const void *right)
+{
+    const folder_to_lock *a = left, *b = right;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->file < b->file ? -1 : a->file > b->file;
+}
+
+/* Waits for a lock. One that the file system does not have counts as given: *held stays false. */
+static bool lock_descriptor(int descriptor, bool *held)
+{
+    static const struct timespec turn = { .tv_nsec = LOCK_TURN };
+    for (long turns = 0; turns < LOCK_SECONDS * (1000000000L / LOCK_TURN); turns++) {
+        *held = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+        if (*held || (errno != EWOULDBLOCK && errno != EINTR))
+            return true;
+        nanosleep(&turn, NULL);
+    }
+    return false;
+}
+
+bool os_lock_folders(arena *a, const char *const *folders, size_t count, os_locks *out,
+                     const char **failed, const char **error)
+{
+    folder_to_lock *all = arena_zalloc(a, (count + 1) * sizeof *all);
+    size_t opened = 0;
+    *out = (os_locks){ 0 };
+    for (size_t i = 0; i < count; i++) {
+        struct stat status;
+        int descriptor = open(folders[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (descriptor >= 0 && fstat(descriptor, &status) == 0)
+            all[opened++] = (folder_to_lock){ .lock = { folders[i], descriptor },
+                                              .device = status.st_dev,
+                                              .file = status.st_ino };
+    }
+    qsort(all, opened, sizeof *all, by_file);
+    bool ok = true;
+    for (size_t i = 0; i < opened; i++) {
+        const folder_to_lock *f = &all[i];
+        bool held = false;
+        if (ok && (!i || by_file(f - 1, f) != 0) && !lock_descriptor(f->lock.descriptor, &held)) {
+            *failed = f->lock.folder;
+            *error = arena_format(a,
+                                  "another process has locked this folder for %d s; wait for it "
+                                  "or end it",
+                                  LOCK_SECONDS);
+            ok = false;
+        }
+        if (held)
+            *VEC_PUSH(a, out) = f->lock;
+        else
+            close(f->lock.descriptor);
+    }
+    if (!ok)
+        os_unlock(out);
+    return ok;
+}
+
+void os_unlock(os_locks *locks)
+{
+    for (size_t i = 0; i < locks->count; i++)
+        close(locks->items[i].descriptor);
+    locks->count = 0;
 }
 
 /* Leaves errno alone. */
@@ -236,11 +417,12 @@ bool os_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-bool os_same_file(const char *a, const char *b)
+const char *os_file_identity(arena *a, const char *path)
 {
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
+    struct stat status;
+    return stat(path, &status) != 0
+               ? NULL
+               : arena_format(a, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
 }
 
 const char *os_absolute_path(arena *a, const char *path)
@@ -264,10 +446,17 @@ const char *os_absolute_path(arena *a, const char *path)
     return arena_format(a, "%s%s%s", folder, last && !last[1] ? "" : "/", name);
 }
 
-bool os_temporary_directory(arena *a, const char **path, const char **error)
+static const char SCRATCH[] = "ptxgen.", IN_USE[] = "in_use";
+
+static const char *scratch_parent(void)
 {
     const char *parent = getenv("TMPDIR");
-    char *name = arena_format(a, "%s/ptxgen.XXXXXX", parent && *parent ? parent : "/tmp");
+    return parent && *parent ? parent : "/tmp";
+}
+
+bool os_temporary_directory(arena *a, const char **path, const char **error)
+{
+    char *name = arena_format(a, "%s/%sXXXXXX", scratch_parent(), SCRATCH);
     if (!mkdtemp(name))
         return fail(a, error);
     *path = name;
@@ -284,162 +473,64 @@ void os_remove_directory(arena *a, const char *path)
     rmdir(path);
 }
 
+/* Removes scratch folders of this user whose process has ended: nobody holds the lock of "in_use"
+ * there. */
+static void remove_abandoned(arena *a)
+{
+    const char *parent = scratch_parent();
+    DIR *directory = opendir(parent);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        struct stat status;
+        const char *path = arena_format(a, "%s/%s", parent, entry->d_name);
+        if (strncmp(entry->d_name, SCRATCH, strlen(SCRATCH)) != 0 || lstat(path, &status) != 0 ||
+            !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
+            continue;
+        const char *mark = arena_format(a, "%s/%s", path, IN_USE);
+        int lock = open(mark, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+            os_remove_directory(a, path);
+        if (lock >= 0)
+            close(lock);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+bool os_open_scratch(arena *a, os_lock *out, const char **error)
+{
+    static atomic_flag cleaned = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&cleaned))
+        remove_abandoned(a);
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct stat status;
+        if (!os_temporary_directory(a, &out->folder, error))
+            return false;
+        const char *mark = arena_format(a, "%s/%s", out->folder, IN_USE);
+        out->descriptor = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (out->descriptor < 0) {
+            fail(a, error);
+            rmdir(out->folder);
+            return false;
+        }
+        /* Another process may have taken the folder for an abandoned one. */
+        if ((flock(out->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+            stat(mark, &status) == 0)
+            return true;
+        close(out->descriptor);
+    }
+    *error = "no folder for temporary files can be kept";
+    return false;
+}
+
+void os_close_scratch(arena *a, const os_lock *scratch)
+{
+    os_remove_directory(a, scratch->folder);
+    close(scratch->descriptor);
+}
+
 void os_remove_file(const char *path)
 {
     unlink(path);
-}
-
-static bool is_program(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
-
-const char *os_find_program(arena *a, const char *name)
-{
-    if (strchr(name, '/'))
-        return is_program(name) ? name : NULL;
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        const char *candidate = length ? arena_format(a, "%.*s/%s", (int)length, path, name)
-                                       : arena_format(a, "./%s", name);
-        if (is_program(candidate))
-            return candidate;
-        path += length + (path[length] == ':');
-    }
-    return NULL;
-}
-
-const char *os_program_folder(arena *a)
-{
-    char *path = realpath("/proc/self/exe", NULL);
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    const char *folder = slash ? arena_copy(a, path, (size_t)(slash - path)) : NULL;
-    free(path);
-    return folder;
-}
-
-void os_become(arena *a, const char *path, char *const *argv, const char *variable,
-               const char *value, const char **error)
-{
-    if (setenv(variable, value, 1) == 0)
-        execv(path, argv);
-    fail(a, error);
-}
-
-/* Pipes are not for children that another thread starts: one that kept the writing end open would
- * let reading go on until it ends. Where they are made and closed to children in two steps, no
- * child starts between these. */
-#ifndef HAVE_PIPE2
-static pthread_mutex_t between_steps = PTHREAD_MUTEX_INITIALIZER;
-#endif
-
-static bool open_pipe(int ends[2])
-{
-#ifdef HAVE_PIPE2
-    return pipe2(ends, O_CLOEXEC) == 0;
-#else
-    pthread_mutex_lock(&between_steps);
-    bool ok = pipe(ends) == 0 && fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 &&
-              fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0;
-    pthread_mutex_unlock(&between_steps);
-    return ok;
-#endif
-}
-
-static int start(pid_t *child, const posix_spawn_file_actions_t *actions, char *const *argv)
-{
-#ifndef HAVE_PIPE2
-    pthread_mutex_lock(&between_steps);
-#endif
-    int failure = posix_spawn(child, argv[0], actions, NULL, argv, environ);
-#ifndef HAVE_PIPE2
-    pthread_mutex_unlock(&between_steps);
-#endif
-    return failure;
-}
-
-bool os_run(arena *a, const char *const *argv, char **output, int *status, const char **error)
-{
-    int ends[2];
-    if (!open_pipe(ends))
-        return fail(a, error);
-
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    pid_t child;
-    int failure = start(&child, &actions, (char *const *)argv);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (failure) {
-        close(ends[0]);
-        errno = failure;
-        return fail(a, error);
-    }
-
-    size_t size;
-    bool ok = read_all(a, ends[0], SIZE_MAX, output, &size, error);
-    close(ends[0]);
-    int how;
-    while (waitpid(child, &how, 0) < 0)
-        if (errno != EINTR)
-            return fail(a, error);
-    *status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-    return ok;
-}
-
-typedef struct batch {
-    atomic_size_t next;
-    size_t count;
-    void (*work)(void *context, size_t i);
-    void *context;
-} batch;
-
-static void *run_batch(void *argument)
-{
-    batch *b = argument;
-    for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->count;)
-        b->work(b->context, i);
-    return NULL;
-}
-
-void os_parallel(unsigned jobs, size_t count, void (*work)(void *context, size_t i), void *context)
-{
-    batch b = { .count = count, .work = work, .context = context };
-    pthread_t threads[MAX_THREADS];
-    unsigned started = 0;
-    sigset_t all, before; /* signals are for the threads that the program knows of */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    while (started + 1 < jobs && started + 1 < count && started < MAX_THREADS &&
-           pthread_create(&threads[started], NULL, run_batch, &b) == 0)
-        started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    run_batch(&b);
-    while (started > 0)
-        pthread_join(threads[--started], NULL);
-}
-
-unsigned os_cpu_count(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef HAVE_AFFINITY
-    cpu_set_t usable;
-    if (sched_getaffinity(0, sizeof usable, &usable) == 0)
-        count = CPU_COUNT(&usable);
-#endif
-    return count > 0 ? (unsigned)count : 1;
-}
-
-uint64_t os_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 bool os_is_terminal(int descriptor)

@@ -127,18 +127,18 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
 static bool run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                 ptxas_result *result, char **output, int *status, const char **error)
 {
-    const char *folder;
-    if (!os_temporary_directory(a, &folder, error))
+    os_lock scratch;
+    if (!os_open_scratch(a, &scratch, error))
         return false;
-    const char *file = arena_format(a, "%s/kernel.ptx", folder);
-    const char *cubin = arena_format(a, "%s/kernel.cubin", folder);
+    const char *file = arena_format(a, "%s/kernel.ptx", scratch.folder);
+    const char *cubin = arena_format(a, "%s/kernel.cubin", scratch.folder);
     const char *const argv[] = {
         assembler->path, arena_format(a, "-arch=%s", t->name), "-v", file, "-o", cubin, NULL,
     };
     bool ran = os_write_file(a, file, ptx, length, error) &&
                os_run(a, argv, output, status, error) &&
                (*status != 0 || os_read_file(a, cubin, &result->cubin, &result->cubin_size, error));
-    os_remove_directory(a, folder);
+    os_close_scratch(a, &scratch);
     return ran;
 }
 

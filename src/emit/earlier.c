@@ -6,10 +6,12 @@
 #include "base/hash.h"
 #include "base/os.h"
 
+enum { MAX_BYTES = 256 << 20 };
+
 static bool read_file(arena *a, const char *path, char **text, size_t *size, diags *d)
 {
     const char *error;
-    if (os_read_file(a, path, text, size, &error))
+    if (os_read_short_file(a, path, MAX_BYTES, text, size, &error))
         return true;
     diag_error(d, DIAG_UNREADABLE, (location){ .file = path }, "cannot read: %s", error);
     return false;
@@ -32,7 +34,12 @@ bool earlier_read(arena *a, const char *folder, const char *prefix, earlier_run 
     if (os_exists(path) && !read_file(a, path, &text, &length, d))
         return false;
     json_t *manifest = json_loadb(text ? text : "", length, 0, NULL), *item;
-    json_array_foreach(json_object_get(manifest, "kernels"), index, item)
+    json_t *kernels = json_object_get(manifest, "kernels");
+    if (text && !json_is_array(kernels))
+        diag_warning(d, DIAG_UNREADABLE, (location){ .file = path },
+                     "is not a manifest that ptxgen wrote: files that an earlier run wrote are not "
+                     "recognized and stay; this run replaces it");
+    json_array_foreach(kernels, index, item)
     {
         const char *name = json_string_value(json_object_get(item, "file"));
         const char *checksum = json_string_value(json_object_get(item, "fnv1a64"));

@@ -25,8 +25,8 @@ typedef struct earlier_run {
     name_map numbers; /* of the names, among files */
 } earlier_run;
 
-/* Reads the manifest of a prefix in a folder. One that is not there, or is no manifest, tells of no
- * file; false and a diagnostic where it can't be read. */
+/* Reads the manifest of a prefix in a folder. One that is not there tells of no file, and neither
+ * does, with a warning, one that is no manifest; false and a diagnostic where it can't be read. */
 bool earlier_read(arena *a, const char *folder, const char *prefix, earlier_run *out, diags *d);
 
 /* Finds those kernels of the set whose files were edited. A header that embeds these files embeds

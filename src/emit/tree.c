@@ -2,12 +2,15 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/name_map.h"
 #include "base/os.h"
 
 /* A file's new contents, complete beside it. */
 typedef struct pending_file {
     output_file *file;
     os_pending contents;
+    bool is_new; /* nothing stood at its path */
 } pending_file;
 
 typedef VEC(pending_file) pending_files;
@@ -42,32 +45,118 @@ static bool make_folders(arena *a, const output_file *files, size_t count, diags
     return true;
 }
 
+/* The journal of a folder names the files that a run is about to add, before the first one stands
+ * there: a line each, of a checksum and a name. The run removes it at its end. If it is killed, the
+ * next run removes these files, of which no manifest tells. */
+static const char JOURNAL[] = "ptxgen-journal.tmp";
+enum { JOURNAL_MAX_BYTES = 64 << 20, CHECKSUM_DIGITS = 16, GENERATED_MAX_BYTES = 256 << 20 };
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool has_checksum(arena *a, const char *path, const char *checksum)
+{
+    char *bytes;
+    size_t size;
+    const char *error;
+    return os_read_short_file(a, path, GENERATED_MAX_BYTES, &bytes, &size, &error) &&
+           strcmp(fnv1a64_text(a, fnv1a64(bytes, size)), checksum) == 0;
+}
+
+/* Removes what a killed run left in a locked folder, but for files that are written now. */
+static void remove_leftovers(arena *a, const char *folder, const output_file *files, size_t count)
+{
+    const char *path = path_in(a, folder, JOURNAL), *error;
+    char *line;
+    size_t size;
+    name_map written = { 0 };
+    os_remove_temporaries(a, folder);
+    if (!os_read_short_file(a, path, JOURNAL_MAX_BYTES, &line, &size, &error))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (files[i].bytes)
+            name_map_find_or_add(a, &written, name_of(files[i].path), i);
+    for (size_t length; *line; line += length) {
+        length = strcspn(line, "\n");
+        const char *name = length > CHECKSUM_DIGITS ? arena_copy(a, line + CHECKSUM_DIGITS + 1,
+                                                                 length - CHECKSUM_DIGITS - 1)
+                                                    : "";
+        const char *added = path_in(a, folder, name);
+        if (*name && !strchr(name, '/') &&
+            name_map_find_or_add(a, &written, name, SIZE_MAX) == SIZE_MAX &&
+            has_checksum(a, added, arena_copy(a, line, CHECKSUM_DIGITS)))
+            os_remove_file(added);
+        length += line[length] == '\n';
+    }
+    os_remove_file(path);
+}
+
+/* Locks the folders of all files that are replaced, and removes what killed runs left there. */
+static bool lock_folders(arena *a, const output_file *files, size_t count, os_locks *locks,
+                         diags *d)
+{
+    VEC(const char *) folders = { 0 };
+    name_map known = { 0 };
+    const char *failed, *error;
+    for (size_t i = 0; i < count; i++) {
+        if (os_is_device(files[i].path))
+            continue;
+        const char *folder = os_folder_of(a, files[i].path);
+        if (name_map_find_or_add(a, &known, folder, folders.count) == folders.count)
+            *VEC_PUSH(a, &folders) = folder;
+    }
+    if (!os_lock_folders(a, folders.items, folders.count, locks, &failed, &error))
+        return fail(d, failed, error);
+    for (size_t i = 0; i < locks->count; i++)
+        remove_leftovers(a, locks->items[i].folder, files, count);
+    return true;
+}
+
 /* What stands at a file's path can't be replaced when it is not a file that can be read: a folder,
  * say. That is found here, before anything is renamed. */
 static bool write_changed(arena *a, output_file *files, size_t count, pending_files *pending,
                           diags *d)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !os_interrupted(); i++) {
         output_file *f = &files[i];
         const char *error;
-        bool same = false;
+        bool same = false, exists = os_exists(f->path);
         if (!f->bytes) {
             *VEC_PUSH(a, pending) = (pending_file){ .file = f };
             continue;
         }
-        if (os_exists(f->path) && !os_file_holds(a, f->path, f->bytes, f->size, &same, &error))
+        if (exists && !os_file_holds(a, f->path, f->bytes, f->size, &same, &error))
             return fail(d, f->path, error);
         if (same && !f->always)
             continue;
-        pending_file one = { .file = f };
+        pending_file one = { .file = f, .is_new = !exists };
         if (!os_write_pending(a, f->path, f->bytes, f->size, &one.contents, &error))
             return fail(d, f->path, error);
         *VEC_PUSH(a, pending) = one;
     }
-    return true;
+    return !os_interrupted();
 }
 
-static bool put(arena *a, const pending_file *p, diags *d)
+/* Writes a folder's journal if files are to be added there. */
+static bool write_journal(arena *a, const char *folder, const pending_files *pending, diags *d)
+{
+    strbuf lines = strbuf_new(a);
+    const char *path = path_in(a, folder, JOURNAL), *error;
+    for (size_t i = 0; i < pending->count; i++) {
+        const pending_file *p = &pending->items[i];
+        if (p->is_new && strcmp(os_folder_of(a, p->contents.path), folder) == 0)
+            strbuf_format(&lines, "%s %s\n",
+                          fnv1a64_text(a, fnv1a64(p->file->bytes, p->file->size)),
+                          name_of(p->contents.path));
+    }
+    return !lines.length || os_write_file(a, path, lines.text, lines.length, &error) ||
+           fail(d, path, error);
+}
+
+static bool put(arena *a, pending_file *p, diags *d)
 {
     const char *error;
     if (!p->file->bytes) {
@@ -81,19 +170,47 @@ static bool put(arena *a, const pending_file *p, diags *d)
     return true;
 }
 
+static bool put_all(arena *a, const os_locks *locks, const pending_files *pending, diags *d)
+{
+    bool ok = true;
+    for (int renames = 0; ok && renames < 2; renames++) {
+        for (size_t i = 0; ok && renames && i < locks->count; i++)
+            ok = write_journal(a, locks->items[i].folder, pending, d);
+        for (size_t i = 0; ok && i < pending->count; i++) {
+            pending_file *p = &pending->items[i];
+            bool is_rename = !p->file->bytes || p->contents.temporary;
+            if (is_rename == renames)
+                ok = put(a, p, d) && (renames || !os_interrupted());
+        }
+    }
+    return ok;
+}
+
+/* Undoes what can be undone: temporary files, and files that were not there before. */
+static void put_back(const pending_files *pending)
+{
+    for (size_t i = 0; i < pending->count; i++) {
+        const pending_file *p = &pending->items[i];
+        if (!p->file->changed)
+            os_discard(&p->contents);
+        else if (p->is_new)
+            os_remove_file(p->file->path);
+    }
+}
+
 bool emit_tree(arena *a, output_file *files, size_t count, diags *d)
 {
     pending_files pending = { 0 };
-    bool ok = make_folders(a, files, count, d) && write_changed(a, files, count, &pending, d);
-    for (int renames = 0; renames < 2; renames++)
-        for (size_t i = 0; ok && i < pending.count; i++) {
-            const pending_file *p = &pending.items[i];
-            bool is_rename = !p->file->bytes || p->contents.temporary;
-            if (is_rename == renames)
-                ok = put(a, p, d);
-        }
-    for (size_t i = 0; !ok && i < pending.count; i++)
-        if (!pending.items[i].file->changed)
-            os_discard(&pending.items[i].contents);
+    os_locks locks = { 0 };
+    if (!make_folders(a, files, count, d) || !lock_folders(a, files, count, &locks, d))
+        return false;
+    os_defer_signals();
+    bool ok = write_changed(a, files, count, &pending, d) && put_all(a, &locks, &pending, d);
+    if (!ok)
+        put_back(&pending);
+    for (size_t i = 0; i < locks.count; i++)
+        os_remove_file(path_in(a, locks.items[i].folder, JOURNAL));
+    os_unlock(&locks);
+    os_deliver_signals();
     return ok;
 }

@@ -22,7 +22,10 @@ const char *path_in(arena *a, const char *folder, const char *name);
  * complete, what can't be renamed is written, devices and pipes; then files are renamed and
  * removed, in the order given. So a failure (a full disk, a folder that may not be written) leaves
  * the old files as they were, unless it comes among the renames, where little is left to go wrong.
- * False and a diagnostic on failure. */
+ *
+ * The folders are locked meanwhile: of two runs into one folder, the second waits. A run that a
+ * signal ends removes its temporary files first; those of a killed run, and files that it added,
+ * are removed by the next one. False and a diagnostic on failure. */
 bool emit_tree(arena *a, output_file *files, size_t count, diags *d);
 
 #endif

@@ -4,27 +4,25 @@
 
 #include <string.h>
 
+#include "base/name_map.h"
 #include "base/os.h"
 #include "spec/spec.h"
 
-static const char STANDARD_INPUT[] = "-";
+enum { MAX_DEPTH = 10000 };
 
-/* A file that is being read, and the one whose include asked for it. */
+/* A file that is being read, and by how many includes it is away from the spec. */
 typedef struct open_file {
     const char *path;
-    const struct open_file *parent;
+    unsigned depth;
 } open_file;
 
 typedef struct reading {
     arena *arena;
     diags *diags;
     spec_files *out;
+    name_map numbers; /* of the files that were read, by identity */
+    VEC(bool) open;   /* by number: the file or one that it includes is being read */
 } reading;
-
-static bool is_standard_input(const char *path)
-{
-    return strcmp(path, STANDARD_INPUT) == 0;
-}
 
 bool is_include(const entry *e)
 {
@@ -35,44 +33,43 @@ bool is_include(const entry *e)
 static const char *resolve(arena *a, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    if (name[0] != '/' && slash)
+    if (name[0] != '/' && slash && !os_is_stream(path))
         return arena_format(a, "%.*s%s", (int)(slash + 1 - path), path, name);
-    return is_standard_input(name) ? arena_format(a, "./%s", name) : name;
+    return strcmp(name, "-") == 0 ? arena_format(a, "./%s", name) : name;
 }
 
-static bool includes_itself(const open_file *includer, const char *path)
-{
-    for (const open_file *f = includer; f; f = f->parent)
-        if (!is_standard_input(f->path) && os_same_file(f->path, path))
-            return true;
-    return false;
-}
+static void read_file(reading *r, const open_file *file, const location *from);
 
-static bool was_read(const spec_files *files, const char *path)
+/* Reads an included file unless it was read before. */
+static void include(reading *r, const open_file *includer, const item *i)
 {
-    for (size_t i = 0; i < files->paths.count; i++)
-        if (os_same_file(files->paths.items[i], path))
-            return true;
-    return false;
-}
-
-static void read_file(const reading *r, const open_file *file, const location *from);
-
-static void include(const reading *r, const open_file *includer, const item *i)
-{
-    open_file file = { .path = resolve(r->arena, includer->path, i->text), .parent = includer };
-    if (!was_read(r->out, file.path))
+    open_file file = { resolve(r->arena, includer->path, i->text), includer->depth + 1 };
+    if (file.depth > MAX_DEPTH) {
+        diag_error(r->diags, DIAG_BAD_INCLUDE, i->where,
+                   "%s is included through more than %d other files; include it nearer to the spec",
+                   file.path, MAX_DEPTH);
+        return;
+    }
+    const char *identity = os_file_identity(r->arena, file.path);
+    size_t next = r->open.count;
+    size_t number = identity ? name_map_find_or_add(r->arena, &r->numbers, identity, next) : next;
+    if (number == next) {
+        *VEC_PUSH(r->arena, &r->open) = true;
         read_file(r, &file, &i->where);
-    else if (includes_itself(includer, file.path))
+        r->open.items[number] = false;
+    } else if (r->open.items[number]) {
+        const char *own = os_file_identity(r->arena, includer->path);
         diag_error(r->diags, DIAG_BAD_INCLUDE, i->where, "%s includes itself%s", file.path,
-                   os_same_file(includer->path, file.path) ? "" : " through other files");
+                   own && strcmp(own, identity) == 0 ? "" : " through other files");
+    }
 }
 
 /* Adds the sections of one text, and behind a [ptxgen] those it includes. */
-static void take_sections(const reading *r, const open_file *file, const section_list *sections)
+static void take_sections(reading *r, const open_file *file, const section_list *sections)
 {
     for (size_t i = 0; i < sections->count; i++) {
         section *s = sections->items[i];
+        s->depth = file->depth;
         *VEC_PUSH(r->arena, &r->out->sections) = s;
         for (size_t j = 0; section_is_global(s) && j < s->entries.count; j++) {
             const entry *e = &s->entries.items[j];
@@ -82,12 +79,14 @@ static void take_sections(const reading *r, const open_file *file, const section
     }
 }
 
-static void read_file(const reading *r, const open_file *file, const location *from)
+static void read_file(reading *r, const open_file *file, const location *from)
 {
     const char *name = from ? file->path : r->out->name, *error;
     char *text;
     size_t size;
-    if (!os_read_short_file(r->arena, file->path, SPEC_MAX_BYTES, &text, &size, &error)) {
+    bool (*read)(arena *, const char *, size_t, char **, size_t *, const char **) =
+        from ? os_read_short_file : os_read_input;
+    if (!read(r->arena, file->path, SPEC_MAX_BYTES, &text, &size, &error)) {
         if (from)
             diag_error(r->diags, DIAG_UNREADABLE, *from, "cannot read %s: %s", name, error);
         else
@@ -95,7 +94,7 @@ static void read_file(const reading *r, const open_file *file, const location *f
                        error);
         return;
     }
-    if (!is_standard_input(file->path))
+    if (from || !os_is_stream(file->path))
         *VEC_PUSH(r->arena, &r->out->paths) = file->path;
     section_list sections = { 0 };
     sections_read(r->arena, name, from, text, size, &sections, r->diags);
@@ -104,8 +103,13 @@ static void read_file(const reading *r, const open_file *file, const location *f
 
 void files_read(arena *a, const char *path, spec_files *out, diags *d)
 {
-    *out = (spec_files){ .name = is_standard_input(path) ? "<stdin>" : path };
+    *out = (spec_files){ .name = strcmp(path, "-") == 0 ? "<stdin>" : path };
     reading r = { .arena = a, .diags = d, .out = out };
+    const char *identity = os_is_stream(path) ? NULL : os_file_identity(a, path);
+    if (identity) {
+        name_map_find_or_add(a, &r.numbers, identity, 0);
+        *VEC_PUSH(a, &r.open) = true;
+    }
     read_file(&r, &(open_file){ .path = path }, NULL);
 }
 

@@ -26,6 +26,7 @@ typedef struct section {
     const char *label; /* NULL: none */
     location where;    /* from [ to ] */
     location name_where;
+    unsigned depth; /* includes between its file and the spec */
     VEC(entry) entries;
     bool damaged; /* some of its lines were unreadable, so that absent keys say nothing */
 } section;

@@ -132,14 +132,6 @@ typedef struct setting {
 
 typedef VEC(setting) setting_list;
 
-static unsigned depth_of(const entry *e)
-{
-    unsigned depth = 0;
-    for (const location *at = e->where.from; at; at = at->from)
-        depth++;
-    return depth;
-}
-
 /* Adds the entries of one [ptxgen], each key once. Includes are followed already. */
 static void add_settings(parser *p, const section *s, setting_list *out)
 {
@@ -154,7 +146,7 @@ static void add_settings(parser *p, const section *s, setting_list *out)
                        "'%s' stands twice in this section; the first is on line %u", e->key,
                        s->entries.items[first].where.line);
         else if (!is_include(e))
-            *VEC_PUSH(p->arena, out) = (setting){ e, depth_of(e) };
+            *VEC_PUSH(p->arena, out) = (setting){ e, s->depth };
     }
 }
 
@@ -219,7 +211,8 @@ static const family *find_family(parser *p, const section *s)
     for (const family *const *f = p->families; *f; f++)
         *VEC_PUSH(p->arena, &names) = (*f)->name;
     *VEC_PUSH(p->arena, &names) = DECODER_SECTION;
-    const char *closest = closest_match(s->name, names.items, names.count);
+    const char *closest =
+        diags_full(p->diags) ? NULL : closest_match(s->name, names.items, names.count);
     diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
                s->name,
                closest ? arena_format(p->arena, "did you mean '%s'?", closest)

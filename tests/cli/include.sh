@@ -242,5 +242,47 @@ ptxgen: 1 error, nothing written
 .
 cmp -s parts/a.ini saved || { echo "FAILED: $name: overwritten"; failed=1; }
 
+case_of "a spec and what it includes are read once from a pipe that the command line names, never from another"
+printf '[f32_gemv]\nshape = 256x1\n' >parts/a.ini
+printf '[ptxgen]\ninclude = parts/a.ini\n' >kernels.ini
+for stream in /dev/stdin /dev/fd/0 /dev/fd/9; do
+    rm -rf build
+    "$PTXGEN" --quiet --spec $stream --out build --depfile kernels.d <kernels.ini 9<kernels.ini ||
+        { echo "FAILED: $name: $stream"; failed=1; }
+    printf 'build/ptxgen_kernels.h: parts/a.ini\n' | diff -u - kernels.d || { echo "FAILED: $name"; failed=1; }
+done
+mkfifo pipe
+printf '[ptxgen]\ninclude = pipe, /dev/stdin\n' >kernels.ini
+expect 3 --spec kernels.ini --out build <<'.'
+kernels.ini:2:11: error: cannot read pipe: not a regular file [E026]
+    2 | include = pipe, /dev/stdin
+      |           ^~~~
+kernels.ini:2:17: error: cannot read /dev/stdin: not a regular file [E026]
+    2 | include = pipe, /dev/stdin
+      |                 ^~~~~~~~~~
+ptxgen: 2 errors, nothing written
+.
+expect 3 --spec pipe --out build <<'.'
+pipe: error: cannot read: not a regular file [E026]
+ptxgen: 1 error, nothing written
+.
+
+# A chain of files costs what a file does that includes them all, and what is shown of it has an end.
+case_of "a chain of 3000 files is read, and one of 10001 refused"
+i=0
+while [ $i -lt 3000 ]; do
+    printf '[ptxgen]\ninclude = %s.ini\nprefix = k\n' $((i += 1))
+done | awk '/^.ptxgen/ { close(file); file = "parts/" n++ ".ini" } { print >file }'
+printf '[f32_gemv]\nshape = 256x1\n' >parts/3000.ini
+expect 0 --spec parts/0.ini --print-outputs <<'.'
+k_kernels.h
+k_kernels.json
+k.f32_gemv_k256_n1.sm_80.ptx
+.
+printf '[f32_gemv]\nshape = 256x0\n' >parts/3000.ini
+"$PTXGEN" --spec parts/0.ini --print-outputs >"$scratch/printed" 2>&1
+[ "$(wc -l <"$scratch/printed")" = 25 ] && grep -q '^In a file included through 2980 others:' "$scratch/printed" ||
+    { head -n 3 "$scratch/printed"; echo "FAILED: $name: what is shown"; failed=1; }
+
 cd / || exit 1
 exit "$failed"

@@ -425,9 +425,9 @@ TEST_WITH(files_that_cannot_be_read_or_written_are_status_3, enter_folder, leave
         { "--spec . --out build", 3, "",
           ".: error: cannot read: Is a directory [E026]\n" NOTHING_WRITTEN },
         { "--spec /dev/zero --out build", 3, "",
-          "/dev/zero: error: cannot read: more than 67108864 bytes [E026]\n" NOTHING_WRITTEN },
+          "/dev/zero: error: cannot read: not a regular file [E026]\n" NOTHING_WRITTEN },
         { "--spec endless.ini --out build", 3, "",
-          "endless.ini:2:11: error: cannot read /dev/zero: more than 67108864 bytes [E026]\n"
+          "endless.ini:2:11: error: cannot read /dev/zero: not a regular file [E026]\n"
           "    2 | include = /dev/zero\n"
           "      |           ^~~~~~~~~\n" NOTHING_WRITTEN },
         { "--spec right.ini --out right.ini", 3, "",
@@ -552,6 +552,61 @@ TEST_WITH(prune_removes_what_ptxgen_wrote_and_no_longer_does, enter_folder, leav
     assert_string_equal(read_text(f, "outside.ptx"), "mine");
     assert_int_equal(ptxgen(f, "--spec wrong.ini --out build --prune").status, 1);
     assert_true(os_exists("build/llama.f32_gemv_k256_n3.sm_80.ptx"));
+}
+
+TEST_WITH(a_manifest_that_is_none_is_told_and_replaced, enter_folder, leave_folder)
+{
+    static const char *const texts[] = { "", "{", "[]", "{\"kernels\": 3}", "\xff" };
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
+        write_text(f, "build/llama_kernels.json", texts[i]);
+        outcome o = ptxgen(f, i % 2 ? "--spec right.ini --out build --prune"
+                                    : "--spec right.ini --out build --verify");
+        assert_int_equal(o.status, 0);
+        assert_string_equal(o.err,
+                            "build/llama_kernels.json: warning: is not a manifest that ptxgen "
+                            "wrote: files that an earlier run wrote are not recognized and stay; "
+                            "this run replaces it [E026]\n");
+        assert_string_equal(ptxgen(f, "--spec right.ini --out build --prune").err, "");
+    }
+}
+
+/* A FIFO would be waited for, and /dev/zero read until memory ends. */
+TEST_WITH(files_of_the_output_folder_that_are_not_regular_are_refused, enter_folder, leave_folder)
+{
+    static const struct {
+        const char *name, *options, *said;
+    } cases[] = {
+        { "llama_kernels.h", "", "cannot write: no process reads this pipe [E027]" },
+        { "llama_kernels.json", "--prune", "cannot read: not a regular file [E026]" },
+        { "llama_kernels.json", "--verify", "cannot read: not a regular file [E026]" },
+        { "llama.f32_gemv_k256_n3.sm_80.ptx", "--verify",
+          "cannot read: not a regular file [E026]" },
+        { "llama.f32_gemv_k256_n5.sm_80.ptx", "--prune", "cannot read: not a regular file [E026]" },
+    };
+    fixture *f = *state;
+    write_text(f, "more.ini", "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 256x5\n");
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const char *name = cases[i / 2].name;
+        bool is_device = i % 2;
+        if (is_device && strstr(name, ".h")) /* /dev/zero takes what is written */
+            continue;
+        assert_int_equal(shell("rm -rf build"), 0);
+        assert_int_equal(ptxgen(f, "--spec more.ini --out build").status, 0);
+        assert_int_equal(shell(arena_format(f->arena,
+                                            is_device ? "ln -sf /dev/zero build/%s"
+                                                      : "cd build && rm %s && mkfifo %s",
+                                            name, name)),
+                         0);
+        int status = shell(arena_format(f->arena,
+                                        "timeout 20 \"$PTXGEN\" --spec right.ini --out build %s "
+                                        "2>said",
+                                        cases[i / 2].options));
+        assert_int_equal(status, 3);
+        assert_non_null(strstr(read_text(f, "said"), arena_format(f->arena, "build/%s: error: %s",
+                                                                  name, cases[i / 2].said)));
+    }
 }
 
 TEST_WITH(columns_suit_the_weights, enter_folder, leave_folder)

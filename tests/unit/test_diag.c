@@ -33,6 +33,32 @@ ARENA_TEST(diagnostics_come_in_the_order_of_their_places)
                                            "a.ini:1:1: note: explains the third\n");
 }
 
+ARENA_TEST(fifty_of_a_severity_are_shown_and_all_are_counted)
+{
+    enum { MANY = 1000 };
+    diags d = diags_new(a);
+    for (unsigned i = 0; i < MANY; i++) {
+        diag_warning(&d, DIAG_DUPLICATE_VALUE, at(i, 1, 1, NULL), "warning %u", i);
+        diag_error(&d, DIAG_SYNTAX, at(i, 1, 1, NULL), "error %u", i);
+        assert_int_equal(diags_full(&d), i >= DIAG_LIMIT - 1);
+        diag_note(&d, DIAG_SYNTAX, at(i, 1, 1, NULL), "note %u", i);
+    }
+    diag_error(&d, DIAG_UNREADABLE, at(1, 1, 1, NULL), "not shown");
+    assert_int_equal(d.errors, MANY + 1);
+    assert_int_equal(d.warnings, MANY);
+    const char *text = render(&d, false);
+    size_t lines = 0;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    assert_int_equal(lines, 3 * DIAG_LIMIT);
+    assert_non_null(strstr(text, "warning 49 ["));
+    assert_non_null(strstr(text, "error 49 ["));
+    assert_non_null(strstr(text, "note 49\n"));
+    assert_null(strstr(text, "50"));
+    /* An exit status depends on each code that there was. */
+    assert_int_equal(d.list.items[d.list.count - 1].code, DIAG_UNREADABLE);
+}
+
 ARENA_TEST(an_included_file_stands_at_its_include)
 {
     diags d = diags_new(a);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "test.h"
+#include "base/hash.h"
 #include "base/os.h"
 #include "emit/tree.h"
 
@@ -135,6 +136,38 @@ TEST_WITH(files_of_earlier_runs_are_left_alone, set_up, tear_down)
     assert_true(put(p, files, 2, &changed));
     assert_true(put(p, files, 1, &changed));
     assert_content(p, "b", "two");
+}
+
+/* A run that was killed leaves its temporary files, and files that it put in place. */
+TEST_WITH(what_a_killed_run_left_is_removed, set_up, tear_down)
+{
+    static const char *const kept[] = { "mine.tmp",     "ptxgen-1-.tmp", "ptxgen--1.tmp",
+                                        "ptxgen-x.tmp", "edited",        "sub" };
+    place *p = *state;
+    output_file file = text_file(p, "needed", "text");
+    const char *sum = fnv1a64_text(p->arena, fnv1a64("text", 4)), *error;
+    const char *outside = path_of(p, "sub/outside");
+    size_t changed;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept - 1; i++)
+        assert_true(os_write_file(p->arena, path_of(p, kept[i]), "other", 5, &error));
+    assert_true(os_make_directories(p->arena, path_of(p, "sub"), &error));
+    assert_true(os_write_file(p->arena, outside, "text", 4, &error));
+    assert_true(os_write_file(p->arena, path_of(p, "added"), "text", 4, &error));
+    assert_true(os_write_file(p->arena, path_of(p, "needed"), "text", 4, &error));
+    assert_true(os_write_file(p->arena, path_of(p, "ptxgen-99-7.tmp"), "half", 4, &error));
+    const char *journal = arena_format(p->arena,
+                                       "%s added\n%s edited\n%s needed\n%s sub/outside\n"
+                                       "%s absent\nno line\n\n%s",
+                                       sum, sum, sum, sum, sum, sum);
+    const char *path = path_of(p, "ptxgen-journal.tmp");
+    assert_true(os_write_file(p->arena, path, journal, strlen(journal), &error));
+    assert_true(put(p, &file, 1, &changed));
+    assert_int_equal(changed, 0);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        assert_true(os_exists(path_of(p, kept[i])));
+    assert_true(os_exists(outside));
+    assert_int_equal(entries(p->folder), sizeof kept / sizeof *kept + 1);
+    os_remove_directory(p->arena, path_of(p, "sub"));
 }
 
 TEST_WITH(a_target_that_is_a_folder_stops_all, set_up, tear_down)

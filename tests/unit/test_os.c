@@ -1,11 +1,13 @@
 #define _GNU_SOURCE
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -142,6 +144,113 @@ TEST_WITH(a_device_is_written_to_and_not_replaced, set_up, tear_down)
     assert_string_equal(error, "No space left on device");
 }
 
+TEST_WITH(only_regular_files_are_read, set_up, tear_down)
+{
+    place *p = *state;
+    char *bytes;
+    size_t size;
+    bool same;
+    const char *error, *pipe = path_of(p, "pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_false(os_read_file(p->arena, pipe, &bytes, &size, &error));
+    assert_string_equal(error, "not a regular file");
+    assert_false(os_read_input(p->arena, "/dev/zero", 100, &bytes, &size, &error));
+    assert_string_equal(error, "not a regular file");
+    assert_true(os_file_holds(p->arena, pipe, "", 0, &same, &error));
+    assert_false(same);
+    put(p, path_of(p, "a"), "text");
+    assert_false(os_read_short_file(p->arena, path_of(p, "a"), 3, &bytes, &size, &error));
+    assert_string_equal(error, "more than 3 bytes");
+}
+
+TEST_WITH(a_pipe_is_read_where_the_command_line_names_a_descriptor, set_up, tear_down)
+{
+    static const char *const streams[] = { "-", "/dev/stdin", "/dev/fd/0", "/dev/fd/63" };
+    static const char *const others[] = {
+        "", "./-", "/dev/fd/", "/dev/fd/1x", "/dev/fd/99999", "a"
+    };
+    place *p = *state;
+    char *bytes;
+    size_t size;
+    const char *error;
+    int ends[2];
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        assert_true(os_is_stream(streams[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(os_is_stream(others[i]));
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "text", 4), 4);
+    close(ends[1]);
+    const char *path = arena_format(p->arena, "/dev/fd/%d", ends[0]);
+    assert_true(os_read_input(p->arena, path, 100, &bytes, &size, &error));
+    assert_string_equal(bytes, "text");
+    close(ends[0]);
+}
+
+TEST_WITH(a_pipe_that_no_process_reads_is_not_waited_for, set_up, tear_down)
+{
+    place *p = *state;
+    const char *error, *pipe = path_of(p, "pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_false(os_write_file(p->arena, pipe, "text", 4, &error));
+    assert_string_equal(error, "no process reads this pipe");
+}
+
+/* A thread of this process stands in for another process: a lock belongs to the open folder. */
+static void *lock_folder(void *context)
+{
+    place *p = context;
+    arena *a = arena_new();
+    os_locks locks;
+    const char *failed, *error;
+    bool locked =
+        os_lock_folders(a, (const char *const[]){ p->folder }, 1, &locks, &failed, &error);
+    os_unlock(&locks);
+    arena_free(a);
+    return locked ? p : NULL;
+}
+
+TEST_WITH(a_folder_is_locked_once_at_a_time, set_up, tear_down)
+{
+    static const struct timespec enough = { .tv_nsec = 100000000 };
+    place *p = *state;
+    const char *const twice[] = { p->folder, path_of(p, "."), "/proc/self" };
+    os_locks locks;
+    const char *failed, *error;
+    pthread_t other;
+    void *got;
+    assert_true(os_lock_folders(p->arena, twice, 3, &locks, &failed, &error));
+    assert_true(locks.count >= 1 && locks.count <= 2); /* /proc may have locks */
+    assert_int_equal(pthread_create(&other, NULL, lock_folder, p), 0);
+    nanosleep(&enough, NULL);
+    assert_int_equal(pthread_tryjoin_np(other, &got), EBUSY);
+    os_unlock(&locks);
+    pthread_join(other, &got);
+    assert_ptr_equal(got, p);
+}
+
+/* Reads behind the end of a mapped file. */
+static void touch_page(void *context)
+{
+    volatile const char *page = context;
+    (void)*page;
+}
+
+TEST_WITH(a_mapped_file_that_became_shorter_is_noticed, set_up, tear_down)
+{
+    place *p = *state;
+    put(p, path_of(p, "a"), "text");
+    int descriptor = open(path_of(p, "a"), O_RDWR);
+    void *page = mmap(NULL, 4, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    assert_true(os_try_mapped(touch_page, page));
+    assert_int_equal(ftruncate(descriptor, 0), 0);
+    assert_false(os_try_mapped(touch_page, page));
+    assert_false(os_try_mapped(touch_page, page));
+    munmap(page, 4);
+    close(descriptor);
+}
+
 TEST_WITH(a_pipe_is_written_to_only_when_committed, set_up, tear_down)
 {
     place *p = *state;
@@ -203,11 +312,13 @@ TEST_WITH(a_file_in_the_way_of_a_folder_is_an_error, set_up, tear_down)
 TEST_WITH(two_names_of_one_file_are_the_same, set_up, tear_down)
 {
     place *p = *state;
+    arena *a = p->arena;
     put(p, path_of(p, "a"), "text");
     put(p, path_of(p, "b"), "text");
-    assert_true(os_same_file(path_of(p, "a"), path_of(p, "./a")));
-    assert_false(os_same_file(path_of(p, "a"), path_of(p, "b")));
-    assert_false(os_same_file(path_of(p, "a"), path_of(p, "c")));
+    const char *identity = os_file_identity(a, path_of(p, "a"));
+    assert_string_equal(identity, os_file_identity(a, path_of(p, "./a")));
+    assert_string_not_equal(identity, os_file_identity(a, path_of(p, "b")));
+    assert_null(os_file_identity(a, path_of(p, "c")));
     unlink(path_of(p, "b"));
     assert_false(os_exists(path_of(p, "b")));
 }
