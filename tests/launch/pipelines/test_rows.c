@@ -53,6 +53,7 @@ typedef struct run {
     uint32_t rows;
     size_t bytes[MOST_BUFFERS];
     unsigned char *host[MOST_BUFFERS];
+    float *matrix[MOST_BUFFERS]; /* weights as numbers */
     CUdeviceptr device[MOST_BUFFERS], workspace;
     void *arguments[MOST_BUFFERS];
     size_t workspace_bytes;
@@ -104,6 +105,10 @@ static run run_new(const ptxgen_pipeline *p, uint32_t rows, random_source *rando
         memset(r.host[i], 0xff, r.bytes[i]);
         if (b->direction == PTXGEN_PARAM_IN)
             ref_fill(format_of(b), r.host[i], values_of(&r, i), FILL_NORMAL, random);
+        if (b->name[0] == 'w') {
+            r.matrix[i] = malloc(values_of(&r, i) * sizeof *r.matrix[i]);
+            ref_decode(format_of(b), r.host[i], values_of(&r, i), r.matrix[i]);
+        }
         assert_success(cuMemAlloc_v2(&r.device[i], r.bytes[i]));
     }
     if (has_buffer(&r, "x_q8_1") && has_buffer(&r, "x")) {
@@ -132,6 +137,7 @@ static void run_free(run *r)
 {
     for (size_t i = 0; i < r->p->buffer_count; i++) {
         free(r->host[i]);
+        free(r->matrix[i]);
         if (r->device[i])
             assert_success(cuMemFree_v2(r->device[i]));
     }
@@ -201,30 +207,37 @@ static void load_row(const run *r, uint32_t row, ptxgen_format weights, double *
     }
 }
 
+/* The rows of a matrix by a row of x; sizes are the sums of the absolute terms. */
+static void multiply(const run *r, const char *w, const double *x, uint64_t columns, double *sums,
+                     double *sizes)
+{
+    size_t at = buffer_named(r, w);
+    for (uint64_t i = 0; i < values_of(r, at) / columns; i++) {
+        sums[i] = sizes[i] = 0;
+        for (uint64_t c = 0; c < columns; c++) {
+            double product = (double)r->matrix[at][i * columns + c] * x[c];
+            sums[i] += product;
+            sizes[i] += fabs(product);
+        }
+    }
+}
+
 /* Compares Y[m,n] with X W^T. */
 static void check_product(const run *r, const char *y, const char *w)
 {
     const ptxgen_param *weights = &r->p->buffers[buffer_named(r, w)];
     uint64_t k = (uint64_t)r->p->k, n = values_of(r, buffer_named(r, w)) / k;
     const float *have = (const float *)(void *)r->host[buffer_named(r, y)];
-    float *matrix = malloc(n * k * sizeof *matrix);
-    double x[MOST_COLUMNS];
-    ref_decode(format_of(weights), r->host[buffer_named(r, w)], n * k, matrix);
+    double x[MOST_COLUMNS], sums[MOST_COLUMNS], sizes[MOST_COLUMNS];
     assert_int_equal(values_of(r, buffer_named(r, y)), r->rows * n);
     for (uint32_t row = 0; row < r->rows; row++) {
         load_row(r, row, weights->format, x);
-        for (uint64_t i = 0; i < n; i++) {
-            double sum = 0, size = 0;
-            for (uint64_t c = 0; c < k; c++) {
-                sum += (double)matrix[i * k + c] * x[c];
-                size += fabs((double)matrix[i * k + c] * x[c]);
-            }
-            if (!(fabs((double)have[row * n + i] - sum) <= 1e-6 * size))
+        multiply(r, w, x, k, sums, sizes);
+        for (uint64_t i = 0; i < n; i++)
+            if (!(fabs((double)have[row * n + i] - sums[i]) <= 1e-6 * sizes[i]))
                 fail_msg("%s: %s[%u][%u] is %g, not %g", r->p->name, y, row, (unsigned)i,
-                         (double)have[row * n + i], sum);
-        }
+                         (double)have[row * n + i], sums[i]);
     }
-    free(matrix);
 }
 
 static void read_back(run *r)
@@ -233,24 +246,6 @@ static void read_back(run *r)
     for (size_t i = 0; i < r->p->buffer_count; i++)
         if (r->p->buffers[i].direction == PTXGEN_PARAM_OUT)
             assert_success(cuMemcpyDtoH_v2(r->host[i], r->device[i], r->bytes[i]));
-}
-
-/* The rows of a matrix by a row of x, of which sizes are the sums of the absolute terms. */
-static void multiply(const run *r, const char *w, const double *x, uint64_t columns, double *sums,
-                     double *sizes)
-{
-    size_t at = buffer_named(r, w);
-    uint64_t rows = values_of(r, at) / columns;
-    float *matrix = malloc(rows * columns * sizeof *matrix);
-    ref_decode(format_of(&r->p->buffers[at]), r->host[at], rows * columns, matrix);
-    for (uint64_t i = 0; i < rows; i++) {
-        sums[i] = sizes[i] = 0;
-        for (uint64_t c = 0; c < columns; c++) {
-            sums[i] += (double)matrix[i * columns + c] * x[c];
-            sizes[i] += fabs((double)matrix[i * columns + c] * x[c]);
-        }
-    }
-    free(matrix);
 }
 
 /* activation(g) u, as the manual says. */
