@@ -9,7 +9,7 @@
 /* A key that was read, or looked for. */
 typedef struct model_note {
     decoder_key key; /* its name without the architecture's prefix */
-    bool is_there;
+    bool is_there, is_required;
 } model_note;
 
 typedef struct model_reader {

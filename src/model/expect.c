@@ -83,21 +83,24 @@ static int by_tensor_name(const void *left, const void *right)
 
 static void make_keys(arena *a, const decoder *d, gguf_file *file)
 {
-    gguf_key *keys = arena_zalloc(a, (d->metadata_count + 1) * sizeof *keys);
-    file->key_count = d->metadata_count + 1;
+    gguf_key *keys = arena_zalloc(a, (d->metadata_count + 2) * sizeof *keys);
+    file->key_count = d->metadata_count + 2;
     file->keys = keys;
     file->keys_by_name = arena_alloc(a, file->key_count * sizeof *file->keys_by_name);
     for (size_t i = 0; i < file->key_count; i++) {
-        bool is_first = i == d->metadata_count;
-        keys[i].count = 1;
-        keys[i].name = is_first ? "general.architecture"
-                                : arena_format(a, "%s.%s", d->architecture, d->metadata[i].name);
-        if (is_first)
-            set_text(a, &keys[i], d->architecture);
-        else
+        if (i < d->metadata_count) {
+            keys[i].name = arena_format(a, "%s.%s", d->architecture, d->metadata[i].name);
             set_value(a, &keys[i], d->metadata[i].text);
+        }
         file->keys_by_name[i] = &keys[i];
     }
+    gguf_key *architecture = &keys[d->metadata_count], *tokens = architecture + 1;
+    *architecture = (gguf_key){ .name = "general.architecture", .count = 1 };
+    set_text(a, architecture, d->architecture);
+    *tokens = (gguf_key){ .name = "tokenizer.ggml.tokens", /* their number alone */
+                          .type = GGUF_STRING,
+                          .is_array = true,
+                          .count = (uint64_t)d->vocab };
     qsort(file->keys_by_name, file->key_count, sizeof *file->keys_by_name, by_key_name);
 }
 

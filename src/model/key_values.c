@@ -41,21 +41,33 @@ static const gguf_key *use_key(model_reader *r, const char *name)
     return key;
 }
 
-/* Adds what was read of a key. A key that is read again stays optional if both readings say so. */
+/* Adds what was read of a key. If it was read before, its last reading counts, as a window's base
+ * of RoPE is first read as that of all layers. */
 static void add_note(model_reader *r, decoder_key noted)
 {
+    size_t i = 0;
+    while (i < r->notes.count && strcmp(r->notes.items[i].key.name, noted.name) != 0)
+        i++;
+    if (i == r->notes.count)
+        *VEC_PUSH(r->arena, &r->notes) =
+            (model_note){ .key = noted, .is_there = model_find_key(r, noted.name) };
+    model_note *note = &r->notes.items[i];
+    if (noted.use != DECODER_KEY_IGNORED)
+        note->key = noted;
+    if (note->is_required)
+        note->key.use = DECODER_KEY_REQUIRED;
+}
+
+/* Marks the last reading of a key as one that does without a default. */
+static void require_note(model_reader *r, const char *name)
+{
     for (size_t i = 0; i < r->notes.count; i++) {
-        decoder_key *earlier = &r->notes.items[i].key;
-        if (strcmp(earlier->name, noted.name) != 0)
+        model_note *note = &r->notes.items[i];
+        if (strcmp(note->key.name, name) != 0)
             continue;
-        if (noted.use != DECODER_KEY_IGNORED && earlier->use == DECODER_KEY_IGNORED)
-            *earlier = noted;
-        else if (noted.use == DECODER_KEY_REQUIRED)
-            earlier->use = noted.use;
-        return;
+        note->is_required = true;
+        note->key.use = DECODER_KEY_REQUIRED;
     }
-    *VEC_PUSH(r->arena, &r->notes) =
-        (model_note){ .key = noted, .is_there = model_find_key(r, noted.name) };
 }
 
 /* Returns the shortest text that is read as the number. */
@@ -169,7 +181,7 @@ int64_t model_required_number(model_reader *r, const char *name)
     if (!model_has_key(r, name))
         report_missing(r, name);
     int64_t number = model_number(r, name, 1, 1);
-    model_note_number(r, name, (double)number, false);
+    require_note(r, name);
     return number;
 }
 
@@ -214,7 +226,7 @@ double model_required_real(model_reader *r, const char *name)
     if (!model_has_key(r, name))
         report_missing(r, name);
     double number = model_real(r, name, 1);
-    model_note_number(r, name, number, false);
+    require_note(r, name);
     return number;
 }
 

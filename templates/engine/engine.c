@@ -113,7 +113,7 @@ static bool differs(const engine *e, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    fail("%s %s: generate the header from this file", e->command.path, what);
+    fail("%s %s: generate the header from this file; --any-model 1 goes on", e->command.path, what);
     return e->command.options[ANY_MODEL] > 0;
 }
 

@@ -169,6 +169,61 @@ typedef struct outcome {
     const char *messages; /* "message [E072]", a line each */
 } outcome;
 
+static inline const decoder_key *expected_key(const decoder_file *expected, const char *name)
+{
+    for (size_t i = 0; i < expected->key_count; i++)
+        if (strcmp(expected->keys[i].name, name) == 0)
+            return &expected->keys[i];
+    return NULL;
+}
+
+static inline void check_key(const gguf_file *file, const decoder_key *wanted)
+{
+    const gguf_key *found = gguf_find_key(file, wanted->name);
+    gguf_string text;
+    double number;
+    if (!found && wanted->use == DECODER_KEY_REQUIRED)
+        fail_msg("%s is expected", wanted->name);
+    if (!found || wanted->use == DECODER_KEY_IGNORED)
+        return;
+    if (!wanted->values) {
+        assert_true(gguf_get_string(found, &text) && gguf_string_is(text, wanted->text));
+        return;
+    }
+    assert_true(wanted->count == 1 || wanted->count == found->count);
+    for (uint64_t i = 0; i < found->count; i++)
+        if (!gguf_get_f64(found, i, &number) ||
+            (float)number < (float)wanted->values[wanted->count > 1 ? i : 0] ||
+            (float)number > (float)wanted->values[wanted->count > 1 ? i : 0])
+            fail_msg("%s is expected to be %s", wanted->name, wanted->text);
+}
+
+/* Checks that the keys that a section says of its file make the section's decoder, and that the
+ * file has all that a header expects of it. */
+static inline void check_file_keys(arena *a, const gguf_file *file, const decoder *read)
+{
+    strbuf text = strbuf_new(a);
+    diags found = diags_new(a);
+    decoder *d = arena_alloc(a, sizeof *d);
+    model *again = arena_alloc(a, sizeof *again);
+    decoder_file expected;
+    decoder_print(&text, read, NULL);
+    if (!parse_decoder(a, text.text, d, &found))
+        return; /* of no kernels, which a spec does not take */
+    if (!model_expect(a, d, again, &expected, &found))
+        fail_msg("%s", found.list.items[0].message);
+    const char *edited = decoder_edited(a, d, &again->decoder);
+    if (edited)
+        fail_msg("%s in\n%s", edited, text.text);
+    const char *prefix = arena_format(a, "%s.", d->architecture);
+    for (size_t i = 0; i < file->key_count; i++)
+        if (strncmp(file->keys[i].name, prefix, strlen(prefix)) == 0 &&
+            !expected_key(&expected, file->keys[i].name))
+            fail_msg("%s is not expected", file->keys[i].name);
+    for (size_t i = 0; i < expected.key_count; i++)
+        check_key(file, &expected.keys[i]);
+}
+
 static inline outcome read_file(arena *a, const gguf_file *file, const model_options *options)
 {
     outcome o;
@@ -182,6 +237,8 @@ static inline outcome read_file(arena *a, const gguf_file *file, const model_opt
                       diag_number(d.list.items[i].code));
     }
     o.messages = messages.text;
+    if (o.right)
+        check_file_keys(a, file, &o.model.decoder);
     return o;
 }
 
