@@ -307,19 +307,28 @@ static void assemble(void *context, size_t i)
     finished_one(&all->work);
 }
 
+/* Returns true if a kernel is made for one of the spec's targets. */
+static bool is_made_for(const kernel_set *set, const kernel *k, const target *t)
+{
+    const kernel *next = k + 1 < set->kernels + set->kernel_count ? k + 1 : NULL;
+    bool is_wanted = false;
+    for (size_t i = 0; i < set->target_count; i++)
+        is_wanted |= set->targets[i] == t;
+    return is_wanted && t >= k->target && (!k->specific || t == k->target) &&
+           !(next && next->instance->name == k->instance->name && t >= next->target);
+}
+
 void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assembler,
                              assembly_plans *out)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
         const kernel *k = &set->kernels[i];
-        const kernel *next = i + 1 < set->kernel_count ? k + 1 : NULL;
+        target_set gpus = kernel_gpus(set, k) & assembler->known;
         const target *last = NULL;
-        for (size_t t = 0; t < set->target_count; t++) {
-            const target *newer = set->targets[t];
-            if (newer < k->target || (k->specific && newer != k->target) ||
-                (next && next->instance->name == k->instance->name && newer >= next->target))
+        for (const target *t = targets; t < targets + target_count; t++) {
+            if (!is_made_for(set, k, t) && !(gpus & target_bit(t)))
                 continue;
-            const target *taken = newer->sm < assembler->oldest->sm ? assembler->oldest : newer;
+            const target *taken = t->sm < assembler->oldest->sm ? assembler->oldest : t;
             if (taken == last)
                 continue;
             *VEC_PUSH(a, out) = (assembly_plan){ .kernel = k, .target = last = taken };
@@ -465,6 +474,28 @@ static location place_in_file(arena *a, const kernel *k, unsigned line)
     };
 }
 
+/* A right kernel has to fit each GPU that takes it: an edited one may declare more shared memory
+ * than the generated one. */
+static void judge_room(arena *a, const kernel_set *set, proof *p)
+{
+    const kernel *k = p->kernel;
+    const launch *how = &k->instance->family->launch;
+    int64_t dynamic = launch_shared_bytes(how->dynamic_shared, k->instance);
+    int64_t need = (int64_t)p->result.shared_bytes + dynamic;
+    target_set gpus = kernel_gpus(set, k);
+    strbuf lacking = strbuf_new(a);
+    for (size_t g = 0; p->result.right && g < target_count; g++)
+        if (gpus & target_bit(&targets[g]) && need > targets[g].shared_block)
+            strbuf_format(&lacking, "%s%s (%u)", lacking.length ? ", " : "", targets[g].name,
+                          targets[g].shared_block);
+    if (!lacking.length)
+        return;
+    p->result.right = false;
+    p->result.message =
+        arena_format(a, "%s: %lld bytes of shared memory a block, more than there are on %s",
+                     k->instance->name, (long long)need, lacking.text);
+}
+
 static void judge_proof(arena *a, const kernel_set *set, const proof *p, verified *out, diags *d)
 {
     const kernel *k = p->kernel;
@@ -552,6 +583,7 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
     *out =
         (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
     for (size_t i = 0; i < count; i++) {
+        judge_room(a, set, &all.list[i]);
         judge_proof(a, set, &all.list[i], &out->kernels[i], d);
         if (i < set->kernel_count)
             note_proof(&set->kernels[i], &all.list[i].result);

@@ -35,9 +35,9 @@ void generate_dump(const spec *s, unsigned stages, strbuf *out);
  * is the same for several targets in a row are kept once, for the oldest. */
 bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d);
 
-/* The runs of ptxas that validate a set: each kernel for its own target and for every newer one of
- * the spec, up to the one that has a kernel of its own; of those that ptxas is too new for, the
- * oldest it knows stands in. */
+/* Lists the runs of ptxas that validate a set: each kernel for its own target, for every newer one
+ * of the spec up to the one that has a kernel of its own, and for the GPUs that take it which ptxas
+ * knows. For targets that ptxas is too new for, the oldest it knows. */
 typedef VEC(assembly_plan) assembly_plans;
 void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assembler,
                              assembly_plans *out);

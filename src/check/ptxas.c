@@ -27,12 +27,13 @@ static bool lists(const char *help, const char *name)
     return false;
 }
 
-const target *ptxas_parse_oldest(const char *help)
+target_set ptxas_parse_targets(const char *help)
 {
+    target_set known = 0;
     for (size_t i = 0; i < target_count; i++)
         if (lists(help, targets[i].name))
-            return &targets[i];
-    return NULL;
+            known |= target_bit(&targets[i]);
+    return known;
 }
 
 /* The number that stands before words, 0 where words are not there. */
@@ -116,8 +117,11 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error)
     if (!help)
         return false;
     out->version = ptxas_parse_version(a, version);
-    out->oldest = ptxas_parse_oldest(help);
-    if (out->version && out->oldest)
+    out->known = ptxas_parse_targets(help);
+    out->oldest = targets;
+    while (out->known && !(out->known & target_bit(out->oldest)))
+        out->oldest++;
+    if (out->version && out->known)
         return true;
     *error = arena_format(a, "%s does not answer as ptxas does", out->path);
     return false;

@@ -11,7 +11,8 @@
 typedef struct ptxas {
     const char *path;
     const char *version;  /* "13.0.88" */
-    const target *oldest; /* architectures it takes: older PTX is validated at the oldest */
+    target_set known;     /* targets that it takes */
+    const target *oldest; /* of them: older PTX is validated at the oldest */
 } ptxas;
 
 /* spill_bytes: stored or loaded, the larger. shared_bytes: static, with what the system reserves.
@@ -35,10 +36,10 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error);
 
-/* What ptxas prints, taken apart: "13.0.88" of --version or NULL; the oldest of our targets that
- * --help lists or NULL; the figures of -v for a module with one kernel. */
+/* What ptxas prints, taken apart: "13.0.88" of --version or NULL; those of our targets that
+ * --help lists; the figures of -v for a module with one kernel. */
 const char *ptxas_parse_version(arena *a, const char *text);
-const target *ptxas_parse_oldest(const char *help);
+target_set ptxas_parse_targets(const char *help);
 void ptxas_parse_report(const char *text, ptxas_result *result);
 
 #endif

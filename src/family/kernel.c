@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "family/limits.h"
+
 const char *const embedding_names[EMBED_COUNT] = { "string", "c23", "incbin" };
 
 bool embedding_find(const char *word, embedding *found)
@@ -12,4 +14,27 @@ bool embedding_find(const char *word, embedding *found)
             return true;
         }
     return false;
+}
+
+static bool runs_on(const kernel *k, const target *gpu)
+{
+    return k->specific ? gpu->sm == k->target->sm : gpu->sm >= k->target->sm;
+}
+
+target_set kernel_gpus(const kernel_set *set, const kernel *k)
+{
+    target_set gpus = 0;
+    for (size_t g = 0; g < target_count; g++) {
+        const char *taken = "";
+        for (size_t i = 0; !targets[g].specific && i < set->kernel_count; i++) {
+            const kernel *one = &set->kernels[i];
+            if (one->instance->name != k->instance->name || !runs_on(one, &targets[g]))
+                continue;
+            shared_need need = launch_shared_need(one->instance, &targets[g]);
+            taken = need.bytes <= need.limit ? one->file : taken;
+        }
+        if (strcmp(taken, k->file) == 0)
+            gpus |= target_bit(&targets[g]);
+    }
+    return gpus;
 }

@@ -63,4 +63,8 @@ typedef struct kernel_set {
                          the spec has none */
 } kernel_set;
 
+/* Returns the GPUs that a host takes a kernel of a set for: of those of its name the newest that
+ * the GPU runs and has the shared memory for. An edited kernel counts as the one of its file. */
+target_set kernel_gpus(const kernel_set *set, const kernel *k);
+
 #endif

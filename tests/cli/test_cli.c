@@ -899,6 +899,28 @@ TEST_WITH(verify_finds_the_error_in_an_edited_kernel_and_its_line, enter_folder,
     }
 }
 
+/* The kernel for sm_86 is also that of an RTX 40 or 50. */
+TEST_WITH(verify_holds_an_edit_to_the_limits_of_all_gpus_that_take_it, enter_folder, leave_folder)
+{
+    fixture *f = *state;
+    static const char kernels[] = "build/ptxgen.stream_gemv_q8_q4k_k14336_n24_m8_w12_r2";
+    write_text(f, "room.ini",
+               "[ptxgen]\ntargets = sm_80, sm_86\n"
+               "[stream_gemv_q8]\nweights = q4_k\nshape = 14336x24\nm = 8\n");
+    for (int i = 0; i < 2; i++) { /* the generated kernels, and more static shared memory */
+        assert_int_equal(ptxgen(f, "--spec room.ini --out build").status, 0);
+        if (i)
+            assert_int_equal(
+                shell(arena_format(
+                    f->arena, "sed -i 's/x_factors.8./x_factors[8000]/' %s.sm_86.ptx", kernels)),
+                0);
+        outcome o = ptxgen(f, "--verify --spec room.ini --out build");
+        assert_int_equal(o.status, i);
+        assert_int_equal(strstr(o.err, "sm_86 (101376), sm_89 (101376), sm_120 (101376)") != NULL,
+                         i);
+    }
+}
+
 TEST_WITH(verify_keeps_a_right_edit_and_says_so, enter_folder, leave_folder)
 {
     fixture *f = *state;

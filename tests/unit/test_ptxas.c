@@ -32,14 +32,15 @@ ARENA_TEST(the_version_is_read_from_the_release_line)
     assert_null(ptxas_parse_version(a, "GNU assembler\n"));
 }
 
-TEST(the_oldest_target_is_the_first_that_help_lists)
+TEST(targets_are_those_that_help_lists)
 {
-    assert_ptr_equal(ptxas_parse_oldest("PTX for .target sm_75 …\n'sm_80','sm_86','sm_90'"),
-                     target_find("sm_80"));
-    assert_ptr_equal(ptxas_parse_oldest("'compute_75','sm_50','sm_75','sm_80'"),
-                     target_find("sm_75"));
-    assert_ptr_equal(ptxas_parse_oldest("'sm_100a','sm_103'"), target_find("sm_103"));
-    assert_null(ptxas_parse_oldest("sm_"));
+    assert_int_equal(ptxas_parse_targets("PTX for .target sm_75 …\n'sm_80','sm_86','sm_90'"),
+                     target_bit(target_find("sm_80")) | target_bit(target_find("sm_86")) |
+                         target_bit(target_find("sm_90")));
+    assert_int_equal(ptxas_parse_targets("'compute_75','sm_50','sm_75'"),
+                     target_bit(target_find("sm_75")));
+    assert_int_equal(ptxas_parse_targets("'sm_100a','sm_103'"), target_bit(target_find("sm_103")));
+    assert_int_equal(ptxas_parse_targets("sm_"), 0);
 }
 
 TEST(figures_are_read_from_reports_of_new_and_old_versions)
