@@ -27,6 +27,7 @@ ARENA_TEST(one_block_strides_over_all_values)
                     { "add", "k=5000 m=3 broadcast=row" },
                     { "add", "k=4999 m=3 broadcast=row type=f16" },
                     { "swiglu", "k=2050 m=4 type=bf16" },
+                    { "swiglu", "k=2048 m=4 out=q8_1" },
                     { "convert", "weights=q4_k k=2560 n=3 out=f16" },
                     { "convert", "weights=f16 k=4099 n=3" } };
     device d = suite_emulator(a);
