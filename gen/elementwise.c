@@ -15,6 +15,7 @@
 #include "gen/blocks/unpack.h"
 #include "gen/blocks/values.h"
 #include "gen/product_keys.h"
+#include "gen/value_keys.h"
 
 enum { THREADS = 256, WIDE_VALUES = 4 };
 
@@ -57,12 +58,10 @@ static int64_t most_values(const instance *in)
 
 static elements elements_new(ptx *p, const instance *in)
 {
-    elements e = { .in = in, .x = format_of_x(in), .at_once = (unsigned)values_at_once(in) };
-    param params[MAX_PARAMS];
-    arena *a = arena_new();
-    instance_params(a, in, params); /* of which the first is y */
-    arena_free(a);
-    e.y = params[0].format;
+    elements e = { .in = in,
+                   .x = format_of_x(in),
+                   .y = instance_result(in),
+                   .at_once = (unsigned)values_at_once(in) };
     e.number = most_values(in) > INT32_MAX ? U64 : U32;
     e.columns = dim_k(p, in);
     val rows = converts(in)                     ? dim_n(p, in)
@@ -193,35 +192,17 @@ static const derived_size sizes[] = {
 };
 
 #define KEYS_OF_ROWS(type_said) KEYS_OF_ROWS_TO(type_said, FLOAT_TYPES)
-#define KEYS_OF_ROWS_TO(type_said, types)                          \
-    { .name = "k",                                                 \
-      .summary = "columns",                                        \
-      .field = KEY_FIELD(shape.k),                                 \
-      .min = 1,                                                    \
-      .max = 1 << 24,                                              \
-      .of_out = true,                                              \
-      .required = true,                                            \
-      .at_run_time = true,                                         \
-      .tag = "k" },                                                \
-        { .name = "m",                                             \
-          .summary = "rows; with rows = run_time 65535 m at most", \
-          .field = KEY_FIELD(shape.m),                             \
-          .min = 1,                                                \
-          .max = 65535,                                            \
-          .def = 1,                                                \
-          .counted_with = KEY_FIELD(rows_mode),                    \
-          .tag = "m" },                                            \
-        KEY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", types)
-#define TYPED_OUT(count)                                                                    \
-    {                                                                                       \
-        .name = "y", .kind = PARAM_OUT, .type_in = KEY_FIELD(y_type), .format = FORMAT_F32, \
-        .values = count, .align = 16                                                        \
-    }
-#define TYPED_IN(id, count)                                                                \
-    {                                                                                      \
-        .name = #id, .kind = PARAM_IN, .type_in = KEY_FIELD(x_type), .format = FORMAT_F32, \
-        .values = count, .align = 16                                                       \
-    }
+#define KEYS_OF_ROWS_TO(type_said, types) \
+    { .name = "k",                        \
+      .summary = "columns",               \
+      .field = KEY_FIELD(shape.k),        \
+      .min = 1,                           \
+      .max = 1 << 24,                     \
+      .of_out = true,                     \
+      .required = true,                   \
+      .at_run_time = true,                \
+      .tag = "k" },                       \
+        KEYS_OF_ANY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", types)
 #define LAUNCH_OVER(count)                                      \
     .launch = { .block = "256",                                 \
                 .grid = { "ceil_div(" count ", 256*at_once)" }, \
@@ -230,7 +211,7 @@ static const derived_size sizes[] = {
                 .registers = 64 },                              \
     .build = build
 
-static const param params_of_one[] = { TYPED_OUT("m*k"), TYPED_IN(x, "m*k"), PARAM_END };
+static const param params_of_one[] = { TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), PARAM_END };
 
 #define ELEMENTWISE(id, ID, said, formula)                                                       \
     .name = #id, .summary = said, .computes = formula, .op = OP_##ID, .activations = FORMAT_F32, \
@@ -275,23 +256,11 @@ const family scale = {
 };
 
 static const param params_of_two[] = {
-    TYPED_OUT("m*k"),
+    TYPED_OUT(y, "m*k"),
     TYPED_IN(a, "m*k"),
-    { .name = "b",
-      .kind = PARAM_IN,
-      .type_in = KEY_FIELD(x_type),
-      .format = FORMAT_F32,
-      .values = "m*k",
-      .align = 16,
-      .only_with = KEY_FIELD(options.broadcast),
+    { TYPED(b, PARAM_IN, x_type, "m*k"), .only_with = KEY_FIELD(options.broadcast),
       .only_of = UINT64_C(1) << BROADCAST_NONE },
-    { .name = "b",
-      .kind = PARAM_IN,
-      .type_in = KEY_FIELD(x_type),
-      .format = FORMAT_F32,
-      .values = "k",
-      .align = 16,
-      .only_with = KEY_FIELD(options.broadcast) },
+    { TYPED(b, PARAM_IN, x_type, "k"), .only_with = KEY_FIELD(options.broadcast) },
     PARAM_END,
 };
 #define KEYS_OF_TWO                                                                      \
@@ -325,7 +294,7 @@ const family swiglu = {
         (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
                        KEY_ACTIVATION, KEY_DIMS, KEY_END },
     .params =
-        (const param[]){ TYPED_OUT("m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k"), PARAM_END },
+        (const param[]){ TYPED_OUT(y, "m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k"), PARAM_END },
     .tolerance = 6e-7,
 };
 
@@ -355,7 +324,7 @@ const family convert = {
                              .tag = "to_" },
                            KEY_DIMS,
                            KEY_END },
-    .params = (const param[]){ TYPED_OUT("n*k"),
+    .params = (const param[]){ TYPED_OUT(y, "n*k"),
                                { .name = "w",
                                  .kind = PARAM_IN,
                                  .weights = true,

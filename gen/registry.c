@@ -55,6 +55,9 @@
     FAMILY(f16_rows)                              \
     FAMILY(embed_rows)                            \
     FAMILY(rms_norm)                              \
+    FAMILY(rope)                                  \
+    FAMILY(softmax)                               \
+    FAMILY(transpose)                             \
     FAMILY(silu)                                  \
     FAMILY(gelu)                                  \
     FAMILY(relu)                                  \

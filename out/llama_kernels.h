@@ -123,6 +123,9 @@ typedef enum ptxgen_operation {
     PTXGEN_MULTIPLY,
     PTXGEN_SWIGLU,
     PTXGEN_CONVERT,
+    PTXGEN_SOFTMAX,
+    PTXGEN_ROPE,
+    PTXGEN_TRANSPOSE,
     PTXGEN_KV_WRITE,
     PTXGEN_FFN,
 } ptxgen_operation;
@@ -2919,6 +2922,9 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "multiply",
         "swiglu",
         "convert",
+        "softmax",
+        "rope",
+        "transpose",
         "kv_write",
         "ffn",
     };

@@ -257,18 +257,6 @@ extern const choice kv_type_choices[];
 /* The types of activations, by the numbers of out_choices. */
 extern const choice out_choices[];
 enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
-#define FLOAT_TYPES (UINT64_C(1) << TYPE_F32 | UINT64_C(1) << TYPE_F16 | UINT64_C(1) << TYPE_BF16)
-#define KEY_TYPE(said)                                                                       \
-    {                                                                                        \
-        .name = "type", .summary = said, .field = KEY_FIELD(x_type), .allowed = FLOAT_TYPES, \
-        .choices = out_choices                                                               \
-    }
-/* The type of what is written. */
-#define KEY_OUT(said, types)                                                            \
-    {                                                                                   \
-        .name = "out", .summary = said, .field = KEY_FIELD(y_type), .allowed = (types), \
-        .like = KEY_FIELD(x_type), .choices = out_choices, .tag = "to_"                 \
-    }
 extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[],
     layout_choices[], kv_choices[], approximation_choices[], broadcast_choices[];
 
@@ -544,6 +532,9 @@ int64_t instance_weights_index(format weights);
 
 /* The format of x: the family's, or what its key type says. */
 format instance_activations(const instance *in);
+
+/* The format of y, where the key out says it. */
+format instance_result(const instance *in);
 
 /* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_precision(const instance *in);

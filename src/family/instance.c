@@ -235,6 +235,11 @@ format instance_activations(const instance *in)
     return in->x_type ? type_formats[in->x_type] : in->family->activations;
 }
 
+format instance_result(const instance *in)
+{
+    return type_formats[in->y_type];
+}
+
 format instance_precision(const instance *in)
 {
     if (in->family->halves)

@@ -276,6 +276,13 @@ double ref_gate_factor(int64_t activation, double u);
 reference ref_silu_rows, ref_gelu_rows, ref_relu_rows, ref_scale_rows, ref_swiglu_rows,
     ref_add_rows, ref_multiply_rows, ref_convert;
 
+/* y = exp(scale x - max) / sum of rows [m,k]; NaN where a row has no finite value, a NaN or plus
+ * infinity. */
+reference ref_softmax;
+
+/* y[m,k,n] = x[m,n,k]. */
+reference ref_transpose;
+
 /* ref_gemv of kernels that always norm. */
 reference ref_rmsnorm_gemv;
 
@@ -439,6 +446,13 @@ reference ref_rope_kv_write;
 /* The caches alone, of inputs k_rows and v_rows [m, num_kv_heads, head_dim] in place of qkv; the
  * problem has no query heads, and no weights of the norm of q. */
 reference ref_kv_write;
+
+/* q_out [m, num_heads, head_dim] and k_out [m, num_kv_heads, head_dim] of inputs q, k where there
+ * are KV heads, positions [m], factors where there are. */
+reference ref_rope;
+
+/* Makes random positions small, large and 0 by turns, and random factors such that divide. */
+void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* Latent attention (MLA of DeepSeek V2, absorbed), H heads, L = latent, R = n_rope, P = nope: from
  * a row qc [m, H (P + R) + L + R], a head's q being [P, R], or [m, q_rank + L + R], where q is Wq

@@ -255,16 +255,70 @@ void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t co
     ref_rope_kv_write(p, OUTPUT_K + output, first, count, values);
 }
 
+/* Makes factors such that divide. */
+static void fit_factors(const problem *p, float *factors, uint64_t values)
+{
+    for (uint64_t i = 0; i < values; i++)
+        if (isfinite(factors[i]) && !(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
+            factors[i] = 1 + fmodf(fabsf(factors[i]), LARGEST_FACTOR - 1);
+    if (p->strange)
+        ref_spoil_either(factors, values);
+}
+
 void ref_fit_rope(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     uint32_t *positions = bytes;
-    float *factors = bytes;
-    bool factor = p->input_formats[input] == FORMAT_F32;
-    for (uint64_t i = 0; i < values; i++)
-        if (!factor)
+    if (p->input_formats[input] == FORMAT_F32)
+        fit_factors(p, bytes, values);
+    else
+        for (uint64_t i = 0; i < values; i++)
             positions[i] = p->seq_lens[i] - 1;
-        else if (isfinite(factors[i]) && !(factors[i] >= 1 && factors[i] < LARGEST_FACTOR))
-            factors[i] = 1 + fmodf(fabsf(factors[i]), LARGEST_FACTOR - 1);
-    if (factor && p->strange)
-        ref_spoil_either(factors, values);
+}
+
+void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t values)
+{
+    static const uint32_t limits[] = { 1 << 13, 1, 1 << 20, 0 };
+    uint32_t *positions = bytes;
+    if (p->input_formats[input] == FORMAT_F32)
+        fit_factors(p, bytes, values);
+    else
+        for (uint64_t i = 0; i < values; i++)
+            positions[i] = limits[i % 4] ? positions[i] % limits[i % 4] : positions[i];
+}
+
+/* A head of q (output 0) or k without a norm ahead of it. */
+static void turned_values(const problem *p, unsigned output, uint64_t head, ref_value *values)
+{
+    const rope_options *o = &p->options.rope;
+    unsigned positions = p->shape.num_kv_heads ? 2 : 1;
+    uint64_t dim = (uint64_t)p->shape.head_dim;
+    uint64_t heads = (uint64_t)(output ? p->shape.num_kv_heads : p->shape.num_heads);
+    uint32_t position = position_of(p, positions, head / heads);
+    float x[MAX_HEAD_DIM], divisor = 1;
+    problem_read(p, output, head * dim, dim, x);
+    for (uint64_t d = 0; d < dim; d++)
+        values[d] = (ref_value){ (double)x[d], fabs((double)x[d]) };
+    for (uint64_t pair = 0; pair < (uint64_t)o->dims / 2; pair++) {
+        if (o->factors)
+            problem_read(p, positions + 1, pair, 1, &divisor);
+        ref_turn_pair(o, pair, (double)divisor, position, values);
+    }
+    double temperature = output ? 1 : ref_rope_temperature(o, position);
+    for (uint64_t d = 0; d < dim; d++) {
+        values[d].value *= temperature;
+        values[d].magnitude *= temperature;
+    }
+}
+
+void ref_rope(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
+{
+    uint64_t dim = (uint64_t)p->shape.head_dim, last = UINT64_MAX;
+    ref_value head[MAX_HEAD_DIM];
+    for (uint64_t i = 0; i < count; i++) {
+        if ((first + i) / dim != last) {
+            last = (first + i) / dim;
+            turned_values(p, output, last, head);
+        }
+        values[i] = head[(first + i) % dim];
+    }
 }

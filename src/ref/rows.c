@@ -235,3 +235,57 @@ void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t cou
         values[i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
     }
 }
+
+/* What a row's softmax is made of: its maximum, the sum of exp(scale x - max), and how far its
+ * values are from the maximum, weighed. */
+typedef struct softmax_row {
+    double max, sum, distance;
+} softmax_row;
+
+static softmax_row softmax_row_of(const problem *p, uint64_t row)
+{
+    uint64_t k = (uint64_t)p->shape.k;
+    softmax_row r = { .max = -HUGE_VAL };
+    for (uint64_t i = 0; i < k; i++)
+        r.max = fmax(r.max, problem_read_one(p, 0, row * k + i));
+    for (uint64_t i = 0; i < k; i++) {
+        double below = scale_of(p) * (problem_read_one(p, 0, row * k + i) - r.max);
+        double weight = exp(below);
+        r.sum += weight;
+        r.distance -= weight > 0 ? weight * below : 0;
+    }
+    r.distance /= r.sum;
+    return r;
+}
+
+/* An error of scale x - max is relative to it, and moves exp by as much, and the sum by the mean.
+ */
+void ref_softmax(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                 ref_value *values)
+{
+    static const double flushed = 1e-37 / 1e-7; /* of a weight that no normal f32 holds */
+    uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
+    softmax_row r = { 0 };
+    (void)output;
+    for (uint64_t i = 0; i < count; i++) {
+        if ((first + i) / k != row) {
+            row = (first + i) / k;
+            r = softmax_row_of(p, row);
+        }
+        double below = scale_of(p) * (problem_read_one(p, 0, first + i) - r.max);
+        double weight = exp(below) / r.sum, moved = weight > 0 ? weight * fabs(below) : 0;
+        values[i] = (ref_value){ weight, weight * (1 + r.distance) + moved + flushed };
+    }
+}
+
+void ref_transpose(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    uint64_t n = (uint64_t)p->shape.n, k = (uint64_t)p->shape.k;
+    (void)output;
+    for (uint64_t i = first; i < first + count; i++) {
+        uint64_t matrix = i / (n * k), column = i / n % k, row = i % n;
+        double value = problem_read_one(p, 0, matrix * n * k + row * k + column);
+        values[i - first] = (ref_value){ value, 0 };
+    }
+}

@@ -50,12 +50,13 @@ static const purpose purposes[] = {
       false,
       OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(KV_WRITE) | OF(DELTA_NET) |
           OF(SAMPLE) },
-    { "Element by element",
-      "activations, sums and products of rows, and convert, which makes f32, f16 or bf16 of any "
-      "format; products of the model's matrices have most of them built in",
+    { "Activations and copies",
+      "steps of a model by themselves, which the families above do in fewer launches; convert "
+      "makes "
+      "f32, f16 or bf16 of any format",
       false,
       OF(SILU) | OF(GELU) | OF(RELU) | OF(SCALE) | OF(ADD) | OF(MULTIPLY) | OF(SWIGLU) |
-          OF(CONVERT) },
+          OF(CONVERT) | OF(SOFTMAX) | OF(ROPE) | OF(TRANSPOSE) },
     { "Mixtures of experts",
       "moe_route writes which experts rows use; the others read it, for more than 8 rows "
       "mma_expert_gate_up, mma_expert_down and expert_sum",

@@ -202,3 +202,180 @@ ARENA_TEST(faults_in_elements_are_found)
         expect_fault_found(a, &k, &faults[i].edit);
     }
 }
+
+/* Whatever thread, warp or way the columns fall on; row lengths that rows of 16 bytes do not
+ * divide, and rows that are read twice. */
+ARENA_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
+{
+    static const int lengths[] = { 1,    2,    3,    31,    33,    127,   128,   132,   1001,
+                                   4096, 4100, 8190, 16384, 16385, 16388, 32770, 131072 };
+    static const char *const types[] = { "", "type=f16", "type=bf16 out=f32" };
+    device d = suite_emulator(a);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (size_t j = 0; j < 3; j++) {
+            instance in;
+            kernel k;
+            const char *text = arena_format(a, "k=%d m=2 %s", lengths[i], types[j]);
+            trial t = prepare(a, "softmax", text, &in, &k);
+            expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+            if (j < 2)
+                expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+        }
+    d.close(d.state);
+}
+
+/* Rows of both ways: equal values, far apart ones, the last one the largest, rising and falling. */
+ARENA_TEST(softmax_is_stable)
+{
+    static const int lengths[] = { 4096, 20000 };
+    for (int l = 0; l < 2; l++)
+        for (int form = 0; form < 6; form++) {
+            instance in;
+            kernel k;
+            const void *output;
+            int n = lengths[l];
+            float *x = arena_alloc(a, (size_t)n * sizeof *x);
+            for (int i = 0; i < n; i++)
+                x[i] = form == 0   ? 3e38f
+                       : form == 1 ? (i % 2 ? -3e38f : 3e38f)
+                       : form == 2 ? (i == n - 1 ? 1e4f : -1e4f)
+                       : form == 3 ? 0.001f * (float)i
+                       : form == 4 ? -0.01f * (float)i - 1e3f
+                                   : (i % 3 ? -INFINITY : -500);
+            double largest = -HUGE_VAL, sum = 0;
+            for (int i = 0; i < n; i++)
+                largest = fmax(largest, (double)x[i]);
+            for (int i = 0; i < n; i++)
+                sum += exp((double)x[i] - largest);
+            trial t = prepare(a, "softmax", arena_format(a, "k=%d", n), &in, &k);
+            put_input(&t, 0, x);
+            suite_count(a, &k, &t, &output);
+            for (int i = 0; i < n; i++) {
+                double got = (double)((const float *)output)[i];
+                double below = (double)x[i] - largest, exact = exp(below) / sum;
+                if (!(fabs(got - exact) <= (1e-6 + 3e-7 * fmin(-below, 100)) * exact + 1e-37))
+                    fail_msg("form %d: y[%d] is %.9g, not %.9g", form, i, got, exact);
+            }
+        }
+}
+
+/* A row without a finite value, with an infinity or a NaN: NaN, and the row beside it as it is. */
+ARENA_TEST(a_row_without_a_softmax_is_nan)
+{
+    static const int lengths[] = { 1, 7, 256, 20000 };
+    for (int l = 0; l < 4; l++)
+        for (int form = 0; form < 3; form++) {
+            instance in;
+            kernel k;
+            const void *output;
+            int n = lengths[l];
+            float *x = arena_zalloc(a, 2 * (size_t)n * sizeof *x);
+            for (int i = 0; i < n && form == 0; i++)
+                x[i] = -INFINITY;
+            if (form)
+                x[n - 1] = form == 1 ? INFINITY : NAN;
+            trial t = prepare(a, "softmax", arena_format(a, "k=%d m=2", n), &in, &k);
+            put_input(&t, 0, x);
+            suite_count(a, &k, &t, &output);
+            for (int i = 0; i < 2 * n; i++)
+                assert_true(isnan(((const float *)output)[i]) == (i < n));
+        }
+}
+
+/* A row of 2^20 equal values, whose weights add up to more than a float counts exactly by adding
+ * small ones. */
+ARENA_TEST(softmax_adds_up_huge_rows)
+{
+    enum { K = 1 << 20 };
+    instance in;
+    kernel k;
+    const void *output;
+    trial t = prepare(a, "softmax", "k=1048576", &in, &k);
+    float *x = t.params[1].content.bytes;
+    double sum = 0;
+    for (int i = 0; i < K; i++) {
+        x[i] = i ? -1 : 0;
+        sum += exp((double)x[i]);
+    }
+    suite_count(a, &k, &t, &output);
+    for (int i = 0; i < K; i += 4099) {
+        double exact = exp((double)x[i]) / sum;
+        assert_true(fabs((double)((const float *)output)[i] - exact) <= 6e-7 * exact);
+    }
+}
+
+ARENA_TEST(rope_works_in_place)
+{
+    static const char *const texts[] = {
+        "head_dim=128 num_heads=3 num_kv_heads=2 m=3 rope=neox",
+        "head_dim=128 num_heads=3 num_kv_heads=2 m=3 rope=norm n_rot=64 type=f16",
+        "head_dim=100 num_heads=2 num_kv_heads=1 m=2 rope=neox n_rot=34",
+        "head_dim=6 num_heads=2 num_kv_heads=1 m=5 rope=neox type=bf16",
+    };
+    device d = suite_emulator(a);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        instance in;
+        kernel k;
+        trial t = prepare(a, "rope", texts[i], &in, &k);
+        expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+        expect_right(suite_run_in_place(a, &d, &k, &t, "q_out", "q"));
+        expect_right(suite_run_in_place(a, &d, &k, &t, "k_out", "k"));
+    }
+    d.close(d.state);
+}
+
+/* Bits, also those of a NaN; and every value of tiles that are not full. */
+ARENA_TEST(transposed_copies_have_the_same_bits)
+{
+    static const char *const texts[] = { "k=37 n=70 m=2", "k=130 n=66 type=f16",
+                                         "k=33 n=64 type=bf16",
+                                         "k=64 n=129 dims=dynamic type=f16" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        instance in;
+        kernel k;
+        const void *output;
+        trial t = prepare(a, "transpose", texts[i], &in, &k);
+        size_t bytes = in.x_type == TYPE_F32 ? 4 : 2, columns = (size_t)in.shape.k;
+        size_t rows = (size_t)in.shape.n, count = t.params[1].values;
+        uint8_t *x = t.params[1].content.bytes;
+        random_source r = { 3 };
+        for (size_t j = 0; j < count * bytes; j++)
+            x[j] = (uint8_t)random_next(&r);
+        suite_count(a, &k, &t, &output);
+        for (size_t j = 0; j < count; j++) {
+            size_t matrix = j / (rows * columns), row = j / columns % rows, column = j % columns;
+            size_t to = matrix * rows * columns + column * rows + row;
+            assert_memory_equal((const uint8_t *)output + to * bytes, x + j * bytes, bytes);
+        }
+    }
+}
+
+ARENA_TEST(faults_in_softmax_rope_and_copies_are_found)
+{
+    static const struct {
+        const char *family, *text;
+        line_edit edit;
+    } faults[] = {
+        { "softmax", "k=300", { "bar.sync", "", 1, "" } },
+        { "softmax", "k=300", { "bar.sync", "", 2, "" } },
+        { "softmax", "k=300", { "sub.f32", "", 0, "mov.f32 $1, $2;" } },
+        { "softmax", "k=20000", { "mul.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "softmax",
+          "k=20000 scale=2",
+          { "ex2.approx.ftz.f32", "", 5, "mov.f32 $1, 0f3F800000;" } },
+        { "rope",
+          "head_dim=64 num_heads=2 num_kv_heads=1 m=2",
+          { "neg.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "rope",
+          "head_dim=64 num_heads=2 n_rot=32",
+          { "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;" } },
+        { "transpose", "k=64 n=64", { "bar.sync", "", 1, "" } },
+        { "transpose", "k=33 n=64", { "setp.lt.u32", "33;", 5, "setp.le.u32 $1, $2, $3;" } },
+        { "transpose", "k=64 n=64 type=f16", { "prmt.b32", "", 1, "mov.b32 $1, $2;" } },
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        instance in;
+        kernel k = suite_kernel_of(a, faults[i].family, faults[i].text, &in);
+        expect_fault_found(a, &k, &faults[i].edit);
+    }
+}
