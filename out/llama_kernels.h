@@ -1752,6 +1752,7 @@ static inline ptxgen_result ptxgen_check_argument(const ptxgen_driver *driver, c
                                                   const ptxgen_config *config, size_t config_count,
                                                   const void *argument)
 {
+    const ptxgen_config *key;
     ptxgen_run run;
     uint32_t number;
     if (param->kind == PTXGEN_PARAM_POINTER) {
@@ -1765,10 +1766,24 @@ static inline ptxgen_result ptxgen_check_argument(const ptxgen_driver *driver, c
     if (number == 0)
         return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, name, param->name, " is 0",
                              0, "");
-    if (!ptxgen_takes(ptxgen_key(config, config_count, param->size), number))
-        return ptxgen_refuse(driver, PTXGEN_CUDA_ERROR_INVALID_VALUE, name, param->name, " is ",
-                             number, ", which the kernel does not take");
-    return PTXGEN_CUDA_SUCCESS;
+    key = ptxgen_key(config, config_count, param->size);
+    if (ptxgen_takes(key, number))
+        return PTXGEN_CUDA_SUCCESS;
+    if (driver->report) {
+        char bytes[512];
+        ptxgen_text text = { NULL, 0, 0 };
+        text.bytes = bytes;
+        text.size = sizeof bytes;
+        ptxgen_say(&text, name);
+        ptxgen_say(&text, ": ");
+        ptxgen_say(&text, param->name);
+        ptxgen_say_number(&text, " is ", number);
+        ptxgen_say_number(&text, "; use a multiple of ", key ? key->multiple_of : 1);
+        ptxgen_say_number(&text, " from ", key ? key->min : 1);
+        ptxgen_say_number(&text, " to ", key ? key->max : 1);
+        driver->report(driver->report_context, bytes);
+    }
+    return PTXGEN_CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Checks the arguments of a kernel. The sizes among them go to *run. */

@@ -213,8 +213,9 @@ TEST_WITH(what_else_is_refused_is_said_too, set_up_loaded, NULL)
     assert_string_equal(
         why, "mwv_q4k_gemv_k512_n7_w4: as many arguments are needed as it has parameters, 3");
     engine_mwv_q4k_gemv_w4_dynamic_launch(cuda, STREAM, 4, 16, 32, 1000, 9);
-    assert_string_equal(why,
-                        "mwv_q4k_gemv_w4_dynamic: k_dim is 1000, which the kernel does not take");
+    assert_string_equal(
+        why,
+        "mwv_q4k_gemv_w4_dynamic: k_dim is 1000; use a multiple of 256 from 256 to 2147483647");
     engine_mwv_q4k_gemv_w4_dynamic_launch(cuda, STREAM, 4, 16, 32, 1024, 0);
     assert_string_equal(why, "mwv_q4k_gemv_w4_dynamic: n_dim is 0");
     engine_tiled_q4k_gemv_o4_dynamic_launch(cuda, STREAM, 4, 16, 32, SHARED_BLOCK / 4 + 256, 9);
