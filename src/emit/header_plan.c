@@ -68,7 +68,7 @@ static void print_file(strbuf *out, const kernel_set *set)
         strbuf_put(out, "    { ");
         put_quoted(out, k->name);
         strbuf_put(out, ", ");
-        put_quoted(out, k->text);
+        put_quoted(out, k->same ? arena_format(out->arena, "%s|%s", k->text, k->same) : k->text);
         strbuf_format(out, ", PTXGEN_KEY_%s, ", uses[k->use]);
         if (k->values)
             strbuf_format(out, "%s_key_values + %zu, %zu },\n", set->prefix, at, k->count);

@@ -85,6 +85,9 @@ const gguf_key *model_use_key(model_reader *r, const char *name);
 /* Marks a key as known that means nothing here. */
 void model_ignore_key(model_reader *r, const char *name);
 
+/* Notes another text that means the same as a key's and as its default. */
+void model_note_same(model_reader *r, const char *name, const char *same);
+
 /* Notes the value of a key, which a file may leave out if that is the same as this value. */
 void model_note_number(model_reader *r, const char *name, double value, bool is_optional);
 

@@ -111,6 +111,17 @@ void model_note_number(model_reader *r, const char *name, double value, bool is_
     note_numbers(r, name, &value, 1, is_optional);
 }
 
+void model_note_same(model_reader *r, const char *name, const char *same)
+{
+    for (size_t i = 0; i < r->notes.count; i++) {
+        decoder_key *noted = &r->notes.items[i].key;
+        if (strcmp(noted->name, name) != 0)
+            continue;
+        noted->same = same;
+        noted->use = DECODER_KEY_OPTIONAL;
+    }
+}
+
 void model_ignore_key(model_reader *r, const char *name)
 {
     use_key(r, name);

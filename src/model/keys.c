@@ -83,7 +83,8 @@ static void read_scaling(model_reader *r, rope_options *rope)
     double factor = model_real(r, "rope.scaling.factor", old);
     double magnitude = model_real(r, "rope.scaling.attn_factor", 1);
     bool is_linear = strcmp(type, "linear") == 0;
-    if (is_linear && factor > 0 && (factor < 1 || factor > 1)) {
+    bool divides = factor > 0 && (factor < 1 || factor > 1);
+    if (is_linear && divides) {
         rope->scaling = ROPE_LINEAR;
         rope->factor = factor;
     } else if (strcmp(type, "yarn") == 0) {
@@ -95,6 +96,8 @@ static void read_scaling(model_reader *r, rope_options *rope)
                     r->architecture->has_long_factors ? "none, linear, yarn and longrope"
                                                       : "none, linear and yarn");
     }
+    if (!divides && (is_linear || strcmp(type, "none") == 0))
+        model_note_same(r, "rope.scaling.type", is_linear ? "none" : "linear");
     rope->magnitude = magnitude < 1 || magnitude > 1 ? magnitude : 0;
     model_ignore_key(r, "rope.scaling.original_context_length");
 }

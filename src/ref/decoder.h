@@ -110,6 +110,7 @@ typedef enum decoder_key_use {
 typedef struct decoder_key {
     const char *name; /* "llama.rope.freq_base" */
     const char *text; /* the value */
+    const char *same; /* another text that means the same; NULL: none */
     decoder_key_use use;
     const double *values; /* NULL: the value is a text */
     size_t count;         /* 1: of each value of an array too */

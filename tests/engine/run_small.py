@@ -129,7 +129,7 @@ def check_models(e):
     other("was made with llama.attention.head_count = 8", "--key", "attention.head_count=8",
           "--key", "attention.head_count_kv=4", "--key", "rope.dimension_count=8")
     other("was made with llama.rope.scaling.factor = 4", "--key", "rope.scaling.factor=4.0")
-    other("was made with llama.rope.scaling.type = yarn, and the header with linear", "--key",
+    other("was made with llama.rope.scaling.type = yarn, and the header with linear|none", "--key",
           'rope.scaling.type="yarn"')
     other("was made with llama.attention.scale = 0.5, and the header with 0", "--key", "attention.scale=0.5")
     other("has llama.attention.sliding_window, which the header was made without", "--key",
@@ -141,6 +141,7 @@ def check_models(e):
         other("has %s, which the header was made without" % tensor, "--extra", tensor)
     # The same model: keys that say the defaults or are left out, and names.
     for options in ("rope.freq_base=1e4", "attention.key_length=16", "rope.scaling.type=\"linear\"",
+                    "rope.scaling.type=\"none\"",
                     "attention.head_count_kv=[2, 2]", "context_length=128", "vocab_size=300",
                     "rope.scaling.attn_factor=1.0", "rope.dimension_count=", "nextn_predict_layers=", "expert_count=0"):
         done = e.run(e.make_model("same.gguf", "--key", options), PROMPT, "-n", "1")
