@@ -874,7 +874,8 @@ static inline int ptxgen_fits_activations(const ptxgen_kernel *kernel, const ptx
 {
     if (query->activations)
         return query->activations == kernel->activations;
-    return query->family || kernel->activations == PTXGEN_F32;
+    return query->family || kernel->activations == PTXGEN_F32 ||
+           kernel->activations == PTXGEN_NONE; /* it has no x */
 }
 
 /* A caller that knows nothing of scratch memory gets no kernel that wants some, unless by its name. */
