@@ -1050,23 +1050,43 @@ static inline int ptxgen_pipeline_runs_on(const ptxgen_pipeline *pipeline,
     return 1;
 }
 
-/* Returns 1 if a pipeline is as a query asks for. A pipeline's family takes x in several formats, so
- * that its name says none: activations 0 is f32. */
+/* Describes a pipeline as a kernel, so that a query is compared with either in one way. */
+static inline ptxgen_kernel ptxgen_pipeline_as_kernel(const ptxgen_pipeline *pipeline)
+{
+    ptxgen_kernel as;
+    memset(&as, 0, sizeof as);
+    as.name = pipeline->name;
+    as.family = pipeline->pipeline;
+    as.operation = pipeline->operation;
+    as.weights = pipeline->weights;
+    as.activations = pipeline->activations;
+    as.precision = pipeline->precision;
+    as.params = pipeline->buffers;
+    as.param_count = pipeline->buffer_count;
+    as.config = pipeline->config;
+    as.config_count = pipeline->config_count;
+    return as;
+}
+
+/* Returns a query as pipelines take it: a pipeline's family takes x in several formats, so that
+ * activations 0 is f32 also where a family is named. The steps' kernels decide on the device. */
+static inline ptxgen_query ptxgen_pipeline_query(const ptxgen_query *query)
+{
+    ptxgen_query as = *query;
+    as.activations = query->activations ? query->activations : PTXGEN_F32;
+    as.sm = 0;
+    return as;
+}
+
+/* Returns 1 if a pipeline is as a query asks for. */
 static inline int ptxgen_pipeline_fits(const ptxgen_pipeline *pipeline,
                                        const ptxgen_kernel *const *kernels, size_t count,
                                        const ptxgen_query *query)
 {
-    const ptxgen_config *config = pipeline->config;
-    const size_t keys = pipeline->config_count, buffers = pipeline->buffer_count;
-    return (!query->op || query->op == pipeline->operation) &&
-           (!query->family || strcmp(query->family, pipeline->pipeline) == 0) &&
-           ptxgen_fits_weights(pipeline->weights, pipeline->buffers, buffers, query) &&
-           pipeline->activations == (query->activations ? query->activations : PTXGEN_F32) &&
-           (!query->precision || query->precision == pipeline->precision) &&
-           ptxgen_pipeline_runs_on(pipeline, kernels, count, query->sm) &&
-           ptxgen_fits_sizes(config, keys, query) && ptxgen_fits_options(config, keys, query) &&
-           ptxgen_fits_epsilon(config, keys, query->epsilon) &&
-           ptxgen_fits_scratch(pipeline->buffers, buffers, query);
+    const ptxgen_kernel as_kernel = ptxgen_pipeline_as_kernel(pipeline);
+    const ptxgen_query wanted = ptxgen_pipeline_query(query);
+    return ptxgen_fits(&as_kernel, &wanted) &&
+           ptxgen_pipeline_runs_on(pipeline, kernels, count, query->sm);
 }
 
 /* Returns 1 if a pipeline is to be taken in place of one ahead of it in the table: rows that are baked
@@ -1117,6 +1137,9 @@ const ptxgen_kernel *llama_find(const ptxgen_query *query);
  * finds. Like snprintf: writes size bytes at most, the last of them NUL, and returns the length of
  * the whole text. */
 size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
+
+/* The same of llama_find_pipeline. */
+size_t llama_explain_pipeline_miss(const ptxgen_query *query, char *text, size_t size);
 
 /* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
 const ptxgen_kernel *llama_named(const char *name, unsigned sm);
@@ -3031,12 +3054,13 @@ static inline double ptxgen_distance(const ptxgen_kernel *kernel, const ptxgen_q
 }
 
 /* "no gemv of family q4k_gemv with weights q4_k, k 4096, n 11008 for sm_80 was generated" */
-static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query)
+static inline void ptxgen_say_query(ptxgen_text *text, const ptxgen_query *query,
+                                    const char *any_operation)
 {
     const char *before = " with ";
     size_t i;
     ptxgen_say(text, "no ");
-    ptxgen_say(text, ptxgen_operation_name(query->op));
+    ptxgen_say(text, query->op ? ptxgen_operation_name(query->op) : any_operation);
     if (query->family) {
         ptxgen_say(text, " of family ");
         ptxgen_say(text, query->family);
@@ -3242,10 +3266,53 @@ static inline size_t ptxgen_explain_in(const ptxgen_kernel *const *kernels, size
         nearest = kernels[i];
         least = distance;
     }
-    ptxgen_say_query(&text, query);
+    ptxgen_say_query(&text, query, "kernel");
     if (nearest) {
         ptxgen_say(&text, "; nearest: ");
         ptxgen_say_kernel(&text, nearest, query);
+    }
+    return text.length;
+}
+
+static inline size_t ptxgen_explain_pipeline_in(const ptxgen_pipeline *const *pipelines,
+                                                size_t count, const ptxgen_kernel *const *kernels,
+                                                size_t kernel_count, const ptxgen_query *query,
+                                                char *bytes, size_t size)
+{
+    const ptxgen_pipeline *nearest =
+        ptxgen_find_pipeline_in(pipelines, count, kernels, kernel_count, query);
+    ptxgen_query wanted = ptxgen_pipeline_query(query);
+    ptxgen_text text = { NULL, 0, 0 };
+    double least = 0;
+    size_t i;
+    text.bytes = bytes;
+    text.size = size;
+    if (size)
+        bytes[0] = '\0';
+    if (nearest) {
+        ptxgen_say(&text, nearest->name);
+        ptxgen_say(&text, " fits");
+        return text.length;
+    }
+    for (i = 0; i < count; i++) {
+        const ptxgen_kernel as_kernel = ptxgen_pipeline_as_kernel(pipelines[i]);
+        double distance = ptxgen_distance(&as_kernel, &wanted);
+        if (!ptxgen_pipeline_runs_on(pipelines[i], kernels, kernel_count, query->sm))
+            distance += 100;
+        if (nearest && distance >= least)
+            continue;
+        nearest = pipelines[i];
+        least = distance;
+    }
+    wanted.sm = query->sm;
+    ptxgen_say_query(&text, &wanted, "pipeline");
+    if (nearest) {
+        const ptxgen_kernel as_kernel = ptxgen_pipeline_as_kernel(nearest);
+        wanted.sm = 0;
+        ptxgen_say(&text, "; nearest: ");
+        ptxgen_say_kernel(&text, &as_kernel, &wanted);
+        if (ptxgen_fits(&as_kernel, &wanted))
+            ptxgen_say(&text, " (its kernels do not run there)");
     }
     return text.length;
 }
@@ -13319,6 +13386,12 @@ const ptxgen_pipeline *llama_find_pipeline(const ptxgen_query *query)
 size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size)
 {
     return ptxgen_explain_in(llama_kernels, llama_kernel_count, query, text, size);
+}
+
+size_t llama_explain_pipeline_miss(const ptxgen_query *query, char *text, size_t size)
+{
+    return ptxgen_explain_pipeline_in(llama_pipelines, llama_pipeline_count, llama_kernels,
+                                      llama_kernel_count, query, text, size);
 }
 
 const ptxgen_kernel *llama_find(const ptxgen_query *query)

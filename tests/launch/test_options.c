@@ -243,6 +243,33 @@ TEST(a_pipeline_that_differs_in_any_member_of_a_query_is_not_found)
     }
 }
 
+static void assert_pipeline_says(const ptxgen_query *query, const char *expected)
+{
+    char text[400];
+    size_t length = options_explain_pipeline_miss(query, text, sizeof text);
+    assert_string_equal(text, expected);
+    assert_int_equal(length, strlen(text));
+}
+
+TEST(a_miss_names_the_nearest_pipeline_and_what_is_different)
+{
+    assert_pipeline_says(
+        &(ptxgen_query){ .family = "dp4a", .weights = PTXGEN_Q4_K, .k = 512, .n = 9 },
+        "no pipeline of family dp4a with weights q4_k, activations f32, k 512, n 9 was generated; "
+        "nearest: dp4a_k512_n8 (n is 8)");
+    assert_pipeline_says(&(ptxgen_query){ .op = PTXGEN_QKV,
+                                          .weights = PTXGEN_Q4_K,
+                                          .weights_q = PTXGEN_Q6_K,
+                                          .precision = PTXGEN_F32 },
+                         "no qkv with weights q4_k, wq q6_k, activations f32, precision f32 was "
+                         "generated; nearest: qkv_k512_n64_kv32 (wq is q4_k, precision is q8_1)");
+    assert_pipeline_says(&(ptxgen_query){ .family = "dp4a", .sm = 70 },
+                         "no pipeline of family dp4a with activations f32 for sm_70 was generated; "
+                         "nearest: dp4a_k512_n8 (its kernels do not run there)");
+    assert_pipeline_says(&(ptxgen_query){ .family = "dp4a", .weights = PTXGEN_Q6_K },
+                         "dp4a_k512_n8_q6k fits");
+}
+
 TEST(a_pipeline_takes_f32_unless_the_query_says_otherwise)
 {
     ptxgen_query query = { .family = "dp4a", .weights = PTXGEN_Q6_K, .k = 512, .n = 8 };
