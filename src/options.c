@@ -132,7 +132,7 @@ status options_status(const diags *d)
         if (item->code == DIAG_UNREADABLE || item->code == DIAG_UNWRITABLE)
             return EXIT_FILE;
         bool from_command_line =
-            item->code == DIAG_SAME_PATH ||
+            item->code == DIAG_SAME_PATH || item->code == DIAG_BAD_NAME ||
             (!item->where.file && (item->code == DIAG_BAD_PREFIX || item->code == DIAG_BAD_TARGET));
         if (from_command_line || worst == EXIT_DONE)
             worst = from_command_line ? EXIT_USAGE : EXIT_SPEC;

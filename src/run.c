@@ -228,15 +228,78 @@ static void add_text(run *r, const char *path, const strbuf *text)
     add_files(r, &(output_file){ .path = path, .bytes = text->text, .size = text->length }, 1);
 }
 
-static void add_depfile(run *r)
+/* Returns true if a path can be written into the file that option asks for. */
+static bool check_name(run *r, const char *option, const char *path, depfile_reader reader)
+{
+    char found = depfile_obstacle(path, reader);
+    if (!found)
+        return true;
+    const char *shown = (unsigned char)found < ' ' || found == '\177'
+                            ? arena_format(r->arena, "byte 0x%02x", (unsigned)found)
+                            : arena_format(r->arena, "'%c'", found);
+    diag_error(r->diags, DIAG_BAD_NAME, (location){ .file = path },
+               "%s cannot name this file: %s has no spelling there that %s; use a path without it",
+               option, shown, reader == FOR_NINJA ? "Ninja reads" : "Make and Ninja both read");
+    return false;
+}
+
+static bool add_depfile(run *r)
 {
     const request *q = r->request;
+    const char *option = q->emit_ninja ? "--emit-ninja" : "--depfile";
+    depfile_reader reader = q->emit_ninja ? FOR_NINJA : FOR_MAKE_AND_NINJA;
     /* The header stands for all outputs: Ninja refuses a depfile that names one it was not told of.
      */
     const char *output = q->stamp ? q->stamp : r->outputs.items[GENERATED_HEADER].path;
     strbuf rule = strbuf_new(r->arena);
+    bool right = check_name(r, option, output, reader);
+    for (size_t i = 0; i < r->spec.file_count; i++)
+        right = check_name(r, option, r->spec.files[i], reader) && right;
+    if (!right)
+        return false;
     emit_depfile(&rule, &output, 1, r->spec.files, r->spec.file_count);
     add_text(r, q->depfile, &rule);
+    return true;
+}
+
+/* Returns true if a relative path may begin with a dash once "." and ".." are removed, as Ninja
+ * does.
+ */
+static bool begins_with_dash(const char *path)
+{
+    size_t depth = 0;
+    for (size_t length; *path; path += length + (path[length] == '/')) {
+        length = strcspn(path, "/");
+        if (length == 2 && path[0] == '.' && path[1] == '.')
+            depth -= depth > 0;
+        else if (length && !(length == 1 && path[0] == '.') && depth++ == 0 && path[0] == '-')
+            return true;
+    }
+    return false;
+}
+
+/* Returns true if Ninja and the shell can be given all names and arguments of its build. */
+static bool check_ninja_names(run *r)
+{
+    static const char option[] = "--emit-ninja";
+    const request *q = r->request;
+    const char *const paths[] = { q->out, q->emit_ninja, q->depfile, q->program, r->ptxas.path };
+    bool right = true;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        right = check_name(r, option, paths[i], FOR_NINJA) && right;
+    for (size_t i = 0; i < q->argument_count; i++)
+        if (strpbrk(q->arguments[i], "\n\r")) {
+            diag_error(r->diags, DIAG_BAD_NAME, (location){ 0 },
+                       "--emit-ninja cannot repeat an argument that has a line break");
+            right = false;
+        }
+    if (q->out[0] != '/' && begins_with_dash(q->out)) {
+        diag_error(r->diags, DIAG_BAD_NAME, (location){ .file = q->out },
+                   "--emit-ninja cannot name files of this folder: ptxas would read an option; use "
+                   "an absolute path");
+        right = false;
+    }
+    return right;
 }
 
 /* The same run of ptxgen again generates; another one, of the same instances, verifies them.
@@ -307,9 +370,9 @@ static bool write_files(run *r, bool *wrote)
         add_outputs(r);
     }
     size_t folder_count = r->files.count;
+    if ((q->emit_ninja && !check_ninja_names(r)) || (q->depfile && !add_depfile(r)))
+        return false;
     size_t checks = q->emit_ninja ? add_ninja(r) : 0;
-    if (q->depfile)
-        add_depfile(r);
     if (q->report) {
         strbuf page = strbuf_new(r->arena);
         emit_report(&page, &d);

@@ -23,6 +23,25 @@ static void put_name(strbuf *out, const char *name)
     }
 }
 
+char depfile_obstacle(const char *name, depfile_reader reader)
+{
+    bool for_make = reader == FOR_MAKE_AND_NINJA;
+    size_t length = strlen(name);
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == '\177' || strchr("\"&'*;<>?^`|", *c) ||
+            (for_make && (*c == '%' || *c == '=')))
+            return *c;
+        if (for_make && *c == '\\' && (c[1] == '#' || c[1] == ':'))
+            return *c;
+    }
+    if (for_make && name[0] == '~') /* a home folder */
+        return '~';
+    if (for_make && length && name[length - 1] == ')' &&
+        strchr(name, '(')) /* an archive's member */
+        return '(';
+    return '\0';
+}
+
 void emit_depfile(strbuf *out, const char *const *outputs, size_t output_count,
                   const char *const *inputs, size_t input_count)
 {

@@ -4,6 +4,14 @@
 
 #include "base/strbuf.h"
 
+/* Who reads a depfile: Ninja has a spelling for a few names that Make has not. */
+typedef enum depfile_reader { FOR_NINJA, FOR_MAKE_AND_NINJA } depfile_reader;
+
+/* Returns the first character of a name that cannot be written for the reader, '\0' if there is
+ * none.
+ */
+char depfile_obstacle(const char *name, depfile_reader reader);
+
 /* A Makefile rule: the outputs depend on the inputs. Each input but the first, the spec itself, has
  * a rule that does nothing, so that Make goes on when an included file is no longer there. Names
  * are escaped for Make and Ninja. */
