@@ -20,11 +20,13 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MODEL_WITH_CUDA              /* functions that load and launch */
 #define MODEL_KERNELS_IMPLEMENTATION /* the kernels themselves: in one source file of a program */
@@ -369,12 +371,24 @@ static void close_all(engine *e)
     free(e->waiting);
 }
 
+/* Ends the program when a page of the mapped model is no longer in its file. */
+static void file_became_shorter(int signal)
+{
+    static const char text[] = "the model's file became shorter while it was read\n";
+    (void)signal;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(1);
+}
+
 int main(int argc, char **argv)
 {
+    const struct sigaction shorter = { .sa_handler = file_became_shorter };
     static engine e;
     int status = command_read(&e.command, argc, argv);
     if (status != GO_ON)
         return status;
+    sigaction(SIGBUS, &shorter, NULL);
     bool made = open_model(&e) && make_tokens(&e) && open_driver(&e) && load_weights(&e) &&
                 read_prompt(&e) && record_step(&e) && print_answer(&e);
     close_all(&e);

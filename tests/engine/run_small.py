@@ -189,6 +189,21 @@ def check_long_and_harmful_tokens(e):
     e.judge("a terminal gets %r" % shown, shown == PROMPT.encode() + b"?[31m??\xc3\xa4\n\n")
 
 
+def check_shrinking_file(e):
+    """The file is cut while it is mapped, before the driver is there to get its weights."""
+    model = e.make_model("shrinking.gguf")
+    process = subprocess.Popen([e.program, model, PROMPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=dict(os.environ, LD_LIBRARY_PATH=e.libcuda))
+    mapped = False
+    while not mapped and process.poll() is None:
+        with open("/proc/%d/maps" % process.pid) as maps:
+            mapped = model in maps.read()
+    os.truncate(model, 0)
+    said = process.communicate()[1].decode()
+    e.judge("a file that became shorter: status %d, %s" % (process.returncode, said),
+            process.returncode == 1 and "became shorter while it was read" in said)
+
+
 def check_machine(e):
     """A driver, a GPU or memory that is not there."""
     e.refused("NO_BINARY_FOR_GPU", e.model, PROMPT, PTXGEN_CUDA_TARGET="sm_75")
@@ -232,6 +247,7 @@ def main():
     check_text(e)
     check_models(e)
     check_long_and_harmful_tokens(e)
+    check_shrinking_file(e)
     check_machine(e)
     check_usage(e)
     sys.exit(e.failed)
