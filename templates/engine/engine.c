@@ -160,11 +160,10 @@ static bool is_further(const char *name, uint64_t further)
 static bool compare_model(const engine *e, uint64_t further)
 {
     bool same = true;
-    if (!model_plan.keys)
-        same = differs(e, "cannot be compared: the header's spec has no metadata.* keys");
     if (model_plan.edited)
-        same = same &&
-               differs(e, "is not the model of the header: its spec has %s", model_plan.edited);
+        same = differs(e, "is not the model of the header: its spec has %s", model_plan.edited);
+    else if (!model_plan.keys)
+        same = differs(e, "cannot be compared: the header's spec has no metadata.* keys");
     for (size_t i = 0; same && i < model_plan.key_count; i++)
         same = compare_key(e, &model_plan.keys[i]);
     for (size_t i = 0; same && model_plan.keys && i < e->file.key_count; i++)

@@ -151,6 +151,8 @@ def check_models(e):
         e.fail("--any-model", done)
     # Headers of another model than their spec says of the file.
     e.refused("its spec has rope_base = 500000, not 10000", e.model, PROMPT, program=e.build("edited", rope_base="5e5"))
+    e.refused("its spec has llama.rope.scaling.type = 'odd' is unknown", e.model, PROMPT,
+              program=e.build("odd", **{"metadata.rope.scaling.type": "odd"}))
     e.refused("cannot be compared: the header's spec has no metadata.* keys", e.model, PROMPT,
               program=e.build("bare", without="metadata."))
     other("is of architecture qwen2, and the header was made for llama", "--architecture", "qwen2")
