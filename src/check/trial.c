@@ -34,6 +34,9 @@ static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1
 /* Logits of a router that exp() of a float has no room for. */
 static const float LARGE_LOGIT = 150;
 
+/* By what errors of a sum exceed those of terms that cancel, where all have the same sign. */
+static const double OF_ONE_SIGN = 4;
+
 /* By what huge or tiny rows differ. */
 static const float FAR = 0x1p12f;
 
@@ -334,6 +337,9 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
         return;
     }
     const param *p = &t->params[index].param;
+    double tolerance = t->instance->family->tolerance;
+    if (t->setup.kind == FILL_NEGATIVE)
+        tolerance *= OF_ONE_SIGN;
     ref_value some[JUDGED_AT_ONCE], *expected = some;
     const format_info *f = &formats[trial_output_format(p)];
     uint64_t block_values = f->block_values;
@@ -353,7 +359,7 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
             continue;
         expect(t, index, first, count, expected);
         judge_values(p, (const char *)o->bytes + at * f->block_bytes, expected, first, count,
-                     t->instance->family->tolerance, j);
+                     tolerance, j);
     }
 }
 
@@ -602,7 +608,7 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
                           const trial_buffer *made, random_source *r)
 {
     enum { ROUTER_W, ROUTER_X };
-    const float LOWEST_SINK = -1e7f, LOGIT = 1000;
+    const float LOWEST_SINK = -1e7f, LOGIT = 2500;
     uint64_t values = made->stored / formats[f].block_bytes * formats[f].block_values;
     bool routes = t->instance->family->op == OP_MOE_ROUTE;
     if (p->param.cache || (routes && input > ROUTER_W))
@@ -614,7 +620,7 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
     float *x = made->bytes;
     if (p->param.steep) {
         uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
-        const float factors[] = { 40, 2400, 5, 400 }; /* of 64 values: scores of -5 times that */
+        const float factors[] = { 40, 4200, 5, 400 }; /* of 64 values: scores of -5 times that */
         float more = sqrtf(64 / (float)head);
         if (t->instance->kv_type == KV_Q8_0)
             more *= STEEP_OF_Q8_0 / STEEP;

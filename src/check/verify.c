@@ -17,27 +17,27 @@
 #include "family/formula.h"
 
 enum {
-    LARGE_OUTPUT = 64 << 20,    /* bytes, of all its targets, of which room is made only for what is
-                                   written */
-    JUDGED_BLOCKS = 1 << 12,    /* of an output, at once, */
-    NEAR_BLOCKS = 1 << 8,       /* and of one that is written here and there */
-    HANGING = 20,               /* times the estimate of a block's work: it hangs, */
-    HANGING_SMALL = 2000000,    /* and that is at least so much */
-    FEW_INSTRUCTIONS = 1000000, /* of a block, that may run for each of several places */
-    USUAL_SM_COUNT = 132,       /* an H100's */
-    TURNS_A_BLOCK = 3,          /* of a grid-stride kernel, in the trial that makes it loop */
-    SOME_SEQ_LEN = 300,         /* a few chunks of flash decoding */
-    ODD_SEQ_LEN = 97,           /* one chunk, which all its warps share */
-    FEW_POSITIONS = 4,          /* with fewer a state has inputs that are not there */
-    MOST_LENGTHS = 16,          /* of a sequence, that are tried one behind the other, */
-    MOST_BEYOND = 3,            /* and so that some rows of it are beyond its cache */
-    LONG_SEQ_LEN = 1 << 15,     /* of inputs that are not the usual ones */
-    TURNS_AT_MOST = 64,         /* of a grid-stride kernel, with the usual SM count */
-    ROUTES = 8,                 /* ordinary inputs of a router, */
-    LARGE_ROUTES = 2,           /* with many rows: of usual logits, and of large ones; */
-    LISTS = 4,                  /* lists of experts; */
-    PLACES = 8,                 /* places of a NaN, */
-    PLACES_APART = 513,         /* at all distances from multiples of 8 */
+    LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is
+                                written */
+    JUDGED_BLOCKS = 1 << 12, /* of an output, at once, */
+    NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
+    HANGING = 20,            /* times the estimate of a block's work: it hangs, */
+    HANGING_SMALL = 2000000, /* and that is at least so much */
+    NAN_WORK = 20000000,     /* of blocks that run for one input with a NaN */
+    USUAL_SM_COUNT = 132,    /* an H100's */
+    TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
+    SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
+    ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
+    FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
+    MOST_LENGTHS = 16,       /* of a sequence, that are tried one behind the other, */
+    MOST_BEYOND = 3,         /* and so that some rows of it are beyond its cache */
+    LONG_SEQ_LEN = 1 << 15,  /* of inputs that are not the usual ones */
+    TURNS_AT_MOST = 64,      /* of a grid-stride kernel, with the usual SM count */
+    ROUTES = 8,              /* ordinary inputs of a router, */
+    LARGE_ROUTES = 2,        /* with many rows: of usual logits, and of large ones; */
+    LISTS = 4,               /* lists of experts; */
+    PLACES = 8,              /* places of a NaN, */
+    PLACES_APART = 129,      /* at all distances from multiples of 8 */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -706,13 +706,13 @@ static uint64_t seed_of(const verifier *v, uint64_t number)
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
-/* With a NaN at several places of an input, of which blocks with little work have all, and in the
- * last value. */
+/* Runs the first block with a NaN at several places of an input, more of them where a block has
+ * less work, then the last one with a NaN in the last value. */
 static bool run_places(verifier *v, trial *t, device_params *d)
 {
-    uint64_t first = t->spoilt.at, blocks = t->spoilt.blocks, places = 1;
-    if (work_of_block(t) <= FEW_INSTRUCTIONS)
-        places = PLACES;
+    uint64_t first = t->spoilt.at, blocks = t->spoilt.blocks;
+    uint64_t possible = NAN_WORK / (work_of_block(t) + 1) + 1;
+    uint64_t places = possible < PLACES ? possible : PLACES;
     bool right = run(v, t, d, FIRST_BLOCK);
     for (uint64_t i = 1; right && t->spoiled && i < places; i++) {
         uint64_t near = blocks < PLACES * PLACES_APART ? blocks : PLACES * PLACES_APART;
@@ -768,7 +768,8 @@ static bool has_scores(const instance *in)
 /* With all scores of a softmax very negative, and sequences whose lengths no tile divides. */
 static bool run_negative(verifier *v, trial *t, device_params *d)
 {
-    static const int64_t lengths[] = { SOME_SEQ_LEN - 1, ODD_SEQ_LEN, FEW_POSITIONS + 1 };
+    static const int64_t lengths[] = { SOME_SEQ_LEN - 1, ODD_SEQ_LEN, ODD_SEQ_LEN / 3 - 1,
+                                       FEW_POSITIONS + 1, FEW_POSITIONS - 1 };
     int64_t longest = t->setup.shape.seq_len;
     bool right = run_alone(v, t, d);
     for (size_t i = 0; right && i < sizeof lengths / sizeof *lengths; i++)

@@ -182,6 +182,7 @@ typedef enum arrangement {
     LAST_ALONE,     /* the last token's is by far the largest */
     FIRST_AND_LAST, /* theirs are the largest, and equal */
     TWO_EQUAL,      /* so are those of two tokens somewhere */
+    ALL_LOW,        /* all are very negative */
     MANY_EQUAL,     /* few values: most tokens are equal to many others */
 } arrangement;
 
@@ -218,7 +219,7 @@ static const sampled_row sampled_rows[] = {
     { GREEDY, LAST_ALONE, 0 },
     { GREEDY, TWO_EQUAL, UINT32_MAX },
     { TWO_HUNDRED, AS_THEY_ARE, 1 << 20 },
-    { GREEDY, AS_THEY_ARE, 1 },
+    { GREEDY, ALL_LOW, 1 },
     { ALL, AS_THEY_ARE, UINT32_MAX - 3 },
     { BY_CHANCE_ALONE, MANY_EQUAL, 1 },
     { GREEDY, TWO_EQUAL, 1 },
@@ -262,7 +263,7 @@ static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
 
 static void arrange_logits(const problem *p, float *logits, uint64_t values)
 {
-    const float LARGEST = 30; /* above all random ones */
+    const float LARGEST = 30, LOW = 20000; /* above all random ones, and below */
     uint64_t n = (uint64_t)p->shape.n;
     for (uint64_t row = 0; row < values / n; row++, logits += n) {
         random_source r = { row + p->turn };
@@ -272,6 +273,10 @@ static void arrange_logits(const problem *p, float *logits, uint64_t values)
         case FIRST_AND_LAST:
             logits[0] = LARGEST;
             logits[n - 1] = LARGEST;
+            break;
+        case ALL_LOW:
+            for (uint64_t i = 0; i < n; i++)
+                logits[i] -= LOW;
             break;
         case LAST_ALONE:
             logits[n - 1] = LARGEST;

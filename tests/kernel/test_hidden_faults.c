@@ -1,0 +1,208 @@
+/* Faults that ordinary inputs hide: they show where logits are equal or at either end of a row,
+ * where all scores are very negative, where one value alone is a NaN, where a row is unused, or
+ * where a launch ahead is still running. Each is planted in a kernel that is right.
+ */
+#include <string.h>
+
+#include "test_arena.h"
+#include "kernel/suite.h"
+
+/* A kernel in which each from is replaced by to. */
+typedef struct hidden_fault {
+    const char *family, *keys, *from, *to;
+} hidden_fault;
+
+#define HEADS  "head_dim=64 num_heads=4 num_kv_heads=2 "
+#define SHORT  HEADS "max_seq_len=40"
+#define LONG   HEADS "max_seq_len=1000 m=3"
+#define HALVES LONG " kv_type=f16"
+#define PROMPT HEADS "max_seq_len=300 m=37 kv_type=f16"
+#define LATENT "num_heads=4 latent=128 n_rope=64 max_seq_len=400 m=3"
+#define ROUTER "experts=64 experts_used=4 k=256 m=2 normed=1 weights=f32"
+
+/* A masked score that is not minus infinity: -30, -100 or -10000. */
+#define MASKED(family, keys, infinity)                                 \
+    { #family, keys, ", 0f" infinity ", %p", ", 0fC1F00000, %p" },     \
+        { #family, keys, ", 0f" infinity ", %p", ", 0fC2C80000, %p" }, \
+    {                                                                  \
+#family, keys, ", 0f" infinity ", %p", ", 0fC61C4000, %p"      \
+    }
+
+static const hidden_fault hidden_faults[] = {
+    MASKED(incremental_attention, SHORT, "FF800000"),
+    MASKED(multi_warp_attention, SHORT, "FF800000"),
+    MASKED(batched_incremental_attention, SHORT " m=3", "FF800000"),
+    MASKED(flash_decoding_chunk, LONG " chunk_size=32", "FF800000"),
+    MASKED(flash_decoding_reduce, LONG " chunk_size=32", "FF7FFFFF"),
+    MASKED(mla_attention, LATENT, "FF800000"),
+    { "mma_flash_decoding", HALVES, ", 0fFF800000, %p", ", 0fC1F00000, %p" },
+    { "mma_flash_decoding", HALVES, ", 0fFF800000, %p", ", 0fC2C80000, %p" },
+    { "mma_attention", PROMPT, ", 0fFF800000, %p", ", 0fC1F00000, %p" },
+    { "mma_attention", PROMPT, ", 0fFF800000, %p", ", 0fC2C80000, %p" },
+    /* a running maximum that starts at -10000 */
+    { "incremental_attention", SHORT, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "multi_warp_attention", SHORT, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "flash_decoding_chunk", LONG " chunk_size=32", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "flash_decoding_reduce", LONG " chunk_size=32", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "gqa_flash_decoding", LONG, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "mla_attention", LATENT, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "sample", "n=700", ", 0fFF800000;", ", 0fC61C4000;" },
+    { "sample", "n=5000 m=2", ", 0fFF800000;", ", 0fC61C4000;" },
+    /* the last tokens of the vocabulary, which are four at a time */
+    { "sample", "n=700 m=1", ", 175;", ", 174;" },
+    { "sample", "n=5000 m=2", ", 1250;", ", 1249;" },
+};
+
+#define E(mnemonic, ending, which, to) \
+    {                                  \
+        mnemonic, ending, which, to    \
+    }
+
+/* The same by an edit of instructions. */
+static const struct {
+    const char *name, *family, *keys;
+    line_edit edit;
+} edited_faults[] = {
+    { "an unused row", "sample", "n=700 m=1",
+      E("setp.eq.u32", ", 0xFFFFFFFF;", 1, "setp.eq.u32 $1, $2, 0xFFFFFFFE;") },
+    { "an unused row", "sample", "n=5000 m=2",
+      E("setp.eq.u32", ", 0xFFFFFFFF;", 1, "setp.eq.u32 $1, $2, 0xFFFFFFFE;") },
+    { "no maximum", "moe_route", ROUTER, E("sub.f32", "", 1, "mov.f32 $1, $2;") },
+    { "no maximum", "moe_route", ROUTER, E("sub.f32", "", 2, "mov.f32 $1, $2;") },
+    { "more candidates than there is room for", "sample", "n=5000 m=2",
+      E("setp.le.u32", ", 512;", 2, "setp.le.u32 $1, $2, 5000;") },
+    { "a NaN dropped", "rms_norm", "k=1024 m=2",
+      E("fma.rn.f32", "", 1, "$0\nmax.f32 $1, $1, 0f00000000;") },
+    { "a NaN dropped", "rms_norm", "k=1024 m=2",
+      E("fma.rn.f32", "", 4, "$0\nmax.f32 $1, $1, 0f00000000;") },
+    { "a NaN dropped", "f16_rows", "k=1024 norm=rms",
+      E("fma.rn.f32", "", 3, "$0\nmax.f32 $1, $1, 0f00000000;") },
+    { "a NaN dropped", "expert_sum", "n=300 experts_used=3 m=2",
+      E("fma.rn.f32", "", 2, "$0\nmax.f32 $1, $1, 0fC2C80000;") },
+    { "a NaN dropped", "gemv", "weights=q4_k k=1024 n=5",
+      E("fma.rn.f32", "", 3, "$0\nmax.f32 $1, $1, 0fC2C80000;") },
+};
+
+/* Families whose kernels may begin before launches ahead of them have ended. */
+static const char *const overlapping[][2] = {
+    { "rms_norm", "k=1024 m=2" },
+    { "gemv", "weights=q4_k k=1024 n=5" },
+    { "embed_rows", "weights=q8_0 k=256 n=50 m=3" },
+    { "expert_sum", "n=300 experts_used=3 m=2" },
+    { "q8_rows", "k=1024 m=2" },
+    { "f16_rows", "k=1024 m=2 norm=rms" },
+    { "stream_gemv", "weights=q4_k k=1024 n=50" },
+    { "mma_gemm", "weights=q4_k k=512 n=50 m=20" },
+    { "moe_route", ROUTER },
+    { "sample", "n=700 m=2" },
+    { "rope_kv_write", SHORT " m=3 rope=neox kv_type=f16" },
+    { "delta_net", SHORT },
+    { "gqa_flash_decoding", LONG },
+    { "mma_flash_decoding", HALVES },
+    { "mma_attention", PROMPT },
+    { "mla_attention", LATENT },
+};
+
+static kernel kernel_of(arena *a, const char *family_name, const char *keys, const char *sm)
+{
+    instance *in = arena_alloc(a, sizeof *in);
+    if (!suite_instance(a, family_find(families, family_name), keys, in))
+        fail_msg("%s does not take %s", family_name, keys);
+    kernel k = sm ? suite_kernel_for(a, in, target_find(sm)) : suite_kernel(a, in);
+    expect_kernel_right(a, &k);
+    return k;
+}
+
+/* Fails the test where a text is found right, or wrong for another reason. */
+static void expect_found(arena *a, const kernel *k, const char *text, const char *how,
+                         const char *fault)
+{
+    print_message("%s, %s\n", k->instance->name, fault);
+    expect_text_wrong(a, k, text, how);
+}
+
+ARENA_TEST(constants_that_stand_for_infinity_or_an_end_are_found)
+{
+    for (size_t i = 0; i < sizeof hidden_faults / sizeof *hidden_faults; i++) {
+        const hidden_fault *f = &hidden_faults[i];
+        kernel k = kernel_of(a, f->family, f->keys, NULL);
+        expect_found(a, &k, mutate(a, k.ptx, f->from, f->to), "", f->to);
+    }
+}
+
+ARENA_TEST(unused_rows_large_logits_many_candidates_and_single_nans_are_told_apart)
+{
+    for (size_t i = 0; i < sizeof edited_faults / sizeof *edited_faults; i++) {
+        kernel k = kernel_of(a, edited_faults[i].family, edited_faults[i].keys, NULL);
+        expect_found(a, &k, edit_lines(a, k.ptx, &edited_faults[i].edit), "",
+                     edited_faults[i].name);
+    }
+}
+
+/* Returns the text with the first order of two indices the other way round: a setp.lt.u32 behind a
+ * setp.gt.u32 and a setp.eq.u32 of the same registers. */
+static const char *with_other_ties(arena *a, const char *text)
+{
+    for (const char *line = strstr(text, "setp.gt.u32"); line;
+         line = strstr(line + 1, "setp.gt.u32")) {
+        const char *operands = strchr(line, ',') + 1, *next = strchr(line, '\n') + 1;
+        const char *last = strchr(next, '\n') + 1, *lt = strstr(last, "setp.lt.u32");
+        size_t length = strcspn(operands, ";");
+        const char *others = strchr(next, ',') + 1;
+        if (strncmp(next + strspn(next, " "), "setp.eq.u32", 11) == 0 &&
+            strncmp(others, operands, length) == 0 && lt == last + strspn(last, " "))
+            return arena_format(a, "%.*ssetp.gt.u32%s", (int)(lt - text), text, lt + 11);
+    }
+    fail_msg("no order of two indices in\n%s", text);
+    return NULL;
+}
+
+ARENA_TEST(ties_that_a_higher_index_wins_are_found)
+{
+    static const char *const kernels[][2] = {
+        { "sample", "n=700" },
+        { "sample", "n=5000 m=2" },
+        { "moe_route", ROUTER },
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        kernel k = kernel_of(a, kernels[i][0], kernels[i][1], NULL);
+        expect_found(a, &k, with_other_ties(a, k.ptx), "", "ties");
+    }
+}
+
+/* The line at a position, or after it the next one that has a word and not another one. */
+static const char *line_with(const char *at, const char *word, const char *other)
+{
+    for (; *at; at = strchr(at, '\n') + 1) {
+        size_t length = strcspn(at, "\n");
+        const char *found = strstr(at, word), *not_wanted = strstr(at, other);
+        if (found && found < at + length && !(not_wanted && not_wanted < at + length))
+            return at;
+    }
+    return NULL;
+}
+
+ARENA_TEST(accesses_before_the_wait_of_a_kernel_alone_are_found)
+{
+    static const char *const words[] = { "ld.global", "st.global" };
+    for (size_t i = 0; i < sizeof overlapping / sizeof *overlapping; i++) {
+        kernel k = kernel_of(a, overlapping[i][0], overlapping[i][1], "sm_90");
+        const char *wait = line_with(k.ptx, "griddepcontrol.wait", "//#");
+        const char *behind = strchr(wait, '\n') + 1;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+            const char *line = line_with(behind, words[w], ".nc");
+            if (!line)
+                continue;
+            const char *end = strchr(line, '\n') + 1;
+            expect_found(a, &k,
+                         arena_format(a, "%.*s%.*s%.*s%s", (int)(wait - k.ptx), k.ptx,
+                                      (int)(end - behind), behind, (int)(behind - wait), wait, end),
+                         "no griddepcontrol.wait comes before that", words[w]);
+        }
+    }
+}
+
+int main(void)
+{
+    return test_run(NULL, NULL);
+}
