@@ -236,7 +236,7 @@ ARENA_TEST(rows_that_share_no_pointers_of_a_crowded_format_have_more_registers)
         instance in;
         suite_instance(a, family_find(families, "stream_gemv"), cases[i].keys, &in);
         kernel k = suite_kernel(a, &in);
-        if (!strstr(k.ptx, cases[i].more ? ".maxnreg 104" : ".maxnreg 80"))
+        if (!strstr(k.ptx, cases[i].more ? ".maxnreg 112" : ".maxnreg 80"))
             fail_msg("%s", cases[i].keys);
     }
 }
