@@ -341,6 +341,12 @@ static void judge_assembly(const assembly *one, validation *out, diags *d)
     const instance *in = one->plan.kernel->instance;
     const target *t = one->plan.target;
     const ptxas_result *r = &one->result;
+    if (r->unwritable) {
+        diag_error(d, DIAG_UNWRITABLE, (location){ .file = r->unwritable },
+                   "no temporary file can be written for ptxas: %s; TMPDIR names another folder",
+                   one->error);
+        return;
+    }
     if (!one->ran) {
         diag_error(d, DIAG_NO_PTXAS, in->where, "ptxas could not be run on %s: %s", in->name,
                    one->error);

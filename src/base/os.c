@@ -448,7 +448,7 @@ const char *os_absolute_path(arena *a, const char *path)
 
 static const char SCRATCH[] = "ptxgen.", IN_USE[] = "in_use";
 
-static const char *scratch_parent(void)
+const char *os_scratch_parent(void)
 {
     const char *parent = getenv("TMPDIR");
     return parent && *parent ? parent : "/tmp";
@@ -456,7 +456,7 @@ static const char *scratch_parent(void)
 
 bool os_temporary_directory(arena *a, const char **path, const char **error)
 {
-    char *name = arena_format(a, "%s/%sXXXXXX", scratch_parent(), SCRATCH);
+    char *name = arena_format(a, "%s/%sXXXXXX", os_scratch_parent(), SCRATCH);
     if (!mkdtemp(name))
         return fail(a, error);
     *path = name;
@@ -477,7 +477,7 @@ void os_remove_directory(arena *a, const char *path)
  * there. */
 static void remove_abandoned(arena *a)
 {
-    const char *parent = scratch_parent();
+    const char *parent = os_scratch_parent();
     DIR *directory = opendir(parent);
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         struct stat status;

@@ -101,6 +101,9 @@ bool os_temporary_directory(arena *a, const char **path, const char **error);
 void os_remove_directory(arena *a, const char *path);
 void os_remove_file(const char *path);
 
+/* Returns the folder for temporary files: $TMPDIR, or /tmp. */
+const char *os_scratch_parent(void);
+
 /* Makes an empty folder for temporary files, locked, and removes it with the plain files in it. The
  * first call removes the folders of processes that were killed. */
 bool os_open_scratch(arena *a, os_lock *out, const char **error);

@@ -132,15 +132,19 @@ static bool run(arena *a, const ptxas *assembler, const char *ptx, size_t length
                 ptxas_result *result, char **output, int *status, const char **error)
 {
     os_lock scratch;
-    if (!os_open_scratch(a, &scratch, error))
+    if (!os_open_scratch(a, &scratch, error)) {
+        result->unwritable = os_scratch_parent();
         return false;
+    }
     const char *file = arena_format(a, "%s/kernel.ptx", scratch.folder);
     const char *cubin = arena_format(a, "%s/kernel.cubin", scratch.folder);
     const char *const argv[] = {
         assembler->path, arena_format(a, "-arch=%s", t->name), "-v", file, "-o", cubin, NULL,
     };
-    bool ran = os_write_file(a, file, ptx, length, error) &&
-               os_run(a, argv, output, status, error) &&
+    bool written = os_write_file(a, file, ptx, length, error);
+    if (!written)
+        result->unwritable = file;
+    bool ran = written && os_run(a, argv, output, status, error) &&
                (*status != 0 || os_read_file(a, cubin, &result->cubin, &result->cubin_size, error));
     os_close_scratch(a, &scratch);
     return ran;

@@ -23,6 +23,7 @@ typedef struct ptxas_result {
     const char *message; /* what ptxas printed, where it rejected the kernel */
     char *cubin;         /* of an accepted one */
     size_t cubin_size;
+    const char *unwritable; /* temporary folder or file that made the run fail, else NULL */
 } ptxas_result;
 
 /* given: a path from the command line or NULL: then PATH, $CUDA_HOME, $CUDA_PATH and the folders

@@ -106,6 +106,11 @@ mkdir tmp/ptxgen.others && touch tmp/ptxgen.others/file # of another program
 "$PTXGEN" -q --spec a.ini --validate=./ptxas || fail "ptxas after a killed run"
 [ "$(ls tmp)" = ptxgen.others ] || fail "a killed run's folder stays: $(ls tmp)"
 
+# A folder for temporary files that cannot be used is no fault of ptxas.
+TMPDIR=$scratch/none "$PTXGEN" -q --spec a.ini --validate=./ptxas 2>said
+[ $? = 3 ] && grep -q "none: error: no temporary file can be written for ptxas: No such file" said ||
+    { head -n 3 said; fail "a TMPDIR that is not there"; }
+
 # Of two runs into one folder one waits.
 if command -v flock >/dev/null; then
     rm -rf out && mkdir out
