@@ -149,8 +149,10 @@ static void try_candidate(const instance *candidate, void *context)
 {
     search *s = context;
     instance made = *candidate;
+    const char *blamed;
     if (!instance_suits(candidate, s->gpu->target) || !is_better(s, s->tried->least) ||
-        !launch_fit_on(&made, s->gpus))
+        !launch_fit_on(&made, s->gpus) ||
+        (made.family->check && made.family->check(&made, s->arena, &blamed)))
         return;
     cost_prediction p = cost_predict(&s->tried->figures, &made, &s->tried->work, s->gpu);
     if (is_better(s, p.total)) {

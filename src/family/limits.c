@@ -190,64 +190,73 @@ static target_set unfit(const instance *in, const target *const *wanted, size_t 
     return launch_fit(in, wanted, count, made);
 }
 
-/* Returns the largest value of a key, up to its own, that leaves each GPU a kernel; 0: none. */
-static int64_t value_that_serves(const instance *in, const key *k, const target *const *wanted,
-                                 size_t count)
+/* Returns the largest value of a key below its own that leaves each GPU a kernel; 0: none. Small
+ * numbers are tried one by one, large ones by halves. */
+static int64_t value_that_serves(arena *a, const instance *in, const key *k,
+                                 const target *const *wanted, size_t count)
 {
-    int64_t unit = key_multiple(in, k), own = instance_value(in, k), least = key_least(in, k);
+    enum { SMALL = 16 };
+    int64_t unit = key_multiple(in, k), number = instance_value(in, k) / unit;
     instance fewer = *in;
-    for (int64_t value = own; !k->choices && !k->real && value > 0; value /= 2) {
-        int64_t whole = value / unit * unit;
-        instance_set(&fewer, k, whole);
-        if (whole < least || !whole)
+    const char *blamed;
+    while (!k->choices && !k->real && number > 1) {
+        number = number <= SMALL ? number - 1 : number / 2;
+        if (number * unit < key_least(in, k))
             break;
-        if (whole < own && !unfit(&fewer, wanted, count))
-            return whole;
+        instance_set(&fewer, k, number * unit);
+        if (!unfit(&fewer, wanted, count) &&
+            !(in->family->check && in->family->check(&fewer, a, &blamed)))
+            return number * unit;
     }
     return 0;
 }
 
-/* Returns a change with which each GPU has a kernel, as a sentence's end. Keys that a family has
- * for its speed come first, those that say what is computed last. */
+/* Finds the key whose change leaves each GPU a kernel and keeps most of its value. Keys that a
+ * family has for its speed come before those that say what is computed. NULL: there is none. */
+static const key *key_that_serves(arena *a, const instance *in, const target *const *wanted,
+                                  size_t count, int64_t *value)
+{
+    const key *best = NULL;
+    double most_kept = 0;
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t serves = k->required && in->family->launch.roomier
+                             ? 0
+                             : value_that_serves(a, in, k, wanted, count);
+        double kept = (double)serves / (double)(serves ? instance_value(in, k) : 1);
+        kept += serves && !k->required;
+        if (kept <= most_kept)
+            continue;
+        most_kept = kept;
+        best = k;
+        *value = serves;
+    }
+    return best;
+}
+
+/* Returns a change with which each GPU has a kernel, as a sentence's end. */
 static const char *remedy(arena *a, const instance *in, const target *const *wanted, size_t count,
                           const char **blamed)
 {
-    const key *passes = family_key(in->family, "passes"), *best = NULL;
-    instance changed = *in;
+    instance open = *in;
     int64_t value = 0;
-    if (passes && in->passes) {
-        *blamed = passes->name;
-        for (changed.passes = 0; changed.passes <= key_most(in, passes); changed.passes++)
-            if (!unfit(&changed, wanted, count))
-                return changed.passes
-                           ? arena_format(a, "set passes = %lld", (long long)changed.passes)
-                           : "leave passes out, and each target gets as few as fit";
+    const char *change = NULL;
+    open.passes = 0;
+    if (blamed && in->passes && !unfit(&open, wanted, count)) {
+        *blamed = "passes";
+        return "leave passes out, and each target gets as few as fit";
     }
-    for (const key *k = in->family->keys; k->name; k++) {
-        int64_t serves =
-            k->required && in->family->launch.roomier ? 0 : value_that_serves(in, k, wanted, count);
-        bool better = !best || (best->required && !k->required) ||
-                      (best->required == k->required &&
-                       serves * instance_value(in, best) > value * instance_value(in, k));
-        if (serves && better && !(best && k->required && !best->required)) {
-            best = k;
-            value = serves;
-        }
-    }
+    const key *best = blamed ? key_that_serves(a, in, wanted, count, &value) : NULL;
+    if (blamed)
+        *blamed = best ? best->name : "k";
+    if (best)
+        change = arena_format(a, "set %s = %lld", best->name, (long long)value);
     for (size_t first = 1; first < count; first++)
         if (!unfit(in, wanted + first, count - first))
-            return arena_format(
-                a, "%sleave out targets older than %s",
-                best ? arena_format(a, "set %s = %lld, or ", best->name, (long long)value) : "",
-                wanted[first]->name);
-    if (best) {
-        *blamed = best->name;
-        return arena_format(a, "set %s = %lld", best->name, (long long)value);
-    }
-    *blamed = "k";
-    return in->family->launch.roomier
-               ? arena_format(a, "%s takes any size", in->family->launch.roomier)
-               : "its sizes are too large for a block";
+            return arena_format(a, "%s%sleave out targets older than %s", change ? change : "",
+                                change ? ", or " : "", wanted[first]->name);
+    if (change || !in->family->launch.roomier)
+        return change ? change : "its sizes are too large for a block";
+    return arena_format(a, "%s takes any size", in->family->launch.roomier);
 }
 
 const char *launch_unfit(arena *a, const instance *in, const target *const *wanted, size_t count,

@@ -42,8 +42,8 @@ target_set launch_fit(const instance *in, const target *const *wanted, size_t co
 const instance *launch_taken(const instance *made, const target *const *wanted, size_t count,
                              const target *gpu);
 
-/* Returns why launch_fit leaves GPUs without a kernel, with a remedy, and the key to blame, or
- * NULL; NULL if it leaves none. */
+/* Returns why launch_fit leaves GPUs without a kernel, with a remedy, and the key to blame; NULL if
+ * it leaves none. If blamed is NULL the remedy is no key of the family. */
 const char *launch_unfit(arena *a, const instance *in, const target *const *wanted, size_t count,
                          const char **blamed);
 

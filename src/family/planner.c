@@ -319,7 +319,7 @@ static void check_kernel(planner *p, const instance *in)
         diag_error(p->diags, code, p->where, "%s: %s", in->name, wrong);
         return;
     }
-    wrong = launch_unfit(p->arena, in, p->targets, p->target_count, &blamed);
+    wrong = launch_unfit(p->arena, in, p->targets, p->target_count, NULL);
     if (wrong)
         diag_error(p->diags, DIAG_SHARED_MEMORY, p->where, "%s", wrong);
     check_numbers(p, in);

@@ -759,3 +759,31 @@ TEST(products_of_prompts_have_tiles_that_fill_the_gpu)
     assert_int_equal(fixed.shape.m, 128);
     assert_int_equal(wide.shape.m, 128);
 }
+
+/* Of what is chosen for a target each GPU has room for a block that takes it by that target. */
+ARENA_TEST(choices_fit_all_gpus_that_take_them)
+{
+    static const char *const targets_of[] = {
+        "sm_75", "sm_80", "sm_90", "sm_80, sm_90", "sm_80, sm_86, sm_90", "sm_86, sm_90a"
+    };
+    for (size_t i = 0; i < sizeof targets_of / sizeof *targets_of; i++) {
+        const char *text =
+            arena_format(a,
+                         "[ptxgen]\ntargets = %s\n[gemv]\nweights = q4_k, q8_0, iq3_xxs, f16\n"
+                         "shape = 14336x4096, 28672x8192, 53248x16384\nm = 1, 8\nvariant = auto\n",
+                         targets_of[i]);
+        spec s;
+        diags d = diags_new(a);
+        strbuf messages = strbuf_new(a);
+        if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &s, &d)) {
+            diags_render(&d, &messages, false);
+            fail_msg("%s%s", text, messages.text);
+        }
+        for (size_t n = 0; n < s.alias_count; n++)
+            for (size_t t = 0; t < s.target_count; t++) {
+                instance chosen = *s.aliases[n].chosen[t];
+                if (!launch_fit_on(&chosen, launch_gpus(s.targets, s.target_count, t)))
+                    fail_msg("%s for %s", chosen.name, s.targets[t]->name);
+            }
+    }
+}

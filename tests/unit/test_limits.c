@@ -267,6 +267,10 @@ ARENA_TEST(remedies_for_small_shared_memory_work)
         { "[ptxgen]\ntargets = sm_90\n[stream_qkv]\nweights = q6_k\nk = 32768\nn = 64\nn_kv = 64\n"
           "m = 4\n",
           "set m = 2", "m = ", "m = 2\n" },
+        { "[mma_gemm]\nweights = q4_k\nshape = 4096x64\nm = 128\nstages = 4\n", "set stages = 3",
+          "stages", "" },
+        { "[mma_qkv]\nweights = q6_k\nk = 4096\nn = 64\nn_kv = 64\nm = 128\n", "set stages = 2",
+          "m = ", "m = 128\nstages = 2\n" },
         { "[ptxgen]\ntargets = sm_80\n[tiled_q4k_gemv]\nshape = 32768x64\n",
           "chunked_tiled_q4k_gemv takes any size", "shape",
           "[chunked_tiled_q4k_gemv]\nshape = 32768x64\n" },
