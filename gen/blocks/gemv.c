@@ -76,7 +76,7 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
         .x_bytes = (int64_t)format_bytes(in->family->activations, (uint64_t)in->shape.k),
     };
     g.row_bytes = mul(p, g.blocks, weights->block_bytes);
-    if (in->rows_mode == ROWS_RUN_TIME || in->shape.m > MAX_VECTORS)
+    if (in->rows_mode == ROWS_RUN_TIME || gemv_vectors(in) < in->shape.m)
         place_vectors(p, in, &g);
     return g;
 }
@@ -106,6 +106,8 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsig
 int64_t gemv_vectors(const instance *in)
 {
     int64_t m = in->shape.m, groups = (m + MAX_VECTORS - 1) / MAX_VECTORS;
+    if (in->family->halves) /* of a tile on tensor cores, which has all of them */
+        return m;
     return groups > 1 ? (m + groups - 1) / groups : m;
 }
 
