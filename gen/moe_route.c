@@ -36,10 +36,17 @@ static bool has_row_of_shared(const instance *in)
     return in->options.route.shared == SHARED_GATED;
 }
 
-/* Weights that a thread loads at once: 16 bytes of floats. */
+/* Floats of which a thread loads 16 bytes at once: 8 values at most. */
+static const stream_format *const formats_of_floats[FORMAT_COUNT] = {
+    [FORMAT_F32] = &stream_F32,
+    [FORMAT_F16] = &stream_F16,
+    [FORMAT_BF16] = &stream_BF16,
+};
+
+/* Weights that a thread loads at once. */
 static unsigned piece_values(format f)
 {
-    return formats[f].block_values == 1 ? LINE / formats[f].block_bytes : UNPACKED;
+    return formats_of_floats[f] ? LINE / formats[f].block_bytes : UNPACKED;
 }
 
 static int64_t block_warps(const instance *in)
@@ -92,16 +99,10 @@ typedef struct products {
     const var *dots, *squares;
 } products;
 
-static const stream_format *const formats_of_floats[FORMAT_COUNT] = {
-    [FORMAT_F32] = &stream_F32,
-    [FORMAT_F16] = &stream_F16,
-    [FORMAT_BF16] = &stream_BF16,
-};
-
 static void load_weights(ptx *p, const products *s, val piece, unsigned turn, val *w)
 {
     unsigned ahead = turn * s->r->threads;
-    if (formats[s->f].block_values > 1) {
+    if (!formats_of_floats[s->f]) {
         unpack_piece(p, s->f, s->row, add(p, piece, ahead), w);
         return;
     }
@@ -136,9 +137,9 @@ static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
 static void multiply(ptx *p, const products *s)
 {
     unsigned pieces = s->r->k / piece_values(s->f), threads = s->r->threads;
-    unsigned at_once = formats[s->f].block_values > 1 ? 1
-                       : s->r->group > FEW_ROWS       ? IN_FLIGHT / 2
-                                                      : IN_FLIGHT;
+    unsigned at_once = !formats_of_floats[s->f] ? 1
+                       : s->r->group > FEW_ROWS ? IN_FLIGHT / 2
+                                                : IN_FLIGHT;
     unsigned turns = pieces / threads, rest = pieces % threads, looped = turns / at_once * at_once;
     val own = tid_x(p);
     if (looped > at_once) {

@@ -309,8 +309,9 @@ static void build_gate_up(ptx *p, const instance *in)
 }
 
 /* Families of X in 8 bits: floats are no such products. */
-#define FLOATS \
-    (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16)
+#define FLOATS                                                                               \
+    (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
+     UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
 #define INTEGERS ~(FLOATS)
 #define KEY_INTEGERS                                                                           \
     {                                                                                          \

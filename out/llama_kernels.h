@@ -166,6 +166,8 @@ typedef enum ptxgen_format {
     PTXGEN_Q1_0,
     PTXGEN_Q2_0,
     PTXGEN_Q8_F32,
+    PTXGEN_E4M3,
+    PTXGEN_E5M2,
 } ptxgen_format;
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
@@ -3007,6 +3009,8 @@ static inline const char *ptxgen_format_name(ptxgen_format format)
         "q1_0",
         "q2_0",
         "q8_f32",
+        "e4m3",
+        "e5m2",
     };
     size_t index = (size_t)format;
     return index < sizeof names / sizeof *names ? names[index] : "of an unknown format";

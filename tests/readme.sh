@@ -36,7 +36,7 @@ formats() {
     with_weights=$(cut -d ' ' -f 1 "$scratch/takes" | sort -u | wc -l)
     echo '| type | bytes a weight | `stream_gemv` | `gemv` | families with `weights` |'
     echo '|---|---|---|---|---|'
-    sed -n 's/^FORMAT([A-Z0-9_]*, "\([a-z0-9_]*\)", [0-9]*, \([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
+    sed -n 's/^FORMAT([A-Z0-9_]*, "\([a-z0-9_]*\)", [0-9A-Z_]*, \([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
         "$root/src/format.def" | while read -r name values bytes; do
         awk -v name="$name" -v values="$values" -v bytes="$bytes" -v all="$with_weights" '
             FNR == NR { if ($2 == name) { taking = taking (taking ? ", " : "") "`" $1 "`"; count++ } next }

@@ -33,6 +33,13 @@ val byte_of(ptx *p, val word, unsigned n);
 val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
 
+/* The four e4m3 or e5m2 values of a word as f32, exact; a NaN stays one. */
+void e4m3_as_f32(ptx *p, val word, val values[4]);
+void e5m2_as_f32(ptx *p, val word, val values[4]);
+
+/* The four e5m2 values of a word as two words of two f16. */
+val2 e5m2_as_halves(ptx *p, val word);
+
 /* The signed bytes of words times a scale of at most 15 significant bits, as an f16 has, all exact:
  * a byte with its bit 7 flipped, in bits 8 to 15 of the float 2^15, makes 2^15 + 2^7 + q of it, and
  * a fused multiply-add takes (2^15 + 2^7) scale off. Nine instructions at full rate a word. */

@@ -2,6 +2,7 @@
  * a step, they are zeros. */
 #include "gen/blocks/gemm_weights.h"
 #include "format.h"
+#include "gen/blocks/bytes.h"
 
 enum { LINE = 16, LINE_WORDS = 4 };
 
@@ -62,6 +63,33 @@ static void step_of_f32(ptx *p, gemm_weights *w, unsigned step, unsigned there,
                                mul(p, bits_as(p, F32, values[2 * i + 1]), w->scale));
 }
 
+/* Both formats of 8 bits have less range than f16. */
+static void step_of_e4m3(ptx *p, gemm_weights *w, unsigned step, unsigned there,
+                         val words[GEMM_OWN / 2])
+{
+    val fours[GEMM_OWN / 4], values[4];
+    load_lines(p, w, step, there, fours);
+    for (unsigned i = 0; i < GEMM_OWN / 4; i++) {
+        e4m3_as_f32(p, fours[i], values);
+        words[2 * i] = pack_halves(p, values[0], values[1]);
+        words[2 * i + 1] = pack_halves(p, values[2], values[3]);
+    }
+}
+
+static void step_of_e5m2(ptx *p, gemm_weights *w, unsigned step, unsigned there,
+                         val words[GEMM_OWN / 2])
+{
+    val fours[GEMM_OWN / 4];
+    load_lines(p, w, step, there, fours);
+    for (unsigned i = 0; i < GEMM_OWN / 4; i++) {
+        val2 pairs = e5m2_as_halves(p, fours[i]);
+        words[2 * i] = pairs.v[0];
+        words[2 * i + 1] = pairs.v[1];
+    }
+}
+
 const gemm_decoder gemm_f16 = { .step = step_of_f16 };
 const gemm_decoder gemm_bf16 = { .step = step_of_bf16 };
 const gemm_decoder gemm_f32 = { .step = step_of_f32 };
+const gemm_decoder gemm_e4m3 = { .step = step_of_e4m3 };
+const gemm_decoder gemm_e5m2 = { .step = step_of_e5m2 };

@@ -32,8 +32,9 @@ static void decode_any(ptx *p, gemm_weights *w, unsigned step, unsigned there,
 static const gemm_decoder any = { .step = decode_any };
 
 static const gemm_decoder *const decoders[FORMAT_COUNT] = {
-    [FORMAT_F32] = &gemm_f32,   [FORMAT_F16] = &gemm_f16,  [FORMAT_BF16] = &gemm_bf16,
-    [FORMAT_Q8_0] = &gemm_q8_0, [FORMAT_Q4_K] = &gemm_q4k, [FORMAT_Q6_K] = &gemm_q6k,
+    [FORMAT_F32] = &gemm_f32,   [FORMAT_F16] = &gemm_f16,   [FORMAT_BF16] = &gemm_bf16,
+    [FORMAT_Q8_0] = &gemm_q8_0, [FORMAT_Q4_K] = &gemm_q4k,  [FORMAT_Q6_K] = &gemm_q6k,
+    [FORMAT_E4M3] = &gemm_e4m3, [FORMAT_E5M2] = &gemm_e5m2,
 };
 
 /* A power of two that divides all of them and 16. */

@@ -92,6 +92,7 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk);
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset);
 
 /* Of formats that have one of their own. */
-extern const gemm_decoder gemm_f32, gemm_f16, gemm_bf16, gemm_q8_0, gemm_q4k, gemm_q6k;
+extern const gemm_decoder gemm_f32, gemm_f16, gemm_bf16, gemm_e4m3, gemm_e5m2, gemm_q8_0, gemm_q4k,
+    gemm_q6k;
 
 #endif

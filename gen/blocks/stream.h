@@ -128,7 +128,7 @@ typedef struct stream_format {
     stream_scales scales;
 
     /* Floats: those of 16 loaded bytes, four or eight. */
-    void (*floats)(ptx *p, const val4 *words, val values[8]);
+    void (*floats)(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES]);
 
     /* Integers. */
     bool minima;

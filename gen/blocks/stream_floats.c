@@ -1,4 +1,5 @@
 /* Streaming weights that are floats, nothing rounded: see stream.h. */
+#include "gen/blocks/bytes.h"
 #include "gen/blocks/stream.h"
 
 enum {
@@ -57,12 +58,12 @@ static void add_steps(ptx *p, stream *s, const place weights[STREAM_ROWS], val t
     for (unsigned i = 0; i < count; i++)
         for (unsigned v = 0; v < s->vectors; v++) {
             int64_t at = ((int64_t)v * s->pass_steps + in_tile + i) * step_bytes(s->in);
-            val4 x[2];
+            val4 x[STREAM_LANE_BYTES / PIECE_VALUES];
             for (unsigned j = 0; j < lane_values(s->in) / PIECE_VALUES; j++)
                 x[j] = ld_shared_v4(p, F32, tile, at + j * PLANE_BYTES);
             for (unsigned r = 0; r < s->rows; r++) {
                 var sum = s->sums[s->rows * v + r];
-                val w[8];
+                val w[STREAM_LANE_BYTES];
                 s->f->floats(p, &words[i][r], w);
                 for (unsigned j = 0; j < lane_values(s->in); j++)
                     assign(p, sum, fma(p, w[j], x[j / 4].v[j % 4], sum));
@@ -138,26 +139,40 @@ void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
         add_rest(p, s, rows, steps, steps - before);
 }
 
-static void floats_f32(ptx *p, const val4 *words, val values[8])
+static void floats_f32(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES])
 {
     for (unsigned i = 0; i < 4; i++)
         values[i] = bits_as(p, F32, words->v[i]);
 }
 
-static void floats_f16(ptx *p, const val4 *words, val values[8])
+static void floats_f16(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES])
 {
     for (unsigned i = 0; i < 8; i++)
         values[i] = convert(p, F32, halves(p, words->v[i / 2]).v[i % 2]);
 }
 
 /* A bf16 is the upper half of an f32. */
-static void floats_bf16(ptx *p, const val4 *words, val values[8])
+static void floats_bf16(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES])
 {
     for (unsigned i = 0; i < 8; i++)
         values[i] = bits_as(
             p, F32, i % 2 ? bit_and(p, words->v[i / 2], 0xffff0000) : shl(p, words->v[i / 2], 16));
 }
 
+static void floats_e4m3(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES])
+{
+    for (unsigned i = 0; i < 4; i++)
+        e4m3_as_f32(p, words->v[i], values + (size_t)4 * i);
+}
+
+static void floats_e5m2(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES])
+{
+    for (unsigned i = 0; i < 4; i++)
+        e5m2_as_f32(p, words->v[i], values + (size_t)4 * i);
+}
+
 const stream_format stream_F32 = { .scales = NO_SCALE, .floats = floats_f32 };
 const stream_format stream_F16 = { .scales = NO_SCALE, .floats = floats_f16 };
 const stream_format stream_BF16 = { .scales = NO_SCALE, .floats = floats_bf16 };
+const stream_format stream_E4M3 = { .scales = NO_SCALE, .floats = floats_e4m3 };
+const stream_format stream_E5M2 = { .scales = NO_SCALE, .floats = floats_e5m2 };

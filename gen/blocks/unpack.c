@@ -76,6 +76,21 @@ void unpack_F16(ptx *p, val block, val first, val w[UNPACKED])
         w[i] = load_half_as_f32(p, block, i * F16_BYTES);
 }
 
+/* Rows are multiples of 16 bytes: eight of them are whole words. */
+void unpack_E4M3(ptx *p, val block, val first, val w[UNPACKED])
+{
+    (void)first;
+    for (int i = 0; i < UNPACKED; i += 4)
+        e4m3_as_f32(p, load_packed(p, U32, block, i), w + i);
+}
+
+void unpack_E5M2(ptx *p, val block, val first, val w[UNPACKED])
+{
+    (void)first;
+    for (int i = 0; i < UNPACKED; i += 4)
+        e5m2_as_f32(p, load_packed(p, U32, block, i), w + i);
+}
+
 /* A bf16 is the upper half of an f32. */
 void unpack_BF16(ptx *p, val block, val first, val w[UNPACKED])
 {

@@ -93,6 +93,14 @@ void ref_resize(format f, void *bytes, uint64_t values, float factor, random_sou
             x = bfloat_to_float((uint16_t)load_u16(block)) * by;
             store_half(block, bfloat_from_float(x));
             break;
+        case FORMAT_E4M3:
+            ref_decode(f, block, 1, &x);
+            *block = e4m3_from_float(x * by);
+            break;
+        case FORMAT_E5M2:
+            ref_decode(f, block, 1, &x);
+            *block = e5m2_from_float(x * by);
+            break;
         default:
             for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
                 if (s->size > 0)
@@ -134,6 +142,14 @@ bool ref_spoil(format f, void *bytes, bool infinite)
         return true;
     case FORMAT_F16:
         store_half(block, half);
+        return true;
+    case FORMAT_E4M3:
+        if (infinite) /* it has none */
+            return false;
+        *block = 0x7f;
+        return true;
+    case FORMAT_E5M2:
+        *block = (uint8_t)(half >> 8);
         return true;
     case FORMAT_Q8_1:
         store_half(block + Q8_1_D, half);

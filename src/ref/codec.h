@@ -59,6 +59,10 @@ static inline void store_half(uint8_t *bytes, uint16_t half)
     bytes[1] = (uint8_t)(half >> 8);
 }
 
+/* The nearest values of 8 bits, ties to even; what is too large becomes the largest finite one. */
+uint8_t e4m3_from_float(float value);
+uint8_t e5m2_from_float(float value);
+
 /* Two-bit values of a format of 256: the four of a byte stand 32 apart, those of the second half
  * in the second 32 bytes. */
 static inline int two_bits(const uint8_t *bits, int index)

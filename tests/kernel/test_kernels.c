@@ -369,13 +369,19 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     }
 }
 
+/* Returns the number of matrices that there are of ggml: quantized ones, and random bytes. */
+static int golden_matrices(format weights)
+{
+    return formats[weights].gguf_type == NO_GGUF_TYPE ? 0 : weights == FORMAT_F32 ? 1 : 2;
+}
+
 /* Weights quantized by ggml, and blocks of random bytes. */
 static void gemv_of_golden_data(arena *a, const subject *s)
 {
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
     format weights = instance_weights(&in);
-    for (int random = 0; random < (weights == FORMAT_F32 ? 1 : 2); random++) {
+    for (int random = 0; random < golden_matrices(weights); random++) {
         golden_matrix g = golden_matrix_of(a, weights, random);
         check_golden_gemv(
             a, s,
@@ -391,6 +397,8 @@ static void qkv_of_golden_data(arena *a, const subject *s)
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
     format weights = instance_weights(&in);
+    if (!golden_matrices(weights))
+        return;
     golden_matrix g[MATRICES];
     unsigned rows = UINT_MAX;
     golden_gemv data = { 0 };
@@ -454,7 +462,7 @@ static void decodes_every_weight(arena *a, const subject *s)
     instance in;
     suite_instance(a, s->family, arena_format(a, "%sk=256 n=1", s->weights), &in);
     format weights = instance_weights(&in);
-    for (int random = 0; random < (weights == FORMAT_F32 ? 1 : 2); random++) {
+    for (int random = 0; random < golden_matrices(weights); random++) {
         golden_matrix g = golden_matrix_of(a, weights, random);
         check_decoded(a, s, 4 * g.rows, g.weights, FILL_NORMAL); /* of 1024 weights */
     }

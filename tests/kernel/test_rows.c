@@ -8,6 +8,8 @@
 #include "check/verify.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
+#include "ref/half.h"
+#include "ref/quant.h"
 
 static trial prepare(arena *a, const char *name, const char *text, instance *in, kernel *k)
 {
@@ -41,6 +43,73 @@ ARENA_TEST(the_last_row_of_an_embedding_is_read)
     put_input(&t, 1, &last);
     expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
     d.close(d.state);
+}
+
+static const char *const byte_formats[] = { "e4m3", "e5m2" };
+
+/* Checks that 256 values are those of all codes of a format of 8 bits. */
+static void expect_all_codes(format f, const float *values, size_t stride)
+{
+    for (unsigned code = 0; code < 256; code++) {
+        uint8_t byte = (uint8_t)code;
+        float decoded, value = values[code * stride];
+        ref_decode(f, &byte, 1, &decoded);
+        if (isnan(decoded) ? !isnan(value) : value < decoded || value > decoded || isnan(value))
+            fail_msg("0x%02x of %s gives %a, not %a", code, formats[f].name, (double)value,
+                     (double)decoded);
+    }
+}
+
+ARENA_TEST(all_codes_of_8_bits_are_decoded)
+{
+    static const uint32_t first = 0;
+    for (size_t i = 0; i < 2; i++) {
+        instance in;
+        kernel k;
+        trial t = prepare(a, "embed_rows", arena_format(a, "weights=%s k=256 n=1", byte_formats[i]),
+                          &in, &k);
+        uint8_t codes[256];
+        const void *output;
+        for (unsigned code = 0; code < 256; code++)
+            codes[code] = (uint8_t)code;
+        put_input(&t, 0, codes);
+        put_input(&t, 1, &first);
+        suite_count(a, &k, &t, &output);
+        expect_all_codes(instance_weights(&in), output, 1);
+    }
+}
+
+/* Row c of W has the code c, and zeros behind it. */
+ARENA_TEST(products_with_all_codes_of_8_bits_are_exact)
+{
+    enum { COLUMNS = 512, ROWS = 16 }; /* a step of stream_gemv: no lane is beyond the end */
+    static const char *const products[] = { "gemv", "stream_gemv", "mma_gemm", "mma_gemm_f16" };
+    for (size_t i = 0; i < 2 * sizeof products / sizeof *products; i++) {
+        instance in;
+        kernel k;
+        static uint8_t codes[256][COLUMNS];
+        static float x[ROWS][COLUMNS];
+        static uint16_t halves[ROWS][COLUMNS];
+        float ones[ROWS];
+        const void *output;
+        bool is_tile = i / 2 >= 2, has_halves = i / 2 == 3;
+        trial t = prepare(a, products[i / 2],
+                          arena_format(a, "weights=%s k=%d n=256 m=%d", byte_formats[i % 2],
+                                       COLUMNS, is_tile ? ROWS : 1),
+                          &in, &k);
+        for (unsigned code = 0; code < 256; code++)
+            codes[code][0] = (uint8_t)code;
+        for (unsigned row = 0; row < ROWS; row++) {
+            x[row][0] = ones[row] = 1;
+            halves[row][0] = half_from_float(1);
+        }
+        put_input(&t, 0, codes);
+        put_input(&t, 1, has_halves ? (const void *)halves : x);
+        if (has_halves)
+            put_input(&t, 2, ones);
+        suite_count(a, &k, &t, &output);
+        expect_all_codes(instance_weights(&in), output, 1);
+    }
 }
 
 static const char *const norms[] = {

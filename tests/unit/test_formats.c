@@ -51,6 +51,8 @@ static const format_info promised[] = {
     { "q1_0", 41, 128, 18, 2 },
     { "q2_0", 42, 64, 18, 2 },
     { "q8_f32", NO_GGUF_TYPE, 32, 36, 4 },
+    { "e4m3", NO_GGUF_TYPE, 1, 1, 1 },
+    { "e5m2", NO_GGUF_TYPE, 1, 1, 1 },
 };
 
 TEST(formats_keep_their_numbers_names_and_blocks)
@@ -73,7 +75,7 @@ static bool is_of_activations(format f)
 /* What files hold: all that decodes, but the activations. */
 static bool is_tensor_format(format f)
 {
-    return codecs[f] && !is_of_activations(f);
+    return formats[f].gguf_type != NO_GGUF_TYPE && !is_of_activations(f);
 }
 
 static bool same_float(float a, float b)
@@ -104,6 +106,47 @@ ARENA_TEST(decoded_weights_equal_ggml_s)
             if (f != FORMAT_F32)
                 check_decoder(a, f, true);
         }
+}
+
+/* A value of sign, exponent and mantissa, by their definition. */
+static double value_of_byte(unsigned byte, unsigned mantissa_bits, int bias)
+{
+    unsigned exponent = (byte & 0x7f) >> mantissa_bits;
+    double mantissa = (byte & ((1u << mantissa_bits) - 1)) / (double)(1u << mantissa_bits);
+    double magnitude =
+        exponent ? ldexp(1 + mantissa, (int)exponent - bias) : ldexp(mantissa, 1 - bias);
+    return byte & 0x80 ? -magnitude : magnitude;
+}
+
+TEST(all_codes_of_8_bits_decode_to_what_they_stand_for)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint8_t code = (uint8_t)byte;
+        float e4m3, e5m2;
+        ref_decode(FORMAT_E4M3, &code, 1, &e4m3);
+        ref_decode(FORMAT_E5M2, &code, 1, &e5m2);
+        double large = value_of_byte(byte, 2, 15);
+        if ((byte & 0x7f) == 0x7f)
+            assert_true(isnan(e4m3));
+        else
+            assert_true(same_float(e4m3, (float)value_of_byte(byte, 3, 7)));
+        if ((byte & 0x7f) > 0x7c)
+            assert_true(isnan(e5m2));
+        else if ((byte & 0x7f) == 0x7c)
+            assert_true(isinf(e5m2) && (e5m2 < 0) == (byte > 0x7f));
+        else
+            assert_true(same_float(e5m2, (float)large));
+        assert_true(isnan(e4m3) || e4m3_from_float(e4m3) == byte);
+        assert_true(!isfinite(e5m2) || e5m2_from_float(e5m2) == byte);
+    }
+    assert_int_equal(e4m3_from_float(1e6f), 0x7e);
+    assert_int_equal(e4m3_from_float(-1e6f), 0xfe);
+    assert_int_equal(e5m2_from_float(1e9f), 0x7b);
+    assert_int_equal(e4m3_from_float(NAN) & 0x7f, 0x7f);
+    assert_int_equal(e5m2_from_float(NAN) & 0x7f, 0x7f);
+    assert_int_equal(e4m3_from_float(17), 0x58); /* 16 and 18: the even one */
+    assert_int_equal(e4m3_from_float(19), 0x5a); /* 18 and 20 */
+    assert_int_equal(e5m2_from_float(9), 0x48);  /* 8 and 10 */
 }
 
 static bool has_half_scale(format f)
@@ -286,11 +329,12 @@ ARENA_TEST(random_data_is_of_its_size)
             fail_msg("%s is of size %g", formats[f].name, normal);
         assert_true(fill(a, f, FILL_OUTLIERS, 42).size > 1.5 * normal);
         assert_true(fill(a, f, FILL_ZERO, 42).size == 0);
-        /* Subnormals of ue4m3 are not small; q8_1 rounds values of 1e-6 to 0. */
+        /* Subnormals of ue4m3 and e4m3 are not small; q8_1 rounds values of 1e-6 to 0. */
         double tiny = fill(a, f, FILL_TINY, 42).size;
-        assert_true(tiny < (f == FORMAT_NVFP4 ? 0.03 : 1e-3) && (tiny > 0) == (f != FORMAT_Q8_1));
+        bool has_large = f == FORMAT_NVFP4 || f == FORMAT_E4M3;
+        assert_true(tiny < (has_large ? 0.03 : 1e-3) && (tiny > 0) == (f != FORMAT_Q8_1));
         double huge = fill(a, f, FILL_HUGE, 42).size / normal / (weights ? 1e4 : 1e3);
-        assert_true(huge > 0.7 && huge < 1.8);
+        assert_true(huge > (f == FORMAT_E4M3 ? 0.3 : 0.7) && huge < 1.8); /* up to 448 */
     }
 }
 

@@ -128,6 +128,9 @@ ARENA_TEST(a_weights_key_says_format_precision_and_columns)
     assert_int_equal(key_multiple(&in, k), 8);
     in.weights = WEIGHTS_F32;
     assert_int_equal(key_multiple(&in, k), 4);
+    in.weights = WEIGHTS_E4M3;
+    assert_int_equal(instance_precision(&in), FORMAT_F32);
+    assert_int_equal(key_multiple(&in, k), 16);
 }
 
 ARENA_TEST(matrices_side_by_side_have_formats_and_rows_of_their_own)
