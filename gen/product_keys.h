@@ -51,13 +51,14 @@
     }
 
 /* What a product may have ahead of it and behind it: y = cap(scale (W x + bias) + residual). */
-#define KEYS_OF_SUMS                               \
-    KEY_OPTION(bias, "a vector [n] added to W x"), \
-        { .name = "scale",                         \
-          .summary = "of W x + bias",              \
-          .field = KEY_FIELD(options.scale),       \
-          .tag = "scale",                          \
-          .real = &product_scale_range },          \
+#define KEY_SCALED KEY_OPTION(scaled, "tensor: products by a factor in memory")
+#define KEYS_OF_SUMS                                           \
+    KEY_SCALED, KEY_OPTION(bias, "a vector [n] added to W x"), \
+        { .name = "scale",                                     \
+          .summary = "of W x + bias",                          \
+          .field = KEY_FIELD(options.scale),                   \
+          .tag = "scale",                                      \
+          .real = &product_scale_range },                      \
         KEY_OPTION(residual, "values [m,n] added to that")
 #define KEY_PRODUCT_SOFTCAP                                                                    \
     {                                                                                          \
@@ -71,8 +72,9 @@ const char *check_product(const instance *in, arena *a, const char **blamed);
 extern const real_range product_scale_range, product_softcap_range;
 
 /* Their parameters, behind x. */
-#define PARAMS_BEHIND_PRODUCT \
-    IN_WHERE(bias, F32, bias, "n", 4), IN_WHERE(residual, F32, residual, "m*n", 4)
+#define PARAMS_BEHIND_PRODUCT                                                  \
+    IN_WHERE(scaled, F32, w_scale, "1", 4), IN_WHERE(bias, F32, bias, "n", 4), \
+        IN_WHERE(residual, F32, residual, "m*n", 4)
 #define PARAMS_AROUND_PRODUCT IN_WHERE(norm, F32, gamma, "k", 16), PARAMS_BEHIND_PRODUCT
 
 /* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
@@ -80,7 +82,7 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEYS_OF_QKV                                                                              \
     KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, \
         KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1), KEY_ROWS
-#define KEY_QKV_BIASES  KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added")
+#define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added")
 #define KEYS_AROUND_QKV KEY_QKV_BIASES, KEYS_NORM
 #define PARAMS_OF_QKV   PARAMS_OF_QKV_FROM(IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16))
 #define PARAMS_OF_QKV_FROM(...)                                                            \
@@ -92,7 +94,16 @@ extern const real_range product_scale_range, product_softcap_range;
           .values = "n_v*k",                                                               \
           .align = 16,                                                                     \
           .only_with = KEY_FIELD(shape.n_v) },                                             \
-        __VA_ARGS__, IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),  \
+        __VA_ARGS__, IN_WHERE(scaled, F32, q_scale, "1", 4),                               \
+        IN_WHERE(scaled, F32, k_scale, "1", 4),                                            \
+        { .name = "v_scale",                                                               \
+          .kind = PARAM_IN,                                                                \
+          .format = FORMAT_F32,                                                            \
+          .values = "1",                                                                   \
+          .align = 4,                                                                      \
+          .only_with = KEY_FIELD(options.scaled),                                          \
+          .also_with = KEY_FIELD(shape.n_v) },                                             \
+        IN_WHERE(bias, F32, bq, "n", 4), IN_WHERE(bias, F32, bk, "n_kv", 4),               \
     {                                                                                      \
         .name = "bv", .kind = PARAM_IN, .format = FORMAT_F32, .values = "n_v", .align = 4, \
         .only_with = KEY_FIELD(options.bias), .also_with = KEY_FIELD(shape.n_v)            \
@@ -104,11 +115,13 @@ extern const real_range product_scale_range, product_softcap_range;
 #define KEYS_OF_GATE_UP                                                                         \
     KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), \
         KEY_ROWS
-#define KEY_GATE_BIASES     KEY_OPTION(bias, "vectors [n] added to both")
+#define KEY_GATE_BIASES KEY_SCALED, KEY_OPTION(bias, "vectors [n] added to both")
+#define PARAMS_OF_GATE_BIASES                                                       \
+    IN_WHERE(scaled, F32, g_scale, "1", 4), IN_WHERE(scaled, F32, u_scale, "1", 4), \
+        IN_WHERE(bias, F32, bg, "n", 4), IN_WHERE(bias, F32, bu, "n", 4)
 #define KEYS_AROUND_GATE_UP KEY_GATE_BIASES, KEY_ACTIVATION, KEYS_NORM
 #define PARAMS_OF_GATE_UP                                                    \
     OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"), \
-        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),          \
-        IN_WHERE(bias, F32, bg, "n", 4), IN_WHERE(bias, F32, bu, "n", 4)
+        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), PARAMS_OF_GATE_BIASES
 
 #endif

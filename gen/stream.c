@@ -178,6 +178,7 @@ static gemv_operands matrix_of_group(ptx *p, const instance *in, const gemv_oper
         int64_t ahead = groups_ahead(in, i) - groups_ahead(in, from);
         val later = ge(p, number, ahead);
         choose(p, later, &g.w, of[i].w);
+        choose(p, later, &g.factor, of[i].factor);
         choose(p, later, &g.bias, of[i].bias);
         choose(p, later, &g.before, of[i].before);
         choose(p, later, &g.n, of[i].n);
@@ -517,9 +518,9 @@ const family stream_gate_up_q8 = {
                            KEY_WEIGHTS_OF_FORMATS(u, 1, INTEGERS), KEY_K_OF_WEIGHTS, KEY_N,
                            KEY_M(1), KEY_ROWS, KEY_STREAM_WARPS(24), KEY_GATE_BIASES,
                            KEY_ACTIVATION, KEY_NEXT, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"),
-                               WEIGHTS_OF(u, 1, "n*k"), Q8_ROWS, IN_WHERE(bias, F32, bg, "n", 4),
-                               IN_WHERE(bias, F32, bu, "n", 4), NEXT_WEIGHTS, PARAM_END },
+    .params =
+        (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"),
+                         Q8_ROWS, PARAMS_OF_GATE_BIASES, NEXT_WEIGHTS, PARAM_END },
     .launch = GATE_UP_LAUNCH(FACTORS_SHARED),
     .check = check_warps,
     .build = build_gate_up,

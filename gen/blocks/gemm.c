@@ -283,10 +283,7 @@ static val element(ptx *p, const gemm *t, unsigned row, unsigned column, val fac
     val up = whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor, add(p, of_tile, turn));
     gemv_biases biases =
         gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
-    if (biases.gate.kind) {
-        sum = add(p, sum, biases.gate);
-        up = add(p, up, biases.up);
-    }
+    gemv_add_biases(p, &biases, &sum, &up);
     return gated(p, t->in->options.activation, sum, up);
 }
 
@@ -417,6 +414,7 @@ static gemv_operands operands_of(ptx *p, const instance *in, unsigned from, unsi
         }
         val later = ge(p, number, ahead);
         choose(p, later, &g.w, of.w);
+        choose(p, later, &g.factor, of.factor);
         choose(p, later, &g.bias, of.bias);
         choose(p, later, &g.before, of.before);
         choose(p, later, &g.n, of.n);

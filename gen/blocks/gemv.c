@@ -40,6 +40,8 @@ val dim_m(ptx *p, const instance *in)
 gemv_operands gemv_parameters(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_of(p, in, "y", "w", "x");
+    if (in->options.scaled)
+        g.factor = parameter(p, "w_scale");
     if (in->options.bias)
         g.bias = parameter(p, "bias");
     if (in->options.residual)
@@ -94,10 +96,13 @@ int64_t gemv_first_of_qkv(const instance *in, unsigned matrix)
 gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix)
 {
     static const char *const weights[QKV_MATRICES] = { "wq", "wk", "wv" };
+    static const char *const factors[QKV_MATRICES] = { "q_scale", "k_scale", "v_scale" };
     static const char *const biases[QKV_MATRICES] = { "bq", "bk", "bv" };
     gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
     g.before = imm(U32, gemv_first_of_qkv(in, matrix));
     g.stride = imm(U32, in->shape.n + in->shape.n_kv + in->shape.n_v);
+    if (in->options.scaled)
+        g.factor = parameter(p, factors[matrix]);
     if (in->options.bias)
         g.bias = parameter(p, biases[matrix]);
     return g;
@@ -226,6 +231,8 @@ val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, u
 
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
 {
+    if (g->factor.kind)
+        sum = mul(p, sum, ld_const(p, F32, g->factor, 0));
     if (g->bias.kind)
         sum = add(p, sum, ld_const(p, F32, mad_wide(p, row, 4, g->bias), 0));
     if (g->scale > 0)
@@ -282,11 +289,27 @@ val gated(ptx *p, int64_t activation, val gate, val up)
 gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row)
 {
     gemv_biases b = { 0 };
+    if (in->options.scaled) {
+        b.gate_factor = ld_const(p, F32, parameter(p, "g_scale"), 0);
+        b.up_factor = ld_const(p, F32, parameter(p, "u_scale"), 0);
+    }
     if (in->options.bias) {
         b.gate = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bg")), 0);
         b.up = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bu")), 0);
     }
     return b;
+}
+
+void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up)
+{
+    if (biases->gate_factor.kind) {
+        *gate = mul(p, *gate, biases->gate_factor);
+        *up = mul(p, *up, biases->up_factor);
+    }
+    if (biases->gate.kind) {
+        *gate = add(p, *gate, biases->gate);
+        *up = add(p, *up, biases->up);
+    }
 }
 
 /* One of the lanes that have the gate's sum gets that of up from their neighbours. */
@@ -304,10 +327,7 @@ void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val ro
             gate = mul(p, gate, factor);
             up = mul(p, up, factor);
         }
-        if (biases->gate.kind) {
-            gate = add(p, gate, biases->gate);
-            up = add(p, up, biases->up);
-        }
+        gemv_add_biases(p, biases, &gate, &up);
         val stored, y = gemv_results(p, g, vector, &stored);
         PTX_IF (p, stored)
             st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,

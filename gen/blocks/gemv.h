@@ -26,6 +26,7 @@ typedef struct gemv_chosen {
 typedef struct gemv_operands {
     val y, w, x;
     const gemv_chosen *chosen; /* NULL: vectors are rows of X and Y, in order */
+    val factor;                /* of the sum, [1]; without a kind: 1 */
     val bias, residual;        /* added to the result, [n] and [m, n]; without a kind: none */
     double scale, softcap;     /* of the result, see gemv_store_turn; 0: none */
     val factors;       /* of each vector's results, in shared memory; without a kind: none */
@@ -113,12 +114,12 @@ bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
 /* &W[row + number], number below rows: */
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
-/* cap(scale (sum + bias[row]) + residual), with what of these there is: an element of Y that is so
- * many bytes behind its start. What the cap would make a number of an infinity is NaN. */
+/* cap(scale (factor sum + bias[row]) + residual), with what of these there is: an element of Y that
+ * is so many bytes behind its start. What the cap would make a number of an infinity is NaN. */
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
-/* Y[vector][row + r] = cap(scale (sum number rows * vector + r + bias) + residual), with what of
- * these there is; cap(y) = softcap tanh(y / softcap): */
+/* Y[vector][row + r] = cap(scale (factor sum number rows * vector + r + bias) + residual), with
+ * what of these there is; cap(y) = softcap tanh(y / softcap): */
 void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
                      spread_sums sums);
 
@@ -128,11 +129,14 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
  * infinite and the result 0. */
 val gated(ptx *p, int64_t activation, val gate, val up);
 
-/* What is added to a row's sums of gate and up: f32, or no kind. */
+/* What a row's sums of gate and up are multiplied by, and what is added to them then: f32, or no
+ * kind. */
 typedef struct gemv_biases {
+    val gate_factor, up_factor;
     val gate, up;
 } gemv_biases;
 gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row);
+void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up);
 
 /* Y[vector][row] = activation(gate + its bias) * (up + its bias), by a row's warp: of vector v it
  * has the lanes' parts of gate as sums[2 v] and those of up behind it. */

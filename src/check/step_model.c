@@ -174,6 +174,8 @@ static void fill_vector(const decoder *d, decoder_tensor t, float *values, uint6
         fill_gains(values, count, gain_size(d, t), r);
     for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_BIAS; i++)
         values[i] = (float)bias_size(t, columns) * random_normal(r);
+    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_SCALE; i++)
+        values[i] = 0.5F + random_part(r);
     for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_FACTORS; i++)
         values[i] = 1 + 3 * random_part(r);
     for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_CONV; i++)

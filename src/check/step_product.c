@@ -27,7 +27,7 @@ typedef struct product_launch {
 
 /* A matrix of the launch, whose products stand in a row from a column on. */
 typedef struct factor {
-    const char *w, *bias;
+    const char *w, *scale, *bias;
     int64_t rows, column;
     format format;
 } factor;
@@ -53,9 +53,9 @@ static const plan_argument *argument_of(const product_launch *p, const char *nam
     return NULL;
 }
 
-static void add(factors *f, const instance *in, const char *w, const char *bias)
+static void add(factors *f, const instance *in, const char *w, const char *scale, const char *bias)
 {
-    f->items[f->count++] = (factor){ w, bias, in->shape.n, f->stride, instance_weights(in) };
+    f->items[f->count++] = (factor){ w, scale, bias, in->shape.n, f->stride, instance_weights(in) };
     f->stride += in->shape.n;
 }
 
@@ -67,18 +67,20 @@ static size_t choices_of(const instance *in)
 
 static factors factors_of(const instance *in)
 {
-    static const char *const qkv[][2] = { { "wq", "bq" }, { "wk", "bk" }, { "wv", "bv" } };
+    static const char *const qkv[][3] = { { "wq", "q_scale", "bq" },
+                                          { "wk", "k_scale", "bk" },
+                                          { "wv", "v_scale", "bv" } };
     factors f = { .count = 0 };
     if (in->family->op == OP_GEMV || in->family->op == OP_EXPERT_PRODUCT)
-        add(&f, in, "w", "bias");
+        add(&f, in, "w", "w_scale", "bias");
     else if (in->family->op == OP_QKV)
         for (unsigned i = 0; i < (in->shape.n_v ? 3 : 2); i++) {
             instance one = instance_matrix(in, i);
-            add(&f, &one, qkv[i][0], qkv[i][1]);
+            add(&f, &one, qkv[i][0], qkv[i][1], qkv[i][2]);
         }
     else {
-        add(&f, in, "wg", "bg");
-        add(&f, in, "wu", "bu");
+        add(&f, in, "wg", "g_scale", "bg");
+        add(&f, in, "wu", "u_scale", "bu");
     }
     return f;
 }
@@ -173,9 +175,9 @@ static size_t vector_of(const operands *o, size_t results_in_all, size_t number)
     return number / (results_in_all / o->count);
 }
 
-/* Rows of a matrix times the vectors of some results, with bias. */
+/* Rows of a matrix times the vectors of some results, with its factor and bias. */
 static void multiply(const product_launch *p, const ref_matrix *w, const operands *o,
-                     size_t results_in_all, const float *bias, const results *to)
+                     size_t results_in_all, float scale, const float *bias, const results *to)
 {
     size_t k = (size_t)w->columns, rows = (size_t)w->rows;
     arena *a = p->t->scratch;
@@ -188,7 +190,7 @@ static void multiply(const product_launch *p, const ref_matrix *w, const operand
         double of_row = o->factors[vector_of(o, results_in_all, to->numbers[i])];
         for (size_t j = 0; j < rows; j++)
             to->y[to->numbers[i] * to->stride + j] =
-                y[i * rows + j] * of_row + (bias ? (double)bias[j] : 0);
+                y[i * rows + j] * (double)scale * of_row + (bias ? (double)bias[j] : 0);
     }
 }
 
@@ -235,7 +237,7 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
         ref_matrix w = matrix_of(p, f, halves);
         w.first += (uint64_t)entry[EXPERT_ID] * (uint64_t)s->plane_rows;
         take_entry(p, r, entry, to);
-        multiply(p, &w, o, all, bias ? bias + entry[EXPERT_ID] * (size_t)s->n : NULL, to);
+        multiply(p, &w, o, all, 1, bias ? bias + entry[EXPERT_ID] * (size_t)s->n : NULL, to);
     }
 }
 
@@ -278,7 +280,9 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
         const ref_matrix w = matrix_of(p, of, halves);
         for (to.count = 0; to.count < count; to.count++)
             to.numbers[to.count] = to.count;
-        multiply(p, &w, &o, count, values_at(p, of->bias, (size_t)of->rows), &to);
+        const float *scale = values_at(p, of->scale, 1);
+        multiply(p, &w, &o, count, scale ? *scale : 1, values_at(p, of->bias, (size_t)of->rows),
+                 &to);
     }
     if (operation_is_gated(p->in->family->op))
         apply_gates(p, count, y);

@@ -257,8 +257,9 @@ extern const choice kv_type_choices[];
 /* The types of activations, by the numbers of out_choices. */
 extern const choice out_choices[];
 enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
-extern const choice bias_choices[], residual_choices[], norm_choices[], activation_choices[],
-    layout_choices[], kv_choices[], approximation_choices[], broadcast_choices[];
+extern const choice scaled_choices[], bias_choices[], residual_choices[], norm_choices[],
+    activation_choices[], layout_choices[], kv_choices[], approximation_choices[],
+    broadcast_choices[];
 
 /* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
  * numbers. */

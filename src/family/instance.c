@@ -53,6 +53,7 @@ const choice precision_choices[] = {
     { NULL, NULL },
 };
 
+const choice scaled_choices[] = { { "none", "" }, { "tensor", "_scaled" }, { NULL, NULL } };
 const choice bias_choices[] = { { "none", "" }, { "add", "_bias" }, { NULL, NULL } };
 const choice residual_choices[] = { { "none", "" }, { "add", "_residual" }, { NULL, NULL } };
 const choice norm_choices[] = {

@@ -115,6 +115,17 @@ static void split_columns(planner *p, instance *in, bindings *b)
     planner_bind_buffer(b, "partials", BUFFER_SUMS);
 }
 
+/* Has the kernel multiply by the factor of a matrix, where the decoder has one. */
+static void bind_scale(const planner *p, instance *in, bindings *b, const char *name,
+                       decoder_tensor w)
+{
+    decoder_tensor scale = decoder_scale(w);
+    if (scale == TENSOR_COUNT || !planner_has(p, scale))
+        return;
+    planner_set(in, "scaled", 1);
+    planner_bind_tensor(p, b, name, scale);
+}
+
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
 {
     const decoder *d = p->d;
@@ -137,6 +148,7 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     else
         planner_bind_buffer(&b, "y", of->y);
     planner_bind_tensor(p, &b, "w", of->w);
+    bind_scale(p, &in, &b, "w_scale", of->w);
     if (of->bias != TENSOR_COUNT && planner_has(p, of->bias)) {
         planner_set(&in, "bias", 1);
         planner_bind_tensor(p, &b, "bias", of->bias);
@@ -196,6 +208,8 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
         planner_bind_tensor(p, &b, "wg", of->gate);
         planner_bind_tensor(p, &b, "wu", of->up);
     }
+    bind_scale(p, &in, &b, "g_scale", gate);
+    bind_scale(p, &in, &b, "u_scale", up);
     if (biased) {
         planner_bind_tensor(p, &b, "bg", of->gate_bias);
         planner_bind_tensor(p, &b, "bu", of->up_bias);
@@ -247,6 +261,7 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     static const char *const rows_of[] = { "n", "n_kv", "n_v" };
     static const char *const matrices[] = { "wq", "wk", "wv" };
     static const char *const biases[] = { "bq", "bk", "bv" };
+    static const char *const scales[] = { "q_scale", "k_scale", "v_scale" };
     const decoder *d = p->d;
     instance in =
         planner_kernel(p, plan_product_name(p, of->w[0], "stream_qkv", "exact_qkv", "mma_qkv"));
@@ -262,8 +277,10 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
         bool there = of->w[i] != TENSOR_COUNT;
         planner_set(&in, rows_of[i], there ? (int64_t)decoder_rows(d, of->w[i]) : 0);
         planner_set_weights(&in, formats_of[i], decoder_format(d, of->w[there ? i : 0], p->layer));
-        if (there)
+        if (there) {
             planner_bind_tensor(p, &b, matrices[i], of->w[i]);
+            bind_scale(p, &in, &b, scales[i], of->w[i]);
+        }
         if (biased)
             planner_bind_tensor(p, &b, biases[i], of->bias[i]);
     }

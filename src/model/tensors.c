@@ -61,10 +61,20 @@ static void add_tensors(model_reader *r, const uint8_t *list, bool all)
             r->out->decoder.has[*list] = 1;
 }
 
-/* Biases of products that are one kernel: of a group the file has to have all or none. */
+/* Factors of matrices, as NVFP4 files have them. */
+static const uint8_t scales[] = { TENSOR_ATTN_Q_SCALE,   TENSOR_ATTN_K_SCALE,
+                                  TENSOR_ATTN_V_SCALE,   TENSOR_ATTN_QKV_SCALE,
+                                  TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
+                                  TENSOR_FFN_DOWN_SCALE, TENSOR_ATTN_OUTPUT_SCALE,
+                                  TENSOR_OUTPUT_SCALE,   TENSOR_COUNT };
+
+/* Biases and factors of products that are one kernel: of a group the file has to have all or none.
+ */
 static void complete_biases(decoder *d)
 {
     static const uint8_t groups[][4] = {
+        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, TENSOR_COUNT },
+        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE, TENSOR_COUNT },
         { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, TENSOR_COUNT },
         { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_COUNT },
         { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS, TENSOR_COUNT },
@@ -85,10 +95,14 @@ static void choose_tensors(model_reader *r)
     bool may_fuse = !d->latent && !d->attention_gate;
     add_tensors(r, of->required, true);
     add_tensors(r, of->optional, false);
+    if (!d->latent)
+        add_tensors(r, scales, false);
     complete_biases(d);
     d->has[TENSOR_OUTPUT] = find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
+    d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
     d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);
     d->has[TENSOR_FFN_GATE_UP] = of->may_fuse_gate_up && !find_first(r, TENSOR_FFN_GATE);
+    d->has[TENSOR_FFN_GATE_SCALE] &= !d->has[TENSOR_FFN_GATE_UP];
     d->has[TENSOR_FFN_GATE_UP_EXPS] =
         of->may_fuse_experts && find_first(r, TENSOR_FFN_GATE_UP_EXPS);
     decoder_add_tensors(d);
@@ -195,6 +209,21 @@ static bool report_outdated(model_reader *r)
     return false;
 }
 
+/* Marks what NVFP4 files have for x in FP4: here x is not rounded so. */
+static void ignore_input_scales(model_reader *r)
+{
+    static const char ending[] = ".input_scale";
+    for (size_t t = 0; t < r->file->tensor_count; t++) {
+        const char *name = r->file->tensors[t].name;
+        size_t length = strlen(name), tail = strlen(ending);
+        if (length <= tail || strcmp(name + length - tail, ending) != 0)
+            continue;
+        const char *stem = arena_copy(r->arena, name, length - tail);
+        if (gguf_find(r->file, arena_format(r->arena, "%s.weight", stem)))
+            r->known_tensors[t] = true;
+    }
+}
+
 /* What the decoder would leave out. */
 static void report_unknown(model_reader *r)
 {
@@ -231,6 +260,7 @@ void model_read_tensors(model_reader *r)
         if (!d->vocab)
             return; /* other tensors have rows as the embedding has */
     }
+    ignore_input_scales(r);
     if (r->diags->errors == errors)
         report_unknown(r);
 }

@@ -163,6 +163,33 @@ format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
                                : FORMAT_F32;
 }
 
+decoder_tensor decoder_scale(decoder_tensor matrix)
+{
+    switch (matrix) {
+    case TENSOR_ATTN_Q:
+        return TENSOR_ATTN_Q_SCALE;
+    case TENSOR_ATTN_K:
+        return TENSOR_ATTN_K_SCALE;
+    case TENSOR_ATTN_V:
+        return TENSOR_ATTN_V_SCALE;
+    case TENSOR_ATTN_QKV:
+        return TENSOR_ATTN_QKV_SCALE;
+    case TENSOR_ATTN_OUTPUT:
+        return TENSOR_ATTN_OUTPUT_SCALE;
+    case TENSOR_FFN_GATE:
+        return TENSOR_FFN_GATE_SCALE;
+    case TENSOR_FFN_UP:
+    case TENSOR_FFN_GATE_UP:
+        return TENSOR_FFN_UP_SCALE;
+    case TENSOR_FFN_DOWN:
+        return TENSOR_FFN_DOWN_SCALE;
+    case TENSOR_OUTPUT:
+        return TENSOR_OUTPUT_SCALE;
+    default:
+        return TENSOR_COUNT;
+    }
+}
+
 bool tensor_is_matrix(decoder_tensor t)
 {
     return tensor_infos[t].kind == TENSOR_MATRIX || tensor_infos[t].kind == TENSOR_EXACT;

@@ -72,6 +72,7 @@ typedef enum tensor_kind {
     TENSOR_EXACT,
     TENSOR_NORM,
     TENSOR_BIAS,
+    TENSOR_SCALE,
     TENSOR_FACTORS,
     TENSOR_CONV,
     TENSOR_DECAY
@@ -200,6 +201,10 @@ void decoder_add_tensors(decoder *d);
 
 /* The norm ahead of the feed-forward: two names of one thing. */
 decoder_tensor decoder_ffn_norm(const decoder *d);
+
+/* Returns the tensor whose only value the products with a matrix are multiplied by, which the
+ * decoder need not have; TENSOR_COUNT where matrices of that name have none. */
+decoder_tensor decoder_scale(decoder_tensor matrix);
 
 /* A tensor that has a format of its own. */
 bool tensor_is_matrix(decoder_tensor t);

@@ -29,11 +29,21 @@ static ref_value capped(ref_value y, double c)
                                    of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
+/* Multiplies a sum by the only value of an input. */
+static void multiply_by(const problem *p, unsigned input, ref_value *sum)
+{
+    double factor = problem_read_one(p, input, 0);
+    sum->value *= factor;
+    sum->magnitude = sum->magnitude * fabs(factor) + ref_lost(sum->value);
+}
+
 /* What follows the product: the inputs behind W, x and gamma, and the options. */
 static void finish(const problem *p, uint64_t element, ref_value *sum)
 {
     enum { FIRST_ADDED = 2 };
     unsigned input = FIRST_ADDED + ref_beside_x(p);
+    if (p->options.scaled)
+        multiply_by(p, input++, sum);
     if (p->options.bias)
         ref_add(p, input++, element % (uint64_t)p->shape.n, sum);
     if (p->options.scale > 0) {
@@ -68,8 +78,11 @@ static ref_value value_of_qkv(const problem *p, uint64_t element)
     while (row >= rows[matrix])
         row -= rows[matrix++];
     ref_value sum = ref_dot_row(p, matrix, row, x, vector);
+    unsigned input = x + 1 + ref_beside_x(p);
+    if (p->options.scaled)
+        multiply_by(p, input + matrix, &sum);
     if (p->options.bias)
-        ref_add(p, x + 1 + ref_beside_x(p) + matrix, row, &sum);
+        ref_add(p, input + (p->options.scaled ? x : 0) + matrix, row, &sum);
     return sum;
 }
 
@@ -135,8 +148,11 @@ static ref_value gated_value(const problem *p, uint64_t element)
     ref_value sums[VECTOR];
     for (unsigned i = FIRST; i < VECTOR; i++) {
         sums[i] = ref_dot_row(p, i, row, VECTOR, vector);
+        unsigned input = VECTOR + 1 + ref_beside_x(p);
+        if (p->options.scaled)
+            multiply_by(p, input + i, &sums[i]);
         if (p->options.bias)
-            ref_add(p, VECTOR + 1 + ref_beside_x(p) + i, row, &sums[i]);
+            ref_add(p, input + (p->options.scaled ? VECTOR : 0) + i, row, &sums[i]);
     }
     return ref_gated(p, sums[FIRST], sums[SECOND]);
 }

@@ -61,6 +61,7 @@ typedef struct route_options {
 
 /* What else decides a result. 0: without it, or as usual. */
 typedef struct problem_options {
+    int64_t scaled;         /* 1: an input of each matrix has the factor of its products */
     int64_t bias, residual; /* 1: an input that is added to a product; of an RMS norm RESIDUAL_ */
     int64_t norm;           /* NORM_ of x ahead of a product */
     int64_t activation;     /* ACTIVATION_ of a gate */
@@ -163,8 +164,8 @@ typedef void reference(const problem *p, unsigned output, uint64_t first, uint64
 
 /* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and where the
  * problem says so gamma [k] of a norm, by which x becomes x / sqrt(mean(x^2) + epsilon) * gamma
- * first, a bias [n] that is added to the sum, a scale of both, a residual [m,n] that is added to
- * that, and a softcap c, by which it becomes c tanh(y / c). */
+ * first, a factor [1] of the sum, a bias [n] that is added to it, a scale of both, a residual [m,n]
+ * that is added to that, and a softcap c, by which it becomes c tanh(y / c). */
 reference ref_gemv;
 
 /* Of the products of a problem that quantizes. */
@@ -249,8 +250,8 @@ ref_value ref_gated(const problem *p, ref_value gate, ref_value up);
 reference ref_expert_gate_up;
 
 /* Three products of m vectors: y[m, n + n_kv + n_v] has the rows of Q, of K, of V; inputs Wq [n,k],
- * Wk [n_kv,k], Wv [n_v,k] (any formats), x, gamma of a norm, and biases [n], [n_kv], [n_v]. Where
- * n_v is 0 there are two, and neither Wv nor its bias. */
+ * Wk [n_kv,k], Wv [n_v,k] (any formats), x, gamma of a norm, factors [1] of each, and biases [n],
+ * [n_kv], [n_v]. Where n_v is 0 there are two, and neither Wv nor its bias. */
 reference ref_qkv;
 
 /* Two products of one vector: output i is W_i x; inputs W_0, W_1 [n,k] (any format), x (f32 or
@@ -258,8 +259,8 @@ reference ref_qkv;
 reference ref_gemv_pair;
 
 /* y = a(g) u with g = W_0 x, u = W_1 x and the problem's activation a, which for swiglu_oai takes u
- * clamped and plus 1, but infinities as NaN; inputs as above, of m vectors, gamma of a norm, and
- * biases [n] of gate and up. */
+ * clamped and plus 1, but infinities as NaN; inputs as above, of m vectors, gamma of a norm,
+ * factors [1] and biases [n] of gate and up. */
 reference ref_gate_up_swiglu;
 
 /* a(g), and what it is multiplied by. */

@@ -97,13 +97,15 @@ void call_multiply(const call *c, const operand *o, const product *p, double *y,
     ref_matrix w = call_matrix(c, p->w, p->plane);
     w.halves = rounding == ROUNDS_TO_HALVES;
     const double *b = call_row(c, p->bias, p->plane), *x = o->x;
+    const double *scale = call_row(c, decoder_scale(p->w), 0);
     if (rounding != ROUNDS_NOTHING)
         x = w.halves ? rounded_to_halves(c, o) : rounded(c, o);
     ref_matrix_times(&w, x, o->count, y, stride, arena_alloc(c->a, w.columns * sizeof(double)));
     for (size_t v = 0; v < o->count; v++)
         for (uint64_t i = 0; i < w.rows; i++)
             y[v * stride + i] =
-                y[v * stride + i] * (o->factors ? o->factors[v] : 1) + (b ? b[i] : 0);
+                y[v * stride + i] * (scale ? *scale : 1) * (o->factors ? o->factors[v] : 1) +
+                (b ? b[i] : 0);
 }
 
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm)

@@ -65,6 +65,16 @@ static const uint8_t bias_tensors[] = {
     TENSOR_EXP_PROBS_B,        TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS,
     TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_OUTPUT_BIAS,
 };
+static const choice scale_words[] = {
+    { "attn_q", NULL },      { "attn_k", NULL }, { "attn_v", NULL },   { "attn_qkv", NULL },
+    { "ffn_gate", NULL },    { "ffn_up", NULL }, { "ffn_down", NULL }, { "output", NULL },
+    { "attn_output", NULL }, { NULL, NULL },
+};
+static const uint8_t scale_tensors[] = {
+    TENSOR_ATTN_Q_SCALE,   TENSOR_ATTN_K_SCALE,   TENSOR_ATTN_V_SCALE,
+    TENSOR_ATTN_QKV_SCALE, TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
+    TENSOR_FFN_DOWN_SCALE, TENSOR_OUTPUT_SCALE,   TENSOR_ATTN_OUTPUT_SCALE,
+};
 static const choice norm_words[] = {
     { "attn_q_norm", NULL },   { "attn_k_norm", NULL }, { "post_attention_norm", NULL },
     { "post_ffw_norm", NULL }, { NULL, NULL },
@@ -397,6 +407,12 @@ const setting decoder_settings[] = {
     { .key = { .name = "biases", .choices = bias_words, .summary = "products that have one" },
       .kind = SETTING_TENSORS,
       .words = bias_tensors,
+      .said = "none" },
+    { .key = { .name = "scales",
+               .choices = scale_words,
+               .summary = "products that have a factor, of nvfp4" },
+      .kind = SETTING_TENSORS,
+      .words = scale_tensors,
       .said = "none" },
     { .key = { .name = "norms",
                .choices = norm_words,

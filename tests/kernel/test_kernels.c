@@ -124,6 +124,8 @@ static void is_right_at_the_edges(arena *a, const subject *s)
         "norm=rms bias=add m=8",
         "scale=0.22",
         "scale=0.22 bias=add residual=add norm=rms m=3",
+        "scaled=tensor scale=0.22 bias=add residual=add norm=rms m=3",
+        "scaled=tensor",
         "softcap=30",
         "softcap=0.25 bias=add scale=2 residual=add",
     };
@@ -169,9 +171,9 @@ static void is_right_with_formats_side_by_side(arena *a, const subject *s)
         check_text(a, s, arena_format(a, "%sk=768 n=50 norm=rms num_warps=2", formats_of),
                    FILL_NORMAL);
         if (third) {
-            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=9 bias=add m=2", formats_of),
+            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=9 scaled=tensor bias=add m=2", formats_of),
                        FILL_NORMAL);
-            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=0 bias=add m=2", formats_of),
+            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=0 scaled=tensor bias=add m=2", formats_of),
                        FILL_NORMAL);
         }
     }

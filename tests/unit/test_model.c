@@ -25,6 +25,19 @@ static const right_model right_models[] = {
           BOTH("attn_output.bias", "512 1 f32"),
       SECTION("architecture = llama\noutput = tied\nrope_factors = tensor\n"
               "biases = attn_q, attn_k, attn_v, attn_output, ffn_down\n") },
+    { "factors of matrices, and of what they are multiplied by", "llama",
+      BOTH("attn_q.scale", "1 1 f32") BOTH("attn_k.scale", "1 1 f32")
+          BOTH("attn_v.scale", "1 1 f32") BOTH("attn_output.scale", "1 1 f32")
+              BOTH("ffn_gate.scale", "1 1 f32") BOTH("ffn_up.scale", "1 1 f32")
+                  BOTH("ffn_down.scale", "1 1 f32")
+                      BOTH("ffn_down.input_scale",
+                           "1 1 f32") "output.scale: 1 1 f32\noutput.input_scale: 1 1 f32\n",
+      SECTION("architecture = llama\nscales = attn_q, attn_k, attn_v, attn_output, ffn_gate, "
+              "ffn_up, ffn_down, output\n" OWN_OUTPUT) },
+    { "a factor of gate and up in one", "phi3",
+      FUSED_QKV FUSED_GATE_UP BOTH("ffn_up.scale", "1 1 f32"),
+      SECTION("architecture = phi3\nrope = neox\nfused = attn_qkv, ffn_gate_up\n"
+              "scales = ffn_up\nweights.attn_qkv = q5_k\n" OWN_OUTPUT) },
     { "formats by layer", "llama",
       "blk.1.attn_v.weight: 512 128 q6_K\nblk.0.ffn_down.weight: 768 512 q8_0\n",
       SECTION("architecture = llama\n" OWN_OUTPUT

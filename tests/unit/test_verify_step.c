@@ -38,6 +38,13 @@ static const sample samples[] = {
                             "temperature_scale = 0.3\ntemperature_length = 16\n"
                             "sequences = 3\nlogits = all\nm = 1, 4\nkv_type = f32\n" },
     { "exact", HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\nprecision = f32\n" },
+    { "factors of matrices", HEAD SIZES
+      "layers = 2\nmax_seq_len = 64\nweights = q8_0\n"
+      "scales = attn_q, attn_k, attn_v, attn_output, ffn_gate, ffn_up, ffn_down, output\n"
+      "biases = attn_q, attn_k, attn_v\nm = 1, 3\n" },
+    { "factors of fused matrices",
+      HEAD SIZES "layers = 1\nmax_seq_len = 64\nweights = q8_0\nfused = attn_qkv, ffn_gate_up\n"
+                 "scales = attn_qkv, ffn_up\nprecision = f32\n" },
 };
 
 ARENA_TEST(steps_of_all_features_are_right)
