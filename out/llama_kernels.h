@@ -354,6 +354,7 @@ typedef struct ptxgen_query {
     ptxgen_out out; /* the type of what is written */
     ptxgen_approximation approximation; /* of gelu */
     ptxgen_broadcast broadcast; /* of add and multiply: what b is repeated over */
+    int scaled; /* of a product: 1 where a tensor has the factor of each matrix */
     int scratch; /* 1: also kernels with parameters that are scratch memory */
 } ptxgen_query;
 
@@ -760,7 +761,7 @@ static inline ptxgen_matrix ptxgen_query_matrix(const ptxgen_query *query, size_
 }
 
 /* What a query says of the product itself, by the names of the keys; words count from 0. */
-enum { PTXGEN_QUERY_OPTIONS = 19 };
+enum { PTXGEN_QUERY_OPTIONS = 20 };
 typedef struct ptxgen_option {
     const char *name;
     double wanted; /* 0: without it */
@@ -787,6 +788,7 @@ static inline ptxgen_option ptxgen_query_option(const ptxgen_query *query, size_
         { "out", (double)query->out },
         { "approximation", (double)query->approximation },
         { "broadcast", (double)query->broadcast },
+        { "scaled", (double)query->scaled },
     };
     return options[index];
 }
@@ -7084,6 +7086,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config[] =
     { "num_warps", 8, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "scaled", 0, 0, "none", 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
@@ -7103,7 +7106,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2 = {
     4096, 4096, 1, /* k, n, m */
     8, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config, 15,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w8_r2_config, 16,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -7694,6 +7697,7 @@ static const ptxgen_config llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config[] 
     { "num_warps", 16, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "scaled", 0, 0, "none", 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
@@ -7713,7 +7717,7 @@ const ptxgen_kernel llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2 = {
     4096, 4096, 1, /* k, n, m */
     16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config, 15,
+    llama_stream_gemv_q6k_k4096_n4096_m1_w16_r2_config, 16,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -8088,6 +8092,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config[]
     { "num_warps", 12, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "scaled", 0, 0, "none", 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
@@ -8107,7 +8112,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2 = {
     4096, 4096, 1, /* k, n, m */
     12, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 15,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w12_r2_config, 16,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */
@@ -8482,6 +8487,7 @@ static const ptxgen_config llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config[]
     { "num_warps", 16, 0, NULL, 0, 0, 0, 1 },
     { "rows_per_warp", 2, 0, NULL, 0, 0, 0, 1 },
     { "passes", 0, 0, NULL, 0, 0, 0, 1 },
+    { "scaled", 0, 0, "none", 0, 0, 0, 1 },
     { "bias", 0, 0, "none", 0, 0, 0, 1 },
     { "scale", 0, 0, NULL, 0, 0, 0, 1 },
     { "residual", 0, 0, "none", 0, 0, 0, 1 },
@@ -8501,7 +8507,7 @@ const ptxgen_kernel llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2 = {
     4096, 4096, 1, /* k, n, m */
     16, 0, 0, 0, 0, /* num_warps, head_dim, num_heads, num_kv_heads, max_seq_len */
     0, 0, /* dynamic_dims, seq_len_indirect */
-    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config, 15,
+    llama_stream_gemv_q8_0_k4096_n4096_m1_w16_r2_config, 16,
     0, 0, /* registers, blocks_per_sm */
     20, /* preference */
     "gemv", 0, 1, /* chosen_by, chosen_f32, chosen_q8 */

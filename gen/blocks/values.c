@@ -1,3 +1,4 @@
+#include "gen/blocks/bytes.h"
 #include "gen/blocks/values.h"
 
 enum { HALF_BITS = 16, WORD_BYTES = 4, WORDS_AT_ONCE = 4 };
@@ -41,9 +42,26 @@ static val wide_bfloat(ptx *p, val bits)
     return bits_as(p, F32, shl(p, bits, HALF_BITS));
 }
 
+/* Loads one value of 8 bits, or a multiple of four. */
+static void load_bytes(ptx *p, format f, val at, unsigned count, val *values)
+{
+    val words[MOST_VALUES / 4], four[4];
+    if (count == 1)
+        words[0] = convert(p, U32, ld_global(p, U8, at, 0));
+    else
+        load_words(p, U32, at, count / 4, words);
+    for (unsigned i = 0; i < count; i += 4) {
+        (f == FORMAT_E4M3 ? e4m3_as_f32 : e5m2_as_f32)(p, words[i / 4], four);
+        for (unsigned j = 0; j < 4 && i + j < count; j++)
+            values[i + j] = four[j];
+    }
+}
+
 void values_load(ptx *p, format f, val at, unsigned count, val *values)
 {
-    if (f == FORMAT_F32) {
+    if (formats[f].block_bytes == 1) {
+        load_bytes(p, f, at, count, values);
+    } else if (f == FORMAT_F32) {
         load_words(p, F32, at, count, values);
     } else if (count == 1) {
         values[0] = f == FORMAT_F16 ? convert(p, F32, ld_global(p, F16, at, 0))

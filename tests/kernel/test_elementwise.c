@@ -29,7 +29,9 @@ ARENA_TEST(one_block_strides_over_all_values)
                     { "swiglu", "k=2050 m=4 type=bf16" },
                     { "swiglu", "k=2048 m=4 out=q8_1" },
                     { "convert", "weights=q4_k k=2560 n=3 out=f16" },
-                    { "convert", "weights=f16 k=4099 n=3" } };
+                    { "convert", "weights=f16 k=4099 n=3" },
+                    { "convert", "weights=e4m3 k=4099 n=3" },
+                    { "convert", "weights=e5m2 k=4112 n=2 out=bf16" } };
     device d = suite_emulator(a);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         instance in;
