@@ -171,9 +171,11 @@ static void is_right_with_formats_side_by_side(arena *a, const subject *s)
         check_text(a, s, arena_format(a, "%sk=768 n=50 norm=rms num_warps=2", formats_of),
                    FILL_NORMAL);
         if (third) {
-            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=9 scaled=tensor bias=add m=2", formats_of),
+            check_text(a, s,
+                       arena_format(a, "%sk=768 n=50 n_v=9 scaled=tensor bias=add m=2", formats_of),
                        FILL_NORMAL);
-            check_text(a, s, arena_format(a, "%sk=768 n=50 n_v=0 scaled=tensor bias=add m=2", formats_of),
+            check_text(a, s,
+                       arena_format(a, "%sk=768 n=50 n_v=0 scaled=tensor bias=add m=2", formats_of),
                        FILL_NORMAL);
         }
     }
