@@ -1029,9 +1029,9 @@ TEST_WITH(verify_shows_a_line_a_kernel_in_the_order_of_the_spec, enter_folder, l
     static const char expected[] =
         "kernel                                blocks  thread instructions  largest error       "
         "bound\n"
-        "llama.f32_gemv_k256_n3.sm_80.ptx          24 ";
+        "llama.f32_gemv_k256_n3.sm_80.ptx          72 ";
     assert_int_equal(strncmp(o.out, expected, strlen(expected)), 0);
-    const char *second = strstr(o.out, "\nllama.f32_gemv_k512_n4.sm_80.ptx          32 ");
+    const char *second = strstr(o.out, "\nllama.f32_gemv_k512_n4.sm_80.ptx          96 ");
     assert_true(second && second > strstr(o.out, "\nllama.f32_gemv_k256_n3.sm_80.ptx "));
     assert_string_equal(ptxgen(f, "--spec right.ini --verify -v -j4").out, o.out);
 }
