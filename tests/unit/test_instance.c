@@ -122,7 +122,7 @@ ARENA_TEST(a_weights_key_says_format_precision_and_columns)
     assert_int_equal(key_multiple(&in, k), 32);
     instance_params(a, &in, params);
     assert_int_equal(params[1].format, FORMAT_Q5_0);
-    assert_string_equal(params[1].bytes, "n*k/32*22");
+    assert_string_equal(params[1].bytes, "ceil_div(n*k/32*22, 16)*16"); /* whole lines are read */
     in.weights = WEIGHTS_BF16;
     assert_int_equal(instance_precision(&in), FORMAT_F32);
     assert_int_equal(key_multiple(&in, k), 8);
@@ -143,8 +143,8 @@ ARENA_TEST(matrices_side_by_side_have_formats_and_rows_of_their_own)
     param params[MAX_PARAMS];
     instance_params(a, &in, params);
     assert_string_equal(params[1].bytes, "n*k*4");
-    assert_string_equal(params[2].bytes, "n_kv*k/256*136");
-    assert_string_equal(params[3].bytes, "n_v*k/32*22");
+    assert_string_equal(params[2].bytes, "ceil_div(n_kv*k/256*136, 16)*16");
+    assert_string_equal(params[3].bytes, "ceil_div(n_v*k/32*22, 16)*16");
     assert_int_equal(instance_strictest_weights(&in), FORMAT_IQ4_XS);
     assert_int_equal(key_multiple(&in, family_key(f, "k")), 256);
     instance v = instance_matrix(&in, 2);
