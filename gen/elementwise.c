@@ -56,6 +56,12 @@ static int64_t most_values(const instance *in)
     return (in->rows_mode == ROWS_RUN_TIME ? TARGET_MOST_GRID_YZ * rows : rows) * in->shape.k;
 }
 
+/* Returns a product of numbers that fit 32 bits, in the type of an element's number. */
+static val product(ptx *p, const elements *e, val a, val b)
+{
+    return e->number == U64 ? mul_wide(p, a, b) : mul(p, a, b);
+}
+
 static elements elements_new(ptx *p, const instance *in)
 {
     elements e = { .in = in,
@@ -67,7 +73,7 @@ static elements elements_new(ptx *p, const instance *in)
     val rows = converts(in)                     ? dim_n(p, in)
                : in->rows_mode == ROWS_RUN_TIME ? parameter(p, "m_val")
                                                 : imm(U32, in->shape.m);
-    e.count = e.number == U64 ? mul_wide(p, rows, e.columns) : mul(p, rows, e.columns);
+    e.count = product(p, &e, rows, e.columns);
     return e;
 }
 
@@ -141,9 +147,11 @@ static void write_q8_1(ptx *p, const elements *e)
 {
     enum { WARPS = THREADS / 32 };
     const param *names = e->in->family->params;
-    val first = mad(p, ctaid_x(p), WARPS, warp_id(p)), step = mul(p, nctaid_x(p), WARPS);
+    val first =
+        add(p, product(p, e, ctaid_x(p), imm(U32, WARPS)), convert(p, e->number, warp_id(p)));
+    val step = product(p, e, nctaid_x(p), imm(U32, WARPS));
     val blocks = div(p, e->count, Q8_1_VALUES), lane = convert(p, e->number, lane_id(p));
-    PTX_FOR (p, block, convert(p, e->number, first), blocks, convert(p, e->number, step)) {
+    PTX_FOR (p, block, first, blocks, step) {
         val x, second, element = mad(p, block, Q8_1_VALUES, lane);
         values_load(p, e->x, address(p, e, names[1].name, e->x, element), 1, &x);
         values_load(p, e->x, address(p, e, names[2].name, e->x, element), 1, &second);
@@ -166,11 +174,13 @@ static void build(ptx *p, const instance *in)
         write_q8_1(p, &e);
         return;
     }
-    val first = mad(p, ctaid_x(p), THREADS, tid_x(p)), step = mul(p, nctaid_x(p), THREADS);
+    val first =
+        add(p, product(p, &e, ctaid_x(p), imm(U32, THREADS)), convert(p, e.number, tid_x(p)));
+    val step = product(p, &e, nctaid_x(p), imm(U32, THREADS));
     val whole = div(p, e.count, e.at_once);
     val pieces = is_even(&e) ? whole : div(p, add(p, e.count, e.at_once - 1), e.at_once);
     ptx_loop_work(p, e.at_once, "values");
-    PTX_FOR (p, piece, convert(p, e.number, first), pieces, convert(p, e.number, step)) {
+    PTX_FOR (p, piece, first, pieces, step) {
         val element = named(p, "element", mul(p, piece, e.at_once));
         if (is_even(&e)) {
             compute(p, &e, piece, element, e.at_once);

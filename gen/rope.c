@@ -196,7 +196,7 @@ const family rope = {
         (const param[]){
             TYPED_OUT(q_out, "m*num_heads*head_dim"),
             { TYPED(k_out, PARAM_OUT, y_type, "m*num_kv_heads*head_dim"),
-              .only_with = KEY_FIELD(shape.num_kv_heads) },
+              .only_with = KEY_FIELD(shape.num_kv_heads), .of_others = true },
             TYPED_IN(q, "m*num_heads*head_dim"),
             { TYPED(k, PARAM_IN, x_type, "m*num_kv_heads*head_dim"),
               .only_with = KEY_FIELD(shape.num_kv_heads) },
@@ -211,6 +211,8 @@ const family rope = {
         },
     .launch = { .block = "128",
                 .grid = { "ceil_div((num_heads+num_kv_heads)*threads, 128)", "m" },
+                .others = "ceil_div((num_heads+num_kv_heads)*threads, 128)"
+                          "-ceil_div(num_heads*threads, 128)",
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },

@@ -56,6 +56,10 @@ static double row_work(operation op, const problem_shape *s, int64_t span)
         return 10.0 * (double)s->num_heads *
                ((double)s->latent * (double)(s->nope + s->value_dim) +
                 (double)((s->nope + s->n_rope) * s->q_rank));
+    case OP_ROPE:
+        return 30.0 * (double)(s->num_heads + s->num_kv_heads) * (double)s->head_dim;
+    case OP_KV_WRITE:
+        return 40.0 * (double)s->num_kv_heads * (double)s->head_dim;
     case OP_DELTA_NET:
         return 15.0 * (double)s->num_heads * (double)s->head_dim * (double)s->head_dim;
     case OP_SAMPLE:

@@ -399,9 +399,10 @@ static bool judge_ends(verifier *v, const trial *t, const device_params *d, size
     uint64_t blocks = trial_output_blocks(&t->params[index]);
     if (!c->count || !blocks || t->instance->family->launch.dealt)
         return true;
-    return (!blocks_chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
-           (!blocks_chosen(c, blocks_last_of_output(t)) ||
-            judge_missing(v, t, d, index, c, blocks - 1, 1));
+    bool of_others = t->params[index].param.of_others;
+    uint64_t last = of_others ? blocks_of_grid(t) - 1 : blocks_last_of_output(t);
+    return (of_others || !blocks_chosen(c, 0) || judge_missing(v, t, d, index, c, 0, 1)) &&
+           (!blocks_chosen(c, last) || judge_missing(v, t, d, index, c, blocks - 1, 1));
 }
 
 /* All blocks of an output that is updated: what is not written is as it was. */

@@ -286,6 +286,7 @@ typedef struct param {
                            0 */
     int64_t only_above; /* of that field: what has to be exceeded; 0: nothing */
     size_t also_with;   /* another field that must not be 0 */
+    bool of_others;     /* an output of the blocks that launch.others counts */
     size_t type_in;     /* field of the instance that says its type; 0: format is it */
     bool written;       /* weights that a launch may write: read behind the wait */
     bool fitted;        /* its values are made by the family's fit */

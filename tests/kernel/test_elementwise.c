@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "check/verify.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 
@@ -379,5 +380,23 @@ ARENA_TEST(faults_in_softmax_rope_and_copies_are_found)
         instance in;
         kernel k = suite_kernel_of(a, faults[i].family, faults[i].text, &in);
         expect_fault_found(a, &k, &faults[i].edit);
+    }
+}
+
+/* Grids of which a part is run: with more threads than 32 bits count, and whose last block has none
+ * of the first output. */
+ARENA_TEST(large_grids_verify)
+{
+    static const struct {
+        const char *family, *text;
+    } kernels[] = { { "silu", "k=16777216 m=65535" },
+                    { "rope", "head_dim=128 num_heads=128 num_kv_heads=8 m=4096" },
+                    { "kv_write", "head_dim=128 num_kv_heads=128 max_seq_len=131072 m=256" } };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        instance in;
+        kernel k = suite_kernel_of(a, kernels[i].family, kernels[i].text, &in);
+        verify_result r = verify_kernel(a, &k, 1);
+        if (!r.right)
+            fail_msg("%s", r.message);
     }
 }
