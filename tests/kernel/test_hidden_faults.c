@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "test_arena.h"
+#include "family/formula.h"
 #include "kernel/suite.h"
 
 /* A kernel in which each from is replaced by to. */
@@ -200,6 +201,41 @@ ARENA_TEST(accesses_before_the_wait_of_a_kernel_alone_are_found)
                          "no griddepcontrol.wait comes before that", words[w]);
         }
     }
+}
+
+ARENA_TEST(weights_have_room_for_their_last_line)
+{
+    static const char *const kernels[][2] = {
+        { "stream_gemv", "k=96 n=5" },
+        { "stream_gemv_q8", "k=96 n=5" },
+        { "stream_qkv", "k=96 n=5" },
+        { "stream_gate_up", "k=96 n=5" },
+        { "stream_expert_gate_up", "k=96 n=5 experts=3" },
+        { "stream_expert_down", "k=96 n=5 experts=3" },
+        { "gemv", "k=96 n=5" },
+        { "mma_gemm", "k=96 n=5 m=20" },
+        { "mma_gate_up_f16", "k=96 n=5 m=20" },
+    };
+    static const char *const formats_of[] = { "q8_0", "q5_0", "q4_0", "mxfp4" };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        for (size_t f = 0; f < sizeof formats_of / sizeof *formats_of; f++) {
+            const char *keys = arena_format(a, "weights=%s %s", formats_of[f], kernels[i][1]);
+            kernel k = kernel_of(a, kernels[i][0], keys, NULL);
+            trial t = suite_rows(a, k.instance, k.instance->shape.m);
+            for (size_t p = 0; p < t.param_count; p++)
+                if (t.params[p].param.weights)
+                    assert_int_equal(t.params[p].content.readable,
+                                     formula_value(t.params[p].param.bytes, k.instance, NULL));
+        }
+}
+
+ARENA_TEST(the_last_rows_of_large_grids_are_looked_for_where_they_are)
+{
+    kernel_of(a, "rope_kv_write",
+              "head_dim=128 num_heads=64 num_kv_heads=4 max_seq_len=8192 m=256 kv_type=f16 "
+              "rope=neox",
+              NULL);
+    kernel_of(a, "mwv_dp4a_q4k_gemv", "k=4096 n=4096 num_warps=3", NULL);
 }
 
 int main(void)
