@@ -157,8 +157,10 @@ unsigned stream_registers(const instance *in)
     unsigned rows = of_one_matrix(in) ? (unsigned)in->rows_per_warp : STREAM_ROWS;
     if (in->shape.m > 1) {
         unsigned most = in->family->launch.registers;
-        /* A tile of x in passes leaves shared memory for one block, which has all registers. */
-        bool alone = in->passes > 1 && in->num_warps * WARP * most <= TARGET_REGISTERS;
+        /* Passes need more where that leaves an SM as many blocks, or where the format spills. */
+        bool two_blocks = 2 * in->num_warps * WARP * OF_VECTORS <= TARGET_REGISTERS;
+        bool alone = in->passes > 1 && (!two_blocks || f->crowded_passes) &&
+                     in->num_warps * WARP * most <= TARGET_REGISTERS;
         return f->crowded_vectors || is_of_experts(in) || alone ? most : OF_VECTORS;
     }
     int64_t step = stream_step_values(in), k = in->shape.k;

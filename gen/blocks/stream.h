@@ -188,6 +188,7 @@ typedef struct stream_format {
 
     /* Several vectors need more than the 128 registers with which an SM has room for 16 warps. */
     bool crowded_vectors;
+    bool crowded_passes; /* so do they if x comes in passes */
 
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);

@@ -69,6 +69,7 @@ const stream_format stream_Q1_0 = {
     .row_new = row_q1_0,
     .load = load,
     .decode = decode_q1_0,
+    .crowded_passes = true,
 };
 
 const stream_format stream_Q2_0 = {

@@ -215,4 +215,5 @@ const stream_format stream_TQ2_0 = {
     .piece = stream_piece_of_sixteen,
     .load = load_tq2_0,
     .decode = decode_tq2_0,
+    .crowded_passes = true,
 };
