@@ -326,7 +326,7 @@ void generate_assembly_plans(arena *a, const kernel_set *set, const ptxas *assem
         target_set gpus = kernel_gpus(set, k) & assembler->known;
         const target *last = NULL;
         for (const target *t = targets; t < targets + target_count; t++) {
-            if (!is_made_for(set, k, t) && !(gpus & target_bit(t)))
+            if (!is_made_for(set, k, t) && (k->specific || !(gpus & target_bit(t))))
                 continue;
             const target *taken = t->sm < assembler->oldest->sm ? assembler->oldest : t;
             if (taken == last)

@@ -23,17 +23,19 @@ static bool runs_on(const kernel *k, const target *gpu)
 
 target_set kernel_gpus(const kernel_set *set, const kernel *k)
 {
+    const kernel *end = set->kernels + set->kernel_count, *first = set->kernels;
     target_set gpus = 0;
+    while (first < end && first->instance->name != k->instance->name)
+        first++;
     for (size_t g = 0; g < target_count; g++) {
-        const char *taken = "";
-        for (size_t i = 0; !targets[g].specific && i < set->kernel_count; i++) {
-            const kernel *one = &set->kernels[i];
-            if (one->instance->name != k->instance->name || !runs_on(one, &targets[g]))
-                continue;
-            shared_need need = launch_shared_need(one->instance, &targets[g]);
-            taken = need.bytes <= need.limit ? one->file : taken;
-        }
-        if (strcmp(taken, k->file) == 0)
+        const kernel *taken = NULL;
+        for (const kernel *one = first; one < end && one->instance->name == k->instance->name;
+             one++)
+            if (!targets[g].specific && runs_on(one, &targets[g])) {
+                shared_need need = launch_shared_need(one->instance, &targets[g]);
+                taken = need.bytes <= need.limit ? one : taken;
+            }
+        if (taken && strcmp(taken->file, k->file) == 0)
             gpus |= target_bit(&targets[g]);
     }
     return gpus;

@@ -7,6 +7,9 @@
 #include "test_arena.h"
 #include "base/os.h"
 #include "check/ptxas.h"
+#include "family/family.h"
+#include "generate.h"
+#include "spec/spec.h"
 
 static const char good[] = ".version 6.3\n"
                            ".target sm_75\n"
@@ -200,4 +203,27 @@ ARENA_TEST(several_threads_may_run_it)
     os_parallel(4, sizeof runs.accepted, run_one, &runs);
     for (size_t i = 0; i < sizeof runs.accepted; i++)
         assert_true(runs.accepted[i]);
+}
+
+ARENA_TEST(kernels_with_letters_are_assembled_for_their_target_alone)
+{
+    static const char text[] = "[ptxgen]\nprefix = p\ntargets = sm_80, sm_90a\n"
+                               "[mma_gemm_f16]\nweights = f16\nshape = 256x256\nm = 128\n";
+    const ptxas assembler = { .known = ~(target_set)0, .oldest = target_find("sm_75") };
+    diags d = diags_new(a);
+    spec s;
+    kernel_set set;
+    assembly_plans plans = { 0 };
+    size_t with_letters = 0;
+    assert_true(spec_parse(a, "k.ini", text, sizeof text - 1, families, NULL, &s, &d));
+    assert_true(generate_kernels(a, &s, &set, &d));
+    generate_assembly_plans(a, &set, &assembler, &plans);
+    for (size_t i = 0; i < plans.count; i++) {
+        const assembly_plan *one = &plans.items[i];
+        if (one->kernel->specific)
+            assert_string_equal(one->target->name, one->kernel->target->name);
+        with_letters += one->kernel->specific;
+    }
+    assert_int_equal(with_letters, 1);
+    assert_true(plans.count > 2);
 }
