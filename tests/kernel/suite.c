@@ -111,6 +111,12 @@ static bool takes_word(arena *a, const key *k, const char *word, size_t length)
            key_takes_choice(k, k->choices + word_index(k, arena_copy(a, word, length)));
 }
 
+bool suite_is_attention(const family *f)
+{
+    return family_key(f, "head_dim") && f->op != OP_ROPE && f->op != OP_KV_WRITE &&
+           f->op != OP_ROPE_KV_WRITE && f->op != OP_DELTA_NET;
+}
+
 const char *suite_known_keys(arena *a, const family *f, const char *text)
 {
     strbuf known = strbuf_new(a);

@@ -14,6 +14,9 @@
  * the test. */
 bool suite_instance(arena *a, const family *f, const char *text, instance *in);
 
+/* Returns true for families of attention, whose tests are apart from those of other families. */
+bool suite_is_attention(const family *f);
+
 /* Of such a text what sets keys that the family has, to words that it takes. */
 const char *suite_known_keys(arena *a, const family *f, const char *text);
 

@@ -24,7 +24,7 @@ static bool has_key(const family *f, const char *name)
 
 static bool is_attention(const family *f)
 {
-    return has_key(f, "head_dim") && f->op != OP_ROPE_KV_WRITE && f->op != OP_DELTA_NET;
+    return suite_is_attention(f);
 }
 
 static bool is_q8_0(const char *options)

@@ -18,8 +18,7 @@ static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
 
 static bool is_attention(const family *f)
 {
-    return family_key(f, "head_dim") && family_key(f, "max_seq_len") && f->build &&
-           f->op != OP_ROPE_KV_WRITE && f->op != OP_DELTA_NET;
+    return f->build && family_key(f, "max_seq_len") && suite_is_attention(f);
 }
 
 static bool is_whole(const family *f)

@@ -265,9 +265,12 @@ static void is_right_for_any_number_of_rows(arena *a, const subject *s)
     static const char *const around[] = {
         "", "dims=dynamic ", "norm=rms ", "bias=add residual=add ", "norm=rms residual=add ",
     };
-    int64_t fewest = family_key(s->family, "m")->min;
+    const key *m_key = family_key(s->family, "m");
+    int64_t fewest = m_key->min;
     for (int64_t m = fewest; m <= 8; m += m == fewest ? 4 - m : 4)
         for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+            if (m_key->at_run_time && strstr(around[i], "dynamic"))
+                continue; /* m is one of the dims */
             const char *built =
                 arena_format(a, "%sm=%d rows=run_time %s", sizes(a, s, 3, 5), (int)m, around[i]);
             const int64_t rows[] = { 1, m - 1, m, m + 1, 2 * m + 3 };
