@@ -175,6 +175,19 @@ target_set launch_fit(const instance *in, const target *const *wanted, size_t co
     return asked & ~served;
 }
 
+bool launch_fit_stages(instance *in, const target *const *wanted, size_t count)
+{
+    const key *stages = family_key(in->family, "stages");
+    instance fewer = *in, made[TARGET_MOST];
+    while (launch_fit(&fewer, wanted, count, made)) {
+        if (!stages || fewer.stages <= stages->min)
+            return false;
+        fewer.stages--;
+    }
+    *in = fewer;
+    return true;
+}
+
 const instance *launch_taken(const instance *made, const target *const *wanted, size_t count,
                              const target *gpu)
 {

@@ -38,6 +38,10 @@ bool launch_fit_on(instance *in, target_set gpus);
 target_set launch_fit(const instance *in, const target *const *wanted, size_t count,
                       instance *made);
 
+/* Lowers the stages of an instance, if it has any, until launch_fit leaves no GPU without a kernel.
+ * Returns false, and leaves the instance as it is, if no number of stages does. */
+bool launch_fit_stages(instance *in, const target *const *wanted, size_t count);
+
 /* Returns what a GPU launches of them, NULL: nothing. */
 const instance *launch_taken(const instance *made, const target *const *wanted, size_t count,
                              const target *gpu);

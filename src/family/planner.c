@@ -200,26 +200,6 @@ bool planner_has_choices(const planner *p, const instance *in, const char *key_n
     return true;
 }
 
-/* Returns true if each GPU gets a kernel that it has the shared memory for. */
-static bool fits_targets(const planner *p, const instance *in)
-{
-    instance made[TARGET_MOST];
-    return !launch_fit(in, p->targets, p->target_count, made);
-}
-
-/* With the most stages with which it fits. */
-static bool fits_in_stages(const planner *p, instance *in)
-{
-    const key *stages = family_key(in->family, "stages");
-    int64_t usual = stages ? instance_default(in, stages) : 0;
-    for (int64_t number = usual; stages && number >= stages->min; number--) {
-        instance_set(in, stages, number);
-        if (fits_targets(p, in))
-            return true;
-    }
-    return false;
-}
-
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     if (family_key(in->family, "rows"))
@@ -231,14 +211,14 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
             most = key_most_for(m, p->targets[i]);
     int64_t at_once = rows < most ? rows : most;
     planner_set(in, "m", at_once);
-    bool fits = fits_targets(p, in) || fits_in_stages(p, in);
+    bool fits = launch_fit_stages(in, p->targets, p->target_count);
     bool tiles = in->family->halves; /* of which a tuner chooses the rows */
     if ((fits && rows <= most && !tiles) || !family_key(in->family, "rows"))
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = fits ? at_once : at_once / 2; fewer; fewer /= 2) {
         planner_set(in, "m", fewer);
-        if (fits_targets(p, in) || fits_in_stages(p, in))
+        if (launch_fit_stages(in, p->targets, p->target_count))
             break;
     }
     planner_bind_number(b, "m_val", rows, "m");

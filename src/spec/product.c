@@ -473,6 +473,7 @@ static void note_repetitions(arena *a, const product *p, size_t count, const ins
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
                     name_map *names, instance_list *out, alias_list *aliases, diags *d)
 {
+    const key *stages = family_key(p->family, "stages");
     size_t repeated = 0, first_repeated = 0;
     instance_list made = { 0 };
     do {
@@ -482,8 +483,11 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
         asked_alias *named = alias_of(a, &asked, wanted_count, aliases);
         for (size_t i = 0; i < made.count; i++) {
             instance *in = &made.items[i];
-            if (!leave_out_targets(a, p, in, wanted, wanted_count, d) ||
-                !check(a, p, in, wanted, wanted_count, d))
+            if (!leave_out_targets(a, p, in, wanted, wanted_count, d))
+                continue;
+            if (stages && !is_given(p, stages) && launch_fit_stages(in, wanted, wanted_count))
+                in->name = instance_make_name(a, in);
+            if (!check(a, p, in, wanted, wanted_count, d))
                 continue;
             size_t at = name_map_find_or_add(a, names, in->name, out->count);
             for (size_t t = 0; named && t < wanted_count; t++)

@@ -269,8 +269,8 @@ ARENA_TEST(remedies_for_small_shared_memory_work)
           "set m = 2", "m = ", "m = 2\n" },
         { "[mma_gemm]\nweights = q4_k\nshape = 4096x64\nm = 128\nstages = 4\n", "set stages = 3",
           "stages", "" },
-        { "[mma_qkv]\nweights = q6_k\nk = 4096\nn = 64\nn_kv = 64\nm = 128\n", "set stages = 2",
-          "m = ", "m = 128\nstages = 2\n" },
+        { "[mma_qkv]\nweights = q6_k\nk = 4096\nn = 64\nn_kv = 64\nm = 128\nstages = 3\n",
+          "set stages = 2", "stages", "stages = 2\n" },
         { "[ptxgen]\ntargets = sm_80\n[tiled_q4k_gemv]\nshape = 32768x64\n",
           "chunked_tiled_q4k_gemv takes any size", "shape",
           "[chunked_tiled_q4k_gemv]\nshape = 32768x64\n" },
@@ -282,5 +282,28 @@ ARENA_TEST(remedies_for_small_shared_memory_work)
         const char *mended = without(a, cases[i].spec, cases[i].key, cases[i].more);
         if (strstr(read_spec(a, mended), "E023"))
             fail_msg("%s: %s", mended, read_spec(a, mended));
+    }
+}
+
+ARENA_TEST(stages_are_as_many_as_all_gpus_have_room_for)
+{
+    static const struct {
+        const char *targets, *weights;
+        int64_t stages;
+    } cases[] = {
+        { "sm_80", "q4_k", 3 },  { "sm_80", "q6_k", 2 },         { "sm_90", "q6_k", 2 },
+        { "sm_90a", "q6_k", 3 }, { "sm_80, sm_90a", "q6_k", 2 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = arena_format(a,
+                                        "[ptxgen]\ntargets = %s\n[mma_gemm]\nweights = %s\n"
+                                        "shape = 4096x64\nm = 64\n",
+                                        cases[i].targets, cases[i].weights);
+        diags d = diags_new(a);
+        spec s;
+        assert_true(spec_parse(a, "k.ini", text, strlen(text), families, NULL, &s, &d));
+        assert_int_equal(s.instance_count, 1);
+        assert_int_equal(s.instances->stages, cases[i].stages);
+        assert_non_null(strstr(s.instances->name, cases[i].stages == 3 ? "_s3" : "_s2"));
     }
 }
