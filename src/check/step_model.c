@@ -184,15 +184,13 @@ static void fill_vector(const decoder *d, decoder_tensor t, float *values, uint6
         values[i] = -0.1F - random_part(r);
 }
 
-/* A router's rows do not repeat: equal ones have equal logits. Those of experts do soon, since a
- * step has many of them, and what repeats costs the reference nothing: an odd number of rows, so
- * that experts begin with different ones. */
+/* A router's rows do not repeat: equal ones have equal logits. Those of the layers of a
+ * decoder with experts do soon: its tokens are fed one by one, and what repeats costs the reference
+ * nothing. An odd number of rows, so that experts begin with different ones. */
 static uint64_t rows_there(const decoder *d, const plan_tensor *t)
 {
-    bool of_experts =
-        tensor_infos[t->tensor].part == PART_EXPERTS && decoder_planes(d, t->tensor) > 1;
-    uint64_t most =
-        (of_experts ? MOST_OF_EXPERTS : MOST_BYTES) / format_bytes(t->format, t->columns);
+    bool soon = d->experts && tensor_infos[t->tensor].by_layer;
+    uint64_t most = (soon ? MOST_OF_EXPERTS : MOST_BYTES) / format_bytes(t->format, t->columns);
     return most < t->rows && t->tensor != TENSOR_FFN_GATE_INP ? most | 1 : t->rows;
 }
 
@@ -209,6 +207,13 @@ static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t
     else
         fill_vector(d, t->tensor, made.bytes, rows * t->columns, r);
     return made;
+}
+
+static void decode_tensor(arena *a, const plan_tensor *t, model_tensor *made)
+{
+    uint64_t count = made->rows * t->columns;
+    made->values = arena_alloc(a, count * sizeof *made->values);
+    ref_decode(t->format, made->bytes, count, made->values);
 }
 
 static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
@@ -261,6 +266,9 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed)
         m.tensors[i] = make_tensor(a, m.d, &p->tensors[i], &r);
     for (int64_t layer = 0; layer < m.d->layers; layer++)
         step_make_router(a, m.d, layer, &m, step_model_weights, &r);
+    for (size_t i = 0; m.d->experts && i < p->tensor_count; i++)
+        if (tensor_is_matrix(p->tensors[i].tensor) && tensor_infos[p->tensors[i].tensor].by_layer)
+            decode_tensor(a, &p->tensors[i], &m.tensors[i]);
     if (layer_of(m.d, false) >= 0)
         make_rows(a, &m, layer_of(m.d, false), &r);
     if (layer_of(m.d, true) >= 0)
@@ -314,8 +322,8 @@ ref_tensor step_model_weights(void *user, decoder_tensor t, int64_t layer)
     for (size_t i = 0; i < m->plan->tensor_count; i++)
         if (m->plan->tensors[i].tensor == t &&
             (!tensor_infos[t].by_layer || m->plan->tensors[i].layer == layer))
-            return (ref_tensor){ m->tensors[i].bytes, m->tensors[i].rows };
-    return (ref_tensor){ NULL, 1 };
+            return (ref_tensor){ m->tensors[i].bytes, m->tensors[i].rows, m->tensors[i].values };
+    return (ref_tensor){ NULL, 1, NULL };
 }
 
 void step_model_earlier(void *user, const ref_cached *which, float *row)

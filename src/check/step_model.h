@@ -15,6 +15,7 @@
 /* A tensor's content: as the plan has it, or of whole rows that repeat. */
 typedef struct model_tensor {
     void *bytes;
+    float *values;         /* the content decoded, where tokens are fed one by one; else NULL */
     uint64_t stored, rows; /* bytes and rows that there are */
     uint64_t size;         /* that a kernel may read: whole 16 bytes, ones behind the content */
 } model_tensor;

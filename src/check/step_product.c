@@ -139,6 +139,7 @@ static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halve
     const model_tensor *have = &p->t->v->model.tensors[number];
     return (ref_matrix){ .format = f->format,
                          .blocks = have->bytes,
+                         .values = have->values,
                          .rows = (uint64_t)f->rows,
                          .columns = columns,
                          .repeat = have->rows,

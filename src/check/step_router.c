@@ -115,6 +115,16 @@ static double noise_of(const decoder *d, const ref_choice *rounded, const ref_ch
     return noise;
 }
 
+bool step_may_be_clear(const decoder *d, const ref_step *rounded, const double *noise)
+{
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        const ref_choice r = ref_step_choice(rounded, layer, 0);
+        if (r.scores && !(r.gap > doubt_of(d, &r, noise[layer])))
+            return false;
+    }
+    return true;
+}
+
 bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise)
 {
     for (int64_t layer = 0; layer < d->layers; layer++) {

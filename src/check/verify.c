@@ -38,6 +38,7 @@ enum {
     LISTS = 4,               /* lists of experts; */
     PLACES = 8,              /* places of a NaN, */
     PLACES_APART = 129,      /* at all distances from multiples of 8 */
+    TENSOR_CORE_SHARE = 16,  /* of work that one product on tensor cores stands for */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
 #define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
@@ -664,7 +665,8 @@ static bool run_alone(verifier *v, trial *t, device_params *d)
 /* Whether a trial takes no more of time and addresses than one may. */
 static bool is_within_reach(verifier *v, const trial *t)
 {
-    uint64_t work = blocks_work(t) / blocks_of_grid(t);
+    uint64_t at_once = t->instance->family->halves ? TENSOR_CORE_SHARE : 1;
+    uint64_t work = blocks_work(t) / blocks_of_grid(t) / at_once;
     for (size_t i = 0; i < t->param_count; i++)
         if (t->params[i].size > MOST_BYTES)
             return reject(v, t,

@@ -29,12 +29,15 @@ double ref_round_to_half(double value)
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
 {
     enum { CHUNK = 256 }; /* whole blocks of every format */
-    float decoded[CHUNK];
+    float room[CHUNK];
     const uint8_t *blocks = w->blocks;
-    blocks += (w->first + row) % w->repeat * format_bytes(w->format, w->columns);
+    uint64_t number = (w->first + row) % w->repeat;
+    blocks += number * format_bytes(w->format, w->columns);
     for (uint64_t at = 0; at < w->columns; at += CHUNK) {
         uint64_t count = w->columns - at < CHUNK ? w->columns - at : CHUNK;
-        ref_decode(w->format, blocks + format_bytes(w->format, at), count, decoded);
+        const float *decoded = w->values ? w->values + number * w->columns + at : room;
+        if (!w->values)
+            ref_decode(w->format, blocks + format_bytes(w->format, at), count, room);
         for (uint64_t i = 0; i < count; i++)
             values[at + i] = w->halves ? ref_round_to_half((double)decoded[i]) : (double)decoded[i];
     }

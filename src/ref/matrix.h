@@ -11,6 +11,7 @@
 typedef struct ref_matrix {
     format format;
     const void *blocks;
+    const float *values; /* the blocks decoded, or NULL */
     uint64_t rows, columns;
     uint64_t repeat; /* rows that are there, which repeat */
     uint64_t first;  /* of these the one that is row 0 */

@@ -21,7 +21,8 @@
 /* The blocks of a tensor. Those of a matrix may be fewer than its rows: they repeat. */
 typedef struct ref_tensor {
     const void *blocks;
-    uint64_t rows; /* that are there: at least 1 */
+    uint64_t rows;       /* that are there: at least 1 */
+    const float *values; /* of these rows, decoded; NULL: the blocks are decoded for each call */
 } ref_tensor;
 typedef ref_tensor ref_weights(void *user, decoder_tensor t, int64_t layer);
 

@@ -21,6 +21,7 @@ ref_matrix call_matrix(const call *c, decoder_tensor t, uint64_t plane)
     uint64_t rows = decoder_rows(d, t) / decoder_planes(d, t);
     return (ref_matrix){ .format = decoder_format(d, t, c->layer),
                          .blocks = have.blocks,
+                         .values = have.values,
                          .rows = rows,
                          .columns = decoder_columns(d, t),
                          .repeat = have.rows,

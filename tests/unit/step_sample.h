@@ -19,8 +19,8 @@ typedef struct sample_model {
 static inline ref_tensor sample_weights(void *user, decoder_tensor t, int64_t layer)
 {
     const sample_model *m = user;
-    return (ref_tensor){ m->blocks[t][tensor_infos[t].by_layer ? layer : 0],
-                         decoder_rows(&m->d, t) };
+    return (ref_tensor){ .blocks = m->blocks[t][tensor_infos[t].by_layer ? layer : 0],
+                         .rows = decoder_rows(&m->d, t) };
 }
 
 /* What a dense model has at least, of float matrices, and nothing rounded. */

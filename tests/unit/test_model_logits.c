@@ -32,8 +32,8 @@ static ref_tensor weights_of(void *user, decoder_tensor t, int64_t layer)
     const tested_model *m = user;
     char name[DECODER_NAME];
     decoder_tensor_name(t, layer, name);
-    return (ref_tensor){ gguf_data(&m->file, gguf_find(&m->file, name)),
-                         decoder_rows(&m->model.decoder, t) };
+    return (ref_tensor){ .blocks = gguf_data(&m->file, gguf_find(&m->file, name)),
+                         .rows = decoder_rows(&m->model.decoder, t) };
 }
 
 /* Reads a model, as exact as it is, and the tokens that its logits are of. False: there are no

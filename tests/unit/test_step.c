@@ -304,22 +304,26 @@ ARENA_TEST(a_token_that_is_none_gives_nothing_but_nan)
 ARENA_TEST(a_matrix_multiplies_several_vectors_and_repeats_its_rows)
 {
     enum { ROWS = 7, THERE = 3, FIRST = 4, COLUMNS = 21, VECTORS = 2, STRIDE = 9 };
-    float w[THERE * COLUMNS];
+    float w[THERE * COLUMNS], zeros[THERE * COLUMNS] = { 0 };
     double x[VECTORS * COLUMNS], y[VECTORS * STRIDE], room[COLUMNS];
     random_source r = { 5 };
     for (int i = 0; i < THERE * COLUMNS; i++)
         w[i] = random_normal(&r);
     for (int i = 0; i < VECTORS * COLUMNS; i++)
         x[i] = (double)random_normal(&r);
-    const ref_matrix matrix = { FORMAT_F32, w, ROWS, COLUMNS, THERE, FIRST, false };
-    ref_matrix_times(&matrix, x, VECTORS, y, STRIDE, room);
-    for (int v = 0; v < VECTORS; v++)
-        for (int row = 0; row < ROWS; row++) {
-            double sum = 0;
-            for (int i = 0; i < COLUMNS; i++)
-                sum += (double)w[(FIRST + row) % THERE * COLUMNS + i] * x[v * COLUMNS + i];
-            assert_true(fabs(sum - y[v * STRIDE + row]) < SAME);
-        }
+    for (int decoded = 0; decoded < 2; decoded++) {
+        const ref_matrix matrix = {
+            FORMAT_F32, decoded ? zeros : w, decoded ? w : NULL, ROWS, COLUMNS, THERE, FIRST, false
+        };
+        ref_matrix_times(&matrix, x, VECTORS, y, STRIDE, room);
+        for (int v = 0; v < VECTORS; v++)
+            for (int row = 0; row < ROWS; row++) {
+                double sum = 0;
+                for (int i = 0; i < COLUMNS; i++)
+                    sum += (double)w[(FIRST + row) % THERE * COLUMNS + i] * x[v * COLUMNS + i];
+                assert_true(fabs(sum - y[v * STRIDE + row]) < SAME);
+            }
+    }
 }
 
 /* Without layers the logits are one product of a normed vector of floats. */
