@@ -662,24 +662,35 @@ static bool run_alone(verifier *v, trial *t, device_params *d)
     return run(v, t, d, SAMPLED_BLOCKS);
 }
 
-/* Whether a trial takes no more of time and addresses than one may. */
-static bool is_within_reach(verifier *v, const trial *t)
+/* Returns why a trial takes more time or addresses than one may; NULL: it does not. */
+static const char *beyond_reach(arena *a, const trial *t)
 {
     uint64_t at_once = t->instance->family->halves ? TENSOR_CORE_SHARE : 1;
     uint64_t work = blocks_work(t) / blocks_of_grid(t) / at_once;
     for (size_t i = 0; i < t->param_count; i++)
         if (t->params[i].size > MOST_BYTES)
-            return reject(v, t,
-                          arena_format(v->scratch,
-                                       "%s has %.0e bytes, too many to verify: a smaller size has "
-                                       "the same code",
-                                       t->params[i].param.name, (double)t->params[i].size));
-    return work <= MOST_WORK ||
-           reject(v, t,
-                  arena_format(v->scratch,
-                               "a block takes some %.0e instructions, too many to verify: a "
-                               "smaller size has the same code",
-                               (double)work));
+            return arena_format(
+                a, "%s has %.0e bytes, too many to verify: a smaller size has the same code",
+                t->params[i].param.name, (double)t->params[i].size);
+    if (work <= MOST_WORK)
+        return NULL;
+    return arena_format(a,
+                        "a block takes some %.0e instructions, too many to verify: a smaller size "
+                        "has the same code",
+                        (double)work);
+}
+
+const char *verify_refusal(arena *a, const instance *in)
+{
+    arena *scratch = arena_new();
+    trial_setup setup = { .shape = in->shape, .sm_count = USUAL_SM_COUNT };
+    setup.shape.seq_len = in->shape.max_seq_len;
+    if (in->rows_mode == ROWS_RUN_TIME)
+        setup.shape.m = 1; /* the fewest blocks, with as much work each */
+    trial t = trial_prepare(scratch, in, &setup);
+    const char *refusal = beyond_reach(a, &t);
+    arena_free(scratch);
+    return refusal;
 }
 
 static bool run_setup(verifier *v, const trial_setup *setup,
@@ -687,7 +698,8 @@ static bool run_setup(verifier *v, const trial_setup *setup,
 {
     arena *a = arena_new();
     trial t = trial_prepare(a, v->kernel->instance, setup);
-    bool right = is_within_reach(v, &t);
+    const char *refusal = beyond_reach(v->scratch, &t);
+    bool right = refusal ? reject(v, &t, refusal) : true;
     if (right) {
         emu_memory *memory = emu_memory_new();
         device_params d = map_params(memory, &t);

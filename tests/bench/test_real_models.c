@@ -1,4 +1,4 @@
-/* Kernels of real models assemble without spills and without a stack.
+/* Kernels of real models assemble without spills and without a stack, and --verify can run them.
  *
  * For each model and each list of targets --from-gguf writes the spec, and ptxas assembles the
  * kernels for the targets. A kernel that several models share is assembled once. The environment
@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/name_map.h"
 #include "base/os.h"
+#include "check/verify.h"
 #include "from_gguf.h"
 #include "generate.h"
 
@@ -49,25 +50,32 @@ static const char **words_of(arena *a, const char *variable)
     return words.items;
 }
 
-/* Appends those runs of ptxas of a model that the list does not have yet. */
-static void add_model(assemblies *all, const char *file, const char *target_list)
+/* Makes the kernels of a model for a list of targets. */
+static kernel_set kernels_of(arena *a, const char *file, const char *target_list)
 {
-    arena *a = arena_new();
     diags d = diags_new(a);
     strbuf text = strbuf_new(a), said = strbuf_new(a), messages = strbuf_new(a);
     spec_overrides overrides = { 0 };
     model_options options = { .kv_type = -1 };
-    spec s;
+    spec *s = arena_alloc(a, sizeof *s);
     kernel_set set;
-    assembly_plans plans = { 0 };
     if (strcmp(target_list, "default") != 0)
         overrides.targets = target_list;
     if (!from_gguf(a, file, &overrides, &options, &text, &said, &d) ||
-        !spec_parse(a, file, text.text, text.length, families, NULL, &s, &d) ||
-        !generate_kernels(a, &s, &set, &d)) {
+        !spec_parse(a, file, text.text, text.length, families, NULL, s, &d) ||
+        !generate_kernels(a, s, &set, &d)) {
         diags_render(&d, &messages, false);
         fail_msg("%s for %s: %s", file, target_list, messages.text);
     }
+    return set;
+}
+
+/* Appends those runs of ptxas of a model that the list does not have yet. */
+static void add_model(assemblies *all, const char *file, const char *target_list)
+{
+    arena *a = arena_new();
+    const kernel_set set = kernels_of(a, file, target_list);
+    assembly_plans plans = { 0 };
     generate_assembly_plans(a, &set, all->assembler, &plans);
     for (size_t i = 0; i < plans.count; i++) {
         const kernel *k = plans.items[i].kernel;
@@ -124,6 +132,36 @@ static size_t count_problems(const ptxas *assembler, const char **models, const 
                   all.list.count - problems, all.list.count);
     arena_free(all.arena);
     return problems;
+}
+
+/* Returns how many kernels of a model --verify refuses to run, and prints each. */
+static size_t count_refused(const char *file)
+{
+    arena *a = arena_new();
+    const kernel_set set = kernels_of(a, file, "default");
+    size_t refused = 0;
+    for (size_t i = 0; i < set.kernel_count; i++) {
+        const instance *in = set.kernels[i].instance;
+        bool known = i && strcmp(in->name, set.kernels[i - 1].instance->name) == 0;
+        const char *refusal = known ? NULL : verify_refusal(a, in);
+        refused += refusal != NULL;
+        if (refusal)
+            print_error("%s: %s: %s\n", file, in->name, refusal);
+    }
+    arena_free(a);
+    return refused;
+}
+
+ARENA_TEST(kernels_of_real_models_are_small_enough_to_verify)
+{
+    size_t refused = 0;
+    const char *folder = getenv("PTXGEN_REAL_HEADERS");
+    const char **models = words_of(a, "PTXGEN_REAL_MODELS");
+    if (!folder)
+        skip();
+    for (; *models; models++)
+        refused += count_refused(arena_format(a, "%s/%s.gguf", folder, *models));
+    assert_int_equal(refused, 0);
 }
 
 ARENA_TEST(kernels_of_real_models_assemble_without_spills)
