@@ -59,6 +59,11 @@ static const hidden_fault hidden_faults[] = {
         mnemonic, ending, which, to    \
     }
 
+/* Instructions that lose subnormal floats. */
+#define FMA "fma.rn.ftz.f32 $1, $2, $3, $4;"
+#define MUL "mul.ftz.f32 $1, $2, $3;"
+#define ADD "add.ftz.f32 $1, $2, $3;"
+
 /* The same by an edit of instructions. */
 static const struct {
     const char *name, *family, *keys;
@@ -82,6 +87,14 @@ static const struct {
       E("fma.rn.f32", "", 2, "$0\nmax.f32 $1, $1, 0fC2C80000;") },
     { "a NaN dropped", "gemv", "weights=q4_k k=1024 n=5",
       E("fma.rn.f32", "", 3, "$0\nmax.f32 $1, $1, 0fC2C80000;") },
+    { "subnormal floats lost", "f32_gemv", "k=512 n=20", E("fma.rn.f32", "", 1, FMA) },
+    { "subnormal floats lost", "gemv", "weights=q4_k k=1024 n=5", E("fma.rn.f32", "", 3, FMA) },
+    { "subnormal floats lost", "rms_norm", "k=1024 m=2", E("mul.f32", "", 2, MUL) },
+    { "subnormal floats lost", "expert_sum", "n=300 experts_used=3 m=2",
+      E("fma.rn.f32", "", 2, FMA) },
+    { "subnormal floats lost", "add", "k=300", E("add.f32", "", 1, ADD) },
+    { "subnormal floats lost", "multiply", "k=300", E("mul.f32", "", 1, MUL) },
+    { "subnormal floats lost", "f16_rows", "k=1024 m=2 norm=rms", E("mul.f32", "", 1, MUL) },
 };
 
 /* Families whose kernels may begin before launches ahead of them have ended. */
