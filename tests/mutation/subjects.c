@@ -88,14 +88,20 @@ static instance small_instance(const family *f)
     return in;
 }
 
+/* Returns why a family refuses an instance; NULL if it takes it. */
+static const char *refusal(arena *a, const instance *in)
+{
+    const char *blamed;
+    return in->family->check ? in->family->check(in, a, &blamed) : NULL;
+}
+
 static bool make_subject(arena *a, arena *scratch, const instance *in, subject_list *out,
                          const char **error)
 {
     instance *kept = arena_alloc(a, sizeof *kept);
-    const char *blamed;
     *kept = *in;
     kept->name = instance_make_name(a, kept);
-    *error = in->family->check ? in->family->check(kept, a, &blamed) : NULL;
+    *error = refusal(a, kept);
     return !*error &&
            generate_ptx(a, scratch, kept, instance_oldest_target(kept), VEC_PUSH(a, out), error);
 }
@@ -122,13 +128,14 @@ static bool takes_choices(const instance *in)
     return true;
 }
 
-/* Makes a subject for each product of the words of its keys, and at least one for each format: they
- * take turns, all matrices of a kernel being of one. */
+/* Makes a subject for each product of the words of its keys that the family takes, and at least one
+ * for each format: they take turns, all matrices of a kernel being of one. */
 static bool make_products(arena *a, arena *scratch, const family *f, subject_list *out,
                           const char **error)
 {
     const key *weights = family_key(f, "weights");
     int64_t format_count = weights ? word_count(weights) : 1, products = 1;
+    const size_t before = out->count;
     for (const key *k = f->keys; k->name; k++)
         products *= is_made_of(k) ? word_count(k) : 1;
     for (int64_t i = 0; i < products || i < format_count; i++) {
@@ -144,10 +151,13 @@ static bool make_products(arena *a, arena *scratch, const family *f, subject_lis
         }
         if (in.kv_type == KV_Q8_0)
             in.shape.head_dim = Q8_0_HEAD_DIM;
-        if (takes_choices(&in) && !make_subject(a, scratch, &in, out, error))
+        const char *refused = takes_choices(&in) ? refusal(a, &in) : "";
+        if (refused)
+            *error = refused;
+        else if (!make_subject(a, scratch, &in, out, error))
             return false;
     }
-    return true;
+    return out->count > before;
 }
 
 static bool is_listed(const spec *listed, const family *f)
