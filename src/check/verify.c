@@ -1011,6 +1011,66 @@ static bool load(verifier *v)
     return v->result.right && note_head(v);
 }
 
+/* Returns true if a mnemonic has one of some modifiers: "fma.rz.f32" has ".rz". */
+static bool has_modifier(const char *mnemonic, const char *const *modifiers)
+{
+    for (; *modifiers; modifiers++) {
+        size_t length = strlen(*modifiers);
+        for (const char *at = mnemonic; (at = strstr(at, *modifiers)); at += length)
+            if (at[length] == '.' || !at[length])
+                return true;
+    }
+    return false;
+}
+
+/* Returns what is wrong with the rounding of a mnemonic; NULL: nothing. No kernel is generated with
+ * such an instruction, and no bound of a sum tells its error from those of other instructions.
+ * Approximations may make subnormal values 0. */
+static const char *rounding_fault(const char *mnemonic)
+{
+    static const char *const directed[] = { ".rz", ".rm", ".rp", NULL };
+    static const char *const flushing[] = { ".ftz", NULL }, *const inexact[] = { ".approx", NULL };
+    if (has_modifier(mnemonic, directed))
+        return "does not round to nearest (.rn does)";
+    if (has_modifier(mnemonic, flushing) && !has_modifier(mnemonic, inexact))
+        return "makes subnormal values 0 (.ftz does)";
+    return NULL;
+}
+
+/* Refuses the first instruction that rounds as none of a generated kernel does. The text has been
+ * parsed, so whatever begins with a letter and has a dot is a mnemonic. */
+static void check_rounding(verifier *v)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    static const char in_words[] = "abcdefghijklmnopqrstuvwxyz0123456789_.$%"
+                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *at = arena_copy(v->scratch, v->kernel->ptx, v->kernel->ptx_length);
+    for (unsigned line = 1; *at && v->result.right; at++) {
+        size_t length = strspn(at, in_words);
+        const char *fault = NULL, *word = "";
+        if (strncmp(at, "//", 2) == 0) {
+            at += strcspn(at, "\n");
+        } else if (strncmp(at, "/*", 2) == 0) {
+            const char *end = strstr(at + 2, "*/");
+            for (; at < end; at++)
+                line += *at == '\n';
+        } else if (length) {
+            word = arena_copy(v->scratch, at, length);
+            fault = strspn(word, letters) ? rounding_fault(word) : NULL;
+            at += length;
+        }
+        if (fault) {
+            v->result.right = false;
+            v->result.line = line;
+            v->result.message =
+                arena_format(v->result_arena, "%s: %s %s", v->kernel->instance->name, word, fault);
+        }
+        line += *at == '\n';
+        if (!*at)
+            break;
+    }
+}
+
 static verifier verifier_new(arena *a, const kernel *k, uint64_t seed)
 {
     return (verifier){ .result_arena = a, .scratch = arena_new(), .kernel = k, .seed = seed };
@@ -1024,6 +1084,8 @@ verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_
     if (load(&v) && (!fixes_all_sizes(in) || run_shape_with_rows(&v, &in->shape)) &&
         in->dims == DIMS_DYNAMIC)
         run_other_sizes(&v);
+    if (v.result.right)
+        check_rounding(&v);
     arena_free(v.scratch);
     return v.result;
 }

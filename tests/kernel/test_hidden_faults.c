@@ -64,6 +64,9 @@ static const hidden_fault hidden_faults[] = {
 #define MUL "mul.ftz.f32 $1, $2, $3;"
 #define ADD "add.ftz.f32 $1, $2, $3;"
 
+/* An instruction that rounds toward zero. */
+#define CUT "fma.rz.f32 $1, $2, $3, $4;"
+
 /* The same by an edit of instructions. */
 static const struct {
     const char *name, *family, *keys;
@@ -95,6 +98,24 @@ static const struct {
     { "subnormal floats lost", "add", "k=300", E("add.f32", "", 1, ADD) },
     { "subnormal floats lost", "multiply", "k=300", E("mul.f32", "", 1, MUL) },
     { "subnormal floats lost", "f16_rows", "k=1024 m=2 norm=rms", E("mul.f32", "", 1, MUL) },
+    { "subnormal floats lost", "stream_gemv", "weights=q4_k k=1024 n=50",
+      E("mul.f32", "", 1, MUL) },
+    { "subnormal floats lost", "embed_rows", "weights=q8_0 k=256 n=50 m=3",
+      E("mul.f32", "", 1, MUL) },
+    { "subnormal floats lost", "flash_decoding_chunk", LONG " chunk_size=32",
+      E("fma.rn.f32", "", 1, FMA) },
+    { "rounded toward zero", "rms_norm", "k=1024 m=2", E("fma.rn.f32", "", 1, CUT) },
+    { "rounded toward zero", "gemv", "weights=q4_k k=1024 n=5", E("fma.rn.f32", "", 3, CUT) },
+    { "rounded toward zero", "stream_gemv", "weights=q4_k k=1024 n=50",
+      E("fma.rn.f32", "", 1, CUT) },
+    { "rounded toward zero", "expert_sum", "n=300 experts_used=3 m=2",
+      E("fma.rn.f32", "", 1, CUT) },
+    { "rounded toward zero", "gqa_flash_decoding", LONG, E("fma.rn.f32", "", 2, CUT) },
+    { "rounded toward zero", "flash_decoding_chunk", LONG " chunk_size=32",
+      E("fma.rn.f32", "", 1, CUT) },
+    { "rounded toward zero", "rope_kv_write", SHORT " m=3 rope=neox kv_type=f16",
+      E("fma.rn.f32", "", 1, CUT) },
+    { "rounded toward zero", "delta_net", SHORT, E("fma.rn.f32", "", 1, CUT) },
 };
 
 /* Families whose kernels may begin before launches ahead of them have ended. */
