@@ -40,12 +40,6 @@ static const double OF_ONE_SIGN = 4;
 /* By what huge or tiny rows differ. */
 static const float FAR = 0x1p12f;
 
-/* What makes floats of about 1 subnormal, and room for what instructions lose to rounding there:
- * half of 2^-149 each, times a factor of a norm; of each term as much, times the scale of a block.
- * An instruction with .ftz loses values of some 2^-128. */
-enum { SUBNORMAL_EXPONENT = -128 };
-static const double SUBNORMAL_LOST = 0x1p-137, SUBNORMAL_GAIN = 16;
-
 /* What leaves scores small where a few values are large, so that what these are rounded to does not
  * show in a weight. */
 static const float FLAT = 0x1p-12f;
@@ -364,9 +358,6 @@ void trial_judge(const trial *t, size_t index, const trial_output *o, judgement 
         if (!is_judged(t, index, first))
             continue;
         expect(t, index, first, count, expected);
-        for (uint64_t i = 0; t->setup.kind == FILL_SUBNORMAL && i < count; i++)
-            expected[i].magnitude =
-                SUBNORMAL_GAIN * expected[i].magnitude + SUBNORMAL_LOST / tolerance;
         judge_values(p, (const char *)o->bytes + at * f->block_bytes, expected, first, count,
                      tolerance, j);
     }
@@ -715,85 +706,6 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         made->stored < made->size ? made->stored / info->block_bytes * info->block_values : 0;
 }
 
-/* Returns true where an input has f32 values, all of which are there, and any value is allowed. */
-static bool has_floats(const trial *t, const trial_param *p)
-{
-    format f = p->param.format == FORMAT_ADDRESS ? p->param.target : p->param.format;
-    bool shared = p->targets && p->targets->stored < p->targets->size;
-    return p->param.kind == PARAM_IN && !p->param.fetched && !p->param.arranged && !shared &&
-           f == FORMAT_F32 && !is_fitted(t, &p->param);
-}
-
-uint32_t trial_float_inputs(const trial *t)
-{
-    uint32_t floats = 0;
-    unsigned input = 0;
-    for (size_t i = 0; i < t->param_count; i++) {
-        const param *p = &t->params[i].param;
-        if (p->kind == PARAM_OUT && formats[trial_output_format(p)].block_values > 1)
-            return 0;
-        if (p->kind == PARAM_IN && !p->fetched)
-            floats |= (uint32_t)has_floats(t, &t->params[i]) << input++;
-    }
-    return floats;
-}
-
-/* Multiplies a float by 2^-128 and rounds toward zero. Infinities and NaN stay as they are. Works
- * on bits: hosts are slow where arithmetic gives subnormal numbers. */
-static uint32_t subnormal_of(uint32_t bits)
-{
-    enum { MANTISSA_BITS = 23, DOWN = -SUBNORMAL_EXPONENT, STRANGE = 255 };
-    const uint32_t one = UINT32_C(1) << MANTISSA_BITS, sign = bits & UINT32_C(1) << 31;
-    uint32_t exponent = bits >> MANTISSA_BITS & STRANGE, mantissa = bits & (one - 1);
-    if (exponent == STRANGE)
-        return bits;
-    if (exponent > DOWN)
-        return bits - ((uint32_t)DOWN << MANTISSA_BITS);
-    uint32_t shift = DOWN + 1 - exponent;
-    return sign | (exponent && shift <= MANTISSA_BITS ? (mantissa | one) >> shift : 0);
-}
-
-/* Makes floats of a parameter subnormal, or what they were. */
-static void change_floats(trial *t, size_t index, bool subnormal)
-{
-    trial_param *p = &t->params[index];
-    uint64_t count = p->targets ? p->target_count : 1, stored = 0, at = 0;
-    trial_buffer *buffers = p->targets ? p->targets : &p->content;
-    bool save = !t->usual[index];
-    for (uint64_t i = 0; i < count; i++)
-        stored += buffers[i].stored;
-    if (save)
-        t->usual[index] = arena_alloc(t->arena, stored);
-    for (uint64_t i = 0; i < count; at += buffers[i++].stored) {
-        uint8_t *usual = (uint8_t *)t->usual[index] + at;
-        uint32_t *bits = buffers[i].bytes;
-        if (save)
-            memcpy(usual, bits, buffers[i].stored);
-        else if (!subnormal)
-            memcpy(bits, usual, buffers[i].stored);
-        for (uint64_t j = 0; subnormal && j < buffers[i].stored / sizeof *bits; j++)
-            bits[j] = subnormal_of(bits[j]);
-    }
-}
-
-void trial_make_subnormal(trial *t, uint32_t inputs)
-{
-    const uint32_t changed = t->setup.subnormal ^ inputs;
-    unsigned input = 0;
-    for (size_t i = 0; i < t->param_count; i++) {
-        const param *p = &t->params[i].param;
-        if (p->kind != PARAM_IN || p->fetched)
-            continue;
-        if (changed >> input & 1)
-            change_floats(t, i, inputs >> input & 1);
-        if (!inputs)
-            t->usual[i] = NULL;
-        input++;
-    }
-    t->setup.subnormal = inputs;
-    t->setup.kind = inputs ? FILL_SUBNORMAL : FILL_NORMAL;
-}
-
 size_t trial_input_count(arena *a, const instance *in)
 {
     param params[MAX_PARAMS];
@@ -880,10 +792,6 @@ const char *trial_describe(arena *a, const trial *t)
             strbuf_format(&text, "%s %lld, ", parts[i].name, (long long)parts[i].value);
     strbuf_format(&text, "%s inputs, seed %llu", fill_kind_names[t->setup.kind],
                   (unsigned long long)t->setup.seed);
-    for (unsigned i = 0; t->setup.subnormal >> i; i++)
-        if (t->setup.subnormal >> i & 1)
-            strbuf_format(&text, "%s %u", t->setup.subnormal & ((1u << i) - 1) ? "," : " in input",
-                          i);
     if (t->setup.one_cache)
         strbuf_put(&text, ", one cache");
     if (t->spoiled)

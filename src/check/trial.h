@@ -20,8 +20,7 @@ typedef struct trial_setup {
     uint64_t turn;                                        /* see problem.turn */
     enum { ALL_FINITE, WITH_NAN, WITH_INFINITY } spoiled; /* one value, or scale, */
     unsigned spoiled_input;                               /* of this one of the inputs */
-    uint32_t subnormal; /* a bit for each input that trial_make_subnormal has changed */
-    bool one_cache;     /* rows with caches are the last positions of one sequence */
+    bool one_cache; /* rows with caches are the last positions of one sequence */
 } trial_setup;
 
 /* An input's content. */
@@ -58,8 +57,7 @@ typedef struct trial {
     uint32_t *seq_lens; /* of sequence_count sequences */
     size_t sequence_count;
     problem problem;
-    void *usual[MAX_PARAMS]; /* content of parameters that are subnormal, as it was */
-    bool spoiled;            /* as the setup says; not where no value of the input's format is so */
+    bool spoiled; /* as the setup says; not where no value of the input's format is so */
     struct {
         format format;
         uint8_t *bytes;                    /* of the input */
@@ -86,14 +84,6 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup);
  * positions valid than there were, since these are NaN already. */
 void trial_shorten(trial *t, int64_t seq_len);
 void trial_shorten_each(trial *t, const uint32_t *seq_lens);
-
-/* Returns a bit for each input with floats that trial_make_subnormal can change: f32 values that
- * stand for nothing but themselves. 0 where an output is quantized. */
-uint32_t trial_float_inputs(const trial *t);
-
-/* Multiplies floats of some inputs by 2^-128, and makes those of all other inputs what they were.
- * 0 makes the trial what it was before the first call. Lengths must not change in between. */
-void trial_make_subnormal(trial *t, uint32_t inputs);
 
 /* Spoils another block of the spoiled input in place of the one that was. */
 void trial_move_spoiled(trial *t, uint64_t block);

@@ -619,37 +619,15 @@ static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MO
     return count;
 }
 
-/* Runs the first block with subnormal floats, which an instruction with .ftz loses: of all inputs,
- * whose sums then are subnormal, and of all but one, whose products with that one are. */
-static bool run_subnormal(verifier *v, trial *t, device_params *d)
-{
-    const uint32_t floats = trial_float_inputs(t);
-    bool right = true;
-    for (unsigned i = 0; right && i <= MAX_PARAMS; i++) {
-        uint32_t inputs = floats & ~(1u << i);
-        if (!inputs || (inputs == floats && i < MAX_PARAMS))
-            continue;
-        trial_make_subnormal(t, inputs);
-        right = run(v, t, d, FIRST_BLOCK);
-    }
-    trial_make_subnormal(t, 0);
-    return right;
-}
-
 static bool run_lengths(verifier *v, trial *t, device_params *d)
 {
     int64_t longest = t->setup.shape.max_seq_len, lengths[MOST_LENGTHS];
     size_t count = lengths_of(v->kernel->instance, longest, lengths);
-    bool subnormal = false;
     for (size_t i = 0; i < count; i++) {
         trial_shorten(t, lengths[i]);
         spoil_next_positions(d, t, v->scratch);
         if (!run(v, t, d, lengths[i] > longest ? LAST_BLOCK : SAMPLED_BLOCKS))
             return false;
-        bool short_one = lengths[i] <= (longest < ODD_SEQ_LEN ? longest : ODD_SEQ_LEN);
-        if (short_one && !subnormal && !t->setup.one_cache && !run_subnormal(v, t, d))
-            return false;
-        subnormal |= short_one;
     }
     return true;
 }
@@ -682,12 +660,6 @@ static bool run_alone(verifier *v, trial *t, device_params *d)
 {
     spoil_next_positions(d, t, v->scratch);
     return run(v, t, d, SAMPLED_BLOCKS);
-}
-
-static bool run_ordinary(verifier *v, trial *t, device_params *d)
-{
-    return t->setup.shape.max_seq_len ? run_lengths(v, t, d)
-                                      : run_alone(v, t, d) && run_subnormal(v, t, d);
 }
 
 /* Returns why a trial takes more time or addresses than one may; NULL: it does not. */
@@ -834,7 +806,7 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
     setup.shape.seq_len = shape->max_seq_len;
     const uint64_t end = v->seed + ordinary_inputs(v->kernel->instance);
-    bool right = run_setup(v, &setup, run_ordinary);
+    bool right = run_setup(v, &setup, shape->max_seq_len ? run_lengths : run_alone);
     while (right && ++setup.seed < end) {
         setup.turn++;
         right = run_setup(v, &setup, run_alone);

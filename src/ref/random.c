@@ -3,9 +3,8 @@
 #include "ref/codec.h"
 
 const char *const fill_kind_names[FILL_KINDS] = {
-    [FILL_NORMAL] = "normal",       [FILL_OUTLIERS] = "outliers", [FILL_NEGATIVE] = "negative",
-    [FILL_SUBNORMAL] = "subnormal", [FILL_ZERO] = "zero",         [FILL_TINY] = "tiny",
-    [FILL_HUGE] = "huge",
+    [FILL_NORMAL] = "normal", [FILL_OUTLIERS] = "outliers", [FILL_NEGATIVE] = "negative",
+    [FILL_ZERO] = "zero",     [FILL_TINY] = "tiny",         [FILL_HUGE] = "huge",
 };
 
 uint64_t random_below(random_source *r, uint64_t limit)
@@ -36,11 +35,9 @@ float random_normal(random_source *r)
 
 void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r)
 {
-    const float factors[FILL_KINDS] = { [FILL_NORMAL] = 1,
-                                        [FILL_NEGATIVE] = 1,
-                                        [FILL_SUBNORMAL] = 1,
-                                        [FILL_TINY] = 1e-6f,
-                                        [FILL_HUGE] = 1e3f };
+    const float factors[FILL_KINDS] = {
+        [FILL_NORMAL] = 1, [FILL_NEGATIVE] = 1, [FILL_TINY] = 1e-6f, [FILL_HUGE] = 1e3f
+    };
     for (uint64_t i = 0; i < count; i++) {
         float x = normal(r);
         if (kind == FILL_OUTLIERS)

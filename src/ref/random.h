@@ -28,10 +28,9 @@ uint64_t random_below(random_source *r, uint64_t limit);
 float random_normal(random_source *r);
 
 typedef enum fill_kind {
-    FILL_NORMAL,    /* floats normal(0, 1); weight blocks that decode to about 0.05 in size */
-    FILL_OUTLIERS,  /* smaller, but a few values (floats) or blocks (weights) very large */
-    FILL_NEGATIVE,  /* as normal; a trial makes all scores of a softmax very negative */
-    FILL_SUBNORMAL, /* as normal; a trial makes floats of some inputs subnormal */
+    FILL_NORMAL,   /* floats normal(0, 1); weight blocks that decode to about 0.05 in size */
+    FILL_OUTLIERS, /* smaller, but a few values (floats) or blocks (weights) very large */
+    FILL_NEGATIVE, /* as normal; a trial makes all scores of a softmax very negative */
     FILL_ZERO,
     FILL_TINY, /* floats of 1e-6, block scales that are subnormal in fp16 */
     FILL_HUGE, /* floats of 1e3, block scales ten thousand times the usual */
