@@ -3,6 +3,10 @@
 # behind, and a header and its manifest come from one run.
 #
 # A report into a pipe that is not read makes a run wait while its temporary files are there.
+# Signals that the caller ignores are ignored by every program of a script: this one starts itself without.
+if [ -z "${SIGNALS_ARE_DEFAULT:-}" ] && env --default-signal true 2>/dev/null; then
+    SIGNALS_ARE_DEFAULT=1 exec env --default-signal bash "$0" "$@"
+fi
 set -um # jobs in groups of their own, which SIGINT reaches
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
