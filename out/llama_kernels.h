@@ -1142,7 +1142,7 @@ const ptxgen_kernel *llama_find(const ptxgen_query *query);
  * the whole text. */
 size_t llama_explain_miss(const ptxgen_query *query, char *text, size_t size);
 
-/* The same of llama_find_pipeline. */
+/* Writes why llama_find_pipeline finds nothing, as llama_explain_miss does. */
 size_t llama_explain_pipeline_miss(const ptxgen_query *query, char *text, size_t size);
 
 /* The kernel of a name, such as a pipeline's step has; see ptxgen_named_in. */
@@ -1332,7 +1332,7 @@ typedef struct ptxgen_launch_config {
 } ptxgen_launch_config;
 #define PTXGEN_CU_PROGRAMMATIC_STREAM_SERIALIZATION 6u
 
-/* What cuMemcpy2DAsync takes, CUDA_MEMCPY2D. */
+/* The argument of cuMemcpy2DAsync, CUDA_MEMCPY2D. */
 typedef struct ptxgen_copy_2d {
     size_t srcXInBytes, srcY;
     unsigned srcMemoryType;

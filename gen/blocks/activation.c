@@ -32,7 +32,7 @@ val activation_times(ptx *p, int64_t activation, val g, val u)
 
 /* With a = |x|, Phi(-a) = exp(-a^2 / 2) t P(t), t = 1 / (1 + 0.35 a). P is the polynomial of degree
  * 8 of least relative error on 0 <= a <= 15, which is 3.3e-8; beyond that Phi(-a) is 0 in f32.
- * What a^2 and its multiple lose to rounding is added to exp, else it would show in the tail. */
+ * The rounding errors of a^2 and of its multiple are added to exp: without that the tail is off. */
 val gelu_by_erf(ptx *p, val x)
 {
     static const float coefficients[] = {

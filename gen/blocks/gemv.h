@@ -115,7 +115,7 @@ bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows);
 val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows);
 
 /* cap(scale (factor sum + bias[row]) + residual), with what of these there is: an element of Y that
- * is so many bytes behind its start. What the cap would make a number of an infinity is NaN. */
+ * is `offset` bytes behind its start. An infinity that the cap would make a number becomes NaN. */
 val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset);
 
 /* Y[vector][row + r] = cap(scale (factor sum number rows * vector + r + bias) + residual), with
@@ -129,8 +129,7 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
  * infinite and the result 0. */
 val gated(ptx *p, int64_t activation, val gate, val up);
 
-/* What a row's sums of gate and up are multiplied by, and what is added to them then: f32, or no
- * kind. */
+/* The factors and then the biases of a row's sums of gate and up: f32, or VAL_NONE. */
 typedef struct gemv_biases {
     val gate_factor, up_factor;
     val gate, up;

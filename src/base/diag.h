@@ -68,9 +68,9 @@ bool diags_full(const diags *d);
 /* A note that explains the diagnostic before it has the code of that and is shown without. */
 void diag_note(diags *d, diag_code code, location where, const char *format, ...) PRINTF_LIKE(4, 5);
 
-/* All diagnostics that are kept, in the order of their lines (a note stays behind what it
- * explains), those of an included file at the place of its include. color adds terminal escapes.
- * Bytes that are not printable are shown as '?', so that input can't reach the terminal. */
+/* Appends all kept diagnostics, sorted by line (a note follows the diagnostic that it explains);
+ * those of an included file stand at the place of its include. color adds terminal escapes. Bytes
+ * that are not printable become '?', so that input can't reach the terminal. */
 void diags_render(const diags *d, strbuf *out, bool color);
 
 /* A place as a part of a sentence: "line 3", with "of b.ini" behind it where the sentence stands in

@@ -32,7 +32,7 @@ static bool fail(arena *a, const char **error)
     return false;
 }
 
-/* What a signal handler reaches. */
+/* State that signal handlers read and write. */
 static atomic_int interrupted; /* number of the signal that came, or 0 */
 static atomic_bool deferring;
 static _Atomic(pid_t) children[MAX_THREADS + 1]; /* that run meanwhile; 0: free */
@@ -112,7 +112,7 @@ static void forget_child(pid_t child)
     }
 }
 
-/* Where os_try_mapped goes on when a page of a file is not there. */
+/* The handler of SIGBUS jumps here, into os_try_mapped. */
 static sigjmp_buf page_is_missing;
 
 static void leave_work(int number)

@@ -37,8 +37,8 @@ bool ptxas_find(arena *a, const char *given, ptxas *out, const char **error);
 bool ptxas_run(arena *a, const ptxas *assembler, const char *ptx, size_t length, const target *t,
                ptxas_result *result, const char **error);
 
-/* What ptxas prints, taken apart: "13.0.88" of --version or NULL; those of our targets that
- * --help lists; the figures of -v for a module with one kernel. */
+/* Parse the output of ptxas: the version, "13.0.88", of --version or NULL; the targets of our table
+ * that --help lists; the figures of -v for a module with one kernel. */
 const char *ptxas_parse_version(arena *a, const char *text);
 target_set ptxas_parse_targets(const char *help);
 void ptxas_parse_report(const char *text, ptxas_result *result);

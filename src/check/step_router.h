@@ -24,8 +24,8 @@ void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, re
  */
 bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise);
 
-/* Whether the two may be clear, by the rounded one alone: the exact one need not be fed where they
- * cannot. */
+/* Returns false if the rounded step alone shows that step_is_clear would return false: then the
+ * exact step need not be run. */
 bool step_may_be_clear(const decoder *d, const ref_step *rounded, const double *noise);
 
 #endif

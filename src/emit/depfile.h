@@ -4,7 +4,7 @@
 
 #include "base/strbuf.h"
 
-/* Who reads a depfile: Ninja has a spelling for a few names that Make has not. */
+/* The programs that read a depfile: Ninja can read a few names that Make cannot. */
 typedef enum depfile_reader { FOR_NINJA, FOR_MAKE_AND_NINJA } depfile_reader;
 
 /* Returns the first character of a name that cannot be written for the reader, '\0' if there is

@@ -84,7 +84,7 @@ static inline overlap_set overlap_set_of(const overlap_launch *l)
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads);
 
-/* Has the first launch begin beside launches that are not known. */
+/* Lets the first launch begin before unknown earlier launches have ended. */
 void overlap_begin_behind(overlap *all, arena *parent);
 
 /* The launch has ended; next is the one right behind it, or NULL where that has not begun. */

@@ -177,14 +177,13 @@ typedef struct key {
         .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = (least), \
         .max = MAX_VECTORS, .def = (least), .counted_with = KEY_FIELD(rows_mode), .tag = "m"    \
     }
-/* The same with any number of rows that is baked in: blocks in the grid's y share more than
- * MAX_VECTORS. */
+/* Rows of X, any number: the grid's y has a block for each MAX_VECTORS of them. */
 #define KEY_ANY_M                                                                         \
     {                                                                                     \
         .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = 1, \
         .max = 65535, .def = 2, .counted_with = KEY_FIELD(rows_mode), .tag = "m"          \
     }
-/* Rows of a kernel that has a block, or some, for each: not at once. */
+/* Rows of a kernel with one or more blocks for each row. */
 #define KEY_ROW_COUNT                                                                        \
     {                                                                                        \
         .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, .max = 65535, \

@@ -115,7 +115,7 @@ static void split_columns(planner *p, instance *in, bindings *b)
     planner_bind_buffer(b, "partials", BUFFER_SUMS);
 }
 
-/* Has the kernel multiply by the factor of a matrix, where the decoder has one. */
+/* Makes the kernel multiply by the scale of a matrix if the decoder has one, and binds it. */
 static void bind_scale(const planner *p, instance *in, bindings *b, const char *name,
                        decoder_tensor w)
 {

@@ -102,7 +102,7 @@ typedef struct decoder_metadata {
     const char *name, *text;
 } decoder_metadata;
 
-/* What a file of the decoder's model says in a key. */
+/* How a key of a GGUF file is compared with the decoder's value. */
 typedef enum decoder_key_use {
     DECODER_KEY_REQUIRED, /* it has this value */
     DECODER_KEY_OPTIONAL, /* the same, or it is missing: the value is its default */
@@ -117,7 +117,7 @@ typedef struct decoder_key {
     size_t count;         /* 1: of each value of an array too */
 } decoder_key;
 
-/* What is compared of a file before its weights are used. */
+/* Keys and tensors that are compared with a file before its weights are used. */
 typedef struct decoder_file {
     const decoder_key *keys;
     size_t key_count;

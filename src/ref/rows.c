@@ -236,8 +236,8 @@ void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t cou
     }
 }
 
-/* What a row's softmax is made of: its maximum, the sum of exp(scale x - max), and how far its
- * values are from the maximum, weighed. */
+/* A row's softmax: the maximum, the sum of exp(scale x - max), and the weighted mean distance of
+ * its values from the maximum. */
 typedef struct softmax_row {
     double max, sum, distance;
 } softmax_row;

@@ -122,7 +122,7 @@ ARENA_TEST(activations_are_right_for_every_size_of_x)
     }
 }
 
-/* Of an input each in turn; the other one's values are 1. */
+/* Puts a value at each place of one input in turn; the other input's values are 1. */
 static void expect_shown(arena *a, const char *name, const char *text, size_t input, float value,
                          bool is_number)
 {

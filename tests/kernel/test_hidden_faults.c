@@ -67,7 +67,7 @@ static const hidden_fault hidden_faults[] = {
 /* An instruction that rounds toward zero. */
 #define CUT "fma.rz.f32 $1, $2, $3, $4;"
 
-/* The same by an edit of instructions. */
+/* Faults that are edits of single instructions. */
 static const struct {
     const char *name, *family, *keys;
     line_edit edit;

@@ -14,7 +14,7 @@ TEST(a_fault_is_reported_with_its_line_and_thread)
     assert_says(text, " | ld.global.u32 %r3, [%rd2];\n");
 }
 
-/* The same with the kernel's statements in one line. */
+/* Reads too far in a kernel whose statements stand in one line. */
 static void reach_too_far_in_a_line(void)
 {
     static char text[4096];

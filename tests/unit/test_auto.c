@@ -760,7 +760,7 @@ TEST(products_of_prompts_have_tiles_that_fill_the_gpu)
     assert_int_equal(wide.shape.m, 128);
 }
 
-/* Of what is chosen for a target each GPU has room for a block that takes it by that target. */
+/* Each GPU that takes a target's chosen kernel has the shared memory for a block of it. */
 ARENA_TEST(choices_fit_all_gpus_that_take_them)
 {
     static const char *const targets_of[] = {

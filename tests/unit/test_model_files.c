@@ -262,7 +262,7 @@ ARENA_TEST(models_beside_the_project_become_their_decoders)
     check_files(a, folder, files, sizeof files / sizeof *files);
 }
 
-/* What a header expects of a file, by a section that says these keys of it. */
+/* The keys that a header expects of a file, by a section that has them. */
 
 static const char llama_section[] =
     "[decoder]\narchitecture = llama\nlayers = 2\nhidden = 256\nff = 512\nnum_heads = 4\n"

@@ -94,7 +94,7 @@ ARENA_TEST(marks_digits_and_line_ends_stay_where_each_kind_has_them)
         assert_words(a, cases[i].name, text, cases[i].words);
 }
 
-/* All that the message on an unknown one lists. */
+/* Every name that the message on an unknown pre-tokenizer lists. */
 ARENA_TEST(every_listed_pre_tokenizer_opens_with_its_flags)
 {
     static const struct {
@@ -460,7 +460,7 @@ ARENA_TEST(vocabularies_without_types_or_scores_are_read)
     gguf_close(&file);
 }
 
-/* What no token has is one unknown token, however many bytes and characters it is. */
+/* Text that no token covers becomes one unknown token, however long it is. */
 ARENA_TEST(characters_without_bytes_are_unknown)
 {
     gguf_file file;

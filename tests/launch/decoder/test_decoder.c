@@ -277,7 +277,7 @@ TEST_WITH(sampling_is_set_on_the_stream, make, drop)
     assert_int_equal(words[PTXGEN_SEED + 1], 1);
 }
 
-/* Has other words where the functions of a header had theirs. */
+/* Overwrites the stack that the functions of a header have used. */
 static void clobber_stack(void)
 {
     volatile uint32_t words[8192];
@@ -285,7 +285,7 @@ static void clobber_stack(void)
         words[i] = 0xdeadbeef;
 }
 
-/* What the graph of each function writes, and where: bytes of the state, as after a plain call. */
+/* The bytes of the state that the graph of each function must write, those of a plain call. */
 typedef struct recorded {
     const char *said;
     CUresult (*call)(toy_decoder *of);
@@ -326,7 +326,7 @@ static CUresult assign_third(toy_decoder *of)
     return toy_assign(of, stream, 2, 1);
 }
 
-/* All words of the state, which calls write. */
+/* Reads the whole state, which the calls write. */
 static void read_state(const toy_decoder *of, unsigned char *to)
 {
     assert_success(cuStreamSynchronize(stream));

@@ -272,7 +272,7 @@ static const char *next_statement(const char *text, char *line, size_t size)
     return text + end + (text[end] == '\n');
 }
 
-/* What reports a fault counts lines of what the header has, and who reads it has the file. */
+/* A fault's line is counted in the header's text and looked up in the .ptx file. */
 TEST(lines_of_a_kernel_are_those_of_its_file)
 {
     static char file[1 << 20];

@@ -1,5 +1,4 @@
-/* Of the kernels of a name a device finds and loads the newest that it has the shared memory for.
- */
+/* A device finds and loads the newest kernel of a name that it has the shared memory for. */
 #include <stdio.h>
 
 #include "../fake_driver.h"
@@ -64,7 +63,7 @@ TEST_WITH(a_device_loads_the_newest_kernel_that_fits, set_up, NULL)
     }
 }
 
-/* What the device says decides, not what others of its architecture have. */
+/* The device's own limit decides, not the usual one of its architecture. */
 TEST_WITH(a_device_of_less_shared_memory_is_told_what_is_missing, set_up, NULL)
 {
     engine_cuda *cuda = *state;

@@ -241,7 +241,7 @@ TEST_WITH(matrices_are_transposed, make, destroy)
                             x[(matrix * ROWS + row) * COLUMNS + column]);
 }
 
-/* Of four rows two are of one sequence, one is of none, and one of a sequence that is full. */
+/* Four rows: two of one sequence, one of no sequence, one of a sequence that is full. */
 TEST_WITH(rows_of_k_and_v_are_written_to_caches, make, destroy)
 {
     enum { DIM = 64, HEADS = 2, ROOM = 16, ROWS = 4, ROW = HEADS * DIM };
