@@ -7,7 +7,8 @@
  *   PTXGEN_REAL_HEADERS   the folder of the models' headers
  *   PTXGEN_REAL_MODELS    their names, separated by spaces
  *   PTXGEN_REAL_TARGETS   lists of targets, separated by spaces: "sm_80,sm_90 sm_90a". "default" is
- *                         the list that --from-gguf writes by itself.
+ *                         the list that --from-gguf writes by itself. Kernels of several targets
+ *                         are assembled for each GPU that takes them, those of one for it alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static kernel_set kernels_of(arena *a, const char *file, const char *target_list
 /* Appends those runs of ptxas of a model that the list does not have yet. */
 static void add_model(assemblies *all, const char *file, const char *target_list)
 {
+    const target *only = target_find(target_list);
     arena *a = arena_new();
     const kernel_set set = kernels_of(a, file, target_list);
     assembly_plans plans = { 0 };
@@ -80,6 +82,8 @@ static void add_model(assemblies *all, const char *file, const char *target_list
     for (size_t i = 0; i < plans.count; i++) {
         const kernel *k = plans.items[i].kernel;
         const target *t = plans.items[i].target;
+        if (only && t != only)
+            continue;
         const char *hash = fnv1a64_text(a, fnv1a64(k->ptx, k->ptx_length));
         const char *id = arena_format(all->arena, "%s %s", hash, t->name);
         if (name_map_find_or_add(all->arena, &all->known, id, all->list.count) < all->list.count)
