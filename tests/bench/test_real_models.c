@@ -59,7 +59,7 @@ static kernel_set kernels_of(arena *a, const char *file, const char *target_list
     spec_overrides overrides = { 0 };
     model_options options = { .kv_type = -1 };
     spec *s = arena_alloc(a, sizeof *s);
-    kernel_set set;
+    kernel_set set = { 0 };
     if (strcmp(target_list, "default") != 0)
         overrides.targets = target_list;
     if (!from_gguf(a, file, &overrides, &options, &text, &said, &d) ||
