@@ -348,9 +348,10 @@ enum {
     "f32 top_p (1: all), f32 min_p (0: all), u64 seed, 2 words that are not read"
 reference ref_sample;
 
-/* Makes positions and ways to choose possible ones, and arranges logits: their largest is at either
- * end, or equal in several tokens. After so many turns all ways have met their logits. */
+/* Returns the number of turns after which each way of sampling has met each arrangement of logits:
+ * the largest at either end, or equal in several tokens. */
 uint64_t ref_sampling_turns(const problem_shape *s);
+/* Makes positions and settings valid, and arranges logits. */
 void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* The first word of Philox4x32-10. */
@@ -452,7 +453,7 @@ reference ref_kv_write;
  * are KV heads, positions [m], factors where there are. */
 reference ref_rope;
 
-/* Makes random positions small, large and 0 by turns, and random factors such that divide. */
+/* Makes random positions small, large or 0, and random factors nonzero, so that they can divide. */
 void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t values);
 
 /* Latent attention (MLA of DeepSeek V2, absorbed), H heads, L = latent, R = n_rope, P = nope: from

@@ -114,7 +114,7 @@ static unsigned positions_of(const problem *p)
     return has_kv_alone(p) ? V_ROWS + 1 : QKV + 1;
 }
 
-/* Returns the input with the weights of the norm of K; those of q stand ahead of it. */
+/* Returns the number of the input with K's norm weights, which follows q's norm weights if any. */
 static unsigned k_norm_of(const problem *p)
 {
     return positions_of(p) + (has_kv_alone(p) ? 1 : 2);

@@ -186,8 +186,8 @@ typedef enum arrangement {
     MANY_EQUAL,     /* few values: most tokens are equal to many others */
 } arrangement;
 
-/* A row of a launch: those of one launch take them by turns, and launches go on where the one
- * before has stopped. Position 1 stands for any. */
+/* The settings of one row. Rows of a launch use them in order, and the next launch continues with
+ * the entry after the last. Position 1 means any position. */
 typedef struct sampled_row {
     way way;
     arrangement arrangement;
