@@ -58,7 +58,6 @@ enum {
     LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
     WARP = 32,
     SM_BLOCKS = 2,
-    REGISTER_UNIT = 8,
     END_COUNT = 1 << 30, /* more than there are chunks */
     CACHES = 2,          /* K and V */
     ADDRESS_BYTES = 8,
@@ -498,9 +497,9 @@ static void build(ptx *p, const instance *in)
     if (!is_settled(in))
         wait_for_launches(p);
     work w = work_new(p, in);
-    unsigned usual = TARGET_REGISTERS / (SM_BLOCKS * w.is.warps * WARP);
-    ptx_max_registers(p, in->family->halves ? gqa_halves_registers(in, w.is.heads)
-                                            : usual / REGISTER_UNIT * REGISTER_UNIT);
+    ptx_max_registers(p, in->family->halves
+                             ? gqa_halves_registers(in, w.is.heads)
+                             : target_registers_for(SM_BLOCKS * (unsigned)w.is.warps));
     if (is_fixed(in))
         add_fixed_chunks(p, &w);
     else

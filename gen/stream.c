@@ -45,8 +45,7 @@ static unsigned registers_of(const instance *in)
 /* Refuses blocks of more warps than there are registers for. */
 static const char *check_warps(const instance *in, arena *a, const char **blamed)
 {
-    enum { WARP = 32 };
-    unsigned registers = registers_of(in), fit = TARGET_REGISTERS / (registers * WARP);
+    unsigned registers = registers_of(in), fit = target_warps_with(registers);
     if (in->num_warps <= fit)
         return NULL;
     *blamed = "num_warps";

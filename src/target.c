@@ -4,7 +4,8 @@
 
 enum {
     WARP = 32,
-    REGISTER_UNIT = 256,    /* registers are handed to a warp in units of this many */
+    REGISTER_UNIT = 8,      /* registers are handed to a thread in units of this many */
+    SM_PARTS = 4,           /* of an SM: each has its own registers and runs every fourth warp */
     SHARED_UNIT = 128,      /* shared memory to a block, from sm_80 on; more than enough before */
     SHARED_RESERVED = 1024, /* of each block for the system, from sm_80 on */
     SHARED_RESERVED_FROM = 80,
@@ -107,6 +108,20 @@ bool target_overlaps(const target *t)
     return t->sm >= HOPPER;
 }
 
+/* The registers of one part of an SM, for each thread of a warp. */
+enum { PART_REGISTERS = TARGET_REGISTERS / SM_PARTS / WARP };
+
+unsigned target_warps_with(unsigned registers)
+{
+    return PART_REGISTERS / (unsigned)round_up(registers, REGISTER_UNIT) * SM_PARTS;
+}
+
+unsigned target_registers_for(unsigned warps)
+{
+    unsigned of_part = (warps + SM_PARTS - 1) / SM_PARTS;
+    return PART_REGISTERS / of_part / REGISTER_UNIT * REGISTER_UNIT;
+}
+
 unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned registers, size_t shared)
 {
     unsigned warps = (threads + WARP - 1) / WARP;
@@ -115,8 +130,7 @@ unsigned target_blocks_per_sm(const target *t, unsigned threads, unsigned regist
     unsigned blocks = t->blocks_sm;
     blocks = at_most(blocks, t->warps_sm / warps);
     if (registers)
-        blocks = at_most(blocks, TARGET_REGISTERS /
-                                     round_up((uint64_t)registers * WARP, REGISTER_UNIT) / warps);
+        blocks = at_most(blocks, target_warps_with(registers) / warps);
     uint64_t reserved = t->sm >= SHARED_RESERVED_FROM ? SHARED_RESERVED : 0;
     uint64_t taken = round_up(shared, SHARED_UNIT) + reserved;
     return taken ? at_most(blocks, t->shared_sm / taken) : blocks;

@@ -158,9 +158,9 @@ unsigned stream_registers(const instance *in)
     if (in->shape.m > 1) {
         unsigned most = in->family->launch.registers;
         /* Passes need more where that leaves an SM as many blocks, or where the format spills. */
-        bool two_blocks = 2 * in->num_warps * WARP * OF_VECTORS <= TARGET_REGISTERS;
+        bool two_blocks = 2 * in->num_warps <= target_warps_with(OF_VECTORS);
         bool alone = in->passes > 1 && (!two_blocks || f->crowded_passes) &&
-                     in->num_warps * WARP * most <= TARGET_REGISTERS;
+                     in->num_warps <= target_warps_with(most);
         return f->crowded_vectors || is_of_experts(in) || alone ? most : OF_VECTORS;
     }
     int64_t step = stream_step_values(in), k = in->shape.k;

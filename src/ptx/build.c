@@ -55,12 +55,10 @@ void ptx_settled_param(ptx *p, type t, const char *name)
     *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_SETTLED };
 }
 
-/* What threads get them in steps of. */
-enum { REGISTER_UNIT = 8 };
-
 void ptx_max_registers(ptx *p, unsigned registers)
 {
-    unsigned fitting = TARGET_REGISTERS / p->block / REGISTER_UNIT * REGISTER_UNIT;
+    enum { WARP = 32 };
+    unsigned fitting = target_registers_for((p->block + WARP - 1) / WARP);
     p->max_registers = registers < fitting ? registers : fitting;
 }
 

@@ -144,7 +144,10 @@ kernel suite_kernel_for(arena *a, const instance *in, const target *t)
 
 kernel suite_kernel(arena *a, const instance *in)
 {
-    return suite_kernel_for(a, in, instance_oldest_target(in));
+    const char *name = getenv("PTXGEN_TEST_TARGET");
+    const target *oldest = instance_oldest_target(in), *asked = name ? target_find(name) : NULL;
+    bool serves = asked && target_runs(asked, oldest) && instance_suits(in, asked);
+    return suite_kernel_for(a, in, serves ? asked : oldest);
 }
 
 kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in)

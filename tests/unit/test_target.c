@@ -37,6 +37,21 @@ TEST(occupancy_is_bounded_by_registers)
     assert_int_equal(target_blocks_per_sm(t, 1024, 255, 0), 0);
 }
 
+/* On an H200 a block of 18 warps of 107 registers, 112 as they are handed out, was refused: 61,632
+ * are fewer than an SM has, but one of its parts would run five of the warps. */
+TEST(the_warps_of_a_block_go_to_four_parts_of_an_sm)
+{
+    assert_int_equal(target_warps_with(112), 16);
+    assert_int_equal(target_blocks_per_sm(target_find("sm_90"), 18 * 32, 107, 0), 0);
+    assert_int_equal(target_registers_for(18), 96);
+    assert_int_equal(target_registers_for(16), 128);
+    for (unsigned warps = 1; warps <= 32; warps++) {
+        unsigned registers = target_registers_for(warps);
+        assert_true(target_warps_with(registers) >= warps);
+        assert_true(target_warps_with(registers + 1) < warps);
+    }
+}
+
 TEST(occupancy_is_bounded_by_shared_memory)
 {
     const target *t = target_find("sm_80");
