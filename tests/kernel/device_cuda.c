@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-enum { MAX_ALLOCATIONS = 64, UNWRITTEN = 0xff };
+enum { UNWRITTEN = 0xff };
 
 typedef struct cuda_state {
     gpu gpu;
     arena *arena;       /* of what is loaded */
     const char *loaded; /* the PTX; NULL: nothing is */
     bool failed;        /* a call since the last reset */
-    gpu_address allocations[MAX_ALLOCATIONS];
-    size_t allocation_count;
+    arena *launch;      /* of the allocations */
+    VEC(gpu_address) allocations;
 } cuda_state;
 
 static bool report(cuda_state *c, bool done, const char **error)
@@ -26,13 +26,9 @@ static bool report(cuda_state *c, bool done, const char **error)
 static bool alloc(void *state, size_t size, uint64_t *address, const char **error)
 {
     cuda_state *c = state;
-    if (c->allocation_count == MAX_ALLOCATIONS) {
-        *error = "more allocations than the tests foresee";
-        return false;
-    }
     if (!report(c, gpu_alloc(&c->gpu, size, address), error))
         return false;
-    c->allocations[c->allocation_count++] = *address;
+    *VEC_PUSH(c->launch, &c->allocations) = *address;
     return report(c, gpu_fill(&c->gpu, *address, UNWRITTEN, size), error);
 }
 
@@ -90,9 +86,10 @@ static bool launch(void *state, const device_launch *l, const char **error)
 static void reset(void *state)
 {
     cuda_state *c = state;
-    for (size_t i = 0; i < c->allocation_count; i++)
-        gpu_free(&c->gpu, c->allocations[i]);
-    c->allocation_count = 0;
+    for (size_t i = 0; i < c->allocations.count; i++)
+        gpu_free(&c->gpu, c->allocations.items[i]);
+    memset(&c->allocations, 0, sizeof c->allocations);
+    arena_reset(c->launch);
     if (c->failed) {
         c->loaded = NULL;
         c->failed = !gpu_renew(&c->gpu);
@@ -105,6 +102,7 @@ static void close_gpu(void *state)
     reset(c);
     gpu_close(&c->gpu);
     arena_free(c->arena);
+    arena_free(c->launch);
 }
 
 bool device_open_cuda(arena *a, device *d, const char **why)
@@ -115,6 +113,7 @@ bool device_open_cuda(arena *a, device *d, const char **why)
         return false;
     }
     c->arena = arena_new();
+    c->launch = arena_new();
     *d = (device){
         .name = "GPU",
         .state = c,

@@ -7,11 +7,13 @@
  * SMs, clock and copy; of products on tensor cores, with 256 rows, also the operations a second.
  * Outputs are checked in the same run. FOLDER has what nvcc makes of the
  * kernels of peers/; each then has a row behind those that it is a peer of. A kernel that fails has
- * the error in its row, and the others follow. Each row is written out when it is known.
+ * the error in its row, and the program runs anew from the next kernel on (--from N). Each row is
+ * written out when it is known.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/os.h"
@@ -80,6 +82,8 @@ typedef struct options {
     const char *peers, *spec; /* peers: their folder; NULL: none */
     char **families;          /* asked for; all where there are none */
     int family_count;
+    size_t from; /* the first kernel; one ahead of it has failed if it is not 0 */
+    char **argv;
 } options;
 
 typedef struct gpu_run {
@@ -88,7 +92,8 @@ typedef struct gpu_run {
     const effort *effort;
     const char *peers; /* NULL: none, or the device does not take them */
     arena *scratch;
-    bool all_right, usable; /* not usable: the device did not recover from an error */
+    bool all_right;
+    bool failed; /* a call: the process may be of no more use */
 } gpu_run;
 
 /* False where the device does not take the PTX. */
@@ -103,7 +108,7 @@ static bool bench(gpu_run *s, const kernel *k, const peer *by)
     } else {
         fprintf(stderr, "bench_gpu: %s%s: %s\n", prefix, k->instance->name, s->gpu.error);
         print_failure(s->scratch, k, prefix, s->gpu.error);
-        s->usable = gpu_renew(&s->gpu);
+        s->failed = t.loaded; /* what a driver does not take leaves it as it was */
     }
     s->all_right &= right;
     return t.loaded;
@@ -154,19 +159,20 @@ static int bench_all(arena *a, gpu_run *s, const options *o)
     if (!measure_device(&s->gpu, s->effort, &s->model) ||
         !make_kernels(a, o->spec, s->model.target, &set) || !has_families(&set, o))
         return FAILED;
-    print_head(&s->gpu, &s->model);
-    s->all_right = s->usable = true;
-    for (size_t i = 0; i < set.kernel_count && s->usable; i++) {
+    if (!o->from)
+        print_head(&s->gpu, &s->model);
+    s->all_right = !o->from;
+    for (size_t i = o->from; i < set.kernel_count; i++) {
         const kernel *k = &set.kernels[i];
         if (!is_asked_for(k->instance->family->name, o->families, o->family_count))
             continue;
         arena_reset(s->scratch);
         bench(s, k, NULL);
-        if (s->peers && s->usable)
+        if (s->peers && !s->failed)
             bench_peer(s, k);
+        if (s->failed)
+            restart(o->argv, i + 1);
     }
-    if (!s->usable)
-        fprintf(stderr, "bench_gpu: the device is of no more use: %s\n", s->gpu.error);
     return s->all_right ? 0 : FAILED;
 }
 
@@ -180,6 +186,8 @@ static bool parse(int argc, char **argv, options *o)
             o->device = true;
         else if (strcmp(argv[i], "--peers") == 0 && i + 1 < argc)
             o->peers = argv[++i];
+        else if (strcmp(argv[i], "--from") == 0 && i + 1 < argc)
+            o->from = strtoull(argv[++i], NULL, 10);
         else
             return false;
     }
@@ -193,7 +201,7 @@ static bool parse(int argc, char **argv, options *o)
 
 int main(int argc, char **argv)
 {
-    options o = { 0 };
+    options o = { .argv = argv };
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n"
                         "       bench_gpu --device\n");

@@ -1,7 +1,9 @@
 #include "bench/gpu/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/os.h"
 #include "generate.h"
@@ -74,6 +76,26 @@ void print_device(const gpu *g, const cost_gpu *c)
            (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
     if (strstr(g->name, "emulator"))
         printf("The device is an emulator: results are checked, times mean nothing.\n");
+}
+
+void restart(char **argv, size_t from)
+{
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    char number[24], **again = calloc(count + 3, sizeof *again);
+    if (!again)
+        return;
+    snprintf(number, sizeof number, "%zu", from);
+    again[0] = argv[0];
+    again[1] = (char *)"--from";
+    again[2] = number;
+    bool restarted = argv[1] && strcmp(argv[1], "--from") == 0;
+    memcpy(again + 3, argv + (restarted ? 3 : 1), (count - (restarted ? 3 : 1)) * sizeof *again);
+    fflush(NULL);
+    execv("/proc/self/exe", again);
+    perror("bench: /proc/self/exe");
+    free(again);
 }
 
 const char *cell_text(arena *a, const char *text)

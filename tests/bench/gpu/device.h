@@ -18,6 +18,10 @@ bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
 /* A line, and one more where it is an emulator. */
 void print_device(const gpu *g, const cost_gpu *c);
 
+/* Runs the program anew in place of this process, with --from N: after a kernel's wrong access
+ * every call of the process fails. Returns only if that is not possible. */
+void restart(char **argv, size_t from);
+
 /* A text as it fits into a table: in one line, without the sign between columns. */
 const char *cell_text(arena *a, const char *text);
 

@@ -250,14 +250,23 @@ static const char *judge_next(device_model *m, const plan_step *s, const float *
 const char *device_model_judge(device_model *m, int64_t position)
 {
     const plan *p = m->plan;
-    const plan_step *one = &p->steps[0], *most = &p->steps[p->step_count - 1];
-    const float *of_most = run(m, most, position);
-    const char *wrong = of_most ? judge_next(m, most, of_most, position) : m->gpu->error;
-    if (wrong || one->m != 1)
-        return wrong;
+    const plan_step *one = &p->steps[0], *most = one;
+    const float *of_most = NULL;
+    for (const plan_step *s = p->steps; s < p->steps + p->step_count; s++) {
+        const float *logits = run(m, s, position);
+        const char *wrong = logits ? judge_next(m, s, logits, position) : m->gpu->error;
+        if (wrong)
+            return arena_format(m->arena, "the step of %lld: %s", (long long)s->m, wrong);
+        if (!of_most || !decoder_is_prompt(s->m)) {
+            most = s;
+            of_most = logits;
+        }
+    }
+    if (one->m != 1 || most == one)
+        return NULL;
     int64_t last = position + most->m - 1;
     const float *alone = run(m, one, last);
-    wrong = alone ? judge_next(m, one, alone, last) : m->gpu->error;
+    const char *wrong = alone ? judge_next(m, one, alone, last) : m->gpu->error;
     if (!wrong && memcmp(alone, of_most, (size_t)p->decoder->vocab * sizeof *alone) != 0)
         wrong = "a token alone has other logits than as the last of several";
     return wrong;

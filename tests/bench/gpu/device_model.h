@@ -34,9 +34,9 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position);
 enum { EVERY_KERNEL = -1 };
 bool device_model_launch(device_model *m, const plan_step *s, int64_t only);
 
-/* Runs the largest step from a position on, then the last of its tokens alone. NULL, or what is
- * wrong: logits that are not finite, or of other bits alone; a token that is not the likeliest; a
- * position that is not the next; what the device says of a failed call. */
+/* Runs every step from a position on, then the last token of the largest that is not a prompt's
+ * alone. NULL, or what is wrong: logits that are not finite, or of other bits alone; a token that
+ * is not the likeliest; a position that is not the next; what the device says of a failed call. */
 const char *device_model_judge(device_model *m, int64_t position);
 
 #endif

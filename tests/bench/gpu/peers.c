@@ -25,11 +25,18 @@ static void take_kv_heads(const instance *in, gpu_grid *grid)
     grid->threads = 128;
 }
 
+/* Its x takes 1,536 bytes of shared memory for each 1,024 values. */
+static void take_shared(const instance *in, gpu_grid *grid)
+{
+    grid->dynamic_shared = (size_t)(in->shape.k + 1023) / 1024 * 1536;
+}
+
 static const peer peers[] = {
     { .family = "stream_gemv",
       .entry = "stream_q4k_gemv_peer",
       .fits = is_plain_stream,
-      .sizes = { KEY_FIELD(shape.k), KEY_FIELD(shape.n) } },
+      .sizes = { KEY_FIELD(shape.k), KEY_FIELD(shape.n) },
+      .regrid = take_shared },
     { .family = "flash_decoding_chunk",
       .entry = "flash_decoding_chunk_peer",
       .fits = is_usual_attention,

@@ -15,7 +15,8 @@ typedef struct peer {
     bool (*fits)(const instance *in);
     size_t sizes[MAX_PEER_SIZES]; /* where an instance has them, as int64_t */
 
-    /* Changes the grid that ours is launched with; NULL: it is the same. */
+    /* Changes the grid and the shared memory that ours is launched with; NULL: they are the same.
+     */
     void (*regrid)(const instance *in, gpu_grid *grid);
 
     const char *ptx; /* NULL until somebody has read it */

@@ -240,7 +240,7 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     b.copies = arena_zalloc(a, b.copy_count * sizeof *b.copies);
     out->loaded = gpu_load(g, by ? by->ptx : k->ptx);
     bool ran = out->loaded &&
-               gpu_select(g, by ? by->entry : k->instance->name, b.trial.dynamic_shared) &&
+               gpu_select(g, by ? by->entry : k->instance->name, b.grid.dynamic_shared) &&
                put_copies(&b) && judge(&b, out) && measure(&b, e, out);
     for (size_t i = 0; i < b.allocations.count; i++)
         gpu_free(g, b.allocations.items[i]);
