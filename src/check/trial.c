@@ -601,34 +601,54 @@ static float router_weight(const trial *t, float logit)
     return logit / sqrtf((float)t->setup.shape.k);
 }
 
+/* Makes floats of a softmax very negative, every fifth one minus infinity, and the rest all of one
+ * size: lowest times 1 to 6. */
+static void lower_floats(format f, uint8_t *bytes, uint64_t values, float lowest)
+{
+    enum { MASKED = 5 };
+    for (uint64_t i = 0; i < values; i++, bytes += formats[f].block_bytes) {
+        float x;
+        ref_decode(f, bytes, 1, &x);
+        x = i % MASKED == MASKED - 1 ? -INFINITY : lowest * (1 + fabsf(x));
+        uint16_t half = f == FORMAT_F16 ? half_from_float(x) : bfloat_from_float(x);
+        memcpy(bytes, f == FORMAT_F32 ? (void *)&x : &half, formats[f].block_bytes);
+    }
+}
+
 /* Makes scores very negative: products of positive K, or x of a router, with negative q or W. What
- * is alone beside the scores is more negative. The lowest scores of heads differ, down to less than
- * any constant that could stand for minus infinity but the largest floats. */
+ * is alone beside the scores is more negative. One expert has all the weight. The lowest scores of
+ * heads differ, down to less than any constant that could stand for minus infinity but the largest
+ * floats. */
 static void make_negative(const trial *t, const trial_param *p, unsigned input, format f,
                           const trial_buffer *made, random_source *r)
 {
     enum { ROUTER_W, ROUTER_X };
-    const float LOWEST_SINK = -1e7f, LOGIT = 2500;
+    const float LOWEST_SINK = -1e7f, LOWEST_X = -11000, Q8_0 = 25, LOGIT = 2500, NEARER = 0.5f;
     uint64_t values = made->stored / formats[f].block_bytes * formats[f].block_values;
     bool routes = t->instance->family->op == OP_MOE_ROUTE;
     if (p->param.cache || (routes && input > ROUTER_W))
         ref_set_sign(f, made->bytes, values, false);
     if (routes && input == ROUTER_W) {
+        uint64_t k = (uint64_t)t->setup.shape.k, row = random_below(r, values / k);
         ref_resize(f, made->bytes, values, router_weight(t, LOGIT) / SMALL, r);
+        ref_resize(f, (char *)made->bytes + format_bytes(f, row * k), k, NEARER, r);
         ref_set_sign(f, made->bytes, values, true);
     }
     float *x = made->bytes;
     if (p->param.steep) {
         uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
-        const float factors[] = { 40, 4200, 5, 400 }; /* of 64 values: scores of -5 times that */
+        /* By 5: scores of heads of 64 values. An odd number: lanes may hold every second head. */
+        const float factors[] = { 4200, 40, 5, 4200, 400 };
         float more = sqrtf(64 / (float)head);
         if (t->instance->kv_type == KV_Q8_0)
-            more *= STEEP_OF_Q8_0 / STEEP;
+            more *= Q8_0;
         for (uint64_t i = 0; i < values; i++)
             x[i] = -fabsf(x[i]) * more * factors[i / head % (sizeof factors / sizeof *factors)];
     }
     for (uint64_t i = 0; i < values && p->param.only_with == KEY_FIELD(options.sinks); i++)
         x[i] = LOWEST_SINK * (1 + fabsf(x[i]));
+    if (t->instance->family->op == OP_SOFTMAX)
+        lower_floats(f, made->bytes, values, LOWEST_X);
 }
 
 static void spoil_block(trial *t, uint64_t block)

@@ -27,6 +27,7 @@ enum {
     USUAL_SM_COUNT = 132,    /* an H100's */
     TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
+    SEVERAL_CHUNKS = 1100,   /* more than one SM has blocks at once */
     ODD_SEQ_LEN = 97,        /* one chunk, which all its warps share */
     FEW_POSITIONS = 4,       /* with fewer a state has inputs that are not there */
     MOST_LENGTHS = 16,       /* of a sequence, that are tried one behind the other, */
@@ -774,7 +775,8 @@ static uint64_t ordinary_inputs(const instance *in)
 /* Returns true where weights of a softmax come of scores. */
 static bool has_scores(const instance *in)
 {
-    bool has = in->family->op == OP_MOE_ROUTE;
+    operation op = in->family->op;
+    bool has = op == OP_MOE_ROUTE || op == OP_SOFTMAX;
     for (const param *p = in->family->params; p->name; p++)
         has |= p->steep || p->partial_rows;
     return has;
@@ -860,14 +862,21 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
 /* Where a smaller GPU has fewer blocks for a sequence's chunks, so that they take several. */
 static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
 {
-    const char *blocks = v->kernel->instance->family->launch.grid[2];
+    const instance *in = v->kernel->instance;
+    const char *blocks = in->family->launch.grid[2];
     trial_setup setup = { .shape = *shape, .sm_count = 1, .seed = v->seed };
     run_values one_sm = { .m = shape->m, .sm_count = 1 },
                usual = { .m = shape->m, .sm_count = USUAL_SM_COUNT };
     setup.shape.seq_len = shape->max_seq_len;
-    return formula_value(blocks, v->kernel->instance, &one_sm) ==
-               formula_value(blocks, v->kernel->instance, &usual) ||
-           run_setup(v, &setup, run_alone);
+    if (formula_value(blocks, in, &one_sm) == formula_value(blocks, in, &usual))
+        return true;
+    bool right = run_setup(v, &setup, run_alone);
+    if (!right || !has_scores(in))
+        return right;
+    setup.kind = FILL_NEGATIVE;
+    if (setup.shape.seq_len > SEVERAL_CHUNKS)
+        setup.shape.seq_len = SEVERAL_CHUNKS;
+    return run_setup(v, &setup, run_alone);
 }
 
 static bool run_shape(verifier *v, const problem_shape *shape)

@@ -10,6 +10,7 @@
  * is of the size of u times the score in the straight part of tanh, of u times the cap beyond. A
  * sink is rounded once, and what others are relative to it, once: its terms are twice its size. So
  * is what partial rows are relative to the largest of them and the sink.
+ * Errors of scores do not matter where all other positions are too far below the largest score.
  * Where v of the largest p is 0, the others may count that are 0 as floats: a p may be off by
  * FLT_MIN, the UNDERFLOW_SHARE of a magnitude.
  *
@@ -35,7 +36,7 @@ enum { PARTIALS, BEHIND_PARTIALS };
 static const double UNIT_LOGIT_TERMS = 24, UNIT_ROOT_TERMS = 2.0 / 3, UNIT_CHUNK_TERMS = 8,
                     SUMMED_TERMS = 4, STRAIGHT_PART = 0.6, LOG2_E = 1.44269504088896340736,
                     UNDERFLOW_SHARE = 0x1p-106, HALVES_SHARE = 0x1p-9 / 2e-6,
-                    HALVES_UNDERFLOW_SHARE = 0x1p-16;
+                    HALVES_UNDERFLOW_SHARE = 0x1p-16, FAR_BELOW = 100, MOST_SCORE_ERROR = 0x1p-6;
 static const float LOWEST = -20000;  /* the largest of maxima that are all very negative */
 static const float FAR_APART = 1000; /* what maxima differ by, so that one row weighs all */
 
@@ -49,6 +50,7 @@ typedef struct head_result {
     double largest_value;          /* and that of all rows */
     double weight, weighed_weight; /* sums of p, of p A */
     double largest, largest_terms; /* a score, and its A */
+    double second, most_terms;     /* the score next to it, and the largest A */
 } head_result;
 
 ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
@@ -86,6 +88,8 @@ static void scale_down(head_result *r, uint64_t dim, double factor)
 static void add_positions(head_result *r, double number, const float *v, uint64_t dim, double score,
                           double terms)
 {
+    r->most_terms = fmax(r->most_terms, terms);
+    r->second = fmax(r->second, fmin(score, r->largest));
     if (score > r->largest) {
         scale_down(r, dim, exp(r->largest - score));
         r->largest = score;
@@ -149,6 +153,7 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
     float q[MAX_HEAD_DIM], k[MAX_HEAD_DIM], v[MAX_HEAD_DIM];
 
     *r = (head_result){ .largest = -HUGE_VAL,
+                        .second = -HUGE_VAL,
                         .rounds = p->options.halves && p->input_formats[KEYS] != FORMAT_F16 };
     problem_read(p, QUERY, head * dim, dim, q);
     for (uint64_t t = positions.begin; t < positions.end; t++) {
@@ -184,6 +189,12 @@ static double magnitude_of(const head_result *r, uint64_t d, double terms, doubl
            UNDERFLOW_SHARE * r->unweighed[d];
 }
 
+/* Returns true if one position has all the weight, whatever the errors of the scores are. */
+static bool has_one_position(const head_result *r)
+{
+    return r->largest - r->second > fmax(FAR_BELOW, r->most_terms * MOST_SCORE_ERROR);
+}
+
 static ref_value softmax_value(const problem *p, const head_result *r, uint64_t d)
 {
     if (r->weight <= 0)
@@ -191,6 +202,8 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     bool few_terms = p->options.halves && !p->shape.latent;
     double unit = few_terms ? UNIT_ROOT_TERMS * sqrt((double)p->shape.head_dim) : UNIT_LOGIT_TERMS;
     double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, unit);
+    if (has_one_position(r))
+        magnitude = r->magnitude[d] + UNDERFLOW_SHARE * r->unweighed[d];
     double lost = r->rounds ? 2 * r->largest_value * r->shares[d] : r->unweighed[d];
     if (p->options.halves)
         magnitude = HALVES_SHARE * (magnitude + HALVES_UNDERFLOW_SHARE * lost);
@@ -307,7 +320,7 @@ static void merge(const problem *p, uint64_t head, head_result *r)
     uint64_t dim = (uint64_t)p->shape.head_dim, chunks = rows_of(&p->shape).chunks;
     double sink = sink_of(p, BEHIND_PARTIALS, head), largest = sink, score;
     float row[MAX_HEAD_DIM + PARTIAL_EXTRA];
-    *r = (head_result){ .largest = -HUGE_VAL };
+    *r = (head_result){ .largest = -HUGE_VAL, .second = -HUGE_VAL };
     for (uint64_t i = head * chunks; i < (head + 1) * chunks; i++)
         if (read_row(p, i, row, &score))
             largest = fmax(largest, score);

@@ -14,8 +14,12 @@ static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 /* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some
  * hundred parts that are exp, of dividing by it. Where floats are subnormal, in absolute terms. */
 static const double OF_PARTS = 4, OF_SUBNORMALS = FLT_MIN / REF_ROUTE_TOLERANCE;
+/* A logit so far below another one has a p of 0 as a float. */
+static const double FAR_BELOW = 110;
 /* A logit as uncertain as this has a p of which nothing is known. */
 static const double MOST_ERROR = 0.01 / REF_ROUTE_TOLERANCE;
+/* The magnitude of such a p: any number from 0 to 1 is right, but not a NaN. */
+static const double IN_DOUBT = 1 / REF_ROUTE_TOLERANCE;
 static const double MOST_FINITE = FLT_MAX / 4; /* what is above may be infinite as a float */
 
 /* The inputs by their numbers. */
@@ -53,17 +57,22 @@ static ref_value sigmoid(ref_value x)
 {
     double value = 1 / (1 + exp(-x.value)), slope = value * (1 - value);
     if (x.magnitude > MOST_ERROR)
-        return (ref_value){ value, HUGE_VAL };
+        return (ref_value){ value, x.magnitude > MOST_FINITE ? HUGE_VAL : IN_DOUBT };
     return (ref_value){ value, slope * (x.magnitude + fabs(x.value) + OF_PARTS) + 2 * value +
                                    OF_SUBNORMALS };
 }
 
-/* Softmax of so many logits. A p is off by what its logit is off, and by what the others are. */
+/* Softmax of so many logits. A p is off by what its logit is off, and by what the others are: not
+ * at all where the others are too far below the largest. */
 static void softmax(const ref_value *logits, unsigned count, ref_value *p)
 {
-    double max = -HUGE_VAL, sum = 0, of_sum = 0;
-    for (unsigned i = 0; i < count; i++)
+    double max = -HUGE_VAL, second = -HUGE_VAL, sum = 0, of_sum = 0, most = 0;
+    for (unsigned i = 0; i < count; i++) {
+        second = fmax(second, fmin(max, logits[i].value));
         max = fmax(max, logits[i].value);
+        most = fmax(most, logits[i].magnitude);
+    }
+    bool one = max - second > FAR_BELOW + 2 * TOLERANCE * most;
     for (unsigned i = 0; i < count; i++) {
         double part = exp(logits[i].value - max);
         sum += part;
@@ -71,10 +80,11 @@ static void softmax(const ref_value *logits, unsigned count, ref_value *p)
     }
     for (unsigned i = 0; i < count; i++) {
         double part = exp(logits[i].value - max) / sum, distance = fabs(logits[i].value - max);
-        double off = logits[i].magnitude + of_sum / sum;
+        double off = one ? 0 : logits[i].magnitude + of_sum / sum;
         p[i].value = part;
-        p[i].magnitude = off > MOST_ERROR
-                             ? HUGE_VAL
+        p[i].magnitude = most > MOST_FINITE ? HUGE_VAL
+                         : off > MOST_ERROR
+                             ? IN_DOUBT
                              : OF_SUBNORMALS + (part > 0 ? part * (off + distance + OF_PARTS) : 0);
     }
 }
@@ -248,7 +258,9 @@ static void weigh(const problem *p, routed *r, uint64_t row)
                                       fabs(r->weights[i].value) + OF_SUBNORMALS;
         }
         if (r->slot_in_doubt[i] || (r->set_in_doubt && (chosen_alone || o->normed)))
-            r->weights[i].magnitude = HUGE_VAL;
+            r->weights[i].magnitude =
+                fmax(r->weights[i].magnitude,
+                     p->options.scale > 0 ? IN_DOUBT * p->options.scale : IN_DOUBT);
     }
     if (o->shared == SHARED_PLAIN)
         r->weights[used] = (ref_value){ 1, 0 };

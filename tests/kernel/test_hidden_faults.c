@@ -46,13 +46,28 @@ static const hidden_fault hidden_faults[] = {
     { "flash_decoding_chunk", LONG " chunk_size=32", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
     { "flash_decoding_reduce", LONG " chunk_size=32", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
     { "gqa_flash_decoding", LONG, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "gqa_flash_decoding", HEADS "max_seq_len=1000 m=1 kv_type=q8_0", ", 0fFF7FFFFF;",
+      ", 0fC61C4000;" },
     { "mla_attention", LATENT, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "mma_flash_decoding", HALVES, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "mma_attention", PROMPT, ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "moe_route", ROUTER, ", 0fFF800000;", ", 0fC61C4000;" },
+    { "moe_route", ROUTER " groups=8 groups_used=4", ", 0fFF800000;", ", 0fC61C4000;" },
+    { "moe_route", "experts=48 experts_used=4 k=256 m=1 weights=q8_0", ", 0fFF800000;",
+      ", 0fC61C4000;" },
+    { "moe_route", "experts=160 experts_used=4 k=256 m=1 weights=bf16", ", 0fFF800000;",
+      ", 0fC61C4000;" },
+    { "softmax", "k=300 m=3", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
+    { "softmax", "k=5000 m=1 type=f16", ", 0fFF7FFFFF;", ", 0fC61C4000;" },
     { "sample", "n=700", ", 0fFF800000;", ", 0fC61C4000;" },
     { "sample", "n=5000 m=2", ", 0fFF800000;", ", 0fC61C4000;" },
     /* the last tokens of the vocabulary, which are four at a time */
     { "sample", "n=700 m=1", ", 175;", ", 174;" },
     { "sample", "n=5000 m=2", ", 1250;", ", 1249;" },
 };
+
+/* The maximum of some scores starts at -10000. */
+#define LOW "mov.f32 $1, 0fC61C4000;"
 
 #define E(mnemonic, ending, which, to) \
     {                                  \
@@ -78,6 +93,19 @@ static const struct {
       E("setp.eq.u32", ", 0xFFFFFFFF;", 1, "setp.eq.u32 $1, $2, 0xFFFFFFFE;") },
     { "no maximum", "moe_route", ROUTER, E("sub.f32", "", 1, "mov.f32 $1, $2;") },
     { "no maximum", "moe_route", ROUTER, E("sub.f32", "", 2, "mov.f32 $1, $2;") },
+    { "a maximum of few scores", "mma_flash_decoding", HALVES,
+      E("mov.f32", ", 0fFF7FFFFF;", 3, LOW) },
+    { "a maximum of few scores", "mma_flash_decoding", HALVES,
+      E("mov.f32", ", 0fFF7FFFFF;", 4, LOW) },
+    { "a maximum of few scores", "mma_flash_decoding", HALVES,
+      E("mov.f32", ", 0fFF7FFFFF;", 6, LOW) },
+    { "a maximum of few scores", "mma_flash_decoding", HALVES,
+      E("mov.f32", ", 0fFF7FFFFF;", 8, LOW) },
+    { "a maximum of few scores", "mma_attention", PROMPT, E("mov.f32", ", 0fFF7FFFFF;", 1, LOW) },
+    { "a maximum of few scores", "mma_attention", PROMPT, E("mov.f32", ", 0fFF7FFFFF;", 2, LOW) },
+    { "a maximum of a second chunk", "mla_attention",
+      "num_heads=4 latent=128 n_rope=64 max_seq_len=2000 m=1",
+      E("mov.f32", ", 0fFF7FFFFF;", 2, LOW) },
     { "more candidates than there is room for", "sample", "n=5000 m=2",
       E("setp.le.u32", ", 512;", 2, "setp.le.u32 $1, $2, 5000;") },
     { "a NaN dropped", "rms_norm", "k=1024 m=2",

@@ -41,7 +41,7 @@ static double mean_error(arena *a, const trial *t, const float *o)
 }
 
 /* Of a bound of 2^-9 errors are some 2^-12: what is rounded is off by as much, and of many
- * positions little is left. */
+ * positions little is left. The bound of a position alone has no room for errors of its score. */
 static void check_errors(arena *a, device *d, const char *text, int64_t m, int64_t seq_len)
 {
     instance in;
@@ -51,7 +51,7 @@ static void check_errors(arena *a, device *d, const char *text, int64_t m, int64
     if (getenv("PTXGEN_TEST_FIGURES"))
         print_message("%s, m %lld, seq_len %lld: %.4f\n", in.name, (long long)m, (long long)seq_len,
                       error);
-    if (error > 0.1)
+    if (error > (seq_len == 1 ? 0.15 : 0.1))
         fail_msg("%s, m %lld: errors are %.3f of their bounds", in.name, (long long)m, error);
 }
 
