@@ -41,13 +41,19 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
+def find_library(folder, source):
+    """Returns the folder of llama.cpp's library: the one that is named, or the npm package's."""
+    places = [folder] if folder else [os.path.join(top, IN_PACKAGE) for top in (source, "/opt")]
+    found = next(filter(os.path.isdir, places), None)
+    if not found:
+        skip("no llama.cpp in " + " or ".join(places))
+    return found
+
+
 class Llama:
     def __init__(self, program, folder, source):
-        places = [folder] if folder else [os.path.join(top, IN_PACKAGE) for top in (source, "/opt")]
         self.program = os.path.abspath(program)
-        self.folder = next(filter(os.path.isdir, places), None)
-        if not self.folder:
-            skip("no llama.cpp in " + " or ".join(places))
+        self.folder = find_library(folder, source)
         done = subprocess.run([self.program, self.folder], capture_output=True, text=True)
         if done.returncode == NO_LIBRARY:
             skip(done.stderr.strip())
