@@ -718,6 +718,9 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->spoilt.format = f;
         t->spoilt.bytes = made->bytes;
         t->spoilt.blocks = made->stored / info->block_bytes;
+        t->spoilt.of_row = t->spoilt.blocks;
+        if (p->param.values && strncmp(p->param.values, "m*", 2) == 0)
+            t->spoilt.of_row /= (uint64_t)t->setup.shape.m;
         spoil_block(t, random_below(r, spoilt_among(t)));
     }
     t->problem.inputs[input] = p->content.bytes;

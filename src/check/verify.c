@@ -23,7 +23,7 @@ enum {
     NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
     HANGING = 20,            /* times the estimate of a block's work: it hangs, */
     HANGING_SMALL = 2000000, /* and that is at least so much */
-    NAN_WORK = 20000000,     /* of blocks that run for one input with a NaN */
+    NAN_WORK = 30000000,     /* of blocks that run for one input with a NaN */
     USUAL_SM_COUNT = 132,    /* an H100's */
     TURNS_A_BLOCK = 3,       /* of a grid-stride kernel, in the trial that makes it loop */
     SOME_SEQ_LEN = 300,      /* a few chunks of flash decoding */
@@ -37,8 +37,9 @@ enum {
     ROUTES = 8,              /* ordinary inputs of a router, */
     LARGE_ROUTES = 2,        /* with many rows: of usual logits, and of large ones; */
     LISTS = 4,               /* lists of experts; */
-    PLACES = 8,              /* places of a NaN, */
-    PLACES_APART = 129,      /* at all distances from multiples of 8 */
+    PLACES = 32,             /* places of a NaN, */
+    FEW_PLACES = 7,          /* and where each takes long, */
+    PLACE_VALUES = 8192,     /* among so many values: rows that loops take in several turns */
     TENSOR_CORE_SHARE = 16,  /* of work that one product on tensor cores stands for */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
@@ -722,17 +723,35 @@ static uint64_t seed_of(const verifier *v, uint64_t number)
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
+/* Returns the block of an input that has NaN number i. Four in turn are in different values of 16
+ * bytes. Those behind one another are in different eighths of the input's beginning: an unrolled
+ * loop has instructions of their own for each. */
+static uint64_t place_of(const trial *t, uint64_t first, uint64_t i)
+{
+    enum { AT_ONCE = 4, PARTS = 8, PRIME = 129 };
+    static const uint64_t parts[PARTS] = { 0, 4, 2, 6, 1, 5, 3, 7 };
+    uint64_t blocks = t->spoilt.blocks,
+             near = PLACE_VALUES / formats[t->spoilt.format].block_values;
+    if (near > t->spoilt.of_row)
+        near = t->spoilt.of_row;
+    uint64_t at =
+        near * parts[i / AT_ONCE % PARTS] / PARTS + (first + i * PRIME) % (near / PARTS + 1);
+    return (at / AT_ONCE * AT_ONCE + i % AT_ONCE) % blocks;
+}
+
 /* Runs the first block with a NaN at several places of an input, more of them where a block has
- * less work, then the last one with a NaN in the last value. */
+ * less work, then the last one with a NaN in the last value. References of attention and of tensor
+ * cores take longer than the kernels. */
 static bool run_places(verifier *v, trial *t, device_params *d)
 {
-    uint64_t first = t->spoilt.at, blocks = t->spoilt.blocks;
-    uint64_t possible = NAN_WORK / (work_of_block(t) + 1) + 1;
-    uint64_t places = possible < PLACES ? possible : PLACES;
+    bool slow = t->instance->family->halves || t->setup.shape.max_seq_len;
+    uint64_t first = t->spoilt.at, blocks = t->spoilt.blocks, before = v->result.instructions;
     bool right = run(v, t, d, FIRST_BLOCK);
-    for (uint64_t i = 1; right && t->spoiled && i < places; i++) {
-        uint64_t near = blocks < PLACES * PLACES_APART ? blocks : PLACES * PLACES_APART;
-        trial_move_spoiled(t, (first + i * PLACES_APART) % near);
+    uint64_t work = slow ? work_of_block(t) : v->result.instructions - before;
+    uint64_t possible = NAN_WORK / (work + 1), most = slow ? FEW_PLACES : PLACES;
+    uint64_t places = possible < most ? possible : most;
+    for (uint64_t i = 0; right && t->spoiled && i < places; i++) {
+        trial_move_spoiled(t, place_of(t, first, i));
         right = run(v, t, d, FIRST_BLOCK);
     }
     if (!right || !t->spoiled)
