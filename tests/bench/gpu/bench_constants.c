@@ -23,7 +23,7 @@ static const char text[] =
     "    .reg .b64 %rd<3>;\n    .reg .b32 %r<2>;\n    .reg .pred %p<2>;\n"
     "    ld.param.u64 %rd1, [out];\n    ld.param.u64 %rd2, [first];\n"
     "    ld.param.u32 %r1, [steps];\n"
-    "$next:\n    ld.global.u64 %rd2, [%rd2];\n    sub.u32 %r1, %r1, 1;\n"
+    "$next:\n    ld.global.cg.u64 %rd2, [%rd2];\n    sub.u32 %r1, %r1, 1;\n"
     "    setp.ne.u32 %p1, %r1, 0;\n    @%p1 bra $next;\n"
     "    st.global.u64 [%rd1], %rd2;\n    ret;\n}\n"
     /* Reads bytes of a buffer, 64 a turn of a thread, so many times. */
@@ -52,6 +52,8 @@ static const char overlapping[] =
     ".visible .entry overlapping()\n"
     "{\n    griddepcontrol.launch_dependents;\n    griddepcontrol.wait;\n    ret;\n}\n";
 
+enum { RUNS = 7 };
+
 typedef struct bench {
     gpu gpu;
     bool quick;
@@ -66,11 +68,10 @@ static void print(const char *name, double value, const char *unit)
 }
 
 /* The best of some runs of what a graph has, behind one that is not timed. */
-static bool time_graph(bench *b, double *seconds)
+static bool time_graph(bench *b, int runs, double *seconds)
 {
-    enum { RUNS = 7 };
     *seconds = 1e9;
-    for (int i = 0; i < (b->quick ? 1 : RUNS); i++) {
+    for (int i = 0; i < (b->quick ? 1 : runs); i++) {
         double one;
         if (!gpu_replay(&b->gpu) || !gpu_start(&b->gpu) || !gpu_replay(&b->gpu) ||
             !gpu_stop(&b->gpu, &one))
@@ -91,18 +92,18 @@ static bool measure_launches(bench *b, const char *name, const char *entry, bool
     for (unsigned i = 0; i < launches; i++)
         if (!gpu_launch(&b->gpu, &grid, NULL))
             return false;
-    if (!gpu_end_graph(&b->gpu) || !time_graph(b, &seconds))
+    if (!gpu_end_graph(&b->gpu) || !time_graph(b, RUNS, &seconds))
         return false;
     print(name, seconds / launches * 1e6, "us");
     return true;
 }
 
-/* Pointers at every 4,224th byte: each in another line, and over all of the memory's banks. */
+/* Pointers at every 1,152th byte, each in another line, in one circle through all. */
 static bool measure_latency(bench *b, const char *name, size_t bytes)
 {
-    enum { STRIDE = 4224 };
-    size_t count = bytes / STRIDE;
-    uint32_t steps = b->quick ? 10 : 20000;
+    enum { STRIDE = 1152, PRIME = 7919 };
+    size_t count = bytes / STRIDE / PRIME * PRIME + 1;
+    uint32_t steps = b->quick ? 10 : (uint32_t)count;
     char *memory = calloc(count, STRIDE);
     const gpu_grid grid = { .blocks = { 1, 1, 1 }, .threads = 1 };
     gpu_address first = b->buffer, out = b->out;
@@ -110,8 +111,8 @@ static bool measure_latency(bench *b, const char *name, size_t bytes)
     double seconds;
     if (!memory)
         return false;
-    for (size_t i = 0, at = 0; i < count; i++) { /* 7,919 is prime: one circle */
-        size_t next = (at + 7919) % count;
+    for (size_t i = 0, at = 0; i < count; i++) {
+        size_t next = (at + PRIME) % count;
         gpu_address address = b->buffer + next * STRIDE;
         memcpy(memory + at * STRIDE, &address, sizeof address);
         at = next;
@@ -119,7 +120,7 @@ static bool measure_latency(bench *b, const char *name, size_t bytes)
     bool done = gpu_copy_in(&b->gpu, b->buffer, memory, count * STRIDE) &&
                 gpu_select(&b->gpu, "chase", 0) && gpu_begin_graph(&b->gpu) &&
                 gpu_launch(&b->gpu, &grid, params) && gpu_end_graph(&b->gpu) &&
-                time_graph(b, &seconds);
+                time_graph(b, 1, &seconds);
     free(memory);
     if (done)
         print(name, seconds / steps * 1e9, "ns");
@@ -137,7 +138,8 @@ static bool measure_reading(bench *b, const char *name, size_t bytes, uint32_t t
     if (!whole)
         return true;
     if (!gpu_select(&b->gpu, "sweep", 0) || !gpu_begin_graph(&b->gpu) ||
-        !gpu_launch(&b->gpu, &grid, params) || !gpu_end_graph(&b->gpu) || !time_graph(b, &seconds))
+        !gpu_launch(&b->gpu, &grid, params) || !gpu_end_graph(&b->gpu) ||
+        !time_graph(b, RUNS, &seconds))
         return false;
     print(name, (double)whole * times / seconds / 1e9, "GB/s");
     return true;
@@ -148,7 +150,7 @@ static bool measure_all(bench *b)
     enum { SMALL = 1 << 21 };
     const effort *e = b->quick ? &quick_effort : &thorough_effort;
     double copy;
-    b->bytes = b->quick ? SMALL : (size_t)1 << 30;
+    b->bytes = b->quick ? 8 * SMALL : (size_t)1 << 30;
     if (!time_copy(&b->gpu, e, &copy))
         return false;
     print("copy", copy / 1e9, "GB/s");
@@ -156,13 +158,13 @@ static bool measure_all(bench *b)
         !gpu_alloc(&b->gpu, b->bytes, &b->buffer) || !gpu_fill(&b->gpu, b->buffer, 1, b->bytes) ||
         !gpu_load(&b->gpu, text))
         return false;
-    size_t in_l2 = b->gpu.l2_bytes / 4;
+    size_t in_l2 = b->gpu.l2_bytes / 2;
     return measure_reading(b, "read", b->bytes, 1) &&
            measure_reading(b, "read_l2", b->quick ? SMALL : in_l2, b->quick ? 2 : 50) &&
            measure_launches(b, "launch_gap_1", "empty", false, 1) &&
            measure_launches(b, "launch_gap", "empty", false, b->gpu.sm_count) &&
-           measure_latency(b, "latency", b->bytes / 2) &&
-           measure_latency(b, "latency_l2", b->quick ? SMALL : in_l2 / 4) &&
+           measure_latency(b, "latency", b->bytes) &&
+           measure_latency(b, "latency_l2", b->quick ? 8 * SMALL : in_l2) &&
            (!gpu_overlaps(&b->gpu) ||
             (gpu_load(&b->gpu, overlapping) &&
              measure_launches(b, "launch_gap_overlapping_1", "overlapping", true, 1) &&

@@ -39,13 +39,14 @@ static bool load_kernels(device_model *m, const kernel_set *set)
     const plan *p = m->plan;
     bool *overlapping = arena_zalloc(m->arena, p->kernel_count * sizeof *overlapping);
     m->kernels = arena_zalloc(m->arena, p->kernel_count * sizeof *m->kernels);
+    m->instances = arena_zalloc(m->arena, p->kernel_count * sizeof *m->instances);
     m->overlap = overlapping;
     for (size_t i = 0; i < p->kernel_count; i++) {
-        const instance *in = &p->kernels[i];
-        const kernel *k = kernel_named(set, in->name);
-        run_values run = run_values_of(m, in, p->rows);
+        const kernel *k = kernel_named(set, p->kernels[i].name);
         if (!k)
-            return fail(m, arena_format(m->arena, "there is no kernel %s", in->name));
+            return fail(m, arena_format(m->arena, "there is no kernel %s", p->kernels[i].name));
+        const instance *in = m->instances[i] = k->instance;
+        run_values run = run_values_of(m, in, p->rows);
         overlapping[i] = k->overlaps && gpu_overlaps(m->gpu);
         if (!gpu_keep(m->gpu, k->ptx, in->name, dynamic_shared(in, &run), &m->kernels[i]))
             return fail(m, arena_format(m->arena, "%s: %s", in->name, m->gpu->error));
@@ -173,7 +174,7 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
 static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l)
 {
     bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
-    const instance *in = &m->plan->kernels[l->kernel];
+    const instance *in = m->instances[l->kernel];
     const launch *how = &in->family->launch;
     run_values run = run_values_of(m, in, s->m);
     gpu_address addresses[MAX_PARAMS];
@@ -247,27 +248,28 @@ static const char *judge_next(device_model *m, const plan_step *s, const float *
     return NULL;
 }
 
+/* The last of several tokens once more, by itself. */
+static const char *judge_alone(device_model *m, const plan_step *one, const float *of_several,
+                               int64_t position)
+{
+    const float *alone = run(m, one, position);
+    const char *wrong = alone ? judge_next(m, one, alone, position) : m->gpu->error;
+    if (!wrong && memcmp(alone, of_several, (size_t)m->plan->decoder->vocab * sizeof *alone) != 0)
+        wrong = "a token alone has other logits than as the last of several";
+    return wrong;
+}
+
 const char *device_model_judge(device_model *m, int64_t position)
 {
     const plan *p = m->plan;
-    const plan_step *one = &p->steps[0], *most = one;
-    const float *of_most = NULL;
+    const plan_step *one = &p->steps[0];
     for (const plan_step *s = p->steps; s < p->steps + p->step_count; s++) {
         const float *logits = run(m, s, position);
         const char *wrong = logits ? judge_next(m, s, logits, position) : m->gpu->error;
+        if (!wrong && one->m == 1 && s->m > 1 && !decoder_is_prompt(s->m))
+            wrong = judge_alone(m, one, logits, position + s->m - 1);
         if (wrong)
             return arena_format(m->arena, "the step of %lld: %s", (long long)s->m, wrong);
-        if (!of_most || !decoder_is_prompt(s->m)) {
-            most = s;
-            of_most = logits;
-        }
     }
-    if (one->m != 1 || most == one)
-        return NULL;
-    int64_t last = position + most->m - 1;
-    const float *alone = run(m, one, last);
-    const char *wrong = alone ? judge_next(m, one, alone, last) : m->gpu->error;
-    if (!wrong && memcmp(alone, of_most, (size_t)p->decoder->vocab * sizeof *alone) != 0)
-        wrong = "a token alone has other logits than as the last of several";
-    return wrong;
+    return NULL;
 }

@@ -14,10 +14,11 @@ typedef struct device_model {
     arena *arena;
     gpu *gpu;
     const plan *plan;
-    gpu_kernel *kernels; /* as in plan.kernels */
-    const bool *overlap; /* which of these do so with the launch ahead of them */
-    bool no_overlap;     /* set: none does */
-    bool no_next;        /* set: none fetches anything for the next one */
+    gpu_kernel *kernels;        /* as in plan.kernels */
+    const instance **instances; /* of these, with what the target decides */
+    const bool *overlap;        /* which of these do so with the launch ahead of them */
+    bool no_overlap;            /* set: none does */
+    bool no_next;               /* set: none fetches anything for the next one */
     gpu_address memory[PLAN_MEMORIES];
 } device_model;
 
@@ -34,9 +35,10 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position);
 enum { EVERY_KERNEL = -1 };
 bool device_model_launch(device_model *m, const plan_step *s, int64_t only);
 
-/* Runs every step from a position on, then the last token of the largest that is not a prompt's
- * alone. NULL, or what is wrong: logits that are not finite, or of other bits alone; a token that
- * is not the likeliest; a position that is not the next; what the device says of a failed call. */
+/* Runs every step from a position on, and behind one of several tokens that is not a prompt's its
+ * last token alone. Returns NULL, or what is wrong: logits that are not finite, or of other bits
+ * alone; a token that is not the likeliest; a position that is not the next; what the device says
+ * of a failed call. */
 const char *device_model_judge(device_model *m, int64_t position);
 
 #endif
