@@ -675,6 +675,20 @@ void trial_move_spoiled(trial *t, uint64_t block)
     spoil_block(t, block);
 }
 
+/* Makes some inputs of an activation very negative, but not so much that nothing is left of the
+ * result: that of exp(x), or of exp(-x^2 / 2), shows what the exponent loses to rounding. A lane
+ * has 4 or 8 values. */
+static void make_exponents_large(const trial *t, format f, uint8_t *bytes, uint64_t values,
+                                 random_source *r)
+{
+    enum { PERIOD = 5 };
+    const float factor = t->instance->family->op == OP_GELU ? 6 : 45;
+    for (uint64_t i = 1; i < values; i += i % PERIOD == 1 ? 2 : 3) {
+        ref_resize(f, bytes + format_bytes(f, i), 1, factor, r);
+        ref_set_sign(f, bytes + format_bytes(f, i), 1, true);
+    }
+}
+
 /* Nobody reads it. */
 static void fill_fetched(arena *a, trial_param *p)
 {
@@ -704,6 +718,10 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->setup.turn % 2)
         ref_resize(f, made->bytes, made->stored / info->block_bytes * info->block_values,
                    router_weight(t, LARGE_LOGIT) / SMALL, r);
+    operation op = t->instance->family->op;
+    if ((op == OP_SILU || op == OP_GELU || op == OP_SWIGLU) && !input &&
+        t->setup.kind == FILL_NORMAL)
+        make_exponents_large(t, f, made->bytes, made->stored / info->block_bytes, r);
     if (p->param.steep && t->setup.kind == FILL_NORMAL)
         make_steep(t, made->bytes, made->stored / info->block_bytes);
     if (p->param.steep && t->setup.kind == FILL_OUTLIERS)

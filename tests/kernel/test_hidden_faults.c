@@ -79,6 +79,9 @@ static const hidden_fault hidden_faults[] = {
 #define MUL "mul.ftz.f32 $1, $2, $3;"
 #define ADD "add.ftz.f32 $1, $2, $3;"
 
+/* A sum without its product. */
+#define MOVED "mov.f32 $1, $4;"
+
 /* An instruction that rounds toward zero. */
 #define CUT "fma.rz.f32 $1, $2, $3, $4;"
 
@@ -126,6 +129,12 @@ static const struct {
       E("setp.eq.f32", "", 3, "setp.eq.u32 $1, 0, 0;") },
     { "a NaN in one of 16 logits dropped", "sample", "n=20000 m=1",
       E("setp.eq.f32", "", 15, "setp.eq.u32 $1, 0, 0;") },
+    { "the last bits of a power lost", "silu", "k=1024 m=1", E("fma.rn.f32", "", 3, MOVED) },
+    { "the last bits of a power lost", "silu", "k=1024 m=1", E("fma.rn.f32", "", 2, MOVED) },
+    { "the last bits of a power lost", "gelu", "k=1024 m=1", E("fma.rn.f32", "", 14, MOVED) },
+    { "the last bits of a power lost", "gelu", "k=1024 m=1", E("fma.rn.f32", "", 13, MOVED) },
+    { "the last bits of a power lost", "gelu", "k=4096 m=1", E("fma.rn.f32", "", 12, MOVED) },
+    { "the last bits of a power lost", "swiglu", "k=1024 m=2", E("fma.rn.f32", "", 6, MOVED) },
     { "subnormal floats lost", "f32_gemv", "k=512 n=20", E("fma.rn.f32", "", 1, FMA) },
     { "subnormal floats lost", "gemv", "weights=q4_k k=1024 n=5", E("fma.rn.f32", "", 3, FMA) },
     { "subnormal floats lost", "rms_norm", "k=1024 m=2", E("mul.f32", "", 2, MUL) },
