@@ -169,25 +169,8 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
     GATHER_PART(PART_C, p->c, p->registers_c, p->source_c, GET, VALUE,                      \
                 (m)->d[at.row][at.column + i])
 
-/* Most products are of f16, summed up in f32: the same with the types known. */
-#define HALF_ELEMENT(e, bits, which)  value_of_half((u16)((bits) >> 16 * (which)))
-#define FLOAT_ELEMENT(e, bits, which) ((void)(which), float_of_bits(bits))
-static void gather_halves(const warp *w, const op *o, const product *p, tile *m)
-{
-    GATHER_PART(PART_A, ELEMENT_f16, p->registers_a, 0, get_u32, HALF_ELEMENT,
-                m->single.a[at.row][at.column + i])
-    GATHER_PART(PART_B, ELEMENT_f16, p->registers_b, p->source_b, get_u32, HALF_ELEMENT,
-                m->single.b[at.row + i][at.column])
-    GATHER_PART(PART_C, ELEMENT_f32, p->registers_c, p->source_c, get_u32, FLOAT_ELEMENT,
-                m->single.d[at.row][at.column + i])
-}
-
 static void gather_single(const warp *w, const op *o, const product *p, tile *m)
 {
-    if (p->a == ELEMENT_f16 && p->c == ELEMENT_f32) {
-        gather_halves(w, o, p, m);
-        return;
-    }
     GATHER(&m->single, get_u32, single_element)
 }
 
@@ -339,6 +322,129 @@ static void carry_undefined(warp *w, const op *o, const product *p)
     }
 }
 
+#if defined(__GNUC__)
+/* Most products are m16n8k16 of f16 with sums in f32. These use vectors of 8 columns.
+ *
+ * A register of A or B has two neighbours along k of each of 8 rows or columns. Two registers of C
+ * have the even and the odd columns of 8 rows, so a vector has columns 0 2 4 6 1 3 5 7. */
+enum { PART = 8, HALVES_ROWS = 2 * PART, HALVES_DEPTH = 2 * PART, PAIRS = PART / 2 };
+typedef float floats __attribute__((vector_size(PART * sizeof(float))));
+typedef u32 words __attribute__((vector_size(PART * sizeof(u32))));
+#define INLINED               static inline __attribute__((always_inline))
+
+#define SELECT(mask, yes, no) (((words)(mask) & (yes)) | (~(words)(mask) & (no)))
+
+/* Converts the low halves of words as value_of_half() does. */
+INLINED void convert_halves(const words *bits, floats *values)
+{
+    words magnitude = (*bits & 0x7fff) << 13, sign = (*bits & 0x8000) << 16;
+    words subnormal = (words)((floats)(magnitude + (113u << 23)) - 0x1p-14f);
+    words normal = magnitude + (112u << 23), infinite = magnitude + (224u << 23);
+    words value = SELECT(magnitude < 31u << 23, normal, infinite);
+    *values = (floats)(sign | SELECT(magnitude < 1u << 23, subnormal, value));
+}
+
+/* Converts both halves of words. */
+INLINED void convert_pairs(const words *pairs, floats *low, floats *high)
+{
+    words upper = *pairs >> 16;
+    convert_halves(pairs, low);
+    convert_halves(&upper, high);
+}
+
+/* [register][column % 2][lane] */
+typedef struct halves_a {
+    float of[4][2][WARP_LANES];
+} halves_a;
+
+INLINED void unpack_a(const warp *w, const op *o, halves_a *a)
+{
+    for (int r = 0; r < 4; r++)
+        for (int lane = 0; lane < WARP_LANES; lane += PART) {
+            words pairs;
+            floats low, high;
+            memcpy(&pairs, (const u32 *)source(w, o, r) + lane, sizeof pairs);
+            convert_pairs(&pairs, &low, &high);
+            memcpy(&a->of[r][0][lane], &low, sizeof low);
+            memcpy(&a->of[r][1][lane], &high, sizeof high);
+        }
+}
+
+INLINED void unpack_b(const warp *w, const op *o, int first, floats b[HALVES_DEPTH])
+{
+    for (int r = 0; r < 2; r++) {
+        const u32 *from = source(w, o, first + r);
+        for (int t = 0; t < PAIRS; t++) {
+            words pairs;
+            for (int i = 0; i < PART; i++)
+                pairs[i] = from[PAIRS * (2 * i % PART + 2 * i / PART) + t];
+            convert_pairs(&pairs, &b[r * PART + 2 * t], &b[r * PART + 2 * t + 1]);
+        }
+    }
+}
+
+INLINED void multiply_halves(warp *w, const op *o, const product *p)
+{
+    halves_a a;
+    floats b[HALVES_DEPTH];
+    u32 d[4][WARP_LANES];
+    unpack_a(w, o, &a);
+    unpack_b(w, o, p->source_b, b);
+    for (int half = 0; half < 2; half++) {
+        const u32 *even = source(w, o, p->source_c + 2 * half);
+        const u32 *odd = source(w, o, p->source_c + 2 * half + 1);
+        floats sums[PART];
+        for (int row = 0; row < PART; row++) {
+            memcpy(&sums[row], even + PAIRS * row, sizeof *sums / 2);
+            memcpy((u32 *)&sums[row] + PAIRS, odd + PAIRS * row, sizeof *sums / 2);
+        }
+        for (int k = 0; k < HALVES_DEPTH; k++) {
+            const float *column = &a.of[k / PART * 2 + half][k % 2][k % PART / 2];
+            for (int row = 0; row < PART; row++)
+                sums[row] = STEP_HALVES(column[PAIRS * row], b[k], sums[row]);
+        }
+        for (int row = 0; row < PART; row++) {
+            words bits = SELECT(sums[row] == sums[row], (words)sums[row], 0x7fffffff);
+            memcpy(d[2 * half] + PAIRS * row, &bits, sizeof bits / 2);
+            memcpy(d[2 * half + 1] + PAIRS * row, (u32 *)&bits + PAIRS, sizeof bits / 2);
+        }
+    }
+    for (int r = 0; r < 4; r++)
+        memcpy(w->file + o->dst[r], d[r], sizeof d[r]);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void multiply_halves_wider(warp *w, const op *o,
+                                                                  const product *p)
+{
+    multiply_halves(w, o, p);
+}
+#endif
+
+/* Computes an m16n8k16 of f16 with sums in f32. Returns false for any other product. */
+static bool multiply_as_halves(warp *w, const op *o, const product *p)
+{
+    const matrix_shape *s = p->shape;
+    if (p->a != ELEMENT_f16 || p->c != ELEMENT_f32 || p->d != ELEMENT_f32 ||
+        s->rows != HALVES_ROWS || s->columns != PART || s->depth != HALVES_DEPTH)
+        return false;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        multiply_halves_wider(w, o, p);
+        return true;
+    }
+#endif
+    multiply_halves(w, o, p);
+    return true;
+}
+#else
+static bool multiply_as_halves(warp *w, const op *o, const product *p)
+{
+    (void)w, (void)o, (void)p;
+    return false;
+}
+#endif
+
 static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
 {
     tile m;
@@ -347,6 +453,8 @@ static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
     product p = product_of(o);
     if (undefined_carries(w, o))
         carry_undefined(w, o, &p);
+    if (multiply_as_halves(w, o, &p))
+        return;
     if (p.a == ELEMENT_f64)
         gather_wide(w, o, &p, &m);
     else if (is_eighth(p.a))
