@@ -15,31 +15,35 @@ static uint32_t token_of(const problem *p, uint64_t row)
     return token;
 }
 
-/* A weight of the embedding. */
-static float embedded(const problem *p, uint64_t element)
+/* Computes weights of a row of the embedding from an element on: count ones at most BLOCK, with
+ * those of the first block ahead of it. */
+static void embed(const problem *p, uint64_t element, uint64_t count, ref_value *values)
 {
-    float values[BLOCK];
-    uint64_t block = formats[p->input_formats[0]].block_values;
-    problem_read(p, 0, element / block * block, block, values);
-    return values[element % block];
+    float weights[BLOCK];
+    uint64_t size = formats[p->input_formats[0]].block_values, ahead = element % size;
+    double scale = (double)(float)p->options.scale;
+    problem_read(p, 0, element - ahead, (ahead + count + size - 1) / size * size, weights);
+    for (uint64_t i = 0; i < count; i++) {
+        double w = (double)weights[ahead + i], value = scale > 0 ? w * scale : w;
+        values[i] = (ref_value){ value, scale > 0 ? fabs(value) + FLT_MIN : 0 };
+    }
 }
 
 void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
 {
     (void)output;
-    uint64_t k = (uint64_t)p->shape.k;
-    double scale = (double)(float)p->options.scale;
-    for (uint64_t i = 0; i < count; i++) {
+    uint64_t k = (uint64_t)p->shape.k, size = formats[p->input_formats[0]].block_values;
+    for (uint64_t i = 0, run; i < count; i += run) {
+        uint64_t column = (first + i) % k, left = k - column;
         uint32_t token = token_of(p, (first + i) / k);
-        if (token >= p->shape.n) {
-            values[i] = (ref_value){ NAN, 0 };
-            continue;
-        }
-        double w = (double)embedded(p, token * k + (first + i) % k);
-        bool scaled = p->options.scale > 0;
-        double value = scaled ? w * scale : w;
-        values[i] = (ref_value){ value, scaled ? fabs(value) + FLT_MIN : 0 };
+        run = BLOCK - column % size;
+        run = left < run ? left : run;
+        run = count - i < run ? count - i : run;
+        for (uint64_t j = 0; token >= p->shape.n && j < run; j++)
+            values[i + j] = (ref_value){ NAN, 0 };
+        if (token < p->shape.n)
+            embed(p, token * k + column, run, values + i);
     }
 }
 
@@ -100,10 +104,14 @@ static ref_value x_of(const problem *p, uint64_t element)
 /* Of a row of an input. */
 static norm_factor factor_of_input(const problem *p, unsigned input, uint64_t row)
 {
+    float x[BLOCK];
+    uint64_t k = (uint64_t)p->shape.k;
     double squares = 0;
-    for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
-        double x = problem_read_one(p, input, row * (uint64_t)p->shape.k + i);
-        squares += x * x;
+    for (uint64_t at = 0, run; at < k; at += run) {
+        run = k - at < BLOCK ? k - at : BLOCK;
+        problem_read(p, input, row * k + at, run, x);
+        for (uint64_t i = 0; i < run; i++)
+            squares += (double)x[i] * (double)x[i];
     }
     return factor_of(p, squares, squares);
 }
@@ -172,13 +180,20 @@ typedef struct f16_row {
     norm_factor factor;
 } f16_row;
 
-/* A value of x, times gamma where there is a norm, as a float is. */
-static double scaled_x(const problem *p, uint64_t element)
+/* Computes values of a row of x, times gamma where there is a norm, as floats are: up to BLOCK of
+ * them from an element on. Returns how many. */
+static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, double *values)
 {
-    double x = problem_read_one(p, X, element);
-    if (!p->options.norm)
-        return x;
-    return (double)(float)(x * problem_read_one(p, GAMMA, element % (uint64_t)p->shape.k));
+    float x[BLOCK], gamma[BLOCK];
+    uint64_t column = element % (uint64_t)p->shape.k, left = (uint64_t)p->shape.k - column;
+    count = count < left ? count : left;
+    count = count < BLOCK ? count : BLOCK;
+    problem_read(p, X, element, count, x);
+    if (p->options.norm)
+        problem_read(p, GAMMA, column, count, gamma);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = (double)(p->options.norm ? x[i] * gamma[i] : x[i]);
+    return count;
 }
 
 /* Of what is infinite the power is that for 2^128, of a NaN any. */
@@ -203,10 +218,12 @@ static norm_factor factor_left(const problem *p, uint64_t row)
 
 static f16_row f16_row_of(const problem *p, uint64_t row)
 {
-    double largest = 0;
-    for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
-        double scaled = fabs(scaled_x(p, row * (uint64_t)p->shape.k + i));
-        largest = scaled > largest || isnan(scaled) ? scaled : largest;
+    double largest = 0, scaled[BLOCK];
+    uint64_t k = (uint64_t)p->shape.k;
+    for (uint64_t at = 0, run; at < k; at += run) {
+        run = scale_x(p, row * k + at, k - at, scaled);
+        for (uint64_t i = 0; i < run; i++)
+            largest = fabs(scaled[i]) > largest || isnan(scaled[i]) ? fabs(scaled[i]) : largest;
     }
     return (f16_row){ power_for(largest), factor_left(p, row) };
 }
@@ -216,23 +233,31 @@ void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t co
 {
     uint64_t k = output ? 1 : (uint64_t)p->shape.k, last = UINT64_MAX;
     f16_row row = { 0 };
-    for (uint64_t i = 0; i < count; i++) {
-        if ((first + i) / k != last) {
-            last = (first + i) / k;
+    double scaled[BLOCK];
+    for (uint64_t at = 0, run; at < count; at += run) {
+        run = output ? 1 : scale_x(p, first + at, count - at, scaled);
+        if ((first + at) / k != last) {
+            last = (first + at) / k;
             row = f16_row_of(p, last);
         }
-        double value = output ? row.factor.value / row.power : scaled_x(p, first + i) * row.power;
-        values[i] = (ref_value){ value, fabs(value) * (1 + row.factor.doubt) };
+        for (uint64_t i = 0; i < run; i++) {
+            double value = output ? row.factor.value / row.power : scaled[i] * row.power;
+            values[at + i] = (ref_value){ value, fabs(value) * (1 + row.factor.doubt) };
+        }
     }
 }
 
 void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        norm_factor factor = output ? factor_left(p, first + i) : (norm_factor){ 1, 0 };
-        double value = output ? factor.value : scaled_x(p, first + i);
-        values[i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
+    double scaled[BLOCK];
+    for (uint64_t at = 0, run; at < count; at += run) {
+        run = output ? 1 : scale_x(p, first + at, count - at, scaled);
+        norm_factor factor = output ? factor_left(p, first + at) : (norm_factor){ 1, 0 };
+        for (uint64_t i = 0; i < run; i++) {
+            double value = output ? factor.value : scaled[i];
+            values[at + i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
+        }
     }
 }
 
