@@ -303,18 +303,35 @@ static uint64_t next_written(const device_params *d, const trial_param *p, size_
     return block;
 }
 
+/* Reads blocks of one array, with which of them are written: most often all. */
+static void read_blocks(const device_params *d, uint64_t address, uint64_t block_bytes,
+                        uint64_t count, uint8_t *bytes, uint8_t *written)
+{
+    if (emu_written(d->memory, address, count * block_bytes)) {
+        memset(written, 1, count);
+        emu_read(d->memory, address, bytes, count * block_bytes);
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++, address += block_bytes, bytes += block_bytes) {
+        written[i] = emu_written(d->memory, address, block_bytes);
+        if (written[i])
+            emu_read(d->memory, address, bytes, block_bytes);
+    }
+}
+
 /* Blocks of an output from the first one on, with which of them are written. */
 static trial_output read_output(arena *a, const device_params *d, const trial_param *p,
                                 size_t index, uint64_t first, uint64_t count)
 {
     uint64_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
+    uint64_t of_target = trial_target_blocks(p);
     uint8_t *bytes = arena_zalloc(a, count * block_bytes);
     uint8_t *written = arena_alloc(a, count);
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t address = block_address(d, p, index, first + i);
-        written[i] = emu_written(d->memory, address, block_bytes);
-        if (written[i])
-            emu_read(d->memory, address, bytes + i * block_bytes, block_bytes);
+    for (uint64_t i = 0, run; i < count; i += run) {
+        uint64_t left = p->targets ? of_target - (first + i) % of_target : count;
+        run = left < count - i ? left : count - i;
+        read_blocks(d, block_address(d, p, index, first + i), block_bytes, run,
+                    bytes + i * block_bytes, written + i);
     }
     return (trial_output){ bytes, written, first, count };
 }
