@@ -2,6 +2,7 @@
 #include "test_arena.h"
 #include "cost/choose.h"
 #include "decoder_sample.h"
+#include "family/formula.h"
 #include "family/limits.h"
 #include "family/plan_make.h"
 
@@ -346,6 +347,63 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
                                  (unsigned long long)of->arguments[n].offset, params[n].align);
             }
     }
+}
+
+/* Bytes from an argument on to the next tensor, or to the end of the weights. */
+static uint64_t room_behind(const plan *p, const plan_argument *argument)
+{
+    uint64_t end = p->bytes[PLAN_WEIGHTS];
+    for (size_t i = 0; i < p->tensor_count; i++)
+        if (p->tensors[i].offset > argument->offset && p->tensors[i].offset < end)
+            end = p->tensors[i].offset;
+    return end - argument->offset;
+}
+
+/* Returns how many arguments of steps are tensors of which a kernel reads more than there is: the
+ * rest of a last line of 16 bytes, for which there has to be room. */
+static size_t longer_than_tensors(arena *a, const plan *p)
+{
+    size_t longer = 0;
+    for (size_t s = 0; s < p->step_count; s++)
+        for (size_t l = 0; l < p->steps[s].launch_count; l++) {
+            const plan_launch *of = &p->steps[s].launches[l];
+            const instance *in = &p->kernels[of->kernel];
+            param params[MAX_PARAMS];
+            instance_params(a, in, params);
+            for (size_t n = 0; n < of->argument_count; n++) {
+                const plan_argument *argument = &of->arguments[n];
+                if (argument->is_number || argument->memory != PLAN_WEIGHTS || params[n].fetched)
+                    continue;
+                uint64_t bytes = (uint64_t)formula_value(params[n].bytes, in, NULL);
+                if (bytes > room_behind(p, argument))
+                    fail_msg("%s reads %llu bytes of %s, where there are %llu", in->name,
+                             (unsigned long long)bytes, argument->said,
+                             (unsigned long long)room_behind(p, argument));
+                longer += bytes > plan_bytes_from(p, argument);
+            }
+        }
+    return longer;
+}
+
+ARENA_TEST(last_lines_of_tensors_have_room_in_the_weights)
+{
+    static const char *const sections[] = {
+        "hidden = 96\nhead_dim = 32\nff = 160\nm = 1, 3, 8, 64\n",
+        "hidden = 96\nhead_dim = 32\nff = 160\nm = 1, 8\nfused = attn_qkv, ffn_gate_up\n",
+        "hidden = 96\nhead_dim = 32\nm = 1, 8\nexperts = 3\nexperts_used = 2\nexpert_ff = 32\n",
+    };
+    static const char *const weights_of[] = { "q8_0", "q5_0", "q4_0", "mxfp4", "q4_1", "q5_1" };
+    size_t longer = 0;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        for (size_t w = 0; w < sizeof weights_of / sizeof *weights_of; w++)
+            longer += longer_than_tensors(
+                a, right_plan(a,
+                              arena_format(a,
+                                           "[decoder]\nlayers = 2\nnum_heads = 3\n"
+                                           "num_kv_heads = 1\nvocab = 301\nweights = %s\n%s",
+                                           weights_of[w], sections[i]),
+                              "sm_90"));
+    assert_true(longer > 0);
 }
 
 /* The tensor that a launch of a step fetches, "" where it has the key and nothing to fetch, NULL
