@@ -74,18 +74,29 @@ static bool overlaps(const instance *in, const target *t)
     return in->family->launch.overlap != NO_OVERLAP && ptx_can_overlap(t);
 }
 
-/* Families that wait themselves trigger at once. */
+/* Returns true if the next launch starts when the blocks of this one end. The gate and up of few
+ * rows keep the memory busy by themselves: on an H200 steps took up to 9 % longer where the next
+ * launch started beside them. */
+static bool triggers_at_its_end(const instance *in)
+{
+    operation op = in->family->op;
+    return !in->family->halves &&
+           (op == OP_GATE_UP || op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP);
+}
+
+/* Families that wait themselves trigger at once, or at their end. */
 static void begin_overlap(ptx *p, const instance *in, const target *t)
 {
-    bool first = in->family->launch.overlap == WAITS_FIRST;
-    if (overlaps(in, t) && first && in->trigger == TRIGGER_WAITED) {
-        ptx_overlap_behind_wait(p);
-        return;
-    }
-    if (overlaps(in, t))
+    bool first = in->family->launch.overlap == WAITS_FIRST, can = overlaps(in, t);
+    bool waited = can && first && in->trigger == TRIGGER_WAITED;
+    if (can)
         ptx_overlap(p);
+    if (can && !waited && !triggers_at_its_end(in))
+        let_next_start(p);
     if (first)
         wait_for_launches(p);
+    if (waited)
+        let_next_start(p);
 }
 
 /* The kernel as its family builds it, not finished. */

@@ -2,12 +2,11 @@
  * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of
  * reads, or what tensor cores take for its products.
  *
- * Between two launches of a graph that wait for each other an H100 does nothing for some 1.3 us
- * (published: Hazy Research, "Look Ma, No Bubbles!", 2025); taken for all GPUs. Where each may
- * begin before the one ahead has ended, a step of 100 kernels takes 1 to 5 % more than one kernel
- * that does the same: taken is the middle of it. What kernels hide behind the launches ahead of
- * them is in that, but for what a settled state lets them do, of which nothing was measured: so
- * much of a launch, by cost.h, is hidden besides.
+ * A launch in a graph adds to that what steps of five models were measured to take more on an H200
+ * (tests/bench/results/gpu-nvidia-h200.md): some 2.7 us where launches wait for each other, of
+ * which 0.5 are between empty kernels, and some 2.1 us where each may begin before the one ahead
+ * has ended; taken for all GPUs. What kernels hide behind the launches ahead of them is in that,
+ * but for what a settled state lets them do: so much of a launch, by cost.h, is hidden besides.
  */
 #include "cost/plan_cost.h"
 
@@ -19,7 +18,7 @@
 #include "family/limits.h"
 #include "family/next.h"
 
-static const double BOUNDARY = 1.3e-6, OVERLAPPED_SHARE = 0.03;
+static const double BOUNDARY = 2.7e-6, OVERLAPPED_BOUNDARY = 2.1e-6;
 
 static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, MEGA = 1e6, GIGA = 1e9;
 
@@ -177,6 +176,11 @@ static cost_work work_behind(const pair *of, const fetching *f, bool overlapped,
     return work;
 }
 
+static double time_between(bool overlapped)
+{
+    return overlapped ? OVERLAPPED_BOUNDARY : BOUNDARY;
+}
+
 step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped)
 {
     step_cost cost = { 0 };
@@ -186,10 +190,8 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
         launches += of->seconds - of->spared[overlapped];
         cost.bytes += of->bytes;
     }
-    if (overlapped)
-        cost.between = OVERLAPPED_SHARE * launches;
-    else if (step->launch_count)
-        cost.between = BOUNDARY * (double)(step->launch_count - 1);
+    if (step->launch_count)
+        cost.between = time_between(overlapped) * (double)(step->launch_count - 1);
     cost.seconds = launches + cost.between;
     return cost;
 }

@@ -39,13 +39,10 @@ static void control_launches(ptx *p, ptx_op o, const char *comment)
 void ptx_overlap(ptx *p)
 {
     p->overlaps = true;
-    control_launches(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
 }
 
-void ptx_overlap_behind_wait(ptx *p)
+void let_next_start(ptx *p)
 {
-    p->overlaps = true;
-    wait_for_launches(p);
     control_launches(p, INST_LAUNCH_DEPENDENTS, "the next launch may start");
 }
 

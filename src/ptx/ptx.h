@@ -465,17 +465,17 @@ bool ptx_has_wgmma(const target *t);
 #define warp_barrier(p) ptx_control_number(p, INST_BAR_WARP, UINT32_MAX)
 
 /* Programmatic dependent launches: the launch behind this one in its stream may start before this
- * one has finished. Whether kernels for a target can do that (sm_90 and newer); has this one say at
- * its start that the next launch may start, and know that the launch ahead may be running; and
- * whether it does. */
+ * one has finished. ptx_can_overlap: whether kernels for a target can do that (sm_90 and newer);
+ * ptx_overlap: this one knows that the launch ahead may be running; ptx_overlaps: whether it does.
+ */
 bool ptx_can_overlap(const target *t);
 void ptx_overlap(ptx *p);
 bool ptx_overlaps(const ptx *p);
 
-/* In place of ptx_overlap and wait_for_launches: waits first, and then says that the next launch
- * may start. So whatever starts behind this launch, however many launches behind, finds all done
- * that is ahead of it. */
-void ptx_overlap_behind_wait(ptx *p);
+/* Says that the next launch may start, of a kernel that overlaps. Of one that never says so it
+ * starts when all blocks have ended. Said behind the wait, whatever starts behind this launch,
+ * however many launches behind, finds all done that is ahead of it. */
+void let_next_start(ptx *p);
 
 /* Where a kernel overlaps: waits until the launches ahead are done and what they wrote is seen. All
  * threads do, once, ahead of any access to what other launches write or read. Nothing elsewhere. */

@@ -126,7 +126,7 @@ typedef struct decoder_file {
     const char *edited; /* a key of [decoder] that is not what metadata says; NULL: none */
 } decoder_file;
 
-enum { NEXT_FETCHED, NEXT_NONE };
+enum { NEXT_NONE, NEXT_FETCHED };
 typedef struct decoder {
     const char *architecture; /* as in general.architecture; says nothing that the rest does not */
     int64_t layers, hidden, ff, num_heads, num_kv_heads, head_dim, vocab;

@@ -25,8 +25,8 @@ static const choice factor_tensors[] = {
 static const choice window_factors[] = { { "none", NULL }, { "tensor", NULL }, { NULL, NULL } };
 static const choice logits_choices[] = { { "last", NULL }, { "all", NULL }, { NULL, NULL } };
 static const choice next_choices[] = {
-    [NEXT_FETCHED] = { "fetched", NULL },
     [NEXT_NONE] = { "none", NULL },
+    [NEXT_FETCHED] = { "fetched", NULL },
     { NULL, NULL },
 };
 static const choice gatings[] = {

@@ -433,7 +433,7 @@ static bool reads_tensor(const plan_launch *l, const char *name)
 
 #define DENSE                                                                              \
     "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 32\nnum_kv_heads = 8\nff = 14336\n" \
-    "vocab = 8k\nweights = q4_k\n"
+    "vocab = 8k\nweights = q4_k\nnext = fetched\n"
 
 enum { SQUARE = 4096 * 4096 / 256 * 144 };
 
@@ -485,7 +485,7 @@ ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
     const plan *p =
         right_plan(a,
                    "[decoder]\nlayers = 2\nhidden = 4096\nnum_heads = 4\nhead_dim = 64\n"
-                   "ff = 4096\nvocab = 8k\nm = 8\nweights = f16\nlogits = all\n",
+                   "ff = 4096\nvocab = 8k\nm = 8\nweights = f16\nlogits = all\nnext = fetched\n",
                    "sm_75");
     size_t in_parts = 0;
     for (size_t l = 0; l < p->steps[0].launch_count; l++) {
@@ -502,7 +502,8 @@ ARENA_TEST(arguments_stand_where_kernels_that_fetch_expect_them)
     assert_true(in_parts > 0);
     p = right_plan(a,
                    "[decoder]\nlayers = 2\nhidden = 512\nnum_heads = 4\nvocab = 8k\n"
-                   "weights = q4_k\nm = 1\nexperts = 8\nexperts_used = 2\nexpert_ff = 512\n",
+                   "weights = q4_k\nm = 1\nexperts = 8\nexperts_used = 2\nexpert_ff = 512\n"
+                   "next = fetched\n",
                    "sm_90");
     for (size_t l = 0; l < p->steps[0].launch_count; l++) {
         int64_t bytes;

@@ -122,7 +122,7 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
         bytes += times[i] * work.bytes;
     }
     assert_true(cost_of_bytes(4e12, &gpu) > 4e12 / gpu.bandwidth);
-    double between = 11 * 1.3, seconds = launches * 1e6 + between;
+    double between = 11 * 2.7, seconds = launches * 1e6 + between;
     assert_has(printed(a),
                arena_format(a,
                             "step of 1 token, 12 launches, %.1f MB read and written: "
@@ -131,8 +131,7 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
                             bytes / 1e6, seconds, bytes / gpu.bandwidth * 1e6, between));
 }
 
-/* A step of some 100 kernels is then within 5 % of one that does the same. */
-ARENA_TEST(launches_that_overlap_take_little_more_than_they_do)
+ARENA_TEST(launches_that_overlap_take_less_time_between_them)
 {
     sample *s = make(a);
     launch_cost costs[KERNELS];
@@ -143,8 +142,9 @@ ARENA_TEST(launches_that_overlap_take_little_more_than_they_do)
         launches += costs[s->launches[i].kernel].seconds;
     step_cost apart = cost_of_step(s->steps, costs, false);
     step_cost overlapped = cost_of_step(s->steps, costs, true);
-    assert_true(apart.between > 11 * 1.29e-6 && apart.between < 11 * 1.31e-6);
-    assert_true(overlapped.seconds > 1.01 * launches && overlapped.seconds < 1.05 * launches);
+    assert_true(apart.between > 11 * 2.69e-6 && apart.between < 11 * 2.71e-6);
+    assert_true(overlapped.between > 11 * 2.09e-6 && overlapped.between < 11 * 2.11e-6);
+    assert_true(fabs(overlapped.seconds - launches - overlapped.between) < 1e-12);
     assert_true(overlapped.bytes > 11e6 && overlapped.bytes < 13e6);
     strbuf out[2] = { strbuf_new(a), strbuf_new(a) };
     for (int o = 0; o < 2; o++)
@@ -152,18 +152,52 @@ ARENA_TEST(launches_that_overlap_take_little_more_than_they_do)
     assert_string_not_equal(out[0].text, out[1].text);
 }
 
-/* One token of Llama-3.2-1B in bf16 on an H100, behind a short prompt. A kernel that does all of it
- * was measured to read 78 % of the published bandwidth (Hazy Research, "Look Ma, No Bubbles!"), and
- * a step of kernels that overlap to take 1 to 5 % more. Those fetched nothing for the next one. */
-ARENA_TEST(a_step_takes_what_was_measured_of_the_like)
+/* One token behind 256 others, of steps that were timed on an H200 whose copy moved 4.22 TB/s
+ * (tests/bench/results/gpu-nvidia-h200.md). */
+ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
 {
-    static const char text[] = "[decoder]\nlayers = 16\nhidden = 2048\nff = 8192\n"
-                               "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 64\n"
-                               "vocab = 128256\nmax_seq_len = 160\nweights = bf16\nm = 1\n";
+    static const struct {
+        const char *name, *text;
+        double seconds;
+    } measured[] = {
+        { "Llama-3.2-1B BF16",
+          "[decoder]\nlayers = 16\nhidden = 2048\nff = 8192\nnum_heads = 32\nnum_kv_heads = 8\n"
+          "head_dim = 64\nvocab = 128256\nmax_seq_len = 8k\nweights = bf16\nm = 1\noutput = tied\n",
+          879e-6 },
+        { "Llama-3.1-8B Q8_0",
+          "[decoder]\nlayers = 32\nhidden = 4096\nff = 14336\nnum_heads = 32\nnum_kv_heads = 8\n"
+          "head_dim = 128\nvocab = 128256\nmax_seq_len = 8k\nweights = q8_0\nm = 1\n",
+          2.711e-3 },
+    };
+    const target *t = target_find("sm_90a");
+    const gpu_part h200 = { "H200", 90, 132, 1980, 4800, 1024, 2048 };
+    cost_gpu gpu = cost_gpu_of_part(t, &h200);
+    gpu.bandwidth = 4.22e12;
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        diags d = diags_new(a);
+        decoder of;
+        assert_true(parse_decoder(a, measured[i].text, &of, &d));
+        plan *p =
+            plan_make(a, &of, (location){ .file = "spec.ini", .line = 1 }, &t, 1, &cost_model, &d);
+        assert_non_null(p);
+        launch_cost *costs = arena_alloc(a, p->kernel_count * sizeof *costs);
+        cost_of_launches(a, p, p->steps, 257, &gpu, costs);
+        double of_measured = cost_of_step(p->steps, costs, true).seconds / measured[i].seconds;
+        print_message("%s: %.3f of the measured time\n", measured[i].name, of_measured);
+        assert_true(of_measured > 0.85 && of_measured < 1.15);
+    }
+}
+
+/* What a launch has fetched for the next one is counted as time that memory does not need again: an
+ * upper bound, of which nothing was seen on an H200. */
+ARENA_TEST(what_is_fetched_for_the_next_launch_is_counted_once)
+{
+    static const char text[] =
+        "[decoder]\nlayers = 16\nhidden = 2048\nff = 8192\n"
+        "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 64\n"
+        "vocab = 128256\nmax_seq_len = 160\nweights = bf16\nm = 1\nnext = fetched\n";
     const target *t = target_find("sm_90");
-    const gpu_part h100 = { "H100 SXM", 90, 132, 1980, 3350, 1024, 2048 };
-    const double of_peak = 0.78;
-    cost_gpu gpu = cost_gpu_of_part(t, &h100);
+    cost_gpu gpu = cost_gpu_of(t);
     diags d = diags_new(a);
     decoder of;
     assert_true(parse_decoder(a, text, &of, &d));
@@ -177,14 +211,12 @@ ARENA_TEST(a_step_takes_what_was_measured_of_the_like)
     for (size_t i = 0; i < p->kernel_count; i++)
         p->kernels[i].next = 0;
     cost_of_launches(a, p, p->steps, of.max_seq_len, &gpu, costs);
-    step_cost step = cost_of_step(p->steps, costs, true);
-    step_cost apart = cost_of_step(p->steps, costs, false);
-    double memory = step.bytes / gpu.bandwidth;
-    assert_true(fetching[1].seconds < 0.97 * step.seconds && fetching[1].seconds > memory);
-    assert_true(fetching[0].seconds < 0.97 * apart.seconds && fetching[0].bytes == apart.bytes);
-    double measured = step.bytes / (of_peak * (double)h100.bandwidth_gbps * 1e9);
-    print_message("%.1f us, %.3f of one kernel\n", step.seconds * 1e6, step.seconds / measured);
-    assert_true(step.seconds > 1.01 * measured && step.seconds < 1.05 * measured);
+    for (int overlapped = 0; overlapped < 2; overlapped++) {
+        step_cost step = cost_of_step(p->steps, costs, overlapped);
+        assert_true(fetching[overlapped].seconds < 0.98 * step.seconds);
+        assert_true(fetching[overlapped].seconds > step.bytes / gpu.bandwidth);
+        assert_true(fetching[overlapped].bytes == step.bytes);
+    }
 }
 
 /* RoPE, and attention with it ahead: its lengths, the caches' addresses and rows of K and V are
@@ -239,16 +271,17 @@ ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
     step_cost overlapped = cost_of_step(&settled->step, settled->costs, true);
     double seen = rope + settled->costs[1].seconds - hidden;
     assert_true(apart.seconds > rope + settled->costs[1].seconds);
-    assert_true(fabs(overlapped.seconds - 1.03 * seen) < 1e-12);
+    assert_true(fabs(overlapped.seconds - seen - 2.1e-6) < 1e-12);
 }
 
 /* Through attention over a window: what it has fetched itself counts as little as if another launch
  * had, and it loads nothing of it. */
 ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
 {
-    static const char text[] = "[decoder]\nlayers = 2\nhidden = 4096\nff = 14336\n"
-                               "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 8k\n"
-                               "max_seq_len = 8k\nweights = q4_k\nm = 1\nwindow = 128\n";
+    static const char text[] =
+        "[decoder]\nlayers = 2\nhidden = 4096\nff = 14336\n"
+        "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 8k\n"
+        "max_seq_len = 8k\nweights = q4_k\nm = 1\nwindow = 128\nnext = fetched\n";
     const target *t = target_find("sm_90");
     cost_gpu gpu = cost_gpu_of(t);
     diags d = diags_new(a);

@@ -20,8 +20,10 @@ static const char *built(arena *a, const char *architecture, void (*build)(ptx *
     ptx_param(p, U32, "n");
     ptx_settled_param(p, U64, "lengths");
     ptx_settled_param(p, U64, "caches");
-    if (ptx_can_overlap(target_find(architecture)))
+    if (ptx_can_overlap(target_find(architecture))) {
         ptx_overlap(p);
+        let_next_start(p);
+    }
     build(p);
     return ptx_finish(p, a, &out, error) ? out.text : NULL;
 }
@@ -281,7 +283,9 @@ ARENA_TEST(the_next_launch_may_start_behind_the_wait)
     const char *error;
     ptx_param(p, U64, "x");
     ptx_param(p, U64, "y");
-    ptx_overlap_behind_wait(p);
+    ptx_overlap(p);
+    wait_for_launches(p);
+    let_next_start(p);
     store(p, loaded(p, "x"));
     assert_true(ptx_finish(p, a, &out, &error));
     const char *wait = line_of(out.text, "    griddepcontrol.wait; ");
