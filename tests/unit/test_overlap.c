@@ -33,6 +33,13 @@ static const char *const decoders[] = {
     HEAD HEADS "ff = 96\nmax_seq_len = 64\nsequences = 3\nrope = norm\nweights = q8_0\nm = 3\n",
 };
 
+/* Of few rows. */
+static bool is_gate_up(const kernel *k)
+{
+    return strncmp(k->instance->family->name, "stream_", 7) == 0 &&
+           strstr(k->instance->family->name, "gate_up");
+}
+
 static void make(arena *a, const char *text, spec *s, kernel_set *set)
 {
     diags d = diags_new(a);
@@ -57,6 +64,26 @@ ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
                 fail_msg("%s", k->file);
         }
     }
+}
+
+ARENA_TEST(the_launch_behind_gate_and_up_starts_when_they_end)
+{
+    size_t late = 0, early = 0;
+    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
+        spec s;
+        kernel_set set;
+        make(a, decoders[n], &s, &set);
+        for (size_t i = 0; i < set.kernel_count; i++) {
+            const kernel *k = &set.kernels[i];
+            bool triggers = strstr(k->ptx, "griddepcontrol.launch_dependents");
+            if (strncmp(k->instance->family->name, "stream_", 7) != 0 || k->target->sm < 90)
+                continue;
+            if (triggers == is_gate_up(k))
+                fail_msg("%s", k->file);
+            *(triggers ? &early : &late) += 1;
+        }
+    }
+    assert_true(early > 0 && late > 0);
 }
 
 ARENA_TEST(a_kernel_is_made_once_for_targets_that_overlap_and_once_for_others)
