@@ -657,7 +657,7 @@ static void spoil_block(trial *t, uint64_t block)
     uint8_t *bytes = t->spoilt.bytes + block * size;
     memcpy(t->spoilt.before, bytes, size);
     t->spoilt.at = block;
-    t->spoiled = ref_spoil(t->spoilt.format, bytes, t->setup.spoiled == WITH_INFINITY);
+    t->spoiled = ref_spoil(t->spoilt.format, bytes, block, t->setup.spoiled == WITH_INFINITY);
 }
 
 /* Returns how many blocks from the first on are near enough for the first block of a grid. */
@@ -737,6 +737,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->spoilt.bytes = made->bytes;
         t->spoilt.blocks = made->stored / info->block_bytes;
         t->spoilt.of_row = t->spoilt.blocks;
+        t->spoilt.weights = p->param.weights;
         if (p->param.values && strncmp(p->param.values, "m*", 2) == 0)
             t->spoilt.of_row /= (uint64_t)t->setup.shape.m;
         spoil_block(t, random_below(r, spoilt_among(t)));

@@ -62,7 +62,8 @@ typedef struct trial {
         format format;
         uint8_t *bytes;                    /* of the input */
         uint64_t blocks;                   /* that there are, */
-        uint64_t of_row;                   /* and those of a row of x */
+        uint64_t of_row;                   /* and those of a row of x, */
+        bool weights;                      /* of which inputs may choose rows */
         uint64_t at;                       /* number of the one that is spoiled */
         uint8_t before[TRIAL_BLOCK_BYTES]; /* what it was */
     } spoilt;

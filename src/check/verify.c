@@ -740,6 +740,25 @@ static uint64_t seed_of(const verifier *v, uint64_t number)
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
 }
 
+/* Returns the first block of spoiled weights that a launch reads: of the first token's row, or of
+ * the first expert in use. */
+static uint64_t first_chosen(const trial *t)
+{
+    uint64_t rows = 1, row = 0;
+    for (size_t i = 0; t->spoilt.weights && i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        const uint32_t *words = p->content.bytes;
+        if (p->param.kind == PARAM_IN && strcmp(p->param.name, "tokens") == 0) {
+            rows = (uint64_t)t->setup.shape.n;
+            row = words[0];
+        } else if (p->param.kind == PARAM_IN && strcmp(p->param.name, "list") == 0) {
+            rows = (uint64_t)t->setup.shape.experts;
+            row = words[EXPERT_LIST_HEAD + EXPERT_ID];
+        }
+    }
+    return row < rows ? t->spoilt.blocks / rows * row : 0;
+}
+
 /* Returns the block of an input that has NaN number i. Four in turn are in different values of 16
  * bytes. Those behind one another are in different eighths of the input's beginning: an unrolled
  * loop has instructions of their own for each. */
@@ -753,7 +772,7 @@ static uint64_t place_of(const trial *t, uint64_t first, uint64_t i)
         near = t->spoilt.of_row;
     uint64_t at =
         near * parts[i / AT_ONCE % PARTS] / PARTS + (first + i * PRIME) % (near / PARTS + 1);
-    return (at / AT_ONCE * AT_ONCE + i % AT_ONCE) % blocks;
+    return (first_chosen(t) + at / AT_ONCE * AT_ONCE + i % AT_ONCE) % blocks;
 }
 
 /* Runs the first block with a NaN at several places of an input, more of them where a block has
@@ -777,6 +796,14 @@ static bool run_places(verifier *v, trial *t, device_params *d)
     return run(v, t, d, LAST_BLOCK);
 }
 
+/* Runs the first block with an infinity in what it reads. */
+static bool run_infinite(verifier *v, trial *t, device_params *d)
+{
+    if (t->spoiled)
+        trial_move_spoiled(t, place_of(t, t->spoilt.at, 0));
+    return run(v, t, d, FIRST_BLOCK);
+}
+
 /* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
 static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
@@ -788,7 +815,7 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
         setup.spoiled_input = (unsigned)i;
         for (setup.spoiled = WITH_NAN; right && setup.spoiled <= WITH_INFINITY; setup.spoiled++) {
             setup.seed = seed_of(v, 2 * i + setup.spoiled);
-            right = run_setup(v, &setup, setup.spoiled == WITH_NAN ? run_places : run_first);
+            right = run_setup(v, &setup, setup.spoiled == WITH_NAN ? run_places : run_infinite);
         }
     }
     return right;

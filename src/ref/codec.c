@@ -125,7 +125,7 @@ void ref_set_sign(format f, void *bytes, uint64_t values, bool negative)
     }
 }
 
-bool ref_spoil(format f, void *bytes, bool infinite)
+bool ref_spoil(format f, void *bytes, uint64_t number, bool infinite)
 {
     enum { HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };
     const codec *c = codecs[f];
@@ -157,7 +157,8 @@ bool ref_spoil(format f, void *bytes, bool infinite)
     default:
         if (!c || c->scales[0].size <= 0)
             return false;
-        store_half(block + c->scales[0].offset, half);
+        number = c->scales[1].size > 0 ? number % MAX_SCALE_FIELDS : 0;
+        store_half(block + c->scales[number].offset, half);
         return true;
     }
 }
@@ -167,5 +168,5 @@ void ref_spoil_either(float *values, uint64_t count)
     random_source r = { 0 };
     memcpy(&r.state, values, sizeof *values);
     bool infinite = random_below(&r, 2);
-    ref_spoil(FORMAT_F32, values + random_below(&r, count), infinite);
+    ref_spoil(FORMAT_F32, values + random_below(&r, count), 0, infinite);
 }

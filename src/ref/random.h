@@ -50,9 +50,9 @@ void ref_resize(format f, void *bytes, uint64_t values, float factor, random_sou
  * and signed bytes stay as they are. */
 void ref_set_sign(format f, void *bytes, uint64_t values, bool negative);
 
-/* Makes a value, or an fp16 scale of a block, a NaN or an infinity. False where no bits of the
- * format are either. */
-bool ref_spoil(format f, void *block, bool infinite);
+/* Makes a value, or an fp16 scale of a block, a NaN or an infinity. Of a format with two scales,
+ * odd numbers make it the second one. Returns false where no bits of the format are either. */
+bool ref_spoil(format f, void *block, uint64_t number, bool infinite);
 
 /* The same of floats, by themselves: which of them becomes what follows from the first. */
 void ref_spoil_either(float *values, uint64_t count);
