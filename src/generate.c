@@ -9,6 +9,7 @@
 #include "family/formula.h"
 #include "family/limits.h"
 #include "ptx/ptx.h"
+#include "check/alike.h"
 #include "check/verify.h"
 
 /* "f32_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]" */
@@ -440,6 +441,7 @@ bool generate_validate(arena *a, kernel_set *set, const ptxas *assembler, unsign
 /* Kernels to prove, a result and an arena each. */
 typedef struct proof {
     const kernel *kernel;
+    const struct proof *alike; /* of another target, proven in full; NULL: none, this one is */
     arena *arena;
     verify_result result;
 } proof;
@@ -467,7 +469,9 @@ static void prove(void *context, size_t i)
                                 verify_orders(set->plan), all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
-        one->result = verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);
+        one->result = one->alike
+                          ? verify_alike_on(one->arena, one->kernel, all->seed, &all->cores)
+                          : verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);
     }
     atomic_fetch_sub(&all->cores.unfinished, 1);
     finished_one(&all->work);
@@ -575,6 +579,26 @@ static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const ke
     return found;
 }
 
+/* Finds an earlier proof that tells of a kernel's results. */
+static const proof *find_alike(const proof *list, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (!list[i].alike && kernels_are_alike(list[i].kernel, list[number].kernel))
+            return &list[i];
+    return NULL;
+}
+
+/* Adds the results of alike kernels. */
+static void add_alike(proof *p, uint64_t seed)
+{
+    if (!p->alike || !p->result.right)
+        return;
+    if (!p->alike->result.right)
+        p->result = verify_kernel_on(p->arena, p->kernel, seed, NULL);
+    else if (p->alike->result.worst > p->result.worst)
+        p->result.worst = p->alike->result.worst;
+}
+
 bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed,
                      unsigned jobs, const progress *show, verification *out, diags *d)
 {
@@ -593,6 +617,7 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
     for (size_t i = 0; i < count; i++) {
         bool generated = i < set->kernel_count;
         all.list[i].kernel = generated ? &set->kernels[i] : &edited->items[i - set->kernel_count];
+        all.list[i].alike = find_alike(all.list, i);
         all.list[i].arena = arena_new();
     }
     os_parallel(jobs, all.work.total, prove, &all);
@@ -600,6 +625,7 @@ bool generate_verify(arena *a, kernel_set *set, const kernel_list *edited, uint6
     *out =
         (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
     for (size_t i = 0; i < count; i++) {
+        add_alike(&all.list[i], seed);
         judge_room(a, set, &all.list[i]);
         judge_proof(a, set, &all.list[i], &out->kernels[i], d);
         if (i < set->kernel_count)

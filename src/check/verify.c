@@ -51,6 +51,7 @@ typedef struct verifier {
     const emu_module *module;
     uint64_t seed;
     verify_cores *cores; /* NULL: one */
+    bool alike;          /* an alike kernel is proven in full */
     verify_result result;
 } verifier;
 
@@ -584,7 +585,8 @@ static bool run(verifier *v, const trial *t, device_params *d, selection which)
     if (!run_blocks(v, t, d, &c))
         return false;
     c.descending = true;
-    return blocks_partners(t) == 1 || which != SAMPLED_BLOCKS || run_blocks(v, t, d, &c);
+    return blocks_partners(t) == 1 || which != SAMPLED_BLOCKS || v->alike ||
+           run_blocks(v, t, d, &c);
 }
 
 /* Whether a family goes on with states, which it finds in memory. */
@@ -715,6 +717,8 @@ const char *verify_refusal(arena *a, const instance *in)
 static bool run_setup(verifier *v, const trial_setup *setup,
                       bool (*runs)(verifier *, trial *, device_params *))
 {
+    if (v->alike && (setup->kind != FILL_NORMAL || setup->spoiled))
+        return true;
     arena *a = arena_new();
     trial t = trial_prepare(a, v->kernel->instance, setup);
     const char *refusal = beyond_reach(v->scratch, &t);
@@ -1120,11 +1124,13 @@ static verifier verifier_new(arena *a, const kernel *k, uint64_t seed)
     return (verifier){ .result_arena = a, .scratch = arena_new(), .kernel = k, .seed = seed };
 }
 
-verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores)
+static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
+                                  bool alike)
 {
     const instance *in = k->instance;
     verifier v = verifier_new(a, k, seed);
     v.cores = cores;
+    v.alike = alike;
     if (load(&v) && (!fixes_all_sizes(in) || run_shape_with_rows(&v, &in->shape)) &&
         in->dims == DIMS_DYNAMIC)
         run_other_sizes(&v);
@@ -1132,6 +1138,16 @@ verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_
         check_rounding(&v);
     arena_free(v.scratch);
     return v.result;
+}
+
+verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores)
+{
+    return verify_cases(a, k, seed, cores, false);
+}
+
+verify_result verify_alike_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores)
+{
+    return verify_cases(a, k, seed, cores, true);
 }
 
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)

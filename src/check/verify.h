@@ -38,6 +38,10 @@ typedef struct verify_cores {
 /* The same, with the same result, on what cores are free. */
 verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores);
 
+/* Runs of these cases those that show what an alike kernel has not shown, see kernels_are_alike:
+ * with ordinary inputs, behind an unknown launch. */
+verify_result verify_alike_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores);
+
 /* Returns why a block of the kernel at its own size takes too much to be run; NULL: it does not. */
 const char *verify_refusal(arena *a, const instance *in);
 

@@ -1,0 +1,12 @@
+/* Kernels of several targets that compute the same: one of them is proven in full. */
+#ifndef PTXGEN_CHECK_ALIKE_H
+#define PTXGEN_CHECK_ALIKE_H
+
+#include "family/kernel.h"
+
+/* Returns true if the texts of two kernels of one name differ at most in comments, spaces,
+ * .version, .target, the cache hint .nc of loads, and lines of griddepcontrol. No value depends on
+ * these as long as no access is at fault. */
+bool kernels_are_alike(const kernel *a, const kernel *b);
+
+#endif
