@@ -24,6 +24,22 @@ void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
     }
 }
 
+bool ref_has_minima(format f)
+{
+    static const struct field {
+        format of;
+        const char *name;
+    } fields[] = {
+#define FIELD(id, field, offset) { FORMAT_##id, #field },
+#include "format.def"
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].of == f &&
+            (strcmp(fields[i].name, "MIN") == 0 || strcmp(fields[i].name, "DMIN") == 0))
+            return true;
+    return false;
+}
+
 static void fill_random_bits(uint8_t *bytes, uint64_t size, random_source *r)
 {
     uint64_t bits;

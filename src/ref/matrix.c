@@ -1,5 +1,7 @@
 #include "ref/matrix.h"
 
+#include <math.h>
+
 #include "ref/quant.h"
 
 /* Sums that do not wait for one another: the compiler makes vectors of them. */
@@ -26,12 +28,28 @@ double ref_round_to_half(double value)
     return split - (split - value);
 }
 
+/* Rounds weights d q - m as a kernel does that computes them in f16: both parts as well as the
+ * difference. m is about the largest of 32 weights. */
+static void round_parts(double *values, uint64_t count)
+{
+    enum { SEGMENT = 32 };
+    for (uint64_t at = 0; at < count; at += SEGMENT) {
+        double largest = 0;
+        for (uint64_t i = at; i < at + SEGMENT && i < count; i++)
+            largest = fmax(largest, fabs(values[i]));
+        double m = ref_round_to_half(largest);
+        for (uint64_t i = at; i < at + SEGMENT && i < count; i++)
+            values[i] = ref_round_to_half(ref_round_to_half(values[i] + m) - m);
+    }
+}
+
 void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
 {
     enum { CHUNK = 256 }; /* whole blocks of every format */
     float room[CHUNK];
     const uint8_t *blocks = w->blocks;
     uint64_t number = (w->first + row) % w->repeat;
+    bool minima = ref_has_minima(w->format);
     blocks += number * format_bytes(w->format, w->columns);
     for (uint64_t at = 0; at < w->columns; at += CHUNK) {
         uint64_t count = w->columns - at < CHUNK ? w->columns - at : CHUNK;
@@ -39,7 +57,11 @@ void ref_matrix_row(const ref_matrix *w, uint64_t row, double *values)
         if (!w->values)
             ref_decode(w->format, blocks + format_bytes(w->format, at), count, room);
         for (uint64_t i = 0; i < count; i++)
-            values[at + i] = w->halves ? ref_round_to_half((double)decoded[i]) : (double)decoded[i];
+            values[at + i] = (double)decoded[i];
+        if (w->halves && minima)
+            round_parts(values + at, count);
+        for (uint64_t i = 0; w->halves && !minima && i < count; i++)
+            values[at + i] = ref_round_to_half(values[at + i]);
     }
 }
 

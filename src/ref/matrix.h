@@ -15,7 +15,8 @@ typedef struct ref_matrix {
     uint64_t rows, columns;
     uint64_t repeat; /* rows that are there, which repeat */
     uint64_t first;  /* of these the one that is row 0 */
-    bool halves;     /* values are those of f16 that are nearest, see ref_round_to_half */
+    bool
+        halves; /* values are rounded to f16, see ref_round_to_half; so are both parts of d q - m */
 } ref_matrix;
 
 /* y[v][r] = sum over c of W[r][c] x[v][c], of count vectors [count, columns]. A row of y has stride

@@ -2,6 +2,7 @@
 #ifndef PTXGEN_REF_QUANT_H
 #define PTXGEN_REF_QUANT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format.h"
@@ -17,6 +18,9 @@ typedef struct q8_1_block {
 /* Decodes a number of values that is a multiple of the format's block, exactly as ggml's
  * dequantize_row does in float. */
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded);
+
+/* Returns true if a weight of the format is d q - m, where both parts may be far larger than it. */
+bool ref_has_minima(format f);
 
 q8_1_block q8_1_load(const void *block);
 

@@ -5,6 +5,7 @@
 #include "test_arena.h"
 #include "golden/golden.h"
 #include "ref/half.h"
+#include "ref/matrix.h"
 #include "ref/quant.h"
 #include "ref/random.h"
 #include "ref/reference.h"
@@ -304,4 +305,35 @@ TEST(fp16_rounds_to_nearest_with_ties_to_even)
     assert_int_equal(half_from_float(65519.996f), 0x7bff);
     assert_int_equal(half_from_float(65520), 0x7c00);
     assert_int_equal(half_from_float(-INFINITY), 0xfc00);
+}
+
+/* A kernel that computes weights d q - m in f16 rounds both parts, which are larger than what is
+ * left of them. */
+TEST(weights_with_minima_are_rounded_by_parts)
+{
+    enum { COLUMNS = 4096 };
+    static const struct {
+        format format;
+        bool larger;
+    } cases[] = {
+        { FORMAT_Q4_K, true },  { FORMAT_Q5_K, true },  { FORMAT_Q4_1, true },
+        { FORMAT_Q6_K, false }, { FORMAT_Q8_0, false },
+    };
+    static uint8_t blocks[COLUMNS * sizeof(float)];
+    static double exact[COLUMNS], rounded[COLUMNS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        random_source r = { 1 };
+        double by_parts = 0, at_once = 0;
+        ref_matrix w = { cases[i].format, blocks, NULL, 1, COLUMNS, 1, 0, false };
+        ref_fill(w.format, blocks, COLUMNS, FILL_NORMAL, &r);
+        ref_matrix_row(&w, 0, exact);
+        w.halves = true;
+        ref_matrix_row(&w, 0, rounded);
+        for (size_t j = 0; j < COLUMNS; j++) {
+            by_parts += pow(rounded[j] - exact[j], 2);
+            at_once += pow(ref_round_to_half(exact[j]) - exact[j], 2);
+        }
+        assert_true(by_parts < 36 * at_once);
+        assert_int_equal(by_parts > 2 * at_once, cases[i].larger);
+    }
 }
