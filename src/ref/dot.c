@@ -14,6 +14,7 @@ enum {
     BUCKETS = 1024, /* of rows */
     VECTOR_SLOTS = 64,
     MOST_KEPT = 64 << 20, /* bytes of rows */
+    SEGMENT = 32,         /* weights with one minimum, at least 16 of them */
 };
 
 /* Where a result is subnormal, rounding takes up to half the smallest subnormal float, 2^-150, off
@@ -31,6 +32,7 @@ typedef struct kept_row {
     ref_run run;
     uint64_t count;
     float *values;
+    double *largest; /* magnitude of each segment, of weights with minima */
 } kept_row;
 
 /* As it is multiplied: times gamma where there is a norm, or rounded. */
@@ -38,8 +40,12 @@ typedef struct kept_vector {
     ref_run run;
     uint64_t count, room;
     bool rounded;
-    double *x, *ties; /* ties: for each |w| a magnitude that leaves room for the other rounding */
-    double factor;    /* of the norm, or what the input behind x has for the vector */
+    double *x;
+    double *sizes;  /* of a rounded one: the sum of magnitudes in each segment, */
+    uint64_t *tied; /* the values that might be rounded the other way, */
+    double *ties;   /* and for each |w| a magnitude that leaves room for that */
+    uint64_t tied_count;
+    double factor; /* of the norm, or what the input behind x has for the vector */
 } kept_vector;
 
 struct ref_kept {
@@ -67,7 +73,22 @@ static uint64_t hash(ref_run run)
     return mixed >> 32;
 }
 
-static const float *decoded_row(const problem *p, ref_run run, uint64_t count)
+static uint64_t segments(uint64_t count)
+{
+    return (count + SEGMENT - 1) / SEGMENT;
+}
+
+static void find_largest(kept_row *row)
+{
+    for (uint64_t at = 0; at < row->count; at += SEGMENT) {
+        float largest = 0;
+        for (uint64_t i = at; i < at + SEGMENT && i < row->count; i++)
+            largest = fabsf(row->values[i]) > largest ? fabsf(row->values[i]) : largest;
+        row->largest[at / SEGMENT] = (double)largest;
+    }
+}
+
+static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count, bool minima)
 {
     ref_kept *kept = p->kept;
     kept_row **at = &kept->rows[hash(run) % BUCKETS], *row = &kept->spare;
@@ -75,17 +96,21 @@ static const float *decoded_row(const problem *p, ref_run run, uint64_t count)
     while (*at && !is_run((*at)->run, (*at)->count, run, count))
         at = &(*at)->next;
     if (*at)
-        return (*at)->values;
+        return *at;
     if (kept->bytes + bytes <= MOST_KEPT) {
         kept->bytes += bytes;
         row = *at = arena_zalloc(kept->arena, sizeof *row);
     }
-    if (row->count < count)
+    if (row->count < count) {
         row->values = arena_alloc(kept->arena, bytes);
+        row->largest = arena_alloc(kept->arena, segments(count) * sizeof *row->largest);
+    }
     row->run = run;
     row->count = count;
     problem_read(p, run.input, run.first, count, row->values);
-    return row->values;
+    if (minima)
+        find_largest(row);
+    return row;
 }
 
 /* How far x / d may be off: roundings of amax / 127, 1 / d and their product, and of x gamma. */
@@ -102,13 +127,17 @@ double ref_round_to_8_bits(const double *x, double *q)
     return d;
 }
 
-static void round_block(double *x, double *ties)
+/* Rounds a block that begins at a value of a vector. */
+static void round_block(kept_vector *v, uint64_t first)
 {
-    double q[Q8_1_VALUES], d = ref_round_to_8_bits(x, q);
-    for (int i = 0; i < Q8_1_VALUES; i++) {
-        bool tie = fabs(x[i] / d - q[i]) > 0.5 - QUANT_ERROR;
-        ties[i] = tie ? d / REF_QUANTIZING_TOLERANCE : 0;
+    double q[Q8_1_VALUES], *x = v->x + first, d = ref_round_to_8_bits(x, q);
+    for (unsigned i = 0; i < Q8_1_VALUES; i++) {
+        if (fabs(x[i] / d - q[i]) > 0.5 - QUANT_ERROR) {
+            v->tied[v->tied_count] = first + i;
+            v->ties[v->tied_count++] = d / REF_QUANTIZING_TOLERANCE;
+        }
         x[i] = d * q[i];
+        v->sizes[first / SEGMENT] += fabs(x[i]);
     }
 }
 
@@ -142,75 +171,98 @@ static const kept_vector *vector_of(const problem *p, ref_run run, uint64_t coun
         v->room = count;
         v->x = arena_alloc(kept->arena, count * sizeof *v->x);
         v->ties = arena_alloc(kept->arena, count * sizeof *v->ties);
+        v->tied = arena_alloc(kept->arena, count * sizeof *v->tied);
+        v->sizes = arena_alloc(kept->arena, segments(count) * sizeof *v->sizes);
     }
     v->run = run;
     v->count = count;
     v->rounded = rounded;
     read_vector(p, v);
+    v->tied_count = 0;
+    memset(v->sizes, 0, segments(count) * sizeof *v->sizes);
     for (uint64_t i = 0; rounded && i < count; i += Q8_1_VALUES)
-        round_block(v->x + i, v->ties + i);
+        round_block(v, i);
     return v;
 }
 
-/* Adds products of LANES values. */
-static void add_lanes(const float *w, const double *x, double *sums, double *magnitudes)
-{
-    for (int i = 0; i < LANES; i++) {
-        double term = (double)w[i] * x[i], size = fabs(term);
-        sums[i] += term;
-        magnitudes[i] += size + (size > 0 ? LOST : 0);
-    }
-}
+#if defined(__GNUC__)
+typedef double doubles __attribute__((vector_size(4 * sizeof(double))));
+typedef float floats __attribute__((vector_size(4 * sizeof(float))));
+typedef int64_t masks __attribute__((vector_size(4 * sizeof(int64_t))));
 
-/* Whether a weight is d q - m: integers are multiplied by its parts, of which each may be far
- * larger than what they leave of it. */
-static bool has_minima(format f)
+/* Adds products up, LANES at a time. Returns how many. */
+static inline __attribute__((always_inline)) uint64_t add_vectors(const float *w, const double *x,
+                                                                  uint64_t count,
+                                                                  double sums[LANES],
+                                                                  double magnitudes[LANES])
 {
-    static const struct field {
-        format of;
-        const char *name;
-    } fields[] = {
-#define FIELD(id, field, offset) { FORMAT_##id, #field },
-#include "format.def"
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].of == f &&
-            (strcmp(fields[i].name, "MIN") == 0 || strcmp(fields[i].name, "DMIN") == 0))
-            return true;
-    return false;
-}
-
-/* What is lost of the parts of weights: d q and m are together at most |w| + 2 m, and m is about
- * the largest of 32. */
-static double lost_of_parts(const float *w, const kept_vector *v)
-{
-    enum { SEGMENT = 32 };
-    double lost = 0;
-    for (uint64_t at = 0; at < v->count; at += SEGMENT) {
-        double largest = 0, sizes = 0;
-        for (uint64_t i = at; i < at + SEGMENT; i++) {
-            largest = fmax(largest, fabs((double)w[i]));
-            sizes += fabs(v->x[i]);
+    enum { VECTORS = LANES * sizeof(double) / sizeof(doubles), SIZE = LANES / VECTORS };
+    doubles sum[VECTORS] = { 0 }, size[VECTORS] = { 0 }, lost = LOST - (doubles){ 0 };
+    uint64_t at = 0;
+    for (; at + LANES <= count; at += LANES)
+        for (unsigned i = 0; i < VECTORS; i++) {
+            floats weights;
+            doubles term;
+            memcpy(&weights, w + at + i * SIZE, sizeof weights);
+            memcpy(&term, x + at + i * SIZE, sizeof term);
+            term *= __builtin_convertvector(weights, doubles);
+            masks sizes = (masks)term & INT64_MAX, any = (doubles)sizes > 0;
+            sum[i] += term;
+            size[i] += (doubles)sizes + (doubles)(any & (masks)lost);
         }
-        lost += 2 * largest * sizes;
-    }
+    memcpy(sums, sum, sizeof sum);
+    memcpy(magnitudes, size, sizeof size);
+    return at;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static uint64_t add_wider(const float *w, const double *x,
+                                                          uint64_t count, double sums[LANES],
+                                                          double magnitudes[LANES])
+{
+    return add_vectors(w, x, count, sums, magnitudes);
+}
+#endif
+
+static uint64_t add_lanes(const float *w, const double *x, uint64_t count, double sums[LANES],
+                          double magnitudes[LANES])
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return add_wider(w, x, count, sums, magnitudes);
+#endif
+    return add_vectors(w, x, count, sums, magnitudes);
+}
+#else
+static uint64_t add_lanes(const float *w, const double *x, uint64_t count, double sums[LANES],
+                          double magnitudes[LANES])
+{
+    (void)w, (void)x, (void)count, (void)sums, (void)magnitudes;
+    return 0;
+}
+#endif
+
+/* What is lost of the parts of weights d q - m: integers are multiplied by each, and each may be
+ * far larger than the weight. d q and m are together at most |w| + 2 m, and m is about the largest
+ * of 32. */
+static double lost_of_parts(const kept_row *w, const kept_vector *v)
+{
+    double lost = 0;
+    for (uint64_t i = 0; i < segments(v->count); i++)
+        lost += 2 * w->largest[i] * v->sizes[i];
     return lost;
 }
 
 static ref_value add_products(const float *w, const kept_vector *v)
 {
     double sums[LANES] = { 0 }, magnitudes[LANES] = { 0 };
-    uint64_t at = 0;
-    for (; at + LANES <= v->count; at += LANES)
-        add_lanes(w + at, v->x + at, sums, magnitudes);
-    for (; at < v->count; at++) {
+    for (uint64_t at = add_lanes(w, v->x, v->count, sums, magnitudes); at < v->count; at++) {
         double term = (double)w[at] * v->x[at];
         sums[0] += term;
         magnitudes[0] += fabs(term) + ref_lost(term);
     }
-    for (uint64_t i = 0; v->rounded && i < v->count; i++)
-        if (v->ties[i] > 0)
-            magnitudes[0] += fabs((double)w[i]) * v->ties[i];
+    for (uint64_t i = 0; i < v->tied_count; i++)
+        magnitudes[0] += fabs((double)w[v->tied[i]]) * v->ties[i];
     ref_value sum = { 0, 0 };
     for (int i = 0; i < LANES; i++) {
         sum.value += sums[i];
@@ -227,9 +279,10 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
 {
     bool rounded = p->quantizes && formats[p->input_formats[weights.input]].block_values > 1;
     const kept_vector *v = vector_of(p, x, k, rounded);
-    const float *w = decoded_row(p, weights, k);
-    ref_value sum = add_products(w, v);
-    if (rounded && has_minima(p->input_formats[weights.input]))
+    bool minima = rounded && ref_has_minima(p->input_formats[weights.input]);
+    const kept_row *w = decoded_row(p, weights, k, minima);
+    ref_value sum = add_products(w->values, v);
+    if (minima)
         sum.magnitude += lost_of_parts(w, v);
     sum.value *= v->factor;
     sum.magnitude *= fabs(v->factor) * (p->options.norm ? NORM_MAGNITUDE : 1);
