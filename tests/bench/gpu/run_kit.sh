@@ -38,10 +38,27 @@ if [ "$what" != tests ]; then
     fi
     sh "$here/tests/bench/gpu/gpu_bench.sh" "$here" "$here/bin/bench_gpu" "$@" || status=1
 fi
-if [ "$what" != bench ]; then
-    export PTXGEN_GOLDEN="$here/tests/golden" PTXGEN_TEST_DEVICE=GPU
+# Each program in parts, as many at a time as there are processors: the driver's compiler takes most of the time.
+run_tests() {
+    parts=16
+    logs=$(mktemp -d)
+    export PTXGEN_GOLDEN="$here/tests/golden" PTXGEN_TEST_DEVICE=GPU PTXGEN_TEST_SHARE=$parts
     for test in "$here"/bin/test_*; do
-        "$test" || status=1
+        turn=0
+        while [ $turn -lt $parts ]; do
+            echo "$test" $turn
+            turn=$((turn + 1))
+        done
+    done | xargs -P "$(nproc)" -n 2 sh -c 'PTXGEN_TEST_TURN=$2 "$1" >"$0/${1##*/}.$2" 2>&1' "$logs" || status=1
+    for log in "$logs"/*; do
+        grep -q '^\[  PASSED  \]' "$log" || echo "${log##*/} did not end" # it was killed, or crashed
+        sed -n '/^\[ RUN\|^\[  *OK\|^\[  SKIPPED\|^\[=====\|^\[  PASSED/!p' "$log"
     done
+    sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$logs"/* |
+        awk '{ passed += $1 } END { printf "[  PASSED  ] %d tests\n", passed }'
+    rm -r "$logs"
+}
+if [ "$what" != bench ]; then
+    run_tests
 fi
 exit "$status"
