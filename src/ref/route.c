@@ -30,7 +30,7 @@ typedef struct route_inputs {
 typedef struct score {
     double value, error;
     unsigned number;
-    bool same_bits; /* nothing was rounded: of equal values floats are equal, too */
+    bool same_bits; /* its logit was not rounded: of equal values floats are equal, too */
 } score;
 
 typedef struct routed {
@@ -166,7 +166,7 @@ static score group_score(const score *members, unsigned size, unsigned number)
     ref_value sum = { members[0].value + members[1].value, 0 };
     score s = score_of(sum, number);
     s.error = fmax(s.error, 2 * error + TOLERANCE * fabs(sum.value));
-    s.same_bits = false;
+    s.same_bits = members[0].same_bits && members[1].same_bits;
     return s;
 }
 
@@ -205,6 +205,7 @@ static void choose(const problem *p, routed *r)
             v.magnitude += fabs(v.value);
         }
         r->scores[e] = score_of(v, e);
+        r->scores[e].same_bits = r->logits[e].magnitude == 0;
     }
     r->count = experts;
     r->set_in_doubt = false;

@@ -11,7 +11,8 @@
 
 enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
 
-static const double DOUBT = 2e-5; /* of a sum: by exp of a capped logit's rounding */
+/* Of a sum: by exp of a logit's rounding, and of a capped one's. */
+static const double DOUBT = 2e-6, DOUBT_OF_CAP = 2e-5;
 
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high)
 {
@@ -94,24 +95,32 @@ static double weigh(const problem *p, candidate *c, uint64_t count, double tempe
     return sum;
 }
 
-/* How many there are up to the one that reaches a part of a sum. */
-static uint64_t reaching(const candidate *c, uint64_t count, double goal, double sum, bool *doubt)
+static double doubt_of(const problem *p)
 {
+    return p->options.softcap > 0 ? DOUBT_OF_CAP : DOUBT;
+}
+
+/* How many there are up to the one that reaches a part of a sum. */
+static uint64_t reaching(const problem *p, const candidate *c, uint64_t count, double goal,
+                         double sum, bool *doubt)
+{
+    double off = doubt_of(p) * sum;
     double before = 0;
     uint64_t i = 0;
     for (; i < count && (i == 0 || before < goal); i++) {
-        *doubt |= i > 0 && fabs(before - goal) <= DOUBT * sum;
+        *doubt |= i > 0 && fabs(before - goal) <= off;
         before += c[i].weight;
     }
-    *doubt |= i < count && fabs(before - goal) <= DOUBT * sum;
+    *doubt |= i < count && fabs(before - goal) <= off;
     return i;
 }
 
-static uint64_t above(const candidate *c, uint64_t count, double least, bool *doubt)
+static uint64_t above(const problem *p, const candidate *c, uint64_t count, double least,
+                      bool *doubt)
 {
     uint64_t left = 0;
     for (uint64_t i = 0; i < count; i++) {
-        *doubt |= least > 0 && fabs(c[i].weight - least) <= DOUBT * least;
+        *doubt |= least > 0 && fabs(c[i].weight - least) <= doubt_of(p) * least;
         left += c[i].weight >= fmin(least, 1);
     }
     return left;
@@ -123,14 +132,14 @@ static ref_value draw(const problem *p, const way *w, uint32_t position, candida
     uint64_t count = w->top_k && w->top_k < n ? w->top_k : n;
     double sum = weigh(p, c, count, 1);
     if (w->top_p < 1)
-        count = reaching(c, count, (double)w->top_p * sum, sum, &doubt);
-    count = above(c, count, (double)w->min_p, &doubt);
+        count = reaching(p, c, count, (double)w->top_p * sum, sum, &doubt);
+    count = above(p, c, count, (double)w->min_p, &doubt);
     sum = weigh(p, c, count, (double)w->temperature);
     double u = ref_philox(position, w->seed_low, w->seed_high) * 0x1p-32, upto = 0;
     uint64_t i = 0;
     for (; i + 1 < count; i++) {
         upto += c[i].weight;
-        doubt |= fabs(upto - u * sum) <= DOUBT * sum;
+        doubt |= fabs(upto - u * sum) <= doubt_of(p) * sum;
         if (upto > u * sum)
             break;
     }
@@ -184,6 +193,7 @@ typedef enum arrangement {
     TWO_EQUAL,      /* so are those of two tokens somewhere */
     ALL_LOW,        /* all are very negative */
     MANY_EQUAL,     /* few values: most tokens are equal to many others */
+    MANY_SECOND,    /* as these, below one token alone */
 } arrangement;
 
 /* The settings of one row. Rows of a launch use them in order, and the next launch continues with
@@ -210,9 +220,13 @@ typedef struct sampled_row {
     {                                                    \
         .temperature = 1.3f, .top_k = 200, .top_p = 0.7f \
     }
-#define BY_CHANCE_ALONE                                   \
-    {                                                     \
-        .temperature = 0.5f, .top_p = 0.9f, .min_p = 0.1f \
+#define UP_TO_A_SUM                        \
+    {                                      \
+        .temperature = 1.3f, .top_p = 0.7f \
+    }
+#define UP_TO_A_WEIGHT                                 \
+    {                                                  \
+        .temperature = 1.3f, .top_p = 1, .min_p = 0.2f \
     }
 static const sampled_row sampled_rows[] = {
     { FORTY, AS_THEY_ARE, 1 },
@@ -221,13 +235,13 @@ static const sampled_row sampled_rows[] = {
     { TWO_HUNDRED, AS_THEY_ARE, 1 << 20 },
     { GREEDY, ALL_LOW, 1 },
     { ALL, AS_THEY_ARE, UINT32_MAX - 3 },
-    { BY_CHANCE_ALONE, MANY_EQUAL, 1 },
+    { UP_TO_A_SUM, MANY_SECOND, 1 },
     { GREEDY, TWO_EQUAL, 1 },
     { GREEDY, FIRST_AND_LAST, 1 },
     { FORTY, MANY_EQUAL, 1 },
     { ALL, LAST_ALONE, 1 },
     { GREEDY, MANY_EQUAL, 1 },
-    { BY_CHANCE_ALONE, AS_THEY_ARE, 1 },
+    { UP_TO_A_WEIGHT, MANY_SECOND, 1 },
 };
 enum { SAMPLED_ROWS = sizeof sampled_rows / sizeof *sampled_rows };
 
@@ -288,6 +302,11 @@ static void arrange_logits(const problem *p, float *logits, uint64_t values)
         case MANY_EQUAL:
             for (uint64_t i = 0; i < n; i++)
                 logits[i] = fminf(roundf(logits[i]), 1);
+            break;
+        case MANY_SECOND:
+            for (uint64_t i = 0; i < n; i++)
+                logits[i] = fminf(roundf(logits[i]), 0);
+            logits[random_below(&r, n)] = 1;
         }
     }
 }
