@@ -140,6 +140,14 @@ uint64_t blocks_rows_a_turn(const instance *in)
     return at_least_one(formula_value(in->family->launch.rows, in, NULL));
 }
 
+int64_t blocks_block_of_row(const instance *in, int64_t row, int64_t across)
+{
+    const launch *l = &in->family->launch;
+    if (l->block_of_row)
+        return l->block_of_row(in, row, across);
+    return l->rows ? row / (int64_t)blocks_rows_a_turn(in) % across : -1;
+}
+
 uint64_t blocks_last_of_output(const trial *t)
 {
     const launch *l = &t->instance->family->launch;

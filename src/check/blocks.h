@@ -35,6 +35,9 @@ uint64_t blocks_last_of_output(const trial *t);
 /* Rows of W that a block takes at once. */
 uint64_t blocks_rows_a_turn(const instance *in);
 
+/* Returns the block in x that computes a row of Y, of so many blocks; -1: unknown. */
+int64_t blocks_block_of_row(const instance *in, int64_t row, int64_t across);
+
 /* Thread-instructions that a trial takes, about. */
 uint64_t blocks_work(const trial *t);
 

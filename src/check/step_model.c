@@ -14,7 +14,14 @@
 #include "family/memory_plan.h"
 #include "ref/quant.h"
 
-enum { MOST_BYTES = 4 << 20, MOST_OF_EXPERTS = 256 << 10, MEASURED = 4096, KERNEL_READS = 16 };
+enum {
+    MOST_BYTES = 4 << 20,
+    MOST_OF_EXPERTS = 256 << 10,
+    MEASURED = 4096,
+    KERNEL_READS = 16,
+    ROWS_OF_LARGE = 128
+};
+#define LARGE_MATRIX (UINT64_C(1) << 26) /* weights */
 static const double SCORES = 2, HEADS = 1.5, BRANCH = 2, GATE = 1.3, LOGITS = 3, BIAS = 0.3;
 
 /* Root mean square of the first values. */
@@ -186,11 +193,14 @@ static void fill_vector(const decoder *d, decoder_tensor t, float *values, uint6
 
 /* A router's rows do not repeat: equal ones have equal logits. Those of the layers of a
  * decoder with experts do soon: its tokens are fed one by one, and what repeats costs the reference
- * nothing. An odd number of rows, so that experts begin with different ones. */
+ * nothing. So do those of a large matrix: see step_product_repeats. An odd number of rows, so that
+ * experts begin with different ones. */
 static uint64_t rows_there(const decoder *d, const plan_tensor *t)
 {
     bool soon = d->experts && tensor_infos[t->tensor].by_layer;
     uint64_t most = (soon ? MOST_OF_EXPERTS : MOST_BYTES) / format_bytes(t->format, t->columns);
+    if (!d->experts && t->rows * t->columns > LARGE_MATRIX && most > ROWS_OF_LARGE)
+        most = ROWS_OF_LARGE;
     return most < t->rows && t->tensor != TENSOR_FFN_GATE_INP ? most | 1 : t->rows;
 }
 

@@ -1,4 +1,5 @@
 #include "check/step_overlap.h"
+#include "check/step_product.h"
 
 #include <string.h>
 
@@ -147,6 +148,8 @@ static bool add_launches(step_trial *t, const step_stream *of, int first, bool i
             step_request request;
             if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], true, &request))
                 continue;
+            if (!request.config.blocks && step_product_repeats(t, l))
+                step_product_run_first(t, l, &request.config);
             launches[count++] = l;
             if (!emu_stream_launch(of->stream, &request.config, k->overlaps && !in_order, NULL,
                                    &report))
@@ -209,11 +212,20 @@ static bool has_same_kernels(const step_verifier *v)
     return true;
 }
 
+/* Returns true if of some launches only a part of the blocks runs. */
+static bool repeats(const step_trial *t, const plan_step *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->launch_count && !any; i++)
+        any = step_product_repeats(t, &step->launches[i]);
+    return any;
+}
+
 static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
                        const emu_snapshot *before)
 {
     uint64_t address;
-    bool same = has_same_kernels(t->v);
+    bool same = has_same_kernels(t->v) && !repeats(t, s->steps[0]);
     if (!same)
         emu_snapshot_restore(before, t->memory);
     /* the step has just run without overlap: where its kernels are these, the one behind is left */
@@ -242,6 +254,12 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
     const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
     const step_rows next = { .m = 1 };
     step_stream s = make_stream(t, step, r, &next);
+    if (repeats(t, step)) { /* launches read what no block has written */
+        static const uint8_t zero = 0;
+        emu_snapshot_restore(before, t->memory);
+        emu_fill(t->memory, t->workspace, &zero, 1, t->v->plan->bytes[PLAN_WORKSPACE]);
+        before = emu_snapshot_new(t->scratch, t->memory);
+    }
     bool right = run_orders(t, &s, r, before);
     emu_stream_free(s.stream);
     emu_snapshot_restore(now, t->memory);

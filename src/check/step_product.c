@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "check/blocks.h"
 #include "family/formula.h"
 #include "ref/matrix.h"
 #include "ref/quant.h"
 
 enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
-#define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications */
+#define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications; of products that repeat, by a row */
 
 /* What has not been written: a NaN that arithmetic does not give. */
 static const uint32_t UNWRITTEN = 0xffffffff;
@@ -129,13 +130,22 @@ static double *rows_at(const product_launch *p, const step_rows *r, const char *
     return kept;
 }
 
+/* Returns the number of the plan's tensor that a matrix is, or is a part of. */
+static size_t tensor_of(const product_launch *p, const factor *f)
+{
+    const plan *of = p->t->v->plan;
+    uint64_t offset = argument_of(p, f->w)->offset;
+    size_t number = 0;
+    while (offset - of->tensors[number].offset >= of->tensors[number].bytes)
+        number++;
+    return number;
+}
+
 static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halves)
 {
     const plan *of = p->t->v->plan;
     uint64_t offset = argument_of(p, f->w)->offset, columns = (uint64_t)p->in->shape.k;
-    size_t number = 0;
-    while (offset - of->tensors[number].offset >= of->tensors[number].bytes)
-        number++;
+    size_t number = tensor_of(p, f);
     const model_tensor *have = &p->t->v->model.tensors[number];
     return (ref_matrix){ .format = f->format,
                          .blocks = have->bytes,
@@ -389,4 +399,173 @@ bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r
                                         step_name(t, r), step_layer_name(t, l->layer), p.in->name));
     const step_compared c = { argument_of(&p, "y")->said, got, rounded, exact, fed * size, size };
     return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
+}
+
+/* Returns matrices whose results stand apart in a row of Y: those of a gate and up have one. */
+static unsigned parts_of(const product_launch *p, const factors *f)
+{
+    return operation_is_gated(p->in->family->op) ? 1 : f->count;
+}
+
+static bool has_zeroed(const product_launch *p)
+{
+    bool has = false;
+    for (size_t i = 0; i < p->l->argument_count; i++)
+        has |= p->params[i].zeroed;
+    return has;
+}
+
+/* Returns the rows after which results repeat; 0: they do not. A bias of gate and up is added ahead
+ * of what is not linear. */
+static int64_t period_of(const product_launch *p, const factors *f, unsigned part)
+{
+    const factor *of = &f->items[part];
+    int64_t repeat = (int64_t)matrix_of(p, of, false).repeat;
+    for (unsigned i = 0; parts_of(p, f) < f->count && i < f->count; i++)
+        if ((int64_t)matrix_of(p, &f->items[i], false).repeat != repeat || p->in->options.bias)
+            return 0;
+    return repeat < of->rows ? repeat : 0;
+}
+
+bool step_product_repeats(const step_trial *t, const plan_launch *l)
+{
+    const instance *in = &t->v->plan->kernels[l->kernel];
+    operation op = in->family->op;
+    if (in->family->halves || (op != OP_GEMV && op != OP_QKV && op != OP_GATE_UP_SWIGLU) ||
+        (in->options.residual && in->options.softcap > 0) || blocks_block_of_row(in, 0, 1) < 0)
+        return false;
+    product_launch p = product_of(t, l);
+    factors f = factors_of(in);
+    const plan_argument *y = argument_of(&p, "y"), *residual = argument_of(&p, "residual");
+    bool repeats = f.stride * in->shape.k > LARGE_PRODUCT && !has_zeroed(&p) && y &&
+                   p.params[y - l->arguments].format == FORMAT_F32 &&
+                   !(residual && step_address(t, residual) == step_address(t, y));
+    for (unsigned i = 0; repeats && i < parts_of(&p, &f); i++)
+        repeats = period_of(&p, &f, i) > 0;
+    return repeats;
+}
+
+/* Marks the blocks in x that have the first rows of each matrix. */
+static void mark_first(const product_launch *p, uint64_t across, bool *marks)
+{
+    factors f = factors_of(p->in);
+    for (unsigned i = 0; i < parts_of(p, &f); i++) {
+        int64_t first = f.items[i].column, period = period_of(p, &f, i);
+        for (int64_t row = first; row < first + period; row++)
+            marks[blocks_block_of_row(p->in, row, (int64_t)across)] = true;
+    }
+}
+
+void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launch_config *config)
+{
+    const product_launch p = product_of(t, l);
+    uint64_t across = config->grid[0], all = across * config->grid[1] * config->grid[2];
+    bool *marks = arena_zalloc(t->scratch, across);
+    uint64_t *blocks = arena_alloc(t->scratch, all * sizeof *blocks);
+    size_t count = 0;
+    mark_first(&p, across, marks);
+    for (uint64_t i = 0; i < all; i++)
+        if (marks[i % across])
+            blocks[count++] = i;
+    config->blocks = count < all ? blocks : NULL;
+    config->block_count = count < all ? count : 0;
+}
+
+/* What differs between rows of Y besides the products: a residual, or a bias by matrix. */
+typedef struct added {
+    const float *residual, *bias[MOST_MATRICES];
+} added;
+
+static added added_of(const product_launch *p, const factors *f, size_t values)
+{
+    added a = { .residual = values_at(p, "residual", values) };
+    for (unsigned i = 0; i < parts_of(p, f); i++)
+        a.bias[i] = values_at(p, f->items[i].bias, (size_t)f->items[i].rows);
+    return a;
+}
+
+/* Repeats the results of one matrix in a row of Y. Returns how many were written ahead of that; 0:
+ * some of those that are to be repeated were not. */
+static size_t repeat_results(float *y, size_t rows, size_t period, const float *residual,
+                             const float *bias)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < rows; i++) {
+        bool is_written = memcmp(&y[i], &UNWRITTEN, sizeof UNWRITTEN) != 0;
+        if (i < period && !is_written)
+            return 0;
+        written += is_written;
+        if (i < period)
+            continue;
+        y[i] = y[i % period];
+        if (bias)
+            y[i] += bias[i] - bias[i % period];
+        if (residual)
+            y[i] = y[i] - residual[i % period] + residual[i];
+    }
+    return written;
+}
+
+/* Repeats the results of a row of Y, and sets for each matrix how many were written. */
+static bool repeat_row(const product_launch *p, const factors *f, float *y, const added *a,
+                       size_t first, size_t written[MOST_MATRICES])
+{
+    bool right = true;
+    for (unsigned i = 0; right && i < parts_of(p, f); i++) {
+        size_t column = (size_t)f->items[i].column;
+        const float *residual = a->residual ? a->residual + first + column : NULL;
+        written[i] = repeat_results(y + column, (size_t)f->items[i].rows,
+                                    (size_t)period_of(p, f, i), residual, a->bias[i]);
+        right = written[i] > 0;
+    }
+    return right;
+}
+
+/* Counts what the blocks that have not run would have loaded of W. */
+static void add_skipped(step_trial *t, const product_launch *p, const factors *f,
+                        const uint64_t *loaded, const size_t written[MOST_MATRICES])
+{
+    for (unsigned i = 0; i < f->count; i++) {
+        size_t number = tensor_of(p, &f->items[i]), rows = (size_t)f->items[i].rows;
+        size_t have = written[parts_of(p, f) < f->count ? 0 : i];
+        uint64_t bytes = emu_loaded(t->memory, t->tensors[number]) - loaded[i];
+        t->skipped[number] += (uint64_t)((double)bytes * (double)(rows - have) / (double)have);
+    }
+}
+
+bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    const product_launch p = product_of(t, l);
+    factors f = factors_of(p.in);
+    size_t size = (size_t)f.stride / (operation_is_gated(p.in->family->op) ? 2 : 1);
+    size_t written[MOST_MATRICES] = { 0 };
+    uint64_t y = step_address(t, argument_of(&p, "y")), loaded[MOST_MATRICES];
+    const added a = added_of(&p, &f, r->m * size);
+    step_request request;
+    emu_stats stats = { 0 };
+    emu_report report;
+    if (!step_request_of(t, l, r, false, &request))
+        return true;
+    if (request.config.blocks) /* the trial has chosen some */
+        return step_launch(t, l, r);
+    for (unsigned i = 0; i < f.count; i++)
+        loaded[i] = emu_loaded(t->memory, t->tensors[tensor_of(&p, &f.items[i])]);
+    emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
+    step_product_run_first(t, l, &request.config);
+    bool ended = emu_launch(t->memory, &request.config, &stats, &report);
+    t->result.instructions += stats.thread_instructions;
+    if (!ended)
+        return step_reject_launch(t, l, r, &report);
+    float *row = arena_alloc(t->scratch, size * sizeof *row);
+    for (size_t i = 0; i < r->m; i++) {
+        uint64_t address = y + i * size * sizeof *row;
+        if (!r->is_row[i])
+            continue;
+        emu_read(t->memory, address, row, size * sizeof *row);
+        if (!repeat_row(&p, &f, row, &a, i * size, written))
+            return step_launch(t, l, r); /* it divides rows in another way */
+        emu_write(t->memory, address, row, size * sizeof *row);
+    }
+    add_skipped(t, &p, &f, loaded, written);
+    return true;
 }

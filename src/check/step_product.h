@@ -1,7 +1,12 @@
-/* Products of prompts in a trial of a step. One of a large model is more than the emulator can do
- * in a reasonable time: of such a launch some blocks run, and what they write has to be what double
- * arithmetic makes of the same x and W, which lie where the plan says. What the other blocks would
- * write is put there by that, so that the step goes on with all of it.
+/* Products in a trial of a step. One of a large model is more than the emulator can do in a
+ * reasonable time, so some blocks of such a launch run.
+ *
+ * What blocks of a prompt's product write has to be what double arithmetic makes of the same x and
+ * W, which lie where the plan says. What the other blocks would write is put there by that, so that
+ * the step goes on with all of it.
+ *
+ * Rows of a large W repeat, see step_model.c, and so do the results of a product with few rows of
+ * X. The blocks with the first rows of W run, and their results are repeated.
  */
 #ifndef PTXGEN_CHECK_STEP_PRODUCT_H
 #define PTXGEN_CHECK_STEP_PRODUCT_H
@@ -13,5 +18,14 @@ bool step_product_is_large(const step_trial *t, const plan_launch *l);
 
 /* Runs it; false and the trial wrong where it breaks a rule or gives what is wrong. */
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r);
+
+/* Returns true if results of a launch are repeated. */
+bool step_product_repeats(const step_trial *t, const plan_launch *l);
+
+/* Runs it; false and the trial wrong where it breaks a rule. */
+bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r);
+
+/* Has a launch whose results are repeated run only the blocks with the first rows. */
+void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launch_config *config);
 
 #endif

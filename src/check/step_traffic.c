@@ -22,8 +22,10 @@ step_traffic step_traffic_new(const step_trial *t)
 {
     const plan *p = t->v->plan;
     size_t caches = (size_t)p->decoder->sequences * cache_parts(p->decoder);
-    return (step_traffic){ .of_tensors = loaded(t, t->tensors, p->tensor_count),
-                           .of_caches = loaded(t, t->caches, caches) };
+    uint64_t *of_tensors = loaded(t, t->tensors, p->tensor_count);
+    for (size_t i = 0; i < p->tensor_count; i++)
+        of_tensors[i] += t->skipped[i];
+    return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
 /* The experts that the tokens of the latest layer use. */
@@ -46,7 +48,7 @@ static void add_matrices(step_traffic *s, const step_trial *t, const plan_step *
             continue; /* vectors are few bytes, which every block loads from a cache */
         uint64_t planes = decoder_planes(p->decoder, tensor->tensor);
         bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
-        s->weights.read += emu_loaded(t->memory, t->tensors[i]) - s->of_tensors[i];
+        s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
         s->weights.needed +=
             of_experts ? tensor->bytes / planes * experts_in_use(t, step) : tensor->bytes;
     }

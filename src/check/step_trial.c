@@ -256,6 +256,7 @@ void step_map(step_trial *t)
     const decoder *d = p->decoder;
     t->memory = emu_memory_new_in(t->arena);
     t->tensors = arena_alloc(t->arena, p->tensor_count * sizeof *t->tensors);
+    t->skipped = arena_zalloc(t->arena, p->tensor_count * sizeof *t->skipped);
     for (size_t i = 0; i < p->tensor_count; i++)
         t->tensors[i] = map_tensor(t->memory, &v->model.tensors[i], p->tensors[i].bytes);
     size_t caches = 2 * (size_t)(d->layers * d->sequences);

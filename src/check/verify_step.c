@@ -28,7 +28,9 @@ enum {
 
 static bool run_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
-    return step_product_is_large(t, l) ? step_product_launch(t, l, r) : step_launch(t, l, r);
+    if (step_product_is_large(t, l))
+        return step_product_launch(t, l, r);
+    return step_product_repeats(t, l) ? step_product_repeat(t, l, r) : step_launch(t, l, r);
 }
 
 static bool has_large_products(const step_trial *t, const plan_step *step)
@@ -233,7 +235,7 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
     step_write_state(t, &r);
     for (size_t i = 0; i < one->launch_count; i++)
         if ((logits || one->launches[i].layer < t->v->plan->decoder->layers) &&
-            !step_launch(t, &one->launches[i], &r))
+            !run_launch(t, &one->launches[i], &r))
             return false;
     return true;
 }

@@ -11,6 +11,9 @@
 
 static const char llama[] = HEAD SIZES "layers = 2\nmax_seq_len = 64\nweights = q8_0\n";
 static const char small[] = HEAD SIZES "layers = 1\nmax_seq_len = 32\nweights = q8_0\n";
+static const char wide[] = HEAD "hidden = 2048\nff = 66048\nnum_heads = 4\nnum_kv_heads = 2\n"
+                                "head_dim = 64\nvocab = 96\nlayers = 1\nmax_seq_len = 32\n"
+                                "weights = q4_k\nm = 1\n";
 static const char gemma[] =
     HEAD SIZES "layers = 2\nmax_seq_len = 128\nweights = q4_1\nrope = neox\nwindow = 40\n"
                "window_layers = 0\nnorms = attn_q_norm, attn_k_norm, post_attention_norm, "
@@ -147,6 +150,18 @@ ARENA_TEST(a_wait_behind_what_is_staged_is_found)
                 (const char *[]){ "race between launches: 'stream_gate_up", " loads byte ",
                                   " of 'middle' at line ", " ahead, stores at line ", NO_WAIT,
                                   NULL });
+}
+
+/* Of a large product a few blocks run. */
+ARENA_TEST(a_large_product_that_does_not_wait_is_found)
+{
+    made m;
+    make_dependent(a, wide, &m);
+    assert_right(a, &m, 1);
+    move_wait(a, &m, "stream_gate_up", "bar.sync");
+    assert_race(a, &m,
+                (const char *[]){ "race between launches: 'stream_gate_up", " loads byte ",
+                                  " ahead, stores at line ", NO_WAIT, NULL });
 }
 
 /* The position is what the step ahead has left, three launches before. */

@@ -121,6 +121,44 @@ static void launch_twice(arena *a, made *m, const char *said)
     step->launch_count++;
 }
 
+/* Weights of the feed-forward repeat: of its products a few blocks run. */
+static const char wide[] = HEAD "hidden = 2048\nff = 66048\nnum_heads = 4\nnum_kv_heads = 2\n"
+                                "head_dim = 64\nvocab = 96\nlayers = 1\nmax_seq_len = 64\n"
+                                "weights = q4_k\nbiases = ffn_down\nm = 1, 8\n";
+
+ARENA_TEST(results_of_large_products_are_repeated)
+{
+    made m;
+    make(a, wide, &m);
+    const step_result r = run_plan(a, &m);
+    if (!r.right)
+        fail_msg("%s", r.message);
+    if (r.weights_read < 0.95 || r.weights_read > 1.05)
+        fail_msg("weights are read %g times", r.weights_read);
+    uint64_t weights = 0;
+    for (size_t i = 0; i < m.plan.tensor_count; i++)
+        weights += (uint64_t)(m.plan.tensors[i].rows * m.plan.tensors[i].columns);
+    assert_true(r.instructions < 3 * weights); /* all blocks run several times as many */
+}
+
+ARENA_TEST(swapped_matrices_of_large_products_are_found)
+{
+    made m;
+    make(a, wide, &m);
+    plan_launch *gate_up = find_launch(&m, 0, "ffn_gate");
+    swap(find_argument(a, &m, gate_up, "wg"), find_argument(a, &m, gate_up, "wu"));
+    assert_finds(a, &m, "layer 0: h[0][");
+}
+
+ARENA_TEST(a_missing_bias_of_a_large_product_is_found)
+{
+    made m;
+    make(a, wide, &m);
+    plan_launch *down = find_launch(&m, 0, "ffn_down");
+    *find_argument(a, &m, down, "bias") = *find_argument(a, &m, down, "residual");
+    assert_finds(a, &m, "layer 0: h[0][");
+}
+
 ARENA_TEST(what_is_read_twice_is_counted_twice)
 {
     static const char text[] = HEAD "hidden = 1024\nff = 1024\nnum_heads = 4\nnum_kv_heads = 2\n"
