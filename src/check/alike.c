@@ -58,10 +58,14 @@ static bool next_line(const char **text, const char *end, char *line)
     return false;
 }
 
-/* Two slashes in a string or behind the start of another comment begin none. */
+/* Returns false if two slashes in a string, or behind the start of another comment, may have ended
+ * a line. */
 static bool is_plain(const char *line)
 {
-    return !strchr(line, '"') && !strstr(line, "/*");
+    size_t quotes = 0;
+    for (const char *at = line; (at = strchr(at, '"')); at++)
+        quotes++;
+    return quotes % 2 == 0 && !strstr(line, "/*");
 }
 
 bool kernels_are_alike(const kernel *a, const kernel *b)

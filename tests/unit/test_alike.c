@@ -47,6 +47,12 @@ TEST(what_decides_no_value_may_differ)
     assert_false(are_alike(first, &in_passes, first));
 }
 
+TEST(a_string_without_slashes_is_judged)
+{
+    static const char text[] = LINES(".pragma \"nounroll\"; // of a loop", STORE);
+    assert_true(are_alike(text, &named, text));
+}
+
 TEST(comments_that_hide_slashes_are_not_judged)
 {
     static const char hidden[] = LINES("/* // */ " LOAD, STORE), string[] = LINES("\"//\"", STORE);
