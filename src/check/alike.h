@@ -1,4 +1,4 @@
-/* Kernels of several targets that compute the same: one of them is proven in full. */
+/* Detection of kernels of several targets that compute the same, so that one proof is enough. */
 #ifndef PTXGEN_CHECK_ALIKE_H
 #define PTXGEN_CHECK_ALIKE_H
 

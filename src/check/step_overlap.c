@@ -212,7 +212,7 @@ static bool has_same_kernels(const step_verifier *v)
     return true;
 }
 
-/* Returns true if of some launches only a part of the blocks runs. */
+/* Returns true if some launches of a step run only a part of their blocks. */
 static bool repeats(const step_trial *t, const plan_step *step)
 {
     bool any = false;

@@ -401,7 +401,7 @@ bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r
     return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
 }
 
-/* Returns matrices whose results stand apart in a row of Y: those of a gate and up have one. */
+/* Returns the number of parts of a row of Y, one a matrix. Gate and up make one part together. */
 static unsigned parts_of(const product_launch *p, const factors *f)
 {
     return operation_is_gated(p->in->family->op) ? 1 : f->count;
@@ -415,8 +415,8 @@ static bool has_zeroed(const product_launch *p)
     return has;
 }
 
-/* Returns the rows after which results repeat; 0: they do not. A bias of gate and up is added ahead
- * of what is not linear. */
+/* Returns the number of rows after which results repeat, or 0 if they do not. A bias of gate and up
+ * is added before the activation, which is not linear, so these do not repeat. */
 static int64_t period_of(const product_launch *p, const factors *f, unsigned part)
 {
     const factor *of = &f->items[part];
@@ -471,7 +471,7 @@ void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launc
     config->block_count = count < all ? count : 0;
 }
 
-/* What differs between rows of Y besides the products: a residual, or a bias by matrix. */
+/* The terms that are added to products: a residual, and a bias for each matrix. NULL: none. */
 typedef struct added {
     const float *residual, *bias[MOST_MATRICES];
 } added;
@@ -484,8 +484,8 @@ static added added_of(const product_launch *p, const factors *f, size_t values)
     return a;
 }
 
-/* Repeats the results of one matrix in a row of Y. Returns how many were written ahead of that; 0:
- * some of those that are to be repeated were not. */
+/* Repeats the results of one matrix in a row of Y. Returns how many the kernel has written, or 0 if
+ * some of the first period are missing. */
 static size_t repeat_results(float *y, size_t rows, size_t period, const float *residual,
                              const float *bias)
 {
@@ -506,7 +506,8 @@ static size_t repeat_results(float *y, size_t rows, size_t period, const float *
     return written;
 }
 
-/* Repeats the results of a row of Y, and sets for each matrix how many were written. */
+/* Repeats the results of a row of Y. Sets for each part how many the kernel has written. Returns
+ * false if some of the first period are missing. */
 static bool repeat_row(const product_launch *p, const factors *f, float *y, const added *a,
                        size_t first, size_t written[MOST_MATRICES])
 {
@@ -521,7 +522,7 @@ static bool repeat_row(const product_launch *p, const factors *f, float *y, cons
     return right;
 }
 
-/* Counts what the blocks that have not run would have loaded of W. */
+/* Counts the bytes of W that the blocks which did not run would have loaded. */
 static void add_skipped(step_trial *t, const product_launch *p, const factors *f,
                         const uint64_t *loaded, const size_t written[MOST_MATRICES])
 {
@@ -563,7 +564,7 @@ bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r
             continue;
         emu_read(t->memory, address, row, size * sizeof *row);
         if (!repeat_row(&p, &f, row, &a, i * size, written))
-            return step_launch(t, l, r); /* it divides rows in another way */
+            return step_launch(t, l, r); /* the rows lie in other blocks */
         emu_write(t->memory, address, row, size * sizeof *row);
     }
     add_skipped(t, &p, &f, loaded, written);

@@ -19,13 +19,13 @@ bool step_product_is_large(const step_trial *t, const plan_launch *l);
 /* Runs it; false and the trial wrong where it breaks a rule or gives what is wrong. */
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
-/* Returns true if results of a launch are repeated. */
+/* Returns true if only the first blocks of a launch run, and their results are repeated. */
 bool step_product_repeats(const step_trial *t, const plan_launch *l);
 
-/* Runs it; false and the trial wrong where it breaks a rule. */
+/* Runs such a launch. Returns false, and the trial is wrong, if it breaks a rule. */
 bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r);
 
-/* Has a launch whose results are repeated run only the blocks with the first rows. */
+/* Makes such a launch run only the blocks with the first rows of W. */
 void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launch_config *config);
 
 #endif

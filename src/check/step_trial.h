@@ -45,7 +45,7 @@ typedef struct step_trial {
     random_source random;
     emu_memory *memory;
     uint64_t *tensors; /* addresses, as in plan.tensors */
-    uint64_t *skipped; /* bytes of each that blocks would have loaded which were not run */
+    uint64_t *skipped; /* bytes of each that blocks which did not run would have loaded */
     uint64_t *caches;  /* of [sequences, layers, 2] */
     uint64_t state, workspace;
     ref_step *rounded, *exact;

@@ -38,8 +38,8 @@ typedef struct verify_cores {
 /* The same, with the same result, on what cores are free. */
 verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores);
 
-/* Runs of these cases those that show what an alike kernel has not shown, see kernels_are_alike:
- * with ordinary inputs, behind an unknown launch. */
+/* Runs only the cases with ordinary inputs, where a kernel that may overlap runs behind an unknown
+ * launch. That is enough for a kernel that is like a proven one, see kernels_are_alike. */
 verify_result verify_alike_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores);
 
 /* Returns why a block of the kernel at its own size takes too much to be run; NULL: it does not. */

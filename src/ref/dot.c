@@ -42,7 +42,7 @@ typedef struct kept_vector {
     bool rounded;
     double *x;
     double *sizes;  /* of a rounded one: the sum of magnitudes in each segment, */
-    uint64_t *tied; /* the values that might be rounded the other way, */
+    uint64_t *tied; /* numbers of the values that may be rounded either way, */
     double *ties;   /* and for each |w| a magnitude that leaves room for that */
     uint64_t tied_count;
     double factor; /* of the norm, or what the input behind x has for the vector */

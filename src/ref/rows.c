@@ -15,8 +15,8 @@ static uint32_t token_of(const problem *p, uint64_t row)
     return token;
 }
 
-/* Computes weights of a row of the embedding from an element on: count ones at most BLOCK, with
- * those of the first block ahead of it. */
+/* Computes count weights of a row of the embedding, starting at an element. These and the ones
+ * before it in the same block are at most BLOCK. */
 static void embed(const problem *p, uint64_t element, uint64_t count, ref_value *values)
 {
     float weights[BLOCK];
