@@ -949,9 +949,9 @@ TEST_WITH(verify_runs_a_step_with_edited_kernels_however_they_are_embedded, ente
     fixture *f = *state;
     write_text(f, "step.ini",
                "[ptxgen]\ntargets = sm_80\n"
-               "[decoder]\narchitecture = llama\nlayers = 1\nhidden = 256\nff = 512\n"
-               "num_heads = 4\nnum_kv_heads = 2\nhead_dim = 64\nvocab = 512\n"
-               "max_seq_len = 64\nweights = q8_0\nm = 1\n");
+               "[decoder]\narchitecture = llama\nlayers = 1\nhidden = 64\nff = 64\n"
+               "num_heads = 2\nnum_kv_heads = 1\nhead_dim = 32\nvocab = 64\n"
+               "max_seq_len = 16\nweights = q8_0\nm = 1\n");
     for (size_t i = 0; i < sizeof embeds / sizeof *embeds; i++) {
         const char *run =
             arena_format(f->arena, "--spec step.ini --out build --embed %s", embeds[i]);
