@@ -274,11 +274,11 @@ static int64_t tokens_of(const step_trial *t, const plan_step *step)
     return has_large_products(t, step) ? FEW_TOKENS : step->m;
 }
 
-/* Tokens stand behind rows that are none, as at the end of a prompt, or where they are few of a
- * prompt's step apart from each other, so that there are some in all tiles. */
-static bool is_token(const plan_step *step, bool large, int64_t row, int64_t count)
+/* Tokens stand behind rows that are none, as at the end of a prompt, or apart from each other, so
+ * that few tokens have some in all tiles. */
+static bool is_token(const plan_step *step, bool apart, int64_t row, int64_t count)
 {
-    if (!large)
+    if (!apart)
         return row >= step->m - count;
     return (row + 1) * count / step->m > row * count / step->m;
 }
@@ -291,8 +291,10 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     if (!has_room(t, sequence, count))
         return true;
     bool large = has_large_products(t, step);
+    /* A delta net takes rows of one sequence that stand side by side. */
+    bool apart = large && !t->v->plan->decoder->has[TENSOR_SSM_CONV1D];
     for (int64_t i = 0; i < step->m; i++)
-        if (is_token(step, large, i, count))
+        if (is_token(step, apart, i, count))
             add_row(&r, t, sequence, random_token(t));
         else
             add_no_row(&r);

@@ -131,14 +131,27 @@ ARENA_TEST(inputs_that_are_kept_in_other_slots_are_found)
     HEAD "layers = 2\nhidden = 1024\nff = 2048\nnum_heads = 8\nnum_kv_heads = 2\nvocab = 256\n" \
          "max_seq_len = 512\nweights = q8_0\nm = 136\n"
 
-ARENA_TEST(large_products_of_prompts_are_right_by_some_blocks)
+static void assert_large_right(arena *a, const char *text)
 {
     made m;
-    make(a, LARGE, &m);
+    make(a, text, &m);
     step_result r = run_plan(a, &m);
     if (!r.right)
         fail_msg("%s", r.message);
     assert_true(r.positions < 136 && r.worst_hidden > 0);
+}
+
+ARENA_TEST(large_products_of_prompts_are_right_by_some_blocks)
+{
+    assert_large_right(a, LARGE);
+}
+
+/* Of which a sequence's rows have to stand side by side. */
+ARENA_TEST(large_products_beside_delta_nets_are_right_by_some_blocks)
+{
+    assert_large_right(a, LARGE "recurrent_layers = 0\ndelta_key_heads = 4\n"
+                                "delta_value_heads = 8\ndelta_head_dim = 128\n"
+                                "attention_gate = sigmoid\nrope = neox\n");
 }
 
 ARENA_TEST(a_wrong_matrix_of_a_large_product_is_found)
