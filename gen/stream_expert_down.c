@@ -336,5 +336,5 @@ const family stream_expert_down = {
     .build = build,
     .fit = ref_fit_experts,
     .reference = ref_expert_down,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
+    .tolerance = 4e-7, /* of rows that experts add to: 2.9e-7 was seen of eleven */
 };
