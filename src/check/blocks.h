@@ -35,7 +35,8 @@ uint64_t blocks_last_of_output(const trial *t);
 /* Rows of W that a block takes at once. */
 uint64_t blocks_rows_a_turn(const instance *in);
 
-/* Returns the block in x that computes a row of Y, of so many blocks; -1: unknown. */
+/* Returns the index in x of the block that computes a row of Y if a grid has that many blocks, or
+ * -1 if that is not known. */
 int64_t blocks_block_of_row(const instance *in, int64_t row, int64_t across);
 
 /* Thread-instructions that a trial takes, about. */

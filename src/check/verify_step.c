@@ -274,8 +274,9 @@ static int64_t tokens_of(const step_trial *t, const plan_step *step)
     return has_large_products(t, step) ? FEW_TOKENS : step->m;
 }
 
-/* Tokens stand behind rows that are none, as at the end of a prompt, or apart from each other, so
- * that few tokens have some in all tiles. */
+/* Returns true if a row of a step has a token. A prompt that is shorter than the step has its
+ * tokens in the last rows. With apart, tokens are spread over all rows, so that few of them reach
+ * all tiles. */
 static bool is_token(const plan_step *step, bool apart, int64_t row, int64_t count)
 {
     if (!apart)

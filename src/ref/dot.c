@@ -242,9 +242,8 @@ static uint64_t add_lanes(const float *w, const double *x, uint64_t count, doubl
 }
 #endif
 
-/* What is lost of the parts of weights d q - m: integers are multiplied by each, and each may be
- * far larger than the weight. d q and m are together at most |w| + 2 m, and m is about the largest
- * of 32. */
+/* Returns how much rounding both parts of weights d q - m costs. Each part may be far larger than
+ * the weight; together they are at most |w| + 2 m, and m is about the largest of 32 weights. */
 static double lost_of_parts(const kept_row *w, const kept_vector *v)
 {
     double lost = 0;

@@ -62,8 +62,8 @@ static ref_value sigmoid(ref_value x)
                                    OF_SUBNORMALS };
 }
 
-/* Softmax of so many logits. A p is off by what its logit is off, and by what the others are: not
- * at all where the others are too far below the largest. */
+/* Computes the softmax of logits. The error of a probability comes from the errors of its own logit
+ * and of the others, and is 0 if the others are too far below the largest. */
 static void softmax(const ref_value *logits, unsigned count, ref_value *p)
 {
     double max = -HUGE_VAL, second = -HUGE_VAL, sum = 0, of_sum = 0, most = 0;
