@@ -24,15 +24,15 @@ static const char *what_it_is(arena *a, const instance *in)
     return line.text;
 }
 
-/* Whether the grid's y is for rows of X that another configuration of the family may have. */
+/* Returns true if the grid's y is 1 here, and larger in configurations with more rows of X. */
 static bool has_one_group(const instance *in)
 {
     return family_key(in->family, "rows") &&
            formula_value(in->family->launch.grid[1], in, NULL) == 1;
 }
 
-/* Whether an axis of the grid is a size that the family derives, and 1: other rows may have more.
- */
+/* Returns true if an axis of the grid is a derived size that is 1 here. With other rows it may be
+ * larger. */
 static bool is_derived_one(const instance *in, const char *axis)
 {
     const derived_size *sizes = in->family->launch.sizes;
@@ -543,7 +543,7 @@ static void note_proof(kernel *k, const verify_result *r)
     }
 }
 
-/* Whether a set has all kernels of its plan: a part of a spec has not. */
+/* Returns true if a set has all kernels of its plan. That of a part of a spec has not. */
 static bool has_step(const kernel_set *set)
 {
     for (size_t i = 0; set->plan && i < set->plan->kernel_count; i++) {

@@ -77,12 +77,12 @@ bool target_runs(const target *gpu, const target *of);
  * if it runs none. */
 size_t target_newest_for(const target *gpu, const target *const *of, size_t count);
 
-/* Returns how many warps of so many registers a thread an SM holds: an SM has four parts with a
- * quarter of the registers each, and every fourth warp goes to the same part. */
+/* Returns how many warps an SM holds if a thread has that many registers. An SM has four parts with
+ * a quarter of the registers each, and every fourth warp goes to the same part. */
 unsigned target_warps_with(unsigned registers);
 
-/* Returns how many registers a thread may have for an SM to hold so many warps. A launch of a block
- * that the SM cannot hold fails. */
+/* Returns the most registers a thread may have if an SM is to hold that many warps. The launch of a
+ * block that an SM cannot hold fails. */
 unsigned target_registers_for(unsigned warps);
 
 /* Blocks resident on one SM, by registers, shared memory (bytes a block) and the limits of the SM.

@@ -1,9 +1,9 @@
 /* Products in a trial of a step. One of a large model is more than the emulator can do in a
  * reasonable time, so some blocks of such a launch run.
  *
- * What blocks of a prompt's product write has to be what double arithmetic makes of the same x and
- * W, which lie where the plan says. What the other blocks would write is put there by that, so that
- * the step goes on with all of it.
+ * The reference computes a prompt's product from the same x and W, found where the plan says.
+ * Results of blocks that run are compared with it. In the place of the other blocks' results it is
+ * written to the emulator's memory, so that the step goes on with complete rows.
  *
  * Rows of a large W repeat, see step_model.c, and so do the results of a product with few rows of
  * X. The blocks with the first rows of W run, and their results are repeated.

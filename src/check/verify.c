@@ -39,7 +39,7 @@ enum {
     LISTS = 4,               /* lists of experts; */
     PLACES = 32,             /* places of a NaN, */
     FEW_PLACES = 7,          /* and where each takes long, */
-    PLACE_VALUES = 8192,     /* among so many values: rows that loops take in several turns */
+    PLACE_VALUES = 8192,     /* places lie within this many values, several turns of a loop */
     TENSOR_CORE_SHARE = 16,  /* of work that one product on tensor cores stands for */
 };
 #define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */

@@ -11,7 +11,7 @@
 
 enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
 
-/* Of a sum: by exp of a logit's rounding, and of a capped one's. */
+/* Relative errors of a sum of exponentials: from the rounding of logits, and of capped logits. */
 static const double DOUBT = 2e-6, DOUBT_OF_CAP = 2e-5;
 
 uint32_t ref_philox(uint32_t counter, uint32_t key_low, uint32_t key_high)

@@ -37,8 +37,9 @@ typedef struct gpu {
 bool gpu_open(arena *a, gpu *g);
 void gpu_close(gpu *g);
 
-/* A new context, in which nothing is allocated or loaded: after some errors every call in the old
- * one fails. */
+/* Makes a new context, in which nothing is allocated or loaded. After some errors every call in the
+ * old one fails; after a kernel's wrong access drivers refuse the new one, too, for as long as the
+ * process runs. */
 bool gpu_renew(gpu *g);
 
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address);

@@ -51,39 +51,47 @@ static void make(arena *a, const char *text, spec *s, kernel_set *set)
     }
 }
 
-ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
+/* Calls a function with every kernel of the decoders. */
+static void for_each_kernel(arena *a, void (*check)(const kernel *k, void *context), void *context)
 {
     for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
         spec s;
         kernel_set set;
         make(a, decoders[n], &s, &set);
-        for (size_t i = 0; i < set.kernel_count; i++) {
-            const kernel *k = &set.kernels[i];
-            bool waits = strstr(k->ptx, "griddepcontrol.wait");
-            if (k->overlaps != (k->target->sm >= 90) || waits != k->overlaps)
-                fail_msg("%s", k->file);
-        }
+        for (size_t i = 0; i < set.kernel_count; i++)
+            check(&set.kernels[i], context);
     }
+}
+
+static void check_wait(const kernel *k, void *context)
+{
+    (void)context;
+    bool waits = strstr(k->ptx, "griddepcontrol.wait");
+    if (k->overlaps != (k->target->sm >= 90) || waits != k->overlaps)
+        fail_msg("%s", k->file);
+}
+
+ARENA_TEST(all_kernels_of_steps_overlap_where_the_target_can)
+{
+    for_each_kernel(a, check_wait, NULL);
+}
+
+/* Counts kernels in counts[0] that never trigger, in counts[1] those that do. */
+static void check_trigger(const kernel *k, void *counts)
+{
+    bool triggers = strstr(k->ptx, "griddepcontrol.launch_dependents");
+    if (strncmp(k->instance->family->name, "stream_", 7) != 0 || k->target->sm < 90)
+        return;
+    if (triggers == is_gate_up(k))
+        fail_msg("%s", k->file);
+    ((size_t *)counts)[triggers]++;
 }
 
 ARENA_TEST(the_launch_behind_gate_and_up_starts_when_they_end)
 {
-    size_t late = 0, early = 0;
-    for (size_t n = 0; n < sizeof decoders / sizeof *decoders; n++) {
-        spec s;
-        kernel_set set;
-        make(a, decoders[n], &s, &set);
-        for (size_t i = 0; i < set.kernel_count; i++) {
-            const kernel *k = &set.kernels[i];
-            bool triggers = strstr(k->ptx, "griddepcontrol.launch_dependents");
-            if (strncmp(k->instance->family->name, "stream_", 7) != 0 || k->target->sm < 90)
-                continue;
-            if (triggers == is_gate_up(k))
-                fail_msg("%s", k->file);
-            *(triggers ? &early : &late) += 1;
-        }
-    }
-    assert_true(early > 0 && late > 0);
+    size_t counts[2] = { 0 };
+    for_each_kernel(a, check_trigger, counts);
+    assert_true(counts[0] > 0 && counts[1] > 0);
 }
 
 ARENA_TEST(a_kernel_is_made_once_for_targets_that_overlap_and_once_for_others)

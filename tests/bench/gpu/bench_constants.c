@@ -26,7 +26,7 @@ static const char text[] =
     "$next:\n    ld.global.cg.u64 %rd2, [%rd2];\n    sub.u32 %r1, %r1, 1;\n"
     "    setp.ne.u32 %p1, %r1, 0;\n    @%p1 bra $next;\n"
     "    st.global.u64 [%rd1], %rd2;\n    ret;\n}\n"
-    /* Reads bytes of a buffer, 64 a turn of a thread, so many times. */
+    /* Reads a buffer `times` times. A thread reads 64 bytes in each turn of its loop. */
     ".visible .entry sweep(.param .u64 out, .param .u64 from, .param .u64 bytes, .param .u32 "
     "times)\n"
     "{\n    .reg .b64 %rd<8>;\n    .reg .b32 %r<24>;\n    .reg .pred %p<3>;\n"
