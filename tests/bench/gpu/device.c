@@ -71,11 +71,14 @@ bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
 
 void print_device(const gpu *g, const cost_gpu *c)
 {
-    printf("%s, driver for CUDA %d.%d, %u SMs, %.0f MHz, L2 %.0f MB, copy %.0f GB/s\n", g->name,
+    printf("# DEVICE: %s, driver for CUDA %d.%d, %u SMs, %.0f MHz, L2 %.0f MB\n", g->name,
            g->driver_version / 1000, g->driver_version % 1000 / 10, g->sm_count, g->clock / 1e6,
-           (double)g->l2_bytes / 1e6, c->bandwidth / 1e9);
+           (double)g->l2_bytes / 1e6);
     if (strstr(g->name, "emulator"))
-        printf("The device is an emulator: results are checked, times mean nothing.\n");
+        printf("# The device is an emulator: results are checked, times mean nothing.\n");
+    if (c)
+        printf("# A copy on the device reads and writes %.1f GB/s.\n", c->bandwidth / 1e9);
+    fflush(stdout);
 }
 
 void restart(char **argv, size_t from)

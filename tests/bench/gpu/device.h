@@ -15,7 +15,8 @@ bool measure_device(gpu *g, const effort *e, cost_gpu *measured);
 /* The kernels of a spec for one target. False, and said, where it has errors. */
 bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
 
-/* A line, and one more where it is an emulator. */
+/* Prints remarks: the device, whether it is an emulator, and the speed of its copy. c may be NULL.
+ */
 void print_device(const gpu *g, const cost_gpu *c);
 
 /* Runs the program anew in place of this process, with --from N: after a kernel's wrong access
