@@ -1,10 +1,14 @@
 #include "bench/gpu/device.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "base/name_map.h"
 #include "base/os.h"
 #include "generate.h"
 
@@ -79,6 +83,45 @@ void print_device(const gpu *g, const cost_gpu *c)
     if (c)
         printf("# A copy on the device reads and writes %.1f GB/s.\n", c->bandwidth / 1e9);
     fflush(stdout);
+}
+
+struct compiling {
+    gpu gpu;
+    arena *arena;
+    name_map seen; /* checksums of kernels */
+    unsigned turn, of;
+};
+
+void compile_kernel(compiling *c, const kernel *k)
+{
+    gpu_kernel kept = { 0 };
+    const char *text = fnv1a64_text(c->arena, fnv1a64(k->ptx, k->ptx_length));
+    size_t number = c->seen.count;
+    bool is_new = name_map_find_or_add(c->arena, &c->seen, text, number) == number;
+    if (is_new && number % c->of == c->turn &&
+        gpu_keep(&c->gpu, k->ptx, k->instance->name, 0, &kept))
+        gpu_drop(&c->gpu, &kept);
+}
+
+void compile_in_parallel(unsigned jobs, compile_offer *offer, void *context)
+{
+    fflush(NULL);
+    for (unsigned i = 0; i < jobs && jobs > 1; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            int nowhere = open("/dev/null", O_WRONLY);
+            dup2(nowhere, STDOUT_FILENO);
+            dup2(nowhere, STDERR_FILENO);
+            compiling c = { .arena = arena_new(), .turn = i, .of = jobs };
+            if (gpu_open(c.arena, &c.gpu) && target_of(c.gpu.sm)) {
+                offer(&c, target_of(c.gpu.sm), context);
+                gpu_close(&c.gpu);
+            }
+            _exit(0);
+        }
+    }
+    while (wait(NULL) > 0)
+        ;
 }
 
 void restart(char **argv, size_t from)

@@ -19,6 +19,17 @@ bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
  */
 void print_device(const gpu *g, const cost_gpu *c);
 
+/* Has this many processes compile kernels at the same time, by the driver of the GPU, which then
+ * has them in its cache on disk: loading them takes milliseconds. Call it before gpu_open: a
+ * process that has opened the GPU cannot have others use it. Returns at once if jobs is below 2.
+ * What fails is silent: the kernel's next load tells.
+ *
+ * offer calls compile_kernel for each kernel, in the same order in each process. */
+typedef struct compiling compiling;
+typedef void compile_offer(compiling *c, const target *t, void *context);
+void compile_in_parallel(unsigned jobs, compile_offer *offer, void *context);
+void compile_kernel(compiling *c, const kernel *k);
+
 /* Runs the program anew in place of this process, with --from N: after a kernel's wrong access
  * every call of the process fails. Returns only if that is not possible. */
 void restart(char **argv, size_t from);
