@@ -1,14 +1,20 @@
-/* Times kernels on a GPU: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]... or, to print the
- * GPU's name alone, bench_gpu --device
+/* Times kernels on a GPU: bench_gpu [OPTION]... SPEC [FAMILY]... or, to print the GPU's name alone,
+ * bench_gpu --device
  *
- * Every kernel of the spec, or those of some families, for the GPU that is there: the median time
- * of a launch with its inputs outside the L2, what it reads and writes a second beside what a copy
- * on this device does, and the time beside that of the cost model, given this device's number of
- * SMs, clock and copy; of products on tensor cores, with 256 rows, also the operations a second.
- * Outputs are checked in the same run. FOLDER has what nvcc makes of the
- * kernels of peers/; each then has a row behind those that it is a peer of. A kernel that fails has
- * the error in its row, and the program runs anew from the next kernel on (--from N). Each row is
- * written out when it is known.
+ *   --brief         fewer and shorter batches: a kernel costs a tenth of a second
+ *   --in-l2         one copy of the buffers, so that a small matrix is read from the L2 cache
+ *   --rows N        rows of x for kernels that take any number (256)
+ *   --peers FOLDER  what nvcc made of peers/; a peer's row follows that of its kernel
+ *   --quick         one launch of each kernel, of large ones only the smallest of each family
+ *
+ * Takes every kernel of the spec, or those of some families, for the GPU that is there. Prints the
+ * median time of a launch with its inputs outside the L2, GB/s beside a copy on this device, and
+ * the time beside the cost model's for this device's SMs, clock and copy. Products on tensor cores
+ * have TFLOPS, too. Outputs are checked in the same run.
+ *
+ * Prints a table of plain numbers, a row as soon as it is known. A kernel that fails has FAILED in
+ * its row and a line "FAILED NAME: reason"; the program then runs anew from the next kernel on
+ * (--from N). A line "passed N" says how many kernels were right.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
@@ -30,20 +36,28 @@ static bool is_asked_for(const char *name, char **asked, int count)
     return count == 0;
 }
 
-static void print_head(const gpu *g, const cost_gpu *c)
+static void print_head(const gpu *g, const cost_gpu *c, const char *spec)
 {
+    const char *slash = strrchr(spec, '/');
     print_device(g, c);
-    printf("in L2: all copies of the buffers together are less than three times the L2, which has "
-           "some or all of what is read.\n");
-    printf("\n| kernel | MB | us | GB/s | of copy | model us | of model | bound | error | |\n"
-           "|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("# in L2: all copies of the buffers together are less than three times the L2, which "
+           "has some or all of what is read.\n");
+    printf("\nKernels of %s:\n\n"
+           "| kernel | rows | MB | us | GB/s | of copy %% | bytes a clock of an SM | TFLOPS | "
+           "model us | of model | bound "
+           "| error | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+           slash ? slash + 1 : spec);
     fflush(stdout);
 }
 
-/* Of products of prompts what counts is not the bytes. */
-static bool has_flops(const instance *in)
+/* Returns the operations of a product on tensor cores; 0 for kernels that bytes bound. */
+static double flops_of(const instance *in, int64_t rows)
 {
-    return in->family->halves && in->family->op == OP_GEMV;
+    bool gated = operation_is_gated(in->family->op);
+    if (!in->family->halves || operation_is_of_experts(in->family->op) ||
+        (in->family->op != OP_GEMV && !gated))
+        return 0;
+    return (gated ? 4.0 : 2.0) * (double)(rows * in->shape.k * in->shape.n);
 }
 
 static void print_row(arena *a, const kernel *k, const char *by, const timing *t, const cost_gpu *c,
@@ -51,36 +65,49 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
 {
     cost_work work = cost_work_of_rows(a, k->instance, t->rows);
     cost_figures f;
-    double speed = work.bytes / t->seconds;
-    printf("| %s%s | %.1f | %.1f | %.0f | %.0f %% |", by, k->instance->name, work.bytes / 1e6,
-           t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
+    double speed = work.bytes / t->seconds, flops = flops_of(k->instance, t->rows);
+    printf("| %s%s | %lld | %.1f | %.2f | %.1f | %.1f |", by, k->instance->name,
+           (long long)(t->rows ? t->rows : 1), work.bytes / 1e6, t->seconds * 1e6, speed / 1e9,
+           100 * speed / c->bandwidth);
+    printf(" %.2f |", speed / c->clock / c->sm_count);
+    if (flops > 0)
+        printf(" %.1f", flops / t->seconds / 1e12);
+    printf(" |");
     if (cost_find(k->instance, c->target, &f)) {
         cost_prediction p = cost_predict(&f, k->instance, &work, c);
-        printf(" %.1f | %.2f | %s |", p.total * 1e6, t->seconds / p.total,
+        printf(" %.2f | %.2f | %s |", p.total * 1e6, t->seconds / p.total,
                cost_bound_names[p.bound]);
     } else {
         printf(" | | |");
     }
-    const char *remark = !t->written ? "NOT WRITTEN" : !right ? "WRONG" : t->in_l2 ? "in L2" : "";
-    printf(" %.2f | %s", t->worst, remark);
-    if (right && has_flops(k->instance))
-        printf("%s%.0f TFLOPS", *remark ? ", " : "",
-               2 * (double)(t->rows * k->instance->shape.k * k->instance->shape.n) / t->seconds /
-                   1e12);
-    printf(" |\n");
+    printf(" %.2f | %s |\n", t->wrong.worst, !right ? "FAILED" : t->in_l2 ? "in L2" : "");
     fflush(stdout);
 }
 
-static void print_failure(arena *a, const kernel *k, const char *by, const char *error)
+static void print_failure(arena *a, const kernel *k, const char *by, const char *reason)
 {
-    printf("| %s%s | | | | | | | | | FAILED: %s |\n", by, k->instance->name, cell_text(a, error));
+    printf("FAILED %s%s: %s\n", by, k->instance->name, cell_text(a, reason));
     fflush(stdout);
+}
+
+/* Returns why a result is wrong; NULL: it is right. */
+static const char *wrong_of(arena *a, const timing *t)
+{
+    const judgement *j = &t->wrong;
+    if (!t->written)
+        return "not every element of the outputs was written";
+    if (j->worst <= 1)
+        return NULL;
+    return arena_format(a, "%s%s[%llu]: got %g, expected %g: %.3g times the allowed error",
+                        j->field, j->output, (unsigned long long)j->element, j->got, j->expected,
+                        j->worst);
 }
 
 typedef struct options {
-    bool quick, device;       /* device: only its name */
-    const char *peers, *spec; /* peers: their folder; NULL: none */
-    char **families;          /* asked for; all where there are none */
+    bool quick, brief, in_l2, device; /* device: only its name */
+    int64_t rows;                     /* of kernels that take any number */
+    const char *peers, *spec;         /* peers: their folder; NULL: none */
+    char **families;                  /* asked for; all where there are none */
     int family_count;
     size_t from; /* the first kernel; one ahead of it has failed if it is not 0 */
     char **argv;
@@ -92,25 +119,30 @@ typedef struct gpu_run {
     const effort *effort;
     const char *peers; /* NULL: none, or the device does not take them */
     arena *scratch;
+    int64_t rows; /* of kernels that take any number */
+    size_t passed;
     bool all_right;
     bool failed; /* a call: the process may be of no more use */
 } gpu_run;
 
-/* False where the device does not take the PTX. */
+/* Returns false where the device does not take the PTX. */
 static bool bench(gpu_run *s, const kernel *k, const peer *by)
 {
-    timing t = { 0 };
-    const char *prefix = by ? "nvcc: " : "";
-    bool right = false;
+    timing t = { .rows = s->rows };
+    const char *prefix = by ? "nvcc: " : "", *wrong;
     if (time_kernel(s->scratch, &s->gpu, k, by, s->effort, &t)) {
-        right = t.written && t.worst <= 1;
-        print_row(s->scratch, k, prefix, &t, &s->model, right);
+        wrong = wrong_of(s->scratch, &t);
+        print_row(s->scratch, k, prefix, &t, &s->model, !wrong);
     } else {
-        fprintf(stderr, "bench_gpu: %s%s: %s\n", prefix, k->instance->name, s->gpu.error);
-        print_failure(s->scratch, k, prefix, s->gpu.error);
+        wrong = s->gpu.error;
+        fprintf(stderr, "bench_gpu: %s%s: %s\n", prefix, k->instance->name, wrong);
+        printf("| %s%s | | | | | | | | | | | | FAILED |\n", prefix, k->instance->name);
         s->failed = t.loaded; /* what a driver does not take leaves it as it was */
     }
-    s->all_right &= right;
+    if (wrong)
+        print_failure(s->scratch, k, prefix, wrong);
+    s->passed += !wrong;
+    s->all_right &= !wrong;
     return t.loaded;
 }
 
@@ -129,14 +161,15 @@ static void bench_peer(gpu_run *s, const kernel *k)
         if (bench(s, k, &by))
             return;
     } else {
-        fprintf(stderr, "bench_gpu: %s: %s\n", path, error);
+        printf("FAILED %s: %s\n", path, error);
         s->all_right = false;
     }
     fprintf(stderr, "bench_gpu: the other kernels of nvcc are left out\n");
     s->peers = NULL;
 }
 
-/* Whether each family that is asked for has a kernel: a misspelt one would pass for tested. */
+/* Returns false if a family that is asked for has no kernel: a misspelt one would pass for tested.
+ */
 static bool has_families(const kernel_set *set, const options *o)
 {
     for (int f = 0; f < o->family_count; f++) {
@@ -153,6 +186,30 @@ static bool has_families(const kernel_set *set, const options *o)
     return true;
 }
 
+/* Returns the weights or elements of caches that a kernel multiplies, for all rows. */
+static double products_of(arena *a, const gpu_run *s, const kernel *k)
+{
+    const instance *in = k->instance;
+    int64_t rows = in->rows_mode == ROWS_RUN_TIME ? s->rows : in->shape.m;
+    return cost_work_of_rows(a, in, rows).units * (double)(rows ? rows : 1);
+}
+
+/* Returns false for kernels that take an emulator too long, but for the smallest of each family. */
+static bool is_quick(arena *a, const gpu_run *s, const kernel_set *set, size_t index)
+{
+    const double most = 1e6;
+    const kernel *k = &set->kernels[index];
+    double work = products_of(a, s, k);
+    for (size_t i = 0; work > most && i < set->kernel_count; i++) {
+        const kernel *other = &set->kernels[i];
+        double its = products_of(a, s, other);
+        if (other->instance->family == k->instance->family &&
+            (its < work || (its == work && i < index)))
+            return false;
+    }
+    return true;
+}
+
 static int bench_all(arena *a, gpu_run *s, const options *o)
 {
     kernel_set set;
@@ -160,19 +217,23 @@ static int bench_all(arena *a, gpu_run *s, const options *o)
         !make_kernels(a, o->spec, s->model.target, &set) || !has_families(&set, o))
         return FAILED;
     if (!o->from)
-        print_head(&s->gpu, &s->model);
+        print_head(&s->gpu, &s->model, o->spec);
     s->all_right = !o->from;
     for (size_t i = o->from; i < set.kernel_count; i++) {
         const kernel *k = &set.kernels[i];
-        if (!is_asked_for(k->instance->family->name, o->families, o->family_count))
-            continue;
         arena_reset(s->scratch);
+        if (!is_asked_for(k->instance->family->name, o->families, o->family_count) ||
+            (o->quick && !is_quick(s->scratch, s, &set, i)))
+            continue;
         bench(s, k, NULL);
         if (s->peers && !s->failed)
             bench_peer(s, k);
-        if (s->failed)
+        if (s->failed) {
+            printf("passed %zu\n", s->passed);
             restart(o->argv, i + 1);
+        }
     }
+    printf("\npassed %zu\n", s->passed);
     return s->all_right ? 0 : FAILED;
 }
 
@@ -180,17 +241,28 @@ static bool parse(int argc, char **argv, options *o)
 {
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--quick") == 0)
             o->quick = true;
+        else if (strcmp(argv[i], "--brief") == 0)
+            o->brief = true;
+        else if (strcmp(argv[i], "--in-l2") == 0)
+            o->in_l2 = true;
         else if (strcmp(argv[i], "--device") == 0)
             o->device = true;
-        else if (strcmp(argv[i], "--peers") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--peers") == 0 && has_value)
             o->peers = argv[++i];
-        else if (strcmp(argv[i], "--from") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--rows") == 0 && has_value)
+            o->rows = strtoll(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--from") == 0 && has_value)
             o->from = strtoull(argv[++i], NULL, 10);
         else
             return false;
     }
+    if (!o->rows)
+        o->rows = o->quick ? 64 : 256;
+    if (o->rows < 0)
+        return false;
     if (i == argc)
         return o->device;
     o->spec = argv[i];
@@ -203,15 +275,18 @@ int main(int argc, char **argv)
 {
     options o = { .argv = argv };
     if (!parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_gpu [--quick] [--peers FOLDER] SPEC [FAMILY]...\n"
-                        "       bench_gpu --device\n");
+        fprintf(stderr,
+                "usage: bench_gpu [--brief] [--in-l2] [--rows N] [--peers FOLDER] [--quick] "
+                "SPEC [FAMILY]...\n"
+                "       bench_gpu --device\n");
         return USAGE;
     }
     arena *a = arena_new();
-    gpu_run s = { .effort = &thorough_effort, .peers = o.peers, .scratch = arena_new() };
+    effort e = o.quick ? quick_effort : o.brief ? brief_effort : thorough_effort;
+    if (o.in_l2)
+        e.most_copies = 1;
+    gpu_run s = { .effort = &e, .peers = o.peers, .rows = o.rows, .scratch = arena_new() };
     int status = SKIPPED;
-    if (o.quick)
-        s.effort = &quick_effort;
     if (gpu_open(a, &s.gpu)) {
         status = o.device ? puts(s.gpu.name) < 0 : bench_all(a, &s, &o);
         gpu_close(&s.gpu);

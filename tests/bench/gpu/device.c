@@ -19,6 +19,13 @@ const effort thorough_effort = {
     .batch_seconds = 1e-3,
     .copy_bytes = (size_t)1 << 30,
 };
+const effort brief_effort = {
+    .batches = 9,
+    .most_copies = 512,
+    .most_launches = 1024,
+    .batch_seconds = 5e-4,
+    .copy_bytes = (size_t)1 << 30,
+};
 const effort quick_effort = {
     .batches = 1,
     .most_copies = 2,

@@ -6,7 +6,7 @@
 #include "bench/gpu/timing.h"
 #include "cost/cost.h"
 
-extern const effort thorough_effort, quick_effort;
+extern const effort thorough_effort, brief_effort, quick_effort;
 
 /* Its number of SMs, clock and copy; the newest target that it runs. False, and said on standard
  * error, where there is none or the copy fails. */

@@ -139,7 +139,6 @@ static void mark(const unsigned char *bytes, uint64_t blocks, format f, uint8_t 
 static bool judge(bench *b, timing *out)
 {
     const trial *t = &b->trial;
-    judgement j = { 0 };
     if (!launch_next(b) || !gpu_wait(b->gpu))
         return false;
     out->written = true;
@@ -156,9 +155,8 @@ static bool judge(bench *b, timing *out)
         const trial_output all = { bytes, written, 0, blocks },
                            some = { bytes, sampled, 0, blocks };
         out->written &= trial_missing_block(t, i, &all) == blocks;
-        trial_judge(t, i, &some, &j);
+        trial_judge(t, i, &some, &out->wrong);
     }
-    out->worst = j.worst;
     return true;
 }
 
@@ -227,8 +225,8 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     bench b = { .arena = a, .gpu = g };
     trial_setup setup = { .shape = k->instance->shape, .sm_count = g->sm_count, .seed = 1 };
     setup.shape.seq_len = setup.shape.max_seq_len;
-    if (k->instance->family->halves && k->instance->rows_mode == ROWS_RUN_TIME)
-        setup.shape.m = PROMPT_ROWS;
+    if (k->instance->rows_mode == ROWS_RUN_TIME)
+        setup.shape.m = out->rows;
     out->rows = setup.shape.m;
     b.trial = trial_prepare(a, k->instance, &setup);
     fill_sequences(&b);

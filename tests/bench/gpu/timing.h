@@ -3,6 +3,7 @@
 #define PTXGEN_TESTS_TIMING_H
 
 #include "bench/gpu/peers.h"
+#include "check/trial.h"
 #include "family/kernel.h"
 #include "gpu/gpu.h"
 
@@ -15,21 +16,18 @@ typedef struct effort {
 } effort;
 
 typedef struct timing {
-    double seconds; /* a launch: median of the batches */
-    int64_t rows;   /* of x that it has */
-    double worst;   /* largest error of the sampled outputs, as a part of its bound */
-    bool written;   /* every element of the outputs */
-    bool loaded;    /* the device took the PTX */
-    bool in_l2;     /* most_copies together are too small to leave the L2 before their next turn */
+    double seconds;  /* a launch: median of the batches */
+    int64_t rows;    /* of x; given for kernels that take any number */
+    judgement wrong; /* the largest error of the sampled outputs */
+    bool written;    /* every element of the outputs */
+    bool loaded;     /* the device took the PTX */
+    bool in_l2;      /* most_copies together are too small to leave the L2 before their next turn */
 } timing;
 
-enum { PROMPT_ROWS = 256 };
-
-/* Buffers stand on the device in several copies, together three times the L2 or most_copies, and
- * each launch takes the next ones. A batch is a CUDA graph, in which one launch follows another as
- * fast as the device can, and has all copies. The first launch is judged: spans of the outputs
- * against the reference. Kernels on tensor cores for any number of rows get PROMPT_ROWS. With a
- * peer that is what runs. a is for what lives as long as the call. */
+/* Times one kernel, or its peer if that is not NULL. The device has several copies of the buffers,
+ * together three times the L2 or most_copies, and each launch takes the next ones. A batch is a
+ * CUDA graph of launches without gaps that uses all copies. The first launch is judged: spans of
+ * the outputs against the reference. Memory of a is used until the next reset. */
 bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort *e, timing *out);
 
 /* Bytes that a copy on the device reads and writes in a second, the fastest of several. */

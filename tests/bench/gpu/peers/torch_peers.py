@@ -15,7 +15,9 @@ graph, so that Python takes no part; times are medians of its replays between ev
 another replay. Errors, of a part of each result against float64, are parts of 2e-3 sum |w||x| or
 2e-3 sum p|v|.
 
---list prints names and sizes, without torch; --cpu tries the script without a GPU, in f32.
+Prints a table as bench_gpu does, a line "FAILED NAME: reason" for each call that fails, and
+"passed N". --list prints names and sizes, without torch; --cpu tries the script without a GPU, in
+f32.
 Exit status: 0 all right; 1 a wrong result or an error; 77 there is no torch with a GPU.
 """
 import configparser
@@ -161,23 +163,31 @@ def main(option, path, *families):
     import torch
     if cuda and not torch.cuda.is_available():
         return 77
-    copy = copy_speed(torch, cuda)
+    copy, passed = copy_speed(torch, cuda), 0
+    print(f"# torch {torch.__version__}, copy {copy / 1e9:.1f} GB/s; linear reads f16 weights, 3.56 times "
+          "the bytes of Q4_K.\n\nPyTorch:\n\n"
+          "| kernel | MB | us | GB/s | of copy % | TFLOPS | error | remark |\n"
+          "|---|---|---|---|---|---|---|---|")
     for peer in peers(path, families):
+        name = f"torch: {peer.name}"
         try:
             took, error, in_l2 = measure(torch, cuda, peer)
         except Exception as e:  # of many kinds: no memory, no such function in this torch
-            print(f"| torch: {peer.name} | | | | | | | | | FAILED: {' '.join(str(e).split())} |",
+            print(f"| {name} | | | | | | | FAILED |\nFAILED {name}: {' '.join(str(e).split())}",
                   flush=True)
             right = False
             continue
-        right &= error <= TOLERANCE
-        remarks = ["WRONG"] if not error <= TOLERANCE else ["in L2"] if in_l2 else []
-        if peer.flops:
-            remarks.append(f"{peer.flops / took / 1e12:.0f} TFLOPS")
-        print(f"| torch: {peer.name} | {peer.bytes / 1e6:.1f} | {took * 1e6:.1f} "
-              f"| {peer.bytes / took / 1e9:.0f} | {100 * peer.bytes / took / copy:.0f} % | | | "
-              f"| {error / TOLERANCE:.2f} | {', '.join(remarks)} |", flush=True)
-    print(f"\ntorch {torch.__version__}: linear reads f16 weights, 3.56 times the bytes of Q4_K.")
+        wrong = not error <= TOLERANCE
+        right &= not wrong
+        passed += not wrong
+        tflops = f" {peer.flops / took / 1e12:.1f}" if peer.flops else ""
+        print(f"| {name} | {peer.bytes / 1e6:.1f} | {took * 1e6:.2f} "
+              f"| {peer.bytes / took / 1e9:.1f} | {100 * peer.bytes / took / copy:.1f} |{tflops} "
+              f"| {error / TOLERANCE:.2f} | {'FAILED' if wrong else 'in L2' if in_l2 else ''} |",
+              flush=True)
+        if wrong:
+            print(f"FAILED {name}: {error / TOLERANCE:.3g} times the allowed error", flush=True)
+    print(f"\npassed {passed}")
     return 0 if right else 1
 
 
