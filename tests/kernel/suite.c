@@ -341,6 +341,13 @@ static const char *judge(arena *a, const device_run *r, size_t index, const doub
                               j.output, (unsigned long long)j.element, j.got, j.expected, j.worst);
 }
 
+static const char *describe_failure(arena *a, const device_run *r, const kernel *k,
+                                    const char *wrong)
+{
+    return arena_format(a, "%s on the %s: %s (%s)", k->instance->name, r->device->name, wrong,
+                        trial_describe(a, r->trial));
+}
+
 static const char *run_and_judge(arena *a, device_run *r, const kernel *k, const double *expected)
 {
     const trial *t = r->trial;
@@ -350,8 +357,7 @@ static const char *run_and_judge(arena *a, device_run *r, const kernel *k, const
             if (t->params[i].param.kind == PARAM_OUT)
                 wrong = judge(a, r, i, i == 0 ? expected : NULL);
     if (wrong)
-        wrong = arena_format(a, "%s on the %s: %s (%s)", k->instance->name, r->device->name, wrong,
-                             trial_describe(a, t));
+        wrong = describe_failure(a, r, k, wrong);
     r->device->reset(r->device->state);
     return wrong;
 }
@@ -378,7 +384,8 @@ const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *
 {
     device_run r = { .device = d, .trial = t };
     const char *wrong = NULL;
-    run(a, &r, k, &wrong);
+    if (!run(a, &r, k, &wrong))
+        wrong = describe_failure(a, &r, k, wrong);
     for (size_t i = 0; i < MAX_PARAMS; i++)
         outputs[i] = r.outputs[i];
     d->reset(d->state);
@@ -390,7 +397,8 @@ const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, c
 {
     device_run r = { .device = d, .trial = t };
     const char *wrong = NULL;
-    run(a, &r, k, &wrong);
+    if (!run(a, &r, k, &wrong))
+        wrong = describe_failure(a, &r, k, wrong);
     *output = r.outputs[0];
     *written = r.written[0];
     d->reset(d->state);
@@ -423,6 +431,26 @@ void expect_right(const char *wrong)
 {
     if (wrong)
         fail_msg("%s", wrong);
+}
+
+void expect_same_bits(const char *kernel_name, const char *of, const void *got,
+                      const void *expected, size_t bytes)
+{
+    const uint8_t *of_got = got, *of_expected = expected;
+    size_t at = 0;
+    while (at < bytes && of_got[at] == of_expected[at])
+        at++;
+    if (at == bytes)
+        return;
+    uint32_t words[2] = { 0 };
+    float numbers[2];
+    at -= at % sizeof *words;
+    size_t taken = bytes - at < sizeof *words ? bytes - at : sizeof *words;
+    memcpy(&words[0], of_got + at, taken);
+    memcpy(&words[1], of_expected + at, taken);
+    memcpy(numbers, words, sizeof numbers);
+    fail_msg("%s: %s, word %zu is 0x%08x (%.9g), expected 0x%08x (%.9g)", kernel_name, of,
+             at / sizeof *words, words[0], (double)numbers[0], words[1], (double)numbers[1]);
 }
 
 void expect_kernel_right(arena *a, const kernel *k)
@@ -503,18 +531,17 @@ static void run_check(void **state)
     arena_free(a);
 }
 
-/* Of a format of this number. The name "stream_gemv_q4_k_equals_golden_data_on_the_emulator" and
- * its like. */
-static void add_tests(arena *a, const subject *s, size_t number, const suite_check *checks,
-                      size_t count)
+/* Adds tests with names like "stream_gemv_q4_k_equals_golden_data_on_the_emulator". */
+static void add_tests(arena *a, const subject *s, const suite_check *checks, size_t count)
 {
-    const char *words = strchr(s->weights, '=');
-    words = words ? arena_format(a, "_%.*s", (int)strcspn(words + 1, " "), words + 1) : "";
+    const char *words = "";
+    for (const char *at = s->weights; (at = strchr(at, '=')); at++)
+        words = arena_format(a, "%s_%.*s", words, (int)strcspn(at + 1, " "), at + 1);
     for (size_t i = 0; i < count; i++) {
         if (checks[i].key && !family_key(s->family, checks[i].key))
             continue;
         test_state *t = arena_alloc(a, sizeof *t);
-        *t = (test_state){ *s, &checks[i], number };
+        *t = (test_state){ *s, &checks[i], s->number };
         t->subject.runs = &t->runs;
         test_add((struct CMUnitTest){
             .name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words, checks[i].name,
@@ -526,6 +553,12 @@ static void add_tests(arena *a, const subject *s, size_t number, const suite_che
 }
 
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count)
+{
+    return suite_main_with(suite_weights, fits, checks, count);
+}
+
+int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const suite_check *checks,
+                    size_t count)
 {
     enum { DEVICES = 2 };
     arena *a = arena_new();
@@ -546,14 +579,15 @@ int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t 
                 continue;
             const char *weights;
             size_t turns = turns_of(a, *f);
-            for (size_t i = 0; (weights = suite_weights(a, *f, i)); i++)
+            for (size_t i = 0; (weights = texts(a, *f, i)); i++)
                 add_tests(a,
                           &(subject){ .family = *f,
                                       .weights = weights,
+                                      .number = i,
                                       .device = &devices[d],
                                       .turns = turns,
                                       .by_turn = turns == OF_FORMATS },
-                          i, checks, count);
+                          checks, count);
         }
     int failures = test_run(NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)

@@ -76,6 +76,11 @@ emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **ou
 /* Fails the test where there is a text. */
 void expect_right(const char *wrong);
 
+/* Fails the test if two results of a kernel differ in a bit. Says which word differs first, and
+ * both of its values. of names the results, such as "row 3 alone". */
+void expect_same_bits(const char *kernel_name, const char *of, const void *got,
+                      const void *expected, size_t bytes);
+
 /* Fails the test where a kernel is not right as it is; one that has just been found right is not
  * looked at again. */
 void expect_kernel_right(arena *a, const kernel *k);
@@ -93,7 +98,8 @@ void put_input(trial *t, size_t input, const void *bytes);
 /* One cmocka test: a check of a family, with weights that it takes, on a device. */
 typedef struct subject {
     const family *family;
-    const char *weights; /* suite_weights */
+    const char *weights; /* suite_weights, or another suite_texts */
+    size_t number;       /* of that text */
     device *device;      /* state NULL: there is none, skip */
     size_t turns, *runs; /* for suite_takes_turn */
     bool by_turn;        /* its formats take turns by the commit, too: test_takes_row */
@@ -117,5 +123,12 @@ typedef struct suite_check {
  * be there, PTXGEN_TEST_TARGET=sm_90 the kernels of that target in place of the oldest one's where
  * it has them. Returns the number of failures. */
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count);
+
+/* Returns text number i of those that set a family's formats, or NULL behind the last. */
+typedef const char *suite_texts(arena *a, const family *f, size_t i);
+
+/* The same as suite_main, with other texts than those of suite_weights. */
+int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const suite_check *checks,
+                    size_t count);
 
 #endif

@@ -105,11 +105,11 @@ static const void *output_of(arena *a, const subject *s, const instance *in, con
     return output;
 }
 
-static void expect_same(const instance *in, const char *what, uint32_t length, const void *got,
-                        const void *expected, size_t size)
+static void expect_same(arena *a, const instance *in, const char *what, uint32_t length,
+                        const void *got, const void *expected, size_t size)
 {
-    if (memcmp(got, expected, size) != 0)
-        fail_msg("%s: other bits %s, at length %u", in->name, what, length);
+    expect_same_bits(in->name, arena_format(a, "other bits %s, at length %u", what, length), got,
+                     expected, size);
 }
 
 /* Lengths that follow on each other behind rows without a token; the longest one first where a
@@ -156,13 +156,13 @@ static void check_batch(arena *a, const subject *s, const char *options, uint32_
         size = t.params[0].size;
         const void *output = output_of(a, s, &in, &t);
         if (rows)
-            expect_same(&in, "on another GPU", first, output, rows, size);
+            expect_same(a, &in, "on another GPU", first, output, rows, size);
         rows = output;
     }
     for (uint64_t i = 0; i < ROWS; i++) {
         trial one = prepare(a, s, &alone, 1, &lengths[i]);
         take_row(&one, &t, i);
-        expect_same(&in, "alone", lengths[i], output_of(a, s, &alone, &one),
+        expect_same(a, &in, "alone", lengths[i], output_of(a, s, &alone, &one),
                     rows + i * (size / ROWS), size / ROWS);
     }
 }
@@ -175,7 +175,7 @@ static void check_room(arena *a, const subject *s, const char *options, uint32_t
     for (uint32_t length = first; length < first + ROWS - PADDING; length++) {
         trial t = prepare(a, s, &in, 132, &length), more = prepare(a, s, &roomy, 1, &length);
         take_row(&more, &t, 0);
-        expect_same(&in, "with more room", length, output_of(a, s, &roomy, &more),
+        expect_same(a, &in, "with more room", length, output_of(a, s, &roomy, &more),
                     output_of(a, s, &in, &t), t.params[0].size);
     }
 }
@@ -289,7 +289,7 @@ static void check_ring(arena *a, const subject *s, const char *options, uint32_t
         expect_right(suite_launch(run, s->device, &ring_kernel, &wrapped, &got, &written));
         for (uint64_t i = 0; i < full.params[0].values; i++)
             assert_true(!isnan(((const float *)expected)[i]));
-        expect_same(&in, "than of all positions", end, got, expected, full.params[0].size);
+        expect_same(run, &in, "than of all positions", end, got, expected, full.params[0].size);
         arena_free(run);
     }
 }

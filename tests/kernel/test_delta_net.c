@@ -222,13 +222,17 @@ static void check_step(arena *a, const subject *s, int layout, const rows *step,
         rows one = { 1, { { step->at[row].sequence, step->at[row].position } } };
         const row_inputs its = inputs_from(&all, row);
         const float *its_y = advance(a, s, alone, &one, &its);
-        assert_memory_equal(y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
+        expect_same_bits(s->family->name, arena_format(a, "y of row %zu of all", row),
+                         y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));
         for (int j = 0; j < HEADS * DIM; j++)
             assert_true(isfinite(its_y[j]));
     }
     for (int j = 0; j < SEQUENCES; j++) {
-        assert_memory_equal(together->states[j], alone->states[j], STATE * sizeof(float));
-        assert_memory_equal(together->rings[j], alone->rings[j], RING * sizeof(float));
+        const char *of = arena_format(a, "sequence %d by one launch", j);
+        expect_same_bits(s->family->name, arena_format(a, "state of %s", of), together->states[j],
+                         alone->states[j], STATE * sizeof(float));
+        expect_same_bits(s->family->name, arena_format(a, "ring of %s", of), together->rings[j],
+                         alone->rings[j], RING * sizeof(float));
     }
 }
 

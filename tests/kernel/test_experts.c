@@ -84,8 +84,8 @@ static void compare_rows(arena *a, const subject *s, const char *keys)
         launched *one = prepare(a, s, arena_format(a, "%s%s m=1", s->weights, text));
         size_t bytes = one->trial.params[0].size;
         take_inputs(&one->trial, &all->trial, row);
-        if (memcmp(run(a, s, one), f + row * bytes, bytes) != 0)
-            fail_msg("%s: row %u has other bits alone", all->in.name, row);
+        expect_same_bits(all->in.name, arena_format(a, "row %u alone", row), run(a, s, one),
+                         f + row * bytes, bytes);
     }
 }
 
@@ -112,8 +112,8 @@ static void any_grid_gives_the_same_bits(arena *a, const subject *s)
     const char *f = run(a, s, l);
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         l->trial.grid[0] = grids[i];
-        if (memcmp(run(a, s, l), f, l->trial.params[0].size) != 0)
-            fail_msg("%s: other bits of %u blocks", l->in.name, grids[i]);
+        expect_same_bits(l->in.name, arena_format(a, "by %u blocks", grids[i]), run(a, s, l), f,
+                         l->trial.params[0].size);
     }
 }
 

@@ -149,10 +149,11 @@ static void gates_lie_behind_their_heads(arena *a, const subject *s)
     expect_right(suite_launch_all(a, s->device, &gated_kernel, &both, outputs[1]));
     for (int i = OUT_Q; i <= OUT_V; i++) {
         const trial_param *p = &t.params[i];
-        assert_memory_equal(outputs[0][i], outputs[1][i],
-                            p->targets ? p->targets->size * p->target_count : p->size);
+        expect_same_bits(gated.name, p->param.name, outputs[1][i], outputs[0][i],
+                         p->targets ? p->targets->size * p->target_count : p->size);
     }
-    assert_memory_equal(outputs[1][OUT_GATE], gates, sizeof *gates * ROWS * HEADS * DIM);
+    expect_same_bits(gated.name, "gates", outputs[1][OUT_GATE], gates,
+                     sizeof *gates * ROWS * HEADS * DIM);
 }
 
 /* Rows of K and V that come apart make the caches that they make behind q, to the bit. */
@@ -196,8 +197,9 @@ static void kv_write_makes_the_same_caches(arena *a, const subject *s)
         expect_right(suite_launch_all(a, s->device, &k, &t, outputs[0]));
         expect_right(suite_launch_all(a, s->device, &k_alone, &rows, outputs[1]));
         for (size_t j = 0; j < OUTPUTS; j++)
-            assert_memory_equal(outputs[0][OUT_K + j], outputs[1][j],
-                                t.params[OUT_K].targets->size * t.params[OUT_K].target_count);
+            expect_same_bits(without.name, t.params[OUT_K + j].param.name, outputs[1][j],
+                             outputs[0][OUT_K + j],
+                             t.params[OUT_K].targets->size * t.params[OUT_K].target_count);
         expect_right(suite_run(a, s->device, &k_alone, &rows, NULL, NULL));
     }
 }
@@ -337,7 +339,9 @@ static void rows_do_not_depend_on_their_number(arena *a, const subject *s)
             for (int i = OUT_Q; i <= OUT_V; i++) {
                 const trial_param *p = &single.params[i];
                 uint64_t bytes = p->targets ? p->targets->size : p->size;
-                assert_memory_equal((const char *)all[i] + row * bytes, alone[i], bytes);
+                expect_same_bits(many.name,
+                                 arena_format(a, "%s of row %zu of all", p->param.name, row),
+                                 (const char *)all[i] + row * bytes, alone[i], bytes);
             }
         }
     }
@@ -408,8 +412,8 @@ static void quantizes_as_ggml_does(arena *a, const subject *s)
     const uint8_t *got = outputs[OUT_V];
     ref_encode_q8_1(x + 2 * DIM, DIM, blocks);
     for (int b = 0; b < 2; b++) {
-        assert_memory_equal(got + b * 34, blocks + b * 36, 2);
-        assert_memory_equal(got + b * 34 + 2, blocks + b * 36 + 4, 32);
+        expect_same_bits(in.name, "d", got + b * 34, blocks + b * 36, 2);
+        expect_same_bits(in.name, "quants", got + b * 34 + 2, blocks + b * 36 + 4, 32);
     }
 }
 

@@ -76,9 +76,10 @@ static void compare(arena *a, const subject *s, const whole *w, const char *keys
     const uint8_t *written;
     take_inputs(&t, w, first);
     expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
-    if (memcmp(y, w->y + (size_t)first * w->row, (size_t)rows * w->row) != 0)
-        fail_msg("%s, %lld rows from %lld on, %lld SMs: other bits than of all rows at once",
-                 in.name, (long long)rows, (long long)first, (long long)sm_count);
+    expect_same_bits(in.name,
+                     arena_format(a, "%lld rows from %lld on, %lld SMs, beside all rows at once",
+                                  (long long)rows, (long long)first, (long long)sm_count),
+                     y, w->y + (size_t)first * w->row, (size_t)rows * w->row);
 }
 
 static void rows_have_the_same_bits(arena *a, const subject *s)
@@ -145,8 +146,9 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
         expect_right(suite_launch(a, s->device, &k, &t, &y, &written));
         size_t bytes = (size_t)n * F32_BYTES;
         for (size_t v = 0; v < ROWS; v++)
-            if (memcmp(w.y + v * w.row + before, (const char *)y + v * bytes, bytes) != 0)
-                fail_msg("%s: row %zu of %s has other bits alone", in.name, v, weights[i]);
+            expect_same_bits(in.name,
+                             arena_format(a, "row %zu of %s beside it alone", v, weights[i]),
+                             w.y + v * w.row + before, (const char *)y + v * bytes, bytes);
         before += bytes;
     }
 }
