@@ -1,27 +1,46 @@
-/* Times the steps of decoders on a GPU: bench_step [--quick] [--no-overlap] [--positions N] SPEC...
+/* Times the steps of decoders on a GPU:
  *
- * Of each spec's [decoder] every step, behind N tokens (4096, or as many as there is room for): the
- * median time of the step as a replayed graph, what it reads and writes a second beside what a copy
- * on this device does (the bound by bytes), and the time beside that of the cost model, given this
- * device's number of SMs, clock and copy; and the tokens of a second that this would be. Then the
- * same of a launch of each of its kernels: all
- * that a step has are in a graph of their own, each with the tensors of its layer.
+ *     bench_step [--quick] [--no-overlap] [--positions N] [--prompts N,N | none] [--rows N,N]
+ *                [--next] [--warps FAMILY=N,N] [--without FAMILY] [--kernels] [--jobs N] SPEC...
  *
- * Launches overlap with those ahead of them where device, driver and kernels can; of such a step
- * the time is also told that it takes without. With --no-overlap none overlaps.
+ * Of each spec's [decoder] it prints a table of
  *
- * Weights and caches are made up (device_model.h). Logits, token and position of a step are checked
- * in the same run. A model that fails has the error in its row, and the program runs anew from the
- * next model on (--from N).
+ *   - every step, after N tokens (4096, or as many as there is room for): the median time of the
+ * step as a replayed graph. Without overlap: launches start when the one before has finished. Of a
+ * few rows also not captured: the host launches several steps one by one, and its clock has the
+ *     time until all are done
+ *   - prompts of some lengths (512 and 2048) from an empty cache, in the steps that the header's
+ *     PREFIX_prompt takes: of the largest m, launched one by one
+ *   - --without: steps of few rows without the launches of families with this in their name; what
+ *     the step computes then means nothing
+ *   - --next: steps of few rows with kernels whose key next has the other value, by default
+ * `fetched`
+ *   - --warps: steps of few rows with other numbers of warps a block in families with this in
+ *     their name
+ *   - --kernels: each kernel of each step. All of its launches in a step are in a graph of their
+ * own, with the tensors of their layers
+ *
+ * beside what is read and written, its speed as a part of a copy's on this device (the bound by
+ * bytes), and the time that the cost model predicts, given this device's number of SMs, clock and
+ * copy. --rows replaces the key m of all specs. --no-overlap has nothing overlap.
+ *
+ * Weights and caches are made up (device_model.h). Logits, token and position of each step and
+ * prompt are checked in the same run. A model that fails has a line "FAILED MODEL: text". After a
+ * failed call the program runs anew from the next model on (--from N). The last line has the number
+ * of models that passed. Kernels are compiled by several processes first (--jobs, by default one a
+ * processor), which the driver's cache on disk makes useful.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/os.h"
 #include "bench/gpu/device.h"
 #include "bench/gpu/device_model.h"
+#include "bench/gpu/variants.h"
 #include "cost/plan_cost.h"
 
 enum {
@@ -29,26 +48,47 @@ enum {
     USAGE = 2,
     SKIPPED = 77,
     USUAL_POSITIONS = 4096,
-    MOST_TURNS = 32, /* of one kernel in a graph */
-    STEP_TURNS = 8,  /* of a step, which leaves the next position: there must be room for them */
+    MOST_JOBS = 16,
+    MOST_BATCHES = 15,
+    KERNEL_TURNS = 32, /* launches of one kernel in a graph, at least */
+    STEP_TURNS = 8,    /* of a step, which leaves the next position: there must be room for them */
+    PROMPT_TURNS = 1,  /* of a step of a prompt's rows */
+    PROMPT_BATCHES = 5,
     L2_TIMES = 3,
 };
 
+typedef struct options {
+    bool quick, no_overlap, kernels;
+    int64_t positions;
+    number_list prompts;
+    variant_options variants;
+    const char *without;
+    unsigned jobs;
+    size_t from; /* the first model; one ahead of it has failed if it is not 0 */
+    char **specs;
+    int spec_count;
+    char **argv;
+} options;
+
 typedef struct bench {
+    const options *options;
     gpu gpu;
     cost_gpu model;
-    const effort *effort;
-    bool quick, no_overlap;
     int64_t positions;
-    arena *arena; /* for one model */
-    size_t from;  /* the first model; one ahead of it has failed if it is not 0 */
-    char **argv;
+    arena *arena;                     /* for one model */
+    const char *name;                 /* the model's */
+    double usual[DECODER_MOST_STEPS]; /* seconds of its steps as the spec says them */
+    size_t passed;                    /* models */
+    bool all_right, judged_right;
 } bench;
 
-typedef struct times {
-    double seconds, bytes, predicted; /* measured; read and written; seconds by the model */
+/* A row of the table. Values that are 0 have an empty cell. */
+typedef struct row {
+    const char *name;
     size_t launches;
-} times;
+    double bytes, seconds, of_step, predicted, tokens;
+    const char *bound, *remark;
+} row;
 
 static int by_size(const void *a, const void *b)
 {
@@ -56,46 +96,198 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool record(device_model *m, const plan_step *s, int64_t only, size_t turns)
+static void print_cell(int digits, double value)
 {
-    bool launched = gpu_begin_graph(m->gpu);
-    for (size_t i = 0; i < turns && launched; i++)
-        launched = device_model_launch(m, s, only);
-    return launched && gpu_end_graph(m->gpu);
+    if (value > 0 && isfinite(value))
+        printf(" %.*f |", digits, value);
+    else
+        printf(" |");
 }
 
-/* The device is still busy with the graph when the clock starts. Positions advance in both. */
-static bool replay(device_model *m, const plan_step *s, int64_t position, double *seconds)
+/* of: "", or "kernels of the step of 8, " */
+static void print_head(const bench *b, const char *of)
 {
-    return device_model_set_rows(m, s->m, position) && gpu_replay(m->gpu) && gpu_start(m->gpu) &&
-           gpu_replay(m->gpu) && gpu_stop(m->gpu, seconds);
+    printf("\n%s, %sbehind %lld tokens:\n\n"
+           "| step or kernel | launches | MB | us | of step %% | GB/s | of copy %% | model us | of "
+           "model "
+           "| tokens/s | bound | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+           b->name, of, (long long)b->positions);
+    fflush(stdout);
 }
 
-/* The median time of a step's launches of one kernel, or of all. */
-static bool measure(const bench *b, device_model *m, const plan_step *s, int64_t only, size_t turns,
-                    double *median)
+static void print_row(const bench *b, const row *r)
 {
-    double *seconds = arena_alloc(m->arena, b->effort->batches * sizeof *seconds);
-    turns = b->quick ? 1 : turns;
-    if (!record(m, s, only, turns))
+    printf("| %s |", cell_text(b->arena, r->name));
+    print_cell(0, (double)r->launches);
+    print_cell(2, r->bytes / 1e6);
+    print_cell(r->seconds < 1e-3 ? 2 : 1, r->seconds * 1e6);
+    print_cell(1, 100 * r->of_step);
+    print_cell(1, r->bytes / r->seconds / 1e9);
+    print_cell(1, 100 * r->bytes / r->seconds / b->model.bandwidth);
+    print_cell(r->predicted < 1e-3 ? 2 : 1, r->predicted * 1e6);
+    print_cell(2, r->seconds / r->predicted);
+    print_cell(1, r->tokens / r->seconds);
+    printf(" %s | %s |\n", r->bound ? r->bound : "", r->remark ? r->remark : "");
+    fflush(stdout);
+}
+
+static void print_failure(bench *b, const char *wrong)
+{
+    printf("FAILED %s: %s\n", b->name, cell_text(b->arena, wrong));
+    fflush(stdout);
+    b->all_right = b->judged_right = false;
+}
+
+/* Calls once for each batch, and once before. Returns false where a call failed. */
+typedef bool timed_work(const bench *b, device_model *m, const void *context, double *seconds);
+
+static bool measure(const bench *b, device_model *m, timed_work *work, const void *context,
+                    size_t batches, double *median)
+{
+    double seconds[MOST_BATCHES];
+    batches = b->options->quick ? 1 : batches;
+    if (!b->options->quick && !work(b, m, context, seconds))
         return false;
-    for (unsigned i = 0; i < b->effort->batches; i++)
-        if (!replay(m, s, b->positions, &seconds[i]))
+    for (size_t i = 0; i < batches; i++)
+        if (!work(b, m, context, &seconds[i]))
             return false;
-    qsort(seconds, b->effort->batches, sizeof *seconds, by_size);
-    *median = seconds[b->effort->batches / 2] / (double)turns;
+    qsort(seconds, batches, sizeof *seconds, by_size);
+    *median = seconds[batches / 2];
     return true;
 }
 
-/* Of one launch, or of a whole step. */
-static void print_times(const bench *b, const times *t, double of_step)
+/* Steps, or those launches of them that are of one kernel. */
+typedef struct steps {
+    const plan_step *step;
+    int64_t only;
+    size_t turns;
+} steps;
+
+/* The device is still busy with the graph when the clock starts. Positions advance in both. */
+static bool time_graph(const bench *b, device_model *m, const void *context, double *seconds)
 {
-    bool is_long = t->seconds >= 1e-3;
-    double unit = is_long ? 1e3 : 1e6, speed = t->bytes / t->seconds;
-    printf(" %zu | %.1f | %.*f %s | %.0f %% | %.0f | %.0f %% | %.*f %s | %.2f |", t->launches,
-           t->bytes / 1e6, is_long ? 3 : 1, t->seconds * unit, is_long ? "ms" : "us", 100 * of_step,
-           speed / 1e9, 100 * speed / b->model.bandwidth, is_long ? 3 : 1, t->predicted * unit,
-           is_long ? "ms" : "us", t->seconds / t->predicted);
+    const steps *s = context;
+    bool timed = device_model_set_rows(m, s->step->m, b->positions) && gpu_replay(m->gpu) &&
+                 gpu_start(m->gpu) && gpu_replay(m->gpu) && gpu_stop(m->gpu, seconds);
+    *seconds /= (double)s->turns;
+    return timed;
+}
+
+static bool measure_graph(const bench *b, device_model *m, const plan_step *step, int64_t only,
+                          size_t turns, double *median)
+{
+    steps s = { step, only, b->options->quick ? 1 : turns };
+    bool launched = gpu_begin_graph(m->gpu);
+    for (size_t i = 0; i < s.turns && launched; i++)
+        launched = device_model_launch(m, step, only);
+    return launched && gpu_end_graph(m->gpu) &&
+           measure(b, m, time_graph, &s, decoder_is_prompt(step->m) ? PROMPT_BATCHES : MOST_BATCHES,
+                   median);
+}
+
+static bool time_launches(const bench *b, device_model *m, const void *context, double *seconds)
+{
+    const steps *s = context;
+    if (!device_model_set_rows(m, s->step->m, b->positions) || !gpu_wait(m->gpu))
+        return false;
+    uint64_t start = os_nanoseconds();
+    for (size_t i = 0; i < s->turns; i++)
+        if (!device_model_launch(m, s->step, s->only))
+            return false;
+    bool done = gpu_wait(m->gpu);
+    *seconds = (double)(os_nanoseconds() - start) / 1e9 / (double)s->turns;
+    return done;
+}
+
+static bool time_prompt(const bench *b, device_model *m, const void *context, double *seconds)
+{
+    (void)b;
+    return gpu_wait(m->gpu) && gpu_start(m->gpu) && device_prompt_launch(m, context) &&
+           gpu_stop(m->gpu, seconds);
+}
+
+static size_t step_turns(const plan_step *s)
+{
+    return decoder_is_prompt(s->m) ? PROMPT_TURNS : STEP_TURNS;
+}
+
+static bool overlaps(const bench *b, const device_model *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < m->plan->kernel_count; i++)
+        any = any || m->overlap[i];
+    return any && !b->options->no_overlap;
+}
+
+/* The launches of a step that the model has. */
+static plan_step launched_of(const device_model *m, const plan_step *s)
+{
+    plan_step launched = *s;
+    launched.launches = arena_alloc(m->arena, s->launch_count * sizeof *s->launches);
+    launched.launch_count = 0;
+    for (size_t i = 0; i < s->launch_count; i++)
+        if (device_model_has(m, s->launches[i].kernel))
+            launched.launches[launched.launch_count++] = s->launches[i];
+    return launched;
+}
+
+static launch_cost *costs_of(const bench *b, const device_model *m, const plan_step *s,
+                             int64_t positions)
+{
+    launch_cost *costs = arena_zalloc(m->arena, m->plan->kernel_count * sizeof *costs);
+    cost_of_launches(m->arena, m->plan, s, positions, &b->model, costs);
+    return costs;
+}
+
+/* A way to run a step. */
+typedef struct way {
+    const char *said; /* how the model differs from the usual one; NULL: it does not */
+    bool no_overlap, uncaptured;
+} way;
+
+static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *how)
+{
+    plan_step launched = launched_of(m, s);
+    launch_cost *costs = costs_of(b, m, s, b->positions + s->m);
+    step_cost predicted = cost_of_step(&launched, costs, !how->no_overlap && overlaps(b, m));
+    double *usual = &b->usual[s - m->plan->steps];
+    row r = { .launches = launched.launch_count,
+              .bytes = predicted.bytes,
+              .predicted = how->uncaptured ? 0 : predicted.seconds,
+              .tokens = (double)s->m };
+    r.name = arena_format(m->arena, "step of %lld%s%s%s%s", (long long)s->m, how->said ? ", " : "",
+                          how->said ? how->said : "", how->no_overlap ? ", no overlap" : "",
+                          how->uncaptured ? ", not captured" : "");
+    steps uncaptured = { s, EVERY_KERNEL, b->options->quick ? 1 : step_turns(s) };
+    m->no_overlap = how->no_overlap || b->options->no_overlap;
+    bool timed = how->uncaptured
+                     ? measure(b, m, time_launches, &uncaptured, MOST_BATCHES, &r.seconds)
+                     : measure_graph(b, m, s, EVERY_KERNEL, step_turns(s), &r.seconds);
+    m->no_overlap = b->options->no_overlap;
+    if (!timed)
+        return false;
+    if (!how->said && !how->no_overlap && !how->uncaptured)
+        *usual = r.seconds;
+    r.of_step = r.seconds / *usual;
+    print_row(b, &r);
+    return true;
+}
+
+static bool bench_step(bench *b, device_model *m, const plan_step *s, const char *said)
+{
+    const way usual = { said, false, false }, late = { said, true, false },
+              uncaptured = { said, false, true };
+    return bench_way(b, m, s, &usual) && (!overlaps(b, m) || bench_way(b, m, s, &late)) &&
+           (said || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
+}
+
+/* Steps of few rows of a model whose launches are others than the usual ones. */
+static bool bench_few(bench *b, device_model *m, const char *said)
+{
+    for (size_t i = 0; i < m->plan->step_count && !decoder_is_prompt(m->plan->steps[i].m); i++)
+        if (!bench_step(b, m, &m->plan->steps[i], said))
+            return false;
+    return true;
 }
 
 static size_t launches_of(const plan_step *s, size_t number)
@@ -115,105 +307,143 @@ static const char *purpose_of(const plan_step *s, size_t number)
 }
 
 /* Their sum is what the step would take if one launch cost the next nothing. */
-static bool bench_kernels(const bench *b, device_model *m, const plan_step *s,
-                          const launch_cost *costs, double step_seconds)
+static bool bench_kernels(const bench *b, device_model *m, const plan_step *s)
 {
     const plan *p = m->plan;
-    double sum = 0, all;
+    launch_cost *costs = costs_of(b, m, s, b->positions + s->m);
+    double step_seconds = b->usual[s - p->steps], all;
+    row sum = { .name = "sum of the kernels" };
+    print_head(b, arena_format(m->arena, "kernels of the step of %lld, ", (long long)s->m));
     for (size_t i = 0; i < p->kernel_count; i++) {
-        times t = { 0, costs[i].bytes, costs[i].seconds, launches_of(s, i) };
-        double launches = (double)t.launches;
-        if (!t.launches)
+        size_t launches = launches_of(s, i);
+        if (!launches)
             continue;
-        size_t turns = (MOST_TURNS + t.launches - 1) / t.launches;
-        if (!measure(b, m, s, (int64_t)i, turns, &all))
+        if (!measure_graph(b, m, s, (int64_t)i, (KERNEL_TURNS + launches - 1) / launches, &all))
             return false;
-        t.seconds = all / launches;
-        sum += all;
-        printf("| %s: %s |", p->kernels[i].name, cell_text(m->arena, purpose_of(s, i)));
-        print_times(b, &t, all / step_seconds);
-        printf(" %s | %s |\n", *costs[i].bound ? costs[i].bound : "by bytes",
-               launches * t.bytes < L2_TIMES * (double)m->gpu->l2_bytes ? "in L2" : "");
-        fflush(stdout);
+        bool in_l2 = (double)launches * costs[i].bytes < L2_TIMES * (double)m->gpu->l2_bytes;
+        row r = { .name = arena_format(m->arena, "%s: %s", p->kernels[i].name, purpose_of(s, i)),
+                  .launches = launches,
+                  .bytes = costs[i].bytes,
+                  .seconds = all / (double)launches,
+                  .of_step = all / step_seconds,
+                  .predicted = costs[i].seconds,
+                  .bound = *costs[i].bound ? costs[i].bound : "by bytes",
+                  .remark = in_l2 ? "in L2" : "" };
+        print_row(b, &r);
+        sum.seconds += all;
+        sum.launches += launches;
     }
-    printf("| sum of the kernels | | | %.3f ms | %.0f %% | | | | | | |\n", sum * 1e3,
-           100 * sum / step_seconds);
-    fflush(stdout);
+    sum.of_step = sum.seconds / step_seconds;
+    print_row(b, &sum);
     return true;
 }
 
-static bool overlaps(const bench *b, const device_model *m)
+/* Times a prompt, launches overlapping or not. */
+static bool bench_prompt_way(const bench *b, device_model *m, const device_prompt *p, bool early)
 {
-    bool any = false;
-    for (size_t i = 0; i < m->plan->kernel_count; i++)
-        any = any || m->overlap[i];
-    return any && !b->no_overlap;
-}
-
-/* Of a step, of which the other times are known: its row of the table. */
-static bool bench_whole(const bench *b, device_model *m, const plan_step *s, times *t,
-                        bool no_overlap, bool no_next)
-{
-    m->no_overlap = no_overlap;
-    m->no_next = no_next;
-    bool ran = measure(b, m, s, EVERY_KERNEL, STEP_TURNS, &t->seconds);
-    m->no_overlap = b->no_overlap;
-    m->no_next = false;
-    if (!ran)
-        return false;
-    bool usual = no_overlap == b->no_overlap && !no_next;
-    printf(usual ? "| **step of %lld** |" : "| step of %lld%s%s |", (long long)s->m,
-           no_overlap ? ", no overlap" : "",
-           no_next ? ", nothing fetched for the next launch" : "");
-    print_times(b, t, 1);
-    printf(" | %.0f tokens/s |\n", (double)s->m / t->seconds);
-    fflush(stdout);
-    return true;
-}
-
-/* Of kernels that fetch nothing for the next one. */
-static launch_cost *costs_without_next(const bench *b, device_model *m, const plan_step *s)
-{
-    plan p = *m->plan;
-    p.kernels = arena_alloc(m->arena, p.kernel_count * sizeof *p.kernels);
-    for (size_t i = 0; i < p.kernel_count; i++) {
-        p.kernels[i] = m->plan->kernels[i];
-        p.kernels[i].next = 0;
+    row r = { .tokens = (double)p->tokens, .remark = "" };
+    r.name = arena_format(m->arena, "prompt of %lld%s", (long long)p->tokens,
+                          early ? "" : ", no overlap");
+    for (size_t i = 0, behind = 0; i < p->step_count; i++) {
+        const plan_step *s = p->steps[i];
+        behind += (size_t)s->m;
+        step_cost cost =
+            cost_of_step(s, costs_of(b, m, s, (int64_t)behind), early && overlaps(b, m));
+        r.launches += s->launch_count;
+        r.bytes += cost.bytes;
+        r.predicted += cost.seconds;
     }
-    launch_cost *costs = arena_zalloc(m->arena, p.kernel_count * sizeof *costs);
-    cost_of_launches(m->arena, &p, s, b->positions + s->m, &b->model, costs);
-    return costs;
+    r.remark = arena_format(m->arena, "%zu steps of up to %lld rows", p->step_count,
+                            (long long)p->steps[0]->m);
+    m->no_overlap = !early;
+    bool timed = measure(b, m, time_prompt, p, PROMPT_BATCHES, &r.seconds);
+    m->no_overlap = b->options->no_overlap;
+    if (timed)
+        print_row(b, &r);
+    return timed;
 }
 
-static bool bench_step(const bench *b, device_model *m, const plan_step *s)
+static bool bench_prompt(bench *b, device_model *m, int64_t tokens)
 {
     const plan *p = m->plan;
-    times t = { .launches = s->launch_count };
-    launch_cost *costs = arena_zalloc(m->arena, p->kernel_count * sizeof *costs);
-    cost_of_launches(m->arena, p, s, b->positions + s->m, &b->model, costs);
-    bool overlapped = overlaps(b, m);
-    step_cost predicted = cost_of_step(s, costs, overlapped);
-    t.bytes = predicted.bytes;
-    t.predicted = predicted.seconds;
-    times late = t, alone = t, late_alone = t;
-    late.predicted = cost_of_step(s, costs, false).seconds;
-    launch_cost *of_alone = costs_without_next(b, m, s);
-    alone.predicted = cost_of_step(s, of_alone, overlapped).seconds;
-    late_alone.predicted = cost_of_step(s, of_alone, false).seconds;
-    return bench_whole(b, m, s, &t, b->no_overlap, false) &&
-           bench_whole(b, m, s, &alone, b->no_overlap, true) &&
-           (!overlapped || (bench_whole(b, m, s, &late, true, false) &&
-                            bench_whole(b, m, s, &late_alone, true, true))) &&
-           bench_kernels(b, m, s, costs, t.seconds);
+    device_prompt prompt = { 0 };
+    if (tokens > p->decoder->max_seq_len) {
+        printf("# A prompt of %lld does not fit max_seq_len = %lld.\n", (long long)tokens,
+               (long long)p->decoder->max_seq_len);
+        return true;
+    }
+    bool timed = device_prompt_make(m, tokens, &prompt);
+    const char *wrong = timed ? device_prompt_judge(m, &prompt) : NULL;
+    if (wrong)
+        print_failure(b, wrong);
+    timed = timed && gpu_wait(m->gpu) && bench_prompt_way(b, m, &prompt, !b->options->no_overlap) &&
+            (!overlaps(b, m) || bench_prompt_way(b, m, &prompt, false));
+    device_prompt_free(m, &prompt);
+    return timed;
+}
+
+/* A variant that cannot be made costs its own rows alone. */
+static bool bench_variant(bench *b, const device_model *usual, const variant *v)
+{
+    device_model m = { 0 };
+    if (v->wrong) {
+        printf("# %s: %s\n", v->said, cell_text(b->arena, v->wrong));
+        return true;
+    }
+    const char *wrong = device_model_make_variant(usual, &v->set, &m)
+                            ? device_model_judge(&m, b->positions)
+                            : b->gpu.error;
+    if (wrong)
+        print_failure(b, arena_format(b->arena, "%s: %s", v->said, wrong));
+    m.no_overlap = b->options->no_overlap;
+    bool timed = gpu_wait(&b->gpu) && (wrong || bench_few(b, &m, v->said));
+    device_model_free(&m);
+    return timed;
 }
 
 /* As far behind as asked for, with room for what is fed twice. */
-static bool choose_position(bench *b, const plan *p, int64_t wanted)
+static bool choose_position(bench *b, const plan *p)
 {
-    int64_t turns = b->quick ? 1 : STEP_TURNS;
-    int64_t room = p->decoder->max_seq_len - 2 * turns * p->rows;
-    b->positions = wanted < room ? wanted : room;
+    int64_t most = 0;
+    for (size_t i = 0; i < p->step_count; i++) {
+        int64_t turns = b->options->quick ? 1 : (int64_t)step_turns(&p->steps[i]);
+        most = turns * p->steps[i].m > most ? turns * p->steps[i].m : most;
+    }
+    int64_t room = p->decoder->max_seq_len - 2 * most;
+    b->positions = b->options->positions < room ? b->options->positions : room;
     return b->positions >= 0;
+}
+
+static bool has_all(const device_model *m)
+{
+    for (size_t i = 0; i < m->plan->kernel_count; i++)
+        if (!device_model_has(m, i))
+            return false;
+    return true;
+}
+
+/* Prints the rows of a model that is loaded. False: a call failed. */
+static bool bench_rows(bench *b, device_model *m, const variants *all)
+{
+    const options *o = b->options;
+    const plan *p = m->plan;
+    const char *wrong = device_model_judge(m, b->positions);
+    if (wrong)
+        print_failure(b, wrong);
+    bool ran = gpu_wait(&b->gpu);
+    for (size_t i = 0; i < p->step_count && ran; i++)
+        ran = bench_step(b, m, &p->steps[i], NULL);
+    for (size_t i = 0; i < o->prompts.count && ran; i++)
+        ran = bench_prompt(b, m, o->prompts.values[i]);
+    m->without = o->without;
+    if (o->without && ran && !has_all(m))
+        ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without));
+    m->without = NULL;
+    for (size_t i = 1; i < all->count && ran; i++)
+        ran = bench_variant(b, m, &all->items[i]);
+    for (size_t i = 0; i < p->step_count && o->kernels && ran; i++)
+        ran = bench_kernels(b, m, &p->steps[i]);
+    return ran;
 }
 
 /* "llama_3.1_8b" of "models/llama_3.1_8b.ini". */
@@ -226,83 +456,138 @@ static const char *model_name(arena *a, const char *path)
     return name;
 }
 
-static const char *bench_model(bench *b, const char *path, int64_t wanted)
+/* False: a call failed, after which the process may be of no more use. */
+static bool bench_model(bench *b, const char *path)
 {
-    kernel_set set;
+    variants all = { 0 };
     device_model m = { 0 };
-    if (!make_kernels(b->arena, path, b->model.target, &set))
-        return "its spec has errors";
-    if (!set.plan)
-        return "its spec has no [decoder]";
-    if (!choose_position(b, set.plan, wanted))
-        return "its caches are too short";
-    bool ran = device_model_make(b->arena, &b->gpu, &set, b->model.target, &m);
-    m.no_overlap = b->no_overlap;
-    const char *wrong = ran ? device_model_judge(&m, b->positions) : b->gpu.error;
-    if (!wrong) {
-        printf(
-            "\n%s, behind %lld tokens:\n\n"
-            "| step or kernel | launches | MB | time | GB/s | of copy | model | of model | bound "
-            "| |\n|---|---|---|---|---|---|---|---|---|---|\n",
-            model_name(b->arena, path), (long long)b->positions);
-        for (size_t i = 0; i < set.plan->step_count && ran; i++)
-            ran = bench_step(b, &m, &set.plan->steps[i]);
-        wrong = ran ? NULL : b->gpu.error;
+    b->name = model_name(b->arena, path);
+    b->judged_right = true;
+    const char *wrong = make_variants(b->arena, path, b->model.target, &b->options->variants, &all);
+    if (!wrong && !choose_position(b, all.items[0].set.plan))
+        wrong = "its caches are too short";
+    if (wrong) {
+        print_failure(b, wrong);
+        return true;
     }
+    bool ran = device_model_make(b->arena, &b->gpu, &all.items[0].set, b->model.target, &m);
+    m.no_overlap = b->options->no_overlap;
+    if (ran) {
+        print_head(b, "");
+        ran = bench_rows(b, &m, &all);
+    }
+    if (!ran && b->judged_right)
+        print_failure(b, b->gpu.error);
+    b->passed += b->judged_right;
     device_model_free(&m);
-    return wrong;
+    return ran;
 }
 
-static int bench_all(bench *b, char **specs, int count, int64_t positions)
+static int bench_all(bench *b)
 {
-    if (!measure_device(&b->gpu, b->effort, &b->model))
+    const options *o = b->options;
+    if (!measure_device(&b->gpu, o->quick ? &quick_effort : &thorough_effort, &b->model))
         return FAILED;
-    if (!b->from) {
+    if (!o->from)
         print_device(&b->gpu, &b->model);
-        printf("Steps of models, whose weights are made up. In L2: less than three times the L2, "
-               "which "
-               "has some or all of what is read.\n");
-        fflush(stdout);
-    }
-    bool all_right = !b->from;
-    for (int i = (int)b->from; i < count; i++) {
+    b->all_right = !o->from;
+    for (int i = (int)o->from; i < o->spec_count; i++) {
         arena_reset(b->arena);
-        const char *wrong = bench_model(b, specs[i], positions);
-        if (!wrong)
+        if (bench_model(b, o->specs[i]))
             continue;
-        printf("\n%s FAILED: %s\n", specs[i], wrong);
-        restart(b->argv, (size_t)i + 1);
-        all_right = false;
+        printf("passed %zu\n", b->passed);
+        restart(o->argv, (size_t)i + 1);
     }
-    return all_right ? 0 : FAILED;
+    printf("passed %zu\n", b->passed);
+    return b->all_right ? 0 : FAILED;
+}
+
+/* Kernels of the usual steps, and of variants those of few rows. */
+static void offer_kernels(compiling *c, const target *t, void *context)
+{
+    const options *o = context;
+    arena *a = arena_new();
+    for (int i = 0; i < o->spec_count; i++) {
+        variants all = { 0 };
+        arena_reset(a);
+        make_variants(a, o->specs[i], t, &o->variants, &all);
+        for (size_t v = 0; v < all.count; v++) {
+            const kernel_set *set = &all.items[v].set;
+            int64_t rows = v ? DECODER_FEW_ROWS : DECODER_MOST_ROWS;
+            for (size_t k = 0; !all.items[v].wrong && k < set->plan->kernel_count; k++)
+                if (plan_uses(set->plan, k, rows))
+                    compile_kernel(c, kernel_named(set, set->plan->kernels[k].name));
+        }
+    }
+    arena_free(a);
+}
+
+/* "FAMILY=N,N" */
+static bool parse_warps(arena *a, const char *text, variant_options *v)
+{
+    const char *equal = strchr(text, '=');
+    v->family = equal ? arena_copy(a, text, (size_t)(equal - text)) : NULL;
+    return equal > text && number_list_parse(equal + 1, &v->warps);
+}
+
+static bool parse(arena *a, int argc, char **argv, options *o)
+{
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        const char *option = argv[i];
+        if (strcmp(option, "--quick") == 0)
+            o->quick = true;
+        else if (strcmp(option, "--no-overlap") == 0)
+            o->no_overlap = true;
+        else if (strcmp(option, "--next") == 0)
+            o->variants.next = true;
+        else if (strcmp(option, "--kernels") == 0)
+            o->kernels = true;
+        else if (++i == argc)
+            return false;
+        else if (strcmp(option, "--positions") == 0)
+            o->positions = strtoll(argv[i], NULL, 10);
+        else if (strcmp(option, "--jobs") == 0)
+            o->jobs = (unsigned)strtoul(argv[i], NULL, 10);
+        else if (strcmp(option, "--from") == 0)
+            o->from = strtoull(argv[i], NULL, 10);
+        else if (strcmp(option, "--without") == 0)
+            o->without = argv[i];
+        else if (strcmp(option, "--prompts") == 0 && strcmp(argv[i], "none") == 0)
+            o->prompts.count = 0;
+        else if (!(strcmp(option, "--prompts") == 0 && number_list_parse(argv[i], &o->prompts)) &&
+                 !(strcmp(option, "--rows") == 0 &&
+                   number_list_parse(argv[i], &o->variants.rows)) &&
+                 !(strcmp(option, "--warps") == 0 && parse_warps(a, argv[i], &o->variants)))
+            return false;
+    }
+    o->specs = argv + i;
+    o->spec_count = argc - i;
+    return o->spec_count > 0;
 }
 
 int main(int argc, char **argv)
 {
     arena *a = arena_new();
-    bench b = { .effort = &thorough_effort, .arena = arena_new(), .argv = argv };
-    int64_t positions = USUAL_POSITIONS;
-    int i = 1, status = SKIPPED;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
-        if (strcmp(argv[i], "--quick") == 0)
-            b.quick = true;
-        else if (strcmp(argv[i], "--no-overlap") == 0)
-            b.no_overlap = true;
-        else if (strcmp(argv[i], "--positions") == 0 && i + 1 < argc)
-            positions = strtoll(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--from") == 0 && i + 1 < argc)
-            b.from = strtoull(argv[++i], NULL, 10);
-        else
-            break;
-    }
-    if (i >= argc || strncmp(argv[i], "--", 2) == 0) {
-        fprintf(stderr, "usage: bench_step [--quick] [--no-overlap] [--positions N] SPEC...\n");
+    unsigned cores = os_cpu_count();
+    options o = { .positions = USUAL_POSITIONS,
+                  .prompts = { { 512, 2048 }, 2 },
+                  .jobs = cores < MOST_JOBS ? cores : MOST_JOBS,
+                  .argv = argv };
+    int status = SKIPPED;
+    if (!parse(a, argc, argv, &o)) {
+        fprintf(stderr,
+                "usage: bench_step [--quick] [--no-overlap] [--positions N] [--prompts N,N|none]\n"
+                "                  [--rows N,N] [--next] [--warps FAMILY=N,N] [--without FAMILY]\n"
+                "                  [--kernels] [--jobs N] SPEC...\n");
+        arena_free(a);
         return USAGE;
     }
-    if (b.quick)
-        b.effort = &quick_effort;
+    bench b = { .options = &o, .arena = arena_new() };
+    if (!o.from)
+        compile_in_parallel(o.jobs, offer_kernels, &o);
     if (gpu_open(a, &b.gpu)) {
-        status = bench_all(&b, argv + i, argc - i, positions);
+        status = bench_all(&b);
         gpu_close(&b.gpu);
     } else {
         fprintf(stderr, "bench_step: %s\n", b.gpu.error);

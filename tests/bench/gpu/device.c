@@ -59,25 +59,43 @@ bool measure_device(gpu *g, const effort *e, cost_gpu *measured)
     return false;
 }
 
-bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
+static void print_problems(arena *a, const diags *d)
+{
+    strbuf message = strbuf_new(a);
+    diags_render(d, &message, false);
+    fputs(message.text, stderr);
+}
+
+bool read_spec(arena *a, const char *path, const target *t, spec *s)
 {
     diags d = diags_new(a);
     char *text;
     size_t size;
     const char *error;
-    spec s;
-    spec_overrides overrides = { .targets = t->name };
+    spec_overrides overrides = { .targets = t ? t->name : NULL };
     if (!os_read_file(a, path, &text, &size, &error)) {
         fprintf(stderr, "bench: %s: %s\n", path, error);
         return false;
     }
-    if (spec_parse(a, path, text, size, families_and_pipelines(a), &overrides, &s, &d) &&
-        generate_kernels(a, &s, set, &d))
+    if (spec_parse(a, path, text, size, families_and_pipelines(a), &overrides, s, &d))
         return true;
-    strbuf message = strbuf_new(a);
-    diags_render(&d, &message, false);
-    fputs(message.text, stderr);
+    print_problems(a, &d);
     return false;
+}
+
+bool generate_set(arena *a, const spec *s, kernel_set *set)
+{
+    diags d = diags_new(a);
+    if (generate_kernels(a, s, set, &d))
+        return true;
+    print_problems(a, &d);
+    return false;
+}
+
+bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
+{
+    spec s;
+    return read_spec(a, path, t, &s) && generate_set(a, &s, set);
 }
 
 void print_device(const gpu *g, const cost_gpu *c)

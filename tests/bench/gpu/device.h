@@ -12,7 +12,12 @@ extern const effort thorough_effort, brief_effort, quick_effort;
  * error, where there is none or the copy fails. */
 bool measure_device(gpu *g, const effort *e, cost_gpu *measured);
 
-/* The kernels of a spec for one target. False, and said, where it has errors. */
+struct spec;
+
+/* Reads a spec for one target, or for its own (t NULL), and makes its kernels. False: it has
+ * errors, which are printed on standard error. */
+bool read_spec(arena *a, const char *path, const target *t, struct spec *s);
+bool generate_set(arena *a, const struct spec *s, kernel_set *set);
 bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
 
 /* Prints remarks: the device, whether it is an emulator, and the speed of its copy. c may be NULL.

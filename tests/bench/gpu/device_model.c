@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/gpu/variants.h"
 #include "check/step_model.h"
 #include "check/verify_step.h"
 #include "family/formula.h"
-#include "family/next.h"
 #include "family/plan_make.h"
 
 static bool fail(device_model *m, const char *error)
@@ -15,18 +15,13 @@ static bool fail(device_model *m, const char *error)
     return false;
 }
 
-static const kernel *kernel_named(const kernel_set *set, const char *name)
-{
-    for (size_t i = 0; i < set->kernel_count; i++)
-        if (strcmp(set->kernels[i].instance->name, name) == 0)
-            return &set->kernels[i];
-    return NULL;
-}
-
-static run_values run_values_of(const device_model *m, const instance *in, int64_t rows)
-{
-    return (run_values){ in->shape.k, in->shape.n, rows, (int64_t)m->gpu->sm_count };
-}
+/* A launch with its parameters: a step costs the host no more than the driver's calls. */
+typedef struct device_launch {
+    gpu_grid grid;
+    gpu_address addresses[MAX_PARAMS];
+    uint32_t numbers[MAX_PARAMS];
+    void *params[MAX_PARAMS];
+} device_launch;
 
 static size_t dynamic_shared(const instance *in, const run_values *run)
 {
@@ -34,22 +29,52 @@ static size_t dynamic_shared(const instance *in, const run_values *run)
     return formula ? (size_t)formula_value(formula, in, run) : 0;
 }
 
-static bool load_kernels(device_model *m, const kernel_set *set)
+static void prepare_launch(device_model *m, const plan_step *s, const plan_launch *l,
+                           const instance *in, device_launch *to)
+{
+    const launch *how = &in->family->launch;
+    run_values run = { in->shape.k, in->shape.n, s->m, (int64_t)m->gpu->sm_count };
+    bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
+    to->grid = (gpu_grid){ .threads = (unsigned)formula_value(how->block, in, &run),
+                           .dynamic_shared = dynamic_shared(in, &run),
+                           .early = !first && m->overlap[l->kernel] };
+    for (int i = 0; i < 3; i++)
+        to->grid.blocks[i] = (unsigned)formula_value(how->grid[i], in, &run);
+    for (size_t i = 0; i < l->argument_count; i++) {
+        const plan_argument *argument = &l->arguments[i];
+        to->params[i] = argument->is_number ? (void *)&to->numbers[i] : (void *)&to->addresses[i];
+        to->numbers[i] = argument->number;
+        if (!argument->is_number)
+            to->addresses[i] = m->memory[argument->memory] + argument->offset;
+    }
+}
+
+/* Loads the kernels of steps of at most this many rows, and prepares their launches. */
+static bool load_steps(device_model *m, const kernel_set *set, int64_t rows)
 {
     const plan *p = m->plan;
-    bool *overlapping = arena_zalloc(m->arena, p->kernel_count * sizeof *overlapping);
+    const instance **instances = arena_zalloc(m->arena, p->kernel_count * sizeof *instances);
+    m->overlap = arena_zalloc(m->arena, p->kernel_count * sizeof *m->overlap);
     m->kernels = arena_zalloc(m->arena, p->kernel_count * sizeof *m->kernels);
-    m->instances = arena_zalloc(m->arena, p->kernel_count * sizeof *m->instances);
-    m->overlap = overlapping;
+    m->launches = arena_zalloc(m->arena, p->step_count * sizeof *m->launches);
     for (size_t i = 0; i < p->kernel_count; i++) {
+        if (!plan_uses(p, i, rows))
+            continue;
         const kernel *k = kernel_named(set, p->kernels[i].name);
         if (!k)
             return fail(m, arena_format(m->arena, "there is no kernel %s", p->kernels[i].name));
-        const instance *in = m->instances[i] = k->instance;
-        run_values run = run_values_of(m, in, p->rows);
-        overlapping[i] = k->overlaps && gpu_overlaps(m->gpu);
+        const instance *in = instances[i] = k->instance; /* with what the target decides */
+        run_values run = { in->shape.k, in->shape.n, p->rows, (int64_t)m->gpu->sm_count };
+        m->overlap[i] = k->overlaps && gpu_overlaps(m->gpu);
         if (!gpu_keep(m->gpu, k->ptx, in->name, dynamic_shared(in, &run), &m->kernels[i]))
             return fail(m, arena_format(m->arena, "%s: %s", in->name, m->gpu->error));
+    }
+    for (size_t s = 0; s < p->step_count && p->steps[s].m <= rows; s++) {
+        const plan_step *step = &p->steps[s];
+        m->launches[s] = arena_zalloc(m->arena, step->launch_count * sizeof **m->launches);
+        for (size_t i = 0; i < step->launch_count; i++)
+            prepare_launch(m, step, &step->launches[i], instances[step->launches[i].kernel],
+                           &m->launches[s][i]);
     }
     return true;
 }
@@ -83,11 +108,14 @@ static bool fill_caches(device_model *m, const step_model *content)
     const plan *p = m->plan;
     const decoder *d = p->decoder;
     for (int64_t i = 0; i < 2 * d->layers * d->sequences; i++) {
-        const plan_cache *part = &p->caches[i / 2 % d->layers][i % 2];
+        int64_t layer = i / 2 % d->layers;
+        const plan_cache *part = &p->caches[layer][i % 2];
         gpu_address at = m->memory[PLAN_CACHE] + part->offset +
                          (uint64_t)(i / 2 / d->layers) * p->sequence_bytes;
-        if (part->bytes && !gpu_copy_in_repeated(m->gpu, at, part->bytes, content->rows[i % 2],
-                                                 MODEL_CACHE_ROWS * content->row_bytes))
+        const void *state = i % 2 ? content->inputs : content->states;
+        const void *from = d->recurrent[layer] ? state : content->rows[i % 2];
+        uint64_t stored = d->recurrent[layer] ? part->bytes : MODEL_CACHE_ROWS * content->row_bytes;
+        if (part->bytes && !gpu_copy_in_repeated(m->gpu, at, part->bytes, from, stored))
             return false;
     }
     return true;
@@ -131,20 +159,28 @@ static bool fill(device_model *m, const target *t)
 
 bool device_model_make(arena *a, gpu *g, const kernel_set *set, const target *t, device_model *m)
 {
-    *m = (device_model){ .arena = a, .gpu = g, .plan = set->plan };
-    if (!load_kernels(m, set))
-        return false;
+    *m = (device_model){ .arena = a, .gpu = g, .plan = set->plan, .owns_memory = true };
     for (int i = 0; i < PLAN_MEMORIES; i++)
         if (!gpu_alloc(g, m->plan->bytes[i], &m->memory[i]))
             return false;
-    return fill(m, t);
+    return load_steps(m, set, m->plan->rows) && fill(m, t);
+}
+
+bool device_model_make_variant(const device_model *of, const kernel_set *set, device_model *m)
+{
+    *m = (device_model){ .arena = of->arena, .gpu = of->gpu, .plan = set->plan };
+    memcpy(m->memory, of->memory, sizeof m->memory);
+    for (int i = 0; i < PLAN_MEMORIES; i++)
+        if (m->plan->bytes[i] != of->plan->bytes[i])
+            return fail(m, "its memory has another layout");
+    return load_steps(m, set, DECODER_FEW_ROWS);
 }
 
 void device_model_free(device_model *m)
 {
     for (size_t i = 0; m->kernels && i < m->plan->kernel_count; i++)
         gpu_drop(m->gpu, &m->kernels[i]);
-    for (int i = 0; i < PLAN_MEMORIES; i++)
+    for (int i = 0; i < PLAN_MEMORIES && m->owns_memory; i++)
         if (m->memory[i])
             gpu_free(m->gpu, m->memory[i]);
 }
@@ -155,56 +191,52 @@ static uint32_t token_at(const device_model *m, int64_t position)
     return (uint32_t)(position * APART % m->plan->decoder->vocab);
 }
 
+enum { ROW_TOKEN, ROW_POSITION, ROW_LENGTH, ROW_WORDS };
+
+/* Rows of a step, the first of which are none: [ROW_WORDS][rows]. */
+static void fill_rows(const device_model *m, int64_t rows, int64_t none, int64_t position,
+                      uint32_t *words)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        bool is_none = i < none;
+        uint32_t at = is_none ? UINT32_MAX : (uint32_t)(position + i - none);
+        words[ROW_TOKEN * rows + i] = is_none ? UINT32_MAX : token_at(m, at);
+        words[ROW_POSITION * rows + i] = at;
+        words[ROW_LENGTH * rows + i] = at + 1;
+    }
+}
+
 bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
 {
     const plan_state *s = &m->plan->state;
     gpu_address state = m->memory[PLAN_STATE];
-    uint32_t tokens[DECODER_MOST_ROWS], positions[DECODER_MOST_ROWS], lengths[DECODER_MOST_ROWS];
-    for (int64_t i = 0; i < rows; i++) {
-        tokens[i] = token_at(m, position + i);
-        positions[i] = (uint32_t)(position + i);
-        lengths[i] = positions[i] + 1;
-    }
-    size_t bytes = (size_t)rows * sizeof *tokens;
-    return gpu_copy_in(m->gpu, state + s->tokens, tokens, bytes) &&
-           gpu_copy_in(m->gpu, state + s->positions, positions, bytes) &&
-           gpu_copy_in(m->gpu, state + s->lengths, lengths, bytes);
+    uint32_t words[ROW_WORDS * DECODER_MOST_ROWS];
+    size_t bytes = (size_t)rows * sizeof *words;
+    fill_rows(m, rows, 0, position, words);
+    return gpu_copy_in(m->gpu, state + s->tokens, words + ROW_TOKEN * rows, bytes) &&
+           gpu_copy_in(m->gpu, state + s->positions, words + ROW_POSITION * rows, bytes) &&
+           gpu_copy_in(m->gpu, state + s->lengths, words + ROW_LENGTH * rows, bytes);
 }
 
-static bool launch_one(device_model *m, const plan_step *s, const plan_launch *l)
+bool device_model_has(const device_model *m, size_t number)
 {
-    bool first = l == s->launches; /* behind launches that may not wait for those ahead of them */
-    const instance *in = m->instances[l->kernel];
-    const launch *how = &in->family->launch;
-    run_values run = run_values_of(m, in, s->m);
-    gpu_address addresses[MAX_PARAMS];
-    uint32_t numbers[MAX_PARAMS];
-    void *params[MAX_PARAMS];
-    size_t left_out = m->no_next ? next_param(m->arena, in) : MAX_PARAMS;
-    for (size_t i = 0; i < l->argument_count; i++) {
-        const plan_argument *argument = &l->arguments[i];
-        params[i] = argument->is_number ? (void *)&numbers[i] : (void *)&addresses[i];
-        numbers[i] = argument->number;
-        bool none = argument->is_number || i == left_out;
-        addresses[i] = none ? 0 : m->memory[argument->memory] + argument->offset;
-    }
-    gpu_grid grid = { .threads = (unsigned)formula_value(how->block, in, &run),
-                      .dynamic_shared = dynamic_shared(in, &run),
-                      .early = !first && !m->no_overlap && m->overlap[l->kernel] };
-    for (int i = 0; i < 3; i++)
-        grid.blocks[i] = (unsigned)formula_value(how->grid[i], in, &run);
-    gpu_use(m->gpu, &m->kernels[l->kernel]);
-    return gpu_launch(m->gpu, &grid, params);
+    return !m->without || !strstr(m->plan->kernels[number].family->name, m->without);
 }
 
 bool device_model_launch(device_model *m, const plan_step *s, int64_t only)
 {
-    for (size_t i = 0; i < s->launch_count; i++)
-        if ((only == EVERY_KERNEL || s->launches[i].kernel == (size_t)only) &&
-            !launch_one(m, s, &s->launches[i]))
-            return fail(m,
-                        arena_format(m->arena, "launch %zu, %s: %s", i + 1,
-                                     m->plan->kernels[s->launches[i].kernel].name, m->gpu->error));
+    device_launch *launches = m->launches[s - m->plan->steps];
+    for (size_t i = 0; i < s->launch_count; i++) {
+        size_t number = s->launches[i].kernel;
+        gpu_grid grid = launches[i].grid;
+        if ((only != EVERY_KERNEL && number != (size_t)only) || !device_model_has(m, number))
+            continue;
+        grid.early &= !m->no_overlap;
+        gpu_use(m->gpu, &m->kernels[number]);
+        if (!gpu_launch(m->gpu, &grid, launches[i].params))
+            return fail(m, arena_format(m->arena, "launch %zu, %s: %s", i + 1,
+                                        m->plan->kernels[number].name, m->gpu->error));
+    }
     return true;
 }
 
@@ -213,22 +245,25 @@ static bool read_word(device_model *m, uint64_t offset, uint32_t *word)
     return gpu_copy_out(m->gpu, word, m->memory[PLAN_STATE] + offset, sizeof *word);
 }
 
-/* Runs a step; the logits of its last row. */
-static float *run(device_model *m, const plan_step *s, int64_t position)
+/* Returns the logits of the last row of a step that was launched; NULL: a call failed. */
+static float *logits_of(device_model *m, const plan_step *s)
 {
-    const plan *p = m->plan;
-    size_t row_bytes = (size_t)p->decoder->vocab * sizeof(float);
+    size_t row_bytes = (size_t)m->plan->decoder->vocab * sizeof(float);
     float *logits = arena_alloc(m->arena, row_bytes);
     gpu_address last =
-        m->memory[PLAN_STATE] + p->state.logits + (uint64_t)(s->logits_rows - 1) * row_bytes;
-    bool ran = device_model_set_rows(m, s->m, position) &&
-               device_model_launch(m, s, EVERY_KERNEL) && gpu_wait(m->gpu) &&
-               gpu_copy_out(m->gpu, logits, last, row_bytes);
-    return ran ? logits : NULL;
+        m->memory[PLAN_STATE] + m->plan->state.logits + (uint64_t)(s->logits_rows - 1) * row_bytes;
+    return gpu_wait(m->gpu) && gpu_copy_out(m->gpu, logits, last, row_bytes) ? logits : NULL;
 }
 
+static float *run(device_model *m, const plan_step *s, int64_t position)
+{
+    bool ran = device_model_set_rows(m, s->m, position) && device_model_launch(m, s, EVERY_KERNEL);
+    return ran ? logits_of(m, s) : NULL;
+}
+
+/* after: the position behind the step's last token. */
 static const char *judge_next(device_model *m, const plan_step *s, const float *logits,
-                              int64_t position)
+                              int64_t after)
 {
     uint32_t next, token, largest = 0, vocab = (uint32_t)m->plan->decoder->vocab;
     uint64_t row = s->sampled_rows == 1 ? 0 : (uint64_t)(s->m - 1) * sizeof token;
@@ -242,34 +277,110 @@ static const char *judge_next(device_model *m, const plan_step *s, const float *
     }
     if (token != largest)
         return arena_format(m->arena, "the token is %u, the likeliest one %u", token, largest);
-    if (next != position + s->m)
+    if (next != after)
         return arena_format(m->arena, "the next position is %u, expected %lld", next,
-                            (long long)(position + s->m));
+                            (long long)after);
     return NULL;
 }
 
 /* The last of several tokens once more, by itself. */
-static const char *judge_alone(device_model *m, const plan_step *one, const float *of_several,
-                               int64_t position)
+static const char *judge_alone(device_model *m, const float *of_several, int64_t position)
 {
+    const plan_step *one = &m->plan->steps[0];
     const float *alone = run(m, one, position);
-    const char *wrong = alone ? judge_next(m, one, alone, position) : m->gpu->error;
+    const char *wrong = alone ? judge_next(m, one, alone, position + 1) : m->gpu->error;
     if (!wrong && memcmp(alone, of_several, (size_t)m->plan->decoder->vocab * sizeof *alone) != 0)
         wrong = "a token alone has other logits than as the last of several";
     return wrong;
 }
 
+/* Returns true if a step's last token has the same bits alone. A delta net has gone on by then. */
+static bool has_alone(const device_model *m, const plan_step *s)
+{
+    const decoder *d = m->plan->decoder;
+    return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) &&
+           !memchr(d->recurrent, 1, (size_t)d->layers);
+}
+
 const char *device_model_judge(device_model *m, int64_t position)
 {
     const plan *p = m->plan;
-    const plan_step *one = &p->steps[0];
-    for (const plan_step *s = p->steps; s < p->steps + p->step_count; s++) {
+    for (size_t i = 0; i < p->step_count && m->launches[i]; i++) {
+        const plan_step *s = &p->steps[i];
         const float *logits = run(m, s, position);
-        const char *wrong = logits ? judge_next(m, s, logits, position) : m->gpu->error;
-        if (!wrong && one->m == 1 && s->m > 1 && !decoder_is_prompt(s->m))
-            wrong = judge_alone(m, one, logits, position + s->m - 1);
+        const char *wrong = logits ? judge_next(m, s, logits, position + s->m) : m->gpu->error;
+        if (!wrong && has_alone(m, s))
+            wrong = judge_alone(m, logits, position + s->m - 1);
         if (wrong)
             return arena_format(m->arena, "the step of %lld: %s", (long long)s->m, wrong);
     }
     return NULL;
+}
+
+/* As ptxgen_step_for of a header. */
+static const plan_step *step_for(const plan *p, int64_t tokens)
+{
+    size_t i = 0;
+    while (i + 1 < p->step_count && p->steps[i].m < tokens)
+        i++;
+    while (i > 0 && tokens < p->steps[i].m / 4)
+        i--;
+    return &p->steps[i];
+}
+
+bool device_prompt_make(device_model *m, int64_t tokens, device_prompt *prompt)
+{
+    VEC(const plan_step *) steps = { 0 };
+    VEC(uint32_t) words = { 0 };
+    for (int64_t position = 0; position < tokens;) {
+        const plan_step *s = step_for(m->plan, tokens - position);
+        int64_t taken = tokens - position < s->m ? tokens - position : s->m;
+        uint32_t rows[ROW_WORDS * DECODER_MOST_ROWS];
+        fill_rows(m, s->m, s->m - taken, position, rows);
+        *VEC_PUSH(m->arena, &steps) = s;
+        for (int64_t i = 0; i < ROW_WORDS * s->m; i++)
+            *VEC_PUSH(m->arena, &words) = rows[i];
+        position += taken;
+    }
+    *prompt = (device_prompt){ .tokens = tokens, .steps = steps.items, .step_count = steps.count };
+    size_t bytes = words.count * sizeof *words.items;
+    return gpu_alloc(m->gpu, bytes, &prompt->rows) &&
+           gpu_copy_in(m->gpu, prompt->rows, words.items, bytes);
+}
+
+void device_prompt_free(device_model *m, device_prompt *p)
+{
+    if (p->rows)
+        gpu_free(m->gpu, p->rows);
+}
+
+bool device_prompt_launch(device_model *m, const device_prompt *p)
+{
+    gpu_address state = m->memory[PLAN_STATE], from = p->rows;
+    const uint64_t to[ROW_WORDS] = { [ROW_TOKEN] = m->plan->state.tokens,
+                                     [ROW_POSITION] = m->plan->state.positions,
+                                     [ROW_LENGTH] = m->plan->state.lengths };
+    for (size_t i = 0; i < p->step_count; i++) {
+        size_t bytes = (size_t)p->steps[i]->m * sizeof(uint32_t);
+        for (int word = 0; word < ROW_WORDS; word++, from += bytes)
+            if (!gpu_copy(m->gpu, state + to[word], from, bytes))
+                return false;
+        if (!device_model_launch(m, p->steps[i], EVERY_KERNEL))
+            return false;
+    }
+    return true;
+}
+
+const char *device_prompt_judge(device_model *m, const device_prompt *p)
+{
+    const plan_step *last = p->steps[p->step_count - 1];
+    const float *logits = device_prompt_launch(m, p) ? logits_of(m, last) : NULL;
+    const char *wrong = logits ? judge_next(m, last, logits, p->tokens) : m->gpu->error;
+    bool same_bits = true;
+    for (size_t i = 0; i < p->step_count; i++)
+        same_bits &= !decoder_is_prompt(p->steps[i]->m);
+    if (!wrong && same_bits && has_alone(m, last))
+        wrong = judge_alone(m, logits, p->tokens - 1);
+    return wrong ? arena_format(m->arena, "a prompt of %lld: %s", (long long)p->tokens, wrong)
+                 : NULL;
 }

@@ -14,12 +14,13 @@ typedef struct device_model {
     arena *arena;
     gpu *gpu;
     const plan *plan;
-    gpu_kernel *kernels;        /* as in plan.kernels */
-    const instance **instances; /* of these, with what the target decides */
-    const bool *overlap;        /* which of these do so with the launch ahead of them */
-    bool no_overlap;            /* set: none does */
-    bool no_next;               /* set: none fetches anything for the next one */
+    gpu_kernel *kernels;             /* as in plan.kernels */
+    bool *overlap;                   /* which of these do so with the launch ahead of them */
+    struct device_launch **launches; /* of each step; NULL: the step's kernels are not loaded */
+    bool no_overlap;                 /* set: none does */
+    const char *without; /* launches of families with this in their name are left out; NULL: none */
     gpu_address memory[PLAN_MEMORIES];
+    bool owns_memory;
 } device_model;
 
 /* The set's plan, whose kernels are for this target. False, with the gpu's error: there is no room,
@@ -27,8 +28,16 @@ typedef struct device_model {
 bool device_model_make(arena *a, gpu *g, const kernel_set *set, const target *t, device_model *m);
 void device_model_free(device_model *m);
 
+/* Makes a model with other kernels in the memory of one that lasts longer: steps of at most
+ * DECODER_FEW_ROWS rows alone. */
+bool device_model_make_variant(const device_model *of, const kernel_set *set, device_model *m);
+
 /* Tokens of one sequence from a position on: the rows of a next step. */
 bool device_model_set_rows(device_model *m, int64_t rows, int64_t position);
+
+/* Returns true if a step of the model launches a kernel, by its number: m->without leaves some out.
+ */
+bool device_model_has(const device_model *m, size_t number);
 
 /* Those launches of a step, in their order, that are of one kernel, by its
  * number; EVERY_KERNEL: all of it. */
@@ -40,5 +49,22 @@ bool device_model_launch(device_model *m, const plan_step *s, int64_t only);
  * alone; a token that is not the likeliest; a position that is not the next; what the device says
  * of a failed call. */
 const char *device_model_judge(device_model *m, int64_t position);
+
+/* Tokens of a sequence from position 0 on, in steps as a header's PREFIX_prompt takes them: of the
+ * largest m, and what is left in smaller ones, of which the first rows may be none. */
+typedef struct device_prompt {
+    int64_t tokens;
+    const plan_step **steps;
+    size_t step_count;
+    gpu_address rows; /* tokens, positions and lengths of each step's rows */
+} device_prompt;
+bool device_prompt_make(device_model *m, int64_t tokens, device_prompt *p);
+void device_prompt_free(device_model *m, device_prompt *p);
+
+/* Copies the rows of each step on the device, and launches it. */
+bool device_prompt_launch(device_model *m, const device_prompt *p);
+
+/* Runs it and judges its last step as device_model_judge does. */
+const char *device_prompt_judge(device_model *m, const device_prompt *p);
 
 #endif

@@ -85,13 +85,16 @@ END
 sed -e 's/^layers .*/layers = 400/' -e 's/^max_seq_len .*/max_seq_len = 1M/' "$model" \
     >"$scratch/large.ini"
 status=0
-"$bench_step" --quick "$scratch/spec.ini" "$scratch/large.ini" "$model" >"$scratch/table" || status=$?
-sed -n 's,^.*/\([a-z]*.ini FAILED: .*\),\1,p; s/^| \*\*\(.*\)\*\*.*/\1/p' "$scratch/table" \
+"$bench_step" --quick --prompts none "$scratch/spec.ini" "$scratch/large.ini" "$model" \
+    >"$scratch/table" || status=$?
+sed -n 's/^\(FAILED .*\|passed .*\)/\1/p; s/^| \(step of [0-9]*\) |.*/\1/p' "$scratch/table" \
     >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
-spec.ini FAILED: its spec has no [decoder]
-large.ini FAILED: cuMemAlloc_v2: out of memory (2)
+FAILED spec: its spec has no [decoder]
+FAILED large: cuMemAlloc_v2: out of memory (2)
+passed 0
 step of 1
 step of 8
+passed 1
 END
 [ "$status" = 1 ]

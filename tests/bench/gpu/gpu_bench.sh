@@ -45,7 +45,7 @@ echo "writing $table"
 {
     printf '%s, commit %s, %s\n\n' "$(date -u +%Y-%m-%d)" "$commit" "$(basename "$shapes")${*:+: $*}"
     if [ -n "$bench_step" ] && [ $# = 0 ]; then
-        "$bench_step" $quick "$models"/*.ini || echo $? >"$failed"
+        "$bench_step" $quick --kernels "$models"/*.ini || echo $? >"$failed"
         echo
     fi
     "$bench_gpu" $quick ${peers:+--peers "$peers"} "$shapes" "$@" || echo $? >"$failed"

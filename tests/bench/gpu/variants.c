@@ -1,0 +1,146 @@
+#include "bench/gpu/variants.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/gpu/device.h"
+#include "family/plan_make.h"
+
+bool number_list_parse(const char *text, number_list *list)
+{
+    char *end;
+    list->count = 0;
+    do {
+        errno = 0;
+        int64_t value = strtoll(text, &end, 10);
+        if (end == text || errno || value < 1 || list->count == MOST_NUMBERS)
+            return false;
+        list->values[list->count++] = value;
+        text = end + 1;
+    } while (*end == ',');
+    return !*end;
+}
+
+bool plan_uses(const plan *p, size_t number, int64_t rows)
+{
+    for (size_t s = 0; s < p->step_count && p->steps[s].m <= rows; s++)
+        for (size_t i = 0; i < p->steps[s].launch_count; i++)
+            if (p->steps[s].launches[i].kernel == number)
+                return true;
+    return false;
+}
+
+const kernel *kernel_named(const kernel_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->kernel_count; i++)
+        if (strcmp(set->kernels[i].instance->name, name) == 0)
+            return &set->kernels[i];
+    return NULL;
+}
+
+/* Makes the kernels of a plan alone, without what else the spec has. */
+static const char *generate_plan(arena *a, const spec *of, const plan *p, kernel_set *set)
+{
+    spec s = *of;
+    s.plan = p;
+    s.instances = p->kernels;
+    s.instance_count = p->kernel_count;
+    s.pipeline_count = s.alias_count = 0;
+    return generate_set(a, &s, set) ? NULL : "its kernels have errors";
+}
+
+static const char *problem_of(arena *a, const diags *d)
+{
+    strbuf message = strbuf_new(a);
+    diags_render(d, &message, false);
+    return message.text;
+}
+
+static const char *make_plan(arena *a, const spec *s, const decoder *d, kernel_set *set)
+{
+    diags problems = diags_new(a);
+    const plan *p =
+        plan_make(a, d, s->decoder_where, s->targets, s->target_count, s->plan->model, &problems);
+    return p ? generate_plan(a, s, p, set) : problem_of(a, &problems);
+}
+
+/* The plan with its m replaced; the kernels of the spec where nothing is. */
+static const char *make_usual(arena *a, const spec *s, decoder *d, const number_list *rows,
+                              kernel_set *set)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->values[i] > DECODER_MOST_ROWS || (i && rows->values[i] <= rows->values[i - 1]))
+            return arena_format(a, "m = %lld: numbers are at most %d and ascend",
+                                (long long)rows->values[i], DECODER_MOST_ROWS);
+    if (!rows->count)
+        return generate_plan(a, s, s->plan, set);
+    const char *lacking = decoder_lacks_prompts(d);
+    if (decoder_is_prompt(rows->values[rows->count - 1]) && lacking)
+        return arena_format(a, "steps with %s have at most %d rows", lacking, DECODER_FEW_ROWS);
+    memcpy(d->m, rows->values, rows->count * sizeof *d->m);
+    d->m_count = (int64_t)rows->count;
+    return make_plan(a, s, d, set);
+}
+
+static bool takes_warps(arena *a, instance *in, int64_t warps, const target *t)
+{
+    const key *k = family_key(in->family, "num_warps");
+    const char *blamed;
+    if (!k || warps < k->min || warps > k->max || warps % key_multiple(in, k))
+        return false;
+    instance_set(in, k, warps);
+    return instance_suits(in, t) && !(in->family->check && in->family->check(in, a, &blamed));
+}
+
+static const char *make_warps(arena *a, const spec *s, const plan *of, const char *word,
+                              int64_t warps, kernel_set *set)
+{
+    plan changed = *of, *p = arena_alloc(a, sizeof *p);
+    bool any = false;
+    changed.kernels = arena_alloc(a, of->kernel_count * sizeof *of->kernels);
+    *p = changed;
+    for (size_t i = 0; i < p->kernel_count; i++) {
+        instance *in = &p->kernels[i], other = *in = of->kernels[i];
+        if (!plan_uses(of, i, DECODER_FEW_ROWS) || !strstr(in->family->name, word))
+            continue;
+        if (!takes_warps(a, &other, warps, s->targets[0]))
+            return arena_format(a, "%s does not take num_warps = %lld", in->name, (long long)warps);
+        other.name = instance_make_name(a, &other);
+        any |= strcmp(other.name, in->name) != 0;
+        *in = other;
+    }
+    return any ? generate_plan(a, s, p, set)
+               : arena_format(a, "no kernel of '%s' has another number of warps", word);
+}
+
+const char *make_variants(arena *a, const char *path, const target *t, const variant_options *o,
+                          variants *out)
+{
+    spec s;
+    variant usual = { 0 };
+    if (!read_spec(a, path, t, &s))
+        return "its spec has errors";
+    if (!s.plan)
+        return "its spec has no [decoder]";
+    decoder *d = arena_alloc(a, sizeof *d), *other = arena_alloc(a, sizeof *d);
+    *d = *s.decoder;
+    const char *wrong = make_usual(a, &s, d, &o->rows, &usual.set);
+    if (wrong)
+        return wrong;
+    *VEC_PUSH(a, out) = usual;
+    if (o->next) {
+        *other = *d;
+        other->next = d->next == NEXT_NONE ? NEXT_FETCHED : NEXT_NONE;
+        variant v = { .said = other->next == NEXT_NONE ? "next none" : "next fetched" };
+        v.wrong = make_plan(a, &s, other, &v.set);
+        *VEC_PUSH(a, out) = v;
+    }
+    for (size_t i = 0; o->family && i < o->warps.count; i++) {
+        variant v = { .said = arena_format(a, "%s of %lld warps", o->family,
+                                           (long long)o->warps.values[i]) };
+        v.wrong = make_warps(a, &s, usual.set.plan, o->family, o->warps.values[i], &v.set);
+        *VEC_PUSH(a, out) = v;
+    }
+    return NULL;
+}
