@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L
 #include "bench/gpu/device.h"
 
 #include <fcntl.h>
@@ -96,6 +97,22 @@ bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
 {
     spec s;
     return read_spec(a, path, t, &s) && generate_set(a, &s, set);
+}
+
+bool load_beside(gpu *g, const char *name)
+{
+    char program[4096], *text;
+    const char *error;
+    size_t size;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+    int folder = (int)(length > 0 ? length : 0);
+    while (folder && program[folder - 1] != '/')
+        folder--;
+    const char *path = arena_format(g->arena, "%.*s%s", folder, program, name);
+    if (os_read_file(g->arena, path, &text, &size, &error))
+        return gpu_load(g, text);
+    g->error = arena_format(g->arena, "%s: %s", path, error);
+    return false;
 }
 
 void print_device(const gpu *g, const cost_gpu *c)

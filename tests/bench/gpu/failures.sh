@@ -1,6 +1,6 @@
 #!/bin/sh
-# A kernel that fails costs bench_gpu its own row alone, and a model bench_step its own:
-# failures.sh BENCH_GPU BENCH_STEP MODEL
+# A kernel that fails costs bench_gpu its own row alone, a model bench_step its own, and a figure
+# bench_constants its own: failures.sh BENCH_GPU BENCH_STEP MODEL BENCH_CONSTANTS CONSTANTS_PTX
 #
 # One needs more memory than the emulated device has; a peer traps, which makes the context useless;
 # a peer is too new for the driver.
@@ -8,6 +8,8 @@ set -eu
 bench_gpu=$1
 bench_step=$2
 model=$3
+bench_constants=$4
+constants=$5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -96,5 +98,26 @@ passed 0
 step of 1
 step of 8
 passed 1
+END
+[ "$status" = 1 ]
+
+# Kernels that read other bytes, or follow no pointers: in place of those beside the program.
+cp "$bench_constants" "$scratch/bench_constants"
+sed -e 's/ld.global.cg.u64 %at, \[%at\]/mov.u64 %at, %at/' \
+    -e 's/add.u32 %x14, %x14, %x15/add.u32 %x14, %x14, 0/' "$constants" >"$scratch/constants.ptx"
+status=0
+"$scratch/bench_constants" --quick >"$scratch/figures" || status=$?
+sed -n 's/^\(FAILED.*\)/\1/p; s/^\(clock\|passed\) /\1 /p' "$scratch/figures" |
+    sed 's/^clock .* /clock /' >"$scratch/rows"
+diff - "$scratch/rows" <<'END'
+FAILED read: the bytes read are not those in memory
+FAILED clock_reading: the bytes read are not those in memory
+FAILED read_l2: the bytes read are not those in memory
+FAILED read_l1: the bytes read are not those in memory
+clock MHz
+FAILED latency: the last pointer is not the one that was put there
+FAILED latency_near: the last pointer is not the one that was put there
+FAILED latency_l2: the last pointer is not the one that was put there
+passed 9
 END
 [ "$status" = 1 ]
