@@ -552,6 +552,19 @@ static void add_tests(arena *a, const subject *s, const suite_check *checks, siz
     }
 }
 
+/* Returns false, with a message, if the environment asks for a family or target that is unknown. */
+static bool names_are_known(void)
+{
+    const char *of_family = getenv("PTXGEN_TEST_FAMILY"), *of_target = getenv("PTXGEN_TEST_TARGET");
+    bool no_family = of_family && !family_find(families, of_family);
+    bool no_target = of_target && !target_find(of_target);
+    if (no_family)
+        print_message("PTXGEN_TEST_FAMILY = %s is no family; see ptxgen --list\n", of_family);
+    if (no_target)
+        print_message("PTXGEN_TEST_TARGET = %s is no target, such as sm_90\n", of_target);
+    return !no_family && !no_target;
+}
+
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count)
 {
     return suite_main_with(suite_weights, fits, checks, count);
@@ -561,6 +574,8 @@ int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const sui
                     size_t count)
 {
     enum { DEVICES = 2 };
+    if (!names_are_known())
+        return 1;
     arena *a = arena_new();
     device devices[DEVICES] = { suite_emulator(a), { 0 } };
     const char *why, *only = getenv("PTXGEN_TEST_FAMILY");

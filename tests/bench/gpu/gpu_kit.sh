@@ -11,7 +11,7 @@ to=$scratch/gpu-kit
 gpu=tests/bench/gpu
 mkdir -p "$to/bin" "$to/models" "$to/$gpu/peers"
 cp -r "$root/tests/golden" "$to/tests/"
-cp "$root/$gpu/gpu_bench.sh" "$root/$gpu/shapes.ini" "$to/$gpu/"
+cp "$root/$gpu/gpu_bench.sh" "$root/$gpu/run_tests.sh" "$root/$gpu/shapes.ini" "$to/$gpu/"
 cp "$root/$gpu/peers/torch_peers.py" "$to/$gpu/peers/"
 cp "$root/$gpu/run_kit.sh" "$to/run"
 for file; do

@@ -4,12 +4,12 @@
 #
 #     run [bench] [--quick] [FAMILY]...
 #     run steps [OPTION OF bench_step]... [SPEC]...
-#     run tests
+#     run tests [--seconds N]
 #     run engine [PROMPT]
 #
 # SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models. What the
 # engine prints means nothing: small.gguf has random weights.
-# $SHAPES and $RESULTS as for gpu_bench.sh; $PTXGEN_TEST_FAMILY names the only family to test.
+# $SHAPES and $RESULTS as for gpu_bench.sh; run_tests.sh says what else chooses tests.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 what=both
@@ -31,34 +31,15 @@ if [ "$what" = steps ]; then
     esac
     exec "$here/bin/bench_step" "$@"
 fi
-if [ "$what" != tests ]; then
-    set -- --steps "$here/bin/bench_step" "$here/models" "$@"
-    if ls "$here"/bin/*_peer.ptx >/dev/null 2>&1; then
-        set -- --peers "$here/bin" "$@"
-    fi
-    sh "$here/tests/bench/gpu/gpu_bench.sh" "$here" "$here/bin/bench_gpu" "$@" || status=1
+if [ "$what" = tests ]; then
+    exec sh "$here/tests/bench/gpu/run_tests.sh" "$here" "$@"
 fi
-# Each program in parts, as many at a time as there are processors: the driver's compiler takes most of the time.
-run_tests() {
-    parts=16
-    logs=$(mktemp -d)
-    export PTXGEN_GOLDEN="$here/tests/golden" PTXGEN_TEST_DEVICE=GPU PTXGEN_TEST_SHARE=$parts
-    for test in "$here"/bin/test_*; do
-        turn=0
-        while [ $turn -lt $parts ]; do
-            echo "$test" $turn
-            turn=$((turn + 1))
-        done
-    done | xargs -P "$(nproc)" -n 2 sh -c 'PTXGEN_TEST_TURN=$2 "$1" >"$0/${1##*/}.$2" 2>&1' "$logs" || status=1
-    for log in "$logs"/*; do
-        grep -q '^\[  PASSED  \]' "$log" || echo "${log##*/} did not end" # it was killed, or crashed
-        sed -n '/^\[ RUN\|^\[  *OK\|^\[  SKIPPED\|^\[=====\|^\[  PASSED/!p' "$log"
-    done
-    sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$logs"/* |
-        awk '{ passed += $1 } END { printf "[  PASSED  ] %d tests\n", passed }'
-    rm -r "$logs"
-}
-if [ "$what" != bench ]; then
-    run_tests
+set -- --steps "$here/bin/bench_step" "$here/models" "$@"
+if ls "$here"/bin/*_peer.ptx >/dev/null 2>&1; then
+    set -- --peers "$here/bin" "$@"
+fi
+sh "$here/tests/bench/gpu/gpu_bench.sh" "$here" "$here/bin/bench_gpu" "$@" || status=1
+if [ "$what" = both ]; then
+    sh "$here/tests/bench/gpu/run_tests.sh" "$here" || status=1
 fi
 exit "$status"
