@@ -63,9 +63,8 @@ static int attribute(gpu *g, CUdevice_attribute which)
 
 static bool open_context(gpu *g)
 {
-    CUcontext context;
-    return CALL(g, cuDevicePrimaryCtxRetain, &context, g->device) &&
-           CALL(g, cuCtxSetCurrent, context) && CALL(g, cuStreamCreate, &g->stream, 0) &&
+    return CALL(g, cuDevicePrimaryCtxRetain, &g->context, g->device) &&
+           CALL(g, cuCtxSetCurrent, g->context) && CALL(g, cuStreamCreate, &g->stream, 0) &&
            CALL(g, cuEventCreate, &g->start, 0) && CALL(g, cuEventCreate, &g->end, 0);
 }
 
@@ -105,6 +104,16 @@ bool gpu_renew(gpu *g)
 {
     gpu_close(g); /* nobody else retains the context, so that it ends here */
     return open_context(g) && gpu_wait(g);
+}
+
+bool gpu_join(arena *a, const gpu *opened, gpu *g)
+{
+    *g = (gpu){ .arena = a,
+                .driver = opened->driver,
+                .device = opened->device,
+                .context = opened->context,
+                .stream = opened->stream };
+    return CALL(g, cuCtxSetCurrent, g->context);
 }
 
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address)

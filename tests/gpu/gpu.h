@@ -19,6 +19,7 @@ typedef struct gpu {
     const struct driver_api *driver; /* entry points */
     const char *error;
     int device;
+    struct CUctx_st *context;
     struct CUstream_st *stream; /* waits for fills and copies from the host, and they for it */
     struct CUevent_st *start, *end;
     struct CUmod_st *module;
@@ -41,6 +42,10 @@ void gpu_close(gpu *g);
  * old one fails; after a kernel's wrong access drivers refuse the new one, too, for as long as the
  * process runs. */
 bool gpu_renew(gpu *g);
+
+/* Makes a GPU for another thread, with the context of one that is open for as long. The arena holds
+ * its messages. It is not closed. */
+bool gpu_join(arena *a, const gpu *opened, gpu *g);
 
 bool gpu_alloc(gpu *g, size_t size, gpu_address *address);
 void gpu_free(gpu *g, gpu_address address);

@@ -1,34 +1,35 @@
 /* Times the steps of decoders on a GPU:
  *
- *     bench_step [--quick] [--no-overlap] [--positions N] [--prompts N,N | none] [--rows N,N]
+ *     bench_step [--quick] [--positions N] [--prompts N,N | none] [--rows N,N]
  *                [--next] [--warps FAMILY=N,N] [--without FAMILY] [--kernels] [--jobs N] SPEC...
  *
- * Of each spec's [decoder] it prints a table of
+ * For each spec's [decoder] it prints a table of
  *
- *   - every step, after N tokens (4096, or as many as there is room for): the median time of the
- * step as a replayed graph. Without overlap: launches start when the one before has finished. Of a
- * few rows also not captured: the host launches several steps one by one, and its clock has the
- *     time until all are done
- *   - prompts of some lengths (512 and 2048) from an empty cache, in the steps that the header's
- *     PREFIX_prompt takes: of the largest m, launched one by one
- *   - --without: steps of few rows without the launches of families with this in their name; what
- *     the step computes then means nothing
- *   - --next: steps of few rows with kernels whose key next has the other value, by default
- * `fetched`
- *   - --warps: steps of few rows with other numbers of warps a block in families with this in
- *     their name
- *   - --kernels: each kernel of each step. All of its launches in a step are in a graph of their
- * own, with the tensors of their layers
+ *   - each step after N tokens (4096, or as many as there is room for): the median time as a
+ *     replayed graph; without overlap, where each launch starts when the one before it has
+ *     finished; and with few rows not captured, where the host launches several steps one by
+ *     one and measures the time until all are done
+ *   - prompts (of 512 and 2048 tokens) from an empty cache, by the steps that PREFIX_prompt of a
+ *     header takes: as many as needed of the largest m, launched one by one
  *
- * beside what is read and written, its speed as a part of a copy's on this device (the bound by
- * bytes), and the time that the cost model predicts, given this device's number of SMs, clock and
- * copy. --rows replaces the key m of all specs. --no-overlap has nothing overlap.
+ * and on request, of steps with few rows:
+ *
+ *   --without  the step without the launches of families with this in their name; its logits
+ *              mean nothing
+ *   --next     with the other value of the key next: usually `fetched`
+ *   --warps    with other numbers of warps a block in families with this in their name
+ *   --kernels  a table of the kernels of each step, also of many rows: all launches of a kernel
+ *              are in a graph of their own, with the tensors of their layers
+ *
+ * Times stand beside the bytes that are read and written, their speed as a part of a copy's on this
+ * device, and the time that the cost model predicts, given this device's number of SMs, clock and
+ * copy. --rows replaces the key m of all specs.
  *
  * Weights and caches are made up (device_model.h). Logits, token and position of each step and
  * prompt are checked in the same run. A model that fails has a line "FAILED MODEL: text". After a
- * failed call the program runs anew from the next model on (--from N). The last line has the number
- * of models that passed. Kernels are compiled by several processes first (--jobs, by default one a
- * processor), which the driver's cache on disk makes useful.
+ * failed call the program runs anew from the next model on (--from N). A last line has the number
+ * of models that passed. First several processes compile the kernels (--jobs, by default one a
+ * processor): the driver then has them in its cache on disk.
  *
  * Exit status: 0 all right; 1 a wrong result or an error; 77 there is no GPU.
  */
@@ -58,7 +59,7 @@ enum {
 };
 
 typedef struct options {
-    bool quick, no_overlap, kernels;
+    bool quick, kernels;
     int64_t positions;
     number_list prompts;
     variant_options variants;
@@ -211,12 +212,12 @@ static size_t step_turns(const plan_step *s)
     return decoder_is_prompt(s->m) ? PROMPT_TURNS : STEP_TURNS;
 }
 
-static bool overlaps(const bench *b, const device_model *m)
+static bool overlaps(const device_model *m)
 {
-    bool any = false;
     for (size_t i = 0; i < m->plan->kernel_count; i++)
-        any = any || m->overlap[i];
-    return any && !b->options->no_overlap;
+        if (m->overlap[i])
+            return true;
+    return false;
 }
 
 /* The launches of a step that the model has. */
@@ -249,7 +250,7 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
 {
     plan_step launched = launched_of(m, s);
     launch_cost *costs = costs_of(b, m, s, b->positions + s->m);
-    step_cost predicted = cost_of_step(&launched, costs, !how->no_overlap && overlaps(b, m));
+    step_cost predicted = cost_of_step(&launched, costs, !how->no_overlap && overlaps(m));
     double *usual = &b->usual[s - m->plan->steps];
     row r = { .launches = launched.launch_count,
               .bytes = predicted.bytes,
@@ -259,11 +260,11 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
                           how->said ? how->said : "", how->no_overlap ? ", no overlap" : "",
                           how->uncaptured ? ", not captured" : "");
     steps uncaptured = { s, EVERY_KERNEL, b->options->quick ? 1 : step_turns(s) };
-    m->no_overlap = how->no_overlap || b->options->no_overlap;
+    m->no_overlap = how->no_overlap;
     bool timed = how->uncaptured
                      ? measure(b, m, time_launches, &uncaptured, MOST_BATCHES, &r.seconds)
                      : measure_graph(b, m, s, EVERY_KERNEL, step_turns(s), &r.seconds);
-    m->no_overlap = b->options->no_overlap;
+    m->no_overlap = false;
     if (!timed)
         return false;
     if (!how->said && !how->no_overlap && !how->uncaptured)
@@ -277,7 +278,7 @@ static bool bench_step(bench *b, device_model *m, const plan_step *s, const char
 {
     const way usual = { said, false, false }, late = { said, true, false },
               uncaptured = { said, false, true };
-    return bench_way(b, m, s, &usual) && (!overlaps(b, m) || bench_way(b, m, s, &late)) &&
+    return bench_way(b, m, s, &usual) && (!overlaps(m) || bench_way(b, m, s, &late)) &&
            (said || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
 }
 
@@ -347,8 +348,7 @@ static bool bench_prompt_way(const bench *b, device_model *m, const device_promp
     for (size_t i = 0, behind = 0; i < p->step_count; i++) {
         const plan_step *s = p->steps[i];
         behind += (size_t)s->m;
-        step_cost cost =
-            cost_of_step(s, costs_of(b, m, s, (int64_t)behind), early && overlaps(b, m));
+        step_cost cost = cost_of_step(s, costs_of(b, m, s, (int64_t)behind), early && overlaps(m));
         r.launches += s->launch_count;
         r.bytes += cost.bytes;
         r.predicted += cost.seconds;
@@ -357,7 +357,7 @@ static bool bench_prompt_way(const bench *b, device_model *m, const device_promp
                             (long long)p->steps[0]->m);
     m->no_overlap = !early;
     bool timed = measure(b, m, time_prompt, p, PROMPT_BATCHES, &r.seconds);
-    m->no_overlap = b->options->no_overlap;
+    m->no_overlap = false;
     if (timed)
         print_row(b, &r);
     return timed;
@@ -376,8 +376,8 @@ static bool bench_prompt(bench *b, device_model *m, int64_t tokens)
     const char *wrong = timed ? device_prompt_judge(m, &prompt) : NULL;
     if (wrong)
         print_failure(b, wrong);
-    timed = timed && gpu_wait(m->gpu) && bench_prompt_way(b, m, &prompt, !b->options->no_overlap) &&
-            (!overlaps(b, m) || bench_prompt_way(b, m, &prompt, false));
+    timed = timed && gpu_wait(m->gpu) && bench_prompt_way(b, m, &prompt, true) &&
+            (!overlaps(m) || bench_prompt_way(b, m, &prompt, false));
     device_prompt_free(m, &prompt);
     return timed;
 }
@@ -395,7 +395,6 @@ static bool bench_variant(bench *b, const device_model *usual, const variant *v)
                             : b->gpu.error;
     if (wrong)
         print_failure(b, arena_format(b->arena, "%s: %s", v->said, wrong));
-    m.no_overlap = b->options->no_overlap;
     bool timed = gpu_wait(&b->gpu) && (wrong || bench_few(b, &m, v->said));
     device_model_free(&m);
     return timed;
@@ -446,16 +445,6 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
     return ran;
 }
 
-/* "llama_3.1_8b" of "models/llama_3.1_8b.ini". */
-static const char *model_name(arena *a, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *name = arena_strdup(a, slash ? slash + 1 : path), *end = strrchr(name, '.');
-    if (end)
-        *end = '\0';
-    return name;
-}
-
 /* False: a call failed, after which the process may be of no more use. */
 static bool bench_model(bench *b, const char *path)
 {
@@ -471,7 +460,6 @@ static bool bench_model(bench *b, const char *path)
         return true;
     }
     bool ran = device_model_make(b->arena, &b->gpu, &all.items[0].set, b->model.target, &m);
-    m.no_overlap = b->options->no_overlap;
     if (ran) {
         print_head(b, "");
         ran = bench_rows(b, &m, &all);
@@ -537,8 +525,6 @@ static bool parse(arena *a, int argc, char **argv, options *o)
         const char *option = argv[i];
         if (strcmp(option, "--quick") == 0)
             o->quick = true;
-        else if (strcmp(option, "--no-overlap") == 0)
-            o->no_overlap = true;
         else if (strcmp(option, "--next") == 0)
             o->variants.next = true;
         else if (strcmp(option, "--kernels") == 0)
@@ -577,7 +563,7 @@ int main(int argc, char **argv)
     int status = SKIPPED;
     if (!parse(a, argc, argv, &o)) {
         fprintf(stderr,
-                "usage: bench_step [--quick] [--no-overlap] [--positions N] [--prompts N,N|none]\n"
+                "usage: bench_step [--quick] [--positions N] [--prompts N,N|none]\n"
                 "                  [--rows N,N] [--next] [--warps FAMILY=N,N] [--without FAMILY]\n"
                 "                  [--kernels] [--jobs N] SPEC...\n");
         arena_free(a);

@@ -193,3 +193,12 @@ const char *cell_text(arena *a, const char *text)
         *c = *c == '\n' ? ' ' : *c == '|' ? '/' : *c;
     return cell;
 }
+
+const char *model_name(arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = arena_strdup(a, slash ? slash + 1 : path), *end = strrchr(name, '.');
+    if (end)
+        *end = '\0';
+    return name;
+}

@@ -46,4 +46,7 @@ void restart(char **argv, size_t from);
 /* A text as it fits into a table: in one line, without the sign between columns. */
 const char *cell_text(arena *a, const char *text);
 
+/* Returns "llama_3.1_8b" for "models/llama_3.1_8b.ini". */
+const char *model_name(arena *a, const char *path);
+
 #endif
