@@ -81,6 +81,7 @@ bool gpu_open(arena *a, gpu *g)
         return false;
     driver->cuDeviceGetName(g->name, sizeof g->name, g->device);
     driver->cuDriverGetVersion(&g->driver_version);
+    g->launch_kernel_ex = dlsym(driver->library, "cuLaunchKernelEx"); /* since CUDA 11.8 */
     g->sm = (unsigned)(10 * attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                        attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
     g->sm_count = (unsigned)attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -110,6 +111,7 @@ bool gpu_join(arena *a, const gpu *opened, gpu *g)
 {
     *g = (gpu){ .arena = a,
                 .driver = opened->driver,
+                .launch_kernel_ex = opened->launch_kernel_ex,
                 .device = opened->device,
                 .context = opened->context,
                 .stream = opened->stream };
@@ -225,19 +227,10 @@ void gpu_use(gpu *g, const gpu_kernel *kept)
     g->function = kept->function;
 }
 
-/* Drivers have it since that of CUDA 11.8. */
-static __typeof__(cuLaunchKernelEx) *find_launch_kernel_ex(const gpu *g)
-{
-    void *symbol = dlsym(g->driver->library, "cuLaunchKernelEx");
-    __typeof__(cuLaunchKernelEx) *found;
-    memcpy(&found, &symbol, sizeof found);
-    return found;
-}
-
 bool gpu_overlaps(const gpu *g)
 {
     enum { FIRST_SM = 90, FIRST_DRIVER = 12030 };
-    return g->sm >= FIRST_SM && g->driver_version >= FIRST_DRIVER && find_launch_kernel_ex(g);
+    return g->sm >= FIRST_SM && g->driver_version >= FIRST_DRIVER && g->launch_kernel_ex;
 }
 
 static bool launch_early(gpu *g, const gpu_grid *grid, void **params)
@@ -256,8 +249,9 @@ static bool launch_early(gpu *g, const gpu_grid *grid, void **params)
                               .hStream = g->stream,
                               .attrs = &attribute,
                               .numAttrs = 1 };
-    return done(g, find_launch_kernel_ex(g)(&config, g->function, params, NULL),
-                "cuLaunchKernelEx");
+    __typeof__(cuLaunchKernelEx) *launch;
+    memcpy(&launch, &g->launch_kernel_ex, sizeof launch);
+    return done(g, launch(&config, g->function, params, NULL), "cuLaunchKernelEx");
 }
 
 bool gpu_launch(gpu *g, const gpu_grid *grid, void **params)

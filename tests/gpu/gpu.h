@@ -17,6 +17,7 @@ typedef uint64_t gpu_address;
 typedef struct gpu {
     arena *arena;
     const struct driver_api *driver; /* entry points */
+    void *launch_kernel_ex;          /* an entry point; NULL: the driver is too old for it */
     const char *error;
     int device;
     struct CUctx_st *context;

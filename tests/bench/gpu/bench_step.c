@@ -50,7 +50,7 @@ enum {
     SKIPPED = 77,
     USUAL_POSITIONS = 4096,
     MOST_JOBS = 16,
-    MOST_BATCHES = 15,
+    MOST_BATCHES = 9,
     KERNEL_TURNS = 32, /* launches of one kernel in a graph, at least */
     STEP_TURNS = 8,    /* of a step, which leaves the next position: there must be room for them */
     PROMPT_TURNS = 1,  /* of a step of a prompt's rows */

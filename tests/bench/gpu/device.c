@@ -168,18 +168,21 @@ void compile_in_parallel(unsigned jobs, compile_offer *offer, void *context)
 
 void restart(char **argv, size_t from)
 {
-    size_t count = 0;
+    size_t count = 0, kept = 3;
     while (argv[count])
         count++;
-    char number[24], **again = calloc(count + 3, sizeof *again);
+    char number[24], **again = calloc(count + kept, sizeof *again);
     if (!again)
         return;
     snprintf(number, sizeof number, "%zu", from);
     again[0] = argv[0];
     again[1] = (char *)"--from";
     again[2] = number;
-    bool restarted = argv[1] && strcmp(argv[1], "--from") == 0;
-    memcpy(again + 3, argv + (restarted ? 3 : 1), (count - (restarted ? 3 : 1)) * sizeof *again);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(argv[i], "--from") == 0)
+            i++; /* of an earlier start */
+        else
+            again[kept++] = argv[i];
     fflush(NULL);
     execv("/proc/self/exe", again);
     perror("bench: /proc/self/exe");

@@ -170,9 +170,13 @@ bool device_model_make_variant(const device_model *of, const kernel_set *set, de
 {
     *m = (device_model){ .arena = of->arena, .gpu = of->gpu, .plan = set->plan };
     memcpy(m->memory, of->memory, sizeof m->memory);
+    bool same = m->plan->tensor_count == of->plan->tensor_count;
     for (int i = 0; i < PLAN_MEMORIES; i++)
-        if (m->plan->bytes[i] != of->plan->bytes[i])
-            return fail(m, "its memory has another layout");
+        same &= m->plan->bytes[i] == of->plan->bytes[i];
+    for (size_t i = 0; same && i < m->plan->tensor_count; i++)
+        same = m->plan->tensors[i].offset == of->plan->tensors[i].offset;
+    if (!same)
+        return fail(m, "its memory has another layout");
     return load_steps(m, set, DECODER_FEW_ROWS);
 }
 
