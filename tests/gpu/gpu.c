@@ -3,40 +3,41 @@
 #include "libcuda/api.h"
 
 /* Every driver since that of CUDA 11.4 has them; libcuda/api.h declares them. */
-#define DRIVER_FUNCTIONS(F)         \
-    F(cuInit)                       \
-    F(cuDriverGetVersion)           \
-    F(cuGetErrorString)             \
-    F(cuDeviceGet)                  \
-    F(cuDeviceGetName)              \
-    F(cuDeviceGetAttribute)         \
-    F(cuDevicePrimaryCtxRetain)     \
-    F(cuDevicePrimaryCtxRelease_v2) \
-    F(cuCtxSetCurrent)              \
-    F(cuCtxSynchronize)             \
-    F(cuMemAlloc_v2)                \
-    F(cuMemFree_v2)                 \
-    F(cuMemsetD8_v2)                \
-    F(cuMemcpyHtoD_v2)              \
-    F(cuMemcpyDtoH_v2)              \
-    F(cuMemcpyDtoDAsync_v2)         \
-    F(cuModuleLoadDataEx)           \
-    F(cuModuleUnload)               \
-    F(cuModuleGetFunction)          \
-    F(cuFuncSetAttribute)           \
-    F(cuLaunchKernel)               \
-    F(cuStreamCreate)               \
-    F(cuStreamDestroy_v2)           \
-    F(cuStreamBeginCapture_v2)      \
-    F(cuStreamEndCapture)           \
-    F(cuGraphInstantiateWithFlags)  \
-    F(cuGraphLaunch)                \
-    F(cuGraphDestroy)               \
-    F(cuGraphExecDestroy)           \
-    F(cuEventCreate)                \
-    F(cuEventDestroy_v2)            \
-    F(cuEventRecord)                \
-    F(cuEventSynchronize)           \
+#define DRIVER_FUNCTIONS(F)                        \
+    F(cuInit)                                      \
+    F(cuDriverGetVersion)                          \
+    F(cuGetErrorString)                            \
+    F(cuDeviceGet)                                 \
+    F(cuDeviceGetName)                             \
+    F(cuDeviceGetAttribute)                        \
+    F(cuDevicePrimaryCtxRetain)                    \
+    F(cuDevicePrimaryCtxRelease_v2)                \
+    F(cuCtxSetCurrent)                             \
+    F(cuCtxSynchronize)                            \
+    F(cuMemAlloc_v2)                               \
+    F(cuMemFree_v2)                                \
+    F(cuMemsetD8_v2)                               \
+    F(cuMemcpyHtoD_v2)                             \
+    F(cuMemcpyDtoH_v2)                             \
+    F(cuMemcpyDtoDAsync_v2)                        \
+    F(cuModuleLoadDataEx)                          \
+    F(cuModuleUnload)                              \
+    F(cuModuleGetFunction)                         \
+    F(cuFuncSetAttribute)                          \
+    F(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+    F(cuLaunchKernel)                              \
+    F(cuStreamCreate)                              \
+    F(cuStreamDestroy_v2)                          \
+    F(cuStreamBeginCapture_v2)                     \
+    F(cuStreamEndCapture)                          \
+    F(cuGraphInstantiateWithFlags)                 \
+    F(cuGraphLaunch)                               \
+    F(cuGraphDestroy)                              \
+    F(cuGraphExecDestroy)                          \
+    F(cuEventCreate)                               \
+    F(cuEventDestroy_v2)                           \
+    F(cuEventRecord)                               \
+    F(cuEventSynchronize)                          \
     F(cuEventElapsedTime)
 #include "consumer/decode/loader.h"
 
@@ -206,6 +207,15 @@ void gpu_unload(gpu *g)
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared)
 {
     return find_function(g, g->module, entry, dynamic_shared, &g->function);
+}
+
+unsigned gpu_blocks_sm(gpu *g, unsigned threads, size_t dynamic_shared)
+{
+    int blocks = 0;
+    return CALL(g, cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, g->function, (int)threads,
+                dynamic_shared)
+               ? (unsigned)blocks
+               : 0;
 }
 
 bool gpu_keep(gpu *g, const char *text, const char *entry, size_t dynamic_shared, gpu_kernel *kept)

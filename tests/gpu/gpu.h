@@ -66,6 +66,9 @@ void gpu_unload(gpu *g);
  * static and dynamic shared memory may have 48 KiB together. */
 bool gpu_select(gpu *g, const char *entry, size_t dynamic_shared);
 
+/* Returns how many blocks of the selected kernel an SM has room for; 0 if the driver cannot say. */
+unsigned gpu_blocks_sm(gpu *g, unsigned threads, size_t dynamic_shared);
+
 /* A kernel that stays loaded beside others, until gpu_drop. After gpu_use it is what gpu_launch
  * launches. */
 typedef struct gpu_kernel {

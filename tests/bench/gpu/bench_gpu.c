@@ -4,6 +4,8 @@
  *   --brief         fewer and shorter batches: a kernel costs a tenth of a second
  *   --in-l2         one copy of the buffers, so that a small matrix is read from the L2 cache
  *   --rows N        rows of x for kernels that take any number (256)
+ *   --target NAME   kernels for this target instead of the device's newest: sm_90 on an H100
+ *   --jobs N        processes that compile kernels beforehand (one a core, up to 16)
  *   --peers FOLDER  what nvcc made of peers/; a peer's row follows that of its kernel
  *   --quick         one launch of each kernel, of large ones only the smallest of each family
  *
@@ -26,7 +28,7 @@
 #include "bench/gpu/device.h"
 #include "bench/gpu/timing.h"
 
-enum { FAILED = 1, USAGE = 2, SKIPPED = 77 };
+enum { FAILED = 1, USAGE = 2, SKIPPED = 77, MOST_JOBS = 16 };
 
 static bool is_asked_for(const char *name, char **asked, int count)
 {
@@ -43,9 +45,10 @@ static void print_head(const gpu *g, const cost_gpu *c, const char *spec)
     printf("# in L2: all copies of the buffers together are less than three times the L2, which "
            "has some or all of what is read.\n");
     printf("\nKernels of %s:\n\n"
-           "| kernel | rows | MB | us | GB/s | of copy %% | bytes a clock of an SM | TFLOPS | "
+           "| kernel | rows | blocks | blocks an SM | MB | us | GB/s | of copy %% | bytes a clock "
+           "of an SM | TFLOPS | "
            "model us | of model | bound "
-           "| error | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+           "| error | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
            slash ? slash + 1 : spec);
     fflush(stdout);
 }
@@ -66,9 +69,9 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     cost_work work = cost_work_of_rows(a, k->instance, t->rows);
     cost_figures f;
     double speed = work.bytes / t->seconds, flops = flops_of(k->instance, t->rows);
-    printf("| %s%s | %lld | %.1f | %.2f | %.1f | %.1f |", by, k->instance->name,
-           (long long)(t->rows ? t->rows : 1), work.bytes / 1e6, t->seconds * 1e6, speed / 1e9,
-           100 * speed / c->bandwidth);
+    printf("| %s%s | %lld | %u | %u | %.1f | %.2f | %.1f | %.1f |", by, k->instance->name,
+           (long long)(t->rows ? t->rows : 1), t->blocks, t->blocks_sm, work.bytes / 1e6,
+           t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
     printf(" %.2f |", speed / c->clock / c->sm_count);
     if (flops > 0)
         printf(" %.1f", flops / t->seconds / 1e12);
@@ -106,8 +109,10 @@ static const char *wrong_of(arena *a, const timing *t)
 typedef struct options {
     bool quick, brief, in_l2, device; /* device: only its name */
     int64_t rows;                     /* of kernels that take any number */
-    const char *peers, *spec;         /* peers: their folder; NULL: none */
-    char **families;                  /* asked for; all where there are none */
+    unsigned jobs;
+    const target *target;     /* NULL: the newest of the device */
+    const char *peers, *spec; /* peers: their folder; NULL: none */
+    char **families;          /* asked for; all where there are none */
     int family_count;
     size_t from; /* the first kernel; one ahead of it has failed if it is not 0 */
     char **argv;
@@ -136,7 +141,7 @@ static bool bench(gpu_run *s, const kernel *k, const peer *by)
     } else {
         wrong = s->gpu.error;
         fprintf(stderr, "bench_gpu: %s%s: %s\n", prefix, k->instance->name, wrong);
-        printf("| %s%s | | | | | | | | | | | | FAILED |\n", prefix, k->instance->name);
+        printf("| %s%s | | | | | | | | | | | | | | FAILED |\n", prefix, k->instance->name);
         s->failed = t.loaded; /* what a driver does not take leaves it as it was */
     }
     if (wrong)
@@ -187,44 +192,77 @@ static bool has_families(const kernel_set *set, const options *o)
 }
 
 /* Returns the weights or elements of caches that a kernel multiplies, for all rows. */
-static double products_of(arena *a, const gpu_run *s, const kernel *k)
+static double products_of(arena *a, const options *o, const kernel *k)
 {
     const instance *in = k->instance;
-    int64_t rows = in->rows_mode == ROWS_RUN_TIME ? s->rows : in->shape.m;
+    int64_t rows = in->rows_mode == ROWS_RUN_TIME ? o->rows : in->shape.m;
     return cost_work_of_rows(a, in, rows).units * (double)(rows ? rows : 1);
 }
 
-/* Returns false for kernels that take an emulator too long, but for the smallest of each family. */
-static bool is_quick(arena *a, const gpu_run *s, const kernel_set *set, size_t index)
+/* Returns which kernels of the set to time: those of the families that were asked for; with --quick
+ * of large ones, which take an emulator too long, only the smallest of each family, and none that
+ * takes longer than a second. */
+static bool *timed_kernels(arena *a, const options *o, const kernel_set *set)
 {
-    const double most = 1e6;
-    const kernel *k = &set->kernels[index];
-    double work = products_of(a, s, k);
-    for (size_t i = 0; work > most && i < set->kernel_count; i++) {
-        const kernel *other = &set->kernels[i];
-        double its = products_of(a, s, other);
-        if (other->instance->family == k->instance->family &&
-            (its < work || (its == work && i < index)))
-            return false;
+    const double many = 1e7, most = 1e8;
+    size_t count = set->kernel_count;
+    bool *timed = arena_zalloc(a, count * sizeof *timed);
+    double *work = arena_zalloc(a, count * sizeof *work);
+    for (size_t i = 0; i < count; i++) {
+        timed[i] =
+            is_asked_for(set->kernels[i].instance->family->name, o->families, o->family_count);
+        work[i] = o->quick ? products_of(a, o, &set->kernels[i]) : 0;
     }
+    for (size_t i = 0; i < count && o->quick; i++)
+        for (size_t j = 0; j < count && work[i] > many; j++)
+            if (set->kernels[j].instance->family == set->kernels[i].instance->family &&
+                (work[i] > most || work[j] < work[i] || (work[j] == work[i] && j < i)))
+                timed[i] = false;
+    return timed;
+}
+
+/* Makes the kernels for the target that was asked for, or for the device's newest one. */
+static bool make_timed(arena *a, const options *o, const target *newest, kernel_set *set,
+                       bool **timed)
+{
+    if (!make_kernels(a, o->spec, o->target ? o->target : newest, set))
+        return false;
+    *timed = timed_kernels(a, o, set);
     return true;
+}
+
+static void offer_kernels(compiling *c, const target *t, void *context)
+{
+    arena *a = arena_new();
+    kernel_set set;
+    bool *timed;
+    if (make_timed(a, context, t, &set, &timed))
+        for (size_t i = 0; i < set.kernel_count; i++)
+            if (timed[i])
+                compile_kernel(c, &set.kernels[i]);
+    arena_free(a);
 }
 
 static int bench_all(arena *a, gpu_run *s, const options *o)
 {
     kernel_set set;
+    bool *timed;
     if (!measure_device(&s->gpu, s->effort, &s->model) ||
-        !make_kernels(a, o->spec, s->model.target, &set) || !has_families(&set, o))
+        !make_timed(a, o, s->model.target, &set, &timed) || !has_families(&set, o))
         return FAILED;
+    if (o->target) {
+        cost_gpu of_target = cost_gpu_of(o->target);
+        s->model.target = o->target;
+        s->model.wgmma_fmas = of_target.wgmma_fmas;
+    }
     if (!o->from)
         print_head(&s->gpu, &s->model, o->spec);
     s->all_right = !o->from;
     for (size_t i = o->from; i < set.kernel_count; i++) {
         const kernel *k = &set.kernels[i];
-        arena_reset(s->scratch);
-        if (!is_asked_for(k->instance->family->name, o->families, o->family_count) ||
-            (o->quick && !is_quick(s->scratch, s, &set, i)))
+        if (!timed[i])
             continue;
+        arena_reset(s->scratch);
         bench(s, k, NULL);
         if (s->peers && !s->failed)
             bench_peer(s, k);
@@ -254,6 +292,10 @@ static bool parse(int argc, char **argv, options *o)
             o->peers = argv[++i];
         else if (strcmp(argv[i], "--rows") == 0 && has_value)
             o->rows = strtoll(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--jobs") == 0 && has_value)
+            o->jobs = (unsigned)strtoul(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--target") == 0 && has_value && target_find(argv[i + 1]))
+            o->target = target_find(argv[++i]);
         else if (strcmp(argv[i], "--from") == 0 && has_value)
             o->from = strtoull(argv[++i], NULL, 10);
         else
@@ -273,11 +315,12 @@ static bool parse(int argc, char **argv, options *o)
 
 int main(int argc, char **argv)
 {
-    options o = { .argv = argv };
+    unsigned cores = os_cpu_count();
+    options o = { .jobs = cores < MOST_JOBS ? cores : MOST_JOBS, .argv = argv };
     if (!parse(argc, argv, &o)) {
         fprintf(stderr,
-                "usage: bench_gpu [--brief] [--in-l2] [--rows N] [--peers FOLDER] [--quick] "
-                "SPEC [FAMILY]...\n"
+                "usage: bench_gpu [--brief] [--in-l2] [--rows N] [--target NAME] [--peers FOLDER]\n"
+                "                 [--jobs N] [--quick] SPEC [FAMILY]...\n"
                 "       bench_gpu --device\n");
         return USAGE;
     }
@@ -287,6 +330,8 @@ int main(int argc, char **argv)
         e.most_copies = 1;
     gpu_run s = { .effort = &e, .peers = o.peers, .rows = o.rows, .scratch = arena_new() };
     int status = SKIPPED;
+    if (!o.device && !o.from)
+        compile_in_parallel(o.jobs, offer_kernels, &o);
     if (gpu_open(a, &s.gpu)) {
         status = o.device ? puts(s.gpu.name) < 0 : bench_all(a, &s, &o);
         gpu_close(&s.gpu);

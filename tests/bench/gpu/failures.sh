@@ -14,8 +14,10 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 cat >"$scratch/spec.ini" <<'END'
-[q6k_gemv]
-shape = 256kx256k
+[embed_rows]
+weights = f32
+k = 256k
+n = 256k
 [q4k_gemv]
 shape = 512x8
 [stream_gemv:q4k]
@@ -44,8 +46,8 @@ END
 }
 
 expect 7.0 trap <<'END'
-q6k_gemv_k262144_n262144 FAILED
-FAILED q6k_gemv_k262144_n262144: cuMemAlloc_v2: out of memory (2)
+embed_rows_f32_k262144_n262144_m1 FAILED
+FAILED embed_rows_f32_k262144_n262144_m1: cuMemAlloc_v2: out of memory (2)
 passed 0
 q4k_gemv_k512_n8
 stream_gemv_q4k_k512_n8_m1_w12_r2
@@ -59,8 +61,8 @@ passed 1
 passed 0
 END
 expect 9.9 trap <<'END'
-q6k_gemv_k262144_n262144 FAILED
-FAILED q6k_gemv_k262144_n262144: cuMemAlloc_v2: out of memory (2)
+embed_rows_f32_k262144_n262144_m1 FAILED
+FAILED embed_rows_f32_k262144_n262144_m1: cuMemAlloc_v2: out of memory (2)
 passed 0
 q4k_gemv_k512_n8
 stream_gemv_q4k_k512_n8_m1_w12_r2
@@ -70,8 +72,8 @@ stream_gemv_q4k_k256_n8_m1_w12_r2
 passed 3
 END
 expect 7.0 ret <<'END'
-q6k_gemv_k262144_n262144 FAILED
-FAILED q6k_gemv_k262144_n262144: cuMemAlloc_v2: out of memory (2)
+embed_rows_f32_k262144_n262144_m1 FAILED
+FAILED embed_rows_f32_k262144_n262144_m1: cuMemAlloc_v2: out of memory (2)
 passed 0
 q4k_gemv_k512_n8
 stream_gemv_q4k_k512_n8_m1_w12_r2

@@ -10,6 +10,7 @@ enum {
     SPANS = 4,
     SPAN_VALUES = 128,
     UNWRITTEN = 0xff,
+    UNWRITTEN_TOO = 0x5a, /* where results may be UNWRITTEN */
     COPY_RUNS = 10,
 };
 
@@ -121,19 +122,22 @@ static bool launch_next(bench *b)
     return gpu_launch(b->gpu, &b->grid, b->copies[b->launched++ % b->copy_count].params);
 }
 
-/* Marks blocks that hold something in written, and of those some spans in sampled. */
-static void mark(const unsigned char *bytes, uint64_t blocks, format f, uint8_t *written,
-                 uint8_t *sampled)
+/* Marks blocks that no longer are as they were filled. */
+static void mark_written(const unsigned char *bytes, unsigned char filled, uint64_t blocks,
+                         format f, uint8_t *written)
 {
     size_t size = formats[f].block_bytes;
-    uint64_t span = SPAN_VALUES / formats[f].block_values, step = blocks / SPANS + 1;
-    for (uint64_t i = 0; i < blocks; i++) {
-        bool last = i + span >= blocks;
-        written[i] = 0;
+    for (uint64_t i = 0; i < blocks; i++)
         for (size_t j = 0; j < size; j++)
-            written[i] |= bytes[i * size + j] != UNWRITTEN;
-        sampled[i] = written[i] && (last || i % step < span);
-    }
+            written[i] |= bytes[i * size + j] != filled;
+}
+
+/* Marks some spans of the written blocks. */
+static void sample(uint64_t blocks, format f, const uint8_t *written, uint8_t *sampled)
+{
+    uint64_t span = SPAN_VALUES / formats[f].block_values, step = blocks / SPANS + 1;
+    for (uint64_t i = 0; i < blocks; i++)
+        sampled[i] = written[i] && (i + span >= blocks || i % step < span);
 }
 
 static bool judge(bench *b, timing *out)
@@ -148,12 +152,21 @@ static bool judge(bench *b, timing *out)
             continue;
         uint64_t blocks = p->size / formats[p->param.format].block_bytes;
         unsigned char *bytes = arena_alloc(b->arena, p->size);
-        uint8_t *written = arena_alloc(b->arena, blocks), *sampled = arena_alloc(b->arena, blocks);
-        if (!gpu_copy_out(b->gpu, bytes, b->copies[0].addresses[i], p->size))
-            return false;
-        mark(bytes, blocks, p->param.format, written, sampled);
+        uint8_t *written = arena_zalloc(b->arena, blocks), *sampled = arena_alloc(b->arena, blocks);
         const trial_output all = { bytes, written, 0, blocks },
                            some = { bytes, sampled, 0, blocks };
+        gpu_address at = b->copies[0].addresses[i];
+        if (!gpu_copy_out(b->gpu, bytes, at, p->size))
+            return false;
+        mark_written(bytes, UNWRITTEN, blocks, p->param.format, written);
+        if (trial_missing_block(t, i, &all) != blocks) {
+            b->launched = 0;
+            if (!gpu_fill(b->gpu, at, UNWRITTEN_TOO, p->size) || !launch_next(b) ||
+                !gpu_wait(b->gpu) || !gpu_copy_out(b->gpu, bytes, at, p->size))
+                return false;
+            mark_written(bytes, UNWRITTEN_TOO, blocks, p->param.format, written);
+        }
+        sample(blocks, p->param.format, written, sampled);
         out->written &= trial_missing_block(t, i, &all) == blocks;
         trial_judge(t, i, &some, &out->wrong);
     }
@@ -179,17 +192,20 @@ static bool record(bench *b, size_t turns)
 
 /* The device is still busy with the graph when the clock starts, so that the host's time to launch
  * it once more is not measured. */
-static bool replay(bench *b, double *seconds)
+static bool replay(bench *b, const effort *e, double *seconds)
 {
-    return gpu_replay(b->gpu) && gpu_start(b->gpu) && gpu_replay(b->gpu) &&
-           gpu_stop(b->gpu, seconds);
+    return (e->batch_seconds <= 0 || gpu_replay(b->gpu)) && gpu_start(b->gpu) &&
+           gpu_replay(b->gpu) && gpu_stop(b->gpu, seconds);
 }
 
 static bool measure(bench *b, const effort *e, timing *out)
 {
     double *seconds = arena_alloc(b->arena, e->batches * sizeof *seconds), one_turn;
-    if (!record(b, 1) || !replay(b, &one_turn))
+    if (!record(b, 1) || !replay(b, e, &one_turn))
         return false;
+    out->seconds = one_turn / (double)b->copy_count;
+    if (e->batch_seconds <= 0)
+        return true;
     double wanted = one_turn > 0 ? e->batch_seconds / one_turn : 1;
     size_t most = e->most_launches / b->copy_count;
     size_t turns = wanted > (double)most ? most : (size_t)wanted;
@@ -197,7 +213,7 @@ static bool measure(bench *b, const effort *e, timing *out)
         return false;
     turns = turns ? turns : 1;
     for (unsigned i = 0; i < e->batches; i++) {
-        if (!replay(b, &seconds[i]))
+        if (!replay(b, e, &seconds[i]))
             return false;
         seconds[i] /= (double)(turns * b->copy_count);
     }
@@ -240,6 +256,8 @@ bool time_kernel(arena *a, gpu *g, const kernel *k, const peer *by, const effort
     bool ran = out->loaded &&
                gpu_select(g, by ? by->entry : k->instance->name, b.grid.dynamic_shared) &&
                put_copies(&b) && judge(&b, out) && measure(&b, e, out);
+    out->blocks = b.grid.blocks[0] * b.grid.blocks[1] * b.grid.blocks[2];
+    out->blocks_sm = ran ? gpu_blocks_sm(g, b.grid.threads, b.grid.dynamic_shared) : 0;
     for (size_t i = 0; i < b.allocations.count; i++)
         gpu_free(g, b.allocations.items[i]);
     return ran;

@@ -8,7 +8,8 @@
 #include "gpu/gpu.h"
 
 /* batches: timed one by one. batch_seconds: what each should take at least, so that the clock's
- * steps and a batch's start don't count, within most_launches. */
+ * steps and a batch's start don't count, within most_launches; 0: one launch of each copy is timed.
+ */
 typedef struct effort {
     unsigned batches, most_copies, most_launches;
     double batch_seconds;
@@ -16,12 +17,13 @@ typedef struct effort {
 } effort;
 
 typedef struct timing {
-    double seconds;  /* a launch: median of the batches */
-    int64_t rows;    /* of x; given for kernels that take any number */
-    judgement wrong; /* the largest error of the sampled outputs */
-    bool written;    /* every element of the outputs */
-    bool loaded;     /* the device took the PTX */
-    bool in_l2;      /* most_copies together are too small to leave the L2 before their next turn */
+    double seconds;             /* a launch: median of the batches */
+    int64_t rows;               /* of x; given for kernels that take any number */
+    judgement wrong;            /* the largest error of the sampled outputs */
+    unsigned blocks, blocks_sm; /* of the grid; that an SM has room for */
+    bool written;               /* every element of the outputs */
+    bool loaded;                /* the device took the PTX */
+    bool in_l2; /* most_copies together are too small to leave the L2 before their next turn */
 } timing;
 
 /* Times one kernel, or its peer if that is not NULL. The device has several copies of the buffers,
