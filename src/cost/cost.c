@@ -3,16 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/measured.h"
 #include "family/formula.h"
 
 /* Of the last block, when all others have stored what it merges: the counter that says so, where
  * their parts are, and the parts themselves. */
 enum { MERGE_TRIPS = 3 };
 
-/* Of the published bandwidth what reads reach: a copy has 4.3 of the 4.8 TB/s of an H200, and
- * reads, for which the bus never turns around, 5 % more than a copy where both were published for a
- * card (RTX 3090: 854 and 813 of 936 GB/s); an RTX 5090 has 93 % of its own. Taken for all. */
-static const double READ_SHARE = 0.93;
 static const double MEGA = 1e6, GIGA = 1e9;
 
 /* Whether a kernel that a row was counted for runs on a target. */
@@ -174,12 +171,25 @@ bool cost_find(const instance *in, const target *t, cost_figures *found)
     return compose(in, matrices, t, found);
 }
 
+/* Returns the share of the published bandwidth that reads reach on a part: see measured.tsv. */
+static double read_share(const gpu_part *part)
+{
+    static const struct {
+        const char *part;
+        double share;
+    } measured[] = { COST_READ_SHARES };
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        if (strcmp(measured[i].part, part->name) == 0)
+            return measured[i].share;
+    return COST_READ_SHARE;
+}
+
 cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
 {
     return (cost_gpu){ t,
                        part->sm_count,
                        part->clock_mhz * MEGA,
-                       part->bandwidth_gbps * GIGA * READ_SHARE,
+                       part->bandwidth_gbps * GIGA * read_share(part),
                        part->tensor_fmas,
                        t->specific ? part->wgmma_fmas : 0 };
 }

@@ -6,7 +6,8 @@
  * SMs. Where a kernel has its first weights fetched into the L2 cache ahead of x, memory is at work
  * on them while x is staged.
  *
- * Then the slowest of these, and some more where others are nearly as slow:
+ * Then the slowest of these, and some more where others are nearly as slow; or nearly their sum, of
+ * products on tensor cores and of several vectors (see predict.c):
  *
  *   memory   every byte of inputs and outputs once, at what reads reach, or at the share of it
  *            that a target has where each warp reads rows of its own;
@@ -30,7 +31,7 @@
  * ends, while that one is launched, and during its start. So much of memory's time is spared.
  *
  * It is a model. It leaves out what stays in caches, how many misses these can have pending, and
- * clocks that fall under load. Boundaries between launches are plan_cost.h's.
+ * clocks that fall under load. What a launch adds in a graph is plan_cost.h's.
  */
 #ifndef PTXGEN_COST_COST_H
 #define PTXGEN_COST_COST_H

@@ -57,8 +57,9 @@ static void put_row(strbuf *out, const instance *in, const cost_figures *f, cons
                   f->instructions, COLUMN, f->load_bytes, COLUMN, p.in_flight_sm / KILO);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         strbuf_format(out, "%*.1f", COLUMN, p.times[b] * MICROSECONDS);
-    strbuf_format(out, "%*.1f%*.1f%*.1f  %s\n", COLUMN, p.start * MICROSECONDS, COLUMN,
-                  p.ahead * MICROSECONDS, COLUMN, p.end * MICROSECONDS, cost_bound_names[p.bound]);
+    strbuf_format(out, "%*.1f%*.1f%*.1f%*.1f  %s\n", COLUMN, p.start * MICROSECONDS, COLUMN,
+                  p.ahead * MICROSECONDS, COLUMN, p.end * MICROSECONDS, COLUMN,
+                  p.total * MICROSECONDS, cost_bound_names[p.bound]);
 }
 
 /* A usual instance of each family, or of each format of its weights. */
@@ -84,7 +85,7 @@ bool cost_list(strbuf *out, const target *t)
     static const char *const columns[] = { "warps/SM",  "instr/unit", "bytes/load", "KB/SM",
                                            "memory us", "issue us",   "latency us", "balance us",
                                            "tensor us", "shared us",  "start us",   "ahead us",
-                                           "end us" };
+                                           "end us",    "total us" };
     if (!target_part(t))
         return false;
     cost_gpu gpu = cost_gpu_of(t);

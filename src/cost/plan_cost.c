@@ -2,11 +2,11 @@
  * of its buffers alone, it takes one wait for memory and what its bytes take at the speed of
  * reads, or what tensor cores take for its products.
  *
- * A launch in a graph adds to that what steps of five models were measured to take more on an H200
- * (tests/bench/results/gpu-nvidia-h200.md): some 2.7 us where launches wait for each other, of
- * which 0.5 are between empty kernels, and some 2.1 us where each may begin before the one ahead
- * has ended; taken for all GPUs. What kernels hide behind the launches ahead of them is in that,
- * but for what a settled state lets them do: so much of a launch, by cost.h, is hidden besides.
+ * A launch in a graph adds to that what launches of empty kernels take, and where it reads weights
+ * what steps of several models were measured to take more until memory is at full speed
+ * (measured.tsv): less where each launch may begin before the one ahead has ended. Taken for all
+ * GPUs. What kernels hide behind the launches ahead of them is in that, but for what a settled
+ * state lets them do: so much of a launch, by cost.h, is hidden besides.
  */
 #include "cost/plan_cost.h"
 
@@ -14,11 +14,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/measured.h"
 #include "family/formula.h"
 #include "family/limits.h"
 #include "family/next.h"
-
-static const double BOUNDARY = 2.7e-6, OVERLAPPED_BOUNDARY = 2.1e-6;
 
 static const double MICROSECONDS = 1e6, MILLISECONDS = 1e3, MEGA = 1e6, GIGA = 1e9;
 
@@ -122,9 +121,18 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     return k;
 }
 
+double cost_between(const instance *in, bool overlapped)
+{
+    bool streams = instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
+    double gap = overlapped ? COST_OVERLAPPED_LAUNCH : COST_LAUNCH;
+    return gap + (streams ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
+}
+
 static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const cost_gpu *gpu)
 {
-    launch_cost cost = { .bytes = k->bytes, .bound = "" };
+    launch_cost cost = { .bytes = k->bytes,
+                         .bound = "",
+                         .between = { cost_between(&k->in, false), cost_between(&k->in, true) } };
     if (!k->counted) {
         double products = products_time(&k->in, rows, gpu);
         cost.seconds = cost_of_bytes(cost.bytes, gpu);
@@ -176,11 +184,6 @@ static cost_work work_behind(const pair *of, const fetching *f, bool overlapped,
     return work;
 }
 
-static double time_between(bool overlapped)
-{
-    return overlapped ? OVERLAPPED_BOUNDARY : BOUNDARY;
-}
-
 step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped)
 {
     step_cost cost = { 0 };
@@ -188,10 +191,9 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
     for (size_t i = 0; i < step->launch_count; i++) {
         const launch_cost *of = &costs[step->launches[i].kernel];
         launches += of->seconds - of->spared[overlapped];
+        cost.between += of->between[overlapped];
         cost.bytes += of->bytes;
     }
-    if (step->launch_count)
-        cost.between = time_between(overlapped) * (double)(step->launch_count - 1);
     cost.seconds = launches + cost.between;
     return cost;
 }
@@ -294,7 +296,7 @@ static fetching fetching_behind(const plan_launch *l, const counted_kernel *k,
                                 const cost_work *work, const cost_prediction *p,
                                 const fetching *before, bool overlapped, const cost_gpu *gpu)
 {
-    double boundary = overlapped ? 0 : BOUNDARY;
+    double boundary = overlapped ? 0 : COST_LAUNCH;
     cost_kernel of = as_predicted(k);
     if (!k->counted || !k->in.next)
         return (fetching){ before->from, before->bytes, before->idle + p->total + boundary };

@@ -14,10 +14,15 @@ typedef struct launch_cost {
      * launches: for what it does while the launch ahead of it still runs, where they overlap, and
      * for what has been fetched for it. */
     double spared[2];
+    double between[2]; /* see cost_between */
     const char *bound; /* "" where bytes alone say the time */
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
                            const cost_gpu *gpu);
+
+/* Seconds that a launch in a graph takes beside what its kernel does, see plan_cost.c: to begin,
+ * and until weights come in at full speed. */
+double cost_between(const instance *in, bool overlapped);
 
 /* Of all launches of a step, by kernel: those of a kernel have as many rows. */
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,

@@ -33,12 +33,18 @@ for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list") | grep -o '[a-z0-9
 done
 
 # Each row's time on one GPU is its start, its end, and what memory or balance, without what it was ahead, issue,
-# latency, tensor cores and shared memory come to together.
+# latency, tensor cores and shared memory come to together: no less than the longest, no more than all.
+"$PTXGEN" --list -v --target sm_80 | awk 'on && NF { printf "%.1f %s\n", $15, substr($NF, 1, 1) }
+                                          /^kernel/ { on = 1 }' >"$scratch/one"
 "$PTXGEN" --list -v --target sm_80 |
     awk 'on && NF { memory = ($6 > $9 ? $6 : $9) - $13
-                    together = (memory ^ 4 + $7 ^ 4 + $8 ^ 4 + $10 ^ 4 + $11 ^ 4) ^ 0.25
-                    printf "%.1f %s\n", together + $12 + $14, substr($NF, 1, 1) }
-         /^kernel/ { on = 1 }' >"$scratch/one"
+                    longest = memory
+                    for (i = 7; i <= 11; i++) if (i != 9 && $i > longest) longest = $i
+                    least = ($6 - $13 > longest || longest > memory ? longest : $6 - $13) + $12 + $14
+                    most = memory + $7 + $8 + $10 + $11 + $12 + $14
+                    if ($15 < least - 0.26 || $15 > most + 0.36) { print; wrong = 1 } }
+         /^kernel/ { on = 1 }
+         END { exit wrong }' || fail "times that their parts cannot come to"
 "$PTXGEN" --list -v | awk 'on { print substr($0, column, 11) }
     /^kernel/ { on = 1; column = index($0, "sm_80") + 5 - 9 }' |
     awk '{ printf "%.1f %s\n", $1, $2 }' >"$scratch/all"

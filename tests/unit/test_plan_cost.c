@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cost/choose.h"
+#include "cost/measured.h"
 #include "cost/plan_cost.h"
 #include "decoder_sample.h"
 #include "family/plan_make.h"
@@ -122,7 +123,7 @@ ARENA_TEST(a_step_takes_what_its_launches_take)
         bytes += times[i] * work.bytes;
     }
     assert_true(cost_of_bytes(4e12, &gpu) > 4e12 / gpu.bandwidth);
-    double between = 11 * 2.7, seconds = launches * 1e6 + between;
+    double between = (12 * COST_LAUNCH + 6 * COST_RAMP) * 1e6, seconds = launches * 1e6 + between;
     assert_has(printed(a),
                arena_format(a,
                             "step of 1 token, 12 launches, %.1f MB read and written: "
@@ -137,13 +138,13 @@ ARENA_TEST(launches_that_overlap_take_less_time_between_them)
     launch_cost costs[KERNELS];
     double launches = 0;
     for (size_t i = 0; i < KERNELS; i++)
-        costs[i] = (launch_cost){ .seconds = 10e-6, .bytes = 1e6 };
+        costs[i] = (launch_cost){ .seconds = 10e-6, .bytes = 1e6, .between = { 3e-6, 2e-6 } };
     for (size_t i = 0; i < LAUNCHES; i++)
         launches += costs[s->launches[i].kernel].seconds;
     step_cost apart = cost_of_step(s->steps, costs, false);
     step_cost overlapped = cost_of_step(s->steps, costs, true);
-    assert_true(apart.between > 11 * 2.69e-6 && apart.between < 11 * 2.71e-6);
-    assert_true(overlapped.between > 11 * 2.09e-6 && overlapped.between < 11 * 2.11e-6);
+    assert_true(fabs(apart.between - LAUNCHES * 3e-6) < 1e-12);
+    assert_true(fabs(overlapped.between - LAUNCHES * 2e-6) < 1e-12);
     assert_true(fabs(overlapped.seconds - launches - overlapped.between) < 1e-12);
     assert_true(overlapped.bytes > 11e6 && overlapped.bytes < 13e6);
     strbuf out[2] = { strbuf_new(a), strbuf_new(a) };
@@ -152,8 +153,8 @@ ARENA_TEST(launches_that_overlap_take_less_time_between_them)
     assert_string_not_equal(out[0].text, out[1].text);
 }
 
-/* One token behind 256 others, of steps that were timed on an H200 whose copy moved 4.22 TB/s
- * (tests/bench/results/gpu-nvidia-h200.md). */
+/* One token behind 256 others, of steps that were timed on an H200
+ * (tests/bench/results/gpu-nvidia-h200.json). */
 ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
 {
     static const struct {
@@ -170,9 +171,7 @@ ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
           2.711e-3 },
     };
     const target *t = target_find("sm_90a");
-    const gpu_part h200 = { "H200", 90, 132, 1980, 4800, 1024, 2048 };
-    cost_gpu gpu = cost_gpu_of_part(t, &h200);
-    gpu.bandwidth = 4.22e12;
+    cost_gpu gpu = cost_gpu_of(t);
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         diags d = diags_new(a);
         decoder of;
@@ -271,7 +270,7 @@ ARENA_TEST(what_a_settled_state_lets_attention_do_early_is_hidden)
     step_cost overlapped = cost_of_step(&settled->step, settled->costs, true);
     double seen = rope + settled->costs[1].seconds - hidden;
     assert_true(apart.seconds > rope + settled->costs[1].seconds);
-    assert_true(fabs(overlapped.seconds - seen - 2.1e-6) < 1e-12);
+    assert_true(fabs(overlapped.seconds - seen - 2 * COST_OVERLAPPED_LAUNCH) < 1e-12);
 }
 
 /* Through attention over a window: what it has fetched itself counts as little as if another launch
@@ -299,7 +298,7 @@ ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
             assert_true(c->spared[o] > -1e-12 && c->spared[o] < c->seconds);
         if (strncmp(l->said, "attn_output", strlen("attn_output")) == 0) {
             double memory = (double)of.hidden * (double)of.hidden / 256 * 144 / gpu.bandwidth;
-            assert_true(c->spared[0] > 0.1 * memory && c->spared[0] < memory);
+            assert_true(c->spared[0] > 0.05 * memory && c->spared[0] < memory);
             checked++;
         }
     }
