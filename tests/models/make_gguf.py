@@ -246,6 +246,10 @@ def llama_3_1_8b():
     return llama_3("Llama 3.1 8B Instruct", "Q4_K_M", 32, 4096, 14336, 32)
 
 
+def llama_3_1_8b_q8_0():
+    return llama_3("Llama 3.1 8B Instruct", "Q8_0", 32, 4096, 14336, 32)
+
+
 def llama_3_1_70b():
     return llama_3("Llama 3.1 70B Instruct", "Q4_K_M", 80, 8192, 28672, 64)
 
@@ -488,6 +492,7 @@ def qwen3_5_27b():
 
 MODELS = {
     "llama_3.1_8b": llama_3_1_8b,
+    "llama_3.1_8b_q8_0": llama_3_1_8b_q8_0,
     "llama_3.1_70b": llama_3_1_70b,
     "llama_3.1_405b": llama_3_1_405b,
     "llama_3.2_1b": llama_3_2_1b,
