@@ -319,7 +319,9 @@ static bool bench_kernels(const bench *b, device_model *m, const plan_step *s)
         size_t launches = launches_of(s, i);
         if (!launches)
             continue;
-        if (!measure_graph(b, m, s, (int64_t)i, (KERNEL_TURNS + launches - 1) / launches, &all))
+        size_t turns = (KERNEL_TURNS + launches - 1) / launches;
+        if (!device_model_set_rows(m, s->m, b->positions) || !device_model_launch_up_to(m, s, i) ||
+            !measure_graph(b, m, s, (int64_t)i, turns, &all))
             return false;
         bool in_l2 = (double)launches * costs[i].bytes < L2_TIMES * (double)m->gpu->l2_bytes;
         row r = { .name = arena_format(m->arena, "%s: %s", p->kernels[i].name, purpose_of(s, i)),
@@ -434,14 +436,14 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
         ran = bench_step(b, m, &p->steps[i], NULL);
     for (size_t i = 0; i < o->prompts.count && ran; i++)
         ran = bench_prompt(b, m, o->prompts.values[i]);
-    m->without = o->without;
-    if (o->without && ran && !has_all(m))
-        ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without));
-    m->without = NULL;
     for (size_t i = 1; i < all->count && ran; i++)
         ran = bench_variant(b, m, &all->items[i]);
     for (size_t i = 0; i < p->step_count && o->kernels && ran; i++)
         ran = bench_kernels(b, m, &p->steps[i]);
+    m->without = o->without; /* last: what it leaves in a delta net stays there */
+    if (o->without && ran && !has_all(m))
+        ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without));
+    m->without = NULL;
     return ran;
 }
 

@@ -227,21 +227,38 @@ bool device_model_has(const device_model *m, size_t number)
     return !m->without || !strstr(m->plan->kernels[number].family->name, m->without);
 }
 
+static bool launch_one(device_model *m, const plan_step *s, size_t i)
+{
+    device_launch *l = &m->launches[s - m->plan->steps][i];
+    size_t number = s->launches[i].kernel;
+    gpu_grid grid = l->grid;
+    grid.early &= !m->no_overlap;
+    gpu_use(m->gpu, &m->kernels[number]);
+    return gpu_launch(m->gpu, &grid, l->params) ||
+           fail(m, arena_format(m->arena, "launch %zu, %s: %s", i + 1,
+                                m->plan->kernels[number].name, m->gpu->error));
+}
+
 bool device_model_launch(device_model *m, const plan_step *s, int64_t only)
 {
-    device_launch *launches = m->launches[s - m->plan->steps];
     for (size_t i = 0; i < s->launch_count; i++) {
         size_t number = s->launches[i].kernel;
-        gpu_grid grid = launches[i].grid;
-        if ((only != EVERY_KERNEL && number != (size_t)only) || !device_model_has(m, number))
-            continue;
-        grid.early &= !m->no_overlap;
-        gpu_use(m->gpu, &m->kernels[number]);
-        if (!gpu_launch(m->gpu, &grid, launches[i].params))
-            return fail(m, arena_format(m->arena, "launch %zu, %s: %s", i + 1,
-                                        m->plan->kernels[number].name, m->gpu->error));
+        bool wanted = only == EVERY_KERNEL || number == (size_t)only;
+        if (wanted && device_model_has(m, number) && !launch_one(m, s, i))
+            return false;
     }
     return true;
+}
+
+bool device_model_launch_up_to(device_model *m, const plan_step *s, size_t number)
+{
+    size_t count = s->launch_count;
+    while (count && s->launches[count - 1].kernel != number)
+        count--;
+    for (size_t i = 0; i < count; i++)
+        if (!launch_one(m, s, i))
+            return false;
+    return gpu_wait(m->gpu);
 }
 
 static bool read_word(device_model *m, uint64_t offset, uint32_t *word)

@@ -44,6 +44,10 @@ bool device_model_has(const device_model *m, size_t number);
 enum { EVERY_KERNEL = -1 };
 bool device_model_launch(device_model *m, const plan_step *s, int64_t only);
 
+/* Launches a step up to the last launch of a kernel, and waits: the workspace then has what that
+ * kernel reads, which other launches of the step overwrite. */
+bool device_model_launch_up_to(device_model *m, const plan_step *s, size_t number);
+
 /* Runs every step from a position on, and behind one of several tokens that is not a prompt's its
  * last token alone. Returns NULL, or what is wrong: logits that are not finite, or of other bits
  * alone; a token that is not the likeliest; a position that is not the next; what the device says

@@ -35,10 +35,6 @@ step of 8, no overlap
 step of 8, not captured
 prompt of 20
 prompt of 20, no overlap
-step of 1, without rope_kv_write
-step of 1, without rope_kv_write, no overlap
-step of 8, without rope_kv_write
-step of 8, without rope_kv_write, no overlap
 step of 1, next fetched
 step of 1, next fetched, no overlap
 step of 8, next fetched
@@ -47,6 +43,10 @@ step of 1, gate_up of 8 warps
 step of 1, gate_up of 8 warps, no overlap
 step of 8, gate_up of 8 warps
 step of 8, gate_up of 8 warps, no overlap
+step of 1, without rope_kv_write
+step of 1, without rope_kv_write, no overlap
+step of 8, without rope_kv_write
+step of 8, without rope_kv_write, no overlap
 tiny, kernels of the step of 1, behind 32 tokens:
 embed_rows_q8_0
 stream_qkv_q8_0
