@@ -438,12 +438,12 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
         ran = bench_prompt(b, m, o->prompts.values[i]);
     for (size_t i = 1; i < all->count && ran; i++)
         ran = bench_variant(b, m, &all->items[i]);
-    for (size_t i = 0; i < p->step_count && o->kernels && ran; i++)
-        ran = bench_kernels(b, m, &p->steps[i]);
-    m->without = o->without; /* last: what it leaves in a delta net stays there */
+    m->without = o->without; /* after variants: what it leaves in a delta net stays there */
     if (o->without && ran && !has_all(m))
         ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without));
     m->without = NULL;
+    for (size_t i = 0; i < p->step_count && o->kernels && ran; i++)
+        ran = bench_kernels(b, m, &p->steps[i]);
     return ran;
 }
 
