@@ -1,0 +1,148 @@
+"""Runs a model's program and judges its logits: what check_models.py shares with the kit for GPUs (run_models.py).
+
+The facts of a model are its MODEL.json: tokens, and what else is known of it. Bounds hold the largest difference of a
+logit and the root of the mean square; logits of tokens fed one by one and eight by eight have to be the same to the bit.
+A check yields what it looked at, whether that is right, and where it is not.
+"""
+import itertools
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from array import array
+
+# Largest and root mean square, on logits whose standard deviation is 2 to 4: of what the f32
+# arithmetic of all layers does, and of K and V that round to the other side.
+BOUNDS = {"f32": (2e-4, 2e-5), "f16": (1e-2, 1e-3), "bf16": (1e-2, 1e-3), "q8_0": (6e-2, 5e-3)}
+# With 8-bit activations: the root mean square of llama.cpp's own kernels, from the models' README. What
+# rounding adds to these logits is noise: two ways that are as good differ by some percent.
+OWN_KERNELS = {"llama": 0.14, "llama_bias": 0.14, "llama_types": 0.22, "qwen2": 0.12, "qwen3": 0.16,
+               "gemma2": 0.11, "gemma3": 0.23, "phi3": 0.27, "granite": 0.07, "mistral3": 0.20,
+               "stories260K_q4": 0.10, "mixtral": 0.19, "qwen3moe": 0.20, "gpt_oss": 0.14,
+               "granitemoe": 0.25, "deepseek2": 0.67, "qwen3next": 0.39}
+WITH_EXPERTS = ("mixtral", "qwen3moe", "gpt_oss", "granitemoe", "deepseek2", "qwen3next")
+MOST_OF_OWN = 1.1
+# Of that what products of f16 leave, which have three bits more. llama_types has gates and ups of different formats,
+# whose x is rounded to 8 bits.
+HALVES_OF_OWN = {None: 1 / 8, "llama_types": 1 / 2}
+KV_CASES = ("f16", "bf16", "q8_0")
+
+
+def run(command, **options):
+    """Returns the standard output; SystemExit says what went wrong."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit("FAILED: %s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr))
+    return done.stdout
+
+
+def numbers(path, kind):
+    values = array(kind)
+    with open(path, "rb") as file:
+        values.frombytes(file.read())
+    return values
+
+
+class Program:
+    """The program of a model's step: run_model with the header of one case."""
+
+    def __init__(self, path, gguf, env=None):
+        self.program, self.gguf, self.env = path, gguf, env
+
+    def logits(self, tokens, most, greedy=0, timeout=None):
+        """Feeds tokens, at most so many in a step. Returns their logits and the greedy tokens that follow."""
+        with tempfile.TemporaryDirectory(prefix="ptxgen_logits_") as folder:
+            paths = [os.path.join(folder, file) for file in ("tokens", "logits")]
+            with open(paths[0], "w") as file:
+                file.write(" ".join(map(str, tokens)))
+            said = run([self.program, self.gguf] + paths + [str(most), str(greedy)], env=self.env, timeout=timeout)
+            return numbers(paths[1], "f"), [int(token) for token in said.split()]
+
+
+def has_turn(name, number, turns=2):
+    """Whether it is the turn of a model's part of this number; without turns it always is."""
+    turn = os.environ.get("PTXGEN_TEST_TURN")
+    return turn is None or (int(turn) + list(OWN_KERNELS).index(name) + number) % turns == 0
+
+
+def difference(got, expected):
+    errors = [abs(a - b) for a, b in zip(got, expected)]
+    worst = math.inf if any(math.isnan(e) for e in errors) else max(errors)
+    return worst, math.sqrt(sum(e * e for e in errors) / len(errors))
+
+
+def place(got, golden, vocab, positions=None):
+    """Returns where two lists of logits differ most, NaN first, with both values."""
+    if len(got) != len(golden):
+        return "%d logits, expected %d" % (len(got), len(golden))
+    errors = [math.inf if math.isnan(a - b) else abs(a - b) for a, b in zip(got, golden)]
+    at = max(range(len(errors)), key=errors.__getitem__)
+    position = positions[at // vocab] if positions else at // vocab
+    return "position %d, token %d: %.9g, expected %.9g" % (position, at % vocab, got[at], golden[at])
+
+
+def calm_positions(got, golden, vocab):
+    """Returns the three quarters of the positions that differ least: where rounding chose another expert, logits differ
+    by as much as logits do, which says nothing of the kernels."""
+    def rms(position):
+        return difference(rows_of(got, vocab, [position]), rows_of(golden, vocab, [position]))[1]
+    positions = sorted(range(len(golden) // vocab), key=rms)
+    return positions[:len(positions) * 3 // 4]
+
+
+def rows_of(logits, vocab, positions):
+    return [x for position in positions for x in logits[position * vocab:(position + 1) * vocab]]
+
+
+def same_bits(said, got, expected, vocab):
+    return said, got == expected, place(got, expected, vocab)
+
+
+def within(said, got, golden, vocab, bounds, positions=None):
+    worst, rms = difference(got, golden)
+    return ("%s: worst %.2g of %.2g, rms %.3g of %.2g" % (said, worst, bounds[0], rms, bounds[1]),
+            len(got) == len(golden) and worst <= bounds[0] and rms <= bounds[1], place(got, golden, vocab, positions))
+
+
+def same_tokens(said, got, expected):
+    pairs = enumerate(itertools.zip_longest(got, expected, fillvalue="none"))
+    first = next((at, *pair) for at, pair in pairs if pair[0] != pair[1]) if got != expected else ()
+    return said, got == expected, "token %d: %s, expected %s" % first if first else ""
+
+
+def check_case(program, facts, name, case, golden, positions=None, timeout=None):
+    """Checks the golden logits of every position, or of some."""
+    vocab, tokens, said = facts["vocab"], facts["tokens"], "%s %s: " % (name, case)
+    expected = facts["greedy"] if case == "f32" else []
+    got, greedy = program.logits(tokens, 1, len(expected), timeout)
+    eight, greedy_of_eight = program.logits(tokens, 8, len(expected[:4]), timeout)
+    yield same_bits(said + "alone and as one of eight the same bits", eight, got, vocab)
+    bounds = BOUNDS[case] if case in BOUNDS else (math.inf, MOST_OF_OWN * OWN_KERNELS[name])
+    if case == "q8" and "router_gaps" in facts and len(got) == len(golden):
+        positions = calm_positions(got, golden, vocab)
+        golden = rows_of(golden, vocab, positions)
+    if positions:
+        got = rows_of(got, vocab, positions)
+    yield within(said + "logits", got, golden, vocab, bounds, positions)
+    if expected:
+        yield same_tokens(said + "greedy tokens", greedy, expected)
+        yield same_tokens(said + "greedy tokens behind steps of eight", greedy_of_eight, expected[:4])
+
+
+def check_story(program, facts, name, most, timeout=None):
+    """Checks a trained model's text, each token by the launch of a graph; at most so many tokens of each of its parts."""
+    for part in facts["story"]:
+        tokens = part["tokens"][:most]
+        told = program.logits(part["prompt"], 8, len(tokens), timeout)[1]
+        yield same_tokens("%s story: tokens behind %d" % (name, len(part["prompt"])), told, tokens)
+
+
+def check_prompt(program, facts, name, golden, timeout=None):
+    """Checks steps on tensor cores, of 64 rows and, where it is their turn, of 16: these have the same bits."""
+    vocab, tokens, said = facts["vocab"], facts["tokens"], "%s prompt: " % name
+    got = program.logits(tokens, 64, 0, timeout)[0]
+    bound = HALVES_OF_OWN.get(name, HALVES_OF_OWN[None]) * OWN_KERNELS[name]
+    yield within(said + "logits", got, golden, vocab, (math.inf, bound))
+    if has_turn(name, 0):
+        yield same_bits(said + "in steps of 16 the same bits", program.logits(tokens, 16, 0, timeout)[0], got, vocab)
