@@ -99,7 +99,7 @@ bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
     return read_spec(a, path, t, &s) && generate_set(a, &s, set);
 }
 
-bool load_beside(gpu *g, const char *name)
+const char *read_beside(gpu *g, const char *name)
 {
     char program[4096], *text;
     const char *error;
@@ -110,9 +110,9 @@ bool load_beside(gpu *g, const char *name)
         folder--;
     const char *path = arena_format(g->arena, "%.*s%s", folder, program, name);
     if (os_read_file(g->arena, path, &text, &size, &error))
-        return gpu_load(g, text);
+        return text;
     g->error = arena_format(g->arena, "%s: %s", path, error);
-    return false;
+    return NULL;
 }
 
 void print_device(const gpu *g, const cost_gpu *c)

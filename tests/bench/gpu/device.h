@@ -20,9 +20,9 @@ bool read_spec(arena *a, const char *path, const target *t, struct spec *s);
 bool generate_set(arena *a, const struct spec *s, kernel_set *set);
 bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
 
-/* Loads the PTX file of that name in the program's folder. Returns false, with a message in
- * g->error, if it cannot be read or loaded. */
-bool load_beside(gpu *g, const char *name);
+/* Returns the file of that name in the program's folder; NULL, with a message in g->error, if it
+ * cannot be read. */
+const char *read_beside(gpu *g, const char *name);
 
 /* Prints remarks: the device, whether it is an emulator, and the speed of its copy. c may be NULL.
  */

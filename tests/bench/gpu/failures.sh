@@ -1,6 +1,7 @@
 #!/bin/sh
 # A kernel that fails costs bench_gpu its own row alone, a model bench_step its own, and a figure
-# bench_constants its own: failures.sh BENCH_GPU BENCH_STEP MODEL BENCH_CONSTANTS CONSTANTS_PTX
+# bench_constants or bench_probes its own: failures.sh BENCH_GPU BENCH_STEP MODEL BENCH_CONSTANTS
+# CONSTANTS_PTX BENCH_PROBES PROBES_PTX
 #
 # One needs more memory than the emulated device has; a peer traps, which makes the context useless;
 # a peer is too new for the driver.
@@ -10,6 +11,8 @@ bench_step=$2
 model=$3
 bench_constants=$4
 constants=$5
+bench_probes=$6
+probes=$7
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -123,3 +126,39 @@ FAILED latency_l2: the last pointer is not the one that was put there
 passed 9
 END
 [ "$status" = 1 ]
+
+# Probes that stage or read other bytes; one that traps, which makes the context useless; pointers
+# that are not followed.
+cp "$bench_probes" "$scratch/bench_probes"
+sed -e '/entry stage_quads/,/^}/s/st.shared.u32 \[%at+512\], %q1/st.shared.u32 [%at+512], %q2/' \
+    -e '/entry read_q8_words/,/^}/s/^.done:/&\n    trap;/' "$probes" >"$scratch/probes.ptx"
+expect_probes() {
+    status=0
+    "$scratch/bench_probes" --quick >"$scratch/figures" || status=$?
+    sed -n '/^FAILED\|^passed\|^touch_6x256/{s/^\(touch[^ ]*\) .*/\1/;s/: cu.*(/: (/;
+        s/: sum .*/: sum/;p}' "$scratch/figures" >"$scratch/rows"
+    diff - "$scratch/rows"
+    [ "$status" = 1 ]
+}
+expect_probes <<'END'
+FAILED cold_latency: the last pointer is not the one put there
+FAILED stage_4096: what was staged is not x in 8 bits
+FAILED stage_14336: what was staged is not x in 8 bits
+FAILED q8_words: (719)
+FAILED q8_lines: (719)
+passed 9
+touch_6x256
+passed 10
+END
+sed '/entry read_q8_lines/,/^}/s/0x5432/0x3210/
+    s/st.global.v4.u32 \[%to\], {%x0, %x1/st.global.v4.u32 [%to], {%x1, %x1/' "$probes" >"$scratch/probes.ptx"
+cp "$constants" "$scratch/constants.ptx"
+expect_probes <<'END'
+FAILED q8_lines: sum
+FAILED touch_48x32: what was copied is not what was there
+FAILED touch_12x128: what was copied is not what was there
+FAILED touch_6x256: what was copied is not what was there
+FAILED touch_132x32: what was copied is not what was there
+FAILED touch_132x256: what was copied is not what was there
+passed 44
+END
