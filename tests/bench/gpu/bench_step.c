@@ -1,7 +1,8 @@
 /* Times the steps of decoders on a GPU:
  *
  *     bench_step [--quick] [--positions N] [--prompts N,N | none] [--rows N,N]
- *                [--next] [--warps FAMILY=N,N] [--without FAMILY] [--kernels] [--jobs N] SPEC...
+ *                [--next] [--warps FAMILY=N,N [--early]] [--without FAMILY] [--kernels]
+ *                [--jobs N] SPEC...
  *
  * For each spec's [decoder] it prints a table of
  *
@@ -18,6 +19,7 @@
  *              mean nothing
  *   --next     with the other value of the key next: usually `fetched`
  *   --warps    with other numbers of warps a block in families with this in their name
+ *   --early    these, and the usual ones, let the next launch start when they start
  *   --kernels  a table of the kernels of each step, also of many rows: all launches of a kernel
  *              are in a graph of their own, with the tensors of their layers
  *
@@ -274,19 +276,21 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
     return true;
 }
 
-static bool bench_step(bench *b, device_model *m, const plan_step *s, const char *said)
+static bool bench_step(bench *b, device_model *m, const plan_step *s, const char *said,
+                       bool only_overlapping)
 {
     const way usual = { said, false, false }, late = { said, true, false },
               uncaptured = { said, false, true };
-    return bench_way(b, m, s, &usual) && (!overlaps(m) || bench_way(b, m, s, &late)) &&
+    return bench_way(b, m, s, &usual) &&
+           (only_overlapping || !overlaps(m) || bench_way(b, m, s, &late)) &&
            (said || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
 }
 
 /* Steps of few rows of a model whose launches are others than the usual ones. */
-static bool bench_few(bench *b, device_model *m, const char *said)
+static bool bench_few(bench *b, device_model *m, const char *said, bool only_overlapping)
 {
     for (size_t i = 0; i < m->plan->step_count && !decoder_is_prompt(m->plan->steps[i].m); i++)
-        if (!bench_step(b, m, &m->plan->steps[i], said))
+        if (!bench_step(b, m, &m->plan->steps[i], said, only_overlapping))
             return false;
     return true;
 }
@@ -385,7 +389,7 @@ static bool bench_prompt(bench *b, device_model *m, int64_t tokens)
 }
 
 /* A variant that cannot be made costs its own rows alone. */
-static bool bench_variant(bench *b, const device_model *usual, const variant *v)
+static bool bench_variant(bench *b, device_model *usual, const variant *v)
 {
     device_model m = { 0 };
     if (v->wrong) {
@@ -393,11 +397,11 @@ static bool bench_variant(bench *b, const device_model *usual, const variant *v)
         return true;
     }
     const char *wrong = device_model_make_variant(usual, &v->set, &m)
-                            ? device_model_judge(&m, b->positions)
+                            ? device_model_judge_variant(&m, usual, b->positions)
                             : b->gpu.error;
     if (wrong)
         print_failure(b, arena_format(b->arena, "%s: %s", v->said, wrong));
-    bool timed = gpu_wait(&b->gpu) && (wrong || bench_few(b, &m, v->said));
+    bool timed = gpu_wait(&b->gpu) && (wrong || bench_few(b, &m, v->said, v->early));
     device_model_free(&m);
     return timed;
 }
@@ -433,14 +437,14 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
         print_failure(b, wrong);
     bool ran = gpu_wait(&b->gpu);
     for (size_t i = 0; i < p->step_count && ran; i++)
-        ran = bench_step(b, m, &p->steps[i], NULL);
+        ran = bench_step(b, m, &p->steps[i], NULL, false);
     for (size_t i = 0; i < o->prompts.count && ran; i++)
         ran = bench_prompt(b, m, o->prompts.values[i]);
     for (size_t i = 1; i < all->count && ran; i++)
         ran = bench_variant(b, m, &all->items[i]);
     m->without = o->without; /* after variants: what it leaves in a delta net stays there */
     if (o->without && ran && !has_all(m))
-        ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without));
+        ran = bench_few(b, m, arena_format(b->arena, "without %s", o->without), false);
     m->without = NULL;
     for (size_t i = 0; i < p->step_count && o->kernels && ran; i++)
         ran = bench_kernels(b, m, &p->steps[i]);
@@ -529,6 +533,8 @@ static bool parse(arena *a, int argc, char **argv, options *o)
             o->quick = true;
         else if (strcmp(option, "--next") == 0)
             o->variants.next = true;
+        else if (strcmp(option, "--early") == 0)
+            o->variants.early = true;
         else if (strcmp(option, "--kernels") == 0)
             o->kernels = true;
         else if (++i == argc)
@@ -564,10 +570,9 @@ int main(int argc, char **argv)
                   .argv = argv };
     int status = SKIPPED;
     if (!parse(a, argc, argv, &o)) {
-        fprintf(stderr,
-                "usage: bench_step [--quick] [--positions N] [--prompts N,N|none]\n"
-                "                  [--rows N,N] [--next] [--warps FAMILY=N,N] [--without FAMILY]\n"
-                "                  [--kernels] [--jobs N] SPEC...\n");
+        fprintf(stderr, "usage: bench_step [--quick] [--positions N] [--prompts N,N|none]\n"
+                        "                  [--rows N,N] [--next] [--warps FAMILY=N,N [--early]]\n"
+                        "                  [--without FAMILY] [--kernels] [--jobs N] SPEC...\n");
         arena_free(a);
         return USAGE;
     }

@@ -315,12 +315,17 @@ static const char *judge_alone(device_model *m, const float *of_several, int64_t
     return wrong;
 }
 
-/* Returns true if a step's last token has the same bits alone. A delta net has gone on by then. */
+/* Returns true if a token that is run again has the same logits. A delta net has gone on by then.
+ */
+static bool runs_again(const device_model *m)
+{
+    return !memchr(m->plan->decoder->recurrent, 1, (size_t)m->plan->decoder->layers);
+}
+
+/* Returns true if a step's last token has the same bits alone. */
 static bool has_alone(const device_model *m, const plan_step *s)
 {
-    const decoder *d = m->plan->decoder;
-    return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) &&
-           !memchr(d->recurrent, 1, (size_t)d->layers);
+    return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) && runs_again(m);
 }
 
 const char *device_model_judge(device_model *m, int64_t position)
@@ -336,6 +341,21 @@ const char *device_model_judge(device_model *m, int64_t position)
             return arena_format(m->arena, "the step of %lld: %s", (long long)s->m, wrong);
     }
     return NULL;
+}
+
+const char *device_model_judge_variant(device_model *m, device_model *of, int64_t position)
+{
+    const char *wrong = device_model_judge(m, position);
+    for (size_t i = 0; !wrong && i < m->plan->step_count && m->launches[i] && runs_again(m); i++) {
+        const float *other = run(of, &of->plan->steps[i], position),
+                    *logits = other ? run(m, &m->plan->steps[i], position) : NULL;
+        if (!logits)
+            wrong = m->gpu->error;
+        else if (memcmp(logits, other, (size_t)m->plan->decoder->vocab * sizeof *logits) != 0)
+            wrong = arena_format(m->arena, "the step of %lld has other logits than usual",
+                                 (long long)m->plan->steps[i].m);
+    }
+    return wrong;
 }
 
 /* As ptxgen_step_for of a header. */

@@ -54,6 +54,9 @@ bool device_model_launch_up_to(device_model *m, const plan_step *s, size_t numbe
  * of a failed call. */
 const char *device_model_judge(device_model *m, int64_t position);
 
+/* The same for a variant, whose logits are also to have the bits of the model that it is one of. */
+const char *device_model_judge_variant(device_model *m, device_model *of, int64_t position);
+
 /* Tokens of a sequence from position 0 on, in steps as a header's PREFIX_prompt takes them: of the
  * largest m, and what is left in smaller ones, of which the first rows may be none. */
 typedef struct device_prompt {

@@ -22,7 +22,7 @@ read_table() {
         }' "$1"
 }
 
-"$bench_step" --quick --prompts 20,99 --next --warps gate_up=4,8,5000 --without rope_kv_write --kernels \
+"$bench_step" --quick --prompts 20,99 --next --warps gate_up=4,8,5000 --early --without rope_kv_write --kernels \
     --jobs 2 "$model" >"$scratch/table"
 read_table "$scratch/table" | sed 's/_k[0-9].*\|_d[0-9].*\|_n[0-9].*//' >"$scratch/rows"
 diff - "$scratch/rows" <<'END'
@@ -39,10 +39,14 @@ step of 1, next fetched
 step of 1, next fetched, no overlap
 step of 8, next fetched
 step of 8, next fetched, no overlap
+step of 1, gate_up early
+step of 8, gate_up early
 step of 1, gate_up of 8 warps
 step of 1, gate_up of 8 warps, no overlap
 step of 8, gate_up of 8 warps
 step of 8, gate_up of 8 warps, no overlap
+step of 1, gate_up of 8 warps, early
+step of 8, gate_up of 8 warps, early
 step of 1, without rope_kv_write
 step of 1, without rope_kv_write, no overlap
 step of 8, without rope_kv_write

@@ -114,6 +114,40 @@ static const char *make_warps(arena *a, const spec *s, const plan *of, const cha
                : arena_format(a, "no kernel of '%s' has another number of warps", word);
 }
 
+/* Has the kernels of a family, which let the next launch start when they end, do so at their start.
+ */
+static const char *make_early(arena *a, const kernel_set *of, const char *word, kernel_set *set)
+{
+    static const char params[] = "\n    ld.param", trigger[] = "griddepcontrol.launch_dependents;";
+    bool any = false;
+    *set = *of;
+    set->kernels = arena_alloc(a, of->kernel_count * sizeof *of->kernels);
+    for (size_t i = 0; i < of->kernel_count; i++) {
+        kernel *k = &set->kernels[i];
+        *k = of->kernels[i];
+        const char *at = strstr(k->ptx, params);
+        if (!strstr(k->instance->family->name, word) || !k->overlaps || !at ||
+            strstr(k->ptx, trigger))
+            continue;
+        k->ptx = arena_format(a, "%.*s\n    %s%s", (int)(at - k->ptx), k->ptx, trigger, at);
+        k->ptx_length = strlen(k->ptx);
+        any = true;
+    }
+    return any ? NULL
+               : arena_format(a, "no kernel of '%s' lets the next launch start at its end", word);
+}
+
+static void add_early(arena *a, const variant *of, const char *word, variants *out)
+{
+    variant v = { .said = of->said ? arena_format(a, "%s, early", of->said)
+                                   : arena_format(a, "%s early", word),
+                  .wrong = of->wrong,
+                  .early = true };
+    if (!v.wrong)
+        v.wrong = make_early(a, &of->set, word, &v.set);
+    *VEC_PUSH(a, out) = v;
+}
+
 const char *make_variants(arena *a, const char *path, const target *t, const variant_options *o,
                           variants *out)
 {
@@ -136,11 +170,15 @@ const char *make_variants(arena *a, const char *path, const target *t, const var
         v.wrong = make_plan(a, &s, other, &v.set);
         *VEC_PUSH(a, out) = v;
     }
+    if (o->early && o->family)
+        add_early(a, &usual, o->family, out);
     for (size_t i = 0; o->family && i < o->warps.count; i++) {
         variant v = { .said = arena_format(a, "%s of %lld warps", o->family,
                                            (long long)o->warps.values[i]) };
         v.wrong = make_warps(a, &s, usual.set.plan, o->family, o->warps.values[i], &v.set);
         *VEC_PUSH(a, out) = v;
+        if (o->early)
+            add_early(a, &v, o->family, out);
     }
     return NULL;
 }

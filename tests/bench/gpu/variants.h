@@ -22,11 +22,13 @@ typedef struct variant_options {
     const char *family; /* of which there are variants with other numbers of warps, or a part of its
                            name; NULL: none */
     number_list warps;
+    bool early; /* also variants, of each number of warps, that let the next launch start at once */
 } variant_options;
 
 typedef struct variant {
     const char *said; /* "next fetched", "gate_up of 8 warps"; NULL: the step as the spec says it */
     const char *wrong; /* why there is no such step; NULL: there is */
+    bool early;        /* it differs only where launches overlap */
     kernel_set set;
 } variant;
 typedef VEC(variant) variants;
