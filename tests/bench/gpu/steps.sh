@@ -6,7 +6,8 @@ bench_step=$1
 bench_load=$2
 model=$3
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap '[ $? = 0 ] || tail -n 60 "$scratch"/table "$scratch"/figures; rm -rf "$scratch"' EXIT
+touch "$scratch/figures"
 
 # Prints the first cells of rows, and all lines outside tables. Stops at a cell that should be a number.
 read_table() {
