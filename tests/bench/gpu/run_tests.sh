@@ -13,17 +13,12 @@
 # Prints as each test fails "FAILED TEST: what was got and expected", and as each part ends "passed N".
 # Exit status: 0 all passed, 1 a test failed, 77 there is no GPU.
 set -u
+# shellcheck source=tests/bench/gpu/test_parts.sh
+. "$(dirname "$0")/test_parts.sh"
 
 # Runs part $2 of program $1 and reports its tests. Its output comes line by line and ends with its status.
 run_part() {
-    left=0
-    if [ -n "$deadline" ]; then
-        left=$((deadline - $(date +%s)))
-        if [ "$left" -le 0 ]; then
-            echo "$1 $2" >>"$logs/not_reached"
-            return 0
-        fi
-    fi
+    time_left || { not_reached "$@" && return 0; }
     {
         PTXGEN_TEST_TURN=$2 timeout -k 2 "$left" "$kit/bin/$1" 2>&1 </dev/null
         printf '\n[  STATUS  ] %d\n' $?
@@ -60,8 +55,8 @@ report_part() {
     done
     if [ "$ended" = no ]; then
         during=${test:-$1}
-        if [ "$status" = 124 ] || { [ "$status" = 137 ] && [ -n "$deadline" ] && [ "$(date +%s)" -ge "$deadline" ]; }; then
-            echo "$1 $2" >>"$logs/not_reached"
+        if time_is_over "$status"; then
+            not_reached "$@"
             ran=$(($(date +%s) - $(stat -c %Y "$started" 2>/dev/null || date +%s)))
             if [ "$ran" -ge "$longest" ]; then
                 fail "$during" "runs for $ran s and does not end"
@@ -83,54 +78,17 @@ if [ "${1-}" = --part ]; then # by xargs, below
     run_part "$2" "$3"
     exit
 fi
-kit=$(cd "${1:?folder of the kit}" && pwd) || exit 2
-shift
-seconds=${SECONDS_LEFT-}
-case ${1-} in
---seconds) seconds=${2:?number of seconds} ;;
-esac
 case ${PTXGEN_TEST_TIER-full} in
 quick) parts=$((4 * $(nproc))) && programs=test_every_family ;;
-full) parts=16 && programs=$(cd "$kit/bin" && ls test_*) ;;
+full) parts=16 && programs=$(cd "$1/bin" && ls test_*) ;;
 *) echo "PTXGEN_TEST_TIER=$PTXGEN_TEST_TIER is neither quick nor full" >&2 && exit 2 ;;
 esac
-case $seconds in
-*[!0-9]*) echo "'$seconds' is not a number of seconds" >&2 && exit 2 ;;
-esac
-
-LD_LIBRARY_PATH="$kit/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-# What the driver compiles, thousands of kernels, is there for the next run.
-CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$kit/cache}"
-PTXGEN_GOLDEN="$kit/tests/golden" PTXGEN_TEST_DEVICE=GPU PTXGEN_TEST_SHARE=$parts
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-trap 'exit 1' HUP INT TERM
-deadline=${seconds:+$(($(date +%s) + ${seconds:-0}))} # in seconds of the clock; empty: none
-longest=${LONGEST_TEST:-30}
-export kit LD_LIBRARY_PATH CUDA_CACHE_PATH PTXGEN_GOLDEN PTXGEN_TEST_DEVICE PTXGEN_TEST_SHARE logs longest deadline
-mkdir -p "$CUDA_CACHE_PATH"
-
-# The device is opened once ahead of all, for what is wrong with all parts.
-if ! said=$(PTXGEN_TEST_TURN=1 PTXGEN_TEST_SHARE=1000000 timeout 60 "$kit/bin/test_every_family" 2>&1); then
-    printf '%s\n' "$said" | tail -5 >&2
-    case $said in
-    *'# no tests on a GPU'*) exit 77 ;;
-    esac
-    exit 1
-fi
-
-status=0
+export longest="${LONGEST_TEST:-30}" PTXGEN_TEST_SHARE="$parts"
+prepare_parts "$@"
 for program in $programs; do
     turn=0
     while [ "$turn" -lt "$parts" ]; do
-        echo "$program" $turn
+        echo "$program" "$turn"
         turn=$((turn + 1))
     done
-done | xargs -P "$(nproc)" -n 2 sh "$0" --part || status=1
-if [ -s "$logs/skipped" ]; then
-    awk '{ sum += $1 } END { printf "# skipped: %d tests that this GPU cannot run\n", sum }' "$logs/skipped"
-fi
-if [ -s "$logs/not_reached" ]; then
-    echo "# not reached: $(wc -l <"$logs/not_reached") of $(($(echo "$programs" | wc -w) * parts)) parts"
-fi
-exit "$status"
+done | run_parts 2

@@ -21,7 +21,7 @@ run() {
     "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
     cat "$scratch/out" "$scratch/err"
     [ "$status" = "$expected" ]
-    ! grep -Ev '^(# |FAILED [A-Za-z0-9_]+: .|passed [0-9]+$)' "$scratch/out"
+    ! grep -Ev '^(# |FAILED [A-Za-z0-9_.]+: .|passed [0-9]+$)' "$scratch/out"
 }
 said() { grep -qE "$1" "$scratch/${2-out}" || { echo "not said: $1" && exit 1; }; }
 passed() { awk '/^passed/ { sum += $2 } END { print sum + 0 }' "$scratch/out"; }
@@ -51,3 +51,77 @@ PTXGEN_TEST_FAMILY=silo run 1 "$run_tests" "$kit"
 said 'silo is no family' err
 LD_LIBRARY_PATH='' CUDA_VISIBLE_DEVICES=-1 run 77 "$run_tests" "$kit"
 said 'no tests on a GPU' err
+
+# A sanitizer that runs the program and says of one family what FAKE says of it.
+mkdir "$scratch/tools"
+cat >"$scratch/tools/compute-sanitizer" <<'END'
+#!/bin/sh
+while [ $# -gt 1 ]; do
+    case $1 in
+    --tool) tool=$2 && shift 2 ;;
+    --log-file) log=$2 && shift 2 ;;
+    --*) shift 2 ;;
+    esac
+done
+"$1"
+status=$?
+summary="ERROR SUMMARY: 0 errors"
+[ "$tool" = memcheck ] || summary="RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+echo "========= COMPUTE-SANITIZER" >"$log"
+case $PTXGEN_TEST_FAMILY.$tool.$FAKE in
+silu.memcheck.wrong)
+    summary="ERROR SUMMARY: 2 errors"
+    cat >>"$log" <<'LOG'
+========= Invalid __global__ read of size 4 bytes
+=========     at silu_k1280_m3+0x30
+=========     by thread (7,0,0) in block (0,0,0)
+=========     Access to 0xd67bffffc is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0xd67800000 of size 4,194,300 bytes
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: main [0xabeb] in test_every_family
+=========
+========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure" on CUDA API call to cuCtxSynchronize.
+=========     Saved host backtrace up to driver entry point at error
+=========
+LOG
+    ;;
+silu.racecheck.wrong)
+    summary="RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"
+    cat >>"$log" <<'LOG'
+========= Error: Race reported between Write access at silu_k1280_m3+0xb0
+=========     and Read access at silu_k1280_m3+0x2c0 [508 hazards]
+=========
+LOG
+    ;;
+*.racecheck.warned)
+    summary="RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)"
+    echo "========= Warning: Race reported between Write access at a+0x10" >>"$log"
+    ;;
+silu.*.slow) sleep 60 ;;
+silu.*.killed) kill -KILL $$ ;;
+esac
+echo "========= $summary" >>"$log"
+exit $status
+END
+chmod +x "$scratch/tools/compute-sanitizer"
+sanitize="$(dirname "$run_tests")/sanitize.sh"
+export SANITIZE_FAMILIES="silu sample" FAKE=right
+if ! command -v compute-sanitizer && ! [ -e /usr/local/cuda/bin/compute-sanitizer ]; then
+    run 77 "$sanitize" "$kit"
+    said 'compute-sanitizer is neither on PATH' err
+fi
+PATH=$scratch/tools:$PATH
+run 0 "$sanitize" "$kit"
+[ "$(passed)" = 8 ]
+FAKE=wrong run 1 "$sanitize" "$kit"
+said '^FAILED memcheck\.silu: 2 errors: Invalid __global__ read of size 4 bytes at silu_k1280_m3\+0x30 by thread .* of size 4,194,300 bytes$'
+said '^FAILED racecheck\.silu: 1 hazard displayed \(1 error, 0 warnings\): Error: Race reported between .* \[508 hazards\]$'
+[ "$(passed)" = 2 ]
+FAKE=warned run 0 "$sanitize" "$kit"
+said '^# warning of racecheck in silu: Warning: Race reported'
+FAKE=killed run 1 "$sanitize" "$kit"
+said '^FAILED memcheck\.silu: ended with status 137'
+FAKE=slow run 0 "$sanitize" "$kit" --seconds 3
+said '^# not reached: [0-9]+ of [0-9]+ parts$'
+SANITIZE_FAMILIES=silo run 1 "$sanitize" "$kit"
+said '^FAILED memcheck\.silo: ended with status 1: .*silo is no family'

@@ -1,0 +1,61 @@
+# What run_tests.sh and sanitize.sh share. Both run test programs of a kit in parts, by xargs, which calls them again with
+# --part; what that call needs is exported.
+# shellcheck shell=sh
+
+# Takes KIT [--seconds N], opens the GPU once for what would go wrong in every part, and makes the folder $logs. Exits
+# with 77 if there is no GPU.
+prepare_parts() {
+    kit=$(cd "${1:?folder of the kit}" && pwd) || exit 2
+    seconds=${SECONDS_LEFT-}
+    [ "${2-}" != --seconds ] || seconds=${3:?number of seconds}
+    case $seconds in
+    *[!0-9]*) echo "'$seconds' is not a number of seconds" >&2 && exit 2 ;;
+    esac
+    deadline=${seconds:+$(($(date +%s) + ${seconds:-0}))} # in seconds of the clock; empty: none
+    logs=$(mktemp -d)
+    trap 'rm -rf "$logs"' EXIT
+    trap 'exit 1' HUP INT TERM
+    LD_LIBRARY_PATH="$kit/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+    # What the driver compiles, thousands of kernels, is there for the next run.
+    CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$kit/cache}"
+    PTXGEN_GOLDEN="$kit/tests/golden" PTXGEN_TEST_DEVICE=GPU
+    export kit deadline logs LD_LIBRARY_PATH CUDA_CACHE_PATH PTXGEN_GOLDEN PTXGEN_TEST_DEVICE
+    mkdir -p "$CUDA_CACHE_PATH"
+    said=$(PTXGEN_TEST_TURN=1 PTXGEN_TEST_SHARE=1000000 timeout 60 "$kit/bin/test_every_family" 2>&1) && return
+    printf '%s\n' "$said" | tail -5 >&2
+    case $said in
+    *'# no tests on a GPU'*) exit 77 ;;
+    esac
+    exit 1
+}
+
+not_reached() {
+    echo "$*" >>"$logs/not_reached"
+}
+
+# Sets $left to the seconds that a part may take, 0: any. Returns false if there are none.
+time_left() {
+    left=0
+    [ -n "$deadline" ] || return 0
+    left=$((deadline - $(date +%s)))
+    [ "$left" -gt 0 ]
+}
+
+# Returns true if a part ended with status $1 because its time was over.
+time_is_over() {
+    [ "$1" = 124 ] || { [ "$1" = 137 ] && [ -n "$deadline" ] && [ "$(date +%s)" -ge "$deadline" ]; }
+}
+
+# Runs the parts that standard input lists, $1 words each, and says how many were not reached.
+run_parts() {
+    cat >"$logs/parts"
+    status=0
+    xargs -P "$(nproc)" -n "$1" sh "$0" --part <"$logs/parts" || status=1
+    if [ -s "$logs/skipped" ]; then
+        awk '{ sum += $1 } END { printf "# skipped: %d tests that this GPU cannot run\n", sum }' "$logs/skipped"
+    fi
+    if [ -s "$logs/not_reached" ]; then
+        echo "# not reached: $(wc -l <"$logs/not_reached") of $(wc -l <"$logs/parts") parts"
+    fi
+    return "$status"
+}
