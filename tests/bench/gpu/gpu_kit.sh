@@ -9,9 +9,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 to=$scratch/gpu-kit
 gpu=tests/bench/gpu
-mkdir -p "$to/bin" "$to/models" "$to/$gpu/peers"
+mkdir -p "$to/bin" "$to/models" "$to/$gpu/peers" "$to/tests/models"
 cp -r "$root/tests/golden" "$to/tests/"
-cp "$root/$gpu/gpu_bench.sh" "$root/$gpu/run_tests.sh" "$root/$gpu/shapes.ini" "$to/$gpu/"
+for file in gpu_bench.sh run_tests.sh sanitize.sh test_parts.sh run_models.py shapes.ini; do
+    cp "$root/$gpu/$file" "$to/$gpu/"
+done
+cp "$root/tests/models/judge_models.py" "$to/tests/models/"
 cp "$root/$gpu/peers/torch_peers.py" "$to/$gpu/peers/"
 cp "$root/$gpu/run_kit.sh" "$to/run"
 for file; do
