@@ -11,7 +11,8 @@ to=$scratch/gpu-kit
 gpu=tests/bench/gpu
 mkdir -p "$to/bin" "$to/models" "$to/$gpu/peers" "$to/tests/models"
 cp -r "$root/tests/golden" "$to/tests/"
-for file in gpu_bench.sh run_tests.sh sanitize.sh test_parts.sh run_models.py shapes.ini; do
+for file in gpu_bench.sh run_tests.sh sanitize.sh test_parts.sh run_models.py ncu_prompts.py shapes.ini \
+    measure.ini in_l2.ini experiments.ini; do
     cp "$root/$gpu/$file" "$to/$gpu/"
 done
 cp "$root/tests/models/judge_models.py" "$to/tests/models/"

@@ -3,8 +3,8 @@
 
   linear  f16 GEMV by torch.nn.functional.linear, of stream_gemv's shapes with Q4_K weights at
           m = 1. It reads two bytes a weight, 3.56 times as many as there are in Q4_K (144 for 256
-          weights). And of mma_gemm_f16's shapes the GEMM of 256 rows, which is cuBLAS's, with the
-          operations a second.
+          weights). And of mma_gemm_f16's shapes the GEMMs of 256 and 512 rows, which are cuBLAS's,
+          with TFLOPS.
   sdpa    decode attention over an f16 cache by torch.nn.functional.scaled_dot_product_attention
           with enable_gqa, of gqa_flash_decoding's shapes.
 
@@ -31,7 +31,7 @@ from typing import Callable, NamedTuple
 
 L2_TIMES, MOST_COPIES, MOST_LAUNCHES, BATCHES, BATCH_SECONDS = 3, 512, 1024, 31, 1e-3
 COPY_RUNS, COPY_BYTES = 10, 1 << 30
-SAMPLED_ROWS, TOLERANCE, PROMPT_ROWS = 128, 2e-3, 256
+SAMPLED_ROWS, TOLERANCE, PROMPT_ROWS = 128, 2e-3, (256, 512)
 
 
 class Peer(NamedTuple):
@@ -91,6 +91,12 @@ def attention(m, heads, kv_heads, dim, length):
 
 
 def peers(path, families):
+    """Yields every peer once."""
+    found = {peer.name: peer for peer in peers_of_sections(path, families)}
+    return found.values()
+
+
+def peers_of_sections(path, families):
     spec = configparser.ConfigParser(comment_prefixes=";", inline_comment_prefixes=";")
     spec.read_file(open(path, encoding="utf-8"))
     for title in spec.sections():
@@ -102,8 +108,9 @@ def peers(path, families):
                 yield linear(*map(number, shape.split("x")))
         if family == "mma_gemm_f16":
             for shape in section["shape"].split(","):
-                yield linear(*map(number, shape.split("x")), PROMPT_ROWS)
-        if family == "gqa_flash_decoding" and section["kv_type"] == "f16":
+                for rows in PROMPT_ROWS:
+                    yield linear(*map(number, shape.split("x")), rows)
+        if family == "gqa_flash_decoding" and "f16" in section["kv_type"].replace(",", " ").split():
             keys = "m", "num_heads", "num_kv_heads", "head_dim", "max_seq_len"
             for sizes in itertools.product(*(numbers(section[key]) for key in keys)):
                 yield attention(*sizes)
