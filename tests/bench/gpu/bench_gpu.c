@@ -27,6 +27,7 @@
 #include "base/os.h"
 #include "bench/gpu/device.h"
 #include "bench/gpu/timing.h"
+#include "spec/spec.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77, MOST_JOBS = 16 };
 
@@ -38,9 +39,9 @@ static bool is_asked_for(const char *name, char **asked, int count)
     return count == 0;
 }
 
-static void print_head(const gpu *g, const cost_gpu *c, const char *spec)
+static void print_head(const gpu *g, const cost_gpu *c, const char *path)
 {
-    const char *slash = strrchr(spec, '/');
+    const char *slash = strrchr(path, '/');
     print_device(g, c);
     printf("# in L2: all copies of the buffers together are less than three times the L2, which "
            "has some or all of what is read.\n");
@@ -49,7 +50,7 @@ static void print_head(const gpu *g, const cost_gpu *c, const char *spec)
            "of an SM | TFLOPS | "
            "model us | of model | bound "
            "| error | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-           slash ? slash + 1 : spec);
+           slash ? slash + 1 : path);
     fflush(stdout);
 }
 
@@ -250,6 +251,11 @@ static int bench_all(arena *a, gpu_run *s, const options *o)
     if (!measure_device(&s->gpu, s->effort, &s->model) ||
         !make_timed(a, o, s->model.target, &set, &timed) || !has_families(&set, o))
         return FAILED;
+    if (o->target && o->target->sm > s->gpu.sm) {
+        fprintf(stderr, "bench_gpu: %s is newer than the device, sm_%u\n", o->target->name,
+                s->gpu.sm);
+        return FAILED;
+    }
     if (o->target) {
         cost_gpu of_target = cost_gpu_of(o->target);
         s->model.target = o->target;
@@ -290,8 +296,9 @@ static bool parse(int argc, char **argv, options *o)
             o->device = true;
         else if (strcmp(argv[i], "--peers") == 0 && has_value)
             o->peers = argv[++i];
-        else if (strcmp(argv[i], "--rows") == 0 && has_value)
-            o->rows = strtoll(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--rows") == 0 && has_value &&
+                 spec_parse_number(argv[i + 1], &o->rows) && o->rows > 0)
+            i++;
         else if (strcmp(argv[i], "--jobs") == 0 && has_value)
             o->jobs = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--target") == 0 && has_value && target_find(argv[i + 1]))
@@ -303,8 +310,6 @@ static bool parse(int argc, char **argv, options *o)
     }
     if (!o->rows)
         o->rows = o->quick ? 64 : 256;
-    if (o->rows < 0)
-        return false;
     if (i == argc)
         return o->device;
     o->spec = argv[i];
