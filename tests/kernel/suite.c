@@ -552,17 +552,41 @@ static void add_tests(arena *a, const subject *s, const suite_check *checks, siz
     }
 }
 
+/* Returns a variable's value, or NULL if it is not set or empty. */
+static const char *asked_for(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+/* Returns true if a list of words with commas between them has a word. */
+static bool list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (; list; list = strchr(list, ','), list += list != NULL)
+        if (strncmp(list, word, length) == 0 && strchr(",", list[length]))
+            return true;
+    return false;
+}
+
 /* Returns false, with a message, if the environment asks for a family or target that is unknown. */
 static bool names_are_known(void)
 {
-    const char *of_family = getenv("PTXGEN_TEST_FAMILY"), *of_target = getenv("PTXGEN_TEST_TARGET");
-    bool no_family = of_family && !family_find(families, of_family);
+    const char *only = asked_for("PTXGEN_TEST_FAMILY"),
+               *of_target = asked_for("PTXGEN_TEST_TARGET");
+    size_t named = 0, known = 0;
+    for (const char *at = only; at; at = strchr(at, ','), at += at != NULL)
+        named++;
+    for (const family *const *f = families; *f; f++)
+        known += list_has(only, (*f)->name);
     bool no_target = of_target && !target_find(of_target);
-    if (no_family)
-        print_message("PTXGEN_TEST_FAMILY = %s is no family; see ptxgen --list\n", of_family);
+    if (known != named)
+        print_message(
+            "PTXGEN_TEST_FAMILY = %s: %zu of %zu names are no family; see ptxgen --list\n", only,
+            named - known, named);
     if (no_target)
         print_message("PTXGEN_TEST_TARGET = %s is no target, such as sm_90\n", of_target);
-    return !no_family && !no_target;
+    return known == named && !no_target;
 }
 
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count)
@@ -578,8 +602,8 @@ int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const sui
         return 1;
     arena *a = arena_new();
     device devices[DEVICES] = { suite_emulator(a), { 0 } };
-    const char *why, *only = getenv("PTXGEN_TEST_FAMILY");
-    const char *only_device = getenv("PTXGEN_TEST_DEVICE");
+    const char *why, *only = asked_for("PTXGEN_TEST_FAMILY");
+    const char *only_device = asked_for("PTXGEN_TEST_DEVICE");
     if (!device_open_cuda(a, &devices[1], &why)) {
         devices[1] = (device){ .name = "GPU" };
         print_message("# no tests on a GPU: %s\n", why);
@@ -589,7 +613,7 @@ int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const sui
 
     for (size_t d = 0; d < DEVICES; d++)
         for (const family *const *f = families; *f; f++) {
-            if (!fits(*f) || (only && strcmp(only, (*f)->name) != 0) ||
+            if (!fits(*f) || (only && !list_has(only, (*f)->name)) ||
                 (only_device && strcmp(only_device, devices[d].name) != 0))
                 continue;
             const char *weights;

@@ -119,9 +119,9 @@ typedef struct suite_check {
 
 /* Runs every check for every family that fits, with all weights, on every device, as
  * FAMILY_WEIGHTS_CHECK_on_the_DEVICE.
- * PTXGEN_TEST_FAMILY=NAME tests one family, PTXGEN_TEST_DEVICE=GPU the GPU alone, which then has to
- * be there, PTXGEN_TEST_TARGET=sm_90 the kernels of that target in place of the oldest one's where
- * it has them. Returns the number of failures. */
+ * PTXGEN_TEST_FAMILY=NAME,NAME tests some families, PTXGEN_TEST_DEVICE=GPU the GPU alone, which
+ * then has to be there, PTXGEN_TEST_TARGET=sm_90 the kernels of that target in place of the oldest
+ * one's where it has them. Returns the number of failures. */
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count);
 
 /* Returns text number i of those that set a family's formats, or NULL behind the last. */

@@ -5,7 +5,7 @@
 # processors, because the driver's compiler takes most of the time. Options are variables:
 #
 #     PTXGEN_TEST_TIER=quick       every family once in every format; full (default): all tests
-#     PTXGEN_TEST_FAMILY=NAME      the tests of this family alone
+#     PTXGEN_TEST_FAMILY=NAME,...  the tests of these families alone
 #     PTXGEN_TEST_TARGET=sm_90a    kernels of this target instead of the oldest one's
 #     SECONDS_LEFT=N               the same as --seconds: starts no part later, and stops those that run
 #     LONGEST_TEST=N               a test that is stopped fails if it has run for N seconds (30)

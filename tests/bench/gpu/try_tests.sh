@@ -34,8 +34,8 @@ said '^FAILED the_program_ends: test_failing was ended by signal ABRT'
 [ "$(grep -c FAILED "$scratch/out")" = 4 ]
 [ "$(passed)" = 7 ]
 
-PTXGEN_TEST_TIER=quick run 0 "$run_tests" "$kit"
-[ "$(passed)" = 4 ]
+PTXGEN_TEST_TIER=quick PTXGEN_TEST_FAMILY=silu,sample run 0 "$run_tests" "$kit"
+[ "$(passed)" = 5 ]
 
 # What hangs fails where it is stopped; what is only slow is not reached.
 PTXGEN_TEST_HANG=60 run 1 "$run_tests" "$kit" --seconds 5
@@ -47,8 +47,8 @@ said '^FAILED one_takes_long: runs for [0-9]+ s and does not end$'
 SECONDS_LEFT=0 run 0 "$run_tests" "$kit"
 said '^# not reached: 32 of 32 parts$'
 
-PTXGEN_TEST_FAMILY=silo run 1 "$run_tests" "$kit"
-said 'silo is no family' err
+PTXGEN_TEST_FAMILY=silu,silo,sample run 1 "$run_tests" "$kit"
+said 'silu,silo,sample: 1 of 3 names are no family' err
 LD_LIBRARY_PATH='' CUDA_VISIBLE_DEVICES=-1 run 77 "$run_tests" "$kit"
 said 'no tests on a GPU' err
 
@@ -124,4 +124,4 @@ said '^FAILED memcheck\.silu: ended with status 137'
 FAKE=slow run 0 "$sanitize" "$kit" --seconds 3
 said '^# not reached: [0-9]+ of [0-9]+ parts$'
 SANITIZE_FAMILIES=silo run 1 "$sanitize" "$kit"
-said '^FAILED memcheck\.silo: ended with status 1: .*silo is no family'
+said '^FAILED memcheck\.silo: ended with status 1: .*silo: 1 of 1 names'
