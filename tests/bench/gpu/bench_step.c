@@ -51,12 +51,12 @@ enum {
     USAGE = 2,
     SKIPPED = 77,
     USUAL_POSITIONS = 4096,
-    MOST_JOBS = 16,
+    MOST_JOBS = 8,
     MOST_BATCHES = 9,
     KERNEL_TURNS = 32, /* launches of one kernel in a graph, at least */
     STEP_TURNS = 8,    /* of a step, which leaves the next position: there must be room for them */
     PROMPT_TURNS = 1,  /* of a step of a prompt's rows */
-    PROMPT_BATCHES = 5,
+    PROMPT_BATCHES = 3,
     L2_TIMES = 3,
 };
 
@@ -406,17 +406,21 @@ static bool bench_variant(bench *b, device_model *usual, const variant *v)
     return timed;
 }
 
-/* As far behind as asked for, with room for what is fed twice. */
-static bool choose_position(bench *b, const plan *p)
+/* Chooses as many tokens before a step as asked for, with room for what is run twice. Returns what
+ * is wrong, or NULL. */
+static const char *choose_position(bench *b, const plan *p)
 {
-    int64_t most = 0;
+    int64_t most = 0, room = p->decoder->max_seq_len;
     for (size_t i = 0; i < p->step_count; i++) {
         int64_t turns = b->options->quick ? 1 : (int64_t)step_turns(&p->steps[i]);
         most = turns * p->steps[i].m > most ? turns * p->steps[i].m : most;
     }
-    int64_t room = p->decoder->max_seq_len - 2 * most;
+    if (room < 2 * most)
+        return arena_format(b->arena, "max_seq_len = %lld is too short; at least %lld are needed",
+                            (long long)room, (long long)(2 * most));
+    room -= 2 * most;
     b->positions = b->options->positions < room ? b->options->positions : room;
-    return b->positions >= 0;
+    return NULL;
 }
 
 static bool has_all(const device_model *m)
@@ -459,8 +463,8 @@ static bool bench_model(bench *b, const char *path)
     b->name = model_name(b->arena, path);
     b->judged_right = true;
     const char *wrong = make_variants(b->arena, path, b->model.target, &b->options->variants, &all);
-    if (!wrong && !choose_position(b, all.items[0].set.plan))
-        wrong = "its caches are too short";
+    if (!wrong)
+        wrong = choose_position(b, all.items[0].set.plan);
     if (wrong) {
         print_failure(b, wrong);
         return true;
@@ -539,8 +543,6 @@ static bool parse(arena *a, int argc, char **argv, options *o)
             o->kernels = true;
         else if (++i == argc)
             return false;
-        else if (strcmp(option, "--positions") == 0)
-            o->positions = strtoll(argv[i], NULL, 10);
         else if (strcmp(option, "--jobs") == 0)
             o->jobs = (unsigned)strtoul(argv[i], NULL, 10);
         else if (strcmp(option, "--from") == 0)
@@ -549,7 +551,9 @@ static bool parse(arena *a, int argc, char **argv, options *o)
             o->without = argv[i];
         else if (strcmp(option, "--prompts") == 0 && strcmp(argv[i], "none") == 0)
             o->prompts.count = 0;
-        else if (!(strcmp(option, "--prompts") == 0 && number_list_parse(argv[i], &o->prompts)) &&
+        else if (!(strcmp(option, "--positions") == 0 &&
+                   spec_parse_number(argv[i], &o->positions) && o->positions >= 0) &&
+                 !(strcmp(option, "--prompts") == 0 && number_list_parse(argv[i], &o->prompts)) &&
                  !(strcmp(option, "--rows") == 0 &&
                    number_list_parse(argv[i], &o->variants.rows)) &&
                  !(strcmp(option, "--warps") == 0 && parse_warps(a, argv[i], &o->variants)))

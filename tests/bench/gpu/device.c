@@ -147,6 +147,8 @@ void compile_kernel(compiling *c, const kernel *k)
 
 void compile_in_parallel(unsigned jobs, compile_offer *offer, void *context)
 {
+    enum { MOST = 64 };
+    jobs = jobs < MOST ? jobs : MOST;
     fflush(NULL);
     for (unsigned i = 0; i < jobs && jobs > 1; i++) {
         pid_t child = fork();

@@ -116,7 +116,11 @@ for wrong in '--rows 8,1' '--rows 513'; do
     [ "$status" = 1 ]
     grep -q '^FAILED tiny: ' "$scratch/table"
 done
-for wrong in '--rows 1,x' '--warps gate_up' '--prompts 0' '--positions' '--other'; do
+status=0
+"$bench_step" --prompts none "$model" >"$scratch/table" || status=$?
+[ "$status" = 1 ]
+grep -q '^FAILED tiny: max_seq_len = 48 is too short; at least 128 are needed' "$scratch/table"
+for wrong in '--rows 1,x' '--warps gate_up' '--prompts 0' '--positions' '--positions -1' '--other'; do
     status=0
     # shellcheck disable=SC2086
     "$bench_step" --quick $wrong "$model" 2>"$scratch/usage" || status=$?
