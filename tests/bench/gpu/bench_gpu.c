@@ -5,7 +5,7 @@
  *   --in-l2         one copy of the buffers, so that a small matrix is read from the L2 cache
  *   --rows N        rows of x for kernels that take any number (256)
  *   --target NAME   kernels for this target instead of the device's newest: sm_90 on an H100
- *   --jobs N        processes that compile kernels beforehand (one a core, up to 16)
+ *   --jobs N        processes that compile kernels beforehand (one a core, at most 16)
  *   --peers FOLDER  what nvcc made of peers/; a peer's row follows that of its kernel
  *   --quick         one launch of each kernel, of large ones only the smallest of each family
  *
@@ -39,17 +39,25 @@ static bool is_asked_for(const char *name, char **asked, int count)
     return count == 0;
 }
 
-static void print_head(const gpu *g, const cost_gpu *c, const char *path)
+static bool is_for(const kernel *k, const target *t)
+{
+    return k->target == t || k->newest == t;
+}
+
+static void print_head(const gpu *g, const cost_gpu *c, const kernel_set *set, const char *path)
 {
     const char *slash = strrchr(path, '/');
     print_device(g, c);
     printf("# in L2: all copies of the buffers together are less than three times the L2, which "
            "has some or all of what is read.\n");
+    for (size_t i = 0; i < set->kernel_count; i++)
+        if (set->kernels[i].instance->excluded & target_bit(c->target))
+            printf("# %s needs another target than %s\n", set->kernels[i].instance->name,
+                   c->target->name);
     printf("\nKernels of %s:\n\n"
-           "| kernel | rows | blocks | blocks an SM | MB | us | GB/s | of copy %% | bytes a clock "
-           "of an SM | TFLOPS | "
-           "model us | of model | bound "
-           "| error | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+           "| kernel | rows | blocks | blocks an SM | MB | us | GB/s | of copy %% "
+           "| bytes a clock of an SM | TFLOPS | model us | of model | bound | error | remark |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
            slash ? slash + 1 : path);
     fflush(stdout);
 }
@@ -200,35 +208,40 @@ static double products_of(arena *a, const options *o, const kernel *k)
     return cost_work_of_rows(a, in, rows).units * (double)(rows ? rows : 1);
 }
 
-/* Returns which kernels of the set to time: those of the families that were asked for; with --quick
- * of large ones, which take an emulator too long, only the smallest of each family, and none that
- * takes longer than a second. */
-static bool *timed_kernels(arena *a, const options *o, const kernel_set *set)
+/* Returns which kernels of the set to time: those for the target, of the families that were asked
+ * for; with --quick of large ones, which take an emulator too long, only the smallest of each
+ * family, and none that takes longer than a second. */
+static bool *timed_kernels(arena *a, const options *o, const target *t, const kernel_set *set)
 {
     const double many = 1e7, most = 1e8;
     size_t count = set->kernel_count;
     bool *timed = arena_zalloc(a, count * sizeof *timed);
     double *work = arena_zalloc(a, count * sizeof *work);
     for (size_t i = 0; i < count; i++) {
+        const kernel *k = &set->kernels[i];
         timed[i] =
-            is_asked_for(set->kernels[i].instance->family->name, o->families, o->family_count);
-        work[i] = o->quick ? products_of(a, o, &set->kernels[i]) : 0;
+            is_for(k, t) && is_asked_for(k->instance->family->name, o->families, o->family_count);
+        work[i] = o->quick ? products_of(a, o, k) : 0;
     }
     for (size_t i = 0; i < count && o->quick; i++)
-        for (size_t j = 0; j < count && work[i] > many; j++)
+        for (size_t j = 0; j < count && timed[i] && work[i] > many; j++)
             if (set->kernels[j].instance->family == set->kernels[i].instance->family &&
                 (work[i] > most || work[j] < work[i] || (work[j] == work[i] && j < i)))
                 timed[i] = false;
     return timed;
 }
 
-/* Makes the kernels for the target that was asked for, or for the device's newest one. */
+/* Makes the kernels for the target that was asked for, or for the device's newest one. Kernels that
+ * need another target than that are made for the one that has most, and not timed. */
 static bool make_timed(arena *a, const options *o, const target *newest, kernel_set *set,
                        bool **timed)
 {
-    if (!make_kernels(a, o->spec, o->target ? o->target : newest, set))
+    const target *t = o->target ? o->target : newest, *rich = target_find("sm_90a");
+    const char *both = t == rich ? t->name : arena_format(a, "%s,%s", t->name, rich->name);
+    spec s;
+    if (!read_spec(a, o->spec, both, &s) || !generate_set(a, &s, set))
         return false;
-    *timed = timed_kernels(a, o, set);
+    *timed = timed_kernels(a, o, t, set);
     return true;
 }
 
@@ -262,7 +275,7 @@ static int bench_all(arena *a, gpu_run *s, const options *o)
         s->model.wgmma_fmas = of_target.wgmma_fmas;
     }
     if (!o->from)
-        print_head(&s->gpu, &s->model, o->spec);
+        print_head(&s->gpu, &s->model, &set, o->spec);
     s->all_right = !o->from;
     for (size_t i = o->from; i < set.kernel_count; i++) {
         const kernel *k = &set.kernels[i];
@@ -308,6 +321,10 @@ static bool parse(int argc, char **argv, options *o)
         else
             return false;
     }
+    if (!o->jobs)
+        o->jobs = o->quick ? 1 : os_cpu_count();
+    if (o->jobs > MOST_JOBS)
+        o->jobs = MOST_JOBS;
     if (!o->rows)
         o->rows = o->quick ? 64 : 256;
     if (i == argc)
@@ -320,8 +337,7 @@ static bool parse(int argc, char **argv, options *o)
 
 int main(int argc, char **argv)
 {
-    unsigned cores = os_cpu_count();
-    options o = { .jobs = cores < MOST_JOBS ? cores : MOST_JOBS, .argv = argv };
+    options o = { .argv = argv };
     if (!parse(argc, argv, &o)) {
         fprintf(stderr,
                 "usage: bench_gpu [--brief] [--in-l2] [--rows N] [--target NAME] [--peers FOLDER]\n"

@@ -67,13 +67,13 @@ static void print_problems(arena *a, const diags *d)
     fputs(message.text, stderr);
 }
 
-bool read_spec(arena *a, const char *path, const target *t, spec *s)
+bool read_spec(arena *a, const char *path, const char *for_targets, spec *s)
 {
     diags d = diags_new(a);
     char *text;
     size_t size;
     const char *error;
-    spec_overrides overrides = { .targets = t ? t->name : NULL };
+    spec_overrides overrides = { .targets = for_targets };
     if (!os_read_file(a, path, &text, &size, &error)) {
         fprintf(stderr, "bench: %s: %s\n", path, error);
         return false;
@@ -91,12 +91,6 @@ bool generate_set(arena *a, const spec *s, kernel_set *set)
         return true;
     print_problems(a, &d);
     return false;
-}
-
-bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set)
-{
-    spec s;
-    return read_spec(a, path, t, &s) && generate_set(a, &s, set);
 }
 
 const char *read_beside(gpu *g, const char *name)

@@ -14,11 +14,10 @@ bool measure_device(gpu *g, const effort *e, cost_gpu *measured);
 
 struct spec;
 
-/* Reads a spec for one target, or for its own (t NULL), and makes its kernels. False: it has
- * errors, which are printed on standard error. */
-bool read_spec(arena *a, const char *path, const target *t, struct spec *s);
+/* Reads a spec for some targets, "sm_80,sm_90", or for its own (NULL), and makes its kernels.
+ * Return false, and print why on standard error, if it has errors. */
+bool read_spec(arena *a, const char *path, const char *for_targets, struct spec *s);
 bool generate_set(arena *a, const struct spec *s, kernel_set *set);
-bool make_kernels(arena *a, const char *path, const target *t, kernel_set *set);
 
 /* Returns the file of that name in the program's folder; NULL, with a message in g->error, if it
  * cannot be read. */

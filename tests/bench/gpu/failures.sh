@@ -88,6 +88,36 @@ FAILED nvcc: stream_gemv_q4k_k256_n8_m1_w12_r2: not every element of the outputs
 passed 3
 END
 
+# A GPU that some of the kernels cannot run on, and none of the probes.
+cat >"$scratch/mixed.ini" <<'END'
+[mma_gemm_f16]
+weights = q4_k
+shape = 512x40
+m = 128, 256
+[q4k_gemv]
+shape = 512x8
+END
+expect_mixed() {
+    PTXGEN_CUDA_TARGET=$1 "$bench_gpu" --quick "$scratch/mixed.ini" |
+        sed -n 's/^| \([^|]*_k[0-9][^|]*\) |.*/\1/p; /^# mma/p; /^passed/p' >"$scratch/rows"
+    diff - "$scratch/rows"
+}
+expect_mixed sm_86 <<'END'
+# mma_gemm_f16_q4k_k512_n40_m256_rows_s3 needs another target than sm_86
+mma_gemm_f16_q4k_k512_n40_m128_rows_s3
+q4k_gemv_k512_n8
+passed 2
+END
+expect_mixed sm_75 <<'END'
+# mma_gemm_f16_q4k_k512_n40_m128_rows_s3 needs another target than sm_75
+# mma_gemm_f16_q4k_k512_n40_m256_rows_s3 needs another target than sm_75
+q4k_gemv_k512_n8
+passed 1
+END
+status=0
+PTXGEN_CUDA_TARGET=sm_86 "$bench_probes" --quick || status=$?
+[ "$status" = 77 ]
+
 # A spec without a model; a model whose caches need more memory than there is.
 sed -e 's/^layers .*/layers = 400/' -e 's/^max_seq_len .*/max_seq_len = 1M/' "$model" \
     >"$scratch/large.ini"

@@ -153,7 +153,7 @@ const char *make_variants(arena *a, const char *path, const target *t, const var
 {
     spec s;
     variant usual = { 0 };
-    if (!read_spec(a, path, t, &s))
+    if (!read_spec(a, path, t->name, &s))
         return "its spec has errors";
     if (!s.plan)
         return "its spec has no [decoder]";
