@@ -20,7 +20,7 @@ set -u
 run_part() {
     time_left || { not_reached "$@" && return 0; }
     {
-        PTXGEN_TEST_TURN=$2 timeout -k 2 "$left" "$kit/bin/$1" 2>&1 </dev/null
+        PTXGEN_TEST_TURN=$2 timeout --foreground -k 2 "$left" "$kit/bin/$1" 2>&1 </dev/null
         printf '\n[  STATUS  ] %d\n' $?
     } 2>/dev/null | report_part "$1" "$2"
 }

@@ -19,7 +19,10 @@ run_part() {
     log=$logs/$1.$2.$3
     time_left || { not_reached "$@" && return 0; }
     PTXGEN_TEST_FAMILY=$2 PTXGEN_TEST_TURN=$3 PTXGEN_TEST_SHARE=$4 timeout -k 5 "$left" "$sanitizer" --tool "$1" \
-        --max-connections 1000 --print-limit 10 --log-file "$log" "$kit/bin/test_every_family" >"$log.out" 2>&1 </dev/null
+        --max-connections 1000 --print-limit 10 --log-file "$log" "$kit/bin/test_every_family" >"$log.out" 2>&1 </dev/null &
+    child=$! # which ends what it has started, a process group of its own
+    trap 'kill "$child"; exit 1' HUP INT TERM
+    wait "$child"
     status=$?
     : >>"$log"
     summary=$(sed -n 's/^========= \(ERROR\|RACECHECK\) SUMMARY: //p' "$log" | tail -1)

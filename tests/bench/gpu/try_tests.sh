@@ -47,6 +47,26 @@ said '^FAILED one_takes_long: runs for [0-9]+ s and does not end$'
 SECONDS_LEFT=0 run 0 "$run_tests" "$kit"
 said '^# not reached: 32 of 32 parts$'
 
+# A signal to its process group ends all that it has started.
+cut_off() {
+    setsid "$@" "$kit" >"$scratch/out" 2>&1 &
+    leader=$!
+    for _ in $(seq 100); do
+        ! pgrep -f "$kit/bin/$program" >/dev/null || break
+        sleep 0.1
+    done
+    sleep 1
+    pgrep -f "$kit/bin/$program" >/dev/null
+    kill -TERM "-$leader"
+    for _ in $(seq 50); do
+        pgrep -f "$kit/bin/" >/dev/null || return 0
+        sleep 0.1
+    done
+    echo "these are left:" && pgrep -af "$kit/bin/" && exit 1
+}
+program=test_failing
+PTXGEN_TEST_HANG=60 cut_off "$run_tests"
+
 PTXGEN_TEST_FAMILY=silu,silo,sample run 1 "$run_tests" "$kit"
 said 'silu,silo,sample: 1 of 3 names are no family' err
 LD_LIBRARY_PATH='' CUDA_VISIBLE_DEVICES=-1 run 77 "$run_tests" "$kit"
@@ -97,7 +117,7 @@ LOG
     summary="RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)"
     echo "========= Warning: Race reported between Write access at a+0x10" >>"$log"
     ;;
-silu.*.slow) sleep 60 ;;
+silu.*.slow) sh -c "sleep 60; : $1" ;;
 silu.*.killed) kill -KILL $$ ;;
 esac
 echo "========= $summary" >>"$log"
@@ -121,6 +141,8 @@ FAKE=warned run 0 "$sanitize" "$kit"
 said '^# warning of racecheck in silu: Warning: Race reported'
 FAKE=killed run 1 "$sanitize" "$kit"
 said '^FAILED memcheck\.silu: ended with status 137'
+program=test_every_family
+FAKE=slow cut_off "$sanitize"
 FAKE=slow run 0 "$sanitize" "$kit" --seconds 3
 said '^# not reached: [0-9]+ of [0-9]+ parts$'
 SANITIZE_FAMILIES=silo run 1 "$sanitize" "$kit"
