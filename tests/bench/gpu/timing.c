@@ -160,11 +160,12 @@ static bool judge(bench *b, timing *out)
             return false;
         mark_written(bytes, UNWRITTEN, blocks, p->param.format, written);
         if (trial_missing_block(t, i, &all) != blocks) {
+            unsigned char *again = arena_alloc(b->arena, p->size);
             b->launched = 0;
             if (!gpu_fill(b->gpu, at, UNWRITTEN_TOO, p->size) || !launch_next(b) ||
-                !gpu_wait(b->gpu) || !gpu_copy_out(b->gpu, bytes, at, p->size))
+                !gpu_wait(b->gpu) || !gpu_copy_out(b->gpu, again, at, p->size))
                 return false;
-            mark_written(bytes, UNWRITTEN_TOO, blocks, p->param.format, written);
+            mark_written(again, UNWRITTEN_TOO, blocks, p->param.format, written);
         }
         sample(blocks, p->param.format, written, sampled);
         out->written &= trial_missing_block(t, i, &all) == blocks;
