@@ -1,8 +1,8 @@
 """Runs a model's program and judges its logits: what check_models.py shares with the kit for GPUs (run_models.py).
 
-The facts of a model are its MODEL.json: tokens, and what else is known of it. Bounds hold the largest difference of a
-logit and the root of the mean square; logits of tokens fed one by one and eight by eight have to be the same to the bit.
-A check yields what it looked at, whether that is right, and where it is not.
+The facts of a model are its MODEL.json: tokens, and what else is known of it. Bounds limit the largest difference of a
+logit and the root of the mean square. Logits of tokens fed one by one and eight by eight have the same bits. A check
+yields what it looked at, whether that is right, and where it is not.
 """
 import itertools
 import math
@@ -74,7 +74,7 @@ def difference(got, expected):
 
 def place(got, golden, vocab, positions=None):
     """Returns where two lists of logits differ most, NaN first, with both values."""
-    if len(got) != len(golden):
+    if len(got) != len(golden) or not got:
         return "%d logits, expected %d" % (len(got), len(golden))
     errors = [math.inf if math.isnan(a - b) else abs(a - b) for a, b in zip(got, golden)]
     at = max(range(len(errors)), key=errors.__getitem__)
@@ -100,9 +100,11 @@ def same_bits(said, got, expected, vocab):
 
 
 def within(said, got, golden, vocab, bounds, positions=None):
+    if len(got) != len(golden):
+        return said, False, place(got, golden, vocab)
     worst, rms = difference(got, golden)
     return ("%s: worst %.2g of %.2g, rms %.3g of %.2g" % (said, worst, bounds[0], rms, bounds[1]),
-            len(got) == len(golden) and worst <= bounds[0] and rms <= bounds[1], place(got, golden, vocab, positions))
+            worst <= bounds[0] and rms <= bounds[1], place(got, golden, vocab, positions))
 
 
 def same_tokens(said, got, expected):
@@ -131,7 +133,7 @@ def check_case(program, facts, name, case, golden, positions=None, timeout=None)
 
 
 def check_story(program, facts, name, most, timeout=None):
-    """Checks a trained model's text, each token by the launch of a graph; at most so many tokens of each of its parts."""
+    """Checks at most so many tokens of each part of a trained model's text, each by the launch of a graph."""
     for part in facts["story"]:
         tokens = part["tokens"][:most]
         told = program.logits(part["prompt"], 8, len(tokens), timeout)[1]

@@ -42,13 +42,17 @@ with open(path + ".json", "w") as file:
     json.dump(facts, file)
 END
 rm "$pack/llama.q8"
-run 1 granite.f32 granite.story llama.q8
+printf '#!/bin/sh\n: >"$3"\n' >"$pack/llama.prompt"
+run 1 granite.f32 granite.story llama.q8 llama.prompt
 said '^FAILED granite\.f32: logits: worst 1 of 0\.0002, rms 0\.0[0-9]* of 2e-05; position 7, token 12: [-0-9.]+, expected [-0-9.]+$'
 said '^FAILED granite\.story: tokens behind 36; token 1: [0-9]+, expected [0-9]+$'
 said '^FAILED llama\.q8: .*No such file'
-[ "$(grep -c FAILED "$scratch/out")" = 3 ]
-[ "$(awk '/^passed/ { sum += $2 } END { print sum }' "$scratch/out")" = 3 ]
+said '^FAILED llama\.prompt: logits; 0 logits, expected 11520$'
+[ "$(grep -c FAILED "$scratch/out")" = 4 ]
+[ "$(awk '/^passed/ { sum += $2 } END { print sum }' "$scratch/out")" = 4 ]
 
+PTXGEN_CUDA_TARGET=sm_75 run 1 granite.q8
+said '^FAILED granite\.q8: status 1 run_model: .*the kernel needs sm_80 or newer'
 run 0 --seconds 0 granite
 said '^# not reached: 4 of 4 parts$'
 run 1 granite.q9

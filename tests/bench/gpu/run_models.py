@@ -3,17 +3,18 @@
 
     run_models.py PACK [--seconds N] [--story N] [NAME[.CASE] ...]
 
-PACK is a folder that pack_models.py has written; without NAME all of its models run in all cases, as many programs at a time as there
-are processors, because the driver's compiler takes most of the time. Prints as a check fails "FAILED MODEL.CASE: ..."
-with the position and token of the largest difference and both logits, and as each part ends "passed N". After N
-seconds (or SECONDS_LEFT, a variable) nothing more is started. --story limits the tokens of a trained model's text. Exit status: 0 all passed, 1 a check failed, 77 there is no
-GPU, or no model.
+PACK is a folder that pack_models.py has written. Without NAME all of its models run in all cases, as many programs at a
+time as there are processors, because the driver's compiler takes most of the time. Prints as a part ends
+"FAILED MODEL.CASE: ..." with the position and token of the largest difference and both logits, and "passed N". After N
+seconds (or SECONDS_LEFT, a variable) nothing more is started. --story limits the tokens of a trained model's text.
+Exit status: 0 all passed, 1 a check failed, 77 there is no GPU, or no model.
 """
 import argparse
 import concurrent.futures
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -70,8 +71,9 @@ class Part:
             ended = late.timeout == LONGEST
             if ended:
                 failures.append("it does not end within %d s" % LONGEST)
-        except (OSError, SystemExit) as error:
-            failures.append(" ".join(str(error).split())[:2000])
+        except (Exception, SystemExit) as error:
+            text = " ".join(str(error).split())
+            failures.append(re.sub("^FAILED: .*?: status", "status", text)[:2000])
         lines = ["FAILED %s.%s: %s\n" % (self.name, self.case, failure) for failure in failures]
         sys.stdout.write("".join(lines) + ("passed %d\n" % passed if passed else ""))
         sys.stdout.flush()

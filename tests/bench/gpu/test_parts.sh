@@ -52,7 +52,7 @@ run_parts() {
     status=0
     xargs -P "$(nproc)" -n "$1" sh "$0" --part <"$logs/parts" || status=1
     if [ -s "$logs/skipped" ]; then
-        awk '{ sum += $1 } END { printf "# skipped: %d tests that this GPU cannot run\n", sum }' "$logs/skipped"
+        awk '{ sum += $1 } END { printf "# skipped: %d tests, for the emulator alone or for other GPUs\n", sum }' "$logs/skipped"
     fi
     if [ -s "$logs/not_reached" ]; then
         echo "# not reached: $(wc -l <"$logs/not_reached") of $(wc -l <"$logs/parts") parts"
