@@ -13,6 +13,8 @@
  *   q8_words, q8_lines  bandwidth of reading a Q8_0 cache by 4-byte loads, and by 16-byte loads
  *   nothing_BxT     from a launch to the next of B blocks of T threads that do nothing;
  *                   touch_BxT: that copy 16 bytes a thread
+ *   rate_INSTR      lanes that an SM does an instruction for in a clock, or products of a clock on
+ *                   its tensor cores
  *
  * Every kernel's results are checked. Kernels are in probes.ptx and constants.ptx, beside the
  * program. A figure that fails is a line "FAILED name: reason"; "passed N" counts the others.
@@ -24,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/gpu/figures.h"
+#include "bench/gpu/probe_rates.h"
 #include "ref/random.h"
 
 enum { LINE = 128, SECTOR = 32, SECTORS = 4, USAGE = 2 };
@@ -359,10 +361,16 @@ static void measure_launches(probes *p)
         }
 }
 
+static void measure_rates(probes *p)
+{
+    probe_rates(p->figures);
+}
+
 static void measure_all(figures *f, void *context)
 {
     static void (*const groups[])(probes * p) = { measure_stagings, measure_caches,
-                                                  measure_launches, measure_fetches };
+                                                  measure_launches, measure_fetches,
+                                                  measure_rates };
     probes *p = context;
     p->gpu = &f->gpu;
     p->quick = f->quick;

@@ -1,0 +1,131 @@
+/* How many lanes' instructions an SM does in a clock, of those that unpack and multiply weights.
+ *
+ * A kernel per instruction: a block of 32 warps an SM, each lane with four chains of it, 64 in a
+ * turn of the loop. One thread reads the clock before and after. Twice as many turns must take
+ * twice the clocks, and an SM starts no more than its four schedulers can.
+ */
+#include "bench/gpu/probe_rates.h"
+
+#include <string.h>
+
+enum { CHAINS = 4, UNROLLED = 16, THREADS = 1024, WARP = 32, MOST_LANES = 4 * WARP + 1 };
+
+/* '#' stands for the chain's number. */
+typedef struct instruction {
+    const char *name, *text;
+    unsigned products; /* of a warp's instruction, for tensor cores; 0: one a lane */
+} instruction;
+
+static const instruction instructions[] = {
+    { "fma_f32", "fma.rn.f32 %f#, %f#, %g, %f#;", 0 },
+    { "fma_f16x2", "fma.rn.f16x2 %r#, %r#, %a, %r#;", 0 },
+    { "dp4a", "dp4a.u32.s32 %r#, %r#, %a, %r#;", 0 },
+    { "prmt", "prmt.b32 %r#, %r#, %a, %b;", 0 },
+    { "lop3", "lop3.b32 %r#, %r#, %a, %b, 0xE8;", 0 },
+    { "shf", "shf.l.wrap.b32 %r#, %r#, %a, 5;", 0 },
+    { "mad_u32", "mad.lo.u32 %r#, %r#, %a, %b;", 0 },
+    { "f32_of_s32", "cvt.rn.f32.s32 %f#, %r#;\n    mov.b32 %r#, %f#;", 0 },
+    { "f32_of_f16", "mov.b32 {%h#, %k#}, %r#;\n    cvt.f32.f16 %f#, %h#;\n    mov.b32 %r#, %f#;",
+      0 },
+    { "shfl", "shfl.sync.bfly.b32 %r#, %r#, 1, 31, 0xFFFFFFFF;", 0 },
+    { "mma_f16",
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%w#, %x#, %y#, %z#}, {%a, %b, %a, %b}, "
+      "{%a, %b}, {%w#, %x#, %y#, %z#};",
+      16 * 8 * 16 },
+    { "mma_s8",
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%s#, %t#, %u#, %v#}, {%a, %b, %a, %b}, "
+      "{%a, %b}, {%s#, %t#, %u#, %v#};",
+      16 * 8 * 32 },
+};
+
+static const char head[] =
+    ".version 7.8\n.target sm_80\n.address_size 64\n"
+    ".visible .entry rate(.param .u64 out, .param .u32 turns)\n{\n"
+    "    .reg .b64 %out, %clock, %end;\n    .reg .b32 %left, %thread, %block, %a, %b, %sum;\n"
+    "    .reg .b32 %r<4>, %s<4>, %t<4>, %u<4>, %v<4>;\n    .reg .b16 %h<4>, %k<4>;\n"
+    "    .reg .f32 %g, %f<4>, %w<4>, %x<4>, %y<4>, %z<4>;\n    .reg .pred %more;\n"
+    "    ld.param.u64 %out, [out];\n    ld.param.u32 %left, [turns];\n"
+    "    mov.u32 %thread, %tid.x;\n    mov.u32 %block, %ctaid.x;\n"
+    "    mad.lo.u32 %a, %thread, 77, 3;\n    mad.lo.u32 %b, %thread, 5, 1;\n"
+    "    cvt.rn.f32.u32 %g, %thread;\n";
+
+static const char start_of_chain[] =
+    "    add.u32 %r#, %thread, #;\n    mov.u32 %s#, #;\n    mov.u32 %t#, #;\n"
+    "    mov.u32 %u#, #;\n    mov.u32 %v#, #;\n    cvt.rn.f32.u32 %f#, %r#;\n"
+    "    mov.f32 %w#, %f#;\n    mov.f32 %x#, %f#;\n    mov.f32 %y#, %f#;\n    mov.f32 %z#, %f#;\n";
+
+/* Everything that a chain may have made has a part in what is stored. */
+static const char end_of_chain[] =
+    "    xor.b32 %sum, %sum, %r#;\n    xor.b32 %sum, %sum, %s#;\n    xor.b32 %sum, %sum, %t#;\n"
+    "    xor.b32 %sum, %sum, %u#;\n    xor.b32 %sum, %sum, %v#;\n    add.f32 %w#, %w#, %x#;\n"
+    "    add.f32 %y#, %y#, %z#;\n    add.f32 %w#, %w#, %y#;\n    add.f32 %f#, %f#, %w#;\n"
+    "    mov.b32 %r#, %f#;\n    xor.b32 %sum, %sum, %r#;\n";
+
+static void add_chains(strbuf *out, const char *text)
+{
+    for (char chain = '0'; chain < '0' + CHAINS; chain++)
+        for (const char *c = text; *c; c++)
+            strbuf_format(out, "%c", *c == '#' ? chain : *c);
+}
+
+static const char *kernel_text(arena *a, const instruction *i)
+{
+    strbuf out = strbuf_new(a);
+    const char *line = arena_format(a, "    %s\n", i->text);
+    strbuf_format(&out, "%s", head);
+    add_chains(&out, start_of_chain);
+    strbuf_format(&out, "    bar.sync 0;\n    mov.u64 %%clock, %%clock64;\n$turn:\n");
+    for (int n = 0; n < UNROLLED; n++)
+        add_chains(&out, line);
+    strbuf_format(&out, "    sub.u32 %%left, %%left, 1;\n    setp.ne.u32 %%more, %%left, 0;\n"
+                        "    @%%more bra $turn;\n    bar.sync 0;\n    mov.u64 %%end, %%clock64;\n"
+                        "    sub.u64 %%clock, %%end, %%clock;\n    mov.u32 %%sum, 0;\n");
+    add_chains(&out, end_of_chain);
+    strbuf_format(&out, "    or.b32 %%block, %%block, %%thread;\n"
+                        "    setp.eq.u32 %%more, %%block, 0;\n"
+                        "    @%%more st.global.u64 [%%out], %%clock;\n"
+                        "    mad.wide.u32 %%out, %%thread, 4, %%out;\n"
+                        "    st.global.u32 [%%out+8], %%sum;\n    ret;\n}\n");
+    return out.text;
+}
+
+static bool clocks_of(figures *f, gpu_address out, uint32_t turns, uint64_t *clocks)
+{
+    const gpu_grid grid = { .blocks = { f->gpu.sm_count, 1, 1 }, .threads = THREADS };
+    void *params[] = { &out, &turns };
+    *clocks = 0;
+    return gpu_copy_in(&f->gpu, out, clocks, sizeof *clocks) &&
+           gpu_launch(&f->gpu, &grid, params) && gpu_wait(&f->gpu) &&
+           gpu_copy_out(&f->gpu, clocks, out, sizeof *clocks);
+}
+
+static bool measure(figures *f, const instruction *i, const char *name, gpu_address out)
+{
+    uint32_t turns = f->quick ? 2 : 1000;
+    uint64_t warm, once, twice;
+    if (!gpu_load(&f->gpu, kernel_text(f->gpu.arena, i)) || !gpu_select(&f->gpu, "rate", 0) ||
+        !clocks_of(f, out, turns, &warm) || !clocks_of(f, out, turns, &once) ||
+        !clocks_of(f, out, 2 * turns, &twice))
+        return false;
+    if (once == 0 || twice < once + once / 2 || twice > 3 * once)
+        return figure_fail(f, "twice as many turns do not take twice the time");
+    double rate = (double)THREADS * CHAINS * UNROLLED * turns / (double)(twice - once);
+    if (rate > MOST_LANES)
+        return figure_fail(f, "more than an SM can start: they were optimized away");
+    if (i->products)
+        figure_print(f, name, rate * i->products / WARP, "products/clock");
+    else
+        figure_print(f, name, rate, "lanes/clock");
+    return true;
+}
+
+void probe_rates(figures *f)
+{
+    gpu_address out = 0;
+    bool ready = gpu_alloc(&f->gpu, sizeof(uint64_t) + THREADS * sizeof(uint32_t), &out);
+    for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++) {
+        const char *name = arena_format(f->gpu.arena, "rate_%s", instructions[i].name);
+        figure_check(f, name, ready && measure(f, &instructions[i], name, out));
+    }
+    gpu_free(&f->gpu, out);
+}
