@@ -8,8 +8,8 @@
  *                   Methods: prefetch.global.L2, prefetch_last with evict_last, prefetch_bulk by
  *                   cp.async.bulk, load of a word, load_128 with the hint L2::128B
  *   METHOD_rate     lines that a method asks for, at 128 bytes each
- *   stage_VARIANT_K time of a launch that stages K values of x as stream_gemv does: VARIANT is none
- *                   (nothing staged), segments (as today), quads (fewer lines and banks)
+ *   stage_VARIANT_K time of a launch that stages K values of x: VARIANT is none (nothing staged),
+ *                   segments (as stream_gemv does), quads (by fewer lines and all banks)
  *   q8_words, q8_lines  bandwidth of reading a Q8_0 cache by 4-byte loads, and by 16-byte loads
  *   nothing_BxT     from a launch to the next of B blocks of T threads that do nothing;
  *                   touch_BxT: that copy 16 bytes a thread
@@ -97,7 +97,9 @@ static bool chase(probes *p, const lines *l, unsigned sector, double *seconds)
 static bool measure_cold_and_hot(probes *p, lines *l)
 {
     const double least = 1.2;
-    if (!flush(p, l) || !chase(p, l, 0, &l->cold) || !chase(p, l, 0, &l->hot))
+    /* The first launch of a kernel is not timed: the driver may have to load it. */
+    if (!chase(p, l, 0, &l->cold) || !flush(p, l) || !chase(p, l, 0, &l->cold) ||
+        !chase(p, l, 0, &l->hot))
         return false;
     figure_print(p->figures, "cold_latency", l->cold * 1e9, "ns");
     figure_print(p->figures, "hot_latency", l->hot * 1e9, "ns");
