@@ -74,7 +74,8 @@ static const char *kernel_text(arena *a, const instruction *i)
     const char *line = arena_format(a, "    %s\n", i->text);
     strbuf_format(&out, "%s", head);
     add_chains(&out, start_of_chain);
-    strbuf_format(&out, "    bar.sync 0;\n    mov.u64 %%clock, %%clock64;\n$turn:\n");
+    strbuf_format(&out, "    bar.sync 0;\n    mov.u64 %%clock, %%clock64;\n"
+                        "$turn:\n    .pragma \"nounroll\";\n");
     for (int n = 0; n < UNROLLED; n++)
         add_chains(&out, line);
     strbuf_format(&out, "    sub.u32 %%left, %%left, 1;\n    setp.ne.u32 %%more, %%left, 0;\n"
@@ -89,9 +90,10 @@ static const char *kernel_text(arena *a, const instruction *i)
     return out.text;
 }
 
-static bool clocks_of(figures *f, gpu_address out, uint32_t turns, uint64_t *clocks)
+static bool clocks_of(figures *f, unsigned threads, gpu_address out, uint32_t turns,
+                      uint64_t *clocks)
 {
-    const gpu_grid grid = { .blocks = { f->gpu.sm_count, 1, 1 }, .threads = THREADS };
+    const gpu_grid grid = { .blocks = { f->gpu.sm_count, 1, 1 }, .threads = threads };
     void *params[] = { &out, &turns };
     *clocks = 0;
     return gpu_copy_in(&f->gpu, out, clocks, sizeof *clocks) &&
@@ -99,23 +101,100 @@ static bool clocks_of(figures *f, gpu_address out, uint32_t turns, uint64_t *clo
            gpu_copy_out(&f->gpu, clocks, out, sizeof *clocks);
 }
 
-static bool measure(figures *f, const instruction *i, const char *name, gpu_address out)
+/* Returns the clocks of as many turns as there are, or false if twice as many do not take twice. */
+static bool measure_clocks(figures *f, const char *text, unsigned threads, gpu_address out,
+                           uint32_t turns, double *clocks)
 {
-    uint32_t turns = f->quick ? 2 : 1000;
     uint64_t warm, once, twice;
-    if (!gpu_load(&f->gpu, kernel_text(f->gpu.arena, i)) || !gpu_select(&f->gpu, "rate", 0) ||
-        !clocks_of(f, out, turns, &warm) || !clocks_of(f, out, turns, &once) ||
-        !clocks_of(f, out, 2 * turns, &twice))
+    if (!gpu_load(&f->gpu, text) || !gpu_select(&f->gpu, "rate", 0) ||
+        !clocks_of(f, threads, out, turns, &warm) || !clocks_of(f, threads, out, turns, &once) ||
+        !clocks_of(f, threads, out, 2 * turns, &twice))
         return false;
     if (once == 0 || twice < once + once / 2 || twice > 3 * once)
         return figure_fail(f, "twice as many turns do not take twice the time");
-    double rate = (double)THREADS * CHAINS * UNROLLED * turns / (double)(twice - once);
+    *clocks = (double)(twice - once);
+    return true;
+}
+
+static bool measure(figures *f, const instruction *i, const char *name, gpu_address out)
+{
+    uint32_t turns = f->quick ? 2 : 1000;
+    double clocks;
+    if (!measure_clocks(f, kernel_text(f->gpu.arena, i), THREADS, out, turns, &clocks))
+        return false;
+    double rate = (double)THREADS * CHAINS * UNROLLED * turns / clocks;
     if (rate > MOST_LANES)
         return figure_fail(f, "more than an SM can start: they were optimized away");
     if (i->products)
         figure_print(f, name, rate * i->products / WARP, "products/clock");
     else
         figure_print(f, name, rate, "lanes/clock");
+    return true;
+}
+
+/* Two groups of four warps multiply matrices of ones in shared memory, of 64 x 16 and 16 x 256: by
+ * core matrices of 128 bytes, two beside each other in k. */
+enum { GROUPS = 2, GROUP = 128, SUMS = 128, IN_A_ROW = 16, K = 16, WGMMA_PRODUCTS = 64 * 256 * K };
+
+static const char wgmma_head[] =
+    ".version 8.0\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry rate(.param .u64 out, .param .u32 turns)\n{\n"
+    "    .shared .align 128 .b32 ones[2560];\n"
+    "    .reg .b64 %out, %clock, %end, %a, %b, %at;\n    .reg .b32 %left, %thread, %block, %word;\n"
+    "    .reg .f32 %d<128>;\n    .reg .pred %more;\n"
+    "    ld.param.u64 %out, [out];\n    ld.param.u32 %left, [turns];\n"
+    "    mov.u32 %thread, %tid.x;\n    mov.u32 %block, %ctaid.x;\n    mov.u32 %word, ones;\n"
+    "    cvt.u64.u32 %at, %word;\n    shr.u64 %a, %at, 4;\n    and.b64 %a, %a, 0x3FFF;\n"
+    "    or.b64 %a, %a, 0x1000080000;\n    add.u64 %b, %a, 128;\n"
+    "    mad.lo.u32 %word, %thread, 4, %word;\n";
+
+static const char *wgmma_text(arena *a)
+{
+    strbuf out = strbuf_new(a);
+    strbuf_format(&out, "%s", wgmma_head);
+    for (int i = 0; i < 2560 / (GROUPS * GROUP); i++)
+        strbuf_format(&out, "    st.shared.u32 [%%word+%d], 0x3C003C00;\n", i * GROUPS * GROUP * 4);
+    for (int i = 0; i < SUMS; i++)
+        strbuf_format(&out, "    mov.f32 %%d%d, 0f00000000;\n", i);
+    strbuf_format(&out, "    fence.proxy.async;\n    bar.sync 0;\n"
+                        "    mov.u64 %%clock, %%clock64;\n"
+                        "$turn:\n    .pragma \"nounroll\";\n    wgmma.fence.sync.aligned;\n");
+    for (int n = 0; n < IN_A_ROW; n++) {
+        strbuf_format(&out, "    wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {");
+        for (int i = 0; i < SUMS; i++)
+            strbuf_format(&out, "%s%%d%d", i ? ", " : "", i);
+        strbuf_format(&out, "}, %%a, %%b, 1, 1, 1, 0, 0;\n");
+    }
+    strbuf_format(&out, "    wgmma.commit_group.sync.aligned;\n"
+                        "    wgmma.wait_group.sync.aligned 0;\n"
+                        "    sub.u32 %%left, %%left, 1;\n    setp.ne.u32 %%more, %%left, 0;\n"
+                        "    @%%more bra $turn;\n"
+                        "    bar.sync 0;\n    mov.u64 %%end, %%clock64;\n"
+                        "    sub.u64 %%clock, %%end, %%clock;\n");
+    for (int i = 1; i < SUMS; i++)
+        strbuf_format(&out, "    add.f32 %%d0, %%d0, %%d%d;\n", i);
+    strbuf_format(&out, "    or.b32 %%block, %%block, %%thread;\n"
+                        "    setp.eq.u32 %%more, %%block, 0;\n"
+                        "    @%%more st.global.u64 [%%out], %%clock;\n"
+                        "    mad.wide.u32 %%out, %%thread, 4, %%out;\n"
+                        "    st.global.f32 [%%out+8], %%d0;\n    ret;\n}\n");
+    return out.text;
+}
+
+static bool measure_wgmma(figures *f, const char *name, gpu_address out)
+{
+    uint32_t turns = f->quick ? 2 : 100;
+    float sums[GROUPS * GROUP];
+    double clocks, expected = 2.0 * turns * IN_A_ROW * K * SUMS;
+    if (!measure_clocks(f, wgmma_text(f->gpu.arena), GROUPS * GROUP, out, turns, &clocks) ||
+        !gpu_copy_out(&f->gpu, sums, out + sizeof(uint64_t), sizeof sums))
+        return false;
+    for (size_t i = 0; i < GROUPS * GROUP; i++)
+        if ((double)sums[i] != expected)
+            return figure_fail(f, arena_format(f->gpu.arena, "a thread's sum is %g, expected %g",
+                                               (double)sums[i], expected));
+    figure_print(f, name, (double)GROUPS * IN_A_ROW * turns * WGMMA_PRODUCTS / clocks,
+                 "products/clock");
     return true;
 }
 
@@ -127,5 +206,7 @@ void probe_rates(figures *f)
         const char *name = arena_format(f->gpu.arena, "rate_%s", instructions[i].name);
         figure_check(f, name, ready && measure(f, &instructions[i], name, out));
     }
+    if (f->gpu.sm == 90)
+        figure_check(f, "rate_wgmma_f16", ready && measure_wgmma(f, "rate_wgmma_f16", out));
     gpu_free(&f->gpu, out);
 }
