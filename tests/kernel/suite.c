@@ -275,11 +275,15 @@ static bool copy_output(arena *a, device_run *r, size_t index, const char **erro
     return true;
 }
 
+/* Skips the test if the GPU does not run kernels of the target. */
 static bool run(arena *a, device_run *r, const kernel *k, const char **error)
 {
     const trial *t = r->trial;
     device *d = r->device;
     const void *pointers[MAX_PARAMS];
+    unsigned sm = k->target->sm;
+    if (strcmp(d->name, "GPU") == 0 && (d->sm < sm || (k->specific && d->sm != sm)))
+        skip();
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &r->addresses[i];

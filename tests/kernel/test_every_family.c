@@ -85,9 +85,6 @@ static void is_right(arena *a, const subject *s)
     if (!make_case(a, s->family, s->weights, s->number % 2, &in))
         fail_msg("%s refuses '%s'", s->family->name, s->weights);
     kernel k = suite_kernel(a, &in);
-    unsigned sm = s->device->sm, of = k.target->sm;
-    if (strcmp(s->device->name, "GPU") == 0 && (sm < of || (k.specific && sm != of)))
-        skip();
     trial_setup setup = suite_setup(&in, s->device);
     trial t = trial_prepare(a, &in, &setup);
     expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
