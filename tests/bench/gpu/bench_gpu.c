@@ -225,7 +225,8 @@ static bool *timed_kernels(arena *a, const options *o, const target *t, const ke
     }
     for (size_t i = 0; i < count && o->quick; i++)
         for (size_t j = 0; j < count && timed[i] && work[i] > many; j++)
-            if (set->kernels[j].instance->family == set->kernels[i].instance->family &&
+            if (is_for(&set->kernels[j], t) &&
+                set->kernels[j].instance->family == set->kernels[i].instance->family &&
                 (work[i] > most || work[j] < work[i] || (work[j] == work[i] && j < i)))
                 timed[i] = false;
     return timed;
