@@ -114,6 +114,11 @@ expect_mixed sm_75 <<'END'
 q4k_gemv_k512_n8
 passed 1
 END
+
+# Batches of launches, as on a GPU, and not only one of each.
+"$bench_gpu" --brief --in-l2 --jobs 2 "$scratch/mixed.ini" q4k_gemv >"$scratch/table"
+[ "$(tail -n 1 "$scratch/table")" = "passed 1" ]
+
 status=0
 PTXGEN_CUDA_TARGET=sm_86 "$bench_probes" --quick || status=$?
 [ "$status" = 77 ]
