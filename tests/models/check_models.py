@@ -27,7 +27,7 @@ __all__ = ["BOUNDS", "KV_CASES", "MOST_OF_OWN", "OWN_KERNELS", "Model", "Tools",
 class Model(Program):
     """One model, generated for one case: a folder with its header and program."""
 
-    def __init__(self, tools, name, case, context, m="1, 8", lines=""):
+    def __init__(self, tools, name, case, context, m="1, 8", lines="", cache="f32"):
         self.tools, self.name = tools, name
         self.folder = tempfile.TemporaryDirectory(prefix="ptxgen_model_")
         super().__init__(self.path("run"), os.path.join(tools.models, name + ".gguf"),
@@ -35,7 +35,7 @@ class Model(Program):
         spec = run([tools.ptxgen, "--from-gguf", self.gguf])
         spec = re.sub(r"(?m)^(max_seq_len *=).*", r"\1 %d" % context, spec)
         rounds = case in ("q8", "prompt")
-        spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + ("f32" if rounds else case), spec)
+        spec = re.sub(r"(?m)^(kv_type *=).*", r"\1 " + (case if case in KV_CASES else cache), spec)
         spec = re.sub(r"(?m)^(m *=).*", r"\1 " + m, spec)
         spec += lines + "logits = all\nprecision = %s\n" % ("q8" if rounds else "f32")
         self.spec = self.path("model.ini")

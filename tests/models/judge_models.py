@@ -103,7 +103,8 @@ def within(said, got, golden, vocab, bounds, positions=None):
     if len(got) != len(golden):
         return said, False, place(got, golden, vocab)
     worst, rms = difference(got, golden)
-    return ("%s: worst %.2g of %.2g, rms %.3g of %.2g" % (said, worst, bounds[0], rms, bounds[1]),
+    most = "" if math.isinf(bounds[0]) else " of %.2g" % bounds[0]
+    return ("%s: worst %.2g%s, rms %.3g of %.2g" % (said, worst, most, rms, bounds[1]),
             worst <= bounds[0] and rms <= bounds[1], place(got, golden, vocab, positions))
 
 

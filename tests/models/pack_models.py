@@ -4,8 +4,8 @@
     pack_models.py PTXGEN SOURCE MODELS OUT_FOLDER [NAME ...]
 
 MODELS is as for check_models.py; without NAME all models that it knows are packed. OUT_FOLDER gets of each NAME.gguf,
-NAME.json (its facts), NAME.logits (the golden ones as f32), and the programs NAME.f32, NAME.q8 and NAME.prompt, which
-need libc and a CUDA driver. The facts of a trained model have its story: the tokens that follow the first one, in parts
+NAME.json (its facts), NAME.logits (the golden ones as f32), and the programs NAME.f32 (nothing rounded), NAME.q8 and
+NAME.prompt (activations of 8 bits and steps of many rows, with caches of f16), which need libc and a CUDA driver. The facts of a trained model have its story: the tokens that follow the first one, in parts
 such that no near tie decides. Exits with 77 (skipped) where MODELS is not there.
 """
 import concurrent.futures
@@ -17,7 +17,8 @@ from array import array
 
 from check_models import BOUNDS, OWN_KERNELS, Model, Tools, load, run
 
-CASES = {"f32": "1, 8", "q8": "1, 8", "prompt": "16, 64"}
+# Rows of a step, and the type of the cache: where activations are rounded, that of --from-gguf.
+CASES = {"f32": ("1, 8", "f32"), "q8": ("1, 8", "f16"), "prompt": ("16, 64", "f16")}
 STORY = 200 # tokens of a trained model's text
 SAFE = 10 # times the bound of a logit: the lead of a token that has to be the same everywhere
 
@@ -43,7 +44,8 @@ def story(tools, name):
 def pack(tools, name, case, out):
     context = load(tools, name)[0]["context"]
     room = max([context] + [len(part["prompt"]) + len(part["tokens"]) + 1 for part in story(tools, name)])
-    model = Model(tools, name, case, room, CASES[case])
+    rows, cache = CASES[case]
+    model = Model(tools, name, case, room, rows, cache=cache)
     run(["strip", "-o", os.path.join(out, "%s.%s" % (name, case)), model.program])
 
 
