@@ -10,7 +10,7 @@
 #     SECONDS_LEFT=N               the same as --seconds: starts no part later, and stops those that run
 #     LONGEST_TEST=N               a test that is stopped fails if it has run for N seconds (30)
 #
-# Prints as each test fails "FAILED TEST: what was got and expected", and as each part ends "passed N".
+# Prints as each test fails "FAILED TEST: what was got and expected", and at times "passed N", N more tests.
 # Exit status: 0 all passed, 1 a test failed, 77 there is no GPU.
 set -u
 # shellcheck source=tests/bench/gpu/test_parts.sh
@@ -30,13 +30,22 @@ fail() {
     failures=1
 }
 
-# Reads the output of part $2 of program $1.
+say_passed() {
+    [ "$passed" = 0 ] || echo "passed $passed"
+    passed=0
+}
+
+# Reads the output of part $2 of program $1. Says how many tests passed before they are too many to lose.
 report_part() {
+    most=20
     passed=0 skipped=0 failures=0 ended=no test='' text='' status=0 started="$logs/$1.$2"
     while IFS= read -r line; do
         case $line in
         '[ RUN      ] '*) test=${line#*] } && text='' && : >"$started" ;;
-        '[       OK ] '*) test='' && passed=$((passed + 1)) ;;
+        '[       OK ] '*)
+            test='' && passed=$((passed + 1))
+            [ "$passed" -lt "$most" ] || say_passed
+            ;;
         '[  SKIPPED ] '*) [ -z "$test" ] || skipped=$((skipped + 1)) && test='' ;;
         '[  FAILED  ] '*) [ -z "$test" ] || fail "$test" "$text" && test='' ;;
         '[  PASSED  ] '*) ended=yes ;;
@@ -69,7 +78,7 @@ report_part() {
             fail "$during" "$1 ended with status $status${text:+: $text}"
         fi
     fi
-    [ "$passed" = 0 ] || echo "passed $passed"
+    say_passed
     [ "$skipped" = 0 ] || echo "$skipped" >>"$logs/skipped"
     return "$failures"
 }
@@ -79,8 +88,8 @@ if [ "${1-}" = --part ]; then # by xargs, below
     exit
 fi
 case ${PTXGEN_TEST_TIER-full} in
-quick) parts=$((4 * $(nproc))) && programs=test_every_family ;;
-full) parts=16 && programs=$(cd "$1/bin" && ls test_*) ;;
+quick) parts=$((2 * $(nproc))) && programs=test_every_family ;;
+full) parts=16 && programs=$(cd "${1:?folder of the kit}/bin" && ls test_*) ;;
 *) echo "PTXGEN_TEST_TIER=$PTXGEN_TEST_TIER is neither quick nor full" >&2 && exit 2 ;;
 esac
 export longest="${LONGEST_TEST:-30}" PTXGEN_TEST_SHARE="$parts"

@@ -5,9 +5,11 @@
 # Takes KIT [--seconds N], opens the GPU once for what would go wrong in every part, and makes the folder $logs. Exits
 # with 77 if there is no GPU.
 prepare_parts() {
-    kit=$(cd "${1:?folder of the kit}" && pwd) || exit 2
-    seconds=${SECONDS_LEFT-}
-    [ "${2-}" != --seconds ] || seconds=${3:?number of seconds}
+    if [ $# != 1 ] && { [ $# != 3 ] || [ "$2" != --seconds ]; }; then
+        echo "usage: $0 KIT [--seconds N]" >&2 && exit 2
+    fi
+    kit=$(cd "$1" && pwd) || exit 2
+    seconds=${3-${SECONDS_LEFT-}}
     case $seconds in
     *[!0-9]*) echo "'$seconds' is not a number of seconds" >&2 && exit 2 ;;
     esac

@@ -44,6 +44,10 @@ said '^# not reached: 1 of 32 parts$'
 [ "$(passed)" = 6 ]
 PTXGEN_TEST_HANG=60 LONGEST_TEST=1 SECONDS_LEFT=5 run 1 "$run_tests" "$kit"
 said '^FAILED one_takes_long: runs for [0-9]+ s and does not end$'
+run 2 "$run_tests" "$kit" --second 5
+said 'usage: ' err
+run 2 "$run_tests" "$kit" --seconds 1.5
+said "'1.5' is not a number of seconds" err
 SECONDS_LEFT=0 run 0 "$run_tests" "$kit"
 said '^# not reached: 32 of 32 parts$'
 
