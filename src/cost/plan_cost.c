@@ -121,18 +121,23 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     return k;
 }
 
+bool cost_streams(const instance *in)
+{
+    return instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
+}
+
 double cost_between(const instance *in, bool overlapped)
 {
-    bool streams = instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
     double gap = overlapped ? COST_OVERLAPPED_LAUNCH : COST_LAUNCH;
-    return gap + (streams ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
+    return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
 }
 
 static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const cost_gpu *gpu)
 {
     launch_cost cost = { .bytes = k->bytes,
                          .bound = "",
-                         .between = { cost_between(&k->in, false), cost_between(&k->in, true) } };
+                         .between = { cost_between(&k->in, false), cost_between(&k->in, true) },
+                         .streams = cost_streams(&k->in) };
     if (!k->counted) {
         double products = products_time(&k->in, rows, gpu);
         cost.seconds = cost_of_bytes(cost.bytes, gpu);
@@ -192,6 +197,7 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
         const launch_cost *of = &costs[step->launches[i].kernel];
         launches += of->seconds - of->spared[overlapped];
         cost.between += of->between[overlapped];
+        cost.streams += of->streams;
         cost.bytes += of->bytes;
     }
     cost.seconds = launches + cost.between;

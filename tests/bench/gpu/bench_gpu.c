@@ -27,6 +27,7 @@
 #include "base/os.h"
 #include "bench/gpu/device.h"
 #include "bench/gpu/timing.h"
+#include "cost/plan_cost.h"
 #include "spec/spec.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77, MOST_JOBS = 16 };
@@ -80,14 +81,15 @@ static void print_row(arena *a, const kernel *k, const char *by, const timing *t
     double speed = work.bytes / t->seconds, flops = flops_of(k->instance, t->rows);
     printf("| %s%s | %lld | %u | %u | %.1f | %.2f | %.1f | %.1f |", by, k->instance->name,
            (long long)(t->rows ? t->rows : 1), t->blocks, t->blocks_sm, work.bytes / 1e6,
-           t->seconds * 1e6, speed / 1e9, 100 * speed / c->bandwidth);
+           t->seconds * 1e6, speed / 1e9, 100 * speed / device_copy(c));
     printf(" %.2f |", speed / c->clock / c->sm_count);
     if (flops > 0)
         printf(" %.1f", flops / t->seconds / 1e12);
     printf(" |");
     if (cost_find(k->instance, c->target, &f)) {
         cost_prediction p = cost_predict(&f, k->instance, &work, c);
-        printf(" %.2f | %.2f | %s |", p.total * 1e6, t->seconds / p.total,
+        double predicted = p.total + cost_between(k->instance, false);
+        printf(" %.2f | %.2f | %s |", predicted * 1e6, t->seconds / predicted,
                cost_bound_names[p.bound]);
     } else {
         printf(" | | |");

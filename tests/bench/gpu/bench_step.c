@@ -88,7 +88,7 @@ typedef struct bench {
 /* A row of the table. Values that are 0 have an empty cell. */
 typedef struct row {
     const char *name;
-    size_t launches;
+    size_t launches, streams; /* those of them that read weights at length */
     double bytes, seconds, of_step, predicted, tokens;
     const char *bound, *remark;
 } row;
@@ -111,9 +111,10 @@ static void print_cell(int digits, double value)
 static void print_head(const bench *b, const char *of)
 {
     printf("\n%s, %sbehind %lld tokens:\n\n"
-           "| step or kernel | launches | MB | us | of step %% | GB/s | of copy %% | model us | of "
+           "| step or kernel | launches | of weights | MB | us | of step %% | GB/s | of copy %% | "
+           "model us | of "
            "model "
-           "| tokens/s | bound | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+           "| tokens/s | bound | remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
            b->name, of, (long long)b->positions);
     fflush(stdout);
 }
@@ -122,11 +123,12 @@ static void print_row(const bench *b, const row *r)
 {
     printf("| %s |", cell_text(b->arena, r->name));
     print_cell(0, (double)r->launches);
+    print_cell(0, (double)r->streams);
     print_cell(2, r->bytes / 1e6);
     print_cell(r->seconds < 1e-3 ? 2 : 1, r->seconds * 1e6);
     print_cell(1, 100 * r->of_step);
     print_cell(1, r->bytes / r->seconds / 1e9);
-    print_cell(1, 100 * r->bytes / r->seconds / b->model.bandwidth);
+    print_cell(1, 100 * r->bytes / r->seconds / device_copy(&b->model));
     print_cell(r->predicted < 1e-3 ? 2 : 1, r->predicted * 1e6);
     print_cell(2, r->seconds / r->predicted);
     print_cell(1, r->tokens / r->seconds);
@@ -255,6 +257,7 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
     step_cost predicted = cost_of_step(&launched, costs, !how->no_overlap && overlaps(m));
     double *usual = &b->usual[s - m->plan->steps];
     row r = { .launches = launched.launch_count,
+              .streams = predicted.streams,
               .bytes = predicted.bytes,
               .predicted = how->uncaptured ? 0 : predicted.seconds,
               .tokens = (double)s->m };
@@ -333,7 +336,7 @@ static bool bench_kernels(const bench *b, device_model *m, const plan_step *s)
                   .bytes = costs[i].bytes,
                   .seconds = all / (double)launches,
                   .of_step = all / step_seconds,
-                  .predicted = costs[i].seconds,
+                  .predicted = costs[i].seconds + costs[i].between[overlaps(m)],
                   .bound = *costs[i].bound ? costs[i].bound : "by bytes",
                   .remark = in_l2 ? "in L2" : "" };
         print_row(b, &r);

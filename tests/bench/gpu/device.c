@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/name_map.h"
 #include "base/os.h"
+#include "cost/measured.h"
 #include "generate.h"
 
 const effort thorough_effort = {
@@ -48,16 +49,22 @@ static const target *target_of(unsigned sm)
 bool measure_device(gpu *g, const effort *e, cost_gpu *measured)
 {
     const target *t = target_of(g->sm);
+    double copy = 0;
     *measured = t ? cost_gpu_of(t) : (cost_gpu){ 0 };
     measured->sm_count = g->sm_count;
     measured->clock = g->clock;
     if (!t)
         fprintf(stderr, "bench: no target is as old as sm_%u\n", g->sm);
-    else if (!time_copy(g, e, &measured->bandwidth))
+    else if (!time_copy(g, e, &copy))
         fprintf(stderr, "bench: copy: %s\n", g->error);
     else
-        return true;
-    return false;
+        measured->bandwidth = copy * COST_READ_OF_COPY;
+    return copy > 0;
+}
+
+double device_copy(const cost_gpu *measured)
+{
+    return measured->bandwidth / COST_READ_OF_COPY;
 }
 
 static void print_problems(arena *a, const diags *d)
@@ -117,7 +124,7 @@ void print_device(const gpu *g, const cost_gpu *c)
     if (strstr(g->name, "emulator"))
         printf("# The device is an emulator: results are checked, times mean nothing.\n");
     if (c)
-        printf("# A copy on the device reads and writes %.1f GB/s.\n", c->bandwidth / 1e9);
+        printf("# A copy on the device reads and writes %.1f GB/s.\n", device_copy(c) / 1e9);
     fflush(stdout);
 }
 

@@ -8,9 +8,12 @@
 
 extern const effort thorough_effort, brief_effort, quick_effort;
 
-/* Its number of SMs, clock and copy; the newest target that it runs. False, and said on standard
- * error, where there is none or the copy fails. */
+/* Its number of SMs and clock, what reads reach, by its copy; the newest target that it runs.
+ * False, and said on standard error, where there is none or the copy fails. */
 bool measure_device(gpu *g, const effort *e, cost_gpu *measured);
+
+/* Returns the bytes that a copy on it reads and writes in a second. */
+double device_copy(const cost_gpu *measured);
 
 struct spec;
 

@@ -18,7 +18,7 @@ read_table() {
         {
             for (i = 3; i < columns - 2; i++)
                 if ($i !~ /^([0-9]+([.][0-9]+)?)?$/ || NF != columns) { print "not a number: " $0; exit }
-            if (!$5) { print "no time: " $0; exit }
+            if (!$6) { print "no time: " $0; exit }
             print $2
         }' "$1"
 }
