@@ -1,35 +1,59 @@
 #!/bin/sh
-# Packs what a machine with a GPU needs to run the kernel tests and the benchmarks, and that has
-# neither our libraries nor a compiler: gpu_kit.sh SOURCE_ROOT KIT.tar.gz PROGRAM_PTX_OR_MODEL...
+# Packs what a machine with a GPU needs to test and measure kernels, and that has neither our libraries nor a compiler:
+#
+#     gpu_kit.sh SOURCE_ROOT BUILD_ROOT KIT TIMED FILE...
+#
+# KIT is the folder to make. Of FILEs programs and PTX go into bin/, and of the headers of models (.gguf without
+# weights) the specs into models/. Those that TIMED names, "NAME,NAME", also come as headers/NAME.gguf with a program
+# bench_model_NAME. Where models with golden logits stand beside the source, they come along (pack_models.py), but not
+# with $WITHOUT_MODELS. With $ARCHIVE=FILE.tar.xz the folder is packed, too.
 set -eu
-root=$1
-kit=$2
-shift 2
+root=$(cd "$1" && pwd)
+build=$(cd "$2" && pwd)
+kit=$3
+timed=,$4,
+shift 4
+gpu=tests/bench/gpu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-to=$scratch/gpu-kit
-gpu=tests/bench/gpu
-mkdir -p "$to/bin" "$to/models" "$to/$gpu/peers" "$to/tests/models"
-cp -r "$root/tests/golden" "$to/tests/"
-for file in gpu_bench.sh run_tests.sh sanitize.sh test_parts.sh run_models.py ncu_prompts.py shapes.ini \
-    measure.ini in_l2.ini experiments.ini; do
-    cp "$root/$gpu/$file" "$to/$gpu/"
+rm -rf "$kit"
+mkdir -p "$kit/bin" "$kit/models" "$kit/headers" "$kit/$gpu/peers" "$kit/tests/models"
+kit=$(cd "$kit" && pwd)
+cp -r "$root/tests/golden" "$kit/tests/"
+cp "$root/$gpu"/*.ini "$root/$gpu"/*.py "$kit/$gpu/"
+for script in run_tests test_parts sanitize same_file llama_peer; do
+    cp "$root/$gpu/$script.sh" "$kit/$gpu/"
 done
-cp "$root/tests/models/judge_models.py" "$to/tests/models/"
-cp "$root/$gpu/peers/torch_peers.py" "$to/$gpu/peers/"
-cp "$root/$gpu/run_kit.sh" "$to/run"
+cp "$root/tests/models/judge_models.py" "$kit/tests/models/"
+cp "$root/$gpu/peers/torch_peers.py" "$kit/$gpu/peers/"
+cp "$root/$gpu/run_kit.sh" "$kit/run"
+cp "$root/tests/launch/decoder/tiny.ini" "$kit/models/"
 for file; do
+    name=$(basename "$file" .gguf)
     case $file in
-    *.ini | *.gguf) cp "$file" "$to/models/" ;;
-    *) cp "$file" "$to/bin/" ;;
+    *.gguf) "$build/ptxgen" -q --from-gguf "$file" >"$kit/models/$name.ini" ;;
+    *) cp "$file" "$kit/bin/" ;;
+    esac
+    case $file:$timed in
+    *.gguf:*,"$name",*) cp "$file" "$kit/headers/" ;;
     esac
 done
 for file; do
     ldd "$file" 2>/dev/null || true
 done | sed -n 's,.*=> \(.*/lib\(inih\|jansson\|cmocka\)\.so[^ ]*\) .*,\1,p' | sort -u |
     while read -r library; do
-        cp -L "$library" "$to/bin/"
+        cp -L "$library" "$kit/bin/"
     done
-git -C "$root" describe --always --dirty >"$to/commit" 2>/dev/null || echo unknown >"$to/commit"
-tar -C "$scratch" -czf "$kit" gpu-kit
+
+for header in "$kit"/headers/*.gguf; do
+    name=$(basename "$header" .gguf)
+    "$build/ptxgen" -q --spec "$kit/models/$name.ini" --out "$scratch/$name"
+    ${CC:-cc} -O1 -I "$scratch/$name" -I "$root/src" -I "$root/src/gguf" -o "$kit/bin/bench_model_$name" \
+        "$root/$gpu/bench_model.c" "$build/libptxgen-core.a" -L "$build/src/libcuda" -l:libcuda.so.1 -ldl -lm
+done
+if [ -d "$root/../shared/models" ] && [ -z "${WITHOUT_MODELS-}" ]; then
+    python3 "$root/tests/models/pack_models.py" "$build/ptxgen" "$root" "$root/../shared/models" "$kit/golden_models"
+fi
+git -C "$root" describe --always --dirty >"$kit/commit" 2>/dev/null || echo unknown >"$kit/commit"
+[ -z "${ARCHIVE-}" ] || XZ_OPT=-T0 tar -C "$(dirname "$kit")" -cJf "$ARCHIVE" "$(basename "$kit")"
 echo "wrote $kit"

@@ -1,45 +1,46 @@
 #!/bin/sh
-# Runs the benchmarks on this machine's GPU, of models' steps and of kernels, then the kernel tests, or
-# one of these:
+# Tests and measures on this machine's GPU what the kit has:
 #
-#     run [bench] [--quick] [FAMILY]...
-#     run steps [OPTION OF bench_step]... [SPEC]...
+#     run [measure] [--seconds N] [--quick] [--peer PEER] [--list] [STAGE]...
 #     run tests [--seconds N]
+#     run kernels [OPTION]... [FAMILY]...
+#     run steps [OPTION]... [SPEC]...
 #     run engine [PROMPT]
 #
-# SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models. What the
-# engine prints means nothing: small.gguf has random weights.
-# $SHAPES and $RESULTS as for gpu_bench.sh; run_tests.sh says what else chooses tests.
+# measure does everything, the most valuable first, ends within N seconds (540), and leaves its results in results/ in the
+# kit, which report.py shows; see measure.py for options and stages, and bench_gpu.c and bench_step.c for those of
+# kernels and steps. SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models. What the
+# engine prints means nothing: small.gguf has random weights. $PTXGEN_TEST_FAMILY names the only family to test.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-what=both
-case ${1-} in
-bench | steps | tests | engine) what=$1 && shift ;;
-esac
+gpu=$here/tests/bench/gpu
 export LD_LIBRARY_PATH="$here/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 # What the driver compiles, thousands of kernels, is there for the next run.
-export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}"
+export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}" CUDA_CACHE_MAXSIZE=4294967296
 mkdir -p "$CUDA_CACHE_PATH"
-status=0
-if [ "$what" = engine ]; then
-    exec "$here/bin/engine" "$here/models/small.gguf" "${1-once upon a time}"
-fi
-if [ "$what" = steps ]; then
-    case " $*" in
-    *.ini*) ;;
-    *) set -- "$@" "$here"/models/*.ini ;;
+what=measure
+case ${1-} in
+measure | tests | kernels | steps | engine) what=$1 && shift ;;
+esac
+case $what in
+measure) exec python3 "$gpu/measure.py" "$@" ;;
+tests) exec sh "$gpu/run_tests.sh" "$here" "$@" ;;
+engine) exec "$here/bin/engine" "$here/headers/small.gguf" "${1-once upon a time}" ;;
+steps)
+    case " $* " in
+    *.ini\ *) exec "$here/bin/bench_step" "$@" ;;
+    *) exec "$here/bin/bench_step" "$@" "$here"/models/*.ini ;;
     esac
-    exec "$here/bin/bench_step" "$@"
-fi
-if [ "$what" = tests ]; then
-    exec sh "$here/tests/bench/gpu/run_tests.sh" "$here" "$@"
-fi
-set -- --steps "$here/bin/bench_step" "$here/models" "$@"
-if ls "$here"/bin/*_peer.ptx >/dev/null 2>&1; then
-    set -- --peers "$here/bin" "$@"
-fi
-sh "$here/tests/bench/gpu/gpu_bench.sh" "$here" "$here/bin/bench_gpu" "$@" || status=1
-if [ "$what" = both ]; then
-    sh "$here/tests/bench/gpu/run_tests.sh" "$here" || status=1
-fi
-exit "$status"
+    ;;
+kernels)
+    options=
+    while :; do
+        case ${1-} in
+        --*) options="$options $1" && shift ;;
+        *) break ;;
+        esac
+    done
+    # shellcheck disable=SC2086
+    exec "$here/bin/bench_gpu" $options --peers "$here/bin" "${SHAPES:-$gpu/shapes.ini}" "$@"
+    ;;
+esac

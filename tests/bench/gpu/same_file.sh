@@ -14,16 +14,23 @@ name=$2
 peer=${3-}
 scratch=${SCRATCH:-/tmp}
 file=$scratch/$name.gguf
-trap 'rm -f "$file" "$scratch/$name.ours" "$scratch/$name.theirs"' EXIT
+trap 'rm -f "$file" "$file".*' EXIT
 trap 'exit 1' HUP INT TERM
 
 "$kit/bin/fill_gguf" "$kit/headers/$name.gguf" "$file" || {
     echo "FAILED $name: its file of weights cannot be written into $scratch"
     exit 1
 }
+# Runs a program, shows its output and keeps it in a file; returns its exit status.
+keep() {
+    kept=$1
+    shift
+    { "$@" || echo $? >"$kept.status"; } | tee "$kept"
+    [ ! -e "$kept.status" ] || return "$(cat "$kept.status")"
+}
+
 status=0
-"$kit/bin/bench_model_$name" $quick "$file" >"$scratch/$name.ours" || status=$?
-cat "$scratch/$name.ours"
+keep "$file.ours" "$kit/bin/bench_model_$name" $quick "$file" || status=$?
 [ "$status" != 77 ] || exit 77
 [ -n "$peer" ] || exit "$status"
 
@@ -33,9 +40,9 @@ else
     set -- --depth 0 --prompt 512 --prompt 2048 --rows 8
 fi
 of_peer=0
-SCRATCH=$scratch/peer LLAMA_SPEED=$kit/bin/llama_speed \
-    sh "$kit/tests/bench/gpu/llama_peer.sh" "$peer" "$file" "$@" ${LLAMA_OPTIONS-} >"$scratch/$name.theirs" || of_peer=$?
-cat "$scratch/$name.theirs"
+export SCRATCH="$scratch/peer" LLAMA_SPEED="$kit/bin/llama_speed"
+# shellcheck disable=SC2086
+keep "$file.theirs" sh "$kit/tests/bench/gpu/llama_peer.sh" "$peer" "$file" "$@" ${LLAMA_OPTIONS-} || of_peer=$?
 case $of_peer in
 0) ;;
 3) echo "# the peer's library cannot be used here" ;;
@@ -44,8 +51,7 @@ esac
 tokens() {
     sed -n "s/^# $1[0-9]* tokens //p" "$2" | tr ' ' '\n'
 }
-tokens ours_tg "$scratch/$name.ours" >"$file.1"
-tokens tg "$scratch/$name.theirs" >"$file.2"
+tokens ours_tg "$file.ours" >"$file.1"
+tokens tg "$file.theirs" >"$file.2"
 paste "$file.1" "$file.2" | awk '$1 != $2 { exit } { same++ } END { print "same_tokens", same + 0, "tokens" }'
-rm -f "$file.1" "$file.2"
 exit "$status"

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Tests and measures everything on this machine's GPU, the most valuable first, in a limited time.
+
+    measure.py [--seconds N] [--quick] [--results FOLDER] [--peer PEER] [--list] [STAGE]...
+
+It belongs into the kit (see gpu_kit.sh) and is called as `gpu-kit/run measure`. STAGES below names the stages; without
+one it runs all. A stage is a list of tasks, and a task is a program of the kit with the seconds that it should take on
+an H200. A task that the time left is too short for is left out, and so is one whose tools this machine lacks.
+
+--seconds N     ends after N seconds (540). A program that runs on is stopped.
+--quick         tiny models and few kernels: tries the script, on the emulated driver too. Times mean nothing.
+--results       the folder for the results: STAGE.txt, what the programs of a stage print, and gpu-DEVICE.json, which has
+                device, driver, date, commit, and of each task its state, figures, tables and failures. Both are written
+                while the programs run, so that nothing is lost when it is cut off. The default is the first free of
+                results, results-2, ... in the kit.
+--peer PEER     llama.cpp's CUDA library, a folder or a .tar.xz (see cut_library.py); the default is peer.tar.xz in or
+                beside the kit, where there is one.
+--list          prints the tasks with their seconds, and runs none.
+
+The programs' output is read line by line: "NAME VALUE UNIT" is a figure; a table of Markdown has the title above it and
+plain numbers in its cells; "FAILED NAME: TEXT" is a failure, and "passed N" counts what was right. A program that has
+nothing to run on exits with 77.
+
+Exit status: 0 nothing failed; 1 something failed; 2 wrong usage; 77 there is no GPU. report.py shows the results.
+"""
+import argparse
+import datetime
+import glob
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KIT = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
+FAILED, USAGE, SKIPPED = 1, 2, 77
+SECONDS = 540
+WRITE_EVERY = 0.5
+GRACE = 3       # seconds from the first signal to the second one
+SLACK = 3       # a program may take so many times its seconds, if they are there
+FIGURE = re.compile(r"(\S+) (-?[0-9.]+(?:e[-+]?[0-9]+)?) (\S+)$")
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def as_text(data):
+    """Returns JSON with a row of a table in a line, so that changes can be read."""
+    text = json.dumps(data, indent=1)
+    return re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: "[" + re.sub(r"\n\s*", " ", found[1]) + "]", text) + "\n"
+
+
+class Task:
+    """Programs that run side by side, and what they say. `seconds` is what they take on an H200."""
+
+    def __init__(self, stage, name, seconds, *commands, env=None, before=None):
+        self.stage, self.name, self.estimate, self.commands = stage, name, seconds, commands
+        self.env, self.before = env or {}, before
+        self.state, self.seconds, self.passed = "not reached", 0.0, 0
+        self.figures, self.tables, self.failures = {}, [], []
+        self.title, self.columns = "", None
+
+    def read(self, line):
+        """Takes what a line of output says."""
+        failed, figure = re.match(r"FAILED ([^:]*): (.*)", line), FIGURE.match(line)
+        if line.startswith("|"):
+            self.read_row([number(cell.strip()) for cell in line.strip()[1:-1].split("|")])
+        elif failed:
+            self.failures.append([failed[1], failed[2]])
+        elif re.match(r"passed [0-9]+$", line):
+            self.passed += int(line.split()[1])
+        elif figure:
+            self.figures[figure[1]] = [float(figure[2]), figure[3]]
+        elif not line.startswith("#"):
+            self.columns = None
+            self.title = line.rstrip(":") or self.title
+
+    def read_row(self, cells):
+        if self.columns is None:
+            self.columns = cells
+            self.tables.append({"title": self.title, "columns": cells, "rows": []})
+        elif not set("".join(map(str, cells))) <= set("-:"):
+            self.tables[-1]["rows"].append(cells)
+
+    def fail(self, text):
+        self.failures.append([self.name, text])
+
+    def as_data(self):
+        return {"stage": self.stage, "task": self.name, "state": self.state, "estimate": self.estimate,
+                "seconds": round(self.seconds, 1), "passed": self.passed, "failures": self.failures,
+                "figures": self.figures, "tables": self.tables}
+
+
+class Run:
+    """The whole of it: the tasks, the time, the results."""
+
+    def __init__(self, options, device, tasks):
+        self.options, self.device, self.tasks = options, device, tasks
+        self.started = time.monotonic()
+        self.cut_off = False
+        self.processes = []
+        self.scratch = tempfile.mkdtemp(prefix="ptxgen_measure_", dir=best_scratch())
+        self.json = os.path.join(options.results, "gpu-%s.json" % slug_of(device["device"]))
+        self.written, self.is_written = 0.0, True
+
+    def left(self):
+        return self.options.seconds - (time.monotonic() - self.started)
+
+    def write(self):
+        data = dict(self.device, seconds=round(time.monotonic() - self.started, 1), quick=self.options.quick,
+                    tasks=[task.as_data() for task in self.tasks])
+        with open(self.json + ".new", "w") as file:
+            file.write(as_text(data))
+        os.replace(self.json + ".new", self.json)
+        self.written, self.is_written = time.monotonic(), True
+
+    def stop(self, how=signal.SIGTERM):
+        for process in self.processes:
+            if process.poll() is None:
+                try:
+                    os.killpg(process.pid, how)
+                except ProcessLookupError:
+                    pass
+
+    def on_signal(self, *_):
+        self.cut_off = True
+        self.stop()
+
+    def start(self, task, log):
+        """Starts the programs; returns the queue that gets their lines, and None behind the last of each."""
+        lines = queue.Queue()
+
+        def follow(process):
+            for line in process.stdout:
+                lines.put(line)
+            lines.put(None)
+
+        env = dict(os.environ, SECONDS_LEFT="%d" % max(1, self.limit(task)), SCRATCH=self.scratch, **task.env)
+        self.processes = []
+        for command in task.commands:
+            print("$ " + " ".join(command), file=log, flush=True)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       errors="replace", env=env, start_new_session=True)
+            self.processes.append(process)
+            threading.Thread(target=follow, args=[process], daemon=True).start()
+        return lines
+
+    def limit(self, task):
+        return min(self.left(), SLACK * task.estimate + 10)
+
+    def follow(self, task, log):
+        """Reads what the programs print, until all have ended or their time is over. Returns whether it was."""
+        lines, open_ends = self.start(task, log), len(task.commands)
+        end, late = time.monotonic() + self.limit(task), False
+        while open_ends:
+            try:
+                line = lines.get(timeout=max(0.01, min(WRITE_EVERY, end - time.monotonic())))
+            except queue.Empty:
+                line = ""
+            if line is None:
+                open_ends -= 1
+            elif line:
+                log.write(line)
+                log.flush()
+                task.read(line.rstrip("\n"))
+                self.is_written = False
+            if not self.is_written and time.monotonic() - self.written > WRITE_EVERY:
+                self.write()
+            if time.monotonic() > end:
+                self.stop(signal.SIGKILL if late else signal.SIGTERM)
+                end, late = time.monotonic() + GRACE, True
+        return late
+
+    def run(self, task):
+        log_path = os.path.join(self.options.results, task.stage + ".txt")
+        print("# %3.0f s left: %s %s, some %.0f s" % (self.left(), task.stage, task.name, task.estimate), flush=True)
+        start = time.monotonic()
+        task.state = "cut off"  # what it is until the task has ended
+        self.write()
+        with open(log_path, "a") as log:
+            try:
+                late = self.follow(task, log)
+            except OSError as error:
+                task.state, late = "failed", False
+                task.fail(str(error))
+                self.stop()
+        task.seconds = time.monotonic() - start
+        statuses = [process.wait() for process in self.processes]
+        if self.cut_off:
+            pass
+        elif late:
+            task.state = "out of time"
+        elif task.state != "failed":
+            self.judge(task, statuses)
+        self.write()
+        print("# %s %s: %s after %.1f s%s%s" % (
+            task.stage, task.name, task.state, task.seconds, ", %d passed" % task.passed if task.passed else "",
+            ", %d FAILED" % len(task.failures) if task.failures else ""), flush=True)
+        for failure in task.failures:
+            print("FAILED %s: %s" % tuple(failure), flush=True)
+
+    def judge(self, task, statuses):
+        wrong = [status for status in statuses if status not in (0, SKIPPED)]
+        if wrong and not task.failures:
+            task.fail("exit status %d" % wrong[0] if wrong[0] > 0 else "killed by signal %d" % -wrong[0])
+        task.state = "failed" if wrong or task.failures else "skipped" if SKIPPED in statuses else "done"
+
+    def run_all(self):
+        for task in self.tasks:
+            if self.cut_off:
+                break
+            if task.estimate > self.left():
+                task.state = "no time"
+                continue
+            why = task.before and task.before()
+            if why:
+                task.state = "skipped: " + why
+                print("# %s %s: skipped: %s" % (task.stage, task.name, why), flush=True)
+                continue
+            self.run(task)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.write()
+
+    def conclude(self):
+        """Prints what came of all tasks; returns the exit status."""
+        states = [task.state.split(":")[0] for task in self.tasks]
+        failures = sum(len(task.failures) for task in self.tasks)
+        print("# " + ", ".join("%d %s" % (states.count(state), state) for state in dict.fromkeys(states)) +
+              "; %d passed, %d FAILED; %.0f s; %s" % (sum(task.passed for task in self.tasks), failures,
+                                                     time.monotonic() - self.started, self.json), flush=True)
+        return FAILED if failures or "failed" in states or self.cut_off else 0
+
+
+def best_scratch():
+    """Memory where there is much of it: models of many gigabytes are written there and read once."""
+    shm = "/dev/shm"
+    return shm if os.path.isdir(shm) and shutil.disk_usage(shm).free > 30e9 else None
+
+
+def kit(*names):
+    return os.path.join(KIT, *names)
+
+
+def lacks(*programs):
+    """Returns a function that says what of some programs this machine lacks, or None."""
+    def find():
+        missing = [name for name in programs if not (shutil.which(name) or os.path.exists(name))]
+        return "no " + ", ".join(map(os.path.basename, missing)) if missing else None
+    return find
+
+
+# The models whose steps are timed, and on whose file llama.cpp is, the most telling first; seconds of each.
+STEPS = {"llama_3.1_8b": 13, "llama_3.1_8b_q8_0": 13, "qwen3_30b_a3b": 16, "gpt_oss_20b": 15, "llama_3.2_1b_bf16": 9}
+SAME_FILE = {"llama_3.1_8b": 30, "qwen3_30b_a3b": 50, "llama_3.1_8b_q8_0": 30}
+
+
+def all_tasks(options):
+    """Returns the tasks of all stages, the most valuable first."""
+    gpu, quick, python = kit("tests/bench/gpu"), ["--quick"] if options.quick else [], [sys.executable]
+    tests = ["sh", gpu + "/run_tests.sh", KIT]
+    # One small family stands for all where the script itself is tried.
+    one = {"PTXGEN_TEST_FAMILY": "f32_gemv"} if options.quick else {}
+    tier = dict(one, PTXGEN_TEST_TIER="quick")
+    bench_gpu = [kit("bin/bench_gpu")] + (quick or ["--brief"])
+    peers = ["--peers", kit("bin")] if glob.glob(kit("bin/*_peer.ptx")) else []
+    models = ["tiny"] if options.quick else list(STEPS)
+    seconds = STEPS if not options.quick else {"tiny": 5, "small": 5}
+
+    tasks = [
+        Task("constants", "all", 5, [kit("bin/bench_constants")] + quick),
+        Task("correct", "kernels", 30, tests, env=tier),
+        Task("correct", "models", 25, python + [gpu + "/run_models.py", kit("golden_models")],
+             before=lacks(kit("golden_models"))),
+    ]
+    steps = [kit("bin/bench_step")] + (quick or ["--positions", "256"])
+    for name in models:
+        tasks.append(Task("steps", name, seconds[name], steps + ["--next", kit("models", name + ".ini")]))
+    tasks.append(Task("steps", "load", 15, [kit("bin/bench_load"), "--threads", "8"] + quick +
+                      [kit("models", models[0] + ".ini")]))
+    for name, of_file in ({"small": 5} if options.quick else SAME_FILE).items():
+        tasks.append(Task("llama", name, of_file, ["sh", gpu + "/same_file.sh"] + quick + [KIT, name] +
+                          ([options.peer] if options.peer else [])))
+    tasks += [
+        Task("kernels", "ours", 35, bench_gpu + peers + [gpu + ("/quick.ini" if options.quick else "/measure.ini")]),
+        Task("kernels", "prompts of 512", 7, bench_gpu + ["--rows", "512", gpu + "/measure.ini", "mma_gemm_f16",
+                                                          "mma_gate_up_f16"]),
+        Task("kernels", "torch", 17, python + [gpu + "/peers/torch_peers.py", gpu + "/measure.ini"],
+             before=lacks("nvidia-smi")),
+        Task("kernels", "of steps", 12, steps + ["--prompts", "none", "--kernels"] +
+             [kit("models", name + ".ini") for name in models[::2]]),
+        Task("experiments", "in the L2 cache", 9, bench_gpu + ["--in-l2", gpu + "/in_l2.ini"]),
+        Task("experiments", "kernels", 16, bench_gpu + [gpu + "/experiments.ini"]),
+        Task("experiments", "steps", 12, steps + ["--prompts", "none", "--warps", "gate_up=8,16", "--early", "--without",
+                                                  "rope_kv_write", kit("models", models[0] + ".ini")]),
+        Task("experiments", "probes", 8, [kit("bin/bench_probes")] + quick),
+        Task("experiments", "pipes of prompts", 25, python + [gpu + "/ncu_prompts.py", kit("bin/bench_gpu")]),
+        Task("sanitizer", "ten families", 40, ["sh", gpu + "/sanitize.sh", KIT], env=one),
+        Task("correct", "all kernels", 60, tests, env=dict(one, PTXGEN_TEST_TARGET="sm_90a")),
+    ]
+    return tasks
+
+
+def slug_of(device):
+    return re.sub(r"[^a-z0-9.]+", "-", device.lower()).strip("-")
+
+
+def find_device():
+    """Returns what is known of the machine, or None where there is no GPU."""
+    done = subprocess.run([kit("bin/bench_gpu"), "--device"], capture_output=True, text=True)
+    if done.returncode:
+        print("measure.py: " + done.stderr.strip(), file=sys.stderr)
+        return None
+    device = {"device": done.stdout.strip(), "date": datetime.date.today().isoformat(), "processors": os.cpu_count()}
+    with open(kit("commit")) as file:
+        device["commit"] = file.read().strip()
+    smi = shutil.which("nvidia-smi")
+    keys = "driver_version", "clocks.max.sm", "clocks.max.memory", "power.limit", "memory.total"
+    if smi and "emulator" not in device["device"]:
+        said = subprocess.run([smi, "-i", "0", "--query-gpu=" + ",".join(keys), "--format=csv,noheader"],
+                              capture_output=True, text=True)
+        device.update(zip(keys, said.stdout.strip().split(", ")))
+        device["driver"] = device.pop("driver_version", "unknown")
+    return device
+
+
+def free_folder():
+    """Returns the first of results, results-2, ... in the kit that is not there."""
+    number = 1
+    while os.path.exists(kit("results" + ("-%d" % number if number > 1 else ""))):
+        number += 1
+    return kit("results" + ("-%d" % number if number > 1 else ""))
+
+
+def find_peer():
+    return next(iter(glob.glob(kit("peer.tar.xz")) + glob.glob(os.path.join(os.path.dirname(KIT), "peer.tar.xz"))), None)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--results", default=None)
+    parser.add_argument("--peer", default=find_peer())
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("stages", nargs="*")
+    options = parser.parse_args()
+    tasks = all_tasks(options)
+    stages = list(dict.fromkeys(task.stage for task in tasks))
+    wrong = [stage for stage in options.stages if stage not in stages]
+    if wrong:
+        sys.exit("measure.py: there is no stage '%s'; the stages are %s" % (wrong[0], ", ".join(stages)))
+    tasks = [task for task in tasks if not options.stages or task.stage in options.stages]
+    if options.list:
+        for task in tasks:
+            print("%4.0f s  %s %s" % (task.estimate, task.stage, task.name))
+        print("%4.0f s" % sum(task.estimate for task in tasks))
+        return 0
+    device = find_device()
+    if not device:
+        return SKIPPED
+    options.results = os.path.abspath(options.results or free_folder())
+    os.makedirs(options.results, exist_ok=True)
+    run = Run(options, device, tasks)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, run.on_signal)
+    print("# %s; %.0f s for tasks of %.0f s; results in %s" % (
+        device["device"], options.seconds, sum(task.estimate for task in tasks), options.results), flush=True)
+    run.run_all()
+    return run.conclude()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
