@@ -144,6 +144,8 @@ int64_t gemm_tile_values(const instance *in)
 const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
 {
     *blamed = "splits";
+    if (in->splits == 1)
+        return "splits = 1: k in one part is splits = 0";
     for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
         instance whole = matrix_of(in, i);
         whole.splits = 0;

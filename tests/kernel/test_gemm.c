@@ -80,6 +80,19 @@ ARENA_TEST(errors_are_those_of_f16_products)
     d.close(d.state);
 }
 
+ARENA_TEST(one_part_of_k_has_one_way_to_be_said)
+{
+    const char *blamed = NULL;
+    instance in;
+    assert_true(suite_instance(a, family_find(families, "mma_gemm_f16"),
+                               "weights=q4_k k=1024 n=130 m=16", &in));
+    assert_null(in.family->check(&in, a, &blamed));
+    in.splits = 1;
+    assert_string_equal(in.family->check(&in, a, &blamed),
+                        "splits = 1: k in one part is splits = 0");
+    assert_string_equal(blamed, "splits");
+}
+
 ARENA_TEST(every_number_of_rows_is_right)
 {
     static const int64_t rows[] = { 9, 16, 17, 63, 64, 128, 200, 512 };
