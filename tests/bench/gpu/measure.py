@@ -146,7 +146,7 @@ class Run:
                 lines.put(line)
             lines.put(None)
 
-        env = dict(os.environ, SECONDS_LEFT="%d" % max(1, self.limit(task)), SCRATCH=self.scratch, **task.env)
+        env = dict(os.environ, SECONDS_LEFT="%d" % max(1, self.limit(task) - GRACE), SCRATCH=self.scratch, **task.env)
         self.processes = []
         for command in task.commands:
             print("$ " + " ".join(command), file=log, flush=True)
@@ -265,13 +265,22 @@ STEPS = {"llama_3.1_8b": 13, "llama_3.1_8b_q8_0": 13, "qwen3_30b_a3b": 16, "gpt_
 SAME_FILE = {"llama_3.1_8b": 30, "qwen3_30b_a3b": 50, "llama_3.1_8b_q8_0": 30}
 
 
-def all_tasks(options):
+def newest_kernels(device):
+    """Returns the variable that has tests take kernels for the newest of the default targets that it runs."""
+    capability = float(device.get("compute_cap", "9.0"))
+    return {"PTXGEN_TEST_TARGET": "sm_90" if capability >= 9 else "sm_80"} if capability >= 8 else {}
+
+
+def all_tasks(options, device):
     """Returns the tasks of all stages, the most valuable first."""
     gpu, quick, python = kit("tests/bench/gpu"), ["--quick"] if options.quick else [], [sys.executable]
     tests = ["sh", gpu + "/run_tests.sh", KIT]
-    # One small family stands for all where the script itself is tried.
-    one = {"PTXGEN_TEST_FAMILY": "f32_gemv"} if options.quick else {}
-    tier = dict(one, PTXGEN_TEST_TIER="quick")
+    # Two small families stand for all where the script itself is tried.
+    one = {"PTXGEN_TEST_FAMILY": "silu,sample"} if options.quick else {}
+    # Of each family the kernels that a header's loader takes on this GPU; at the end those of the oldest targets.
+    tier = dict(one, PTXGEN_TEST_TIER="quick", **newest_kernels(device))
+    wgmma = {"PTXGEN_TEST_TARGET": "sm_90a", "PTXGEN_TEST_TIER": "quick", "PTXGEN_TEST_FAMILY": "mma_qkv" if options.quick
+             else "mma_gemm,mma_gate_up,mma_gemm_f16,mma_gate_up_f16,mma_qkv,mma_expert_gate_up,mma_expert_down"}
     bench_gpu = [kit("bin/bench_gpu")] + (quick or ["--brief"])
     peers = ["--peers", kit("bin")] if glob.glob(kit("bin/*_peer.ptx")) else []
     models = ["tiny"] if options.quick else list(STEPS)
@@ -279,8 +288,9 @@ def all_tasks(options):
 
     tasks = [
         Task("constants", "all", 5, [kit("bin/bench_constants")] + quick),
-        Task("correct", "kernels", 30, tests, env=tier),
-        Task("correct", "models", 25, python + [gpu + "/run_models.py", kit("golden_models")],
+        Task("correct", "kernels", 25, tests, env=tier),
+        Task("correct", "wgmma", 6, tests, env=wgmma),
+        Task("correct", "models", 20, python + [gpu + "/run_models.py", kit("golden_models")],
              before=lacks(kit("golden_models"))),
     ]
     steps = [kit("bin/bench_step")] + (quick or ["--positions", "256"])
@@ -305,8 +315,9 @@ def all_tasks(options):
                                                   "rope_kv_write", kit("models", models[0] + ".ini")]),
         Task("experiments", "probes", 8, [kit("bin/bench_probes")] + quick),
         Task("experiments", "pipes of prompts", 25, python + [gpu + "/ncu_prompts.py", kit("bin/bench_gpu")]),
-        Task("sanitizer", "ten families", 40, ["sh", gpu + "/sanitize.sh", KIT], env=one),
-        Task("correct", "all kernels", 60, tests, env=dict(one, PTXGEN_TEST_TARGET="sm_90a")),
+        Task("sanitizer", "ten families", 45, ["sh", gpu + "/sanitize.sh", KIT], env=one),
+        Task("correct", "kernels of old targets", 20, tests, env=dict(one, PTXGEN_TEST_TIER="quick")),
+        Task("correct", "all kernels", 60, tests, env=dict(one, **newest_kernels(device))),
     ]
     return tasks
 
@@ -325,11 +336,12 @@ def find_device():
     with open(kit("commit")) as file:
         device["commit"] = file.read().strip()
     smi = shutil.which("nvidia-smi")
-    keys = "driver_version", "clocks.max.sm", "clocks.max.memory", "power.limit", "memory.total"
+    keys = "driver_version", "compute_cap", "clocks.max.sm", "clocks.max.memory", "power.limit", "memory.total"
     if smi and "emulator" not in device["device"]:
         said = subprocess.run([smi, "-i", "0", "--query-gpu=" + ",".join(keys), "--format=csv,noheader"],
                               capture_output=True, text=True)
-        device.update(zip(keys, said.stdout.strip().split(", ")))
+        if not said.returncode:
+            device.update(zip(keys, said.stdout.strip().split(", ")))
         device["driver"] = device.pop("driver_version", "unknown")
     return device
 
@@ -355,20 +367,19 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("stages", nargs="*")
     options = parser.parse_args()
-    tasks = all_tasks(options)
-    stages = list(dict.fromkeys(task.stage for task in tasks))
+    stages = list(dict.fromkeys(task.stage for task in all_tasks(options, {})))
     wrong = [stage for stage in options.stages if stage not in stages]
     if wrong:
         sys.exit("measure.py: there is no stage '%s'; the stages are %s" % (wrong[0], ", ".join(stages)))
-    tasks = [task for task in tasks if not options.stages or task.stage in options.stages]
+    device = {} if options.list else find_device()
+    if device is None:
+        return SKIPPED
+    tasks = [task for task in all_tasks(options, device) if not options.stages or task.stage in options.stages]
     if options.list:
         for task in tasks:
             print("%4.0f s  %s %s" % (task.estimate, task.stage, task.name))
         print("%4.0f s" % sum(task.estimate for task in tasks))
         return 0
-    device = find_device()
-    if not device:
-        return SKIPPED
     options.results = os.path.abspath(options.results or free_folder())
     os.makedirs(options.results, exist_ok=True)
     run = Run(options, device, tasks)
