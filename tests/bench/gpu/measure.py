@@ -370,7 +370,8 @@ def main():
     stages = list(dict.fromkeys(task.stage for task in all_tasks(options, {})))
     wrong = [stage for stage in options.stages if stage not in stages]
     if wrong:
-        sys.exit("measure.py: there is no stage '%s'; the stages are %s" % (wrong[0], ", ".join(stages)))
+        print("measure.py: there is no stage '%s'; the stages are %s" % (wrong[0], ", ".join(stages)), file=sys.stderr)
+        return USAGE
     device = {} if options.list else find_device()
     if device is None:
         return SKIPPED
