@@ -62,11 +62,11 @@ def as_text(data):
 
 
 class Task:
-    """Programs that run side by side, and what they say. `seconds` is what they take on an H200."""
+    """A program and what it says. `seconds` is what it takes on an H200; `lacking` returns why it cannot run, or None."""
 
-    def __init__(self, stage, name, seconds, *commands, env=None, before=None):
-        self.stage, self.name, self.estimate, self.commands = stage, name, seconds, commands
-        self.env, self.before = env or {}, before
+    def __init__(self, stage, name, seconds, command, env=None, lacking=None):
+        self.stage, self.name, self.estimate, self.command = stage, name, seconds, command
+        self.env, self.lacking = env or {}, lacking
         self.state, self.seconds, self.passed = "not reached", 0.0, 0
         self.figures, self.tables, self.failures = {}, [], []
         self.title, self.columns = "", None
@@ -108,8 +108,7 @@ class Run:
     def __init__(self, options, device, tasks):
         self.options, self.device, self.tasks = options, device, tasks
         self.started = time.monotonic()
-        self.cut_off = False
-        self.processes = []
+        self.cut_off, self.process = False, None
         self.scratch = tempfile.mkdtemp(prefix="ptxgen_measure_", dir=best_scratch())
         self.json = os.path.join(options.results, "gpu-%s.json" % slug_of(device["device"]))
         self.written, self.is_written = 0.0, True
@@ -118,6 +117,7 @@ class Run:
         return self.options.seconds - (time.monotonic() - self.started)
 
     def write(self):
+        """Writes the results in place of those before."""
         data = dict(self.device, seconds=round(time.monotonic() - self.started, 1), quick=self.options.quick,
                     tasks=[task.as_data() for task in self.tasks])
         with open(self.json + ".new", "w") as file:
@@ -126,51 +126,52 @@ class Run:
         self.written, self.is_written = time.monotonic(), True
 
     def stop(self, how=signal.SIGTERM):
-        for process in self.processes:
-            if process.poll() is None:
-                try:
-                    os.killpg(process.pid, how)
-                except ProcessLookupError:
-                    pass
+        """Stops the program that runs, and all that it has started."""
+        try:
+            if self.process and self.process.poll() is None:
+                os.killpg(self.process.pid, how)
+        except ProcessLookupError:
+            pass
 
     def on_signal(self, *_):
         self.cut_off = True
         self.stop()
 
-    def start(self, task, log):
-        """Starts the programs; returns the queue that gets their lines, and None behind the last of each."""
-        lines = queue.Queue()
-
-        def follow(process):
-            for line in process.stdout:
-                lines.put(line)
-            lines.put(None)
-
-        env = dict(os.environ, SECONDS_LEFT="%d" % max(1, self.limit(task) - GRACE), SCRATCH=self.scratch, **task.env)
-        self.processes = []
-        for command in task.commands:
-            print("$ " + " ".join(command), file=log, flush=True)
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                       errors="replace", env=env, start_new_session=True)
-            self.processes.append(process)
-            threading.Thread(target=follow, args=[process], daemon=True).start()
-        return lines
-
     def limit(self, task):
         return min(self.left(), SLACK * task.estimate + 10)
 
+    def start(self, task):
+        """Starts the program; returns the queue that gets its lines, and None behind the last."""
+        lines = queue.Queue()
+        env = dict(os.environ, SECONDS_LEFT="%d" % max(1, self.limit(task) - GRACE), SCRATCH=self.scratch, **task.env)
+        self.process = subprocess.Popen(task.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        errors="replace", env=env, start_new_session=True)
+
+        def follow(output):
+            for line in output:
+                lines.put(line)
+            lines.put(None)
+
+        threading.Thread(target=follow, args=[self.process.stdout], daemon=True).start()
+        return lines
+
     def follow(self, task, log):
-        """Reads what the programs print, until all have ended or their time is over. Returns whether it was."""
-        lines, open_ends = self.start(task, log), len(task.commands)
+        """Reads what the program prints, until it ends or its time is over. Returns whether it was."""
+        print("$ " + " ".join(task.command), file=log, flush=True)
+        try:
+            lines = self.start(task)
+        except OSError as error:  # there is no such program
+            task.fail(str(error))
+            return False
         end, late = time.monotonic() + self.limit(task), False
-        while open_ends:
+        while True:
             try:
                 line = lines.get(timeout=max(0.01, min(WRITE_EVERY, end - time.monotonic())))
             except queue.Empty:
                 line = ""
             if line is None:
-                open_ends -= 1
-            elif line:
+                return late
+            if line:
                 log.write(line)
                 log.flush()
                 task.read(line.rstrip("\n"))
@@ -180,41 +181,29 @@ class Run:
             if time.monotonic() > end:
                 self.stop(signal.SIGKILL if late else signal.SIGTERM)
                 end, late = time.monotonic() + GRACE, True
-        return late
 
     def run(self, task):
-        log_path = os.path.join(self.options.results, task.stage + ".txt")
         print("# %3.0f s left: %s %s, some %.0f s" % (self.left(), task.stage, task.name, task.estimate), flush=True)
         start = time.monotonic()
-        task.state = "cut off"  # what it is until the task has ended
+        task.state = "cut off"  # what it is until the program has ended
+        self.process = None
         self.write()
-        with open(log_path, "a") as log:
-            try:
-                late = self.follow(task, log)
-            except OSError as error:
-                task.state, late = "failed", False
-                task.fail(str(error))
-                self.stop()
+        with open(os.path.join(self.options.results, task.stage + ".txt"), "a") as log:
+            late = self.follow(task, log)
+        status = self.process.wait() if self.process else FAILED
         task.seconds = time.monotonic() - start
-        statuses = [process.wait() for process in self.processes]
-        if self.cut_off:
-            pass
-        elif late:
-            task.state = "out of time"
-        elif task.state != "failed":
-            self.judge(task, statuses)
-        self.write()
+        if not self.cut_off:
+            self.judge(task, status, late)
         print("# %s %s: %s after %.1f s%s%s" % (
             task.stage, task.name, task.state, task.seconds, ", %d passed" % task.passed if task.passed else "",
             ", %d FAILED" % len(task.failures) if task.failures else ""), flush=True)
         for failure in task.failures:
             print("FAILED %s: %s" % tuple(failure), flush=True)
 
-    def judge(self, task, statuses):
-        wrong = [status for status in statuses if status not in (0, SKIPPED)]
-        if wrong and not task.failures:
-            task.fail("exit status %d" % wrong[0] if wrong[0] > 0 else "killed by signal %d" % -wrong[0])
-        task.state = "failed" if wrong or task.failures else "skipped" if SKIPPED in statuses else "done"
+    def judge(self, task, status, late):
+        if status not in (0, SKIPPED) and not late and not task.failures:
+            task.fail("exit status %d" % status if status > 0 else "killed by signal %d" % -status)
+        task.state = ("failed" if task.failures else "out of time" if late else "skipped" if status == SKIPPED else "done")
 
     def run_all(self):
         for task in self.tasks:
@@ -223,14 +212,17 @@ class Run:
             if task.estimate > self.left():
                 task.state = "no time"
                 continue
-            why = task.before and task.before()
+            why = task.lacking and task.lacking()
             if why:
                 task.state = "skipped: " + why
                 print("# %s %s: skipped: %s" % (task.stage, task.name, why), flush=True)
                 continue
             self.run(task)
-        shutil.rmtree(self.scratch, ignore_errors=True)
         self.write()
+
+    def end(self):
+        self.stop(signal.SIGKILL)
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def conclude(self):
         """Prints what came of all tasks; returns the exit status."""
@@ -291,7 +283,7 @@ def all_tasks(options, device):
         Task("correct", "kernels", 25, tests, env=tier),
         Task("correct", "wgmma", 6, tests, env=wgmma),
         Task("correct", "models", 20, python + [gpu + "/run_models.py", kit("golden_models")],
-             before=lacks(kit("golden_models"))),
+             lacking=lacks(kit("golden_models"))),
     ]
     steps = [kit("bin/bench_step")] + (quick or ["--positions", "256"])
     for name in models:
@@ -306,7 +298,7 @@ def all_tasks(options, device):
         Task("kernels", "prompts of 512", 7, bench_gpu + ["--rows", "512", gpu + "/measure.ini", "mma_gemm_f16",
                                                           "mma_gate_up_f16"]),
         Task("kernels", "torch", 17, python + [gpu + "/peers/torch_peers.py", gpu + "/measure.ini"],
-             before=lacks("nvidia-smi")),
+             lacking=lacks("nvidia-smi")),
         Task("kernels", "of steps", 12, steps + ["--prompts", "none", "--kernels"] +
              [kit("models", name + ".ini") for name in models[::2]]),
         Task("experiments", "in the L2 cache", 9, bench_gpu + ["--in-l2", gpu + "/in_l2.ini"]),
@@ -388,7 +380,13 @@ def main():
         signal.signal(number, run.on_signal)
     print("# %s; %.0f s for tasks of %.0f s; results in %s" % (
         device["device"], options.seconds, sum(task.estimate for task in tasks), options.results), flush=True)
-    run.run_all()
+    try:
+        run.run_all()
+    except OSError as error:
+        print("measure.py: the results cannot be written into %s: %s" % (options.results, error), file=sys.stderr)
+        return FAILED
+    finally:
+        run.end()
     return run.conclude()
 
 
