@@ -107,7 +107,7 @@ static void print_cell(int digits, double value)
         printf(" |");
 }
 
-/* of: "", or "kernels of the step of 8, " */
+/* Prints the head of a table; of: "", or "kernels of the step of 8, ". */
 static void print_head(const bench *b, const char *of)
 {
     printf("\n%s, %sbehind %lld tokens:\n\n"
@@ -143,9 +143,10 @@ static void print_failure(bench *b, const char *wrong)
     b->all_right = b->judged_right = false;
 }
 
-/* Calls once for each batch, and once before. Returns false where a call failed. */
+/* A way to run and time a batch. Returns false if a call failed. */
 typedef bool timed_work(const bench *b, device_model *m, const void *context, double *seconds);
 
+/* Returns the median time of some batches, behind one that is not timed. */
 static bool measure(const bench *b, device_model *m, timed_work *work, const void *context,
                     size_t batches, double *median)
 {
@@ -168,7 +169,7 @@ typedef struct steps {
     size_t turns;
 } steps;
 
-/* The device is still busy with the graph when the clock starts. Positions advance in both. */
+/* Times a replay of the graph, behind one that is not timed. Positions advance in both. */
 static bool time_graph(const bench *b, device_model *m, const void *context, double *seconds)
 {
     const steps *s = context;
@@ -224,7 +225,7 @@ static bool overlaps(const device_model *m)
     return false;
 }
 
-/* The launches of a step that the model has. */
+/* Returns a step with those of its launches that the model has. */
 static plan_step launched_of(const device_model *m, const plan_step *s)
 {
     plan_step launched = *s;
@@ -289,7 +290,7 @@ static bool bench_step(bench *b, device_model *m, const plan_step *s, const char
            (said || decoder_is_prompt(s->m) || bench_way(b, m, s, &uncaptured));
 }
 
-/* Steps of few rows of a model whose launches are others than the usual ones. */
+/* Times steps of few rows of a model whose launches are not the usual ones. */
 static bool bench_few(bench *b, device_model *m, const char *said, bool only_overlapping)
 {
     for (size_t i = 0; i < m->plan->step_count && !decoder_is_prompt(m->plan->steps[i].m); i++)
@@ -314,7 +315,8 @@ static const char *purpose_of(const plan_step *s, size_t number)
     return s->launches[i].said;
 }
 
-/* Their sum is what the step would take if one launch cost the next nothing. */
+/* Times each kernel of a step. The sum is what the step would take if one launch cost the next
+ * nothing. */
 static bool bench_kernels(const bench *b, device_model *m, const plan_step *s)
 {
     const plan *p = m->plan;
@@ -391,7 +393,7 @@ static bool bench_prompt(bench *b, device_model *m, int64_t tokens)
     return timed;
 }
 
-/* A variant that cannot be made costs its own rows alone. */
+/* Times a variant. One that cannot be made is a remark. Returns false if a call failed. */
 static bool bench_variant(bench *b, device_model *usual, const variant *v)
 {
     device_model m = { 0 };
@@ -434,7 +436,7 @@ static bool has_all(const device_model *m)
     return true;
 }
 
-/* Prints the rows of a model that is loaded. False: a call failed. */
+/* Prints the rows of a model that is loaded. Returns false if a call failed. */
 static bool bench_rows(bench *b, device_model *m, const variants *all)
 {
     const options *o = b->options;
@@ -458,7 +460,8 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
     return ran;
 }
 
-/* False: a call failed, after which the process may be of no more use. */
+/* Loads and times a model. Returns false if a call failed, after which the process may be of no
+ * more use. */
 static bool bench_model(bench *b, const char *path)
 {
     variants all = { 0 };
@@ -503,7 +506,7 @@ static int bench_all(bench *b)
     return b->all_right ? 0 : FAILED;
 }
 
-/* Kernels of the usual steps, and of variants those of few rows. */
+/* Offers the kernels of the usual steps, and of variants those of few rows. */
 static void offer_kernels(compiling *c, const target *t, void *context)
 {
     const options *o = context;
@@ -523,7 +526,7 @@ static void offer_kernels(compiling *c, const target *t, void *context)
     arena_free(a);
 }
 
-/* "FAMILY=N,N" */
+/* Parses "FAMILY=N,N". */
 static bool parse_warps(arena *a, const char *text, variant_options *v)
 {
     const char *equal = strchr(text, '=');
