@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/plan_cost.h"
 #include "family/limits.h"
 
 enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096, MOST_PASSES = 8 };
@@ -350,8 +351,10 @@ bool cost_is_worth(const instance *ahead, const instance *in, const instance *th
     tuning t = tuning_of(a, rows, wanted, count, gpus);
     bool counted = (!ahead || count_seconds(&t, ahead, first)) && count_seconds(&t, in, own) &&
                    count_seconds(&t, than, other);
-    for (size_t i = 0; counted && i < count; i++)
-        sum += (first[i] + own[i]) / other[i];
+    for (size_t i = 0; counted && i < count; i++) {
+        double more = ahead ? first[i] + cost_between(ahead, target_overlaps(wanted[i])) : 0;
+        sum += (more + own[i]) / other[i];
+    }
     arena_free(a);
     return counted && sum * WORTH_IT < (double)count;
 }

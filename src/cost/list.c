@@ -1,6 +1,7 @@
 /* The model's figures as --list prints them. */
 #include "cost/cost.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "family/formula.h"
@@ -48,6 +49,17 @@ static void put_heading(strbuf *out, const target *t, const gpu_part *part)
                   part->clock_mhz, part->bandwidth_gbps);
 }
 
+/* Returns a launch's microseconds as text, "-" for a kernel that has no room on an SM. */
+static const char *total_of(arena *a, const cost_prediction *p)
+{
+    return isinf(p->total) ? "-" : arena_format(a, "%.1f", p->total * MICROSECONDS);
+}
+
+static const char *bound_of(const cost_prediction *p)
+{
+    return isinf(p->total) ? "room" : cost_bound_names[p->bound];
+}
+
 static void put_row(strbuf *out, const instance *in, const cost_figures *f, const cost_gpu *gpu,
                     size_t width)
 {
@@ -57,9 +69,9 @@ static void put_row(strbuf *out, const instance *in, const cost_figures *f, cons
                   f->instructions, COLUMN, f->load_bytes, COLUMN, p.in_flight_sm / KILO);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         strbuf_format(out, "%*.1f", COLUMN, p.times[b] * MICROSECONDS);
-    strbuf_format(out, "%*.1f%*.1f%*.1f%*.1f  %s\n", COLUMN, p.start * MICROSECONDS, COLUMN,
+    strbuf_format(out, "%*.1f%*.1f%*.1f%*s  %s\n", COLUMN, p.start * MICROSECONDS, COLUMN,
                   p.ahead * MICROSECONDS, COLUMN, p.end * MICROSECONDS, COLUMN,
-                  p.total * MICROSECONDS, cost_bound_names[p.bound]);
+                  total_of(out->arena, &p), bound_of(&p));
 }
 
 /* A usual instance of each family, or of each format of its weights. */
@@ -135,8 +147,7 @@ static void put_total(strbuf *out, const instance *in, const target *t)
     }
     cost_work work = cost_work_of(out->arena, in);
     cost_prediction p = cost_predict(&figures, in, &work, &gpu);
-    strbuf_format(out, "%*.1f %c", SUMMARY_COLUMN - 2, p.total * MICROSECONDS,
-                  *cost_bound_names[p.bound]);
+    strbuf_format(out, "%*s %c", SUMMARY_COLUMN - 2, total_of(out->arena, &p), *bound_of(&p));
 }
 
 void cost_summary(strbuf *out)

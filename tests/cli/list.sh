@@ -37,7 +37,7 @@ done
 "$PTXGEN" --list -v --target sm_80 | awk 'on && NF { printf "%.1f %s\n", $15, substr($NF, 1, 1) }
                                           /^kernel/ { on = 1 }' >"$scratch/one"
 "$PTXGEN" --list -v --target sm_80 |
-    awk 'on && NF { memory = ($6 > $9 ? $6 : $9) - $13
+    awk 'on && NF && $15 != "-" { memory = ($6 > $9 ? $6 : $9) - $13
                     longest = memory
                     for (i = 7; i <= 11; i++) if (i != 9 && $i > longest) longest = $i
                     least = ($6 - $13 > longest || longest > memory ? longest : $6 - $13) + $12 + $14
