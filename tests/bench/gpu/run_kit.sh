@@ -15,6 +15,10 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 gpu=$here/tests/bench/gpu
 export LD_LIBRARY_PATH="$here/bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+# Where containers have the driver, if the linker does not know it.
+for place in /usr/local/nvidia/lib64 /usr/lib/wsl/lib; do
+    [ ! -e "$place/libcuda.so.1" ] || LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$place
+done
 # What the driver compiles, thousands of kernels, is there for the next run.
 export CUDA_CACHE_PATH="${CUDA_CACHE_PATH:-$here/cache}" CUDA_CACHE_MAXSIZE=4294967296
 mkdir -p "$CUDA_CACHE_PATH"
