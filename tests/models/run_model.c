@@ -6,47 +6,13 @@
  * token, f32 [tokens, vocab]; with GREEDY so many tokens that follow are printed, one a line, each
  * by the launch of a graph.
  */
-#define _POSIX_C_SOURCE 200809L
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "libcuda/api.h"
-
-#define MODEL_WITH_CUDA
-#define MODEL_KERNELS_IMPLEMENTATION
-#include "model_kernels.h"
-
-#include "gguf.h"
+#define PROGRAM "run_model"
+#include "loaded_model.h"
 
 enum { MOST_TOKENS = 4096 };
-
-static void report(void *context, const char *why)
-{
-    (void)context;
-    fprintf(stderr, "run_model: %s\n", why);
-}
-
-static void check(const char *what, CUresult result)
-{
-    if (result == CUDA_SUCCESS)
-        return;
-    fprintf(stderr, "run_model: %s: error %d\n", what, (int)result);
-    exit(1);
-}
-
-static void load(const model_decoder *model, const gguf_file *file)
-{
-    for (size_t i = 0; i < model_plan.tensor_count; i++) {
-        const gguf_tensor *t = gguf_find(file, model_tensors[i].name);
-        if (!t || t->type->id != model_tensors[i].gguf_type) {
-            fprintf(stderr, "run_model: %s is missing or of another type\n", model_tensors[i].name);
-            exit(1);
-        }
-        check(t->name, model_load_tensor(model, &model_tensors[i], gguf_data(file, t), t->bytes));
-    }
-}
 
 static size_t read_tokens(const char *path, uint32_t tokens[MOST_TOKENS])
 {
@@ -81,13 +47,8 @@ static void feed(const model_decoder *model, const uint32_t *tokens, size_t coun
 static void print_greedy(const model_decoder *model, size_t count)
 {
     CUstream stream;
-    CUgraph graph;
-    CUgraphExec executable;
     check("stream", cuStreamCreate(&stream, 0));
-    check("capture", cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    check("step", model_step(model, stream));
-    check("capture", cuStreamEndCapture(stream, &graph));
-    check("graph", cuGraphInstantiateWithFlags(&executable, graph, 0));
+    CUgraphExec executable = record_step(model, stream);
     for (size_t i = 0; i < count; i++) {
         uint32_t token;
         check("token", model_token(model, stream, &token));
@@ -102,24 +63,12 @@ int main(int argc, char **argv)
     static uint32_t tokens[MOST_TOKENS];
     if (argc < 5)
         return 2;
-    gguf_file file;
-    gguf_error error;
-    if (!gguf_open(argv[1], &file, &error)) {
-        fprintf(stderr, "%s\n", error.message);
-        return 1;
-    }
-    CUdevice device;
-    CUcontext context;
     model_cuda cuda;
     model_decoder model;
-    check("init", cuInit(0));
-    check("device", cuDeviceGet(&device, 0));
-    check("context", cuDevicePrimaryCtxRetain(&context, device));
-    check("context", cuCtxSetCurrent(context));
-    check("driver", model_cuda_init(&cuda, dlsym, dlopen("libcuda.so.1", RTLD_NOW)));
-    cuda.driver.report = report;
+    if (!open_device(&cuda))
+        give_up("cuInit", "no device");
     check("create", model_create(&model, &cuda, NULL));
-    load(&model, &file);
+    load_weights(&model, argv[1]);
     FILE *out = fopen(argv[3], "wb");
     if (!out)
         return 1;
@@ -128,6 +77,5 @@ int main(int argc, char **argv)
     if (argc > 5 && atoi(argv[5]) > 0)
         print_greedy(&model, (size_t)atoi(argv[5]));
     check("destroy", model_destroy(&model));
-    gguf_close(&file);
     return 0;
 }

@@ -17,19 +17,13 @@
  * Exit status: 0 success; 1 an error; 77 there is no GPU.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include "libcuda/api.h"
-
-#define MODEL_WITH_CUDA
-#define MODEL_KERNELS_IMPLEMENTATION
-#include "model_kernels.h"
-
-#include "gguf.h"
+#define PROGRAM "bench_model"
+#include "loaded_model.h"
 
 enum { SKIPPED = 77, MOST = 2048, RUNS = 3, FIRST_TOKEN = 1, ROWS = 8, ROW_STEPS = 16 };
 
@@ -40,20 +34,6 @@ typedef struct bench {
     uint32_t tokens[MOST];
     bool quick;
 } bench;
-
-static void report(void *context, const char *why)
-{
-    (void)context;
-    fprintf(stderr, "bench_model: %s\n", why);
-}
-
-static void check(const char *what, CUresult result)
-{
-    if (result == CUDA_SUCCESS)
-        return;
-    printf("FAILED bench_model: %s: error %d\n", what, (int)result);
-    exit(1);
-}
 
 static double seconds(void)
 {
@@ -66,34 +46,6 @@ static void say(const char *name, double value, const char *unit)
 {
     printf("%s %.6g %s\n", name, value, unit);
     fflush(stdout);
-}
-
-static void load(const model_decoder *model, const char *path)
-{
-    gguf_file file;
-    gguf_error error;
-    if (!gguf_open(path, &file, &error)) {
-        printf("FAILED bench_model: %s\n", error.message);
-        exit(1);
-    }
-    for (size_t i = 0; i < model_plan.tensor_count; i++) {
-        const gguf_tensor *t = gguf_find(&file, model_tensors[i].name);
-        if (!t || t->type->id != model_tensors[i].gguf_type) {
-            printf("FAILED bench_model: %s is missing or of another type\n", model_tensors[i].name);
-            exit(1);
-        }
-        check(t->name, model_load_tensor(model, &model_tensors[i], gguf_data(&file, t), t->bytes));
-    }
-    gguf_close(&file);
-}
-
-static void record_step(bench *b)
-{
-    CUgraph graph;
-    check("capture", cuStreamBeginCapture_v2(b->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    check("step", model_step(&b->model, b->stream));
-    check("capture", cuStreamEndCapture(b->stream, &graph));
-    check("graph", cuGraphInstantiateWithFlags(&b->step, graph, 0));
 }
 
 /* Empties the sequence and puts the first token through a step. */
@@ -176,29 +128,23 @@ int main(int argc, char **argv)
 {
     static bench b;
     static model_cuda cuda;
-    CUdevice device;
-    CUcontext context;
     b.quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
     if (argc != 2 + b.quick) {
         fprintf(stderr, "usage: bench_model [--quick] MODEL.gguf\n");
         return 2;
     }
-    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS) {
+    if (!open_device(&cuda)) {
         fprintf(stderr, "bench_model: no GPU\n");
         return SKIPPED;
     }
-    check("context", cuDevicePrimaryCtxRetain(&context, device));
-    check("context", cuCtxSetCurrent(context));
     check("stream", cuStreamCreate(&b.stream, 0));
-    check("driver", model_cuda_init(&cuda, dlsym, dlopen("libcuda.so.1", RTLD_NOW)));
-    cuda.driver.report = report;
     double start = seconds();
     check("create", model_create(&b.model, &cuda, NULL));
     say("ours_create", seconds() - start, "s");
     start = seconds();
-    load(&b.model, argv[argc - 1]);
+    load_weights(&b.model, argv[argc - 1]);
     say("ours_load", seconds() - start, "s");
-    record_step(&b);
+    b.step = record_step(&b.model, b.stream);
     measure_all(&b);
     check("destroy", model_destroy(&b.model));
     return 0;
