@@ -3,9 +3,9 @@
 
     measure.py [--seconds N] [--quick] [--results FOLDER] [--peer PEER] [--list] [STAGE]...
 
-It belongs into the kit (see gpu_kit.sh) and is called as `gpu-kit/run measure`. STAGES below names the stages; without
-one it runs all. A stage is a list of tasks, and a task is a program of the kit with the seconds that it should take on
-an H200. A task that the time left is too short for is left out, and so is one whose tools this machine lacks.
+It is part of the kit (see gpu_kit.sh) and is called as `gpu-kit/run measure`. A stage is a list of tasks, and a task is
+a program of the kit with the seconds that it should take on an H200. Without STAGE all stages run. A task is left out if
+the time left is too short for it, or if this machine lacks its tools.
 
 --seconds N     ends after N seconds (540). A program that runs on is stopped.
 --quick         tiny models and few kernels: tries the script, on the emulated driver too. Times mean nothing.
@@ -15,7 +15,7 @@ an H200. A task that the time left is too short for is left out, and so is one w
                 results, results-2, ... in the kit.
 --peer PEER     llama.cpp's CUDA library, a folder or a .tar.xz (see cut_library.py); the default is peer.tar.xz in or
                 beside the kit, where there is one.
---list          prints the tasks with their seconds, and runs none.
+--list          prints stages and tasks with their seconds, and runs none.
 
 The programs' output is read line by line: "NAME VALUE UNIT" is a figure; a table of Markdown has the title above it and
 plain numbers in its cells; "FAILED NAME: TEXT" is a failure, and "passed N" counts what was right. A program that has
@@ -103,7 +103,7 @@ class Task:
 
 
 class Run:
-    """The whole of it: the tasks, the time, the results."""
+    """A run of some tasks: the time that is left, and the results."""
 
     def __init__(self, options, device, tasks):
         self.options, self.device, self.tasks = options, device, tasks

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Shows what measure.py left, and brings README and cost model up to date by it.
+"""Shows the results of measure.py, and updates README and cost model by them.
 
-    report.py RESULTS.json              the figures, the tables, failures, and the predictions that are off by more than 15 %
-    report.py --steps RESULTS.json      the table of models alone
-    report.py --readme README RESULTS.json       writes that table into the section "Measured" of a file in Markdown
-    report.py --check README RESULTS.json        exits with 1 if another table stands there
-    report.py --constants MEASURED.tsv RESULTS.json
-                                        sets the constants of the cost model: src/cost/measured.tsv
+    report.py RESULTS.json                    prints figures, tables, failures, and predictions that are off by
+                                              more than 15 %
+    report.py --steps RESULTS.json            prints the table of models alone
+    report.py --readme README RESULTS.json    writes that table into the section "Measured" of README
+    report.py --check README RESULTS.json     exits with 1 if README has another table
+    report.py --constants MEASURED RESULTS.json    sets the constants of the cost model in MEASURED, src/cost/measured.tsv
 
 A model's step is timed as a graph on the device (bench_step), and through the header with the host's work in it
 (bench_model, "ours_"), as llama.cpp is. Where the latter is there, it is what stands beside llama.cpp, else the former.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests and measures on this machine's GPU what the kit has:
+# Tests and measures on this machine's GPU:
 #
 #     run [measure] [--seconds N] [--quick] [--peer PEER] [--list] [STAGE]...
 #     run tests [--seconds N]
@@ -7,10 +7,10 @@
 #     run steps [OPTION]... [SPEC]...
 #     run engine [PROMPT]
 #
-# measure does everything, the most valuable first, ends within N seconds (540), and leaves its results in results/ in the
-# kit, which report.py shows; see measure.py for options and stages, and bench_gpu.c and bench_step.c for those of
-# kernels and steps. SPEC has a [decoder], as ptxgen --from-gguf writes it; models/ has those of real models. What the
-# engine prints means nothing: small.gguf has random weights. $PTXGEN_TEST_FAMILY names the only family to test.
+# measure does everything, the most valuable first, ends within N seconds (540), and writes its results into results/ in
+# the kit, which report.py shows. Options stand in measure.py, run_tests.sh, bench_gpu.c and bench_step.c. SPEC has a
+# [decoder], as ptxgen --from-gguf writes it; without one, all in models/ are timed. What the engine prints means nothing:
+# its model has random weights.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 gpu=$here/tests/bench/gpu
