@@ -38,13 +38,15 @@ steps)
     ;;
 kernels)
     options=
+    ! ls "$here"/bin/*_peer.ptx >/dev/null 2>&1 || options="--peers $here/bin"
     while :; do
         case ${1-} in
+        --rows | --target | --jobs) options="$options $1 ${2-}" && shift 2 ;;
         --*) options="$options $1" && shift ;;
         *) break ;;
         esac
     done
     # shellcheck disable=SC2086
-    exec "$here/bin/bench_gpu" $options --peers "$here/bin" "${SHAPES:-$gpu/shapes.ini}" "$@"
+    exec "$here/bin/bench_gpu" $options "${SHAPES:-$gpu/shapes.ini}" "$@"
     ;;
 esac
