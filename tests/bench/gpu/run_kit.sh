@@ -38,7 +38,8 @@ steps)
     ;;
 kernels)
     options=
-    ! ls "$here"/bin/*_peer.ptx >/dev/null 2>&1 || options="--peers $here/bin"
+    peers=
+    ! ls "$here"/bin/*_peer.ptx >/dev/null 2>&1 || peers=yes
     while :; do
         case ${1-} in
         --rows | --target | --jobs) options="$options $1 ${2-}" && shift 2 ;;
@@ -47,6 +48,6 @@ kernels)
         esac
     done
     # shellcheck disable=SC2086
-    exec "$here/bin/bench_gpu" $options "${SHAPES:-$gpu/shapes.ini}" "$@"
+    exec "$here/bin/bench_gpu" ${peers:+--peers "$here/bin"} $options "${SHAPES:-$gpu/shapes.ini}" "$@"
     ;;
 esac
