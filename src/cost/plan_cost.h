@@ -21,7 +21,7 @@ typedef struct launch_cost {
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
                            const cost_gpu *gpu);
 
-/* Whether a kernel reads weights at length, and not some rows of them. */
+/* Returns true for a kernel that reads whole matrices of weights, and not some of their rows. */
 bool cost_streams(const instance *in);
 
 /* Seconds that a launch in a graph takes beside what its kernel does, see plan_cost.c: to begin,

@@ -283,7 +283,7 @@ static double x_bytes_of(const cost_figures *f, const instance *in)
     return vectors_of(in) / rows * (is_float ? (double)sizeof(float) : 1);
 }
 
-/* Whether all lanes multiply a weight by several vectors that stand in shared memory. */
+/* Returns true if lanes multiply each weight by several vectors, which are in shared memory. */
 static bool shares_x(const cost_figures *f, const instance *in)
 {
     return stages_x(in->family) && instance_weights(in) != FORMAT_NONE && f->products == 0 &&

@@ -35,7 +35,7 @@ static const char overlapping[] =
 
 enum { RUNS = 7, FILLED = 1 };
 
-/* What the kernels write to out: see constants.ptx. */
+/* The record that a kernel writes to out: see constants.ptx. */
 typedef struct result {
     uint64_t clocks, nanoseconds;
     uint32_t wrong, unused;

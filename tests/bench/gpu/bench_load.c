@@ -1,8 +1,8 @@
 /* Times how long it takes to load the kernels of specs: bench_load [--quick] [--threads N] SPEC...
  *
- * What is loaded is what a header of the spec loads on this device: of each kernel the newest that
- * the device runs, a module and its function. Each figure is of a process of its own, which opens
- * the device before the clock starts. Four for each spec, in seconds:
+ * It loads the module and the function of each kernel that a header of the spec loads on this
+ * device: the newest that the device runs. Each figure is measured in its own process, which opens
+ * the device before the clock starts. A spec has four, in seconds:
  *
  *     load_MODEL_1thread_cold 3.512 s      the driver compiles all kernels
  *     load_MODEL_1thread_cached 0.332 s    it has them in its cache on disk

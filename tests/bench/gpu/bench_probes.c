@@ -151,7 +151,7 @@ static bool measure_rate(probes *p, const char *method)
 
 static void measure_fetches(probes *p)
 {
-    /* What is fetched to be kept may survive a flush: it comes last. */
+    /* prefetch_last comes last: the L2 may keep its lines through a flush. */
     static const char *const methods[] = { "prefetch", "prefetch_bulk", "load", "load_128",
                                            "prefetch_last" };
     lines l = { 0 };

@@ -30,10 +30,10 @@ const char *read_beside(gpu *g, const char *name);
  */
 void print_device(const gpu *g, const cost_gpu *c);
 
-/* Has this many processes compile kernels at the same time, by the driver of the GPU, which then
- * has them in its cache on disk: loading them takes milliseconds. Call it before gpu_open: a
- * process that has opened the GPU cannot have others use it. Returns at once if jobs is below 2.
- * What fails is silent: the kernel's next load tells.
+/* Compiles kernels in several processes, so that the driver has them in its cache on disk and loads
+ * them in milliseconds. Call it before gpu_open: a process that has opened the GPU cannot fork
+ * others that use it. Does nothing if jobs is below 2. Reports no errors: the next load of the
+ * kernel does.
  *
  * offer calls compile_kernel for each kernel, in the same order in each process. */
 typedef struct compiling compiling;

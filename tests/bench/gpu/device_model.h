@@ -23,8 +23,9 @@ typedef struct device_model {
     bool owns_memory;
 } device_model;
 
-/* The set's plan, whose kernels are for this target. False, with the gpu's error: there is no room,
- * or the device does not take a kernel; what was made so far is still to be freed. */
+/* Makes the model of the set's plan, whose kernels are for this target. Returns false, with the
+ * gpu's error, if there is no room or the device does not take a kernel; what was made so far is
+ * still to be freed. */
 bool device_model_make(arena *a, gpu *g, const kernel_set *set, const target *t, device_model *m);
 void device_model_free(device_model *m);
 
@@ -32,15 +33,14 @@ void device_model_free(device_model *m);
  * DECODER_FEW_ROWS rows alone. */
 bool device_model_make_variant(const device_model *of, const kernel_set *set, device_model *m);
 
-/* Tokens of one sequence from a position on: the rows of a next step. */
+/* Sets the rows of the next step: tokens of one sequence from a position on. */
 bool device_model_set_rows(device_model *m, int64_t rows, int64_t position);
 
 /* Returns true if a step of the model launches a kernel, by its number: m->without leaves some out.
  */
 bool device_model_has(const device_model *m, size_t number);
 
-/* Those launches of a step, in their order, that are of one kernel, by its
- * number; EVERY_KERNEL: all of it. */
+/* Launches a step, or of its launches those of one kernel, by its number. */
 enum { EVERY_KERNEL = -1 };
 bool device_model_launch(device_model *m, const plan_step *s, int64_t only);
 
@@ -48,13 +48,13 @@ bool device_model_launch(device_model *m, const plan_step *s, int64_t only);
  * kernel reads, which other launches of the step overwrite. */
 bool device_model_launch_up_to(device_model *m, const plan_step *s, size_t number);
 
-/* Runs every step from a position on, and behind one of several tokens that is not a prompt's its
- * last token alone. Returns NULL, or what is wrong: logits that are not finite, or of other bits
- * alone; a token that is not the likeliest; a position that is not the next; what the device says
- * of a failed call. */
+/* Runs every step from a position on. After a step of a few rows it runs the last row alone.
+ * Returns NULL, or what is wrong: logits are not finite, or differ when the row is alone; the token
+ * is not the likeliest; the position is not the next; a call failed. */
 const char *device_model_judge(device_model *m, int64_t position);
 
-/* The same for a variant, whose logits are also to have the bits of the model that it is one of. */
+/* Judges a variant in the same way, and compares the bits of its logits with those of the usual
+ * model. */
 const char *device_model_judge_variant(device_model *m, device_model *of, int64_t position);
 
 /* Tokens of a sequence from position 0 on, in steps as a header's PREFIX_prompt takes them: of the

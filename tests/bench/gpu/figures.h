@@ -1,4 +1,4 @@
-/* What programs share that print figures of a GPU, a line each: "name value unit". */
+/* Shared code of programs that print figures of a GPU, a line each: "name value unit". */
 #ifndef PTXGEN_TESTS_FIGURES_H
 #define PTXGEN_TESTS_FIGURES_H
 

@@ -44,7 +44,7 @@ FAILED, USAGE, SKIPPED = 1, 2, 77
 SECONDS = 540
 WRITE_EVERY = 0.5
 GRACE = 3       # seconds from the first signal to the second one
-SLACK = 3       # a program may take so many times its seconds, if they are there
+SLACK = 3       # a program is stopped after SLACK times its seconds, and 10 more
 FIGURE = re.compile(r"(\S+) (-?[0-9.]+(?:e[-+]?[0-9]+)?) (\S+)$")
 
 
