@@ -136,8 +136,7 @@ static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const c
 {
     launch_cost cost = { .bytes = k->bytes,
                          .bound = "",
-                         .between = { cost_between(&k->in, false), cost_between(&k->in, true) },
-                         .streams = cost_streams(&k->in) };
+                         .between = { cost_between(&k->in, false), cost_between(&k->in, true) } };
     if (!k->counted) {
         double products = products_time(&k->in, rows, gpu);
         cost.seconds = cost_of_bytes(cost.bytes, gpu);
@@ -197,7 +196,6 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
         const launch_cost *of = &costs[step->launches[i].kernel];
         launches += of->seconds - of->spared[overlapped];
         cost.between += of->between[overlapped];
-        cost.streams += of->streams;
         cost.bytes += of->bytes;
     }
     cost.seconds = launches + cost.between;

@@ -15,7 +15,6 @@ typedef struct launch_cost {
      * for what has been fetched for it. */
     double spared[2];
     double between[2]; /* see cost_between */
-    bool streams;      /* reads weights at length */
     const char *bound; /* "" where bytes alone say the time */
 } launch_cost;
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
@@ -37,7 +36,6 @@ void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t po
 typedef struct step_cost {
     double seconds, between; /* of which so many between launches */
     double bytes;
-    size_t streams; /* launches that read weights at length */
 } step_cost;
 step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped);
 

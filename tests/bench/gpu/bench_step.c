@@ -88,7 +88,7 @@ typedef struct bench {
 /* A row of the table. Values that are 0 have an empty cell. */
 typedef struct row {
     const char *name;
-    size_t launches, streams; /* those of them that read weights at length */
+    size_t launches, streams; /* launches that read whole matrices of weights */
     double bytes, seconds, of_step, predicted, tokens;
     const char *bound, *remark;
 } row;
@@ -245,6 +245,15 @@ static launch_cost *costs_of(const bench *b, const device_model *m, const plan_s
     return costs;
 }
 
+/* Returns how many launches of a step read whole matrices of weights. */
+static size_t streams_of(const plan *p, const plan_step *s)
+{
+    size_t streams = 0;
+    for (size_t i = 0; i < s->launch_count; i++)
+        streams += cost_streams(&p->kernels[s->launches[i].kernel]);
+    return streams;
+}
+
 /* A way to run a step. */
 typedef struct way {
     const char *said; /* how the model differs from the usual one; NULL: it does not */
@@ -258,7 +267,7 @@ static bool bench_way(bench *b, device_model *m, const plan_step *s, const way *
     step_cost predicted = cost_of_step(&launched, costs, !how->no_overlap && overlaps(m));
     double *usual = &b->usual[s - m->plan->steps];
     row r = { .launches = launched.launch_count,
-              .streams = predicted.streams,
+              .streams = streams_of(m->plan, &launched),
               .bytes = predicted.bytes,
               .predicted = how->uncaptured ? 0 : predicted.seconds,
               .tokens = (double)s->m };
