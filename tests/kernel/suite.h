@@ -127,7 +127,7 @@ int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t 
 /* Returns text number i of those that set a family's formats, or NULL behind the last. */
 typedef const char *suite_texts(arena *a, const family *f, size_t i);
 
-/* The same as suite_main, with other texts than those of suite_weights. */
+/* Runs checks as suite_main does, for the formats that texts names. */
 int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const suite_check *checks,
                     size_t count);
 

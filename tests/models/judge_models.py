@@ -51,7 +51,7 @@ class Program:
         self.program, self.gguf, self.env = path, gguf, env
 
     def logits(self, tokens, most, greedy=0, timeout=None):
-        """Feeds tokens, at most so many in a step. Returns their logits and the greedy tokens that follow."""
+        """Feeds tokens in steps of at most `most`. Returns their logits, and `greedy` tokens that follow."""
         with tempfile.TemporaryDirectory(prefix="ptxgen_logits_") as folder:
             paths = [os.path.join(folder, file) for file in ("tokens", "logits")]
             with open(paths[0], "w") as file:
@@ -134,7 +134,7 @@ def check_case(program, facts, name, case, golden, positions=None, timeout=None)
 
 
 def check_story(program, facts, name, most, timeout=None):
-    """Checks at most so many tokens of each part of a trained model's text, each by the launch of a graph."""
+    """Checks the first `most` tokens of each part of a trained model's text. A launch of a graph makes each token."""
     for part in facts["story"]:
         tokens = part["tokens"][:most]
         told = program.logits(part["prompt"], 8, len(tokens), timeout)[1]

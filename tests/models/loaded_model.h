@@ -1,5 +1,5 @@
-/* What programs share that run a model through its generated header on a device: the driver, and
- * the weights of a GGUF file. PROGRAM is the program's name. An error ends the program.
+/* Shared code of programs that run a model through its generated header: opens the device, loads
+ * the weights of a GGUF file, and records a step. PROGRAM is the program's name. An error ends it.
  */
 #ifndef PTXGEN_TESTS_LOADED_MODEL_H
 #define PTXGEN_TESTS_LOADED_MODEL_H

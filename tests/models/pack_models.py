@@ -3,10 +3,11 @@
 
     pack_models.py PTXGEN SOURCE MODELS OUT_FOLDER [NAME ...]
 
-MODELS is as for check_models.py; without NAME all models that it knows are packed. OUT_FOLDER gets of each NAME.gguf,
-NAME.json (its facts), NAME.logits (the golden ones as f32), and the programs NAME.f32 (nothing rounded), NAME.q8 and
-NAME.prompt (activations of 8 bits and steps of many rows, with caches of f16), which need libc and a CUDA driver. The facts of a trained model have its story: the tokens that follow the first one, in parts
-such that no near tie decides. Exits with 77 (skipped) where MODELS is not there.
+MODELS is as for check_models.py; without NAME all models that it knows are packed. Of each model OUT_FOLDER gets
+NAME.gguf, NAME.json (its facts), NAME.logits (the golden ones as f32), and programs that need libc and a CUDA driver:
+NAME.f32 (nothing rounded), NAME.q8 (activations of 8 bits) and NAME.prompt (steps of many rows), the latter two with
+caches of f16. The facts of a trained model have its story: the tokens that follow the first one, in parts without near
+ties. Exits with 77 (skipped) where MODELS is not there.
 """
 import concurrent.futures
 import json

@@ -56,7 +56,7 @@ def decompress(data, plain_bytes):
 
 
 def entry_of(head, between, plain):
-    """Returns the bytes of a fat binary's entry. `between` stands behind the head's first fields."""
+    """Returns the bytes of a fat binary's entry. `between` are the bytes of its head that Entry does not name."""
     room = zstd.ZSTD_compressBound(ctypes.c_size_t(len(plain)))
     packed = ctypes.create_string_buffer(room)
     size = zstd.ZSTD_compress(packed, ctypes.c_size_t(room), plain, ctypes.c_size_t(len(plain)), 9)
@@ -84,7 +84,7 @@ def regions(library):
 
 
 def ptx_of(library, start, end):
-    """Returns head, what stands behind its first fields, and text of a region's PTX for SM."""
+    """Returns the entry of a region's PTX for SM: its head, the bytes of the head that Entry does not name, its text."""
     at = start
     while at < end:
         head = Entry(*HEAD.unpack_from(library, at))

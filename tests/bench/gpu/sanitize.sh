@@ -67,7 +67,7 @@ sanitizer=$(PATH="$PATH:/usr/local/cuda/bin" command -v compute-sanitizer) || {
 export sanitizer
 prepare_parts "$@"
 
-# Families with weights have so many cases that they run in parts; the first part of all families runs ahead.
+# Families with weights have many cases, which run in four parts. The first part of every family comes first.
 families=${SANITIZE_FAMILIES-stream_gemv stream_gate_up stream_gemv_q8 mma_gemm_f16 gqa_flash_decoding mma_flash_decoding \
 mma_attention stream_expert_down moe_route sample}
 for turn in 0 1 2 3; do
