@@ -30,6 +30,11 @@ MAY_USE = {
     "src/model": ["src/gguf", "src/family"],
     "src/emit": ["src/base", "src/family"],
     "src/emu": ["src/base"],
+    "src/emu/memory": ["src/emu"],
+    "src/emu/check": ["src/emu/memory"],
+    "src/emu/run": ["src/emu/check"],
+    "src/emu/parse": ["src/emu/run"],
+    "src/emu/launch": ["src/emu/run"],
     "src/libcuda": ["src/emu", "src/target"],
     "src/check": ["src/family", "src/emu", "src/ref"],
 }
@@ -132,7 +137,17 @@ def circles(arrows):
             yield min(ways, key=len), together
 
 
+def room_of(folder, name):
+    """The room of a folder that a file is in, which MAY_USE has; the folder where there are no rooms."""
+    room = f"{folder}/{name}".rpartition("/")[0]
+    return room if room in MAY_USE else folder
+
+
 def faults_of(folder, inside, outside):
+    for name, arrows in inside.items():
+        for to, why in arrows.items():
+            if room_of(folder, to) not in reachable(room_of(folder, name), MAY_USE):
+                yield f"{folder}: {name} -> {to} ({why}): between rooms arrows run one way"
     for way, together in circles(inside):
         steps = [f"{a} -> {b} ({inside[a][b]})" for a, b in zip(way, way[1:])]
         yield f"{folder}: a circle among {len(together)} files: {', '.join(sorted(together))}\n    " + "\n    ".join(steps)

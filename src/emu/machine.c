@@ -232,32 +232,6 @@ void warp_resume(warp *w)
     } while (!w->active || w->pc == w->reconverge);
 }
 
-static void write_reduction(warp *w, const barrier *b)
-{
-    const op *o = w->waits;
-    u64 counts[WARP_LANES];
-    for (int i = 0; i < WARP_LANES; i++)
-        counts[i] = b->popc;
-    if (o->combine == COMBINE_POPC)
-        write_lanes(w->file + o->dst[0], counts, false, w->present);
-    else if (o->combine != COMBINE_NONE)
-        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
-}
-
-void machine_release_barrier(machine *m, unsigned id)
-{
-    barrier *b = &m->barriers[id];
-    shared_barrier(&m->shared, b->warps);
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        warp *w = &m->warps[i];
-        if (w->status != WARP_WAITS || w->barrier != id)
-            continue;
-        write_reduction(w, b);
-        w->status = WARP_RUNS;
-    }
-    *b = (barrier){ 0 };
-}
-
 void machine_block(const machine *m, uint64_t number, unsigned block[3])
 {
     const emu_launch_config *c = m->config;

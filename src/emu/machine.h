@@ -4,7 +4,6 @@
 #ifndef PTXGEN_EMU_MACHINE_H
 #define PTXGEN_EMU_MACHINE_H
 
-#include "emu/memory.h"
 #include "emu/module.h"
 #include "emu/shared.h"
 
@@ -183,6 +182,30 @@ static inline bool warp_passes(const warp *w, const op *o, emu_check check)
     emu_action action = m->checks->actions[check];
     return action == EMU_PASSES || (action == EMU_WARNS && m->warned[o->line] >> check & 1);
 }
+
+typedef enum access_kind { ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC, ACCESS_PREFETCH } access_kind;
+
+/* One lane's access to size bytes. */
+typedef struct access {
+    warp *warp;
+    const op *op;
+    int lane;
+    access_kind kind;
+    ptx_space space;
+    uint64_t address;
+    unsigned size;
+} access;
+
+#define ACCESS_FAULT(x, fault, ...) \
+    warp_fault((x)->warp, (x)->op, (x)->lane, fault, (x)->address, __VA_ARGS__)
+
+#define ACCESS_CHECK(x, check, ...) \
+    WARP_CHECK((x)->warp, (x)->op, (x)->lane, check, (x)->address, __VA_ARGS__)
+
+/* Where each lane's access goes: in lanes that do not take part, where the first does that does. */
+typedef struct addresses {
+    uint64_t at[WARP_LANES];
+} addresses;
 
 /* A fault where the block has run so many instructions that it hangs: for what goes back. */
 void warp_check_limit(warp *w, const op *o, lane_mask mask);

@@ -1,0 +1,375 @@
+#include "emu/check/grid_order.h"
+
+#include <string.h>
+
+enum { LANES = 32 };
+
+void order_begin_block(grid_order *g, uint32_t block)
+{
+    g->block = block;
+    g->running = NULL;
+    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+        g->fences[w].count = 0;
+    memset(g->fenced, 0, sizeof g->fenced);
+    g->fenced_warps = g->changed = 0;
+    memset(g->views, 0, sizeof g->views);
+}
+
+void order_switch(grid_order *g, grid_order *aside)
+{
+    grid_order other = *aside;
+    *aside = *g;
+    other.searches = g->searches; /* of all blocks together, */
+    other.pending = g->pending;   /* and nothing between searches */
+    *g = other;
+}
+
+static grid_block *running_block(grid_order *g)
+{
+    if (!g->running) {
+        g->running = arena_zalloc(g->arena, sizeof *g->running);
+        g->running->number = g->block;
+    }
+    return g->running;
+}
+
+/* Whether a release covers what some lanes of a warp of its block did at a time: where the view has
+ * seen the warp beyond that time, where the lanes are among the releasing ones, or where one of the
+ * releasing lanes has seen one of the lanes beyond it. */
+static bool covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
+{
+    if (time < r->view->seen[warp])
+        return true;
+    if (warp != r->warp)
+        return false;
+    if (r->lanes & lanes && time <= r->time)
+        return true;
+    for (unsigned i = 0; r->view->lanes && i < LANES; i++)
+        for (unsigned other = 0; r->lanes >> i & 1 && other < LANES; other++)
+            if (lanes >> other & 1 && time < (*r->view->lanes)[i][other])
+                return true;
+    return false;
+}
+
+static bool covers_store(const grid_release *r, const grid_store *s)
+{
+    return covers(r, s->thread / LANES, UINT32_C(1) << s->thread % LANES, s->time);
+}
+
+/* Adds a release of the running block to a sequence. A newer release by all lanes of an older one
+ * covers whatever the older one covers, and takes its place: with a release of lanes 0x1 at time 6
+ * in the sequence, one of lanes 0x3 at time 9 leaves only itself. */
+static void add_release(arena *a, release_sequence *s, const grid_release *r)
+{
+    uint32_t count = (uint32_t)s->releases.count, at = count;
+    for (uint32_t i = count; i-- > 0 && s->releases.items[i].block == r->block;) {
+        const grid_release *known = &s->releases.items[i];
+        if (known->warp != r->warp)
+            continue;
+        if (known->time >= r->time && !(r->lanes & ~known->lanes))
+            return;
+        if (known->time == r->time)
+            at = i;
+    }
+    if (at == count)
+        *VEC_PUSH(a, &s->releases) = *r;
+    grid_release *items = s->releases.items, new = items[at];
+    new.lanes |= r->lanes;
+    items[at] = new;
+    for (uint32_t i = count; i-- > 0 && items[i].block == r->block;) {
+        if (items[i].warp != new.warp || items[i].time >= new.time || items[i].lanes & ~new.lanes)
+            continue;
+        /* Of the two places the new release takes the first: an acquire of so many releases that
+         * the older one was among them is one of the new release now, and loses nothing. */
+        uint32_t first = i < at ? i : at, last = i < at ? at : i;
+        items[first] = new;
+        items[last] = items[--s->releases.count];
+        at = first;
+    }
+}
+
+/* A copy of what the lanes of a warp have seen of each other, or NULL where that is nothing. */
+static const lanes_seen *copy_lanes(arena *a, const lanes_seen *seen)
+{
+    static const lanes_seen nothing;
+    if (!seen || memcmp(seen, nothing, sizeof nothing) == 0)
+        return NULL;
+    lanes_seen *copy = arena_alloc(a, sizeof *copy);
+    memcpy(copy, seen, sizeof *copy);
+    return (const lanes_seen *)copy;
+}
+
+/* What lanes of a warp would release now. */
+static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
+{
+    const shared_memory *t = g->times;
+    if (!g->views[warp] || g->views[warp]->time != t->sync_time[warp]) {
+        grid_view *view = arena_alloc(g->arena, sizeof *view);
+        view->time = t->sync_time[warp];
+        memcpy(view->seen, t->seen[warp], sizeof view->seen);
+        view->lanes = copy_lanes(g->arena, (const lanes_seen *)t->seen_lanes[warp]);
+        g->views[warp] = view;
+    }
+    return (grid_release){ .block = running_block(g),
+                           .view = g->views[warp],
+                           .time = t->warp_time[warp],
+                           .lanes = lanes,
+                           .warp = warp };
+}
+
+/* Adds an acquire to the running block's, unless an earlier one by the same lanes, of as many
+ * releases of the sequence, says the same. */
+static void note_acquire(grid_order *g, const grid_acquire *new)
+{
+    grid_block *b = running_block(g);
+    release_sequence *from = new->from;
+    if (from->acquirer != g->block)
+        from->acquire = 0;
+    from->acquirer = g->block;
+    for (uint32_t i = from->acquire; i; i = b->acquires.items[i - 1].previous) {
+        grid_acquire *a = &b->acquires.items[i - 1];
+        if (a->warp != new->warp)
+            continue;
+        if (!(new->lanes & ~a->lanes) && a->count >= new->count && a->complete >= new->complete)
+            return;
+        if (a->time == new->time && a->complete == new->complete) {
+            a->lanes |= new->lanes;
+            a->count = new->count;
+            g->changed |= UINT32_C(1) << a->warp;
+            return;
+        }
+    }
+    grid_acquire *a = VEC_PUSH(g->arena, &b->acquires);
+    *a = *new;
+    a->previous = from->acquire;
+    from->acquire = (uint32_t)b->acquires.count;
+    g->changed |= UINT32_C(1) << a->warp;
+}
+
+/* Whether a thread has seen an acquire of its block. */
+static bool knows(const grid_order *g, unsigned thread, const grid_acquire *a)
+{
+    return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
+}
+
+/* A fence by lanes of a warp: each strong load of the block that some of the lanes know of is an
+ * acquire by these from now on. */
+static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
+{
+    for (size_t i = 0, count = g->running ? g->running->acquires.count : 0; i < count; i++) {
+        grid_acquire a = g->running->acquires.items[i];
+        if (a.complete)
+            continue;
+        uint32_t know = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+            if (lanes >> lane & 1 && knows(g, warp * LANES + lane, &a))
+                know |= UINT32_C(1) << lane;
+        a.lanes = know;
+        a.warp = (uint16_t)warp;
+        a.time = g->times->warp_time[warp];
+        a.complete = true;
+        if (know)
+            note_acquire(g, &a);
+    }
+}
+
+/* Makes room for a fence by lanes of a warp. With no synchronisation since an older fence of these
+ * lanes, no thread can see the older fence and not the new one: the older fence goes. */
+static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
+{
+    size_t kept = g->fences[warp].count;
+    grid_release *f = g->fences[warp].items;
+    while (kept > 0 && f[kept - 1].time >= g->times->sync_time[warp])
+        kept--;
+    for (size_t i = kept; i < g->fences[warp].count; i++) {
+        f[i].lanes &= ~lanes;
+        if (f[i].lanes)
+            f[kept++] = f[i];
+    }
+    g->fences[warp].count = kept;
+}
+
+/* Whether a fence by lanes of a warp would say what the warp's last fence says, as in a loop that
+ * waits for something. */
+static bool is_same_fence(const grid_order *g, unsigned warp, uint32_t lanes)
+{
+    size_t count = g->fences[warp].count;
+    if (!count || g->changed >> warp & 1)
+        return false;
+    const grid_release *last = &g->fences[warp].items[count - 1];
+    return last->lanes == lanes && last->time >= g->times->sync_time[warp];
+}
+
+void order_fence(grid_order *g, unsigned warp, uint32_t lanes, bool acquires, bool releases)
+{
+    if (acquires)
+        complete_acquires(g, warp, lanes);
+    if (!releases || is_same_fence(g, warp, lanes))
+        return;
+    replace_fences(g, warp, lanes);
+    grid_release f = release_now(g, warp, lanes);
+    *VEC_PUSH(g->arena, &g->fences[warp]) = f;
+    g->fenced[warp] |= lanes;
+    g->fenced_warps |= UINT32_C(1) << warp;
+    g->changed &= ~(UINT32_C(1) << warp);
+    shared_tick(g->times, warp);
+}
+
+bool order_has_fenced(const grid_order *g, unsigned thread)
+{
+    return g->fenced[thread / LANES] >> thread % LANES & 1;
+}
+
+void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acquires)
+{
+    unsigned warp = thread / LANES;
+    note_acquire(g, &(grid_acquire){ .from = from,
+                                     .count = (uint32_t)from->releases.count,
+                                     .time = g->times->warp_time[warp],
+                                     .lanes = UINT32_C(1) << thread % LANES,
+                                     .warp = (uint16_t)warp,
+                                     .complete = acquires });
+}
+
+/* Adds to a sequence, of each lane of a warp, the newest fence that a thread knows of. */
+static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_sequence *to)
+{
+    uint32_t left = g->fenced[warp];
+    for (size_t i = g->fences[warp].count; left && i-- > 0;) {
+        grid_release f = g->fences[warp].items[i];
+        f.lanes = shared_seen(g->times, thread, warp, f.lanes & left, f.time);
+        left &= ~f.lanes;
+        if (f.lanes)
+            add_release(g->arena, to, &f);
+    }
+}
+
+void order_write(grid_order *g, unsigned thread, release_sequence *to, bool releases)
+{
+    unsigned warp = thread / LANES;
+    uint32_t lane = UINT32_C(1) << thread % LANES, time = g->times->warp_time[warp];
+    bool same_warp =
+        to->writer_block == g->block && to->writer_warp == warp && to->writer_time == time;
+    uint32_t writers = same_warp ? to->writer_lanes : 0;
+    if (!(writers & lane)) {
+        /* Once a lane of this warp has written, the sequence has the other warps' fences: of those,
+         * all lanes of a warp know the same. */
+        for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+            if (g->fenced_warps >> w & 1 && (!writers || w == warp))
+                write_fences(g, thread, w, to);
+        to->writer_block = g->block;
+        to->writer_warp = warp;
+        to->writer_time = time;
+        to->writer_lanes = writers | lane;
+    }
+    if (releases) {
+        grid_release r = release_now(g, warp, lane);
+        add_release(g->arena, to, &r);
+    }
+}
+
+/* The first of a sequence's releases, of two indices, that is by a block or by one that ran later:
+ * those ahead of it cover no store of the block. */
+static uint32_t first_of_block(const grid_order *g, const release_sequence *s, uint32_t from,
+                               uint32_t to, uint32_t block)
+{
+    while (from < to && !g->interleaved) {
+        uint32_t middle = from + (to - from) / 2;
+        if (s->releases.items[middle].block->number < block)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* An acquire leads to the first releases of its sequence: those that the search has not met before
+ * are to be looked at. */
+static void reach(grid_order *g, const grid_acquire *a, uint32_t root)
+{
+    release_sequence *s = a->from;
+    uint32_t count = (uint32_t)s->releases.count;
+    count = a->count < count ? a->count : count;
+    if (s->search != g->searches)
+        s->searched = 0;
+    s->search = g->searches;
+    if (s->searched >= count)
+        return;
+    *VEC_PUSH(g->arena, &g->pending) =
+        (grid_reach){ .sequence = s, .from = s->searched, .to = count, .root = root };
+    s->searched = count;
+}
+
+/* Whether the release that a block's last search has found covers a store. */
+static bool has_found(const grid_block *b, const grid_store *s)
+{
+    return b->found.lanes && b->found.block->number == s->block && covers_store(&b->found, s);
+}
+
+/* The release that covers a store: r itself, where r is by the store's block, or the one that an
+ * acquire of r's block was last found to lead to. Else NULL, and what the acquires that r covers
+ * lead to is to be looked at. */
+static const grid_release *follow(grid_order *g, const grid_release *r, const grid_store *s,
+                                  uint32_t root)
+{
+    const grid_block *b = r->block;
+    const grid_acquire *acquires = b->acquires.items;
+    if (b->number == s->block)
+        return covers_store(r, s) ? r : NULL;
+    if (has_found(b, s)) {
+        const grid_acquire *a = &acquires[b->found_root];
+        if (covers(r, a->warp, a->lanes, a->time))
+            return &b->found;
+    }
+    for (size_t i = 0; i < b->acquires.count; i++)
+        if (acquires[i].complete &&
+            covers(r, acquires[i].warp, acquires[i].lanes, acquires[i].time))
+            reach(g, &acquires[i], root);
+    return NULL;
+}
+
+/* Looks for a release that covers a store among those that are to be looked at. */
+static bool search_pending(grid_order *g, const grid_store *s)
+{
+    while (g->pending.count) {
+        grid_reach p = g->pending.items[--g->pending.count];
+        for (uint32_t i = first_of_block(g, p.sequence, p.from, p.to, s->block); i < p.to; i++) {
+            const grid_release *found = follow(g, &p.sequence->releases.items[i], s, p.root);
+            if (!found)
+                continue;
+            g->running->found = *found;
+            g->running->found_root = p.root;
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
+
+/* Whether a release that covers a store was acquired: in what a thread knows, by any thread of the
+ * block, or by a strong load that only lacks a fence. */
+static bool search(grid_order *g, unsigned thread, const grid_store *s, searched how)
+{
+    g->searches++;
+    g->pending.count = 0;
+    for (uint32_t i = 0; i < g->running->acquires.count; i++) {
+        const grid_acquire *a = &g->running->acquires.items[i];
+        if ((a->complete || how == AND_INCOMPLETE) && (how != BY_THREAD || knows(g, thread, a)))
+            reach(g, a, i);
+    }
+    return search_pending(g, s);
+}
+
+order_gap order_find_gap(grid_order *g, unsigned thread, const grid_store *s)
+{
+    const grid_block *b = g->running;
+    if (!b || !b->acquires.count)
+        return GAP_NO_RELEASE;
+    if ((has_found(b, s) && knows(g, thread, &b->acquires.items[b->found_root])) ||
+        search(g, thread, s, BY_THREAD))
+        return GAP_NONE;
+    return search(g, thread, s, BY_BLOCK)         ? GAP_NO_BARRIER
+           : search(g, thread, s, AND_INCOMPLETE) ? GAP_NOT_ACQUIRED
+                                                  : GAP_NOT_RELEASED;
+}

@@ -1,0 +1,368 @@
+#include "emu/check/grid_race.h"
+#include "emu/check/shared_race.h"
+#include "emu/exec.h"
+#include "emu/memory/speculation.h"
+
+enum { GROUP_PAGES = STORED_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
+
+typedef struct shadow_page {
+    unsigned shift;               /* a record is of 1 << shift bytes */
+    grid_store *stores;           /* the last one to each record's bytes */
+    release_sequence **sequences; /* a record each; NULL: none yet */
+} shadow_page;
+
+typedef struct shadow_group {
+    shadow_page *pages[GROUP_PAGES];
+} shadow_group;
+
+struct grid_shadow {
+    grid_shadow *next;
+    allocation *of;
+    shadow_group *groups[];
+};
+
+grid_race *grid_race_new(arena *a, bool enabled)
+{
+    grid_race *g = arena_zalloc(a, sizeof *g);
+    g->enabled = enabled;
+    g->order.arena = a;
+    return g;
+}
+
+void grid_race_leave(const grid_race *g)
+{
+    for (grid_shadow *s = g->shadows; s; s = s->next)
+        s->of->shadow = NULL;
+}
+
+void grid_race_enter(const grid_race *g)
+{
+    for (grid_shadow *s = g->shadows; s; s = s->next)
+        s->of->shadow = s;
+}
+
+/* The page of an allocation that has a shadow, or NULL. */
+static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset)
+{
+    uint64_t index = offset / GRID_PAGE_BYTES;
+    if (g->recent && g->recent_of == a && g->recent_index == index)
+        return g->recent;
+    const shadow_group *group = a->shadow->groups[index / GROUP_PAGES];
+    if (!group || !group->pages[index % GROUP_PAGES])
+        return NULL;
+    g->recent_of = a;
+    g->recent_index = index;
+    return g->recent = group->pages[index % GROUP_PAGES];
+}
+
+static shadow_group *make_group(grid_race *g, allocation *a, uint64_t offset)
+{
+    arena *memory = g->order.arena;
+    if (!a->shadow) {
+        uint64_t groups = a->size / GRID_PAGE_BYTES / GROUP_PAGES + 1;
+        a->shadow = arena_zalloc(memory, sizeof *a->shadow + groups * sizeof *a->shadow->groups);
+        a->shadow->of = a;
+        a->shadow->next = g->shadows;
+        g->shadows = a->shadow;
+    }
+    shadow_group **group = &a->shadow->groups[offset / STORED_REGION_BYTES];
+    if (!*group)
+        *group = arena_zalloc(memory, sizeof **group);
+    return *group;
+}
+
+/* size: of what is stored first, which most of a page is stored in */
+static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset, unsigned size)
+{
+    arena *memory = g->order.arena;
+    shadow_group *group = make_group(g, a, offset);
+    shadow_page *p = arena_zalloc(memory, sizeof *p);
+    p->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
+    p->stores = arena_zalloc(memory, (GRID_PAGE_BYTES >> p->shift) * sizeof *p->stores);
+    group->pages[offset / GRID_PAGE_BYTES % GROUP_PAGES] = p;
+    return p;
+}
+
+/* Makes records of size bytes each where they have more. */
+static void refine(arena *memory, shadow_page *p, unsigned size)
+{
+    unsigned shift = p->shift;
+    while (size < 1u << p->shift)
+        p->shift--;
+    unsigned count = GRID_PAGE_BYTES >> p->shift;
+    grid_store *stores = arena_alloc(memory, count * sizeof *stores);
+    for (unsigned i = 0; i < count; i++)
+        stores[i] = p->stores[i >> (shift - p->shift)];
+    p->stores = stores;
+    if (!p->sequences)
+        return;
+    release_sequence **sequences = arena_alloc(memory, count * sizeof *sequences);
+    for (unsigned i = 0; i < count; i++)
+        sequences[i] = p->sequences[i >> (shift - p->shift)];
+    p->sequences = sequences;
+}
+
+static const char *block_name(const machine *m, uint32_t number)
+{
+    unsigned block[3];
+    machine_block(m, number - 1, block);
+    return arena_format(m->messages, "block (%u, %u, %u)", block[0], block[1], block[2]);
+}
+
+static bool passes_stale(const access *x, const grid_store *s)
+{
+    const machine *m = x->warp->machine;
+    return ACCESS_CHECK(
+        x, EMU_CHECK_RACE,
+        "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
+        "at line %u: such a load need not see it",
+        s->block == m->grid->order.block ? "this block" : block_name(m, s->block), s->line);
+}
+
+static bool passes_race(const access *x, const grid_store *s, bool loads, order_gap gap)
+{
+    static const char *const gaps[] = {
+        [GAP_NO_BARRIER] = "no barrier comes between this block's acquire and this thread",
+        [GAP_NOT_ACQUIRED] = "this block has read atomically what was released there, without "
+                             ".acquire and with no fence after it",
+        [GAP_NOT_RELEASED] = "no release there comes after it, in its thread or behind a barrier, "
+                             "that this block has acquired",
+        [GAP_NO_RELEASE] = "this block has met no release so far",
+    };
+    const machine *m = x->warp->machine;
+    return ACCESS_CHECK(
+        x, EMU_CHECK_RACE, "race: %s %s what %s %s at line %u, and nothing orders the two: %s",
+        block_name(m, m->grid->order.block),
+        x->op->atomic ? "updates"
+        : loads       ? "reads"
+                      : "overwrites",
+        block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
+}
+
+static bool holds_bytes(const allocation *a, uint64_t address, const void *bytes, unsigned size)
+{
+    uint8_t there[64];
+    allocation_read(a, address, there, size);
+    return memcmp(there, bytes, size) == 0;
+}
+
+static bool holds(const access *x, const allocation *a, const void *bytes)
+{
+    return holds_bytes(a, x->address, bytes, x->size);
+}
+
+/* Whether an access comes in order with a store of another block, or has no need to. bytes: what
+ * is to be stored; NULL for a load. */
+static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
+{
+    if (s->strong && x->op->order)
+        return true;
+    if (bytes && !x->op->atomic && holds(x, a, bytes))
+        return true;
+    order_gap gap = order_find_gap(&x->warp->machine->grid->order, thread_of(x->warp, x->lane), s);
+    return gap == GAP_NONE || passes_race(x, s, !bytes, gap);
+}
+
+bool grid_race_has_seen(const access *x, const grid_store *s)
+{
+    return shared_seen(&x->warp->machine->shared, thread_of(x->warp, x->lane),
+                       s->thread / WARP_LANES, UINT32_C(1) << s->thread % WARP_LANES, s->time);
+}
+
+bool grid_race_passes_overwriting(const access *x, const grid_store *s)
+{
+    return ACCESS_CHECK(
+        x, EMU_CHECK_RACE,
+        "race: a thread overwrites what thread %u of its block stored at line %u, with no "
+        "barrier between",
+        s->thread, s->line);
+}
+
+/* Whether a plain store comes in order with one of its own block: by the same thread, or behind a
+ * barrier, or of the value that is there. */
+static bool goes_within_block(const access *x, const allocation *a, const void *bytes,
+                              const grid_store *s)
+{
+    return s->strong || x->op->order || x->op->atomic || grid_race_has_seen(x, s) ||
+           holds(x, a, bytes) || grid_race_passes_overwriting(x, s);
+}
+
+bool grid_race_check_load(const access *x, const allocation *a)
+{
+    grid_race *g = x->warp->machine->grid;
+    const op *o = x->op;
+    uint64_t offset = x->address - a->address;
+    const shadow_page *p = find_page(g, a, offset);
+    if (!p)
+        return true;
+    unsigned at = offset % GRID_PAGE_BYTES;
+    unsigned first = at >> p->shift, last = (at + x->size - 1) >> p->shift;
+    for (unsigned i = first; i <= last; i++) {
+        const grid_store *s = &p->stores[i];
+        if (s->block && o->non_coherent && !passes_stale(x, s))
+            return false;
+        if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
+            return false;
+    }
+    unsigned thread = thread_of(x->warp, x->lane);
+    bool acquires = o->order & ORDER_ACQUIRE || (o->atomic && order_has_fenced(&g->order, thread));
+    for (unsigned i = first; o->order && p->sequences && i <= last; i++)
+        if (p->sequences[i] && (i == first || p->sequences[i] != p->sequences[i - 1]))
+            order_read(&g->order, thread, p->sequences[i], acquires);
+    return true;
+}
+
+/* A store ends the release sequences of its records, a strong one starts one for all of them, and
+ * an atomic operation goes on with what there is. */
+static void release(grid_order *order, const op *o, unsigned thread, shadow_page *p, unsigned first,
+                    unsigned count)
+{
+    release_sequence *new = NULL;
+    bool releases = o->order & ORDER_RELEASE || (o->order && order->fenced_warps);
+    if (!p->sequences && !releases)
+        return;
+    if (!p->sequences)
+        p->sequences =
+            arena_zalloc(order->arena, (GRID_PAGE_BYTES >> p->shift) * sizeof *p->sequences);
+    for (unsigned i = first; i < first + count; i++) {
+        release_sequence **s = &p->sequences[i];
+        if (!o->atomic)
+            *s = NULL;
+        if (!releases)
+            continue;
+        if (!*s && !new)
+            new = arena_zalloc(order->arena, sizeof *new);
+        if (!*s)
+            *s = new;
+        if (i == first || *s != s[-1])
+            order_write(order, thread, *s, o->order & ORDER_RELEASE);
+    }
+}
+
+bool grid_race_store(const access *x, allocation *a, const void *bytes)
+{
+    const machine *m = x->warp->machine;
+    grid_race *g = m->grid;
+    uint64_t offset = x->address - a->address;
+    if (!g->enabled)
+        return true;
+    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
+    if (!p)
+        p = make_page(g, a, offset, x->size);
+    if (x->size < 1u << p->shift)
+        refine(g->order.arena, p, x->size);
+    grid_store store = { .block = g->order.block,
+                         .time = m->shared.warp_time[x->warp->index],
+                         .line = x->op->line,
+                         .thread = (uint16_t)thread_of(x->warp, x->lane),
+                         .strong = x->op->order };
+    unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = x->size >> p->shift;
+    for (unsigned i = first; i < first + count; i++) {
+        grid_store *s = &p->stores[i];
+        bool own = s->block == store.block;
+        if (s->block && !(own ? goes_within_block(x, a, bytes, s) : goes_with(x, a, bytes, s)))
+            return false;
+        if (!own || !store.strong || s->strong)
+            *s = store; /* a plain store is what others race with, not a strong one after it */
+    }
+    order_stored(&g->order, store.thread);
+    if (x->op->order || p->sequences)
+        release(&g->order, x->op, store.thread, p, first, count);
+    return true;
+}
+
+/* Whether memory holds what the stores leave there. */
+static bool holds_all(const allocation *a, const grid_stores *s)
+{
+    unsigned size = 1u << s->shift;
+    for (unsigned i = 0; i < s->size; i += size)
+        if (s->records[i >> s->shift].block &&
+            !holds_bytes(a, a->address + s->offset + i, s->bytes + i, size))
+            return false;
+    return true;
+}
+
+bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s)
+{
+    const shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
+    unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
+    bool met = false;
+    for (unsigned i = 0; p && i < s->size >> s->shift; i++, at += size)
+        for (unsigned r = at >> p->shift; s->records[i].block && r <= (at + size - 1) >> p->shift;
+             r++)
+            met |= p->stores[r].block != 0;
+    return !p || (!p->sequences && (!met || (!s->changed && holds_all(a, s))));
+}
+
+void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
+{
+    shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
+    unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
+    if (!p)
+        p = make_page(g, a, s->offset, size);
+    if (size < 1u << p->shift)
+        refine(g->order.arena, p, size);
+    grid_store *same = p->shift == s->shift ? &p->stores[at >> p->shift] : NULL;
+    for (unsigned i = 0; same && i < s->size >> s->shift; i++)
+        if (s->records[i].block)
+            same[i] = s->records[i];
+    for (unsigned i = 0; !same && i < s->size >> s->shift; i++, at += size)
+        for (unsigned record = at >> p->shift; record < (at + size) >> p->shift; record++)
+            if (s->records[i].block)
+                p->stores[record] = s->records[i];
+}
+
+bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
+                          uint32_t block)
+{
+    const shadow_page *p = g->enabled && a->shadow ? find_page(g, a, offset) : NULL;
+    bool good = !p || !p->sequences;
+    unsigned at = offset % GRID_PAGE_BYTES;
+    for (unsigned i = p ? at >> p->shift : 0; p && i <= (at + size - 1) >> p->shift; i++)
+        good &= !p->stores[i].block || p->stores[i].block == block || p->stores[i].strong;
+    return good;
+}
+
+void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
+                      const grid_store *store)
+{
+    if (!g->enabled)
+        return;
+    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
+    if (!p)
+        p = make_page(g, a, offset, size);
+    if (size < 1u << p->shift)
+        refine(g->order.arena, p, size);
+    unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = size >> p->shift;
+    for (unsigned i = first; i < first + count; i++)
+        if (p->stores[i].block != store->block || p->stores[i].strong)
+            p->stores[i] = *store;
+}
+
+void grid_race_share(grid_race *g, allocation *a, uint64_t offset)
+{
+    if (g->enabled)
+        make_group(g, a, offset);
+}
+
+void grid_race_track(const grid_race *g, uint32_t launch)
+{
+    for (const grid_shadow *s = g->shadows; s; s = s->next)
+        s->of->tracked = launch;
+}
+
+/* What the warp stores from now on was not released with this. */
+void grid_race_stored(warp *w, const op *o)
+{
+    if (o->order & ORDER_RELEASE)
+        shared_tick(&w->machine->shared, w->index);
+}
+
+void exec_fence(warp *w, const op *o, lane_mask mask)
+{
+    grid_race *g = w->machine->grid;
+    if (o->order && g->enabled && w->machine->speculation)
+        speculation_abandon(w);
+    else if (o->order && g->enabled)
+        order_fence(&g->order, w->index, mask, o->order & ORDER_ACQUIRE, o->order & ORDER_RELEASE);
+}

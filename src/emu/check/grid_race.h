@@ -1,0 +1,91 @@
+/* Detection of races between the blocks of a launch over global memory, and of stores by two
+ * threads of one block with no barrier between.
+ *
+ * Every byte that the launch stores to remembers its last store. Another block that touches it
+ * races with that store unless both accesses are strong at .gpu scope or wider, as atomic
+ * operations are, or the store comes first in causality order: see grid_order.h. Stores of the
+ * value that is there already are none, as kernels set a flag from many blocks. Loads are not
+ * remembered: a store that races with the load of a block that ran before is found when the blocks
+ * run the other way round.
+ *
+ * A load that need not see stores of its own launch (.nc) is at fault where there was one, by
+ * whichever block.
+ *
+ * Records are kept for what is stored only, in pages that come into being with the first store, one
+ * a word, or of the size of the smallest store to the page where that is less. So a load costs
+ * nothing more in allocations that the launch does not store to.
+ */
+#ifndef PTXGEN_EMU_CHECK_GRID_RACE_H
+#define PTXGEN_EMU_CHECK_GRID_RACE_H
+
+#include "emu/check/grid_order.h"
+#include "emu/machine.h"
+#include "emu/memory/allocation.h"
+
+typedef struct grid_shadow grid_shadow;
+
+typedef struct grid_race {
+    bool enabled;
+    grid_order order;
+    grid_shadow *shadows;       /* of all allocations that were stored to */
+    struct shadow_page *recent; /* the page that was asked for last, or NULL, and where it is */
+    const allocation *recent_of;
+    uint64_t recent_index;
+} grid_race;
+
+grid_race *grid_race_new(arena *a, bool enabled);
+
+/* Takes the shadows off their allocations, for good or until they are put back, as where blocks of
+ * another launch run for a while. */
+void grid_race_leave(const grid_race *g);
+void grid_race_enter(const grid_race *g);
+
+/* An access that is known to be inside of an allocation and aligned: false and a fault when it
+ * races. Called before bytes are stored, and for an atomic operation as a load and then as a store.
+ */
+bool grid_race_check_load(const access *x, const allocation *a);
+bool grid_race_store(const access *x, allocation *a, const void *bytes);
+
+static inline bool grid_race_load(const access *x, const allocation *a)
+{
+    return !a->shadow || grid_race_check_load(x, a);
+}
+
+/* Of a store to bytes that another thread of the block has stored to: whether it has seen that
+ * store, and whether it passes where it has not and changes the value. */
+bool grid_race_has_seen(const access *x, const grid_store *s);
+bool grid_race_passes_overwriting(const access *x, const grid_store *s);
+
+/* The same for what a block that ran ahead of its turn has stored to a part of an allocation: s has
+ * a record for each 1 << shift bytes, all zero where there is no store. may: whether nothing is in
+ * the way, so that the stores need no closer look; bytes: what they leave there; changed: some have
+ * stored other values before. */
+typedef struct grid_stores {
+    uint64_t offset; /* of the part */
+    unsigned size, shift;
+    const grid_store *records;
+    const uint8_t *bytes;
+    bool changed;
+} grid_stores;
+bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s);
+void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s);
+
+/* The same for a strong atomic operation that orders nothing, on size bytes at an offset. */
+bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
+                          uint32_t block);
+void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
+                      const grid_store *store);
+
+/* Has what a first store to a region (STORED_REGION_BYTES) would bring into being: behind that,
+ * threads may note stores to pages of GRID_PAGE_BYTES at the same time, each with a grid_race of
+ * its own for its arena. */
+enum { GRID_PAGE_BYTES = 4096 };
+void grid_race_share(grid_race *g, allocation *a, uint64_t offset);
+
+/* Marks all that the launch has stored to as tracked by it. */
+void grid_race_track(const grid_race *g, uint32_t launch);
+
+/* Called when all lanes have stored. */
+void grid_race_stored(warp *w, const op *o);
+
+#endif

@@ -1,0 +1,153 @@
+#include "emu/check/overlap_order.h"
+#include "emu/check/shared_race.h"
+
+/* Takes a launch out of all that is kept. */
+static void drop(overlap *all, overlap_launch *gone)
+{
+    overlap_set others = ~overlap_set_of(gone);
+    all->launches[gone->bit] = NULL;
+    if (all->unknown == gone)
+        all->unknown = NULL;
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
+        overlap_launch *l = all->launches[i];
+        if (!l)
+            continue;
+        l->followers &= others;
+        for (int phase = 0; phase < WAIT_PHASES; phase++)
+            l->unfinished[phase] &= others;
+    }
+    arena_free(gone->arena);
+}
+
+static unsigned free_bit(overlap *all)
+{
+    overlap_launch *oldest = NULL;
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
+        if (!all->launches[i])
+            return i;
+        if (!oldest || all->launches[i]->number < oldest->number)
+            oldest = all->launches[i];
+    }
+    unsigned bit = oldest->bit;
+    drop(all, oldest);
+    return bit;
+}
+
+/* Where one thread of a launch has waited, the launch ends behind what that thread waited for. */
+static overlap_set unfinished_at_end(const overlap_launch *l)
+{
+    return l->unfinished[l->waited ? AFTER_WAIT : BEFORE_WAIT];
+}
+
+overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
+                              bool beside, bool leads)
+{
+    const overlap_launch *ahead = beside ? all->newest : NULL;
+    all->newest = NULL;
+    if (!ahead && !leads)
+        return NULL;
+    arena *a = arena_new_in(parent);
+    overlap_launch *l = arena_zalloc(a, sizeof *l);
+    *l = (overlap_launch){ .all = all, .arena = a, .name = name, .number = number, .leads = leads };
+    l->bit = free_bit(all);
+    if (ahead) {
+        overlap_set began = ahead->unfinished[ahead->late_triggers ? AFTER_WAIT : BEFORE_WAIT];
+        l->unfinished[BEFORE_WAIT] = began | overlap_set_of(ahead);
+        if (ahead->ended)
+            l->unfinished[AFTER_WAIT] = unfinished_at_end(ahead);
+    }
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
+        if (l->unfinished[BEFORE_WAIT] >> i & 1)
+            all->launches[i]->followers |= overlap_set_of(l);
+    all->launches[l->bit] = l;
+    return all->newest = l;
+}
+
+void overlap_begin_behind(overlap *all, arena *parent)
+{
+    all->unknown = overlap_begin(all, parent, "a launch ahead", 0, false, true);
+    overlap_end(all->unknown, NULL);
+}
+
+void overlap_end(overlap_launch *l, overlap_launch *next)
+{
+    l->ended = true;
+    if (next)
+        next->unfinished[AFTER_WAIT] = unfinished_at_end(l);
+}
+
+void overlap_forget(overlap *all, overlap_set kept)
+{
+    overlap_set needed = kept | overlap_set_of(all->newest);
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
+        if ((kept | overlap_set_of(all->newest)) >> i & 1)
+            needed |= all->launches[i]->unfinished[BEFORE_WAIT];
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
+        if (all->launches[i] && !(needed >> i & 1))
+            drop(all, all->launches[i]);
+}
+
+void overlap_end_block(machine *m)
+{
+    overlap_block *b = m->dependence.overlap;
+    if (!m->dependence.triggered && b->waits.count)
+        b->launch->late_triggers++;
+}
+
+lane_mask overlap_behind(const warp *w, lane_mask mask)
+{
+    const machine *m = w->machine;
+    overlap_block *b = m->dependence.overlap;
+    lane_mask *behind = &b->behind[w->index], left = mask & ~*behind;
+    for (size_t i = 0; left && i < b->waits.count; i++) {
+        const overlap_passed *p = &b->waits.items[i];
+        for (unsigned lane = 0; lane < WARP_LANES; lane++)
+            if (left >> lane & 1 &&
+                shared_seen(&m->shared, thread_of(w, (int)lane), p->warp, p->lanes, p->time))
+                *behind |= (lane_mask)1 << lane;
+        left &= ~*behind;
+    }
+    return mask & *behind;
+}
+
+void overlap_wait(warp *w, lane_mask mask)
+{
+    overlap_block *b = w->machine->dependence.overlap;
+    b->launch->waited = true;
+    if ((b->behind[w->index] & mask) == mask)
+        return;
+    b->behind[w->index] |= mask;
+    *VEC_PUSH(b->arena, &b->waits) = (overlap_passed){
+        .warp = w->index, .lanes = mask, .time = w->machine->shared.warp_time[w->index]
+    };
+}
+
+void overlap_trigger(warp *w, lane_mask mask)
+{
+    const dependence *d = &w->machine->dependence;
+    overlap_block *b = d->overlap;
+    bool late = overlap_behind(w, mask) == mask;
+    if (!d->triggered) {
+        b->late_trigger = late;
+        b->launch->late_triggers += late;
+    } else if (b->late_trigger && !late) { /* on a device this one may be the first */
+        b->late_trigger = false;
+        b->launch->late_triggers--;
+    }
+}
+
+bool overlap_excuses(const warp *w, int lane)
+{
+    emu_report *report = w->machine->report;
+    const overlap_block *b = w->machine->dependence.overlap;
+    int phase = b && overlap_behind(w, (lane_mask)1 << lane) ? AFTER_WAIT : BEFORE_WAIT;
+    if (!b || !b->launch->unfinished[phase])
+        return false;
+    emu_report *doubt = &b->launch->all->doubt;
+    if (!doubt->fault) {
+        *doubt = *report;
+        doubt->launch = b->launch->number;
+    }
+    *report = (emu_report){ .fault = EMU_OK, .message = "" };
+    return true;
+}

@@ -1,0 +1,280 @@
+#include "emu/check/overlap_race.h"
+
+enum {
+    GRAIN_LOG2 = 6,
+    GRAIN_BYTES = 1 << GRAIN_LOG2,
+    PAGE_GRAINS_LOG2 = 6,
+    PAGE_GRAINS = 1 << PAGE_GRAINS_LOG2,
+    FIRST_PAGES = 64,
+};
+
+/* The bytes of a grain that a line of the PTX touches in one way. */
+typedef struct overlap_record {
+    struct overlap_record *next;
+    uint64_t bytes; /* a bit each */
+    uint32_t line;
+    uint8_t phase, kind; /* access_kind */
+    bool strong, non_coherent;
+} overlap_record;
+
+typedef struct overlap_page {
+    uint64_t number; /* of grains from PAGE_GRAINS * number on */
+    overlap_record *grains[PAGE_GRAINS];
+} overlap_page;
+
+/* Where a page is, or belongs. */
+static overlap_page **find_page(const overlap_launch *l, uint64_t number)
+{
+    uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(hash >> 32) & (l->page_room - 1);
+    while (l->pages[at] && l->pages[at]->number != number)
+        at = (at + 1) & (l->page_room - 1);
+    return &l->pages[at];
+}
+
+static void make_room(overlap_launch *l)
+{
+    overlap_page **old = l->pages;
+    size_t room = l->page_room;
+    if (2 * l->page_count < room)
+        return;
+    l->page_room = room ? 2 * room : FIRST_PAGES;
+    l->pages = arena_zalloc(l->arena, l->page_room * sizeof(overlap_page *));
+    for (size_t i = 0; i < room; i++)
+        if (old[i])
+            *find_page(l, old[i]->number) = old[i];
+}
+
+static overlap_record *find_records(const overlap_launch *l, uint64_t grain)
+{
+    const overlap_page *p = l->page_room ? *find_page(l, grain / PAGE_GRAINS) : NULL;
+    return p ? p->grains[grain % PAGE_GRAINS] : NULL;
+}
+
+static void add_record(overlap_launch *l, uint64_t grain, const overlap_record *new)
+{
+    make_room(l);
+    overlap_page **place = find_page(l, grain / PAGE_GRAINS);
+    if (!*place) {
+        *place = arena_zalloc(l->arena, sizeof **place);
+        (*place)->number = grain / PAGE_GRAINS;
+        l->page_count++;
+    }
+    overlap_record **first = &(*place)->grains[grain % PAGE_GRAINS];
+    for (overlap_record *r = *first; r; r = r->next)
+        if (r->line == new->line && r->phase == new->phase && r->kind == new->kind) {
+            r->bytes |= new->bytes;
+            return;
+        }
+    overlap_record *r = arena_alloc(l->arena, sizeof *r);
+    *r = *new;
+    r->next = *first;
+    *first = r;
+}
+
+/* "byte 8 of 'h' or byte 72 of 'o'": of all ranges that hold the address */
+static const char *place_of(const overlap *all, const allocation *of, uint64_t address)
+{
+    const char *said = NULL;
+    for (size_t i = 0; i < all->range_count; i++) {
+        const emu_range *r = &all->ranges[i];
+        if (address - r->address < r->size)
+            said = arena_format(all->arena, "%s%sbyte %llu of '%s'", said ? said : "",
+                                said ? " or " : "", (unsigned long long)(address - r->address),
+                                r->name);
+    }
+    if (said)
+        return said;
+    return arena_format(all->arena, "byte %llu of an allocation of %llu bytes",
+                        (unsigned long long)(address - of->address), (unsigned long long)of->size);
+}
+
+typedef struct side {
+    const overlap_launch *launch;
+    const overlap_record *record;
+} side;
+
+/* The last launch between two that ended without having waited, or NULL. */
+static const overlap_launch *find_gap(const overlap_launch *earlier, const overlap_launch *later)
+{
+    const overlap_launch *found = NULL;
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
+        const overlap_launch *l = earlier->all->launches[i];
+        if (l && !l->waited && l->number > earlier->number && l->number < later->number &&
+            (!found || l->number > found->number))
+            found = l;
+    }
+    return found;
+}
+
+/* Returns why an access races with a launch ahead that it has waited for, or has not; NULL where
+ * another launch is to blame. */
+static const char *own_reason(const overlap_record *r)
+{
+    if (r->phase == BEFORE_WAIT)
+        return "no griddepcontrol.wait comes before that";
+    return r->non_coherent ? "a load past the coherent caches (.nc) need not see what was stored "
+                             "since its launch began, whatever it has waited for"
+                           : NULL;
+}
+
+/* Why one access does not come after the other. */
+static const char *find_reason(const side *earlier, const side *later)
+{
+    arena *a = earlier->launch->all->arena;
+    const overlap_launch *gap = find_gap(earlier->launch, later->launch);
+    if (own_reason(later->record))
+        return own_reason(later->record);
+    return arena_format(a,
+                        "the griddepcontrol.wait before that is for the launches up to '%s', which "
+                        "ends without having waited",
+                        gap ? gap->name : "");
+}
+
+static const char *const verbs[] = {
+    [ACCESS_LOAD] = "loads", [ACCESS_STORE] = "stores", [ACCESS_ATOMIC] = "updates"
+};
+
+static bool passes_race(const access *x, const allocation *of, const overlap_launch *mine,
+                        const overlap_record *new, const overlap_launch *other,
+                        const overlap_record *old)
+{
+    const overlap *all = mine->all;
+    side at_hand = { mine, new }, known = { other, old };
+    side earlier = other->number < mine->number ? known : at_hand;
+    side later = other->number < mine->number ? at_hand : known;
+    bool passes = ACCESS_CHECK(
+        x, EMU_CHECK_RACE,
+        "race between launches: '%s' %s %s at line %u, which '%s', %zu launch%s ahead, "
+        "%s at line %u and need not have finished: %s",
+        later.launch->name, verbs[later.record->kind], place_of(all, of, x->address),
+        later.record->line, earlier.launch->name, later.launch->number - earlier.launch->number,
+        later.launch->number - earlier.launch->number == 1 ? "" : "es", verbs[earlier.record->kind],
+        earlier.record->line, find_reason(&earlier, &later));
+    if (passes)
+        return true;
+    emu_report *report = x->warp->machine->report;
+    report->other_launch = other->number;
+    report->other_line = old->line;
+    return false;
+}
+
+/* What a thread has waited for need not be seen by a load that is not coherent. */
+static int phase_of(const overlap_record *r)
+{
+    return r->non_coherent ? BEFORE_WAIT : r->phase;
+}
+
+/* Checks an access against launches that are not known: false and a fault where it races. */
+static bool check_unknown(const access *x, const addresses *a, lane_mask mask, const allocation *of,
+                          const overlap_record *r)
+{
+    const overlap_launch *mine = x->warp->machine->dependence.overlap->launch;
+    overlap_set unknown = overlap_set_of(mine->all->unknown);
+    if (!mask || !(mine->unfinished[phase_of(r)] & unknown) ||
+        (x->kind == ACCESS_LOAD && !of->changing))
+        return true;
+    access at = *x;
+    at.lane = lowest_lane(mask);
+    at.address = a->at[at.lane];
+    return ACCESS_CHECK(&at, EMU_CHECK_RACE,
+                        "race with launches ahead: '%s' %s %s, which these may still %s: %s",
+                        mine->name, verbs[x->kind], place_of(mine->all, of, at.address),
+                        x->kind == ACCESS_LOAD ? "store" : "use", own_reason(r));
+}
+
+/* Whether a new record and an old one of another launch race. */
+static bool races(const overlap_launch *mine, const overlap_record *new,
+                  const overlap_launch *other, const overlap_record *old)
+{
+    overlap_set unfinished = other->number < mine->number
+                                 ? mine->unfinished[phase_of(new)] & overlap_set_of(other)
+                                 : other->unfinished[phase_of(old)] & overlap_set_of(mine);
+    return unfinished && new->bytes & old->bytes &&
+           (new->kind != ACCESS_LOAD || old->kind != ACCESS_LOAD) && !(new->strong && old->strong);
+}
+
+/* The access of the lane that touches an address, of those by some lanes. */
+static access access_of_lane(const access *x, const addresses *a, lane_mask mask, uint64_t address)
+{
+    access found = *x;
+    for (found.lane = lowest_lane(mask); found.lane < WARP_LANES - 1; found.lane++)
+        if (mask >> found.lane & 1 && address - a->at[found.lane] < x->size)
+            break;
+    found.address = address;
+    return found;
+}
+
+/* What lanes do to a grain: false and a fault where it races. */
+static bool note(const access *x, const addresses *a, lane_mask mask, const allocation *of,
+                 uint64_t grain, const overlap_record *new)
+{
+    overlap_launch *mine = x->warp->machine->dependence.overlap->launch;
+    const overlap *all = mine->all;
+    overlap_set others = mine->unfinished[phase_of(new)] | mine->followers;
+    for (unsigned i = 0; others >> i; i++) {
+        if (!(others >> i & 1))
+            continue;
+        const overlap_launch *other = all->launches[i];
+        for (const overlap_record *old = find_records(other, grain); old; old = old->next)
+            if (races(mine, new, other, old)) {
+                unsigned byte = 0;
+                while (!((new->bytes & old->bytes) >> byte & 1))
+                    byte++;
+                access at = access_of_lane(x, a, mask, grain * GRAIN_BYTES + byte);
+                if (!passes_race(&at, of, mine, new, other, old))
+                    return false;
+            }
+        if (i + 1 == OVERLAP_LAUNCHES)
+            break;
+    }
+    if (mine->leads || mine->unfinished[phase_of(new)])
+        add_record(mine, grain, new);
+    return true;
+}
+
+static uint64_t bytes_in_grain(uint64_t address, unsigned size)
+{
+    uint64_t bytes = size < GRAIN_BYTES ? (UINT64_C(1) << size) - 1 : UINT64_MAX;
+    return bytes << address % GRAIN_BYTES;
+}
+
+/* Lanes of one phase: what neighbours touch of one grain makes one record. */
+static bool check_phase(const access *x, const addresses *a, lane_mask mask, int phase,
+                        const allocation *of)
+{
+    overlap_record r = { .line = x->op->line,
+                         .phase = (uint8_t)phase,
+                         .kind = (uint8_t)x->kind,
+                         .strong = x->op->order != 0,
+                         .non_coherent = x->op->non_coherent };
+    uint64_t grain = 0;
+    if (!check_unknown(x, a, mask, of, &r))
+        return false;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        if (r.bytes && grain != a->at[i] >> GRAIN_LOG2) {
+            if (!note(x, a, mask, of, grain, &r))
+                return false;
+            r.bytes = 0;
+        }
+        grain = a->at[i] >> GRAIN_LOG2;
+        r.bytes |= bytes_in_grain(a->at[i], x->size);
+    }
+    return !r.bytes || note(x, a, mask, of, grain, &r);
+}
+
+bool overlap_check_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of)
+{
+    lane_mask behind = overlap_behind(x->warp, mask);
+    return check_phase(x, a, mask & ~behind, BEFORE_WAIT, of) &&
+           check_phase(x, a, behind, AFTER_WAIT, of);
+}
+
+bool overlap_check_lane(const access *x, const allocation *of)
+{
+    addresses a;
+    a.at[x->lane] = x->address;
+    return overlap_check_lanes(x, &a, (lane_mask)1 << x->lane, of);
+}

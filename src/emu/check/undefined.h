@@ -1,0 +1,48 @@
+/* Values that nothing has written, carried along as valgrind's memcheck does: from registers that
+ * were never written, through arithmetic, choices, shuffles, and shared and local memory, up to
+ * where one decides something. That is an address, a guard, what a barrier or an atomic operation
+ * takes, and what is stored to global memory. A compiler reads such registers in correct programs,
+ * as it chooses between two values of which one was not set and is not looked at.
+ *
+ * Whether a register may hold such a value is known when a module is loaded (see carry.h): only
+ * instructions that read or write these are looked at while a kernel runs.
+ */
+#ifndef PTXGEN_EMU_CHECK_UNDEFINED_H
+#define PTXGEN_EMU_CHECK_UNDEFINED_H
+
+#include "emu/machine.h"
+
+/* What an instruction that is about to run does with such values. False and a fault where one
+ * decides something. */
+bool undefined_step(warp *w, const op *o, lane_mask mask);
+
+static inline bool undefined_carries(const warp *w, const op *o)
+{
+    return o->watch & w->machine->watched & WATCH_CARRIES;
+}
+
+/* A shuffle, in which each lane takes from another. */
+void undefined_shuffle(warp *w, const op *o, lane_mask mask, const uint8_t *from);
+
+/* A store to global memory. */
+bool undefined_output(warp *w, const op *o, lane_mask mask);
+
+/* A lane's store to shared or local memory, of which these are the bytes, and a load from there. */
+void undefined_store(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
+void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
+
+/* Bytes of shared or local memory that something else has written, with what is defined or not, and
+ * whether some are undefined. */
+void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined);
+bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t size);
+
+/* The lanes in which a register is undefined; and sets them, of those in mask. */
+lane_mask undefined_register(const warp *w, const reg *r);
+void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask);
+
+/* Where an instruction itself says what becomes of its undefined sources: the lanes in which a
+ * source is undefined, and those in which a result is to be. */
+lane_mask undefined_value(const warp *w, const op *o, int which);
+void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mask mask);
+
+#endif

@@ -1,0 +1,215 @@
+#include "emu/launch/commit.h"
+
+#include "emu/run/atomic.h"
+
+enum { SHARE_BYTES = 4 * GRID_PAGE_BYTES };
+
+static bool is_empty(const byte_set *s)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        any |= s->bits[i];
+    return !any;
+}
+
+static bool have_common(const byte_set *a, const byte_set *b)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        any |= a->bits[i] & b->bits[i];
+    return any;
+}
+
+/* Whether a block has loaded what blocks before it have stored since it ran. */
+static bool is_outdated(const page_table *t, const block_page *p)
+{
+    if (is_empty(&p->loaded))
+        return false;
+    const block_page *stored = page_table_find(t, p->of, p->index);
+    return stored && have_common(&stored->loaded, &p->loaded);
+}
+
+static grid_stores stores_of(const block_page *p)
+{
+    return (grid_stores){ .offset = p->index * BLOCK_PAGE_BYTES,
+                          .size = BLOCK_PAGE_BYTES,
+                          .shift = p->stores->shift,
+                          .records = p->stores->records,
+                          .bytes = p->stores->values,
+                          .changed = p->stores->changed };
+}
+
+/* Where some block may have loaded from an allocation without noting what, the next blocks are to
+ * note it. */
+static bool may_change(const commit *c, allocation *a)
+{
+    if (a->tracked == c->launch || a->loaded_in != c->launch)
+        return true;
+    a->tracked = c->launch;
+    return false;
+}
+
+static bool may_store(const commit *c, const block_page *p)
+{
+    const allocation *a = p->of;
+    if (!may_change(c, p->of))
+        return false;
+    const grid_stores s = stores_of(p);
+    return !s.records || grid_race_may_store_all(c->machine->grid, a, &s);
+}
+
+/* The end of the run of bytes from one on that are all in a set, or all not. */
+static unsigned run_end(const byte_set *s, unsigned from)
+{
+    bool in = s->bits[from / 64] >> from % 64 & 1;
+    unsigned to = from + 1;
+    while (to < BLOCK_PAGE_BYTES && in == (s->bits[to / 64] >> to % 64 & 1))
+        to += to % 64 == 0 && s->bits[to / 64] == (in ? UINT64_MAX : 0) ? 64 : 1;
+    return to;
+}
+
+static bool may_update(const commit *c, const atomic_update *u)
+{
+    return may_change(c, u->of) &&
+           grid_race_may_update(c->machine->grid, u->of, u->address - u->of->address,
+                                emu_type_bytes((ptx_type)u->op->type), u->store.block);
+}
+
+static void update(const commit *c, const atomic_update *u)
+{
+    atomic_make_good(u);
+    grid_race_update(c->machine->grid, u->of, u->address - u->of->address,
+                     emu_type_bytes((ptx_type)u->op->type), &u->store);
+}
+
+static void add_stored(page_table *t, const block_page *p)
+{
+    block_page *known = page_table_get(t, p->of, p->index);
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        known->loaded.bits[i] |=
+            (p->stores ? p->stores->bytes.bits[i] : 0) | (p->updates ? p->updates->bits[i] : 0);
+}
+
+static void store(grid_race *g, const block_page *p)
+{
+    const page_stores *t = p->stores;
+    uint64_t address = p->of->address + p->index * BLOCK_PAGE_BYTES;
+    for (unsigned from = 0, to; from < BLOCK_PAGE_BYTES; from = to) {
+        to = run_end(&t->bytes, from);
+        if (t->bytes.bits[from / 64] >> from % 64 & 1)
+            allocation_write(p->of, address + from, t->values + from, to - from);
+    }
+    if (t->records) {
+        const grid_stores s = stores_of(p);
+        grid_race_store_all(g, p->of, &s);
+    }
+}
+
+static void add_stats(emu_stats *to, const emu_stats *from)
+{
+    to->thread_instructions += from->thread_instructions;
+    to->warp_instructions += from->warp_instructions;
+    to->global_load_bytes += from->global_load_bytes;
+    to->global_store_bytes += from->global_store_bytes;
+    to->global_load_sectors += from->global_load_sectors;
+    to->global_prefetches += from->global_prefetches;
+    to->shared_bank_conflicts += from->shared_bank_conflicts;
+    to->watched_line = from->watched_line ? from->watched_line : to->watched_line;
+}
+
+void commit_others(const commit *c, const block_log *log)
+{
+    const emu_launch_config *config = c->machine->config;
+    for (size_t i = 0; i < log->loaded.count; i++)
+        log->loaded.items[i].of->loaded += log->loaded.items[i].bytes;
+    for (size_t i = 0; i < log->prints.count; i++)
+        config->print(config->print_context, log->prints.items[i].text,
+                      log->prints.items[i].length);
+    if (c->machine->stats)
+        add_stats(c->machine->stats, &log->stats);
+}
+
+void commit_note(commit *c, const block_log *log)
+{
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if ((p->stores || p->updates) && p->of->tracked == c->launch)
+            add_stored(&c->stored, p);
+    }
+}
+
+bool commit_block(commit *c, const block_log *log)
+{
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if (is_outdated(&c->stored, p) || (p->stores && !may_store(c, p)))
+            return false;
+    }
+    for (size_t i = 0; i < log->updates.count; i++)
+        if (!may_update(c, &log->updates.items[i]))
+            return false;
+    for (size_t i = 0; i < log->pages.count; i++)
+        if (log->pages.items[i]->stores)
+            store(c->machine->grid, log->pages.items[i]);
+    for (size_t i = 0; i < log->updates.count; i++)
+        update(c, &log->updates.items[i]);
+    commit_note(c, log);
+    commit_others(c, log);
+    return true;
+}
+
+void commit_prepare(const commit *c, const speculation *s)
+{
+    for (size_t i = 0; i < s->regions.count; i++) {
+        const stored_region *r = &s->regions.items[i];
+        if (allocation_share(r->of))
+            grid_race_share(c->machine->grid, r->of, r->offset);
+    }
+}
+
+/* Whether nothing that is known of an allocation, and of what blocks have stored before, asks for a
+ * closer look at a page. */
+static bool is_plain(const commit_share *share, const block_page *p)
+{
+    const commit *c = share->of;
+    if (is_outdated(&share->stored, p))
+        return false;
+    if (!p->stores)
+        return true;
+    const block_page *stored = page_table_find(&share->stored, p->of, p->index);
+    if (!p->of->bytes || (p->of->tracked != c->launch && p->of->loaded_in == c->launch) ||
+        (stored && have_common(&stored->loaded, &p->stores->bytes)))
+        return false;
+    const grid_stores s = stores_of(p);
+    return !s.records || grid_race_may_store_all(share->grid, p->of, &s);
+}
+
+void commit_check_share(commit_share *share, unsigned number, unsigned shares,
+                        const block_log *logs, uint64_t count)
+{
+    share->pages.count = 0;
+    page_table_clear(&share->stored);
+    for (share->good = 0; share->good < count; share->good++) {
+        const block_log *log = &logs[share->good];
+        if (log->updates.count)
+            return;
+        for (size_t i = 0; i < log->pages.count; i++) {
+            const block_page *p = log->pages.items[i];
+            if (p->index * BLOCK_PAGE_BYTES / SHARE_BYTES % shares != number)
+                continue;
+            if (!is_plain(share, p))
+                return;
+            if (!p->stores)
+                continue;
+            add_stored(&share->stored, p);
+            *VEC_PUSH(share->stored.slots_arena, &share->pages) =
+                (struct committed_page){ share->good, p };
+        }
+    }
+}
+
+void commit_store_share(commit_share *share, uint64_t count)
+{
+    for (size_t i = 0; i < share->pages.count && share->pages.items[i].block < count; i++)
+        store(share->grid, share->pages.items[i].page);
+}

@@ -1,0 +1,322 @@
+#include "emu/launch/rounds.h"
+#include "emu/memory/memory.h"
+
+#include <stdatomic.h>
+
+#include "base/os.h"
+#include "emu/check/grid_race.h"
+#include "emu/exec.h"
+#include "emu/launch/commit.h"
+#include "emu/run/block.h"
+
+enum {
+    LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
+    LEAST_MORE = 1 << 19,     /* and another one */
+    LEAST_PAGES = 64,         /* to be worth threads that store them */
+    FIRST_WORK = 1 << 21,     /* of the first round, for each thread, */
+    MOST_WORK = 1 << 26,      /* and of any */
+    GROWTH = 4,               /* from one round to the next where all is well */
+    BLOCKS_A_THREAD = 2,      /* at least */
+    MOST_BLOCKS = 1 << 16,    /* of a round */
+    MOST_LOG_BYTES = 4 << 20, /* of each thread, behind which a round ends: they stay in caches */
+    MOST_STRIKES = 4,         /* rounds behind one another that came to little */
+    HANGING = 64,             /* times the work of the largest block so far, */
+    HANGING_SMALL = 1 << 26,  /* and that is at least so much: it may wait for another one */
+};
+
+/* What runs blocks ahead: one thread at a time. */
+typedef struct worker {
+    rounds *of;
+    unsigned index;
+    arena *arena, *logs; /* logs in arena: of a round */
+    machine machine;
+    speculation speculation;
+    grid_race grid; /* its order is of the block that runs; shadows are the launch's */
+    emu_report report;
+    commit_share share;
+    bool failed; /* no memory */
+} worker;
+
+struct rounds {
+    machine *machine; /* of blocks whose turn it is */
+    const launch_job *job;
+    run_block *run;
+    void (*work_of_all)(void *k); /* of each worker */
+    commit commit;
+    worker *workers[EMU_MOST_THREADS];
+    unsigned threads, count; /* count: of workers, which are there once they are wanted */
+    uint64_t next;           /* the block whose turn it is */
+    uint64_t work, largest;  /* instructions of the blocks so far: all, and those of the largest */
+    uint64_t blocks;         /* of the next round, or 0 */
+    unsigned strikes;
+    bool alone; /* no more rounds */
+    /* of a round: its blocks from next on, the next one that no thread has taken, and the end */
+    block_log *logs;
+    atomic_uint_fast64_t taken, end;
+    uint64_t good; /* behind it, how many from next on are to be made good on threads */
+};
+
+bool rounds_suit(const entry *e)
+{
+    for (size_t i = 0; i < e->ops.count; i++) {
+        const op *o = &e->ops.items[i];
+        bool global = o->space == SPACE_GLOBAL;
+        if ((o->exec == exec_atom && global && !op_may_wait(o)) || o->exec == exec_heap_alloc ||
+            o->exec == exec_heap_free || (o->exec == exec_fence && o->order) ||
+            ((o->exec == exec_ld || o->exec == exec_st) && o->order && global))
+            return false;
+    }
+    return true;
+}
+
+/* No block from a number on is to be begun in this round. */
+static void end_round(rounds *r, uint64_t number)
+{
+    uint64_t end = atomic_load(&r->end);
+    while (number < end && !atomic_compare_exchange_weak(&r->end, &end, number))
+        continue;
+}
+
+static void run_ahead(worker *k, uint64_t number, block_log *log)
+{
+    machine *m = &k->machine;
+    k->report.fault = EMU_OK;
+    k->grid.order.block = (uint32_t)(number + 1);
+    log->fate = BLOCK_ABANDONED;
+    m->stats = k->of->job->stats ? &log->stats : NULL;
+    speculation_begin_block(&k->speculation, log);
+    machine_block(m, number, m->block);
+    block_begin(m);
+    block_run(m);
+    log->instructions = m->thread_instructions;
+    if (!k->report.fault)
+        log->fate = BLOCK_RUN_AHEAD;
+}
+
+static void run_blocks(void *context)
+{
+    worker *k = context;
+    rounds *r = k->of;
+    arena_reset(k->logs);
+    speculation_begin_round(&k->speculation);
+    for (uint64_t i; (i = atomic_fetch_add(&r->taken, 1)) < atomic_load(&r->end);) {
+        block_log *log = &r->logs[i - r->next];
+        run_ahead(k, i, log);
+        if (log->fate == BLOCK_ABANDONED)
+            end_round(r, i + 1);
+        if (k->speculation.bytes > MOST_LOG_BYTES)
+            end_round(r, atomic_load(&r->taken));
+    }
+}
+
+static void work(void *context, size_t i)
+{
+    worker *k = ((rounds *)context)->workers[i];
+    k->failed = !arena_try(k->arena, k->of->work_of_all, k);
+    if (k->failed)
+        end_round(k->of, 0);
+}
+
+/* Has every worker do something; false where one has no memory for it. */
+static bool run_all(rounds *r, void (*does)(void *k))
+{
+    bool failed = false;
+    r->work_of_all = does;
+    os_parallel(r->threads, r->threads, work, r);
+    for (unsigned i = 0; i < r->threads; i++)
+        failed |= r->workers[i]->failed;
+    return !failed;
+}
+
+static void build_worker(void *context)
+{
+    worker *k = context;
+    const rounds *r = k->of;
+    machine *m = &k->machine;
+    k->logs = arena_new_in(k->arena);
+    k->grid = (grid_race){ .enabled = r->machine->grid->enabled,
+                           .order = { .arena = k->arena, .times = &m->shared } };
+    launch_build(m, k->arena, r->machine->memory, r->machine->entry, r->job->config);
+    launch_job job = *r->job;
+    job.report = &k->report;
+    job.grid = &k->grid;
+    launch_take(m, &job);
+    m->messages = k->logs;
+    k->speculation =
+        (speculation){ .arena = k->logs,
+                       .launch = r->commit.launch,
+                       .pages = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
+    m->speculation = &k->speculation;
+    k->share =
+        (commit_share){ .of = &r->commit,
+                        .grid = &k->grid,
+                        .stored = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
+}
+
+/* False where there is no memory for even two of them. */
+static bool make_workers(rounds *r)
+{
+    for (bool fails = false; r->count < r->threads && !fails;) {
+        arena *a = arena_try_new(NULL);
+        worker *k = a ? arena_try_alloc(a, sizeof *k) : NULL;
+        fails = !k;
+        if (k) {
+            *k = (worker){ .of = r, .index = r->count, .arena = a };
+            fails = !arena_try(a, build_worker, k);
+        }
+        if (!fails)
+            r->workers[r->count++] = k;
+        else if (a)
+            arena_free(a);
+    }
+    r->threads = r->count;
+    return r->count >= 2;
+}
+
+void rounds_free(rounds *r)
+{
+    for (unsigned i = 0; r && i < r->count; i++)
+        arena_free(r->workers[i]->arena);
+}
+
+static void note_work(rounds *r, uint64_t instructions)
+{
+    r->next++;
+    r->work += instructions;
+    r->largest = instructions > r->largest ? instructions : r->largest;
+}
+
+static void run_next(rounds *r)
+{
+    r->run(r->machine, r->next);
+    note_work(r, r->machine->thread_instructions);
+}
+
+/* Instructions of a block, on average so far. */
+static uint64_t average(const rounds *r)
+{
+    return r->work / r->next + 1;
+}
+
+/* How many blocks the next round has; 0: it is not worth one. */
+static uint64_t choose_blocks(const rounds *r)
+{
+    uint64_t left = r->machine->block_count - r->next;
+    uint64_t least = (uint64_t)BLOCKS_A_THREAD * r->threads,
+             most = (uint64_t)MOST_WORK * r->threads;
+    if (!r->next || r->alone || left < 2 ||
+        left * average(r) < (uint64_t)(r->count ? LEAST_MORE : LEAST_WORK))
+        return 0;
+    uint64_t count = r->blocks ? r->blocks : (uint64_t)FIRST_WORK * r->threads / average(r);
+    most = most / average(r) < MOST_BLOCKS ? most / average(r) : MOST_BLOCKS;
+    count = count < most ? count : most;
+    count = count > least ? count : least;
+    return count < left ? count : left;
+}
+
+static void settle_limit(rounds *r)
+{
+    uint64_t limit = HANGING * r->largest + HANGING_SMALL;
+    limit = limit < r->machine->limit ? limit : r->machine->limit;
+    for (unsigned i = 0; i < r->threads; i++)
+        r->workers[i]->machine.limit = limit;
+}
+
+static void check_share(void *context)
+{
+    worker *k = context;
+    commit_check_share(&k->share, k->index, k->of->threads, k->of->logs, k->of->good);
+}
+
+static void store_share(void *context)
+{
+    worker *k = context;
+    commit_store_share(&k->share, k->of->good);
+}
+
+/* Makes blocks of a round good that have nothing to do with one another; gives how many were. */
+static uint64_t commit_apart(rounds *r, uint64_t count)
+{
+    uint64_t pages = 0;
+    for (uint64_t i = 0; i < count; i++)
+        pages += r->logs[i].pages.count;
+    if (pages < LEAST_PAGES)
+        return 0;
+    for (unsigned i = 0; i < r->threads; i++)
+        commit_prepare(&r->commit, &r->workers[i]->speculation);
+    r->good = count;
+    if (!run_all(r, check_share))
+        return 0;
+    for (unsigned i = 0; i < r->threads; i++)
+        r->good = r->workers[i]->share.good < r->good ? r->workers[i]->share.good : r->good;
+    if (!run_all(r, store_share))
+        arena_exhausted(r->machine->arena, 0);
+    for (uint64_t i = 0; i < r->good; i++)
+        commit_others(&r->commit, &r->logs[i]);
+    return r->good;
+}
+
+/* Makes the blocks of a round good up to the first that cannot be; gives how many were. */
+static uint64_t commit_round(rounds *r, uint64_t count)
+{
+    uint64_t ran = 0;
+    while (ran < count && r->logs[ran].fate == BLOCK_RUN_AHEAD)
+        ran++;
+    uint64_t done = commit_apart(r, ran);
+    for (uint64_t i = 0; done < ran && i < done; i++)
+        commit_note(&r->commit, &r->logs[i]);
+    while (done < ran && commit_block(&r->commit, &r->logs[done]))
+        done++;
+    for (uint64_t i = 0; i < done; i++)
+        note_work(r, r->logs[i].instructions);
+    return done;
+}
+
+static void run_round(rounds *r, uint64_t count)
+{
+    uint64_t ran = 0;
+    arena *a = arena_new_in(r->machine->arena);
+    r->logs = arena_zalloc(a, count * sizeof *r->logs);
+    r->commit.stored = (page_table){ .arena = a, .slots_arena = a, .generation = 1 };
+    settle_limit(r);
+    grid_race_track(r->machine->grid, r->commit.launch);
+    atomic_store(&r->taken, r->next);
+    atomic_store(&r->end, r->next + count);
+    bool failed = !run_all(r, run_blocks);
+    for (uint64_t i = 0; i < count; i++)
+        ran += r->logs[i].fate == BLOCK_RUN_AHEAD;
+    uint64_t done = failed ? 0 : commit_round(r, count);
+    bool whole = done == ran && (done == count || r->logs[done].fate == BLOCK_NOT_BEGUN);
+    bool ordered = !whole && r->logs[done].ordered;
+    r->strikes = 2 * done >= ran + !whole ? 0 : r->strikes + 1;
+    if (r->job->config->ahead)
+        *r->job->config->ahead += done;
+    r->alone = failed || ordered || r->strikes == MOST_STRIKES;
+    r->blocks = whole ? GROWTH * count : 0;
+    arena_free(a);
+    if (!whole)
+        run_next(r);
+}
+
+void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, unsigned threads,
+                rounds **made)
+{
+    rounds *r = arena_zalloc(a, sizeof *r);
+    *r = (rounds){ .machine = m,
+                   .job = job,
+                   .run = run,
+                   .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
+                   .commit = { .machine = m, .launch = memory_begin_launch(m->memory) } };
+    *made = r;
+    while (r->next < m->block_count && !has_fault(m)) {
+        uint64_t count = choose_blocks(r);
+        if (count && !r->count && !make_workers(r)) {
+            r->alone = true;
+            count = 0;
+        }
+        if (count)
+            run_round(r, count);
+        else
+            run_next(r);
+    }
+}

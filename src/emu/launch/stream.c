@@ -1,0 +1,467 @@
+/* Streams: launches that overlap where they are programmatic.
+ *
+ * A launch in flight has a machine for each block that has begun and not ended. One block runs at a
+ * time; it stops at its end, at a griddepcontrol.wait while the launch ahead has not ended, and
+ * where the order wants it to. Then the next one is chosen: one that begins, or goes on, of any
+ * launch in flight. The first of these waits for nobody, so that there is always one.
+ *
+ * A launch goes into flight when each block of the one ahead has triggered or ended, with no more
+ * than IN_FLIGHT of them at a time.
+ */
+#include "base/arena.h"
+#include "emu/check/grid_race.h"
+#include "emu/check/overlap_order.h"
+#include "emu/launch/launch.h"
+#include "emu/memory/memory.h"
+#include "emu/run/block.h"
+
+enum {
+    IN_FLIGHT = 3,
+    HELD_BYTES = 64 << 20,
+    POOLED_BYTES = 256 << 20,
+    LEAST_HELD = 2,
+    MOST_HELD = 1024,
+    MOST_TURNS = 8,
+};
+
+typedef enum order_style { EARLY, LATE, AT_RANDOM, ORDER_STYLES } order_style;
+
+/* A block that has begun. */
+typedef struct held_block {
+    machine machine;
+    grid_order order; /* put aside while another block runs */
+    overlap_block overlap;
+    bool depends;   /* at a griddepcontrol.wait */
+    bool triggered; /* and counted as such */
+} held_block;
+
+/* What blocks were held in that have ended, for those of the same and later launches. */
+typedef struct block_pool {
+    struct block_pool *next;
+    arena *arena; /* of all of this, and of the blocks */
+    const entry *entry;
+    unsigned block[3];
+    size_t dynamic_shared, stack_size;
+    bool no_race_check;
+    size_t users, bytes; /* launches in flight; bytes of all blocks, about */
+    VEC(held_block *) spare;
+} block_pool;
+
+typedef struct flight {
+    struct flight *next;
+    arena *arena; /* of all of this */
+    emu_launch_config config;
+    const entry *entry;
+    const uint8_t *params;
+    emu_stats *stats;
+    size_t number; /* in the stream */
+    bool programmatic;
+    /* from here on once it is in flight */
+    bool flies;
+    grid_race *grid;
+    overlap_launch *overlap;
+    uint64_t block_count, begun, triggered, ended; /* of blocks; triggered counts ended ones, too */
+    uint64_t first, step;                          /* of machines */
+    size_t most_held;
+    VEC(held_block *) held;
+    block_pool *pool;
+} flight;
+
+struct emu_stream {
+    arena *arena;
+    emu_memory *memory;
+    overlap overlap;
+    flight *flights, *last;
+    block_pool *pools;
+    size_t pooled;         /* bytes of all of them */
+    const flight *running; /* whose shadows are on the allocations, or NULL */
+    size_t launched;
+    bool behind; /* launches that are not known */
+    order_style style;
+    bool shuffled;
+    uint64_t random;
+    emu_report *report; /* of the call that runs them */
+};
+
+/* splitmix64 */
+static uint64_t draw(emu_stream *s, uint64_t below)
+{
+    uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % below;
+}
+
+void emu_stream_set_order(emu_stream *s, uint64_t order)
+{
+    s->style = (order_style)(order % ORDER_STYLES);
+    s->shuffled = order >= ORDER_STYLES;
+    s->random = order;
+}
+
+emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
+{
+    arena *a = arena_new_in(memory_arena(m));
+    emu_stream *s = arena_try_alloc(a, sizeof *s);
+    if (!s) {
+        arena_free(a);
+        arena_exhausted(memory_arena(m), sizeof *s);
+    }
+    *s = (emu_stream){
+        .arena = a,
+        .memory = m,
+        .behind = config->behind,
+        .overlap = { .arena = memory_arena(m),
+                     .ranges = config->ranges,
+                     .range_count = config->range_count },
+    };
+    emu_stream_set_order(s, config->order);
+    return s;
+}
+
+/* Takes the shadows of the launch that ran last off their allocations, and puts another one's
+ * there. */
+static void switch_to(emu_stream *s, const flight *f)
+{
+    if (s->running == f)
+        return;
+    if (s->running)
+        grid_race_leave(s->running->grid);
+    if (f)
+        grid_race_enter(f->grid);
+    s->running = f;
+}
+
+static void drop_first(emu_stream *s)
+{
+    flight *f = s->flights;
+    if (s->running == f)
+        switch_to(s, NULL);
+    s->flights = f->next;
+    s->last = s->flights ? s->last : NULL;
+    if (f->pool)
+        f->pool->users--;
+    arena_free(f->arena);
+}
+
+/* Nothing that has been launched overlaps with what will be. */
+static void forget_all(emu_stream *s)
+{
+    while (s->flights)
+        drop_first(s);
+    s->overlap.newest = NULL;
+    s->launched = 0;
+    overlap_forget(&s->overlap, 0);
+}
+
+void emu_stream_free(emu_stream *s)
+{
+    if (!s)
+        return;
+    forget_all(s);
+    arena_free(s->arena);
+}
+
+static bool may_be_followed(const flight *f)
+{
+    return f->next && f->next->programmatic;
+}
+
+static bool has_ended(const flight *f)
+{
+    return f->ended == f->block_count;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static void shuffle(emu_stream *s, flight *f)
+{
+    f->step = 1;
+    if (!s->shuffled || f->block_count < 2 || f->block_count > INT32_MAX)
+        return;
+    f->first = draw(s, f->block_count);
+    do
+        f->step = 1 + draw(s, f->block_count - 1);
+    while (common_divisor(f->block_count, f->step) != 1);
+}
+
+/* Bytes of a machine, about: records of shared memory are the most of them. */
+static size_t held_bytes(const flight *f)
+{
+    const unsigned *block = f->config.block;
+    size_t threads = (size_t)block[0] * block[1] * block[2];
+    size_t warps = (threads + WARP_LANES - 1) / WARP_LANES;
+    size_t shared = (size_t)(f->entry->shared.end - SHARED_STATIC_BASE) + f->config.dynamic_shared;
+    size_t local = (size_t)(f->entry->local.end - LOCAL_BASE);
+    return sizeof(held_block) + warps * f->entry->file_bytes +
+           shared * (1 + sizeof(shared_record)) + 2 * threads * local;
+}
+
+static bool is_like(const block_pool *p, const flight *f)
+{
+    return p->entry == f->entry && memcmp(p->block, f->config.block, sizeof p->block) == 0 &&
+           p->dynamic_shared == f->config.dynamic_shared && p->stack_size == f->config.stack_size &&
+           p->no_race_check == f->config.no_race_check;
+}
+
+/* Frees pools that no launch in flight uses. */
+static void free_pools(emu_stream *s)
+{
+    for (block_pool **at = &s->pools; *at;) {
+        block_pool *p = *at;
+        if (p->users) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        s->pooled -= p->bytes;
+        arena_free(p->arena);
+    }
+}
+
+static block_pool *find_pool(emu_stream *s, const flight *f)
+{
+    block_pool *p = s->pools;
+    while (p && !is_like(p, f))
+        p = p->next;
+    if (p)
+        return p;
+    if (s->pooled > POOLED_BYTES)
+        free_pools(s);
+    arena *a = arena_new_in(s->arena);
+    p = arena_zalloc(a, sizeof *p);
+    *p = (block_pool){ .next = s->pools,
+                       .arena = a,
+                       .entry = f->entry,
+                       .dynamic_shared = f->config.dynamic_shared,
+                       .stack_size = f->config.stack_size,
+                       .no_race_check = f->config.no_race_check };
+    memcpy(p->block, f->config.block, sizeof p->block);
+    return s->pools = p;
+}
+
+static void take_off(emu_stream *s, flight *f)
+{
+    size_t held = HELD_BYTES / held_bytes(f);
+    f->flies = true;
+    f->most_held = f->config.grid_workspace ? f->block_count
+                   : held < LEAST_HELD      ? LEAST_HELD
+                   : held < MOST_HELD       ? held
+                                            : MOST_HELD;
+    shuffle(s, f);
+    f->pool = find_pool(s, f);
+    f->pool->users++;
+    f->grid = grid_race_new(f->arena, !f->config.no_race_check);
+    f->overlap = overlap_begin(&s->overlap, s->arena, f->entry->name, f->number, f->programmatic,
+                               may_be_followed(f));
+}
+
+/* Has launches go into flight that may, and those that have ended leave. */
+static void move_on(emu_stream *s)
+{
+    overlap_set kept = 0;
+    while (s->flights && (!s->flights->flies || has_ended(s->flights)))
+        if (!s->flights->flies)
+            take_off(s, s->flights);
+        else
+            drop_first(s);
+    flight *f = s->flights;
+    for (int count = 1; f && count < IN_FLIGHT && may_be_followed(f); count++, f = f->next)
+        if (!f->next->flies) {
+            if (f->triggered < f->block_count)
+                break;
+            take_off(s, f->next);
+        }
+    for (f = s->flights; f && f->flies; f = f->next)
+        kept |= overlap_set_of(f->overlap);
+    overlap_forget(&s->overlap, kept);
+}
+
+static held_block *take_from_pool(emu_stream *s, const flight *f)
+{
+    block_pool *p = f->pool;
+    if (p->spare.count)
+        return p->spare.items[--p->spare.count];
+    held_block *h = arena_zalloc(p->arena, sizeof *h);
+    launch_build(&h->machine, p->arena, s->memory, f->entry, &f->config);
+    p->bytes += held_bytes(f);
+    s->pooled += held_bytes(f);
+    return h;
+}
+
+static void begin(emu_stream *s, flight *f)
+{
+    held_block *h = take_from_pool(s, f);
+    launch_take(&h->machine, &(launch_job){ .config = &f->config,
+                                            .params = f->params,
+                                            .stats = f->stats,
+                                            .report = s->report,
+                                            .grid = f->grid });
+    h->machine.first = f->first;
+    h->machine.step = f->step;
+    h->order = (grid_order){ .arena = f->arena, .times = &h->machine.shared, .interleaved = true };
+    h->overlap = (overlap_block){ .launch = f->overlap, .arena = f->arena };
+    h->machine.dependence.overlap = f->overlap ? &h->overlap : NULL;
+    h->depends = h->triggered = false;
+    machine_block(&h->machine, f->begun++, h->machine.block);
+    block_begin(&h->machine);
+    *VEC_PUSH(f->arena, &f->held) = h;
+}
+
+static void end_block(flight *f, size_t index)
+{
+    held_block *h = f->held.items[index];
+    if (f->overlap)
+        overlap_end_block(&h->machine);
+    f->held.items[index] = f->held.items[--f->held.count];
+    *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
+    f->ended++;
+    if (f->overlap && f->stats)
+        f->stats->waited = f->overlap->waited;
+    if (has_ended(f) && f->overlap)
+        overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
+}
+
+/* Where the block is to be held up besides. */
+static void choose_stops(emu_stream *s, const flight *f, dependence *d)
+{
+    bool alone = !f->overlap;
+    d->yields = f->config.grid_workspace;
+    d->pauses = may_be_followed(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
+    d->turns =
+        !alone && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;
+}
+
+static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool ahead_has_ended)
+{
+    held_block *h = f->held.items[index];
+    machine *m = &h->machine;
+    switch_to(s, f);
+    order_switch(&f->grid->order, &h->order);
+    if (begins)
+        order_begin_block(&f->grid->order, (uint32_t)f->begun);
+    m->dependence.waits = !ahead_has_ended;
+    choose_stops(s, f, &m->dependence);
+    block_status status = block_run(m);
+    order_switch(&f->grid->order, &h->order);
+    h->depends = status == BLOCK_DEPENDS;
+    if (!h->triggered && (m->dependence.triggered || status == BLOCK_ENDED)) {
+        h->triggered = true;
+        f->triggered++;
+    }
+    if (status == BLOCK_ENDED)
+        end_block(f, index);
+    if (s->report->fault)
+        s->report->launch = f->number;
+}
+
+static bool may_begin(const flight *f)
+{
+    return f->begun < f->block_count && f->held.count < f->most_held;
+}
+
+/* The number of blocks that may go on, and the last of the first so many of these. */
+static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size_t *index)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->held.count && count < nth; i++)
+        if (!f->held.items[i]->depends || ahead_has_ended) {
+            *index = i;
+            count++;
+        }
+    return count;
+}
+
+/* Has some block of a launch run. False where none may. */
+static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
+{
+    size_t index = 0, ready = find_ready(f, ahead_has_ended, SIZE_MAX, &index);
+    if (!ready && !may_begin(f))
+        return false;
+    bool begins = !ready || (may_begin(f) && (s->style == EARLY || draw(s, 2)));
+    if (begins) {
+        begin(s, f);
+        index = f->held.count - 1;
+    } else {
+        find_ready(f, ahead_has_ended, 1 + (size_t)draw(s, ready), &index);
+    }
+    run_held(s, f, index, begins, ahead_has_ended);
+    return true;
+}
+
+/* Has one block run, of the launch that the order chooses. */
+static void run_one(emu_stream *s)
+{
+    flight *flights[IN_FLIGHT];
+    bool ahead_has_ended[IN_FLIGHT];
+    size_t count = 0;
+    for (flight *f = s->flights; f && f->flies; f = f->next, count++) {
+        flights[count] = f;
+        ahead_has_ended[count] = !count || has_ended(flights[count - 1]);
+    }
+    size_t chosen = s->style == EARLY ? count - 1 : s->style == LATE ? 0 : (size_t)draw(s, count);
+    while (!run_some(s, flights[chosen], ahead_has_ended[chosen]))
+        chosen = chosen ? chosen - 1 : count - 1;
+}
+
+static void run_all(void *context)
+{
+    emu_stream *s = context;
+    if (s->behind)
+        overlap_begin_behind(&s->overlap, s->arena);
+    for (move_on(s); s->flights && !s->report->fault; move_on(s))
+        run_one(s);
+}
+
+bool emu_stream_finish(emu_stream *s, emu_report *report)
+{
+    emu_report unused;
+    s->report = report ? report : &unused;
+    *s->report = (emu_report){ .fault = EMU_OK, .message = "" };
+    bool had_memory = arena_try(memory_arena(s->memory), run_all, s);
+    /* What was read without content may have led to anything but the race that it is. */
+    if (s->overlap.doubt.fault && s->report->fault != EMU_RACE)
+        *s->report = s->overlap.doubt;
+    s->overlap.doubt.fault = EMU_OK;
+    forget_all(s);
+    if (!had_memory)
+        arena_exhausted(memory_arena(s->memory), 0);
+    return s->report->fault == EMU_OK;
+}
+
+bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool programmatic,
+                       emu_stats *stats, emu_report *report)
+{
+    emu_report unused;
+    report = report ? report : &unused;
+    *report = (emu_report){ .fault = EMU_OK, .message = "", .launch = s->launched };
+    const entry *e = module_entry(config->module, config->entry);
+    if (!launch_is_valid(s->memory, config, e, report))
+        return false;
+    arena *a = arena_new_in(s->arena);
+    flight *f = arena_zalloc(a, sizeof *f);
+    *f = (flight){ .arena = a,
+                   .config = launch_settle(config),
+                   .entry = e,
+                   .params = launch_params(a, config, e),
+                   .stats = stats,
+                   .number = s->launched++,
+                   .programmatic = programmatic,
+                   .block_count = launch_blocks(config) };
+    f->config.entry = e->name;
+    f->config.params = NULL;
+    if (config->blocks)
+        f->config.blocks = (const uint64_t *)(const void *)arena_copy(
+            a, config->blocks, config->block_count * sizeof *config->blocks);
+    *(s->last ? &s->last->next : &s->flights) = f;
+    s->last = f;
+    return true;
+}

@@ -1,0 +1,395 @@
+#include "emu/memory/allocation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/emu.h"
+
+static void *allocate(const allocation *a, size_t size)
+{
+    void *bytes = calloc(size, 1);
+    if (!bytes)
+        arena_exhausted(a->arena, size);
+    return bytes;
+}
+
+static size_t bitmap_bytes(uint64_t size)
+{
+    return (size_t)(size / 8 + 1);
+}
+
+static void set_bits(uint8_t *bits, uint64_t first, uint64_t count)
+{
+    for (; count && first % 8; first++, count--)
+        bits[first / 8] |= (uint8_t)(1 << first % 8);
+    memset(bits + first / 8, 0xff, (size_t)(count / 8));
+    first += count / 8 * 8;
+    if (count % 8)
+        bits[first / 8] |= (uint8_t)((1 << count % 8) - 1);
+}
+
+static bool bits_set(const uint8_t *bits, uint64_t first, uint64_t count)
+{
+    uint64_t end = first + count, word;
+    while (first < end)
+        if (first % 8 == 0 && end - first >= 8 * sizeof word) {
+            memcpy(&word, bits + first / 8, sizeof word);
+            if (word != UINT64_MAX)
+                return false;
+            first += 8 * sizeof word;
+        } else if (first % 8 == 0 && end - first >= 8) {
+            if (bits[first / 8] != 0xff)
+                return false;
+            first += 8;
+        } else {
+            if (!(bits[first / 8] >> first % 8 & 1))
+                return false;
+            first++;
+        }
+    return true;
+}
+
+uint8_t *allocation_bitmap(uint64_t size)
+{
+    return calloc(bitmap_bytes(size), 1);
+}
+
+static uint64_t group_count(const allocation *a)
+{
+    return a->size / PAGE_BYTES / PAGES_A_GROUP + 1;
+}
+
+/* From an offset to the end of its page, or to an end ahead of that. */
+static uint64_t bytes_in_page(uint64_t offset, uint64_t end)
+{
+    uint64_t left = PAGE_BYTES - offset % PAGE_BYTES;
+    return left < end - offset ? left : end - offset;
+}
+
+/* The page of an offset, or NULL. */
+static page *page_at(const allocation *a, uint64_t offset)
+{
+    const page_group *group = a->groups[offset / PAGE_BYTES / PAGES_A_GROUP];
+    return group ? group->pages[offset / PAGE_BYTES % PAGES_A_GROUP] : NULL;
+}
+
+/* Takes a step to the next page that is there, from a number on; NULL: there is none. */
+static page *next_page(const allocation *a, uint64_t *number)
+{
+    uint64_t end = a->groups ? group_count(a) * PAGES_A_GROUP : 0;
+    while (*number < end) {
+        const page_group *group = a->groups[*number / PAGES_A_GROUP];
+        page *p = group ? group->pages[*number % PAGES_A_GROUP] : NULL;
+        if (p)
+            return p;
+        *number = group ? *number + 1 : (*number / PAGES_A_GROUP + 1) * PAGES_A_GROUP;
+    }
+    return NULL;
+}
+
+bool allocation_permits(const allocation *a, uint64_t address, uint64_t size, bool stores)
+{
+    uint8_t least = stores ? EMU_LOADS_AND_STORES : EMU_LOADS;
+    uint64_t first = (address - a->address) / EMU_GRANULE;
+    uint64_t end = (address - a->address + size + EMU_GRANULE - 1) / EMU_GRANULE;
+    for (uint64_t i = first; i < end; i++)
+        if (a->rights[i] < least)
+            return false;
+    return true;
+}
+
+void allocation_release(allocation *a)
+{
+    if (a->owned)
+        free(a->bytes);
+    free(a->initialised);
+    free(a->written);
+    free(a->rights);
+    page *p;
+    for (uint64_t i = 0; (p = next_page(a, &i)); i++)
+        free(p);
+    for (uint64_t i = 0; a->groups && i < group_count(a); i++)
+        free(a->groups[i]);
+    free(a->groups);
+    a->bytes = a->initialised = a->written = NULL;
+    a->rights = NULL;
+    a->groups = NULL;
+    a->freed = true;
+}
+
+page_group **allocation_groups(const allocation *a)
+{
+    return allocate(a, (size_t)group_count(a) * sizeof(page_group *));
+}
+
+/* Once through the pattern, then twice as much each time as is there. */
+static void fill_page(const allocation *a, uint64_t number, uint8_t *bytes)
+{
+    uint64_t have = a->pattern_size < PAGE_BYTES ? a->pattern_size : PAGE_BYTES;
+    for (uint64_t i = 0; i < have; i++)
+        bytes[i] = a->pattern[(number * PAGE_BYTES + i) % a->pattern_size];
+    for (uint64_t more; have < PAGE_BYTES; have += more) {
+        more = have < PAGE_BYTES - have ? have : PAGE_BYTES - have;
+        memcpy(bytes + have, bytes, more);
+    }
+}
+
+static page *make_page(allocation *a, uint64_t offset)
+{
+    uint64_t index = offset / PAGE_BYTES;
+    page_group **group = &a->groups[index / PAGES_A_GROUP];
+    if (!*group)
+        *group = allocate(a, sizeof **group);
+    page **p = &(*group)->pages[index % PAGES_A_GROUP];
+    if (!*p) {
+        *p = allocate(a, sizeof **p);
+        fill_page(a, index, (*p)->bytes);
+    }
+    return *p;
+}
+
+const uint8_t *allocation_piece(const allocation *a, uint64_t address, uint64_t size)
+{
+    uint64_t offset = address - a->address, last = offset + size - 1;
+    if (a->bytes)
+        return a->bytes + offset;
+    const page *first = page_at(a, offset);
+    uint64_t pages = last / PAGE_BYTES - offset / PAGE_BYTES;
+    if (first && !pages)
+        return first->bytes + offset % PAGE_BYTES;
+    uint64_t start = offset % a->pattern_size;
+    bool written = first || pages > 1 || (pages && page_at(a, last));
+    return written || start + size > a->pattern_size ? NULL : a->pattern + start;
+}
+
+void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size)
+{
+    uint64_t offset = address - a->address;
+    if (a->bytes) {
+        memcpy(bytes, a->bytes + offset, size);
+        return;
+    }
+    uint8_t *to = bytes;
+    for (uint64_t i = offset, run; i < offset + size; i += run, to += run) {
+        const page *p = page_at(a, i);
+        run = bytes_in_page(i, offset + size);
+        if (p)
+            memcpy(to, p->bytes + i % PAGE_BYTES, run);
+        for (uint64_t j = 0; !p && j < run; j++)
+            to[j] = a->pattern[(i + j) % a->pattern_size];
+    }
+}
+
+static void begin_marks(allocation *a)
+{
+    if (!a->written)
+        a->written = allocate(a, bitmap_bytes(a->size));
+}
+
+bool allocation_share(allocation *a)
+{
+    if (a->bytes)
+        begin_marks(a);
+    return a->bytes;
+}
+
+static void mark(allocation *a, uint64_t address, size_t size)
+{
+    begin_marks(a);
+    set_bits(a->written, address - a->address, size);
+    if (a->initialised)
+        set_bits(a->initialised, address - a->address, size);
+}
+
+void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size)
+{
+    uint64_t offset = address - a->address;
+    if (a->bytes) {
+        memmove(a->bytes + offset, bytes, size);
+        mark(a, address, size);
+        return;
+    }
+    const uint8_t *from = bytes;
+    for (uint64_t i = offset, run; i < offset + size; i += run, from += run) {
+        page *p = make_page(a, i);
+        run = bytes_in_page(i, offset + size);
+        memcpy(p->bytes + i % PAGE_BYTES, from, run);
+        set_bits(p->written, i % PAGE_BYTES, run);
+    }
+}
+
+bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size)
+{
+    return !a->initialised || bits_set(a->initialised, address - a->address, size);
+}
+
+void allocation_copy(allocation *to, uint64_t address, const allocation *from,
+                     uint64_t from_address, size_t size)
+{
+    uint64_t start = address - to->address;
+    uint8_t *have = allocate(to, bitmap_bytes(size));
+    for (size_t i = 0; i < size; i++)
+        if (allocation_is_initialised(from, from_address + i, 1))
+            set_bits(have, i, 1);
+    allocation_write(to, address, from->bytes + (from_address - from->address), size);
+    for (size_t i = 0; i < size; i++)
+        if (!bits_set(have, i, 1))
+            to->initialised[(start + i) / 8] &= (uint8_t) ~(1 << (start + i) % 8);
+    free(have);
+}
+
+bool allocation_is_written(const allocation *a, uint64_t address, size_t size)
+{
+    uint64_t offset = address - a->address;
+    if (!a->groups)
+        return size == 0 || (a->written && bits_set(a->written, offset, size));
+    for (uint64_t i = offset, run; i < offset + size; i += run) {
+        const page *p = page_at(a, i);
+        run = bytes_in_page(i, offset + size);
+        if (!p || !bits_set(p->written, i % PAGE_BYTES, run))
+            return false;
+    }
+    return true;
+}
+
+/* The first bit from one on that is set, or the number of bits. */
+static uint64_t next_bit(const uint8_t *bits, uint64_t bit, uint64_t count)
+{
+    uint64_t word = 0;
+    while (bit < count && bit % 8 && !(bits[bit / 8] >> bit % 8 & 1))
+        bit++;
+    if (bit % 8)
+        return bit;
+    while (!word && bit + 8 * sizeof word <= count) {
+        memcpy(&word, bits + bit / 8, sizeof word);
+        bit += word ? 0 : 8 * sizeof word;
+    }
+    while (bit < count && !(bits[bit / 8] >> bit % 8 & 1))
+        bit += bit % 8 || bits[bit / 8] ? 1 : 8;
+    return bit < count ? bit : count;
+}
+
+uint64_t allocation_next_written(const allocation *a, uint64_t offset)
+{
+    uint64_t number = offset / PAGE_BYTES, at = offset % PAGE_BYTES;
+    if (!a->groups)
+        return a->written ? next_bit(a->written, offset, a->size) : a->size;
+    for (page *p; (p = next_page(a, &number)); number++) {
+        at = next_bit(p->written, number == offset / PAGE_BYTES ? at : 0, PAGE_BYTES);
+        if (at < PAGE_BYTES)
+            return number * PAGE_BYTES + at;
+    }
+    return a->size;
+}
+
+void allocation_clear_written(allocation *a)
+{
+    if (a->written)
+        memset(a->written, 0, bitmap_bytes(a->size));
+    page *p;
+    for (uint64_t i = 0; (p = next_page(a, &i)); i++)
+        memset(p->written, 0, sizeof p->written);
+}
+
+struct allocation_state {
+    uint8_t *bytes, *initialised, *written; /* NULL where the allocation has none */
+    size_t page_count;
+    uint64_t *numbers; /* of pages, ascending */
+    page **pages;
+};
+
+static void *copy_of(arena *a, const void *bytes, size_t size)
+{
+    return bytes ? arena_copy(a, bytes, size) : NULL;
+}
+
+allocation_state *allocation_save(arena *a, const allocation *of)
+{
+    allocation_state *s = arena_zalloc(a, sizeof *s);
+    size_t bits = bitmap_bytes(of->size);
+    s->bytes = copy_of(a, of->bytes, (size_t)of->size);
+    s->initialised = copy_of(a, of->initialised, bits);
+    s->written = copy_of(a, of->written, bits);
+    for (uint64_t i = 0; next_page(of, &i); i++)
+        s->page_count++;
+    s->numbers = arena_alloc(a, (s->page_count + 1) * sizeof *s->numbers);
+    s->pages = arena_alloc(a, (s->page_count + 1) * sizeof(page *));
+    const page *p;
+    size_t count = 0;
+    for (uint64_t i = 0; (p = next_page(of, &i)); i++) {
+        s->numbers[count] = i;
+        s->pages[count++] = copy_of(a, p, sizeof *p);
+    }
+    return s;
+}
+
+/* Of a page whose number is in a state, its content then; else NULL. at: of numbers from there on.
+ */
+static const page *saved_page(const allocation_state *s, uint64_t number, size_t *at)
+{
+    while (*at < s->page_count && s->numbers[*at] < number)
+        ++*at;
+    return *at < s->page_count && s->numbers[*at] == number ? s->pages[*at] : NULL;
+}
+
+void allocation_restore(allocation *to, const allocation_state *s)
+{
+    size_t bits = bitmap_bytes(to->size), at = 0;
+    page *p;
+    if (s->bytes)
+        memcpy(to->bytes, s->bytes, (size_t)to->size);
+    if (s->initialised)
+        memcpy(to->initialised, s->initialised, bits);
+    if (s->written)
+        memcpy(to->written, s->written, bits);
+    else if (to->written)
+        memset(to->written, 0, bits);
+    for (uint64_t i = 0; (p = next_page(to, &i)); i++) {
+        const page *saved = saved_page(s, i, &at);
+        if (saved) {
+            *p = *saved;
+            continue;
+        }
+        free(p);
+        to->groups[i / PAGES_A_GROUP]->pages[i % PAGES_A_GROUP] = NULL;
+    }
+}
+
+static uint64_t first_difference(const uint8_t *x, const uint8_t *y, uint64_t size)
+{
+    uint64_t i = 0;
+    if (memcmp(x, y, (size_t)size) == 0)
+        return size;
+    while (x[i] == y[i])
+        i++;
+    return i;
+}
+
+/* Of pages that have been written since as of those that had been: what they hold. */
+static uint64_t first_change_in_pages(const allocation *now, const allocation_state *s)
+{
+    const page *p;
+    size_t at = 0;
+    for (uint64_t i = 0; (p = next_page(now, &i)); i++) {
+        const page *saved = saved_page(s, i, &at);
+        uint64_t start = i * PAGE_BYTES;
+        for (uint64_t j = 0; j < PAGE_BYTES && start + j < now->size; j++)
+            if (p->bytes[j] !=
+                (saved ? saved->bytes[j] : now->pattern[(start + j) % now->pattern_size]))
+                return start + j;
+    }
+    return now->size;
+}
+
+uint64_t allocation_first_change(const allocation *now, const allocation_state *s)
+{
+    if (!s->bytes)
+        return first_change_in_pages(now, s);
+    uint64_t byte = first_difference(now->bytes, s->bytes, now->size);
+    if (byte == now->size && s->initialised) {
+        uint64_t bits = bitmap_bytes(now->size);
+        uint64_t word = first_difference(now->initialised, s->initialised, bits);
+        byte = word == bits || 8 * word > now->size ? now->size : 8 * word;
+    }
+    return byte;
+}

@@ -1,0 +1,107 @@
+/* The bytes of an allocation, and which of them have been written. */
+#ifndef PTXGEN_EMU_MEMORY_ALLOCATION_H
+#define PTXGEN_EMU_MEMORY_ALLOCATION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+/* The last store to some bytes of global memory. */
+typedef struct grid_store {
+    uint32_t block; /* 1 for the first block that ran; 0: no store in this launch */
+    uint32_t time;
+    uint32_t line; /* of the PTX text */
+    uint16_t thread;
+    bool strong;
+} grid_store;
+
+typedef struct allocation {
+    arena *arena; /* of the memory, which fails when this cannot grow */
+    uint64_t address, size;
+    uint8_t *bytes;       /* NULL: a pattern */
+    uint8_t *initialised; /* a bit a byte, or NULL: all are */
+    uint8_t *written;     /* a bit a byte since emu_clear_written; NULL: none */
+    const uint8_t *pattern;
+    uint64_t pattern_size;
+    struct page_group **groups; /* of a pattern: those with pages that were written */
+    struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
+    uint64_t loaded;            /* bytes, see emu_loaded */
+    /* Numbers of launches, see memory_begin_launch: the last one that blocks ran ahead of their
+     * turn in which noted what they load of it, and which loaded from it without that. */
+    uint32_t tracked;
+    _Atomic uint32_t loaded_in;
+    uint8_t *rights; /* of a reservation: an emu_access_right for each granule */
+    bool read_only, freed, owned, variable;
+    bool aliased;  /* other allocations have some of its bytes, too */
+    bool heap;     /* a kernel's own; it counts as a variable for everybody else */
+    bool changing; /* see emu_set_changing */
+} allocation;
+
+enum { PAGE_BYTES = 1 << 16 };
+
+typedef struct page {
+    uint8_t bytes[PAGE_BYTES], written[PAGE_BYTES / 8];
+} page;
+
+enum { PAGES_A_GROUP = 1 << 14 };
+
+typedef struct page_group {
+    page *pages[PAGES_A_GROUP]; /* NULL: not written */
+} page_group;
+
+/* Whether size bytes at address, which are inside of a reservation, may be loaded or stored. */
+bool allocation_permits(const allocation *a, uint64_t address, uint64_t size, bool stores);
+
+/* Whether size bytes at address are inside of a, and there. */
+static inline bool allocation_holds(const allocation *a, uint64_t address, uint64_t size)
+{
+    return address - a->address <= a->size && size <= a->size - (address - a->address) &&
+           (!a->rights || allocation_permits(a, address, size, false));
+}
+
+/* Gives back what an allocation holds; its addresses stay known as freed. */
+void allocation_release(allocation *a);
+
+/* Bytes that are known to be inside, where they are in one piece; else NULL. */
+const uint8_t *allocation_piece(const allocation *a, uint64_t address, uint64_t size);
+
+/* Reads and writes that are known to be inside. */
+void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size);
+void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);
+bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size);
+
+/* Has what the first write to an allocation would bring into being: behind that, threads may write
+ * to places of it that are a multiple of 8 bytes apart at the same time. False where they may not:
+ * the allocation is a pattern. */
+bool allocation_share(allocation *a);
+
+/* Copies bytes together with which of them are initialised, which not all of from are; to keeps
+ * account of its own. The two may overlap. */
+void allocation_copy(allocation *to, uint64_t address, const allocation *from,
+                     uint64_t from_address, size_t size);
+
+bool allocation_is_written(const allocation *a, uint64_t address, size_t size);
+void allocation_clear_written(allocation *a);
+
+/* See emu_next_written. */
+uint64_t allocation_next_written(const allocation *a, uint64_t offset);
+
+/* What an allocation holds at a time, and which of it has been written. */
+typedef struct allocation_state allocation_state;
+allocation_state *allocation_save(arena *a, const allocation *of);
+void allocation_restore(allocation *to, const allocation_state *s);
+
+/* The first offset at which what it holds is not what it held; the allocation's size: there is
+ * none. */
+uint64_t allocation_first_change(const allocation *now, const allocation_state *s);
+
+/* Room for a bit a byte, all 0, or NULL where there is no memory. */
+uint8_t *allocation_bitmap(uint64_t size);
+
+/* Room for the pages of a pattern, none of them there yet. */
+page_group **allocation_groups(const allocation *a);
+
+#endif

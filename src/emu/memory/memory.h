@@ -1,0 +1,37 @@
+/* Device memory: allocations in a fake 64-bit address space.
+ *
+ * Every allocation starts in a 4 GiB slot of its own and has at least 1 GiB of nothing on either
+ * side, and slots are never used twice. So an address formed by wrong arithmetic, an offset that
+ * wrapped at 2^32 or an address that was freed never lands in a live allocation, and finding the
+ * allocation of an address is one lookup.
+ */
+#ifndef PTXGEN_EMU_MEMORY_MEMORY_H
+#define PTXGEN_EMU_MEMORY_MEMORY_H
+
+#include "emu/emu.h"
+#include "emu/memory/allocation.h"
+
+/* The allocation whose slots address lies in, freed ones too, or NULL. The address need not be
+ * inside of it. */
+allocation *memory_find(const emu_memory *m, uint64_t address);
+
+/* The addresses of a module's variables of global and constant memory, which come into being when
+ * they are first asked for. */
+const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
+
+/* What kernels allocate and free: 0 where there is no memory, false where address is not the start
+ * of what is live of it. */
+uint64_t memory_heap_alloc(emu_memory *m, uint64_t size);
+bool memory_heap_free(emu_memory *m, uint64_t address);
+
+struct entry;
+
+/* For each line of an entry's ops, what has been warned of there: a bit for each check. */
+uint8_t *memory_warned(emu_memory *m, const struct entry *e);
+
+/* The number of a launch, from 1 on. */
+uint32_t memory_begin_launch(emu_memory *m);
+
+arena *memory_arena(emu_memory *m);
+
+#endif

@@ -1,0 +1,384 @@
+/* Instructions: from what is written to an op.
+ *
+ * An instruction with its modifiers is a form. When a module first uses one, it is looked up in
+ * emu_ops.def, and what its modifiers say is put into an op that every instruction of the form
+ * starts as. What is left are its operands: they are taken one by one as the row says, or by a
+ * decoder of its own.
+ */
+#include "base/strbuf.h"
+#include "emu/exec.h"
+#include "emu/parse/decoder.h"
+
+typedef struct row {
+    const char *pattern;
+    op_exec *exec;
+    const char *operands; /* NULL: decode takes them */
+    void (*decode)(decoder *d);
+    unsigned target; /* the least, 80 for sm_80; 0: any */
+} row;
+
+static const row rows[] = {
+#define OP(name, pattern, operands)            { pattern, exec_##name, operands, NULL, 0 },
+#define SINCE(name, pattern, operands, target) { pattern, exec_##name, operands, NULL, target },
+#define CHECKED_SINCE(name, pattern, operands, decoder, target) \
+    { pattern, exec_##name, operands, decode_##decoder, target },
+#define CHECKED(name, pattern, operands, decoder) \
+    { pattern, exec_##name, operands, decode_##decoder, 0 },
+#define SPECIAL(name, pattern, decoder) { pattern, exec_##name, NULL, decode_##decoder, 0 },
+#include "emu/emu_ops.def"
+};
+
+/* What an operand must be. */
+typedef struct rule {
+    enum { TAKES_TYPE, TAKES_VECTOR, TAKES_ADDRESS } takes;
+    ptx_type type;
+    unsigned count; /* of a group's registers; 1: a single one, without braces */
+    bool result, pair, optional;
+    bool group; /* in braces, also a single one */
+} rule;
+
+typedef struct form {
+    const row *row;      /* NULL: not known */
+    const char *unknown; /* in what way */
+    op op;
+    rule rules[MAX_OPERANDS];
+    unsigned count, needed; /* of the operands */
+} form;
+
+static const row unknown_row = { .exec = exec_unknown, .operands = "" };
+static const form unknown_form = {
+    .row = &unknown_row,
+    .op = { .exec = exec_unknown, .target = NO_TARGET, .reconverge = NO_TARGET },
+};
+
+/* The number of a modifier among the alternatives a|b|c that end at close, or -1. */
+static int find_alternative(const char *alternatives, const char *close, const char *modifier)
+{
+    size_t length = strlen(modifier);
+    int number = 0;
+    for (const char *a = alternatives; a < close; number++) {
+        const char *bar = memchr(a, '|', (size_t)(close - a)), *end = bar ? bar : close;
+        if ((size_t)(end - a) == length && memcmp(a, modifier, length) == 0)
+            return number;
+        a = end + 1;
+    }
+    return -1;
+}
+
+static bool names_instruction(const char *pattern, const char *name)
+{
+    size_t length = strlen(name);
+    return *pattern == *name && strncmp(pattern, name, length) == 0 &&
+           (pattern[length] == '\0' || strchr("[(<.", pattern[length]));
+}
+
+/* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */
+static bool takes_any_order(const char *name)
+{
+    static const char *const names[] = { "ld", "st", "atom", "red" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the modifiers of in are those that a pattern of its name allows: in that order, or in any
+ * with the type as the last. */
+static bool matches(const char *pattern, const instruction *in, uint8_t *variant)
+{
+    bool any_order = takes_any_order(in->name);
+    unsigned count = in->modifier_count, taken = 0;
+    uint32_t done = 0; /* a bit each: those that are taken */
+    for (const char *element = pattern + strlen(in->name); *element;) {
+        char open = *element++;
+        const char *close = element + strcspn(element, open == '.' ? "[(<." : "])>");
+        bool in_order = !any_order || taken + 1 >= count;
+        unsigned i = in_order ? taken : 0;
+        unsigned end = in_order ? taken + (taken < count) : count - 1;
+        int number = -1;
+        while (i < end &&
+               (done >> i & 1 || (number = find_alternative(element, close, in->modifiers[i])) < 0))
+            i++;
+        if (i < end) {
+            done |= UINT32_C(1) << i;
+            taken++;
+            if (open == '<')
+                *variant = (uint8_t)number;
+        } else if (open != '[') {
+            return false;
+        }
+        element = open == '.' ? close : close + 1;
+    }
+    return taken == count;
+}
+
+/* The first row that fits, or NULL. */
+static const row *find_row(decoder *d, bool *name_known)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!names_instruction(rows[i].pattern, d->in->name))
+            continue;
+        *name_known = true;
+        if (matches(rows[i].pattern, d->in, &d->op.variant))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* What words say wherever they stand, as a modifier or as the name: and.pred. */
+static const struct {
+    const char *word;
+    size_t field; /* a byte of an op */
+    uint8_t value;
+} meanings[] = {
+#define SAYS(word, field, value)         \
+    {                                    \
+        word, offsetof(op, field), value \
+    }
+    SAYS("rz", mods, MOD_RZ),
+    SAYS("rm", mods, MOD_RM),
+    SAYS("rp", mods, MOD_RP),
+    SAYS("rni", mods, MOD_INTEGRAL),
+    SAYS("rzi", mods, MOD_INTEGRAL | MOD_RZ),
+    SAYS("rmi", mods, MOD_INTEGRAL | MOD_RM),
+    SAYS("rpi", mods, MOD_INTEGRAL | MOD_RP),
+    SAYS("ftz", mods, MOD_FTZ),
+    SAYS("sat", mods, MOD_SAT),
+    SAYS("relu", mods, MOD_RELU),
+    SAYS("NaN", mods, MOD_NAN),
+    SAYS("global", space, SPACE_GLOBAL),
+    SAYS("shared", space, SPACE_SHARED),
+    SAYS("shared::cta", space, SPACE_SHARED),
+    SAYS("shared::cluster", space, SPACE_SHARED),
+    SAYS("local", space, SPACE_LOCAL),
+    SAYS("param", space, SPACE_PARAM),
+    SAYS("const", space, SPACE_CONST),
+    SAYS("v2", vector, 2),
+    SAYS("v4", vector, 4),
+    SAYS("v8", vector, 8),
+    SAYS("add", combine, COMBINE_ADD),
+    SAYS("min", combine, COMBINE_MIN),
+    SAYS("max", combine, COMBINE_MAX),
+    SAYS("inc", combine, COMBINE_INC),
+    SAYS("dec", combine, COMBINE_DEC),
+    SAYS("exch", combine, COMBINE_EXCH),
+    SAYS("cas", combine, COMBINE_CAS),
+    SAYS("and", combine, COMBINE_AND),
+    SAYS("or", combine, COMBINE_OR),
+    SAYS("xor", combine, COMBINE_XOR),
+    SAYS("popc", combine, COMBINE_POPC),
+};
+
+static void read_modifiers(const instruction *in, op *o)
+{
+    unsigned count = in->modifier_count;
+    ptx_type type = count ? emu_type_named(in->modifiers[count - 1]) : TYPE_NONE;
+    ptx_type before = count > 1 ? emu_type_named(in->modifiers[count - 2]) : TYPE_NONE;
+    o->type = (uint8_t)(before ? before : type);
+    o->type2 = (uint8_t)type;
+    for (unsigned i = 0; i <= count; i++) {
+        const char *word = i ? in->modifiers[i - 1] : in->name;
+        for (size_t j = 0; j < sizeof meanings / sizeof *meanings; j++)
+            if (strcmp(word, meanings[j].word) == 0)
+                ((uint8_t *)o)[meanings[j].field] |= meanings[j].value;
+    }
+    if (!o->vector)
+        o->vector = 1;
+}
+
+/* A rule from a row's text, which is size characters. */
+static rule make_rule(const char *text, size_t size, const op *o)
+{
+    rule r = { .optional = *text == '[', .count = 1 };
+    char name[16] = "";
+    text += r.optional;
+    if (text[1] == '*') {
+        r.count = (unsigned)(*text - '0');
+        r.group = true;
+        text += 2;
+    }
+    size_t length = strcspn(text, " |]");
+    memcpy(name, text, length);
+    r.pair = length < size && text[length] == '|';
+    r.takes = strcmp(name, "vector") == 0    ? TAKES_VECTOR
+              : strcmp(name, "address") == 0 ? TAKES_ADDRESS
+                                             : TAKES_TYPE;
+    r.type = (ptx_type)(strcmp(name, "T") == 0   ? o->type2
+                        : strcmp(name, "D") == 0 ? o->type
+                                                 : emu_type_named(name));
+    return r;
+}
+
+static void make_rules(form *f, const char *text)
+{
+    bool result = strchr(text, '=');
+    while (*(text += strspn(text, " "))) {
+        size_t size = strcspn(text, " ");
+        if (*text == '=') {
+            result = false;
+        } else {
+            rule *r = &f->rules[f->count++];
+            *r = make_rule(text, size, &f->op);
+            r->result = result;
+            f->needed += !r->optional;
+        }
+        text += size;
+    }
+}
+
+static const form *make_form(decoder *d, const char *full)
+{
+    form *f = arena_zalloc(d->p->arena, sizeof *f);
+    bool name_known = false;
+    f->row = find_row(d, &name_known);
+    if (!f->row) {
+        f->unknown = name_known
+                         ? arena_format(d->p->arena, "'%s' is not a form of %s that is known", full,
+                                        d->in->name)
+                         : arena_format(d->p->arena, "instruction '%s' is not known", full);
+        return f;
+    }
+    if (d->p->module->target < f->row->target)
+        lexer_error(&d->p->lex, d->in->line, "'%s' exists from sm_%u on, and .target is sm_%u",
+                    full, f->row->target, d->p->module->target);
+    read_modifiers(d->in, &d->op);
+    d->op.exec = exec_lanes_here(f->row->exec);
+    if (f->row->operands && f->row->decode)
+        f->row->decode(d);
+    f->op = d->op;
+    if (f->row->operands)
+        make_rules(f, f->row->operands);
+    return f;
+}
+
+static const form *find_form(decoder *d)
+{
+    strbuf full = strbuf_new(d->p->arena);
+    strbuf_put(&full, d->in->name);
+    for (unsigned i = 0; i < d->in->modifier_count; i++) {
+        strbuf_char(&full, '.');
+        strbuf_put(&full, d->in->modifiers[i]);
+    }
+    const symbol *known = symbols_find(&d->p->forms, full.text);
+    if (known)
+        return known->form;
+    const form *f = make_form(d, full.text);
+    symbols_add(&d->p->forms, d->p->arena, full.text, SYMBOL_FORM)->form = f;
+    return f;
+}
+
+/* {a, b, c, d} */
+static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *places)
+{
+    const operand *o = &d->in->operands[index];
+    bool braces = o->kind == OPERAND_VECTOR;
+    unsigned given = braces ? o->count : 1;
+    if (!braces || given != r->count)
+        lexer_error(&d->p->lex, d->in->line,
+                    "%s takes %u registers in braces as operand %u, not %u", d->in->name, r->count,
+                    index + 1, given);
+    for (unsigned i = 0; i < given; i++)
+        places[i] = r->result ? decode_result_place(d, &o->elements[i], r->type, false)
+                              : decode_source_place(d, &o->elements[i], r->type, false);
+}
+
+static void take_result(decoder *d, unsigned index, const rule *r, unsigned to)
+{
+    const operand *o = &d->in->operands[index];
+    if (r->takes == TAKES_VECTOR)
+        decode_vector(d, to, o, true);
+    else if (r->group)
+        take_group(d, index, r, &d->op.dst[to]);
+    else if (r->type == TYPE_pred)
+        d->op.dst[to] = decode_predicate_result(d, o);
+    else
+        decode_result(d, to, o, r->type);
+    if (r->pair)
+        d->op.dst[to + 1] = decode_pair_result(d, o);
+}
+
+static void take_source(decoder *d, unsigned index, const rule *r, unsigned to)
+{
+    const operand *o = &d->in->operands[index];
+    if (r->takes == TAKES_VECTOR)
+        decode_vector(d, to, o, false);
+    else if (r->takes == TAKES_ADDRESS)
+        decode_address(d, to, o);
+    else if (r->group)
+        take_group(d, index, r, &d->op.src[to]);
+    else if (r->type == TYPE_pred)
+        decode_predicate(d, to, o);
+    else
+        decode_source(d, to, o, r->type);
+}
+
+static void take_operands(decoder *d, const form *f)
+{
+    unsigned results = 0, sources = 0, next = 0;
+    decode_expect(d, f->needed, f->count);
+    for (unsigned i = 0; i < f->count; i++) {
+        const rule *r = &f->rules[i];
+        if (r->optional && d->in->operand_count == f->needed)
+            d->op.src[sources] =
+                r->type == TYPE_pred ? PREDICATE_TRUE : parser_constant(d->p, 0, NULL, false);
+        else if (r->result)
+            take_result(d, next++, r, results);
+        else
+            take_source(d, next++, r, sources);
+        results += r->result ? r->count : 0;
+        sources += r->result ? 0 : r->count;
+    }
+}
+
+static decoder begin(parser *p, const instruction *in)
+{
+    return (decoder){ .p = p, .in = in, .op = { .target = NO_TARGET, .reconverge = NO_TARGET } };
+}
+
+const char *decode_find(parser *p, instruction *in)
+{
+    decoder d = begin(p, in);
+    in->form = find_form(&d);
+    return in->form->unknown;
+}
+
+void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what)
+{
+    instruction in = { .line = line, .name = "", .form = &unknown_form };
+    parser_note_unknown(p, line, what);
+    decode_instruction(p, &in, guard, guard_not);
+    p->entry->ops.items[p->entry->ops.count - 1].dst[0] = (uint32_t)p->module->unknown.count - 1;
+}
+
+void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not)
+{
+    entry *e = p->entry;
+    decoder d = begin(p, in);
+    const form *f = in->form ? in->form : find_form(&d);
+    d.op = f->op;
+    d.op.line = in->line;
+    d.op.unused = d.op.exec == exec_ld ? in->unused_bytes : 0;
+    d.op.guard = PREDICATE_TRUE;
+    if (guard != UINT32_MAX) {
+        d.op.guard = decode_read_register(&d, guard);
+        d.op.guard_not = guard_not;
+    }
+    if (f->row->operands)
+        take_operands(&d, f);
+    else
+        f->row->decode(&d);
+    for (unsigned i = 0; i < in->operand_count; i++)
+        d.pairs -= in->operands[i].pair != NULL;
+    if (d.pairs)
+        decode_error(&d, "a second result behind '|' does not exist here");
+    d.op.uses = (uint32_t)e->uses.count;
+    for (unsigned i = 0; i < d.op.reads; i++)
+        *VEC_PUSH(p->arena, &e->uses) = d.reads[i];
+    for (unsigned i = 0; i < d.op.writes; i++)
+        *VEC_PUSH(p->arena, &e->uses) = d.writes[i];
+    e->triggers |= d.op.exec == exec_launch_dependents;
+    e->waits |= d.op.exec == exec_grid_wait;
+    e->has_stack |=
+        d.op.exec == exec_alloca || d.op.exec == exec_stack_save || d.op.exec == exec_stack_restore;
+    *VEC_PUSH(p->arena, &e->ops) = d.op;
+}

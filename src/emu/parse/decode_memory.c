@@ -1,0 +1,189 @@
+/* Addresses, vectors, and the instructions that access memory. */
+#include "emu/parse/decoder.h"
+
+/* Where a path through the text has a use for a shared array, the entry has it. */
+static void use_variable(decoder *d, const variable *v)
+{
+    entry *e = d->p->entry;
+    if (v->space != SPACE_SHARED)
+        return;
+    for (size_t i = 0; i < e->shared.list.count; i++)
+        if (e->shared.list.items[i] == v)
+            return;
+    *VEC_PUSH(d->p->arena, &e->shared.list) = v;
+}
+
+/* The place of an address as a value: what mov and cvta take besides registers. */
+uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
+{
+    if (o->kind == OPERAND_PARAM)
+        return parser_constant(
+            d->p, (((uint64_t)o->index + 1) << PARAM_STRIDE_LOG2) + (uint64_t)o->offset, NULL,
+            wide);
+    const variable *v = o->variable;
+    bool in_memory = v->space == SPACE_GLOBAL || v->space == SPACE_CONST;
+    use_variable(d, v);
+    if (in_memory && !wide)
+        decode_error(d, "an address of global memory has 64 bits");
+    return parser_constant(d->p, (in_memory ? 0 : v->offset) + (uint64_t)o->offset,
+                           in_memory ? v : NULL, wide);
+}
+
+/* A space that the address of a variable contradicts is a mistake that no run is needed for. */
+static void check_space(decoder *d, const operand *base)
+{
+    ptx_space space = (ptx_space)d->op.space;
+    ptx_space declared = base->kind == OPERAND_PARAM ? SPACE_PARAM : base->variable->space;
+    bool anywhere = declared == SPACE_GLOBAL || declared == SPACE_CONST;
+    if (space == SPACE_PARAM && base->kind == OPERAND_VARIABLE && base->variable->parameter)
+        d->op.space = SPACE_LOCAL;
+    else if (space != declared && !(space == SPACE_GENERIC && anywhere))
+        decode_error(d, "this variable is in another state space");
+}
+
+void decode_address(decoder *d, unsigned to, const operand *o)
+{
+    bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index] for [name + offset] */
+    if (o->kind != OPERAND_ADDRESS && !element)
+        decode_error(d, "an address stands in brackets");
+    const operand *base = element ? o : o->elements;
+    d->op.address64 = true;
+    d->op.offset = element ? 0 : o->offset;
+    if (!base) {
+        d->op.src[to] = parser_constant(d->p, 0, NULL, true);
+    } else if (base->kind == OPERAND_REG) {
+        unsigned bits = emu_type_bits(base->type);
+        if ((bits != 32 && bits != 64) || emu_type_kind(base->type) == KIND_FLOAT)
+            decode_error(d, "an address is an integer of 32 or 64 bits");
+        d->op.address64 = bits == 64;
+        d->op.src[to] = decode_read_register(d, base->index);
+    } else {
+        d->op.src[to] = decode_address_place(d, base, true);
+        check_space(d, base);
+    }
+}
+
+/* Registers may have more bits than the elements, all of them the same. */
+void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
+{
+    ptx_type type = (ptx_type)d->op.type;
+    bool wider = emu_type_kind(type) != KIND_FLOAT, braces = o->kind == OPERAND_VECTOR;
+    const operand *elements = braces ? o->elements : o;
+    if ((braces ? o->count : 1) != d->op.vector)
+        decode_error(d, "the vector has another number of elements");
+    d->op.dst_bits = d->op.src_bits = 32;
+    for (unsigned i = 0; i < d->op.vector; i++) {
+        const operand *e = &elements[i];
+        if (result)
+            d->op.dst[to + i] = decode_result_place(d, e, type, wider);
+        else
+            d->op.src[to + i] = decode_source_place(d, e, type, wider);
+        unsigned bits = emu_type_bits(e->kind == OPERAND_REG ? e->type : type);
+        if (e->kind == OPERAND_REG && elements[0].kind == OPERAND_REG &&
+            bits != emu_type_bits(elements[0].type))
+            decode_error(d, "the elements of a vector have one size");
+        if (e->kind == OPERAND_REG || !result)
+            d->op.dst_bits = d->op.src_bits = (uint8_t)bits;
+    }
+}
+
+/* What an instruction that is strong means to other blocks: nothing at a scope of less than .gpu.
+ * An atomic operation has that scope where it names none. */
+static uint8_t order_of(const instruction *in)
+{
+    static const char *const narrow[] = { "cta", "cluster" };
+    bool both = instruction_has(in, "acq_rel") || instruction_has(in, "sc");
+    bool acquires = both || instruction_has(in, "acquire");
+    bool releases = both || instruction_has(in, "release");
+    if (instruction_which(in, narrow, 2) < 2)
+        return 0;
+    return (uint8_t)(ORDER_STRONG | (acquires ? ORDER_ACQUIRE : 0) |
+                     (releases ? ORDER_RELEASE : 0));
+}
+
+/* .relaxed, .acquire and .release say among whom, nothing else does. */
+static void take_order(decoder *d)
+{
+    static const char *const orders[] = { "relaxed", "acquire", "release" };
+    static const char *const scopes[] = { "cta", "cluster", "gpu", "sys" };
+    bool ordered = instruction_which(d->in, orders, 3) < 3;
+    bool scoped = instruction_which(d->in, scopes, 4) < 4;
+    if (ordered && !scoped)
+        decode_error(d, "an ordered access names a scope, as in .gpu");
+    if (scoped && !ordered && !instruction_has(d->in, "mmio"))
+        decode_error(d, "a scope goes with .relaxed, .acquire or .release");
+    d->op.strong = ordered || instruction_has(d->in, "volatile");
+    d->op.order = d->op.strong ? order_of(d->in) : 0;
+}
+
+static void check_vector(decoder *d)
+{
+    if (d->op.vector * emu_type_bits((ptx_type)d->op.type) > (d->op.vector == 8 ? 256 : 128))
+        decode_error(d, "a vector has at most 128 bits");
+}
+
+void decode_ld(decoder *d)
+{
+    bool ldu = strcmp(d->in->name, "ldu") == 0, nc = instruction_has(d->in, "nc");
+    if (nc && !instruction_has(d->in, "global"))
+        decode_error(d, "'.nc' goes with .global");
+    if (ldu)
+        d->op.space = SPACE_GLOBAL;
+    d->op.non_coherent = nc || ldu;
+    take_order(d);
+    check_vector(d);
+}
+
+void decode_st(decoder *d)
+{
+    d->op.store = true;
+    take_order(d);
+    check_vector(d);
+}
+
+void decode_atom(decoder *d)
+{
+    static const struct {
+        ptx_combine combine;
+        const char *types;
+    } allowed[] = {
+        { COMBINE_ADD, "u32 s32 u64 f32 f64 f16 f16x2 bf16 bf16x2" },
+        { COMBINE_MIN, "u32 s32 u64 s64" },
+        { COMBINE_MAX, "u32 s32 u64 s64" },
+        { COMBINE_INC, "u32" },
+        { COMBINE_DEC, "u32" },
+        { COMBINE_EXCH, "b32 b64" },
+        { COMBINE_CAS, "b16 b32 b64" },
+        { COMBINE_AND, "b32 b64" },
+        { COMBINE_OR, "b32 b64" },
+        { COMBINE_XOR, "b32 b64" },
+    };
+    const char *type = emu_type_name((ptx_type)d->op.type);
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (allowed[i].combine == d->op.combine && !strstr(allowed[i].types, type))
+            decode_error(d, "this operation does not exist for this type");
+    d->op.order = order_of(d->in);
+    d->op.atomic = true;
+}
+
+/* membar, and a fence that does not say how, order both ways. */
+void decode_fence(decoder *d)
+{
+    d->op.order = order_of(d->in);
+    if (d->op.order == ORDER_STRONG)
+        d->op.order |= ORDER_ACQUIRE | ORDER_RELEASE;
+}
+
+void decode_cvta(decoder *d)
+{
+    if (d->op.type2 != TYPE_u64)
+        decode_error(d, "addresses have 64 bits");
+    decode_expect(d, 2, 2);
+    d->op.variant = instruction_has(d->in, "to");
+    decode_result(d, 0, &d->in->operands[0], TYPE_u64);
+    const operand *o = &d->in->operands[1];
+    if (o->kind == OPERAND_VARIABLE && !d->op.variant)
+        d->op.src[0] = decode_address_place(d, o, true);
+    else
+        decode_source(d, 0, o, TYPE_u64);
+}

@@ -1,0 +1,599 @@
+/* Instructions that are made of others when they are parsed: calls and jumps through a table.
+ *
+ * A call is the function's body put in its place, parsed anew from the text: its names in a scope
+ * of their own that does not see the caller's, its parameters bound to what the caller gives, its
+ * ret a jump behind the body. A .param variable of the caller is not copied: inside of the function
+ * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
+ * lanes meet again behind it, and a report shows the line inside of the function. A function that
+ * calls itself, also by way of others, has its body there once, and the inner call starts that over
+ * (see stack.c). Of the functions that a driver has, there are those that assert(), printf(),
+ * malloc() and free() call, as instructions of their own (see system.c).
+ *
+ * brx.idx is a comparison and a branch for each of the table's targets.
+ */
+#include "emu/parse/decoder.h"
+
+enum { MAX_CALLS = 1 << 12, MAX_CALL_DEPTH = 64 };
+
+/* A formal parameter and what the caller gives for it. */
+typedef struct binding {
+    operand formal, actual;
+    ptx_type type;
+    bool in_memory; /* .param, not .reg */
+    bool shared;    /* the formal stands for the caller's own .param variable */
+} binding;
+
+struct call {
+    struct call *outer;
+    const char *function;
+    unsigned line;
+    uint32_t skip;              /* the branch of lanes that do not call, NO_TARGET for none */
+    const char *end;            /* the label behind the body */
+    size_t symbols, references; /* where the body's scope began */
+    unsigned floor;             /* the caller's */
+    lexer back;                 /* the text behind the call */
+    binding *results, *arguments;
+    unsigned result_count, argument_count;
+    bool recurs;          /* the function may call itself */
+    operand stack;        /* where the stack was then */
+    recursion *recursion; /* of calls inside of the body; NULL: none so far */
+    recursion here;       /* as far as it is known */
+};
+
+typedef VEC(operand) arguments;
+
+static void parse_arguments(parser *p, arguments *a)
+{
+    lexer *l = &p->lex;
+    lexer_expect(l, "(");
+    if (lexer_accept(l, ")"))
+        return;
+    do {
+        operand o = parser_operand(p);
+        *VEC_PUSH(p->arena, a) = o;
+    } while (lexer_accept(l, ","));
+    lexer_expect(l, ")");
+}
+
+/* Whose lanes do something; index UINT32_MAX: all. */
+typedef struct condition {
+    uint32_t index;
+    bool negated;
+} condition;
+
+static const condition everyone = { UINT32_MAX, false };
+
+static void emit(parser *p, unsigned line, condition g, const char *name, const char *first,
+                 const char *second, operand to, operand from)
+{
+    instruction in = { .line = line,
+                       .name = name,
+                       .modifiers = { first, second },
+                       .modifier_count = second ? 2 : 1,
+                       .operands = { to, from },
+                       .operand_count = 2 };
+    decode_instruction(p, &in, g.index, g.negated);
+}
+
+static operand in_brackets(operand *base)
+{
+    return (operand){ .kind = OPERAND_ADDRESS, .elements = base };
+}
+
+/* The type that moves any value of this size. */
+static const char *move_type(ptx_type type)
+{
+    switch (emu_type_bits(type)) {
+    case 1:
+        return "pred";
+    case 8:
+        return "b8";
+    case 16:
+        return "b16";
+    case 32:
+        return "b32";
+    default:
+        return "b64";
+    }
+}
+
+/* .reg .b32 x  or  .param .align 8 .b8 x[24]: declared in the function's scope. */
+static void parse_formal(parser *p, const operand *actual, unsigned line, binding *b)
+{
+    b->actual = *actual;
+    if (lexer_accept_directive(&p->lex, "reg")) {
+        const reg *r = parser_register(p);
+        b->type = r->type;
+        b->formal = (operand){ .kind = OPERAND_REG,
+                               .type = r->type,
+                               .index = (uint32_t)(r - p->entry->regs.items) };
+        return;
+    }
+    variable *given =
+        actual->kind == OPERAND_VARIABLE && actual->variable->parameter && actual->offset == 0
+            ? actual->variable
+            : NULL;
+    variable *v = parser_formal(p, given, &b->type);
+    if (given && given->size != v->size)
+        lexer_error(&p->lex, line, "'%s' has %llu bytes and the function's '%s' has %llu",
+                    given->name, (unsigned long long)given->size, v->name,
+                    (unsigned long long)v->size);
+    b->in_memory = true;
+    b->shared = given;
+    b->formal = (operand){ .kind = OPERAND_VARIABLE, .variable = given ? given : v };
+}
+
+static unsigned parse_formals(parser *p, const arguments *a, unsigned line, binding *bound,
+                              const char *what)
+{
+    unsigned count = 0;
+    if (lexer_accept(&p->lex, "(") && !lexer_accept(&p->lex, ")")) {
+        do {
+            if (count == a->count)
+                lexer_error(&p->lex, line, "the function has more %s than this call", what);
+            parse_formal(p, &a->items[count], line, &bound[count]);
+            count++;
+        } while (lexer_accept(&p->lex, ","));
+        lexer_expect(&p->lex, ")");
+    }
+    if (count != a->count)
+        lexer_error(&p->lex, line, "the function has %u %s and this call %u", count, what,
+                    (unsigned)a->count);
+    return count;
+}
+
+static void pass(parser *p, binding *b, unsigned line)
+{
+    if (b->in_memory && !b->shared)
+        emit(p, line, everyone, "st", "param", move_type(b->type), in_brackets(&b->formal),
+             b->actual);
+    else if (!b->in_memory)
+        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->formal, b->actual);
+}
+
+static void take_back(parser *p, binding *b, unsigned line)
+{
+    if (b->in_memory && !b->shared)
+        emit(p, line, everyone, "ld", "param", move_type(b->type), b->actual,
+             in_brackets(&b->formal));
+    else if (!b->in_memory)
+        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->actual, b->formal);
+}
+
+/* A branch to a label that is declared later. */
+static void emit_branch(parser *p, unsigned line, const char *label, uint32_t guard, bool negated,
+                        bool uniform)
+{
+    instruction in = { .line = line,
+                       .name = "bra",
+                       .modifiers = { "uni" },
+                       .modifier_count = uniform,
+                       .operands = { { .kind = OPERAND_LABEL, .name = label } },
+                       .operand_count = 1 };
+    decode_instruction(p, &in, guard, negated);
+}
+
+/* Why a function cannot be called here, or NULL. */
+static const char *find_obstacle(const parser *p, const function *f, const char *name)
+{
+    unsigned depth = 0;
+    if (!f)
+        return arena_format(p->arena, "the function '%s' has no body in this module", name);
+    for (const struct call *c = p->call; c; c = c->outer)
+        depth++;
+    return depth == MAX_CALL_DEPTH || p->calls == MAX_CALLS ? "too many calls" : NULL;
+}
+
+static const struct {
+    const char *name, *instruction;
+    ptx_type takes[MAX_OPERANDS]; /* what the instruction takes; the call may have more */
+    ptx_type gives;
+} system_functions[] = {
+    { "__assertfail", "(assert)", { TYPE_b64, TYPE_b64, TYPE_b32, TYPE_b64 }, TYPE_NONE },
+    { "vprintf", "(print)", { TYPE_b64, TYPE_b64 }, TYPE_b32 },
+    { "malloc", "(malloc)", { TYPE_b64 }, TYPE_b64 },
+    { "free", "(free)", { TYPE_b64 }, TYPE_NONE },
+};
+
+static operand new_register(parser *p, ptx_type type)
+{
+    return (operand){ .kind = OPERAND_REG,
+                      .type = type,
+                      .index = parser_add_register(p, "(value)", type) };
+}
+
+/* A call of a function that a driver has. False where it has none of that name. */
+static bool call_system(parser *p, const char *name, unsigned line, condition g, arguments *results,
+                        arguments *given)
+{
+    size_t which = 0, count = sizeof system_functions / sizeof *system_functions;
+    while (which < count && strcmp(system_functions[which].name, name) != 0)
+        which++;
+    if (which == count)
+        return false;
+    instruction in = { .line = line, .name = system_functions[which].instruction };
+    ptx_type gives = system_functions[which].gives;
+    operand result = gives ? new_register(p, gives) : (operand){ .kind = OPERAND_INTEGER };
+    if (gives)
+        in.operands[in.operand_count++] = result;
+    for (size_t i = 0; system_functions[which].takes[i]; i++) {
+        ptx_type type = system_functions[which].takes[i];
+        operand *from = i < given->count ? &given->items[i] : NULL;
+        operand *to = &in.operands[in.operand_count++];
+        *to = from ? new_register(p, type) : (operand){ .kind = OPERAND_INTEGER };
+        if (from && from->kind == OPERAND_VARIABLE)
+            emit(p, line, g, "ld", "param", move_type(type), *to, in_brackets(from));
+        else if (from)
+            emit(p, line, g, "mov", move_type(type), NULL, *to, *from);
+    }
+    decode_instruction(p, &in, g.index, g.negated);
+    if (results->count && results->items[0].kind == OPERAND_VARIABLE)
+        emit(p, line, g, "st", "param", move_type(gives), in_brackets(&results->items[0]), result);
+    else if (results->count)
+        emit(p, line, g, "mov", move_type(gives), NULL, results->items[0], result);
+    return true;
+}
+
+static operand save_stack(parser *p, unsigned line)
+{
+    instruction in = { .line = line,
+                       .name = "stacksave",
+                       .modifiers = { "u64" },
+                       .modifier_count = 1,
+                       .operands = { new_register(p, TYPE_u64) },
+                       .operand_count = 1 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+    return in.operands[0];
+}
+
+static void restore_stack(parser *p, unsigned line, operand to)
+{
+    instruction in = { .line = line,
+                       .name = "stackrestore",
+                       .modifiers = { "u64" },
+                       .modifier_count = 1,
+                       .operands = { to },
+                       .operand_count = 1 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+/* An op of no operands that says which of something it is about. */
+static void emit_numbered(parser *p, unsigned line, condition who, const char *name, size_t which)
+{
+    instruction in = { .line = line, .name = name };
+    decode_instruction(p, &in, who.index, who.negated);
+    p->entry->ops.items[p->entry->ops.count - 1].dst[0] = (uint32_t)which;
+}
+
+/* The end of a body that lanes may have started over. */
+static void end_recursion(parser *p, const struct call *c)
+{
+    entry *e = p->entry;
+    size_t which = 0;
+    *c->recursion = c->here;
+    c->recursion->end_register = (uint32_t)e->regs.count;
+    c->recursion->end_local = e->local.end;
+    for (unsigned i = 0; i < c->result_count + c->argument_count; i++)
+        if (c->results[i].shared)
+            *VEC_PUSH(p->arena, &c->recursion->shared) = c->results[i].formal.variable;
+    while (e->recursions.items[which] != c->recursion)
+        which++;
+    emit_numbered(p, c->line, everyone, "(return)", which);
+}
+
+/* Goes to a function's body, with its parameters bound to what the caller gives. */
+static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
+                       const arguments *given)
+{
+    lexer *l = &p->lex;
+    c->here.first_register = (uint32_t)p->entry->regs.count;
+    c->here.first_local = p->entry->local.end;
+    c->symbols = symbols_open(&p->symbols);
+    c->references = p->references.count;
+    p->symbols.floor = p->symbols.depth;
+    p->call = c;
+    p->recurs = c->recurs;
+    *l = f->start;
+    c->results = arena_zalloc(p->arena, (results->count + given->count + 1) * sizeof *c->results);
+    binding *bound = c->arguments = c->results + results->count;
+    c->result_count = parse_formals(p, results, c->line, c->results, "results");
+    lexer_next(l); /* its name */
+    c->argument_count = parse_formals(p, given, c->line, bound, "arguments");
+    for (unsigned i = 0; i < c->argument_count; i++)
+        pass(p, &bound[i], c->line);
+    c->here.start = (uint32_t)p->entry->ops.count;
+    if (c->recurs)
+        c->stack = save_stack(p, c->line);
+    while (!lexer_is(l, "{"))
+        lexer_next(l);
+}
+
+/* Goes back behind the call. */
+static void end_body(parser *p)
+{
+    const struct call *c = p->call;
+    entry *e = p->entry;
+    parser_declare(p, c->end, SYMBOL_LABEL, c->line)->index = (uint32_t)e->ops.count;
+    parser_resolve_labels(p, c->references);
+    if (c->recurs)
+        restore_stack(p, c->line, c->stack);
+    if (c->recursion)
+        end_recursion(p, c);
+    if (p->references.count > c->references) {
+        const reference *r = &p->references.items[c->references];
+        lexer_error(&p->lex, r->line, "'%s' is not declared", r->label);
+    }
+    for (unsigned i = 0; i < c->result_count; i++)
+        take_back(p, &c->results[i], c->line);
+    if (c->skip != NO_TARGET)
+        e->ops.items[c->skip].target = (uint32_t)e->ops.count;
+    symbols_close(&p->symbols, c->symbols);
+    p->symbols.floor = c->floor;
+    p->call = c->outer;
+    p->recurs = c->outer && c->outer->recurs;
+    p->lex = c->back;
+}
+
+/* A statement of a call that has been read. */
+typedef struct call_statement {
+    unsigned line;
+    condition who;
+    bool uniform;
+    arguments results, given;
+} call_statement;
+
+/* The pairs of variables that a call and a body name alike. False where one is no variable. */
+static bool pair_up(parser *p, const call_statement *s, const arguments *given,
+                    const binding *bound, variable_pair *pairs)
+{
+    for (size_t i = 0; i < given->count; i++) {
+        const operand *actual = &given->items[i];
+        const variable *formal = bound[i].in_memory ? bound[i].formal.variable : NULL;
+        if (!formal || actual->kind != OPERAND_VARIABLE || !actual->variable->parameter ||
+            actual->offset)
+            return false;
+        if (actual->variable->size != formal->size)
+            lexer_error(&p->lex, s->line, "'%s' has %llu bytes and the function's '%s' has %llu",
+                        actual->variable->name, (unsigned long long)actual->variable->size,
+                        formal->name, (unsigned long long)formal->size);
+        pairs[i] = (variable_pair){ actual->variable, formal };
+    }
+    return true;
+}
+
+/* A call of a function inside of its own body. */
+static void start_over(parser *p, const call_statement *s, condition who, struct call *c)
+{
+    entry *e = p->entry;
+    size_t given = s->given.count, results = s->results.count;
+    if (given != c->argument_count || results != c->result_count)
+        lexer_error(&p->lex, s->line, "'%s' takes %u arguments and gives %u results", c->function,
+                    c->argument_count, c->result_count);
+    variable_pair *pairs = arena_zalloc(p->arena, (given + results + 1) * sizeof *pairs);
+    const char *obstacle = !c->recurs ? "by a pointer from elsewhere"
+                           : !pair_up(p, s, &s->given, c->arguments, pairs) ||
+                                   !pair_up(p, s, &s->results, c->results, pairs + given)
+                               ? "with parameters in registers"
+                               : NULL;
+    if (obstacle) {
+        obstacle = arena_format(p->arena, "'%s' calls itself %s, which is not supported",
+                                c->function, obstacle);
+        decode_unknown(p, s->line, who.index, who.negated, obstacle);
+        return;
+    }
+    if (!c->recursion)
+        *VEC_PUSH(p->arena, &e->recursions) = c->recursion =
+            arena_zalloc(p->arena, sizeof *c->recursion);
+    recursive_call *new = VEC_PUSH(p->arena, &e->recursive_calls);
+    *new = (recursive_call){ .of = c->recursion };
+    for (size_t i = 0; i < given; i++)
+        *VEC_PUSH(p->arena, &new->arguments) = pairs[i];
+    for (size_t i = 0; i < results; i++)
+        *VEC_PUSH(p->arena, &new->results) =
+            (variable_pair){ pairs[given + i].to, pairs[given + i].from };
+    emit_numbered(p, s->line, who, "(recurse)", e->recursive_calls.count - 1);
+}
+
+static struct call *find_running(const parser *p, const char *name)
+{
+    struct call *c = p->call;
+    while (c && strcmp(c->function, name) != 0)
+        c = c->outer;
+    return c;
+}
+
+/* The function's body in the place of the call. */
+static void expand(parser *p, const call_statement *s, condition who, const function *called)
+{
+    const function body = *called, *f = &body; /* the list of them may move */
+    struct call *running = find_running(p, f->name);
+    if (running) {
+        start_over(p, s, who, running);
+        return;
+    }
+    struct call *c = arena_alloc(p->arena, sizeof *c);
+    *c = (struct call){ .outer = p->call,
+                        .function = f->name,
+                        .line = s->line,
+                        .end = arena_format(p->arena, "(end of call %u)", ++p->calls),
+                        .skip = NO_TARGET,
+                        .floor = p->symbols.floor,
+                        .recurs = function_recurs(p, f->name),
+                        .back = p->lex };
+    if (who.index != UINT32_MAX) {
+        c->skip = (uint32_t)p->entry->ops.count;
+        emit_branch(p, s->line, c->end, who.index, !who.negated, s->uniform);
+        p->references.count--; /* of this branch: end_body knows its target */
+    }
+    begin_body(p, c, f, &s->results, &s->given);
+    p->parse_body(p);
+    end_body(p);
+}
+
+static void emit_logic(parser *p, unsigned line, const char *name, operand to, operand a, operand b)
+{
+    instruction in = { .line = line,
+                       .name = name,
+                       .modifiers = { "pred" },
+                       .modifier_count = 1,
+                       .operands = { to, a, b },
+                       .operand_count = 3 };
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+/* hit = pointer == address, for those that call */
+static void emit_hit(parser *p, const call_statement *s, operand hit, operand pointer,
+                     uint64_t address)
+{
+    instruction in = { .line = s->line,
+                       .name = "setp",
+                       .modifiers = { "eq", "b64" },
+                       .modifier_count = 2,
+                       .operands = { hit, pointer, { .kind = OPERAND_INTEGER, .bits = address } },
+                       .operand_count = 3 };
+    if (s->who.index != UINT32_MAX) {
+        in.modifiers[1] = "and";
+        in.modifiers[2] = "b64";
+        in.modifier_count = 3;
+        in.operands[in.operand_count++] = (operand){
+            .kind = OPERAND_REG, .type = TYPE_pred, .index = s->who.index, .negated = s->who.negated
+        };
+    }
+    decode_instruction(p, &in, UINT32_MAX, false);
+}
+
+static uint64_t *sizes_of(parser *p, const arguments *a)
+{
+    uint64_t *sizes = arena_alloc(p->arena, (a->count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < a->count; i++) {
+        const operand *o = &a->items[i];
+        sizes[i] = o->kind == OPERAND_VARIABLE ? o->variable->size : emu_type_bytes(o->type);
+    }
+    return sizes;
+}
+
+/* A call through a pointer is one of each function that it may point to, for the lanes whose
+ * pointer is that function's address. */
+static void call_pointer(parser *p, const call_statement *s, operand pointer)
+{
+    const uint64_t *results = sizes_of(p, &s->results), *given = sizes_of(p, &s->given);
+    operand some = { .kind = OPERAND_REG,
+                     .type = TYPE_pred,
+                     .index = parser_add_register(p, "(some)", TYPE_pred) };
+    function_address(p, "");          /* so that all functions are known */
+    emit_hit(p, s, some, pointer, 0); /* for false: it has to be written first */
+    emit_logic(p, s->line, "xor", some, some, some);
+    for (size_t i = 0; i < p->functions.count; i++) {
+        const function f = p->functions.items[i];
+        if (!f.address || !function_takes(p, &f, results, s->results.count, given, s->given.count))
+            continue;
+        operand hit = some;
+        hit.index = parser_add_register(p, "(hit)", TYPE_pred);
+        condition who = { hit.index, false };
+        emit_hit(p, s, hit, pointer, f.address);
+        emit_logic(p, s->line, "or", some, some, hit);
+        const char *obstacle = find_obstacle(p, &f, f.name);
+        if (obstacle)
+            decode_unknown(p, s->line, who.index, who.negated, obstacle);
+        else
+            expand(p, s, who, &f);
+    }
+    if (s->who.index != UINT32_MAX)
+        emit_logic(p, s->line, "or", some, some,
+                   (operand){ .kind = OPERAND_REG,
+                              .type = TYPE_pred,
+                              .index = s->who.index,
+                              .negated = !s->who.negated });
+    instruction miss = {
+        .line = s->line, .name = "(call)", .operands = { pointer }, .operand_count = 1
+    };
+    decode_instruction(p, &miss, some.index, true);
+}
+
+/* call (results), function, (arguments), prototype; behind its modifiers */
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
+{
+    lexer *l = &p->lex;
+    call_statement s = { .line = line, .who = { guard, guard_not } };
+    s.uniform = lexer_accept_directive(l, "uni");
+    if (lexer_is(l, "(")) {
+        parse_arguments(p, &s.results);
+        lexer_expect(l, ",");
+    }
+    const char *name = l->token.text;
+    operand callee = parser_operand(p);
+    if (lexer_accept(l, ",") && lexer_is(l, "("))
+        parse_arguments(p, &s.given);
+    if (callee.kind == OPERAND_REG) {
+        parser_skip_statement(p); /* its prototype */
+        call_pointer(p, &s, callee);
+        return;
+    }
+    if (callee.kind != OPERAND_LABEL)
+        lexer_error(l, line, "expected a function's name before '%s'", name);
+    lexer_expect(l, ";");
+    const function *f = function_find(p, name);
+    if (!f && call_system(p, name, line, s.who, &s.results, &s.given))
+        return;
+    const char *obstacle = find_obstacle(p, f, name);
+    if (obstacle)
+        decode_unknown(p, line, guard, guard_not, obstacle);
+    else
+        expand(p, &s, s.who, f);
+}
+
+/* ret inside of a function */
+void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not)
+{
+    bool uniform = lexer_accept_directive(&p->lex, "uni");
+    lexer_expect(&p->lex, ";");
+    emit_branch(p, line, p->call->end, guard, guard_not, uniform);
+}
+
+/* name: .branchtargets a, b, c; behind the directive */
+void parser_targets(parser *p, const char *name, unsigned line)
+{
+    VEC(const char *) labels = { 0 };
+    do
+        *VEC_PUSH(p->arena, &labels) = lexer_expect_name(&p->lex, "a label");
+    while (lexer_accept(&p->lex, ","));
+    lexer_expect(&p->lex, ";");
+    symbol *s = parser_declare(p, name, SYMBOL_TARGETS, line);
+    s->labels = labels.items;
+    s->count = (uint32_t)labels.count;
+}
+
+/* Lanes whose index is none of the table's come to the instruction itself, which is an error. */
+void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not)
+{
+    const operand *index = &in->operands[0], *table = &in->operands[1];
+    const symbol *s = NULL;
+    if (in->operand_count == 2 && table->kind == OPERAND_LABEL)
+        s = symbols_find(&p->symbols, table->name);
+    if (!s || s->kind != SYMBOL_TARGETS)
+        lexer_error(&p->lex, in->line, "brx.idx takes an index and the name of a .branchtargets");
+    const char *const *labels = s->labels;
+    uint32_t count = s->count, hit = parser_add_register(p, "(hit)", TYPE_pred);
+    operand found = { .kind = OPERAND_REG, .type = TYPE_pred, .index = hit };
+    for (uint32_t i = 0; i < count; i++) {
+        instruction compare = {
+            .line = in->line,
+            .name = "setp",
+            .modifiers = { "eq", "u32" },
+            .modifier_count = 2,
+            .operands = { found, *index, { .kind = OPERAND_INTEGER, .bits = i } },
+            .operand_count = 3
+        };
+        if (guard != UINT32_MAX) {
+            compare.modifiers[1] = "and";
+            compare.modifiers[2] = "u32";
+            compare.modifier_count = 3;
+            compare.operands[compare.operand_count++] = (operand){
+                .kind = OPERAND_REG, .type = TYPE_pred, .index = guard, .negated = guard_not
+            };
+        }
+        decode_instruction(p, &compare, UINT32_MAX, false);
+        emit_branch(p, in->line, labels[i], hit, false, instruction_has(in, "uni"));
+    }
+    decode_instruction(p, in, guard, guard_not);
+}

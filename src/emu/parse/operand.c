@@ -1,0 +1,362 @@
+/* Operands: registers, constants, addresses, vectors, and integer constant expressions. */
+#include "emu/parse/parser.h"
+
+enum { MAX_DEPTH = 64 };
+
+uint32_t parser_place(parser *p, unsigned bits)
+{
+    uint32_t place = p->entry->file_bytes;
+    p->entry->file_bytes += (uint32_t)(bits == 64 ? sizeof(lanes64) : sizeof(lanes32));
+    return place;
+}
+
+uint32_t parser_add_register(parser *p, const char *name, ptx_type type)
+{
+    uint32_t place =
+        type == TYPE_pred ? p->entry->predicate_count++ : parser_place(p, emu_type_bits(type));
+    *VEC_PUSH(p->arena, &p->entry->regs) = (reg){ .name = name, .type = type, .place = place };
+    return (uint32_t)p->entry->regs.count - 1;
+}
+
+/* Returns the head of the chain of constants that have the same hash. */
+static uint32_t *constant_head(const parser *p, uint64_t bits)
+{
+    return &p->constant_heads[(bits * UINT64_C(0x9e3779b97f4a7c15)) >>
+                              (64 - p->constant_bucket_bits)];
+}
+
+/* Doubles the buckets, so that chains stay short however many constants an entry has. */
+static void grow_constants(parser *p)
+{
+    const entry *e = p->entry;
+    p->constant_bucket_bits = p->constant_bucket_bits ? p->constant_bucket_bits + 1 : 6;
+    p->constant_heads = arena_zalloc(p->arena, sizeof(uint32_t) << p->constant_bucket_bits);
+    for (size_t i = 0; i < e->constants.count; i++) {
+        uint32_t *head = constant_head(p, e->constants.items[i].bits);
+        p->constant_next.items[i] = *head;
+        *head = (uint32_t)i + 1;
+    }
+}
+
+uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide)
+{
+    entry *e = p->entry;
+    if (!p->constant_bucket_bits || e->constants.count >> p->constant_bucket_bits)
+        grow_constants(p);
+    uint32_t *head = constant_head(p, bits);
+    for (uint32_t i = *head; i; i = p->constant_next.items[i - 1]) {
+        const constant *c = &e->constants.items[i - 1];
+        if (c->bits == bits && c->base == base && c->wide == wide)
+            return c->place;
+    }
+    *VEC_PUSH(p->arena, &p->constant_next) = *head;
+    uint32_t place = parser_place(p, wide ? 64 : 32);
+    *VEC_PUSH(p->arena, &e->constants) =
+        (constant){ .bits = bits, .base = base, .place = place, .wide = wide };
+    *head = (uint32_t)e->constants.count;
+    return place;
+}
+
+static const struct {
+    const char *name;
+    ptx_type type;
+} specials[] = {
+#define REGISTER(name, text, type, value) { text, TYPE_##type },
+#include "emu/specials.def"
+};
+
+uint32_t parser_special(parser *p, special which)
+{
+    uint32_t *known = &p->special_places[which];
+    if (!*known) {
+        bool wide = emu_type_bits(specials[which].type) == 64;
+        uint32_t place = parser_place(p, wide ? 64 : 32);
+        *VEC_PUSH(p->arena, &p->entry->specials) = (special_place){ which, place, wide };
+        *known = place + 1;
+    }
+    return *known - 1;
+}
+
+/* Goes past the name of a special register; false, and nothing read, when it is none. */
+static bool accept_special(parser *p, const char *name, special *which)
+{
+    if (name[0] != '%')
+        return false;
+    const char *full = name;
+    bool component = p->lex.token.kind == TOKEN_DIRECTIVE;
+    if (component)
+        full = arena_format(p->arena, "%s.%s", name, p->lex.token.text);
+    for (special s = 0; s < SPECIAL_COUNT; s++)
+        if (strcmp(specials[s].name, full) == 0) {
+            if (component)
+                lexer_next(&p->lex);
+            *which = s;
+            return true;
+        }
+    return false;
+}
+
+/* A register of a range like %r<4>: made when it is first named. */
+static bool find_in_range(parser *p, const char *name, const symbol *exact, operand *found)
+{
+    size_t length = strlen(name), digits = 0;
+    while (digits < length && digits < 7 && name[length - digits - 1] >= '0' &&
+           name[length - digits - 1] <= '9')
+        digits++;
+    /* Where the range's own name ends in digits, more than one way to split the name is possible.
+     */
+    for (size_t take = 1; take <= digits; take++) {
+        const char *number = name + length - take;
+        if (number[0] == '0' && take > 1)
+            continue;
+        symbol *range = symbols_find_start(&p->symbols, name, length - take);
+        if (!range || range->kind != SYMBOL_REG_RANGE || (exact && exact->depth >= range->depth))
+            continue;
+        uint32_t index = 0;
+        for (const char *c = number; *c; c++)
+            index = index * 10 + (uint32_t)(*c - '0');
+        if (index >= range->count)
+            continue;
+        if (!range->members[index])
+            range->members[index] = parser_add_register(p, name, range->type) + 1;
+        *found = (operand){ .kind = OPERAND_REG,
+                            .index = range->members[index] - 1,
+                            .type = range->type };
+        return true;
+    }
+    return false;
+}
+
+static operand named_operand(parser *p, const char *name)
+{
+    operand o = { .kind = OPERAND_LABEL, .name = name };
+    if (strcmp(name, "_") == 0)
+        return (operand){ .kind = OPERAND_SINK };
+    if (strcmp(name, "WARP_SZ") == 0)
+        return (operand){ .kind = OPERAND_INTEGER, .bits = WARP_LANES };
+    const symbol *s = symbols_find(&p->symbols, name);
+    if (find_in_range(p, name, s, &o))
+        return o;
+    if (!s) {
+        if (accept_special(p, name, &o.special)) {
+            o.kind = OPERAND_SPECIAL;
+            o.type = specials[o.special].type;
+        }
+        return o;
+    }
+    o.index = s->index;
+    o.type = s->type;
+    switch (s->kind) {
+    case SYMBOL_REG:
+        o.kind = OPERAND_REG;
+        break;
+    case SYMBOL_VARIABLE:
+        o.kind = OPERAND_VARIABLE;
+        o.variable = s->variable;
+        break;
+    case SYMBOL_PARAM:
+        o.kind = OPERAND_PARAM;
+        break;
+    default:
+        break;
+    }
+    return o;
+}
+
+static uint64_t parse_expression(parser *p, int lowest, int depth);
+
+static uint64_t parse_unary(parser *p, int depth)
+{
+    lexer *l = &p->lex;
+    if (depth > MAX_DEPTH)
+        lexer_error(l, l->token.line, "this expression is nested too deeply");
+    if (lexer_accept(l, "-"))
+        return 0 - parse_unary(p, depth + 1);
+    if (lexer_accept(l, "+"))
+        return parse_unary(p, depth + 1);
+    if (lexer_accept(l, "~"))
+        return ~parse_unary(p, depth + 1);
+    if (lexer_accept(l, "!"))
+        return !parse_unary(p, depth + 1);
+    if (lexer_accept(l, "(")) {
+        uint64_t value = parse_expression(p, 0, depth + 1);
+        lexer_expect(l, ")");
+        return value;
+    }
+    uint64_t value = l->token.bits;
+    if (l->token.kind == TOKEN_NAME && strcmp(l->token.text, "WARP_SZ") == 0)
+        value = WARP_LANES;
+    else if (l->token.kind != TOKEN_INTEGER)
+        lexer_error(l, l->token.line, "expected a number before %s", lexer_shown(l));
+    lexer_next(l);
+    return value;
+}
+
+static const char *const levels[][4] = {
+    { "||" },       { "&&" },       { "|" },      { "^" },           { "&" },
+    { "==", "!=" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" },
+};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static uint64_t apply(parser *p, const char *sign, uint64_t a, uint64_t b)
+{
+    switch (sign[0]) {
+    case '+':
+        return a + b;
+    case '-':
+        return a - b;
+    case '*':
+        return a * b;
+    case '^':
+        return a ^ b;
+    case '=':
+        return a == b;
+    case '!':
+        return a != b;
+    case '<':
+        return b < 64 ? a << b : 0;
+    case '>':
+        return b < 64 ? a >> b : 0;
+    case '&':
+        return sign[1] ? a && b : (a & b);
+    case '|':
+        return sign[1] ? a || b : (a | b);
+    default:
+        if (b == 0)
+            lexer_error(&p->lex, p->lex.token.line, "division by zero in a constant");
+        return sign[0] == '/' ? a / b : a % b;
+    }
+}
+
+static const char *sign_at(const parser *p, int level)
+{
+    for (int i = 0; i < 4 && levels[level][i]; i++)
+        if (lexer_is(&p->lex, levels[level][i]))
+            return levels[level][i];
+    return NULL;
+}
+
+static uint64_t parse_expression(parser *p, int lowest, int depth)
+{
+    if (lowest == LEVELS)
+        return parse_unary(p, depth);
+    uint64_t value = parse_expression(p, lowest + 1, depth);
+    for (const char *sign; (sign = sign_at(p, lowest)) != NULL;) {
+        lexer_next(&p->lex);
+        value = apply(p, sign, value, parse_expression(p, lowest + 1, depth));
+    }
+    return value;
+}
+
+int64_t parser_integer(parser *p)
+{
+    return (int64_t)parse_expression(p, 0, 0);
+}
+
+uint64_t operand_float_bits(const operand *o, bool wide)
+{
+    if (o->single)
+        return wide ? bits_of_double((double)float_of_bits((uint32_t)o->bits)) : o->bits;
+    return wide ? o->bits : bits_of_float((float)double_of_bits(o->bits));
+}
+
+static operand parse_number(parser *p)
+{
+    lexer *l = &p->lex;
+    /* A sign belongs to a floating-point constant; integers are expressions. */
+    lexer before = *l;
+    bool minus = lexer_accept(l, "-");
+    if (l->token.kind == TOKEN_FLOAT32 || l->token.kind == TOKEN_FLOAT64) {
+        operand o = { .kind = OPERAND_FLOAT,
+                      .single = l->token.kind == TOKEN_FLOAT32,
+                      .bits = l->token.bits };
+        if (minus)
+            o.bits ^= o.single ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
+        lexer_next(l);
+        return o;
+    }
+    *l = before;
+    return (operand){ .kind = OPERAND_INTEGER, .bits = parse_expression(p, 0, 0) };
+}
+
+static operand parse_address(parser *p)
+{
+    lexer *l = &p->lex;
+    operand o = { .kind = OPERAND_ADDRESS };
+    lexer_expect(l, "[");
+    if (l->token.kind == TOKEN_NAME) {
+        operand base = named_operand(p, lexer_expect_name(l, "an address"));
+        if (base.kind == OPERAND_LABEL)
+            lexer_error(l, l->token.line, "'%s' is not declared", base.name);
+        if (base.kind != OPERAND_REG && base.kind != OPERAND_VARIABLE && base.kind != OPERAND_PARAM)
+            lexer_error(l, l->token.line, "an address starts with a register or a variable");
+        o.elements = arena_alloc(p->arena, sizeof base);
+        *o.elements = base;
+        if (lexer_is(l, "+") || lexer_is(l, "-"))
+            o.offset = parser_integer(p);
+    } else {
+        o.offset = parser_integer(p);
+    }
+    lexer_expect(l, "]");
+    return o;
+}
+
+static operand parse_scalar(parser *p)
+{
+    lexer *l = &p->lex;
+    if (l->token.kind != TOKEN_NAME)
+        return parse_number(p);
+    operand o = named_operand(p, lexer_expect_name(l, "an operand"));
+    if (o.kind == OPERAND_VARIABLE && lexer_accept(l, "[")) {
+        o.offset = parser_integer(p) * (int64_t)o.variable->element;
+        o.element = true;
+        lexer_expect(l, "]");
+        return o;
+    }
+    if ((o.kind == OPERAND_VARIABLE || o.kind == OPERAND_PARAM) &&
+        (lexer_is(l, "+") || lexer_is(l, "-")))
+        o.offset = parser_integer(p);
+    return o;
+}
+
+static operand parse_vector(parser *p)
+{
+    lexer *l = &p->lex;
+    operand o = { .kind = OPERAND_VECTOR };
+    VEC(operand) elements = { 0 };
+    lexer_expect(l, "{");
+    do {
+        if (elements.count == MAX_GROUP)
+            lexer_error(l, l->token.line, "a vector has at most %d elements", MAX_GROUP);
+        *VEC_PUSH(p->arena, &elements) = parse_scalar(p);
+    } while (lexer_accept(l, ","));
+    o.elements = elements.items;
+    o.count = (unsigned)elements.count;
+    lexer_expect(l, "}");
+    return o;
+}
+
+operand parser_operand(parser *p)
+{
+    lexer *l = &p->lex;
+    if (lexer_is(l, "["))
+        return parse_address(p);
+    if (lexer_is(l, "{"))
+        return parse_vector(p);
+    lexer before = *l;
+    if (lexer_accept(l, "!")) {
+        if (l->token.kind == TOKEN_NAME) {
+            operand o = parse_scalar(p);
+            o.negated = true;
+            return o;
+        }
+        *l = before;
+    }
+    operand o = parse_scalar(p);
+    if (lexer_accept(l, "|")) {
+        operand *pair = arena_alloc(p->arena, sizeof *pair);
+        *pair = parse_scalar(p);
+        o.pair = pair;
+    }
+    return o;
+}

@@ -1,0 +1,192 @@
+/* The state of a parse, shared by the parts that read declarations, operands and instructions. */
+#ifndef PTXGEN_EMU_PARSE_PARSER_H
+#define PTXGEN_EMU_PARSE_PARSER_H
+
+#include "base/name_map.h"
+#include "emu/module.h"
+#include "emu/parse/lexer.h"
+#include "emu/parse/symbols.h"
+
+enum { MAX_OPERANDS = 8, MAX_MODIFIERS = 16 };
+
+typedef enum operand_kind {
+    OPERAND_REG,
+    OPERAND_INTEGER,
+    OPERAND_FLOAT,
+    OPERAND_VARIABLE, /* address of a variable, plus offset */
+    OPERAND_PARAM,    /* address of a parameter, plus offset */
+    OPERAND_SPECIAL,
+    OPERAND_VECTOR,  /* {a, b} */
+    OPERAND_ADDRESS, /* [base + offset] */
+    OPERAND_LABEL,   /* a name that is nothing else yet */
+    OPERAND_SINK,    /* _ */
+} operand_kind;
+
+typedef struct operand operand;
+struct operand {
+    operand_kind kind;
+    bool negated;       /* !p */
+    bool element;       /* OPERAND_VARIABLE: name[index], which offset says */
+    bool single;        /* OPERAND_FLOAT: written as 0f, bits are a float's */
+    uint64_t bits;      /* of a number; a float that is not single is a double */
+    const char *name;   /* of a label */
+    uint32_t index;     /* of a register or parameter */
+    variable *variable; /* of OPERAND_VARIABLE */
+    special special;    /* of OPERAND_SPECIAL */
+    ptx_type type;      /* of a register or special register */
+    int64_t offset;
+    const operand *pair; /* the q of p|q */
+    operand *elements;   /* of a vector; the base of an address, NULL for none */
+    unsigned count;
+};
+
+/* One instruction as written. */
+typedef struct instruction {
+    unsigned line;
+    const char *name;
+    const char *modifiers[MAX_MODIFIERS];
+    unsigned modifier_count;
+    const struct form *form; /* of the name with its modifiers; NULL: not looked up yet */
+    operand operands[MAX_OPERANDS];
+    unsigned operand_count;
+    uint64_t unused_bytes; /* of a load, as a pragma ahead of it says */
+} instruction;
+
+typedef struct reference {
+    const char *label;
+    uint32_t op;
+    unsigned line;
+} reference;
+
+/* A function's text, from behind .func on. */
+typedef struct function {
+    const char *name;
+    lexer start;
+    uint64_t address;                                  /* 0: nobody takes it */
+    enum { MAY_RECUR, RECURS, DOES_NOT_RECUR } recurs; /* MAY_RECUR: nobody has looked */
+    uint64_t visit;                                    /* the last search that came here */
+} function;
+
+typedef struct parser {
+    lexer lex;
+    void (*parse_body)(struct parser *p); /* { statements } with a scope of their own */
+    arena *arena;
+    emu_module *module;
+    entry *entry;
+    bool defers; /* what is not known is an error only where a kernel comes to it */
+    symbols symbols;
+    symbols forms;             /* instructions with their modifiers */
+    VEC(reference) references; /* branches whose label was not seen when the scope was open */
+    VEC(function) functions;
+    name_map function_numbers; /* by name, the index in functions */
+    uint64_t visits;           /* searches through the bodies of functions so far */
+    lexer start;               /* of the module */
+    bool functions_are_known;  /* all of the text */
+    bool pointers_are_known;   /* which functions have an address */
+    struct call *call;         /* whose body is being parsed, NULL in an entry's own */
+    bool recurs;              /* and whether it may call itself: local variables are on the stack */
+    uint64_t unused_bytes;    /* of the next instruction */
+    uint32_t calls;           /* in the entry so far */
+    uint32_t *constant_heads; /* by bucket, 1 + the index of its newest constant, or 0 */
+    unsigned constant_bucket_bits;          /* there are 2^bits buckets; 0: none yet */
+    VEC(uint32_t) constant_next;            /* of each constant, the next older one of its bucket */
+    uint32_t special_places[SPECIAL_COUNT]; /* 0: not used yet */
+    uint64_t shared_end;                    /* of the arrays declared outside of entries */
+    uint64_t global_bytes;                  /* declared in global and constant memory so far */
+    uint64_t registers;                     /* declared in the entry so far */
+} parser;
+
+/* functions.c */
+
+/* .func … behind .func: notes where a function stands that has a body. */
+void parser_function(parser *p);
+
+/* The function of this name, which may stand further on, or NULL. */
+const function *function_find(parser *p, const char *name);
+
+/* Whether a function, of those that are known, may call itself by way of some others. */
+bool function_recurs(parser *p, const char *name);
+
+/* Where pointers to a function point; 0: there is none of that name. */
+uint64_t function_address(parser *p, const char *name);
+
+/* Whether a function takes arguments and gives results of these sizes in bytes, and no others. */
+bool function_takes(parser *p, const function *f, const uint64_t *results, size_t result_count,
+                    const uint64_t *arguments, size_t count);
+
+/* expand.c */
+
+/* call … behind the word: appends the ops of the function that is called, or of those that may be.
+ */
+void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
+
+void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
+void parser_targets(parser *p, const char *name, unsigned line);
+void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+
+/* operand.c */
+operand parser_operand(parser *p);
+
+/* The bits of a floating-point constant as a double's, wide, or a float's. */
+uint64_t operand_float_bits(const operand *o, bool wide);
+
+int64_t parser_integer(parser *p);
+
+/* A new register of the entry: its index. Predicates have places of their own. */
+uint32_t parser_add_register(parser *p, const char *name, ptx_type type);
+
+/* The place of a constant, and of a special register, in the register file. */
+uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide);
+uint32_t parser_special(parser *p, special which);
+uint32_t parser_place(parser *p, unsigned bits);
+
+/* unknown.c */
+
+/* Goes past the end of the statement that the current token is in. */
+void parser_skip_statement(parser *p);
+
+/* Notes what the emulator does not know, or ends the parse. */
+void parser_note_unknown(parser *p, unsigned line, const char *what);
+
+/* declare.c */
+
+/* .reg .b32 %r<4>, %x; behind .reg */
+void parser_registers(parser *p);
+
+/* .b32 x behind .reg: a single one. Valid until the next is declared. */
+const reg *parser_register(parser *p);
+
+/* Goes past the name of a state space that variables are declared in, if there is one. */
+bool parser_space(parser *p, ptx_space *space);
+
+/* .shared .align 4 .b8 name[16]; behind the state space */
+void parser_variables(parser *p, ptx_space space, bool external);
+
+/* .param .u64 .ptr .global .align 16 name  or  .param .align 8 .b8 name[24] */
+void parser_param(parser *p);
+
+/* A variable of an entry in local memory without a name that a program may use. */
+const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool dynamic);
+
+/* .param .align 8 .b8 name[24], a function's: a variable in local memory, or another name for the
+ * one given. The variable returned is the parameter as declared. */
+variable *parser_formal(parser *p, variable *given, ptx_type *type);
+
+symbol *parser_declare(parser *p, const char *name, symbol_kind kind, unsigned line);
+
+/* Gives branches, from a reference on, the ops of the labels that the scope has. */
+void parser_resolve_labels(parser *p, size_t first);
+
+uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
+unsigned parser_line(const parser *p); /* the line of the current token */
+
+/* decode.c: appends the op that an instruction stands for to the entry. */
+void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+
+/* Looks up the form of an instruction. What is not known of it, or NULL. */
+const char *decode_find(parser *p, instruction *in);
+
+/* Appends an op that stops a kernel, where that is to be deferred: what says why. */
+void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what);
+
+#endif

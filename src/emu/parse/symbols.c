@@ -1,0 +1,74 @@
+#include "emu/parse/symbols.h"
+
+enum { FIRST_BUCKETS = 256 };
+
+static size_t bucket_of(const symbols *s, const char *name, size_t length)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    return (hash ^ hash >> 16) & (s->buckets - 1);
+}
+
+/* Makes a symbol, which is newer than all others of its bucket, the head of its chain. */
+static void link_symbol(symbols *s, size_t index)
+{
+    symbol *added = &s->list.items[index];
+    uint32_t *head = &s->heads[bucket_of(s, added->name, strlen(added->name))];
+    added->next = *head;
+    *head = (uint32_t)index + 1;
+}
+
+/* Doubles the buckets, so that chains stay short however many names there are. */
+static void grow(symbols *s, arena *a)
+{
+    s->buckets = s->buckets ? 2 * s->buckets : FIRST_BUCKETS;
+    s->heads = arena_zalloc(a, s->buckets * sizeof *s->heads);
+    for (size_t i = 0; i < s->list.count; i++)
+        link_symbol(s, i);
+}
+
+size_t symbols_open(symbols *s)
+{
+    s->depth++;
+    return s->list.count;
+}
+
+void symbols_close(symbols *s, size_t opened)
+{
+    while (s->list.count > opened) {
+        const symbol *last = &s->list.items[--s->list.count];
+        s->heads[bucket_of(s, last->name, strlen(last->name))] = last->next;
+    }
+    s->depth--;
+}
+
+symbol *symbols_find_start(symbols *s, const char *name, size_t length)
+{
+    if (!s->buckets)
+        return NULL;
+    for (uint32_t i = s->heads[bucket_of(s, name, length)]; i; i = s->list.items[i - 1].next) {
+        symbol *found = &s->list.items[i - 1];
+        if ((found->depth == 0 || found->depth >= s->floor) &&
+            strncmp(found->name, name, length) == 0 && !found->name[length])
+            return found;
+    }
+    return NULL;
+}
+
+symbol *symbols_find(symbols *s, const char *name)
+{
+    return symbols_find_start(s, name, strlen(name));
+}
+
+symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind)
+{
+    const symbol *known = symbols_find(s, name);
+    if (known && known->depth == s->depth)
+        return NULL;
+    if (s->list.count == s->buckets)
+        grow(s, a);
+    *VEC_PUSH(a, &s->list) = (symbol){ .name = name, .kind = kind, .depth = s->depth };
+    link_symbol(s, s->list.count - 1);
+    return &s->list.items[s->list.count - 1];
+}

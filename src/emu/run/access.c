@@ -1,0 +1,390 @@
+#include "emu/run/access.h"
+#include "emu/check/overlap_order.h"
+#include "emu/check/shared_race.h"
+#include "emu/memory/memory.h"
+#include "emu/memory/speculation.h"
+
+static const char *const space_names[] = { "generic", "global",    "shared",
+                                           "local",   "parameter", "constant" };
+static const char *const kind_names[] = { "load", "store", "atomic operation", "prefetch" };
+
+typedef unsigned long long ull;
+
+/* 4-byte global load at 0x1000 */
+static const char *describe(const access *x)
+{
+    return arena_format(x->warp->machine->messages, "%u-byte %s %s at 0x%llx", x->size,
+                        space_names[x->space], kind_names[x->kind], (ull)x->address);
+}
+
+void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a)
+{
+    const void *from = source(w, o, 0);
+    if (o->address64)
+        for (int i = 0; i < WARP_LANES; i++)
+            a->at[i] = get_u64(from, i) + (u64)o->offset;
+    else
+        for (int i = 0; i < WARP_LANES; i++)
+            a->at[i] = get_u32(from, i) + (u64)o->offset;
+    if (mask == ALL_LANES)
+        return;
+    uint64_t first = a->at[lowest_lane(mask)];
+    for (int i = 0; i < WARP_LANES; i++)
+        a->at[i] = mask >> i & 1 ? a->at[i] : first;
+}
+
+void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses *a)
+{
+    op second = *o;
+    second.src[0] = o->src[1];
+    second.offset = o->offset2;
+    second.address64 = o->variant;
+    access_gather(w, &second, mask, a);
+}
+
+/* The lanes of a generic access that mean a space, their addresses made relative to it. */
+static lane_mask split(addresses *a, ptx_space space, lane_mask mask)
+{
+    lane_mask in = 0;
+    for (int i = 0; i < WARP_LANES; i++)
+        in |= (lane_mask)(space_at(a->at[i]) == space) << i;
+    in &= mask;
+    for (int i = 0; in && i < WARP_LANES; i++)
+        a->at[i] = a->at[in >> i & 1 ? i : lowest_lane(in)] - space_window(space);
+    return in;
+}
+
+void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
+{
+    static const ptx_space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL };
+    addresses a;
+    access_gather(w, o, mask, &a);
+    if (o->space != SPACE_GENERIC) {
+        each(w, o, (ptx_space)o->space, &a, mask);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        addresses part = a;
+        lane_mask lanes = split(&part, spaces[i], mask);
+        if (lanes && !has_fault(w->machine))
+            each(w, o, spaces[i], &part, lanes);
+    }
+}
+
+bool access_is_aligned(const access *x)
+{
+    bool power_of_2 = !(x->size & (x->size - 1)); /* as nearly all are; dividing takes long */
+    if (power_of_2 ? !(x->address & (x->size - 1)) : x->address % x->size == 0)
+        return true;
+    ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
+    return false;
+}
+
+/* How far an access misses something of so many bytes. */
+static void report_miss(const access *x, const char *of, uint64_t start, uint64_t length)
+{
+    arena *a = x->warp->machine->messages;
+    const char *where = "crosses the end";
+    if (x->address < start)
+        where = arena_format(a, "is %llu bytes before the start", (ull)(start - x->address));
+    else if (x->address - start >= length)
+        where = arena_format(a, "is %llu bytes past the end", (ull)(x->address - start - length));
+    ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s %s of %s of %llu bytes", describe(x),
+                 where, of, (ull)length);
+}
+
+static bool are_initialised(const access *x, const allocation *a, uint64_t address, unsigned size)
+{
+    const speculation *s = x->warp->machine->speculation;
+    return allocation_is_initialised(a, address, size) ||
+           (s && speculation_is_initialised(s, a, address, size));
+}
+
+/* All bytes, or those that something is done with. */
+static bool is_initialised(const access *x, const allocation *a)
+{
+    bool all = are_initialised(x, a, x->address, x->size);
+    if (all || !x->op->unused)
+        return all;
+    for (unsigned i = 0; i < x->size; i++)
+        if (!(x->op->unused >> i & 1) && !are_initialised(x, a, x->address + i, 1))
+            return false;
+    return true;
+}
+
+allocation *access_global(const access *x)
+{
+    if (!access_is_aligned(x))
+        return NULL;
+    allocation *a = memory_find(x->warp->machine->memory, x->address);
+    if (!a)
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no allocation", describe(x));
+    else if (a->rights && x->address - a->address < a->size &&
+             !allocation_permits(a, x->address, x->size, false))
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS,
+                     "out of bounds: %s in reserved addresses where no memory may be accessed",
+                     describe(x));
+    else if (!allocation_holds(a, x->address, x->size))
+        report_miss(x, a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
+    else if (a->freed)
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "use after free: %s in a freed allocation of %llu bytes",
+                     describe(x), (ull)a->size);
+    else if (x->op->space == SPACE_CONST && !(a->variable && a->read_only))
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no .const variable",
+                     describe(x));
+    else if (x->kind == ACCESS_PREFETCH)
+        return a;
+    else if (x->kind != ACCESS_LOAD &&
+             (a->read_only || (a->rights && !allocation_permits(a, x->address, x->size, true))))
+        ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
+    else if (x->kind == ACCESS_STORE || is_initialised(x, a))
+        return a;
+    else if (ACCESS_CHECK(x, EMU_CHECK_UNINIT,
+                          "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
+                          "nothing has written",
+                          describe(x), (ull)(x->address - a->address), (ull)a->size) ||
+             overlap_excuses(x->warp, x->lane))
+        return a;
+    return NULL;
+}
+
+static uint64_t array_size(const machine *m, const variable *v)
+{
+    return !v->dynamic               ? v->size
+           : v->space == SPACE_LOCAL ? m->stack_size
+                                     : m->config->dynamic_shared;
+}
+
+/* The array that holds so many bytes at an address; NULL where none does. */
+static const variable *array_of(const machine *m, const variables *all, uint64_t address,
+                                uint64_t size)
+{
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        uint64_t length = array_size(m, v), at = address - v->offset;
+        if (at <= length && size <= length - at)
+            return v;
+    }
+    return NULL;
+}
+
+/* The array an access is inside of, or NULL and a fault that names the nearest one before it. */
+static const variable *find_array(const access *x)
+{
+    const machine *m = x->warp->machine;
+    const variables *all = x->space == SPACE_SHARED ? &m->entry->shared : &m->entry->local;
+    const variable *found = array_of(m, all, x->address, x->size), *nearest = NULL;
+    if (found)
+        return found;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        if (!nearest || (v->offset <= x->address &&
+                         (v->offset > nearest->offset || nearest->offset > x->address)))
+            nearest = v;
+    }
+    if (nearest)
+        report_miss(x, arena_format(m->messages, "'%s'", nearest->name), nearest->offset,
+                    array_size(m, nearest));
+    else
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s and the kernel has no array there",
+                     describe(x));
+    return NULL;
+}
+
+/* Lanes that write the same value to the same place in one instruction do not race. */
+static bool is_same_store(const access *x, unsigned other)
+{
+    const warp *w = x->warp;
+    const op *o = x->op;
+    int lane = (int)(other % WARP_LANES);
+    if (!o->store || other / WARP_LANES != w->index || lane >= x->lane)
+        return false;
+    addresses a;
+    access_gather(w, o, ALL_LANES, &a);
+    if (a.at[x->lane] != a.at[lane])
+        return false;
+    for (int e = 1; e <= o->vector; e++)
+        if (get_bits(source(w, o, e), x->lane, o->src_bits == 64) !=
+            get_bits(source(w, o, e), lane, o->src_bits == 64))
+            return false;
+    return true;
+}
+
+/* False and a fault where the thread does not go on in spite of the problem. */
+static bool passes_shared(const access *x, const variable *v, shared_problem problem,
+                          unsigned other)
+{
+    emu_check check = problem == SHARED_UNWRITTEN ? EMU_CHECK_UNINIT : EMU_CHECK_RACE;
+    if (warp_passes(x->warp, x->op, check))
+        return true;
+    arena *a = x->warp->machine->messages;
+    const char *what = arena_format(a, "%u-byte shared %s at byte %llu of '%s'", x->size,
+                                    kind_names[x->kind], (ull)(x->address - v->offset), v->name);
+    const char *who = other < MAX_WARPS * WARP_LANES
+                          ? arena_format(a, "thread %u of the block", other)
+                          : "several threads";
+    if (problem == SHARED_UNWRITTEN)
+        return ACCESS_CHECK(x, check, "uninitialised: %s reads what nothing has written", what);
+    if (problem == SHARED_PENDING)
+        return ACCESS_CHECK(x, check, "race: %s, where a cp.async of %s is under way", what, who);
+    if (problem == SHARED_PENDING_READ)
+        return ACCESS_CHECK(x, check,
+                            "race: %s, which an asynchronous copy or product of %s may still read",
+                            what, who);
+    if (problem == SHARED_MBARRIER)
+        return ACCESS_CHECK(
+            x, check, "race: %s touches an mbarrier, which its own operations alone may do", what);
+    if (other >= FIRST_COPIER && other < FIRST_COPIER + SHARED_COPIERS)
+        return ACCESS_CHECK(x, check,
+                            "race: %s was written by a copy that completes at an mbarrier, where "
+                            "this thread has not waited for it",
+                            what);
+    return ACCESS_CHECK(x, check, "race: %s was %s by %s with no barrier between", what,
+                        problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
+}
+
+/* The first problem of those bytes of a part of a load that something is done with. */
+static shared_problem note_used_bytes(const access *x, size_t offset, unsigned first, unsigned size,
+                                      shared_access how, unsigned *other)
+{
+    shared_problem problem = SHARED_FINE;
+    for (unsigned i = 0; i < size && problem == SHARED_FINE; i++)
+        if (!(x->op->unused >> (first + i) & 1))
+            problem = shared_note(&x->warp->machine->shared, offset + i, 1,
+                                  thread_of(x->warp, x->lane), how, other);
+    return problem;
+}
+
+/* The shared memory behind offset; the race check takes 8 bytes at a time. */
+static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
+{
+    shared_memory *s = &x->warp->machine->shared;
+    bool stores = x->kind == ACCESS_STORE;
+    shared_access how = x->kind == ACCESS_ATOMIC ? SHARED_ATOMIC
+                        : !stores                ? SHARED_READ
+                        : x->op->strong          ? SHARED_ATOMIC_WRITE
+                                                 : SHARED_WRITE;
+    unsigned size = x->size < 8 ? x->size : 8, other = 0;
+    for (unsigned done = 0; done < x->size; done += size) {
+        shared_problem problem =
+            shared_note(s, offset + done, size, thread_of(x->warp, x->lane), how, &other);
+        if (problem == SHARED_UNWRITTEN && x->op->unused)
+            problem = note_used_bytes(x, offset + done, done, size, how, &other);
+        if (problem == SHARED_FINE ||
+            (problem == SHARED_WRITE_AFTER_WRITE && is_same_store(x, other)))
+            continue;
+        access part = *x;
+        part.address += done;
+        part.size = size;
+        if (!passes_shared(&part, v, problem, other))
+            return NULL;
+        shared_note_anyway(s, offset + done, size, thread_of(x->warp, x->lane), how);
+    }
+    return s->bytes + offset;
+}
+
+static uint8_t *local_bytes(const access *x)
+{
+    machine *m = x->warp->machine;
+    size_t at = thread_of(x->warp, x->lane) * m->local_bytes + (size_t)(x->address - LOCAL_BASE);
+    for (unsigned i = 0; i < x->size; i++) {
+        if (x->kind == ACCESS_LOAD && !m->local_written[at + i] && !(x->op->unused >> i & 1) &&
+            !ACCESS_CHECK(x, EMU_CHECK_UNINIT, "uninitialised: %s reads what nothing has written",
+                          describe(x)))
+            return NULL;
+        m->local_written[at + i] |= x->kind != ACCESS_LOAD;
+    }
+    return m->local + at;
+}
+
+/* Where an address in an array is in shared memory: a dynamic one is behind the static arrays. */
+static size_t shared_offset(const access *x, const variable *v)
+{
+    const variables *all = &x->warp->machine->entry->shared;
+    return (size_t)(x->address - SHARED_STATIC_BASE -
+                    (v->dynamic ? SHARED_DYNAMIC_BASE - all->end : 0));
+}
+
+uint8_t *access_array(const access *x)
+{
+    if (!access_is_aligned(x))
+        return NULL;
+    const variable *v = find_array(x);
+    if (!v)
+        return NULL;
+    return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
+}
+
+uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
+                             unsigned size, access_kind kind, uint64_t *lowest)
+{
+    uint64_t highest = 0, any = 0;
+    *lowest = UINT64_MAX;
+    for (int i = 0; i < WARP_LANES; i++) {
+        *lowest = a->at[i] < *lowest ? a->at[i] : *lowest;
+        highest = a->at[i] > highest ? a->at[i] : highest;
+        any |= a->at[i];
+    }
+    const variable *v =
+        array_of(w->machine, &w->machine->entry->shared, *lowest, highest - *lowest + size);
+    if (any & (size - 1) || !v || (kind == ACCESS_STORE && o->strong))
+        return NULL;
+    shared_memory *s = &w->machine->shared;
+    access x = { .warp = (warp *)w, .op = o, .address = *lowest };
+    size_t offset = shared_offset(&x, v);
+    bool fine = shared_note_lanes(s, offset, a->at, *lowest, mask, size, w->index,
+                                  kind == ACCESS_STORE ? SHARED_WRITE : SHARED_READ);
+    return fine ? s->bytes + offset : NULL;
+}
+
+bool access_shared_place(const access *x, size_t *offset)
+{
+    const variable *v = access_is_aligned(x) ? find_array(x) : NULL;
+    if (v)
+        *offset = shared_offset(x, v);
+    return v;
+}
+
+static bool note_part(const access *x, size_t offset, const variable *v, unsigned lane, unsigned at,
+                      unsigned size)
+{
+    unsigned other;
+    if (x->kind == ACCESS_LOAD &&
+        shared_note(&x->warp->machine->shared, offset + at, size, thread_of(x->warp, (int)lane),
+                    SHARED_READ, &other) == SHARED_FINE)
+        return true;
+    access part = *x;
+    part.lane = (int)lane;
+    part.address += at;
+    part.size = size;
+    return shared_bytes(&part, offset + at, v);
+}
+
+/* Transposed, an element of row i and column c is that of lane 4 c + i / 2. Both lanes of a word
+ * load all of it as far as the check goes, where its bytes have one history. */
+uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
+{
+    enum { WORDS = 4, WORD = 4, HALF = 2 };
+    shared_memory *s = &x->warp->machine->shared;
+    if (!access_is_aligned(x))
+        return NULL;
+    const variable *v = find_array(x);
+    if (!v)
+        return NULL;
+    size_t offset = shared_offset(x, v);
+    unsigned first = thread_of(x->warp, (int)(transposed ? row / 2 : row * WORDS));
+    if (x->kind == ACCESS_LOAD && offset % WORD == 0 &&
+        shared_note_matrix_row(s, offset, first, transposed ? 2 * WORDS : 1, transposed ? 2 : 1))
+        return s->bytes + offset;
+    bool good = true;
+    for (unsigned word = 0; good && word < WORDS; word++) {
+        unsigned at = word * WORD;
+        bool apart = x->kind != ACCESS_LOAD || s->split[(offset + at) / WORD];
+        if (!transposed)
+            good = note_part(x, offset, v, row * WORDS + word, at, WORD);
+        for (unsigned half = 0; transposed && good && half < 2; half++)
+            good = note_part(x, offset, v, (2 * word + half) * WORDS + row / 2,
+                             apart ? at + half * HALF : at, apart ? HALF : WORD);
+    }
+    return good ? s->bytes + offset : NULL;
+}

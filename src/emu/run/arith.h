@@ -1,0 +1,334 @@
+/* What PTX instructions compute where C has no operator for it: integers, bits, f32 and f64.
+ *
+ * Floating-point results are the same on every host: NaNs are made canonical, approximate
+ * instructions are computed in double and rounded once (more accurate than the PTX ISA promises),
+ * and the project is compiled with -ffp-contract=off.
+ */
+#ifndef PTXGEN_EMU_RUN_ARITH_H
+#define PTXGEN_EMU_RUN_ARITH_H
+
+#include <fenv.h>
+#include <float.h>
+#include <math.h>
+
+#include "emu/module.h"
+
+static inline s32 saturate_s32(s64 value)
+{
+    return (s32)(value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value);
+}
+
+static inline u64 high_u64(u64 a, u64 b)
+{
+    u64 low = (a & UINT32_MAX) * (b & UINT32_MAX);
+    u64 middle = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+    u64 other = (a & UINT32_MAX) * (b >> 32) + (middle & UINT32_MAX);
+    return (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+}
+
+static inline s64 high_s64(s64 a, s64 b)
+{
+    u64 high = high_u64((u64)a, (u64)b);
+    return (s64)(high - (a < 0 ? (u64)b : 0) - (b < 0 ? (u64)a : 0));
+}
+
+static inline s64 divide_s64(s64 a, s64 b)
+{
+    if (b == 0)
+        return -1;
+    return b == -1 ? (s64)(UINT64_C(0) - (u64)a) : a / b;
+}
+
+static inline u32 low24(u32 a)
+{
+    return (a & 0x7fffff) - (a & 0x800000);
+}
+
+/* One of the bytes or, where bits is 16, halves that a consists of. */
+static inline u32 part_of(u32 a, int bits, bool is_signed, int which)
+{
+    a >>= bits * which;
+    if (bits == 16)
+        return is_signed ? (u32)(s16)a : (u16)a;
+    return is_signed ? (u32)(int8_t)a : (uint8_t)a;
+}
+
+/* The sum of the parts of a times as many bytes of b, from its lowest on. */
+static inline u32 dot(u32 a, int bits, bool a_signed, u32 b, bool b_signed)
+{
+    u32 sum = 0;
+    for (int i = 0; i < 32 / bits; i++)
+        sum += part_of(a, bits, a_signed, i) * part_of(b, 8, b_signed, i);
+    return sum;
+}
+
+static inline u64 funnel(u32 high, u32 low)
+{
+    return (u64)high << 32 | low;
+}
+
+static inline u64 low_bits(u32 count)
+{
+    return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+}
+
+static inline u64 extract_u64(u64 a, u32 position, u32 length, u32 width)
+{
+    position &= 0xff;
+    length &= 0xff;
+    if (position >= width)
+        return 0;
+    return a >> position & low_bits(length);
+}
+
+static inline s64 extract_s64(s64 a, u32 position, u32 length, u32 width)
+{
+    position &= 0xff;
+    length &= 0xff;
+    if (length == 0)
+        return 0;
+    s64 shifted = a >> (position < width ? position : width - 1);
+    if (position + length >= width || length >= 64)
+        return shifted;
+    return (s64)((u64)shifted << (64 - length)) >> (64 - length);
+}
+
+static inline u64 insert_bits(u64 a, u64 b, u32 position, u32 length, u32 width)
+{
+    position &= 0xff;
+    length &= 0xff;
+    if (position >= width)
+        return b;
+    u64 mask = low_bits(length) << position;
+    return (b & ~mask) | (a << position & mask);
+}
+
+static inline u64 reverse_bits(u64 a)
+{
+    u64 reversed = 0;
+    for (int i = 0; i < 64; i++)
+        reversed |= (a >> i & 1) << (63 - i);
+    return reversed;
+}
+
+/* The number of the highest bit set, all ones for 0. */
+static inline u32 highest_bit(u64 a)
+{
+    u32 bit = 0;
+    if (a == 0)
+        return UINT32_MAX;
+    for (u32 step = 32; step; step /= 2)
+        if (a >> (bit + step))
+            bit += step;
+    return bit;
+}
+
+static inline u32 shift_amount(u64 a, u32 top)
+{
+    return a ? top - highest_bit(a) : UINT32_MAX;
+}
+
+/* Byte i of the result is byte selector[4i+2:4i] of b:a; bit 4i+3 replicates that byte's sign. */
+static inline u32 permute(u32 a, u32 b, u32 selector)
+{
+    u64 bytes = funnel(b, a);
+    u32 result = 0;
+    for (int i = 0; i < 4; i++) {
+        u32 nibble = selector >> 4 * i & 15;
+        u32 byte = (u32)(bytes >> 8 * (nibble & 7)) & 0xff;
+        if (nibble & 8)
+            byte = byte & 0x80 ? 0xff : 0;
+        result |= byte << 8 * i;
+    }
+    return result;
+}
+
+static const u32 permute_b4e[] = { 0x5670, 0x6701, 0x7012, 0x0123 };
+static const u32 permute_ecl[] = { 0x3210, 0x3211, 0x3222, 0x3333 };
+static const u32 permute_ecr[] = { 0x0000, 0x1110, 0x2210, 0x3210 };
+
+/* min and max of the halves of a and b, with .relu no less than 0. */
+static inline u32 choose_halves(u32 a, u32 b, bool is_signed, bool most, unsigned mods)
+{
+    u32 result = 0;
+    for (int i = 0; i < 2; i++) {
+        s32 x = (s32)part_of(a, 16, is_signed, i), y = (s32)part_of(b, 16, is_signed, i);
+        s32 chosen = (x > y) == most ? x : y;
+        result |= (u32)(mods & MOD_RELU && chosen < 0 ? 0 : chosen & 0xffff) << 16 * i;
+    }
+    return result;
+}
+
+/* The differences of parts of so many bits of a and b, without sign: in their places or, where adds
+ * says so, all added to c. */
+static inline u32 differences(u32 a, u32 b, u32 c, int bits, bool adds)
+{
+    u32 result = adds ? c : 0;
+    for (int i = 0; i < 32 / bits; i++) {
+        u32 x = part_of(a, bits, false, i), y = part_of(b, bits, false, i);
+        result += (x > y ? x - y : y - x) << (adds ? 0 : bits * i);
+    }
+    return result;
+}
+
+/* The place of the n-th bit that is set, up from base or down from it, n counted from 1; 0: base
+ * itself. All ones where there is none. */
+static inline u32 find_nth_set(u32 mask, u32 base, s32 n)
+{
+    s64 step = n < 0 ? -1 : 1, left = n < 0 ? -(s64)n : n;
+    if (!n)
+        return base < 32 && mask >> base & 1 ? base : UINT32_MAX;
+    for (s64 at = base; at >= 0 && at < 32; at += step)
+        if (mask >> at & 1 && --left == 0)
+            return (u32)at;
+    return UINT32_MAX;
+}
+
+/* The low bits of a, with zeros or the sign in front. */
+static inline u32 extend_bits(u32 a, u32 count, bool is_signed)
+{
+    if (!count || count >= 32)
+        return count ? a : 0;
+    u32 low = a & ((UINT32_C(1) << count) - 1);
+    return is_signed && low >> (count - 1) ? low | ~((UINT32_C(1) << count) - 1) : low;
+}
+
+static inline u32 lookup3(u32 a, u32 b, u32 c, u32 table)
+{
+    u32 result = 0;
+    for (u32 i = 0; i < 8; i++) {
+        u32 wanted = 0u - (table >> i & 1);
+        result |= wanted & (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+    }
+    return result;
+}
+
+static inline float canonical(float value)
+{
+    return value == value ? value : float_of_bits(0x7fffffff);
+}
+
+static inline double canonical_double(double value)
+{
+    return value == value ? value : double_of_bits(UINT64_C(0x7ff8000000000000));
+}
+
+static inline float flush(float value, unsigned mods)
+{
+    return mods & MOD_FTZ && fabsf(value) < FLT_MIN ? copysignf(0, value) : value;
+}
+
+static inline double flush_double(double value, unsigned mods)
+{
+    return mods & MOD_FTZ && fabs(value) < DBL_MIN ? copysign(0, value) : value;
+}
+
+static inline float saturate(float value)
+{
+    return value > 0 ? (value < 1 ? value : 1) : 0;
+}
+
+static inline float finish(float value, unsigned mods)
+{
+    value = flush(canonical(value), mods);
+    return mods & MOD_SAT ? saturate(value) : value;
+}
+
+static inline double finish_double(double value, unsigned mods)
+{
+    return flush_double(canonical_double(value), mods);
+}
+
+/* Operations in a direction of rounding set the host's; the operands are volatile so that the
+ * compiler leaves the operation between the two. */
+static inline void round_begin(unsigned mods)
+{
+    if (mods & MOD_DIRECTED)
+        fesetround(mods & MOD_RZ ? FE_TOWARDZERO : mods & MOD_RM ? FE_DOWNWARD : FE_UPWARD);
+}
+
+static inline void round_end(unsigned mods)
+{
+    if (mods & MOD_DIRECTED)
+        fesetround(FE_TONEAREST);
+}
+
+#define ROUNDED(name, T, in, out, value)             \
+    static inline T name(T a, T b, unsigned mods)    \
+    {                                                \
+        volatile T x = in(a, mods), y = in(b, mods); \
+        round_begin(mods);                           \
+        volatile T result = value;                   \
+        round_end(mods);                             \
+        return out(result, mods);                    \
+    }
+ROUNDED(add_single, float, flush, finish, x + y)
+ROUNDED(mul_single, float, flush, finish, x *y)
+ROUNDED(div_single, float, flush, finish, x / y)
+ROUNDED(add_double, double, flush_double, finish_double, x + y)
+ROUNDED(mul_double, double, flush_double, finish_double, x *y)
+ROUNDED(div_double, double, flush_double, finish_double, x / y)
+
+static inline float fma_single(float a, float b, float c, unsigned mods)
+{
+    volatile float x = flush(a, mods), y = flush(b, mods), z = flush(c, mods);
+    round_begin(mods);
+    volatile float result = fmaf(x, y, z);
+    round_end(mods);
+    return finish(result, mods);
+}
+
+static inline float sqrt_single(float a, unsigned mods)
+{
+    volatile float x = flush(a, mods);
+    round_begin(mods);
+    volatile float root = sqrtf(x);
+    round_end(mods);
+    return finish(root, mods);
+}
+
+static inline double reciprocal_root(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static inline float approximate(float a, unsigned mods, double (*function)(double))
+{
+    return finish((float)function((double)flush(a, mods)), mods);
+}
+
+static inline double fma_double(double a, double b, double c, unsigned mods)
+{
+    volatile double x = a, y = b, z = c;
+    round_begin(mods);
+    volatile double result = fma(x, y, z);
+    round_end(mods);
+    return canonical_double(result);
+}
+
+static inline double sqrt_double(double a, unsigned mods)
+{
+    volatile double x = a;
+    round_begin(mods);
+    volatile double root = sqrt(x);
+    round_end(mods);
+    return canonical_double(root);
+}
+
+/* The lesser of two is the first where they are equal and it is -0. A NaN is not chosen, but for
+ * .NaN. */
+#define EXTREME(name, T, in, out, if_less, if_not)                \
+    static inline T name(T a, T b, unsigned mods)                 \
+    {                                                             \
+        T x = in(a, mods), y = in(b, mods);                       \
+        if (x != x || y != y)                                     \
+            return out(mods & MOD_NAN ? (T)NAN : x != x ? y : x); \
+        bool less = x == y ? signbit(x) : x < y;                  \
+        return less ? if_less : if_not;                           \
+    }
+EXTREME(min_single, float, flush, canonical, x, y)
+EXTREME(max_single, float, flush, canonical, y, x)
+EXTREME(min_double, double, flush_double, canonical_double, x, y)
+EXTREME(max_double, double, flush_double, canonical_double, y, x)
+
+#endif

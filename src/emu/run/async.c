@@ -1,0 +1,204 @@
+/* cp.async: copies from global to shared memory that a thread begins and waits for later.
+ *
+ * What is read is read when the copy begins. The bytes in shared memory are written when the thread
+ * waits for the group of the copy, or when some thread looks at an mbarrier in vain at which the
+ * copy's thread has said that it arrives behind its copies. Until then they belong to nobody, and
+ * any access to them is a race: the thread has not waited, or others have not met it at a barrier
+ * since it did, or not waited at the mbarrier.
+ */
+#include "emu/run/async.h"
+#include "emu/check/grid_race.h"
+#include "emu/check/overlap_race.h"
+#include "emu/check/shared_race.h"
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/run/access.h"
+#include "emu/run/global.h"
+#include "emu/run/wgmma.h"
+
+static async_copy *new_copy(machine *m)
+{
+    async_copy *c = m->spare_copies;
+    if (!c)
+        return arena_zalloc(m->arena, sizeof *c);
+    m->spare_copies = c->next;
+    return c;
+}
+
+static void drop_copy(machine *m, async_copy **at)
+{
+    async_copy *c = *at;
+    *at = c->next;
+    c->next = m->spare_copies;
+    m->spare_copies = c;
+}
+
+async_state *async_state_of(machine *m)
+{
+    if (!m->async)
+        m->async = arena_zalloc(m->arena, sizeof *m->async);
+    return m->async;
+}
+
+static void forget_state(async_state *s)
+{
+    s->barriers.count = 0;
+    s->vain = 0;
+    memset(s->groups, 0, sizeof s->groups);
+    while (s->late) {
+        late_arrival *next = s->late->next;
+        s->late->next = s->spare_late;
+        s->spare_late = s->late;
+        s->late = next;
+    }
+    while (s->bulk) {
+        bulk_copy *next = s->bulk->next;
+        s->bulk->next = s->spare_bulk;
+        s->spare_bulk = s->bulk;
+        s->bulk = next;
+    }
+}
+
+void async_begin_block(machine *m, warp *w)
+{
+    while (w->copies)
+        drop_copy(m, &w->copies);
+    memset(w->groups, 0, sizeof w->groups);
+    if (m->wgmma)
+        wgmma_begin_block(m, w);
+    if (m->async && w->index == 0)
+        forget_state(m->async);
+}
+
+/* Reads the bytes that a copy has from global memory; the others are 0. */
+static bool read_source(access x, unsigned wanted, uint8_t *bytes)
+{
+    memset(bytes, 0, x.size);
+    if (!access_is_aligned(&x))
+        return false;
+    x.size = wanted == x.size ? wanted : 1;
+    for (unsigned at = 0; at < wanted; at += x.size, x.address += x.size) {
+        if (!global_read(&x, bytes + at))
+            return false;
+    }
+    return true;
+}
+
+/* The bytes to be read: all, as many as the fourth operand says, or none where its predicate
+ * holds. */
+static unsigned source_size(const warp *w, const op *o, int lane)
+{
+    unsigned size = o->vector * 4u;
+    if (o->combine == ASYNC_IGNORE)
+        return predicate(w, o->src[2], o->pred_not) >> lane & 1 ? 0 : size;
+    unsigned wanted = get_u32(source(w, o, 2), lane);
+    return wanted < size ? wanted : size;
+}
+
+void exec_async_copy(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    addresses to, from;
+    access_gather(w, o, mask, &to);
+    access_gather_second(w, o, mask, &from);
+    access_count(w, o, SPACE_GLOBAL, &from, mask, ACCESS_LOAD);
+    async_copy **end = &w->copies;
+    while (*end)
+        end = &(*end)->next;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        unsigned size = o->vector * 4u;
+        async_copy *c = new_copy(m);
+        *c = (async_copy){
+            .lane = (uint8_t)i, .size = (uint8_t)size, .group = w->groups[i], .number = ++m->copies
+        };
+        access load = { w, o, i, ACCESS_LOAD, SPACE_GLOBAL, from.at[i], size };
+        access store = { w, o, i, ACCESS_STORE, SPACE_SHARED, to.at[i], size };
+        const uint8_t *bytes = NULL;
+        if (read_source(load, source_size(w, o, i), c->bytes))
+            bytes = access_array(&store);
+        if (!bytes)
+            return;
+        c->offset = (size_t)(bytes - m->shared.bytes);
+        shared_begin_copy(&m->shared, m->arena, c->offset, size, thread_of(w, i));
+        *end = c;
+        end = &c->next;
+    }
+}
+
+static void finish_copy(warp *w, const async_copy *c)
+{
+    shared_memory *s = &w->machine->shared;
+    unsigned other;
+    shared_end_copy(s, c->offset, c->size);
+    for (unsigned done = 0; done < c->size; done += 8)
+        shared_note(s, c->offset + done, c->size < 8 ? c->size : 8, thread_of(w, c->lane),
+                    SHARED_WRITE, &other);
+    memcpy(s->bytes + c->offset, c->bytes, c->size);
+    undefined_mark(w->machine, SPACE_SHARED, s->bytes + c->offset, c->size, false);
+}
+
+uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t size, unsigned copier)
+{
+    shared_memory *s = &m->shared;
+    shared_end_copy(s, offset, size);
+    uint32_t time = shared_copier_write(s, offset, size, copier);
+    memcpy(s->bytes + offset, bytes, size);
+    undefined_mark(m, SPACE_SHARED, s->bytes + offset, size, false);
+    return time;
+}
+
+void async_drop_bulk(async_state *s, bulk_copy **at)
+{
+    bulk_copy *c = *at;
+    *at = c->next;
+    c->next = s->spare_bulk;
+    s->spare_bulk = c;
+}
+
+void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view)
+{
+    for (async_copy **at = &w->copies; *at;) {
+        const async_copy *c = *at;
+        if (c->lane != lane || c->number > number) {
+            at = &(*at)->next;
+            continue;
+        }
+        view->copiers[copier] = async_write(w->machine, c->offset, c->bytes, c->size, copier);
+        drop_copy(w->machine, at);
+    }
+}
+
+void exec_async_commit(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    for (int i = 0; i < WARP_LANES; i++)
+        w->groups[i] += mask >> i & 1;
+}
+
+/* Finishes the copies of all groups but the newest so many that a lane leaves open. */
+static void finish_copies(warp *w, lane_mask mask, const lanes32 *open)
+{
+    for (async_copy **at = &w->copies; *at;) {
+        const async_copy *c = *at;
+        bool waits = !open || (u64)c->group + open->u32[c->lane] < w->groups[c->lane];
+        if (mask >> c->lane & 1 && waits) {
+            finish_copy(w, c);
+            drop_copy(w->machine, at);
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
+
+void exec_async_wait(warp *w, const op *o, lane_mask mask)
+{
+    finish_copies(w, mask, source(w, o, 0));
+}
+
+void exec_async_wait_all(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    finish_copies(w, mask, NULL);
+}

@@ -1,0 +1,170 @@
+/* atom and red: one lane after another, in the order of the lanes. */
+#include "emu/run/atomic.h"
+#include "emu/check/grid_race.h"
+#include "emu/check/overlap_race.h"
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/memory/speculation.h"
+#include "emu/run/access.h"
+#include "emu/run/halves.h"
+
+static u64 add_floats(ptx_type type, u64 a, u64 b)
+{
+    switch (type) {
+    case TYPE_f16:
+        return add_half((f16)a, (f16)b, 0);
+    case TYPE_f16x2:
+        return both2(add_half, (u32)a, (u32)b, 0);
+    case TYPE_bf16:
+        return add_bfloat((bf16)a, (bf16)b, 0);
+    case TYPE_bf16x2:
+        return both2(add_bfloat, (u32)a, (u32)b, 0);
+    case TYPE_f32:
+        return bits_of_float(canonical(float_of_bits((u32)a) + float_of_bits((u32)b)));
+    default:
+        return bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
+    }
+}
+
+static bool less(ptx_type type, u64 a, u64 b)
+{
+    if (type == TYPE_s32)
+        return (s32)a < (s32)b;
+    return type == TYPE_s64 ? (s64)a < (s64)b : a < b;
+}
+
+/* What the operation leaves in memory where it found old. */
+static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
+{
+    switch (how) {
+    case COMBINE_ADD:
+        return emu_type_kind(type) == KIND_FLOAT ? add_floats(type, old, b) : old + b;
+    case COMBINE_MIN:
+        return less(type, b, old) ? b : old;
+    case COMBINE_MAX:
+        return less(type, old, b) ? b : old;
+    case COMBINE_INC:
+        return old >= b ? 0 : old + 1;
+    case COMBINE_DEC:
+        return old == 0 || old > b ? b : old - 1;
+    case COMBINE_EXCH:
+        return b;
+    case COMBINE_CAS:
+        return old == b ? c : old;
+    case COMBINE_AND:
+        return old & b;
+    case COMBINE_OR:
+        return old | b;
+    default:
+        return old ^ b;
+    }
+}
+
+void atomic_make_good(const atomic_update *u)
+{
+    const op *o = u->op;
+    u64 old = 0;
+    unsigned size = emu_type_bytes((ptx_type)o->type);
+    allocation_read(u->of, u->address, &old, size);
+    if (o->combine == COMBINE_CAS && old != u->b)
+        return;
+    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, old, u->b, u->c);
+    allocation_write(u->of, u->address, &new, size);
+}
+
+/* Ahead of its turn a block can only note an operation, of which nobody wants to know what it found
+ * and which orders nothing. False: it is abandoned. */
+static bool atom_ahead(const access *x, u64 b, u64 c)
+{
+    const op *o = x->op;
+    const machine *m = x->warp->machine;
+    allocation *a = access_global(x);
+    if (!a)
+        return false;
+    if (!op_may_wait(o) || a->rights || a->aliased) {
+        speculation_abandon(x->warp);
+        return false;
+    }
+    atomic_update u = { .op = o,
+                        .of = a,
+                        .address = x->address,
+                        .b = b,
+                        .c = c,
+                        .store = { .block = m->grid->order.block,
+                                   .time = m->shared.warp_time[x->warp->index],
+                                   .line = o->line,
+                                   .thread = (uint16_t)thread_of(x->warp, x->lane),
+                                   .strong = true } };
+    speculation_update(m->speculation, &u, x->size);
+    return true;
+}
+
+/* One lane's operation on an element of a vector, or all; false after a fault. */
+static bool atom(const access *x, int element, u64 *old)
+{
+    const op *o = x->op;
+    bool wide = x->size == 8;
+    u64 b = get_bits(source(x->warp, o, 1 + element), x->lane, wide), c = 0;
+    allocation *a = NULL;
+    uint8_t *bytes = NULL;
+    if (o->combine == COMBINE_CAS)
+        c = get_bits(source(x->warp, o, 2), x->lane, wide);
+    if (x->space == SPACE_GLOBAL && x->warp->machine->speculation)
+        return atom_ahead(x, b, c);
+    if (x->space == SPACE_GLOBAL) {
+        a = access_global(x);
+        if (!a || !grid_race_load(x, a) || !overlap_lane(x, a))
+            return false;
+        allocation_read(a, x->address, old, x->size);
+    } else {
+        bytes = access_array(x);
+        if (!bytes)
+            return false;
+        memcpy(old, bytes, x->size);
+        undefined_mark(x->warp->machine, x->space, bytes, x->size, false);
+    }
+    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, *old, b, c);
+    if (!a)
+        memcpy(bytes, &new, x->size);
+    else if (o->combine == COMBINE_CAS && *old != b)
+        return true;
+    else if (!grid_race_store(x, a, &new))
+        return false;
+    else
+        allocation_write(a, x->address, &new, x->size);
+    return true;
+}
+
+/* The elements of a vector are atomic each, and it begins at a multiple of its size. */
+static bool atom_vector(access x, u64 (*found)[WARP_LANES])
+{
+    access all = x;
+    all.size *= x.op->vector;
+    if (!access_is_aligned(&all))
+        return false;
+    for (int e = 0; e < x.op->vector; e++, x.address += x.size)
+        if (!atom(&x, e, &found[e][x.lane]))
+            return false;
+    return true;
+}
+
+static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
+{
+    u64 found[MAX_VECTOR][WARP_LANES] = { { 0 } };
+    access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes((ptx_type)o->type) };
+    for (x.lane = 0; x.lane < WARP_LANES; x.lane++) {
+        x.address = a->at[x.lane];
+        if (mask >> x.lane & 1 && !atom_vector(x, found))
+            return;
+    }
+    grid_race_stored(w, o);
+    for (int e = 0; e < o->vector; e++)
+        write_lanes(w->file + o->dst[e], found[e], x.size == 8, mask);
+}
+
+void exec_atom(warp *w, const op *o, lane_mask mask)
+{
+    w->polls++;
+    access_by_space(w, o, mask, atom_lanes);
+    let_others_go_on(w, o);
+}

@@ -1,0 +1,238 @@
+/* Blocks: the warps of a block in turn.
+ *
+ * A warp runs until it waits at a barrier, ends, or has looked in vain for what others may store,
+ * then the next one does, so that a run is the same every time. What other orders would have shown,
+ * the race check finds. A block that is held up keeps its state in its machine.
+ */
+#include "emu/run/block.h"
+#include "emu/check/shared_race.h"
+#include "emu/check/undefined.h"
+#include "emu/run/async.h"
+
+static bool check_reads(warp *w, const op *o, lane_mask mask)
+{
+    for (unsigned i = 0; i < o->reads; i++) {
+        const reg *r = op_register(w->machine->entry, o, i);
+        lane_mask undefined = r->tracked ? ~w->defined[r->tracked - 1] : 0;
+        undefined &= i < op_first_source(o) ? w->active : mask;
+        if (undefined &&
+            !WARP_CHECK(w, o, lowest_lane(undefined), EMU_CHECK_UNDEFINED, 0,
+                        "register %s is read and this thread has never written it", r->name))
+            return false;
+    }
+    return true;
+}
+
+static void mark_writes(warp *w, const op *o, lane_mask mask)
+{
+    for (unsigned i = 0; i < o->writes; i++) {
+        const reg *r = op_register(w->machine->entry, o, o->reads + i);
+        if (r->tracked)
+            w->defined[r->tracked - 1] |= mask;
+    }
+}
+
+/* False after a fault. */
+static bool watch_registers(warp *w, const op *o, lane_mask mask)
+{
+    if (w->machine->watched & WATCH_CARRIES)
+        return undefined_step(w, o, mask);
+    if (o->watch & WATCH_READS && !check_reads(w, o, mask))
+        return false;
+    if (o->watch & WATCH_WRITES)
+        mark_writes(w, o, mask);
+    return true;
+}
+
+static void run_warp(warp *w)
+{
+    machine *m = w->machine;
+    const op *ops = m->entry->ops.items;
+    while (w->status == WARP_RUNS && !has_fault(m)) {
+        const op *o = &ops[w->pc++];
+        lane_mask mask = w->active & predicate(w, o->guard, o->guard_not);
+        m->warp_instructions++;
+        m->thread_instructions += w->active_count;
+        if (o->watch & m->watched && !watch_registers(w, o, mask))
+            return;
+        if (mask)
+            o->exec(w, o, mask);
+        if (w->pc == w->reconverge)
+            warp_resume(w);
+    }
+}
+
+static u64 special_value(const machine *m, const warp *w, special which, unsigned lane)
+{
+    const unsigned *block = m->config->block, *grid = m->config->grid;
+    unsigned thread = w->index * WARP_LANES + lane;
+    u32 bit = UINT32_C(1) << lane;
+    switch (which) {
+#define REGISTER(name, text, type, value) \
+    case SPECIAL_##name:                  \
+        return (u64)(value);
+#include "emu/specials.def"
+    default:
+        return 0;
+    }
+}
+
+/* What registers hold that nothing has written does not depend on which block ran before. */
+static void clear_tracked(warp *w)
+{
+    const entry *e = w->machine->entry;
+    static const u64 zeros[WARP_LANES];
+    for (size_t i = 0; i < e->regs.count; i++) {
+        const reg *r = &e->regs.items[i];
+        if (r->tracked && r->type == TYPE_pred)
+            w->predicates[r->place] = 0;
+        else if (r->tracked)
+            write_lanes(w->file + r->place, zeros, emu_type_bits(r->type) == 64, ALL_LANES);
+    }
+}
+
+static void start_warp(machine *m, warp *w)
+{
+    const entry *e = m->entry;
+    unsigned first = w->index * WARP_LANES, count = m->threads - first;
+    memset(w->recent, 0, sizeof w->recent);
+    w->present = count >= WARP_LANES ? ALL_LANES : (UINT32_C(1) << count) - 1;
+    w->alive = w->present;
+    w->carry = 0;
+    async_begin_block(m, w);
+    w->pc = 0;
+    w->depth = w->meeting = w->polls = 0;
+    w->reconverge = NO_TARGET;
+    w->status = WARP_RUNS;
+    set_active(w, w->present);
+    memset(w->defined, 0, (e->tracked_count + e->carried_count) * sizeof *w->defined);
+    if (e->tracked_count)
+        clear_tracked(w);
+    for (size_t i = 0; i < e->specials.count; i++) {
+        const special_place *s = &e->specials.items[i];
+        u64 values[WARP_LANES];
+        for (unsigned lane = 0; lane < WARP_LANES; lane++)
+            values[lane] = special_value(m, w, s->which, lane);
+        write_lanes(w->file + s->place, values, s->wide, ALL_LANES);
+    }
+}
+
+/* A block in which every warp that has not ended waits: a fault, or it goes on where a barrier need
+ * not wait for warps that have ended. */
+static void report_stuck(machine *m)
+{
+    warp *stuck = NULL;
+    const warp *absent = NULL;
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status == WARP_WAITS && !stuck)
+            stuck = w;
+    }
+    const barrier *b = &m->barriers[stuck->barrier];
+    bool only_ended = b->expected == m->warp_count * WARP_LANES;
+    for (unsigned i = 0; i < m->warp_count; i++)
+        if (!(b->warps >> i & 1)) {
+            absent = absent ? absent : &m->warps[i];
+            only_ended &= m->warps[i].status == WARP_ENDED;
+        }
+    const char *ended = "barrier %u waits for %u threads and %u arrive: warp %u has ended";
+    if (absent && only_ended) {
+        if (WARP_CHECK(stuck, stuck->waits, 0, EMU_CHECK_BARRIER, 0, ended, stuck->barrier,
+                       b->expected, b->arrived, absent->index))
+            machine_release_barrier(m, stuck->barrier);
+    } else if (absent && absent->status == WARP_ENDED)
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0, ended, stuck->barrier, b->expected,
+                   b->arrived, absent->index);
+    else if (absent)
+        warp_fault(
+            stuck, stuck->waits, 0, EMU_BARRIER, 0,
+            "barrier %u waits for %u threads and %u arrive: warp %u waits at barrier %u (line %u)",
+            stuck->barrier, b->expected, b->arrived, absent->index, absent->barrier,
+            absent->waits->line);
+    else
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads and the block has %u", stuck->barrier,
+                   b->expected, m->threads);
+}
+
+void block_begin(machine *m)
+{
+    m->thread_instructions = m->warp_instructions = 0;
+    memset(m->barriers, 0, sizeof m->barriers);
+    shared_begin_block(&m->shared);
+    if (m->local_bytes)
+        memset(m->local_written, 0, m->threads * m->local_bytes);
+    if (m->checks->actions[EMU_CHECK_UNINIT] != EMU_STOPS) { /* the same as of registers */
+        memset(m->shared.bytes, 0, m->shared.size);
+        memset(m->local, 0, m->threads * m->local_bytes);
+    }
+    if (m->shared_undefined) {
+        memset(m->shared_undefined, 0, m->shared.size);
+        memset(m->local_undefined, 0, m->threads * m->local_bytes);
+    }
+    stack_begin_block(m);
+    for (unsigned i = 0; i < m->warp_count; i++)
+        start_warp(m, &m->warps[i]);
+    m->dependence.triggered = false;
+}
+
+/* Warps that are held up go on where what held them up is no more. */
+static void release_held(machine *m)
+{
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status == WARP_PAUSED || (w->status == WARP_DEPENDS && !m->dependence.waits))
+            w->status = WARP_RUNS;
+    }
+}
+
+/* Whether some warp of the block is in a state. */
+static bool has_warp(const machine *m, warp_status status)
+{
+    for (unsigned i = 0; i < m->warp_count; i++)
+        if (m->warps[i].status == status)
+            return true;
+    return false;
+}
+
+/* Has each warp run until it waits, unless the block is to pause. */
+static block_status run_warps(machine *m)
+{
+    dependence *d = &m->dependence;
+    while (!has_fault(m)) {
+        bool moved = false, yields = false;
+        for (unsigned i = 0; i < m->warp_count; i++) {
+            warp *w = &m->warps[i];
+            if (w->status != WARP_RUNS)
+                continue;
+            moved = true;
+            run_warp(w);
+            if (w->status == WARP_YIELDS)
+                w->status = WARP_RUNS;
+            yields |= w->status == WARP_PAUSED && d->yields;
+            if ((w->status == WARP_PAUSED && !d->yields) || (d->turns && --d->turns == 0))
+                return BLOCK_PAUSED;
+        }
+        if (yields)
+            return BLOCK_PAUSED;
+        if (moved)
+            continue;
+        if (has_warp(m, WARP_DEPENDS))
+            return BLOCK_DEPENDS;
+        if (!has_warp(m, WARP_WAITS))
+            break;
+        report_stuck(m);
+    }
+    return BLOCK_ENDED;
+}
+
+block_status block_run(machine *m)
+{
+    release_held(m);
+    block_status status = run_warps(m);
+    if (status == BLOCK_ENDED && m->stats) {
+        m->stats->thread_instructions += m->thread_instructions;
+        m->stats->warp_instructions += m->warp_instructions;
+    }
+    return status;
+}

@@ -1,0 +1,267 @@
+/* cp.async.bulk: copies of any multiple of 16 bytes that one thread begins.
+ *
+ * A load from global to shared memory completes at an mbarrier, which counts its bytes; a store is
+ * waited for by its thread, in groups. What a copy reads it reads when it begins, what it writes is
+ * written when it completes; until then nobody may touch the bytes that a load writes, or change
+ * those that a store reads. Ordinary stores ahead of a copy need a proxy fence between.
+ */
+#include "emu/run/bulk.h"
+#include "emu/check/shared_race.h"
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/run/mbarrier.h"
+
+enum { PIECE = 16 };
+
+/* The addresses that a copy has, of each lane. */
+typedef struct places {
+    addresses to, from, at; /* at: of the mbarrier */
+} places;
+
+/* Sources: where to, where from, how much, and the mbarrier, of which dst has the offset and
+ * whether it has 64 bits. */
+static places gather(const warp *w, const op *o, lane_mask mask)
+{
+    places p;
+    op at = *o;
+    at.src[0] = o->src[3];
+    at.offset = (int32_t)o->dst[0];
+    at.address64 = o->dst[1];
+    access_gather(w, o, mask, &p.to);
+    access_gather_second(w, o, mask, &p.from);
+    if (o->exec == exec_bulk_load)
+        access_gather(w, &at, mask, &p.at);
+    return p;
+}
+
+static bool check_size(warp *w, const op *o, int lane, u32 size)
+{
+    if (size % PIECE == 0)
+        return true;
+    warp_fault(w, o, lane, EMU_MISALIGNED, 0,
+               "a bulk copy of %u bytes, which is not a multiple of %d", size, PIECE);
+    return false;
+}
+
+/* A new copy at the end of the list. */
+static bulk_copy *begin(warp *w, const op *o, int lane, u32 size)
+{
+    async_state *s = async_state_of(w->machine);
+    bulk_copy *c = s->spare_bulk, **end = &s->bulk;
+    uint8_t *bytes = c && c->room >= size ? c->bytes : NULL;
+    size_t room = bytes ? c->room : size;
+    if (c)
+        s->spare_bulk = c->next;
+    else
+        c = arena_zalloc(w->machine->arena, sizeof *c);
+    if (!bytes)
+        bytes = arena_alloc(w->machine->arena, size + 1);
+    *c =
+        (bulk_copy){ .warp = w, .op = o, .lane = lane, .size = size, .room = room, .bytes = bytes };
+    while (*end)
+        end = &(*end)->next;
+    return *end = c;
+}
+
+/* What a copy does with each of its pieces in memory and with the copy's own bytes of it; false
+ * after a fault. */
+typedef bool piece_access(const access *x, uint8_t *bytes);
+
+static bool for_pieces(access x, size_t size, uint8_t *bytes, piece_access *does)
+{
+    x.size = PIECE;
+    for (size_t done = 0; done < size; done += PIECE, x.address += PIECE)
+        if (!does(&x, bytes + done))
+            return false;
+    return true;
+}
+
+static bool is_in_shared(const access *x, uint8_t *bytes)
+{
+    size_t offset;
+    (void)bytes;
+    return access_shared_place(x, &offset);
+}
+
+/* Has the thread access shared memory as if by itself. */
+static bool touch_shared(const access *x, uint8_t *bytes)
+{
+    (void)bytes;
+    return access_array(x) != NULL;
+}
+
+static bool is_in_global(const access *x, uint8_t *bytes)
+{
+    (void)bytes;
+    return access_global(x) != NULL;
+}
+
+static bool read_global(const access *x, uint8_t *bytes)
+{
+    return access_read(x, bytes) != NULL;
+}
+
+static bool write_global(const access *x, uint8_t *bytes)
+{
+    return access_write(x, NULL, bytes);
+}
+
+/* The place of a copy in shared memory, all of it inside of an array. */
+static bool find_shared(const access *x, u32 size, size_t *offset)
+{
+    return for_pieces(*x, size, NULL, is_in_shared) && (!size || access_shared_place(x, offset));
+}
+
+static bool check_fenced(const access *x, size_t offset, u32 size)
+{
+    const machine *m = x->warp->machine;
+    unsigned other = 0;
+    return shared_is_fenced(&m->shared, offset, size, thread_of(x->warp, x->lane), &other) ||
+           ACCESS_CHECK(x, EMU_CHECK_RACE,
+                        "race: a bulk copy touches what thread %u of the block has stored, and no "
+                        "fence.proxy.async comes between",
+                        other);
+}
+
+static void load(warp *w, const op *o, int lane, const places *p)
+{
+    machine *m = w->machine;
+    u32 size = get_u32(source(w, o, 2), lane);
+    access to = { w, o, lane, ACCESS_STORE, SPACE_SHARED, p->to.at[lane], PIECE };
+    access from = { w, o, lane, ACCESS_LOAD, SPACE_GLOBAL, p->from.at[lane], PIECE };
+    size_t offset = 0;
+    mbarrier *b = mbarrier_at(w, o, lane, p->at.at[lane]);
+    if (!b || !check_size(w, o, lane, size) || !find_shared(&to, size, &offset) ||
+        !check_fenced(&to, offset, size))
+        return;
+    if (!b->fenced &&
+        !ACCESS_CHECK(&to, EMU_CHECK_RACE,
+                      "race: a bulk copy completes at an mbarrier since whose mbarrier.init no "
+                      "fence.mbarrier_init or fence.proxy.async has come"))
+        return;
+    bulk_copy *c = begin(w, o, lane, size);
+    c->loads = true;
+    c->barrier = (unsigned)(b - m->async->barriers.items);
+    c->offset = offset;
+    access_count_bulk(w, from.address, size, ACCESS_LOAD);
+    if (for_pieces(from, size, c->bytes, read_global) && for_pieces(to, size, NULL, touch_shared))
+        shared_begin_copy(&m->shared, m->arena, offset, size, thread_of(w, lane));
+}
+
+typedef void begin_copy(warp *w, const op *o, int lane, const places *p);
+
+static void by_lanes(warp *w, const op *o, lane_mask mask, begin_copy *begins)
+{
+    places p = gather(w, o, mask);
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            begins(w, o, i, &p);
+}
+
+void exec_bulk_load(warp *w, const op *o, lane_mask mask)
+{
+    by_lanes(w, o, mask, load);
+}
+
+static void store(warp *w, const op *o, int lane, const places *p)
+{
+    machine *m = w->machine;
+    u32 size = get_u32(source(w, o, 2), lane);
+    access from = { w, o, lane, ACCESS_LOAD, SPACE_SHARED, p->from.at[lane], PIECE };
+    access to = { w, o, lane, ACCESS_STORE, SPACE_GLOBAL, p->to.at[lane], PIECE };
+    size_t offset = 0;
+    if (!check_size(w, o, lane, size) || !find_shared(&from, size, &offset) ||
+        !for_pieces(to, size, NULL, is_in_global) || !for_pieces(from, size, NULL, touch_shared) ||
+        !check_fenced(&from, offset, size))
+        return;
+    if (undefined_bytes(m, SPACE_SHARED, m->shared.bytes + offset, size) &&
+        !ACCESS_CHECK(&from, EMU_CHECK_UNDEFINED,
+                      "undefined: a bulk copy stores what was never written to global memory"))
+        return;
+    bulk_copy *c = begin(w, o, lane, size);
+    c->group = m->async->groups[w->index][lane];
+    c->offset = offset;
+    c->address = to.address;
+    memcpy(c->bytes, m->shared.bytes + offset, size);
+    access_count_bulk(w, to.address, size, ACCESS_STORE);
+    shared_begin_read(&m->shared, m->arena, offset, size, thread_of(w, lane));
+}
+
+void exec_bulk_store(warp *w, const op *o, lane_mask mask)
+{
+    by_lanes(w, o, mask, store);
+}
+
+void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
+        access x = { w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], PIECE };
+        u32 size = get_u32(source(w, o, 1), i);
+        if (!(mask >> i & 1) || !check_size(w, o, i, size))
+            continue;
+        access_count_bulk(w, a.at[i], size, ACCESS_PREFETCH);
+        for_pieces(x, size, NULL, is_in_global);
+    }
+}
+
+void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
+{
+    async_state *s = async_state_of(w->machine);
+    (void)o;
+    for (int i = 0; i < WARP_LANES; i++)
+        s->groups[w->index][i] += mask >> i & 1;
+}
+
+/* Shared memory has been read: others may change it behind a barrier. */
+static void end_read(machine *m, bulk_copy *c)
+{
+    c->has_read = true;
+    shared_end_read(&m->shared, c->offset, c->size);
+}
+
+static bool end_store(machine *m, const bulk_copy *c)
+{
+    access x = { c->warp, c->op, c->lane, ACCESS_STORE, SPACE_GLOBAL, c->address, PIECE };
+    return for_pieces(x, c->size, c->bytes, write_global) && !has_fault(m);
+}
+
+/* Completes the stores of lanes, of all groups but the newest so many that each leaves open. */
+static void finish(warp *w, lane_mask mask, const lanes32 *open, bool only_reads)
+{
+    machine *m = w->machine;
+    async_state *s = async_state_of(m);
+    for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
+        bulk_copy *c = *at;
+        bool own = !c->loads && c->warp == w && mask >> c->lane & 1;
+        u64 newest = s->groups[w->index][c->lane];
+        if (!own || (open && (u64)c->group + open->u32[c->lane] >= newest)) {
+            at = &c->next;
+            continue;
+        }
+        if (!c->has_read)
+            end_read(m, c);
+        if (only_reads)
+            at = &c->next;
+        else if (end_store(m, c))
+            async_drop_bulk(s, at);
+    }
+}
+
+void exec_bulk_wait(warp *w, const op *o, lane_mask mask)
+{
+    finish(w, mask, source(w, o, 0), o->variant);
+}
+
+void bulk_exit(warp *w, const op *o, lane_mask mask)
+{
+    for (const bulk_copy *c = w->machine->async->bulk; c; c = c->next)
+        if (!c->loads && !c->has_read && c->warp == w && mask >> c->lane & 1 &&
+            !WARP_CHECK(w, o, c->lane, EMU_CHECK_RACE, 0,
+                        "race: the thread ends while a bulk copy of line %u may still read shared "
+                        "memory: nothing has waited for it",
+                        c->op->line))
+            return;
+    finish(w, mask, NULL, false);
+}

@@ -1,0 +1,237 @@
+/* Branches, the ends of threads, barriers, and the control of dependent launches.
+ *
+ * Where the lanes of a warp take both ways of a branch, the warp runs one and keeps the other in a
+ * frame, with a frame below for all of them at the op where the ways meet again. Lanes that arrive
+ * there stop; when the frame below comes up, all go on together. So a loop whose lanes leave at
+ * different times needs no frame per round: lanes that leave wait in the frame below.
+ */
+#include "emu/check/overlap_order.h"
+#include "emu/check/shared_race.h"
+#include "emu/exec.h"
+#include "emu/machine.h"
+#include "emu/run/bulk.h"
+#include "emu/run/wgmma.h"
+
+/* A loop that looks for what others store has looked often enough. */
+enum { MOST_POLLS = 1000 };
+
+static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
+{
+    w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
+}
+
+static bool check_uniform(warp *w, const op *o, lane_mask others)
+{
+    return !o->uniform || !others ||
+           WARP_CHECK(
+               w, o, lowest_lane(others), EMU_CHECK_BARRIER, 0,
+               "marked .uni, and of the active lanes 0x%08x do not take it, such as this one",
+               others);
+}
+
+static void branch(warp *w, const op *o, lane_mask mask)
+{
+    const machine *m = w->machine;
+    lane_mask others = w->active & ~mask;
+    if (o->target < w->pc)
+        warp_check_limit(w, o, mask);
+    if (!others) {
+        w->pc = o->target;
+        return;
+    }
+    if (!check_uniform(w, o, others))
+        return;
+    /* Groups of lanes that wait their turn are disjoint, so that this leaves room for all. Where
+     * there is no more for a meeting point, the lanes meet at the next one out. */
+    bool room = w->depth + WARP_LANES < m->frames;
+    uint32_t meet = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
+    if (meet != w->reconverge) {
+        push(w, meet, w->reconverge, w->active);
+        w->reconverge = meet;
+    }
+    if (w->pc == meet) {
+        w->pc = o->target;
+        set_active(w, mask);
+        return;
+    }
+    if (o->target != meet)
+        push(w, o->target, meet, mask);
+    set_active(w, others);
+}
+
+void exec_bra(warp *w, const op *o, lane_mask mask)
+{
+    bool back = o->target < w->pc;
+    branch(w, o, mask);
+    if (back && w->polls > MOST_POLLS && !has_fault(w->machine))
+        warp_yield(w);
+}
+
+void exec_table_miss(warp *w, const op *o, lane_mask mask)
+{
+    int lane = lowest_lane(mask);
+    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, 0, "brx.idx: its table has no target of index %u",
+               get_u32(source(w, o, 0), lane));
+}
+
+void exec_call_miss(warp *w, const op *o, lane_mask mask)
+{
+    int lane = lowest_lane(mask);
+    u64 address = get_u64(source(w, o, 0), lane);
+    warp_fault(w, o, lane, EMU_OUT_OF_BOUNDS, address,
+               "a call through a pointer, 0x%llx, to none of the module's functions that take and "
+               "give the same",
+               (unsigned long long)address);
+}
+
+void exec_exit(warp *w, const op *o, lane_mask mask)
+{
+    if (!check_uniform(w, o, w->active & ~mask))
+        return;
+    if (w->machine->async)
+        bulk_exit(w, o, mask);
+    if (w->machine->wgmma)
+        wgmma_exit(w, o, mask);
+    w->alive &= ~mask;
+    set_active(w, w->active & ~mask);
+    if (!w->active)
+        warp_resume(w);
+}
+
+void exec_trap(warp *w, const op *o, lane_mask mask)
+{
+    warp_fault(w, o, lowest_lane(mask), EMU_STACK, 0, "the trap instruction was reached");
+}
+
+/* dst[0]: which of the module's */
+void exec_unknown(warp *w, const op *o, lane_mask mask)
+{
+    const emu_module *m = w->machine->config->module;
+    warp_fault(w, o, lowest_lane(mask), EMU_UNKNOWN, 0, "%s", m->unknown.items[o->dst[0]].message);
+}
+
+static void write_reduction(warp *w, const barrier *b)
+{
+    const op *o = w->waits;
+    u64 counts[WARP_LANES];
+    for (int i = 0; i < WARP_LANES; i++)
+        counts[i] = b->popc;
+    if (o->combine == COMBINE_POPC)
+        write_lanes(w->file + o->dst[0], counts, false, w->present);
+    else if (o->combine != COMBINE_NONE)
+        write_predicate(w, o->dst[0], o->combine == COMBINE_AND ? b->all : b->any, w->present);
+}
+
+void machine_release_barrier(machine *m, unsigned id)
+{
+    barrier *b = &m->barriers[id];
+    shared_barrier(&m->shared, b->warps);
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        warp *w = &m->warps[i];
+        if (w->status != WARP_WAITS || w->barrier != id)
+            continue;
+        write_reduction(w, b);
+        w->status = WARP_RUNS;
+    }
+    *b = (barrier){ 0 };
+}
+
+static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, unsigned expected)
+{
+    const barrier *b = &w->machine->barriers[id % BARRIERS];
+    int lane = lowest_lane(mask);
+    if (id >= BARRIERS)
+        warp_fault(w, o, lane, EMU_BARRIER, 0, "barrier %u does not exist: there are %d", id,
+                   BARRIERS);
+    else if (w->alive != w->present &&
+             !WARP_CHECK(
+                 w, o, lowest_lane(w->present & ~w->alive), EMU_CHECK_BARRIER, 0,
+                 "this thread has ended and never reaches barrier %u, where others of its warp are",
+                 id))
+        return false;
+    else if (mask != w->alive)
+        warp_fault(w, o, lowest_lane(w->alive & ~mask), EMU_BARRIER, 0,
+                   "barrier %u is reached by lanes 0x%08x only of the warp's 0x%08x", id, mask,
+                   w->present);
+    else if (expected % WARP_LANES)
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads, which is not a multiple of %d", id, expected,
+                   WARP_LANES);
+    else if (b->arrived && b->expected != expected)
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "barrier %u waits for %u threads here and for %u in a warp that has arrived", id,
+                   expected, b->expected);
+    else
+        return true;
+    return false;
+}
+
+/* A warp comes to a barrier, and waits there or goes on. */
+static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
+{
+    machine *m = w->machine;
+    /* Where a barrier does not wait for threads that have ended, some may be about to. */
+    if (m->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    else if (w->meeting)
+        warp_report_meeting(w, o);
+    if (!mask || has_fault(m))
+        return;
+    int lane = lowest_lane(mask);
+    unsigned id = get_u32(source(w, o, 0), lane), expected = get_u32(source(w, o, 1), lane);
+    if (!expected)
+        expected = m->warp_count * WARP_LANES;
+    if (!check_barrier(w, o, mask, id, expected))
+        return;
+    barrier *b = &m->barriers[id];
+    if (!b->arrived)
+        b->all = ALL_LANES;
+    b->expected = expected;
+    b->arrived += WARP_LANES;
+    b->warps |= UINT32_C(1) << w->index;
+    if (o->combine != COMBINE_NONE) {
+        lane_mask holds = predicate(w, o->src[2], o->pred_not) & mask;
+        b->popc += count_lanes(holds);
+        b->any = holds ? ALL_LANES : b->any;
+        b->all = holds == mask ? b->all : 0;
+    }
+    if (waits) {
+        w->status = WARP_WAITS;
+        w->barrier = id;
+        w->waits = o;
+    }
+    if (b->arrived == expected)
+        machine_release_barrier(m, id);
+}
+
+void exec_bar(warp *w, const op *o, lane_mask mask)
+{
+    arrive(w, o, mask, true);
+}
+
+void exec_bar_arrive(warp *w, const op *o, lane_mask mask)
+{
+    arrive(w, o, mask, false);
+}
+
+/* Only the first of a block counts. */
+void exec_launch_dependents(warp *w, const op *o, lane_mask mask)
+{
+    dependence *d = &w->machine->dependence;
+    (void)o;
+    if (d->overlap)
+        overlap_trigger(w, mask);
+    if (!d->triggered && d->pauses)
+        w->status = WARP_PAUSED;
+    d->triggered = true;
+}
+
+void exec_grid_wait(warp *w, const op *o, lane_mask mask)
+{
+    const dependence *d = &w->machine->dependence;
+    (void)o;
+    if (d->overlap)
+        overlap_wait(w, mask);
+    if (d->waits)
+        w->status = WARP_DEPENDS;
+}

@@ -1,0 +1,351 @@
+/* cvt, in three steps for a whole warp: load the source as 64-bit integers or as doubles (which
+ * hold every source type exactly), convert, and store in the result's type and the register's
+ * width. */
+#include "emu/exec.h"
+#include "emu/machine.h"
+#include "emu/run/halves.h"
+
+typedef struct values {
+    s64 integers[WARP_LANES]; /* the bits of a u64 where the type is one */
+    double floats[WARP_LANES];
+} values;
+
+static bool is_float(ptx_type type)
+{
+    return emu_type_kind(type) == KIND_FLOAT;
+}
+
+/* An integer of a type from the bits of a register, which may be wider. */
+static s64 integer_of(u64 bits, ptx_type type)
+{
+    switch (type) {
+    case TYPE_u8:
+        return (uint8_t)bits;
+    case TYPE_s8:
+        return (int8_t)bits;
+    case TYPE_u16:
+        return (u16)bits;
+    case TYPE_s16:
+        return (s16)bits;
+    case TYPE_u32:
+        return (u32)bits;
+    case TYPE_s32:
+        return (s32)bits;
+    default:
+        return (s64)bits;
+    }
+}
+
+#define LOAD_EACH(T)                          \
+    for (int i = 0; i < WARP_LANES; i++)      \
+        v->integers[i] = (T)get_u32(from, i); \
+    break
+
+static void load_integers(values *v, const void *from, ptx_type type, unsigned register_bits)
+{
+    if (register_bits == 64) {
+        for (int i = 0; i < WARP_LANES; i++)
+            v->integers[i] = integer_of(get_u64(from, i), type);
+        return;
+    }
+    switch (type) {
+    case TYPE_u8:
+        LOAD_EACH(uint8_t);
+    case TYPE_s8:
+        LOAD_EACH(int8_t);
+    case TYPE_u16:
+        LOAD_EACH(u16);
+    case TYPE_s16:
+        LOAD_EACH(s16);
+    case TYPE_s32:
+        LOAD_EACH(s32);
+    default:
+        LOAD_EACH(u32);
+    }
+}
+
+static void load_floats(values *v, const void *from, ptx_type type, unsigned mods)
+{
+    for (int i = 0; i < WARP_LANES; i++)
+        v->floats[i] = type == TYPE_f16    ? (double)value_of_half(get_f16(from, i))
+                       : type == TYPE_bf16 ? (double)value_of_bfloat(get_bf16(from, i))
+                       : type == TYPE_f32  ? (double)flush(get_f32(from, i), mods)
+                                           : get_f64(from, i);
+}
+
+static double to_whole(double value, unsigned mods)
+{
+    if (mods & MOD_RZ)
+        return trunc(value);
+    if (mods & MOD_RM)
+        return floor(value);
+    return mods & MOD_RP ? ceil(value) : nearbyint(value);
+}
+
+static s64 lowest_of(ptx_type type)
+{
+    return emu_type_kind(type) == KIND_SIGNED ? -(s64)(UINT64_C(1) << (emu_type_bits(type) - 2)) * 2
+                                              : 0;
+}
+
+static u64 highest_of(ptx_type type)
+{
+    return low_bits(emu_type_bits(type) - (emu_type_kind(type) == KIND_SIGNED));
+}
+
+/* Out of range gives the nearest integer of the type. NaN gives 0, or 2^63 where source or result
+ * has 64 bits. */
+static s64 integer_near(double value, ptx_type type, bool nan_is_high)
+{
+    if (value != value)
+        return nan_is_high ? (s64)(UINT64_C(1) << (emu_type_bits(type) - 1)) : 0;
+    if (value <= (double)lowest_of(type))
+        return lowest_of(type);
+    if (value >= (double)highest_of(type))
+        return (s64)highest_of(type);
+    return value >= 0x1p63 ? (s64)(u64)value : (s64)value;
+}
+
+static s64 clamp_integer(s64 value, ptx_type to, ptx_type from)
+{
+    bool huge = from == TYPE_u64 && value < 0;
+    if (huge || (value > 0 && (u64)value > highest_of(to)))
+        return (s64)highest_of(to);
+    return value < lowest_of(to) ? lowest_of(to) : value;
+}
+
+static void store_integers(warp *w, const op *o, const values *v, lane_mask mask)
+{
+    lanes32 narrow;
+    lanes64 wide;
+    ptx_type type = (ptx_type)o->type;
+    const u32 all = (u32)low_bits(o->dst_bits < 32 ? o->dst_bits : 32);
+    if (o->dst_bits == 64) {
+        for (int i = 0; i < WARP_LANES; i++)
+            wide.s64[i] = integer_of((u64)v->integers[i], type);
+        write_lanes64(w->file + o->dst[0], &wide, mask);
+        return;
+    }
+    for (int i = 0; i < WARP_LANES; i++)
+        narrow.u32[i] = (u32)integer_of((u64)v->integers[i], type) & all;
+    write_lanes32(w->file + o->dst[0], &narrow, mask);
+}
+
+static float narrow_float(double value, unsigned mods)
+{
+    volatile double x = value;
+    round_begin(mods);
+    volatile float rounded = (float)x;
+    round_end(mods);
+    return rounded;
+}
+
+static float float_of_integer(s64 value, bool is_unsigned, unsigned mods)
+{
+    volatile s64 x = value;
+    round_begin(mods);
+    volatile float rounded = is_unsigned ? (float)(u64)x : (float)x;
+    round_end(mods);
+    return rounded;
+}
+
+static double double_of_integer(s64 value, bool is_unsigned, unsigned mods)
+{
+    volatile s64 x = value;
+    round_begin(mods);
+    volatile double rounded = is_unsigned ? (double)(u64)x : (double)x;
+    round_end(mods);
+    return rounded;
+}
+
+/* Bits that a double has no room for are folded into its last one, for a later rounding. */
+static double odd_double_of_integer(s64 value, bool is_unsigned)
+{
+    bool negative = value < 0 && !is_unsigned;
+    u64 magnitude = negative ? UINT64_C(0) - (u64)value : (u64)value;
+    if (magnitude >> 53)
+        magnitude = (magnitude & ~UINT64_C(0xfff)) | (UINT64_C(0x800) * ((magnitude & 0xfff) != 0));
+    return negative ? -(double)magnitude : (double)magnitude;
+}
+
+static void store_single(warp *w, const op *o, const values *v, bool from_integer, lane_mask mask)
+{
+    lanes32 result;
+    bool wide_unsigned = o->type2 == TYPE_u64;
+    unsigned directed = o->mods & MOD_INTEGRAL ? 0 : o->mods & MOD_DIRECTED;
+    if (from_integer && !directed && !wide_unsigned)
+        for (int i = 0; i < WARP_LANES; i++)
+            result.f32[i] = (float)v->integers[i];
+    else
+        for (int i = 0; i < WARP_LANES; i++)
+            result.f32[i] = from_integer ? float_of_integer(v->integers[i], wide_unsigned, directed)
+                                         : narrow_float(v->floats[i], directed);
+    for (int i = 0; i < WARP_LANES; i++)
+        result.f32[i] = finish(result.f32[i], o->mods);
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+static void store_double(warp *w, const op *o, const values *v, bool from_integer, lane_mask mask)
+{
+    lanes64 result;
+    unsigned directed = o->mods & MOD_INTEGRAL ? 0 : o->mods;
+    for (int i = 0; i < WARP_LANES; i++) {
+        double value = from_integer
+                           ? double_of_integer(v->integers[i], o->type2 == TYPE_u64, directed)
+                           : canonical_double(v->floats[i]);
+        if (o->mods & MOD_SAT)
+            value = value > 0 ? (value < 1 ? value : 1) : 0;
+        result.f64[i] = value;
+    }
+    write_lanes64(w->file + o->dst[0], &result, mask);
+}
+
+static void store_halves(warp *w, const op *o, const values *v, bool from_integer, lane_mask mask)
+{
+    lanes32 result;
+    unsigned mods = o->mods & MOD_INTEGRAL ? o->mods & ~(unsigned)MOD_DIRECTED : o->mods;
+    for (int i = 0; i < WARP_LANES; i++) {
+        double value = from_integer ? odd_double_of_integer(v->integers[i], o->type2 == TYPE_u64)
+                                    : v->floats[i];
+        result.u32[i] = o->type == TYPE_f16 ? half_of(value, mods) : bfloat_of(value, mods);
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+void exec_cvt(warp *w, const op *o, lane_mask mask)
+{
+    ptx_type to = (ptx_type)o->type, from = (ptx_type)o->type2;
+    bool from_integer = !is_float(from);
+    values v;
+    if (from_integer) {
+        load_integers(&v, source(w, o, 0), from, o->src_bits);
+        for (int i = 0; !is_float(to) && o->mods & MOD_SAT && i < WARP_LANES; i++)
+            v.integers[i] = clamp_integer(v.integers[i], to, from);
+    } else {
+        load_floats(&v, source(w, o, 0), from, o->mods);
+        for (int i = 0; o->mods & MOD_INTEGRAL && i < WARP_LANES; i++)
+            v.floats[i] = to_whole(v.floats[i], o->mods);
+        bool nan_is_high = from == TYPE_f64 || emu_type_bits(to) == 64;
+        for (int i = 0; !is_float(to) && i < WARP_LANES; i++)
+            v.integers[i] = integer_near(v.floats[i], to, nan_is_high);
+    }
+    if (!is_float(to))
+        store_integers(w, o, &v, mask);
+    else if (to == TYPE_f32)
+        store_single(w, o, &v, from_integer, mask);
+    else if (to == TYPE_f64)
+        store_double(w, o, &v, from_integer, mask);
+    else
+        store_halves(w, o, &v, from_integer, mask);
+}
+
+#define PLAIN(name, R, A, value)                           \
+    static void name(warp *w, const op *o, lane_mask mask) \
+    {                                                      \
+        const void *from = source(w, o, 0);                \
+        lanes32 result;                                    \
+        for (int i = 0; i < WARP_LANES; i++) {             \
+            A a = get_##A(from, i);                        \
+            put_##R(&result, i, value);                    \
+        }                                                  \
+        write_lanes32(w->file + o->dst[0], &result, mask); \
+    }
+PLAIN(single_of_u32, f32, u32, (f32)a)
+PLAIN(single_of_s32, f32, s32, (f32)a)
+PLAIN(single_of_half, f32, f16, canonical(value_of_half(a)))
+
+/* The conversions that kernels spend their time in, where nothing but the types matters. */
+op_exec *exec_cvt_for(const op *o)
+{
+    if (o->mods || o->type != TYPE_f32)
+        return exec_cvt;
+    if (o->type2 == TYPE_u32 && o->src_bits == 32)
+        return single_of_u32;
+    if (o->type2 == TYPE_s32 && o->src_bits == 32)
+        return single_of_s32;
+    return o->type2 == TYPE_f16 ? single_of_half : exec_cvt;
+}
+
+/* d = { high half: a, low half: b } */
+void exec_cvt_pair(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        double a = (double)get_f32(source(w, o, 0), i), b = (double)get_f32(source(w, o, 1), i);
+        u32 high = o->type == TYPE_f16x2 ? half_of(a, o->mods) : bfloat_of(a, o->mods);
+        u32 low = o->type == TYPE_f16x2 ? half_of(b, o->mods) : bfloat_of(b, o->mods);
+        result.u32[i] = high << 16 | low;
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+static u32 eighths_of(const op *o, double high, double low)
+{
+    bool has_three = o->variant; /* bits of mantissa: e4m3 */
+    u32 a = has_three ? e4m3_of(high, o->mods) : e5m2_of(high, o->mods);
+    u32 b = has_three ? e4m3_of(low, o->mods) : e5m2_of(low, o->mods);
+    return a << 8 | b;
+}
+
+/* d = { high eighth: a, low eighth: b } */
+void exec_cvt_eighths(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++)
+        result.u32[i] =
+            eighths_of(o, (double)get_f32(source(w, o, 0), i), (double)get_f32(source(w, o, 1), i));
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+void exec_cvt_eighths_of_halves(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 a = get_u32(source(w, o, 0), i);
+        result.u32[i] =
+            eighths_of(o, (double)value_of_half((u16)(a >> 16)), (double)value_of_half((u16)a));
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+void exec_cvt_halves_of_eighths(warp *w, const op *o, lane_mask mask)
+{
+    float (*value_of)(uint8_t) = o->variant ? value_of_e4m3 : value_of_e5m2;
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 a = get_u32(source(w, o, 0), i);
+        result.u32[i] = (u32)half_of((double)value_of((uint8_t)(a >> 8)), o->mods) << 16 |
+                        half_of((double)value_of((uint8_t)a), o->mods);
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+/* Ties go away from zero, as the magnitude's bits do when half of the last place is added to them.
+ */
+void exec_cvt_tf32(warp *w, const op *o, lane_mask mask)
+{
+    enum { DROPPED = 13, INFINITY_BITS = 0x7f800000 };
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 bits = get_u32(source(w, o, 0), i), magnitude = bits & 0x7fffffff;
+        u32 rounded = (magnitude + (1u << (DROPPED - 1))) >> DROPPED << DROPPED;
+        result.u32[i] = magnitude > INFINITY_BITS ? 0x7fffffff : (bits & 0x80000000) | rounded;
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+/* Saturated a above saturated b; for 8-bit results above them the low half of c. */
+void exec_cvt_pack(warp *w, const op *o, lane_mask mask)
+{
+    ptx_type type = (ptx_type)o->type;
+    unsigned bits = emu_type_bits(type);
+    u32 all = (u32)low_bits(bits);
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++) {
+        u32 a = (u32)clamp_integer(get_s32(source(w, o, 0), i), type, TYPE_s32) & all;
+        u32 b = (u32)clamp_integer(get_s32(source(w, o, 1), i), type, TYPE_s32) & all;
+        u32 c = bits == 8 ? get_u32(source(w, o, 2), i) << 16 : 0;
+        result.u32[i] = c | a << bits | b;
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}

@@ -1,0 +1,351 @@
+/* Instructions that bring the lanes of a warp together: shuffles, votes, matches, reductions.
+ *
+ * All lanes that a member mask names must come to the same instruction with the same mask, but for
+ * those that have ended or never were. Lanes that come first wait in a frame of their own while the
+ * others run. At bar.warp.sync, which exchanges nothing, any other one will do.
+ */
+#include "emu/check/shared_race.h"
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/machine.h"
+
+static bool is_whole(const lanes32 *masks, lane_mask mask)
+{
+    lane_mask all = mask;
+    for (int i = 0; i < WARP_LANES; i++)
+        all &= masks->u32[i];
+    return all == ALL_LANES;
+}
+
+/* False and a fault where a lane of a group, which names these members, is not one of them, or
+ * another lane that has come names others. */
+static bool check_members(warp *w, const op *o, const lanes32 *masks, lane_mask mask,
+                          lane_mask group, lane_mask members)
+{
+    lane_mask outside = group & ~members, others = members & mask & ~group;
+    if (outside)
+        warp_fault(w, o, lowest_lane(outside), EMU_INACTIVE_LANE, 0,
+                   "lane %d is not in its own member mask 0x%08x", lowest_lane(outside), members);
+    else if (others)
+        warp_fault(w, o, lowest_lane(group), EMU_INACTIVE_LANE, 0,
+                   "member mask 0x%08x names lane %d, whose own is 0x%08x", members,
+                   lowest_lane(others), masks->u32[lowest_lane(others)]);
+    return !outside && !others;
+}
+
+static bool is_meeting(const frame *f, const op *o, lane_mask members)
+{
+    bool same =
+        f->meets == o || (f->meets && o->exec == exec_bar_warp && f->meets->exec == o->exec);
+    return same && f->members == members;
+}
+
+static lane_mask lanes_waiting(const warp *w, const op *o, lane_mask members)
+{
+    lane_mask lanes = 0;
+    for (uint32_t i = 0; w->meeting && i < w->depth; i++)
+        lanes |= is_meeting(&w->frames[i], o, members) ? w->frames[i].mask : 0;
+    return lanes;
+}
+
+static void wait_for(warp *w, const op *o, lane_mask group, lane_mask members)
+{
+    w->frames[w->depth++] = (frame){
+        .pc = w->pc, .reconverge = w->reconverge, .mask = group, .meets = o, .members = members
+    };
+    w->meeting++;
+    set_active(w, w->active & ~group);
+}
+
+/* Lanes that have waited need wait no longer. Those whose way is that of the active ones join
+ * them. */
+static void let_go(warp *w, const op *o, lane_mask members)
+{
+    for (uint32_t i = w->depth; i-- > 0;) {
+        frame *f = &w->frames[i];
+        if (!is_meeting(f, o, members))
+            continue;
+        f->meets = NULL;
+        w->meeting--;
+        if (!w->active || f->pc != w->pc || f->reconverge != w->reconverge)
+            continue;
+        set_active(w, w->active | f->mask);
+        memmove(f, f + 1, (--w->depth - i) * sizeof *f);
+    }
+}
+
+/* Of the lanes in mask, which have come to an instruction, and of those that wait there: those of
+ * which all members have come. They go on, the others wait. None after a fault. */
+static lane_mask meet(warp *w, const op *o, lane_mask mask, int member_source)
+{
+    const lanes32 *masks = source(w, o, member_source);
+    shared_memory *shared = &w->machine->shared;
+    bool orders = o->exec == exec_bar_warp;
+    lane_mask ready = is_whole(masks, mask) && !w->meeting ? ALL_LANES : 0;
+    if (ready && orders)
+        shared_warp_sync(shared, w->machine->arena, w->index, ALL_LANES, true);
+    for (lane_mask left = mask & ~ready; left;) {
+        lane_mask members = masks->u32[lowest_lane(left)], group = 0;
+        for (int i = 0; i < WARP_LANES; i++)
+            group |= (lane_mask)(masks->u32[i] == members) << i;
+        group &= left;
+        left &= ~group;
+        if (!check_members(w, o, masks, mask, group, members))
+            return 0;
+        lane_mask there = group | lanes_waiting(w, o, members);
+        if (members & w->alive & ~there) {
+            wait_for(w, o, group, members);
+            continue;
+        }
+        let_go(w, o, members);
+        ready |= there;
+        if (orders)
+            shared_warp_sync(shared, w->machine->arena, w->index, there, there == w->present);
+    }
+    if (!w->active && mask & ~ready)
+        warp_resume(w);
+    return ready;
+}
+
+lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
+{
+    lane_mask there = mask | lanes_waiting(w, o, ALL_LANES);
+    if (there == w->alive) {
+        let_go(w, o, ALL_LANES);
+        return there;
+    }
+    wait_for(w, o, mask, ALL_LANES);
+    if (!w->active)
+        warp_resume(w);
+    return 0;
+}
+
+/* The lane that a lane's value comes from; false: from itself, as the other is out of range. */
+static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
+{
+    unsigned clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
+    unsigned lowest = lane & segment, highest = lowest | (clamp & ~segment);
+    unsigned j;
+    bool in_range;
+    switch (mode) {
+    case SHUFFLE_UP:
+        j = lane - distance;
+        in_range = (int)j >= (int)highest;
+        break;
+    case SHUFFLE_DOWN:
+        j = lane + distance;
+        in_range = j <= highest;
+        break;
+    case SHUFFLE_BUTTERFLY:
+        j = lane ^ distance;
+        in_range = j <= highest;
+        break;
+    default:
+        j = lowest | (distance & ~segment);
+        in_range = j <= highest;
+        break;
+    }
+    *from = in_range ? j : lane;
+    return in_range;
+}
+
+/* Where all lanes take part: those whose source is in range. */
+static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, lanes32 *from)
+{
+    const lanes32 *b = source(w, o, 1), *c = source(w, o, 2);
+    lane_mask in_range = 0;
+    for (unsigned i = 0; i < WARP_LANES; i++)
+        in_range |= shuffle_source(mode, i, b->u32[i], c->u32[i], &from->u32[i]) ? lane_bits[i] : 0;
+    return in_range;
+}
+
+/* The same for each mode by itself, so that compilers make vectors of it. */
+static lane_mask shuffle_by_mode(const warp *w, const op *o, lanes32 *from)
+{
+    switch (o->variant) {
+    case SHUFFLE_UP:
+        return shuffle_all(w, o, SHUFFLE_UP, from);
+    case SHUFFLE_DOWN:
+        return shuffle_all(w, o, SHUFFLE_DOWN, from);
+    case SHUFFLE_BUTTERFLY:
+        return shuffle_all(w, o, SHUFFLE_BUTTERFLY, from);
+    default:
+        return shuffle_all(w, o, SHUFFLE_INDEX, from);
+    }
+}
+
+void exec_shfl(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    uint8_t taken[WARP_LANES] = { 0 };
+    lane_mask in_range = 0;
+    mask = meet(w, o, mask, 3);
+    if (mask == ALL_LANES && is_whole(source(w, o, 3), mask) && !undefined_carries(w, o)) {
+        lanes32 from;
+        in_range = shuffle_by_mode(w, o, &from);
+        for (int i = 0; i < WARP_LANES; i++)
+            result.u32[i] = get_u32(source(w, o, 0), (int)from.u32[i]);
+        write_lanes32(w->file + o->dst[0], &result, mask);
+        write_predicate(w, o->dst[1], in_range, mask);
+        return;
+    }
+    memset(&result, 0, sizeof result);
+    for (unsigned i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        int lane = (int)i;
+        unsigned from;
+        u32 b = get_u32(source(w, o, 1), lane), c = get_u32(source(w, o, 2), lane);
+        in_range |= (lane_mask)shuffle_source(o->variant, i, b, c, &from) << i;
+        if (!((mask & get_u32(source(w, o, 3), lane)) >> from & 1)) {
+            if (!WARP_CHECK(w, o, lane, EMU_CHECK_LANES, 0,
+                            "lane %u takes its value from lane %u, which does not take part", i,
+                            from))
+                return;
+            continue;
+        }
+        result.u32[i] = get_u32(source(w, o, 0), (int)from);
+        taken[i] = (uint8_t)from;
+    }
+    if (undefined_carries(w, o))
+        undefined_shuffle(w, o, mask, taken);
+    write_lanes32(w->file + o->dst[0], &result, mask);
+    write_predicate(w, o->dst[1], in_range, mask);
+}
+
+/* Of each lane: the lanes that its mask names and whose predicate holds. */
+static void take_votes(const warp *w, const op *o, lane_mask mask, u64 *votes)
+{
+    lane_mask holds = predicate(w, o->src[0], o->pred_not) & mask;
+    for (int i = 0; i < WARP_LANES; i++)
+        votes[i] = holds & get_u32(source(w, o, 1), i);
+}
+
+void exec_ballot(warp *w, const op *o, lane_mask mask)
+{
+    u64 votes[WARP_LANES];
+    mask = meet(w, o, mask, 1);
+    take_votes(w, o, mask, votes);
+    write_lanes(w->file + o->dst[0], votes, false, mask);
+}
+
+void exec_vote(warp *w, const op *o, lane_mask mask)
+{
+    u64 votes[WARP_LANES];
+    lane_mask bits = 0;
+    mask = meet(w, o, mask, 1);
+    take_votes(w, o, mask, votes);
+    for (int i = 0; i < WARP_LANES; i++) {
+        bool all = votes[i] == (mask & get_u32(source(w, o, 1), i)), any = votes[i] != 0;
+        bool result = o->variant == VOTE_ALL ? all : o->variant == VOTE_ANY ? any : all || !any;
+        bits |= (lane_mask)result << i;
+    }
+    write_predicate(w, o->dst[0], bits, mask);
+}
+
+/* Of each lane: the lanes that its mask names and whose value is the same. Returns those lanes
+ * where that is all. */
+static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *equal)
+{
+    const void *value = source(w, o, 0);
+    bool wide = o->type == TYPE_b64;
+    lane_mask all = 0;
+    for (int i = 0; i < WARP_LANES; i++) {
+        lane_mask members = get_u32(source(w, o, 1), i) & mask;
+        equal[i] = 0;
+        for (int j = 0; mask >> i & 1 && j < WARP_LANES; j++)
+            if (members >> j & 1 && get_bits(value, i, wide) == get_bits(value, j, wide))
+                equal[i] |= (lane_mask)1 << j;
+        all |= (lane_mask)(equal[i] == members) << i;
+    }
+    return all;
+}
+
+void exec_match_any(warp *w, const op *o, lane_mask mask)
+{
+    u64 equal[WARP_LANES];
+    mask = meet(w, o, mask, 1);
+    find_matches(w, o, mask, equal);
+    write_lanes(w->file + o->dst[0], equal, false, mask);
+}
+
+void exec_match_all(warp *w, const op *o, lane_mask mask)
+{
+    u64 equal[WARP_LANES];
+    mask = meet(w, o, mask, 1);
+    lane_mask all = find_matches(w, o, mask, equal);
+    for (int i = 0; i < WARP_LANES; i++)
+        equal[i] = all >> i & 1 ? equal[i] : 0;
+    write_lanes(w->file + o->dst[0], equal, false, mask);
+    write_predicate(w, o->dst[1], all, mask);
+}
+
+/* The lowest of the lanes that a member mask names, but for those that have ended, leads. */
+void exec_elect(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 leaders;
+    lane_mask leads = 0;
+    mask = meet(w, o, mask, 0);
+    memset(&leaders, 0, sizeof leaders);
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        int leader = lowest_lane(get_u32(source(w, o, 0), i) & mask);
+        leaders.u32[i] = (u32)leader;
+        leads |= (lane_mask)(leader == i) << i;
+    }
+    write_lanes32(w->file + o->dst[0], &leaders, mask);
+    write_predicate(w, o->dst[1], leads, mask);
+}
+
+void exec_activemask(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    for (int i = 0; i < WARP_LANES; i++)
+        result.u32[i] = mask;
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+static u32 reduce(ptx_combine how, bool is_signed, u32 a, u32 b)
+{
+    bool less = is_signed ? (s32)a < (s32)b : a < b;
+    switch (how) {
+    case COMBINE_ADD:
+        return a + b;
+    case COMBINE_MIN:
+        return less ? a : b;
+    case COMBINE_MAX:
+        return less ? b : a;
+    case COMBINE_AND:
+        return a & b;
+    case COMBINE_OR:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+void exec_redux(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 result;
+    mask = meet(w, o, mask, 1);
+    memset(&result, 0, sizeof result);
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        lane_mask members = get_u32(source(w, o, 1), i) & mask;
+        u32 sum = get_u32(source(w, o, 0), lowest_lane(members));
+        for (int j = lowest_lane(members) + 1; j < WARP_LANES; j++)
+            if (members >> j & 1)
+                sum = reduce((ptx_combine)o->combine, o->type == TYPE_s32, sum,
+                             get_u32(source(w, o, 0), j));
+        result.u32[i] = sum;
+    }
+    write_lanes32(w->file + o->dst[0], &result, mask);
+}
+
+/* bar.warp.sync */
+void exec_bar_warp(warp *w, const op *o, lane_mask mask)
+{
+    meet(w, o, mask, 0);
+}

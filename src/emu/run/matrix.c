@@ -1,0 +1,480 @@
+/* mma.sync and wmma.mma: D = A B + C, of matrices that lie as matrix.h says.
+ *
+ * The PTX ISA leaves the order of the sum and its rounding open, but for at least single precision
+ * (half precision where C and D are f16). Here an element of D begins as that of C and takes its
+ * products in the order of A's columns; each is exact and each sum rounded to the nearest f32, and
+ * to f16 at the end where D has that. A GPU, which adds several products at once, differs in last
+ * places. Sums of f64 take a fused multiplication and addition each. Sums of integers are exact,
+ * and their low 32 bits are what is left, or the nearest s32 with .satfinite.
+ *
+ * An element of D is undefined where one of its row of A, of its column of B, or that of C is.
+ */
+#include "emu/run/matrix.h"
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/run/halves.h"
+
+static const matrix_shape shapes[] = {
+    { "m8n8k4", 8, 8, 4 },       { "m8n8k16", 8, 8, 16 },     { "m8n8k32", 8, 8, 32 },
+    { "m8n8k128", 8, 8, 128 },   { "m16n8k128", 16, 8, 128 }, { "m16n8k256", 16, 8, 256 },
+    { "m16n8k4", 16, 8, 4 },     { "m16n8k8", 16, 8, 8 },     { "m16n8k16", 16, 8, 16 },
+    { "m16n8k32", 16, 8, 32 },   { "m16n8k64", 16, 8, 64 },   { "m16n16k8", 16, 16, 8 },
+    { "m16n16k16", 16, 16, 16 }, { "m32n8k16", 32, 8, 16 },   { "m8n32k16", 8, 32, 16 },
+};
+
+int matrix_shape_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (strcmp(shapes[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+const matrix_shape *matrix_shape_at(unsigned index)
+{
+    return &shapes[index];
+}
+
+matrix_place matrix_place_in_lane_0(const matrix_shape *s, matrix_part part, matrix_element e,
+                                    unsigned r)
+{
+    unsigned packed = matrix_packed(e), down = s->rows / 8u, deep = s->depth / (4 * packed);
+    switch (part) {
+    case PART_A:
+        return (matrix_place){ r % down * 8, r / down % deep * 4 * packed };
+    case PART_B:
+        return (matrix_place){ r % deep * 4 * packed, r / deep % (s->columns / 8u) * 8 };
+    default:
+        r *= packed;
+        return (matrix_place){ r / 2 % down * 8, r % 2 + r / 2 / down * 8 };
+    }
+}
+
+lane_mask matrix_lanes(warp *w, const op *o, lane_mask mask, const char *name)
+{
+    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS)
+        mask = warp_meet_all(w, o, mask);
+    if (!mask || mask == ALL_LANES)
+        return mask;
+    int absent = lowest_lane(~mask);
+    warp_fault(w, o, lowest_lane(mask), EMU_INACTIVE_LANE, 0,
+               "%s is done by all 32 lanes of a warp, and lane %d does not take part: it %s", name,
+               absent, warp_absence(w, absent));
+    return 0;
+}
+
+/* What a product is made of, from its op. */
+typedef struct product {
+    const matrix_shape *shape;
+    matrix_element a, b, c, d;
+    unsigned registers_a, registers_b, registers_c, registers_d; /* that hold a matrix once */
+    int source_b, source_c; /* the op's first sources of each */
+} product;
+
+static product product_of(const op *o)
+{
+    const matrix_shape *s = matrix_shape_at(o->variant);
+    product p = { .shape = s,
+                  .a = (matrix_element)o->combine,
+                  .b = (matrix_element)o->compare,
+                  .c = (matrix_element)o->src_bits,
+                  .d = (matrix_element)o->dst_bits };
+    p.registers_a = matrix_registers((unsigned)s->rows * s->depth, p.a);
+    p.registers_b = matrix_registers((unsigned)s->depth * s->columns, p.b);
+    p.registers_c = matrix_registers((unsigned)s->rows * s->columns, p.c);
+    p.registers_d = matrix_registers((unsigned)s->rows * s->columns, p.d);
+    p.source_b = o->vector; /* registers of A as written */
+    p.source_c = o->vector + o->type2;
+    return p;
+}
+
+/* The matrices of a product: of one of these kinds. */
+typedef union tile {
+    struct {
+        float a[MOST_ROWS][16], b[16][MOST_COLUMNS], d[MOST_ROWS][MOST_COLUMNS];
+    } single;
+    struct {
+        float a[16][32], b[32][8], d[16][8];
+    } eighth;
+    struct {
+        s32 a[16][256], b[256][8];
+        s64 d[16][8];
+    } bit;
+    struct {
+        double a[16][16], b[16][8], d[16][8];
+    } wide;
+    struct {
+        s32 a[MOST_ROWS][MOST_DEPTH], b[MOST_DEPTH][MOST_COLUMNS];
+        s64 d[MOST_ROWS][MOST_COLUMNS];
+    } whole;
+} tile;
+
+static bool is_eighth(matrix_element e)
+{
+    return e == ELEMENT_e4m3 || e == ELEMENT_e5m2;
+}
+
+static float single_element(matrix_element e, u32 bits, unsigned which)
+{
+    switch (e) {
+    case ELEMENT_f16:
+        return value_of_half((u16)(bits >> 16 * which));
+    case ELEMENT_bf16:
+        return value_of_bfloat((u16)(bits >> 16 * which));
+    case ELEMENT_e4m3:
+        return value_of_e4m3((uint8_t)(bits >> 8 * which));
+    case ELEMENT_e5m2:
+        return value_of_e5m2((uint8_t)(bits >> 8 * which));
+    case ELEMENT_tf32:
+        return float_of_bits(bits & ~0x1fffu); /* the hardware does not look at the others */
+    default:
+        return float_of_bits(bits);
+    }
+}
+
+static s32 whole_element(matrix_element e, u32 bits, unsigned which)
+{
+    switch (e) {
+    case ELEMENT_s8:
+        return (int8_t)(bits >> 8 * which);
+    case ELEMENT_u8:
+        return (uint8_t)(bits >> 8 * which);
+    case ELEMENT_s4:
+        return (s32)((bits >> 4 * which & 15) ^ 8) - 8;
+    case ELEMENT_u4:
+        return (s32)(bits >> 4 * which & 15);
+    case ELEMENT_b1:
+        return (s32)(bits >> which & 1);
+    default:
+        return (s32)bits;
+    }
+}
+
+/* Takes a matrix of a product from the registers of all lanes, which are sources from first on:
+ * VALUE of each element. */
+#define GATHER_PART(PART, e, registers, first, GET, VALUE, TO)              \
+    for (unsigned r = 0; r < (registers); r++) {                            \
+        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART, e, r); \
+        const void *from = source(w, o, (first) + (int)r);                  \
+        for (int lane = 0; lane < WARP_LANES; lane++) {                     \
+            matrix_place at = matrix_place_in(lane_0, PART, e, lane);       \
+            for (unsigned i = 0; i < matrix_packed(e); i++)                 \
+                TO = VALUE(e, GET(from, lane), i);                          \
+        }                                                                   \
+    }
+#define GATHER(m, GET, VALUE)                                                               \
+    GATHER_PART(PART_A, p->a, p->registers_a, 0, GET, VALUE, (m)->a[at.row][at.column + i]) \
+    GATHER_PART(PART_B, p->b, p->registers_b, p->source_b, GET, VALUE,                      \
+                (m)->b[at.row + i][at.column])                                              \
+    GATHER_PART(PART_C, p->c, p->registers_c, p->source_c, GET, VALUE,                      \
+                (m)->d[at.row][at.column + i])
+
+static void gather_single(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->single, get_u32, single_element)
+}
+
+static void gather_eighth(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->eighth, get_u32, single_element)
+}
+
+static void gather_bit(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->bit, get_u32, whole_element)
+}
+
+static void gather_whole(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->whole, get_u32, whole_element)
+}
+
+#define WIDE_ELEMENT(e, value, which) ((void)(which), value)
+static void gather_wide(const warp *w, const op *o, const product *p, tile *m)
+{
+    GATHER(&m->wide, get_f64, WIDE_ELEMENT)
+}
+
+/* D += A B, eight columns of sums of type T at a time: STEP adds a product to a sum. */
+enum { SIDE_BY_SIDE = 8 };
+#define MULTIPLY(m, s, T, STEP)                                                    \
+    for (unsigned first = 0; first < (s)->columns; first += SIDE_BY_SIDE)          \
+        for (unsigned row = 0; row < (s)->rows; row++) {                           \
+            T sums[SIDE_BY_SIDE];                                                  \
+            memcpy(sums, &(m)->d[row][first], sizeof sums);                        \
+            for (unsigned k = 0; k < (s)->depth; k++)                              \
+                for (unsigned i = 0; i < SIDE_BY_SIDE; i++)                        \
+                    sums[i] = STEP((m)->a[row][k], (m)->b[k][first + i], sums[i]); \
+            memcpy(&(m)->d[row][first], sums, sizeof sums);                        \
+        }
+
+/* A product of two f16, or of two elements of eight bits, is a float. */
+#define STEP_HALVES(a, b, sum) ((a) * (b) + (sum))
+
+/* A sum in double rounded to f32 is rounded once: where double has no room for all of a product's
+ * 22 bits and the other term's 24, the smaller of the two is far below the larger's last place. */
+#define STEP_SINGLE(a, b, sum) ((float)((double)(a) * (double)(b) + (double)(sum)))
+#define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
+
+#define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b)))
+
+/* by_xor: of bits, where other products are by and. */
+static void multiply(const product *p, tile *m, bool by_xor)
+{
+    if (p->a == ELEMENT_f64)
+        MULTIPLY(&m->wide, p->shape, double, fma)
+    else if (is_eighth(p->a))
+        MULTIPLY(&m->eighth, p->shape, float, STEP_HALVES)
+    else if (p->a == ELEMENT_b1 && by_xor)
+        MULTIPLY(&m->bit, p->shape, s64, STEP_XOR)
+    else if (p->a == ELEMENT_b1)
+        MULTIPLY(&m->bit, p->shape, s64, STEP_WHOLE)
+    else if (p->c == ELEMENT_s32)
+        MULTIPLY(&m->whole, p->shape, s64, STEP_WHOLE)
+    else if (p->a == ELEMENT_f16)
+        MULTIPLY(&m->single, p->shape, float, STEP_HALVES)
+    else
+        MULTIPLY(&m->single, p->shape, float, STEP_SINGLE)
+}
+
+static const float *single_at(const product *p, const tile *m, matrix_place at)
+{
+    return is_eighth(p->a) ? &m->eighth.d[at.row][at.column] : &m->single.d[at.row][at.column];
+}
+
+static const s64 *sum_at(const product *p, const tile *m, matrix_place at)
+{
+    return p->a == ELEMENT_b1 ? &m->bit.d[at.row][at.column] : &m->whole.d[at.row][at.column];
+}
+
+/* A register of D, which begins at a place. */
+static u64 result_bits(const product *p, const op *o, const tile *m, matrix_place at)
+{
+    switch (p->d) {
+    case ELEMENT_f64:
+        return bits_of_double(canonical_double(m->wide.d[at.row][at.column]));
+    case ELEMENT_s32: {
+        s64 sum = *sum_at(p, m, at);
+        return (u32)(o->mods & MOD_SAT ? saturate_s32(sum) : (s32)sum);
+    }
+    case ELEMENT_f16: {
+        const float *pair = single_at(p, m, at);
+        return half_of((double)pair[0], 0) | (u32)half_of((double)pair[1], 0) << 16;
+    }
+    default:
+        return bits_of_float(canonical(*single_at(p, m, at)));
+    }
+}
+
+static void scatter(warp *w, const op *o, const product *p, const tile *m)
+{
+    for (unsigned r = 0; r < p->registers_d; r++) {
+        u64 values[WARP_LANES];
+        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART_C, p->d, r);
+        for (int lane = 0; lane < WARP_LANES; lane++)
+            values[lane] = result_bits(p, o, m, matrix_place_in(lane_0, PART_C, p->d, lane));
+        write_lanes(w->file + o->dst[r], values, p->d == ELEMENT_f64, ALL_LANES);
+    }
+}
+
+/* A bit a row of A, a column of B, and the columns of each row of C that are undefined. */
+typedef struct undefined_parts {
+    u32 rows, columns, sums[MOST_ROWS];
+} undefined_parts;
+
+static undefined_parts find_undefined(const warp *w, const op *o, const product *p)
+{
+    undefined_parts u = { 0 };
+    for (unsigned r = 0; r < p->registers_a; r++) {
+        lane_mask lanes = undefined_value(w, o, (int)r);
+        for (int lane = 0; lanes && lane < WARP_LANES; lane++)
+            u.rows |= (lanes >> lane & 1) << matrix_place_of(p->shape, PART_A, p->a, r, lane).row;
+    }
+    for (unsigned r = 0; r < p->registers_b; r++) {
+        lane_mask lanes = undefined_value(w, o, p->source_b + (int)r);
+        for (int lane = 0; lanes && lane < WARP_LANES; lane++)
+            u.columns |= (lanes >> lane & 1)
+                         << matrix_place_of(p->shape, PART_B, p->b, r, lane).column;
+    }
+    for (unsigned r = 0; r < p->registers_c; r++) {
+        lane_mask lanes = undefined_value(w, o, p->source_c + (int)r);
+        u32 all = (1u << matrix_packed(p->c)) - 1;
+        for (int lane = 0; lanes && lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_of(p->shape, PART_C, p->c, r, lane);
+            u.sums[at.row] |= lanes >> lane & 1 ? all << at.column : 0;
+        }
+    }
+    return u;
+}
+
+static void carry_undefined(warp *w, const op *o, const product *p)
+{
+    undefined_parts u = find_undefined(w, o, p);
+    for (unsigned r = 0; r < p->registers_d; r++) {
+        lane_mask lanes = 0;
+        u32 all = (1u << matrix_packed(p->d)) - 1;
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_of(p->shape, PART_C, p->d, r, lane);
+            u32 columns = u.rows >> at.row & 1 ? UINT32_MAX : u.columns | u.sums[at.row];
+            lanes |= (lane_mask)((columns >> at.column & all) != 0) << lane;
+        }
+        undefined_result(w, o, (int)r, lanes, ALL_LANES);
+    }
+}
+
+#if defined(__GNUC__)
+/* Most products are m16n8k16 of f16 with sums in f32. These use vectors of 8 columns.
+ *
+ * A register of A or B has two neighbours along k of each of 8 rows or columns. Two registers of C
+ * have the even and the odd columns of 8 rows, so a vector has columns 0 2 4 6 1 3 5 7. */
+enum { PART = 8, HALVES_ROWS = 2 * PART, HALVES_DEPTH = 2 * PART, PAIRS = PART / 2 };
+typedef float floats __attribute__((vector_size(PART * sizeof(float))));
+typedef u32 words __attribute__((vector_size(PART * sizeof(u32))));
+#define INLINED               static inline __attribute__((always_inline))
+
+#define SELECT(mask, yes, no) (((words)(mask) & (yes)) | (~(words)(mask) & (no)))
+
+/* Converts the low halves of words as value_of_half() does. */
+INLINED void convert_halves(const words *bits, floats *values)
+{
+    words magnitude = (*bits & 0x7fff) << 13, sign = (*bits & 0x8000) << 16;
+    words subnormal = (words)((floats)(magnitude + (113u << 23)) - 0x1p-14f);
+    words normal = magnitude + (112u << 23), infinite = magnitude + (224u << 23);
+    words value = SELECT(magnitude < 31u << 23, normal, infinite);
+    *values = (floats)(sign | SELECT(magnitude < 1u << 23, subnormal, value));
+}
+
+/* Converts both halves of words. */
+INLINED void convert_pairs(const words *pairs, floats *low, floats *high)
+{
+    words upper = *pairs >> 16;
+    convert_halves(pairs, low);
+    convert_halves(&upper, high);
+}
+
+/* [register][column % 2][lane] */
+typedef struct halves_a {
+    float of[4][2][WARP_LANES];
+} halves_a;
+
+INLINED void unpack_a(const warp *w, const op *o, halves_a *a)
+{
+    for (int r = 0; r < 4; r++)
+        for (int lane = 0; lane < WARP_LANES; lane += PART) {
+            words pairs;
+            floats low, high;
+            memcpy(&pairs, (const u32 *)source(w, o, r) + lane, sizeof pairs);
+            convert_pairs(&pairs, &low, &high);
+            memcpy(&a->of[r][0][lane], &low, sizeof low);
+            memcpy(&a->of[r][1][lane], &high, sizeof high);
+        }
+}
+
+INLINED void unpack_b(const warp *w, const op *o, int first, floats b[HALVES_DEPTH])
+{
+    for (int r = 0; r < 2; r++) {
+        const u32 *from = source(w, o, first + r);
+        for (int t = 0; t < PAIRS; t++) {
+            words pairs;
+            for (int i = 0; i < PART; i++)
+                pairs[i] = from[PAIRS * (2 * i % PART + 2 * i / PART) + t];
+            convert_pairs(&pairs, &b[r * PART + 2 * t], &b[r * PART + 2 * t + 1]);
+        }
+    }
+}
+
+INLINED void multiply_halves(warp *w, const op *o, const product *p)
+{
+    halves_a a;
+    floats b[HALVES_DEPTH];
+    u32 d[4][WARP_LANES];
+    unpack_a(w, o, &a);
+    unpack_b(w, o, p->source_b, b);
+    for (int half = 0; half < 2; half++) {
+        const u32 *even = source(w, o, p->source_c + 2 * half);
+        const u32 *odd = source(w, o, p->source_c + 2 * half + 1);
+        floats sums[PART];
+        for (int row = 0; row < PART; row++) {
+            memcpy(&sums[row], even + PAIRS * row, sizeof *sums / 2);
+            memcpy((u32 *)&sums[row] + PAIRS, odd + PAIRS * row, sizeof *sums / 2);
+        }
+        for (int k = 0; k < HALVES_DEPTH; k++) {
+            const float *column = &a.of[k / PART * 2 + half][k % 2][k % PART / 2];
+            for (int row = 0; row < PART; row++)
+                sums[row] = STEP_HALVES(column[PAIRS * row], b[k], sums[row]);
+        }
+        for (int row = 0; row < PART; row++) {
+            words bits = SELECT(sums[row] == sums[row], (words)sums[row], 0x7fffffff);
+            memcpy(d[2 * half] + PAIRS * row, &bits, sizeof bits / 2);
+            memcpy(d[2 * half + 1] + PAIRS * row, (u32 *)&bits + PAIRS, sizeof bits / 2);
+        }
+    }
+    for (int r = 0; r < 4; r++)
+        memcpy(w->file + o->dst[r], d[r], sizeof d[r]);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void multiply_halves_wider(warp *w, const op *o,
+                                                                  const product *p)
+{
+    multiply_halves(w, o, p);
+}
+#endif
+
+/* Computes an m16n8k16 of f16 with sums in f32. Returns false for any other product. */
+static bool multiply_as_halves(warp *w, const op *o, const product *p)
+{
+    const matrix_shape *s = p->shape;
+    if (p->a != ELEMENT_f16 || p->c != ELEMENT_f32 || p->d != ELEMENT_f32 ||
+        s->rows != HALVES_ROWS || s->columns != PART || s->depth != HALVES_DEPTH)
+        return false;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        multiply_halves_wider(w, o, p);
+        return true;
+    }
+#endif
+    multiply_halves(w, o, p);
+    return true;
+}
+#else
+static bool multiply_as_halves(warp *w, const op *o, const product *p)
+{
+    (void)w, (void)o, (void)p;
+    return false;
+}
+#endif
+
+static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
+{
+    tile m;
+    if (!matrix_lanes(w, o, mask, name))
+        return;
+    product p = product_of(o);
+    if (undefined_carries(w, o))
+        carry_undefined(w, o, &p);
+    if (multiply_as_halves(w, o, &p))
+        return;
+    if (p.a == ELEMENT_f64)
+        gather_wide(w, o, &p, &m);
+    else if (is_eighth(p.a))
+        gather_eighth(w, o, &p, &m);
+    else if (p.a == ELEMENT_b1)
+        gather_bit(w, o, &p, &m);
+    else if (p.c == ELEMENT_s32)
+        gather_whole(w, o, &p, &m);
+    else
+        gather_single(w, o, &p, &m);
+    multiply(&p, &m, o->uniform);
+    scatter(w, o, &p, &m);
+}
+
+void exec_mma(warp *w, const op *o, lane_mask mask)
+{
+    run_product(w, o, mask, "mma.sync");
+}
+
+void exec_wmma(warp *w, const op *o, lane_mask mask)
+{
+    run_product(w, o, mask, "wmma.mma");
+}

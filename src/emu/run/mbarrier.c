@@ -1,0 +1,339 @@
+/* mbarrier: objects in shared memory at which threads arrive and copies complete, a phase after the
+ * other. What the object's bytes hold is nobody's business; here they hold nothing.
+ *
+ * An arrival releases what its warp has done and seen, and who finds the phase complete acquires
+ * that: by warps, not lanes, so that an arrival of one lane is taken as its warp's towards other
+ * warps. Lanes of one warp order each other where all of them have arrived.
+ */
+#include "emu/run/mbarrier.h"
+#include "emu/check/shared_race.h"
+#include "emu/exec.h"
+
+enum {
+    OBJECT_BYTES = 8,
+    MOST_COUNT = (1 << 20) - 1, /* of arrivals and of bytes */
+    MOST_VAIN = 100000,         /* looks in vain before nothing is taken to come any more */
+    PENDING_BITS = 20,
+};
+
+static mbarrier *find(const async_state *s, size_t offset)
+{
+    for (size_t i = 0; i < s->barriers.count; i++)
+        if (s->barriers.items[i].live && s->barriers.items[i].offset == offset)
+            return &s->barriers.items[i];
+    return NULL;
+}
+
+/* A lane's access to the object at its address: a generic one is in shared memory's window. */
+static access access_object(warp *w, const op *o, int lane, access_kind kind, u64 address)
+{
+    u64 window = o->space == SPACE_GENERIC ? space_window(SPACE_SHARED) : 0;
+    return (access){ w, o, lane, kind, SPACE_SHARED, address - window, OBJECT_BYTES };
+}
+
+mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
+{
+    const machine *m = w->machine;
+    size_t offset;
+    access x = access_object(w, o, lane, ACCESS_ATOMIC, address);
+    if (!access_shared_place(&x, &offset))
+        return NULL;
+    mbarrier *b = m->async ? find(m->async, offset) : NULL;
+    if (!b) {
+        warp_fault(w, o, lane, EMU_BARRIER, address,
+                   "there is no mbarrier at shared address 0x%llx that is initialised",
+                   (unsigned long long)address);
+        return NULL;
+    }
+    if (!shared_has_seen(&m->shared, thread_of(w, lane), b->maker, b->made) &&
+        !WARP_CHECK(w, o, lane, EMU_CHECK_RACE, address,
+                    "race: thread %u of the block has initialised this mbarrier with no barrier "
+                    "between",
+                    b->maker))
+        return NULL;
+    return b;
+}
+
+static mbarrier *add(async_state *s, arena *a)
+{
+    for (size_t i = 0; i < s->barriers.count; i++)
+        if (!s->barriers.items[i].live)
+            return &s->barriers.items[i];
+    return VEC_PUSH(a, &s->barriers);
+}
+
+static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
+{
+    machine *m = w->machine;
+    async_state *s = async_state_of(m);
+    access x = access_object(w, o, lane, ACCESS_STORE, address);
+    size_t offset;
+    if (!access_shared_place(&x, &offset))
+        return;
+    if (find(s, offset)) {
+        warp_fault(w, o, lane, EMU_BARRIER, address,
+                   "an mbarrier is initialised where there is one, without mbarrier.inval");
+        return;
+    }
+    if (!count || count > MOST_COUNT) {
+        warp_fault(w, o, lane, EMU_BARRIER, address, "an mbarrier expects 1 to %d arrivals, not %u",
+                   MOST_COUNT, count);
+        return;
+    }
+    if (!access_array(&x))
+        return;
+    shared_use_copiers(&m->shared, m->arena);
+    shared_mark(&m->shared, m->arena, offset, OBJECT_BYTES, PENDING_MBARRIER);
+    mbarrier *b = add(s, m->arena);
+    *b = (mbarrier){ .offset = offset,
+                     .live = true,
+                     .copier = (unsigned)(b - s->barriers.items) % SHARED_COPIERS,
+                     .expected = count,
+                     .pending = count,
+                     .maker = thread_of(w, lane),
+                     .made = m->shared.sync_time[w->index] };
+}
+
+void exec_mbarrier_init(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            initialise(w, o, i, a.at[i], get_u32(source(w, o, 1), i));
+}
+
+void exec_mbarrier_inval(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES; i++) {
+        mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+        if (b) {
+            b->live = false;
+            shared_end_copy(&w->machine->shared, b->offset, OBJECT_BYTES);
+        }
+    }
+}
+
+static void complete_phase(async_state *s, mbarrier *b)
+{
+    s->vain = 0; /* something has happened */
+    if (b->pending || b->bytes)
+        return;
+    b->phase++;
+    b->pending = b->expected;
+    shared_view_join(&b->complete, &b->arrived);
+    memcpy(b->lanes_before, b->lanes, sizeof b->lanes);
+    memset(b->lanes, 0, sizeof b->lanes);
+}
+
+/* Bytes have come, or are expected where negative. */
+static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t come)
+{
+    int64_t left = b->bytes - come;
+    if (left > MOST_COUNT || left < -MOST_COUNT) {
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "an mbarrier counts %d bytes to come at most, and these would be %lld",
+                   MOST_COUNT, (long long)left);
+        return;
+    }
+    b->bytes = (int32_t)left;
+    complete_phase(w->machine->async, b);
+}
+
+/* Some threads arrive. False after a fault. */
+static bool arrive(warp *w, const op *o, int lane, mbarrier *b, u32 count)
+{
+    if (count > b->pending) {
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "%u arrive at an mbarrier that expects %u more in this phase, of %u in all",
+                   count, b->pending, b->expected);
+        return false;
+    }
+    if (o->uniform && count == b->pending && !b->bytes) {
+        warp_fault(w, o, lane, EMU_BARRIER, 0, "an arrival with .noComplete completes the phase");
+        return false;
+    }
+    b->pending -= count;
+    complete_phase(w->machine->async, b);
+    return true;
+}
+
+/* mbarrier.arrive and arrive_drop: op.variant says what the last operand is, op.compare whether the
+ * thread drops out, op.order whether the arrival releases. */
+void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
+{
+    u64 states[WARP_LANES] = { 0 };
+    addresses a;
+    shared_view released = { 0 };
+    bool has_released = false;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
+        u32 operand = get_u32(source(w, o, 1), i);
+        u32 count = o->variant == ARRIVE_BYTES || !operand ? 1 : operand;
+        if (!b)
+            return;
+        if (o->order && !has_released)
+            shared_release(&w->machine->shared, w->index, &released);
+        has_released = true;
+        states[i] = (u64)b->phase << PENDING_BITS | b->pending;
+        b->lanes[w->index] |= UINT32_C(1) << i;
+        shared_view_join(&b->arrived, &released);
+        if (o->compare && b->expected > count)
+            b->expected -= count;
+        if (o->variant == ARRIVE_BYTES)
+            count_bytes(w, o, i, b, -(int64_t)operand);
+        if (has_fault(w->machine) || !arrive(w, o, i, b, count))
+            return;
+    }
+    write_lanes(w->file + o->dst[0], states, true, mask);
+}
+
+/* mbarrier.expect_tx and complete_tx: op.variant. */
+void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES; i++) {
+        mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+        int64_t bytes = get_u32(source(w, o, 1), i);
+        if (b)
+            count_bytes(w, o, i, b, o->variant == TX_COMES ? bytes : -bytes);
+    }
+}
+
+void exec_mbarrier_pending(warp *w, const op *o, lane_mask mask)
+{
+    lanes32 counts;
+    for (int i = 0; i < WARP_LANES; i++)
+        counts.u32[i] = (u32)(get_u64(source(w, o, 0), i) & MOST_COUNT);
+    write_lanes32(w->file + o->dst[0], &counts, mask);
+}
+
+/* An arrival that a lane's copies come before; .noinc counts it among those that are expected. */
+void exec_async_arrive(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES; i++) {
+        mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+        if (!b)
+            continue;
+        async_state *s = w->machine->async;
+        late_arrival *l = s->spare_late;
+        if (l)
+            s->spare_late = l->next;
+        else
+            l = arena_zalloc(w->machine->arena, sizeof *l);
+        b->pending += !o->uniform;
+        *l = (late_arrival){ .next = s->late,
+                             .warp = w,
+                             .lane = i,
+                             .number = w->machine->copies,
+                             .barrier = (unsigned)(b - s->barriers.items) };
+        s->late = l;
+    }
+}
+
+/* Completes the bulk copies of an mbarrier, by its index. */
+static void complete_bulk(machine *m, unsigned index)
+{
+    async_state *s = m->async;
+    for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
+        const bulk_copy *c = *at;
+        mbarrier *b = &s->barriers.items[index];
+        if (!c->loads || c->barrier != index) {
+            at = &(*at)->next;
+            continue;
+        }
+        b->arrived.copiers[b->copier] = async_write(m, c->offset, c->bytes, c->size, b->copier);
+        count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
+        async_drop_bulk(s, at);
+    }
+}
+
+/* What completes at an mbarrier does so. */
+static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
+{
+    async_state *s = w->machine->async;
+    unsigned index = (unsigned)(b - s->barriers.items);
+    complete_bulk(w->machine, index);
+    for (late_arrival **at = &s->late; *at && !has_fault(w->machine);) {
+        late_arrival *l = *at;
+        if (l->barrier != index) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        l->next = s->spare_late;
+        s->spare_late = l;
+        async_finish_at(l->warp, l->lane, l->number, b->copier, &b->arrived);
+        arrive(w, o, lane, b, 1);
+    }
+}
+
+static void look_in_vain(warp *w, const op *o, int lane, mbarrier *b)
+{
+    async_state *s = w->machine->async;
+    complete_late(w, o, lane, b);
+    if (++s->vain > MOST_VAIN)
+        warp_fault(w, o, lane, EMU_BARRIER, 0,
+                   "this mbarrier waits for %u more arrivals of %u and for %d bytes, and nothing "
+                   "comes any more",
+                   b->pending, b->expected, b->bytes);
+}
+
+/* mbarrier.test_wait and try_wait: op.variant says whether by parity, op.order whether it acquires.
+ * What is complete and was not is so from the next look on. */
+void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
+{
+    addresses a;
+    lane_mask complete = 0;
+    access_gather(w, o, mask, &a);
+    for (int i = 0; i < WARP_LANES; i++) {
+        const mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
+        if (!b)
+            continue;
+        bool done = o->variant == WAIT_PARITY
+                        ? (b->phase & 1) != (get_u32(source(w, o, 1), i) & 1)
+                        : (u32)(get_u64(source(w, o, 1), i) >> PENDING_BITS) != b->phase;
+        complete |= (lane_mask)done << i;
+        if (done && o->order)
+            shared_acquire(&w->machine->shared, w->index, &b->complete,
+                           b->lanes_before[w->index] == w->present);
+    }
+    write_predicate(w, o->dst[0], complete, mask);
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
+        if ((mask & ~complete) >> i & 1)
+            look_in_vain(w, o, i, mbarrier_at(w, o, i, a.at[i]));
+    if (mask & ~complete)
+        warp_give_way(w);
+}
+
+/* What copies are to see of mbarriers, they do now. */
+static void fence_mbarriers(warp *w, lane_mask mask)
+{
+    async_state *s = w->machine->async;
+    const shared_memory *shared = &w->machine->shared;
+    for (size_t i = 0; s && i < s->barriers.count; i++) {
+        mbarrier *b = &s->barriers.items[i];
+        b->fenced |= shared_has_seen(shared, thread_of(w, lowest_lane(mask)), b->maker, b->made);
+    }
+}
+
+void exec_fence_mbarrier(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    fence_mbarriers(w, mask);
+}
+
+void exec_fence_proxy(warp *w, const op *o, lane_mask mask)
+{
+    (void)o;
+    fence_mbarriers(w, mask);
+    shared_fence_proxy(&w->machine->shared, w->machine->arena, w->index);
+}

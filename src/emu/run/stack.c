@@ -1,0 +1,359 @@
+/* The stack of each thread: what alloca gives, and calls of functions that call themselves.
+ *
+ * All other calls are bodies put in the place of the call (see expand.c), and so is the first one
+ * of a function that calls itself. Where that body calls the function again, its lanes start it
+ * over: what the body has in registers, parameters and flags is put aside for these lanes, the
+ * arguments are copied to the parameters, and the lanes go to the body's start. At its end each
+ * lane takes back what was put aside last, but for the results, and goes on behind that call.
+ *
+ * By an example: fib's body stands once in a kernel, as ops 10 to 40; op 40 is its (return). Lanes
+ * that come to op 25, a (recurse), wait in a frame at op 26 and start at op 10 with no registers
+ * written. They come to op 40, where they are put back and go on at op 26. Lanes that come to op 40
+ * and have nothing put aside are those of the first call, and go on at op 41.
+ */
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/run/access.h"
+
+enum { LEAST_FRAME = 16 }; /* bytes of the stack that a call takes at the least */
+
+#define NEVER_THERE (NO_TARGET - 1) /* a meeting point that no lane comes to */
+
+/* What the lanes of a call have put aside. */
+struct call_record {
+    struct call_record *next;
+    const recursive_call *call;
+    lane_mask lanes; /* that have not come back */
+    uint32_t pc;     /* where they go on */
+    size_t room;
+    uint8_t *bytes;
+};
+
+/* Goes through what a body has, for one lane or all, and copies it to the record or back. */
+typedef struct transfer {
+    warp *warp;
+    uint8_t *at; /* in the record */
+    lane_mask lanes;
+    bool back;
+} transfer;
+
+static void transfer_bytes(transfer *t, void *there, size_t size)
+{
+    if (t->back)
+        memcpy(there, t->at, size);
+    else
+        memcpy(t->at, there, size);
+    t->at += size;
+}
+
+/* A bit a lane, of which other lanes' stay as they are. */
+static void transfer_mask(transfer *t, lane_mask *there)
+{
+    lane_mask kept = *there;
+    transfer_bytes(t, there, sizeof *there);
+    if (t->back)
+        *there = (*there & t->lanes) | (kept & ~t->lanes);
+}
+
+static void transfer_register(transfer *t, const reg *r)
+{
+    warp *w = t->warp;
+    size_t size = emu_type_bits(r->type) == 64 ? sizeof(u64) : sizeof(u32);
+    if (r->type == TYPE_pred)
+        transfer_mask(t, &w->predicates[r->place]);
+    else
+        for (int i = 0; i < WARP_LANES; i++)
+            if (t->lanes >> i & 1)
+                transfer_bytes(t, w->file + r->place + (size_t)i * size, size);
+            else
+                t->at += size;
+    if (r->tracked)
+        transfer_mask(t, &w->defined[r->tracked - 1]);
+    if (r->carried)
+        transfer_mask(t, &w->defined[r->carried - 1]);
+}
+
+static size_t place_in_local(const warp *w, int lane, uint64_t address)
+{
+    return thread_of(w, lane) * w->machine->local_bytes + (size_t)(address - LOCAL_BASE);
+}
+
+/* Bytes of local memory, whether they were written, and whether with an undefined value. */
+static void transfer_local(transfer *t, uint64_t address, size_t size)
+{
+    machine *m = t->warp->machine;
+    for (int i = 0; i < WARP_LANES; i++) {
+        size_t at = place_in_local(t->warp, i, address);
+        if (!(t->lanes >> i & 1)) {
+            t->at += size * (m->local_undefined ? 3 : 2);
+            continue;
+        }
+        transfer_bytes(t, m->local + at, size);
+        transfer_bytes(t, m->local_written + at, size);
+        if (m->local_undefined)
+            transfer_bytes(t, m->local_undefined + at, size);
+    }
+}
+
+static void transfer_all(transfer *t, const recursion *r)
+{
+    const entry *e = t->warp->machine->entry;
+    for (uint32_t i = r->first_register; i < r->end_register; i++)
+        transfer_register(t, &e->regs.items[i]);
+    transfer_local(t, r->first_local, (size_t)(r->end_local - r->first_local));
+    for (size_t i = 0; i < r->shared.count; i++)
+        transfer_local(t, r->shared.items[i]->offset, (size_t)r->shared.items[i]->size);
+}
+
+/* At the most. */
+static size_t record_size(const recursion *r)
+{
+    size_t local = (size_t)(r->end_local - r->first_local);
+    for (size_t i = 0; i < r->shared.count; i++)
+        local += (size_t)r->shared.items[i]->size;
+    return (r->end_register - r->first_register) *
+               (WARP_LANES * sizeof(u64) + 2 * sizeof(lane_mask)) +
+           local * 3 * WARP_LANES;
+}
+
+static struct call_record *new_record(warp *w, const recursive_call *c)
+{
+    machine *m = w->machine;
+    size_t size = record_size(c->of);
+    struct call_record **at = &m->spare_records, *r;
+    while (*at && (*at)->room < size)
+        at = &(*at)->next;
+    r = *at;
+    if (r) {
+        *at = r->next;
+    } else {
+        r = arena_zalloc(m->arena, sizeof *r);
+        r->bytes = arena_alloc(m->arena, size + 1);
+        r->room = size;
+    }
+    r->next = w->records;
+    w->records = r;
+    return r;
+}
+
+static void drop_record(warp *w, struct call_record **at)
+{
+    struct call_record *r = *at;
+    *at = r->next;
+    r->next = w->machine->spare_records;
+    w->machine->spare_records = r;
+}
+
+void stack_begin_block(machine *m)
+{
+    if (m->stack_used)
+        memset(m->stack_used, 0, m->threads * sizeof *m->stack_used);
+    for (unsigned i = 0; i < m->warp_count; i++)
+        while (m->warps[i].records)
+            drop_record(&m->warps[i], &m->warps[i].records);
+}
+
+/* Copies variables of a lane that a call passes, of which the two of a pair have one size. */
+static void copy_variables(const warp *w, int lane, const variable_pair *pairs, size_t count)
+{
+    machine *m = w->machine;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = place_in_local(w, lane, pairs[i].from->offset);
+        size_t to = place_in_local(w, lane, pairs[i].to->offset), size = (size_t)pairs[i].to->size;
+        memmove(m->local + to, m->local + from, size);
+        memmove(m->local_written + to, m->local_written + from, size);
+        if (m->local_undefined)
+            memmove(m->local_undefined + to, m->local_undefined + from, size);
+    }
+}
+
+/* Room for as many frames again as a kernel has without calls of this kind. */
+static void make_room(machine *m, uint32_t depth)
+{
+    if (depth + m->own_frames < m->frames)
+        return;
+    uint32_t room = 2 * m->frames + m->own_frames;
+    for (unsigned i = 0; i < m->warp_count; i++) {
+        frame *frames = arena_alloc(m->arena, room * sizeof *frames);
+        memcpy(frames, m->warps[i].frames, m->warps[i].depth * sizeof *frames);
+        m->warps[i].frames = frames;
+    }
+    m->frames = room;
+}
+
+static bool take_stack(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        uint32_t *used = &m->stack_used[thread_of(w, i)];
+        if (*used + LEAST_FRAME > m->stack_size) {
+            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
+                       "a call has no room on the thread's stack: %u of its %zu bytes are taken, "
+                       "at least %d by each call of a function that calls itself",
+                       *used, m->stack_size, LEAST_FRAME);
+            return false;
+        }
+        *used += LEAST_FRAME;
+    }
+    return true;
+}
+
+static void forget_written(warp *w, const recursion *r, lane_mask mask)
+{
+    const entry *e = w->machine->entry;
+    for (uint32_t i = r->first_register; i < r->end_register; i++) {
+        if (e->regs.items[i].tracked)
+            w->defined[e->regs.items[i].tracked - 1] &= ~mask;
+        if (e->regs.items[i].carried)
+            w->defined[e->regs.items[i].carried - 1] &= ~mask;
+    }
+}
+
+/* dst[0]: which of the entry's calls of this kind. */
+void exec_recurse(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    const recursive_call *c = &m->entry->recursive_calls.items[o->dst[0]];
+    warp_check_limit(w, o, mask);
+    if (has_fault(m) || !take_stack(w, o, mask))
+        return;
+    make_room(m, w->depth + 1);
+    struct call_record *r = new_record(w, c);
+    r->call = c;
+    r->lanes = mask;
+    r->pc = w->pc;
+    transfer t = { .warp = w, .at = r->bytes, .lanes = mask };
+    transfer_all(&t, c->of);
+    for (int i = 0; i < WARP_LANES; i++)
+        if (mask >> i & 1)
+            copy_variables(w, i, c->arguments.items, c->arguments.count);
+    forget_written(w, c->of, mask);
+    w->frames[w->depth++] = (frame){ .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
+    w->reconverge = NEVER_THERE;
+    w->pc = c->of->start;
+    set_active(w, mask);
+}
+
+/* The newest record that a lane has of a body; NULL: none. */
+static struct call_record **find_record(warp *w, const recursion *of, int lane)
+{
+    for (struct call_record **at = &w->records; *at; at = &(*at)->next)
+        if ((*at)->call->of == of && (*at)->lanes >> lane & 1)
+            return at;
+    return NULL;
+}
+
+/* Results are in the way of what a lane takes back, so that they are put aside meanwhile. */
+static void come_back(warp *w, const struct call_record *r, lane_mask lanes)
+{
+    machine *m = w->machine;
+    const recursive_call *c = r->call;
+    uint64_t results = m->entry->result_room->offset;
+    for (int i = 0; i < WARP_LANES; i++) {
+        uint64_t at = results;
+        for (size_t j = 0; lanes >> i & 1 && j < c->results.count; j++) {
+            const variable *from = c->results.items[j].from;
+            variable aside = { .offset = at, .size = from->size };
+            copy_variables(w, i, &(variable_pair){ from, &aside }, 1);
+            at += from->size;
+        }
+    }
+    transfer t = { .warp = w, .at = r->bytes, .lanes = lanes, .back = true };
+    transfer_all(&t, c->of);
+    for (int i = 0; i < WARP_LANES; i++) {
+        uint64_t at = results;
+        for (size_t j = 0; lanes >> i & 1 && j < c->results.count; j++) {
+            const variable *to = c->results.items[j].to;
+            variable aside = { .offset = at, .size = to->size };
+            copy_variables(w, i, &(variable_pair){ &aside, to }, 1);
+            at += to->size;
+        }
+        if (lanes >> i & 1)
+            m->stack_used[thread_of(w, i)] -= LEAST_FRAME;
+    }
+}
+
+/* dst[0]: which of the entry's bodies ends. Lanes that come from calls of several depths go one
+ * depth after the other. */
+void exec_return(warp *w, const op *o, lane_mask mask)
+{
+    const recursion *of = w->machine->entry->recursions.items[o->dst[0]];
+    for (int i = 0; i < WARP_LANES; i++) {
+        struct call_record **at = mask >> i & 1 ? find_record(w, of, i) : NULL;
+        if (!at)
+            continue;
+        lane_mask lanes = 0;
+        for (int j = i; j < WARP_LANES; j++)
+            if (mask >> j & 1 && find_record(w, of, j) == at)
+                lanes |= UINT32_C(1) << j;
+        come_back(w, *at, lanes);
+        (*at)->lanes &= ~lanes;
+        if (!((*at)->lanes & w->alive))
+            drop_record(w, at);
+        set_active(w, w->active & ~lanes);
+        w->pc--;
+        if (!w->active)
+            warp_resume(w);
+        return;
+    }
+}
+
+void exec_alloca(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    uint64_t base = m->entry->stack->offset;
+    u64 results[WARP_LANES] = { 0 };
+    bool wide = emu_type_bits((ptx_type)o->type) == 64;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        uint32_t *used = &m->stack_used[thread_of(w, i)];
+        u64 size = get_bits(source(w, o, 0), i, wide), align = get_u32(source(w, o, 1), i);
+        if (align & (align - 1)) {
+            warp_fault(w, o, i, EMU_MISALIGNED, 0,
+                       "alloca aligns to %llu bytes, which is no power of two",
+                       (unsigned long long)align);
+            return;
+        }
+        uint64_t start = round_up(base + *used, align ? align : sizeof(u64));
+        if (size > m->stack_size || start + size > base + m->stack_size) {
+            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
+                       "alloca of %llu bytes: %u of the %zu bytes of the thread's stack are taken",
+                       (unsigned long long)size, *used, m->stack_size);
+            return;
+        }
+        memset(m->local_written + place_in_local(w, i, start), 0, (size_t)size);
+        *used = (uint32_t)(start + size - base);
+        results[i] = start;
+    }
+    write_lanes(w->file + o->dst[0], results, wide, mask);
+}
+
+void exec_stack_save(warp *w, const op *o, lane_mask mask)
+{
+    const machine *m = w->machine;
+    u64 results[WARP_LANES];
+    for (int i = 0; i < WARP_LANES; i++)
+        results[i] = m->entry->stack->offset + m->stack_used[thread_of(w, i) % m->threads];
+    write_lanes(w->file + o->dst[0], results, emu_type_bits((ptx_type)o->type) == 64, mask);
+}
+
+void exec_stack_restore(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    for (int i = 0; i < WARP_LANES; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        u64 to = get_bits(source(w, o, 0), i, emu_type_bits((ptx_type)o->type) == 64) -
+                 m->entry->stack->offset;
+        uint32_t *used = &m->stack_used[thread_of(w, i)];
+        if (to > *used) {
+            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
+                       "stackrestore to what is no place of the stack that stacksave has given");
+            return;
+        }
+        *used = (uint32_t)to;
+    }
+}

@@ -1,0 +1,238 @@
+/* Functions that a driver has: those that assert(), printf(), malloc() and free() of device code
+ * call.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/strbuf.h"
+#include "emu/exec.h"
+#include "emu/memory/memory.h"
+#include "emu/memory/speculation.h"
+#include "emu/run/access.h"
+#include "emu/run/global.h"
+
+enum { MOST_TEXT = 1 << 16, MOST_SPEC = 64 };
+
+/* Reads what a lane's generic address points to. False after a fault. */
+static bool read_bytes(warp *w, const op *o, int lane, u64 address, void *to, unsigned size)
+{
+    ptx_space space = space_at(address);
+    access x = { w, o, lane, ACCESS_LOAD, space, address - space_window(space), size };
+    if (space != SPACE_GLOBAL) {
+        const uint8_t *bytes = access_array(&x);
+        if (bytes)
+            memcpy(to, bytes, size);
+        return bytes;
+    }
+    return global_read(&x, to);
+}
+
+/* The string at a lane's address, or NULL after a fault. */
+static const char *read_string(arena *a, warp *w, const op *o, int lane, u64 address)
+{
+    strbuf text = strbuf_new(a);
+    for (char c = 1; address && c && text.length < MOST_TEXT; address++) {
+        if (!read_bytes(w, o, lane, address, &c, 1))
+            return NULL;
+        if (c)
+            strbuf_char(&text, c);
+    }
+    return address ? text.text : "(null)";
+}
+
+/* As a device's driver says it. */
+static void say_failure(strbuf *to, arena *a, warp *w, const op *o, int lane)
+{
+    const machine *m = w->machine;
+    const unsigned *size = m->config->block;
+    unsigned thread = thread_of(w, lane);
+    const char *expression = read_string(a, w, o, lane, get_u64(source(w, o, 0), lane));
+    const char *file = read_string(a, w, o, lane, get_u64(source(w, o, 1), lane));
+    const char *function = read_string(a, w, o, lane, get_u64(source(w, o, 3), lane));
+    if (expression && file && function)
+        strbuf_format(to,
+                      "%s%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.",
+                      to->length ? "\n" : "", file, get_u32(source(w, o, 2), lane), function,
+                      m->block[0], m->block[1], m->block[2], thread % size[0],
+                      thread / size[0] % size[1], thread / size[0] / size[1], expression);
+}
+
+void exec_assert(warp *w, const op *o, lane_mask mask)
+{
+    arena *a = arena_new_in(w->machine->arena);
+    strbuf text = strbuf_new(a);
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            say_failure(&text, a, w, o, i);
+    warp_fault(w, o, lowest_lane(mask), EMU_ASSERT, 0, "%s", text.text);
+    arena_free(a);
+}
+
+/* One lane's printf in progress. */
+typedef struct print {
+    warp *warp;
+    const op *op;
+    int lane;
+    arena *arena;
+    strbuf text;
+    u64 argument; /* the address of the next one */
+    u32 taken;    /* arguments */
+} print;
+
+/* The next argument of so many bytes, which stands at a multiple of them; 0 after a fault. */
+static u64 next_argument(print *p, unsigned size)
+{
+    u64 value = 0;
+    p->argument = round_up(p->argument, size);
+    if (!read_bytes(p->warp, p->op, p->lane, p->argument, &value, size))
+        value = 0;
+    p->argument += size;
+    p->taken++;
+    return value;
+}
+
+static void print_real(print *p, const char *spec, double value)
+{
+    int length = snprintf(NULL, 0, spec, value);
+    if (length > 0) {
+        char *to = strbuf_reserve(&p->text, (size_t)length + 1);
+        p->text.length += (size_t)snprintf(to, (size_t)length + 1, spec, value);
+    }
+}
+
+/* spec: % with flags, width and precision, and with room for more. sizes: the letters before type.
+ */
+static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
+{
+    bool is_long = *sizes && *sizes != 'h';
+    unsigned shift = sizes[0] != 'h' ? 32 : sizes[1] == 'h' ? 56 : 48;
+    u64 value;
+    switch (type) {
+    case 'd':
+    case 'i':
+        value = next_argument(p, is_long ? 8 : 4);
+        strbuf_put(spec, PRId64);
+        strbuf_format(&p->text, spec->text, is_long ? (s64)value : (s64)(value << shift) >> shift);
+        return true;
+    case 'o':
+    case 'u':
+    case 'x':
+    case 'X':
+        value = next_argument(p, is_long ? 8 : 4);
+        strbuf_put(spec, type == 'o'   ? PRIo64
+                         : type == 'u' ? PRIu64
+                         : type == 'x' ? PRIx64
+                                       : PRIX64);
+        strbuf_format(&p->text, spec->text, is_long ? value : value << shift >> shift);
+        return true;
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A':
+        strbuf_char(spec, type);
+        print_real(p, spec->text, double_of_bits(next_argument(p, 8)));
+        return true;
+    case 'c':
+        strbuf_char(spec, type);
+        strbuf_format(&p->text, spec->text, (int)next_argument(p, 4));
+        return true;
+    case 'p':
+        strbuf_char(spec, type);
+        strbuf_format(&p->text, spec->text, (void *)(uintptr_t)next_argument(p, 8));
+        return true;
+    case 's': {
+        const char *text = read_string(p->arena, p->warp, p->op, p->lane, next_argument(p, 8));
+        strbuf_char(spec, type);
+        strbuf_format(&p->text, spec->text, text ? text : "");
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+/* What stands behind a %; returns what stands behind that. One that is none is printed as it is. */
+static const char *print_spec(print *p, const char *at)
+{
+    const char *start = at - 1;
+    strbuf spec = strbuf_new(p->arena);
+    char sizes[3] = "";
+    strbuf_char(&spec, '%');
+    for (; *at && strchr("-+ #0123456789.*", *at); at++)
+        if (*at == '*')
+            strbuf_signed(&spec, (s32)next_argument(p, 4));
+        else
+            strbuf_char(&spec, *at);
+    for (size_t i = 0; *at && strchr("hlLjzt", *at); at++)
+        if (i < sizeof sizes - 1)
+            sizes[i++] = *at;
+    if (*at == '%')
+        strbuf_char(&p->text, '%');
+    else if (spec.length > MOST_SPEC || !print_value(p, &spec, sizes, *at))
+        strbuf_bytes(&p->text, start, (size_t)(at - start) + (*at != '\0'));
+    return at + (*at != '\0');
+}
+
+/* The number of arguments comes back. */
+static u32 print_lane(warp *w, const op *o, int lane, arena *a)
+{
+    const emu_launch_config *c = w->machine->config;
+    const char *at = read_string(a, w, o, lane, get_u64(source(w, o, 0), lane));
+    print p = { .warp = w, .op = o, .lane = lane, .arena = a, .text = strbuf_new(a) };
+    p.argument = get_u64(source(w, o, 1), lane);
+    while (at && *at)
+        if (*at != '%')
+            strbuf_char(&p.text, *at++);
+        else
+            at = print_spec(&p, at + 1);
+    if (c->print && !has_fault(w->machine)) {
+        if (w->machine->speculation)
+            speculation_print(w->machine->speculation, p.text.text, p.text.length);
+        else
+            c->print(c->print_context, p.text.text, p.text.length);
+    }
+    return p.taken;
+}
+
+void exec_print(warp *w, const op *o, lane_mask mask)
+{
+    arena *a = arena_new_in(w->machine->arena);
+    lanes32 result = { { 0 } };
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            result.u32[i] = print_lane(w, o, i, a);
+    write_lanes32(w->file + o->dst[0], &result, mask);
+    arena_free(a);
+}
+
+void exec_heap_alloc(warp *w, const op *o, lane_mask mask)
+{
+    if (w->machine->speculation) {
+        speculation_abandon(w);
+        return;
+    }
+    u64 given[WARP_LANES] = { 0 };
+    for (int i = 0; i < WARP_LANES; i++)
+        if (mask >> i & 1)
+            given[i] = memory_heap_alloc(w->machine->memory, get_u64(source(w, o, 0), i));
+    write_lanes64(w->file + o->dst[0], (const lanes64 *)(const void *)given, mask);
+}
+
+void exec_heap_free(warp *w, const op *o, lane_mask mask)
+{
+    if (w->machine->speculation) {
+        speculation_abandon(w);
+        return;
+    }
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
+        u64 address = get_u64(source(w, o, 0), i);
+        if (mask >> i & 1 && address && !memory_heap_free(w->machine->memory, address))
+            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, address,
+                       "free: 0x%llx is nothing that malloc gave a kernel and nobody has freed",
+                       (unsigned long long)address);
+    }
+}

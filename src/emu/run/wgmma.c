@@ -1,0 +1,531 @@
+/* What a product reads it reads when it begins; its registers get the sums when the warp waits for
+ * its group. Until then nobody may change the bytes or the registers, and who reads the registers
+ * finds what they held before. Ordinary stores ahead of a product need a proxy fence between, and
+ * registers that something else has written a wgmma.fence.
+ *
+ * Sums are those of mma.sync (see matrix.c): an element of D takes its products in the order of k.
+ * Each warp computes its own 16 rows when it comes, and what the four warps of a group do has to be
+ * the same.
+ */
+#include "emu/run/wgmma.h"
+#include "emu/check/shared_race.h"
+#include "emu/check/undefined.h"
+#include "emu/exec.h"
+#include "emu/run/access.h"
+#include "emu/run/halves.h"
+#include "emu/run/matrix.h"
+
+enum {
+    GROUP = 4, /* warps */
+    ROWS = 16, /* of a warp */
+    DEPTH = 16,
+    COLUMNS = 256,        /* at most */
+    DESCRIPTOR_BITS = 18, /* of an address */
+    UNIT = 16,            /* bytes, and how many of a row or column a product takes: */
+    UNITS = 2,
+    HALVES = UNIT / 2,
+    MOST_READS = (ROWS + COLUMNS) * UNITS,
+};
+
+typedef struct product {
+    struct product *next;
+    const op *op;
+    bool committed;
+    uint32_t group;
+    unsigned reads;
+    uint32_t read[MOST_READS]; /* offsets of units in shared memory */
+    uint32_t before[COLUMNS / 2][WARP_LANES];
+    float sums[COLUMNS / 2][WARP_LANES];
+    lane_mask undefined[COLUMNS / 2];
+} product;
+
+/* What a warp of a group did as one of its products. */
+typedef struct begun {
+    const op *op;
+    u64 a, b;
+} begun;
+
+typedef struct group_history {
+    VEC(begun) list;
+} group_history;
+
+typedef struct warp_state {
+    product *pending; /* the oldest first */
+    uint32_t groups;  /* committed */
+    size_t begun;
+    bool fenced;   /* there was a wgmma.fence, */
+    uint8_t *file; /* and registers are as the latest one found them */
+} warp_state;
+
+typedef struct wgmma_state {
+    warp_state warps[MAX_WARPS];
+    group_history history[MAX_WARPS / GROUP];
+    product *spare;
+} wgmma_state;
+
+static wgmma_state *state_of(machine *m)
+{
+    if (!m->wgmma)
+        m->wgmma = arena_zalloc(m->arena, sizeof *m->wgmma);
+    return m->wgmma;
+}
+
+static void drop(wgmma_state *s, product **at)
+{
+    product *p = *at;
+    *at = p->next;
+    p->next = s->spare;
+    s->spare = p;
+}
+
+void wgmma_begin_block(machine *m, const warp *w)
+{
+    warp_state *own = &m->wgmma->warps[w->index];
+    while (own->pending)
+        drop(m->wgmma, &own->pending);
+    own->groups = 0;
+    own->begun = 0;
+    own->fenced = false;
+    if (w->index % GROUP == 0)
+        m->wgmma->history[w->index / GROUP].list.count = 0;
+}
+
+static unsigned columns_of(const op *o)
+{
+    return o->type2 * 8u;
+}
+
+/* The register of D that is result i. */
+static const reg *sum_register(const warp *w, const op *o, unsigned i)
+{
+    return op_register(w->machine->entry, o, o->reads + i);
+}
+
+/* How a matrix lies: rows of A, or columns of B, one after the other in groups of eight. */
+typedef struct layout {
+    u32 start;      /* its address */
+    u32 row_bytes;  /* from one to the next in a group */
+    u32 group, run; /* bytes from group to group, and from unit to unit */
+    unsigned bits;  /* of the number of a line of 128 bytes that change a unit's place */
+    u64 moved;      /* what its addresses are here, less what a GPU has */
+} layout;
+
+/* Where a GPU has dynamic shared memory follows from the static arrays, and with it which lines
+ * units lie in. A descriptor has the lowest bits of an address here. */
+static void find_start(const machine *m, u64 descriptor, layout *l)
+{
+    const variables *all = &m->entry->shared;
+    u32 low = SHARED_DYNAMIC_BASE & ((1u << DESCRIPTOR_BITS) - 1);
+    l->start = (u32)(descriptor & 0x3fff) << 4;
+    l->moved = 0;
+    for (size_t i = 0; i < all->list.count; i++) {
+        const variable *v = all->list.items[i];
+        if (!v->dynamic || l->start < (all->end < low ? all->end : low))
+            continue;
+        u64 first = round_up(all->end, v->align);
+        l->start = (u32)first + ((l->start - low) & ((1u << DESCRIPTOR_BITS) - 1));
+        l->moved = SHARED_DYNAMIC_BASE - first;
+        return;
+    }
+}
+
+/* PTX ISA, "Matrix Descriptor Format". */
+static layout layout_of(const machine *m, u64 descriptor)
+{
+    enum { NONE, SWIZZLE_128, SWIZZLE_64, SWIZZLE_32 };
+    static const struct {
+        u32 row_bytes;
+        unsigned bits;
+    } ways[] = { [NONE] = { 16, 0 },
+                 [SWIZZLE_128] = { 128, 3 },
+                 [SWIZZLE_64] = { 64, 2 },
+                 [SWIZZLE_32] = { 32, 1 } };
+    unsigned way = (unsigned)(descriptor >> 62);
+    layout l = { .row_bytes = ways[way].row_bytes,
+                 .group = (u32)(descriptor >> 32 & 0x3fff) << 4,
+                 .run = way == NONE ? (u32)(descriptor >> 16 & 0x3fff) << 4 : UNIT,
+                 .bits = ways[way].bits };
+    find_start(m, descriptor, &l);
+    return l;
+}
+
+static u64 unit_address(const layout *l, unsigned row, unsigned unit)
+{
+    u32 at = l->start + row / 8 * l->group + row % 8 * l->row_bytes + unit * l->run;
+    u32 line = at >> 7 & ((1u << l->bits) - 1);
+    return (at ^ line << 4) + l->moved;
+}
+
+/* The descriptor of that source, the same in all lanes. */
+static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
+{
+    enum { BASE_OFFSET = 7 };
+    *descriptor = get_u64(source(w, o, which), 0);
+    for (int lane = 1; lane < WARP_LANES; lane++)
+        if (get_u64(source(w, o, which), lane) != *descriptor) {
+            warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
+                       "wgmma takes one descriptor of a matrix, and lane %d has another one", lane);
+            return false;
+        }
+    if (*descriptor >> 49 & BASE_OFFSET) {
+        warp_fault(w, o, 0, EMU_UNKNOWN, 0, "wgmma: a matrix with a base offset is not known");
+        return false;
+    }
+    return true;
+}
+
+/* A unit of a matrix in shared memory: its bytes, as lane 0 may read them, or NULL and a fault. */
+static const uint8_t *read_unit(warp *w, const op *o, product *p, u64 address, bool *undefined)
+{
+    machine *m = w->machine;
+    unsigned other = 0;
+    access x = { w, o, 0, ACCESS_LOAD, SPACE_SHARED, address, UNIT };
+    const uint8_t *bytes = access_array(&x);
+    if (!bytes)
+        return NULL;
+    size_t offset = (size_t)(bytes - m->shared.bytes);
+    if (!shared_is_fenced(&m->shared, offset, UNIT, thread_of(w, 0), &other) &&
+        !ACCESS_CHECK(&x, EMU_CHECK_RACE,
+                      "race: wgmma reads what thread %u of the block has stored, and no "
+                      "fence.proxy.async comes between",
+                      other))
+        return NULL;
+    *undefined |= undefined_bytes(m, SPACE_SHARED, bytes, UNIT);
+    p->read[p->reads++] = (uint32_t)offset;
+    return bytes;
+}
+
+static float value_at(const op *o, const uint8_t *bytes)
+{
+    u16 bits;
+    memcpy(&bits, bytes, sizeof bits);
+    return o->combine == ELEMENT_f16 ? value_of_half(bits) : value_of_bfloat(bits);
+}
+
+typedef struct matrices {
+    float a[ROWS][DEPTH], b[DEPTH][COLUMNS];
+    bool undefined_rows[ROWS], undefined_columns[COLUMNS];
+} matrices;
+
+static bool read_a(warp *w, const op *o, product *p, u64 descriptor, matrices *m)
+{
+    layout l = layout_of(w->machine, descriptor);
+    for (unsigned row = 0; row < ROWS; row++)
+        for (unsigned unit = 0; unit < UNITS; unit++) {
+            u64 at = unit_address(&l, w->index % GROUP * ROWS + row, unit);
+            const uint8_t *bytes = read_unit(w, o, p, at, &m->undefined_rows[row]);
+            if (!bytes)
+                return false;
+            for (unsigned i = 0; i < HALVES; i++)
+                m->a[row][unit * HALVES + i] = value_at(o, bytes + 2 * i);
+        }
+    return true;
+}
+
+static bool read_b(warp *w, const op *o, product *p, u64 descriptor, matrices *m)
+{
+    layout l = layout_of(w->machine, descriptor);
+    for (unsigned column = 0; column < columns_of(o); column++)
+        for (unsigned unit = 0; unit < UNITS; unit++) {
+            u64 at = unit_address(&l, column, unit);
+            const uint8_t *bytes = read_unit(w, o, p, at, &m->undefined_columns[column]);
+            if (!bytes)
+                return false;
+            for (unsigned i = 0; i < HALVES; i++)
+                m->b[unit * HALVES + i][column] = value_at(o, bytes + 2 * i);
+        }
+    return true;
+}
+
+static const matrix_shape *fragment_shape(void)
+{
+    return matrix_shape_at((unsigned)matrix_shape_named("m16n8k16"));
+}
+
+/* A in registers, of which none has changed since the latest fence. */
+static bool gather_a(warp *w, const op *o, matrices *m)
+{
+    const matrix_shape *s = fragment_shape();
+    const uint8_t *file = w->machine->wgmma->warps[w->index].file;
+    for (unsigned r = 0; r < 4; r++) {
+        lane_mask undefined = undefined_value(w, o, (int)r);
+        if (memcmp(file + o->src[r], source(w, o, (int)r), sizeof(lanes32)) != 0) {
+            warp_fault(w, o, 0, EMU_RACE, 0,
+                       "race: wgmma reads a register of A that was written since the latest "
+                       "wgmma.fence");
+            return false;
+        }
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_of(s, PART_A, ELEMENT_f16, r, lane);
+            u32 pair = get_u32(source(w, o, (int)r), lane);
+            for (unsigned i = 0; i < 2; i++) {
+                u16 bits = (u16)(pair >> 16 * i);
+                m->a[at.row][at.column + i] = value_at(o, (const uint8_t *)&bits);
+            }
+            m->undefined_rows[at.row] |= undefined >> lane & 1;
+        }
+    }
+    return true;
+}
+
+/* Which result of an op a register is, mostly the same as of another one, or that it is none. */
+static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
+{
+    if (*i < o->writes && sum_register(w, o, *i) == r)
+        return true;
+    for (unsigned j = 0; j < o->writes; j++)
+        if (sum_register(w, o, j) == r) {
+            *i = j;
+            return true;
+        }
+    return false;
+}
+
+/* The latest product under way that leaves its sums in a register, as its result i; or NULL. */
+static const product *pending_on(const warp *w, const reg *r, unsigned *i)
+{
+    const product *found = NULL;
+    for (const product *p = w->machine->wgmma->warps[w->index].pending; p; p = p->next)
+        if (is_sum(w, p->op, r, i))
+            found = p;
+    return found;
+}
+
+/* Result i of D ahead of the product: what is under way, or what the register has held since the
+ * latest fence. */
+static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
+{
+    const reg *r = sum_register(w, o, i);
+    const lanes32 *now = (const lanes32 *)(w->file + r->place);
+    unsigned j = i;
+    const product *ahead = pending_on(w, r, &j);
+    const void *expected =
+        ahead ? (const void *)ahead->before[j] : w->machine->wgmma->warps[w->index].file + r->place;
+    memcpy(p->before[i], now, sizeof p->before[i]);
+    memset(p->sums[i], 0, sizeof p->sums[i]);
+    p->undefined[i] = 0;
+    if (memcmp(expected, now, sizeof *now) != 0) {
+        warp_fault(w, o, 0, EMU_RACE, 0,
+                   "race: wgmma adds to register %s, which was written since %s", r->name,
+                   ahead ? "another wgmma that adds to it began" : "the latest wgmma.fence");
+        return false;
+    }
+    if (!adds)
+        return true;
+    memcpy(p->sums[i], ahead ? (const void *)ahead->sums[j] : now, sizeof p->sums[i]);
+    p->undefined[i] = ahead ? ahead->undefined[j] : undefined_register(w, r);
+    return true;
+}
+
+/* Where lane 0 has its element of a register of D: of fragments of 8 columns, of which each has
+ * four registers. */
+static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
+{
+    enum { OF_FRAGMENT = 4, FRAGMENT_COLUMNS = 8 };
+    matrix_place at = matrix_place_in_lane_0(s, PART_C, ELEMENT_f32, i % OF_FRAGMENT);
+    at.column += i / OF_FRAGMENT * FRAGMENT_COLUMNS;
+    return at;
+}
+
+static void multiply(const op *o, product *p, const matrices *m)
+{
+    float sign = o->compare ? -1.0f : 1.0f, sums[ROWS][COLUMNS];
+    unsigned columns = columns_of(o);
+    const matrix_shape *s = fragment_shape();
+    for (unsigned i = 0; i < o->writes; i++) {
+        matrix_place lane_0 = place_in_lane_0(s, i);
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_in(lane_0, PART_C, ELEMENT_f32, lane);
+            sums[at.row][at.column] = p->sums[i][lane];
+        }
+    }
+    for (unsigned row = 0; row < ROWS; row++)
+        for (unsigned k = 0; k < DEPTH; k++) {
+            float a = sign * m->a[row][k];
+            for (unsigned column = 0; column < columns; column++)
+                sums[row][column] = a * m->b[k][column] + sums[row][column];
+        }
+    for (unsigned i = 0; i < o->writes; i++) {
+        matrix_place lane_0 = place_in_lane_0(s, i);
+        for (int lane = 0; lane < WARP_LANES; lane++) {
+            matrix_place at = matrix_place_in(lane_0, PART_C, ELEMENT_f32, lane);
+            bool undefined = m->undefined_rows[at.row] || m->undefined_columns[at.column];
+            p->sums[i][lane] = canonical(sums[at.row][at.column]);
+            p->undefined[i] |= (lane_mask)undefined << lane;
+        }
+    }
+}
+
+/* Whether the other warps of the group, as far as they have come, did the same at this place. */
+static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
+{
+    wgmma_state *s = state_of(w->machine);
+    group_history *h = &s->history[w->index / GROUP];
+    size_t number = s->warps[w->index].begun++;
+    if (w->index / GROUP * GROUP + GROUP > w->machine->warp_count) {
+        warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
+                   "wgmma is done by four warps, and the block has %u, of which this one is "
+                   "number %u",
+                   w->machine->warp_count, w->index);
+        return false;
+    }
+    if (number == h->list.count)
+        *VEC_PUSH(w->machine->arena, &h->list) = (begun){ o, a, b };
+    const begun *first = &h->list.items[number];
+    if (first->op == o && first->a == a && first->b == b)
+        return true;
+    warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
+               "wgmma is done by four warps together, and another one of these does that of line "
+               "%u%s",
+               first->op->line, first->op == o ? " with other matrices" : "");
+    return false;
+}
+
+static product *new_product(machine *m, const op *o)
+{
+    wgmma_state *s = m->wgmma;
+    product *p = s->spare;
+    if (p)
+        s->spare = p->next;
+    else
+        p = arena_alloc(m->arena, sizeof *p);
+    p->op = o;
+    p->next = NULL;
+    p->committed = false;
+    p->reads = 0;
+    return p;
+}
+
+static void append(warp *w, product *p)
+{
+    machine *m = w->machine;
+    product **end = &m->wgmma->warps[w->index].pending;
+    while (*end)
+        end = &(*end)->next;
+    *end = p;
+    for (unsigned r = 0; r < p->reads; r++)
+        shared_begin_read(&m->shared, m->arena, p->read[r], UNIT, thread_of(w, 0));
+}
+
+static bool is_fenced(warp *w, const op *o)
+{
+    if (state_of(w->machine)->warps[w->index].fenced)
+        return true;
+    warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma ahead of which there is no wgmma.fence");
+    return false;
+}
+
+/* Sources: A's descriptor or its four registers, B's descriptor, and whether D is added to. */
+void exec_wgmma(warp *w, const op *o, lane_mask mask)
+{
+    matrices m = { 0 };
+    u64 a = 0, b = 0;
+    bool in_registers = o->variant;
+    if (o->uniform) {
+        warp_fault(w, o, lowest_lane(mask), EMU_UNKNOWN, 0,
+                   "wgmma: matrices that are transposed are not known");
+        return;
+    }
+    if (!matrix_lanes(w, o, mask, "wgmma") || !is_fenced(w, o) ||
+        (!in_registers && !take_descriptor(w, o, 0, &a)) || !take_descriptor(w, o, 4, &b) ||
+        !is_as_others(w, o, a, b))
+        return;
+    lane_mask adds = predicate(w, o->src[5], o->pred_not);
+    if (adds && adds != ALL_LANES) {
+        warp_fault(w, o, lowest_lane(~adds), EMU_INACTIVE_LANE, 0,
+                   "wgmma adds to D in all lanes or in none");
+        return;
+    }
+    product *p = new_product(w->machine, o);
+    bool good = in_registers ? gather_a(w, o, &m) : read_a(w, o, p, a, &m);
+    good = good && read_b(w, o, p, b, &m);
+    for (unsigned i = 0; good && i < o->writes; i++)
+        good = take_sums(w, o, p, i, adds);
+    if (!good)
+        return;
+    multiply(o, p, &m);
+    append(w, p);
+}
+
+void exec_wgmma_fence(warp *w, const op *o, lane_mask mask)
+{
+    machine *m = w->machine;
+    if (!matrix_lanes(w, o, mask, "wgmma.fence"))
+        return;
+    warp_state *s = &state_of(m)->warps[w->index];
+    if (!s->file)
+        s->file = arena_alloc(m->arena, m->entry->file_bytes);
+    s->fenced = true;
+    memcpy(s->file, w->file, m->entry->file_bytes);
+}
+
+void exec_wgmma_commit(warp *w, const op *o, lane_mask mask)
+{
+    if (!matrix_lanes(w, o, mask, "wgmma.commit_group"))
+        return;
+    warp_state *s = &state_of(w->machine)->warps[w->index];
+    for (product *p = s->pending; p; p = p->next)
+        if (!p->committed) {
+            p->committed = true;
+            p->group = s->groups;
+        }
+    s->groups++;
+}
+
+/* What products behind one find a register to hold when they end. */
+static void expect_in_later(const warp *w, product *p, unsigned i)
+{
+    const reg *r = sum_register(w, p->op, i);
+    for (product *later = p->next; later; later = later->next) {
+        unsigned j = i;
+        if (is_sum(w, later->op, r, &j))
+            memcpy(later->before[j], p->sums[i], sizeof later->before[j]);
+    }
+}
+
+/* The registers get their sums; what the fence has seen of them is the same then. */
+static bool leave_sums(warp *w, product *p)
+{
+    machine *m = w->machine;
+    uint8_t *fenced = m->wgmma->warps[w->index].file;
+    for (unsigned i = 0; i < p->op->writes; i++) {
+        const reg *r = sum_register(w, p->op, i);
+        uint8_t *held = w->file + r->place;
+        if (memcmp(held, p->before[i], sizeof p->before[i]) != 0) {
+            warp_fault(w, p->op, 0, EMU_RACE, 0,
+                       "race: register %s is written while wgmma adds to it", r->name);
+            return false;
+        }
+        memcpy(held, p->sums[i], sizeof p->sums[i]);
+        memcpy(fenced + r->place, p->sums[i], sizeof p->sums[i]);
+        undefined_set_register(w, r, p->undefined[i], ALL_LANES);
+        expect_in_later(w, p, i);
+    }
+    for (unsigned r = 0; r < p->reads; r++)
+        shared_end_read(&m->shared, p->read[r], UNIT);
+    return true;
+}
+
+void exec_wgmma_wait(warp *w, const op *o, lane_mask mask)
+{
+    if (!matrix_lanes(w, o, mask, "wgmma.wait_group"))
+        return;
+    wgmma_state *s = state_of(w->machine);
+    warp_state *own = &s->warps[w->index];
+    u64 open = get_u32(source(w, o, 0), 0);
+    while (own->pending && own->pending->committed && own->pending->group + open < own->groups) {
+        if (!leave_sums(w, own->pending))
+            return;
+        drop(s, &own->pending);
+    }
+}
+
+void wgmma_exit(warp *w, const op *o, lane_mask mask)
+{
+    const product *p = w->machine->wgmma->warps[w->index].pending;
+    if (p)
+        warp_fault(w, o, lowest_lane(mask), EMU_RACE, 0,
+                   "race: the warp ends while its wgmma of line %u is under way: it has not waited "
+                   "for it",
+                   p->op->line);
+}
