@@ -1,8 +1,8 @@
 /* The pipelines: which kernels belong together, and what goes from one to the next. */
-#include "family/pipeline.h"
-#include "gen/attention_keys.h"
-#include "gen/blocks/gemv.h"
-#include "gen/product_keys.h"
+#include "kernel/pipeline.h"
+#include "gen/attention/attention_keys.h"
+#include "gen/products/gemv.h"
+#include "gen/products/product_keys.h"
 
 #define K_QUANTS UINT64_C(1) << WEIGHTS_Q4_K | UINT64_C(1) << WEIGHTS_Q6_K
 #define KEY_DP4A_WEIGHTS                                                          \

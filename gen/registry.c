@@ -1,5 +1,5 @@
 /* The list of kernel families: a new one is its file and its line here. */
-#include "family/family.h"
+#include "kernel/family.h"
 
 #define FAMILIES                                  \
     FAMILY(f32_gemv)                              \

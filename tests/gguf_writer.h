@@ -4,7 +4,7 @@
 #define PTXGEN_TESTS_GGUF_WRITER_H
 
 #include "base/strbuf.h"
-#include "gguf/gguf.h"
+#include "model/gguf/gguf.h"
 
 typedef struct gguf_writer {
     strbuf out;

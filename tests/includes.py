@@ -1,42 +1,52 @@
 #!/usr/bin/env python3
-"""Draws who uses whom between the files of some folders, and fails where an arrow points up: includes.py [SOURCE_ROOT]
+"""Draws who uses whom in src/ and gen/, and fails where an arrow points up or a circle closes: includes.py [SOURCE_ROOT]
 
 A .c and the .h of its name are one file here. There is an arrow from a file to each that it includes and to each whose
 functions it uses, which a header of another name may declare; names that a macro pastes together are not seen. Arrows
-between the files of a folder must make no circle, and arrows out of a folder must end in one that it may use.
+between files must make no circle, and an arrow out of a room must end in one that the room may use.
 
-Prints a line a folder, and each circle and each arrow up as a path with what makes its arrows. `--draw FOLDER` prints the
-arrows inside of a folder instead, for a person or for `dot`.
+Prints a line a room, and each circle and each arrow up as a path with what makes its arrows. `--draw ROOM` prints the
+arrows inside of a room instead, for a person or for `dot`.
 """
 import collections
 import pathlib
 import re
 import sys
 
-CHECKED = ["src/emu", "src/libcuda", "src/emit", "src/family", "src/cost", "src/model", "src/check", "src/gguf"]
-
-# The folders, or files outside of them, that a folder may use, and through them what those may use.
+# Rooms of the house, lowest first: what each may use besides what those use in turn. A room is a folder, or one file of a
+# folder that stands lower than the rest of it.
 MAY_USE = {
     "src/base": [],
-    "src/format": ["src/base"],
-    "src/target": ["src/base"],
-    "src/ptx": ["src/base", "src/target"],
-    "src/ref": ["src/base", "src/format"],
-    "src/family": ["src/base", "src/format", "src/target", "src/ref"],
-    "gen": ["src/family", "src/ptx"],
-    "src/cost": ["src/family", "src/target"],
-    "src/spec": ["src/base", "src/family", "src/cost"],
-    "src/gguf": [],
-    "src/model": ["src/gguf", "src/family"],
-    "src/emit": ["src/base", "src/family"],
+    "src/kernel/format": ["src/base"],
+    "src/kernel/grid": ["src/base"],
+    "src/kernel/target": ["src/base"],
+    "src/ptx": ["src/kernel/target"],
+    "src/kernel": ["src/ptx", "src/kernel/format"],
+    "src/ref": ["src/kernel", "src/kernel/grid"],
+    "gen/common": ["src/kernel", "src/ref"],
+    "gen/formats": ["gen/common", "src/kernel/grid"],
+    "gen/products": ["gen/formats"],
+    "gen/seeds": ["gen/products"],
+    "gen/rows": ["gen/products"],
+    "gen/attention": ["gen/rows"],
+    "gen/experts": ["gen/products"],
+    "gen/sampling": ["gen/common"],
+    "gen/recurrent": ["gen/common"],
+    "gen": ["gen/seeds", "gen/attention", "gen/experts", "gen/sampling", "gen/recurrent"],
+    "src/cost": ["src/kernel"],
+    "src/input": ["src/cost"],
     "src/emu": ["src/base"],
     "src/emu/memory": ["src/emu"],
     "src/emu/check": ["src/emu/memory"],
     "src/emu/run": ["src/emu/check"],
     "src/emu/parse": ["src/emu/run"],
     "src/emu/launch": ["src/emu/run"],
-    "src/libcuda": ["src/emu", "src/target"],
-    "src/check": ["src/family", "src/emu", "src/ref"],
+    "src/libcuda": ["src/emu/parse", "src/emu/launch", "src/kernel/target"],
+    "src/check": ["src/kernel", "src/emu/parse", "src/emu/launch", "src/ref"],
+    "src/emit": ["src/kernel"],
+    "src/model/gguf": [],
+    "src/model": ["src/model/gguf", "src/cost", "src/input", "src/emit", "src/check"],
+    "src/cli": ["src/model", "gen"],
 }
 
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -52,31 +62,61 @@ class File:
 
     def __init__(self):
         self.includes, self.names = [], set()  # names: of all that it mentions
+        self.declared = set()  # what may be a declaration in its header
         self.defined, self.own = set(), set()  # functions that others see, and static ones
 
     def read(self, text, is_header):
         self.includes += INCLUDE.findall(text)
         code = COMMENT_OR_TEXT.sub(" ", text)
         self.names |= set(re.findall(r"\w+", " ".join(BODY.findall(code)) if is_header else code))
+        if is_header:
+            self.declared |= set(re.findall(r"\w+(?=\()|\bref_\w+", code))
         for head, name in DEFINITION.findall(code):
             (self.own if "static" in head else self.defined).add(name)
 
 
-def read_folder(folder):
+def read_files(root):
+    """All files of src/ and gen/, by their path without suffix."""
     files = collections.defaultdict(File)
-    for path in sorted(folder.rglob("*.[ch]")):
-        files[path.relative_to(folder).with_suffix("").as_posix()].read(path.read_text(), path.suffix == ".h")
+    for folder in ("src", "gen"):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            name = path.relative_to(root).with_suffix("").as_posix()
+            files[name].read(path.read_text(), path.suffix == ".h")
     return files
 
 
-def place_of(root, name):
-    """The folder a header is in, as MAY_USE has it, and its file there; None for one that a build makes."""
-    for base in ("", "src/"):
-        path = pathlib.PurePosixPath(base + name)
-        if (root / path).exists():
-            folder = path.parts[0] if path.parts[0] != "src" else "/".join(path.with_suffix("").parts[:2])
-            return folder, path.with_suffix("").relative_to(folder).as_posix()
-    return None
+def room_of(name):
+    """The innermost room that a file is in."""
+    path = pathlib.PurePosixPath(name)
+    return next(str(place) for place in (path, *path.parents) if str(place) in MAY_USE)
+
+
+def file_of(files, header, user):
+    """The file that a header's name in an #include means; None for one that a build makes."""
+    beside = str(pathlib.PurePosixPath(user).parent / header)
+    found = [pathlib.PurePosixPath(at).with_suffix("").as_posix() for at in ("src/" + header, header, beside)]
+    return next((at for at in found if at in files), None)
+
+
+def arrows_of(files):
+    """Of each file, the files that it uses and why."""
+    arrows = {name: {} for name in files}
+    definers = collections.defaultdict(set)
+    for name, f in files.items():
+        for function in f.defined:
+            definers[function].add(name)
+    definer = {function: names.pop() for function, names in definers.items() if len(names) == 1}
+    for name, f in files.items():
+        for header in f.includes:
+            to = file_of(files, header, name)
+            if to and to != name:
+                arrows[name].setdefault(to, f"includes {header}")
+    seen = {name: set().union(*(files[to].declared for to in reachable(name, arrows))) for name in files}
+    for name, f in files.items():
+        for function in sorted(f.names & definer.keys() & seen[name] - f.own):
+            if definer[function] != name:
+                arrows[name].setdefault(definer[function], f"uses {function}")
+    return arrows
 
 
 def reachable(start, arrows):
@@ -87,24 +127,6 @@ def reachable(start, arrows):
                 seen.add(to)
                 left.append(to)
     return seen
-
-
-def arrows_of(root, folder, files):
-    """Of each file, the files of its folder that it uses and why; and its arrows out of the folder."""
-    inside = {name: {} for name in files}
-    outside = []
-    definer = {function: name for name, f in files.items() for function in f.defined}
-    for name, f in files.items():
-        for header in f.includes:
-            place = place_of(root, header)
-            if place and place[0] != folder:
-                outside.append((name, header, place[0]))
-            elif place and place[1] != name and place[1] in files:
-                inside[name].setdefault(place[1], f"includes {header}")
-        for function in sorted(f.names & definer.keys() - f.own):
-            if definer[function] != name:
-                inside[name].setdefault(definer[function], f"uses {function}")
-    return inside, outside
 
 
 def shortest_circle(start, arrows):
@@ -137,51 +159,44 @@ def circles(arrows):
             yield min(ways, key=len), together
 
 
-def room_of(folder, name):
-    """The room of a folder that a file is in, which MAY_USE has; the folder where there are no rooms."""
-    room = f"{folder}/{name}".rpartition("/")[0]
-    return room if room in MAY_USE else folder
+def faults_of(arrows):
+    for way, together in circles(arrows):
+        steps = [f"{a} -> {b} ({arrows[a][b]})" for a, b in zip(way, way[1:])]
+        yield f"a circle among {len(together)} files: {', '.join(sorted(together))}\n    " + "\n    ".join(steps)
+    reach = {room: reachable(room, MAY_USE) for room in MAY_USE}
+    for name in sorted(arrows):
+        for to, why in sorted(arrows[name].items()):
+            if room_of(to) not in reach[room_of(name)]:
+                yield f"{name} -> {to} ({why}): {room_of(name)} may use {', '.join(MAY_USE[room_of(name)])}"
 
 
-def faults_of(folder, inside, outside):
-    for name, arrows in inside.items():
-        for to, why in arrows.items():
-            if room_of(folder, to) not in reachable(room_of(folder, name), MAY_USE):
-                yield f"{folder}: {name} -> {to} ({why}): between rooms arrows run one way"
-    for way, together in circles(inside):
-        steps = [f"{a} -> {b} ({inside[a][b]})" for a, b in zip(way, way[1:])]
-        yield f"{folder}: a circle among {len(together)} files: {', '.join(sorted(together))}\n    " + "\n    ".join(steps)
-    for name, header, to in outside:
-        if to not in reachable(folder, MAY_USE):
-            yield f"{folder}: {name} -> {to} (includes {header}): {folder} may use {', '.join(MAY_USE[folder])}"
-
-
-def draw(folder, inside):
-    print(f'digraph "{folder}" {{')
-    for name in sorted(inside):
-        for to in sorted(inside[name]):
-            print(f'    "{name}" -> "{to}"; // {inside[name][to]}')
+def draw(room, arrows):
+    print(f'digraph "{room}" {{')
+    for name in sorted(arrows):
+        for to in sorted(arrows[name]):
+            if room_of(name) == room == room_of(to):
+                print(f'    "{name}" -> "{to}"; // {arrows[name][to]}')
     print("}")
 
 
 def main():
     root = pathlib.Path(sys.argv[1]) if sys.argv[1:] else pathlib.Path(__file__).resolve().parent.parent
-    drawn = sys.argv[3:] if sys.argv[2:3] == ["--draw"] else []
-    good = True
-    for folder in drawn or CHECKED:
-        files = read_folder(root / folder)
-        if not files:
-            sys.exit(f"{folder} has no files")
-        inside, outside = arrows_of(root, folder, files)
-        if drawn:
-            draw(folder, inside)
-            continue
-        faults = list(faults_of(folder, inside, outside))
-        print(f"{folder}: {len(files)} files, {sum(map(len, inside.values()))} arrows, {len(faults)} faults")
-        for fault in faults:
-            print("  " + fault)
-        good = good and not faults
-    sys.exit(not good)
+    files = read_files(root)
+    arrows = arrows_of(files)
+    if sys.argv[2:3] == ["--draw"]:
+        for room in sys.argv[3:]:
+            draw(room, arrows)
+        return
+    for room in MAY_USE:
+        inside = [name for name in arrows if room_of(name) == room]
+        if not inside:
+            sys.exit(f"{room} has no files")
+        print(f"{room}: {len(inside)} files, {sum(len(arrows[name]) for name in inside)} arrows")
+    faults = list(faults_of(arrows))
+    print(f"{len(files)} files, {sum(map(len, arrows.values()))} arrows, {len(faults)} faults")
+    for fault in faults:
+        print("  " + fault)
+    sys.exit(len(faults) > 0)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 #ifndef PTXGEN_CHECK_ALIKE_H
 #define PTXGEN_CHECK_ALIKE_H
 
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 
 /* Returns true if the texts of two kernels of one name differ at most in comments, spaces,
  * .version, .target, the cache hint .nc of loads, and lines of griddepcontrol. No value depends on

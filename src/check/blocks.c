@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 enum {
     WHOLE_WORK = 20000000,  /* estimated thread-instructions up to which every block is run */

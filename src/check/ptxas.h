@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "target.h"
+#include "kernel/target.h"
 
 typedef struct ptxas {
     const char *path;

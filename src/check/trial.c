@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 #include "ref/half.h"
 #include "ref/quant.h"
 

@@ -7,7 +7,7 @@
 #ifndef PTXGEN_CHECK_TRIAL_H
 #define PTXGEN_CHECK_TRIAL_H
 
-#include "family/family.h"
+#include "kernel/family.h"
 #include "ref/random.h"
 
 /* What a trial is about. Sizes that the instance fixes must be the instance's. shape.seq_len is

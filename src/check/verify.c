@@ -14,7 +14,7 @@
 
 #include "check/blocks.h"
 #include "emu/emu.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 enum {
     LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is

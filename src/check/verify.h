@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 #include "check/trial.h"
 
 typedef struct verify_result {

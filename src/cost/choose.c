@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cost/plan_cost.h"
-#include "family/limits.h"
+#include "model/plan_cost.h"
+#include "kernel/limits.h"
 
 enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096, MOST_PASSES = 8 };
 

@@ -6,7 +6,7 @@
 #define PTXGEN_COST_CHOOSE_H
 
 #include "cost/cost.h"
-#include "family/plan.h"
+#include "model/plan/plan.h"
 
 /* The instance that a target gets for one with variant = auto, chosen for this target and excluding
  * all others, that fits the shared memory of some GPUs (0: of the target). Candidates are the

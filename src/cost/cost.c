@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cost/measured.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 /* Of the last block, when all others have stored what it merges: the counter that says so, where
  * their parts are, and the parts themselves. */

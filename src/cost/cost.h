@@ -37,8 +37,8 @@
 #define PTXGEN_COST_COST_H
 
 #include "base/strbuf.h"
-#include "family/family.h"
-#include "target.h"
+#include "kernel/family.h"
+#include "kernel/target.h"
 
 /* What ptxas makes of a kernel. A unit of work is a weight or an element of a cache, for all the
  * vectors that it is loaded for, as the mark of the hot loop says in the PTX; kernels without a

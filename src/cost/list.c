@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 enum { BATCH = 8, COLUMN = 11, SUMMARY_COLUMN = 11 };
 

@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 enum {
     WARP = 32,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 bool param_is_pointer(const param *p)
 {

@@ -5,8 +5,8 @@
 
 #include "base/strbuf.h"
 #include "emit/header_text.h"
-#include "family/kernel.h"
-#include "family/pipeline.h"
+#include "kernel/kernel.h"
+#include "kernel/pipeline.h"
 
 enum { PTXGEN_HEADER_ABI = 9 };
 

@@ -10,7 +10,7 @@
 
 #include "base/name_map.h"
 #include "emit/tree.h"
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 
 typedef VEC(kernel) kernel_list;
 

@@ -7,11 +7,11 @@
 #include "emit/header_cuda.h"
 #include "emit/header_data.h"
 #include "emit/header_pipelines.h"
-#include "emit/header_plan.h"
+#include "model/emit/header_plan.h"
 #include "emit/header_ptx.h"
 #include "emit/header_query.h"
-#include "family/formula.h"
-#include "family/memory_plan.h"
+#include "kernel/formula.h"
+#include "kernel/memory_plan.h"
 #include "templates/templates.h"
 
 static void print_prefix(strbuf *out, const described_set *d)

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 /* What a function is for: a kernel of this instance, or a pipeline. The instance gives the sizes.
  */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "emit/header_ptx.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 enum { WARP = 32 };
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 typedef VEC(const char *) bodies;
 

@@ -14,7 +14,7 @@ static const query_row sizes[] = {
 #define QUERY_WORD            NOTHING
 #define QUERY_WAY(key, said)  { #key, "ptxgen_" #key, #key, said, key##_choices, 1 },
 #define QUERY_MATRIX          NOTHING
-#include "family/query.def"
+#include "kernel/query.def"
 };
 
 static const query_row options[] = {
@@ -23,7 +23,7 @@ static const query_row options[] = {
 #define QUERY_WORD(key, said)                 { #key, "ptxgen_" #key, #key, said, key##_choices, 0 },
 #define QUERY_WAY                             NOTHING
 #define QUERY_MATRIX                          NOTHING
-#include "family/query.def"
+#include "kernel/query.def"
 };
 
 static const query_row matrices[] = {
@@ -32,7 +32,7 @@ static const query_row matrices[] = {
 #define QUERY_WORD             NOTHING
 #define QUERY_WAY              NOTHING
 #define QUERY_MATRIX(id, said) { "w" #id, "ptxgen_format", "weights_" #id, said, NULL, 0 },
-#include "family/query.def"
+#include "kernel/query.def"
 };
 
 enum {

@@ -1,4 +1,4 @@
-/* What a query may say, in C: see family/query.def. */
+/* What a query may say, in C: see kernel/query.def. */
 #ifndef PTXGEN_EMIT_HEADER_QUERY_H
 #define PTXGEN_EMIT_HEADER_QUERY_H
 

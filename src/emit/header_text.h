@@ -5,7 +5,7 @@
 #ifndef PTXGEN_EMIT_HEADER_TEXT_H
 #define PTXGEN_EMIT_HEADER_TEXT_H
 
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 
 typedef struct header_text {
     const char *text;

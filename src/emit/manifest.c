@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/os.h"
 #include "emit/json.h"
-#include "emit/manifest_plan.h"
-#include "family/formula.h"
+#include "model/emit/manifest_plan.h"
+#include "kernel/formula.h"
 
 /* Run-time values decide: null. */
 static json_t *number_or_null(int64_t number)

@@ -5,7 +5,7 @@
 
 #include "base/strbuf.h"
 #include "emit/tree.h"
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 
 /* One run of ptxas: the target is one that it takes. */
 typedef struct assembly_plan {

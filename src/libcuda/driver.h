@@ -23,7 +23,7 @@
 
 #include "emu/emu.h"
 #include "libcuda/api.h"
-#include "target.h"
+#include "kernel/target.h"
 
 enum {
     SM_COUNT = 2,

@@ -25,7 +25,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "target.h"
+#include "kernel/target.h"
 
 /* 8 and 16-bit integers exist in memory only: loads widen them to 32 bits, stores take the low
  * bits. */

@@ -8,7 +8,7 @@
 static const codec *const codecs[FORMAT_COUNT] = {
 #define FORMAT(id, ...) [FORMAT_##id] = &codec_##id,
 #define CODED           FORMAT
-#include "format.def"
+#include "kernel/format.def"
 };
 
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
@@ -31,7 +31,7 @@ bool ref_has_minima(format f)
         const char *name;
     } fields[] = {
 #define FIELD(id, field, offset) { FORMAT_##id, #field },
-#include "format.def"
+#include "kernel/format.def"
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].of == f &&

@@ -41,7 +41,7 @@ typedef struct codec {
 
 #define FORMAT(id, ...) extern const codec codec_##id;
 #define CODED           FORMAT
-#include "format.def"
+#include "kernel/format.def"
 
 static inline unsigned load_u16(const uint8_t *bytes)
 {

@@ -45,7 +45,7 @@
  *     48    4 x u16     word k: scales of 16 weights from 64k on in three bits each, the first one
  *                       lowest, and in bits 12..15 bits 4k..4k + 3 of fp16 d
  */
-#include "grid.h"
+#include "kernel/grid.h"
 #include "ref/codec.h"
 
 static unsigned load_u32(const uint8_t *bytes)

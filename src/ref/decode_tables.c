@@ -22,7 +22,7 @@
  */
 #include <math.h>
 
-#include "grid.h"
+#include "kernel/grid.h"
 #include "ref/codec.h"
 
 /* Nibble bytes that hold count weights, the first half of them in the low nibbles. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "ref/decoder.h"
+#include "model/decoder.h"
 #include "ref/random.h"
 #include "ref/reference.h"
 

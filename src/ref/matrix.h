@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format.h"
+#include "kernel/format.h"
 
 typedef struct ref_matrix {
     format format;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format.h"
+#include "kernel/format.h"
 
 enum { Q8_1_LARGEST = 127 };
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format.h"
+#include "kernel/format.h"
 
 /* splitmix64: any seed is a good one. */
 typedef struct random_source {

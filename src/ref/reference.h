@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "format.h"
+#include "kernel/format.h"
 
 enum { MAX_PARAMS = 16 };
 

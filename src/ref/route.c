@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/decoder.h"
+#include "model/decoder.h"
 
 enum { IDS, WEIGHTS }; /* outputs, and the list */
 enum { MOST_EXPERTS = DECODER_MOST_EXPERTS, MOST_USED = DECODER_MOST_EXPERTS_USED };

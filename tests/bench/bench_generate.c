@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "generate.h"
+#include "cli/generate.h"
 
 enum { RUNS = 51, LARGE_INSTANCES = 1000 };
 

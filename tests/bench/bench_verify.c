@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/os.h"
-#include "generate.h"
+#include "cli/generate.h"
 #include "check/verify.h"
 
 enum { INSTANCES = 200, JOBS = 2 };

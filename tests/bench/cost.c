@@ -17,8 +17,8 @@
 #include "bench/machine_code.h"
 #include "cost/cost.h"
 #include "emit/ptx_stats.h"
-#include "family/formula.h"
-#include "generate.h"
+#include "kernel/formula.h"
+#include "cli/generate.h"
 
 enum { TILE_COLUMNS = 128 }; /* of products on tensor cores */
 

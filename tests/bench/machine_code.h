@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "target.h"
+#include "kernel/target.h"
 
 enum { MAX_LOOPS = 64 };
 

@@ -7,8 +7,8 @@
 #include "test_arena.h"
 #include "bench/machine_code.h"
 #include "check/ptxas.h"
-#include "generate.h"
-#include "spec/spec.h"
+#include "cli/generate.h"
+#include "input/spec.h"
 
 /* Of the loop that takes fewest: the one for rows of X that need no powers of two, or for tiles of
  * positions that count for all rows. */

@@ -18,8 +18,8 @@
 #include "base/name_map.h"
 #include "base/os.h"
 #include "check/verify.h"
-#include "from_gguf.h"
-#include "generate.h"
+#include "model/from_gguf.h"
+#include "cli/generate.h"
 
 typedef struct assembly {
     arena *arena; /* of all below */

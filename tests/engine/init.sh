@@ -35,7 +35,7 @@ wanted 0 --init engine
 said out "ptxgen: wrote 18 files -> engine; next: ptxgen --from-gguf MODEL.gguf > engine/model.ini"
 said err ""
 [ "$(find engine | wc -l)" -eq 19 ] || { find engine; fail "18 files"; }
-for file in "$source"/templates/engine/* "$source"/src/gguf/*.[ch]; do
+for file in "$source"/templates/engine/* "$source"/src/model/gguf/*.[ch]; do
     cmp "$file" "engine/$(basename "$file")" || fail "$file is another in the engine"
 done
 "$ptxgen" -q --from-gguf "$llama" | sed '/^;/d' >spec

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gguf/gguf.h"
+#include "model/gguf/gguf.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_message(const gguf_error *error, size_t size)

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "family/pipeline.h"
-#include "spec/spec.h"
+#include "kernel/pipeline.h"
+#include "input/spec.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_INSTANCES = 256 }; /* to look at */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "format.h"
+#include "kernel/format.h"
 
 /* A header of a tar archive; the content follows, filled up to whole headers. */
 typedef struct tar_header {

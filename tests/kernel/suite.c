@@ -6,8 +6,8 @@
 #include "test.h"
 #include "base/hash.h"
 #include "check/verify.h"
-#include "family/limits.h"
-#include "generate.h"
+#include "kernel/limits.h"
+#include "cli/generate.h"
 
 static int64_t word_index(const key *k, const char *word)
 {

@@ -3,7 +3,7 @@
 #define PTXGEN_TESTS_SUITE_H
 
 #include "emu/emu.h"
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 #include "kernel/device.h"
 #include "kernel/mutate.h"
 #include "check/trial.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "gen/blocks/cache_row.h"
-#include "family/formula.h"
+#include "gen/attention/cache_row.h"
+#include "kernel/formula.h"
 #include "kernel/suite.h"
 
 /* Experts have the loops of the others, and stage as often as a random list says. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 #include "golden/golden.h"
 #include "kernel/suite.h"
 

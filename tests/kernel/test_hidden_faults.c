@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 #include "kernel/suite.h"
 
 /* A kernel in which each from is replaced by to. */

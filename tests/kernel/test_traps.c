@@ -6,7 +6,7 @@
 #include "test_arena.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
-#include "spec/spec.h"
+#include "input/spec.h"
 #include "check/verify.h"
 
 #include "emu/emu.h"

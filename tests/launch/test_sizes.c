@@ -8,8 +8,8 @@
 #include "test_arena.h"
 #include "base/os.h"
 #include "emit/describe.h"
-#include "family/formula.h"
-#include "spec/spec.h"
+#include "kernel/formula.h"
+#include "input/spec.h"
 
 enum { MOST_KEYS = 48, SM_COUNT = 33, ROWS = 5 };
 

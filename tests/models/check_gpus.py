@@ -22,7 +22,7 @@ TOKENS = "1 5 9 2 7 3 8 4 6"  # one, then eight
 
 def compile_program(tools, folder, source):
     program = os.path.join(folder, "program")
-    run(["cc", "-O0", "-I" + folder, "-I" + tools.source + "/src", "-I" + tools.source + "/src/gguf", "-o", program,
+    run(["cc", "-O0", "-I" + folder, "-I" + tools.source + "/src", "-I" + tools.source + "/src/model/gguf", "-o", program,
          os.path.join(tools.source, "tests/models", source)] + tools.gguf_objects() +
         ["-L" + tools.libcuda, "-l:libcuda.so.1", "-ldl"])
     return program

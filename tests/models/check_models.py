@@ -44,7 +44,7 @@ class Model(Program):
         run([tools.ptxgen, "-q", "--spec", self.spec, "--out", self.folder.name])
         # Not optimized: the header is large, and the time goes to the emulator.
         run(["cc", "-O0", "-I" + self.folder.name, "-I" + tools.source + "/src",
-             "-I" + tools.source + "/src/gguf", "-o", self.path("run"),
+             "-I" + tools.source + "/src/model/gguf", "-o", self.path("run"),
              tools.source + "/tests/models/run_model.c"] + tools.gguf_objects() +
             ["-L" + tools.libcuda, "-l:libcuda.so.1", "-ldl"])
 
@@ -65,7 +65,7 @@ class Tools:
         if os.path.exists(library):
             return [library]
         if not self.objects:
-            folder, source = tempfile.mkdtemp(prefix="ptxgen_gguf_"), self.source + "/src/gguf/"
+            folder, source = tempfile.mkdtemp(prefix="ptxgen_gguf_"), self.source + "/src/model/gguf/"
             files = sorted(file for file in os.listdir(source) if file.endswith(".c"))
             run(["cc", "-O1", "-c", "-I" + self.source + "/src"] + [source + f for f in files],
                 cwd=folder)

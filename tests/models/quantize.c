@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "grid.h"
+#include "kernel/grid.h"
 #include "ref/codec.h"
 
 enum { SUPER_BLOCK = 256, MOST_SUBS = 16, FP4_LARGEST = 12 };

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "format.h"
+#include "kernel/format.h"
 
 /* A number of values that is a multiple of the format's block. */
 void quantize(format f, const float *x, uint64_t values, void *blocks);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "grid.h"
+#include "kernel/grid.h"
 #include "quantize.h"
 #include "ref/codec.h"
 

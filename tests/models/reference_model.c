@@ -1,4 +1,4 @@
-/* A model in double precision, by ref/step.h.
+/* A model in double precision, by model/reference/step.h.
  *
  *     reference_model MODEL.gguf TOKENS LOGITS CASE [HIDDEN [GAPS]]
  *
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gguf/gguf.h"
-#include "model/read.h"
-#include "ref/step.h"
+#include "model/gguf/gguf.h"
+#include "model/arch/read.h"
+#include "model/reference/step.h"
 
 enum { MOST_TOKENS = 4096 };
 

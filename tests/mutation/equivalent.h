@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 #include "mutation/mutants.h"
 
 /* A line of the file: "kernel | kind | before | after | reason", or "kernel / phase | ..." of what

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "family/formula.h"
-#include "generate.h"
+#include "kernel/formula.h"
+#include "cli/generate.h"
 
 /* Values for keys by their names; other keys have their default, or the least where none is. */
 static const struct {

@@ -2,7 +2,7 @@
 #ifndef PTXGEN_TESTS_SUBJECTS_H
 #define PTXGEN_TESTS_SUBJECTS_H
 
-#include "spec/spec.h"
+#include "input/spec.h"
 
 typedef VEC(kernel) subject_list;
 

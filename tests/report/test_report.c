@@ -5,7 +5,7 @@
 
 #include "test.h"
 #include "emit/report.h"
-#include "generate.h"
+#include "cli/generate.h"
 
 static const char SPEC[] = "[ptxgen]\nprefix = page\ntargets = sm_75, sm_90\n"
                            "[mwv_q4k_gemv]\nshape = 512x8\nnum_warps = 4\n"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "spec/decoder.h"
-#include "spec/decoder_keys.h"
+#include "model/section/decoder_section.h"
+#include "model/section/decoder_keys.h"
 
 /* Reads the first section of a text. */
 static inline bool parse_decoder(arena *a, const char *text, decoder *out, diags *d)

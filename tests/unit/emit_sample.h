@@ -3,7 +3,7 @@
 #ifndef PTXGEN_TESTS_EMIT_SAMPLE_H
 #define PTXGEN_TESTS_EMIT_SAMPLE_H
 
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 
 static const family plain_gemv = {
     .name = "plain_gemv",

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "family/family.h"
-#include "spec/spec.h"
+#include "kernel/family.h"
+#include "input/spec.h"
 
 static const family sample_gemv = {
     .name = "gemv",

@@ -7,7 +7,7 @@
 
 #include "ref/quant.h"
 #include "ref/random.h"
-#include "ref/step.h"
+#include "model/reference/step.h"
 
 enum { SAMPLE_LAYERS = 3, SAMPLE_VOCAB = 40 };
 

@@ -7,10 +7,10 @@
 #include "test_arena.h"
 #include "base/os.h"
 #include "cost/choose.h"
-#include "family/limits.h"
+#include "kernel/limits.h"
 #include "emit/header.h"
 #include "emit/manifest.h"
-#include "generate.h"
+#include "cli/generate.h"
 
 /* What auto may choose: kernels that differ between targets, with a gap: sm_80 and sm_89 get the
  * same. Which it chooses is the model's affair; here the instances are marked by hand. */

@@ -4,7 +4,7 @@
 
 #include "test_arena.h"
 #include "golden/golden.h"
-#include "grid.h"
+#include "kernel/grid.h"
 #include "ref/codec.h"
 #include "ref/quant.h"
 
@@ -12,7 +12,7 @@
 static const codec *const codecs[FORMAT_COUNT] = {
 #define FORMAT(id, ...) [FORMAT_##id] = &codec_##id,
 #define CODED           FORMAT
-#include "format.def"
+#include "kernel/format.def"
 };
 
 /* In the order of the enumeration in generated headers, which programs may have stored: rows are

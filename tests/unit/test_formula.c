@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "test.h"
-#include "family/formula.h"
+#include "kernel/formula.h"
 
 static const family gemv = {
     .name = "gemv",

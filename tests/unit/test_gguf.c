@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/os.h"
-#include "format.h"
+#include "kernel/format.h"
 #include "gguf_writer.h"
 #include "test_arena.h"
 

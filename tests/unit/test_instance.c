@@ -161,7 +161,7 @@ static bool a_query_says(const char *name, size_t length)
 #define QUERY_WORD(key, ...)   #key,
 #define QUERY_WAY(key, ...)    #key,
 #define QUERY_MATRIX(id, ...)  "weights_" #id,
-#include "family/query.def"
+#include "kernel/query.def"
         "epsilon",
     };
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "family/formula.h"
-#include "family/limits.h"
-#include "spec/spec.h"
+#include "kernel/formula.h"
+#include "kernel/limits.h"
+#include "input/spec.h"
 
 static bool is_size(const key *k)
 {

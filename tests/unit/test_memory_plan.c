@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "family/memory_plan.h"
+#include "kernel/memory_plan.h"
 #include "ref/random.h"
 
 static bool overlap(int64_t a, int64_t a_end, int64_t b, int64_t b_end)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "base/os.h"
-#include "gguf/gguf.h"
-#include "model/read.h"
-#include "ref/step.h"
+#include "model/gguf/gguf.h"
+#include "model/arch/read.h"
+#include "model/reference/step.h"
 #include "test_arena.h"
 
 enum { MOST_TOKENS = 64 };

@@ -6,9 +6,9 @@
 #include "test_arena.h"
 #include "base/strbuf.h"
 #include "check/verify.h"
-#include "check/verify_step.h"
-#include "family/family.h"
-#include "generate.h"
+#include "model/check/verify_step.h"
+#include "kernel/family.h"
+#include "cli/generate.h"
 
 #define HEAD "[ptxgen]\nprefix = t\ntargets = sm_80, sm_90, sm_100\n[decoder]\n"
 #define HEADS \

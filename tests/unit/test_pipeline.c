@@ -5,8 +5,8 @@
 #include "test_arena.h"
 #include "emit/header.h"
 #include "emit/manifest.h"
-#include "family/formula.h"
-#include "generate.h"
+#include "kernel/formula.h"
+#include "cli/generate.h"
 
 static const char two_pipelines[] = "[hw_dp4a_q4k_gemv]\n"
                                     "shape = 512x256\n"

@@ -2,9 +2,9 @@
 #include "test_arena.h"
 #include "cost/choose.h"
 #include "decoder_sample.h"
-#include "family/formula.h"
-#include "family/limits.h"
-#include "family/plan_make.h"
+#include "kernel/formula.h"
+#include "kernel/limits.h"
+#include "model/plan/plan_make.h"
 
 static plan *plan_of(arena *a, const char *text, const char *target_name, const plan_model *model,
                      diags *d)

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "test_arena.h"
-#include "generate.h"
+#include "cli/generate.h"
 
 enum { KERNELS = 12, JOBS = 4 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "gen/blocks/walk.h"
+#include "gen/common/walk.h"
 #include "ptx/ir.h"
 
 /* Builds a kernel with a parameter out for an architecture and a block of this many threads, and

@@ -7,9 +7,9 @@
 #include "test_arena.h"
 #include "base/os.h"
 #include "check/ptxas.h"
-#include "family/family.h"
-#include "generate.h"
-#include "spec/spec.h"
+#include "kernel/family.h"
+#include "cli/generate.h"
+#include "input/spec.h"
 
 static const char good[] = ".version 6.3\n"
                            ".target sm_75\n"

@@ -4,7 +4,7 @@
 #include "base/explain.h"
 #include "decoder_sample.h"
 #include "ref/random.h"
-#include "spec/spec.h"
+#include "input/spec.h"
 
 #define SMALL                                                                  \
     "[decoder]\nlayers = 4\nhidden = 256\nff = 512\nnum_heads = 4\nvocab = 8k" \

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "test_arena.h"
-#include "ref/step_attention.h"
+#include "model/reference/step_attention.h"
 #include "step_sample.h"
 
 static void silence(sample_model *m, decoder_tensor output)

@@ -1,5 +1,5 @@
 #include "test.h"
-#include "target.h"
+#include "kernel/target.h"
 
 TEST(targets_are_found_by_their_whole_name)
 {

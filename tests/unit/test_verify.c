@@ -6,7 +6,7 @@
 #include "test_arena.h"
 #include "kernel/mutate.h"
 #include "check/verify.h"
-#include "generate.h"
+#include "cli/generate.h"
 
 /* One thread a block computes rows by grid stride. */
 static const char gemv_ptx[] = ".version 7.0\n"

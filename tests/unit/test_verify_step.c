@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "summary.h"
+#include "cli/summary.h"
 #include "verify_sample.h"
 
 typedef struct sample {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "check/verify_step.h"
-#include "generate.h"
+#include "model/check/verify_step.h"
+#include "cli/generate.h"
 
 #define HEAD  "[ptxgen]\nprefix = t\ntargets = sm_80\n[decoder]\n"
 #define SIZES "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"

@@ -27,8 +27,8 @@
 #include "base/os.h"
 #include "bench/gpu/device.h"
 #include "bench/gpu/timing.h"
-#include "cost/plan_cost.h"
-#include "spec/spec.h"
+#include "model/plan_cost.h"
+#include "input/spec.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77, MOST_JOBS = 16 };
 

@@ -44,7 +44,7 @@
 #include "bench/gpu/device.h"
 #include "bench/gpu/device_model.h"
 #include "bench/gpu/variants.h"
-#include "cost/plan_cost.h"
+#include "model/plan_cost.h"
 
 enum {
     FAILED = 1,

@@ -12,7 +12,7 @@
 #include "base/name_map.h"
 #include "base/os.h"
 #include "cost/measured.h"
-#include "generate.h"
+#include "cli/generate.h"
 
 const effort thorough_effort = {
     .batches = 31,

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "bench/gpu/variants.h"
-#include "check/step_model.h"
-#include "check/verify_step.h"
-#include "family/formula.h"
-#include "family/plan_make.h"
+#include "model/check/step_model.h"
+#include "model/check/verify_step.h"
+#include "kernel/formula.h"
+#include "model/plan/plan_make.h"
 
 static bool fail(device_model *m, const char *error)
 {

@@ -1,13 +1,13 @@
 /* A decoder on a GPU: its kernels loaded, made-up weights and caches of the model's own sizes in
  * its memory, and its steps launched as the plan says.
  *
- * Every layer has the content of one like it, which repeats after some rows (check/step_model.h):
- * it is made and copied in seconds, and takes no file.
+ * Every layer has the content of one like it, which repeats after some rows
+ * (model/check/step_model.h): it is made and copied in seconds, and takes no file.
  */
 #ifndef PTXGEN_TESTS_DEVICE_MODEL_H
 #define PTXGEN_TESTS_DEVICE_MODEL_H
 
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 #include "gpu/gpu.h"
 
 typedef struct device_model {

@@ -49,7 +49,7 @@ done | sed -n 's,.*=> \(.*/lib\(inih\|jansson\|cmocka\)\.so[^ ]*\) .*,\1,p' | so
 for header in "$kit"/headers/*.gguf; do
     name=$(basename "$header" .gguf)
     "$build/ptxgen" -q --spec "$kit/models/$name.ini" --out "$scratch/$name"
-    ${CC:-cc} -O1 -I "$scratch/$name" -I "$root/src" -I "$root/src/gguf" -o "$kit/bin/bench_model_$name" \
+    ${CC:-cc} -O1 -I "$scratch/$name" -I "$root/src" -I "$root/src/model/gguf" -o "$kit/bin/bench_model_$name" \
         "$root/tests/models/bench_model.c" "$build/libptxgen-core.a" -L "$build/src/libcuda" -l:libcuda.so.1 -ldl -lm
 done
 strip "$kit"/bin/bench_* "$kit"/bin/test_* 2>/dev/null || true

@@ -3,7 +3,7 @@
 #ifndef PTXGEN_TESTS_PEERS_H
 #define PTXGEN_TESTS_PEERS_H
 
-#include "family/family.h"
+#include "kernel/family.h"
 #include "gpu/gpu.h"
 
 enum { MAX_PEER_SIZES = 2 };

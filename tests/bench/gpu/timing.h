@@ -4,7 +4,7 @@
 
 #include "bench/gpu/peers.h"
 #include "check/trial.h"
-#include "family/kernel.h"
+#include "kernel/kernel.h"
 #include "gpu/gpu.h"
 
 /* batches: timed one by one. batch_seconds: what each should take at least, so that the clock's

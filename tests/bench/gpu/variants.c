@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench/gpu/device.h"
-#include "family/plan_make.h"
+#include "model/plan/plan_make.h"
 
 bool number_list_parse(const char *text, number_list *list)
 {

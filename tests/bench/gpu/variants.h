@@ -5,7 +5,7 @@
 #ifndef PTXGEN_TESTS_VARIANTS_H
 #define PTXGEN_TESTS_VARIANTS_H
 
-#include "generate.h"
+#include "cli/generate.h"
 
 enum { MOST_NUMBERS = DECODER_MOST_STEPS };
 

@@ -1,0 +1,421 @@
+#include <float.h>
+#include <math.h>
+
+#include "gen/attention/attention.h"
+#include "gen/common/powers.h"
+#include "gen/common/reduce.h"
+#include "gen/common/sigmoid.h"
+#include "gen/common/tanh.h"
+
+enum {
+    WARP = 32,
+    MOST_USUAL_WARPS = 16,
+    WIDE_PIECE = 16,       /* bytes */
+    LEAST_GROUP = 2,       /* lanes a position */
+    BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
+    MAX_IN_FLIGHT = 4,     /* positions */
+    ROWS_IN_FLIGHT = 8,    /* partial ones, */
+    MOST_IN_FLIGHT = 16,   /* and where a block has few warps to merge many */
+};
+
+/* Threads of the largest blocks have 64 registers: half of everything. */
+static unsigned share(const instance *in, unsigned usual)
+{
+    return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
+}
+
+val attention_factor_of_power(ptx *p, const instance *in, val exponent)
+{
+    val factor = mul(p, inverse_of_power(p, exponent), attention_query_scale(in));
+    return max(p, min(p, factor, FLT_MAX), FLT_MIN);
+}
+
+positions attention_within_ring(ptx *p, int64_t rows, positions run)
+{
+    val first = rem(p, run.first, imm(U32, rows));
+    return (positions){ .first = first, .end = add(p, first, sub(p, run.end, run.first)) };
+}
+
+positions attention_chunk_positions(ptx *p, const instance *in, val seq_len, val chunk)
+{
+    positions all = attention_positions(p, in, seq_len);
+    val start = mul(p, chunk, in->shape.chunk_size);
+    positions own = { .first = max(p, all.first, start) };
+    own.end = min(p, all.end, add(p, start, in->shape.chunk_size));
+    return own;
+}
+
+positions attention_positions(ptx *p, const instance *in, val seq_len)
+{
+    positions run = { .first = imm(U32, 0) };
+    run.end = named(p, "seq_len", min(p, seq_len, in->shape.max_seq_len));
+    if (in->options.window)
+        run.first = sub(p, run.end, min(p, run.end, in->options.window));
+    return run;
+}
+
+float attention_query_scale(const instance *in)
+{
+    double scale = in->options.scale > 0 ? in->options.scale : 1 / sqrt((double)in->shape.head_dim);
+    return (float)(in->options.softcap > 0 ? scale / in->options.softcap : scale * LOG2_E);
+}
+
+static val f32_row(ptx *p, const instance *in, const char *name, val query)
+{
+    return mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, name));
+}
+
+attention attention_new(ptx *p, const instance *in, val query)
+{
+    attention a = { .in = in };
+    a.row = row_lane_new(p, in, row_split_of(in, share(in, LANE_VALUES), LEAST_GROUP));
+    row_lane_load(p, &a.row, f32_row(p, in, "q", query), attention_query_scale(in), a.q);
+    a.state = softmax_new(p, row_split_values(&a.row.split));
+    return a;
+}
+
+val attention_sequence_length_at(ptx *p, val sequence)
+{
+    return mad_wide(p, sequence, 4, parameter(p, "seq_lens"));
+}
+
+val attention_sequence_cache_at(ptx *p, const char *name, val sequence)
+{
+    return mad_wide(p, sequence, 8, parameter(p, name));
+}
+
+val attention_sequence_length(ptx *p, val sequence)
+{
+    return ld_const(p, U32, attention_sequence_length_at(p, sequence), 0);
+}
+
+val attention_sequence_cache(ptx *p, const char *name, val sequence)
+{
+    return ld_const(p, U64, attention_sequence_cache_at(p, name, sequence), 0);
+}
+
+val attention_cache_offset(ptx *p, const instance *in, val head)
+{
+    int64_t ratio = in->shape.num_heads / in->shape.num_kv_heads;
+    return attention_kv_head_offset(p, in, named(p, "kv_head", div(p, head, ratio)));
+}
+
+val attention_kv_head_offset(ptx *p, const instance *in, val kv_head)
+{
+    return mul(p, mul_wide(p, kv_head, kv_rows(in)), cache_row_bytes(in));
+}
+
+val attention_score(ptx *p, const instance *in, val product)
+{
+    if (in->options.softcap > 0)
+        return mul(p, hyperbolic_tangent(p, product), in->options.softcap * LOG2_E);
+    return product;
+}
+
+static val score(ptx *p, const attention *a, const raw_row *k)
+{
+    val values[LANE_VALUES];
+    raw_row_unpack(p, &a->row, k, values);
+    val sum = mul(p, a->q[0], values[0]);
+    for (unsigned i = 1; i < row_split_values(&a->row.split); i++)
+        sum = fma(p, a->q[i], values[i], sum);
+    return attention_score(p, a->in, group_sum(p, sum, a->row.split.group));
+}
+
+static void add_row(ptx *p, const attention *a, val weight, const raw_row *v)
+{
+    val values[LANE_VALUES];
+    raw_row_unpack(p, &a->row, v, values);
+    for (unsigned i = 0; i < row_split_values(&a->row.split); i++)
+        assign(p, a->state.values[i], fma(p, weight, values[i], a->state.values[i]));
+}
+
+/* One position for every group, count times: position i of a group lies i * step bytes behind its
+ * pointers. valid, a predicate or none, says whether a group's position exists; one that does not
+ * weighs nothing. */
+static void add_positions(ptx *p, const attention *a, unsigned count, int64_t step,
+                          const val *valid)
+{
+    val scores[MAX_IN_FLIGHT] = { { 0 } };
+    raw_row k[MAX_IN_FLIGHT], v[MAX_IN_FLIGHT];
+    for (unsigned i = 0; i < count; i++) {
+        k[i] = raw_row_load(p, &a->row, V(a->k.first), V(a->k.last), i * step);
+        v[i] = raw_row_load(p, &a->row, V(a->v.first), V(a->v.last), i * step);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        scores[i] = score(p, a, &k[i]);
+        if (valid)
+            scores[i] = select(p, *valid, scores[i], -INFINITY);
+    }
+    softmax_raise(p, &a->state, scores, count);
+    for (unsigned i = 0; i < count; i++)
+        add_row(p, a, softmax_weight(p, &a->state, scores[i]), &v[i]);
+}
+
+static void point_at(ptx *p, const attention *a, val k, val v, val position)
+{
+    val row = mul_wide(p, position, cache_row_bytes(a->in));
+    const val starts[] = { k, v };
+    const lane_rows *rows[] = { &a->k, &a->v };
+    for (int i = 0; i < 2; i++) {
+        assign(p, rows[i]->first, add(p, starts[i], row));
+        assign(p, rows[i]->last, add(p, rows[i]->first, a->row.last_offset));
+    }
+}
+
+static void advance(ptx *p, const attention *a, int64_t bytes)
+{
+    const lane_rows *rows[] = { &a->k, &a->v };
+    for (int i = 0; i < 2; i++) {
+        assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
+        assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
+    }
+}
+
+static unsigned positions_in_flight(const instance *in, const row_split *s)
+{
+    unsigned count = share(in, BYTES_IN_FLIGHT) / (raw_row_words(s) * F32_BYTES);
+    return count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
+}
+
+/* Several positions a group at once as long as they all exist; the rest one a group, where a group
+ * without one takes the last position and gives it no weight. */
+void attention_add(ptx *p, attention *a, val k, val v, positions run)
+{
+    unsigned groups = WARP / a->row.split.group,
+             in_flight = positions_in_flight(a->in, &a->row.split);
+    int64_t step = groups * cache_row_bytes(a->in);
+    val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
+    val offset = row_lane_offset(p, &a->row);
+    var *pointers[] = { &a->k.first, &a->k.last, &a->v.first, &a->v.last };
+    for (int i = 0; i < 4; i++)
+        *pointers[i] = var_u64(p, 0);
+    k = add(p, k, offset);
+    v = add(p, v, offset);
+    point_at(p, a, k, v, add(p, run.first, a->row.group));
+    phase(p, "attend: several positions of each group of lanes at once");
+    ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
+    PTX_FOR (p, turn, 0, turns, 1) {
+        add_positions(p, a, in_flight, step, NULL);
+        advance(p, a, in_flight * step);
+    }
+    phase(p, "attend: the positions left over, one a group");
+    val rest_first = mad(p, turns, imm(U32, groups * in_flight), run.first);
+    PTX_FOR (p, rest, rest_first, run.end, groups) {
+        val position = add(p, rest, a->row.group), last = sub(p, run.end, 1);
+        val valid = le(p, position, last);
+        point_at(p, a, k, v, min(p, position, last));
+        add_positions(p, a, 1, 0, &valid);
+    }
+    phase(p, "merge the groups of lanes");
+    for (unsigned mask = a->row.split.group; mask < WARP; mask *= 2)
+        softmax_merge_lanes(p, &a->state, mask);
+}
+
+/* The sum is a NaN where the sink is one: the values, of which none belongs to it, do not tell. */
+val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query)
+{
+    if (!in->options.sinks)
+        return softmax_scale(p, state);
+    val head = rem(p, query, imm(U32, in->shape.num_heads));
+    val sink = ld_const(p, F32, mad_wide(p, head, F32_BYTES, parameter(p, "sinks")), 0);
+    softmax_add_score(p, state, mul(p, sink, (float)LOG2_E));
+    return select(p, eq(p, state->sum, 0.0f), imm(F32, 0), rcp(p, state->sum));
+}
+
+void attention_store_output(ptx *p, const attention *a, val query)
+{
+    val scale = attention_output_scale(p, a->in, &a->state, query);
+    val at = row_lane_at(p, &a->row, f32_row(p, a->in, "o", query), false);
+    PTX_IF (p, eq(p, a->row.group, 0))
+        row_lane_store(p, &a->row, at, false, a->state.values, &scale);
+}
+
+val2 partial_load_sums(ptx *p, const instance *in, val row)
+{
+    return ld_shared_v2(p, F32, row, in->shape.head_dim * F32_BYTES);
+}
+
+void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum)
+{
+    int64_t sums = in->shape.head_dim * F32_BYTES;
+    val4 extra = { { max, sum, imm(F32, 0), imm(F32, 0) } };
+    if (shared)
+        st_shared_v4(p, F32, row, sums, extra);
+    else
+        st_global_v4(p, F32, row, sums, extra);
+}
+
+void attention_store_partial(ptx *p, const attention *a, val row, bool shared)
+{
+    val at = row_lane_at(p, &a->row, row, shared);
+    PTX_IF (p, eq(p, a->row.group, 0)) {
+        row_lane_store(p, &a->row, at, shared, a->state.values, NULL);
+        PTX_IF (p, eq(p, a->row.lane, 0))
+            partial_store_sums(p, a->in, row, shared, get(p, a->state.max), get(p, a->state.sum));
+    }
+}
+
+unsigned partial_bytes(const instance *in)
+{
+    return (unsigned)(in->shape.head_dim + PARTIAL_EXTRA) * F32_BYTES;
+}
+
+val partial_rows(ptx *p, const instance *in, val query)
+{
+    int64_t size = in->shape.chunk_size;
+    val row = mul_wide(p, query, (in->shape.max_seq_len + size - 1) / size); /* may pass 2^32 */
+    return mad(p, row, imm(U64, partial_bytes(in)), parameter(p, "partials"));
+}
+
+/* A lane's four values of a partial row, and the row's max and sum. */
+typedef struct partial_piece {
+    val4 values;
+    val2 sums;
+} partial_piece;
+
+/* Pieces of several rows; count is at most MOST_IN_FLIGHT. */
+static void merge_pieces(ptx *p, const softmax *state, const partial_piece *pieces, unsigned count)
+{
+    val maxima[MOST_IN_FLIGHT] = { { 0 } };
+    for (unsigned i = 0; i < count; i++)
+        maxima[i] = pieces[i].sums.v[0];
+    softmax_raise(p, state, maxima, count);
+    for (unsigned i = 0; i < count; i++) {
+        val weight = softmax_add_sum(p, state, maxima[i], pieces[i].sums.v[1]);
+        for (unsigned j = 0; j < 4; j++)
+            assign(p, state->values[j], fma(p, weight, pieces[i].values.v[j], state->values[j]));
+    }
+}
+
+/* Piece number piece of a number of rows in global memory, so many at once. Those that another grid
+ * made may come through the read-only cache. Behind the last row it is the last one again, with the
+ * lowest maximum, which weighs nothing. */
+static softmax merge_global(ptx *p, const instance *in, row_source source, val rows, val count,
+                            val piece, unsigned at_once)
+{
+    softmax state = softmax_new(p, 4);
+    int64_t sums = in->shape.head_dim * F32_BYTES;
+    val last = sub(p, count, 1);
+    if (source == ROWS_OF_ANOTHER_GRID) /* this is all that the kernel does */
+        ptx_loop_work(p, 4 * at_once, "elements");
+    PTX_FOR (p, row, 0, count, at_once) {
+        partial_piece pieces[MOST_IN_FLIGHT];
+        for (unsigned i = 0; i < at_once; i++) {
+            val number = add(p, row, i);
+            val at = mad_wide(p, min(p, number, last), partial_bytes(in), rows);
+            val values = mad_wide(p, piece, WIDE_PIECE, at);
+            if (source == ROWS_OF_THIS_GRID)
+                pieces[i] = (partial_piece){ ld_global_v4(p, F32, values, 0),
+                                             ld_global_v2(p, F32, at, sums) };
+            else
+                pieces[i] = (partial_piece){ ld_const_v4(p, F32, values, 0),
+                                             ld_const_v2(p, F32, at, sums) };
+            if (i)
+                pieces[i].sums.v[0] = select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
+        }
+        merge_pieces(p, &state, pieces, at_once);
+    }
+    return state;
+}
+
+/* The same of rows in shared memory, whose number is known. */
+static softmax merge_shared(ptx *p, const instance *in, val rows, unsigned count, val piece)
+{
+    softmax state = softmax_new(p, 4);
+    val values = mad(p, piece, imm(U32, WIDE_PIECE), rows);
+    for (unsigned first = 0; first < count; first += ROWS_IN_FLIGHT) {
+        partial_piece pieces[ROWS_IN_FLIGHT];
+        unsigned end = first + ROWS_IN_FLIGHT < count ? first + ROWS_IN_FLIGHT : count;
+        for (unsigned i = first; i < end; i++) {
+            int64_t at = i * partial_bytes(in);
+            pieces[i - first].values = ld_shared_v4(p, F32, values, at);
+            pieces[i - first].sums = partial_load_sums(p, in, add(p, rows, at));
+        }
+        merge_pieces(p, &state, pieces, end - first);
+    }
+    return state;
+}
+
+val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
+{
+    val counter = mad_wide(p, column, sizeof(uint32_t), parameter(p, "counters"));
+    return block_is_last(p, counter, blocks, ticket);
+}
+
+static unsigned piece_count(const instance *in)
+{
+    return (unsigned)in->shape.head_dim * F32_BYTES / WIDE_PIECE;
+}
+
+/* Zero times a gate is a NaN where the gate is none of the numbers that by_sigmoid knows. */
+val attention_gated(ptx *p, val value, val gate)
+{
+    return fma(p, gate, imm(F32, 0), by_sigmoid(p, value, gate));
+}
+
+static void multiply_by_gate(ptx *p, const instance *in, val query, val piece, val4 *values)
+{
+    val row = f32_row(p, in, "gate", query);
+    val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0);
+    for (unsigned j = 0; j < 4; j++)
+        values->v[j] = attention_gated(p, values->v[j], gates.v[j]);
+}
+
+static void store_merged(ptx *p, const instance *in, const softmax *state, val query, val piece)
+{
+    val scale = attention_output_scale(p, in, state, query);
+    val row = mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, "o"));
+    val4 values;
+    for (unsigned j = 0; j < 4; j++)
+        values.v[j] = mul(p, state->values[j], scale);
+    if (in->options.gate)
+        multiply_by_gate(p, in, query, piece, &values);
+    st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
+}
+
+static void store_merged_partial(ptx *p, const instance *in, const softmax *state, val row,
+                                 val piece, bool shared)
+{
+    val4 values;
+    for (unsigned j = 0; j < 4; j++)
+        values.v[j] = get(p, state->values[j]);
+    if (shared)
+        st_shared_v4(p, F32, mad(p, piece, imm(U32, WIDE_PIECE), row), 0, values);
+    else
+        st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
+    PTX_IF (p, eq(p, piece, 0))
+        partial_store_sums(p, in, row, shared, get(p, state->max), get(p, state->sum));
+}
+
+void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query)
+{
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_global(p, in, source, rows, count, piece, ROWS_IN_FLIGHT);
+        store_merged(p, in, &state, query, piece);
+    }
+}
+
+void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row)
+{
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_global(p, in, ROWS_OF_THIS_GRID, rows, count, piece, MOST_IN_FLIGHT);
+        store_merged_partial(p, in, &state, row, piece, true);
+    }
+}
+
+void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query)
+{
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_shared(p, in, rows, count, piece);
+        store_merged(p, in, &state, query, piece);
+    }
+}
+
+void partials_merge_to_global(ptx *p, const instance *in, val rows, unsigned count, val row)
+{
+    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
+        softmax state = merge_shared(p, in, rows, count, piece);
+        store_merged_partial(p, in, &state, row, piece, false);
+    }
+}

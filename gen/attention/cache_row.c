@@ -1,0 +1,283 @@
+#include "gen/common/bytes.h"
+#include "gen/attention/cache_row.h"
+
+enum {
+    WARP = 32,
+    WORD_BYTES = 4,
+    PAIR_BYTES = 2,
+    WIDE_PIECE = 16, /* bytes */
+    NARROW_PIECE = 8,
+};
+
+unsigned cache_row_bytes(const instance *in)
+{
+    return (unsigned)format_bytes(kv_format(in), (uint64_t)in->shape.head_dim);
+}
+
+/* Of a format of single values. */
+static unsigned value_bytes(const row_split *s)
+{
+    return formats[s->format].block_bytes;
+}
+
+/* piece: values. */
+static row_split split_into(const instance *in, unsigned lane_values, unsigned least_group,
+                            unsigned piece)
+{
+    row_split s = { .format = kv_format(in), .piece = piece, .group = least_group };
+    unsigned pieces = (unsigned)in->shape.head_dim / s.piece;
+    while (s.group < WARP && s.group * lane_values < pieces * s.piece)
+        s.group *= 2;
+    s.pieces = (pieces + s.group - 1) / s.group;
+    s.ragged = pieces % s.group != 0;
+    s.in_pairs = s.format == FORMAT_Q8_0 && in->shape.head_dim / Q8_0_VALUES % 2;
+    return s;
+}
+
+static unsigned covered(const row_split *s)
+{
+    return s->group * s->pieces * s->piece;
+}
+
+/* Narrow pieces where wide ones would leave more lanes without work. */
+row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group)
+{
+    if (kv_format(in) == FORMAT_Q8_0)
+        return split_into(in, lane_values, least_group, lane_values);
+    unsigned bytes = formats[kv_format(in)].block_bytes;
+    row_split wide = split_into(in, lane_values, least_group, WIDE_PIECE / bytes);
+    row_split narrow = split_into(in, lane_values, least_group, NARROW_PIECE / bytes);
+    bool halves = bytes < F32_BYTES, has_half_piece = in->shape.head_dim % wide.piece;
+    return halves && (has_half_piece || covered(&narrow) < covered(&wide)) ? narrow : wide;
+}
+
+unsigned row_split_values(const row_split *s)
+{
+    return s->pieces * s->piece;
+}
+
+/* Bytes from a lane's piece to its next. */
+static unsigned stride(const row_split *s, unsigned bytes)
+{
+    return s->group * s->piece * bytes;
+}
+
+static bool is_ragged_piece(const row_split *s, unsigned piece)
+{
+    return s->ragged && piece + 1 == s->pieces;
+}
+
+/* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs are
+ * the quants. */
+static void find_words(ptx *p, row_lane *l)
+{
+    enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
+    unsigned pieces = Q8_0_VALUES / l->split.piece;
+    val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);
+    val piece = rem(p, l->first_piece, pieces);
+    val two_ahead = mad(p, piece, imm(U32, l->split.piece), d);
+    if (l->split.in_pairs) {
+        l->words_offset = convert(p, U64, add(p, two_ahead, F16_BYTES));
+        l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
+        return;
+    }
+    l->words_offset = convert(p, U64, bit_and(p, two_ahead, imm(U32, -WORD_BYTES)));
+    l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
+    val even = eq(p, bit_and(p, block, 1), 0);
+    l->selector = select(p, even, imm(U32, BEHIND_TWO), imm(U32, BEHIND_FOUR));
+}
+
+row_lane row_lane_new(ptx *p, const instance *in, row_split split)
+{
+    row_lane l = { .split = split };
+    val lane = lane_id(p);
+    unsigned last = (split.pieces - 1) * split.group;
+    l.lane = named(p, "piece", bit_and(p, lane, split.group - 1));
+    l.group = named(p, "group", div(p, lane, split.group));
+    l.row_pieces = (unsigned)in->shape.head_dim / split.piece;
+    l.has_last = lt(p, l.lane, l.row_pieces - last);
+    if (split.format != FORMAT_Q8_0)
+        l.last_offset =
+            select(p, l.has_last, imm(U64, last * split.piece * value_bytes(&split)), imm(U64, 0));
+    l.first_piece = split.pieces == 1 ? select(p, l.has_last, l.lane, imm(U32, 0)) : l.lane;
+    if (split.format == FORMAT_Q8_0)
+        find_words(p, &l);
+    return l;
+}
+
+val row_lane_offset(ptx *p, const row_lane *l)
+{
+    return l->split.format == FORMAT_Q8_0
+               ? l->words_offset
+               : mul_wide(p, l->first_piece, l->split.piece * value_bytes(&l->split));
+}
+
+val row_lane_at(ptx *p, const row_lane *l, val row, bool shared)
+{
+    unsigned piece_bytes = l->split.piece * F32_BYTES;
+    return shared ? add(p, row, mul(p, l->first_piece, piece_bytes))
+                  : mad_wide(p, l->first_piece, piece_bytes, row);
+}
+
+void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[MAX_LANE_VALUES])
+{
+    const row_split *s = &l->split;
+    unsigned step = stride(s, F32_BYTES);
+    row = row_lane_at(p, l, row, false);
+    val last = row;
+    if (s->ragged)
+        last = add(p, row, select(p, l->has_last, imm(U64, (s->pieces - 1) * step), imm(U64, 0)));
+    for (unsigned i = 0; i < row_split_values(s); i += 4) {
+        unsigned piece = i / s->piece, within = i % s->piece * F32_BYTES;
+        bool ragged = is_ragged_piece(s, piece);
+        val4 loaded =
+            ld_const_v4(p, F32, ragged ? last : row, (ragged ? 0 : piece * step) + within);
+        for (unsigned j = 0; j < 4; j++) {
+            val value = mul(p, loaded.v[j], scale);
+            values[i + j] = ragged ? select(p, l->has_last, value, imm(F32, 0)) : value;
+        }
+    }
+}
+
+void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *values,
+                    const val *scale)
+{
+    const row_split *s = &l->split;
+    for (unsigned i = 0; i < row_split_values(s); i += 4) {
+        unsigned piece = i / s->piece;
+        int64_t offset = piece * stride(s, F32_BYTES) + i % s->piece * F32_BYTES;
+        val4 four;
+        for (unsigned j = 0; j < 4; j++) {
+            four.v[j] = get(p, values[i + j]);
+            if (scale)
+                four.v[j] = mul(p, four.v[j], *scale);
+        }
+        PTX_IF (p, is_ragged_piece(s, piece) ? l->has_last : imm(PRED, 1)) {
+            if (shared)
+                st_shared_v4(p, F32, at, offset, four);
+            else
+                st_global_v4(p, F32, at, offset, four);
+        }
+    }
+}
+
+void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values)
+{
+    const row_split *s = &l->split;
+    for (unsigned piece = 0; piece < s->pieces; piece++) {
+        unsigned left = l->row_pieces - piece * s->group;
+        PTX_IF (p, lt(p, lane_id(p), left < s->group ? left : s->group))
+            for (unsigned i = 0; i < s->piece; i += 4) {
+                int64_t offset = piece * stride(s, F32_BYTES) + i * F32_BYTES;
+                val4 row = ld_shared_v4(p, F32, at, offset);
+                for (unsigned j = 0; j < 4; j++)
+                    row.v[j] = fma(p, row.v[j], factor, values[piece * s->piece + i + j]);
+                st_shared_v4(p, F32, at, offset, row);
+            }
+    }
+}
+
+static type word_type(const row_split *s)
+{
+    return s->format == FORMAT_F32 ? F32 : U32;
+}
+
+/* Pairs of quants, or words of them and one more. */
+static unsigned block_words(const row_split *s)
+{
+    return s->in_pairs ? s->piece / PAIR_BYTES : s->piece / WORD_BYTES + 1;
+}
+
+static raw_row load_words(ptx *p, const row_split *s, val words, val d, int64_t offset)
+{
+    raw_row row = { { { 0 } } };
+    for (unsigned i = 0; i < block_words(s); i++)
+        row.words[i] = s->in_pairs ? ld_const(p, U16, words, offset + i * PAIR_BYTES)
+                                   : ld_const(p, U32, words, offset + i * WORD_BYTES);
+    row.words[block_words(s)] = ld_const(p, U16, d, offset);
+    return row;
+}
+
+raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t offset)
+{
+    const row_split *s = &l->split;
+    if (s->format == FORMAT_Q8_0)
+        return load_words(p, s, first, last, offset);
+    type t = word_type(s);
+    unsigned words = s->piece * value_bytes(s) / WORD_BYTES;
+    raw_row row = { { { 0 } } };
+    for (unsigned i = 0; i < s->pieces; i++) {
+        bool ragged = is_ragged_piece(s, i);
+        val base = ragged ? last : first;
+        int64_t at = offset + (ragged ? 0 : i * stride(s, value_bytes(s)));
+        val2 two = { { { 0 } } };
+        val4 four = { { { 0 } } };
+        if (words == 4)
+            four = ld_const_v4(p, t, base, at);
+        else
+            two = ld_const_v2(p, t, base, at);
+        for (unsigned j = 0; j < words; j++)
+            row.words[i * words + j] = words == 4 ? four.v[j] : two.v[j];
+    }
+    return row;
+}
+
+unsigned raw_row_words(const row_split *s)
+{
+    return s->format == FORMAT_Q8_0 ? block_words(s) + 1
+                                    : row_split_values(s) * value_bytes(s) / WORD_BYTES;
+}
+
+var raw_row_var(ptx *p, const row_split *s)
+{
+    return ptx_var(p, word_type(s), imm(word_type(s), 0));
+}
+
+/* 0 where the lane has no last piece. */
+static val if_last(ptx *p, const row_lane *l, val word)
+{
+    return select(p, l->has_last, word, imm(word.type, 0));
+}
+
+static void unpack_words(ptx *p, const row_lane *l, const raw_row *row, val *values)
+{
+    enum { LOW_HALVES = 0x5410 };
+    unsigned count = block_words(&l->split), quant_words = l->split.piece / WORD_BYTES;
+    val quants[MAX_LANE_VALUES / WORD_BYTES];
+    for (unsigned i = 0; i < quant_words; i++)
+        quants[i] = l->split.in_pairs
+                        ? prmt(p, row->words[2 * i], row->words[2 * i + 1], imm(U32, LOW_HALVES))
+                        : prmt(p, row->words[i], row->words[i + 1], l->selector);
+    val word = l->split.ragged ? if_last(p, l, row->words[count]) : row->words[count];
+    val d = convert(p, F32, halves(p, word).v[0]);
+    scaled_signed_bytes(p, quants, quant_words, d, values);
+}
+
+static val value_of(ptx *p, format f, val word, unsigned i)
+{
+    switch (f) {
+    case FORMAT_F16:
+        return convert(p, F32, halves(p, word).v[i]);
+    case FORMAT_BF16:
+        return bits_as(p, F32, i ? bit_and(p, word, 0xffff0000) : shl(p, word, 16));
+    default:
+        return word;
+    }
+}
+
+void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MAX_LANE_VALUES])
+{
+    const row_split *s = &l->split;
+    if (s->format == FORMAT_Q8_0) {
+        unpack_words(p, l, row, values);
+        return;
+    }
+    unsigned in_word = WORD_BYTES / value_bytes(s);
+    for (unsigned i = 0; i < row_split_values(s); i += in_word) {
+        val word = row->words[i / in_word];
+        if (is_ragged_piece(s, i / s->piece))
+            word = if_last(p, l, word);
+        for (unsigned j = 0; j < in_word; j++)
+            values[i + j] = value_of(p, s->format, word, j);
+    }
+}

@@ -1,0 +1,379 @@
+#include "gen/attention/gqa.h"
+
+#include <float.h>
+
+enum {
+    WARP = 32,
+    VALUES = 8,           /* of a row, a lane */
+    LEAST_GROUP = 4,      /* lanes a position */
+    WORDS_IN_FLIGHT = 20, /* a lane: registers, */
+    LEFT_BY_SEVEN = 16,   /* of which seven heads, with eight's products, leave so many */
+    QUAD_BYTES = GQA_QUAD * F32_BYTES,
+    PASS_BYTES = 128, /* of shared memory that a warp reaches without a conflict */
+};
+
+/* The heads of a set lie so far apart that a warp that takes the same positions of all of them
+ * meets every bank once. */
+static void split_heads(gqa *g)
+{
+    unsigned offset = 0, slot = 0;
+    for (unsigned first = 0; first < g->heads; first += g->sets[g->set_count++].heads) {
+        head_set *s = &g->sets[g->set_count];
+        unsigned left = g->heads - first;
+        s->first = first;
+        s->size = GQA_HEADS;
+        while (s->size > g->row.split.group || (s->size > left && left != GQA_HEADS - 1))
+            s->size /= 2;
+        s->heads = s->size < left ? s->size : left;
+        s->offset = offset;
+        s->stride = GQA_TILE * F32_BYTES + (s->size > 1 ? PASS_BYTES / s->size : 0);
+        offset += s->size * s->stride;
+        s->slot = slot;
+        slot += s->size;
+    }
+}
+
+static row_split split_of(const instance *in)
+{
+    return row_split_of(in, VALUES, LEAST_GROUP);
+}
+
+unsigned gqa_query_values(const instance *in, unsigned heads)
+{
+    enum { UNIT = 128 }; /* no smaller head_dim has more values in all lanes of a group */
+    unsigned slots = heads == GQA_HEADS - 1 ? GQA_HEADS : heads;
+    return slots * (unsigned)((in->shape.head_dim + UNIT - 1) / UNIT) * UNIT;
+}
+
+unsigned gqa_step(const instance *in)
+{
+    return WARP / split_of(in).group * GQA_QUAD;
+}
+
+static val head_in_set(ptx *p, const gqa *g, const head_set *s)
+{
+    return bit_and(p, g->row.lane, s->size - 1);
+}
+
+/* The partial row of head lane % size of a set, or of its last one. */
+static val row_of_head(ptx *p, const gqa *g, const head_set *s)
+{
+    val head = head_in_set(p, g, s);
+    if (s->heads < s->size)
+        head = min(p, head, s->heads - 1);
+    return mad(p, add(p, head, s->first), imm(U32, g->row_stride), g->rows);
+}
+
+static void store_sums(ptx *p, const gqa *g, const head_set *s, val max, val sum)
+{
+    PTX_IF (p, lt(p, lane_id(p), s->heads))
+        partial_store_sums(p, g->in, row_of_head(p, g, s), true, max, sum);
+}
+
+static void make_results_zero(ptx *p, const gqa *g)
+{
+    for (unsigned h = 0; h < g->heads; h++)
+        for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
+            assign(p, g->results[h][j], imm(F32, 0));
+}
+
+static void make_rows_zero(ptx *p, const gqa *g)
+{
+    PTX_IF (p, eq(p, g->row.group, 0))
+        for (unsigned h = 0; h < g->heads; h++)
+            row_lane_store(p, &g->row, add(p, g->lane_rows, h * g->row_stride), true, g->results[h],
+                           NULL);
+    for (unsigned i = 0; i < g->set_count; i++)
+        store_sums(p, g, &g->sets[i], V(-FLT_MAX), V(0.0f));
+}
+
+void gqa_clear(ptx *p, const gqa *g)
+{
+    make_results_zero(p, g);
+    make_rows_zero(p, g);
+    warp_barrier(p);
+}
+
+gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val products, val rows,
+            unsigned row_stride)
+{
+    gqa g = { .in = in,
+              .heads = heads,
+              .step = gqa_step(in),
+              .products = products,
+              .rows = rows,
+              .row_stride = row_stride };
+    row_split split = split_of(in);
+    unsigned words = heads == GQA_HEADS - 1 ? LEFT_BY_SEVEN : WORDS_IN_FLIGHT;
+    g.depth = GQA_QUAD;
+    while (g.depth * raw_row_words(&split) > words)
+        g.depth /= 2;
+    g.row = row_lane_new(p, in, split);
+    g.queries = mad(p, g.row.lane, imm(U32, QUAD_BYTES), queries);
+    g.lane_rows = row_lane_at(p, &g.row, rows, true);
+    split_heads(&g);
+    for (unsigned i = 0; i < g.set_count; i++)
+        g.sets[i].tile_max = var_f32(p, -FLT_MAX);
+    for (unsigned i = 0; i < g.depth; i++)
+        for (unsigned j = 0; j < raw_row_words(&split); j++)
+            g.raw[i][j] = raw_row_var(p, &split);
+    for (unsigned h = 0; h < heads; h++)
+        for (unsigned j = 0; j < row_split_values(&split); j++)
+            g.results[h][j] = var_f32(p, 0.0f);
+    make_rows_zero(p, &g);
+    return g;
+}
+
+/* Where a lane has four of its values of q, of a set's product. */
+static int64_t query_offset(const gqa *g, const head_set *s, unsigned product, unsigned value)
+{
+    unsigned quads = row_split_values(&g->row.split) / 4, lanes = g->row.split.group;
+    return (((int64_t)s->slot + product) * quads + value / 4) * lanes * QUAD_BYTES;
+}
+
+/* A warp takes a product of a set, of which one of its groups of lanes has all values. */
+static void stage_set(ptx *p, const gqa *g, const head_set *s, val query, val last_query)
+{
+    unsigned bytes = (unsigned)(query_offset(g, s, 1, 0) - query_offset(g, s, 0, 0));
+    PTX_FOR (p, product, warp_id(p), s->size, ptx_block(p) / WARP) {
+        val head = add(p, bit_xor(p, head_in_set(p, g, s), product), s->first);
+        val row = mad_wide(p, min(p, add(p, query, head), last_query),
+                           g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+        val values[MAX_LANE_VALUES];
+        row_lane_load(p, &g->row, row, attention_query_scale(g->in), values);
+        val at = mad(p, product, imm(U32, bytes), g->queries);
+        PTX_IF (p, eq(p, g->row.group, 0))
+            for (unsigned i = 0; i < row_split_values(&g->row.split); i += 4) {
+                val4 four = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
+                st_shared_v4(p, F32, at, query_offset(g, s, 0, i), four);
+            }
+    }
+}
+
+void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
+{
+    for (unsigned i = 0; i < g->set_count; i++)
+        stage_set(p, g, &g->sets[i], query, last_query);
+    barrier(p);
+}
+
+static void load_queries(ptx *p, const gqa *g, head_set *s)
+{
+    for (unsigned i = 0; i < s->size; i++)
+        for (unsigned j = 0; j < row_split_values(&g->row.split); j += 4) {
+            val4 four = ld_shared_v4(p, F32, g->queries, query_offset(g, s, i, j));
+            for (unsigned k = 0; k < 4; k++)
+                s->q[i][j + k] = four.v[k];
+        }
+}
+
+/* The row of the cache that has a position, or the last one. Positions of a ring have been counted
+ * from its first row on, so that they are below twice its rows: of those below its rows, what is
+ * left wraps around, and is larger. */
+static val cache_row(ptx *p, const gqa *g, val position)
+{
+    val row = min(p, position, g->last);
+    return g->in->options.ring ? min(p, row, sub(p, row, g->in->options.ring)) : row;
+}
+
+static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
+{
+    val first = mad_wide(p, cache_row(p, g, position), cache_row_bytes(g->in), cache);
+    raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
+    for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
+        assign(p, g->raw[i % g->depth][j], row.words[j]);
+}
+
+/* Loads the row that follows position number i of the lane's four in a turn, which begin at the
+ * position turn, by depth rows, into the same registers. */
+static void load_ahead(ptx *p, const gqa *g, val cache, val turn, unsigned i)
+{
+    unsigned ahead = i + g->depth;
+    val position = add(p, turn, ahead / GQA_QUAD * g->step + ahead % GQA_QUAD);
+    load_row(p, g, cache, position, i);
+}
+
+static void load_first(ptx *p, const gqa *g, val cache, val first)
+{
+    for (unsigned i = 0; i < g->depth; i++)
+        load_row(p, g, cache, add(p, first, i), i);
+}
+
+static void take_row(ptx *p, const gqa *g, unsigned i, val values[MAX_LANE_VALUES])
+{
+    raw_row row = { { { 0 } } };
+    for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
+        row.words[j] = get(p, g->raw[i % g->depth][j]);
+    raw_row_unpack(p, &g->row, &row, values);
+}
+
+/* The product of head lane % size of a set. */
+static val multiply(ptx *p, const gqa *g, const head_set *s, const val *values)
+{
+    val sums[GQA_HEADS];
+    for (unsigned i = 0; i < s->size; i++) {
+        sums[i] = mul(p, s->q[i][0], values[0]);
+        for (unsigned j = 1; j < row_split_values(&g->row.split); j++)
+            sums[i] = fma(p, s->q[i][j], values[j], sums[i]);
+    }
+    for (unsigned half = s->size / 2; half > 0; half /= 2)
+        for (unsigned i = 0; i < half; i++)
+            sums[i] = add(p, sums[i], shuffle_xor(p, sums[i + half], half));
+    for (unsigned mask = s->size; mask < g->row.split.group; mask *= 2)
+        sums[0] = add(p, sums[0], shuffle_xor(p, sums[0], mask));
+    return sums[0];
+}
+
+/* Shared memory has the products of the lane's group and the turn at position 0 at it. */
+static val quad_address(ptx *p, const gqa *g)
+{
+    return mad(p, g->row.group, imm(U32, QUAD_BYTES), g->products);
+}
+
+/* first is the lane's first position. */
+static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
+{
+    val store_at[GQA_SETS];
+    for (unsigned i = 0; i < g->set_count; i++) {
+        head_set *s = &g->sets[i];
+        load_queries(p, g, s);
+        assign(p, s->tile_max, -FLT_MAX);
+        store_at[i] = mad(p, head_in_set(p, g, s), imm(U32, s->stride), quad_address(p, g));
+    }
+    ptx_loop_work(p, GQA_QUAD * row_split_values(&g->row.split), "values");
+    PTX_FOR (p, k_position, 0, count, g->step) {
+        val4 products[GQA_SETS];
+        val turn = add(p, first, k_position);
+        for (unsigned i = 0; i < GQA_QUAD; i++) {
+            val values[MAX_LANE_VALUES];
+            take_row(p, g, i, values);
+            for (unsigned j = 0; j < g->set_count; j++) {
+                products[j].v[i] = multiply(p, g, &g->sets[j], values);
+                assign(p, g->sets[j].tile_max, max(p, g->sets[j].tile_max, products[j].v[i]));
+            }
+            load_ahead(p, g, k, turn, i);
+        }
+        for (unsigned j = 0; j < g->set_count; j++) {
+            val at = mad(p, k_position, imm(U32, F32_BYTES), store_at[j]);
+            PTX_IF (p, lt(p, g->row.lane, g->sets[j].size))
+                st_shared_v4(p, F32, at, g->sets[j].offset, products[j]);
+        }
+    }
+}
+
+/* Makes weights of the products of a set's heads, of which the largest weighs 1, and gives their
+ * sum. Lanes of the same head take turns of four positions. */
+static val weigh_products(ptx *p, const gqa *g, const head_set *s, val count, val largest)
+{
+    val head = mad(p, head_in_set(p, g, s), imm(U32, s->stride), g->products);
+    val first = mul(p, div(p, lane_id(p), s->size), GQA_QUAD);
+    val turns = div(p, add(p, count, g->step - 1), g->step);
+    var sum = var_f32(p, 0.0f);
+    PTX_FOR (p, position, first, mul(p, turns, g->step), WARP / s->size * GQA_QUAD) {
+        val at = mad(p, position, imm(U32, F32_BYTES), head);
+        val4 weights = ld_shared_v4(p, F32, at, s->offset);
+        for (unsigned i = 0; i < GQA_QUAD; i++) {
+            val score = attention_score(p, g->in, weights.v[i]);
+            val weight = ex2(p, sub(p, score, largest));
+            val exists = lt(p, add(p, position, i), count);
+            weights.v[i] = select(p, exists, weight, imm(F32, 0));
+            assign(p, sum, add(p, sum, weights.v[i]));
+        }
+        st_shared_v4(p, F32, at, s->offset, weights);
+    }
+    for (unsigned mask = s->size; mask < WARP; mask *= 2)
+        assign(p, sum, add(p, sum, shuffle_xor(p, sum, mask)));
+    return get(p, sum);
+}
+
+/* The softmax of a tile, with the sums that were there before it: raises the heads' maxima to that
+ * of the tile, and adds the weights. */
+static void weigh(ptx *p, const gqa *g, head_set *s, val2 before, val count)
+{
+    for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
+        assign(p, s->tile_max, max(p, s->tile_max, shuffle_xor(p, s->tile_max, mask)));
+    val now = max(p, before.v[0], attention_score(p, g->in, get(p, s->tile_max)));
+    s->factor = ex2(p, sub(p, before.v[0], now));
+    val sum = weigh_products(p, g, s, count, now);
+    store_sums(p, g, s, now, fma(p, before.v[1], s->factor, sum));
+}
+
+/* Of two positions of every head: more would not leave registers enough for 8 heads. */
+static void load_weights(ptx *p, const gqa *g, val at, int64_t offset, val2 weights[GQA_HEADS])
+{
+    for (unsigned i = 0; i < g->set_count; i++) {
+        const head_set *s = &g->sets[i];
+        for (unsigned j = 0; j < s->heads; j++)
+            weights[s->first + j] = ld_shared_v2(p, F32, at, offset + s->offset + j * s->stride);
+    }
+}
+
+static void add_values(ptx *p, const gqa *g, val v, val first, val count)
+{
+    unsigned width = row_split_values(&g->row.split);
+    val quad = quad_address(p, g);
+    make_results_zero(p, g);
+    ptx_loop_work(p, GQA_QUAD * width, "values");
+    PTX_FOR (p, v_position, 0, count, g->step) {
+        val at = mad(p, v_position, imm(U32, F32_BYTES), quad), turn = add(p, first, v_position);
+        val2 weights[GQA_HEADS];
+        for (unsigned i = 0; i < GQA_QUAD; i++) {
+            if (i % 2 == 0)
+                load_weights(p, g, at, i * F32_BYTES, weights);
+            val values[MAX_LANE_VALUES];
+            take_row(p, g, i, values);
+            for (unsigned h = 0; h < g->heads; h++)
+                for (unsigned j = 0; j < width; j++)
+                    assign(p, g->results[h][j],
+                           fma(p, weights[h].v[i % 2], values[j], g->results[h][j]));
+            load_ahead(p, g, v, turn, i);
+        }
+    }
+}
+
+static void add_to_rows(ptx *p, const gqa *g, const head_set *s)
+{
+    for (unsigned i = 0; i < s->heads; i++) {
+        const var *results = g->results[s->first + i];
+        for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
+            for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
+                assign(p, results[j], add(p, results[j], shuffle_xor(p, results[j], mask)));
+        val factor = shuffle_from(p, s->factor, i);
+        row_lane_add(p, &g->row, add(p, g->lane_rows, (s->first + i) * g->row_stride), factor,
+                     results);
+    }
+}
+
+void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
+{
+    if (g->in->options.ring)
+        run = attention_within_ring(p, g->in->options.ring, run);
+    val offset = row_lane_offset(p, &g->row);
+    k = add(p, k, offset);
+    v = add(p, v, offset);
+    g->last = sub(p, run.end, 1);
+    PTX_IF (p, lt(p, run.first, run.end))
+        load_first(p, g, k, mad(p, g->row.group, imm(U32, GQA_QUAD), run.first));
+    PTX_FOR (p, tile, run.first, run.end, GQA_TILE) {
+        val count = min(p, sub(p, run.end, tile), GQA_TILE);
+        val first = mad(p, g->row.group, imm(U32, GQA_QUAD), tile);
+        phase(p, "products of q with the keys of a tile");
+        multiply_queries(p, g, k, first, count);
+        load_first(p, g, v, first);
+        val2 sums[GQA_SETS];
+        for (unsigned i = 0; i < g->set_count; i++)
+            sums[i] = partial_load_sums(p, g->in, row_of_head(p, g, &g->sets[i]));
+        warp_barrier(p);
+        phase(p, "softmax: the products become weights");
+        for (unsigned i = 0; i < g->set_count; i++)
+            weigh(p, g, &g->sets[i], sums[i], count);
+        warp_barrier(p);
+        phase(p, "weighted values of the tile");
+        add_values(p, g, v, first, count);
+        load_first(p, g, k, add(p, first, GQA_TILE));
+        phase(p, "add the tile to the warp's partial rows");
+        for (unsigned i = 0; i < g->set_count; i++)
+            add_to_rows(p, g, &g->sets[i]);
+        warp_barrier(p);
+    }
+}

@@ -1,0 +1,679 @@
+/* Flash decoding for grouped-query attention in one launch: a block serves all query heads of a KV
+ * head, for a chunk of a sequence's positions, so that K and V come from memory once; the last
+ * block of a KV head to finish merges the chunks.
+ *
+ * Layouts are those of attention.c; a partial row is that of blocks/attention.h, [query, chunk].
+ * The gate is [m, num_heads, head_dim], as o.
+ *
+ * With ring = R a cache has R rows a KV head, [num_kv_heads, R, head_dim], and position t stands in
+ * row t % R: of R = 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191
+ * and 0 .. 115. Chunks and stretches are those of a cache with max_seq_len rows, and may wrap
+ * around; it is the loads that find the row. So bits are the same as with such a cache.
+ *
+ * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, they are spread over
+ * neighbouring blocks, which find K and V in the L2 cache. Its warps take a stretch of the chunk
+ * each and know nothing of each other until the end, where their partial rows are merged. What a
+ * warp does is in blocks/gqa.h.
+ *
+ * With chunking = free the grid decides how many chunks there are, %nctaid.z: as many as two blocks
+ * on every SM take in whole waves, at least 4 a sequence so that the last wave is 4/5 full or more.
+ * Chunks are of equal length, which the block works out from the sequence's length; blocks that are
+ * left without positions end at once. So a grid that was captured once suits every length. (An SM
+ * of sm_75 has shared memory for one block of more than 5 heads, and takes the others after it.)
+ *
+ * With chunking = fixed every chunk has chunk_size positions, from the first that counts on, and a
+ * block takes chunks z, z + %nctaid.z, ... With a chunk_limit chunks are doubled until a sequence
+ * has no more than that: short ones are then spread over many SMs, and of long ones there is not
+ * more to merge. Which positions a warp adds up, and in which order
+ * partial rows are merged, then follows from the sequence's length alone: a result has the same
+ * bits with any grid, on any GPU, in a batch or not, and with any max_seq_len. Of 600 positions and
+ * chunk_size = 256, chunks 0, 1 and 2 have 256, 256 and 88 positions, whether three blocks take one
+ * each or one takes all; with chunk_limit = 2 they are two, of 512 and 88. Partial rows are as many
+ * as max_seq_len (or a window) may have chunks.
+ *
+ * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
+ * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
+ * share out each head's rows in two parts, and these meet in shared memory.
+ *
+ * With state = settled the lengths and the addresses of K and V stay as they are from ahead of the
+ * launch on, and a kernel that overlaps with the launches ahead reads them before it waits for
+ * these. Each warp then has the first rows of its stretch of K and V fetched into the L2 cache.
+ * Among them may be rows that a launch ahead still writes: what is fetched is no copy that could
+ * grow old, as stores go through the same L2. Nothing but addresses within the caches depends on
+ * what is read so early: rows are loaded behind the wait. The length stays in shared memory for the
+ * block's end.
+ *
+ * mma_flash_decoding is the same on the tensor cores, for caches of f16: blocks of four warps have
+ * up to 16 heads, or 8 of long ones, and what a warp does is in blocks/gqa_halves.h.
+ */
+#include "gen/attention/attention_keys.h"
+#include "gen/attention/gqa.h"
+#include "gen/attention/gqa_halves.h"
+#include "gen/common/next.h"
+#include "gen/common/state.h"
+#include "kernel/formula.h"
+
+enum {
+    MERGE_PARTS = 2,
+    LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
+    WARP = 32,
+    SM_BLOCKS = 2,
+    END_COUNT = 1 << 30, /* more than there are chunks */
+    CACHES = 2,          /* K and V */
+    ADDRESS_BYTES = 8,
+    LENGTH_AT = CACHES * ADDRESS_BYTES, /* behind their addresses, where it stays */
+};
+
+/* Heads a KV head, blocks that they are spread over, and of a block its heads and warps: the terms
+ * below. */
+typedef struct layout {
+    unsigned ratio, parts, heads, warps;
+} layout;
+
+static unsigned term_value(const instance *in, const char *name)
+{
+    return (unsigned)formula_value(name, in, NULL);
+}
+
+static layout layout_of(const instance *in)
+{
+    return (layout){ .ratio = term_value(in, "ratio"),
+                     .parts = term_value(in, "parts"),
+                     .heads = term_value(in, "heads"),
+                     .warps = term_value(in, "warps") };
+}
+
+/* The heads of a block, and the part of a sequence that it has. */
+typedef struct work {
+    const instance *in;
+    layout is;
+    val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
+    val query;                                  /* number of the first head's row of q */
+    val heads;                                  /* that there are */
+    val length;                                 /* of the sequence; without a kind: loaded again */
+    val caches; /* shared memory: the addresses of its K and V, and with a settled state its length
+                 */
+    positions own;
+    val active; /* chunks that have positions, at least 1 */
+    val blocks; /* that have chunks */
+    val ticket; /* shared memory: see put_query_aside */
+    val rows;   /* shared memory: [heads, warps] partial rows */
+} work;
+
+static val load_length(ptx *p, const instance *in, val sequence)
+{
+    return load_state(p, is_settled(in), U32, attention_sequence_length_at(p, sequence));
+}
+
+static val load_cache(ptx *p, const instance *in, const char *name, val sequence)
+{
+    return load_state(p, is_settled(in), U64, attention_sequence_cache_at(p, name, sequence));
+}
+
+static work work_new(ptx *p, const instance *in)
+{
+    work w = { .in = in, .is = layout_of(in) };
+    w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.is.parts));
+    w.part = rem(p, ctaid_x(p), w.is.parts);
+    w.sequence = named(p, "sequence", ctaid_y(p));
+    w.chunk = named(p, "chunk", ctaid_z(p));
+    w.chunks = named(p, "chunks", nctaid_z(p));
+    val first = mul(p, w.part, w.is.heads);
+    w.length = load_length(p, in, w.sequence);
+    w.query = mad(p, w.sequence, imm(U32, in->shape.num_heads),
+                  mad(p, w.kv_head, imm(U32, w.is.ratio), first));
+    w.heads = w.is.ratio % w.is.heads ? min(p, sub(p, w.is.ratio, first), w.is.heads)
+                                      : imm(U32, w.is.heads);
+    return w;
+}
+
+static positions positions_of(ptx *p, const work *w)
+{
+    val length = w->length;
+    if (!length.kind)
+        length = is_settled(w->in) ? ld_shared(p, U32, w->caches, LENGTH_AT)
+                                   : load_length(p, w->in, w->sequence);
+    return attention_positions(p, w->in, length);
+}
+
+/* Chunks of equal length. */
+static void take_chunk(ptx *p, work *w)
+{
+    positions all = positions_of(p, w);
+    val count = sub(p, all.end, all.first);
+    val equal = div(p, add(p, count, sub(p, w->chunks, 1)), w->chunks);
+    val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
+    val used = div(p, add(p, count, sub(p, length, 1)), length);
+    w->blocks = w->active = named(p, "active", max(p, used, 1));
+    w->own.first = mad(p, w->chunk, length, all.first);
+    w->own.end = min(p, add(p, w->own.first, length), all.end);
+}
+
+static bool is_fixed(const instance *in)
+{
+    return in->chunking == CHUNKING_FIXED;
+}
+
+/* Chunks of chunk_size that a sequence may have. */
+static int64_t most_of_least_size(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    int64_t window = in->options.window, size = s->chunk_size;
+    int64_t most = window && window < s->max_seq_len ? window : s->max_seq_len;
+    return (most + size - 1) / size;
+}
+
+/* Chunks that a sequence may have: its partial rows. */
+static int64_t most_chunks(const instance *in)
+{
+    if (!is_fixed(in))
+        return in->chunks;
+    int64_t most = most_of_least_size(in);
+    return in->chunk_limit && in->chunk_limit < most ? in->chunk_limit : most;
+}
+
+static int64_t most_blocks(const instance *in)
+{
+    int64_t size = is_fixed(in) ? in->shape.chunk_size : LEAST_CHUNK;
+    int64_t chunks = is_fixed(in) ? most_chunks(in) : (in->shape.max_seq_len + size - 1) / size;
+    return in->chunks < chunks ? in->chunks : chunks;
+}
+
+/* The positions of a sequence, and how often chunks of chunk_size are doubled, where they may be.
+ */
+typedef struct fixed_chunks {
+    positions all;
+    val of_least_size; /* so many chunks would there be */
+    val doublings;     /* without a kind: none */
+} fixed_chunks;
+
+static fixed_chunks fixed_chunks_of(ptx *p, const work *w)
+{
+    const instance *in = w->in;
+    int64_t size = in->shape.chunk_size, most = most_of_least_size(in);
+    fixed_chunks f = { .all = positions_of(p, w) };
+    f.of_least_size = div(p, add(p, sub(p, f.all.end, f.all.first), size - 1), size);
+    for (int64_t limit = in->chunk_limit; limit && limit < most; limit *= 2) {
+        val more = select(p, gt(p, f.of_least_size, limit), imm(U32, 1), imm(U32, 0));
+        f.doublings = f.doublings.kind ? add(p, f.doublings, more) : more;
+    }
+    return f;
+}
+
+static void count_chunks(ptx *p, work *w)
+{
+    fixed_chunks f = fixed_chunks_of(p, w);
+    val used = f.of_least_size;
+    if (f.doublings.kind) {
+        val unit = shl(p, imm(U32, 1), f.doublings);
+        used = shr(p, add(p, used, sub(p, unit, 1)), f.doublings);
+    }
+    w->active = named(p, "active", max(p, used, 1));
+    w->blocks = min(p, w->active, w->chunks);
+}
+
+/* A chunk; of a sequence without positions the first, without any. */
+static void take_fixed_chunk(ptx *p, work *w, val chunk)
+{
+    fixed_chunks f = fixed_chunks_of(p, w);
+    val size = imm(U32, w->in->shape.chunk_size);
+    if (f.doublings.kind)
+        size = shl(p, size, f.doublings);
+    w->own.first = mad(p, chunk, size, f.all.first);
+    w->own.end = min(p, add(p, w->own.first, size), f.all.end);
+}
+
+/* Positions of a warp's turn. */
+static unsigned step_of(const instance *in)
+{
+    return in->family->halves ? gqa_halves_step(in) : gqa_step(in);
+}
+
+/* The warp's share of the chunk: stretches of equal length, whole turns. */
+static positions take_stretch(ptx *p, const work *w, unsigned step)
+{
+    unsigned turn = w->is.warps * step;
+    val turns = div(p, add(p, sub(p, w->own.end, w->own.first), turn - 1), turn);
+    val length = mul(p, turns, step);
+    positions own = { .first = min(p, mad(p, warp_id(p), length, w->own.first), w->own.end) };
+    own.end = min(p, add(p, own.first, length), w->own.end);
+    return own;
+}
+
+static void put_caches(ptx *p, const work *w, val k, val v)
+{
+    st_shared(p, U64, w->caches, 0, k);
+    st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
+    if (is_settled(w->in))
+        st_shared(p, U32, w->caches, LENGTH_AT, w->length);
+}
+
+/* The addresses wait in shared memory for each of a block's chunks, and come with what it starts
+ * with: nothing is loaded from an address that was itself waited for, but K and V. */
+static void stage_caches(ptx *p, work *w)
+{
+    w->caches = shared_array(p, "caches", U64, CACHES + is_settled(w->in));
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        val k = load_cache(p, w->in, "k", w->sequence);
+        val v = load_cache(p, w->in, "v", w->sequence);
+        put_caches(p, w, k, v);
+    }
+}
+
+/* Lines of a row, a power of two so that lanes share them out. */
+static unsigned lines_of_row(const instance *in)
+{
+    unsigned lines = 1;
+    while (lines * TARGET_LINE < cache_row_bytes(in))
+        lines *= 2;
+    return lines;
+}
+
+/* Has rows of K and V fetched, from the first of the run on: a lane a line of each at a time. */
+static void fetch_rows(ptx *p, const work *w, val k, val v, positions run)
+{
+    int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);
+    unsigned lines = lines_of_row(w->in), bytes = CACHES * WARP * TARGET_LINE;
+    val byte = mul(p, rem(p, lane_id(p), lines), TARGET_LINE), first;
+    if (lines * TARGET_LINE > row_bytes)
+        byte = min(p, byte, imm(U32, row_bytes - 1));
+    if (ring)
+        run = attention_within_ring(p, ring, run);
+    first = add(p, run.first, div(p, lane_id(p), lines));
+    for (unsigned i = 0; i < target_bytes_ahead(ptx_target(p)) / bytes; i++) {
+        val row = min(p, add(p, first, i * (WARP / lines)), sub(p, run.end, 1));
+        if (ring) /* as where it is loaded */
+            row = min(p, row, sub(p, row, ring));
+        val place = add(p, mul_wide(p, row, row_bytes), convert(p, U64, byte));
+        prefetch(p, add(p, k, place), 0);
+        prefetch(p, add(p, v, place), 0);
+    }
+}
+
+/* All that a kernel with a settled state does ahead of its wait. */
+static void fetch_ahead(ptx *p, work *w)
+{
+    work first = *w;
+    w->caches = shared_array(p, "caches", U64, CACHES + 1);
+    val k = load_cache(p, w->in, "k", w->sequence), v = load_cache(p, w->in, "v", w->sequence);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        put_caches(p, w, k, v);
+    phase(p, "fetch the first rows of K and V");
+    if (is_fixed(w->in))
+        take_fixed_chunk(p, &first, w->chunk);
+    else
+        take_chunk(p, &first);
+    first.own.first = min(p, first.own.first, first.own.end); /* there may be no chunk for it */
+    positions run = take_stretch(p, &first, step_of(w->in));
+    PTX_IF (p, lt(p, run.first, run.end)) {
+        val head = attention_kv_head_offset(p, w->in, w->kv_head);
+        fetch_rows(p, w, add(p, k, head), add(p, v, head), run);
+    }
+    wait_for_launches(p);
+}
+
+static val cache_of(ptx *p, const work *w, unsigned number)
+{
+    return add(p, ld_shared(p, U64, w->caches, number * ADDRESS_BYTES),
+               attention_kv_head_offset(p, w->in, w->kv_head));
+}
+
+/* What warps of the block do, with what they know of the heads. */
+typedef struct attend_by {
+    gqa floats;
+    gqa_halves halves;
+} attend_by;
+
+/* The address of the warp's partial rows, and bytes from those of a head to the next one's. */
+static val rows_of_warp(ptx *p, work *w, unsigned *stride)
+{
+    unsigned row_bytes = partial_bytes(w->in);
+    w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
+    *stride = w->is.warps * row_bytes;
+    return mad(p, warp_id(p), imm(U32, row_bytes), w->rows);
+}
+
+/* The block's last row of q. */
+static val last_query(ptx *p, const work *w)
+{
+    return add(p, w->query, sub(p, w->heads, 1));
+}
+
+static gqa stage_queries(ptx *p, work *w)
+{
+    unsigned head_products = GQA_PRODUCTS * w->is.heads, stride;
+    val products = shared_array(p, "products", F32, w->is.warps * head_products);
+    val rows = rows_of_warp(p, w, &stride);
+    val queries = shared_array(p, "queries", F32, gqa_query_values(w->in, w->is.heads));
+    gqa g = gqa_new(p, w->in, w->is.heads, queries,
+                    mad(p, warp_id(p), imm(U32, head_products * 4), products), rows, stride);
+    gqa_stage_queries(p, &g, w->query, last_query(p, w));
+    return g;
+}
+
+static gqa_halves load_queries(ptx *p, work *w)
+{
+    unsigned words = gqa_halves_query_words(w->in, w->is.heads), stride;
+    val rows = rows_of_warp(p, w, &stride);
+    val queries = words ? shared_array(p, "queries", U32, words) : (val){ 0 };
+    gqa_halves g =
+        gqa_halves_new(p, w->in, w->is.heads, w->query, last_query(p, w), queries, rows, stride);
+    barrier(p);
+    return g;
+}
+
+static attend_by begin(ptx *p, work *w)
+{
+    attend_by by = { 0 };
+    bool halves = w->in->family->halves, early = is_settled(w->in) && ptx_overlaps(p);
+    if (early)
+        fetch_ahead(p, w);
+    phase(p, halves ? "load q" : "stage q");
+    if (!early)
+        stage_caches(p, w);
+    if (halves)
+        by.halves = load_queries(p, w);
+    else
+        by.floats = stage_queries(p, w);
+    return by;
+}
+
+static void attend(ptx *p, const work *w, attend_by *by)
+{
+    val k = cache_of(p, w, 0), v = cache_of(p, w, 1);
+    positions stretch = take_stretch(p, w, step_of(w->in));
+    if (w->in->family->halves)
+        gqa_halves_attend(p, &by->halves, k, v, stretch);
+    else
+        gqa_attend(p, &by->floats, k, v, stretch);
+    barrier(p);
+}
+
+static val head_rows(ptx *p, const work *w, val head, unsigned rows)
+{
+    return mad(p, head, imm(U32, rows * partial_bytes(w->in)), w->rows);
+}
+
+/* The place of a query row's partial row of the first chunk. */
+static val partials_of(ptx *p, const work *w, val head)
+{
+    val chunks = is_fixed(w->in) ? imm(U32, most_chunks(w->in)) : w->chunks;
+    val row = mul_wide(p, add(p, w->query, head), chunks);
+    return mad(p, row, imm(U64, partial_bytes(w->in)), parameter(p, "partials"));
+}
+
+/* Whether all other blocks of the KV head have stored their partial rows. */
+static val is_last_block(ptx *p, const work *w)
+{
+    val ticket = is_fixed(w->in) ? w->ticket : shared_array(p, "ticket", U32, 1);
+    val column = mad(p, w->sequence, imm(U32, w->in->shape.num_kv_heads * w->is.parts), ctaid_x(p));
+    return attention_is_last_block(p, column, w->blocks, ticket);
+}
+
+static void merge_chunks(ptx *p, const work *w)
+{
+    PTX_FOR (p, task, warp_id(p), mul(p, w->heads, MERGE_PARTS), w->is.warps) {
+        val head = div(p, task, MERGE_PARTS), part = rem(p, task, MERGE_PARTS);
+        val first = div(p, mul(p, part, w->active), MERGE_PARTS);
+        val end = div(p, mul(p, add(p, part, 1), w->active), MERGE_PARTS);
+        val rows = mad_wide(p, first, partial_bytes(w->in), partials_of(p, w, head));
+        partials_merge_to_shared(p, w->in, rows, sub(p, end, first),
+                                 mad(p, task, imm(U32, partial_bytes(w->in)), w->rows));
+    }
+    barrier(p);
+    PTX_FOR (p, merged, warp_id(p), w->heads, w->is.warps)
+        partials_merge_shared(p, w->in, head_rows(p, w, merged, MERGE_PARTS), MERGE_PARTS,
+                              add(p, w->query, merged));
+}
+
+/* Merges the warps' partial rows: of a sequence of one chunk into the result, and is done. */
+static void merge_warps(ptx *p, const work *w, val chunk)
+{
+    const instance *in = w->in;
+    val alone = eq(p, w->active, 1);
+    PTX_IF (p, alone)
+        PTX_FOR (p, own_head, warp_id(p), w->heads, w->is.warps)
+            partials_merge_shared(p, in, head_rows(p, w, own_head, w->is.warps), w->is.warps,
+                                  add(p, w->query, own_head));
+    end_and_fetch_next_if(p, in, alone);
+    PTX_FOR (p, head, warp_id(p), w->heads, w->is.warps) {
+        val row = mad_wide(p, chunk, partial_bytes(in), partials_of(p, w, head));
+        partials_merge_to_global(p, in, head_rows(p, w, head, w->is.warps), w->is.warps, row);
+    }
+}
+
+static void add_free_chunk(ptx *p, work *w)
+{
+    attend_by by = begin(p, w);
+    take_chunk(p, w);
+    end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
+    w->length = (val){ 0 };
+    attend(p, w, &by);
+    phase(p, "merge the warps");
+    take_chunk(p, w); /* anew, so that no register has it through the loops */
+    merge_warps(p, w, w->chunk);
+}
+
+/* The loop over a block's chunks counts up to a constant where a sequence's chunks end, so that the
+ * count is all that has a register through the loops inside. */
+static val counted_chunk(ptx *p, const work *w, val count)
+{
+    return sub(p, add(p, count, w->active), END_COUNT);
+}
+
+/* The number of the first query row waits in shared memory, where the ticket comes later: 8 heads
+ * leave no register for it. Loads have a barrier between them and the store, attend's. */
+static void put_query_aside(ptx *p, work *w)
+{
+    w->ticket = shared_array(p, "ticket", U32, 1);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared(p, U32, w->ticket, 0, w->query);
+}
+
+static void add_fixed_chunks(ptx *p, work *w)
+{
+    attend_by by = begin(p, w);
+    count_chunks(p, w);
+    end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
+    w->length = (val){ 0 };
+    put_query_aside(p, w);
+    PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
+        take_fixed_chunk(p, w, counted_chunk(p, w, count));
+        attend(p, w, &by);
+        phase(p, "merge the warps");
+        w->query = ld_shared(p, U32, w->ticket, 0);
+        count_chunks(p, w); /* anew, so that no register has it through the loops */
+        merge_warps(p, w, counted_chunk(p, w, count));
+        barrier(p); /* before a warp's rows become zero, all have been merged */
+        if (!w->in->family->halves)
+            gqa_clear(p, &by.floats);
+    }
+    count_chunks(p, w); /* anew, as well */
+    w->query = ld_shared(p, U32, w->ticket, 0);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    if (!is_settled(in))
+        wait_for_launches(p);
+    work w = work_new(p, in);
+    ptx_max_registers(p, in->family->halves
+                             ? gqa_halves_registers(in, w.is.heads)
+                             : target_registers_for(SM_BLOCKS * (unsigned)w.is.warps));
+    if (is_fixed(in))
+        add_fixed_chunks(p, &w);
+    else
+        add_free_chunk(p, &w);
+    fetch_next(p, in);
+    phase(p, "whether this block is its KV head's last");
+    ret_if(p, bit_not(p, is_last_block(p, &w)));
+    phase(p, "merge the chunks");
+    merge_chunks(p, &w);
+}
+
+static const choice chunking_choices[] = {
+    [CHUNKING_FREE] = { "free", "" },
+    [CHUNKING_FIXED] = { "fixed", "_fixed" },
+    { NULL, NULL },
+};
+
+/* The default of chunk_size weighs two costs. With fewer positions the merging grows: a chunk's
+ * partial rows, written and read once, are 16 / chunk_size of the bytes of its K and V (8 heads,
+ * f16), and a warp of the last block merges its half of a head's rows in turns of 16, of which
+ * the 512 rows of 131072 positions take 16. With more, a single sequence leaves SMs idle for
+ * longer: of 256, 8448 positions of 8 KV heads are two blocks for each of 132 SMs, which is all
+ * that fit and have 24 KiB of K or V in flight there. Each of 6 or 7 warps then has 48 or 40
+ * positions of a tile of 64 (head_dim = 128). */
+enum { USUAL_CHUNK = 256 };
+
+#define KEY_CHUNKING                                                                      \
+    { .name = "chunking",                                                                 \
+      .summary = "fixed: bits follow from seq_len",                                       \
+      .field = KEY_FIELD(chunking),                                                       \
+      .choices = chunking_choices },                                                      \
+        { .name = "chunk_size",                                                           \
+          .summary = "positions a fixed chunk",                                           \
+          .field = KEY_FIELD(shape.chunk_size),                                           \
+          .min = 32,                                                                      \
+          .max = 4096,                                                                    \
+          .def = USUAL_CHUNK,                                                             \
+          .only_with = KEY_FIELD(chunking),                                               \
+          .tag = "cs" },                                                                  \
+    {                                                                                     \
+        .name = "chunk_limit", .summary = "fixed chunks, doubled until they are no more", \
+        .field = KEY_FIELD(chunk_limit), .max = 1024, .zero_is_none = true,               \
+        .only_with = KEY_FIELD(chunking), .tag = "lim"                                    \
+    }
+
+#define KEY_LENGTHS_STATE KEY_STATE("settled: lengths, addresses read early")
+
+#define FLASH_SIZES                                                                               \
+    { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" }, \
+        { "most_blocks", most_blocks,                                                             \
+          "the same of a grid: at most chunks, of 128 positions or more" },                       \
+        CACHE_ROWS
+
+static const derived_size sizes[] = {
+    FLASH_SIZES,
+    { NULL, NULL, NULL },
+};
+
+/* What a launch needs to know. Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS
+ * products for each warp and head, q, the addresses of K and V, and the ticket. */
+static const term terms[] = {
+    { "ratio", "num_heads/num_kv_heads" },
+    { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
+    { "heads", "ceil_div(ratio, parts)" },
+    { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
+    { "slots", "heads + heads/7 - heads/8" }, /* gqa_query_values: 8 for 7 heads */
+    { "columns", "num_kv_heads*parts*m" },
+    { "at_once", "sm_count*2" },
+    { "waves", "ceil_div(columns*4, at_once)" },
+    { NULL, NULL },
+};
+
+#define FLASH_PARAMS                                                                         \
+    (const param[])                                                                          \
+    {                                                                                        \
+        OUT(F32, o, "m*num_heads*head_dim", 16),                                             \
+            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),                          \
+            COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k), \
+            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS, PARAM_END             \
+    }
+
+const family gqa_flash_decoding = {
+    .name = "gqa_flash_decoding",
+    .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .op = OP_BATCHED_ATTENTION,
+    .same_bits = true,
+    .same_bits_with = KEY_FIELD(chunking),
+    .activations = FORMAT_F32,
+    .preference = 10,
+    .cache_heads = "heads",
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
+                           ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE,
+                           KEY_NEXT, KEY_DIMS, KEY_END },
+    .params = FLASH_PARAMS,
+    .launch = { .block = "32*warps",
+                .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
+                .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20 + "
+                          "16*state",
+                .terms = terms,
+                .sizes = sizes,
+                .overlap = WAITS_ITSELF,
+                .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
+    .check = check_ring,
+    .build = build,
+    .fit = ref_fit_gates,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};
+
+static int64_t query_bytes(const instance *in)
+{
+    return (int64_t)gqa_halves_query_words(in, term_value(in, "heads")) * (int64_t)sizeof(uint32_t);
+}
+
+static const derived_size mma_sizes[] = {
+    FLASH_SIZES,
+    { "queries", query_bytes, "bytes of q, where it has no registers" },
+    { NULL, NULL, NULL },
+};
+
+/* Those of the tensor cores. */
+static const term mma_terms[] = {
+    { "ratio", "num_heads/num_kv_heads" },
+    { "parts", "ceil_div(ratio, 16/ceil_div(head_dim, 128))" },
+    { "heads", "ceil_div(ratio, parts)" },
+    { "warps", "4" },
+    { "columns", "num_kv_heads*parts*m" },
+    { "at_once", "sm_count*2" },
+    { "waves", "ceil_div(columns*4, at_once)" },
+    { NULL, NULL },
+};
+
+const family mma_flash_decoding = {
+    .name = "mma_flash_decoding",
+    .summary = "gqa_flash_decoding on tensor cores, of caches of f16",
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
+    .op = OP_BATCHED_ATTENTION,
+    .halves = true,
+    .same_bits = true,
+    .same_bits_with = KEY_FIELD(chunking),
+    .activations = FORMAT_F32,
+    .preference = 10,
+    .cache_heads = "heads",
+    .sm = 80,
+    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES),
+                           KEY_SEQUENCES,
+                           KEY_CHUNKS,
+                           KEY_CHUNKING,
+                           { .name = "kv_type",
+                             .summary = "elements of the cache",
+                             .field = KEY_FIELD(kv_type),
+                             .choices = kv_type_choices,
+                             .allowed = 1 << KV_F16,
+                             .def = KV_F16 },
+                           ATTENTION_SCORES,
+                           KEY_RING,
+                           KEY_SINKS,
+                           KEY_GATE,
+                           KEY_LENGTHS_STATE,
+                           KEY_NEXT,
+                           KEY_DIMS,
+                           KEY_END },
+    .params = FLASH_PARAMS,
+    .launch = { .block = "32*warps",
+                .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
+                .shared = "warps*heads*(head_dim+4)*4 + queries + 20 + 16*state",
+                .terms = mma_terms,
+                .sizes = mma_sizes,
+                .overlap = WAITS_ITSELF,
+                .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
+    .check = check_ring,
+    .build = build,
+    .fit = ref_fit_gates,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};

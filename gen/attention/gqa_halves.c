@@ -1,0 +1,391 @@
+#include <float.h>
+#include <math.h>
+
+#include "gen/attention/gqa_halves.h"
+#include "gen/common/fragments.h"
+#include "gen/common/powers.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/common/reduce.h"
+
+enum {
+    WARP = 32,
+    SET = GQA_HALVES_SET,
+    QUAD = 4, /* lanes with the same row */
+    DEPTH = 16,
+    HALF_DEPTH = DEPTH / 2,
+    HALF_BYTES = 2,
+    PIECE = 8, /* values, of a row of a cache */
+    PIECE_BYTES = PIECE * HALF_BYTES,
+    UNIT = QUAD * PIECE,
+    UNIT_BYTES = UNIT * HALF_BYTES,
+    GROUP = GQA_HALVES_VALUES,
+    GROUP_BYTES = GROUP * HALF_BYTES,
+    GROUP_MATRICES = GROUP / DEPTH,
+    DEPTH_ROWS = 4, /* of V, of which a lane has a piece */
+    MOST_DEPTHS = 2,
+    WORD_BYTES = 4,
+    UNIT_WORDS = 4, /* of a lane */
+    ONES = 0x3c003c00,
+};
+
+static unsigned units_of(const instance *in)
+{
+    return (unsigned)in->shape.head_dim / UNIT;
+}
+
+static unsigned groups_of(const instance *in)
+{
+    return (unsigned)in->shape.head_dim / GROUP;
+}
+
+/* Of a tile, of K or of V. */
+static unsigned piece_count(const gqa_halves *g)
+{
+    return g->depths * 2 * units_of(g->in);
+}
+
+/* Short heads have twice as many positions a tile: as many bytes under way. */
+static unsigned depths_of(const instance *in)
+{
+    return in->shape.head_dim == GROUP ? MOST_DEPTHS : 1;
+}
+
+unsigned gqa_halves_step(const instance *in)
+{
+    return depths_of(in) * DEPTH;
+}
+
+unsigned gqa_halves_registers(const instance *in, unsigned heads)
+{
+    enum { OF_THREE = 168, OF_TWO = 255 };
+    return heads <= SET && in->shape.head_dim <= GQA_HALVES_LONG_HEAD ? OF_THREE : OF_TWO;
+}
+
+/* Where more heads or longer ones leave no registers for q: a lane's part of a unit of a set. */
+static bool is_parked(const instance *in, unsigned heads)
+{
+    return heads > SET || in->shape.head_dim > GQA_HALVES_LONG_HEAD;
+}
+
+unsigned gqa_halves_query_words(const instance *in, unsigned heads)
+{
+    unsigned sets = (heads + SET - 1) / SET;
+    return is_parked(in, heads) ? sets * units_of(in) * WARP * UNIT_WORDS : 0;
+}
+
+static unsigned parked_offset(const gqa_halves *g, unsigned set, unsigned unit)
+{
+    return (set * units_of(g->in) + unit) * WARP * UNIT_WORDS * WORD_BYTES;
+}
+
+/* A lane's part of head g of a set, as matrices of B want it; and what the power of two and the
+ * scale make of a product. */
+static val load_query(ptx *p, gqa_halves *g, unsigned set, val query, val last_query)
+{
+    val row = min(p, add(p, query, add(p, g->group, set * SET)), last_query);
+    val from = mad_wide(p, row, (unsigned)g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+    from = add(p, from, mul_wide(p, g->part, PIECE * F32_BYTES));
+    val values[GQA_HALVES_UNITS][PIECE], largest = imm(U32, 0);
+    for (unsigned unit = 0; unit < units_of(g->in); unit++) {
+        load_floats(p, from, unit * UNIT * F32_BYTES, PIECE, values[unit]);
+        largest = q8_largest(p, largest, values[unit], PIECE);
+    }
+    val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+    val power = power_of_two(p, exponent);
+    for (unsigned unit = 0; unit < units_of(g->in); unit++)
+        for (unsigned i = 0; i < UNIT_WORDS; i++)
+            g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
+                                               mul(p, values[unit][2 * i + 1], power));
+    return attention_factor_of_power(p, g->in, exponent);
+}
+
+static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
+{
+    for (unsigned set = 0; set < g->sets; set++) {
+        val factor = load_query(p, g, set, query, last_query);
+        for (unsigned i = 0; i < 2; i++) /* of head 2t + i, which lane 4 (2t + i) has */
+            g->factor[set][i] =
+                shuffle_from(p, factor, mad(p, g->part, 2 * QUAD, imm(U32, i * QUAD)));
+        if (g->parked.kind)
+            PTX_IF (p, eq(p, warp_id(p), 0))
+                for (unsigned unit = 0; unit < units_of(g->in); unit++)
+                    st_shared_v4(p, U32, g->parked, parked_offset(g, set, unit), g->q[set][unit]);
+    }
+}
+
+static val4 query_of(ptx *p, const gqa_halves *g, unsigned set, unsigned unit)
+{
+    return g->parked.kind ? ld_shared_v4(p, U32, g->parked, parked_offset(g, set, unit))
+                          : g->q[set][unit];
+}
+
+gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
+                          val queries, val rows, unsigned row_stride)
+{
+    gqa_halves g = { .in = in,
+                     .heads = heads,
+                     .sets = (heads + SET - 1) / SET,
+                     .depths = depths_of(in),
+                     .group = named(p, "group", div(p, lane_id(p), QUAD)),
+                     .part = named(p, "part", bit_and(p, lane_id(p), QUAD - 1)),
+                     .rows = rows,
+                     .row_stride = row_stride };
+    unsigned own = piece_count(&g);
+    if (is_parked(in, heads))
+        g.parked = mad(p, lane_id(p), UNIT_WORDS * WORD_BYTES, queries);
+    g.v_pieces = in->shape.head_dim > GQA_HALVES_LONG_HEAD ? 0 : own;
+    load_queries(p, &g, query, last_query);
+    for (unsigned i = 0; i < g.v_pieces + own; i++)
+        for (unsigned j = 0; j < 4; j++)
+            g.pieces[i][j] = var_u32(p, 0);
+    for (unsigned set = 0; set < g.sets; set++) {
+        for (unsigned i = 0; i < 2; i++)
+            g.max[set][i] = var_f32(p, -FLT_MAX);
+        for (unsigned i = 0; i < 4; i++) {
+            g.sums[set][i] = var_f32(p, 0.0f);
+            for (unsigned j = 0; j < groups_of(in) * GROUP_MATRICES; j++)
+                g.results[j][set][i] = var_f32(p, 0.0f);
+        }
+    }
+    return g;
+}
+
+/* Begins to load a lane's pieces of the row of a position: count of them, distance bytes apart. */
+static void load_pieces(ptx *p, const gqa_halves *g, val cache, val position, unsigned first,
+                        unsigned count, unsigned step, unsigned distance)
+{
+    int64_t ring = g->in->options.ring;
+    val row = min(p, position, g->last);
+    if (ring) /* counted from the first row on, so that it is below twice its rows */
+        row = min(p, row, sub(p, row, ring));
+    val from = mad_wide(p, row, cache_row_bytes(g->in), cache);
+    for (unsigned i = 0; i < count; i++) {
+        val4 piece = ld_const_v4(p, U32, from, (int64_t)i * distance);
+        for (unsigned j = 0; j < 4; j++)
+            assign(p, g->pieces[first + i * step][j], piece.v[j]);
+    }
+}
+
+/* Where a piece of K stands: of a half of a tile's positions, g or g + 8, and a unit. */
+static unsigned key_piece(const gqa_halves *g, unsigned depth, unsigned unit, unsigned half)
+{
+    return (depth * units_of(g->in) + unit) * 2 + half;
+}
+
+static void load_keys(ptx *p, const gqa_halves *g, val k, val tile)
+{
+    val position = add(p, tile, g->group);
+    for (unsigned depth = 0; depth < g->depths; depth++)
+        for (unsigned half = 0; half < 2; half++)
+            load_pieces(p, g, k, add(p, position, depth * DEPTH + half * HALF_DEPTH),
+                        key_piece(g, depth, 0, half), units_of(g->in), 2, UNIT_BYTES);
+}
+
+/* And of V: of the lane's positions 2t, 2t + 1, 2t + 8 and 2t + 9, and a group of values. */
+static unsigned value_piece(const gqa_halves *g, unsigned depth, unsigned group, unsigned row)
+{
+    return g->v_pieces + (depth * groups_of(g->in) + group) * DEPTH_ROWS + row;
+}
+
+static void load_values(ptx *p, const gqa_halves *g, val v, val tile)
+{
+    static const unsigned rows[DEPTH_ROWS] = { 0, 1, HALF_DEPTH, HALF_DEPTH + 1 };
+    val position = mad(p, g->part, 2, tile);
+    for (unsigned depth = 0; depth < g->depths; depth++)
+        for (unsigned row = 0; row < DEPTH_ROWS; row++)
+            load_pieces(p, g, v, add(p, position, depth * DEPTH + rows[row]),
+                        value_piece(g, depth, 0, row), groups_of(g->in), DEPTH_ROWS, GROUP_BYTES);
+}
+
+static val word(const gqa_halves *g, unsigned piece, unsigned number)
+{
+    return V(g->pieces[piece][number]);
+}
+
+/* Products, scores and weights of a tile: those of positions g and g + 8, and of heads 2t, 2t + 1
+ * each. */
+typedef struct tile_scores {
+    val of[MOST_DEPTHS][GQA_HALVES_SETS][4];
+} tile_scores;
+
+static void multiply_keys(ptx *p, const gqa_halves *g, tile_scores *s)
+{
+    for (unsigned depth = 0; depth < g->depths; depth++)
+        for (unsigned set = 0; set < g->sets; set++) {
+            val zero = imm(F32, 0);
+            val4 sums = { { zero, zero, zero, zero } };
+            for (unsigned unit = 0; unit < units_of(g->in); unit++) {
+                unsigned upper = key_piece(g, depth, unit, 0), lower = key_piece(g, depth, unit, 1);
+                val4 q = query_of(p, g, set, unit);
+                for (unsigned i = 0; i < UNIT_WORDS; i += 2) {
+                    val4 a = { { word(g, upper, i), word(g, lower, i), word(g, upper, i + 1),
+                                 word(g, lower, i + 1) } };
+                    sums = mma_m16n8k16_f16(p, a, (val2){ { q.v[i], q.v[i + 1] } }, sums);
+                }
+            }
+            for (unsigned i = 0; i < 4; i++)
+                s->of[depth][set][i] = sums.v[i];
+        }
+}
+
+/* Products become scores, in units of log 2; of positions from end on these weigh nothing. */
+static void make_scores(ptx *p, const gqa_halves *g, val tile, val end, tile_scores *s)
+{
+    val position = add(p, tile, g->group);
+    for (unsigned depth = 0; depth < g->depths; depth++)
+        for (unsigned half = 0; half < 2; half++) {
+            val counts = lt(p, add(p, position, depth * DEPTH + half * HALF_DEPTH), end);
+            for (unsigned set = 0; set < g->sets; set++)
+                for (unsigned i = 0; i < 2; i++) {
+                    val *score = &s->of[depth][set][half * 2 + i];
+                    *score = attention_score(p, g->in, mul(p, *score, g->factor[set][i]));
+                    *score = select(p, counts, *score, -INFINITY);
+                }
+        }
+}
+
+/* Raises the maximum of one of the lane's heads to that of a tile. What is there has to be scaled
+ * down by what it gives. */
+static val raise(ptx *p, const gqa_halves *g, unsigned set, unsigned i, const tile_scores *s)
+{
+    val largest = max(p, s->of[0][set][i], s->of[0][set][2 + i]);
+    for (unsigned depth = 1; depth < g->depths; depth++)
+        for (unsigned half = 0; half < 2; half++)
+            largest = max(p, largest, s->of[depth][set][half * 2 + i]);
+    for (unsigned mask = QUAD; mask < WARP; mask *= 2)
+        largest = max(p, largest, shuffle_xor(p, largest, mask));
+    val old = get(p, g->max[set][i]), now = max(p, old, largest);
+    assign(p, g->max[set][i], now);
+    return ex2(p, sub(p, old, now));
+}
+
+static void scale_down(ptx *p, const gqa_halves *g, unsigned set, const val factors[2])
+{
+    PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f)))
+        for (unsigned i = 0; i < 4; i++) {
+            assign(p, g->sums[set][i], mul(p, g->sums[set][i], factors[i % 2]));
+            for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++) {
+                var result = g->results[j][set][i];
+                assign(p, result, mul(p, result, factors[i % 2]));
+            }
+        }
+}
+
+/* The weights of a tile as parts of B: rows are positions. */
+static void weigh(ptx *p, const gqa_halves *g, const tile_scores *s,
+                  val2 weights[MOST_DEPTHS][GQA_HALVES_SETS])
+{
+    for (unsigned set = 0; set < g->sets; set++) {
+        val factors[2];
+        for (unsigned i = 0; i < 2; i++)
+            factors[i] = raise(p, g, set, i, s);
+        scale_down(p, g, set, factors);
+        for (unsigned depth = 0; depth < g->depths; depth++)
+            for (unsigned half = 0; half < 2; half++) {
+                val two[2];
+                for (unsigned i = 0; i < 2; i++)
+                    two[i] = ex2(p, sub(p, s->of[depth][set][half * 2 + i], g->max[set][i]));
+                weights[depth][set].v[half] = transpose_halves(p, pack_halves(p, two[0], two[1]));
+            }
+    }
+}
+
+/* A matrix of V', of four rows' pieces: low and high halves of a word of two values. */
+static val4 values_of(ptx *p, const gqa_halves *g, unsigned first_piece, unsigned number)
+{
+    enum { LOW = 0x5410, HIGH = 0x7632 };
+    val4 a;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned piece = first_piece + i / 2 * 2;
+        a.v[i] = prmt(p, word(g, piece, number), word(g, piece + 1, number), i % 2 ? HIGH : LOW);
+    }
+    return a;
+}
+
+static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQA_HALVES_SETS])
+{
+    val one = get(p, var_u32(p, ONES));
+    for (unsigned depth = 0; depth < g->depths; depth++) {
+        for (unsigned set = 0; set < g->sets; set++)
+            fragment_add(p, g->sums[set], (val4){ { one, one, one, one } }, weights[depth][set]);
+        for (unsigned i = 0; i < groups_of(g->in) * GROUP_MATRICES; i++) {
+            unsigned first = value_piece(g, depth, i / GROUP_MATRICES, 0);
+            val4 a = values_of(p, g, first, i % GROUP_MATRICES);
+            for (unsigned set = 0; set < g->sets; set++)
+                fragment_add(p, g->results[i][set], a, weights[depth][set]);
+        }
+    }
+}
+
+/* The lane's part of a head's partial row: of each group of values 8 neighbouring ones. */
+static void store_head(ptx *p, const gqa_halves *g, unsigned set, unsigned i)
+{
+    val head = mad(p, g->part, 2, imm(U32, set * SET + i));
+    val row = mad(p, head, imm(U32, g->row_stride), g->rows);
+    val to = mad(p, g->group, PIECE * F32_BYTES, row);
+    PTX_IF (p, lt(p, head, g->heads)) {
+        for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j += 2) {
+            val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
+                            V(g->results[j + 1][set][i]), V(g->results[j + 1][set][2 + i]) } };
+            unsigned value = j / GROUP_MATRICES * GROUP + j % GROUP_MATRICES * 2;
+            st_shared_v4(p, F32, to, value * F32_BYTES, four);
+        }
+        PTX_IF (p, eq(p, g->group, 0))
+            partial_store_sums(p, g->in, row, true, V(g->max[set][i]), V(g->sums[set][i]));
+    }
+}
+
+static void clear(ptx *p, const gqa_halves *g)
+{
+    for (unsigned set = 0; set < g->sets; set++) {
+        for (unsigned i = 0; i < 2; i++)
+            assign(p, g->max[set][i], -FLT_MAX);
+        for (unsigned i = 0; i < 4; i++) {
+            assign(p, g->sums[set][i], 0.0f);
+            for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++)
+                assign(p, g->results[j][set][i], 0.0f);
+        }
+    }
+}
+
+void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
+{
+    unsigned step = gqa_halves_step(g->in);
+    bool apart = g->v_pieces > 0;
+    if (g->in->options.ring)
+        run = attention_within_ring(p, g->in->options.ring, run);
+    k = add(p, k, mul_wide(p, g->part, PIECE_BYTES));
+    v = add(p, v, mul_wide(p, g->group, PIECE_BYTES));
+    g->last = sub(p, run.end, 1);
+    clear(p, g);
+    PTX_IF (p, lt(p, run.first, run.end)) {
+        load_keys(p, g, k, run.first);
+        if (apart)
+            load_values(p, g, v, run.first);
+    }
+    ptx_loop_work(p, 2 * piece_count(g) * PIECE, "values");
+    PTX_FOR (p, tile, run.first, run.end, step) {
+        tile_scores scores;
+        val2 weights[MOST_DEPTHS][GQA_HALVES_SETS];
+        val next = add(p, tile, step);
+        phase(p, "products of the keys of a tile with q");
+        multiply_keys(p, g, &scores);
+        if (apart)
+            load_keys(p, g, k, next);
+        else
+            load_values(p, g, v, tile);
+        phase(p, "softmax: the products become weights");
+        make_scores(p, g, tile, run.end, &scores);
+        weigh(p, g, &scores, weights);
+        phase(p, "weighted values of the tile");
+        add_values(p, g, weights);
+        if (apart)
+            load_values(p, g, v, next);
+        else
+            load_keys(p, g, k, next);
+    }
+    phase(p, "store the warp's partial rows");
+    for (unsigned set = 0; set < g->sets; set++)
+        for (unsigned i = 0; i < 2; i++)
+            store_head(p, g, set, i);
+}

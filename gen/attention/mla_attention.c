@@ -1,0 +1,607 @@
+/* Decode attention over latents (MLA, absorbed) in one launch: all heads have the same keys, rows
+ * of latent + n_rope values, of which the first latent are the values as well, so that a row is
+ * read once for both. o[m,h] = softmax(scale q[m,h] . c[t]) c[t] over a sequence's positions.
+ *
+ * Layouts: q [m, num_heads, latent + n_rope]; c an array of m addresses of caches [max_seq_len,
+ * latent + n_rope], where rows of one sequence have the same address and different lengths; o
+ * [m, num_heads, latent]. A partial row is latent + 4 f32 as blocks/attention.h says, of
+ * [query, chunk].
+ *
+ * A block has up to 16 heads and a chunk of chunk_size positions, in tiles of 16, each staged in
+ * shared memory as f32. Two warps share a set of up to 8 heads: each lane has every 64th piece of a
+ * row, 4 values long and then single ones, and of these q and the results of all heads of its set
+ * in registers (latent + n_rope = 576: 72 and 64). Of a tile, in four passes:
+ *
+ *   1. The rows are staged.
+ *   2. q c'. A value of a row is loaded once for a set's heads. A lane's product number i is that
+ *      of head i ^ lane, of the position j ^ (lane / heads) of several, so that lanes add up theirs
+ *      by exchanging halves: 32 products of 8 heads and 4 positions take 31 shuffles.
+ *   3. The online softmax, by 8 lanes a head with two positions each: products become weights.
+ *   4. The weighted values, where a value is loaded once for a set's heads. Results are scaled down
+ *      where a tile raises the maximum of a head.
+ *
+ * Chunks are fixed, and of a chunk the order of additions is: a result has the same bits with any
+ * grid, and for a row alone or among others. A block takes chunks z, z + %nctaid.z, ... The last
+ * block of a row and its heads, which a counter tells, sets that back to zero and merges.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "gen/attention/mla_chunks.h"
+#include "gen/common/reduce.h"
+#include "gen/common/state.h"
+#include "gen/formats/unpack.h"
+#include "gen/attention/mla_keys.h"
+#include "kernel/formula.h"
+
+enum {
+    WARP = 32,
+    SET_HEADS = 8,
+    SET_WARPS = 2,
+    SET_LANES = SET_WARPS * WARP,
+    TILE = 16,        /* positions */
+    MOST_AT_ONCE = 8, /* of which a warp multiplies so many at once, at most */
+    WARP_HEADS = 4,   /* of a warp in the softmax, */
+    HEAD_LANES = WARP / WARP_HEADS,
+    HEAD_POSITIONS = TILE / HEAD_LANES,
+    LINE_VALUES = 4,
+    LINE_BYTES = LINE_VALUES * F32_BYTES,
+    MOST_VALUES = (MLA_MOST_LATENT + MLA_MOST_ROPE) / SET_LANES,
+    POSITIONS_A_TURN = 2,        /* whose values are added */
+    STATE_BYTES = 2 * F32_BYTES, /* of a head: max and sum */
+};
+
+/* How a lane's values of so many lie: lines of 4, then single ones, of which the last may be of a
+ * lane that has none. */
+typedef struct share {
+    unsigned count, lines, singles;
+    bool ragged;
+} share;
+
+static share share_of(int64_t count)
+{
+    share s = { .count = (unsigned)count };
+    s.lines = s.count / (SET_LANES * LINE_VALUES);
+    unsigned left = s.count % (SET_LANES * LINE_VALUES);
+    s.singles = (left + SET_LANES - 1) / SET_LANES;
+    s.ragged = left % SET_LANES != 0;
+    return s;
+}
+
+static unsigned share_values(const share *s)
+{
+    return s->lines * LINE_VALUES + s->singles;
+}
+
+static unsigned first_single(const share *s)
+{
+    return s->lines * SET_LANES * LINE_VALUES;
+}
+
+typedef struct work {
+    const instance *in;
+    mla_block block;
+    unsigned sets, heads;   /* of a block, of a set */
+    unsigned slots;         /* of shared memory: heads of a block, whole lines */
+    unsigned size, at_once; /* products of a lane: heads, a power of two, times positions */
+    unsigned width, stride; /* values of a row, bytes of a staged one */
+    share key, value;
+    val lane; /* of a set's 64 */
+    val set;
+    val rows, products, weights, factors, states; /* shared memory */
+    val q[SET_HEADS][MOST_VALUES];
+    var results_of[SET_HEADS][MOST_VALUES];
+    var max, sum; /* of the head that the thread has in the softmax */
+} work;
+
+static unsigned term_value(const instance *in, const char *name)
+{
+    return (unsigned)formula_value(name, in, NULL);
+}
+
+static unsigned block_threads(const work *w)
+{
+    return w->sets * SET_LANES;
+}
+
+/* Bytes from a position's products or weights to the next one's: with a gap that spreads those of
+ * 8 positions and 4 heads over all banks. */
+static unsigned product_stride(const work *w)
+{
+    return (w->slots + LINE_VALUES) * F32_BYTES;
+}
+
+static work work_new(ptx *p, const instance *in)
+{
+    work w = { .in = in, .size = 1, .at_once = MOST_AT_ONCE };
+    w.sets = term_value(in, "sets");
+    w.heads = term_value(in, "heads");
+    while (w.size < w.heads)
+        w.size *= 2;
+    while (w.size * w.at_once > WARP)
+        w.at_once /= 2;
+    w.slots = term_value(in, "slots");
+    w.width = (unsigned)(in->shape.latent + in->shape.n_rope);
+    w.stride = w.width * F32_BYTES;
+    w.key = share_of(w.width);
+    w.value = share_of(in->shape.latent);
+    w.block = mla_block_new(p, in, w.sets * w.heads);
+    w.set = named(p, "set", div(p, warp_id(p), SET_WARPS));
+    w.lane = named(p, "lane", bit_and(p, tid_x(p), SET_LANES - 1));
+    w.rows = shared_array(p, "rows", F32, TILE * w.width);
+    w.products =
+        shared_array(p, "products", F32, SET_WARPS * TILE * product_stride(&w) / F32_BYTES);
+    w.weights = shared_array(p, "weights", F32, TILE * product_stride(&w) / F32_BYTES);
+    w.factors = shared_array(p, "factors", F32, w.slots);
+    w.states = shared_array(p, "states", F32, 2 * w.slots);
+    w.block.ticket = shared_array(p, "ticket", U32, 1);
+    w.max = var_f32(p, -FLT_MAX);
+    w.sum = var_f32(p, 0.0f);
+    return w;
+}
+
+/* Whether the lane has a value of number single of a share's single ones, and its place among all;
+ * where it has none, the last one's. */
+static val has_single(ptx *p, const work *w, const share *s, unsigned single)
+{
+    unsigned left = s->count - first_single(s) - single * SET_LANES;
+    return left >= SET_LANES ? imm(PRED, 1) : lt(p, w->lane, left);
+}
+
+static val single_place(ptx *p, const work *w, const share *s, unsigned single)
+{
+    val place = add(p, w->lane, first_single(s) + single * SET_LANES);
+    bool last = single + 1 == s->singles && s->ragged;
+    return last ? min(p, place, s->count - 1) : place;
+}
+
+static void load_query(ptx *p, work *w, unsigned i)
+{
+    float factor = mla_score_scale(w->in);
+    val head = bit_xor(p, bit_and(p, lane_id(p), w->size - 1), i);
+    if (w->heads < w->size)
+        head = min(p, head, w->heads - 1);
+    val query = mla_query_row(p, &w->block, mad(p, w->set, imm(U32, w->heads), head));
+    val row = mad_wide(p, query, w->stride, parameter(p, "q"));
+    val lines = mad_wide(p, w->lane, LINE_BYTES, row);
+    for (unsigned j = 0; j < w->key.lines; j++) {
+        val4 four = ld_const_v4(p, F32, lines, (int64_t)j * SET_LANES * LINE_BYTES);
+        for (unsigned k = 0; k < LINE_VALUES; k++)
+            w->q[i][j * LINE_VALUES + k] = mul(p, four.v[k], factor);
+    }
+    for (unsigned j = 0; j < w->key.singles; j++) {
+        val place = single_place(p, w, &w->key, j);
+        val x = mul(p, ld_const(p, F32, mad_wide(p, place, F32_BYTES, row), 0), factor);
+        w->q[i][w->key.lines * LINE_VALUES + j] =
+            select(p, has_single(p, w, &w->key, j), x, imm(F32, 0));
+    }
+}
+
+/* The lane's values of a staged row at an address. */
+static void load_share(ptx *p, const work *w, const share *s, val row, int64_t offset,
+                       val values[MOST_VALUES])
+{
+    val lines = mad(p, w->lane, imm(U32, LINE_BYTES), row);
+    for (unsigned j = 0; j < s->lines; j++) {
+        val4 four = ld_shared_v4(p, F32, lines, offset + (int64_t)j * SET_LANES * LINE_BYTES);
+        for (unsigned k = 0; k < LINE_VALUES; k++)
+            values[j * LINE_VALUES + k] = four.v[k];
+    }
+    val singles = mad(p, w->lane, imm(U32, F32_BYTES), row);
+    for (unsigned j = 0; j < s->singles; j++) {
+        bool last = j + 1 == s->singles && s->ragged;
+        val at = last ? mad(p, single_place(p, w, s, j), imm(U32, F32_BYTES), row) : singles;
+        int64_t place = last ? 0 : (int64_t)(first_single(s) + j * SET_LANES) * F32_BYTES;
+        val x = ld_shared(p, F32, at, offset + place);
+        values[s->lines * LINE_VALUES + j] =
+            last ? select(p, has_single(p, w, s, j), x, imm(F32, 0)) : x;
+    }
+}
+
+/* Rows tile .. tile + 15; in place of those behind the last position that one again. */
+static void stage(ptx *p, const work *w, val tile, val last)
+{
+    unsigned pieces = w->width / UNPACKED;
+    unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->width);
+    ptx_loop_work(p, UNPACKED, "values");
+    PTX_FOR (p, unit, tid_x(p), TILE * pieces, block_threads(w)) {
+        val position = div(p, unit, pieces), piece = rem(p, unit, pieces), x[UNPACKED];
+        val row = mad_wide(p, min(p, add(p, tile, position), last), bytes, w->block.cache);
+        unpack_piece(p, kv_format(w->in), row, piece, x);
+        val at = mad(p, unit, imm(U32, UNPACKED * F32_BYTES), w->rows);
+        for (unsigned i = 0; i < UNPACKED; i += LINE_VALUES) {
+            val4 four = { { x[i], x[i + 1], x[i + 2], x[i + 3] } };
+            st_shared_v4(p, F32, at, i * F32_BYTES, four);
+        }
+    }
+    barrier(p);
+}
+
+/* The products of at_once positions from one on: the lane has that of one head and position. */
+static void multiply(ptx *p, const work *w, val first)
+{
+    val sums[MOST_AT_ONCE][SET_HEADS], values[MOST_VALUES];
+    val own = bit_and(p, div(p, lane_id(p), w->size), w->at_once - 1);
+    for (unsigned j = 0; j < w->at_once; j++) {
+        val row = mad(p, add(p, first, bit_xor(p, own, j)), imm(U32, w->stride), w->rows);
+        load_share(p, w, &w->key, row, 0, values);
+        for (unsigned i = 0; i < w->size; i++) {
+            sums[j][i] = mul(p, w->q[i][0], values[0]);
+            for (unsigned k = 1; k < share_values(&w->key); k++)
+                sums[j][i] = fma(p, w->q[i][k], values[k], sums[j][i]);
+        }
+    }
+    for (unsigned half = w->at_once / 2; half > 0; half /= 2)
+        for (unsigned j = 0; j < half; j++)
+            for (unsigned i = 0; i < w->size; i++)
+                sums[j][i] = add(p, sums[j][i], shuffle_xor(p, sums[j + half][i], half * w->size));
+    for (unsigned half = w->size / 2; half > 0; half /= 2)
+        for (unsigned i = 0; i < half; i++)
+            sums[0][i] = add(p, sums[0][i], shuffle_xor(p, sums[0][i + half], half));
+    for (unsigned mask = w->size * w->at_once; mask < WARP; mask *= 2)
+        sums[0][0] = add(p, sums[0][0], shuffle_xor(p, sums[0][0], mask));
+    val half = bit_and(p, warp_id(p), SET_WARPS - 1);
+    val position = add(p, first, own);
+    val head = mad(p, w->set, imm(U32, w->size), bit_and(p, lane_id(p), w->size - 1));
+    val at = mad(p, mad(p, half, imm(U32, TILE), position), imm(U32, product_stride(w)),
+                 mad(p, head, imm(U32, F32_BYTES), w->products));
+    PTX_IF (p, lt(p, lane_id(p), w->size * w->at_once))
+        st_shared(p, F32, at, 0, sums[0][0]);
+}
+
+/* The lane's head and its first position in the softmax: 8 lanes a head, 4 heads a warp. Threads
+ * without a head take the last one's, and store nothing. */
+typedef struct softmax_place {
+    val head, position, exists;
+} softmax_place;
+
+static softmax_place softmax_place_of(ptx *p, const work *w)
+{
+    unsigned heads = w->sets * w->size;
+    val head = mad(p, warp_id(p), imm(U32, WARP_HEADS), bit_and(p, lane_id(p), WARP_HEADS - 1));
+    return (softmax_place){ .head = heads % SET_HEADS ? min(p, head, heads - 1) : head,
+                            .position = div(p, lane_id(p), WARP_HEADS),
+                            .exists = heads % SET_HEADS ? lt(p, head, heads) : imm(PRED, 1) };
+}
+
+/* Makes weights of a tile's products, of which the first count are of positions that are there, and
+ * tells for how many threads the head's maximum rose. */
+static val weigh(ptx *p, const work *w, val count)
+{
+    unsigned stride = product_stride(w);
+    softmax_place own = softmax_place_of(p, w);
+    val here = mad(p, own.position, imm(U32, stride), mul(p, own.head, F32_BYTES));
+    val at = add(p, w->products, here), to = add(p, w->weights, here);
+    val before = get(p, w->max), now = before, scores[HEAD_POSITIONS];
+    for (unsigned i = 0; i < HEAD_POSITIONS; i++) {
+        int64_t offset = (int64_t)i * HEAD_LANES * stride;
+        val sum = add(p, ld_shared(p, F32, at, offset),
+                      ld_shared(p, F32, at, offset + (int64_t)TILE * stride));
+        val exists = lt(p, add(p, own.position, i * HEAD_LANES), count);
+        scores[i] = select(p, exists, sum, -INFINITY);
+        now = max(p, now, scores[i]);
+    }
+    for (unsigned mask = WARP_HEADS; mask < WARP; mask *= 2)
+        now = max(p, now, shuffle_xor(p, now, mask));
+    val factor = named(p, "factor", ex2(p, sub(p, before, now)));
+    assign(p, w->max, now);
+    assign(p, w->sum, mul(p, w->sum, factor));
+    for (unsigned i = 0; i < HEAD_POSITIONS; i++) {
+        scores[i] = ex2(p, sub(p, scores[i], now));
+        assign(p, w->sum, add(p, w->sum, scores[i]));
+    }
+    PTX_IF (p, own.exists) {
+        for (unsigned i = 0; i < HEAD_POSITIONS; i++)
+            st_shared(p, F32, to, (int64_t)i * HEAD_LANES * stride, scores[i]);
+        PTX_IF (p, eq(p, own.position, 0))
+            st_shared(p, F32, mad(p, own.head, imm(U32, F32_BYTES), w->factors), 0, factor);
+    }
+    return barrier_count(p, ne(p, factor, 1.0f));
+}
+
+/* Floats of the heads of the lane's set from an address on, one a head. */
+static void load_of_heads(ptx *p, const work *w, val at, int64_t offset, val values[SET_HEADS])
+{
+    for (unsigned i = 0; i < w->heads; i += LINE_VALUES) {
+        if (w->size < LINE_VALUES) {
+            for (unsigned j = 0; j < w->size; j++)
+                values[j] = ld_shared(p, F32, at, offset + j * F32_BYTES);
+            return;
+        }
+        val4 four = ld_shared_v4(p, F32, at, offset + i * F32_BYTES);
+        for (unsigned j = 0; j < LINE_VALUES; j++)
+            values[i + j] = four.v[j];
+    }
+}
+
+static val of_set(ptx *p, const work *w, val array)
+{
+    return mad(p, w->set, imm(U32, w->size * F32_BYTES), array);
+}
+
+static void scale_down(ptx *p, const work *w)
+{
+    val factors[SET_HEADS];
+    load_of_heads(p, w, of_set(p, w, w->factors), 0, factors);
+    for (unsigned i = 0; i < w->heads; i++)
+        for (unsigned j = 0; j < share_values(&w->value); j++)
+            assign(p, w->results_of[i][j], mul(p, w->results_of[i][j], factors[i]));
+}
+
+/* Weights behind the last position are 0, up to the end of a turn. */
+static void add_values(ptx *p, const work *w, val count)
+{
+    ptx_loop_work(p, POSITIONS_A_TURN * w->heads * share_values(&w->value), "products");
+    PTX_FOR (p, v_position, 0, count, POSITIONS_A_TURN) {
+        val row = mad(p, v_position, imm(U32, w->stride), w->rows);
+        val at = mad(p, v_position, imm(U32, product_stride(w)), of_set(p, w, w->weights));
+        for (unsigned i = 0; i < POSITIONS_A_TURN; i++) {
+            val values[MOST_VALUES], weights[SET_HEADS];
+            load_of_heads(p, w, at, (int64_t)i * product_stride(w), weights);
+            load_share(p, w, &w->value, row, (int64_t)i * w->stride, values);
+            for (unsigned h = 0; h < w->heads; h++)
+                for (unsigned j = 0; j < share_values(&w->value); j++)
+                    assign(p, w->results_of[h][j],
+                           fma(p, weights[h], values[j], w->results_of[h][j]));
+        }
+    }
+}
+
+static void attend(ptx *p, const work *w, positions run)
+{
+    val last = sub(p, run.end, 1);
+    PTX_FOR (p, tile, run.first, run.end, TILE) {
+        val count = min(p, sub(p, run.end, tile), TILE);
+        phase(p, "stage the rows of a tile");
+        stage(p, w, tile, last);
+        phase(p, "products of q with them");
+        ptx_loop_work(p, w->at_once * w->size * share_values(&w->key), "products");
+        PTX_FOR (p, k_position, 0, TILE, w->at_once)
+            multiply(p, w, k_position);
+        barrier(p);
+        phase(p, "softmax: the products become weights");
+        val rose = weigh(p, w, count);
+        PTX_IF (p, ne(p, rose, 0))
+            scale_down(p, w);
+        phase(p, "weighted values of the tile");
+        add_values(p, w, count);
+        barrier(p);
+    }
+}
+
+/* Max and sum of each head, for all threads. */
+static void share_states(ptx *p, const work *w)
+{
+    softmax_place own = softmax_place_of(p, w);
+    val sum = get(p, w->sum);
+    for (unsigned mask = WARP_HEADS; mask < WARP; mask *= 2)
+        sum = add(p, sum, shuffle_xor(p, sum, mask));
+    val at = mad(p, own.head, imm(U32, STATE_BYTES), w->states);
+    PTX_IF (p, bit_and(p, own.exists, eq(p, own.position, 0))) {
+        st_shared(p, F32, at, 0, w->max);
+        st_shared(p, F32, at, F32_BYTES, sum);
+    }
+    barrier(p);
+}
+
+/* Stores the lane's share of a head's results, times a factor where there is one. */
+static void store_share(ptx *p, const work *w, unsigned head, val row, const val *factor)
+{
+    const share *s = &w->value;
+    val results[MOST_VALUES];
+    for (unsigned j = 0; j < share_values(s); j++) {
+        results[j] = get(p, w->results_of[head][j]);
+        if (factor)
+            results[j] = mul(p, results[j], *factor);
+    }
+    val lines = mad_wide(p, w->lane, LINE_BYTES, row);
+    for (unsigned j = 0; j < s->lines; j++) {
+        const val *line = results + j * LINE_VALUES;
+        val4 four = { { line[0], line[1], line[2], line[3] } };
+        st_global_v4(p, F32, lines, (int64_t)j * SET_LANES * LINE_BYTES, four);
+    }
+    for (unsigned j = 0; j < s->singles; j++)
+        PTX_IF (p, has_single(p, w, s, j))
+            st_global(p, F32, mad_wide(p, single_place(p, w, s, j), F32_BYTES, row), 0,
+                      results[s->lines * LINE_VALUES + j]);
+}
+
+/* What a chunk comes to: the result, where there is no other one, or partial rows. */
+static void store_chunk(ptx *p, const work *w, val chunk)
+{
+    val alone = mla_is_alone(p, &w->block);
+    share_states(p, w);
+    for (unsigned i = 0; i < w->heads; i++) {
+        val number = add(p, mul(p, w->set, w->heads), i),
+            query = mla_query_row(p, &w->block, number);
+        val slot = add(p, mul(p, w->set, w->size), i);
+        val2 state = ld_shared_v2(p, F32, mad(p, slot, imm(U32, STATE_BYTES), w->states), 0);
+        PTX_IF (p, mla_has_head(p, &w->block, number)) {
+            PTX_IF (p, alone) {
+                val factor = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
+                store_share(p, w, i, mla_output(p, &w->block, query), &factor);
+            }
+            PTX_ELSE (p) {
+                val row = mla_partial(p, &w->block, query, chunk);
+                store_share(p, w, i, row, NULL);
+                PTX_IF (p, eq(p, w->lane, 0))
+                    partial_store_sums(p, &w->block.results, row, false, state.v[0], state.v[1]);
+            }
+        }
+    }
+}
+
+static void clear(ptx *p, const work *w)
+{
+    assign(p, w->max, -FLT_MAX);
+    assign(p, w->sum, 0.0f);
+    for (unsigned i = 0; i < w->heads; i++)
+        for (unsigned j = 0; j < share_values(&w->value); j++)
+            assign(p, w->results_of[i][j], 0.0f);
+}
+
+static void build_floats(ptx *p, const instance *in)
+{
+    work w = work_new(p, in);
+    mla_block_begin(p, &w.block);
+    phase(p, "load q");
+    for (unsigned i = 0; i < w.size; i++)
+        load_query(p, &w, i);
+    for (unsigned i = 0; i < w.heads; i++)
+        for (unsigned j = 0; j < share_values(&w.value); j++)
+            w.results_of[i][j] = var_f32(p, 0.0f);
+    PTX_FOR (p, chunk, ctaid_z(p), w.block.active, nctaid_z(p)) {
+        attend(p, &w, mla_chunk(p, &w.block, chunk));
+        phase(p, "store what the chunk comes to");
+        store_chunk(p, &w, chunk);
+        clear(p, &w);
+    }
+    mla_merge(p, &w.block);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    if (!is_settled(in))
+        wait_for_launches(p);
+    if (in->options.halves)
+        mla_halves_build(p, in);
+    else
+        build_floats(p, in);
+}
+
+static const term terms[] = {
+    { "all_sets", "ceil_div(num_heads, 8)" },
+    { "heads", "ceil_div(num_heads, all_sets)" },
+    { "sets", "min(all_sets, 2)" },
+    { "parts", "ceil_div(num_heads, block_heads)" },
+    { "columns", "parts*m" },
+    { "at_once", "sm_count*2" },
+    { "waves", "ceil_div(columns*4, at_once)" },
+    { NULL, NULL },
+};
+
+static int64_t slots(const instance *in)
+{
+    unsigned size = 1;
+    while (size < term_value(in, "heads"))
+        size *= 2;
+    unsigned all = size * term_value(in, "sets");
+    return (all + LINE_VALUES - 1) / LINE_VALUES * LINE_VALUES;
+}
+
+static int64_t threads(const instance *in)
+{
+    return in->options.halves ? MLA_HALVES_THREADS : term_value(in, "sets") * SET_LANES;
+}
+
+static int64_t block_heads(const instance *in)
+{
+    return in->options.halves ? MLA_HALVES_HEADS : term_value(in, "sets") * term_value(in, "heads");
+}
+
+/* A tile of rows, its products twice and its weights, each position's with a gap of 4, a factor, a
+ * max and a sum for each head, and the ticket. */
+static int64_t shared(const instance *in)
+{
+    return in->options.halves
+               ? mla_halves_shared(in)
+               : formula_value("16*(latent+n_rope)*4 + 48*(slots+4)*4 + slots*12 + 4", in, NULL);
+}
+
+static const derived_size sizes[] = {
+    { "most_chunks", mla_most_chunks, "chunks of max_seq_len positions" },
+    { "threads", threads, "of a block" },
+    { "block_heads", block_heads, "heads of a block: with products = f16 16 rows of a matrix" },
+    { "shared", shared, "bytes that a block has" },
+    { "slots", slots, "heads of a block, of each set a power of two, and of all a multiple of 4" },
+    { NULL, NULL, NULL },
+};
+
+static const choice products_choices[] = { { "f32", "" },
+                                           { "f16", "_products_f16" },
+                                           { NULL, NULL } };
+
+/* In static shared memory, a tile of f16 has room for so many. */
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    long long width = in->shape.latent + in->shape.n_rope;
+    if (!in->options.halves || width <= MLA_MOST_HALVES)
+        return NULL;
+    *blamed = "products";
+    return arena_format(a,
+                        "products = f16 takes rows of at most %d values, and latent + n_rope = "
+                        "%lld; products = f32 takes them",
+                        MLA_MOST_HALVES, width);
+}
+
+static const real_range score_scale_range = { .max = 1e6, .def_text = "1/sqrt(latent+n_rope)" };
+
+const family mla_attention = {
+    .name = "mla_attention",
+    .summary = "decode attention over latents (MLA) of m rows by chunks, a block up to 16 heads",
+    .computes = "o[m,h] = softmax(q[m,h] c[m]' scale) c[m][0..latent]",
+    .op = OP_MLA_ATTENTION,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            KEY_MLA_HEADS,
+            KEY_MLA_LATENT,
+            KEY_MLA_ROPE,
+            KEY_MLA_MAX_SEQ_LEN,
+            { .name = "m",
+              .summary = "rows",
+              .field = KEY_FIELD(shape.m),
+              .min = 1,
+              .max = 65535,
+              .required = true,
+              .at_run_time = true,
+              .tag = "m" },
+            { .name = "chunk_size",
+              .summary = "positions a chunk",
+              .field = KEY_FIELD(shape.chunk_size),
+              .min = 32,
+              .max = 1 << 20,
+              .multiple_of = TILE,
+              .def = 128,
+              .tag = "cs" },
+            KEY_MLA_KV_TYPE,
+            { .name = "scale",
+              .summary = "of q.c; the model's, which knows nope",
+              .field = KEY_FIELD(options.scale),
+              .tag = "scale",
+              .real = &score_scale_range },
+            { .name = "products",
+              .summary = "what is multiplied",
+              .field = KEY_FIELD(options.halves),
+              .choices = products_choices,
+              .sm = 80 },
+            KEY_STATE("settled: lengths, addresses read early"),
+            KEY_NEXT,
+            KEY_DIMS,
+            KEY_END,
+        },
+    .params =
+        (const param[]){
+            OUT(F32, o, "m*num_heads*latent", 16),
+            SCRATCH(F32, partials, "m*num_heads*most_chunks*(latent+4)", 16),
+            COUNTERS(counters, "m*num_heads"),
+            QUERIES("m*num_heads*(latent+n_rope)"),
+            MLA_CACHES(PARAM_IN),
+            SEQUENCE_LENGTHS,
+            NEXT_WEIGHTS,
+            PARAM_END,
+        },
+    .launch = { .block = "threads",
+                .grid = { "parts", "m",
+                          "min(min(most_chunks, 1024), max(1, waves*at_once/columns))" },
+                .shared = "shared",
+                .terms = terms,
+                .sizes = sizes,
+                .overlap = WAITS_ITSELF,
+                .registers = 248 },
+    .check = check,
+    .build = build,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};

@@ -1,0 +1,148 @@
+#include <math.h>
+
+#include "gen/attention/mla_chunks.h"
+#include "gen/common/next.h"
+#include "gen/common/state.h"
+
+enum { WARP = 32 };
+
+mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
+{
+    mla_block b = { .in = in, .results = *in, .heads = heads };
+    b.results.shape.head_dim = in->shape.latent;
+    b.row = named(p, "row", ctaid_y(p));
+    b.first_head = named(p, "first_head", mul(p, ctaid_x(p), heads));
+    b.early = is_settled(in);
+    b.cache = load_state(p, b.early, U64, attention_sequence_cache_at(p, "c", b.row));
+    return b;
+}
+
+static positions all_positions(ptx *p, const mla_block *b)
+{
+    val at = attention_sequence_length_at(p, b->row);
+    return attention_positions(p, b->in, load_state(p, b->early, U32, at));
+}
+
+static positions chunk_of(ptx *p, const mla_block *b, positions all, val chunk)
+{
+    int64_t size = b->in->shape.chunk_size;
+    positions run = { .first = mul(p, chunk, size) };
+    run.end = min(p, add(p, run.first, size), all.end);
+    return run;
+}
+
+/* Has the first rows of a run fetched into the L2 cache, for whose values the block has not waited
+ * yet: see gen/attention/gqa_flash_decoding.c. */
+static void fetch_rows(ptx *p, const mla_block *b, positions run)
+{
+    const problem_shape *s = &b->in->shape;
+    unsigned row_bytes =
+        (unsigned)format_bytes(kv_format(b->in), (uint64_t)(s->latent + s->n_rope));
+    unsigned a_turn = ptx_block(p) * TARGET_LINE;
+    unsigned turns = target_bytes_ahead(ptx_target(p)) / (WARP * TARGET_LINE);
+    phase(p, "fetch the first rows");
+    PTX_IF (p, lt(p, run.first, run.end)) {
+        val rows = min(p, sub(p, run.end, run.first), turns * a_turn / row_bytes + 1);
+        val last = sub(p, mul(p, rows, row_bytes), 1), own = mul(p, tid_x(p), TARGET_LINE);
+        val from = mad_wide(p, run.first, row_bytes, b->cache);
+        for (unsigned i = 0; i < turns; i++) {
+            val byte = min(p, add(p, own, i * a_turn), last);
+            prefetch(p, add(p, from, convert(p, U64, byte)), 0);
+        }
+    }
+}
+
+static void count(ptx *p, mla_block *b, positions all)
+{
+    int64_t size = b->in->shape.chunk_size;
+    b->active = named(p, "active", max(p, div(p, add(p, all.end, size - 1), size), 1));
+    b->blocks = min(p, b->active, nctaid_z(p));
+}
+
+void mla_block_count(ptx *p, mla_block *b)
+{
+    count(p, b, all_positions(p, b));
+}
+
+void mla_block_begin(ptx *p, mla_block *b)
+{
+    positions all = all_positions(p, b);
+    count(p, b, all);
+    if (b->early && ptx_overlaps(p)) {
+        fetch_rows(p, b, chunk_of(p, b, all, ctaid_z(p)));
+        wait_for_launches(p);
+    }
+    b->early = false;
+    end_and_fetch_next_if(p, b->in, ge(p, ctaid_z(p), b->active));
+}
+
+val mla_query_row(ptx *p, const mla_block *b, val head)
+{
+    val own = min(p, add(p, b->first_head, head), imm(U32, b->in->shape.num_heads - 1));
+    return mad(p, b->row, imm(U32, b->in->shape.num_heads), own);
+}
+
+val mla_has_head(ptx *p, const mla_block *b, val head)
+{
+    return lt(p, add(p, b->first_head, head), b->in->shape.num_heads);
+}
+
+float mla_score_scale(const instance *in)
+{
+    double width = (double)(in->shape.latent + in->shape.n_rope);
+    double scale = in->options.scale > 0 ? in->options.scale : 1 / sqrt(width);
+    return (float)(scale * LOG2_E);
+}
+
+positions mla_chunk(ptx *p, const mla_block *b, val chunk)
+{
+    return chunk_of(p, b, all_positions(p, b), chunk);
+}
+
+int64_t mla_most_chunks(const instance *in)
+{
+    return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
+}
+
+val mla_is_alone(ptx *p, const mla_block *b)
+{
+    return eq(p, b->active, 1);
+}
+
+val mla_output(ptx *p, const mla_block *b, val query)
+{
+    return mad_wide(p, query, b->in->shape.latent * F32_BYTES, parameter(p, "o"));
+}
+
+/* The place of a query row's partial row of the first chunk. */
+static val partials_of(ptx *p, const mla_block *b, val query)
+{
+    val row = mul_wide(p, query, mla_most_chunks(b->in));
+    return mad(p, row, imm(U64, partial_bytes(&b->results)), parameter(p, "partials"));
+}
+
+val mla_partial(ptx *p, const mla_block *b, val query, val chunk)
+{
+    return mad_wide(p, chunk, partial_bytes(&b->results), partials_of(p, b, query));
+}
+
+static void merge_chunks(ptx *p, const mla_block *b)
+{
+    val heads = min(p, sub(p, imm(U32, b->in->shape.num_heads), b->first_head), b->heads);
+    PTX_FOR (p, head, warp_id(p), heads, ptx_block(p) / WARP) {
+        val query = mla_query_row(p, b, head);
+        partials_merge(p, &b->results, ROWS_OF_THIS_GRID, partials_of(p, b, query), b->active,
+                       query);
+    }
+}
+
+void mla_merge(ptx *p, const mla_block *b)
+{
+    fetch_next(p, b->in);
+    ret_if(p, mla_is_alone(p, b));
+    phase(p, "whether this block is its row's last");
+    val column = mad(p, b->row, nctaid_x(p), ctaid_x(p));
+    ret_if(p, bit_not(p, attention_is_last_block(p, column, b->blocks, b->ticket)));
+    phase(p, "merge the chunks");
+    merge_chunks(p, b);
+}

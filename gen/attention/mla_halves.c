@@ -1,0 +1,503 @@
+/* Latent attention with products on the tensor cores: mla_attention with products = f16 (sm_80).
+ *
+ * As in FlashAttention-2 (Dao, 2023), with the heads as the rows of the products: a block of four
+ * warps has 16 heads and a chunk of positions, in tiles of 32, staged in shared memory as f16. Of a
+ * tile,
+ *
+ *   1. the rows are staged: those of f16 are copied, others rounded.
+ *   2. q c'. Of a row's units of 32 values a warp has every fourth, and of these q of all heads in
+ *      registers: it multiplies the tile by them, and its sums are a part of each product.
+ *   3. The online softmax, by 8 lanes a head with four positions each: parts are added up, products
+ *      become weights of f16. Of rows of f16 the sum is that of the rounded weights, so that a
+ *      rounding error moves a result by the distance of a value to the mean alone.
+ *   4. The weighted values: of the groups of 64 values a warp has every fourth, of all heads.
+ *
+ * The order of the values in a product is free where both factors have the same. In 2 a lane t =
+ * lane % 4 takes values 8t .. 8t + 7 of a unit, 16 bytes that are its part of two matrices, and
+ * column n of a matrix is the position 4 (n % 2) + n / 2 of eight. In 4 a lane has 8 neighbouring
+ * values of four positions, from which prmt makes its parts of eight matrices: column g of matrix j
+ * is value 8g + j of a group, and of a head a lane has 16 neighbouring results. Rows are 16 bytes
+ * further apart than their values are long, so that neither meets a bank twice.
+ *
+ * So that nothing finite overflows as f16, a head of q is multiplied by a power of two that brings
+ * its largest value to 2^14 .. 2^15, and so is each row that is rounded: by 2^-E, say. The score,
+ * in units of log 2, has the powers again. Of the weighted values, 2^(s - max) c = 2^(s + E - max)
+ * 2^-E c: what the softmax goes by is s + E, and the sum of weights has 2^-E. What weighs most in
+ * that may be a weight of few bits, once it is rounded: here the sum is that of what it was before.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "gen/common/fragments.h"
+#include "gen/attention/mla_chunks.h"
+#include "gen/common/powers.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/common/reduce.h"
+#include "gen/formats/unpack.h"
+
+enum {
+    WARP = 32,
+    WARPS = MLA_HALVES_THREADS / WARP,
+    HEADS = MLA_HALVES_HEADS,
+    TILE = 32,
+    HALF_BYTES = 2,
+    WORD_BYTES = 4,
+    PIECE_BYTES = UNPACKED * HALF_BYTES,
+    UNIT = 32, /* values, four pieces, two matrices */
+    UNIT_BYTES = UNIT * HALF_BYTES,
+    MOST_UNITS = 5, /* of a warp */
+    COLUMNS = 8,    /* of a matrix of B */
+    TILE_COLUMNS = TILE / COLUMNS,
+    DEPTH = 16, /* rows of it */
+    GROUP = COLUMNS * UNPACKED,
+    MOST_GROUPS = 2, /* of a warp */
+    PIECES = 3,      /* of a row, of a lane that rounds it */
+    AHEAD = 9,       /* pieces that a lane loads before it stores them */
+    ROW_LANES = 4,
+    HEAD_LANES = WARPS * WARP / HEADS,
+    LANE_POSITIONS = TILE / HEAD_LANES,
+    PRODUCT_STRIDE = (TILE + 4) * F32_BYTES, /* bytes from a head's products to the next one's, */
+    PRODUCT_PART = HEADS * PRODUCT_STRIDE,   /* from a warp's part to the next one's, */
+    WEIGHT_STRIDE = (TILE + UNPACKED) * HALF_BYTES,
+    STATE_BYTES = 2 * F32_BYTES,
+    BIAS = EXPONENT_BIAS,
+    LARGEST = LARGEST_EXPONENT,
+    LEAST = LARGEST - BIAS,    /* what counts at least for that: 2^-E is a float, */
+    LEAST_OF_ROWS = BIAS - 46, /* and sums of 2^-E are */
+    REGISTERS = 168,           /* three blocks */
+};
+
+typedef struct work {
+    const instance *in;
+    mla_block block;
+    unsigned units, groups, stride;
+    bool scaled;                                          /* rows have powers of two */
+    val rows, products, weights, factors, powers, states; /* shared memory */
+    val warp, lane, group, part;                          /* lane / 4, lane % 4 */
+    val head, position;                                   /* of the softmax */
+    val exponent;                                         /* of the head's q, an s32, */
+    val factor; /* and what that and the scale make of a product */
+    val4 q[MOST_UNITS][2];
+    var sums[MOST_GROUPS][UNPACKED][4]; /* of each matrix */
+    var max, sum;
+} work;
+
+static work work_new(ptx *p, const instance *in)
+{
+    unsigned width = (unsigned)(in->shape.latent + in->shape.n_rope);
+    work w = { .in = in,
+               .units = width / UNIT,
+               .groups = ((unsigned)in->shape.latent + GROUP - 1) / GROUP,
+               .stride = (width + UNPACKED) * HALF_BYTES,
+               .scaled = in->kv_type != KV_F16 };
+    w.block = mla_block_new(p, in, HEADS);
+    w.warp = named(p, "warp", warp_id(p));
+    w.lane = named(p, "lane", lane_id(p));
+    w.group = named(p, "group", div(p, w.lane, ROW_LANES));
+    w.part = named(p, "part", bit_and(p, w.lane, ROW_LANES - 1));
+    w.head = named(p, "head", div(p, tid_x(p), HEAD_LANES));
+    w.position = named(p, "position", mul(p, bit_and(p, tid_x(p), HEAD_LANES - 1), LANE_POSITIONS));
+    w.rows = shared_array(p, "rows", U32, TILE * w.stride / WORD_BYTES);
+    w.products = shared_array(p, "products", F32, WARPS * PRODUCT_PART / F32_BYTES);
+    w.weights = shared_array(p, "weights", U32, HEADS * WEIGHT_STRIDE / WORD_BYTES);
+    w.factors = shared_array(p, "factors", F32, HEADS);
+    w.states = shared_array(p, "states", F32, HEADS * STATE_BYTES / F32_BYTES);
+    w.powers = shared_array(p, "powers", U32, TILE);
+    w.block.ticket = shared_array(p, "ticket", U32, 1);
+    w.max = var_f32(p, -FLT_MAX);
+    w.sum = var_f32(p, 0.0f);
+    return w;
+}
+
+/* Of eight, the row that a lane's part / 4 stands for: two neighbours are four rows apart. */
+static val spread_row(ptx *p, const work *w)
+{
+    return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
+}
+
+/* The exponent of the largest of a row's values, or of what counts as the least, of which the lanes
+ * of a warp have some. */
+static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned least)
+{
+    val largest = q8_largest(p, imm(U32, least << EXPONENT_SHIFT), values, count);
+    return shr(p, warp_max(p, largest), EXPONENT_SHIFT);
+}
+
+/* A warp rounds a row to f16, multiplied by a power of two. What is put down of that is E, plus the
+ * bias of a float. */
+static void round_row(ptx *p, const work *w, format f, val row, val number, unsigned least)
+{
+    unsigned pieces = w->units * UNIT / UNPACKED, turns = (pieces + WARP - 1) / WARP;
+    val values[PIECES * UNPACKED];
+    for (unsigned i = 0; i < turns; i++) {
+        val piece = add(p, w->lane, i * WARP);
+        if (pieces < (i + 1) * WARP)
+            piece = min(p, piece, pieces - 1);
+        unpack_piece(p, f, row, piece, values + (size_t)i * UNPACKED);
+    }
+    val exponent = named(p, "exponent", largest_exponent(p, values, turns * UNPACKED, least));
+    val power = power_of_two(p, sub(p, imm(U32, LARGEST + BIAS), exponent));
+    val to = mad(p, number, imm(U32, w->stride), mad(p, w->lane, imm(U32, PIECE_BYTES), w->rows));
+    for (unsigned i = 0; i < turns; i++)
+        PTX_IF (p, lt(p, add(p, w->lane, i * WARP), pieces))
+            for (unsigned j = 0; j < UNPACKED; j += 4) {
+                val4 four;
+                for (unsigned k = 0; k < 4; k++)
+                    four.v[k] = convert(p, F16, mul(p, values[i * UNPACKED + j + k], power));
+                st_shared_v4(p, F16, to, i * WARP * PIECE_BYTES + j * HALF_BYTES, four);
+            }
+    PTX_IF (p, eq(p, w->lane, 0))
+        st_shared(p, U32, mad(p, number, imm(U32, WORD_BYTES), w->powers), 0,
+                  sub(p, exponent, LARGEST - BIAS));
+}
+
+/* Rows tile .. tile + 31; in place of those behind the last position that one again. */
+static void round_rows(ptx *p, const work *w, val tile, val last)
+{
+    unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->units * UNIT);
+    ptx_loop_work(p, w->units, "values");
+    PTX_FOR (p, number, w->warp, TILE, WARPS) {
+        val row = mad_wide(p, min(p, add(p, tile, number), last), bytes, w->block.cache);
+        round_row(p, w, kv_format(w->in), row, number, LEAST_OF_ROWS);
+    }
+}
+
+/* The same where they are f16 already: four lanes a row. */
+static void copy_rows(ptx *p, const work *w, val tile, val last)
+{
+    val number = mad(p, w->warp, imm(U32, COLUMNS), spread_row(p, w));
+    val row =
+        mad_wide(p, min(p, add(p, tile, number), last), w->units * UNIT_BYTES, w->block.cache);
+    val from = mad_wide(p, w->part, PIECE_BYTES, row);
+    val to = mad(p, number, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
+    for (unsigned i = 0; i < w->units; i += AHEAD) {
+        val4 pieces[AHEAD];
+        unsigned end = i + AHEAD < w->units ? i + AHEAD : w->units;
+        for (unsigned j = i; j < end; j++)
+            pieces[j - i] = ld_const_v4(p, U32, from, (int64_t)j * UNIT_BYTES);
+        for (unsigned j = i; j < end; j++)
+            st_shared_v4(p, U32, to, (int64_t)j * UNIT_BYTES, pieces[j - i]);
+    }
+}
+
+/* Whether each warp has a number i of so many things, of which it has every fourth from its own
+ * number on. */
+static bool all_have(unsigned i, unsigned count)
+{
+    return (i + 1) * WARPS <= count;
+}
+
+static unsigned warp_units(const work *w)
+{
+    return (w->units + WARPS - 1) / WARPS;
+}
+
+static unsigned warp_groups(const work *w)
+{
+    return (w->groups + WARPS - 1) / WARPS;
+}
+
+static val has(ptx *p, const work *w, unsigned i, unsigned count)
+{
+    return all_have(i, count) ? imm(PRED, 1) : lt(p, w->warp, count - i * WARPS);
+}
+
+/* The number of item i of the warp. One that it does not have is the last of all, of which it uses
+ * nothing. */
+static val warp_item(ptx *p, const work *w, unsigned i, unsigned count)
+{
+    val item = add(p, w->warp, i * WARPS);
+    return all_have(i, count) ? item : min(p, item, count - 1);
+}
+
+/* Where the lane has its piece of a staged row's first unit. */
+static val piece_of_row(ptx *p, const work *w, val row)
+{
+    return mad(p, row, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
+}
+
+/* A value times 2^x, of an s32, by two factors of which neither is beyond a float's range. */
+static val times_power(ptx *p, val value, val x)
+{
+    val half = shr(p, x, 1), halves[] = { half, sub(p, x, half) };
+    for (unsigned i = 0; i < 2; i++)
+        value = mul(p, value, power_of_two(p, as(p, U32, add(p, halves[i], BIAS))));
+    return value;
+}
+
+/* The heads of q are staged as rows are; the fragments of A that come of them stay in registers. */
+static void load_queries(ptx *p, work *w)
+{
+    unsigned bytes = w->units * UNIT * F32_BYTES;
+    phase(p, "load q");
+    PTX_FOR (p, number, w->warp, HEADS, WARPS) {
+        val row = mad_wide(p, mla_query_row(p, &w->block, number), bytes, parameter(p, "q"));
+        round_row(p, w, FORMAT_F32, row, number, LEAST);
+    }
+    barrier(p);
+    val at = piece_of_row(p, w, w->group);
+    for (unsigned i = 0; i < warp_units(w); i++) {
+        val from = mad(p, warp_item(p, w, i, w->units), imm(U32, UNIT_BYTES), at);
+        val4 upper = ld_shared_v4(p, U32, from, 0);
+        val4 lower = ld_shared_v4(p, U32, from, (int64_t)(HEADS / 2) * w->stride);
+        for (unsigned j = 0; j < 2; j++)
+            w->q[i][j] = (val4){ { upper.v[2 * j], lower.v[2 * j], upper.v[2 * j + 1],
+                                   lower.v[2 * j + 1] } };
+    }
+    val number = mad(p, w->head, imm(U32, WORD_BYTES), w->powers);
+    w->exponent = sub(p, as(p, S32, ld_shared(p, U32, number, 0)), BIAS);
+    w->factor =
+        named(p, "factor", min(p, times_power(p, V(mla_score_scale(w->in)), w->exponent), FLT_MAX));
+    barrier(p);
+}
+
+/* The warp's part of the products of a tile. */
+static void multiply(ptx *p, const work *w)
+{
+    var sums[TILE_COLUMNS][4];
+    for (unsigned j = 0; j < TILE_COLUMNS; j++)
+        for (unsigned k = 0; k < 4; k++)
+            sums[j][k] = var_f32(p, 0.0f);
+    val at = mad(p, w->warp, imm(U32, UNIT_BYTES), piece_of_row(p, w, spread_row(p, w)));
+    for (unsigned i = 0; i < warp_units(w); i++)
+        PTX_IF (p, has(p, w, i, w->units))
+            for (unsigned j = 0; j < TILE_COLUMNS; j++) {
+                int64_t offset = (int64_t)j * COLUMNS * w->stride + i * WARPS * UNIT_BYTES;
+                val4 piece = ld_shared_v4(p, U32, at, offset);
+                fragment_add(p, sums[j], w->q[i][0], (val2){ { piece.v[0], piece.v[1] } });
+                fragment_add(p, sums[j], w->q[i][1], (val2){ { piece.v[2], piece.v[3] } });
+            }
+    val to = mad(p, w->warp, imm(U32, PRODUCT_PART),
+                 mad(p, w->group, imm(U32, PRODUCT_STRIDE),
+                     mad(p, w->part, imm(U32, F32_BYTES), w->products)));
+    for (unsigned j = 0; j < TILE_COLUMNS; j++)
+        for (unsigned k = 0; k < 4; k++) /* the upper and lower head, position t and 4 + t */
+            st_shared(p, F32, to,
+                      k / 2 * (HEADS / 2) * PRODUCT_STRIDE +
+                          (j * COLUMNS + k % 2 * COLUMNS / 2) * F32_BYTES,
+                      sums[j][k]);
+}
+
+/* The lane's four scores, of which that of a position that is not there weighs nothing: where rows
+ * have powers of two with E, and 2^-E. */
+typedef struct scores {
+    val of[LANE_POSITIONS], power[LANE_POSITIONS];
+} scores;
+
+static scores load_scores(ptx *p, const work *w, val count)
+{
+    scores s;
+    val4 powers, sums;
+    val at = mad(p, w->head, imm(U32, PRODUCT_STRIDE),
+                 mad(p, w->position, imm(U32, F32_BYTES), w->products));
+    for (unsigned i = 0; i < WARPS; i++) {
+        val4 part = ld_shared_v4(p, F32, at, (int64_t)i * PRODUCT_PART);
+        for (unsigned j = 0; j < LANE_POSITIONS; j++)
+            sums.v[j] = i ? add(p, sums.v[j], part.v[j]) : part.v[j];
+    }
+    if (w->scaled)
+        powers = ld_shared_v4(p, U32, mad(p, w->position, imm(U32, WORD_BYTES), w->powers), 0);
+    for (unsigned j = 0; j < LANE_POSITIONS; j++) {
+        val score = mul(p, sums.v[j], w->factor);
+        if (w->scaled) {
+            val exponent = sub(p, as(p, S32, powers.v[j]), BIAS);
+            s.power[j] = inverse_of_power(p, powers.v[j]);
+            score = times_power(p, sums.v[j], add(p, w->exponent, exponent));
+            score = fma(p, score, mla_score_scale(w->in), convert(p, F32, exponent));
+        }
+        s.of[j] = select(p, lt(p, add(p, w->position, j), count), score, -INFINITY);
+    }
+    return s;
+}
+
+/* Makes weights of a tile's products, of which the first count are of positions that are there, and
+ * tells for how many threads the head's maximum rose. */
+static val weigh(ptx *p, const work *w, val count)
+{
+    scores s = load_scores(p, w, count);
+    val before = get(p, w->max), now = before;
+    val4 weights;
+    for (unsigned j = 0; j < LANE_POSITIONS; j++)
+        now = max(p, now, s.of[j]);
+    for (unsigned mask = 1; mask < HEAD_LANES; mask *= 2)
+        now = max(p, now, shuffle_xor(p, now, mask));
+    val factor = named(p, "factor", ex2(p, sub(p, before, now)));
+    assign(p, w->max, now);
+    assign(p, w->sum, mul(p, w->sum, factor));
+    for (unsigned j = 0; j < LANE_POSITIONS; j++) {
+        val weight = ex2(p, sub(p, s.of[j], now));
+        weights.v[j] = convert(p, F16, weight);
+        assign(p, w->sum,
+               w->scaled ? fma(p, weight, s.power[j], w->sum)
+                         : add(p, convert(p, F32, weights.v[j]), w->sum));
+    }
+    val to = mad(p, w->head, imm(U32, WEIGHT_STRIDE),
+                 mad(p, w->position, imm(U32, HALF_BYTES), w->weights));
+    st_shared_v4(p, F16, to, 0, weights);
+    PTX_IF (p, eq(p, w->position, 0))
+        st_shared(p, F32, mad(p, w->head, imm(U32, F32_BYTES), w->factors), 0, factor);
+    return barrier_count(p, ne(p, factor, 1.0f));
+}
+
+static void scale_down(ptx *p, const work *w)
+{
+    val at = mad(p, w->group, imm(U32, F32_BYTES), w->factors), factors[2];
+    for (unsigned i = 0; i < 2; i++)
+        factors[i] = ld_shared(p, F32, at, (int64_t)i * (HEADS / 2) * F32_BYTES);
+    for (unsigned i = 0; i < warp_groups(w); i++)
+        for (unsigned j = 0; j < UNPACKED; j++)
+            for (unsigned k = 0; k < 4; k++)
+                assign(p, w->sums[i][j][k], mul(p, w->sums[i][j][k], factors[k / 2]));
+}
+
+/* Eight matrices of B from 8 values of each of four positions: low and high halves of two words of
+ * two values. */
+static void add_pieces(ptx *p, const work *w, unsigned group, val4 a, const val4 pieces[4])
+{
+    enum { LOW = 0x5410, HIGH = 0x7632 };
+    for (unsigned j = 0; j < UNPACKED; j++) {
+        unsigned word = j / 2, which = j % 2 ? HIGH : LOW;
+        val2 b = { { prmt(p, pieces[0].v[word], pieces[1].v[word], which),
+                     prmt(p, pieces[2].v[word], pieces[3].v[word], which) } };
+        fragment_add(p, w->sums[group][j], a, b);
+    }
+}
+
+static void add_values(ptx *p, const work *w)
+{
+    static const unsigned rows[] = { 0, 1, 8, 9 };
+    val weights = mad(p, w->group, imm(U32, WEIGHT_STRIDE),
+                      mad(p, w->part, imm(U32, WORD_BYTES), w->weights));
+    val row =
+        mad(p, w->part, imm(U32, 2 * w->stride), mad(p, w->group, imm(U32, PIECE_BYTES), w->rows));
+    for (unsigned first = 0; first < TILE; first += DEPTH) {
+        val4 a;
+        for (unsigned k = 0; k < 4; k++)
+            a.v[k] = ld_shared(p, U32, weights,
+                               k % 2 * (HEADS / 2) * WEIGHT_STRIDE +
+                                   (first + k / 2 * (DEPTH / 2)) * HALF_BYTES);
+        for (unsigned i = 0; i < warp_groups(w); i++) {
+            val at = mad(p, warp_item(p, w, i, w->groups), imm(U32, GROUP * HALF_BYTES), row);
+            val4 pieces[4];
+            for (unsigned k = 0; k < 4; k++)
+                pieces[k] = ld_shared_v4(p, U32, at, (int64_t)(first + rows[k]) * w->stride);
+            add_pieces(p, w, i, a, pieces);
+        }
+    }
+}
+
+static void attend(ptx *p, const work *w, positions run)
+{
+    val last = sub(p, run.end, 1);
+    PTX_FOR (p, tile, run.first, run.end, TILE) {
+        val count = min(p, sub(p, run.end, tile), TILE);
+        phase(p, "stage the rows of a tile");
+        if (w->scaled)
+            round_rows(p, w, tile, last);
+        else
+            copy_rows(p, w, tile, last);
+        barrier(p);
+        phase(p, "products of q with them");
+        multiply(p, w);
+        barrier(p);
+        phase(p, "softmax: the products become weights");
+        val rose = weigh(p, w, count);
+        PTX_IF (p, ne(p, rose, 0))
+            scale_down(p, w);
+        phase(p, "weighted values of the tile");
+        add_values(p, w);
+        barrier(p);
+    }
+}
+
+/* Max and sum of each head, for all threads. */
+static void share_states(ptx *p, const work *w)
+{
+    val sum = get(p, w->sum);
+    for (unsigned mask = 1; mask < HEAD_LANES; mask *= 2)
+        sum = add(p, sum, shuffle_xor(p, sum, mask));
+    val at = mad(p, w->head, imm(U32, STATE_BYTES), w->states);
+    PTX_IF (p, eq(p, w->position, 0)) {
+        st_shared(p, F32, at, 0, w->max);
+        st_shared(p, F32, at, F32_BYTES, sum);
+    }
+    barrier(p);
+}
+
+/* Stores what the lane has of the upper or the lower one of its heads: of each of the warp's groups
+ * 16 neighbouring values, the even columns' and the odd ones'. */
+static void store_values(ptx *p, const work *w, unsigned lower, val row, val factor)
+{
+    unsigned latent = (unsigned)w->in->shape.latent;
+    for (unsigned i = 0; i < warp_groups(w); i++) {
+        val first =
+            mad(p, add(p, w->warp, i * WARPS), imm(U32, GROUP), mul(p, w->part, 2 * UNPACKED));
+        PTX_IF (p, lt(p, first, latent)) {
+            val to = mad_wide(p, first, F32_BYTES, row);
+            for (unsigned j = 0; j < 2 * UNPACKED; j += 4) {
+                val4 four;
+                for (unsigned k = 0; k < 4; k++)
+                    four.v[k] =
+                        mul(p, w->sums[i][j % UNPACKED + k][2 * lower + j / UNPACKED], factor);
+                st_global_v4(p, F32, to, j * F32_BYTES, four);
+            }
+        }
+    }
+}
+
+/* What a chunk comes to: the result, where there is no other one, or partial rows. */
+static void store_chunk(ptx *p, const work *w, val chunk)
+{
+    val alone = mla_is_alone(p, &w->block);
+    share_states(p, w);
+    for (unsigned lower = 0; lower < 2; lower++) {
+        val head = add(p, w->group, lower * (HEADS / 2)), query = mla_query_row(p, &w->block, head);
+        val2 state = ld_shared_v2(p, F32, mad(p, head, imm(U32, STATE_BYTES), w->states), 0);
+        val scale = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
+        PTX_IF (p, mla_has_head(p, &w->block, head)) {
+            val row = mla_partial(p, &w->block, query, chunk);
+            store_values(p, w, lower, select(p, alone, mla_output(p, &w->block, query), row),
+                         select(p, alone, scale, 1.0f));
+            PTX_IF (p, bit_and(p, bit_not(p, alone), eq(p, bit_or(p, w->warp, w->part), 0)))
+                partial_store_sums(p, &w->block.results, row, false, state.v[0], state.v[1]);
+        }
+    }
+}
+
+static void clear(ptx *p, const work *w)
+{
+    assign(p, w->max, -FLT_MAX);
+    assign(p, w->sum, 0.0f);
+    for (unsigned i = 0; i < warp_groups(w); i++)
+        for (unsigned j = 0; j < UNPACKED; j++)
+            for (unsigned k = 0; k < 4; k++)
+                assign(p, w->sums[i][j][k], 0.0f);
+}
+
+/* A tile, products by warps, weights, of a head a factor and its state, powers, the ticket. */
+int64_t mla_halves_shared(const instance *in)
+{
+    int64_t stride = (in->shape.latent + in->shape.n_rope + UNPACKED) * HALF_BYTES;
+    return TILE * stride + WARPS * PRODUCT_PART +
+           HEADS * (WEIGHT_STRIDE + F32_BYTES + STATE_BYTES) + (TILE + 1) * WORD_BYTES;
+}
+
+void mla_halves_build(ptx *p, const instance *in)
+{
+    work w = work_new(p, in);
+    ptx_max_registers(p, REGISTERS);
+    mla_block_begin(p, &w.block);
+    load_queries(p, &w);
+    for (unsigned i = 0; i < warp_groups(&w); i++)
+        for (unsigned j = 0; j < UNPACKED; j++)
+            for (unsigned k = 0; k < 4; k++)
+                w.sums[i][j][k] = var_f32(p, 0.0f);
+    PTX_FOR (p, chunk, ctaid_z(p), w.block.active, nctaid_z(p)) {
+        attend(p, &w, mla_chunk(p, &w.block, chunk));
+        phase(p, "store what the chunk comes to");
+        store_chunk(p, &w, chunk);
+        clear(p, &w);
+    }
+    mla_block_count(p, &w.block); /* anew, so that no register has it through the loops */
+    mla_merge(p, &w.block);
+}

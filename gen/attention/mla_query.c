@@ -1,0 +1,431 @@
+/* What becomes of q and of the compressed keys and values ahead of latent attention (DeepSeek-AI,
+ * "DeepSeek-V2", 2.1, with the keys' matrix absorbed by q), in one launch: q in the latents' space,
+ * RoPE, and the rows of the cache.
+ *
+ * H = num_heads, P = nope, R = n_rope, L = latent. Layouts: qc a row of the product ahead,
+ * [m, H (P + R) + L + R], of a head first the P values that do not turn; or with q_rank
+ * [m, q_rank + L + R], where a head's q is Wq[h] [P + R, q_rank] times the RMS norm of the q_rank
+ * values. q [m, H, L + R]: of a head W[h] [L, P] times the P values, then the R turned ones. c an
+ * array of m addresses of caches [max_seq_len, L + R]: at a row's position the RMS norm of L, then
+ * the R turned ones, rounded behind that.
+ *
+ * A row whose position is max_seq_len or more leaves the cache as it is: it is of a full sequence,
+ * or, at 2^32 - 1, of none.
+ *
+ * A block has a part of a head's latents of all rows, so that a weight is unpacked once; the last
+ * block has the rows of the cache, a warp each. With q_rank a block has all latents of a head,
+ * since it makes the head's q first. Nothing is rounded but sums in f32. Of more than 8 rows blocks
+ * have 8, with such a last block each.
+ *
+ * With inputs = apart q and what goes into the cache come from products of their own: qc is
+ * [m, H (P + R)], and kv [m, L + R].
+ */
+#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
+#include "gen/rows/rope.h"
+#include "gen/products/row_products.h"
+#include "gen/formats/unpack.h"
+#include "gen/attention/mla_keys.h"
+#include "gen/products/product_keys.h"
+#include "gen/rows/rope_keys.h"
+
+enum {
+    WARP = 32,
+    WARPS = 8,
+    ADDRESS_BYTES = 8,
+    PART_LATENTS = 128, /* of a block, where q is there */
+    MOST_LATENT_PARTS = MLA_MOST_LATENT / HEAD_PART,
+};
+
+/* A head of n_rope values, all of which turn; a cache row, as cache_store takes it. */
+static instance of_rope(const instance *in)
+{
+    instance head = *in;
+    head.shape.head_dim = head.options.rope.dims = in->shape.n_rope;
+    return head;
+}
+
+static instance of_row(const instance *in)
+{
+    instance row = *in;
+    row.shape.head_dim = in->shape.latent + in->shape.n_rope;
+    return row;
+}
+
+static unsigned head_values(const instance *in)
+{
+    return (unsigned)(in->shape.nope + in->shape.n_rope);
+}
+
+/* Values of a row of qc ahead of its latents. */
+static unsigned values_ahead(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    return (unsigned)(s->q_rank ? s->q_rank : s->num_heads * head_values(in));
+}
+
+static unsigned row_of_kv_bytes(const instance *in)
+{
+    return (unsigned)(in->shape.latent + in->shape.n_rope) * F32_BYTES;
+}
+
+static unsigned row_bytes(const instance *in)
+{
+    return values_ahead(in) * F32_BYTES + (in->options.apart ? 0 : row_of_kv_bytes(in));
+}
+
+static val row_of_qc(ptx *p, const instance *in, val row)
+{
+    return mad_wide(p, row, row_bytes(in), parameter(p, "qc"));
+}
+
+static val position_of(ptx *p, val row)
+{
+    return ld_const(p, U32, mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions")), 0);
+}
+
+/* 1 / sqrt(mean(x^2) + epsilon) of so many values from an address on, for all lanes of a warp. */
+static val factor_of_values(ptx *p, const instance *in, val x, unsigned count)
+{
+    var squares = var_f32(p, 0.0f);
+    PTX_FOR (p, i, lane_id(p), count, WARP) {
+        val own = ld_const(p, F32, mad_wide(p, i, F32_BYTES, x), 0);
+        assign(p, squares, fma(p, own, own, squares));
+    }
+    val mean = mul(p, warp_sum(p, get(p, squares)), 1.0f / (float)count);
+    return norm_factor(p, in, mean);
+}
+
+/* The lane's value of a part of the values that turn, of 32-bit (shared) or 64-bit addresses. */
+static val load_at(ptx *p, val base, val place)
+{
+    return base.type == U64 ? ld_const(p, F32, mad_wide(p, place, F32_BYTES, base), 0)
+                            : ld_shared(p, F32, mad(p, place, imm(U32, F32_BYTES), base), 0);
+}
+
+static val turned_part(ptx *p, const instance *rope, val base, val position, unsigned part)
+{
+    val x = load_at(p, base, head_place(p, rope, part));
+    if (rope->options.rope.style == ROPE_NONE)
+        return x;
+    rope_pair pair = rope_pair_of(p, rope, part);
+    return rope_turned(p, rope, &pair, position, x, load_at(p, base, pair.partner));
+}
+
+/* The latents of a row and what turns behind them. */
+static val row_of_kv(ptx *p, const instance *in, val row)
+{
+    return in->options.apart ? mad_wide(p, row, row_of_kv_bytes(in), parameter(p, "kv"))
+                             : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
+}
+
+static void write_cache_row(ptx *p, const instance *in, val row)
+{
+    const problem_shape *s = &in->shape;
+    instance rope = of_rope(in), whole = of_row(in);
+    unsigned parts = (unsigned)s->latent / HEAD_PART;
+    val x = row_of_kv(p, in, row);
+    val position = position_of(p, row);
+    val cache = ld_const(p, U64, mad_wide(p, row, ADDRESS_BYTES, parameter(p, "c")), 0);
+    unsigned bytes = (unsigned)format_bytes(kv_format(in), (uint64_t)whole.shape.head_dim);
+    val at = mad_wide(p, position, bytes, cache);
+    val has_room = lt(p, position, s->max_seq_len);
+    val latents[MOST_LATENT_PARTS], squares = imm(F32, 0);
+    for (unsigned i = 0; i < parts; i++) {
+        latents[i] = load_at(p, x, head_place(p, &whole, i));
+        squares = i ? fma(p, latents[i], latents[i], squares) : mul(p, latents[i], latents[i]);
+    }
+    val mean = mul(p, warp_sum(p, squares), 1.0f / (float)s->latent);
+    val factor = norm_factor(p, in, mean);
+    for (unsigned i = 0; i < parts; i++) {
+        val gamma = load_at(p, parameter(p, "gamma"), head_place(p, &whole, i));
+        cache_store(p, &whole, at, i, mul(p, mul(p, latents[i], factor), gamma), has_room);
+    }
+    val last = add(p, x, s->latent * F32_BYTES);
+    for (unsigned i = 0; i < head_parts(&rope); i++)
+        cache_store(p, &whole, at, parts + i, turned_part(p, &rope, last, position, i), has_room);
+}
+
+/* A block's head, and its q of a group's rows in shared memory, [rows, P + R]. */
+typedef struct head_work {
+    const instance *in;
+    row_group group;
+    val head, part, q;
+    unsigned rows;
+} head_work;
+
+static val q_of_row(ptx *p, const head_work *w, val row, unsigned place)
+{
+    return add(p, mad(p, row, imm(U32, head_values(w->in) * F32_BYTES), w->q), place * F32_BYTES);
+}
+
+static void copy_q(ptx *p, const head_work *w)
+{
+    unsigned values = head_values(w->in);
+    PTX_FOR (p, i, tid_x(p), w->rows * values, WARPS * WARP) {
+        val row = div(p, i, values), place = rem(p, i, values);
+        val from = mad(p, w->head, imm(U32, values), place);
+        val qc = row_of_qc(p, w->in, row_of_group(p, &w->group, row));
+        val x = ld_const(p, F32, mad_wide(p, from, F32_BYTES, qc), 0);
+        st_shared(p, F32, mad(p, i, imm(U32, F32_BYTES), w->q), 0, x);
+    }
+    barrier(p);
+}
+
+static format format_of_q(const instance *in)
+{
+    instance of_q = instance_matrix(in, 0);
+    return instance_weights(&of_q);
+}
+
+/* Wq[h] times the normed values: the norm's factor comes behind the product. */
+static void make_q(ptx *p, const head_work *w)
+{
+    const instance *in = w->in;
+    unsigned values = head_values(in), rank = (unsigned)in->shape.q_rank;
+    val factors = shared_array(p, "factors", F32, MAX_VECTORS);
+    PTX_IF (p, lt(p, warp_id(p), w->rows)) {
+        val row = row_of_group(p, &w->group, warp_id(p));
+        val factor = factor_of_values(p, in, row_of_qc(p, in, row), rank);
+        PTX_IF (p, eq(p, lane_id(p), 0))
+            st_shared(p, F32, mad(p, warp_id(p), imm(U32, F32_BYTES), factors), 0, factor);
+    }
+    barrier(p);
+    format f = format_of_q(in);
+    val qc = row_group_start(p, &w->group, parameter(p, "qc"), row_bytes(in));
+    row_products r = row_products_new(f, rank, w->rows, qc, row_bytes(in));
+    r.gamma = parameter(p, "gamma_q");
+    val first = mad(p, warp_id(p), imm(U32, row_products_rows(&r)), row_products_own(p, &r));
+    PTX_FOR (p, turn, 0, values, WARPS * row_products_rows(&r)) {
+        val sums[MAX_VECTORS], place = add(p, turn, first), exists = lt(p, place, values);
+        val number = mad(p, w->head, imm(U32, values), min(p, place, values - 1));
+        val row = mad_wide(p, number, (unsigned)format_bytes(f, rank), parameter(p, "wq"));
+        row_products_of(p, &r, row, sums);
+        val at = mad(p, place, imm(U32, F32_BYTES), w->q);
+        PTX_IF (p, bit_and(p, exists, row_products_first(p, &r)))
+            for (unsigned v = 0; v < w->rows; v++)
+                st_shared(p, F32, at, v * values * F32_BYTES,
+                          mul(p, sums[v], ld_shared(p, F32, factors, v * F32_BYTES)));
+    }
+    barrier(p);
+}
+
+static bool is_warm(const instance *in)
+{
+    return in->options.rope.temperature_length > 0;
+}
+
+static val warmed(ptx *p, const instance *in, val x, val position)
+{
+    return is_warm(in) ? mul(p, x, rope_temperature(p, in, position)) : x;
+}
+
+/* The latents of a block's part: a turn is a few rows of W a warp. */
+static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
+{
+    const instance *in = w->in;
+    const problem_shape *s = &in->shape;
+    format f = instance_weights(in);
+    unsigned width = (unsigned)(s->latent + s->n_rope), values = head_values(in);
+    val temperatures[MAX_VECTORS];
+    for (unsigned v = 0; v < w->rows; v++)
+        temperatures[v] =
+            warmed(p, in, V(1.0f), position_of(p, row_of_group(p, &w->group, imm(U32, v))));
+    row_products r = row_products_new(f, (unsigned)s->nope, w->rows, w->q, values * F32_BYTES);
+    val own = mad(p, warp_id(p), imm(U32, row_products_rows(&r)), row_products_own(p, &r));
+    val first = mul(p, w->part, part_latents);
+    val end = min(p, add(p, first, part_latents), imm(U32, s->latent));
+    PTX_FOR (p, turn, first, end, WARPS * row_products_rows(&r)) {
+        val sums[MAX_VECTORS], latent = add(p, turn, own);
+        val number = mad(p, w->head, imm(U32, s->latent), min(p, latent, sub(p, end, 1)));
+        val row =
+            mad_wide(p, number, (unsigned)format_bytes(f, (uint64_t)s->nope), parameter(p, "w"));
+        row_products_of(p, &r, row, sums);
+        val place = mad(p, w->head, imm(U32, width), latent);
+        unsigned q_bytes = (unsigned)s->num_heads * width * F32_BYTES;
+        val at = mad_wide(p, place, F32_BYTES,
+                          row_group_start(p, &w->group, parameter(p, "q"), q_bytes));
+        PTX_IF (p, bit_and(p, lt(p, latent, end), row_products_first(p, &r)))
+            for (unsigned v = 0; v < w->rows; v++)
+                PTX_IF (p, row_is_own(p, &w->group, row_of_group(p, &w->group, imm(U32, v))))
+                    st_global(p, F32, at, (int64_t)v * q_bytes, mul(p, sums[v], temperatures[v]));
+    }
+}
+
+/* A warp has a row's values that turn. */
+static void turn_q(ptx *p, const head_work *w)
+{
+    const instance *in = w->in;
+    const problem_shape *s = &in->shape;
+    instance rope = of_rope(in);
+    val number_of_row = warp_id(p), row = row_of_group(p, &w->group, number_of_row);
+    val position = position_of(p, row);
+    val number = mad(p, row, imm(U32, s->num_heads), w->head);
+    unsigned width = (unsigned)(s->latent + s->n_rope);
+    val to = mad_wide(p, number, width * F32_BYTES, parameter(p, "q"));
+    val from = q_of_row(p, w, number_of_row, (unsigned)s->nope);
+    for (unsigned i = 0; i < head_parts(&rope); i++) {
+        val x = warmed(p, in, turned_part(p, &rope, from, position, i), position);
+        st_global(p, F32, mad_wide(p, head_place(p, &rope, i), F32_BYTES, to),
+                  s->latent * F32_BYTES, x);
+    }
+}
+
+/* Whether the warp has one of the group's rows. */
+static val has_row(ptx *p, const head_work *w)
+{
+    return bit_and(p, lt(p, warp_id(p), w->rows),
+                   row_is_own(p, &w->group, row_of_group(p, &w->group, warp_id(p))));
+}
+
+static int64_t part_count(const instance *in)
+{
+    return in->shape.q_rank ? 1 : (in->shape.latent + PART_LATENTS - 1) / PART_LATENTS;
+}
+
+static void build(ptx *p, const instance *in)
+{
+    unsigned parts = (unsigned)part_count(in);
+    head_work w = { .in = in, .group = row_group_new(p, in, ctaid_y(p)) };
+    w.rows = w.group.count;
+    val block = named(p, "block", ctaid_x(p));
+    val is_cache = eq(p, block, imm(U32, in->shape.num_heads * parts));
+    phase(p, "the last block: the rows of the cache");
+    PTX_IF (p, is_cache)
+        PTX_IF (p, has_row(p, &w))
+            write_cache_row(p, in, row_of_group(p, &w.group, warp_id(p)));
+    ret_if(p, is_cache);
+    w.head = named(p, "head", div(p, block, parts));
+    w.part = named(p, "part", rem(p, block, parts));
+    w.q = shared_array(p, "q_heads", F32, w.rows * head_values(in));
+    phase(p, "q of the head");
+    if (in->shape.q_rank)
+        make_q(p, &w);
+    else
+        copy_q(p, &w);
+    phase(p, "what turns");
+    PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), has_row(p, &w)))
+        turn_q(p, &w);
+    phase(p, "what becomes latents");
+    make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    if (in->shape.q_rank && in->options.apart) {
+        *blamed = "q_rank";
+        return "with inputs = apart q comes as it is: q_rank is 0";
+    }
+    return check_rope(in, a, blamed);
+}
+
+static int64_t ahead(const instance *in)
+{
+    return values_ahead(in);
+}
+
+static int64_t behind(const instance *in)
+{
+    return in->options.apart ? 0 : in->shape.latent + in->shape.n_rope;
+}
+
+static const choice inputs_choices[] = { { "joined", "" }, { "apart", "_apart" }, { NULL, NULL } };
+
+static const derived_size sizes[] = {
+    { "parts", part_count, "blocks a head: of 128 latents, or with q_rank one" },
+    { "ahead", ahead, "q_rank, or num_heads*(nope+n_rope)" },
+    { "behind", behind, "values of qc behind them: latent+n_rope, or none" },
+    { "groups", row_group_count, "of up to 8 rows" },
+    { NULL, NULL, NULL },
+};
+
+const family mla_query = {
+    .name = "mla_query",
+    .summary = "q of latent attention with the keys' matrix absorbed, RoPE, and the cache's rows",
+    .computes =
+        "q[m,h] = (W[h] nope[m,h], rope(q[m,h])), c[m][pos] = (norm(latent[m]), rope(k[m]))",
+    .op = OP_MLA_QUERY,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            KEY_WEIGHTS,
+            KEY_MLA_HEADS,
+            KEY_MLA_LATENT,
+            KEY_MLA_ROPE,
+            { .name = "nope",
+              .summary = "columns of W",
+              .field = KEY_FIELD(shape.nope),
+              .min = 8,
+              .max = 1024,
+              .multiple_of = UNPACKED,
+              .of_weights = true,
+              .of_weights_in = KEY_FIELD(weights),
+              .required = true,
+              .tag = "p" },
+            { .name = "q_rank",
+              .summary = "columns of Wq; 0: q comes as it is",
+              .field = KEY_FIELD(shape.q_rank),
+              .max = DECODER_MOST_Q_RANK,
+              .multiple_of = UNPACKED,
+              .of_weights = true,
+              .of_weights_in = KEY_FIELD(weights_of[0]),
+              .zero_is_none = true,
+              .tag = "rank" },
+            { .name = "weights_q",
+              .summary = "format of Wq",
+              .field = KEY_FIELD(weights_of[0]),
+              .choices = weights_choices,
+              .def = WEIGHTS_Q8_0,
+              .only_with = KEY_FIELD(shape.q_rank),
+              .tag = "q" },
+            { .name = "inputs",
+              .summary = "q and the latents: of one product, or each of its own",
+              .field = KEY_FIELD(options.apart),
+              .choices = inputs_choices },
+            KEY_MLA_MAX_SEQ_LEN,
+            KEY_MLA_ROWS,
+            KEY_MLA_KV_TYPE,
+            KEY_EPSILON,
+            KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rope/2)"),
+            KEYS_ROPE("n_rope"),
+            KEY_END,
+        },
+    .params =
+        (const param[]){
+            OUT(F32, q, "m*num_heads*(latent+n_rope)", 16),
+            MLA_CACHES(PARAM_OUT),
+            WEIGHTS(w, "num_heads*latent*nope"),
+            { .name = "wq",
+              .kind = PARAM_IN,
+              .weights = true,
+              .matrix = 1,
+              .values = "num_heads*(nope+n_rope)*q_rank",
+              .align = 16,
+              .only_with = KEY_FIELD(shape.q_rank) },
+            IN(F32, qc, "m*(ahead+behind)", 16),
+            IN_WHERE(apart, F32, kv, "m*(latent+n_rope)", 16),
+            IN(F32, gamma, "latent", 16),
+            { .name = "gamma_q",
+              .kind = PARAM_IN,
+              .format = FORMAT_F32,
+              .values = "q_rank",
+              .align = 16,
+              .only_with = KEY_FIELD(shape.q_rank) },
+            IN_FITTED(U32, positions, "m", 4),
+            ROPE_FACTORS("n_rope/2"),
+            PARAM_END,
+        },
+    .launch = { .block = "256",
+                .grid = { "num_heads*parts+1", "groups" },
+                .shared = "min(m, 8)*(nope+n_rope)*4 + 32*min(q_rank, 1)",
+                .sizes = sizes,
+                .others = "1",
+                .overlap = WAITS_FIRST,
+                .registers = 128 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_rope,
+    .reference = ref_mla_query,
+    .tolerance = 6e-7,
+};

@@ -1,0 +1,682 @@
+/* Attention of a prompt's rows on the tensor cores: neighbouring positions of one sequence, whose K
+ * and V stand in its cache already, as FlashAttention-2 (Dao, 2023) does it.
+ *
+ * Layouts are those of gqa_flash_decoding, with all rows' addresses of K and V the same: of these
+ * the first is read. Row i is over positions [0, seq_lens[i]), or the last ones of its window; one
+ * of length 0 is not in use, and its result is 0. With a ring, all rows' positions together are at
+ * most as many as it has rows.
+ *
+ * A block has 16, 32, 64 or 128 rows of a KV head, 16 or 32 a warp: a row of q comes with each of
+ * the heads that share K and V as a row of its own, so that of 4 heads a KV head, rows 0 .. 3 are
+ * heads 0 .. 3 of the first row of q. It goes through tiles of positions (blocks/kv_tiles.h) in
+ * ascending order. Of a tile,
+ *
+ *   1. q K', with q as fragments of A in registers: a lane's sums are of the rows g = lane / 4 and
+ *      g + 8, of columns 2t and 2t + 1 of each eight, t = lane % 4.
+ *   2. The online softmax: products become weights of f16 in place, since a lane's sums of two
+ *      neighbouring matrices are its part of a fragment of A.
+ *   3. P V, and the sum of the weights: that of the rounded ones, as a product with ones, so that a
+ *      rounding error moves a result by the distance of a value to the mean alone.
+ *
+ * A tile that counts whole for all rows in use needs no masks; at both ends there are others.
+ * There, a value of V that is no finite number must not reach rows that it does not count for, by
+ * 0 times it: see spread_strange_values.
+ *
+ * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
+ * blocks/gemm.h. Rows of a cache that is not f16 are, too: K's by 2^-e, V's by 2^-E. Of the
+ * weighted values, 2^(s - max) v = 2^(s + E - max) 2^-E v: what the softmax goes by is s + E, and
+ * the sum of weights has 2^-E, of the weights as they were before they were rounded, since what
+ * weighs most in it may be one of few bits.
+ *
+ * Which tiles there are follows from positions alone, and of a tile that does not count for a row
+ * all weights are 0: a row has the same bits whichever rows are beside it.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "gen/attention/attention_keys.h"
+#include "gen/attention/attention.h"
+#include "gen/common/fragments.h"
+#include "gen/attention/kv_tiles.h"
+#include "gen/common/powers.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/common/reduce.h"
+
+enum {
+    WARP = 32,
+    FRAGMENT = KV_FRAGMENT,
+    COLUMNS = 8, /* of a fragment of B and of sums */
+    QUAD = 4,    /* lanes with the same rows */
+    HALVES = 2,  /* rows of a fragment that a lane has: g and g + 8 */
+    MOST_PARTS = 2,
+    LANE_ROWS = MOST_PARTS * HALVES,
+    LONG_HEAD = 128, /* values: more leave registers for one part */
+    LONGER_HEAD = 192,
+    FEWER_KEYS = 32,
+    KEYS_OF_TWO = 48,
+    MOST_HEAD = 256,
+    MOST_DEPTHS = MOST_HEAD / FRAGMENT,
+    MOST_KEPT = 12,       /* fragments of q that registers have room for: with one part, */
+    KEPT_OF_MORE = 8,     /* so many where there are more of them; */
+    MOST_KEPT_OF_TWO = 8, /* and with two, */
+    KEPT_OF_MORE_OF_TWO = 0,
+    LANE_BYTES = 16, /* of a fragment of A */
+    MOST_COLUMNS = MOST_HEAD / COLUMNS,
+    KEY_COLUMNS = KV_MOST_KEYS / COLUMNS,
+    MOST_ROWS = 128,
+    ONES = 0x3c003c00,
+    ONE = 0x3c00,
+};
+
+/* What a block goes through: tiles [first, end), of which those from whole on up to whole_end count
+ * for all rows. */
+typedef struct tile_run {
+    val first, whole, whole_end, end;
+} tile_run;
+
+/* A row of a block as a lane has it. */
+typedef struct lane_row {
+    val query; /* its row of q and o, or of one that there is not the last one's */
+    val exists;
+    val first, end; /* positions that it is over: of one that is not in use, end is 0 */
+} lane_row;
+
+typedef struct work {
+    const instance *in;
+    unsigned rows, parts, warps, ratio;
+    unsigned depths, kept; /* fragments of a row of q; the first are kept, the others parked */
+    val kv_head, m;
+    val lane_column;       /* the first of the lane's two of each eight */
+    val limits;            /* shared memory: of each row first and end */
+    val factor[LANE_ROWS]; /* of a row's products */
+    val parked;            /* where the lane has its parts of q there */
+    val4 q[MOST_DEPTHS][MOST_PARTS];
+    kv_tiles tiles;
+    var scores[MOST_PARTS][KEY_COLUMNS][4];
+    var max[LANE_ROWS], sum[LANE_ROWS]; /* with rows of a cache that are rounded */
+    var sums[MOST_PARTS][4];            /* else: of all columns the same */
+    var o[MOST_PARTS][MOST_COLUMNS][4];
+} work;
+
+/* Parts of a warp that are gone through together, [first, end). */
+typedef struct parts {
+    unsigned first, end;
+} parts;
+
+/* The score, or the result, numbered i of a part's, is of this one of the lane's rows. */
+static unsigned row_of(unsigned part, unsigned i)
+{
+    return part * HALVES + i / 2;
+}
+
+static int64_t tile_rows(const instance *in)
+{
+    int64_t rows = FRAGMENT;
+    while (rows < in->shape.m)
+        rows *= 2;
+    return rows;
+}
+
+/* Fragments of rows that a warp has: with two, what is loaded of K and V serves both. Rows that are
+ * rounded take more warps, and registers. */
+static unsigned parts_of(const instance *in)
+{
+    bool many = tile_rows(in) == MOST_ROWS && in->shape.head_dim <= LONG_HEAD;
+    return many && !kv_tiles_round(in) ? 2 : 1;
+}
+
+static int64_t threads(const instance *in)
+{
+    return tile_rows(in) / (parts_of(in) * FRAGMENT) * WARP;
+}
+
+/* Positions of a tile: fewer where results leave few registers for scores. */
+static unsigned tile_keys(const instance *in)
+{
+    if (parts_of(in) == 2 && in->shape.head_dim == LONG_HEAD)
+        return KEYS_OF_TWO;
+    return in->shape.head_dim > LONGER_HEAD ? FEWER_KEYS : KV_MOST_KEYS;
+}
+
+static unsigned depths_of(const instance *in)
+{
+    return (unsigned)in->shape.head_dim / FRAGMENT;
+}
+
+static unsigned kept_depths(const instance *in)
+{
+    unsigned all = depths_of(in);
+    if (parts_of(in) == 1)
+        return all > MOST_KEPT ? KEPT_OF_MORE : all;
+    return 2 * all > MOST_KEPT_OF_TWO ? KEPT_OF_MORE_OF_TWO : all;
+}
+
+static int64_t shared_bytes(const instance *in)
+{
+    int64_t parked = depths_of(in) - kept_depths(in);
+    return kv_tiles_bytes(in, tile_keys(in)) + parked * parts_of(in) * threads(in) * LANE_BYTES;
+}
+
+/* The number of one of the lane's rows in the block. */
+static val row_number(ptx *p, const work *w, unsigned row)
+{
+    val first = mad(p, warp_id(p), w->parts * FRAGMENT, div(p, lane_id(p), QUAD));
+    return add(p, first, row * COLUMNS);
+}
+
+static lane_row row_of_lane(ptx *p, const work *w, unsigned row)
+{
+    val last = sub(p, mul(p, w->m, w->ratio), 1);
+    val own = mad(p, ctaid_x(p), w->rows, row_number(p, w, row)), there = min(p, own, last);
+    val number = div(p, there, w->ratio), head = rem(p, there, w->ratio);
+    positions all = attention_positions(p, w->in, attention_sequence_length(p, number));
+    lane_row r = { .first = all.first, .exists = le(p, own, last) };
+    r.query = mad(p, number, (unsigned)w->in->shape.num_heads, mad(p, w->kv_head, w->ratio, head));
+    r.end = select(p, r.exists, all.end, imm(U32, 0));
+    return r;
+}
+
+/* The block's numbers, each the largest of what its rows have. */
+static val4 largest_of_rows(ptx *p, const work *w, val4 all)
+{
+    val at = shared_array(p, "largest", U32, QUAD * w->warps);
+    for (unsigned i = 0; i < QUAD; i++)
+        for (unsigned mask = QUAD; mask < WARP; mask *= 2)
+            all.v[i] = max(p, all.v[i], shuffle_xor(p, all.v[i], mask));
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        st_shared_v4(p, U32, mad(p, warp_id(p), QUAD * sizeof(uint32_t), at), 0, all);
+    barrier(p);
+    for (unsigned warp = 0; warp < w->warps; warp++) {
+        val4 of_warp = ld_shared_v4(p, U32, at, warp * QUAD * sizeof(uint32_t));
+        for (unsigned i = 0; i < QUAD; i++)
+            all.v[i] = warp ? max(p, all.v[i], of_warp.v[i]) : of_warp.v[i];
+    }
+    return all;
+}
+
+static val limits_of_row(ptx *p, const work *w, unsigned row)
+{
+    return mad(p, row_number(p, w, row), 2 * sizeof(uint32_t), w->limits);
+}
+
+/* Finds the block's tiles and the positions that they are for, [first, end), and puts down those of
+ * each row. Least numbers are found as largest ones of what is the smaller, the larger they are;
+ * rows that are not in use have 0 of all. */
+static tile_run find_tiles(ptx *p, work *w, val *first, val *end)
+{
+    const instance *in = w->in;
+    val zero = imm(U32, 0);
+    val4 all = { { zero, zero, zero, zero } };
+    w->limits = shared_array(p, "limits", U32, 2 * w->rows);
+    for (unsigned i = 0; i < w->parts * HALVES; i++) {
+        lane_row r = row_of_lane(p, w, i);
+        val used = gt(p, r.end, 0), at = limits_of_row(p, w, i);
+        val4 numbers = { { r.end, select(p, used, bit_not(p, r.end), zero),
+                           select(p, used, r.first, zero),
+                           select(p, used, bit_not(p, r.first), zero) } };
+        for (unsigned j = 0; j < QUAD; j++)
+            all.v[j] = max(p, all.v[j], numbers.v[j]);
+        st_shared(p, U32, at, 0, r.first);
+        st_shared(p, U32, at, sizeof(uint32_t), r.end);
+    }
+    all = largest_of_rows(p, w, all);
+    val keys = imm(U32, tile_keys(in)), up = imm(U32, tile_keys(in) - 1);
+    val least_end = bit_not(p, all.v[1]);
+    *end = all.v[0];
+    *first = in->options.window ? min(p, bit_not(p, all.v[3]), *end) : zero;
+    tile_run run = { .first = div(p, *first, keys), .end = div(p, add(p, *end, up), keys) };
+    val whole_end = min(p, div(p, least_end, keys), run.end);
+    run.whole = in->options.window ? div(p, add(p, all.v[2], up), keys) : zero;
+    run.whole = named(p, "whole", min(p, run.whole, run.end));
+    run.whole_end = named(p, "whole_end", max(p, whole_end, run.whole));
+    return run;
+}
+
+static unsigned parked_offset(const work *w, unsigned depth, unsigned part)
+{
+    return ((depth - w->kept) * w->parts + part) * w->warps * WARP * LANE_BYTES;
+}
+
+/* Half of the lane's part of a row of q, and what the power of two and the scale make of a product.
+ */
+static void load_query(ptx *p, work *w, unsigned row)
+{
+    val query = row_of_lane(p, w, row).query;
+    val from = mad_wide(p, query, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+    from = add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
+    val values[MOST_DEPTHS][4], largest = imm(U32, 0);
+    for (unsigned d = 0; d < w->depths; d++) {
+        for (unsigned i = 0; i < 2; i++) {
+            val2 two = ld_const_v2(p, F32, from, (d * FRAGMENT + i * COLUMNS) * F32_BYTES);
+            values[d][2 * i] = two.v[0];
+            values[d][2 * i + 1] = two.v[1];
+        }
+        largest = q8_largest(p, largest, values[d], 4);
+    }
+    val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+    val power = power_of_two(p, exponent);
+    w->factor[row] = attention_factor_of_power(p, w->in, exponent);
+    for (unsigned d = 0; d < w->depths; d++)
+        for (unsigned i = 0; i < 2; i++)
+            w->q[d][row / HALVES].v[2 * i + row % HALVES] = pack_halves(
+                p, mul(p, values[d][2 * i], power), mul(p, values[d][2 * i + 1], power));
+}
+
+static void load_queries(ptx *p, work *w)
+{
+    w->parked = mad(p, tid_x(p), LANE_BYTES,
+                    add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
+    for (unsigned part = 0; part < w->parts; part++) {
+        for (unsigned h = 0; h < HALVES; h++)
+            load_query(p, w, part * HALVES + h);
+        for (unsigned d = w->kept; d < w->depths; d++)
+            st_shared_v4(p, U32, w->parked, parked_offset(w, d, part), w->q[d][part]);
+    }
+}
+
+static val4 query(ptx *p, const work *w, unsigned depth, unsigned part)
+{
+    return depth < w->kept ? w->q[depth][part]
+                           : ld_shared_v4(p, U32, w->parked, parked_offset(w, depth, part));
+}
+
+static void multiply_keys(ptx *p, const work *w, parts of)
+{
+    for (unsigned part = of.first; part < of.end; part++)
+        for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
+            for (unsigned i = 0; i < 4; i++)
+                assign(p, w->scores[part][n][i], 0.0f);
+    for (unsigned d = 0; d < w->depths; d++) {
+        val4 a[MOST_PARTS];
+        for (unsigned part = of.first; part < of.end; part++)
+            a[part] = query(p, w, d, part);
+        for (unsigned across = 0; across < w->tiles.keys / FRAGMENT; across++) {
+            kv_fragments k = kv_tiles_keys(p, &w->tiles, d, across);
+            for (unsigned i = 0; i < 2; i++)
+                for (unsigned part = of.first; part < of.end; part++)
+                    fragment_add(p, w->scores[part][2 * across + i], a[part], k.b[i]);
+        }
+    }
+}
+
+/* Whether products become scores, in units of log 2, ahead of the weights: those of rows that are
+ * not rounded, and without a cap, do so in the same instruction as their weights. */
+static bool makes_scores(const work *w)
+{
+    return w->tiles.rounded || w->in->options.softcap > 0;
+}
+
+static kv_columns columns_of(ptx *p, const work *w, unsigned n)
+{
+    return kv_tiles_columns(p, &w->tiles, w->lane_column, n * COLUMNS);
+}
+
+static val score_of(ptx *p, const work *w, val product, val factor, val2 factors, val2 exponents,
+                    unsigned column)
+{
+    bool capped = w->in->options.softcap > 0;
+    if (w->tiles.rounded)
+        factor = mul(p, factor, factors.v[column]);
+    if (!capped)
+        return fma(p, product, factor, exponents.v[column]);
+    val score = attention_score(p, w->in, mul(p, product, factor));
+    return w->tiles.rounded ? add(p, score, exponents.v[column]) : score;
+}
+
+static void make_scores(ptx *p, const work *w, parts of)
+{
+    for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
+        kv_columns c = { 0 };
+        if (w->tiles.rounded)
+            c = columns_of(p, w, n);
+        for (unsigned part = of.first; part < of.end; part++)
+            for (unsigned i = 0; i < 4; i++) {
+                var score = w->scores[part][n][i];
+                assign(p, score,
+                       score_of(p, w, V(score), w->factor[row_of(part, i)], c.factors, c.exponents,
+                                i % 2));
+            }
+    }
+}
+
+/* Which positions count for a row: s32, from one of the lane's on. */
+typedef struct row_mask {
+    val first, end;
+    bool window;
+} row_mask;
+
+static row_mask mask_of(ptx *p, const work *w, val position, unsigned row)
+{
+    val2 limits = ld_shared_v2(p, U32, limits_of_row(p, w, row), 0);
+    return (row_mask){ .first = as(p, S32, sub(p, limits.v[0], position)),
+                       .end = as(p, S32, sub(p, limits.v[1], position)),
+                       .window = w->in->options.window != 0 };
+}
+
+static val masked(ptx *p, const row_mask *m, unsigned further, val counts, val does_not)
+{
+    val value = select(p, gt(p, m->end, (int)further), counts, does_not);
+    return m->window ? select(p, le(p, m->first, (int)further), value, does_not) : value;
+}
+
+static void mask_scores(ptx *p, const work *w, parts of, val first)
+{
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
+        row_mask m = mask_of(p, w, add(p, first, w->lane_column), row);
+        for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
+            for (unsigned i = 0; i < 2; i++) {
+                var score = w->scores[row / HALVES][n][row % HALVES * 2 + i];
+                assign(p, score, masked(p, &m, n * COLUMNS + i, V(score), V(-INFINITY)));
+            }
+    }
+}
+
+/* Raises a row's maximum to that of a tile. What is there has to be scaled down by what it gives.
+ */
+static val raise(ptx *p, const work *w, unsigned row)
+{
+    val largest = { 0 };
+    for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
+        for (unsigned i = 0; i < 2; i++) {
+            val score = V(w->scores[row / HALVES][n][row % HALVES * 2 + i]);
+            largest = largest.kind ? max(p, largest, score) : score;
+        }
+    largest = group_max(p, largest, QUAD);
+    if (!makes_scores(w))
+        largest = mul(p, largest, w->factor[row]);
+    val old = get(p, w->max[row]), raised = max(p, old, largest);
+    assign(p, w->max[row], raised);
+    return ex2(p, sub(p, old, raised));
+}
+
+static void scale_down(ptx *p, const work *w, unsigned part, const val factors[HALVES])
+{
+    PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f))) {
+        for (unsigned n = 0; n < w->depths * 2; n++)
+            for (unsigned i = 0; i < 4; i++)
+                assign(p, w->o[part][n][i], mul(p, w->o[part][n][i], factors[i / 2]));
+        for (unsigned h = 0; h < HALVES; h++) {
+            var sum = w->tiles.rounded ? w->sum[part * HALVES + h] : w->sums[part][2 * h];
+            assign(p, sum, mul(p, sum, factors[h]));
+        }
+    }
+}
+
+/* The weights of a tile, as fragments of A. */
+static void weigh(ptx *p, const work *w, parts of, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+{
+    val less[LANE_ROWS];
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++)
+        less[row] = neg(p, get(p, w->max[row]));
+    for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
+        kv_columns c = { 0 };
+        if (w->tiles.rounded)
+            c = columns_of(p, w, n);
+        for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
+            val two[2];
+            for (unsigned i = 0; i < 2; i++) {
+                val score = V(w->scores[row / HALVES][n][row % HALVES * 2 + i]);
+                two[i] = ex2(p, makes_scores(w) ? add(p, score, less[row])
+                                                : fma(p, score, w->factor[row], less[row]));
+                if (w->tiles.rounded)
+                    assign(p, w->sum[row], fma(p, two[i], c.inverses.v[i], w->sum[row]));
+            }
+            weights[row / HALVES][n / 2].v[n % 2 * 2 + row % HALVES] =
+                pack_halves(p, two[0], two[1]);
+        }
+    }
+}
+
+static void add_values(ptx *p, const work *w, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+{
+    val ones = get(p, var_u32(p, ONES));
+    for (unsigned down = 0; down < w->tiles.keys / FRAGMENT; down++) {
+        for (unsigned across = 0; across < w->depths; across++) {
+            kv_fragments v = kv_tiles_values(p, &w->tiles, imm(U32, down), across);
+            for (unsigned i = 0; i < 2; i++)
+                for (unsigned part = 0; part < w->parts; part++)
+                    fragment_add(p, w->o[part][2 * across + i], weights[part][down], v.b[i]);
+        }
+        for (unsigned part = 0; part < w->parts && !w->tiles.rounded; part++)
+            fragment_add(p, w->sums[part], weights[part][down], (val2){ { ones, ones } });
+    }
+}
+
+/* A fragment of A with ones where a position counts for a row, of the positions from one on. */
+static val4 ones_where_counted(ptx *p, const work *w, val position, unsigned part)
+{
+    val4 ones;
+    for (unsigned h = 0; h < HALVES; h++) {
+        row_mask m = mask_of(p, w, add(p, position, w->lane_column), part * HALVES + h);
+        for (unsigned i = 0; i < 2; i++)
+            ones.v[2 * i + h] =
+                bit_or(p, masked(p, &m, i * COLUMNS, imm(U32, ONE), imm(U32, 0)),
+                       masked(p, &m, i * COLUMNS + 1, imm(U32, ONE << 16), imm(U32, 0)));
+    }
+    return ones;
+}
+
+/* Where a tile is not for all rows: what of V is no finite number makes NaN of the results of those
+ * rows that it counts for, and then is zero, lest 0 times it be added to others. For that ones
+ * where a position counts for a row are multiplied by twos where V is strange. */
+static void spread_strange_values(ptx *p, const work *w, val first)
+{
+    phase(p, "infinities and NaN of V, for the rows that they count for");
+    val zero = get(p, var_f32(p, 0.0f));
+    PTX_FOR (p, depth, 0, w->tiles.keys / FRAGMENT, 1) {
+        val4 counts[MOST_PARTS];
+        for (unsigned part = 0; part < w->parts; part++)
+            counts[part] = ones_where_counted(p, w, mad(p, depth, FRAGMENT, first), part);
+        for (unsigned across = 0; across < w->depths; across++) {
+            warp_barrier(p); /* so that no more is loaded ahead than registers have room for */
+            kv_fragments v = kv_tiles_values(p, &w->tiles, depth, across);
+            for (unsigned i = 0; i < 4; i++)
+                v.b[i / 2].v[i % 2] = shr(p, strange_halves(p, v.b[i / 2].v[i % 2]), 1);
+            for (unsigned i = 0; i < 2 * w->parts; i++) {
+                val4 none = { { zero, zero, zero, zero } };
+                val4 seen = mma_m16n8k16_f16(p, counts[i / 2], v.b[i % 2], none);
+                const var *o = w->o[i / 2][2 * across + i % 2];
+                for (unsigned j = 0; j < 4; j++)
+                    assign(p, o[j], select(p, gt(p, seen.v[j], 0.0f), (float)NAN, V(o[j])));
+            }
+        }
+    }
+    kv_tiles_clear_strange(p, &w->tiles);
+}
+
+/* The products of parts with a tile's keys become weights. */
+static void score(ptx *p, const work *w, parts of, val first, bool whole,
+                  val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+{
+    val scales[LANE_ROWS];
+    phase(p, "products of q with the keys of a tile");
+    multiply_keys(p, w, of);
+    phase(p, "softmax: the products become weights");
+    if (makes_scores(w))
+        make_scores(p, w, of);
+    if (!whole)
+        mask_scores(p, w, of, first);
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++)
+        scales[row] = raise(p, w, row);
+    for (unsigned part = of.first; part < of.end; part++)
+        scale_down(p, w, part, scales + part * HALVES);
+    weigh(p, w, of, weights);
+}
+
+/* Tiles that are not whole come to one part after the other: masks take registers, too. */
+static void attend(ptx *p, const work *w, val from, val to, bool whole)
+{
+    unsigned together = whole ? w->parts : 1;
+    ptx_loop_work(p, w->tiles.keys, "positions");
+    PTX_FOR (p, tile, from, to, 1) {
+        val first = mul(p, tile, w->tiles.keys);
+        val4 weights[MOST_PARTS][KEY_COLUMNS / 2];
+        kv_tiles_next_keys(p, &w->tiles, tile);
+        for (unsigned part = 0; part < w->parts; part += together)
+            score(p, w, (parts){ part, part + together }, first, whole, weights);
+        kv_tiles_next_values(p, &w->tiles, tile);
+        if (!whole)
+            PTX_IF (p, ne(p, kv_tiles_count_strange(p, &w->tiles), 0))
+                spread_strange_values(p, w, first);
+        phase(p, "weighted values of the tile");
+        add_values(p, w, weights);
+    }
+}
+
+/* What the row's results are to be multiplied by, with its head's sink. One that is not in use is
+ * over no positions, whatever was added up. */
+static val output_factor(ptx *p, const work *w, unsigned row, const lane_row *r, val used)
+{
+    val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
+                               : get(p, w->sums[row / HALVES][row % HALVES * 2]);
+    softmax state = softmax_new(p, 1);
+    assign(p, state.max, select(p, used, V(w->max[row]), -FLT_MAX));
+    assign(p, state.sum, select(p, used, sum, imm(F32, 0)));
+    assign(p, state.values[0], 1.0f);
+    val scale = attention_output_scale(p, w->in, &state, r->query);
+    return mul(p, scale, state.values[0]);
+}
+
+static void store_row(ptx *p, const work *w, unsigned row)
+{
+    lane_row r = row_of_lane(p, w, row);
+    val used = gt(p, r.end, 0), factor = output_factor(p, w, row, &r, used);
+    val offset = mad_wide(p, r.query, (unsigned)w->in->shape.head_dim * F32_BYTES,
+                          mul_wide(p, w->lane_column, F32_BYTES));
+    val to = add(p, parameter(p, "o"), offset);
+    PTX_IF (p, r.exists)
+        for (unsigned n = 0; n < w->depths * 2; n++) {
+            int64_t further = (int64_t)n * COLUMNS * F32_BYTES;
+            const var *o = w->o[row / HALVES][n] + row % HALVES * 2;
+            val2 two = { { { 0 } } }, gates = { { { 0 } } };
+            if (w->in->options.gate)
+                gates = ld_const_v2(p, F32, add(p, parameter(p, "gate"), offset), further);
+            for (unsigned i = 0; i < 2; i++) {
+                two.v[i] = mul(p, select(p, used, V(o[i]), imm(F32, 0)), factor);
+                if (w->in->options.gate)
+                    two.v[i] = attention_gated(p, two.v[i], gates.v[i]);
+            }
+            st_global_v2(p, F32, to, further, two);
+        }
+}
+
+static void begin_sums(ptx *p, work *w)
+{
+    for (unsigned row = 0; row < w->parts * HALVES; row++) {
+        w->max[row] = var_f32(p, -FLT_MAX);
+        w->sum[row] = var_f32(p, 0.0f);
+    }
+    for (unsigned part = 0; part < w->parts; part++)
+        for (unsigned i = 0; i < 4; i++) {
+            w->sums[part][i] = var_f32(p, 0.0f);
+            for (unsigned n = 0; n < w->depths * 2; n++)
+                w->o[part][n][i] = var_f32(p, 0.0f);
+            for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
+                w->scores[part][n][i] = var_f32(p, 0.0f);
+        }
+}
+
+static void build(ptx *p, const instance *in)
+{
+    work w = { .in = in,
+               .rows = (unsigned)tile_rows(in),
+               .parts = parts_of(in),
+               .warps = (unsigned)threads(in) / WARP,
+               .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads),
+               .depths = depths_of(in),
+               .kept = kept_depths(in) };
+    w.kv_head = named(p, "kv_head", ctaid_y(p));
+    w.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                         : imm(U32, in->shape.m);
+    w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
+    phase(p, "which positions the rows are over");
+    val head = attention_kv_head_offset(p, in, w.kv_head), first, end;
+    val caches = kv_tiles_put_caches(p, add(p, attention_sequence_cache(p, "k", imm(U32, 0)), head),
+                                     add(p, attention_sequence_cache(p, "v", imm(U32, 0)), head));
+    tile_run run = find_tiles(p, &w, &first, &end);
+    w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
+    kv_tiles_begin(p, &w.tiles, run.first);
+    phase(p, "load q");
+    load_queries(p, &w);
+    begin_sums(p, &w);
+    if (in->options.window) {
+        phase(p, "tiles that the windows begin in");
+        attend(p, &w, run.first, run.whole, false);
+    }
+    phase(p, "tiles that count for all rows");
+    attend(p, &w, run.whole, run.whole_end, true);
+    phase(p, "tiles that the rows end in");
+    attend(p, &w, run.whole_end, run.end, false);
+    phase(p, "store");
+    for (unsigned row = 0; row < w.parts * HALVES; row++)
+        store_row(p, &w, row);
+}
+
+static const derived_size sizes[] = {
+    { "tile_rows", tile_rows, "16, 32, 64 or 128: rows that a block has room for" },
+    { "threads", threads,
+      "of a block: 32 for each 16 rows, of 128 of f16 and at most 128 values, 32" },
+    { "tiles", shared_bytes, "bytes of tiles of K and V, and of long rows of q" },
+    CACHE_ROWS,
+    { NULL, NULL, NULL },
+};
+
+static const term terms[] = {
+    { "ratio", "num_heads/num_kv_heads" },
+    { NULL, NULL },
+};
+
+const family mma_attention = {
+    .name = "mma_attention",
+    .summary = "attention of m rows of one sequence on tensor cores: prompts",
+    .computes = "o[m,h] = softmax(q[m,h] K' scale) V",
+    .op = OP_PROMPT_ATTENTION,
+    .activations = FORMAT_F32,
+    .halves = true,
+    .one_sequence = true,
+    .same_bits = true,
+    .sm = 80,
+    .keys = (const key[]){ ATTENTION_SHAPE_OF(FRAGMENT),
+                           { .name = "m",
+                             .summary = "rows, of which a block takes so many, heads together",
+                             .field = KEY_FIELD(shape.m),
+                             .min = 1,
+                             .max = MOST_ROWS,
+                             .def = MOST_ROWS / 2,
+                             .counted_with = KEY_FIELD(rows_mode),
+                             .tag = "m" },
+                           { .name = "rows",
+                             .summary = "m, or a parameter",
+                             .field = KEY_FIELD(rows_mode),
+                             .choices = rows_choices,
+                             .def = ROWS_RUN_TIME },
+                           ATTENTION_OPTIONS,
+                           KEY_RING,
+                           KEY_SINKS,
+                           KEY_GATE,
+                           KEY_END },
+    .params =
+        (const param[]){
+            OUT(F32, o, "m*num_heads*head_dim", 16),
+            QUERIES("m*num_heads*head_dim"),
+            KV_RINGS(k),
+            KV_RINGS(v),
+            SINKS,
+            GATES,
+            IN(U32, seq_lens, "m", 4),
+            PARAM_END,
+        },
+    .launch = { .block = "threads",
+                .grid = { "ceil_div(m*ratio, tile_rows)", "num_kv_heads" },
+                .shared = "16 + threads/2 + 8*tile_rows",
+                .dynamic_shared = "tiles",
+                .terms = terms,
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 255 },
+    .check = check_ring,
+    .build = build,
+    .fit = ref_fit_gates,
+    .reference = ref_attention,
+    .tolerance = 2e-6,
+};

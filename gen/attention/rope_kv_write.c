@@ -1,0 +1,399 @@
+/* What becomes of q, k and v between their product and attention: the RMS norm of each head of q
+ * and k where the model has one, RoPE, and the rows of the caches, in one launch.
+ *
+ * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], of a row first the heads of q, then those
+ * of K, then those of V; q [m, num_heads, head_dim]; k and v arrays of m addresses of caches
+ * [num_kv_heads, max_seq_len, head_dim], where rows of one sequence have the same address and
+ * different positions. K is rounded behind RoPE, V as it is.
+ *
+ * With ring = R caches are [num_kv_heads, R, head_dim], and position t is written to row t % R.
+ * Positions of one sequence that a launch writes are R at most.
+ *
+ * With gated = copy a row of qkv has behind each head of q, of head_dim values, as many of its
+ * gate: it is [m, 2 num_heads + 2 num_kv_heads, head_dim]. The gates are copied as they are, to
+ * gate [m, num_heads, head_dim].
+ *
+ * A row whose position is max_seq_len or more leaves the caches as they are: it is of a full
+ * sequence, or, at 2^32 - 1, of none.
+ *
+ * A block is a warp and has a head of a row. A lane has every 32nd value and loads the partner of
+ * each, too: pairs lie apart by 1 or by any distance (NEOX with a part of a head), and what a
+ * second load takes is less than the shuffles.
+ *
+ * With state = settled positions and addresses of caches stay as they are from ahead of the launch
+ * on: a kernel that overlaps with the launches ahead reads them and makes cos and sin before it
+ * waits for these.
+ *
+ * kv_write is the same of K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim] in
+ * place of qkv: num_heads is 0.
+ *
+ * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
+ */
+#include "gen/common/norm.h"
+#include "gen/attention/attention_keys.h"
+#include "gen/attention/attention.h"
+#include "gen/common/reduce.h"
+#include "gen/rows/rope.h"
+#include "gen/common/state.h"
+#include "gen/rows/rope_keys.h"
+
+enum { ADDRESS_BYTES = 8 };
+
+typedef struct head_work {
+    const instance *in;
+    unsigned parts;
+    val row, head; /* of qkv */
+    val position;
+    val source; /* the head's values */
+    val is_q, is_k;
+    val cache; /* of K or V of the row: loaded with all else, so that nothing waits for it */
+    rope_pair pairs[MOST_HEAD_PARTS];
+    rope_turn turns[MOST_HEAD_PARTS]; /* made ahead of the wait, where the state is settled */
+} head_work;
+
+/* Returns whether K and V are inputs of their own, and there is no q. */
+static bool has_kv_alone(const instance *in)
+{
+    return in->family->op == OP_KV_WRITE;
+}
+
+static head_work work_new(ptx *p, const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    head_work w = { .in = in, .parts = head_parts(in) };
+    w.head = named(p, "head", ctaid_x(p));
+    w.row = named(p, "row", ctaid_y(p));
+    val position_at = mad_wide(p, w.row, 4, parameter(p, "positions"));
+    w.position = load_state(p, is_settled(in), U32, position_at);
+    if (!has_kv_alone(in))
+        w.is_q = lt(p, w.head, s->num_heads);
+    w.is_k = lt(p, w.head, s->num_heads + s->num_kv_heads);
+    int64_t gates = in->options.gated ? s->num_heads : 0;
+    val place = w.head;
+    if (gates) /* behind a head of q and its gate */
+        place = add(p, w.head, min(p, w.head, gates));
+    int64_t heads = s->num_heads + gates + 2 * s->num_kv_heads;
+    val rows;
+    if (has_kv_alone(in)) {
+        heads = s->num_kv_heads;
+        place = select(p, w.is_k, w.head, sub(p, w.head, heads));
+        rows = select(p, w.is_k, parameter(p, "k_rows"), parameter(p, "v_rows"));
+    } else {
+        rows = parameter(p, "qkv");
+    }
+    val number = mad(p, w.row, imm(U32, heads), place);
+    w.source = mad_wide(p, number, s->head_dim * F32_BYTES, rows);
+    val array = select(p, w.is_k, parameter(p, "k"), parameter(p, "v"));
+    val cache_at = mad_wide(p, w.row, ADDRESS_BYTES, array);
+    w.cache = load_state(p, is_settled(in), U64, cache_at);
+    return w;
+}
+
+static val load_at(ptx *p, val base, val place)
+{
+    return ld_const(p, F32, mad_wide(p, place, F32_BYTES, base), 0);
+}
+
+/* What the head's values are multiplied by, besides their weights. */
+static val inverse_root(ptx *p, const head_work *w, const val *x)
+{
+    val squares = imm(F32, 0);
+    for (unsigned i = 0; i < w->parts; i++) {
+        val own = select(p, head_has(p, w->in, i), x[i], imm(F32, 0));
+        squares = i ? fma(p, own, own, squares) : mul(p, own, own);
+    }
+    val mean = mul(p, warp_sum(p, squares), 1.0f / (float)w->in->shape.head_dim);
+    return norm_factor(p, w->in, mean);
+}
+
+/* The lane's values of the head by its norm, and their partners. */
+static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
+{
+    val weights = parameter(p, "k_norm");
+    if (!has_kv_alone(w->in))
+        weights = select(p, w->is_q, parameter(p, "q_norm"), weights);
+    val own[MOST_HEAD_PARTS], others[MOST_HEAD_PARTS];
+    for (unsigned i = 0; i < w->parts; i++) {
+        own[i] = load_at(p, weights, head_place(p, w->in, i));
+        others[i] = load_at(p, weights, pairs[i].partner);
+    }
+    val factor = inverse_root(p, w, x);
+    for (unsigned i = 0; i < w->parts; i++) {
+        x[i] = mul(p, mul(p, x[i], factor), own[i]);
+        partners[i] = mul(p, mul(p, partners[i], factor), others[i]);
+    }
+}
+
+static bool has_turns(const instance *in, unsigned part)
+{
+    const rope_options *o = &in->options.rope;
+    return o->style != ROPE_NONE && (int64_t)part * HEAD_PART < o->dims;
+}
+
+/* Angles follow from the position alone: those of a head of V, which has none, are made in vain. */
+static void turn_ahead(ptx *p, head_work *w)
+{
+    phase(p, "cos and sin");
+    for (unsigned i = 0; i < w->parts; i++)
+        if (has_turns(w->in, i)) {
+            w->pairs[i] = rope_pair_of(p, w->in, i);
+            w->turns[i] = rope_turn_at(p, w->in, w->pairs[i].pair, w->position);
+        }
+}
+
+static val turned(ptx *p, const head_work *w, unsigned part, const rope_pair *pair, val x,
+                  val partner)
+{
+    if (w->turns[part].cos.kind)
+        return rope_turned_by(p, pair, &w->turns[part], x, partner);
+    return rope_turned(p, w->in, pair, w->position, x, partner);
+}
+
+static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *values)
+{
+    val x[MOST_HEAD_PARTS], partners[MOST_HEAD_PARTS];
+    rope_pair pairs[MOST_HEAD_PARTS];
+    for (unsigned i = 0; i < w->parts; i++) {
+        x[i] = partners[i] = loaded[i];
+        pairs[i].partner = head_place(p, w->in, i);
+        if (has_turns(w->in, i)) {
+            pairs[i] = w->turns[i].cos.kind ? w->pairs[i] : rope_pair_of(p, w->in, i);
+            partners[i] = load_at(p, w->source, pairs[i].partner);
+        }
+    }
+    if (w->in->options.qk_norm)
+        norm_head(p, w, pairs, x, partners);
+    for (unsigned i = 0; i < w->parts; i++)
+        assign(p, values[i],
+               has_turns(w->in, i) ? turned(p, w, i, &pairs[i], x[i], partners[i]) : x[i]);
+}
+
+static void copy_gate(ptx *p, const head_work *w, val number)
+{
+    int64_t head_bytes = w->in->shape.head_dim * F32_BYTES;
+    val from = add(p, w->source, head_bytes);
+    val to = mad_wide(p, number, head_bytes, parameter(p, "gate"));
+    for (unsigned i = 0; i < w->parts; i++) {
+        val place = head_place(p, w->in, i), value = load_at(p, from, place);
+        PTX_IF (p, head_has(p, w->in, i))
+            st_global(p, F32, mad_wide(p, place, F32_BYTES, to), 0, value);
+    }
+}
+
+static void store_q(ptx *p, const head_work *w, const var *values)
+{
+    const problem_shape *s = &w->in->shape;
+    val number = mad(p, w->row, imm(U32, s->num_heads), w->head);
+    val q = mad_wide(p, number, s->head_dim * F32_BYTES, parameter(p, "q"));
+    bool warm = w->in->options.rope.temperature_length > 0;
+    val temperature = warm ? rope_temperature(p, w->in, w->position) : imm(F32, 0);
+    for (unsigned i = 0; i < w->parts; i++) {
+        val value = get(p, values[i]);
+        val at = mad_wide(p, head_place(p, w->in, i), F32_BYTES, q);
+        PTX_IF (p, head_has(p, w->in, i))
+            st_global(p, F32, at, 0, warm ? mul(p, value, temperature) : value);
+    }
+    if (w->in->options.gated)
+        copy_gate(p, w, number);
+}
+
+static void store_kv(ptx *p, const head_work *w, const var *values)
+{
+    const problem_shape *s = &w->in->shape;
+    val first =
+        select(p, w->is_k, imm(U32, s->num_heads), imm(U32, s->num_heads + s->num_kv_heads));
+    val offset = attention_kv_head_offset(p, w->in, sub(p, w->head, first));
+    int64_t ring = w->in->options.ring;
+    val number = ring ? rem(p, w->position, imm(U32, ring)) : w->position;
+    val row = mad_wide(p, number, cache_row_bytes(w->in), add(p, w->cache, offset));
+    val has_room = lt(p, w->position, s->max_seq_len);
+    for (unsigned i = 0; i < w->parts; i++)
+        cache_store(p, w->in, row, i, get(p, values[i]), has_room);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    bool early = is_settled(in) && ptx_overlaps(p);
+    if (!early)
+        wait_for_launches(p);
+    phase(p, "load a head");
+    head_work w = work_new(p, in);
+    if (early) {
+        turn_ahead(p, &w);
+        wait_for_launches(p);
+        phase(p, "load its values");
+    }
+    val loaded[MOST_HEAD_PARTS];
+    var values[MOST_HEAD_PARTS];
+    for (unsigned i = 0; i < w.parts; i++) {
+        loaded[i] = load_at(p, w.source, head_place(p, in, i));
+        values[i] = var_like(p, loaded[i]);
+    }
+    if (!has_kv_alone(in) || in->options.qk_norm || in->options.rope.style != ROPE_NONE) {
+        phase(p, has_kv_alone(in) ? "norm and turn k" : "norm and turn q and k");
+        PTX_IF (p, w.is_k)
+            turn_head(p, &w, loaded, values);
+    }
+    phase(p, "store");
+    if (has_kv_alone(in)) {
+        store_kv(p, &w, values);
+        return;
+    }
+    PTX_IF (p, w.is_q)
+        store_q(p, &w, values);
+    PTX_ELSE (p)
+        store_kv(p, &w, values);
+}
+
+static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { NULL, NULL } };
+static const choice qk_norm_choices[] = { { "none", "" }, { "rms", "_qknorm" }, { NULL, NULL } };
+static const choice k_norm_choices[] = { { "none", "" }, { "rms", "_knorm" }, { NULL, NULL } };
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    const rope_options *o = &in->options.rope;
+    long long dim = in->shape.head_dim, dims = o->dims;
+    if (in->kv_type == KV_Q8_0 && dim % Q8_0_VALUES) {
+        *blamed = "head_dim";
+        return arena_format(a,
+                            "head_dim = %lld is not a multiple of %d, as kv_type = q8_0 needs; the "
+                            "next one is %lld",
+                            dim, Q8_0_VALUES, (dim / Q8_0_VALUES + 1) * Q8_0_VALUES);
+    }
+    if (dims > dim) {
+        *blamed = "n_rot";
+        return arena_format(a, "n_rot = %lld is more than head_dim = %lld", dims, dim);
+    }
+    return check_rope(in, a, blamed);
+}
+
+#define KEYS_OF_ROWS                                                 \
+    { .name = "m",                                                   \
+      .summary = "rows",                                             \
+      .field = KEY_FIELD(shape.m),                                   \
+      .min = 1,                                                      \
+      .max = 65535,                                                  \
+      .def = 1,                                                      \
+      .at_run_time = true,                                           \
+      .tag = "m" },                                                  \
+        { .name = "kv_type",                                         \
+          .summary = "elements of the cache; q8_0: head_dim in 32s", \
+          .field = KEY_FIELD(kv_type),                               \
+          .choices = kv_type_choices },                              \
+        KEY_RING
+#define KEY_NORM_EPSILON                                                                   \
+    {                                                                                      \
+        .name = "epsilon", .summary = "of that norm", .field = KEY_FIELD(options.epsilon), \
+        .only_with = KEY_FIELD(options.qk_norm), .tag = "eps", .real = &epsilon_range      \
+    }
+
+const family rope_kv_write = {
+    .name = "rope_kv_write",
+    .summary = "head norms and RoPE of q and k, K and V into their caches, one warp a head and row",
+    .computes = "q[m,h] = rope(norm(qkv[m,h])), K[m][h,pos] = rope(norm(..)), V[m][h,pos] = ..",
+    .op = OP_ROPE_KV_WRITE,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            ATTENTION_SHAPE,
+            KEYS_OF_ROWS,
+            { .name = "gated",
+              .summary = "behind each head of q its gate, copied",
+              .field = KEY_FIELD(options.gated),
+              .choices = gated_choices },
+            { .name = "qk_norm",
+              .summary = "of each head of q and k, ahead of RoPE",
+              .field = KEY_FIELD(options.qk_norm),
+              .choices = qk_norm_choices },
+            KEY_NORM_EPSILON,
+            KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rot/2)"),
+            KEY_N_ROT,
+            KEYS_ROPE("n_rot"),
+            KEY_STATE("settled: positions, addresses read early"),
+            KEY_DIMS,
+            KEY_END,
+        },
+    .params =
+        (const param[]){
+            OUT(F32, q, "m*num_heads*head_dim", 16),
+            KV_RINGS_OUT(k),
+            KV_RINGS_OUT(v),
+            { .name = "gate",
+              .kind = PARAM_OUT,
+              .format = FORMAT_F32,
+              .values = "m*num_heads*head_dim",
+              .align = 16,
+              .only_with = KEY_FIELD(options.gated) },
+            IN(F32, qkv, "m*(num_heads+gated*num_heads+2*num_kv_heads)*head_dim", 16),
+            ROW_POSITIONS,
+            IN_WHERE(qk_norm, F32, q_norm, "head_dim", 4),
+            IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
+            ROPE_FACTORS("n_rot/2"),
+            PARAM_END,
+        },
+    .launch = { .block = "32",
+                .grid = { "num_heads+2*num_kv_heads", "m" },
+                .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .others = "2*num_kv_heads",
+                .loads_at_once = true,
+                .overlap = WAITS_ITSELF,
+                .registers = 64 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_rope,
+    .reference = ref_rope_kv_write,
+    .tolerance = 6e-7,
+};
+
+const family kv_write = {
+    .name = "kv_write",
+    .summary = "K and V from rows of their own into their caches, with the norm and RoPE of K",
+    .computes = "K[m][h,pos] = rope(norm(k_rows[m,h])), V[m][h,pos] = v_rows[m,h]",
+    .op = OP_KV_WRITE,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            KEY_HEAD_DIM(4),
+            KEYS_OF_CACHE,
+            KEYS_OF_ROWS,
+            { .name = "k_norm",
+              .summary = "of each head of K, ahead of RoPE",
+              .field = KEY_FIELD(options.qk_norm),
+              .choices = k_norm_choices },
+            KEY_NORM_EPSILON,
+            { .name = "rope",
+              .summary = "pairs of K: (2i, 2i+1), or (i, i+n_rot/2)",
+              .field = KEY_FIELD(options.rope.style),
+              .def = ROPE_NONE,
+              .choices = rope_style_choices },
+            KEY_N_ROT,
+            KEYS_ROPE_ANGLES("n_rot"),
+            KEY_STATE("settled: positions, addresses read early"),
+            KEY_DIMS,
+            KEY_END,
+        },
+    .params =
+        (const param[]){
+            KV_RINGS_OUT(k),
+            KV_RINGS_OUT(v),
+            IN(F32, k_rows, "m*num_kv_heads*head_dim", 16),
+            IN(F32, v_rows, "m*num_kv_heads*head_dim", 16),
+            ROW_POSITIONS,
+            IN_WHERE(qk_norm, F32, k_norm, "head_dim", 4),
+            ROPE_FACTORS("n_rot/2"),
+            PARAM_END,
+        },
+    .launch = { .block = "32",
+                .grid = { "2*num_kv_heads", "m" },
+                .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
+                .loads_at_once = true,
+                .overlap = WAITS_ITSELF,
+                .registers = 64 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_rope,
+    .reference = ref_kv_write,
+    .tolerance = 6e-7,
+};

@@ -1,0 +1,57 @@
+#include "gen/common/activation.h"
+
+#include "gen/common/sigmoid.h"
+#include "ref/reference.h"
+
+val activation_argument(ptx *p, int64_t activation, val x)
+{
+    const float twice_root = 1.59576912f, cubic = 0.044715f; /* 2 sqrt(2 / pi) */
+    if (activation == ACTIVATION_GELU)
+        return mul(p, fma(p, mul(p, mul(p, x, x), cubic), x, x), twice_root);
+    return activation == ACTIVATION_SWIGLU_OAI ? mul(p, x, 1.702f) : x;
+}
+
+/* by_sigmoid takes z below -87 as that, which is too much of a huge x. */
+val activation_of(ptx *p, int64_t activation, val x)
+{
+    const float least = -87;
+    val z = activation_argument(p, activation, x);
+    return select(p, lt(p, z, least), mul(p, x, 0.0f), by_sigmoid(p, x, z));
+}
+
+val activation_times(ptx *p, int64_t activation, val g, val u)
+{
+    const float limit = 7;
+    if (activation != ACTIVATION_SWIGLU_OAI)
+        return mul(p, activation_of(p, activation, g), u);
+    val limited = max(p, min(p, u, limit), -limit);
+    val y = mul(p, activation_of(p, activation, min(p, g, limit)), add(p, limited, 1.0f));
+    /* Limits make numbers of infinities and NaN: the sum times zero is NaN again. */
+    return fma(p, add(p, g, u), imm(F32, 0), y);
+}
+
+/* With a = |x|, Phi(-a) = exp(-a^2 / 2) t P(t), t = 1 / (1 + 0.35 a). P is the polynomial of degree
+ * 8 of least relative error on 0 <= a <= 15, which is 3.3e-8; beyond that Phi(-a) is 0 in f32.
+ * The rounding errors of a^2 and of its multiple are added to exp: without that the tail is off. */
+val gelu_by_erf(ptx *p, val x)
+{
+    static const float coefficients[] = {
+        -0.02916379624f, 0.1440601903f, -0.2559006426f, 0.159391574f,  -0.0232629589f,
+        0.1055744521f,   0.1198155807f, 0.1398643256f,  0.1396212589f,
+    };
+    const float most = 15, half_log2_e = 0.72134751f, half_log2_e_rest = 9.6298150e-9f;
+    const float ln_2 = 0.693147182f;
+    val a = min(p, abs(p, x), most), t = rcp(p, fma(p, a, 0.35f, 1.0f));
+    val sum = val_of_f32(coefficients[0]);
+    for (size_t i = 1; i < sizeof coefficients / sizeof *coefficients; i++)
+        sum = fma(p, sum, t, coefficients[i]);
+
+    val square = mul(p, a, a), lost = fma(p, a, a, neg(p, square));
+    val turned = mul(p, square, -half_log2_e);
+    val rest = fma(p, square, -half_log2_e_rest, neg(p, fma(p, square, half_log2_e, turned)));
+    rest = fma(p, lost, -half_log2_e, rest);
+    val power = ex2(p, turned);
+    power = fma(p, mul(p, rest, ln_2), power, power);
+    val tail = mul(p, mul(p, sum, t), power);
+    return mul(p, x, select(p, lt(p, x, 0.0f), tail, sub(p, 1.0f, tail)));
+}

@@ -1,0 +1,88 @@
+#include "gen/common/next.h"
+
+#include "kernel/next.h"
+
+enum { WARP = 32 };
+
+/* The block's number in the grid, and how many there are. */
+static val block_of_grid(ptx *p, const launch *l, val *blocks)
+{
+    val block = ctaid_x(p);
+    *blocks = nctaid_x(p);
+    if (l->grid[1]) {
+        block = mad(p, ctaid_y(p), *blocks, block);
+        *blocks = mul(p, *blocks, nctaid_y(p));
+    }
+    if (l->grid[2]) {
+        block = mad(p, ctaid_z(p), *blocks, block);
+        *blocks = mul(p, *blocks, nctaid_z(p));
+    }
+    return block;
+}
+
+static void fetch_line(ptx *p, val next, val lines, val line)
+{
+    PTX_IF (p, lt(p, line, lines))
+        prefetch(p, mad_wide(p, line, TARGET_LINE, next), 0);
+}
+
+/* Each lane a line or two. */
+static void fetch_lines(ptx *p, val next, val bytes, val warp, val warps)
+{
+    unsigned of_warp = target_bytes_ahead(ptx_target(p)) / TARGET_LINE;
+    unsigned lanes = of_warp < WARP ? of_warp : WARP;
+    val lines = div(p, bytes, TARGET_LINE), line = mad(p, warp, lanes, lane_id(p));
+    if (lanes < WARP) {
+        PTX_IF (p, lt(p, lane_id(p), lanes))
+            fetch_line(p, next, lines, line);
+        return;
+    }
+    fetch_line(p, next, lines, line);
+    if (of_warp > WARP)
+        fetch_line(p, next, lines, mad(p, warps, WARP, line));
+}
+
+/* One lane all of its warp's: nothing waits in line with what warps load for themselves. */
+static void fetch_in_bulk(ptx *p, val next, val bytes, val warp)
+{
+    unsigned most = target_bytes_ahead(ptx_target(p));
+    val from = mul(p, warp, most);
+    PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), lt(p, from, bytes)))
+        prefetch_bulk(p, add(p, next, convert(p, U64, from)), 0, min(p, sub(p, bytes, from), most));
+}
+
+void fetch_next(ptx *p, const instance *in)
+{
+    if (!in->next)
+        return;
+    phase(p, "fetch what the next launch reads first");
+    unsigned warps = ptx_block(p) / WARP;
+    val next = parameter(p, "next");
+    val bytes = select(p, ne(p, next, 0), imm(U32, in->next), imm(U32, 0));
+    val blocks, block = block_of_grid(p, &in->family->launch, &blocks);
+    val warp = mad(p, block, warps, warp_id(p));
+    if (ptx_can_prefetch_bulk(p))
+        fetch_in_bulk(p, next, bytes, warp);
+    else
+        fetch_lines(p, next, bytes, warp, mul(p, blocks, warps));
+}
+
+void fetch_next_early(ptx *p, const instance *in)
+{
+    if (next_is_early(in))
+        fetch_next(p, in);
+}
+
+void fetch_next_late(ptx *p, const instance *in)
+{
+    if (!next_is_early(in))
+        fetch_next(p, in);
+}
+
+void end_and_fetch_next_if(ptx *p, const instance *in, val condition)
+{
+    if (in->next)
+        PTX_IF (p, condition)
+            fetch_next(p, in);
+    ret_if(p, condition);
+}

@@ -1,0 +1,128 @@
+#include "gen/common/bytes.h"
+#include "gen/common/values.h"
+
+enum { HALF_BITS = 16, WORD_BYTES = 4, WORDS_AT_ONCE = 4 };
+
+/* Loads 32-bit words of a type, four, two or one at a time. */
+static void load_words(ptx *p, type t, val at, unsigned count, val *words)
+{
+    for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
+        int64_t offset = (int64_t)i * WORD_BYTES;
+        if (count >= WORDS_AT_ONCE) {
+            val4 four = ld_global_v4(p, t, at, offset);
+            for (unsigned j = 0; j < WORDS_AT_ONCE; j++)
+                words[i + j] = four.v[j];
+        } else if (count == 2) {
+            val2 two = ld_global_v2(p, t, at, offset);
+            words[0] = two.v[0];
+            words[1] = two.v[1];
+        } else {
+            words[0] = ld_global(p, t, at, offset);
+        }
+    }
+}
+
+static void store_words(ptx *p, type t, val at, unsigned count, const val *words)
+{
+    for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
+        int64_t offset = (int64_t)i * WORD_BYTES;
+        if (count >= WORDS_AT_ONCE)
+            st_global_v4(p, t, at, offset,
+                         ((val4){ { words[i], words[i + 1], words[i + 2], words[i + 3] } }));
+        else if (count == 2)
+            st_global_v2(p, t, at, offset, ((val2){ { words[0], words[1] } }));
+        else
+            st_global(p, t, at, offset, words[0]);
+    }
+}
+
+/* Returns the f32 that has a bf16 as its upper half. */
+static val wide_bfloat(ptx *p, val bits)
+{
+    return bits_as(p, F32, shl(p, bits, HALF_BITS));
+}
+
+/* Loads one value of 8 bits, or a multiple of four. */
+static void load_bytes(ptx *p, format f, val at, unsigned count, val *values)
+{
+    val words[MOST_VALUES / 4], four[4];
+    if (count == 1)
+        words[0] = convert(p, U32, ld_global(p, U8, at, 0));
+    else
+        load_words(p, U32, at, count / 4, words);
+    for (unsigned i = 0; i < count; i += 4) {
+        (f == FORMAT_E4M3 ? e4m3_as_f32 : e5m2_as_f32)(p, words[i / 4], four);
+        for (unsigned j = 0; j < 4 && i + j < count; j++)
+            values[i + j] = four[j];
+    }
+}
+
+void values_load(ptx *p, format f, val at, unsigned count, val *values)
+{
+    if (formats[f].block_bytes == 1) {
+        load_bytes(p, f, at, count, values);
+    } else if (f == FORMAT_F32) {
+        load_words(p, F32, at, count, values);
+    } else if (count == 1) {
+        values[0] = f == FORMAT_F16 ? convert(p, F32, ld_global(p, F16, at, 0))
+                                    : wide_bfloat(p, ld_global(p, U16, at, 0));
+    } else {
+        val words[MOST_VALUES / 2];
+        load_words(p, U32, at, count / 2, words);
+        for (unsigned i = 0; i < count / 2; i++) {
+            if (f == FORMAT_F16) {
+                val2 two = halves(p, words[i]);
+                values[2 * i] = convert(p, F32, two.v[0]);
+                values[2 * i + 1] = convert(p, F32, two.v[1]);
+            } else {
+                values[2 * i] = wide_bfloat(p, words[i]);
+                values[2 * i + 1] = bits_as(p, F32, bit_and(p, words[i], 0xffff0000));
+            }
+        }
+    }
+}
+
+val bfloat_bits(ptx *p, val x)
+{
+    enum { MOST_FINITE_OR_INFINITE = 0x7f800000, QUIET = 64 };
+    val bits = bits_as(p, U32, x), upper = shr(p, bits, HALF_BITS);
+    val nan = gt(p, bit_and(p, bits, 0x7fffffff), imm(U32, MOST_FINITE_OR_INFINITE));
+    val rounded = shr(p, add(p, add(p, bits, 0x7fff), bit_and(p, upper, 1)), HALF_BITS);
+    return select(p, nan, bit_or(p, upper, QUIET), rounded);
+}
+
+/* Stores f16 where no instruction packs two of them. */
+static void store_halves(ptx *p, val at, unsigned count, const val *values)
+{
+    for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
+        val four[WORDS_AT_ONCE];
+        for (unsigned j = 0; j < WORDS_AT_ONCE && i + j < count; j++)
+            four[j] = convert(p, F16, values[i + j]);
+        if (count >= WORDS_AT_ONCE)
+            st_global_v4(p, F16, at, i * F16_BYTES,
+                         ((val4){ { four[0], four[1], four[2], four[3] } }));
+        else if (count == 2)
+            st_global_v2(p, F16, at, 0, ((val2){ { four[0], four[1] } }));
+        else
+            st_global(p, F16, at, 0, four[0]);
+    }
+}
+
+void values_store(ptx *p, format f, val at, unsigned count, const val *values)
+{
+    enum { PACKS_FROM = 80, LOW_HALVES = 0x5410 };
+    val words[MOST_VALUES / 2];
+    if (f == FORMAT_F32) {
+        store_words(p, F32, at, count, values);
+    } else if (f == FORMAT_F16 && (count == 1 || ptx_target(p)->sm < PACKS_FROM)) {
+        store_halves(p, at, count, values);
+    } else if (count == 1) {
+        st_global(p, U16, at, 0, bfloat_bits(p, values[0]));
+    } else {
+        for (unsigned i = 0; i < count; i += 2)
+            words[i / 2] = f == FORMAT_F16 ? pack_halves(p, values[i], values[i + 1])
+                                           : prmt(p, bfloat_bits(p, values[i]),
+                                                  bfloat_bits(p, values[i + 1]), LOW_HALVES);
+        store_words(p, U32, at, count / 2, words);
+    }
+}

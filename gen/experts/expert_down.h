@@ -1,0 +1,74 @@
+/* Down-projections of experts, weighted and added up: row v of Y is
+ *
+ *   y[v] = residual[v] + scale (sum over its experts, ascending by id, of
+ *          weights[v][slot] (W[id] f[v][slot] + bd[id]) + weights[v][experts_used] Ws f[v][shared])
+ *
+ * with what of these there are. f is [m, experts_used k + n_shared]: the values of each slot,
+ * behind them those of the expert that all rows use. Which experts rows use stands in device
+ * memory: see blocks/experts.h. An id that is no expert's reads no weights, and its rows are NaN.
+ *
+ * All additions to a row are in the order of the list, whichever rows there are beside it.
+ */
+#ifndef PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
+#define PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
+
+#include "gen/experts/experts.h"
+#include "gen/products/gemv.h"
+#include "gen/products/stream.h"
+
+enum { EXPERT_DOWN_SHARED = 0 /* of weights_of */ };
+
+typedef struct expert_down {
+    const instance *in;
+    instance planes; /* of the experts' matrices, */
+    instance shared; /* of that of the expert that all rows use */
+    unsigned rows, vectors;
+    unsigned lanes; /* that share a row: groups of them have rows of their own */
+    gemv_operands g, of_shared;
+    val weights, biases, list, in_use;
+    var totals[STREAM_ROWS * MAX_VECTORS]; /* rows * vector + row: the lane's parts, */
+    val totals_at;                         /* or in shared memory: its first; without a kind: no */
+} expert_down;
+
+/* A warp's, of which groups of so many lanes take so many rows of each matrix at a time. */
+expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned lanes);
+
+/* Rows that a warp takes at a time. */
+unsigned expert_down_rows_of_warp(const expert_down *d);
+
+/* The first row of the lane's group, where its warp's first is this one. */
+val expert_down_row_of_group(ptx *p, const expert_down *d, val first);
+
+/* The same among those that there are: groups without rows take the last ones again. */
+val expert_down_row_to_read(ptx *p, const expert_down *d, val first);
+
+bool expert_down_has_shared(const instance *in);
+
+/* The instance of the shared expert's matrix alone, for which the experts' is the one beside it. */
+instance expert_down_shared(const instance *in);
+
+/* Refuses more rows of experts than 32 bits count. */
+const char *expert_down_check(const instance *in, arena *a, const char **blamed);
+
+/* Where the values of a row's choice are: its word counts all rows' slots. And its weight. */
+val expert_down_values(ptx *p, const expert_down *d, val word, val row);
+val expert_down_weight(ptx *p, const expert_down *d, val word, val row);
+
+/* How far into f those of a row's shared expert are, in bytes; and its weight. */
+int64_t expert_down_shared_values_at(const instance *in, unsigned row);
+val expert_down_weight_of_shared(ptx *p, const expert_down *d, unsigned row);
+
+/* Totals of 0. */
+void expert_down_begin(ptx *p, expert_down *d);
+
+/* To the totals of a row of X, a number or one known at run time, the weighted product of each row
+ * of weights. */
+void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val *products);
+
+/* Adds up the lanes' totals and stores the results of the warp's rows from one on. */
+void expert_down_store(ptx *p, const expert_down *d, val first);
+
+/* The biases of an expert's rows from one on, which one lane of the group adds. */
+void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS]);
+
+#endif

@@ -1,0 +1,138 @@
+/* What the experts of a row gave it, weighted and added up in the order of its choices, whichever
+ * rows there are beside it. A thread has 16 bytes of a row of Y, or where n is no multiple of 4 one
+ * value; nothing is rounded but sums.
+ */
+#include "gen/experts/experts.h"
+#include "gen/products/product_keys.h"
+
+enum { THREADS = 256, FOUR = 4 };
+
+static int64_t values_of_thread(const instance *in)
+{
+    return in->shape.n % FOUR ? 1 : FOUR;
+}
+
+static bool has_shared(const instance *in)
+{
+    return in->options.route.shared != SHARED_NONE;
+}
+
+typedef struct values {
+    unsigned count;
+    val v[FOUR];
+} values;
+
+/* Those of a row of an array that is so many columns wide. */
+static values values_at(ptx *p, const instance *in, const char *name, val row, val column)
+{
+    values loaded = { .count = (unsigned)values_of_thread(in) };
+    val at = mad_wide(p, row, in->shape.n * F32_BYTES, parameter(p, name));
+    at = mad_wide(p, column, F32_BYTES, at);
+    if (loaded.count == 1) {
+        loaded.v[0] = ld_const(p, F32, at, 0);
+        return loaded;
+    }
+    val4 four = ld_const_v4(p, F32, at, 0);
+    for (unsigned i = 0; i < FOUR; i++)
+        loaded.v[i] = four.v[i];
+    return loaded;
+}
+
+static void add_weighted(ptx *p, values *sums, val weight, values of)
+{
+    for (unsigned i = 0; i < sums->count; i++)
+        sums->v[i] = fma(p, weight, of.v[i], sums->v[i]);
+}
+
+/* The loads of all choices stand ahead of the sums. */
+static values sum_of_row(ptx *p, const instance *in, val row, val column)
+{
+    unsigned used = (unsigned)in->shape.experts_used, weights = used + has_shared(in);
+    values parts[EXPERTS_USED_AT_MOST + 1], sums = { .count = (unsigned)values_of_thread(in) };
+    val weight = mad_wide(p, row, weights * F32_BYTES, parameter(p, "weights"));
+    for (unsigned slot = 0; slot < used; slot++)
+        parts[slot] = values_at(p, in, "x", mad(p, row, used, imm(U32, slot)), column);
+    if (has_shared(in))
+        parts[used] = values_at(p, in, "shared", row, column);
+    for (unsigned i = 0; i < sums.count; i++)
+        sums.v[i] = imm(F32, 0);
+    for (unsigned slot = 0; slot < weights; slot++)
+        add_weighted(p, &sums, ld_const(p, F32, weight, slot * F32_BYTES), parts[slot]);
+    return sums;
+}
+
+static void build(ptx *p, const instance *in)
+{
+    unsigned count = (unsigned)values_of_thread(in);
+    val row = named(p, "row", ctaid_y(p));
+    val column = mul(p, mad(p, ctaid_x(p), THREADS, tid_x(p)), count);
+    ret_if(p, ge(p, column, in->shape.n));
+    values sums = sum_of_row(p, in, row, column);
+    if (in->options.scale > 0)
+        for (unsigned i = 0; i < count; i++)
+            sums.v[i] = mul(p, sums.v[i], (float)in->options.scale);
+    if (in->options.residual) {
+        values residual = values_at(p, in, "residual", row, column);
+        for (unsigned i = 0; i < count; i++)
+            sums.v[i] = add(p, sums.v[i], residual.v[i]);
+    }
+    val y = mad_wide(p, row, in->shape.n * F32_BYTES, parameter(p, "y"));
+    y = mad_wide(p, column, F32_BYTES, y);
+    if (count == 1)
+        st_global(p, F32, y, 0, sums.v[0]);
+    else
+        st_global_v4(p, F32, y, 0, ((val4){ { sums.v[0], sums.v[1], sums.v[2], sums.v[3] } }));
+}
+
+static const choice shared_choices[] = {
+    [SHARED_NONE] = { "none", "" }, [SHARED_PLAIN] = { "add", "_shared" }, { NULL, NULL }
+};
+
+static int64_t shared_weights(const instance *in)
+{
+    return has_shared(in);
+}
+
+static const derived_size sizes[] = {
+    { "values", values_of_thread, "of a row that a thread has: 4, or 1" },
+    { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
+    { NULL, NULL, NULL },
+};
+
+const family expert_sum = {
+    .name = "expert_sum",
+    .summary = "what experts gave rows that use them, weighted and added",
+    .computes = "y[m,n] = residual + scale sum over slots of weights[m,slot] x[m,slot,n]",
+    .op = OP_EXPERT_SUM,
+    .activations = FORMAT_F32,
+    .same_bits = true,
+    .keys =
+        (const key[]){
+            KEY_N,
+            KEY_EXPERTS_USED,
+            KEY_ROW_COUNT,
+            { .name = "shared",
+              .summary = "values [m,n] of an expert that all rows use",
+              .field = KEY_FIELD(options.route.shared),
+              .choices = shared_choices },
+            KEY_OPTION(residual, "values [m,n] added"),
+            { .name = "scale",
+              .summary = "of the sum",
+              .field = KEY_FIELD(options.scale),
+              .tag = "scale",
+              .real = &product_scale_range },
+            KEY_END,
+        },
+    .params = (const param[]){ OUT(F32, y, "m*n", 16), IN(F32, x, "m*experts_used*n", 16),
+                               IN_WHERE(route.shared, F32, shared, "m*n", 16),
+                               IN_WHERE(residual, F32, residual, "m*n", 16),
+                               IN(F32, weights, "m*(experts_used+shared_weights)", 4), PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(n, 256*values)", "m" },
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 128 },
+    .build = build,
+    .reference = ref_expert_sum,
+    .tolerance = 5e-7,
+};

@@ -1,0 +1,78 @@
+#include "gen/experts/experts.h"
+
+enum { WORD = 4 };
+
+int64_t experts_listed(const instance *in)
+{
+    return ref_experts_listed(&in->shape);
+}
+
+const char *check_experts(const instance *in, arena *a, const char **blamed)
+{
+    const problem_shape *s = &in->shape;
+    if (s->experts_used > s->experts) {
+        *blamed = "experts_used";
+        return arena_format(a, "experts_used = %lld is more than experts = %lld",
+                            (long long)s->experts_used, (long long)s->experts);
+    }
+    if (s->plane_rows < s->n) {
+        *blamed = "plane_rows";
+        return arena_format(a,
+                            "plane_rows = %lld is less than n = %lld; %lld with gate and up in one "
+                            "tensor",
+                            (long long)s->plane_rows, (long long)s->n, 2 * (long long)s->n);
+    }
+    if (s->experts > UINT32_MAX / s->plane_rows) {
+        *blamed = "experts";
+        return arena_format(a, "%lld experts of %lld rows are more than 2^32 rows",
+                            (long long)s->experts, (long long)s->plane_rows);
+    }
+    return NULL;
+}
+
+val experts_in_use(ptx *p, val list)
+{
+    return named(p, "experts in use", ld_const(p, U32, list, 0));
+}
+
+expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number)
+{
+    val at = mad_wide(p, number, (EXPERT_FIRST_ROW + in->shape.m) * WORD, list);
+    return (expert_entry){
+        .id = named(p, "expert", ld_const(p, U32, at, (EXPERT_LIST_HEAD + EXPERT_ID) * WORD)),
+        .count = named(p, "rows that use it",
+                       ld_const(p, U32, at, (EXPERT_LIST_HEAD + EXPERT_ROWS) * WORD)),
+        .choices = add(p, at, (EXPERT_LIST_HEAD + EXPERT_FIRST_ROW) * WORD),
+    };
+}
+
+val expert_choice(ptx *p, const expert_entry *e, val number)
+{
+    return ld_const(p, U32, mad_wide(p, number, WORD, e->choices), 0);
+}
+
+val expert_row(ptx *p, const instance *in, val word)
+{
+    return div(p, word, (unsigned)in->shape.experts_used);
+}
+
+val expert_nan(ptx *p)
+{
+    return bits_as(p, F32, imm(U32, 0x7fffffff));
+}
+
+val expert_exists(ptx *p, const instance *in, val id)
+{
+    return lt(p, id, (unsigned)in->shape.experts);
+}
+
+val expert_first_row(ptx *p, const instance *in, val id)
+{
+    return mul(p, id, (unsigned)in->shape.plane_rows);
+}
+
+val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes)
+{
+    val row = expert_first_row(p, in, id);
+    return named(p, "the expert's matrix", mad_wide(p, row, row_bytes, tensor));
+}

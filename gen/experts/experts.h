@@ -1,0 +1,86 @@
+/* Experts: matrices of one size, one behind the other in a tensor, of which each row of X uses
+ * some. Which ones stands in device memory, as moe_route leaves it, in words of 32 bits:
+ *
+ *   experts in use, 0, 0, 0
+ *   for each of these, ascending by id, an entry of 2 + m words:
+ *     its id, how many rows use it, and for each of those, ascending, row * experts_used + slot
+ *
+ * where the expert is the row's choice number slot. An id that is no expert's reads no weights.
+ */
+#ifndef PTXGEN_GEN_EXPERTS_EXPERTS_H
+#define PTXGEN_GEN_EXPERTS_EXPERTS_H
+
+#include "kernel/family.h"
+#include "ptx/ptx.h"
+
+#define KEY_EXPERTS                                                                        \
+    {                                                                                      \
+        .name = "experts", .summary = "that there are", .field = KEY_FIELD(shape.experts), \
+        .min = 1, .max = 1 << 16, .required = true, .tag = "e"                             \
+    }
+#define KEY_EXPERTS_USED                                                               \
+    {                                                                                  \
+        .name = "experts_used", .summary = "by a row of X",                            \
+        .field = KEY_FIELD(shape.experts_used), .min = 1, .max = EXPERTS_USED_AT_MOST, \
+        .required = true, .tag = "of"                                                  \
+    }
+/* Of the expert that all rows use, beside those in the list. */
+#define KEY_N_SHARED(said)                                                                       \
+    {                                                                                            \
+        .name = "n_shared", .summary = said, .field = KEY_FIELD(shape.n_shared), .max = 1 << 28, \
+        .zero_is_none = true, .tag = "shared"                                                    \
+    }
+/* Where two matrices of each expert are one tensor's, it is more than the rows of one. */
+#define KEY_PLANE_ROWS                                                               \
+    {                                                                                \
+        .name = "plane_rows", .summary = "rows from an expert's matrix to the next", \
+        .field = KEY_FIELD(shape.plane_rows), .min = 1, .max = INT32_MAX, .def = 1,  \
+        .like = KEY_FIELD(shape.n), .tag = "plane"                                   \
+    }
+
+/* Entries of the list, at most: of a tensor of some rows an expert the values; of the list the
+ * words. */
+#define EXPERTS_LISTED       "min(experts,m*experts_used)"
+#define EXPERTS_VALUES(rows) "((experts-1)*plane_rows+n)*" rows
+/* What each expert has of its own, matrix number (0: of the weights' format) and vector: a launch
+ * takes that of the experts in use. */
+#define EXPERTS_WEIGHTS(id, number, count)                                                   \
+    {                                                                                        \
+        .name = #id, .kind = PARAM_IN, .weights = true, .matrix = (number), .values = count, \
+        .align = 16, .touched = "n*k", .by_expert = true                                     \
+    }
+#define EXPERTS_BIAS(id)                                                                        \
+    {                                                                                           \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .values = "experts*n", .align = 4, \
+        .only_with = KEY_FIELD(options.bias), .touched = "n", .by_expert = true                 \
+    }
+#define EXPERTS_LIST IN_FITTED(U32, list, EXPERT_LIST_VALUES, 16)
+int64_t experts_listed(const instance *in);
+
+/* Refuses more experts a row than there are, planes that are shorter than their matrix, and more
+ * rows in all than 32 bits count. */
+const char *check_experts(const instance *in, arena *a, const char **blamed);
+
+/* An entry of the list, below the number of experts in use. */
+typedef struct expert_entry {
+    val id, count;
+    val choices; /* address of the words row * experts_used + slot */
+} expert_entry;
+
+val experts_in_use(ptx *p, val list);
+expert_entry expert_entry_at(ptx *p, const instance *in, val list, val number);
+
+/* Word number number of an entry, below its count, and the row that it says. */
+val expert_choice(ptx *p, const expert_entry *e, val number);
+val expert_row(ptx *p, const instance *in, val word);
+
+/* What an expert that does not exist comes to. */
+val expert_nan(ptx *p);
+
+/* Whether there is an expert of that id, and where its matrix starts in a tensor, whose rows have
+ * so many bytes: by rows, and as an address. */
+val expert_exists(ptx *p, const instance *in, val id);
+val expert_first_row(ptx *p, const instance *in, val id);
+val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes);
+
+#endif

@@ -1,0 +1,447 @@
+/* The router of a mixture of experts, in one launch: logits of all experts, the choice of a few for
+ * each row of x, and the list of the experts in use. What is computed, and the outputs' layouts,
+ * stand at ref_moe_route.
+ *
+ * A block has a row of W, all of it by all its threads, so that the weights come from memory at
+ * once, by as many SMs as there are experts; of several rows of x it makes a logit each. Nothing is
+ * rounded but sums. Logits wait in scratch memory, [m, rows of W], until the last block to finish
+ * chooses. A counter tells it that it is the last, and it sets the counter back to zero. (As
+ * gqa_flash_decoding's blocks do. Blocks stand in the grid's z, as partners of one result.)
+ *
+ * More than 8 rows of x come in groups of 8, a block for each with each row of W. The last block of
+ * a group chooses for its rows; the last of those blocks makes the list.
+ *
+ * How it chooses stands in blocks/route_choice.c, how it makes the list in blocks/route_list.c, or
+ * of many rows in blocks/route_many.c.
+ */
+#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
+#include "gen/experts/route.h"
+#include "gen/common/row_groups.h"
+#include "gen/products/stream.h"
+#include "gen/formats/unpack.h"
+#include "gen/products/product_keys.h"
+
+enum {
+    WARP = 32,
+    LINE = 16,        /* bytes */
+    MOST_WARPS = 8,   /* of a block, */
+    LEAST_PIECES = 2, /* each lane of which has so many, if there are fewer warps */
+    IN_FLIGHT = 4,    /* loads of weights, of up to FEW_ROWS of x; of more half as many */
+    FEW_ROWS = 4,
+};
+
+static bool has_row_of_shared(const instance *in)
+{
+    return in->options.route.shared == SHARED_GATED;
+}
+
+/* Floats of which a thread loads 16 bytes at once: 8 values at most. */
+static const stream_format *const formats_of_floats[FORMAT_COUNT] = {
+    [FORMAT_F32] = &stream_F32,
+    [FORMAT_F16] = &stream_F16,
+    [FORMAT_BF16] = &stream_BF16,
+};
+
+/* Weights that a thread loads at once. */
+static unsigned piece_values(format f)
+{
+    return formats_of_floats[f] ? LINE / formats[f].block_bytes : UNPACKED;
+}
+
+static int64_t block_warps(const instance *in)
+{
+    int64_t pieces = in->shape.k / piece_values(instance_weights(in));
+    int64_t warps = (pieces + LEAST_PIECES * WARP - 1) / (LEAST_PIECES * WARP);
+    return warps < 1 ? 1 : warps < MOST_WARPS ? warps : MOST_WARPS;
+}
+
+static int64_t rows_of_w(const instance *in)
+{
+    return in->shape.experts + has_row_of_shared(in);
+}
+
+/* Ids of a row that there is room for: whole lines. */
+static unsigned room_of_row(const instance *in)
+{
+    return ((unsigned)in->shape.experts_used + ROUTE_LINE_IDS - 1) / ROUTE_LINE_IDS *
+           ROUTE_LINE_IDS;
+}
+
+static bool is_of_many(const instance *in)
+{
+    return row_group_count(in) > 1;
+}
+
+/* Sums of a row of W: with each row of x, and of its squares. */
+static unsigned sum_count(const instance *in)
+{
+    return row_group_rows(in) * (in->options.norm ? 2 : 1);
+}
+
+static int64_t shared_bytes(const instance *in)
+{
+    int64_t warps = block_warps(in), partial = warps > 1 ? sum_count(in) * warps * ROUTE_WORD : 0;
+    int64_t bytes = (partial + LINE - 1) / LINE * LINE + LINE; /* and the ticket */
+    if (in->options.route.groups)
+        bytes += (warps * in->shape.experts * ROUTE_WORD + LINE - 1) / LINE * LINE;
+    int64_t ids = row_group_rows(in) * room_of_row(in) * ROUTE_WORD;
+    if (is_of_many(in))
+        return bytes + ids + route_bytes_of_many(in);
+    return bytes + ids * (in->shape.m > 1 ? 2 : 1);
+}
+
+/* A row of W and what it is multiplied with. */
+typedef struct products {
+    const route *r;
+    format f;
+    val row, x, gamma;
+    const var *dots, *squares;
+} products;
+
+static void load_weights(ptx *p, const products *s, val piece, unsigned turn, val *w)
+{
+    unsigned ahead = turn * s->r->threads;
+    if (!formats_of_floats[s->f]) {
+        unpack_piece(p, s->f, s->row, add(p, piece, ahead), w);
+        return;
+    }
+    val4 words = ld_const_v4(p, U32, mad_wide(p, piece, LINE, s->row), (int64_t)ahead * LINE);
+    formats_of_floats[s->f]->floats(p, &words, w);
+}
+
+/* Adds the products of the thread's pieces from one on, a block's width apart. */
+static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
+{
+    unsigned values = piece_values(s->f);
+    val w[IN_FLIGHT][UNPACKED], x[UNPACKED], gamma[UNPACKED];
+    val behind = mul_wide(p, piece, values * F32_BYTES), x_at = add(p, s->x, behind);
+    for (unsigned t = 0; t < turns; t++)
+        load_weights(p, s, piece, t, w[t]);
+    for (unsigned t = 0; t < turns; t++) {
+        int64_t ahead = (int64_t)t * s->r->threads * values * F32_BYTES;
+        if (s->gamma.kind)
+            load_floats(p, add(p, s->gamma, behind), ahead, values, gamma);
+        for (unsigned v = 0; v < s->r->group; v++) {
+            load_floats(p, x_at, ahead + (int64_t)v * s->r->k * F32_BYTES, values, x);
+            for (unsigned i = 0; i < values; i++) {
+                val scaled = s->gamma.kind ? mul(p, x[i], gamma[i]) : x[i];
+                assign(p, s->dots[v], fma(p, w[t][i], scaled, s->dots[v]));
+                if (s->gamma.kind)
+                    assign(p, s->squares[v], fma(p, x[i], x[i], s->squares[v]));
+            }
+        }
+    }
+}
+
+static void multiply(ptx *p, const products *s)
+{
+    unsigned pieces = s->r->k / piece_values(s->f), threads = s->r->threads;
+    unsigned at_once = !formats_of_floats[s->f] ? 1
+                       : s->r->group > FEW_ROWS ? IN_FLIGHT / 2
+                                                : IN_FLIGHT;
+    unsigned turns = pieces / threads, rest = pieces % threads, looped = turns / at_once * at_once;
+    val own = tid_x(p);
+    if (looped > at_once) {
+        ptx_loop_work(p, at_once * piece_values(s->f), "weights");
+        PTX_FOR (p, piece, own, looped * threads, at_once * threads)
+            add_pieces(p, s, piece, at_once);
+    } else if (looped) {
+        add_pieces(p, s, own, looped);
+    }
+    if (turns > looped)
+        add_pieces(p, s, add(p, own, looped * threads), turns - looped);
+    if (rest)
+        PTX_IF (p, lt(p, own, rest))
+            add_pieces(p, s, add(p, own, turns * threads), 1);
+}
+
+/* Stores a row's logits, a thread each. */
+static void store_logits(ptx *p, const route *r, val row, const row_group *x, const val *sums)
+{
+    const instance *in = r->in;
+    spread_sums spread = block_sum_spread(p, sums, sum_count(in), r->warps);
+    val logit = spread.sum;
+    if (in->options.norm) {
+        unsigned lanes = spread.lanes ? spread.lanes : 1;
+        val squares = shuffle_from(p, spread.sum, add(p, lane_id(p), r->group * lanes));
+        val mean = div(p, squares, (float)r->k);
+        logit = mul(p, logit, norm_factor(p, in, mean));
+    }
+    val row_of_x = row_of_group(p, x, spread.number), stored = lt(p, spread.number, r->group);
+    PTX_IF (p, bit_and(p, stored, row_is_own(p, x, row_of_x))) {
+        var biased = var_like(p, logit);
+        if (in->options.bias)
+            PTX_IF (p, lt(p, row, r->experts))
+                assign(
+                    p, biased,
+                    add(p, logit,
+                        ld_const(p, F32, mad_wide(p, row, ROUTE_WORD, parameter(p, "bias")), 0)));
+        st_global(p, F32, mad_wide(p, mad(p, row_of_x, r->rows, row), ROUTE_WORD, r->scratch), 0,
+                  biased);
+    }
+}
+
+static void multiply_row(ptx *p, const route *r, val row, const row_group *x)
+{
+    const instance *in = r->in;
+    val sums[2 * MAX_VECTORS];
+    var dots[MAX_VECTORS], squares[MAX_VECTORS];
+    for (unsigned v = 0; v < r->group; v++) {
+        dots[v] = var_f32(p, 0.0f);
+        if (in->options.norm)
+            squares[v] = var_f32(p, 0.0f);
+    }
+    products s = { r, instance_weights(in), .dots = dots, .squares = squares };
+    s.x = row_group_start(p, x, parameter(p, "x"), r->k * F32_BYTES);
+    if (in->options.norm)
+        s.gamma = parameter(p, "gamma");
+    val row_bytes = imm(U32, (long long)format_bytes(s.f, r->k));
+    s.row = mad_wide(p, row, row_bytes, parameter(p, "w"));
+    if (has_row_of_shared(in)) {
+        products of_shared = s;
+        of_shared.f = FORMAT_F32;
+        of_shared.row = parameter(p, "w_shared");
+        PTX_IF (p, lt(p, row, r->experts))
+            multiply(p, &s);
+        PTX_ELSE (p)
+            multiply(p, &of_shared);
+    } else {
+        multiply(p, &s);
+    }
+    for (unsigned v = 0; v < r->group; v++) {
+        sums[v] = get(p, dots[v]);
+        if (in->options.norm)
+            sums[r->group + v] = get(p, squares[v]);
+    }
+    store_logits(p, r, row, x, sums);
+}
+
+static route route_new(ptx *p, const instance *in)
+{
+    route r = { .in = in,
+                .options = &in->options,
+                .k = (unsigned)in->shape.k,
+                .m = (unsigned)in->shape.m,
+                .group = row_group_rows(in),
+                .experts = (unsigned)in->shape.experts,
+                .used = (unsigned)in->shape.experts_used,
+                .rows = (unsigned)rows_of_w(in),
+                .warps = (unsigned)block_warps(in) };
+    r.threads = r.warps * WARP;
+    r.room = room_of_row(in);
+    r.scratch = parameter(p, "scratch");
+    return r;
+}
+
+static void choose(ptx *p, route *r, val first, val end)
+{
+    if (r->options->route.groups)
+        r->scores = shared_array(p, "scores", U32, r->warps * r->experts);
+    r->ids = shared_array(p, "row_ids", U32, r->group * r->room);
+    r->firsts = r->m == 1           ? r->ids
+                : is_of_many(r->in) ? (val){ 0 }
+                                    : shared_array(p, "first_ids", U32, r->group * r->room);
+    phase(p, "choose");
+    if (is_of_many(r->in)) /* so that the group's first row has the first ids */
+        r->ids = sub(p, r->ids, mul(p, first, r->room * ROUTE_WORD));
+    PTX_FOR (p, chooser, add(p, first, warp_id(p)), end, r->warps)
+        route_choose(p, r, chooser);
+}
+
+/* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
+static void build(ptx *p, const instance *in)
+{
+    route r = route_new(p, in);
+    unsigned groups = (unsigned)row_group_count(in);
+    val group = is_of_many(in) ? rem(p, ctaid_z(p), groups) : imm(U32, 0);
+    val row = named(p, "row", div(p, ctaid_z(p), groups)), counter = parameter(p, "counters");
+    row_group x = row_group_new(p, in, group);
+    val end = add(p, x.first, x.count);
+    phase(p, "a row of W");
+    multiply_row(p, &r, row, &x);
+    phase(p, "whether this block is the last");
+    val ticket = shared_array(p, "ticket", U32, 1);
+    if (!is_of_many(in)) {
+        ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, r.rows), ticket)));
+        choose(p, &r, x.own, end);
+        phase(p, "list");
+        route_make_list(p, &r);
+        return;
+    }
+    val of_group = mad_wide(p, add(p, group, 1), ROUTE_WORD, counter);
+    ret_if(p, bit_not(p, block_is_last(p, of_group, imm(U32, r.rows), ticket)));
+    choose(p, &r, x.own, end);
+    ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, groups), ticket)));
+    phase(p, "list");
+    route_make_list_of_many(p, &r);
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    const problem_shape *s = &in->shape;
+    const route_options *o = &in->options.route;
+    long long experts = s->experts, used = s->experts_used, groups = o->groups;
+    *blamed = "experts_used";
+    if (used > experts)
+        return arena_format(a, "experts_used = %lld is more than experts = %lld", used, experts);
+    if (!groups)
+        return NULL;
+    *blamed = "groups";
+    if (experts % groups || experts / groups < 2)
+        return arena_format(a,
+                            "groups = %lld do not split experts = %lld into groups of the same "
+                            "size, 2 or more",
+                            groups, experts);
+    if (!o->groups_used)
+        return arena_format(a, "groups = %lld needs groups_used: how many are chosen from", groups);
+    *blamed = "groups_used";
+    if (o->groups_used > groups)
+        return arena_format(a, "groups_used = %lld is more than groups = %lld",
+                            (long long)o->groups_used, groups);
+    if (used > o->groups_used * (experts / groups))
+        return arena_format(a,
+                            "groups_used = %lld have %lld experts, fewer than experts_used = %lld; "
+                            "%lld would do",
+                            (long long)o->groups_used, o->groups_used * (experts / groups), used,
+                            (used + experts / groups - 1) / (experts / groups));
+    return NULL;
+}
+
+static const choice gating_choices[] = {
+    [GATING_SOFTMAX] = { "softmax", "" },
+    [GATING_SIGMOID] = { "sigmoid", "_sigmoid" },
+    [GATING_SOFTMAX_OF_CHOSEN] = { "softmax_of_chosen", "_chosen" },
+    { NULL, NULL },
+};
+static const choice normed_choices[] = { { "0", "" }, { "1", "_normed" }, { NULL, NULL } };
+static const choice choice_bias_choices[] = { { "none", "" },
+                                              { "add", "_choice" },
+                                              { NULL, NULL } };
+static const choice shared_choices[] = {
+    [SHARED_NONE] = { "none", "" },
+    [SHARED_PLAIN] = { "plain", "_shared" },
+    [SHARED_GATED] = { "gated", "_gated" },
+    { NULL, NULL },
+};
+
+#define KEY_ROUTE(id, said)                                                 \
+    {                                                                       \
+        .name = #id, .summary = said, .field = KEY_FIELD(options.route.id), \
+        .choices = id##_choices                                             \
+    }
+
+static const key keys[] = {
+    KEY_WEIGHTS,
+    KEY_K_OF_WEIGHTS,
+    { .name = "experts",
+      .summary = "of the mixture: rows of W",
+      .field = KEY_FIELD(shape.experts),
+      .min = 1,
+      .max = ROUTE_EXPERTS,
+      .required = true,
+      .tag = "e" },
+    { .name = "experts_used",
+      .summary = "chosen for each row of x",
+      .field = KEY_FIELD(shape.experts_used),
+      .min = 1,
+      .max = ROUTE_USED,
+      .required = true,
+      .tag = "u" },
+    { .name = "m",
+      .summary = "rows of X",
+      .field = KEY_FIELD(shape.m),
+      .min = 1,
+      .max = EXPERT_MOST_ROWS,
+      .def = 1,
+      .tag = "m" },
+    KEY_ROUTE(gating, "probabilities of logits"),
+    KEY_ROUTE(normed, "1: weights divided by their sum"),
+    KEY_SCALE("of the weights"),
+    KEY_ROUTE(choice_bias, "added for the choice alone"),
+    { .name = "groups",
+      .summary = "of neighbouring experts",
+      .field = KEY_FIELD(options.route.groups),
+      .max = ROUTE_GROUPS,
+      .zero_is_none = true,
+      .tag = "g" },
+    { .name = "groups_used",
+      .summary = "of these, by their two best",
+      .field = KEY_FIELD(options.route.groups_used),
+      .max = ROUTE_GROUPS,
+      .only_with = KEY_FIELD(options.route.groups),
+      .tag = "of" },
+    KEY_ROUTE(shared, "an expert of all rows; gated: by w_shared"),
+    KEY_OPTION(bias, "a vector [experts] of logits"),
+    KEYS_NORM,
+    KEY_END,
+};
+
+#define OF_GATED_SHARED .only_with = KEY_FIELD(options.route.shared), .only_of = 1 << SHARED_GATED
+
+static const param params[] = {
+    OUT(U32, ids, "m*experts_used", 4),
+    OUT(F32, weights, "m*(experts_used+shared_weights)", 4),
+    OUT(U32, list, "4 + min(experts, m*experts_used)*(2+m)", 16),
+    { .name = "w",
+      .kind = PARAM_IN,
+      .weights = true,
+      .values = "experts*k",
+      .align = 16,
+      .small = true },
+    IN(F32, x, "m*k", 16),
+    IN_WHERE(norm, F32, gamma, "k", 16),
+    IN_WHERE(bias, F32, bias, "experts", 4),
+    IN_WHERE(route.choice_bias, F32, choice_bias, "experts", 4),
+    { .name = "w_shared",
+      .kind = PARAM_IN,
+      .format = FORMAT_F32,
+      .values = "k",
+      .align = 16,
+      .small = true,
+      OF_GATED_SHARED },
+    SCRATCH(F32, scratch, "m*rows", 4),
+    COUNTERS(counters, "counters"),
+    PARAM_END,
+};
+
+static int64_t counter_count(const instance *in)
+{
+    return is_of_many(in) ? 1 + row_group_count(in) : 1;
+}
+
+static int64_t shared_weights(const instance *in)
+{
+    return in->options.route.shared != SHARED_NONE;
+}
+
+static const derived_size sizes[] = {
+    { "rows", rows_of_w, "of W: experts, and with shared = gated one more" },
+    { "groups", row_group_count, "of 8 rows of x, which have blocks of their own" },
+    { "counters", counter_count, "1, and where there are several groups one for each" },
+    { "warps", block_warps, "of a block: up to 8, by k and the weights' format" },
+    { "shared_weights", shared_weights, "1 with a shared expert, else 0" },
+    { "shared_bytes", shared_bytes, "of shared memory: sums, scores of groups, ids" },
+    { NULL, NULL, NULL },
+};
+
+const family moe_route = {
+    .name = "moe_route",
+    .summary = "the router of a mixture of experts: logits, choice, weights and the list in use",
+    .computes = "ids, weights[m] = top experts_used of p(x[m,k] W[experts,k]^T)",
+    .op = OP_MOE_ROUTE,
+    .same_bits = true,
+    .keys = keys,
+    .params = params,
+    .launch = { .block = "32*warps",
+                .grid = { "1", "1", "rows*groups" },
+                .shared = "shared_bytes",
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 128 },
+    .check = check,
+    .build = build,
+    .reference = ref_moe_route,
+    .reference_is_whole = true,
+    .tolerance = REF_ROUTE_TOLERANCE,
+};

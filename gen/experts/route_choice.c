@@ -1,0 +1,234 @@
+/* A warp takes a row of X. Lane i has the experts i, 32 + i, 64 + i and so on in registers: of the
+ * scores their heights (see blocks/sampling.h), which compare as the order says, a NaN as the
+ * largest; 0 is none. Turn after turn the warp finds the first and takes it out, and lane i keeps
+ * the one of turn i. So there are at most 32 chosen ones.
+ */
+#include <math.h>
+
+#include "gen/common/reduce.h"
+#include "gen/experts/route.h"
+#include "gen/sampling/sampling.h"
+#include "gen/common/softmax.h"
+
+enum { WARP = 32 };
+
+/* A row's experts, as its warp has them: those of the lane. */
+typedef struct lane_experts {
+    val lane;
+    unsigned count;
+    val logits[ROUTE_EXPERTS / WARP]; /* of what there is not -infinity */
+    val max, inverse;                 /* of softmax: of all logits, and 1 / the sum */
+    var heights[ROUTE_EXPERTS / WARP];
+} lane_experts;
+
+static val expert_of(ptx *p, const lane_experts *e, unsigned number)
+{
+    return add(p, e->lane, number * WARP);
+}
+
+/* Whether the lane has an expert of that number. */
+static val has_expert(ptx *p, const route *r, const lane_experts *e, unsigned number)
+{
+    return (number + 1) * WARP <= r->experts ? imm(PRED, 1)
+                                             : lt(p, e->lane, r->experts - number * WARP);
+}
+
+static val exp_of(ptx *p, val x)
+{
+    return ex2(p, mul(p, x, (float)LOG2_E));
+}
+
+static val sigmoid(ptx *p, val x)
+{
+    return rcp(p, add(p, exp_of(p, neg(p, x)), 1.0f));
+}
+
+static void load_logits(ptx *p, const route *r, lane_experts *e, val row)
+{
+    val at = mad_wide(p, mad(p, row, r->rows, e->lane), ROUTE_WORD, r->scratch);
+    const val none = val_of_f32(-INFINITY);
+    for (unsigned i = 0; i < e->count; i++) {
+        var logit = ptx_var(p, F32, none);
+        PTX_IF (p, has_expert(p, r, e, i))
+            assign(p, logit, ld_global(p, F32, at, i * WARP * ROUTE_WORD));
+        e->logits[i] = get(p, logit);
+    }
+    if (r->options->route.gating != GATING_SOFTMAX)
+        return;
+    val max = none;
+    for (unsigned i = 0; i < e->count; i++)
+        max = max(p, max, e->logits[i]);
+    e->max = warp_max(p, max);
+    val sum = imm(F32, 0);
+    for (unsigned i = 0; i < e->count; i++) {
+        val part = exp_of(p, sub(p, e->logits[i], e->max));
+        sum = add(p, sum, select(p, has_expert(p, r, e, i), part, imm(F32, 0)));
+    }
+    e->inverse = rcp(p, warp_sum(p, sum));
+}
+
+/* What a logit is by the gating. */
+static val gated_logit(ptx *p, const route *r, const lane_experts *e, val logit)
+{
+    switch (r->options->route.gating) {
+    case GATING_SOFTMAX:
+        return mul(p, exp_of(p, sub(p, logit, e->max)), e->inverse);
+    case GATING_SIGMOID:
+        return sigmoid(p, logit);
+    default:
+        return logit;
+    }
+}
+
+/* Without choice bias and groups the order is that of the logits. */
+static void make_heights(ptx *p, const route *r, lane_experts *e)
+{
+    const route_options *o = &r->options->route;
+    for (unsigned i = 0; i < e->count; i++) {
+        val score = e->logits[i], exists = has_expert(p, r, e, i);
+        if (o->choice_bias || o->groups)
+            score = gated_logit(p, r, e, score);
+        var biased = var_like(p, score);
+        if (o->choice_bias)
+            PTX_IF (p, exists) {
+                val at = mad_wide(p, e->lane, ROUTE_WORD, parameter(p, "choice_bias"));
+                assign(p, biased, add(p, score, ld_const(p, F32, at, i * WARP * ROUTE_WORD)));
+            }
+        val height = height_of_float(p, get(p, biased));
+        e->heights[i] = var_like(p, select(p, exists, height, imm(U32, 0)));
+    }
+}
+
+/* The sum of the two best scores of a group, as a height, in the first of the group's lanes. */
+static val group_height(ptx *p, const route *r, const lane_experts *e, val scores, unsigned lanes)
+{
+    unsigned groups = (unsigned)r->options->route.groups, size = r->experts / groups;
+    val group = div(p, e->lane, lanes), within = rem(p, e->lane, lanes);
+    val exists = lt(p, group, groups);
+    var best = var_u32(p, 0), second = var_u32(p, 0);
+    val first = mad(p, group, size, within), end = mad(p, group, size, imm(U32, size));
+    PTX_FOR (p, member, first, select(p, exists, end, imm(U32, 0)), lanes) {
+        val height = ld_shared(p, U32, mad(p, member, ROUTE_WORD, scores), 0);
+        assign(p, second, max(p, second, min(p, best, height)));
+        assign(p, best, max(p, best, height));
+    }
+    for (unsigned mask = lanes / 2; mask; mask /= 2) {
+        val other = shuffle_xor(p, best, mask), other_second = shuffle_xor(p, second, mask);
+        val lower = min(p, best, other);
+        assign(p, second, max(p, max(p, second, other_second), lower));
+        assign(p, best, max(p, best, other));
+    }
+    val sum = add(p, float_of_height(p, get(p, best)), float_of_height(p, get(p, second)));
+    val told = bit_and(p, exists, eq(p, within, 0));
+    return select(p, told, height_of_float(p, sum), imm(U32, 0));
+}
+
+/* Takes the experts of all but the best groups out. */
+static void choose_groups(ptx *p, const route *r, const lane_experts *e)
+{
+    unsigned groups = (unsigned)r->options->route.groups, lanes = WARP;
+    while (WARP / lanes < groups)
+        lanes /= 2;
+    val scores = mad(p, warp_id(p), imm(U32, r->experts * ROUTE_WORD), r->scores);
+    for (unsigned i = 0; i < e->count; i++)
+        PTX_IF (p, has_expert(p, r, e, i))
+            st_shared(p, U32, mad(p, e->lane, ROUTE_WORD, scores), i * WARP * ROUTE_WORD,
+                      e->heights[i]);
+    warp_barrier(p);
+    var height = var_like(p, group_height(p, r, e, scores, lanes)), chosen = var_u32(p, 0);
+    val group = div(p, e->lane, lanes);
+    PTX_FOR (p, turn, 0, r->options->route.groups_used, 1) {
+        first_number best = { var_like(p, get(p, height)), var_like(p, group) };
+        first_of_warp(p, &best);
+        assign(p, chosen, bit_or(p, chosen, shl(p, imm(U32, 1), best.number)));
+        assign(p, height, select(p, eq(p, group, best.number), imm(U32, 0), height));
+    }
+    for (unsigned i = 0; i < e->count; i++) {
+        val own = div(p, expert_of(p, e, i), r->experts / groups);
+        val kept = ne(p, bit_and(p, shr(p, chosen, own), 1), 0);
+        assign(p, e->heights[i], select(p, kept, e->heights[i], imm(U32, 0)));
+    }
+    warp_barrier(p);
+}
+
+/* Lane i gets the expert of slot i; of lanes behind the slots 0. */
+static val choose_experts(ptx *p, const route *r, const lane_experts *e)
+{
+    var id = var_u32(p, 0);
+    PTX_FOR (p, slot, 0, r->used, 1) {
+        first_number best = { var_like(p, get(p, e->heights[0])), var_like(p, e->lane) };
+        for (unsigned i = 1; i < e->count; i++) {
+            val ahead = gt(p, e->heights[i], best.height);
+            assign(p, best.height, select(p, ahead, e->heights[i], best.height));
+            assign(p, best.number, select(p, ahead, expert_of(p, e, i), best.number));
+        }
+        first_of_warp(p, &best);
+        for (unsigned i = 0; i < e->count; i++) {
+            val taken = eq(p, best.number, expert_of(p, e, i));
+            assign(p, e->heights[i], select(p, taken, imm(U32, 0), e->heights[i]));
+        }
+        assign(p, id, select(p, eq(p, e->lane, slot), best.number, id));
+    }
+    return get(p, id);
+}
+
+/* The weights of a row's slots, those of lane i that of slot i. */
+static val weigh(ptx *p, const route *r, const lane_experts *e, val id)
+{
+    const route_options *o = &r->options->route;
+    val exists = lt(p, e->lane, r->used), owner = bit_and(p, id, WARP - 1), logit = { 0 };
+    for (unsigned i = 0; i < e->count; i++) {
+        val one = shuffle_from(p, e->logits[i], owner);
+        logit = i ? select(p, eq(p, shr(p, id, 5), i), one, logit) : one;
+    }
+    val weight = gated_logit(p, r, e, logit);
+    if (o->gating == GATING_SOFTMAX_OF_CHOSEN) {
+        val max = warp_max(p, select(p, exists, logit, val_of_f32(-INFINITY)));
+        weight = exp_of(p, sub(p, logit, max));
+        weight = div(p, weight, warp_sum(p, select(p, exists, weight, imm(F32, 0))));
+    }
+    if (o->normed) {
+        const float least = (float)ROUTE_LEAST_SUM;
+        val sum = warp_sum(p, select(p, exists, weight, imm(F32, 0)));
+        weight =
+            div(p, weight, select(p, lt(p, sum, least), val_of_f32(least), sum)); /* NaN stays */
+    }
+    return r->options->scale > 0 ? mul(p, weight, (float)r->options->scale) : weight;
+}
+
+static void store_weights(ptx *p, const route *r, const lane_experts *e, val row, val weight)
+{
+    bool shared = r->options->route.shared;
+    val of_row = mul(p, row, r->used + shared);
+    val at = mad_wide(p, of_row, ROUTE_WORD, parameter(p, "weights"));
+    PTX_IF (p, lt(p, e->lane, r->used))
+        st_global(p, F32, mad_wide(p, e->lane, ROUTE_WORD, at), 0, weight);
+    if (!shared)
+        return;
+    PTX_IF (p, eq(p, e->lane, 0)) {
+        val logit = mad_wide(p, mul(p, row, r->rows), ROUTE_WORD, r->scratch);
+        val of_shared = r->options->route.shared == SHARED_GATED
+                            ? sigmoid(p, ld_global(p, F32, logit, (int64_t)r->experts * ROUTE_WORD))
+                            : val_of_f32(1.0f);
+        st_global(p, F32, at, r->used * ROUTE_WORD, of_shared);
+    }
+}
+
+void route_choose(ptx *p, const route *r, val row)
+{
+    lane_experts e = { .lane = lane_id(p), .count = (r->experts + WARP - 1) / WARP };
+    load_logits(p, r, &e, row);
+    make_heights(p, r, &e);
+    if (r->options->route.groups)
+        choose_groups(p, r, &e);
+    val id = choose_experts(p, r, &e), chosen = lt(p, e.lane, r->used);
+    PTX_IF (p, lt(p, e.lane, r->room)) {
+        val at = mad(p, mad(p, row, r->room, e.lane), ROUTE_WORD, r->ids);
+        st_shared(p, U32, at, 0, select(p, chosen, id, imm(U32, ROUTE_NO_ID)));
+    }
+    PTX_IF (p, chosen) {
+        val at = mad_wide(p, mad(p, row, r->used, e.lane), ROUTE_WORD, parameter(p, "ids"));
+        st_global(p, U32, at, 0, id);
+    }
+    store_weights(p, r, &e, row, weigh(p, r, &e, id));
+}

@@ -1,0 +1,340 @@
+/* Streams as blocks/stream.h says. A warp goes through the experts of the list; of each it reads
+ * its rows once, and multiplies them with all vectors of f whose rows use the expert: code for 1,
+ * 2, 4 and 8 of them (or m), so that of three the last one is there twice, and its second result
+ * counts nothing. The lanes' parts are added up behind the last expert. Of narrow rows groups of
+ * lanes have some each, all of the same expert. What is computed stands in blocks/expert_down.h,
+ * what shared memory has in blocks/expert_tile.h and blocks/expert_plan.h.
+ *
+ * Where all vectors fit they are staged once, and warps go on alone. Else experts come in groups
+ * that fit, for all rows of a turn one after the other, and all warps of a block with them. With
+ * passes each expert's columns are staged in parts, as those of other streams.
+ */
+#include "gen/experts/expert_plan.h"
+#include "gen/experts/expert_tile.h"
+#include "gen/common/next.h"
+#include "gen/experts/expert_down_keys.h"
+#include "gen/products/stream_keys.h"
+
+typedef struct streamed {
+    expert_down d;
+    expert_plan plan; /* of the tile */
+    stream experts, of_all;
+} streamed;
+
+static val shared_vector(ptx *p, const void *context, val vector)
+{
+    const expert_down *d = context;
+    val first = add(p, d->g.x, expert_down_shared_values_at(d->in, 0));
+    return mad_wide(
+        p, vector,
+        (unsigned)(expert_down_shared_values_at(d->in, 1) - expert_down_shared_values_at(d->in, 0)),
+        first);
+}
+
+/* The experts of the group; of one row of X as many as there may be. */
+static val experts_of_group(ptx *p, const streamed *s)
+{
+    return s->d.vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
+                            : imm(U32, s->plan.slots);
+}
+
+/* Plans a group and puts its vectors into the tile; with passes the latter is for later. */
+static void stage_group(ptx *p, streamed *s, val first)
+{
+    expert_down *d = &s->d;
+    s->plan.first = first;
+    phase(p, "plan and stage experts' values");
+    if (d->vectors > 1) {
+        PTX_IF (p, eq(p, warp_id(p), 0))
+            expert_plan_of_rows(p, &s->plan);
+        barrier(p);
+        s->experts.source.vectors = ld_shared(p, U32, s->plan.words, PLAN_HEAD_VECTORS * 4);
+    } else {
+        s->experts.source.vectors = min(p, sub(p, d->in_use, s->plan.first), s->plan.slots);
+        expert_plan_of_one_row(p, &s->plan, s->experts.source.vectors);
+    }
+    if (stream_passes(d->in) == 1)
+        stream_stage_vectors(p, &s->experts);
+    if (stream_passes(d->in) == 1 || d->vectors == 1)
+        barrier(p);
+}
+
+/* An expert's rows times count vectors of the tile, from number first on. Those from certain on may
+ * be there for nothing. */
+static void add_products(ptx *p, streamed *s, const place addresses[STREAM_ROWS],
+                         const val biases[STREAM_ROWS], val first, unsigned count, unsigned certain)
+{
+    expert_down *d = &s->d;
+    stream one = stream_of_vectors(p, &s->experts, first, count);
+    stream_add(p, &one, addresses);
+    if (d->vectors > 1 && !stream_is_of_floats(d->in))
+        warp_barrier(p); /* or ptxas has the plan's words in registers all the while. Floats leave
+                            it room for them, and with a barrier some spilled at any limit */
+    for (unsigned i = 0; i < count; i++) {
+        val at = expert_plan_vector(p, &s->plan, i ? add(p, first, i) : first),
+            products[STREAM_ROWS];
+        val weight = ld_shared(p, F32, at, PLAN_WEIGHT * 4);
+        val row = d->vectors > 1 ? expert_plan_word(p, at, PLAN_ROW_OF_X) : imm(U32, 0);
+        for (unsigned r = 0; r < d->rows; r++) {
+            products[r] = get(p, one.sums[d->rows * i + r]);
+            if (d->biases.kind)
+                products[r] = add(p, products[r], biases[r]);
+        }
+        PTX_IF (p, i < certain ? imm(PRED, 1) : ne(p, row, imm(U32, PLAN_NO_ROW)))
+            expert_down_add(p, d, row, weight, products);
+    }
+}
+
+/* Rows that use an expert that does not exist. */
+static void add_nothing(ptx *p, streamed *s, val first, val count)
+{
+    expert_down *d = &s->d;
+    const val unknown[STREAM_ROWS] = { expert_nan(p), expert_nan(p) };
+    for (unsigned i = 0; i < d->vectors; i++)
+        PTX_IF (p, d->vectors > 1 ? gt(p, count, i) : imm(PRED, 1)) {
+            val row = d->vectors > 1
+                          ? expert_plan_word(p, expert_plan_vector(p, &s->plan, add(p, first, i)),
+                                             PLAN_ROW_OF_X)
+                          : imm(U32, 0);
+            PTX_IF (p, d->vectors > 1 ? ne(p, row, imm(U32, PLAN_NO_ROW)) : imm(PRED, 1))
+                expert_down_add(p, d, row, imm(F32, 0), unknown);
+        }
+}
+
+static void add_expert(ptx *p, streamed *s, val number, val first_row)
+{
+    expert_down *d = &s->d;
+    unsigned variants[EXPERT_TILE_VARIANTS];
+    unsigned variant_count = expert_tile_variants(d->vectors, variants);
+    bool several = d->vectors > 1;
+    val at = expert_plan_expert(p, &s->plan, number),
+        id = named(p, "expert", expert_plan_word(p, at, PLAN_EXPERT_ID));
+    val first = several ? expert_plan_word(p, at, PLAN_FIRST_VECTOR) : number;
+    val count = several ? expert_plan_word(p, at, PLAN_VECTOR_COUNT) : imm(U32, 1);
+    PTX_IF (p, expert_exists(p, d->in, id)) {
+        place addresses[STREAM_ROWS];
+        val biases[STREAM_ROWS], row = expert_down_row_to_read(p, d, first_row);
+        gemv_operands g = d->g;
+        g.w = expert_plane(p, &d->planes, d->g.w, id, d->g.row_bytes);
+        stream_rows_of_turn(p, stream_rows_share_pointers(d->in), &g, row, d->rows, addresses);
+        expert_down_biases(p, d, id, row, biases);
+        for (unsigned i = 0; i < variant_count; i++)
+            PTX_IF (p, several ? eq(p, count, variants[i]) : imm(PRED, 1))
+                add_products(p, s, addresses, biases, first, variants[i],
+                             i ? variants[i - 1] + 1 : 1);
+    }
+    PTX_ELSE (p)
+        PTX_IF (p, several ? imm(PRED, 1) : ne(p, id, imm(U32, PLAN_NO_EXPERT)))
+            add_nothing(p, s, first, count);
+}
+
+static void stage_shared(ptx *p, streamed *s)
+{
+    phase(p, "stage the shared expert's values");
+    stream_stage_vectors(p, &s->of_all);
+}
+
+static void add_shared(ptx *p, streamed *s, val first_row)
+{
+    expert_down *d = &s->d;
+    place addresses[STREAM_ROWS];
+    stream one = s->of_all;
+    phase(p, "stream the shared expert's weights");
+    stream_begin_lane(p, &one);
+    val row = expert_down_row_to_read(p, d, first_row);
+    stream_rows_of_turn(p, stream_rows_share_pointers(&d->shared), &d->of_shared, row, d->rows,
+                        addresses);
+    stream_add(p, &one, addresses);
+    for (unsigned v = 0; v < d->vectors; v++) {
+        val products[STREAM_ROWS];
+        for (unsigned r = 0; r < d->rows; r++)
+            products[r] = get(p, one.sums[d->rows * v + r]);
+        expert_down_add(p, d, imm(U32, v), expert_down_weight_of_shared(p, d, v), products);
+    }
+}
+
+static void finish(ptx *p, streamed *s, val row)
+{
+    phase(p, "reduce and store");
+    expert_down_store(p, &s->d, row);
+}
+
+/* Warps on their own. */
+static void multiply_at_once(ptx *p, streamed *s)
+{
+    expert_down *d = &s->d;
+    unsigned rows = expert_down_rows_of_warp(d);
+    stage_group(p, s, imm(U32, 0));
+    val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
+    PTX_FOR (p, row, first, d->g.n, stride) {
+        expert_down_begin(p, d);
+        phase(p, "stream experts' weights");
+        stream_begin_lane(p, &s->experts);
+        stream_note_rows(p, &s->experts);
+        PTX_FOR (p, number, 0, experts_of_group(p, s), 1)
+            add_expert(p, s, number, row);
+        if (expert_down_has_shared(d->in))
+            add_shared(p, s, row);
+        finish(p, s, row);
+    }
+}
+
+/* An entry of the list that the tile need not have yet; with passes it has none. */
+static void add_entry(ptx *p, streamed *s, val entry, val row)
+{
+    expert_down *d = &s->d;
+    bool passes = stream_passes(d->in) > 1;
+    val number = imm(U32, 0), missing = imm(PRED, 1);
+    if (!passes) {
+        number = sub(p, entry, ld_shared(p, U32, s->plan.words, PLAN_HEAD_FIRST * 4));
+        missing = ge(p, number, ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4));
+    }
+    PTX_IF (p, missing) {
+        barrier(p); /* behind the last use of plan and tile */
+        stage_group(p, s, entry);
+    }
+    s->experts.source.vectors =
+        d->vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_VECTORS * 4) : imm(U32, 1);
+    phase(p, "stream experts' weights");
+    if (!passes)
+        number = sub(p, entry, ld_shared(p, U32, s->plan.words, PLAN_HEAD_FIRST * 4));
+    PTX_IF (p, passes ? imm(PRED, 1) : lt(p, row, d->g.n))
+        add_expert(p, s, number, row);
+}
+
+/* The tile has no experts, or not any more. */
+static void forget_group(ptx *p, const streamed *s)
+{
+    const val zero = imm(U32, 0);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared_v4(p, U32, s->plan.words, 0, ((val4){ { zero, zero, zero, zero } }));
+}
+
+/* The shared expert, where its values are in the same tile as those of others. */
+static void stage_shared_again(ptx *p, streamed *s)
+{
+    barrier(p);
+    forget_group(p, s);
+    stage_shared(p, s);
+    barrier(p);
+}
+
+/* All warps of a block go through the groups of a turn. Those that it has no rows for do nothing in
+ * between, or with passes take the last ones again and store nothing. */
+static void multiply_in_groups(ptx *p, streamed *s)
+{
+    expert_down *d = &s->d;
+    unsigned rows = expert_down_rows_of_warp(d), of_block = (unsigned)d->in->num_warps * rows;
+    bool passes = stream_passes(d->in) > 1, shared = expert_down_has_shared(d->in);
+    bool shared_passes = shared && stream_passes(&d->shared) > 1;
+    uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
+    forget_group(p, s);
+    barrier(p);
+    PTX_FOR (p, turn, mul(p, ctaid_x(p), of_block), d->g.n, mul(p, nctaid_x(p), of_block)) {
+        val row = mad(p, warp_id(p), rows, turn), exists = lt(p, row, d->g.n);
+        val own = passes || shared_passes ? min(p, row, imm(U32, last)) : row;
+        expert_down_begin(p, d);
+        stream_begin_lane(p, &s->experts);
+        PTX_FOR (p, entry, 0, d->in_use, 1)
+            add_entry(p, s, entry, own);
+        if (shared && !shared_passes && !expert_tile_is_apart(d->in))
+            stage_shared_again(p, s);
+        if (shared_passes) {
+            barrier(p);
+            forget_group(p, s);
+        }
+        PTX_IF (p, shared_passes ? imm(PRED, 1) : exists)
+            if (shared)
+                add_shared(p, s, own);
+        PTX_IF (p, exists)
+            finish(p, s, row);
+    }
+}
+
+/* Two rows with pointers of their own, beside the list's, take some more than the 80 of a stream:
+ * two blocks of 10 warps still share an SM. */
+static unsigned registers_of(const instance *in)
+{
+    enum { OF_TWO_ROWS = 96 };
+    const instance of[] = { *in, expert_down_shared(in) };
+    unsigned registers = 0;
+    for (unsigned i = 0; i < (expert_down_has_shared(in) ? 2u : 1u); i++) {
+        unsigned own = stream_registers(&of[i]);
+        if (own < OF_TWO_ROWS && in->rows_per_warp > 1 && !stream_rows_share_pointers(&of[i]))
+            own = OF_TWO_ROWS;
+        registers = own > registers ? own : registers;
+    }
+    return registers;
+}
+
+static void build(ptx *p, const instance *in)
+{
+    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
+    expert_down *d = &s.d;
+    ptx_max_registers(p, registers_of(in));
+    s.plan = (expert_plan){ .of = d, .slots = (unsigned)expert_tile_slots(in) };
+    s.plan.words = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * s.plan.slots));
+    stream_memory memory = stream_memory_new(p, in, 0);
+    val first = memory.staged;
+    memory.table = first;
+    memory.staged = add(p, first, expert_tile_tables_bytes(in));
+    if (d->vectors > 1)
+        d->totals_at = mad(p, tid_x(p), F32_BYTES, add(p, memory.staged, expert_tiles_bytes(in)));
+    s.experts = stream_begin_empty(p, in, &d->g, d->rows, &memory);
+    s.experts.source.place = expert_plan_source;
+    s.experts.source.context = &s.plan;
+    if (expert_down_has_shared(in)) {
+        memory.table = add(p, first, stream_table_bytes(instance_weights(in)));
+        if (expert_tile_is_apart(in))
+            memory.staged = add(p, memory.staged, expert_tile_bytes(in));
+        s.of_all = stream_begin_empty(p, &d->shared, &d->of_shared, d->rows, &memory);
+        s.of_all.source.place = shared_vector;
+        s.of_all.source.context = d;
+        if (expert_tile_is_apart(in))
+            stage_shared(p, &s);
+    }
+    if (expert_tile_all_fit(in))
+        multiply_at_once(p, &s);
+    else
+        multiply_in_groups(p, &s);
+    fetch_next(p, in);
+}
+
+static const derived_size sizes[] = {
+    { "slots", expert_tile_slots,
+      "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
+    { "staged", expert_tile_staged_bytes,
+      "bytes of them and of the shared expert's, with tables ahead" },
+    { "row_groups", stream_row_groups,
+      "1, or 2 or 4 where rows are so narrow that a half or a quarter of a warp's lanes has one" },
+    { NULL, NULL, NULL },
+};
+
+const family stream_expert_down = {
+    .name = "stream_expert_down",
+    .summary = "streaming down-projections of experts, weighted and added: x rounded as by "
+               "stream_gemv",
+    .computes = EXPERT_DOWN_COMPUTES,
+    .op = OP_EXPERT_DOWN,
+    .whole_lines = true,
+    .activations = FORMAT_F32,
+    .quantizes = true,
+    .same_bits = true,
+    .preference = 20,
+    .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEY_STREAM_WARPS(12), KEY_ROWS_PER_WARP(1),
+                           KEY_PASSES, KEYS_AROUND_EXPERT_DOWN, KEY_NEXT, KEY_END },
+    .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, NEXT_WEIGHTS, PARAM_END },
+    .launch = { .block = "32*num_warps",
+                .grid = { "min(ceil_div(n, num_warps*rows_per_warp*row_groups), sm_count*2)" },
+                .shared = "16+32*slots",
+                .dynamic_shared = "staged",
+                .sizes = sizes,
+                .rows = "num_warps*rows_per_warp*row_groups",
+                .overlap = WAITS_FIRST,
+                .registers = 168 },
+    .check = expert_down_check,
+    .build = build,
+    .fit = ref_fit_experts,
+    .reference = ref_expert_down,
+    .tolerance = 4e-7, /* of rows that experts add to: 2.9e-7 was seen of eleven */
+};

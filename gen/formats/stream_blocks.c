@@ -1,0 +1,240 @@
+/* Streaming weights in blocks of 32, Q8_0, Q5_0, Q4_0, Q5_1 and Q4_1: see blocks/stream.h.
+ *
+ * A lane takes a block: an f16 d, and in Q5_1 and Q4_1 an f16 minimum, then 32 bytes, or 16 of
+ * nibbles, behind it; Q5_0 and Q5_1 have the fifth bits between the two.
+ */
+#include "gen/common/bytes.h"
+#include "gen/products/stream.h"
+
+enum { NIBBLE_LINES = 2, BYTE_LINES = 3 };
+enum { D, LOW_FIFTHS, HIGH_FIFTHS, AT_LINES }; /* loaded words */
+enum { D_AND_MIN = D, FIFTHS };
+
+static val load_half(ptx *p, const stream_row *row, int64_t offset)
+{
+    return convert(p, F32, ld_const(p, F16, row->block, offset));
+}
+
+static void load_q8_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D] = load_half(p, row, offset + Q8_0_D);
+    stream_load_lines(p, row->lines, offset, BYTE_LINES, words + AT_LINES);
+}
+
+static stream_weights decode_q8_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = words[D] };
+    for (unsigned i = 0; i < 2; i++) {
+        stream_join(p, &row->shift, words + AT_LINES + i * STREAM_WORDS, w.q[i]);
+        for (unsigned j = 0; j < STREAM_WORDS; j++)
+            w.q[i][j] = as(p, S32, w.q[i][j]);
+    }
+    return w;
+}
+
+static void load_q4_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D] = load_half(p, row, offset + Q4_0_D);
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+/* The upper nibbles stay where they are. */
+static void decode_nibbles(ptx *p, const stream_row *row, const val *lines, stream_weights *w)
+{
+    val nibbles[STREAM_WORDS];
+    stream_join(p, &row->shift, lines, nibbles);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        w->q[0][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0x0f));
+        w->q[1][j] = bit_and(p, nibbles[j], IN_EACH_BYTE(0xf0));
+    }
+}
+
+static stream_weights decode_q4_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = words[D] };
+    decode_nibbles(p, row, words + AT_LINES, &w);
+    return w;
+}
+
+static void load_q4_1(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D_AND_MIN] = ld_const(p, U32, row->block, offset + Q4_1_D);
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+static stream_weights with_minimum(ptx *p, val d_and_min)
+{
+    val2 both = halves(p, d_and_min);
+    return (stream_weights){ .d = convert(p, F32, both.v[0]), .dmin = convert(p, F32, both.v[1]) };
+}
+
+static stream_weights decode_q4_1(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = with_minimum(p, words[D_AND_MIN]);
+    decode_nibbles(p, row, words + AT_LINES, &w);
+    return w;
+}
+
+static void load_q5_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[D] = load_half(p, row, offset + Q5_0_D);
+    words[LOW_FIFTHS] = ld_const(p, U16, row->block, offset + Q5_0_FIFTH_BITS);
+    words[HIGH_FIFTHS] = ld_const(p, U16, row->block, offset + Q5_0_FIFTH_BITS + 2);
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+/* Word j of a segment takes four fifth bits, from bit 4j on of 16 that are turned as the nibbles
+ * are, and spreads them to bit 4 of each byte: a product with these ones has bit i of the factor at
+ * 8i + 4, and what else it has is masked. Of the upper four of eight bits a sixteenth of that is
+ * the product. */
+static val fifth_bits(ptx *p, val bits, unsigned j)
+{
+    const unsigned ones = 0x02040810;
+    val four = bit_and(p, bits, j % 2 ? 0xf0 : 0x0f);
+    return bit_and(p, mul(p, four, imm(U32, j % 2 ? ones / 16 : ones)), IN_EACH_BYTE(0x10));
+}
+
+static stream_weights decode_q5_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    enum { TWICE = 0x10001 };
+    stream_weights w = { .d = words[D] };
+    val word[STREAM_WORDS], nibbles = IN_EACH_BYTE(0x0f);
+    stream_join(p, &row->shift, words + AT_LINES, word);
+    for (unsigned i = 0; i < 2; i++) {
+        val twice = mul(p, words[LOW_FIFTHS + i], TWICE);
+        for (unsigned j = 0; j < STREAM_WORDS; j++) {
+            val turned = rotate(p, twice, lane->constants[j / 2]);
+            val low = i ? shr(p, word[j], 4) : word[j];
+            w.q[i][j] = lop3(p, low, nibbles, fifth_bits(p, turned, j), AND_OR);
+        }
+    }
+    return w;
+}
+
+static void lane_q5_0(ptx *p, stream_lane *lane)
+{
+    lane->constants[0] = lane->turned;
+    lane->constants[1] = add(p, lane->turned, 8); /* the upper eight bits come to the lower ones */
+}
+
+static void load_q5_1(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    val2 header = ld_const_v2(p, U32, row->block, offset + Q5_1_D);
+    words[D_AND_MIN] = header.v[0];
+    words[FIFTHS] = header.v[1];
+    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
+}
+
+/* The bits that the mask has trade places with those at a distance above them. */
+static val swap_bits(ptx *p, val word, unsigned distance, unsigned mask)
+{
+    val differ = lop3(p, word, shr(p, word, distance), imm(U32, mask), XOR_AND);
+    return lop3(p, word, differ, shl(p, differ, distance), XOR_XOR);
+}
+
+/* Bit 16h + 4j + i of the fifth bits belongs to byte i of word j of the low (h = 0) or high
+ * nibbles. A word in which byte i has all bits of bytes i, that one as its bit 4 (j & 1) + 2h + (j
+ * >> 1): swaps of bits make it that exchange bits of the bits' numbers, 4 and 1, then 3 and 0. */
+static val fifths_by_byte(ptx *p, val fifths)
+{
+    return swap_bits(p, swap_bits(p, fifths, 14, 0x0000cccc), 7, 0x00aa00aa);
+}
+
+/* The high nibbles stay two bits above the low ones, as their fifth bits do: one shift for both. */
+static stream_weights decode_q5_1(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    stream_weights w = with_minimum(p, words[D_AND_MIN]);
+    val word[STREAM_WORDS];
+    stream_join(p, &row->shift, words + AT_LINES, word);
+    val fifths = fifths_by_byte(p, prmt(p, words[FIFTHS], imm(U32, 0), lane->constants[0]));
+    for (int j = 0; j < STREAM_WORDS; j++) {
+        int from = 4 * (j & 1) + (j >> 1);
+        val fifth = from > 4 ? shr(p, fifths, from - 4) : shl(p, fifths, 4 - from);
+        val high = shr(p, word[j], 2);
+        w.q[0][j] =
+            lop3(p, word[j], IN_EACH_BYTE(0x0f), bit_and(p, fifth, IN_EACH_BYTE(0x10)), AND_OR);
+        w.q[1][j] =
+            lop3(p, high, IN_EACH_BYTE(0x3c), bit_and(p, fifth, IN_EACH_BYTE(0x40)), AND_OR);
+    }
+    return w;
+}
+
+/* A piece that is turned by 8 bytes has the fifth bits of the other byte of each half first. */
+static void lane_q5_1(ptx *p, stream_lane *lane)
+{
+    enum { AS_IS = 0x3210, EACH_HALF_TURNED = 0x2301 };
+    lane->constants[0] =
+        select(p, eq(p, lane->turned, 0), imm(U32, AS_IS), imm(U32, EACH_HALF_TURNED));
+}
+
+const stream_format stream_Q8_0 = {
+    .scales = ONE_SCALE,
+    .segments = 2,
+    .factors = { 1, 1 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q8_0_QUANTS,
+    .load = load_q8_0,
+    .decode = decode_q8_0,
+};
+
+const stream_format stream_Q5_0 = {
+    .crowded_turn = true,
+    .scales = ONE_SCALE,
+    .offset = -16,
+    .segments = 2,
+    .factors = { 1, 1 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q5_0_QUANTS,
+    .lane_new = lane_q5_0,
+    .load = load_q5_0,
+    .decode = decode_q5_0,
+};
+
+const stream_format stream_Q4_0 = {
+    .crowded_turn = true,
+    .scales = ONE_SCALE,
+    .offset = -8,
+    .segments = 2,
+    .factors = { 1, 16 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q4_0_QUANTS,
+    .load = load_q4_0,
+    .decode = decode_q4_0,
+};
+
+const stream_format stream_Q4_1 = {
+    .crowded_turn = true,
+    .scales = ONE_SCALE,
+    .minima = true,
+    .segments = 2,
+    .factors = { 1, 16 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q4_1_QUANTS,
+    .load = load_q4_1,
+    .decode = decode_q4_1,
+};
+
+const stream_format stream_Q5_1 = {
+    .scales = ONE_SCALE,
+    .minima = true,
+    .segments = 2,
+    .factors = { 1, 4 },
+    .words = STREAM_WORDS,
+    .at_end = true,
+    .quants = Q5_1_QUANTS,
+    .lane_new = lane_q5_1,
+    .load = load_q5_1,
+    .decode = decode_q5_1,
+};

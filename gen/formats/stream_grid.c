@@ -1,0 +1,165 @@
+#include "gen/common/bytes.h"
+#include "gen/formats/stream_grid.h"
+
+enum { RUN_OF_EIGHT = 8, POSITIONS = 0x3210, NEGATIVE = 4 };
+
+/* Four levels from the first one on. */
+static uint32_t packed_levels(const weight_grid *g, unsigned first, int factor, int offset)
+{
+    uint32_t word = 0;
+    for (unsigned i = 0; i < 4; i++)
+        word |= (uint32_t)(uint8_t)(g->levels[first + i] * factor + offset) << (8 * i);
+    return word;
+}
+
+val grid_levels(const weight_grid *g, int factor, int offset)
+{
+    return imm(U32, packed_levels(g, 0, factor, offset));
+}
+
+/* Fields of bits of a word, moved apart by steps: of 2 x 8 bits, 4 x 4, 8 x 2 and so on. */
+static val spread(ptx *p, val word, unsigned shift, uint32_t mask)
+{
+    return bit_and(p, bit_or(p, word, shl(p, word, shift)), mask);
+}
+
+/* Codes of two bits, one a nibble. */
+static val eight_codes(ptx *p, val codes)
+{
+    val apart = spread(p, codes, 8, 0x00ff00ff);
+    apart = spread(p, apart, 4, 0x0f0f0f0f);
+    return spread(p, apart, 2, 0x33333333);
+}
+
+/* Values of four codes of three bits, which become selectors of bytes. */
+static val four_values(ptx *p, const weight_grid *g, val codes)
+{
+    val apart = bit_or(p, bit_and(p, codes, 0x003f), shl(p, bit_and(p, codes, 0x0fc0), 2));
+    apart = bit_or(p, bit_and(p, apart, 0x0707), shl(p, bit_and(p, apart, 0x3838), 1));
+    return prmt(p, imm(U32, packed_levels(g, 0, 1, 0)), imm(U32, packed_levels(g, 4, 1, 0)), apart);
+}
+
+/* Eight signs, of a code of seven or of all, one a nibble. */
+static val sign_word(ptx *p, const weight_grid *g, unsigned signs, val code)
+{
+    val parity = code;
+    if (signs == SIGN_CODES) {
+        for (unsigned shift = 4; shift; shift /= 2)
+            parity = bit_xor(p, parity, shr(p, parity, shift));
+        code = bit_or(p, code, shl(p, bit_and(p, parity, 1), 7));
+    }
+    val apart = spread(p, code, 12, 0x000f000f);
+    apart = spread(p, apart, 6, 0x03030303);
+    apart = mul(p, spread(p, apart, 3, 0x11111111), imm(U32, NEGATIVE));
+    return g->run == RUN_OF_EIGHT ? apart : bit_or(p, apart, POSITIONS * 0x10001);
+}
+
+void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at)
+{
+    val codes = global_array(p, g->name, grid_notice, g->words, g->entries / 4);
+    PTX_FOR (p, entry, tid_x(p), g->entries, ptx_block(p)) {
+        val loaded = ld_const(p, U16, mad_wide(p, entry, sizeof(uint16_t), codes), 0);
+        val word = g->run == RUN_OF_EIGHT ? eight_codes(p, loaded) : four_values(p, g, loaded);
+        st_shared(p, U32, mad(p, entry, imm(U32, GRID_WORD), at), 0, word);
+    }
+    if (signs)
+        PTX_FOR (p, code, tid_x(p), signs, ptx_block(p))
+            st_shared(p, U32, mad(p, code, imm(U32, GRID_WORD), at), g->entries * GRID_WORD,
+                      sign_word(p, g, signs, code));
+    if (levels.kind)
+        PTX_IF (p, eq(p, tid_x(p), 0))
+            st_shared(p, U32, at, (g->entries + signs) * GRID_WORD, levels);
+}
+
+void grid_lane_new(ptx *p, stream_lane *lane)
+{
+    lane->constants[GRID_LANE_LEVELS] =
+        ld_shared(p, U32, lane->table, lane->table_bytes - GRID_LEVELS);
+}
+
+/* Bytes by a permutation: one instruction. */
+val grid_field(ptx *p, val word, unsigned first, unsigned bits)
+{
+    enum { BYTE_AND_ZEROS = 0x4440, BYTE = 8, WORD = 32 };
+    if (bits == BYTE && first % BYTE == 0)
+        return prmt(p, word, imm(U32, 0), BYTE_AND_ZEROS | first / BYTE);
+    if (first)
+        word = shr(p, word, first);
+    return first + bits == WORD ? word : bit_and(p, word, (1u << bits) - 1);
+}
+
+static val moved_bits(ptx *p, val word, unsigned from, unsigned to)
+{
+    return from > to ? shr(p, word, from - to) : from < to ? shl(p, word, to - from) : word;
+}
+
+val grid_index(ptx *p, val low, unsigned byte, val high, unsigned first, unsigned bits)
+{
+    val upper = moved_bits(p, high, first, 8);
+    return lop3(p, upper, imm(U32, ((1u << bits) - 1) << 8), grid_field(p, low, 8 * byte, 8),
+                AND_OR);
+}
+
+val grid_look_up(ptx *p, const stream_lane *lane, val index, unsigned table)
+{
+    return ld_shared(p, U32, add(p, lane->table, shl(p, index, 2)), table);
+}
+
+void grid_select(ptx *p, val selector, val levels, val others, val q[2])
+{
+    q[0] = as(p, S32, prmt(p, levels, others, selector));
+    q[1] = as(p, S32, prmt(p, levels, others, shr(p, selector, 16)));
+}
+
+/* Bytes of 1 to 127 are negated together: 0x01010100 - w is ~w + 0x01010101, and no byte of ~w is
+ * 255. */
+void grid_negate(ptx *p, val first, val second, val signs, val q[2])
+{
+    val zeros = imm(U32, 0x01010100);
+    q[0] = as(p, S32, prmt(p, first, sub(p, zeros, first), signs));
+    q[1] = as(p, S32, prmt(p, second, sub(p, zeros, second), shr(p, signs, 16)));
+}
+
+/* The uppermost bits of the mantissa of a power of two, which is taken off: s, then a one. */
+val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift)
+{
+    enum { MANTISSA = 23, BIAS = 127 };
+    unsigned to = MANTISSA - bits;
+    uint32_t power = (uint32_t)(BIAS + bits + 1 - shift) << MANTISSA;
+    val s = moved_bits(p, word, first, to);
+    val number =
+        lop3(p, s, imm(U32, ((1u << bits) - 1) << to), imm(U32, power | 1u << (to - 1)), AND_OR);
+    return sub(p, bits_as(p, F32, number), imm(F32, power));
+}
+
+enum { FIRST, SECOND };   /* pointers */
+enum { BY_FOUR, BY_TWO }; /* constants */
+
+void grid_eight_new(ptx *p, stream_row *row, val first)
+{
+    enum { EIGHT = 8, LAST_PAIR = 6, AS_IS = 0x3210, UPPER_HALF_FIRST = 0x5432 };
+    row->at[FIRST] = bit_and(p, first, imm(U64, -EIGHT));
+    row->at[SECOND] = bit_and(p, add(p, first, LAST_PAIR), imm(U64, -EIGHT));
+    val start = convert(p, U32, first);
+    row->constants[BY_FOUR] = ne(p, bit_and(p, start, 4), 0);
+    row->constants[BY_TWO] =
+        select(p, ne(p, bit_and(p, start, 2), 0), imm(U32, UPPER_HALF_FIRST), imm(U32, AS_IS));
+}
+
+void grid_eight_load(ptx *p, const stream_row *row, int64_t offset, val words[EIGHT_LOADED])
+{
+    for (unsigned i = 0; i < EIGHT_POINTERS; i++) {
+        val2 two = ld_const_v2(p, U32, row->at[i], offset);
+        words[2 * i] = two.v[0];
+        words[2 * i + 1] = two.v[1];
+    }
+}
+
+void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2])
+{
+    val w[3];
+    for (unsigned i = 0; i < 3; i++)
+        w[i] = select(p, row->constants[BY_FOUR], words[i + 1], words[i]);
+    for (unsigned i = 0; i < 2; i++)
+        eight[i] = prmt(p, w[i], w[i + 1], row->constants[BY_TWO]);
+}

@@ -1,0 +1,74 @@
+/* Weights that are looked up in grids (grid.h), in streaming products: see blocks/stream.h.
+ *
+ * A block of threads keeps two tables of words in shared memory, the grid's and behind it the
+ * signs'. Four weights are one permutation of bytes, and signs are part of what it selects:
+ *
+ *   runs of 8    A grid word has a nibble a weight, the first one lowest: its code, 0 to 2. A sign
+ *                word has 4 in the nibbles of negative weights. The two or-ed are selectors of
+ *                bytes of two words, the levels and the negated levels.
+ *   runs of 4    A grid word has the four values. A sign word has a nibble a weight of two runs:
+ *                4i of the positions of bytes, and 4 more where the weight is negative. It selects
+ *                bytes of the values and of the negated values.
+ *
+ * Lanes look up at random, so that several want different words of the same of 32 banks: for 32
+ * lanes it takes 2.8 passes on average over a table of 128 words, 3.1 of 256, 3.3 of 512, 3.4 of
+ * 1024 and 3.5 of 2048.
+ */
+#ifndef PTXGEN_GEN_FORMATS_STREAM_GRID_H
+#define PTXGEN_GEN_FORMATS_STREAM_GRID_H
+
+#include "gen/products/stream.h"
+#include "kernel/grid.h"
+
+enum {
+    GRID_WORD = 4,
+    SIGN_CODES = 128, /* words of seven signs, of which the eighth follows */
+    SIGN_BYTES = 256  /* words of eight signs */
+};
+
+/* Bytes of both tables, and the filling of them by all threads of the block; signs is one of the
+ * numbers above, or 0. Behind them stands a word of levels, if there is one (of a kind): what ptxas
+ * knows as a constant it makes anew wherever it is used, and this one stays in a register. */
+enum { GRID_LEVELS = 16 };
+#define GRID_TABLE_BYTES(entries, signs) (((entries) + (signs)) * GRID_WORD + GRID_LEVELS)
+void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at);
+
+/* The lane's constant with that word, for a format that needs no others. */
+enum { GRID_LANE_LEVELS = 2 };
+void grid_lane_new(ptx *p, stream_lane *lane);
+
+/* What the formats have in common. */
+#define GRID_FORMAT                                                                    \
+    .scales = SCALES, .segments = 4, .factors = { 1, 1, 1, 1 }, .words = STREAM_WORDS, \
+    .in_order = true, .barrier = true
+
+/* The levels of a grid with runs of 8, times a factor, plus an offset. */
+val grid_levels(const weight_grid *g, int factor, int offset);
+
+/* Bits first .. first + bits - 1 of a word. */
+val grid_field(ptx *p, val word, unsigned first, unsigned bits);
+
+/* A byte of a word, and above its bits those of a field of another one. */
+val grid_index(ptx *p, val low, unsigned byte, val high, unsigned first, unsigned bits);
+
+/* The word of that number, of a table that starts so many bytes behind the lane's tables. */
+val grid_look_up(ptx *p, const stream_lane *lane, val index, unsigned table);
+
+/* Eight weights: the selector's bit 2 says of which levels. */
+void grid_select(ptx *p, val selector, val levels, val others, val q[2]);
+
+/* Eight weights of two runs of 4 and their sign word. */
+void grid_negate(ptx *p, val first, val second, val signs, val q[2]);
+
+/* (2 s + 1) / 2^shift for a field s of three or four bits. */
+val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift);
+
+/* Eight bytes at an even address: read as the aligned eight that hold the first of them and those
+ * that hold the last, which may be the same. They take a row's first two pointers and constants,
+ * also for eight bytes that lie a multiple of eight from them. */
+enum { EIGHT_LOADED = 4, EIGHT_POINTERS = 2 };
+void grid_eight_new(ptx *p, stream_row *row, val first);
+void grid_eight_load(ptx *p, const stream_row *row, int64_t offset, val words[EIGHT_LOADED]);
+void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2]);
+
+#endif

@@ -1,0 +1,143 @@
+/* Streaming IQ1_S and IQ1_M weights: see blocks/stream_grid.h. Layouts are in src/ref/decode_iq.c.
+ *
+ * Four lanes cover a super-block: a lane has 64 weights, eight runs, 8 bytes of indices.
+ *
+ *   IQ1_S   two halves of words with upper bits of indices, scales and signs of delta
+ *   IQ1_M   a word of upper bits and signs of delta; the super-block's 8 bytes of scales and d
+ *
+ * A weight and its delta of 1/8 are one number of eighths, of levels -8, 0 and 8, each one more or
+ * less.
+ */
+#include "gen/formats/stream_grid.h"
+
+enum { RUNS = 8, ENTRIES = 2048, BYTES = GRID_TABLE_BYTES(ENTRIES, 0) };
+enum { HIGH_BITS = 3, SCALE_BITS = 3, EIGHTHS = 3 };
+
+static void table(ptx *p, val at)
+{
+    grid_stage(p, &grid_iq1, 0, grid_levels(&grid_iq1, 8, 1), at);
+}
+
+/* The levels where a bit says that delta is negative. */
+static val levels_of(ptx *p, const stream_lane *lane, val word, unsigned bit)
+{
+    return select(p, ne(p, bit_and(p, word, 1u << bit), 0), grid_levels(&grid_iq1, 8, -1),
+                  lane->constants[GRID_LANE_LEVELS]);
+}
+
+/* Run r of the lane. */
+static void look_up_run(ptx *p, const stream_lane *lane, val index, val levels, unsigned r,
+                        stream_weights *w)
+{
+    grid_select(p, grid_look_up(p, lane, index, 0), levels, levels, w->q[r / 2] + 2 * (r % 2));
+}
+
+enum { S_HIGH_AT = EIGHT_POINTERS };
+enum { S_D, S_HIGH, S_INDICES = S_HIGH + 2 };
+
+static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ1_S_INDICES));
+    row->at[S_HIGH_AT] = mad_wide(p, lane->part, 4, row->block);
+}
+
+static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[S_D] = ld_const(p, F16, row->block, offset + IQ1_S_D);
+    for (unsigned i = 0; i < 2; i++)
+        words[S_HIGH + i] =
+            ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ1_S_INDICES_HIGH + 2 * i);
+    grid_eight_load(p, row, offset, words + S_INDICES);
+}
+
+static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
+                               const val words[STREAM_LOADED])
+{
+    enum { SCALE = 12, DELTA = 15 };
+    stream_weights w = { .d = convert(p, F32, words[S_D]) };
+    val indices[2], levels = { 0 };
+    grid_eight_join(p, row, words + S_INDICES, indices);
+    for (unsigned r = 0; r < RUNS; r++) {
+        unsigned group = r / 4, l = r % 4;
+        val high = words[S_HIGH + group];
+        if (l == 0) {
+            levels = levels_of(p, lane, high, DELTA);
+            w.scale[2 * group] = grid_scale(p, high, SCALE, SCALE_BITS, EIGHTHS);
+        }
+        val index = grid_index(p, indices[group], l, high, HIGH_BITS * l, HIGH_BITS);
+        look_up_run(p, lane, index, levels, r, &w);
+    }
+    return w;
+}
+
+const stream_format stream_IQ1_S = {
+    GRID_FORMAT,
+    .twos = true,
+    .table_bytes = BYTES,
+    .table = table,
+    .lane_new = grid_lane_new,
+    .row_new = row_s,
+    .load = load_s,
+    .decode = decode_s,
+};
+
+enum { M_INDICES_AT, M_HIGH_AT }; /* pointers */
+enum { M_UPPER_HALF, M_SHIFT };   /* constants: where a lane's scales are */
+enum { M_INDICES, M_HIGH = 2, M_SCALES = M_HIGH + 1 };
+
+static void lane_m(ptx *p, stream_lane *lane)
+{
+    lane->constants[M_UPPER_HALF] = ne(p, bit_and(p, lane->part, 2), 0);
+    lane->constants[M_SHIFT] = mul(p, bit_and(p, lane->part, 1), 16);
+    grid_lane_new(p, lane);
+}
+
+static void row_m(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    row->at[M_INDICES_AT] = mad_wide(p, lane->part, 8, row->block);
+    row->at[M_HIGH_AT] = mad_wide(p, lane->part, 4, row->block);
+}
+
+static void load_m(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    val2 indices = ld_const_v2(p, U32, row->at[M_INDICES_AT], offset + IQ1_M_INDICES);
+    val2 scales = ld_const_v2(p, U32, row->block, offset + IQ1_M_SCALES);
+    words[M_HIGH] = ld_const(p, U32, row->at[M_HIGH_AT], offset + IQ1_M_INDICES_HIGH);
+    for (unsigned i = 0; i < 2; i++) {
+        words[M_INDICES + i] = indices.v[i];
+        words[M_SCALES + i] = scales.v[i];
+    }
+}
+
+/* d of the uppermost nibbles of four halves of words, the lowest one first. */
+static val gathered_d(ptx *p, val low, val high)
+{
+    enum { UPPER_BYTES = 0x7531, LOWEST_OF_HALVES = 0x4420 };
+    val nibbles = shr(p, bit_and(p, prmt(p, low, high, UPPER_BYTES), 0xf0f0f0f0), 4);
+    val bytes = bit_or(p, nibbles, shr(p, nibbles, 4));
+    return convert(p, F32, halves(p, prmt(p, bytes, imm(U32, 0), LOWEST_OF_HALVES)).v[0]);
+}
+
+static stream_weights decode_m(ptx *p, const stream_lane *lane, const stream_row *row,
+                               const val words[STREAM_LOADED])
+{
+    enum { NIBBLE = 4 };
+    (void)row;
+    const val *c = lane->constants, *scales = words + M_SCALES;
+    stream_weights w = { .d = gathered_d(p, scales[0], scales[1]) };
+    val own = shr(p, select(p, c[M_UPPER_HALF], scales[1], scales[0]), c[M_SHIFT]);
+    for (unsigned i = 0; i < STREAM_SEGMENTS; i++)
+        w.scale[i] = grid_scale(p, own, SCALE_BITS * i, SCALE_BITS, EIGHTHS);
+    for (unsigned r = 0; r < RUNS; r++) {
+        val high = words[M_HIGH];
+        val levels = levels_of(p, lane, high, NIBBLE * r + HIGH_BITS);
+        val index = grid_index(p, words[M_INDICES + r / 4], r % 4, high, NIBBLE * r, HIGH_BITS);
+        look_up_run(p, lane, index, levels, r, &w);
+    }
+    return w;
+}
+
+const stream_format stream_IQ1_M = {
+    GRID_FORMAT,      .table_bytes = BYTES, .table = table,     .lane_new = lane_m,
+    .row_new = row_m, .load = load_m,       .decode = decode_m, .crowded_vectors = true,
+};

@@ -1,0 +1,177 @@
+/* Streaming IQ2_XXS, IQ2_XS and IQ2_S weights: see blocks/stream_grid.h. Layouts are in
+ * src/ref/decode_iq.c.
+ *
+ * Four lanes cover a super-block: a lane has 64 weights, eight runs.
+ *
+ *   IQ2_XXS   16 bytes in order: of each of two groups of 32 weights the indices of four runs, then
+ *             a word of sign codes and the scale
+ *   IQ2_XS    16 bytes in order: a half of a word for each run; two bytes of scales
+ *   IQ2_S     8 bytes of indices, 8 of signs 32 bytes behind them; two bytes of upper bits, and two
+ *             of scales 8 bytes behind them
+ */
+#include "gen/formats/stream_grid.h"
+
+enum { RUNS = 8, SCALE_BITS = 4, EIGHTHS = 3 };
+
+/* Run r of the lane. The grids have the same levels. */
+static void select_run(ptx *p, const stream_lane *lane, val values, val signs, unsigned r,
+                       stream_weights *w)
+{
+    grid_select(p, bit_or(p, values, signs), lane->constants[GRID_LANE_LEVELS],
+                grid_levels(&grid_iq2_xxs, -1, 0), w->q[r / 2] + 2 * (r % 2));
+}
+
+/* The four nibbles of the lane's two bytes. */
+static void set_scales(ptx *p, val scales, stream_weights *w)
+{
+    for (unsigned i = 0; i < STREAM_SEGMENTS; i++)
+        w->scale[i] = grid_scale(p, scales, SCALE_BITS * i, SCALE_BITS, EIGHTHS);
+}
+
+enum { XXS_ENTRIES = 256, XXS_BYTES = GRID_TABLE_BYTES(XXS_ENTRIES, SIGN_CODES) };
+enum { XXS_D, XXS_LINES };
+
+static void table_xxs(ptx *p, val at)
+{
+    grid_stage(p, &grid_iq2_xxs, SIGN_CODES, grid_levels(&grid_iq2_xxs, 1, 0), at);
+}
+
+static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ2_XXS_D);
+    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
+}
+
+static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
+                                 const val words[STREAM_LOADED])
+{
+    enum { CODE_BITS = 7, SCALE = 28 };
+    stream_weights w = { .d = convert(p, F32, words[XXS_D]) };
+    val groups[STREAM_WORDS];
+    stream_join(p, &row->shift, words + XXS_LINES, groups);
+    for (unsigned r = 0; r < RUNS; r++) {
+        unsigned group = r / 4, l = r % 4;
+        val indices = groups[2 * group], codes = groups[2 * group + 1];
+        val values = grid_look_up(p, lane, grid_field(p, indices, 8 * l, 8), 0);
+        val code = grid_field(p, codes, CODE_BITS * l, CODE_BITS);
+        val signs = grid_look_up(p, lane, code, XXS_ENTRIES * GRID_WORD);
+        select_run(p, lane, values, signs, r, &w);
+        if (l == 0)
+            w.scale[2 * group] = grid_scale(p, codes, SCALE, SCALE_BITS, EIGHTHS);
+    }
+    return w;
+}
+
+const stream_format stream_IQ2_XXS = {
+    GRID_FORMAT,
+    .twos = true,
+    .at_end = true,
+    .quants = IQ2_XXS_GROUPS,
+    .piece = stream_piece_of_sixteen,
+    .table_bytes = XXS_BYTES,
+    .table = table_xxs,
+    .lane_new = grid_lane_new,
+    .load = load_xxs,
+    .decode = decode_xxs,
+};
+
+enum { XS_ENTRIES = 512, XS_BYTES = GRID_TABLE_BYTES(XS_ENTRIES, SIGN_CODES) };
+enum { XS_SCALES_AT }; /* pointers */
+enum { XS_D, XS_SCALES, XS_LINES };
+
+static void table_xs(ptx *p, val at)
+{
+    grid_stage(p, &grid_iq2_xs, SIGN_CODES, grid_levels(&grid_iq2_xs, 1, 0), at);
+}
+
+static void row_xs(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    row->at[XS_SCALES_AT] = mad_wide(p, lane->part, 2, row->block);
+}
+
+static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[XS_D] = ld_const(p, F16, row->block, offset + IQ2_XS_D);
+    words[XS_SCALES] = ld_const(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
+    stream_load_lines(p, row->lines, offset, 2, words + XS_LINES);
+}
+
+static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_row *row,
+                                const val words[STREAM_LOADED])
+{
+    enum { INDEX_BITS = 9, CODE_BITS = 7 };
+    stream_weights w = { .d = convert(p, F32, words[XS_D]) };
+    val runs[STREAM_WORDS];
+    stream_join(p, &row->shift, words + XS_LINES, runs);
+    for (unsigned r = 0; r < RUNS; r++) {
+        val word = runs[r / 2];
+        unsigned first = 16 * (r % 2);
+        val values = grid_look_up(p, lane, grid_field(p, word, first, INDEX_BITS), 0);
+        val code = grid_field(p, word, first + INDEX_BITS, CODE_BITS);
+        val signs = grid_look_up(p, lane, code, XS_ENTRIES * GRID_WORD);
+        select_run(p, lane, values, signs, r, &w);
+    }
+    set_scales(p, words[XS_SCALES], &w);
+    return w;
+}
+
+const stream_format stream_IQ2_XS = {
+    GRID_FORMAT,
+    .quants = IQ2_XS_INDICES,
+    .piece = stream_piece_of_sixteen,
+    .table_bytes = XS_BYTES,
+    .table = table_xs,
+    .lane_new = grid_lane_new,
+    .row_new = row_xs,
+    .load = load_xs,
+    .decode = decode_xs,
+};
+
+enum { S_ENTRIES = 1024, S_BYTES = GRID_TABLE_BYTES(S_ENTRIES, SIGN_BYTES) };
+enum { S_PAIRS_AT = EIGHT_POINTERS }; /* pointers: the bytes of upper bits and of scales */
+enum { S_D, S_HIGH, S_SCALES, S_INDICES, S_SIGNS = S_INDICES + EIGHT_LOADED };
+
+static void table_s(ptx *p, val at)
+{
+    grid_stage(p, &grid_iq2_s, SIGN_BYTES, grid_levels(&grid_iq2_s, 1, 0), at);
+}
+
+static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ2_S_INDICES));
+    row->at[S_PAIRS_AT] = mad_wide(p, lane->part, 2, row->block);
+}
+
+static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[S_D] = ld_const(p, F16, row->block, offset + IQ2_S_D);
+    words[S_HIGH] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_INDICES_HIGH);
+    words[S_SCALES] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_SCALES);
+    grid_eight_load(p, row, offset, words + S_INDICES);
+    grid_eight_load(p, row, offset + IQ2_S_SIGNS - IQ2_S_INDICES, words + S_SIGNS);
+}
+
+static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
+                               const val words[STREAM_LOADED])
+{
+    enum { HIGH_BITS = 2 };
+    stream_weights w = { .d = convert(p, F32, words[S_D]) };
+    val indices[2], sign_bytes[2];
+    grid_eight_join(p, row, words + S_INDICES, indices);
+    grid_eight_join(p, row, words + S_SIGNS, sign_bytes);
+    for (unsigned r = 0; r < RUNS; r++) {
+        unsigned half = r / 4, byte = r % 4;
+        val index = grid_index(p, indices[half], byte, words[S_HIGH], HIGH_BITS * r, HIGH_BITS);
+        val values = grid_look_up(p, lane, index, 0);
+        val code = grid_field(p, sign_bytes[half], 8 * byte, 8);
+        val signs = grid_look_up(p, lane, code, S_ENTRIES * GRID_WORD);
+        select_run(p, lane, values, signs, r, &w);
+    }
+    set_scales(p, words[S_SCALES], &w);
+    return w;
+}
+
+const stream_format stream_IQ2_S = {
+    GRID_FORMAT,      .table_bytes = S_BYTES, .table = table_s,   .lane_new = grid_lane_new,
+    .row_new = row_s, .load = load_s,         .decode = decode_s,
+};

@@ -1,0 +1,132 @@
+/* Streaming IQ3_XXS and IQ3_S weights: see blocks/stream_grid.h. Layouts are in
+ * src/ref/decode_iq.c.
+ *
+ * Four lanes cover a super-block: a lane has 64 weights, 16 bytes of indices in order.
+ *
+ *   IQ3_XXS   two words of sign codes and scales
+ *   IQ3_S     8 bytes of signs, two of upper bits, one of two scales
+ *
+ * The eight bytes lie a multiple of 8 behind the indices of the first lane.
+ */
+#include "gen/formats/stream_grid.h"
+
+enum { PAIRS = 8 /* of runs */, SCALE_BITS = 4 };
+
+/* Pair i of the lane's runs, and the sign word's number. */
+static void look_up_pair(ptx *p, const stream_lane *lane, const val runs[2], val code,
+                         unsigned entries, unsigned i, stream_weights *w)
+{
+    val signs = grid_look_up(p, lane, code, entries * GRID_WORD);
+    grid_negate(p, grid_look_up(p, lane, runs[0], 0), grid_look_up(p, lane, runs[1], 0), signs,
+                w->q[i / 2] + 2 * (i % 2));
+}
+
+enum { XXS_ENTRIES = 256, XXS_BYTES = GRID_TABLE_BYTES(XXS_ENTRIES, SIGN_CODES) };
+enum { XXS_D, XXS_SIGNS, XXS_LINES = XXS_SIGNS + EIGHT_LOADED };
+
+static void table_xxs(ptx *p, val at)
+{
+    grid_stage(p, &grid_iq3_xxs, SIGN_CODES, (val){ 0 }, at);
+}
+
+static void row_xxs(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ3_XXS_SIGNS));
+}
+
+static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ3_XXS_D);
+    grid_eight_load(p, row, offset, words + XXS_SIGNS);
+    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
+}
+
+static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
+                                 const val words[STREAM_LOADED])
+{
+    enum { CODE_BITS = 7, SCALE = 28, QUARTERS = 2 };
+    stream_weights w = { .d = convert(p, F32, words[XXS_D]) };
+    val indices[STREAM_WORDS], codes[2];
+    stream_join(p, &row->shift, words + XXS_LINES, indices);
+    grid_eight_join(p, row, words + XXS_SIGNS, codes);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        val of_group = codes[i / 4], runs[2];
+        for (unsigned j = 0; j < 2; j++)
+            runs[j] = grid_field(p, indices[i / 2], 16 * (i % 2) + 8 * j, 8);
+        look_up_pair(p, lane, runs, grid_field(p, of_group, CODE_BITS * (i % 4), CODE_BITS),
+                     XXS_ENTRIES, i, &w);
+        if (i % 4 == 0)
+            w.scale[i / 2] = grid_scale(p, of_group, SCALE, SCALE_BITS, QUARTERS);
+    }
+    return w;
+}
+
+const stream_format stream_IQ3_XXS = {
+    GRID_FORMAT,
+    .twos = true,
+    .quants = IQ3_XXS_INDICES,
+    .piece = stream_piece_of_sixteen,
+    .table_bytes = XXS_BYTES,
+    .table = table_xxs,
+    .row_new = row_xxs,
+    .load = load_xxs,
+    .decode = decode_xxs,
+};
+
+enum { S_ENTRIES = 512, S_BYTES = GRID_TABLE_BYTES(S_ENTRIES, SIGN_BYTES) };
+enum { S_HIGH_AT = EIGHT_POINTERS, S_SCALES_AT }; /* pointers */
+enum { S_D, S_HIGH, S_SCALES, S_SIGNS, S_LINES = S_SIGNS + EIGHT_LOADED };
+
+static void table_s(ptx *p, val at)
+{
+    grid_stage(p, &grid_iq3_s, SIGN_BYTES, (val){ 0 }, at);
+}
+
+static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ3_S_SIGNS));
+    row->at[S_HIGH_AT] = mad_wide(p, lane->part, 2, row->block);
+    row->at[S_SCALES_AT] = add(p, row->block, convert(p, U64, lane->part));
+}
+
+static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[S_D] = ld_const(p, F16, row->block, offset + IQ3_S_D);
+    words[S_HIGH] = ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
+    words[S_SCALES] = ld_const(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
+    grid_eight_load(p, row, offset, words + S_SIGNS);
+    stream_load_lines(p, row->lines, offset, 2, words + S_LINES);
+}
+
+static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
+                               const val words[STREAM_LOADED])
+{
+    enum { HIGH_BITS = 1, WHOLE = 0 };
+    stream_weights w = { .d = convert(p, F32, words[S_D]) };
+    val indices[STREAM_WORDS], signs[2];
+    stream_join(p, &row->shift, words + S_LINES, indices);
+    grid_eight_join(p, row, words + S_SIGNS, signs);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        val runs[2];
+        for (unsigned j = 0; j < 2; j++)
+            runs[j] =
+                grid_index(p, indices[i / 2], 2 * (i % 2) + j, words[S_HIGH], 2 * i + j, HIGH_BITS);
+        look_up_pair(p, lane, runs, grid_field(p, signs[i / 4], 8 * (i % 4), 8), S_ENTRIES, i, &w);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        w.scale[2 * i] = grid_scale(p, words[S_SCALES], SCALE_BITS * i, SCALE_BITS, WHOLE);
+    return w;
+}
+
+const stream_format stream_IQ3_S = {
+    .crowded = 2,
+    GRID_FORMAT,
+    .twos = true,
+    .quants = IQ3_S_INDICES,
+    .piece = stream_piece_of_sixteen,
+    .table_bytes = S_BYTES,
+    .table = table_s,
+    .row_new = row_s,
+    .load = load_s,
+    .decode = decode_s,
+};

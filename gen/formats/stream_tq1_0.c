@@ -1,0 +1,115 @@
+/* Streaming TQ1_0 weights: see blocks/stream.h.
+ *
+ * Four lanes cover a super-block, crosswise. Lane l has word l of the bytes of each five trits: of
+ * those of weights 0 to 15 of each 32 (segments 0, 2 .. 8), of 16 to 31 (1, 3 .. 9) and of the last
+ * sixteens (10 .. 14); and of the last word the trits l, which are word l of segment 15.
+ *
+ * A byte is 256 times the fraction 0.t0 t1 .. t4 in base 3. Its product with 3^n, of 16 bits, has
+ * in the upper byte the integer part, t0 .. t(n-1) as a number; three times that taken off the next
+ * one leaves t(n). Products come two bytes a word; the differences are at most 2, so that four are
+ * one multiplication. Layout is in src/ref/decode_ternary.c.
+ */
+#include "gen/common/bytes.h"
+#include "gen/products/stream.h"
+
+enum { TRITS = 5, PIECES = 3, LANES = 4, LAST_SEGMENT = 15 };
+enum { AT_PIECES, AT_LAST = AT_PIECES + 2 * PIECES }; /* loaded words, two each */
+enum { WORDS, LAST_WORDS };                           /* pointers */
+enum { JOIN, SHIFT_OF_D };                            /* a row's constants */
+enum { POWER, NEXT_POWER };                           /* a lane's */
+
+static void lane_new(ptx *p, stream_lane *lane)
+{
+    enum { POWERS = 0x1b090301, LAST_POWER = 0x51 };
+    val next = add(p, lane->part, 1);
+    lane->constants[POWER] = bit_and(p, prmt(p, imm(U32, POWERS), imm(U32, 0), lane->part), 0xff);
+    lane->constants[NEXT_POWER] =
+        bit_and(p, prmt(p, imm(U32, POWERS), imm(U32, LAST_POWER), next), 0xff);
+}
+
+/* Words of blocks that are 2 bytes behind a multiple of 4 are parts of two. */
+static void row_new(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    enum { AS_IS = 0x3210, ONE_BYTE = 0x1111 };
+    val ahead = bit_and(p, row->start, 3);
+    row->at[LAST_WORDS] = sub(p, row->block, convert(p, U64, ahead));
+    row->at[WORDS] = add(p, row->at[LAST_WORDS], convert(p, U64, mul(p, lane->part, 4)));
+    row->constants[JOIN] = mad(p, ahead, ONE_BYTE, imm(U32, AS_IS));
+    row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
+}
+
+static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        int64_t word = offset + 4 * i;
+        for (unsigned j = 0; j < PIECES; j++)
+            words[AT_PIECES + 2 * j + i] =
+                ld_const(p, U32, row->at[WORDS], word + TQ1_0_QUANTS + j * STREAM_LANE_BYTES);
+        words[AT_LAST + i] = ld_const(p, U32, row->at[LAST_WORDS], word + TQ1_0_LAST_QUANTS);
+    }
+}
+
+/* Bytes 0 and 2 of a word, and bytes 1 and 3, in the lower bytes of halves. */
+typedef struct two_by_two {
+    val even, odd;
+} two_by_two;
+
+static two_by_two split(ptx *p, val word)
+{
+    enum { ODD_BYTES = 0x4341 };
+    return (two_by_two){ bit_and(p, word, 0x00ff00ff), prmt(p, word, imm(U32, 0), ODD_BYTES) };
+}
+
+/* The integer parts of the four bytes' products with a power of three. */
+static val whole_parts(ptx *p, const two_by_two *bytes, val power)
+{
+    enum { UPPER_BYTES = 0x7351 };
+    return prmt(p, mul(p, bytes->even, power), mul(p, bytes->odd, power), UPPER_BYTES);
+}
+
+static val trits_between(ptx *p, val parts, val next_parts)
+{
+    return mad(p, parts, imm(U32, -3), next_parts);
+}
+
+static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *row,
+                             const val words[STREAM_LOADED])
+{
+    static const unsigned powers[] = { 3, 9, 27, 81, 243 };
+    static const unsigned first_segment[] = { 0, 1, 10 }, every[] = { 2, 2, 1 };
+    val join = row->constants[JOIN];
+    val d = shr(p, words[AT_LAST + 1], row->constants[SHIFT_OF_D]);
+    stream_weights w = { .d = convert(p, F32, halves(p, d).v[0]) };
+    for (unsigned i = 0; i < PIECES; i++) {
+        const val *two = words + AT_PIECES + 2 * i;
+        two_by_two bytes = split(p, prmt(p, two[0], two[1], join));
+        val parts = imm(U32, 0);
+        for (unsigned n = 0; n < TRITS; n++) {
+            unsigned segment = first_segment[i] + n * every[i];
+            val next = whole_parts(p, &bytes, imm(U32, powers[n]));
+            w.q[segment / STREAM_WORDS][segment % STREAM_WORDS] =
+                n ? trits_between(p, parts, next) : next;
+            parts = next;
+        }
+    }
+    two_by_two last = split(p, prmt(p, words[AT_LAST], words[AT_LAST + 1], join));
+    val parts = whole_parts(p, &last, lane->constants[POWER]);
+    w.q[LAST_SEGMENT / STREAM_WORDS][LAST_SEGMENT % STREAM_WORDS] =
+        trits_between(p, parts, whole_parts(p, &last, lane->constants[NEXT_POWER]));
+    return w;
+}
+
+const stream_format stream_TQ1_0 = {
+    .crowded_vectors = true,
+    .scales = SCALES,
+    .offset = -1,
+    .segments = 4,
+    .factors = { 1, 1, 1, 1 },
+    .crosswise = true,
+    .words = STREAM_WORDS,
+    .in_order = true,
+    .lane_new = lane_new,
+    .row_new = row_new,
+    .load = load,
+    .decode = decode,
+};

@@ -1,0 +1,219 @@
+/* Streaming weights whose quants are two bits, and what goes with them: Q2_K, Q3_K and TQ2_0. See
+ * blocks/stream.h.
+ *
+ * Four lanes cover a super-block. Lane 2h + l loads 16 of the 32 bytes of half h, and of each byte
+ * all four values, which are those of its four segments: bits 2g and 2g + 1 are segment g's. They
+ * stay where they are, so that those of segment g are 4^g too large. Layouts are in
+ * src/ref/decode_k.c and decode_ternary.c.
+ */
+#include "gen/common/bytes.h"
+#include "gen/products/stream.h"
+
+enum { GROUPS = 4, ONE_BYTE = 0x1111 };
+
+static val half_of(ptx *p, val part)
+{
+    return shr(p, part, 1);
+}
+
+static val sixteen_of(ptx *p, val part)
+{
+    return bit_and(p, part, 1);
+}
+
+static void two_bits(ptx *p, const val words[STREAM_WORDS], stream_weights *w)
+{
+    for (unsigned i = 0; i < GROUPS; i++)
+        for (unsigned j = 0; j < STREAM_WORDS; j++)
+            w->q[i][j] = bit_and(p, words[j], IN_EACH_BYTE(3 << 2 * i));
+}
+
+/* Q2_K. Of the eight bytes of scales and mins of a half a lane's are every second. */
+enum { Q2_K_AT_D, Q2_K_AT_SCALES, Q2_K_AT_LINES = Q2_K_AT_SCALES + 2 };
+
+static void lane_q2_k(ptx *p, stream_lane *lane)
+{
+    enum { EVEN_BYTES = 0x6420 };
+    lane->constants[0] = mad(p, sixteen_of(p, lane->part), ONE_BYTE, imm(U32, EVEN_BYTES));
+}
+
+static void row_q2_k(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    val scales = mul(p, half_of(p, lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
+    row->at[0] = add(p, row->block, convert(p, U64, scales));
+}
+
+static void load_q2_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    stream_load_lines(p, row->lines, offset, 2, words + Q2_K_AT_LINES);
+    for (unsigned i = 0; i < 2; i++)
+        words[Q2_K_AT_SCALES + i] = ld_const(p, U32, row->at[0], offset + Q2_K_SCALES + 4 * i);
+    words[Q2_K_AT_D] = ld_const(p, U32, row->block, offset + Q2_K_D);
+}
+
+static stream_weights decode_q2_k(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    val2 d = halves(p, words[Q2_K_AT_D]);
+    stream_weights w = { .d = convert(p, F32, d.v[0]), .dmin = convert(p, F32, d.v[1]) };
+    val both = prmt(p, words[Q2_K_AT_SCALES], words[Q2_K_AT_SCALES + 1], lane->constants[0]);
+    val scales = bit_and(p, both, IN_EACH_BYTE(0x0f));
+    val mins = bit_and(p, shr(p, both, 4), IN_EACH_BYTE(0x0f)), quants[STREAM_WORDS];
+    for (unsigned i = 0; i < GROUPS; i++) {
+        w.scale[i] = byte_as_f32(p, scales, i);
+        w.min[i] = byte_as_f32(p, mins, i);
+    }
+    stream_join(p, &row->shift, words + Q2_K_AT_LINES, quants);
+    two_bits(p, quants, &w);
+    return w;
+}
+
+/* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
+const stream_format stream_Q2_K = {
+    .scales = SCALES,
+    .minima = true,
+    .segments = 4,
+    .factors = { 1, 4, 16, 64 },
+    .index_bit = 1,
+    .words = STREAM_WORDS,
+    .quants = Q2_K_QUANTS,
+    .piece = stream_piece_of_sixteen,
+    .lane_new = lane_q2_k,
+    .row_new = row_q2_k,
+    .load = load_q2_k,
+    .decode = decode_q2_k,
+};
+
+/* Q3_K. The third bits of all eight groups of 32 weights are in the 32 bytes ahead of the quants:
+ * those of half h are bits 4h to 4h + 3. A rotation and another bit put each ahead of its quants;
+ * those of groups 2 and 3 come two bits lower for that:
+ *
+ *   group 0   bits 0 and 1               third bit 4h      becomes bit 2
+ *   group 1   bits 2 and 3               third bit 4h + 1  becomes bit 4
+ *   group 2   bits 4 and 5 to 2 and 3    third bit 4h + 2  becomes bit 4
+ *   group 3   bits 6 and 7 to 4 and 5    third bit 4h + 3  becomes bit 6
+ *
+ * A lane's scales are every second byte from byte l of the scales on: of each of the first four the
+ * nibble h, of the other two, which both pairs of groups have, the bits from 4h on or from 4h + 2
+ * on. They and d are in four aligned words, of which the last may have two bytes behind the block.
+ */
+enum { Q3_K_AT_WORDS, Q3_K_AT_LINES = 4, Q3_K_AT_HIGH = Q3_K_AT_LINES + STREAM_LINES };
+enum { EVERY_SECOND, SHIFT_OF_D }; /* a row's constants */
+enum { Q3_K_HIGH, Q3_K_WORDS };    /* pointers */
+
+static void lane_q3_k(ptx *p, stream_lane *lane)
+{
+    val first_bit = mul(p, half_of(p, lane->part), 4);
+    lane->constants[0] = bit_and(p, sub(p, imm(U32, 2), first_bit), 31);
+}
+
+static void row_q3_k(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    enum { FROM_BYTE_0 = 0x2020 };
+    val half = half_of(p, lane->part);
+    val behind = mad(p, half, 32, imm(U32, Q3_K_QUANTS - Q3_K_HIGH_BITS));
+    row->at[Q3_K_HIGH] = sub(p, row->lines, convert(p, U64, behind));
+    val ahead = bit_and(p, row->start, 3);
+    row->at[Q3_K_WORDS] = sub(p, row->block, convert(p, U64, ahead));
+    val first = add(p, ahead, sixteen_of(p, lane->part));
+    row->constants[EVERY_SECOND] = mad(p, first, ONE_BYTE, imm(U32, FROM_BYTE_0));
+    row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
+}
+
+static void load_q3_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    stream_load_lines(p, row->lines, offset, 2, words + Q3_K_AT_LINES);
+    stream_load_lines(p, row->at[Q3_K_HIGH], offset, 2, words + Q3_K_AT_HIGH);
+    for (unsigned i = 0; i < 4; i++)
+        words[Q3_K_AT_WORDS + i] =
+            ld_const(p, U32, row->at[Q3_K_WORDS], offset + Q3_K_SCALES + 4 * i);
+}
+
+/* Four times the signed scales, as bytes: the upper six bits, with the highest one flipped. */
+static val scales_q3_k(ptx *p, val rotation, val selector, const val words[4])
+{
+    enum { LOW_HALVES = 0x5410 };
+    val low = prmt(p, prmt(p, words[0], words[1], selector), prmt(p, words[1], words[2], selector),
+                   LOW_HALVES);
+    val high = rotate(p, prmt(p, words[2], words[3], selector), rotation);
+    val scales = lop3(p, shl(p, high, 4), imm(U32, 0x0000c0c0), IN_EACH_BYTE(0x80), AND_XOR);
+    scales = lop3(p, shl(p, high, 2), imm(U32, 0xc0c00000), scales, AND_XOR);
+    return lop3(p, rotate(p, low, rotation), IN_EACH_BYTE(0x3c), scales, AND_OR);
+}
+
+static stream_weights decode_q3_k(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    val to_two = lane->constants[0];
+    val d = shr(p, words[Q3_K_AT_WORDS + 3], row->constants[SHIFT_OF_D]);
+    val scales = scales_q3_k(p, to_two, row->constants[EVERY_SECOND], words + Q3_K_AT_WORDS);
+    stream_weights w = { .d = mul(p, convert(p, F32, halves(p, d).v[0]), 0.25f) };
+    for (unsigned i = 0; i < GROUPS; i++)
+        w.scale[i] = signed_byte_as_f32(p, scales, i);
+    val quants[STREAM_WORDS], high[STREAM_WORDS];
+    stream_join(p, &row->shift, words + Q3_K_AT_LINES, quants);
+    stream_join(p, &row->shift, words + Q3_K_AT_HIGH, high);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        val two = rotate(p, high[j], to_two);
+        val three = shl(p, two, 1);
+        val lower = shr(p, quants[j], 2);
+        w.q[0][j] =
+            lop3(p, quants[j], IN_EACH_BYTE(0x03), bit_and(p, two, IN_EACH_BYTE(0x04)), AND_OR);
+        w.q[1][j] =
+            lop3(p, quants[j], IN_EACH_BYTE(0x0c), bit_and(p, three, IN_EACH_BYTE(0x10)), AND_OR);
+        w.q[2][j] = lop3(p, lower, IN_EACH_BYTE(0x0c), bit_and(p, two, IN_EACH_BYTE(0x10)), AND_OR);
+        w.q[3][j] =
+            lop3(p, lower, IN_EACH_BYTE(0x30), bit_and(p, three, IN_EACH_BYTE(0x40)), AND_OR);
+    }
+    return w;
+}
+
+const stream_format stream_Q3_K = {
+    .crowded = 1,
+    .crowded_vectors = true,
+    .scales = SCALES,
+    .offset = -4,
+    .segments = 4,
+    .factors = { 1, 4, 4, 16 },
+    .index_bit = 1,
+    .words = STREAM_WORDS,
+    .quants = Q3_K_QUANTS,
+    .piece = stream_piece_of_sixteen,
+    .lane_new = lane_q3_k,
+    .row_new = row_q3_k,
+    .load = load_q3_k,
+    .decode = decode_q3_k,
+};
+
+enum { TQ2_0_AT_D, TQ2_0_AT_LINES };
+
+static void load_tq2_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    stream_load_lines(p, row->lines, offset, 2, words + TQ2_0_AT_LINES);
+    words[TQ2_0_AT_D] = ld_const(p, F16, row->block, offset + TQ2_0_D);
+}
+
+static stream_weights decode_tq2_0(ptx *p, const stream_lane *lane, const stream_row *row,
+                                   const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = convert(p, F32, words[TQ2_0_AT_D]) };
+    val quants[STREAM_WORDS];
+    stream_join(p, &row->shift, words + TQ2_0_AT_LINES, quants);
+    two_bits(p, quants, &w);
+    return w;
+}
+
+const stream_format stream_TQ2_0 = {
+    .scales = SCALES,
+    .offset = -1,
+    .segments = 4,
+    .factors = { 1, 4, 16, 64 },
+    .index_bit = 1,
+    .words = STREAM_WORDS,
+    .quants = TQ2_0_QUANTS,
+    .piece = stream_piece_of_sixteen,
+    .load = load_tq2_0,
+    .decode = decode_tq2_0,
+    .crowded_passes = true,
+};

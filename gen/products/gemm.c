@@ -1,0 +1,542 @@
+/* A block has a tile of rows of X, 128 rows of W and 8 warps, each with a part of the tile of Y in
+ * registers.
+ *
+ *   1. Of each row of X the largest value decides a power of two that brings it to 2^14 .. 2^15, so
+ *      that nothing finite overflows as f16; it is 1 where the largest is at least 1 and less than
+ *      2^15 already. With a norm, squares are added up on the way. Rows that are f16 come with what
+ *      that left out (f16_rows.c). W is f16 as it is, but for formats whose numbers f16 has no room
+ *      for: these get powers, too.
+ *   2. A step of 32 values of k: X's are loaded a step ahead, multiplied by their row's power,
+ *      rounded and stored in a tile; W's are decoded into another one (gemm_weights.h).
+ *   3. Barrier. All warps multiply by the tiles, of which there are two of each, for even and odd
+ *      steps: what the next step stores nobody reads, and what is read is stored again only behind
+ *      the next barrier, which comes when all have read it.
+ *   4. Sums times what the powers left out are stored.
+ *
+ * 2 and 3 are there twice for X of f32: where all powers of X are 1, which is usual, nothing is
+ * multiplied by them.
+ *
+ * An element's products are added up in the order of k, 16 at once, whatever tile it is in. Where k
+ * is split, blocks along z have a part of it each, of whole chunks; the last of a tile's blocks
+ * adds their sums up in the order of k, and does 4.
+ */
+#include "gen/products/gemm.h"
+
+#include "gen/products/gemm_x.h"
+#include "gen/common/powers.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/formats/unpack.h"
+
+enum {
+    WARP = 32,
+    WARPS = GEMM_THREADS / WARP,
+    FRAGMENT = GEMM_FRAGMENT,
+    QUAD = 4,
+    W_TILE = GEMM_W_TILE,
+};
+
+typedef struct gemm {
+    const instance *in;
+    bool gated; /* there are two matrices, of gate and up */
+    gemv_operands g;
+    gemm_weights w;
+    gemm_x x;
+    gemm_sums s;
+    unsigned rows, k;
+    unsigned x_tile;         /* bytes of a tile of X */
+    val column;              /* the block's first row of W */
+    val plane, first_bias;   /* what of the expert's is behind the start of W, in bytes, and of a
+                                bias; without a kind: nothing */
+    val w_powers, w_factors; /* of W's rows, in shared memory; without a kind: none */
+} gemm;
+
+/* Rows of gate and of up take turns in the tile, so that a lane has both of a column. */
+static bool is_gated(const instance *in)
+{
+    return operation_is_gated(in->family->op);
+}
+
+static bool is_of_experts(const instance *in)
+{
+    return operation_is_of_experts(in->family->op);
+}
+
+/* Twice as many as use an expert where all have equal shares: most have no more. */
+static int64_t usual_rows(const problem_shape *s)
+{
+    int64_t rows = 2 * s->m * s->experts_used / s->experts, most = s->m;
+    most = most < GEMM_USUAL_ROWS ? most : GEMM_USUAL_ROWS;
+    return rows < 1 ? 1 : rows < most ? rows : most;
+}
+
+int64_t gemm_expert_rows(const instance *in)
+{
+    return in->tile_rows ? in->tile_rows : usual_rows(&in->shape);
+}
+
+/* Rows that a block has at a time: of X, or of those that use an expert. */
+static unsigned rows_at_once(const instance *in)
+{
+    return (unsigned)(is_of_experts(in) ? gemm_expert_rows(in) : in->shape.m);
+}
+
+static bool is_qkv(const instance *in)
+{
+    return in->family->op == OP_QKV;
+}
+
+/* Matrices that blocks are of, one after the other: of gate and up each block has both. */
+static unsigned matrix_count(const instance *in)
+{
+    return is_qkv(in) ? gemv_matrices_of_qkv(in) : 1;
+}
+
+static instance matrix_of(const instance *in, unsigned number)
+{
+    return is_qkv(in) ? instance_matrix(in, number) : *in;
+}
+
+int64_t gemm_columns(const instance *in)
+{
+    return is_gated(in) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
+}
+
+int64_t gemm_rows(const instance *in)
+{
+    int64_t rows = is_gated(in) ? 2 * FRAGMENT : FRAGMENT;
+    while (rows < rows_at_once(in))
+        rows *= 2;
+    return rows;
+}
+
+static unsigned tile_bytes(const instance *in)
+{
+    return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + W_TILE);
+}
+
+int64_t gemm_shared_bytes(const instance *in)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < matrix_count(in); i++) {
+        instance one = matrix_of(in, i);
+        gemm_weights w = gemm_weights_of(&one);
+        unsigned bytes = gemm_ring_bytes(&w);
+        most = bytes > most ? bytes : most;
+    }
+    return tile_bytes(in) + most;
+}
+
+static bool has_powers(const instance *in)
+{
+    bool scaled = false;
+    for (unsigned i = 0; i < matrix_count(in); i++) {
+        instance one = matrix_of(in, i);
+        scaled |= gemm_weights_of(&one).scaled;
+    }
+    return scaled;
+}
+
+int64_t gemm_tile_values(const instance *in)
+{
+    return gemm_rows(in) * GEMM_COLUMNS;
+}
+
+const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
+{
+    *blamed = "splits";
+    if (in->splits == 1)
+        return "splits = 1: k in one part is splits = 0";
+    for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
+        instance whole = matrix_of(in, i);
+        whole.splits = 0;
+        gemm_weights w = gemm_weights_of(&whole);
+        if (w.tail || w.whole % in->splits)
+            return arena_format(a, "splits = %lld: k = %lld is not as many times whole %u values",
+                                (long long)in->splits, (long long)in->shape.k, w.chunk);
+    }
+    return NULL;
+}
+
+int64_t gemm_powers_bytes(const instance *in)
+{
+    return has_powers(in) ? 2 * GEMM_COLUMNS * F32_BYTES : 0;
+}
+
+/* The address of a row of the tile. */
+static val row_of_w(ptx *p, const gemm *t, val number)
+{
+    val last = sub(p, t->g.n, 1);
+    if (!t->gated) {
+        val row = gemv_row(p, &t->g, min(p, add(p, t->column, number), last));
+        return t->plane.kind ? add(p, row, t->plane) : row;
+    }
+    unsigned turn = gemm_sums_turn(&t->s);
+    val pair = mad(p, div(p, number, 2 * turn), turn, bit_and(p, number, turn - 1));
+    val is_up = ne(p, bit_and(p, number, turn), 0);
+    val matrix = select(p, is_up, parameter(p, "wu"), parameter(p, "wg"));
+    if (t->plane.kind)
+        matrix = add(p, matrix, t->plane);
+    return mad_wide(p, min(p, add(p, t->column, pair), last), t->w.row_bytes, matrix);
+}
+
+/* Those of X; and room for those of W. */
+static val find_powers(ptx *p, gemm *t)
+{
+    val x_scaled = gemm_x_find_powers(p, &t->x);
+    if (has_powers(t->in)) {
+        t->w_powers = shared_array(p, "w_powers", F32, GEMM_COLUMNS);
+        t->w_factors = shared_array(p, "w_factors", F32, GEMM_COLUMNS);
+    }
+    return x_scaled;
+}
+
+/* Rows of f32 may end with half a piece, which the first lane takes. */
+static void find_powers_of_w(ptx *p, const gemm *t)
+{
+    PTX_FOR (p, number, warp_id(p), GEMM_COLUMNS, WARPS) {
+        val row = row_of_w(p, t, number);
+        var largest = var_u32(p, 0);
+        PTX_FOR (p, piece, lane_id(p), t->k / UNPACKED, WARP) {
+            val values[UNPACKED];
+            unpack_piece(p, t->w.format, row, piece, values);
+            assign(p, largest, q8_largest(p, get(p, largest), values, UNPACKED));
+        }
+        if (t->k % UNPACKED) {
+            val4 last = ld_const_v4(p, F32, row, (int64_t)(t->k - QUAD) * F32_BYTES);
+            assign(p, largest, q8_largest(p, get(p, largest), last.v, QUAD));
+        }
+        powers_store(p, get(p, largest), number, t->w_powers, t->w_factors, (val){ 0 });
+    }
+}
+
+/* A step of a chunk, for which X is loaded already; behind it comes one with so many values, as
+ * many bytes further on in X. */
+static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next, val bytes)
+{
+    unsigned parity = number % 2;
+    gemm_x_store(p, &t->x, parity * t->x_tile);
+    gemm_decode_step(p, &t->w, number, there, parity * W_TILE);
+    if (next) {
+        gemm_x_advance(p, &t->x, bytes);
+        gemm_x_load(p, &t->x, next);
+    }
+    gemm_sums_meet(p, &t->s);
+    gemm_sums_multiply(p, &t->s, parity);
+}
+
+static unsigned values_of_step(unsigned values, unsigned number)
+{
+    unsigned first = number * GEMM_STEP;
+    return first >= values ? 0 : values - first < GEMM_STEP ? values - first : GEMM_STEP;
+}
+
+/* Behind the last whole chunk X's next step is loaded only if it is whole as well. */
+static void multiply(ptx *p, gemm *t)
+{
+    unsigned steps = t->w.chunk / GEMM_STEP, tail_first = values_of_step(t->w.tail, 0);
+    val step_bytes = imm(U64, gemm_x_step_bytes(&t->x));
+    for (unsigned i = 0; i + 1 < t->w.stages; i++)
+        gemm_copy_chunk(p, &t->w, imm(U32, i));
+    gemm_x_load(p, &t->x, t->w.whole ? GEMM_STEP : tail_first);
+    if (t->w.whole) {
+        if (!t->x.scaled)
+            ptx_loop_work(p, t->w.chunk * GEMM_COLUMNS / GEMM_THREADS, "weights");
+        PTX_FOR (p, chunk, 0, t->w.whole, 1) {
+            gemm_next_chunk(p, &t->w, chunk);
+            val bytes = step_bytes;
+            if (tail_first < GEMM_STEP)
+                bytes = select(p, eq(p, chunk, t->w.whole - 1), imm(U64, 0), step_bytes);
+            for (unsigned s = 0; s < steps; s++)
+                step(p, t, s, GEMM_STEP, GEMM_STEP, s + 1 < steps ? step_bytes : bytes);
+        }
+        if (tail_first && tail_first < GEMM_STEP) {
+            gemm_x_advance(p, &t->x, step_bytes);
+            gemm_x_load(p, &t->x, tail_first);
+        }
+    }
+    if (!t->w.tail)
+        return;
+    phase(p, "the last chunk");
+    gemm_next_chunk(p, &t->w, imm(U32, t->w.whole));
+    for (unsigned s = 0; s * GEMM_STEP < t->w.tail; s++)
+        step(p, t, s, values_of_step(t->w.tail, s), values_of_step(t->w.tail, s + 1), step_bytes);
+}
+
+/* A sum of a row of X, times what powers of two, and a norm, have left out of it. */
+static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
+{
+    if (!t->w.scaled)
+        return mul(p, sum, factor);
+    val of_w = ld_shared(p, F32, mad(p, of_tile, F32_BYTES, t->w_factors), 0);
+    val least = min(p, factor, of_w);
+    if (t->x.f16) /* which may have a factor that is no number */
+        least = fma(p, factor, imm(F32, 0), least);
+    return mul(p, mul(p, sum, least), max(p, factor, of_w));
+}
+
+/* Of the lane's sums of a row those of a column: of_tile of the tile, n of Y. */
+static val element(ptx *p, const gemm *t, unsigned row, unsigned column, val factor, val of_tile,
+                   val n, val offset)
+{
+    unsigned turn = gemm_sums_turn(&t->s);
+    val sum = whole_sum(p, t, gemm_sums_at(&t->s, row, column), factor, of_tile);
+    if (!t->gated)
+        return gemv_finished(p, &t->g, sum, n, offset);
+    val up = whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor, add(p, of_tile, turn));
+    gemv_biases biases =
+        gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
+    gemv_add_biases(p, &biases, &sum, &up);
+    return gated(p, t->in->options.activation, sum, up);
+}
+
+static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, val own, val factor,
+                          val first_column)
+{
+    unsigned behind = gemm_sums_column(&t->s, column), turn = gemm_sums_turn(&t->s), of_y = behind;
+    if (t->gated && behind / turn % 2)
+        return; /* of up */
+    if (t->gated)
+        of_y = behind / (2 * turn) * turn + behind % turn;
+    val n = add(p, first_column, of_y);
+    PTX_IF (p, lt(p, n, t->g.n)) {
+        val column_of_y = t->g.before.kind ? add(p, n, t->g.before) : n;
+        val stride = t->g.stride.kind ? t->g.stride : t->g.n;
+        val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
+        val of_tile = add(p, t->s.column, behind);
+        val y = element(p, t, row, column, factor, of_tile, n, offset);
+        st_global(p, F32, add(p, t->g.y, offset), 0, y);
+    }
+}
+
+static void store_row(ptx *p, const gemm *t, unsigned row, val first_column)
+{
+    val number = add(p, t->s.row, gemm_sums_row(&t->s, row)), own = add(p, t->x.first, number);
+    unsigned at_once = rows_at_once(t->in);
+    val of_block = at_once < t->rows ? lt(p, number, at_once) : imm(PRED, 1);
+    PTX_IF (p, bit_and(p, of_block, lt(p, own, t->x.m))) {
+        val factor = gemm_x_factor(p, &t->x, number, own);
+        if (t->x.expert)
+            own = expert_choice(p, t->x.expert, own);
+        for (unsigned column = 0; column < gemm_sums_column_count(&t->s); column++)
+            store_element(p, t, row, column, own, factor, first_column);
+    }
+}
+
+/* The lane's first column of Y: of a gate's and up's in turns, half of those that are ahead. */
+static val first_column(ptx *p, const gemm *t)
+{
+    unsigned turn = gemm_sums_turn(&t->s);
+    if (!t->gated)
+        return add(p, t->column, t->s.column);
+    val in_turn = bit_and(p, t->s.column, turn - 1);
+    return add(p, t->column, mad(p, div(p, t->s.column, 2 * turn), turn, in_turn));
+}
+
+static void store_tile(ptx *p, gemm *t)
+{
+    if (!t->gated && t->first_bias.kind &&
+        t->g.bias.kind) /* no register is left to have it in from the start */
+        t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
+    gemm_sums_place(p, &t->s);
+    val column = first_column(p, t);
+    for (unsigned row = 0; row < gemm_sums_row_count(&t->s); row++)
+        if (gemm_sums_row(&t->s, row) < rows_at_once(t->in))
+            store_row(p, t, row, column);
+}
+
+static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
+{
+    if (t->x.f16) {
+        multiply(p, t);
+        return;
+    }
+    PTX_IF (p, x_scaled) {
+        t->x.scaled = true;
+        multiply(p, t);
+    }
+    PTX_ELSE (p) {
+        t->x.scaled = false;
+        multiply(p, t);
+    }
+}
+
+/* The block's part of the products with a matrix, or with two in turn: from W's powers on. */
+static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
+{
+    if (t->w.scaled) {
+        phase(p, "find the powers of two of W's rows");
+        find_powers_of_w(p, t);
+        barrier(p);
+    }
+    phase(p, "multiply");
+    val w_tile = add(p, tiles, 2 * t->x_tile), ring = add(p, w_tile, 2 * W_TILE);
+    val row = row_of_w(p, t, gemm_own_row(p));
+    if (t->in->splits)
+        row = mad_wide(p, ctaid_z(p), t->w.whole * t->w.chunk_bytes, row);
+    gemm_weights_begin(p, &t->w, row, ring, w_tile);
+    if (t->w.scaled)
+        t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
+    t->x.apart = t->w.decoder->apart;
+    gemm_x_begin(p, &t->x, tiles);
+    gemm_sums_begin(p, &t->s, tiles, w_tile);
+    multiply_by_powers(p, t, x_scaled);
+    gemm_sums_end(p, &t->s);
+    if (t->in->splits)
+        gemm_sums_add_parts(p, &t->s);
+    phase(p, "store");
+    store_tile(p, t);
+}
+
+static int64_t blocks_of(const instance *in, unsigned matrix)
+{
+    return (instance_matrix(in, matrix).shape.n + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+}
+
+/* What is chosen of a matrix where the block is not one of those ahead of it. */
+static void choose(ptx *p, val later, val *chosen, val of_later)
+{
+    if (of_later.kind)
+        *chosen = select(p, later, of_later, *chosen);
+}
+
+/* Of matrices from one on, all of one format: the operands of the block's own, whose number among
+ * their blocks is made that among its own. */
+static gemv_operands operands_of(ptx *p, const instance *in, unsigned from, unsigned to, val *block)
+{
+    gemv_operands g;
+    val number = *block;
+    int64_t ahead = 0;
+    for (unsigned i = from; i < to; ahead += blocks_of(in, i++)) {
+        instance one = instance_matrix(in, i);
+        one.rows_mode = ROWS_FIXED;
+        gemv_operands of = gemv_of_qkv(p, in, &one, i);
+        if (i == from) {
+            g = of;
+            continue;
+        }
+        val later = ge(p, number, ahead);
+        choose(p, later, &g.w, of.w);
+        choose(p, later, &g.factor, of.factor);
+        choose(p, later, &g.bias, of.bias);
+        choose(p, later, &g.before, of.before);
+        choose(p, later, &g.n, of.n);
+        choose(p, later, block, sub(p, number, ahead));
+    }
+    return g;
+}
+
+/* Runs of neighbouring matrices of one format, each with code of its own. */
+static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
+{
+    const instance *in = t->in;
+    int64_t ahead = 0;
+    for (unsigned from = 0, to = 0; from < matrix_count(in); from = to) {
+        int64_t blocks = 0;
+        for (; to < matrix_count(in) && in->weights_of[to] == in->weights_of[from]; to++)
+            blocks += blocks_of(in, to);
+        val block = sub(p, ctaid_x(p), ahead);
+        PTX_IF (p, lt(p, block, blocks)) {
+            gemm one = *t;
+            instance matrix = instance_matrix(in, from);
+            one.w = gemm_weights_of(&matrix);
+            one.g = operands_of(p, in, from, to, &block);
+            one.column = named(p, "first column", mul(p, block, GEMM_COLUMNS));
+            multiply_matrix(p, &one, tiles, x_scaled);
+        }
+        ahead += blocks;
+    }
+}
+
+static gemv_operands operands_of_one(ptx *p, const instance *in)
+{
+    instance fixed = *in;
+    fixed.rows_mode = ROWS_FIXED;
+    return is_gated(in) ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
+}
+
+static gemm gemm_new(ptx *p, const instance *in)
+{
+    gemm t = {
+        .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
+    };
+    t.x_tile = t.rows * GEMM_ROW_BYTES;
+    t.x = gemm_x_of(in, t.rows);
+    t.x.base = parameter(p, "x");
+    t.s = gemm_sums_of(p, in, t.rows);
+    return t;
+}
+
+static val tiles_of(ptx *p, const gemm *t)
+{
+    val tiles = shared_dynamic(p, "tiles", U32);
+    if (t->s.by_fours)
+        shared_align(p, tiles, GEMM_TILE_ALIGNMENT);
+    return tiles;
+}
+
+/* The only matrix, or gate and up. */
+static void set_matrix(ptx *p, gemm *t)
+{
+    t->w = gemm_weights_of(t->in);
+    t->g = operands_of_one(p, t->in);
+    t->column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(t->in)));
+}
+
+void gemm_build(ptx *p, const instance *in)
+{
+    gemm t = gemm_new(p, in);
+    t.x.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                           : imm(U32, in->shape.m);
+    t.x.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
+    val x_scaled = find_powers(p, &t), tiles = tiles_of(p, &t);
+    if (is_qkv(in)) {
+        multiply_qkv(p, &t, tiles, x_scaled);
+        return;
+    }
+    set_matrix(p, &t);
+    multiply_matrix(p, &t, tiles, x_scaled);
+}
+
+/* Of an expert that does not exist. */
+static void store_nans(ptx *p, const gemm *t)
+{
+    val n = add(p, t->column, tid_x(p)), of_block = lt(p, tid_x(p), gemm_columns(t->in));
+    PTX_IF (p, bit_and(p, of_block, lt(p, n, t->g.n)))
+        PTX_FOR (p, number, 0, t->x.m, 1) {
+            val row =
+                mad_wide(p, expert_choice(p, t->x.expert, number), t->g.n, convert(p, U64, n));
+            st_global(p, F32, add(p, t->g.y, shl(p, row, 2)), 0, expert_nan(p));
+        }
+}
+
+static void move_to_expert(ptx *p, gemm *t)
+{
+    val id = t->x.expert->id;
+    val plane = mul_wide(p, expert_first_row(p, t->in, id), t->w.row_bytes);
+    t->plane = named(p, "the expert's matrix", plane);
+    t->first_bias = mul(p, id, (unsigned)t->in->shape.n);
+}
+
+void gemm_build_of_experts(ptx *p, const instance *in)
+{
+    gemm t = gemm_new(p, in);
+    unsigned at_once = rows_at_once(in);
+    val tiles = tiles_of(p, &t);
+    val list = parameter(p, "list"), in_use = lt(p, ctaid_y(p), experts_in_use(p, list));
+    ret_if(p, bit_not(p, in_use));
+    expert_entry e = expert_entry_at(p, in, list, ctaid_y(p));
+    t.x.expert = &e;
+    t.x.m = e.count;
+    set_matrix(p, &t);
+    PTX_IF (p, expert_exists(p, in, e.id)) {
+        move_to_expert(p, &t);
+        PTX_FOR (p, first, mul(p, ctaid_z(p), at_once), e.count, mul(p, nctaid_z(p), at_once)) {
+            t.x.first = first;
+            val x_scaled = find_powers(p, &t);
+            multiply_matrix(p, &t, tiles, x_scaled);
+            barrier(p); /* before powers are stored again */
+        }
+    }
+    PTX_ELSE (p)
+        store_nans(p, &t);
+}

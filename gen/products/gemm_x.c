@@ -1,0 +1,249 @@
+#include "gen/common/norm.h"
+#include "gen/products/gemm_x.h"
+
+#include "gen/common/powers.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/common/reduce.h"
+
+enum {
+    WARP = 32,
+    WARPS = GEMM_THREADS / WARP,
+    QUADS = 2, /* 16-byte lines of f32 in a unit */
+    QUAD = 4,
+    HALF_BYTES = 2,
+    QUAD_PAIRS = QUAD / 2,                       /* words that its values are as f16 */
+    MOST_AT_ONCE = 8,                            /* quads that a lane loads of a row */
+    PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* units of a thread are so many rows apart */
+};
+
+gemm_x gemm_x_of(const instance *in, unsigned rows)
+{
+    return (gemm_x){ .in = in,
+                     .f16 = in->family->activations == FORMAT_F16,
+                     .rows = rows,
+                     .k = (unsigned)in->shape.k };
+}
+
+/* The place of the values that make a row of Y, by its number among those of an expert. */
+static val chosen_row(ptx *p, const gemm_x *x, val number)
+{
+    val word = expert_choice(p, x->expert, number);
+    return operation_is_gated(x->in->family->op) ? expert_row(p, x->in, word) : word;
+}
+
+static unsigned value_bytes(const gemm_x *x)
+{
+    return x->f16 ? HALF_BYTES : F32_BYTES;
+}
+
+unsigned gemm_x_step_bytes(const gemm_x *x)
+{
+    return GEMM_STEP * value_bytes(x);
+}
+
+static val address_of_row(ptx *p, const gemm_x *x, val number)
+{
+    val row = min(p, add(p, x->first, number), sub(p, x->m, 1));
+    if (x->expert)
+        row = chosen_row(p, x, row);
+    return mad_wide(p, row, (long long)x->k * value_bytes(x), x->base);
+}
+
+/* What a lane has seen of a row: the largest value's bits, and the sum of squares. */
+typedef struct row_seen {
+    val row; /* its address */
+    var largest, squares;
+} row_seen;
+
+/* Some quads of the row, a warp's width apart, all of which are loaded at once. */
+static void see_quads(ptx *p, const gemm_x *x, const row_seen *seen, val quad, unsigned count)
+{
+    bool norm = x->in->options.norm;
+    val offset = mul_wide(p, quad, QUAD * F32_BYTES);
+    val at = add(p, seen->row, offset), of_gamma = imm(U64, 0);
+    val4 values[MOST_AT_ONCE], gamma[MOST_AT_ONCE];
+    if (norm)
+        of_gamma = add(p, parameter(p, "gamma"), offset);
+    for (unsigned i = 0; i < count; i++)
+        values[i] = ld_const_v4(p, F32, at, i * WARP * QUAD * F32_BYTES);
+    for (unsigned i = 0; norm && i < count; i++)
+        gamma[i] = ld_const_v4(p, F32, of_gamma, i * WARP * QUAD * F32_BYTES);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned j = 0; norm && j < QUAD; j++) {
+            assign(p, seen->squares, fma(p, values[i].v[j], values[i].v[j], seen->squares));
+            values[i].v[j] = mul(p, values[i].v[j], gamma[i].v[j]);
+        }
+        assign(p, seen->largest, q8_largest(p, get(p, seen->largest), values[i].v, QUAD));
+    }
+}
+
+static void find_powers_of_x(ptx *p, const gemm_x *x)
+{
+    unsigned quads = x->k / QUAD, turn = MOST_AT_ONCE * WARP, whole = quads / turn * turn;
+    PTX_FOR (p, number, warp_id(p), x->rows, WARPS) {
+        val factor = { 0 };
+        const row_seen seen = { address_of_row(p, x, number), var_u32(p, 0), var_f32(p, 0.0f) };
+        if (whole)
+            PTX_FOR (p, quad, lane_id(p), whole, turn)
+                see_quads(p, x, &seen, quad, MOST_AT_ONCE);
+        if (whole < quads)
+            PTX_FOR (p, quad, add(p, lane_id(p), whole), quads, WARP)
+                see_quads(p, x, &seen, quad, 1);
+        if (x->in->options.norm) {
+            val mean = div(p, warp_sum(p, get(p, seen.squares)), (float)x->k);
+            factor = norm_factor(p, x->in, mean);
+        }
+        powers_store(p, get(p, seen.largest), number, x->powers, x->factors, factor);
+    }
+}
+
+val gemm_x_find_powers(ptx *p, gemm_x *x)
+{
+    if (x->f16) {
+        x->factors = parameter(p, "factors");
+        return (val){ 0 };
+    }
+    phase(p, "find the powers of two of rows");
+    x->powers = shared_array(p, "x_powers", F32, x->rows);
+    x->factors = shared_array(p, "factors", F32, x->rows);
+    find_powers_of_x(p, x);
+    barrier(p);
+    val power =
+        ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), x->rows - 1), F32_BYTES, x->powers), 0);
+    return ne(p, barrier_count(p, ne(p, power, 1.0f)), 0);
+}
+
+/* A thread has every 256th unit, each four threads those of a row. */
+void gemm_x_begin(ptx *p, gemm_x *x, val tile)
+{
+    unsigned units = x->rows * GEMM_STEP_UNITS;
+    val row = div(p, tid_x(p), GEMM_STEP_UNITS), unit = bit_and(p, tid_x(p), GEMM_STEP_UNITS - 1);
+    x->pieces = units > GEMM_THREADS ? units / GEMM_THREADS : 1;
+    x->staging = units < GEMM_THREADS ? lt(p, tid_x(p), units) : imm(PRED, 1);
+    x->first_value = mul(p, unit, GEMM_UNIT);
+    x->store = gemm_unit(p, tile, row, unit);
+    row = units < GEMM_THREADS ? min(p, row, x->rows - 1) : row;
+    if (!x->f16)
+        x->power = mad(p, row, F32_BYTES, x->powers);
+    for (unsigned i = 0; i < x->pieces; i++) {
+        val own = add(p, row, i * PIECE_ROWS);
+        val from = mad_wide(p, x->first_value, value_bytes(x), address_of_row(p, x, own));
+        if (x->in->splits)
+            from =
+                mad_wide(p, ctaid_z(p), x->k / (unsigned)gemm_splits(x->in) * value_bytes(x), from);
+        x->from[i] = var_u64(p, from);
+        for (unsigned j = 0; j < (x->f16 ? QUADS * QUAD_PAIRS : GEMM_UNIT); j++)
+            x->loaded[i][j] = x->f16 ? var_u32(p, 0) : var_f32(p, 0.0f);
+    }
+    if (!x->in->options.norm)
+        return;
+    x->gamma = var_u64(p, mad_wide(p, x->first_value, F32_BYTES, parameter(p, "gamma")));
+    for (unsigned j = 0; j < GEMM_UNIT; j++)
+        x->norm[j] = var_f32(p, 0.0f);
+}
+
+/* Of f16: all of it at once where rows begin at multiples of 16 bytes, else by halves. */
+static void load_pairs(ptx *p, const gemm_x *x, var from, unsigned there, const var to[GEMM_UNIT])
+{
+    bool whole = x->k % GEMM_UNIT == 0;
+    unsigned pairs = whole ? QUADS * QUAD_PAIRS : QUAD_PAIRS;
+    for (unsigned first = 0; first < QUADS * QUAD_PAIRS; first += pairs) {
+        val needed =
+            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, x->first_value, 2 * first), there);
+        for (unsigned i = 0; there < GEMM_STEP && i < pairs; i++)
+            assign(p, to[first + i], 0);
+        PTX_IF (p, needed) {
+            val4 words;
+            if (whole) {
+                words = ld_const_v4(p, U32, get(p, from), 0);
+            } else {
+                val2 two = ld_const_v2(p, U32, get(p, from), first * 2 * HALF_BYTES);
+                words = (val4){ { two.v[0], two.v[1] } };
+            }
+            for (unsigned i = 0; i < pairs; i++)
+                assign(p, to[first + i], words.v[i]);
+        }
+    }
+}
+
+static void load_unit(ptx *p, const gemm_x *x, var from, unsigned there, const var to[GEMM_UNIT])
+{
+    for (unsigned quad = 0; quad < QUADS; quad++) {
+        val needed =
+            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, x->first_value, quad * QUAD), there);
+        for (unsigned i = 0; there < GEMM_STEP && i < QUAD; i++)
+            assign(p, to[quad * QUAD + i], 0.0f);
+        PTX_IF (p, needed) {
+            val4 four = ld_const_v4(p, F32, get(p, from), quad * QUAD * F32_BYTES);
+            for (unsigned i = 0; i < QUAD; i++)
+                assign(p, to[quad * QUAD + i], four.v[i]);
+        }
+    }
+}
+
+void gemm_x_load(ptx *p, const gemm_x *x, unsigned there)
+{
+    PTX_IF (p, x->staging) {
+        for (unsigned i = 0; i < x->pieces; i++)
+            (x->f16 ? load_pairs : load_unit)(p, x, x->from[i], there, x->loaded[i]);
+        if (x->in->options.norm)
+            load_unit(p, x, x->gamma, there, x->norm);
+    }
+}
+
+void gemm_x_advance(ptx *p, const gemm_x *x, val bytes)
+{
+    for (unsigned i = 0; i < x->pieces; i++)
+        assign(p, x->from[i], add(p, x->from[i], bytes));
+    if (x->in->options.norm)
+        assign(p, x->gamma, add(p, x->gamma, bytes));
+}
+
+/* A unit's pairs; where they are apart, as a decoder of weights has them: values 0 and 2, 1 and 3.
+ */
+static val4 unit_of_f16(ptx *p, const gemm_x *x, unsigned piece)
+{
+    enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
+    val4 words;
+    for (unsigned j = 0; j < QUADS * QUAD_PAIRS; j++)
+        words.v[j] = get(p, x->loaded[piece][j]);
+    for (unsigned j = 0; x->apart && j < QUADS * QUAD_PAIRS; j += QUAD_PAIRS) {
+        val low = words.v[j], high = words.v[j + 1];
+        words.v[j] = prmt(p, low, high, LOW_HALVES);
+        words.v[j + 1] = prmt(p, low, high, HIGH_HALVES);
+    }
+    return words;
+}
+
+static val4 unit_of_f32(ptx *p, const gemm_x *x, unsigned piece)
+{
+    val values[GEMM_UNIT], power = ld_shared(p, F32, x->power, piece * PIECE_ROWS * F32_BYTES);
+    val4 words;
+    for (unsigned j = 0; j < GEMM_UNIT; j++) {
+        values[j] = get(p, x->loaded[piece][j]);
+        values[j] = x->in->options.norm ? mul(p, values[j], x->norm[j]) : values[j];
+        values[j] = x->scaled ? mul(p, values[j], power) : values[j];
+    }
+    for (unsigned j = 0; j < QUAD; j++) {
+        unsigned low = x->apart ? j / 2 * QUAD + j % 2 : 2 * j;
+        words.v[j] = pack_halves(p, values[low], values[low + (x->apart ? 2 : 1)]);
+    }
+    return words;
+}
+
+void gemm_x_store(ptx *p, const gemm_x *x, unsigned tile_offset)
+{
+    PTX_IF (p, x->staging)
+        for (unsigned i = 0; i < x->pieces; i++) {
+            val4 words = x->f16 ? unit_of_f16(p, x, i) : unit_of_f32(p, x, i);
+            st_shared_v4(p, U32, x->store, tile_offset + i * PIECE_ROWS * GEMM_ROW_BYTES, words);
+        }
+}
+
+val gemm_x_factor(ptx *p, const gemm_x *x, val number, val own)
+{
+    if (!x->f16)
+        return ld_shared(p, F32, mad(p, number, F32_BYTES, x->factors), 0);
+    val row = x->expert ? chosen_row(p, x, own) : own;
+    return ld_const(p, F32, mad_wide(p, row, F32_BYTES, x->factors), 0);
+}

@@ -1,0 +1,342 @@
+#include "gen/products/gemv.h"
+
+#include "gen/common/activation.h"
+#include "gen/common/sigmoid.h"
+#include "gen/common/tanh.h"
+#include "gen/products/product_keys.h"
+
+const real_range product_scale_range = { .max = 1e6, .def_text = "1" };
+const real_range product_softcap_range = { .max = 1e6, .def_text = "none" };
+
+const char *check_product(const instance *in, arena *a, const char **blamed)
+{
+    static const double least = 1e-3;
+    if (!(in->options.softcap > 0) || in->options.softcap >= least)
+        return NULL;
+    *blamed = "softcap";
+    return arena_format(a, "softcap = %g is less than %g; 0 is none", in->options.softcap, least);
+}
+
+static val dim(ptx *p, const instance *in, const char *name, int64_t built)
+{
+    return in->dims == DIMS_DYNAMIC ? named(p, name, parameter(p, name)) : imm(U32, built);
+}
+
+val dim_k(ptx *p, const instance *in)
+{
+    return dim(p, in, "k_dim", in->shape.k);
+}
+
+val dim_n(ptx *p, const instance *in)
+{
+    return dim(p, in, "n_dim", in->shape.n);
+}
+
+val dim_m(ptx *p, const instance *in)
+{
+    return dim(p, in, "m_dim", in->shape.m);
+}
+
+gemv_operands gemv_parameters(ptx *p, const instance *in)
+{
+    gemv_operands g = gemv_of(p, in, "y", "w", "x");
+    if (in->options.scaled)
+        g.factor = parameter(p, "w_scale");
+    if (in->options.bias)
+        g.bias = parameter(p, "bias");
+    if (in->options.residual)
+        g.residual = parameter(p, "residual");
+    g.scale = in->options.scale;
+    g.softcap = in->options.softcap;
+    return g;
+}
+
+/* Places the rows that a block takes of more. Rows behind the last one stand for it. */
+static void place_vectors(ptx *p, const instance *in, gemv_operands *g)
+{
+    const format_info *x = &formats[in->family->activations];
+    unsigned vectors = (unsigned)gemv_vectors(in);
+    g->m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                          : imm(U32, in->shape.m);
+    g->first = named(p, "first vector", mul(p, ctaid_y(p), vectors));
+    val blocks = div(p, dim_k(p, in), x->block_values), last = sub(p, g->m, 1);
+    for (unsigned v = 0; v < vectors; v++) {
+        val row = min(p, gemv_vector_row(p, g, imm(U32, v)), last);
+        g->behind[v] = mul(p, mul_wide(p, row, blocks), x->block_bytes);
+    }
+}
+
+gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x)
+{
+    const format_info *weights = &formats[instance_weights(in)];
+    gemv_operands g = {
+        .y = parameter(p, y),
+        .w = parameter(p, w),
+        .x = parameter(p, x),
+        .n = dim_n(p, in),
+        .blocks = div(p, dim_k(p, in), weights->block_values),
+        .x_bytes = (int64_t)format_bytes(in->family->activations, (uint64_t)in->shape.k),
+    };
+    g.row_bytes = mul(p, g.blocks, weights->block_bytes);
+    if (in->rows_mode == ROWS_RUN_TIME || gemv_vectors(in) < in->shape.m)
+        place_vectors(p, in, &g);
+    return g;
+}
+
+unsigned gemv_matrices_of_qkv(const instance *in)
+{
+    return in->shape.n_v ? QKV_MATRICES : QKV_MATRICES - 1;
+}
+
+int64_t gemv_first_of_qkv(const instance *in, unsigned matrix)
+{
+    return matrix ? in->shape.n + (matrix - 1) * in->shape.n_kv : 0;
+}
+
+gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix)
+{
+    static const char *const weights[QKV_MATRICES] = { "wq", "wk", "wv" };
+    static const char *const factors[QKV_MATRICES] = { "q_scale", "k_scale", "v_scale" };
+    static const char *const biases[QKV_MATRICES] = { "bq", "bk", "bv" };
+    gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
+    g.before = imm(U32, gemv_first_of_qkv(in, matrix));
+    g.stride = imm(U32, in->shape.n + in->shape.n_kv + in->shape.n_v);
+    if (in->options.scaled)
+        g.factor = parameter(p, factors[matrix]);
+    if (in->options.bias)
+        g.bias = parameter(p, biases[matrix]);
+    return g;
+}
+
+int64_t gemv_vectors(const instance *in)
+{
+    int64_t m = in->shape.m, groups = (m + MAX_VECTORS - 1) / MAX_VECTORS;
+    if (in->family->halves) /* of a tile on tensor cores, which has all of them */
+        return m;
+    return groups > 1 ? (m + groups - 1) / groups : m;
+}
+
+const char *check_any_rows(const instance *in, arena *a, const char **blamed)
+{
+    if (in->rows_mode == ROWS_FIXED || in->shape.m <= MAX_VECTORS)
+        return NULL;
+    *blamed = "m";
+    return arena_format(a,
+                        "m = %lld: with rows = run_time m is how many rows a block takes at once, "
+                        "at most %d; use m = %d",
+                        (long long)in->shape.m, MAX_VECTORS, MAX_VECTORS);
+}
+
+const derived_size gemv_sizes[] = { GEMV_VECTORS, { NULL, NULL, NULL } };
+
+unsigned gemv_registers(const instance *in)
+{
+    enum { OF_ONE_VECTOR = 64 };
+    return in->shape.m == 1 ? OF_ONE_VECTOR : in->family->launch.registers;
+}
+
+val gemv_row(ptx *p, const gemv_operands *g, val row)
+{
+    return named(p, "&w[row]", mad_wide(p, row, g->row_bytes, g->w));
+}
+
+place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
+{
+    uint64_t step = (uint64_t)number * bytes;
+    if (count.kind == VAL_IMM && (step == 0 || count.bits <= INT32_MAX / 2 / step))
+        return (place){ base, (int64_t)(count.bits * step) };
+    return (place){ mad_wide(p, count, (long long)step, base), 0 };
+}
+
+place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
+                      unsigned bytes)
+{
+    if (behind && behind[number].kind)
+        return (place){ add(p, base, behind[number]), 0 };
+    return place_behind(p, base, number, count, bytes);
+}
+
+val gemv_vector_row(ptx *p, const gemv_operands *g, val number)
+{
+    return g->m.kind ? add(p, g->first, number) : number;
+}
+
+val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row)
+{
+    return g->m.kind ? lt(p, vector_row, g->m) : imm(PRED, 1);
+}
+
+/* There is a first vector. */
+static bool is_first(val number)
+{
+    return number.kind == VAL_IMM && !number.bits;
+}
+
+static val chosen_word(ptx *p, const gemv_chosen *c, val number)
+{
+    if (is_first(number) && c->first.kind)
+        return c->first;
+    val there = is_first(number) ? number : min(p, number, sub(p, c->count, 1));
+    return ld_const(p, U32, mad_wide(p, there, 4, c->words), 0);
+}
+
+/* The only row there is takes no word. */
+static val chosen_row(ptx *p, const gemv_chosen *c, val word)
+{
+    return c->rows == 1 ? imm(U32, 0) : div(p, word, c->slots);
+}
+
+val gemv_vector_read(ptx *p, const gemv_operands *g, val number)
+{
+    val row = g->chosen ? chosen_row(p, g->chosen, chosen_word(p, g->chosen, number))
+                        : gemv_vector_row(p, g, number);
+    return g->m.kind ? min(p, row, sub(p, g->m, 1)) : row;
+}
+
+val gemv_vector(ptx *p, const gemv_operands *g, val number)
+{
+    return mad_wide(p, gemv_vector_read(p, g, number), g->x_bytes, g->x);
+}
+
+val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)
+{
+    const gemv_chosen *c = g->chosen;
+    val values;
+    if (c) {
+        val word = chosen_word(p, c, number);
+        values = mul_wide(p, word, c->slot_values);
+        if (c->values_beside)
+            values = mad_wide(p, chosen_row(p, c, word), c->values_beside, values);
+        *stored = is_first(number) ? imm(PRED, 1) : lt(p, number, c->count);
+    } else {
+        val row = gemv_vector_row(p, g, number);
+        values = mul_wide(p, row, g->stride.kind ? g->stride : g->n);
+        *stored = gemv_vector_exists(p, g, row);
+    }
+    return add(p, g->y, shl(p, values, 2));
+}
+
+bool gemv_turns_are_whole(const gemv_operands *g, unsigned rows)
+{
+    uint64_t multiple = g->n.kind == VAL_IMM ? g->n.bits : g->multiple;
+    return multiple && multiple % rows == 0;
+}
+
+val gemv_row_of_turn(ptx *p, const gemv_operands *g, val row, unsigned number, unsigned rows)
+{
+    val own = number ? add(p, row, number) : row;
+    return gemv_row(p, g,
+                    gemv_turns_are_whole(g, rows) || !number ? own : min(p, own, sub(p, g->n, 1)));
+}
+
+val gemv_finished(ptx *p, const gemv_operands *g, val sum, val row, val offset)
+{
+    if (g->factor.kind)
+        sum = mul(p, sum, ld_const(p, F32, g->factor, 0));
+    if (g->bias.kind)
+        sum = add(p, sum, ld_const(p, F32, mad_wide(p, row, 4, g->bias), 0));
+    if (g->scale > 0)
+        sum = mul(p, sum, (float)g->scale);
+    if (g->residual.kind)
+        sum = add(p, sum, ld_const(p, F32, add(p, g->residual, offset), 0));
+    if (g->softcap > 0) {
+        val share = hyperbolic_tangent(p, mul(p, sum, (float)(1 / g->softcap)));
+        sum = fma(p, sum, 0.0f, mul(p, share, (float)g->softcap)); /* infinite: NaN */
+    }
+    return sum;
+}
+
+void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned vectors,
+                     spread_sums sums)
+{
+    PTX_IF (p, lt(p, sums.number, rows * vectors)) {
+        val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
+        val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
+        val element = convert(p, U64, g->before.kind ? add(p, own, g->before) : own);
+        val vector_row =
+            gemv_vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
+        if (vectors > 1 || g->m.kind)
+            element = mad_wide(p, vector_row, g->stride.kind ? g->stride : g->n, element);
+        PTX_IF (p, inside)
+            PTX_IF (p, gemv_vector_exists(p, g, vector_row)) {
+                val offset = shl(p, element, 2);
+                val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
+                val sum = sums.sum;
+                if (g->factors.kind)
+                    sum = mul(p, sum, ld_shared(p, F32, mad(p, vector, 4, g->factors), 0));
+                st_global(p, F32, add(p, g->y, offset), 0, gemv_finished(p, g, sum, own, offset));
+            }
+    }
+}
+
+val gated(ptx *p, int64_t activation, val gate, val up)
+{
+    const float limit = 7;
+    switch (activation) {
+    case ACTIVATION_GELU:
+        return mul(p, by_sigmoid(p, gate, activation_argument(p, activation, gate)), up);
+    case ACTIVATION_SWIGLU_OAI: {
+        val g = min(p, gate, limit), u = max(p, min(p, up, limit), -limit);
+        val y = mul(p, by_sigmoid(p, g, activation_argument(p, activation, g)), add(p, u, 1.0f));
+        /* What is no number has come to the limits, and must show: zero times it is a NaN. */
+        return fma(p, add(p, gate, up), imm(F32, 0), y);
+    }
+    default:
+        return mul(p, by_sigmoid(p, gate, gate), up);
+    }
+}
+
+gemv_biases gemv_biases_of_row(ptx *p, const instance *in, val row)
+{
+    gemv_biases b = { 0 };
+    if (in->options.scaled) {
+        b.gate_factor = ld_const(p, F32, parameter(p, "g_scale"), 0);
+        b.up_factor = ld_const(p, F32, parameter(p, "u_scale"), 0);
+    }
+    if (in->options.bias) {
+        b.gate = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bg")), 0);
+        b.up = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "bu")), 0);
+    }
+    return b;
+}
+
+void gemv_add_biases(ptx *p, const gemv_biases *biases, val *gate, val *up)
+{
+    if (biases->gate_factor.kind) {
+        *gate = mul(p, *gate, biases->gate_factor);
+        *up = mul(p, *up, biases->up_factor);
+    }
+    if (biases->gate.kind) {
+        *gate = add(p, *gate, biases->gate);
+        *up = add(p, *up, biases->up);
+    }
+}
+
+/* One of the lanes that have the gate's sum gets that of up from their neighbours. */
+void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val row, const val *sums,
+                      const gemv_biases *biases)
+{
+    unsigned vectors = (unsigned)in->shape.m;
+    spread_sums spread = block_sum_spread(p, sums, 2 * vectors, 1);
+    val up = shuffle_xor(p, spread.sum, spread.lanes), gate = spread.sum;
+    val vector = vectors == 1 ? imm(U32, 0) : div(p, spread.number, 2);
+    val is_gate = eq(p, rem(p, spread.number, 2), 0);
+    PTX_IF (p, lt(p, select(p, is_gate, spread.number, imm(U32, 2 * vectors)), 2 * vectors)) {
+        if (g->factors.kind) {
+            val factor = ld_shared(p, F32, mad(p, vector, F32_BYTES, g->factors), 0);
+            gate = mul(p, gate, factor);
+            up = mul(p, up, factor);
+        }
+        gemv_add_biases(p, biases, &gate, &up);
+        val stored, y = gemv_results(p, g, vector, &stored);
+        PTX_IF (p, stored)
+            st_global(p, F32, mad_wide(p, row, F32_BYTES, y), 0,
+                      gated(p, in->options.activation, gate, up));
+    }
+}
+
+void gemv_store(ptx *p, const gemv_operands *g, val row, val sum)
+{
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_global(p, F32, mad_wide(p, row, 4, g->y), 0, sum);
+}

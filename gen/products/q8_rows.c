@@ -1,0 +1,145 @@
+/* Rows of x in 8 bits, with what each is to be multiplied by: what streaming products stage
+ * (blocks/stream.h), once for all their blocks.
+ *
+ *   rows[m] = q8_f32(x[m] gamma)    factors[m] = 1 / sqrt(mean(x[m]^2) + epsilon)
+ *
+ * or without a norm q8_f32(x[m]) and 1. A block of q8_f32 is 32 values in 36 bytes:
+ *
+ *   offset  0  f32  d        value = d * q, d = amax / 127 of an amax of at least 1e-30
+ *           4  32 x s8       q, rounded to the nearest even
+ *
+ * These are the integers, scales and factors that stream_gemv and its like make of x by themselves,
+ * so that products have the same bits either way; but where the squares add up to more than f32
+ * holds, the factor is NaN.
+ *
+ * A warp has chunks of 512 values: 16 a lane, which has half of a block of q8_f32. A block has a
+ * row, whose squares it adds up, or without a norm of long rows a part: a chunk for each of its
+ * warps.
+ */
+#include "gen/common/norm.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/products/product_keys.h"
+
+enum { WARP = 32, SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
+
+typedef struct row {
+    const instance *in;
+    val x, gamma, to; /* gamma without a kind: no norm */
+    val sums;         /* shared memory: of the chunks' squares */
+} row;
+
+static unsigned chunks_of(const instance *in)
+{
+    return ((unsigned)in->shape.k + CHUNK - 1) / CHUNK;
+}
+
+static void norm_chunk(ptx *p, const row *r, val chunk, val behind, val exists, val x[SEGMENT])
+{
+    val gamma[SEGMENT];
+    load_floats(p, add(p, r->gamma, behind), 0, SEGMENT, gamma);
+    for (unsigned i = 0; i < SEGMENT; i++)
+        x[i] = select(p, exists, x[i], imm(F32, 0));
+    val sum = norm_chunk_squares(p, x, SEGMENT);
+    for (unsigned i = 0; i < SEGMENT; i++)
+        x[i] = mul(p, x[i], gamma[i]);
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        st_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), r->sums), 0, sum);
+}
+
+/* Lanes past the end of the row load its end: zeros where it counts, in the sum of squares. */
+static void add_chunk(ptx *p, const row *r, val chunk)
+{
+    unsigned segments = (unsigned)r->in->shape.k / SEGMENT;
+    val own = mad(p, chunk, imm(U32, WARP), lane_id(p)), x[SEGMENT], q[Q8_SEGMENT_WORDS];
+    val exists = segments % WARP ? lt(p, own, segments) : imm(PRED, 1);
+    val segment = segments % WARP ? min(p, own, segments - 1) : own;
+    val behind = mul_wide(p, segment, SEGMENT * F32_BYTES);
+    load_floats(p, add(p, r->x, behind), 0, SEGMENT, x);
+    if (r->gamma.kind)
+        norm_chunk(p, r, chunk, behind, exists, x);
+    val d = q8_segment(p, x, q), half = bit_and(p, segment, 1);
+    val block = mad_wide(p, shr(p, segment, 1), Q8_F32_BYTES, r->to);
+    PTX_IF (p, exists) {
+        PTX_IF (p, eq(p, half, 0))
+            st_global(p, F32, block, Q8_F32_D, d);
+        val to = add(p, block, mul_wide(p, half, SEGMENT));
+        for (unsigned i = 0; i < Q8_SEGMENT_WORDS; i++)
+            st_global(p, S32, to, Q8_F32_QUANTS + (int64_t)(i * sizeof(uint32_t)), q[i]);
+    }
+}
+
+static val factor_of(ptx *p, const row *r)
+{
+    if (!r->gamma.kind)
+        return V(1.0f);
+    return norm_factor_or_nan(p, r->in, norm_mean_of_chunks(p, r->in, r->sums, chunks_of(r->in)));
+}
+
+static void build(ptx *p, const instance *in)
+{
+    uint64_t k = (uint64_t)in->shape.k;
+    unsigned warps = ptx_block(p) / WARP, chunks = chunks_of(in);
+    val number = ctaid_x(p), first = warp_id(p);
+    row r = { .in = in,
+              .x = mad_wide(p, number, (int64_t)format_bytes(FORMAT_F32, k), parameter(p, "x")),
+              .to = mad_wide(p, number, (int64_t)format_bytes(FORMAT_Q8_F32, k),
+                             parameter(p, "rows")) };
+    if (in->options.norm) {
+        r.gamma = parameter(p, "gamma");
+        r.sums = shared_array(p, "squares", F32, chunks);
+    }
+    phase(p, "round a row");
+    if (in->options.norm) {
+        PTX_FOR (p, chunk, first, chunks, warps)
+            add_chunk(p, &r, chunk);
+        barrier(p);
+    } else {
+        if (chunks > warps)
+            first = mad(p, ctaid_y(p), warps, first);
+        PTX_IF (p, lt(p, first, chunks))
+            add_chunk(p, &r, first);
+    }
+    phase(p, "store its factor");
+    PTX_IF (p, eq(p, first, 0)) {
+        val factor = factor_of(p, &r);
+        PTX_IF (p, eq(p, lane_id(p), 0))
+            st_global(p, F32, mad_wide(p, number, F32_BYTES, parameter(p, "factors")), 0, factor);
+    }
+}
+
+static const key keys[] = {
+    KEY_K(Q8_F32_VALUES),
+    KEY_ROW_COUNT,
+    KEYS_NORM,
+    KEY_END,
+};
+static const param params[] = { OUT(Q8_F32, rows, "m*k", 4), OUT(F32, factors, "m", 4),
+                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
+                                PARAM_END };
+
+/* As many warps as there are chunks, up to 16; and blocks for all of them but with a norm. */
+static const term terms[] = { { "chunks", "ceil_div(k, 512)" },
+                              { "warps", "min(chunks, 16)" },
+                              { "parts", "ceil_div(chunks, warps)*(1-norm)+norm" },
+                              { NULL, NULL } };
+
+const family q8_rows = {
+    .name = "q8_rows",
+    .summary =
+        "rows of x in 8 bits and what they are multiplied by, with a norm: see stream_gemv_q8",
+    .computes = "rows[m,k] = q8_f32(x[m,k]), factors[m] = 1, with norm 1 / rms(x[m])",
+    .op = OP_Q8_ROWS,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params = params,
+    .launch = { .block = "32*warps",
+                .grid = { "m", "parts" },
+                .shared = "norm*4*chunks",
+                .terms = terms,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .build = build,
+    .reference = ref_q8_rows,
+    .tolerance = 1e-6,
+};

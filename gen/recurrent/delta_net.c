@@ -1,0 +1,608 @@
+/* A step of gated delta nets, as Qwen3-Next has them in place of attention, for m rows: a causal
+ * convolution of the inputs, the delta rule on each value head's state, and the gated norm of what
+ * comes out, in one launch.
+ *
+ * With S = head_dim, Hk key heads and Hv = r Hk value heads, and C = (2 Hk + Hv) S channels, those
+ * of q, of k, of v: for a row at position p
+ *
+ *   u[c] = silu(sum over j < 4 of conv[c][j] input[p - 3 + j][c]), inputs ahead of p = 0 being 0
+ *   q = u_q / max(|u_q|, epsilon) / sqrt(S),  k = u_k / max(|u_k|, epsilon),  v = u_v
+ *   decay = exp(a softplus(alpha + dt)),  beta = sigmoid(b)
+ *   d = beta (v - decay state^T k),  state = decay state + k d^T,  o = state^T q
+ *   y = o / sqrt(mean(o^2) + epsilon) gamma silu(z)
+ *
+ * Source: Yang et al., "Gated Delta Networks", as llama.cpp computes it; epsilon stands as there.
+ *
+ * Which value heads a key head serves, and where b and alpha are, is the layout. With r = 2 and
+ * Hk = 3, key head 1 serves
+ *
+ *   grouped   value heads 2 and 3. x [m, C + Hv S + 2 Hv] has of a row the inputs of the
+ *             convolution, z, and key head by key head its r values b, then its r values alpha
+ *   tiled     value heads 1 and 4. x [m, C + Hv S] ends with z; ba [m, 2 Hv] has of a row all
+ *             values b, then all values alpha, in the order of the value heads
+ *
+ * A state is [Hv, S, S] by head, column and row,
+ * element (i, j) of state above at j S + i: what belongs to one value of v lies together, and
+ * starts at a multiple of 16 bytes. convs points to the last inputs, [16, C], that of position p in
+ * row p % 16.
+ *
+ * Rows with the same address of a state are of one sequence; they have to be neighbours, each one
+ * position further, and then the inputs of rows come from x. At position 0 the state counts as 0
+ * and no inputs are read, so that a sequence may start in memory that was not cleared. A row at
+ * max_seq_len or beyond, as 2^32 - 1, leaves state and inputs as they are, and its y is 0.
+ *
+ * A block has a value head of a row and the rows that go on with its sequence, one behind the
+ * other, with the state in registers: it is read once and written once. Blocks of the rows behind
+ * the first end at once. 8 lanes have a column, each of them two columns. One reading of a state
+ * gives both its products, since o = decay state^T q + (k . q) d.
+ *
+ * Of up to 8 rows new inputs go to the ring's slots p up to p + 7, which no block of the launch
+ * reads: those have p - 3 up to p - 1. More rows are taken 8 at a time, and then their inputs may
+ * come to any slot. So the last 16 of them are kept when all has been read: those of v by the block
+ * that alone reads them, those of q and k by the last of the blocks of their key head, which a
+ * counter tells.
+ */
+#include <math.h>
+
+#include "gen/recurrent/delta_rows.h"
+#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
+#include "gen/common/sigmoid.h"
+#include "kernel/family.h"
+#include "kernel/formula.h"
+#include "model/decoder.h"
+
+enum { WARP = 32, MOST_DIM = 128, PIECE = 4 };
+enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
+enum { GROUP_ROWS = DELTA_GROUP_ROWS };
+
+/* What a row has in shared memory, in values: u of q, of k and of v, silu(z) gamma, o; of each warp
+ * that makes u of q and k its part of three sums; decay and beta. */
+enum { AT_Q, AT_K, AT_V, AT_GATE, AT_O, VECTORS };
+enum { SQUARES_OF_Q, SQUARES_OF_K, K_TIMES_Q, SUMS };
+enum { DECAY, BETA, FACTORS };
+
+typedef struct net {
+    const instance *in;
+    delta_rows rows;
+    unsigned size, warps; /* S; of each part of a block */
+    bool tiled;
+    val head, key_head, number; /* of the value head: its key head, and its number there */
+    val first, end;             /* of the block's rows those of a group */
+    val lane, part; /* the thread's index in its part of the block, which has S threads */
+    val shared;
+} net;
+
+static unsigned row_values(const net *n)
+{
+    unsigned behind = SUMS * n->warps + FACTORS;
+    return VECTORS * n->size + (behind + PIECE - 1) / PIECE * PIECE;
+}
+
+/* A vector of a row in shared memory, and the sums and factors behind them. */
+static val shared_row(ptx *p, const net *n, val row)
+{
+    val place = delta_has_many_rows(n->in) ? rem(p, row, GROUP_ROWS) : row;
+    return mad(p, place, row_values(n) * F32_BYTES, n->shared);
+}
+
+static int64_t vector_at(const net *n, unsigned vector)
+{
+    return (int64_t)vector * n->size * F32_BYTES;
+}
+
+static int64_t sums_at(const net *n, unsigned sum, unsigned warp)
+{
+    return vector_at(n, VECTORS) + (int64_t)(warp * SUMS + sum) * F32_BYTES;
+}
+
+static int64_t factor_at(const net *n, unsigned factor)
+{
+    return sums_at(n, 0, n->warps) + (int64_t)factor * F32_BYTES;
+}
+
+static void put_vector(ptx *p, const net *n, val number, unsigned vector, val value)
+{
+    st_shared(p, F32, mad(p, n->lane, F32_BYTES, shared_row(p, n, number)), vector_at(n, vector),
+              value);
+}
+
+/* u of q and k, and the warp's part of their squares and of k . q. */
+static void make_q_and_k(ptx *p, const net *n, val number)
+{
+    val channel = mad(p, n->key_head, n->size, n->lane), first = eq(p, n->number, 0);
+    unsigned keys = (unsigned)n->in->shape.num_kv_heads * n->size;
+    val q = delta_convolved(p, &n->rows, number, channel, first);
+    val k = delta_convolved(p, &n->rows, number, add(p, channel, keys), first);
+    put_vector(p, n, number, AT_Q, q);
+    put_vector(p, n, number, AT_K, k);
+    const val sums[SUMS] = { warp_sum(p, mul(p, q, q)), warp_sum(p, mul(p, k, k)),
+                             warp_sum(p, mul(p, k, q)) };
+    val warp = div(p, n->lane, WARP);
+    val at = mad(p, warp, SUMS * F32_BYTES, shared_row(p, n, number));
+    PTX_IF (p, eq(p, rem(p, n->lane, WARP), 0))
+        for (unsigned i = 0; i < SUMS; i++)
+            st_shared(p, F32, at, sums_at(n, i, 0), sums[i]);
+}
+
+static void make_v(ptx *p, const net *n, val number)
+{
+    unsigned ahead = 2 * (unsigned)n->in->shape.num_kv_heads;
+    val channel = mad(p, add(p, n->head, ahead), n->size, n->lane);
+    put_vector(p, n, number, AT_V, delta_convolved(p, &n->rows, number, channel, imm(PRED, 1)));
+}
+
+static void make_gate(ptx *p, const net *n, val number)
+{
+    val place = mad(p, n->head, n->size, n->lane), row = delta_row_of_x(p, &n->rows, number);
+    val z = ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->rows.channels * F32_BYTES);
+    val gamma = ld_const(p, F32, mad_wide(p, n->lane, F32_BYTES, parameter(p, "gamma")), 0);
+    put_vector(p, n, number, AT_GATE, mul(p, by_sigmoid(p, z, z), gamma));
+}
+
+/* b and alpha of a row and the value head: a number of values between them, from an address on. */
+typedef struct factor_inputs {
+    val from;
+    unsigned ahead, apart;
+} factor_inputs;
+
+static factor_inputs find_factor_inputs(ptx *p, const net *n, val number)
+{
+    const problem_shape *s = &n->in->shape;
+    unsigned heads = (unsigned)s->num_heads, group = heads / (unsigned)s->num_kv_heads;
+    if (n->tiled) {
+        val place = mad(p, add(p, n->rows.row, number), 2 * heads, n->head);
+        return (factor_inputs){ mad_wide(p, place, F32_BYTES, parameter(p, "ba")), 0, heads };
+    }
+    val place = mad(p, n->key_head, 2 * group, n->number);
+    return (factor_inputs){ mad_wide(p, place, F32_BYTES, delta_row_of_x(p, &n->rows, number)),
+                            n->rows.channels + heads * n->size, group };
+}
+
+/* What is no number has to show, and so do infinities of which exp and the sigmoid would make
+ * numbers: zero times them is a NaN. */
+static void make_factors(ptx *p, const net *n, val number)
+{
+    factor_inputs at = find_factor_inputs(p, n, number);
+    val behind = mul_wide(p, n->head, 4);
+    val b = ld_global(p, F32, at.from, at.ahead * F32_BYTES);
+    val alpha = ld_global(p, F32, at.from, (at.ahead + at.apart) * F32_BYTES);
+    val a = ld_const(p, F32, add(p, parameter(p, "a"), behind), 0);
+    val t = add(p, alpha, ld_const(p, F32, add(p, parameter(p, "dt"), behind), 0));
+    val decay = power_of_e(p, mul(p, a, softplus(p, t)));
+    decay = fma(p, t, imm(F32, 0), fma(p, a, imm(F32, 0), decay));
+    val beta = fma(p, b, imm(F32, 0), by_sigmoid(p, val_of_f32(1), b)),
+        to = shared_row(p, n, number);
+    st_shared(p, F32, to, factor_at(n, DECAY), decay);
+    st_shared(p, F32, to, factor_at(n, BETA), beta);
+}
+
+/* All that the rows' recurrence needs, each part of the block something. */
+static void prepare(ptx *p, const net *n)
+{
+    PTX_FOR (p, number, n->first, n->end, 1) {
+        PTX_IF (p, eq(p, n->part, 0))
+            make_q_and_k(p, n, number);
+        PTX_IF (p, eq(p, n->part, 1))
+            make_v(p, n, number);
+        PTX_IF (p, eq(p, n->part, 2))
+            make_gate(p, n, number);
+        PTX_IF (p, eq(p, tid_x(p), 3 * n->size))
+            make_factors(p, n, number);
+    }
+}
+
+/* The thread's part of two columns of a state: S / 2 columns apart, and of each every eighth piece.
+ */
+typedef struct columns {
+    unsigned pieces;
+    val first; /* of the two */
+    val piece; /* the first one's number */
+    val place; /* &state[head][first][piece] */
+    var values[COLUMNS][MOST_PIECES * PIECE];
+} columns;
+
+static int64_t column_at(const net *n, unsigned column, unsigned piece)
+{
+    unsigned half = n->size / COLUMNS;
+    return ((int64_t)column * half * n->size + (int64_t)piece * LANES * PIECE) * F32_BYTES;
+}
+
+static columns load_columns(ptx *p, const net *n)
+{
+    columns c = { .pieces = n->size / (LANES * PIECE) };
+    c.first = named(p, "column", div(p, tid_x(p), LANES));
+    c.piece = rem(p, tid_x(p), LANES);
+    val column = mad(p, n->head, n->size, c.first);
+    val value = mad(p, column, n->size, mul(p, c.piece, PIECE));
+    c.place = mad_wide(p, value, F32_BYTES, n->rows.state);
+    for (unsigned i = 0; i < COLUMNS; i++)
+        for (unsigned j = 0; j < c.pieces * PIECE; j++)
+            c.values[i][j] = var_f32(p, 0.0f);
+    PTX_IF (p, ne(p, n->rows.position, 0))
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned j = 0; j < c.pieces; j++) {
+                val4 four = ld_global_v4(p, F32, c.place, column_at(n, i, j));
+                for (unsigned l = 0; l < PIECE; l++)
+                    assign(p, c.values[i][j * PIECE + l], four.v[l]);
+            }
+    return c;
+}
+
+static void store_columns(ptx *p, const net *n, const columns *c)
+{
+    for (unsigned i = 0; i < COLUMNS; i++)
+        for (unsigned j = 0; j < c->pieces; j++) {
+            val4 four;
+            for (unsigned l = 0; l < PIECE; l++)
+                four.v[l] = get(p, c->values[i][j * PIECE + l]);
+            st_global_v4(p, F32, c->place, column_at(n, i, j), four);
+        }
+}
+
+/* The sum of the warps' parts. */
+static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
+{
+    val sum = ld_shared(p, F32, row, sums_at(n, which, 0));
+    for (unsigned warp = 1; warp < n->warps; warp++)
+        sum = add(p, sum, ld_shared(p, F32, row, sums_at(n, which, warp)));
+    return sum;
+}
+
+/* 1 / max(|u|, epsilon). */
+static val inverse_length(ptx *p, const net *n, val squares)
+{
+    return min(p, rsqrt(p, squares), (float)(1 / n->in->options.epsilon));
+}
+
+/* A piece of u of q or k, as the thread has them of its columns. */
+static val4 piece_of(ptx *p, const net *n, const columns *c, val row, unsigned vector,
+                     unsigned piece)
+{
+    val first = mad(p, c->piece, PIECE * F32_BYTES, row);
+    return ld_shared_v4(p, F32, first,
+                        vector_at(n, vector) + (int64_t)piece * LANES * PIECE * F32_BYTES);
+}
+
+/* state^T u_k and state^T u_q of the columns. */
+static void multiply(ptx *p, const net *n, const columns *c, val row, val products[COLUMNS][2])
+{
+    for (unsigned j = 0; j < c->pieces; j++) {
+        val4 k = piece_of(p, n, c, row, AT_K, j), q = piece_of(p, n, c, row, AT_Q, j);
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned l = 0; l < PIECE; l++) {
+                val element = get(p, c->values[i][j * PIECE + l]), *sums = products[i];
+                bool first = j == 0 && l == 0;
+                sums[0] = first ? mul(p, element, k.v[l]) : fma(p, element, k.v[l], sums[0]);
+                sums[1] = first ? mul(p, element, q.v[l]) : fma(p, element, q.v[l], sums[1]);
+            }
+    }
+    for (unsigned i = 0; i < COLUMNS * 2; i++)
+        products[i / 2][i % 2] = group_sum(p, products[i / 2][i % 2], LANES);
+}
+
+/* state = decay state + u_k d^T, d of the columns. k is read again: registers are few. */
+static void update(ptx *p, const net *n, const columns *c, val row, val decay, const val *d)
+{
+    for (unsigned j = 0; j < c->pieces; j++) {
+        val4 k = piece_of(p, n, c, row, AT_K, j);
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned l = 0; l < PIECE; l++) {
+                var element = c->values[i][j * PIECE + l];
+                assign(p, element, fma(p, k.v[l], d[i], mul(p, element, decay)));
+            }
+    }
+}
+
+/* One row of the recurrence on the thread's columns. */
+static void step(ptx *p, const net *n, const columns *c, val number)
+{
+    val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
+    multiply(p, n, c, row, products);
+    val of_k = inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_K));
+    val of_q = mul(p, inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_Q)),
+                   (float)(1 / sqrt((double)n->size)));
+    val k_q = mul(p, mul(p, sum_of_parts(p, n, row, K_TIMES_Q), of_k), of_q);
+    val decay = ld_shared(p, F32, row, factor_at(n, DECAY));
+    val beta = ld_shared(p, F32, row, factor_at(n, BETA));
+    val column = mad(p, c->first, F32_BYTES, row);
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        int64_t behind = (int64_t)i * (n->size / COLUMNS) * F32_BYTES;
+        val v = ld_shared(p, F32, column, vector_at(n, AT_V) + behind);
+        val held = mul(p, mul(p, products[i][0], of_k), decay);
+        val d = mul(p, sub(p, v, held), beta);
+        val o = fma(p, mul(p, products[i][1], of_q), decay, mul(p, k_q, d));
+        PTX_IF (p, eq(p, c->piece, 0))
+            st_shared(p, F32, column, vector_at(n, AT_O) + behind, o);
+        added[i] = mul(p, d, of_k);
+    }
+    update(p, n, c, row, decay, added);
+}
+
+/* &y[row number of the block][head]. */
+static val y_of(ptx *p, const net *n, val number)
+{
+    val head = mad(p, add(p, n->rows.row, number), imm(U32, n->in->shape.num_heads), n->head);
+    return mad_wide(p, head, n->size * F32_BYTES, parameter(p, "y"));
+}
+
+/* A warp takes a row. */
+static void store_y(ptx *p, const net *n)
+{
+    enum { MOST_VALUES = MOST_DIM / WARP };
+    val lane = lane_id(p), o[MOST_VALUES];
+    PTX_FOR (p, number, add(p, n->first, warp_id(p)), n->end, ptx_block(p) / WARP) {
+        val from = mad(p, lane, F32_BYTES, shared_row(p, n, number)), squares = imm(F32, 0);
+        for (unsigned i = 0; i < n->warps; i++) {
+            o[i] = ld_shared(p, F32, from, vector_at(n, AT_O) + i * WARP * F32_BYTES);
+            squares = i ? fma(p, o[i], o[i], squares) : mul(p, o[i], o[i]);
+        }
+        val mean = mul(p, warp_sum(p, squares), 1.0f / (float)n->size);
+        val factor = norm_factor_or_nan(p, n->in, mean);
+        val to = mad_wide(p, lane, F32_BYTES, y_of(p, n, number));
+        for (unsigned i = 0; i < n->warps; i++) {
+            int64_t behind = i * WARP * F32_BYTES;
+            val gate = ld_shared(p, F32, from, vector_at(n, AT_GATE) + behind);
+            st_global(p, F32, to, behind, mul(p, mul(p, o[i], factor), gate));
+        }
+    }
+}
+
+/* Of many rows the value heads of a key head stand along z: they tell each other when they have
+ * read. */
+static void find_head(ptx *p, net *n)
+{
+    unsigned keys = (unsigned)n->in->shape.num_kv_heads;
+    unsigned group = (unsigned)n->in->shape.num_heads / keys;
+    if (delta_has_many_rows(n->in)) {
+        n->key_head = named(p, "key_head", ctaid_x(p));
+        n->number = named(p, "number", ctaid_z(p));
+        n->head = named(p, "head",
+                        n->tiled ? mad(p, n->number, imm(U32, keys), n->key_head)
+                                 : mad(p, n->key_head, imm(U32, group), n->number));
+        return;
+    }
+    n->head = named(p, "head", ctaid_x(p));
+    n->key_head = n->tiled ? rem(p, n->head, keys) : div(p, n->head, group);
+    n->number = n->tiled ? div(p, n->head, keys) : rem(p, n->head, group);
+}
+
+static net net_new(ptx *p, const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    net n = { .in = in,
+              .rows = { .in = in },
+              .size = (unsigned)s->head_dim,
+              .warps = (unsigned)s->head_dim / WARP };
+    n.rows.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
+    n.tiled = in->options.layout == DELTA_TILED;
+    n.rows.columns = n.rows.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
+    n.shared = shared_array(
+        p, "rows", F32, (delta_has_many_rows(in) ? GROUP_ROWS : (unsigned)s->m) * row_values(&n));
+    if (delta_has_many_rows(in))
+        n.rows.word = shared_array(p, "word", U32, 1);
+    find_head(p, &n);
+    n.part = div(p, warp_id(p), n.warps);
+    n.lane = rem(p, tid_x(p), n.size);
+    return n;
+}
+
+/* A group's rows. */
+static void step_rows(ptx *p, const net *n, const columns *c)
+{
+    phase(p, "convolve and gate");
+    prepare(p, n);
+    barrier(p);
+    phase(p, "delta rule, row by row");
+    ptx_loop_work(p, COLUMNS * c->pieces * PIECE, "elements of the state");
+    PTX_FOR (p, number, n->first, n->end, 1)
+        step(p, n, c, number);
+}
+
+static void step_few(ptx *p, net *n, const columns *c)
+{
+    n->first = imm(U32, 0);
+    n->end = n->rows.count;
+    step_rows(p, n, c);
+    phase(p, "store the state");
+    store_columns(p, n, c);
+    barrier(p);
+    phase(p, "norm and store y");
+    store_y(p, n);
+}
+
+static void keep_inputs(ptx *p, const net *n)
+{
+    const problem_shape *s = &n->in->shape;
+    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
+    PTX_IF (p, eq(p, n->part, 2))
+        delta_keep_last_inputs(p, &n->rows, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
+    val number = mad(p, n->rows.row, imm(U32, keys), n->key_head);
+    val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
+    val is_last = block_is_last(p, counter, imm(U32, group), n->rows.word);
+    PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* q and k */
+        delta_keep_last_inputs(
+            p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
+}
+
+static void step_many(ptx *p, net *n, const columns *c)
+{
+    PTX_FOR (p, group, imm(U32, 0), n->rows.count, GROUP_ROWS) {
+        n->first = group;
+        n->end = min(p, add(p, group, GROUP_ROWS), n->rows.count);
+        step_rows(p, n, c);
+        barrier(p);
+        phase(p, "norm and store y");
+        store_y(p, n);
+        barrier(p);
+    }
+    phase(p, "store the state");
+    store_columns(p, n, c);
+    phase(p, "keep the last inputs");
+    keep_inputs(p, n);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    phase(p, "which rows");
+    net n = net_new(p, in);
+    delta_find_rows(p, &n.rows);
+    n.rows.x = mad_wide(p, n.rows.row, n.rows.columns * F32_BYTES, parameter(p, "x"));
+    PTX_IF (p, ge(p, n.rows.position, imm(U32, in->shape.max_seq_len))) {
+        PTX_IF (p, eq(p, n.part, 0))
+            st_global(p, F32, mad_wide(p, n.lane, F32_BYTES, y_of(p, &n, imm(U32, 0))), 0,
+                      imm(F32, 0));
+        ret(p);
+    }
+    phase(p, "load the state");
+    columns c = load_columns(p, &n);
+    if (delta_has_many_rows(in))
+        step_many(p, &n, &c);
+    else
+        step_few(p, &n, &c);
+}
+
+static const char *check(const instance *in, arena *a, const char **blamed)
+{
+    long long heads = in->shape.num_heads, keys = in->shape.num_kv_heads, dim = in->shape.head_dim;
+    long long of_x =
+        (2 * keys + 2 * heads) * dim + (in->options.layout == DELTA_GROUPED ? 2 * heads : 0);
+    if (heads % keys) {
+        *blamed = "num_kv_heads";
+        return arena_format(a,
+                            "num_heads = %lld is not a multiple of num_kv_heads = %lld: each key "
+                            "head serves as many value heads",
+                            heads, keys);
+    }
+    if (of_x > INT32_MAX / DELTA_RING / F32_BYTES) {
+        *blamed = "num_heads";
+        return arena_format(a, "a row of x would have %lld values, more than 32-bit offsets reach",
+                            of_x);
+    }
+    return NULL;
+}
+
+#define CHANNELS "(2*num_kv_heads+num_heads)*head_dim"
+
+static const key keys[] = {
+    { .name = "head_dim",
+      .summary = "values a head",
+      .field = KEY_FIELD(shape.head_dim),
+      .min = WARP,
+      .max = MOST_DIM,
+      .multiple_of = WARP,
+      .required = true,
+      .tag = "d" },
+    { .name = "num_heads",
+      .summary = "value heads",
+      .field = KEY_FIELD(shape.num_heads),
+      .min = 1,
+      .max = 65535,
+      .required = true,
+      .tag = "h" },
+    { .name = "num_kv_heads",
+      .summary = "key heads",
+      .field = KEY_FIELD(shape.num_kv_heads),
+      .min = 1,
+      .max = 65535,
+      .required = true,
+      .tag = "kv" },
+    { .name = "layout",
+      .summary = "a value head's key head: h/r or h%num_kv_heads",
+      .field = KEY_FIELD(options.layout),
+      .choices = layout_choices },
+    { .name = "max_seq_len",
+      .summary = "positions that a sequence may have",
+      .field = KEY_FIELD(shape.max_seq_len),
+      .min = 1,
+      .max = INT32_MAX,
+      .required = true,
+      .tag = "s" },
+    { .name = "m",
+      .summary = "rows",
+      .field = KEY_FIELD(shape.m),
+      .min = 1,
+      .max = DECODER_MOST_ROWS,
+      .def = 1,
+      .tag = "m" },
+    { .name = "epsilon",
+      .summary = "of the norms",
+      .field = KEY_FIELD(options.epsilon),
+      .tag = "eps",
+      .real = &epsilon_range },
+    KEY_END,
+};
+
+static int64_t heads_together(const instance *in)
+{
+    return delta_has_many_rows(in) ? in->shape.num_heads / in->shape.num_kv_heads : 1;
+}
+
+static int64_t heads_across(const instance *in)
+{
+    return in->shape.num_heads / heads_together(in);
+}
+
+static int64_t shared_bytes(const instance *in)
+{
+    const char *rows = "4*min(m, 8)*(5*head_dim+4*ceil_div(3*head_dim/32+2, 4))";
+    return formula_value(rows, in, NULL) + (delta_has_many_rows(in) ? F32_BYTES : 0);
+}
+
+static const derived_size sizes[] = {
+    { "heads", heads_across, "value heads, or of more than 8 rows key heads" },
+    { "together", heads_together, "of those rows: value heads a key head, else 1" },
+    { "shared", shared_bytes, "bytes of up to 8 rows, and of more rows a word" },
+    { NULL, NULL, NULL },
+};
+
+const family delta_net = {
+    .name = "delta_net",
+    .summary = "a step of gated delta nets: convolution, delta rule and gated norm",
+    .computes = "S[h] = decay S[h] + k d', y[m,h] = rmsnorm(S[h]' q) * gamma * silu(z)",
+    .op = OP_DELTA_NET,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params =
+        (const param[]){
+            OUT(F32, y, "m*num_heads*head_dim", 4),
+            UPDATED(F32, states, "num_heads*head_dim*head_dim", "2*num_heads*head_dim*head_dim"),
+            UPDATED(F32, convs, "16*" CHANNELS, "4*" CHANNELS),
+            { .name = "counters",
+              .kind = PARAM_SCRATCH,
+              .zeroed = true,
+              .format = FORMAT_U32,
+              .values = "m*num_kv_heads",
+              .align = 4,
+              .only_with = KEY_FIELD(shape.m),
+              .only_above = GROUP_ROWS },
+            IN_FITTED(F32, x, "m*((2*num_kv_heads+2*num_heads)*head_dim+2*num_heads*(1-layout))",
+                      4),
+            IN(F32, conv, "4*" CHANNELS, 16),
+            IN_FITTED(F32, dt, "num_heads", 4),
+            IN_FITTED(F32, a, "num_heads", 4),
+            IN(F32, gamma, "head_dim", 4),
+            IN_FITTED(U32, positions, "m", 4),
+            { .name = "ba",
+              .kind = PARAM_IN,
+              .format = FORMAT_F32,
+              .values = "m*2*num_heads",
+              .align = 4,
+              .only_with = KEY_FIELD(options.layout),
+              .fitted = true },
+            PARAM_END,
+        },
+    .launch = { .block = "4*head_dim",
+                .grid = { "heads", "m", "together" },
+                .sizes = sizes,
+                .shared = "shared",
+                .dealt = true,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .check = check,
+    .build = build,
+    .fit = ref_fit_delta_net,
+    .reference = ref_delta_net,
+    .tolerance = 5e-7,
+};

@@ -1,0 +1,136 @@
+#include "gen/recurrent/delta_rows.h"
+
+#include "gen/common/reduce.h"
+#include "gen/common/sigmoid.h"
+#include "model/decoder.h"
+
+enum { WARP = 32, ADDRESS_BYTES = 8 };
+
+bool delta_has_many_rows(const instance *in)
+{
+    return in->shape.m > DELTA_GROUP_ROWS;
+}
+
+/* Whether a row at a position goes on with the one ahead of it, of the same sequence or not. */
+static val follows(ptx *p, const delta_rows *r, val same, val at, val ahead)
+{
+    val next = bit_and(p, same, eq(p, sub(p, at, 1), ahead));
+    val counts = bit_and(p, ne(p, at, 0), lt(p, at, imm(U32, r->in->shape.max_seq_len)));
+    return bit_and(p, next, counts);
+}
+
+/* The same of a row behind the first, by its number. */
+static val goes_on(ptx *p, const delta_rows *r, val row)
+{
+    val place = mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions"));
+    val state = mad_wide(p, row, ADDRESS_BYTES, parameter(p, "states"));
+    val at = ld_const(p, U32, place, 0);
+    val ahead = ld_const(p, U32, place, -(int64_t)sizeof(uint32_t));
+    val same = eq(p, ld_const(p, U64, state, 0), ld_const(p, U64, state, -ADDRESS_BYTES));
+    return follows(p, r, same, at, ahead);
+}
+
+/* Of many rows the lanes of a warp look at one each at once. */
+static void find_many_rows(ptx *p, delta_rows *r)
+{
+    val m = imm(U32, r->in->shape.m);
+    PTX_IF (p, ne(p, r->row, 0))
+        ret_if(p, goes_on(p, r, r->row));
+    var left = var_u32(p, 0); /* rows from the lane's first on that does not go on */
+    PTX_FOR (p, other, add(p, r->row, add(p, lane_id(p), 1)), m, WARP)
+        PTX_IF (p, bit_not(p, goes_on(p, r, other)))
+            assign(p, left, max(p, get(p, left), sub(p, m, other)));
+    val count = sub(p, sub(p, m, r->row), warp_max(p, get(p, left)));
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared(p, U32, r->word, 0, count);
+    barrier(p);
+    r->count = named(p, "rows", ld_shared(p, U32, r->word, 0));
+}
+
+/* The rows that the block goes through. */
+static void find_few_rows(ptx *p, delta_rows *r)
+{
+    unsigned m = (unsigned)r->in->shape.m;
+    val positions = parameter(p, "positions"), states = parameter(p, "states");
+    val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
+    val inside = eq(p, r->row, 0), count = imm(U32, 1);
+    val goes_on_itself = imm(PRED, 0); /* of the block's row */
+    for (unsigned i = 1; i < m; i++) {
+        val next = ld_const(p, U32, positions, i * sizeof(uint32_t));
+        val its_address = ld_const(p, U64, states, i * ADDRESS_BYTES);
+        val behind_it = follows(p, r, eq(p, address, its_address), next, at);
+        val own = eq(p, r->row, i);
+        goes_on_itself = bit_or(p, goes_on_itself, bit_and(p, own, behind_it));
+        inside = bit_and(p, inside, behind_it);
+        count = select(p, inside, add(p, count, 1), count);
+        inside = bit_or(p, inside, own);
+        at = next;
+        address = its_address;
+    }
+    r->count = named(p, "rows", count);
+    ret_if(p, goes_on_itself);
+}
+
+void delta_find_rows(ptx *p, delta_rows *r)
+{
+    r->row = named(p, "row", ctaid_y(p));
+    val behind = mul_wide(p, r->row, ADDRESS_BYTES);
+    r->state = ld_const(p, U64, add(p, parameter(p, "states"), behind), 0);
+    r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
+    r->position =
+        ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), parameter(p, "positions")), 0);
+    if (delta_has_many_rows(r->in))
+        find_many_rows(p, r);
+    else
+        find_few_rows(p, r);
+}
+
+val delta_row_of_x(ptx *p, const delta_rows *r, val number)
+{
+    return mad_wide(p, number, r->columns * F32_BYTES, r->x);
+}
+
+/* The ring's slot of a position. */
+static val ring_slot(ptx *p, const delta_rows *r, val position)
+{
+    return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->inputs);
+}
+
+/* What a channel has of the input back positions ahead of a row's. */
+static val earlier_input(ptx *p, const delta_rows *r, val number, val row, val position,
+                         unsigned back, val channel)
+{
+    var input = var_f32(p, 0.0f);
+    val from_x = ge(p, number, back), ring = ring_slot(p, r, sub(p, position, back));
+    val from = select(p, from_x, sub(p, row, (long long)back * r->columns * F32_BYTES), ring);
+    PTX_IF (p, ge(p, position, back))
+        assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
+    return get(p, input);
+}
+
+val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val keeps)
+{
+    val row = delta_row_of_x(p, r, number), position = add(p, r->position, number);
+    val own = ld_global(p, F32, mad_wide(p, channel, F32_BYTES, row), 0);
+    val4 w = ld_const_v4(p, F32, mad_wide(p, channel, 16, parameter(p, "conv")), 0);
+    val sum = mul(p, own, w.v[DELTA_CONV - 1]);
+    for (unsigned back = 1; back < DELTA_CONV; back++)
+        sum = fma(p, earlier_input(p, r, number, row, position, back, channel),
+                  w.v[DELTA_CONV - 1 - back], sum);
+    if (delta_has_many_rows(r->in))
+        return by_sigmoid(p, sum, sum);
+    val slot = ring_slot(p, r, position);
+    PTX_IF (p, keeps)
+        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
+    return by_sigmoid(p, sum, sum);
+}
+
+void delta_keep_last_inputs(ptx *p, const delta_rows *r, val channel)
+{
+    val ring = imm(U32, DELTA_RING), first = sub(p, max(p, r->count, ring), ring);
+    PTX_FOR (p, number, first, r->count, 1) {
+        val from = mad_wide(p, channel, F32_BYTES, delta_row_of_x(p, r, number));
+        val slot = ring_slot(p, r, add(p, r->position, number));
+        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, ld_global(p, F32, from, 0));
+    }
+}

@@ -1,0 +1,348 @@
+/* Kernels that compute each value from the values at its place in one or two arrays:
+ *
+ *   silu, gelu, relu, scale    y = f(x)
+ *   swiglu, add, multiply      y = f(a, b); swiglu also as q8_1
+ *   convert                    y = W, decoded from any format
+ *
+ * Rows lie one behind the other, so a row's length does not matter: a thread has 16 bytes of the
+ * narrower type at once, and the values that are left at the end of all rows one by one. Threads
+ * stride over the grid, which has one turn for each of them. A thread has read a value's place
+ * before it writes there, and nobody else reads it: y may be x, or a or b, if it has the same type.
+ */
+#include "gen/common/activation.h"
+#include "gen/products/gemv.h"
+#include "gen/seeds/q8_1.h"
+#include "gen/formats/unpack.h"
+#include "gen/common/values.h"
+#include "gen/products/product_keys.h"
+#include "gen/common/value_keys.h"
+
+enum { THREADS = 256, WIDE_VALUES = 4 };
+
+typedef struct elements {
+    const instance *in;
+    format x, y;
+    type number; /* of an element: U32, or U64 where there may be as many */
+    unsigned at_once;
+    val count, columns;
+} elements;
+
+/* Returns whether y is W rather than a function of activations. */
+static bool converts(const instance *in)
+{
+    return in->family->op == OP_CONVERT;
+}
+
+static format format_of_x(const instance *in)
+{
+    return converts(in) ? instance_weights(in) : instance_activations(in);
+}
+
+/* The values that a thread has at once. */
+static int64_t values_at_once(const instance *in)
+{
+    if (in->y_type == TYPE_Q8_1)
+        return 1;
+    bool wide = format_of_x(in) == FORMAT_F32 && in->y_type == TYPE_F32;
+    return wide ? WIDE_VALUES : MOST_VALUES;
+}
+
+/* Returns the most values that a launch may have. */
+static int64_t most_values(const instance *in)
+{
+    if (in->dims == DIMS_DYNAMIC)
+        return INT64_MAX;
+    int64_t rows = converts(in) ? in->shape.n : in->shape.m;
+    return (in->rows_mode == ROWS_RUN_TIME ? TARGET_MOST_GRID_YZ * rows : rows) * in->shape.k;
+}
+
+/* Returns a product of numbers that fit 32 bits, in the type of an element's number. */
+static val product(ptx *p, const elements *e, val a, val b)
+{
+    return e->number == U64 ? mul_wide(p, a, b) : mul(p, a, b);
+}
+
+static elements elements_new(ptx *p, const instance *in)
+{
+    elements e = { .in = in,
+                   .x = format_of_x(in),
+                   .y = instance_result(in),
+                   .at_once = (unsigned)values_at_once(in) };
+    e.number = most_values(in) > INT32_MAX ? U64 : U32;
+    e.columns = dim_k(p, in);
+    val rows = converts(in)                     ? dim_n(p, in)
+               : in->rows_mode == ROWS_RUN_TIME ? parameter(p, "m_val")
+                                                : imm(U32, in->shape.m);
+    e.count = product(p, &e, rows, e.columns);
+    return e;
+}
+
+/* Returns the address of an element of an array. */
+static val address(ptx *p, const elements *e, const char *array, format f, val element)
+{
+    unsigned bytes = formats[f].block_bytes;
+    return e->number == U64 ? mad(p, element, bytes, parameter(p, array))
+                            : mad_wide(p, element, bytes, parameter(p, array));
+}
+
+/* Loads the second operand of some elements: of one row, those of their columns. */
+static void load_second(ptx *p, const elements *e, const char *array, val element, unsigned count,
+                        val *values)
+{
+    unsigned bytes = formats[e->x].block_bytes;
+    bool whole = e->columns.kind == VAL_IMM && e->columns.bits % count == 0;
+    if (!e->in->options.broadcast) {
+        values_load(p, e->x, address(p, e, array, e->x, element), count, values);
+        return;
+    }
+    val columns = convert(p, e->number, e->columns);
+    for (unsigned i = 0; i < (whole ? 1 : count); i++) {
+        val column = convert(p, U32, rem(p, add(p, element, i), columns));
+        values_load(p, e->x, mad_wide(p, column, bytes, parameter(p, array)), whole ? count : 1,
+                    &values[i]);
+    }
+}
+
+static val computed(ptx *p, const instance *in, val x, val second)
+{
+    switch (in->family->op) {
+    case OP_SILU:
+        return activation_of(p, ACTIVATION_SILU, x);
+    case OP_GELU:
+        return in->options.approximation == GELU_TANH ? activation_of(p, ACTIVATION_GELU, x)
+                                                      : gelu_by_erf(p, x);
+    case OP_RELU:
+        return select(p, lt(p, x, 0.0f), 0.0f, x); /* max would lose a NaN */
+    case OP_SCALE:
+        return mul(p, x, (float)in->options.scale);
+    case OP_ADD:
+        return add(p, x, second);
+    case OP_MULTIPLY:
+        return mul(p, x, second);
+    case OP_SWIGLU:
+        return activation_times(p, in->options.activation, x, second);
+    default:
+        return x;
+    }
+}
+
+static void compute(ptx *p, const elements *e, val piece, val element, unsigned count)
+{
+    val x[MOST_VALUES], second[MOST_VALUES] = { 0 };
+    operation op = e->in->family->op;
+    const param *names = e->in->family->params;
+    if (formats[e->x].block_values > 1)
+        unpack_piece(p, e->x, parameter(p, "w"), convert(p, U32, piece), x);
+    else
+        values_load(p, e->x, address(p, e, names[1].name, e->x, element), count, x);
+    if (op == OP_ADD || op == OP_MULTIPLY || op == OP_SWIGLU)
+        load_second(p, e, names[2].name, element, count, second);
+    for (unsigned i = 0; i < count; i++)
+        x[i] = computed(p, e->in, x[i], second[i]);
+    values_store(p, e->y, address(p, e, "y", e->y, element), count, x);
+}
+
+/* Writes blocks of 32 values, a warp each. */
+static void write_q8_1(ptx *p, const elements *e)
+{
+    enum { WARPS = THREADS / 32 };
+    const param *names = e->in->family->params;
+    val first =
+        add(p, product(p, e, ctaid_x(p), imm(U32, WARPS)), convert(p, e->number, warp_id(p)));
+    val step = product(p, e, nctaid_x(p), imm(U32, WARPS));
+    val blocks = div(p, e->count, Q8_1_VALUES), lane = convert(p, e->number, lane_id(p));
+    PTX_FOR (p, block, first, blocks, step) {
+        val x, second, element = mad(p, block, Q8_1_VALUES, lane);
+        values_load(p, e->x, address(p, e, names[1].name, e->x, element), 1, &x);
+        values_load(p, e->x, address(p, e, names[2].name, e->x, element), 1, &second);
+        q8_1_store_warp(p, address(p, e, "y", FORMAT_Q8_1, block), computed(p, e->in, x, second));
+    }
+}
+
+/* Returns whether no values are left behind those that threads have at once. */
+static bool is_even(const elements *e)
+{
+    return formats[e->x].block_values > 1 ||
+           (e->columns.kind == VAL_IMM && e->columns.bits % e->at_once == 0) ||
+           (e->count.kind == VAL_IMM && e->count.bits % e->at_once == 0);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    elements e = elements_new(p, in);
+    if (e.y == FORMAT_Q8_1) {
+        write_q8_1(p, &e);
+        return;
+    }
+    val first =
+        add(p, product(p, &e, ctaid_x(p), imm(U32, THREADS)), convert(p, e.number, tid_x(p)));
+    val step = product(p, &e, nctaid_x(p), imm(U32, THREADS));
+    val whole = div(p, e.count, e.at_once);
+    val pieces = is_even(&e) ? whole : div(p, add(p, e.count, e.at_once - 1), e.at_once);
+    ptx_loop_work(p, e.at_once, "values");
+    PTX_FOR (p, piece, first, pieces, step) {
+        val element = named(p, "element", mul(p, piece, e.at_once));
+        if (is_even(&e)) {
+            compute(p, &e, piece, element, e.at_once);
+            continue;
+        }
+        PTX_IF (p, lt(p, piece, whole))
+            compute(p, &e, piece, element, e.at_once);
+        PTX_ELSE (p) {
+            ptx_loop_seldom(p);
+            PTX_FOR (p, last, element, e.count, 1)
+                compute(p, &e, piece, last, 1);
+        }
+    }
+}
+
+static const derived_size sizes[] = {
+    { "at_once", values_at_once, "values of a thread: 4 of f32, else 8; 1 that becomes q8_1" },
+    { NULL, NULL, NULL },
+};
+
+#define KEYS_OF_ROWS(type_said) KEYS_OF_ROWS_TO(type_said, FLOAT_TYPES)
+#define KEYS_OF_ROWS_TO(type_said, types) \
+    { .name = "k",                        \
+      .summary = "columns",               \
+      .field = KEY_FIELD(shape.k),        \
+      .min = 1,                           \
+      .max = 1 << 24,                     \
+      .of_out = true,                     \
+      .required = true,                   \
+      .at_run_time = true,                \
+      .tag = "k" },                       \
+        KEYS_OF_ANY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", types)
+#define LAUNCH_OVER(count)                                      \
+    .launch = { .block = "256",                                 \
+                .grid = { "ceil_div(" count ", 256*at_once)" }, \
+                .sizes = sizes,                                 \
+                .overlap = WAITS_FIRST,                         \
+                .registers = 64 },                              \
+    .build = build
+
+static const param params_of_one[] = { TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), PARAM_END };
+
+#define ELEMENTWISE(id, ID, said, formula)                                                       \
+    .name = #id, .summary = said, .computes = formula, .op = OP_##ID, .activations = FORMAT_F32, \
+    .same_bits = true, LAUNCH_OVER("m*k"), .reference = ref_##id##_rows
+
+const family silu = {
+    ELEMENTWISE(silu, SILU, "SiLU of rows", "y[m,k] = x[m,k] sigmoid(x[m,k])"),
+    .keys = (const key[]){ KEYS_OF_ROWS("type of x"), KEY_DIMS, KEY_END },
+    .params = params_of_one,
+    .tolerance = 5e-7,
+};
+
+const family gelu = {
+    ELEMENTWISE(gelu, GELU, "GELU of rows, exact or by tanh", "y[m,k] = x[m,k] Phi(x[m,k])"),
+    .keys = (const key[]){ KEYS_OF_ROWS("type of x"), KEY_OPTION(approximation, "of Phi"), KEY_DIMS,
+                           KEY_END },
+    .params = params_of_one,
+    .tolerance = 5e-7,
+};
+
+const family relu = {
+    ELEMENTWISE(relu, RELU, "ReLU of rows", "y[m,k] = max(x[m,k], 0)"),
+    .keys = (const key[]){ KEYS_OF_ROWS("type of x"), KEY_DIMS, KEY_END },
+    .params = params_of_one,
+    .tolerance = 6e-8,
+};
+
+static const real_range scale_range_of_rows = { .min = -1e30, .max = 1e30, .def = 1 };
+
+const family scale = {
+    ELEMENTWISE(scale, SCALE, "rows times a number", "y[m,k] = scale x[m,k]"),
+    .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
+                           { .name = "scale",
+                             .summary = "the number",
+                             .field = KEY_FIELD(options.scale),
+                             .tag = "by",
+                             .real = &scale_range_of_rows },
+                           KEY_DIMS,
+                           KEY_END },
+    .params = params_of_one,
+    .tolerance = 1e-7,
+};
+
+static const param params_of_two[] = {
+    TYPED_OUT(y, "m*k"),
+    TYPED_IN(a, "m*k"),
+    { TYPED(b, PARAM_IN, x_type, "m*k"), .only_with = KEY_FIELD(options.broadcast),
+      .only_of = UINT64_C(1) << BROADCAST_NONE },
+    { TYPED(b, PARAM_IN, x_type, "k"), .only_with = KEY_FIELD(options.broadcast) },
+    PARAM_END,
+};
+#define KEYS_OF_TWO                                                                      \
+    (const key[])                                                                        \
+    {                                                                                    \
+        KEYS_OF_ROWS("type of a and b"),                                                 \
+            KEY_OPTION(broadcast, "row: b is one, for all rows of a"), KEY_DIMS, KEY_END \
+    }
+
+const family add = {
+    ELEMENTWISE(add, ADD, "sums of two arrays of rows, or of rows and one row",
+                "y[m,k] = a[m,k] + b[m,k]"),
+    .keys = KEYS_OF_TWO,
+    .params = params_of_two,
+    .tolerance = 1e-7,
+};
+
+const family multiply = {
+    ELEMENTWISE(multiply, MULTIPLY, "products of two arrays of rows, or of rows and one row",
+                "y[m,k] = a[m,k] b[m,k]"),
+    .keys = KEYS_OF_TWO,
+    .params = params_of_two,
+    .tolerance = 1e-7,
+};
+
+const family swiglu = {
+    ELEMENTWISE(swiglu, SWIGLU,
+                "rows of gates and of what they gate, by SwiGLU or another activation",
+                "y[m,k] = activation(g[m,k]) u[m,k]"),
+    .keys =
+        (const key[]){ KEYS_OF_ROWS_TO("type of g and u", FLOAT_TYPES | UINT64_C(1) << TYPE_Q8_1),
+                       KEY_ACTIVATION, KEY_DIMS, KEY_END },
+    .params =
+        (const param[]){ TYPED_OUT(y, "m*k"), TYPED_IN(g, "m*k"), TYPED_IN(u, "m*k"), PARAM_END },
+    .tolerance = 6e-7,
+};
+
+const family convert = {
+    .name = "convert",
+    .summary = "a matrix of any format as f32, f16 or bf16; f16 to f32 and back",
+    .computes = "y[n,k] = W[n,k]",
+    .op = OP_CONVERT,
+    .same_bits = true,
+    .keys = (const key[]){ KEY_WEIGHTS,
+                           { .name = "k",
+                             .summary = "columns of W; of floats any",
+                             .field = KEY_FIELD(shape.k),
+                             .min = 1,
+                             .max = INT32_MAX,
+                             .of_weights = true,
+                             .of_blocks = true,
+                             .required = true,
+                             .at_run_time = true,
+                             .tag = "k" },
+                           KEY_N,
+                           { .name = "out",
+                             .summary = "type of y",
+                             .field = KEY_FIELD(y_type),
+                             .allowed = FLOAT_TYPES,
+                             .choices = out_choices,
+                             .tag = "to_" },
+                           KEY_DIMS,
+                           KEY_END },
+    .params = (const param[]){ TYPED_OUT(y, "n*k"),
+                               { .name = "w",
+                                 .kind = PARAM_IN,
+                                 .weights = true,
+                                 .written = true,
+                                 .values = "n*k",
+                                 .align = 16 },
+                               PARAM_END },
+    LAUNCH_OVER("n*k"),
+    .reference = ref_convert,
+    .tolerance = 6e-8,
+};

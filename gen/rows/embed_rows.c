@@ -1,0 +1,101 @@
+/* y[m] = scale W[token[m]]: the rows of an embedding that tokens name, decoded, with weights of any
+ * format. A thread decodes eight neighbouring weights as formats/unpack.h does, or of f32, whose
+ * rows may end with half as many, four; a block has a part of a row, and the grid's y the tokens.
+ *
+ * Tokens are read from device memory. One that is not below n has no row: nothing of W is read, and
+ * its row of y is NaN.
+ */
+#include "gen/products/gemv.h"
+#include "gen/formats/unpack.h"
+
+enum { THREADS = 128, LINE_VALUES = 4 };
+
+/* Weights that a thread has. */
+static unsigned piece_values(const instance *in)
+{
+    return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;
+}
+
+static void load_piece(ptx *p, const instance *in, val w_row, val piece, val values[UNPACKED])
+{
+    const float scale = (float)in->options.scale;
+    if (instance_weights(in) == FORMAT_F32) {
+        val4 line = ld_const_v4(p, F32, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0);
+        for (int i = 0; i < LINE_VALUES; i++)
+            values[i] = line.v[i];
+    } else {
+        unpack_piece(p, instance_weights(in), w_row, piece, values);
+    }
+    for (unsigned i = 0; i < piece_values(in) && in->options.scale > 0; i++)
+        values[i] = mul(p, values[i], scale);
+}
+
+static void store_piece(ptx *p, const instance *in, val at, const val values[UNPACKED])
+{
+    for (unsigned i = 0; i < piece_values(in); i += LINE_VALUES) {
+        val4 line = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
+        st_global_v4(p, F32, at, i * F32_BYTES, line);
+    }
+}
+
+static void build(ptx *p, const instance *in)
+{
+    const format_info *weights = &formats[instance_weights(in)];
+    unsigned count = piece_values(in);
+    val columns = dim_k(p, in), y = parameter(p, "y"), w = parameter(p, "w");
+    val row = named(p, "row", ctaid_y(p)), token_at = mad_wide(p, row, 4, parameter(p, "tokens"));
+    val piece = named(p, "piece", mad(p, ctaid_x(p), THREADS, tid_x(p)));
+    ret_if(p, ge(p, piece, div(p, columns, count)));
+
+    val token = named(p, "token", ld_const(p, U32, token_at, 0)), values[UNPACKED];
+    val element = mad_wide(p, row, columns, mul_wide(p, piece, count));
+    val out = add(p, y, shl(p, element, 2));
+    PTX_IF (p, lt(p, token, dim_n(p, in))) {
+        val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
+        load_piece(p, in, mad_wide(p, token, row_bytes, w), piece, values);
+        store_piece(p, in, out, values);
+    }
+    PTX_ELSE (p) {
+        for (unsigned i = 0; i < count; i++)
+            values[i] = bits_as(p, F32, imm(U32, 0x7fffffff));
+        store_piece(p, in, out, values);
+    }
+}
+
+static int64_t block_columns(const instance *in)
+{
+    return THREADS * piece_values(in);
+}
+
+static const derived_size sizes[] = {
+    { "columns", block_columns, "of a block: 1024, or 512 of f32" },
+    { NULL, NULL, NULL },
+};
+
+const family embed_rows = {
+    .name = "embed_rows",
+    .summary = "rows of an embedding of any format by token, read from device memory",
+    .computes = "y[m,k] = scale W[token[m],k]",
+    .op = OP_EMBED_ROWS,
+    .same_bits = true,
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROW_COUNT,
+                           KEY_SCALE("of a row"), KEY_TRIGGER, KEY_DIMS, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*k", 16),
+                               { .name = "w",
+                                 .kind = PARAM_IN,
+                                 .weights = true,
+                                 .values = "n*k",
+                                 .align = 16,
+                                 .touched = "k" },
+                               IN_FITTED(U32, tokens, "m", 4),
+                               PARAM_END },
+    .launch = { .block = "128",
+                .grid = { "ceil_div(k, columns)", "m" },
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .build = build,
+    .fit = ref_fit_tokens,
+    .reference = ref_embed_rows,
+    .tolerance = 6e-8,
+};

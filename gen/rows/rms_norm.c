@@ -1,0 +1,292 @@
+/* RMS norm of rows, with the addition to the hidden states that stands ahead of it or behind it:
+ *
+ *   residual = none                y = norm(x) gamma
+ *   residual = add                 h_out = h + scale x, y = norm(h_out) gamma
+ *   residual = post_norm           h_out = h + scale norm(x) gamma
+ *   residual = post_and_pre_norm   h_out = h + scale norm(x) gamma, y = norm(h_out) next_gamma
+ *
+ * where norm(x) = x / sqrt(mean(x^2) + epsilon). A block has a row, a thread pieces of four
+ * columns, a block's width apart. It keeps them in registers from pass to pass where they are few,
+ * else reads them again. No thread reads what another one writes, and each reads an element before
+ * it writes there: h_out may be h, and y may be x.
+ *
+ * The order in which squares are added up depends on k alone. A mean square that is infinite, of an
+ * infinity in the row or of squares beyond the largest float, makes all of the row NaN.
+ */
+#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
+#include "gen/common/row_pieces.h"
+#include "gen/products/product_keys.h"
+
+enum { PIECE = PIECE_COLUMNS, PIECE_BYTES = PIECE * F32_BYTES, MOST_EARLY = 2 };
+
+/* What the passes behind the first one need besides. Of few pieces it is loaded ahead of all, so
+ * that nothing waits for it behind the barrier. */
+typedef enum addend { GAMMA, NEXT_GAMMA, H, ADDENDS } addend;
+
+typedef struct norm {
+    const instance *in;
+    row_pieces row;
+    val y, h_out, x;      /* the row in each, where there is one, */
+    val addends[ADDENDS]; /* and those: all from the thread's first column on */
+    val factor;           /* of the last norm */
+    var squares;          /* sum of the thread's; */
+    val sums;             /* those of the warps in shared memory, [norms, warps] */
+    var early[ADDENDS][MOST_EARLY][PIECE];
+} norm;
+
+static val4 load(ptx *p, const norm *n, row_piece at, val row)
+{
+    return ld_global_v4(p, F32, row_piece_address(p, &at, row, F32_BYTES),
+                        row_piece_offset(&n->row, &at, F32_BYTES));
+}
+
+static bool is_early(const norm *n)
+{
+    return n->row.count <= MOST_EARLY;
+}
+
+/* h may be written by this kernel, the weights are not. */
+static val4 load_addend(ptx *p, const norm *n, row_piece at, addend a)
+{
+    if (a == H)
+        return load(p, n, at, n->addends[H]);
+    return ld_const_v4(p, F32, row_piece_address(p, &at, n->addends[a], F32_BYTES),
+                       row_piece_offset(&n->row, &at, F32_BYTES));
+}
+
+static void load_early(ptx *p, void *context, row_piece at)
+{
+    const norm *n = context;
+    for (int a = 0; a < ADDENDS; a++) {
+        if (!n->addends[a].kind)
+            continue;
+        val4 values = load_addend(p, n, at, (addend)a);
+        for (int i = 0; i < PIECE; i++)
+            assign(p, n->early[a][at.number][i], values.v[i]);
+    }
+}
+
+static val4 addend_of(ptx *p, const norm *n, row_piece at, addend a)
+{
+    val4 values;
+    if (!is_early(n))
+        return load_addend(p, n, at, a);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = get(p, n->early[a][at.number][i]);
+    return values;
+}
+
+static void store(ptx *p, const norm *n, row_piece at, val row, val4 values)
+{
+    st_global_v4(p, F32, row_piece_address(p, &at, row, F32_BYTES),
+                 row_piece_offset(&n->row, &at, F32_BYTES), values);
+}
+
+static void keep(ptx *p, const norm *n, row_piece at, val4 values)
+{
+    for (int i = 0; i < PIECE; i++)
+        assign(p, n->squares, fma(p, values.v[i], values.v[i], n->squares));
+    if (row_pieces_are_few(&n->row))
+        row_piece_keep(p, &n->row, &at, values);
+}
+
+/* What a pass before this one kept, or has left in memory. */
+static val4 again(ptx *p, const norm *n, row_piece at, val row)
+{
+    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, &at) : load(p, n, at, row);
+}
+
+static void take_x(ptx *p, void *context, row_piece at)
+{
+    const norm *n = context;
+    val4 values = load(p, n, at, n->x);
+    if (n->in->options.residual == RESIDUAL_ADD) {
+        val4 h = addend_of(p, n, at, H);
+        float scale = (float)n->in->options.scale;
+        for (int i = 0; i < PIECE; i++)
+            values.v[i] =
+                scale > 0 ? fma(p, values.v[i], scale, h.v[i]) : add(p, h.v[i], values.v[i]);
+        store(p, n, at, n->h_out, values);
+    }
+    keep(p, n, at, values);
+}
+
+static void add_normed(ptx *p, void *context, row_piece at)
+{
+    const norm *n = context;
+    val4 values = again(p, n, at, n->x), h = addend_of(p, n, at, H);
+    val4 gamma = addend_of(p, n, at, GAMMA);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i]);
+    store(p, n, at, n->h_out, values);
+    keep(p, n, at, values);
+}
+
+static void store_normed(ptx *p, void *context, row_piece at)
+{
+    const norm *n = context;
+    bool second = n->in->options.residual == RESIDUAL_POST_AND_PRE_NORM;
+    val4 values = again(p, n, at, n->h_out.kind ? n->h_out : n->x);
+    val4 gamma = addend_of(p, n, at, second ? NEXT_GAMMA : GAMMA);
+    for (int i = 0; i < PIECE; i++)
+        values.v[i] = mul(p, mul(p, values.v[i], n->factor), gamma.v[i]);
+    store(p, n, at, n->y, values);
+}
+
+/* Makes the factor of the sums of squares, and these zero. That of what is added to h has the scale
+ * in it. */
+static void finish_norm(ptx *p, norm *n, unsigned number)
+{
+    val sum = warp_sum(p, get(p, n->squares)), lane = lane_id(p);
+    if (n->row.warps > 1) {
+        int64_t sums = (int64_t)number * n->row.warps * F32_BYTES;
+        var of_warp = var_f32(p, 0.0f);
+        PTX_IF (p, eq(p, lane, 0))
+            st_shared(p, F32, mad(p, warp_id(p), F32_BYTES, n->sums), sums, sum);
+        barrier(p);
+        PTX_IF (p, lt(p, lane, n->row.warps))
+            assign(p, of_warp, ld_shared(p, F32, mad(p, lane, F32_BYTES, n->sums), sums));
+        sum = warp_sum(p, get(p, of_warp));
+    }
+    val mean = div(p, sum, (float)n->in->shape.k);
+    val factor = norm_factor_or_nan(p, n->in, mean);
+    if (!number && n->in->options.residual >= RESIDUAL_POST_NORM && n->in->options.scale > 0)
+        factor = mul(p, factor, (float)n->in->options.scale);
+    n->factor = named(p, "factor", factor);
+    assign(p, n->squares, 0.0f);
+}
+
+/* Norms of a row. */
+static int64_t norm_count(const instance *in)
+{
+    return in->options.residual == RESIDUAL_POST_AND_PRE_NORM ? 2 : 1;
+}
+
+static norm norm_new(ptx *p, const instance *in)
+{
+    int64_t residual = in->options.residual;
+    norm n = { .in = in, .row = row_pieces_new(p, in) };
+    val behind = mul_wide(p, tid_x(p), PIECE_BYTES);
+    val row = add(p, mul_wide(p, ctaid_x(p), n.row.columns * F32_BYTES), behind);
+    n.x = add(p, parameter(p, "x"), row);
+    n.addends[GAMMA] = add(p, parameter(p, "gamma"), behind);
+    if (residual != RESIDUAL_POST_NORM)
+        n.y = add(p, parameter(p, "y"), row);
+    if (residual == RESIDUAL_POST_AND_PRE_NORM)
+        n.addends[NEXT_GAMMA] = add(p, parameter(p, "next_gamma"), behind);
+    if (residual != RESIDUAL_NONE) {
+        n.addends[H] = add(p, parameter(p, "h"), row);
+        n.h_out = add(p, parameter(p, "h_out"), row);
+    }
+    n.squares = var_f32(p, 0.0f);
+    if (n.row.warps > 1)
+        n.sums = shared_array(p, "sums", F32, (unsigned)norm_count(in) * n.row.warps);
+    row_pieces_make_room(p, &n.row);
+    for (unsigned i = 0; i < n.row.count && is_early(&n); i++)
+        for (int j = 0; j < ADDENDS * PIECE; j++)
+            if (n.addends[j / PIECE].kind)
+                n.early[j / PIECE][i][j % PIECE] = var_f32(p, 0.0f);
+    return n;
+}
+
+static void over_pieces(ptx *p, norm *n, const char *what, row_pass *pass)
+{
+    phase(p, what);
+    row_pieces_each(p, &n->row, pass, n);
+}
+
+static void build(ptx *p, const instance *in)
+{
+    norm n = norm_new(p, in);
+    if (is_early(&n))
+        over_pieces(p, &n, "weights and h", load_early);
+    over_pieces(p, &n, "squares", take_x);
+    finish_norm(p, &n, 0);
+    if (in->options.residual >= RESIDUAL_POST_NORM)
+        over_pieces(p, &n, "add to h", add_normed);
+    if (in->options.residual == RESIDUAL_POST_NORM)
+        return;
+    if (in->options.residual == RESIDUAL_POST_AND_PRE_NORM)
+        finish_norm(p, &n, 1);
+    over_pieces(p, &n, "store y", store_normed);
+}
+
+static const choice residual_forms[] = {
+    [RESIDUAL_NONE] = { "none", "" },
+    [RESIDUAL_ADD] = { "add", "_residual" },
+    [RESIDUAL_POST_NORM] = { "post_norm", "_post" },
+    [RESIDUAL_POST_AND_PRE_NORM] = { "post_and_pre_norm", "_post_pre" },
+    { NULL, NULL },
+};
+
+static const key keys[] = {
+    KEY_PIECE_COLUMNS,
+    KEY_ROW_COUNT,
+    { .name = "residual",
+      .summary = "what becomes of h",
+      .field = KEY_FIELD(options.residual),
+      .choices = residual_forms },
+    KEY_EPSILON,
+    { .name = "scale",
+      .summary = "of what is added to h",
+      .field = KEY_FIELD(options.scale),
+      .only_with = KEY_FIELD(options.residual),
+      .tag = "scale",
+      .real = &product_scale_range },
+    KEY_END,
+};
+
+#define OF_RESIDUALS(values) .only_with = KEY_FIELD(options.residual), .only_of = (values)
+#define BIT_OF(form)         (UINT64_C(1) << RESIDUAL_##form)
+
+static const param params[] = {
+    { .name = "y",
+      .kind = PARAM_OUT,
+      .format = FORMAT_F32,
+      .values = "m*k",
+      .align = 16,
+      OF_RESIDUALS(BIT_OF(NONE) | BIT_OF(ADD) | BIT_OF(POST_AND_PRE_NORM)) },
+    { .name = "h_out",
+      .kind = PARAM_OUT,
+      .format = FORMAT_F32,
+      .values = "m*k",
+      .align = 16,
+      .only_with = KEY_FIELD(options.residual) },
+    IN(F32, gamma, "k", 16),
+    { .name = "next_gamma",
+      .kind = PARAM_IN,
+      .format = FORMAT_F32,
+      .values = "k",
+      .align = 16,
+      OF_RESIDUALS(BIT_OF(POST_AND_PRE_NORM)) },
+    IN(F32, x, "m*k", 16),
+    IN_WHERE(residual, F32, h, "m*k", 16),
+    PARAM_END,
+};
+
+static const derived_size sizes[] = {
+    { "norms", norm_count, "2 with residual = post_and_pre_norm, else 1" },
+    { NULL, NULL, NULL },
+};
+
+const family rms_norm = {
+    .name = "rms_norm",
+    .summary = "RMS norm of rows, with the addition to h ahead of it or behind it",
+    .computes = "y[m,k] = rmsnorm(x[m,k]) * gamma[k], with residual also h_out = h + ...",
+    .op = OP_RMS_NORM,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params = params,
+    .launch = { .block = "32*warps",
+                .grid = { "m" },
+                .shared = "4*norms*warps*min(1, warps - 1)",
+                .terms = row_pieces_terms,
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .build = build,
+    .reference = ref_rms_norm,
+    .tolerance = 2e-7,
+};

@@ -1,0 +1,175 @@
+/* Transposed copies of m matrices: y[k,n] of x[n,k]. A block has a tile, which it reads by rows and
+ * writes by columns, by way of shared memory: 32 x 32 values, or of 16-bit values, where rows and
+ * columns are even, 64 x 64, two neighbours at once:
+ *
+ *   x[2r][2c], x[2r][2c+1]          word c of two rows
+ *   x[2r+1][2c], x[2r+1][2c+1]
+ *   x[2r][2c], x[2r+1][2c]          word r of rows 2c and 2c+1 of y
+ *   x[2r][2c+1], x[2r+1][2c+1]
+ *
+ * A row of the tile has a word more than it needs, so that a column's words are in 32 banks. Values
+ * are copied as bits: a NaN stays the same one.
+ */
+#include "gen/products/gemv.h"
+#include "gen/common/value_keys.h"
+
+enum { THREADS = 256, SIDE = 32, STRIDE = SIDE + 1, WARPS = THREADS / 32 };
+enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };
+
+typedef struct matrix {
+    val rows, columns; /* in words */
+    val first_row, first_column;
+    val base;
+    unsigned bytes; /* of a word */
+} matrix;
+
+/* Returns whether values are copied by two. */
+static bool has_pairs(const instance *in)
+{
+    bool even = in->dims == DIMS_STATIC && in->shape.n % 2 == 0 && in->shape.k % 2 == 0;
+    return in->x_type != TYPE_F32 && even;
+}
+
+static int64_t tile_side(const instance *in)
+{
+    return has_pairs(in) ? 2 * SIDE : SIDE;
+}
+
+static val load_word(ptx *p, const matrix *m, val row, val column)
+{
+    val element = mad_wide(p, row, m->columns, convert(p, U64, column));
+    return ld_global(p, m->bytes == 4 ? U32 : U16, mad(p, element, m->bytes, m->base), 0);
+}
+
+static void store_word(ptx *p, const matrix *m, val row, val column, val word)
+{
+    val element = mad_wide(p, row, m->columns, convert(p, U64, column));
+    st_global(p, m->bytes == 4 ? U32 : U16, mad(p, element, m->bytes, m->base), 0, word);
+}
+
+static val is_inside(ptx *p, const matrix *m, val row, val column)
+{
+    return bit_and(p, lt(p, row, m->rows), lt(p, column, m->columns));
+}
+
+/* Loads the words of a tile that a thread has, from every eighth row or pair of rows; those outside
+ * of the matrix are 0. */
+static void load_tile(ptx *p, const matrix *x, unsigned rows_a_word, var *words)
+{
+    val column = add(p, x->first_column, lane_id(p));
+    for (unsigned i = 0; i < SIDE / WARPS; i++)
+        for (unsigned j = 0; j < rows_a_word; j++) {
+            val row = mul(p, add(p, warp_id(p), i * WARPS), rows_a_word);
+            row = add(p, x->first_row, add(p, row, j));
+            words[i * rows_a_word + j] = var_u32(p, 0);
+            PTX_IF (p, is_inside(p, x, row, column))
+                assign(p, words[i * rows_a_word + j], load_word(p, x, row, column));
+        }
+}
+
+static val tile_word(ptx *p, val tile, val row, val column)
+{
+    return mad(p, mad(p, row, STRIDE, column), sizeof(uint32_t), tile);
+}
+
+/* Stores the rows of y that are the tile's columns. */
+static void store_tile(ptx *p, const matrix *y, unsigned columns, val tile)
+{
+    val lane = lane_id(p), column = add(p, y->first_column, lane);
+    for (unsigned i = 0; i < columns / WARPS; i++) {
+        val own = add(p, warp_id(p), i * WARPS), row = add(p, y->first_row, own);
+        PTX_IF (p, is_inside(p, y, row, column))
+            store_word(p, y, row, column, ld_shared(p, U32, tile_word(p, tile, own, lane), 0));
+    }
+}
+
+static void build(ptx *p, const instance *in)
+{
+    unsigned values = has_pairs(in) ? 2 : 1, words = SIDE / WARPS * values;
+    unsigned bytes = in->x_type == TYPE_F32 ? 4 : 2;
+    val n = dim_n(p, in), k = dim_k(p, in), lane = lane_id(p), tile;
+    val matrix_bytes = mul(p, mul_wide(p, n, k), bytes);
+    val behind = mul(p, matrix_bytes, convert(p, U64, ctaid_z(p)));
+    matrix x = { .rows = n,
+                 .columns = div(p, k, values),
+                 .first_row = mul(p, ctaid_y(p), SIDE * values),
+                 .first_column = mul(p, ctaid_x(p), SIDE),
+                 .base = add(p, parameter(p, "x"), behind),
+                 .bytes = bytes * values };
+    matrix y = { .rows = k,
+                 .columns = div(p, n, values),
+                 .first_row = mul(p, ctaid_x(p), SIDE * values),
+                 .first_column = mul(p, ctaid_y(p), SIDE),
+                 .base = add(p, parameter(p, "y"), behind),
+                 .bytes = bytes * values };
+    var loaded[2 * SIDE / WARPS];
+    tile = shared_array(p, "tile", U32, SIDE * values * STRIDE);
+    phase(p, "load rows");
+    load_tile(p, &x, values, loaded);
+    for (unsigned i = 0; i < words; i += values) {
+        val row = add(p, warp_id(p), i / values * WARPS), first = get(p, loaded[i]);
+        if (values == 1) {
+            st_shared(p, U32, tile_word(p, tile, lane, row), 0, first);
+            continue;
+        }
+        val second = get(p, loaded[i + 1]), at = tile_word(p, tile, mul(p, lane, 2), row);
+        st_shared(p, U32, at, 0, prmt(p, first, second, LOW_HALVES));
+        st_shared(p, U32, at, STRIDE * sizeof(uint32_t), prmt(p, first, second, HIGH_HALVES));
+    }
+    barrier(p);
+    phase(p, "store columns");
+    store_tile(p, &y, SIDE * values, tile);
+}
+
+static const derived_size sizes[] = {
+    { "side", tile_side, "of a tile: 32, or 64 of 16-bit values of even rows and columns" },
+    { NULL, NULL, NULL },
+};
+
+const family transpose = {
+    .name = "transpose",
+    .summary = "transposed copies of matrices",
+    .computes = "y[m,k,n] = x[m,n,k]",
+    .op = OP_TRANSPOSE,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = (const key[]){ { .name = "k",
+                             .summary = "columns of x",
+                             .field = KEY_FIELD(shape.k),
+                             .min = 1,
+                             .max = INT32_MAX,
+                             .required = true,
+                             .at_run_time = true,
+                             .tag = "k" },
+                           { .name = "n",
+                             .summary = "rows of x",
+                             .field = KEY_FIELD(shape.n),
+                             .min = 1,
+                             .max = INT32_MAX,
+                             .required = true,
+                             .at_run_time = true,
+                             .tag = "n" },
+                           { .name = "m",
+                             .summary = "matrices, one behind the other",
+                             .field = KEY_FIELD(shape.m),
+                             .min = 1,
+                             .max = 65535,
+                             .def = 1,
+                             .at_run_time = true,
+                             .tag = "m" },
+                           KEY_TYPE("type of both"),
+                           KEY_DIMS,
+                           KEY_END },
+    .params = (const param[]){ { TYPED(y, PARAM_OUT, x_type, "m*n*k") },
+                               TYPED_IN(x, "m*n*k"),
+                               PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(k, side)", "ceil_div(n, side)", "m" },
+                .shared = "4*side*33",
+                .sizes = sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .build = build,
+    .reference = ref_transpose,
+    .tolerance = 1e-9,
+};

@@ -1,0 +1,297 @@
+/* The token that comes next in each of m sequences: the largest logit's, or one by chance, as
+ * ref_sample says. The order of filters, top_k, top_p, min_p, temperature, is that of llama.cpp.
+ *
+ * All that changes from step to step, or from sequence to sequence, is in device memory, so that a
+ * captured graph never needs an update: positions, and for each row how to choose, SAMPLING_WORDS
+ * words (see ref/reference.h). What the next step needs comes out: its token, its position (that of
+ * the logits plus 1), and the positions that its attention is over (plus 2, its own being in the
+ * cache by then). Outputs may be positions itself.
+ *
+ * A block has a row, or a part of a long one. It looks for the largest logit, and with temperature
+ * 0 that is all but that the last of a row's blocks looks at what all have found. Else it gathers a
+ * few candidates, as many as may be among the first top_k of the row, in shared memory, or for the
+ * last block, which does the same with those of all parts (sampler_few.c). More than there is room
+ * for, as without top_k or with one above some 300, stay where they are, and the last block has all
+ * of them (sampler_many.c): that gives the same token, by some 20 passes over the row for each of
+ * top_k, top_p and the choice.
+ *
+ * Sums are of whole numbers, and everything that leads to them is rounded in one way: the same seed
+ * gives the same tokens on every GPU.
+ */
+#include <math.h>
+
+#include "gen/attention/attention_keys.h"
+#include "gen/common/reduce.h"
+#include "gen/sampling/sampler.h"
+#include "kernel/formula.h"
+#include "model/decoder.h"
+
+/* Tokens of a part: each of 512 threads loads four times 16 bytes of them at once. */
+#define PART      8192
+#define PART_TEXT "8192"
+
+/* The first token so far that a thread has seen, of those that are numbers, and whether all were.
+ */
+typedef struct first_logit {
+    var logit, number, all_numbers;
+} first_logit;
+
+/* Numbers ascend: of equal logits the one there stays, and so it does where it comes again. */
+static void take_first(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
+{
+    (void)s;
+    (void)is_new;
+    const first_logit *f = context;
+    val ahead = gt(p, logit, f->logit);
+    assign(p, f->logit, select(p, ahead, logit, f->logit));
+    assign(p, f->number, select(p, ahead, number, f->number));
+    assign(p, f->all_numbers, bit_and(p, f->all_numbers, eq(p, logit, logit)));
+}
+
+/* The first token of the thread's; of none -infinity. */
+static val first_of_thread(ptx *p, const sampler *s, const first_number *first)
+{
+    first_logit f = { var_f32(p, -INFINITY), var_u32(p, UINT32_MAX), var_like(p, imm(PRED, 1)) };
+    ptx_loop_work(p, tokens_a_turn(s, AT_ONCE), "logits");
+    over_tokens(p, s, own_part(s), AT_ONCE, take_first, &f);
+    val height = height_of_float(p, get(p, f.logit));
+    val own = select(p, get(p, f.all_numbers), height, imm(U32, HEIGHT_NAN));
+    assign(p, first->height, own);
+    assign(p, first->number, f.number);
+    return own;
+}
+
+/* The first token of what the warps have, this block's or those of all parts, told to all. */
+static void first_of_all(ptx *p, sampler *s, const first_number *f)
+{
+    val lane = lane_id(p);
+    if (s->parts == 1) {
+        PTX_IF (p, eq(p, lane, 0)) {
+            val at = mad(p, warp_id(p), 2 * WORD, s->of_warps);
+            st_shared(p, U32, at, 0, f->height);
+            st_shared(p, U32, at, WORD, f->number);
+        }
+        barrier(p);
+    }
+    PTX_IF (p, eq(p, warp_id(p), 0)) {
+        assign(p, f->height, imm(U32, 0));
+        if (s->parts > 1)
+            first_of_parts(p, s, f);
+        else
+            PTX_IF (p, lt(p, lane, s->warps)) {
+                val2 told = ld_shared_v2(p, U32, mad(p, lane, 2 * WORD, s->of_warps), 0);
+                assign(p, f->height, told.v[0]);
+                assign(p, f->number, told.v[1]);
+            }
+        first_of_warp(p, f);
+        PTX_IF (p, eq(p, lane, 0)) {
+            st_shared(p, U32, s->found, 0, f->height);
+            st_shared(p, U32, s->found, WORD, f->number);
+        }
+    }
+    barrier(p);
+    s->best = named(p, "best", ld_shared(p, U32, s->found, 0));
+    s->number = ld_shared(p, U32, s->found, WORD);
+}
+
+static val at_row(ptx *p, const sampler *s, const char *name)
+{
+    return mad_wide(p, s->row, WORD, parameter(p, name));
+}
+
+static void store_row(ptx *p, const sampler *s, val token, val position, val length)
+{
+    PTX_IF (p, eq(p, tid_x(p), 0)) {
+        if (token.kind)
+            st_global(p, U32, s->token, 0, token);
+        st_global(p, U32, at_row(p, s, "next_position"), 0, position);
+        st_global(p, U32, at_row(p, s, "length"), 0, length);
+    }
+}
+
+static sampler sampler_new(ptx *p, const instance *in)
+{
+    sampler s = { .in = in,
+                  .n = (unsigned)in->shape.n,
+                  .warps = (unsigned)formula_value("warps", in, NULL),
+                  .parts = (unsigned)formula_value("parts", in, NULL),
+                  .first = imm(U32, 0),
+                  .end = imm(U32, (unsigned)in->shape.n) };
+    s.row = named(p, "row", ctaid_x(p));
+    s.logits = add(p, parameter(p, "logits"), mul_wide(p, s.row, imm(U32, s.n * WORD)));
+    s.token = at_row(p, &s, "token");
+    if (s.parts > 1) {
+        val words = imm(U32, s.parts * (unsigned)formula_value("told_words", in, NULL));
+        s.part = named(p, "part", ctaid_z(p));
+        s.first = mul(p, s.part, PART);
+        s.end = min(p, add(p, s.first, PART), s.n);
+        s.told = add(p, parameter(p, "told"), mul(p, mul_wide(p, s.row, words), WORD));
+    }
+    s.heights = shared_array(p, "heights", U32, sampler_most_candidates(&s));
+    s.numbers = shared_array(p, "numbers", U32, sampler_most_candidates(&s));
+    s.weights = shared_array(p, "weights", U32, sampler_most_candidates(&s));
+    s.of_warps = shared_array(p, "of_warps", U64, s.warps + s.warps % 2);
+    s.found = shared_array(p, "found", U32, FOUND_WORDS);
+    return s;
+}
+
+/* How the row's token is chosen. */
+static void load_way(ptx *p, sampler *s)
+{
+    val at = mad_wide(p, s->row, SAMPLING_WORDS * WORD, parameter(p, "sampling"));
+    val4 first = ld_const_v4(p, U32, at, 0), second = ld_const_v4(p, U32, at, 4 * WORD);
+    val k = first.v[SAMPLING_TOP_K];
+    s->temperature = bits_as(p, F32, first.v[SAMPLING_TEMPERATURE]);
+    s->top_k = named(p, "top_k", select(p, eq(p, k, 0), imm(U32, s->n), min(p, k, s->n)));
+    s->top_p = bits_as(p, F32, first.v[SAMPLING_TOP_P]);
+    s->min_p = bits_as(p, F32, first.v[SAMPLING_MIN_P]);
+    s->seed[0] = second.v[SAMPLING_SEED_LOW - 4];
+    s->seed[1] = second.v[SAMPLING_SEED_HIGH - 4];
+}
+
+/* Of a row in several parts: ends all blocks but the last one, which knows all that the others
+ * have found. They have read the row's position by then, which it may store. */
+static void wait_for_parts(ptx *p, const sampler *s, const first_number *first, val own, val idle)
+{
+    tell_first(p, s, first);
+    phase(p, "candidates of the part");
+    PTX_IF (p, bit_and(p, gt(p, s->temperature, 0.0f), bit_not(p, idle)))
+        tell_candidates(p, s, own);
+    phase(p, "whether this block is its row's last");
+    val counter = mad_wide(p, s->row, WORD, parameter(p, "counters"));
+    val ticket = add(p, s->found, FOUND_TICKET);
+    ret_if(p, bit_not(p, block_is_last(p, counter, imm(U32, s->parts), ticket)));
+    phase(p, "the largest logit of all parts");
+}
+
+static void draw(ptx *p, sampler *s, val position, val own)
+{
+    s->inverse = min(p, rcp(p, s->temperature), 0x1.fffffep127f);
+    s->chance = named(p, "chance", philox(p, position, s->seed[0], s->seed[1]));
+    s->most = counts_as(p, s, s->best);
+    phase(p, "candidates");
+    val count = s->parts > 1 ? gather_told(p, s) : gather_candidates(p, s, own);
+    bool all_fit = s->n <= sampler_most_candidates(s);
+    PTX_IF (p, all_fit ? imm(PRED, 1) : le(p, count, sampler_most_candidates(s)))
+        draw_candidate(p, s, count);
+    PTX_ELSE (p) {
+        phase(p, "the same of more candidates");
+        draw_of_all(p, s);
+    }
+}
+
+static void build(ptx *p, const instance *in)
+{
+    const val unused = imm(U32, UINT32_MAX);
+    sampler s = sampler_new(p, in);
+    val position = named(p, "position", ld_global(p, U32, at_row(p, &s, "positions"), 0));
+    load_way(p, &s);
+    phase(p, "the largest logit");
+    first_number first = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
+    val own = first_of_thread(p, &s, &first), idle = eq(p, position, unused);
+    first_of_warp(p, &first);
+    if (s.parts > 1)
+        wait_for_parts(p, &s, &first, own, idle);
+    PTX_IF (p, idle)
+        store_row(p, &s, unused, unused, imm(U32, 0));
+    ret_if(p, idle);
+    first_of_all(p, &s, &first);
+    val drawn = bit_and(p, gt(p, s.best, HEIGHT_MINUS_INFINITY), lt(p, s.best, HEIGHT_INFINITY));
+    PTX_IF (p, bit_and(p, drawn, gt(p, s.temperature, 0.0f))) {
+        draw(p, &s, position, own);
+    }
+    PTX_ELSE (p) {
+        val none =
+            bit_or(p, eq(p, s.best, imm(U32, HEIGHT_NAN)), le(p, s.best, HEIGHT_MINUS_INFINITY));
+        PTX_IF (p, eq(p, tid_x(p), 0))
+            st_global(p, U32, s.token, 0, select(p, none, unused, s.number));
+    }
+    store_row(p, &s, (val){ 0 }, add(p, position, 1), add(p, position, 2));
+}
+
+static const key keys[] = {
+    { .name = "n",
+      .summary = "tokens",
+      .field = KEY_FIELD(shape.n),
+      .min = 1,
+      .max = DECODER_MOST_VOCAB,
+      .required = true,
+      .tag = "n" },
+    KEY_ROW_COUNT,
+    KEY_SCALE("of logits"),
+    { .name = "softcap",
+      .summary = "c of c tanh(logit/c)",
+      .field = KEY_FIELD(options.softcap),
+      .tag = "cap",
+      .real = &softcap_range },
+    KEY_END,
+};
+
+static const param params[] = {
+    OUT(U32, token, "m", 4),
+    OUT(U32, next_position, "m", 4),
+    OUT(U32, length, "m", 4),
+    { .name = "told",
+      .kind = PARAM_SCRATCH,
+      .format = FORMAT_U32,
+      .values = "m*parts*told_words",
+      .align = 16,
+      .only_with = KEY_FIELD(shape.n),
+      .only_above = PART },
+    { .name = "counters",
+      .kind = PARAM_SCRATCH,
+      .zeroed = true,
+      .format = FORMAT_U32,
+      .values = "m",
+      .align = 4,
+      .only_with = KEY_FIELD(shape.n),
+      .only_above = PART },
+    { .name = "logits",
+      .kind = PARAM_IN,
+      .format = FORMAT_F32,
+      .values = "m*n",
+      .align = 16,
+      .row = KEY_FIELD(shape.n),
+      .arranged = true },
+    IN_FITTED(U32, positions, "m", 4),
+    { .name = "sampling",
+      .kind = PARAM_IN,
+      .format = FORMAT_U32,
+      .fitted = true,
+      .holds = SAMPLING_SAID,
+      .values = "m*8",
+      .align = 16 },
+    PARAM_END,
+};
+
+/* Three words a candidate; two words a warp, in pairs; and what is told to all. Of a part two words
+ * a warp and a candidate, and four. */
+static const term terms[] = {
+    { "parts", "ceil_div(n, " PART_TEXT ")" },
+    { "warps", "min(16, ceil_div(n, 32))" },
+    { "told_words", "66*warps+4" },
+    { NULL, NULL },
+};
+
+const family sample = {
+    .name = "sample",
+    .summary = "the next token of m rows of logits: the largest or drawn, and its position",
+    .computes =
+        "token[m] = one of n by logits[m,n], next_position = positions+1, length = positions+2",
+    .op = OP_SAMPLE,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = keys,
+    .params = params,
+    .launch = { .block = "32*warps",
+                .grid = { "m", "1", "parts" },
+                .shared = "384*warps + 16*ceil_div(warps, 2) + 16",
+                .terms = terms,
+                .loads_at_once = true,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .build = build,
+    .fit = ref_fit_sampling,
+    .reference = ref_sample,
+    .tolerance = 0,
+};

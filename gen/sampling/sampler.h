@@ -1,0 +1,98 @@
+/* What choosing a token from a row of logits is made of: see gen/sampling/sample.c. A block has a
+ * row, or a part of a long one; the last block that is done with its part goes on with the row.
+ *
+ * Tokens stand in an order: the larger logit first, of equal ones the lower number. A logit is
+ * compared by its height (see sampling.h).
+ */
+#ifndef PTXGEN_GEN_SAMPLING_SAMPLER_H
+#define PTXGEN_GEN_SAMPLING_SAMPLER_H
+
+#include "gen/sampling/sampling.h"
+#include "kernel/family.h"
+
+enum { WORD = 4, WARP = 32, AT_ONCE = 4 }; /* bytes; lanes; loads in flight */
+
+/* The row, how its token is chosen, and where the block keeps what it finds. */
+typedef struct sampler {
+    const instance *in;
+    unsigned n, warps, parts; /* tokens; of a block; of the row */
+    val row, part;            /* numbers; */
+    val first, end;           /* and the tokens of the part */
+    val logits, token;        /* the row's logits; where its token goes */
+    val told;                 /* what its parts' blocks tell each other */
+    val temperature, top_k, top_p, min_p;
+    val seed[2];
+    val chance, inverse; /* of the temperature */
+    val best, number;    /* height and number of the first token, and what that counts as */
+    val most;
+    val heights, numbers, weights; /* shared memory: candidates; [warps] for what warps find, */
+    val of_warps;
+    val found; /* and what is told to all */
+} sampler;
+
+/* Two words, or a u64; a number of candidates; and that of the block among those of its row. */
+enum { FOUND_WORDS = 4, FOUND_COUNT = 8, FOUND_TICKET = 12 };
+
+unsigned sampler_threads(const sampler *s);
+
+/* There is room for, one a thread. */
+unsigned sampler_most_candidates(const sampler *s);
+
+/* Tokens first .. end - 1, multiples of four where n is one. */
+typedef struct stretch {
+    val first, end;
+} stretch;
+stretch whole_row(const sampler *s);
+stretch own_part(const sampler *s);
+
+/* Has each token of a stretch visited: by each thread some of them, in ascending order, with so
+ * many loads in flight, 1 or AT_ONCE. A thread that has fewer visits its first four again, where
+ * is_new does not hold. */
+typedef void visit(ptx *p, const sampler *s, void *context, val is_new, val logit, val number);
+void over_tokens(ptx *p, const sampler *s, stretch of, unsigned at_once, visit *take,
+                 void *context);
+
+/* Of these tokens those that a thread visits in a turn of the loop. */
+unsigned tokens_a_turn(const sampler *s, unsigned at_once);
+
+/* What a logit counts as, and exp of it in relation to the first token's, by an inverse of the
+ * temperature. */
+val counts_as(ptx *p, const sampler *s, val height);
+val weight_of_height(ptx *p, const sampler *s, val height, val inverse);
+
+/* The part of a sum of weights that top_p asks for, at least 1; the weight that min_p lets pass. */
+val top_p_goal(ptx *p, const sampler *s, val sum);
+val least_weight(ptx *p, const sampler *s);
+
+/* Gathers the first top_k tokens and some more, and gives their number, told to all: more than
+ * there is room for where they don't fit. own is the largest height of those the thread visits. */
+val gather_candidates(ptx *p, const sampler *s, val own);
+
+/* The same in two steps where the row has several parts: each block tells of its part's, and the
+ * last one gathers of all of these. */
+void tell_candidates(ptx *p, const sampler *s, val own);
+val gather_told(ptx *p, const sampler *s);
+
+/* So is the first token found: each block tells of those of its warps, and a warp of the last block
+ * takes each lane's part of all. */
+void tell_first(ptx *p, const sampler *s, const first_number *of_warp);
+void first_of_parts(ptx *p, const sampler *s, const first_number *first);
+
+/* Of candidates in shared memory: stores one; a thread's, where it has one; and the sums of weights
+ * over all of them and over those ahead of the thread's. */
+void store_candidate(ptx *p, const sampler *s, val slot, val height, val number);
+typedef struct candidate {
+    val exists, height, number, count; /* how many there are in all, 0 where the thread has none */
+} candidate;
+candidate own_candidate(ptx *p, const sampler *s, val count);
+typedef struct weight_sums {
+    var all, ahead;
+} weight_sums;
+weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight);
+
+/* Draws one of so many candidates that were gathered, or of all tokens of the row, and stores it.
+ * Both give the same token. */
+void draw_candidate(ptx *p, const sampler *s, val count);
+void draw_of_all(ptx *p, const sampler *s);
+
+#endif

@@ -1,0 +1,260 @@
+/* A few tokens, in shared memory: each thread has one, and adds up for itself what stands ahead of
+ * it.
+ *
+ * What is gathered is all from a height on that top_k of the threads reach with their largest
+ * logits: the first top_k tokens of the row reach it as well, and where they are spread over the
+ * threads by chance hardly more do, some 250 of a part of 8192 for a top_k of 200.
+ */
+#include "gen/common/reduce.h"
+#include "gen/sampling/sampler.h"
+
+/* From a height on, as a float; and where they go. */
+typedef struct gathering {
+    val bound, limit;
+    void (*store)(ptx *p, const sampler *s, val slot, val height, val number);
+} gathering;
+
+static void put(ptx *p, const sampler *s, const gathering *g, val height, val number)
+{
+    val slot = atomic_add_shared(p, add(p, s->found, FOUND_COUNT), 1);
+    PTX_IF (p, lt(p, slot, sampler_most_candidates(s)))
+        g->store(p, s, slot, height, number);
+}
+
+static void gather(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
+{
+    const gathering *g = context;
+    PTX_IF (p, bit_and(p, is_new, ge(p, logit, g->limit)))
+        put(p, s, g, height_of_float(p, logit), number);
+}
+
+void store_candidate(ptx *p, const sampler *s, val slot, val height, val number)
+{
+    st_shared(p, U32, mad(p, slot, WORD, s->heights), 0, height);
+    st_shared(p, U32, mad(p, slot, WORD, s->numbers), 0, number);
+}
+
+/* Counts candidates from 0 on, or has too many of them. */
+static void begin_count(ptx *p, const sampler *s, val fits)
+{
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared(p, U32, s->found, FOUND_COUNT,
+                  select(p, fits, imm(U32, 0), imm(U32, sampler_most_candidates(s) + 1)));
+}
+
+static val count_of(ptx *p, const sampler *s)
+{
+    barrier(p);
+    return named(p, "candidates", ld_shared(p, U32, s->found, FOUND_COUNT));
+}
+
+/* The largest height that top_k threads reach with their own, -infinity where there are fewer. */
+static val height_of_enough(ptx *p, const sampler *s, val own)
+{
+    var bound = var_u32(p, 0);
+    PTX_FOR (p, bit, 0, HEIGHT_BITS, 1) {
+        val higher = bit_or(p, bound, shr(p, imm(U32, 0x80000000), bit));
+        val count = barrier_count(p, ge(p, own, higher));
+        assign(p, bound, select(p, ge(p, count, s->top_k), higher, bound));
+    }
+    return max(p, bound, imm(U32, HEIGHT_MINUS_INFINITY));
+}
+
+static val gather_part(ptx *p, const sampler *s, val own, gathering *g)
+{
+    val fits = le(p, s->top_k, sampler_most_candidates(s));
+    begin_count(p, s, fits);
+    g->bound = height_of_enough(p, s, own);
+    g->limit = float_of_height(p, g->bound);
+    PTX_IF (p, fits)
+        over_tokens(p, s, own_part(s), 1, gather, g); /* which are in the L1 */
+    return count_of(p, s);
+}
+
+val gather_candidates(ptx *p, const sampler *s, val own)
+{
+    gathering g = { .store = store_candidate };
+    return gather_part(p, s, own, &g);
+}
+
+/* What a part's block tells: height and number of the first token of each of its warps, how many
+ * candidates it has, and height and number of each. */
+static unsigned count_at(const sampler *s)
+{
+    return 2 * WORD * s->warps;
+}
+
+static unsigned candidates_at(const sampler *s)
+{
+    return count_at(s) + 4 * WORD;
+}
+
+static val told_of(ptx *p, const sampler *s, val part)
+{
+    unsigned bytes = candidates_at(s) + 2 * WORD * sampler_most_candidates(s);
+    return mad_wide(p, part, bytes, s->told);
+}
+
+void tell_first(ptx *p, const sampler *s, const first_number *of_warp)
+{
+    val2 told = { { get(p, of_warp->height), get(p, of_warp->number) } };
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        st_global_v2(p, U32, mad_wide(p, warp_id(p), 2 * WORD, told_of(p, s, s->part)), 0, told);
+}
+
+static void store_told(ptx *p, const sampler *s, val slot, val height, val number)
+{
+    val2 told = { { height, number } };
+    val at = mad_wide(p, slot, 2 * WORD, told_of(p, s, s->part));
+    st_global_v2(p, U32, at, candidates_at(s), told);
+}
+
+void tell_candidates(ptx *p, const sampler *s, val own)
+{
+    gathering g = { .store = store_told };
+    val count = gather_part(p, s, own, &g);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_global(p, U32, told_of(p, s, s->part), count_at(s), count);
+}
+
+void first_of_parts(ptx *p, const sampler *s, const first_number *first)
+{
+    PTX_FOR (p, each, lane_id(p), s->parts * s->warps / 2, WARP) {
+        val at = told_of(p, s, div(p, each, s->warps / 2));
+        val two = mad_wide(p, rem(p, each, s->warps / 2), 4 * WORD, at);
+        val4 told = ld_global_v4(p, U32, two, 0);
+        take_if_ahead(p, first, told.v[0], told.v[1]);
+        take_if_ahead(p, first, told.v[2], told.v[3]);
+    }
+}
+
+/* The most candidates that a part has, told to the warp. */
+static val most_told(ptx *p, const sampler *s)
+{
+    var most = var_u32(p, 0);
+    PTX_FOR (p, part, lane_id(p), s->parts, WARP)
+        assign(p, most, max(p, most, ld_global(p, U32, told_of(p, s, part), count_at(s))));
+    return warp_max(p, get(p, most));
+}
+
+/* Has all candidates visited that blocks have told of. Warps take each part's in turns of 32, one
+ * behind the other: so those of one part, where all that count may be, are spread over the block.
+ */
+static void over_told(ptx *p, const sampler *s, val most,
+                      void (*take)(ptx *p, const sampler *s, void *context, val height, val number),
+                      void *context)
+{
+    val turns = div(p, add(p, most, WARP - 1), WARP);
+    PTX_FOR (p, turn, warp_id(p), mul(p, turns, s->parts), s->warps) {
+        val part = div(p, turn, turns);
+        val of_part = sub(p, turn, mul(p, part, turns));
+        val slot = mad(p, of_part, WARP, lane_id(p)), at = told_of(p, s, part);
+        PTX_IF (p, lt(p, slot, ld_global(p, U32, at, count_at(s)))) {
+            val2 told = ld_global_v2(p, U32, mad_wide(p, slot, 2 * WORD, at), candidates_at(s));
+            take(p, s, context, told.v[0], told.v[1]);
+        }
+    }
+}
+
+static void take_height(ptx *p, const sampler *s, void *context, val height, val number)
+{
+    (void)s;
+    (void)number;
+    const var *highest = context;
+    assign(p, *highest, max(p, *highest, height));
+}
+
+static void gather_height(ptx *p, const sampler *s, void *context, val height, val number)
+{
+    const gathering *g = context;
+    PTX_IF (p, ge(p, height, g->bound))
+        put(p, s, g, height, number);
+}
+
+val gather_told(ptx *p, const sampler *s)
+{
+    gathering g = { .store = store_candidate };
+    var own = var_u32(p, 0);
+    val most = most_told(p, s);
+    val fits = eq(p, barrier_count(p, gt(p, most, sampler_most_candidates(s))), 0);
+    begin_count(p, s, fits);
+    PTX_IF (p, fits)
+        over_told(p, s, most, take_height, &own);
+    g.bound = height_of_enough(p, s, get(p, own));
+    PTX_IF (p, fits)
+        over_told(p, s, most, gather_height, &g);
+    return count_of(p, s);
+}
+
+static val place_of(ptx *p, val array)
+{
+    return mad(p, tid_x(p), WORD, array);
+}
+
+candidate own_candidate(ptx *p, const sampler *s, val count)
+{
+    val exists = lt(p, tid_x(p), count);
+    candidate c = { .exists = exists, .count = select(p, exists, count, imm(U32, 0)) };
+    var height = var_u32(p, 0), number = var_u32(p, 0);
+    PTX_IF (p, c.exists) {
+        assign(p, height, ld_shared(p, U32, place_of(p, s->heights), 0));
+        assign(p, number, ld_shared(p, U32, place_of(p, s->numbers), 0));
+    }
+    c.height = get(p, height);
+    c.number = get(p, number);
+    return c;
+}
+
+/* How many candidates stand ahead of a thread's. */
+static val rank_of(ptx *p, const sampler *s, const candidate *c)
+{
+    var rank = var_u32(p, 0);
+    PTX_FOR (p, ahead, 0, c->count, 1) {
+        val height = ld_shared(p, U32, mad(p, ahead, WORD, s->heights), 0);
+        val number = ld_shared(p, U32, mad(p, ahead, WORD, s->numbers), 0);
+        val one =
+            select(p, is_ahead(p, height, number, c->height, c->number), imm(U32, 1), imm(U32, 0));
+        assign(p, rank, add(p, rank, one));
+    }
+    return get(p, rank);
+}
+
+weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight)
+{
+    weight_sums sums = { var_u64(p, 0), var_u64(p, 0) };
+    barrier(p); /* the weights that were there are no longer read */
+    PTX_IF (p, c->exists)
+        st_shared(p, U32, place_of(p, s->weights), 0, weight);
+    barrier(p);
+    PTX_FOR (p, other, 0, c->count, 1) {
+        val height = ld_shared(p, U32, mad(p, other, WORD, s->heights), 0);
+        val number = ld_shared(p, U32, mad(p, other, WORD, s->numbers), 0);
+        val of_other = convert(p, U64, ld_shared(p, U32, mad(p, other, WORD, s->weights), 0));
+        val ahead = is_ahead(p, height, number, c->height, c->number);
+        assign(p, sums.all, add(p, sums.all, of_other));
+        assign(p, sums.ahead, add(p, sums.ahead, select(p, ahead, of_other, imm(U64, 0))));
+    }
+    return sums;
+}
+
+void draw_candidate(ptx *p, const sampler *s, val count)
+{
+    const val one = val_of_f32(1.0f), none = imm(U32, 0);
+    candidate c = own_candidate(p, s, count);
+    phase(p, "top_k");
+    val kept = bit_and(p, c.exists, lt(p, rank_of(p, s, &c), s->top_k));
+    phase(p, "top_p");
+    val weight = select(p, kept, weight_of_height(p, s, c.height, one), none);
+    weight_sums sums = sum_weights(p, s, &c, weight);
+    val reached = ge(p, sums.ahead, top_p_goal(p, s, get(p, sums.all)));
+    val cut = bit_and(p, reached, lt(p, s->top_p, 1.0f));
+    phase(p, "min_p");
+    kept = bit_and(p, kept, bit_not(p, bit_or(p, cut, lt(p, weight, least_weight(p, s)))));
+    phase(p, "draw");
+    weight = select(p, kept, weight_of_height(p, s, c.height, s->inverse), none);
+    sums = sum_weights(p, s, &c, weight);
+    val goal = fraction_of_sum(p, get(p, sums.all), s->chance);
+    val upto = add(p, sums.ahead, convert(p, U64, weight));
+    PTX_IF (p, bit_and(p, le(p, sums.ahead, goal), lt(p, goal, upto)))
+        st_global(p, U32, s->token, 0, c.number);
+}

@@ -1,0 +1,46 @@
+/* Q4_K: 256 weights in 144 bytes, as ggml stores them (block_q4_K).
+ *
+ *   offset  0  f16  d          weight = d * scale[j] * q - dmin * min[j],  j = index / 32
+ *           2  f16  dmin
+ *           4  12 x u8         8 six-bit scales and 8 six-bit mins, packed (see q4k.c)
+ *          16  128 x u8        nibbles: byte i of chunk c holds values 64c + i (low)
+ *                              and 64c + 32 + i (high)
+ *
+ * A super-block is a multiple of 16 bytes, so a row that starts aligned stays aligned, and what is
+ * ahead of the nibbles is one 16-byte load.
+ *
+ * A lane that works on chunk c needs the scales and mins of sub-blocks 2c and 2c + 1 alone. Which
+ * bytes and bits of the packed words hold them depends on c only, so selectors and masks are
+ * computed once, ahead of the loop.
+ */
+#ifndef PTXGEN_GEN_SEEDS_Q4K_H
+#define PTXGEN_GEN_SEEDS_Q4K_H
+
+#include "kernel/format.h"
+#include "ptx/ptx.h"
+
+enum {
+    Q4K_CHUNK_VALUES = 64,
+    Q4K_CHUNK_BYTES = 32,
+    Q4K_SUB_BLOCK = 32, /* values that share a scale and a min */
+};
+
+/* How to decode the scales of one chunk, the same for all super-blocks. */
+typedef struct q4k_chunk {
+    val selector; /* of the chunk's two bytes in each word */
+    val shift;    /* 2 for chunks 2 and 3, whose upper bits come from the first two words */
+    val mask_six, mask_last; /* bits taken from the first two words and from the third */
+} q4k_chunk;
+q4k_chunk q4k_chunk_new(ptx *p, val chunk);
+
+/* The header of the super-block at row + offset bytes: d and dmin as f32, the chunk's two scales
+ * and two mins as bytes of one word: scale 2c, scale 2c + 1, min 2c, min 2c + 1. */
+typedef struct q4k_header {
+    val d, dmin;
+    val packed;
+} q4k_header;
+q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c); /* its four words */
+q4k_header q4k_header_at(ptx *p, val row, int64_t offset, const q4k_chunk *c);
+#define q4k_load_header(p, row, offset, chunk) q4k_header_at(p, V(row), offset, chunk)
+
+#endif

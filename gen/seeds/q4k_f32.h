@@ -1,0 +1,61 @@
+/* Q4_K weights times f32 activations: one warp, one super-block.
+ *
+ * A lane takes four bytes of a chunk of a super-block, and with them eight weights: the low nibbles
+ * belong to sub-block 2c, the high ones to 2c + 1, so that a lane decodes two scales and two mins.
+ * Lanes 0 to 7 cover chunk 0, 8 to 15 chunk 1, and so on: the nibbles are one load of 128 bytes.
+ */
+#ifndef PTXGEN_GEN_SEEDS_Q4K_F32_H
+#define PTXGEN_GEN_SEEDS_Q4K_F32_H
+
+#include "gen/products/gemv.h"
+#include "gen/seeds/q4k.h"
+#include "gen/common/walk.h"
+
+enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* activations of a super-block */
+
+/* A lane's place in every super-block. */
+typedef struct q4k_lane {
+    q4k_chunk chunk;
+    val quants; /* offset of its four bytes */
+    val value;  /* number of its first low nibble's weight; the first high one's is 32 more */
+} q4k_lane;
+q4k_lane q4k_lane_new(ptx *p);
+
+/* A lane's eight weights: w[0] of the low nibbles, w[1] of the high ones. */
+typedef struct q4k_weights {
+    val w[2][Q4K_LANE_BYTES];
+} q4k_weights;
+q4k_weights q4k_unpack(ptx *p, val word, const q4k_header *h);
+q4k_weights q4k_unpack_bytes(ptx *p, const val bytes[Q4K_LANE_BYTES], const q4k_header *h);
+
+/* The activations of a lane's weights: four from base + offset on, which is where value stands, and
+ * four from 32 values later. In global memory where base is a 64-bit address, else in shared
+ * memory. */
+typedef struct q4k_activations {
+    val4 x[2];
+} q4k_activations;
+q4k_activations q4k_load_activations(ptx *p, val base, int64_t offset);
+
+/* acc + the products of a lane's weights and its activations, which q4k_dot loads first. */
+val q4k_multiply(ptx *p, const q4k_weights *w, const q4k_activations *a, val acc);
+val q4k_dot(ptx *p, const q4k_weights *w, val base, int64_t offset, val acc);
+
+/* A lane's way along one row. */
+typedef struct q4k_row {
+    const q4k_chunk *chunk;
+    var header, quants, values;
+    var acc;
+} q4k_row;
+enum { Q4K_AT_HEADER, Q4K_AT_QUANTS, Q4K_AT_VALUES }; /* its cursors */
+
+/* Takes super-blocks first, first + stride, … of a row at w, with activations at x (a 64-bit
+ * address or one in shared memory): sets the walk's first, stride and cursors,
+ * adds to its weights. */
+q4k_row q4k_row_new(ptx *p, const q4k_lane *lane, val w, val x, val first, unsigned stride,
+                    walk *along);
+
+/* Adds a super-block of a row, with one 32-bit load of nibbles: an item of a walk, whose context is
+ * the q4k_row. */
+void q4k_add_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
+
+#endif

@@ -1,0 +1,375 @@
+/* What --list and --help-family show of the families, from their tables alone. */
+#include "input/spec.h"
+
+#include <string.h>
+
+#include "kernel/formula.h"
+#include "model/section/decoder_section.h"
+#include "model/section/decoder_keys.h"
+
+enum { HEADING = 8, COLUMN_GAP = 2, RANGE_WIDTH = 26, DEFAULT_WIDTH = 10 };
+
+static size_t wider(size_t width, const char *text)
+{
+    size_t length = strlen(text);
+    return length > width ? length : width;
+}
+
+/* What families are for. One that several could stand under goes to the first of them. */
+typedef struct purpose {
+    const char *heading, *advice;
+    bool quantized; /* of x that is q8_1 already */
+    uint64_t operations;
+} purpose;
+
+#define OF(id) (UINT64_C(1) << OP_##id)
+static const purpose purposes[] = {
+    { "Matrix times vector",
+      "stream_gemv is the fastest, for more than 8 rows mma_gemm, for many mma_gemm_f16; gemv "
+      "rounds nothing; variant = auto takes what suits a GPU and shape",
+      false, OF(GEMV) },
+    { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
+      true, OF(GEMV) },
+    { "Several products of one vector",
+      "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows mma_qkv, mma_gate_up "
+      "and mma_gate_up_f16; a norm, bias or residual alone: stream_gemv",
+      false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
+    { "Vectors to q8_1, 8 bits and f16",
+      "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead of stream_gemv_q8 "
+      "and its like, and f16_rows ahead of those on tensor cores that take rows of f16",
+      false, OF(QUANTIZE) | OF(Q8_ROWS) | OF(F16_ROWS) },
+    { "Attention",
+      "gqa_flash_decoding for long sequences and batches, or mma_flash_decoding with caches of "
+      "f16; "
+      "mma_attention for prompts; "
+      "multi_warp_attention needs no scratch",
+      false,
+      OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) |
+          OF(PROMPT_ATTENTION) },
+    { "Around the products", "what a step of a decoder does besides, for all its rows at once",
+      false,
+      OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(KV_WRITE) | OF(DELTA_NET) |
+          OF(SAMPLE) },
+    { "Activations and copies",
+      "steps of a model by themselves, which the families above do in fewer launches; convert "
+      "makes "
+      "f32, f16 or bf16 of any format",
+      false,
+      OF(SILU) | OF(GELU) | OF(RELU) | OF(SCALE) | OF(ADD) | OF(MULTIPLY) | OF(SWIGLU) |
+          OF(CONVERT) | OF(SOFTMAX) | OF(ROPE) | OF(TRANSPOSE) },
+    { "Mixtures of experts",
+      "moe_route writes which experts rows use; the others read it, for more than 8 rows "
+      "mma_expert_gate_up, mma_expert_down and expert_sum",
+      false,
+      OF(MOE_ROUTE) | OF(EXPERT_GATE_UP) | OF(EXPERT_DOWN) | OF(EXPERT_PRODUCT) | OF(EXPERT_SUM) },
+    { "Latent attention (MLA)",
+      "over rows that all heads share: mla_query, mla_attention, mla_values", false,
+      OF(MLA_QUERY) | OF(MLA_ATTENTION) | OF(MLA_VALUES) },
+    { "Other kernels", NULL, false, UINT64_MAX },
+};
+enum { PURPOSES = sizeof purposes / sizeof *purposes };
+_Static_assert(OP_COUNT <= 64, "a purpose has a bit for each operation");
+
+static const purpose pipelines_purpose = {
+    "Pipelines", "several kernels and what one hands to the next, launched with one call", false, 0
+};
+
+static const purpose *purpose_of(const family *f)
+{
+    if (f->steps)
+        return &pipelines_purpose;
+    const purpose *p = purposes;
+    while (!(p->operations >> f->op & 1) || (p->quantized && f->activations != FORMAT_Q8_1) ||
+           (!p->quantized && p->operations == OF(GEMV) && f->activations == FORMAT_Q8_1))
+        p++;
+    return p;
+}
+
+static void list_purpose(strbuf *out, const family *const *list, const purpose *p, size_t width)
+{
+    bool any = false;
+    for (const family *const *f = list; *f; f++) {
+        if (purpose_of(*f) != p)
+            continue;
+        if (!any)
+            strbuf_format(out, "%s%s%s%s\n", out->length ? "\n" : "", p->heading,
+                          p->advice ? ": " : "", p->advice ? p->advice : "");
+        any = true;
+        size_t line = out->length;
+        strbuf_format(out, "  %s", (*f)->name);
+        strbuf_pad(out, line, width + COLUMN_GAP + 2);
+        strbuf_format(out, "%s\n", (*f)->summary);
+    }
+}
+
+void spec_list_families(strbuf *out, const family *const *list)
+{
+    size_t width = 0;
+    for (const family *const *f = list; *f; f++)
+        width = wider(width, (*f)->name);
+    for (size_t i = 0; i < PURPOSES; i++)
+        list_purpose(out, list, &purposes[i], width);
+    list_purpose(out, list, &pipelines_purpose, width);
+}
+
+/* A line of a table: the heading stands before the first row. Returns where the line starts. */
+static size_t begin_row(strbuf *out, const char *heading, bool first)
+{
+    size_t line = out->length;
+    strbuf_put(out, first ? heading : "");
+    strbuf_pad(out, line, HEADING);
+    return line;
+}
+
+static void put_range(strbuf *out, const key *k)
+{
+    if (k->real) {
+        strbuf_format(out, "%s..%s", real_text(out->arena, k->real->min),
+                      real_text(out->arena, k->real->max));
+        return;
+    }
+    if (k->choices) {
+        const char *before = "";
+        for (const choice *c = k->choices; c->word; c++) {
+            if (!key_takes_choice(k, c))
+                continue;
+            strbuf_format(out, "%s%s", before, c->word);
+            before = ", ";
+        }
+        return;
+    }
+    bool bounded = k->max < INT32_MAX;
+    if (k->of_weights && (!bounded || !k->min)) {
+        strbuf_put(out, "blocks of the weights");
+        return;
+    }
+    if (k->multiple_of <= 1 || bounded) {
+        strbuf_format(out, "%lld..", (long long)k->min);
+        strbuf_put(out, bounded ? "" : "2^31-1");
+    }
+    if (bounded)
+        strbuf_signed(out, k->max);
+    if (k->multiple_of > 1)
+        strbuf_format(out, "%smultiple of %lld", bounded ? ", " : "", (long long)k->multiple_of);
+    if (k->of_weights)
+        strbuf_put(out, ", blocks of the weights");
+}
+
+static const char *range_text(arena *a, const key *k)
+{
+    strbuf text = strbuf_new(a);
+    put_range(&text, k);
+    return text.text;
+}
+
+/* A range in its column: one that is wider goes on below, behind a comma. Returns where the last
+ * line starts. */
+static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size_t column)
+{
+    while (*word) {
+        const char *comma = strstr(word, ", ");
+        size_t length = comma ? (size_t)(comma - word) + 1 : strlen(word);
+        size_t used = out->length - line - column;
+        if (used && used + 1 + length >= RANGE_WIDTH) {
+            strbuf_char(out, '\n');
+            line = out->length;
+            strbuf_pad(out, line, column);
+        } else if (used) {
+            strbuf_char(out, ' ');
+        }
+        strbuf_bytes(out, word, length);
+        word += length + (comma != NULL);
+    }
+    return line;
+}
+
+/* Returns the name of the key that an instance's field belongs to. */
+static const char *key_of_field(const family *f, size_t field)
+{
+    const key *k = f->keys;
+    while (k->field != field)
+        k++;
+    return k->name;
+}
+
+static const char *default_text(arena *a, const family *f, const key *k)
+{
+    if (k->required)
+        return "required";
+    if (k->real)
+        return k->real->def_text ? k->real->def_text : real_text(a, k->real->def);
+    if (k->like)
+        return key_of_field(f, k->like);
+    if (k->choices)
+        return k->choices[k->def].word;
+    if (k->zero_is_none && k->def == 0)
+        return "none";
+    return arena_format(a, "%lld", (long long)k->def);
+}
+
+/* A key's line: name, range, default and summary; the range starts at a column. */
+static void put_key(strbuf *out, const key *k, const char *range, const char *def, size_t line,
+                    size_t column)
+{
+    strbuf_put(out, k->name);
+    strbuf_pad(out, line, column);
+    line = put_wrapped_range(out, range, line, column);
+    strbuf_pad(out, line, column + RANGE_WIDTH);
+    strbuf_put(out, def);
+    if (k->summary) {
+        strbuf_pad(out, line, column + RANGE_WIDTH + DEFAULT_WIDTH - 1);
+        strbuf_char(out, ' ');
+        strbuf_put(out, k->summary);
+    }
+    strbuf_char(out, '\n');
+}
+
+static void put_keys(strbuf *out, const family *f)
+{
+    size_t width = 0;
+    for (const key *k = f->keys; k->name; k++)
+        width = wider(width, k->name);
+    for (const key *k = f->keys; k->name; k++)
+        put_key(out, k, range_text(out->arena, k), default_text(out->arena, f, k),
+                begin_row(out, "keys", k == f->keys), HEADING + width + COLUMN_GAP);
+}
+
+static void put_param(strbuf *out, const family *f, const param *p)
+{
+    switch (p->kind) {
+    case PARAM_OUT:
+    case PARAM_IN:
+    case PARAM_SCRATCH:
+        strbuf_format(out, "%-3s %s[%s]", param_direction(p),
+                      p->weights                      ? "weights"
+                      : p->type_in                    ? key_of_field(f, p->type_in)
+                      : p->cache && !p->target_values ? "kv_type"
+                                                      : formats[p->format].name,
+                      p->values);
+        if (p->target_values)
+            strbuf_format(out, " of %s[%s]", p->cache ? "kv_type" : formats[p->target].name,
+                          p->target_values);
+        if (p->align > 1)
+            strbuf_format(out, ", aligned to %u bytes", p->align);
+        break;
+    case PARAM_SEQ_LEN:
+        strbuf_put(out, "in  u32 when direct, a pointer to it when indirect");
+        break;
+    case PARAM_U32:
+    case PARAM_NONE:
+        strbuf_put(out, "in  u32");
+        break;
+    }
+    strbuf_char(out, '\n');
+}
+
+static void put_params(strbuf *out, const family *f)
+{
+    size_t width = strlen("k_dim");
+    for (const param *p = f->params; p->name; p++)
+        width = wider(width, p->name);
+    for (const param *p = f->params; p->name; p++) {
+        size_t line = begin_row(out, "params", p == f->params);
+        strbuf_put(out, p->name);
+        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        put_param(out, f, p);
+        const char *holds = p->partial_rows ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
+                                              "2^(s-max), 0, 0; s in units of log 2"
+                                            : p->holds;
+        if (holds) {
+            line = begin_row(out, "", false);
+            strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+            strbuf_format(out, "%s\n", holds);
+        }
+    }
+    for (const key *k = f->keys; family_key(f, "dims") && k->name; k++) {
+        if (!k->at_run_time)
+            continue;
+        size_t line = begin_row(out, "", false);
+        strbuf_format(out, "%s_dim", k->name);
+        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        strbuf_put(out, "in  u32 when dims are dynamic\n");
+    }
+    for (const key *k = f->keys; family_key(f, "rows") && k->name; k++) {
+        if (!k->counted_with)
+            continue;
+        size_t line = begin_row(out, "", false);
+        strbuf_format(out, "%s_val", k->name);
+        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        strbuf_put(out, "in  u32 when rows = run_time: rows of X and Y\n");
+    }
+}
+
+static void put_launch(strbuf *out, const launch *l)
+{
+    size_t axes = l->grid[2] ? 3 : l->grid[1] ? 2 : 1;
+    begin_row(out, "launch", true);
+    strbuf_format(out, "block %s, grid ", l->block);
+    for (size_t i = 0; i < axes; i++)
+        strbuf_format(out, "%s%s", i ? " x " : "", formula_text(l->grid[i]));
+    if (l->shared)
+        strbuf_format(out, ", shared %s bytes", l->shared);
+    if (l->dynamic_shared)
+        strbuf_format(out, ", dynamic shared %s bytes", l->dynamic_shared);
+    strbuf_char(out, '\n');
+    for (const term *t = l->terms; t && t->name; t++) {
+        begin_row(out, "", false);
+        strbuf_format(out, "%s = %s\n", t->name, t->formula);
+    }
+    for (const derived_size *d = l->sizes; d && d->name; d++) {
+        begin_row(out, "", false);
+        strbuf_format(out, "%s: %s\n", d->name, d->said);
+    }
+}
+
+static void put_steps(strbuf *out, const family *f)
+{
+    for (const pipeline_step *s = f->steps; s->family; s++) {
+        begin_row(out, "steps", s == f->steps);
+        strbuf_put(out, s->family);
+        for (const binding *b = s->bind; b->param; b++)
+            strbuf_format(out, "%s %s = %s", b == s->bind ? " " : ",", b->param, b->buffer);
+        for (const condition *c = s->when; c->key; c++) {
+            const key *k = family_key(f, c->key);
+            strbuf_format(out, "%s %s = %s", c == s->when ? ", when" : " and", c->key,
+                          k->choices[c->value].word);
+        }
+        strbuf_char(out, '\n');
+    }
+}
+
+void spec_help_family(strbuf *out, const family *f)
+{
+    strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
+    put_keys(out, f);
+    if (f->steps) {
+        put_steps(out, f);
+        return;
+    }
+    put_params(out, f);
+    put_launch(out, &f->launch);
+    if (!f->same_bits)
+        return;
+    strbuf_put(out, "bits    a row's results are the same for any grid, SM count and num_warps, "
+                    "alone or as one of m");
+    for (const key *k = f->keys; f->same_bits_with && k->name; k++)
+        if (k->field == f->same_bits_with)
+            strbuf_format(out, ", with %s = %s", k->name, k->choices[1].word);
+    strbuf_char(out, '\n');
+}
+
+void spec_help_decoder(strbuf *out)
+{
+    size_t width = 0;
+    const setting *const all = decoder_settings;
+    for (const setting *s = all; s->key.name; s++)
+        width = wider(width, s->key.name);
+    strbuf_format(out,
+                  "%s - a model's step: the kernels of one token or m of them, and their plan\n"
+                  "    a section of a spec of which there is one; --from-gguf writes it\n",
+                  DECODER_SECTION);
+    for (const setting *s = all; s->key.name; s++)
+        put_key(out, &s->key, s->range ? s->range : range_text(out->arena, &s->key),
+                setting_default_text(out->arena, s), begin_row(out, "keys", s == all),
+                HEADING + width + COLUMN_GAP);
+}

@@ -1,0 +1,385 @@
+/* Reading INI text with inih.
+ *
+ * inih tells keys, headers, comments and indented lines that continue a list apart, but it hands no
+ * line numbers or columns to its handler, cuts lines at its buffer's size, and says of wrong lines
+ * only which was the first. So it reads through read_line below, one line at a time: the reader
+ * counts, keeps the line for messages and values, replaces lines that inih would misread by empty
+ * ones and long ones by short ones of the same kind, and when the next line is asked for and the
+ * handler was not called, the line was wrong. inih reports no section headers either, and cuts
+ * their names at 49 bytes; those are read here.
+ */
+#include "input/section.h"
+
+#include <ini.h>
+#include <string.h>
+
+#include "input/spec.h"
+
+/* After this many lines that are no text at all the file is something else than a spec. */
+enum { MAX_BAD_LINES = 10, INI_LINE_END = 3 };
+
+static const char BLANKS[] = " \t";
+static const char LABEL_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789_-.";
+
+typedef struct reader {
+    arena *arena;
+    diags *diags;
+    const char *next, *end; /* of the text still to read */
+    location line;          /* the whole line that inih has now */
+    size_t code;            /* its length without its comment */
+    bool settled;           /* it needs no call of the handler, or had it */
+    bool skipping;          /* a key line was unreadable, and so its indented lines go as well */
+    unsigned bad_lines;
+    section *section;
+    entry *entry; /* that an indented line continues */
+    section_list *sections;
+} reader;
+
+location location_part(location where, size_t offset, size_t length)
+{
+    where.column += (unsigned)offset;
+    where.length = (unsigned)length;
+    return where;
+}
+
+const char *const global_keys[] = { "prefix", "targets", "dims", "embed", "include", NULL };
+
+bool is_global_key(const char *name)
+{
+    for (const char *const *k = global_keys; *k; k++)
+        if (strcmp(*k, name) == 0)
+            return true;
+    return false;
+}
+
+bool section_is_global(const section *s)
+{
+    return s->name && strcmp(s->name, "ptxgen") == 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The length of the UTF-8 sequence at text, which has left bytes; 0 where none is, or where it is a
+ * control character: text that is shown must not steer a terminal. */
+static size_t character_length(const unsigned char *text, size_t left)
+{
+    static const unsigned smallest[] = { 0, 0, 0xa0, 0x800, 0x10000 };
+    if (text[0] < 0x80)
+        return text[0] == '\t' || (text[0] >= ' ' && text[0] != 0x7f);
+    size_t length = text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    if (!length || length > left || text[0] > 0xf4)
+        return 0;
+    unsigned code = text[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < smallest[length] || code > 0x10ffff || surrogate ? 0 : length;
+}
+
+/* Reports the first byte of the line that is no text, and replaces all of them by '?'. */
+static bool clean_text(reader *r, char *line, size_t size)
+{
+    bool clean = true;
+    for (size_t at = 0, length; at < size; at += length) {
+        unsigned char c = (unsigned char)line[at];
+        length = character_length((const unsigned char *)line + at, size - at);
+        if (length)
+            continue;
+        location where = location_part(r->line, at, 1);
+        if (clean && c == '\r')
+            diag_error(r->diags, DIAG_SYNTAX, where,
+                       "a carriage return inside a line; lines end in LF or CR LF");
+        else if (clean)
+            diag_error(r->diags, DIAG_BAD_UTF8, where, "byte 0x%02x is not text in UTF-8", c);
+        clean = false;
+        line[at] = '?';
+        length = 1;
+    }
+    return clean;
+}
+
+/* What an unreadable line would have said is not missed. */
+static void mark_damaged(reader *r)
+{
+    if (r->section)
+        r->section->damaged = true;
+}
+
+static section *add_section(reader *r)
+{
+    section *s = arena_zalloc(r->arena, sizeof *s);
+    s->where = s->name_where = r->line;
+    *VEC_PUSH(r->arena, r->sections) = s;
+    r->section = s;
+    r->entry = NULL;
+    return s;
+}
+
+/* text[*from .. *to) without the blanks at both ends. */
+static void trim(const char *text, size_t *from, size_t *to)
+{
+    while (*from < *to && is_blank(text[*from]))
+        ++*from;
+    while (*to > *from && is_blank(text[*to - 1]))
+        --*to;
+}
+
+/* [family] or [family:label], then at most a comment. A wrong header starts a section without a
+ * name, so that its keys are not taken for those of the section above. */
+static void read_header(reader *r, size_t start)
+{
+    const char *text = r->line.text;
+    section *s = add_section(r);
+    size_t open = start + 1, close = open + strcspn(text + open, "]");
+    s->where = location_part(r->line, start, close + 1 - start);
+    if (!text[close]) {
+        s->where = location_part(r->line, start, close - start);
+        diag_error(r->diags, DIAG_BAD_SECTION, s->where, "a section header without ']'");
+        return;
+    }
+    size_t behind = close + 1 + strspn(text + close + 1, BLANKS);
+    if (text[behind] && text[behind] != ';' && text[behind] != '#') {
+        diag_error(r->diags, DIAG_BAD_SECTION,
+                   location_part(r->line, behind, strlen(text + behind)),
+                   "text behind a section header; it belongs on a line of its own");
+        return;
+    }
+
+    size_t colon = open + strcspn(text + open, ":]"), name = open, name_end = colon;
+    trim(text, &name, &name_end);
+    s->name_where = location_part(r->line, name, name_end - name);
+    if (name == name_end) {
+        diag_error(r->diags, DIAG_BAD_SECTION, s->where,
+                   "a section header names a kernel family: [family] or [family:label]");
+        return;
+    }
+    s->title = s->name = arena_copy(r->arena, text + name, name_end - name);
+    if (colon == close)
+        return;
+    size_t label = colon + 1, label_end = close;
+    trim(text, &label, &label_end);
+    s->label = arena_copy(r->arena, text + label, label_end - label);
+    s->title = arena_format(r->arena, "%s:%s", s->name, s->label);
+    if (!*s->label || s->label[strspn(s->label, LABEL_CHARACTERS)]) {
+        diag_error(r->diags, DIAG_BAD_SECTION,
+                   *s->label ? location_part(r->line, label, label_end - label) : s->where,
+                   "a label is made of one or more letters, digits, '_', '-' and '.'");
+        s->name = NULL;
+    }
+}
+
+/* The length of a line without its comment. Not every inih takes comments off continued lines. */
+static size_t code_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length] && !(text[length] == ';' && (!length || is_blank(text[length - 1]))))
+        length++;
+    while (length && is_blank(text[length - 1]))
+        length--;
+    return length;
+}
+
+/* Whether inih may have the line: it has something for it, and does not continue a key line that
+ * was unreadable. */
+static bool accept_line(reader *r, bool clean)
+{
+    const char *text = r->line.text;
+    size_t start = strspn(text, BLANKS);
+    if (!clean) {
+        r->skipping = true;
+        mark_damaged(r);
+        if (++r->bad_lines == MAX_BAD_LINES)
+            r->next = r->end;
+        return false;
+    }
+    if (start >= r->code || text[start] == '#')
+        return false;
+    r->skipping = r->skipping && start;
+    return !r->skipping;
+}
+
+/* The line for inih, in the fewest bytes that tell it what kind of line it is: that of a key, with
+ * or without one in front of the separator, or one that continues a list. */
+static const char *stand_in(const reader *r)
+{
+    const char *text = r->line.text;
+    size_t start = strspn(text, BLANKS), separator = strcspn(text, "=:");
+    if (start && r->entry)
+        return " x";
+    if (separator >= r->code)
+        return "x";
+    return separator == start ? "=x" : "x=x";
+}
+
+static void report_unhandled(reader *r)
+{
+    if (r->settled)
+        return;
+    diag_error(r->diags, DIAG_SYNTAX, r->line, "expected 'key = value', a [section] or a comment");
+    mark_damaged(r);
+    r->settled = true;
+}
+
+/* fgets for inih. */
+static char *read_line(char *buffer, int capacity, void *stream)
+{
+    reader *r = stream;
+    report_unhandled(r);
+    if (r->next == r->end)
+        return NULL;
+
+    const char *start = r->next, *newline = memchr(start, '\n', (size_t)(r->end - start));
+    size_t size = (size_t)((newline ? newline : r->end) - start);
+    r->next = newline ? newline + 1 : r->end;
+    if (size && start[size - 1] == '\r')
+        size--;
+    char *line = arena_copy(r->arena, start, size);
+    r->line.text = line;
+    r->line.line++;
+    r->line.length = (unsigned)size;
+
+    bool clean = clean_text(r, line, size);
+    r->code = code_length(line);
+    size_t blanks = strspn(line, BLANKS), length = r->code;
+    const char *handed = line;
+    if (!accept_line(r, clean)) {
+        length = 0;
+    } else if (line[blanks] == '[' && !(blanks && r->entry)) {
+        read_header(r, blanks);
+        r->settled = true;
+        handed = "[]"; /* any header makes inih forget the key above */
+        length = strlen(handed);
+    } else {
+        r->settled = false;
+        if (length + INI_LINE_END > (size_t)capacity)
+            handed = stand_in(r), length = strlen(handed);
+    }
+    memcpy(buffer, handed, length);
+    strcpy(buffer + length, "\n");
+    return buffer;
+}
+
+/* Adds the items of a piece of a list: length bytes at offset of the line. An end of line separates
+ * as a comma does. */
+static void add_items(reader *r, size_t offset, size_t length)
+{
+    entry *e = r->entry;
+    size_t end = offset + length;
+    const char *text = r->line.text;
+    while (offset <= end && length) {
+        size_t to = offset;
+        while (to < end && text[to] != ',')
+            to++;
+        size_t from = offset, last = to;
+        trim(text, &from, &last);
+        location where = location_part(r->line, from, last - from);
+        location comma = location_part(r->line, to < end ? to : offset - 1, 1);
+        if (from < last)
+            *VEC_PUSH(r->arena, &e->items) =
+                (item){ .text = arena_copy(r->arena, text + from, last - from), .where = where };
+        else if (to < end)
+            diag_error(r->diags, DIAG_EMPTY_LIST, comma, "the list of '%s' has an empty item",
+                       e->key);
+        e->open = from == last;
+        e->open_where = comma;
+        offset = to + 1;
+    }
+}
+
+/* An indented line. A header or a key there was hardly meant as a part of the list above. */
+static void continue_entry(reader *r, size_t start, size_t length)
+{
+    const char *text = r->line.text + start;
+    bool is_key = memchr(text, '=', length);
+    if (!is_key && text[0] != '[') {
+        add_items(r, start, length);
+        return;
+    }
+    if (is_key)
+        length = strcspn(text, "= \t");
+    diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, start, length),
+               "an indented line continues the list of '%s'; '%.*s' belongs at the beginning of "
+               "its line",
+               r->entry->key, (int)length, text);
+    mark_damaged(r);
+}
+
+static void begin_entry(reader *r)
+{
+    const char *text = r->line.text;
+    size_t separator = strcspn(text, "=:"), start = 0, end = separator;
+    trim(text, &start, &end);
+    if (!r->section) {
+        diag_error(r->diags, DIAG_NO_SECTION, location_part(r->line, start, end - start),
+                   "a key before the first section; start with [ptxgen] or [family]");
+        add_section(r);
+    }
+    if (start == end) {
+        diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, separator, 1),
+                   "no key in front of '%c'", text[separator]);
+        r->entry = NULL; /* inih continues no key without a name */
+        return;
+    }
+    if (text[separator] == ':')
+        diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, separator, 1),
+                   "a key and its value are separated by '=', not ':'");
+
+    location where = location_part(r->line, start, end - start);
+    r->entry = VEC_PUSH(r->arena, &r->section->entries);
+    *r->entry = (entry){ .key = arena_copy(r->arena, text + start, end - start),
+                         .where = where,
+                         .open = true,
+                         .open_where = where };
+    size_t value = separator + 1 + strspn(text + separator + 1, BLANKS);
+    add_items(r, value, r->code > value ? r->code - value : 0);
+}
+
+static int handle(void *user, const char *section_name, const char *name, const char *value)
+{
+    (void)section_name, (void)name, (void)value;
+    reader *r = user;
+    r->settled = true;
+    size_t start = strspn(r->line.text, BLANKS);
+    if (start && r->entry)
+        continue_entry(r, start, r->code - start);
+    else
+        begin_entry(r);
+    return 1;
+}
+
+static void report_open_lists(const section *s, diags *d)
+{
+    for (size_t i = 0; i < s->entries.count; i++) {
+        const entry *e = &s->entries.items[i];
+        if (e->open && e->items.count)
+            diag_error(d, DIAG_EMPTY_LIST, e->open_where, "the list of '%s' ends in a comma",
+                       e->key);
+        else if (e->open)
+            diag_error(d, DIAG_EMPTY_LIST, e->where, "'%s' has no value", e->key);
+    }
+}
+
+void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
+                   section_list *out, diags *d)
+{
+    static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf";
+    size_t mark = sizeof BYTE_ORDER_MARK - 1;
+    bool marked = size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0;
+    reader r = { .arena = a,
+                 .diags = d,
+                 .next = marked ? text + mark : text,
+                 .end = text + size,
+                 .line = { .file = file, .from = from, .column = 1 },
+                 .settled = true,
+                 .sections = out };
+    ini_parse_stream(read_line, &r, handle, &r);
+    for (size_t i = 0; i < out->count; i++)
+        report_open_lists(out->items[i], d);
+}

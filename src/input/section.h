@@ -1,0 +1,49 @@
+/* The sections of a spec as they stand in its text: names, keys and list items, each with its
+ * place. What they mean is decided by values.h and product.h. */
+#ifndef PTXGEN_INPUT_SECTION_H
+#define PTXGEN_INPUT_SECTION_H
+
+#include "base/diag.h"
+
+/* One item of a comma-separated list. */
+typedef struct item {
+    const char *text;
+    location where;
+} item;
+
+/* A key with its list, which may go on over indented lines. */
+typedef struct entry {
+    const char *key;
+    location where; /* of the key */
+    VEC(item) items;
+    bool open;           /* the list ended in a comma, or has no item yet: more must follow */
+    location open_where; /* the comma, or the key */
+} entry;
+
+typedef struct section {
+    const char *title; /* all between the brackets, blanks removed: what must be unique */
+    const char *name;  /* the family; NULL where the header is wrong or missing */
+    const char *label; /* NULL: none */
+    location where;    /* from [ to ] */
+    location name_where;
+    unsigned depth; /* includes between its file and the spec */
+    VEC(entry) entries;
+    bool damaged; /* some of its lines were unreadable, so that absent keys say nothing */
+} section;
+
+typedef VEC(section *) section_list;
+
+/* Reads the INI text of a file, which stands included at from (NULL: the spec itself). Whatever is
+ * no INI goes to d, and reading goes on behind it. */
+void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
+                   section_list *out, diags *d);
+
+/* [ptxgen], which is no family's, and its keys, NULL behind the last. */
+bool section_is_global(const section *s);
+extern const char *const global_keys[];
+bool is_global_key(const char *name);
+
+/* The place of length bytes at offset within a place on the same line. */
+location location_part(location where, size_t offset, size_t length);
+
+#endif

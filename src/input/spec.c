@@ -1,0 +1,442 @@
+/* The meaning of a spec: its global section, then one product of lists after the other.
+ *
+ * The [ptxgen] sections of several files are one: a key counts where it stands nearest to the spec
+ * itself, so that a file decides for those it includes and takes from them what it does not say.
+ */
+#include "input/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/section/decoder_section.h"
+#include "input/files.h"
+#include "base/name_map.h"
+#include "cost/choose.h"
+#include "model/plan/plan_make.h"
+#include "kernel/limits.h"
+#include "input/product.h"
+#include "input/section.h"
+#include "input/values.h"
+
+enum { MAX_PREFIX = 64 };
+
+static const char DEFAULT_PREFIX[] = "ptxgen";
+static const char DEFAULT_TARGET[] = "sm_80";
+
+static const key dims_key = KEY_DIMS;
+
+typedef VEC(const target *) target_list;
+
+typedef struct parser {
+    arena *arena;
+    diags *diags;
+    const family *const *families;
+    const char *prefix;
+    target_list targets;
+    value_list dims; /* of [ptxgen] */
+    bool has_dims;
+    embedding embed;
+} parser;
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What is wrong with a prefix, or NULL. Names with an underscore in front and, in C++, two in a row
+ * belong to the language; prefix_name must be none of them. */
+static const char *prefix_problem(const char *prefix)
+{
+    size_t length = strlen(prefix);
+    if (!length || !is_letter(prefix[0]))
+        return "a prefix starts with a letter";
+    for (const char *c = prefix; *c; c++)
+        if (!is_letter(*c) && !(*c >= '0' && *c <= '9') && *c != '_')
+            return "a prefix is a C identifier, of letters, digits and '_'";
+    if (strstr(prefix, "__") || prefix[length - 1] == '_')
+        return "'_' follows a prefix, and two in a row are reserved in C++";
+    return length > MAX_PREFIX ? "a prefix has at most 64 characters" : NULL;
+}
+
+static void set_prefix(parser *p, const char *prefix, location where, const char *origin)
+{
+    const char *rule = prefix_problem(prefix);
+    if (rule)
+        diag_error(p->diags, DIAG_BAD_PREFIX, where, "%s'%s' is not a prefix: %s", origin, prefix,
+                   rule);
+    p->prefix = prefix;
+}
+
+static void add_target(parser *p, const char *name, location where, const char *origin)
+{
+    const target *found = target_find(name);
+    if (!found) {
+        const char **names = arena_alloc(p->arena, target_count * sizeof *names);
+        for (size_t i = 0; i < target_count; i++)
+            names[i] = targets[i].name;
+        diag_error(p->diags, DIAG_BAD_TARGET, where, "%s'%s' is not a target%s", origin, name,
+                   suggestion(p->arena, name, names, target_count, "the targets are"));
+        return;
+    }
+    for (size_t i = 0; i < p->targets.count; i++)
+        if (p->targets.items[i] == found) {
+            diag_warning(p->diags, DIAG_DUPLICATE_VALUE, where,
+                         "%s'%s' is in the list of targets already", origin, name);
+            return;
+        }
+    *VEC_PUSH(p->arena, &p->targets) = found;
+}
+
+static void read_embed(parser *p, const entry *e)
+{
+    if (e->items.count > 1)
+        diag_error(p->diags, DIAG_BAD_CHOICE, e->items.items[1].where,
+                   "embed is one word, not a list");
+    if (e->items.count && !embedding_find(e->items.items[0].text, &p->embed))
+        diag_error(p->diags, DIAG_BAD_CHOICE, e->items.items[0].where, "embed has no choice '%s'%s",
+                   e->items.items[0].text,
+                   suggestion(p->arena, e->items.items[0].text, embedding_names, EMBED_COUNT,
+                              "the choices are"));
+}
+
+static void read_global_key(parser *p, const entry *e)
+{
+    if (strcmp(e->key, "prefix") == 0) {
+        if (e->items.count > 1)
+            diag_error(p->diags, DIAG_BAD_PREFIX, e->items.items[1].where,
+                       "prefix is one name, not a list");
+        if (e->items.count)
+            set_prefix(p, e->items.items[0].text, e->items.items[0].where, "");
+    } else if (strcmp(e->key, "targets") == 0) {
+        for (size_t i = 0; i < e->items.count; i++)
+            add_target(p, e->items.items[i].text, e->items.items[i].where, "");
+    } else if (strcmp(e->key, dims_key.name) == 0) {
+        values_read(p->arena, &dims_key, e, &p->dims, p->diags);
+        p->has_dims = true;
+    } else if (strcmp(e->key, "embed") == 0) {
+        read_embed(p, e);
+    } else {
+        size_t count = 0;
+        while (global_keys[count])
+            count++;
+        diag_error(p->diags, DIAG_UNKNOWN_KEY, e->where, "[ptxgen] has no key '%s'%s", e->key,
+                   suggestion(p->arena, e->key, global_keys, count, "its keys are"));
+    }
+}
+
+/* An entry of [ptxgen], and by how many includes its file is away from the spec. */
+typedef struct setting {
+    const entry *entry;
+    unsigned depth;
+} setting;
+
+typedef VEC(setting) setting_list;
+
+/* Adds the entries of one [ptxgen], each key once. Includes are followed already. */
+static void add_settings(parser *p, const section *s, setting_list *out)
+{
+    if (s->label)
+        diag_error(p->diags, DIAG_BAD_SECTION, s->where, "[ptxgen] takes no label");
+    name_map lines = { 0 };
+    for (size_t i = 0; i < s->entries.count; i++) {
+        const entry *e = &s->entries.items[i];
+        size_t first = is_include(e) ? i : name_map_find_or_add(p->arena, &lines, e->key, i);
+        if (first != i)
+            diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
+                       "'%s' stands twice in this section; the first is on line %u", e->key,
+                       s->entries.items[first].where.line);
+        else if (!is_include(e))
+            *VEC_PUSH(p->arena, out) = (setting){ e, s->depth };
+    }
+}
+
+static void read_globals(parser *p, const section_list *sections)
+{
+    setting_list all = { 0 };
+    for (size_t i = 0; i < sections->count; i++)
+        if (section_is_global(sections->items[i]))
+            add_settings(p, sections->items[i], &all);
+    name_map keys = { 0 };
+    VEC(const setting *) nearest = { 0 }; /* of each key: the setting that counts */
+    for (size_t i = 0; i < all.count; i++) {
+        const setting *s = &all.items[i];
+        size_t at = name_map_find_or_add(p->arena, &keys, s->entry->key, nearest.count);
+        if (at == nearest.count)
+            *VEC_PUSH(p->arena, &nearest) = s;
+        else if (s->depth < nearest.items[at]->depth)
+            nearest.items[at] = s;
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        const setting *s = &all.items[i];
+        const setting *first =
+            nearest.items[name_map_find_or_add(p->arena, &keys, s->entry->key, 0)];
+        if (s == first)
+            read_global_key(p, s->entry);
+        else if (s->depth == first->depth && s->entry->where.file != first->entry->where.file)
+            diag_error(p->diags, DIAG_DUPLICATE_KEY, s->entry->where,
+                       "'%s' stands on %s already; the file that includes both can decide",
+                       s->entry->key, diag_line(p->arena, &first->entry->where, &s->entry->where));
+    }
+}
+
+/* A title stands once in a file; that of another file is no mistake. */
+static void report_duplicate_sections(parser *p, const section_list *sections)
+{
+    name_map titles = { 0 };
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        if (!s->name)
+            continue;
+        const char *title = arena_format(p->arena, "%s\n%s", s->title, s->where.file);
+        size_t first = name_map_find_or_add(p->arena, &titles, title, i);
+        if (first == i)
+            continue;
+        const char *hint = section_is_global(s) ? "there is one for all"
+                                                : arena_format(p->arena,
+                                                               "a label tells a second one apart: "
+                                                               "[%s:name]",
+                                                               s->name);
+        diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
+                   "section [%s] stands on line %u already; %s", s->title,
+                   sections->items[first]->where.line, hint);
+    }
+}
+
+static const family *find_family(parser *p, const section *s)
+{
+    const family *found = family_find(p->families, s->name);
+    if (found)
+        return found;
+    VEC(const char *) names = { 0 };
+    for (const family *const *f = p->families; *f; f++)
+        *VEC_PUSH(p->arena, &names) = (*f)->name;
+    *VEC_PUSH(p->arena, &names) = DECODER_SECTION;
+    const char *closest =
+        diags_full(p->diags) ? NULL : closest_match(s->name, names.items, names.count);
+    diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
+               s->name,
+               closest ? arena_format(p->arena, "did you mean '%s'?", closest)
+                       : "ptxgen --list names them all");
+    return NULL;
+}
+
+static int by_age(const void *left, const void *right)
+{
+    const target *a = *(const target *const *)left, *b = *(const target *const *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The command line's word comes last, so that the spec's own is checked all the same. */
+static void apply_overrides(parser *p, const spec_overrides *overrides)
+{
+    location nowhere = { 0 };
+    if (overrides && overrides->prefix)
+        set_prefix(p, overrides->prefix, nowhere, "--prefix ");
+    if (overrides && overrides->targets) {
+        p->targets.count = 0;
+        for (const char *at = overrides->targets;; at++) {
+            size_t length = strcspn(at, ",");
+            add_target(p, arena_copy(p->arena, at, length), nowhere, "--target ");
+            at += length;
+            if (!*at)
+                break;
+        }
+    }
+    if (overrides && overrides->embed)
+        p->embed = *overrides->embed;
+    if (!p->targets.count)
+        *VEC_PUSH(p->arena, &p->targets) = target_find(DEFAULT_TARGET);
+    qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
+}
+
+typedef VEC(pipeline) pipeline_list;
+
+/* The instances of a spec, and the pipelines over them, with indices for pointers as long as the
+ * instances may still move. */
+typedef struct taken_step {
+    const pipeline_step *step;
+    size_t instance;
+} taken_step;
+
+typedef struct contents {
+    instance_list instances, pipelines;
+    alias_list aliases;
+    VEC(taken_step) steps; /* of all pipelines, one after the other; */
+    VEC(size_t) counts;    /* of each */
+} contents;
+
+/* The number of an instance, which is added where it is not there yet. */
+static size_t add_kernel(parser *p, const instance *made, name_map *names, instance_list *all)
+{
+    size_t at = name_map_find_or_add(p->arena, names, made->name, all->count);
+    if (at == all->count)
+        *VEC_PUSH(p->arena, all) = *made;
+    else
+        instance_merge(&all->items[at], made);
+    return at;
+}
+
+/* Adds the kernels of a pipeline that are not there yet. */
+static void add_steps(parser *p, const instance *in, name_map *names, contents *all)
+{
+    const pipeline_step **taken =
+        arena_alloc(p->arena, pipeline_step_count(in->family) * sizeof *taken);
+    size_t count = pipeline_take_steps(in, taken);
+    *VEC_PUSH(p->arena, &all->counts) = count;
+    for (size_t i = 0; i < count; i++) {
+        instance made = step_instance(p->arena, in, taken[i]);
+        const char *blamed,
+            *refusal = made.family->check ? made.family->check(&made, p->arena, &blamed) : NULL;
+        if (refusal)
+            diag_error(p->diags, DIAG_CONFLICT, in->where, "%s: %s", in->name, refusal);
+        const char *limit = refusal ? NULL : launch_problem(p->arena, &made, &blamed);
+        if (limit)
+            diag_error(p->diags, DIAG_LAUNCH_LIMIT, in->where, "%s: %s", in->name, limit);
+        const char *unfit = refusal || limit ? NULL
+                                             : launch_unfit(p->arena, &made, p->targets.items,
+                                                            p->targets.count, &blamed);
+        if (unfit)
+            diag_error(p->diags, DIAG_SHARED_MEMORY, in->where, "%s", unfit);
+        size_t at = add_kernel(p, &made, names, &all->instances);
+        *VEC_PUSH(p->arena, &all->steps) = (taken_step){ taken[i], at };
+    }
+}
+
+static pipeline_list connect_pipelines(parser *p, const contents *all)
+{
+    pipeline_list made = { 0 };
+    size_t taken = 0;
+    for (size_t i = 0; i < all->pipelines.count; i++) {
+        pipeline *one = VEC_PUSH(p->arena, &made);
+        size_t count = all->counts.items[i];
+        pipeline_launch *steps = arena_alloc(p->arena, (count + 1) * sizeof *steps);
+        for (size_t s = 0; s < count; s++, taken++)
+            steps[s] = (pipeline_launch){ all->steps.items[taken].step,
+                                          &all->instances.items[all->steps.items[taken].instance] };
+        *one = (pipeline){ &all->pipelines.items[i], steps, count };
+    }
+    return made;
+}
+
+static const alias *connect_aliases(parser *p, const contents *all)
+{
+    size_t count = all->aliases.asked.count;
+    alias *made = arena_alloc(p->arena, (count + 1) * sizeof *made);
+    for (size_t i = 0; i < count; i++) {
+        const asked_alias *asked = &all->aliases.asked.items[i];
+        made[i] = (alias){ asked->name,
+                           arena_alloc(p->arena, p->targets.count * sizeof *made[i].chosen) };
+        for (size_t t = 0; t < p->targets.count && all->instances.count; t++)
+            made[i].chosen[t] = &all->instances.items[asked->chosen[t]];
+    }
+    return made;
+}
+
+/* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
+static contents read_families(parser *p, const section_list *sections, const plan *of_decoder)
+{
+    VEC(product) products = { 0 };
+    uint64_t total = 0;
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        bool is_family = s->name && !section_is_global(s) && !section_is_decoder(s);
+        const family *f = is_family ? find_family(p, s) : NULL;
+        product lists;
+        if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
+            continue;
+        uint64_t made = lists.count * (f->steps ? pipeline_step_count(f) : 1);
+        if (total <= SPEC_MAX_INSTANCES && total + made > SPEC_MAX_INSTANCES)
+            diag_error(p->diags, DIAG_TOO_MANY, s->name_where,
+                       "with the lists of this section the spec has more than %d instances",
+                       SPEC_MAX_INSTANCES);
+        total += made;
+        *VEC_PUSH(p->arena, &products) = lists;
+    }
+
+    contents all = { 0 };
+    name_map names = { 0 }, pipeline_names = { 0 };
+    for (size_t i = 0; i < products.count && total <= SPEC_MAX_INSTANCES; i++) {
+        product *lists = &products.items[i];
+        bool steps = lists->family->steps != NULL;
+        product_expand(p->arena, lists, p->targets.items, p->targets.count,
+                       steps ? &pipeline_names : &names, steps ? &all.pipelines : &all.instances,
+                       &all.aliases, p->diags);
+    }
+    for (size_t i = 0; i < all.pipelines.count; i++)
+        add_steps(p, &all.pipelines.items[i], &names, &all);
+    for (size_t i = 0; of_decoder && i < of_decoder->kernel_count; i++)
+        add_kernel(p, &of_decoder->kernels[i], &names, &all.instances);
+    return all;
+}
+
+/* The section of the spec's decoder; NULL where it has none. */
+static const section *find_decoder(parser *p, const section_list *sections)
+{
+    const section *first = NULL;
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        if (!section_is_decoder(s))
+            continue;
+        if (first && (strcmp(first->title, s->title) != 0 || first->where.file != s->where.file))
+            diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
+                       "a spec has one decoder; the other is [%s] on %s", first->title,
+                       diag_line(p->arena, &first->where, &s->where));
+        first = first ? first : s;
+    }
+    return first;
+}
+
+static void make_spec(arena *a, const spec_files *files, const family *const *list,
+                      const spec_overrides *overrides, spec *out, diags *d)
+{
+    parser p = { .arena = a, .diags = d, .families = list, .prefix = DEFAULT_PREFIX };
+    const section_list *sections = &files->sections;
+    read_globals(&p, sections);
+    apply_overrides(&p, overrides);
+    report_duplicate_sections(&p, sections);
+    const section *said = find_decoder(&p, sections);
+    decoder *model = said ? arena_alloc(a, sizeof *model) : NULL;
+    const plan *steps = said && decoder_read(a, said, model, d)
+                            ? plan_make(a, model, said->name_where, p.targets.items,
+                                        p.targets.count, &cost_model, d)
+                            : NULL;
+    contents all = read_families(&p, sections, steps);
+    pipeline_list connected = connect_pipelines(&p, &all);
+    if (!d->errors && !all.instances.count)
+        diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
+                   "no section names a kernel family; ptxgen --init writes an example");
+
+    *out = (spec){ .prefix = p.prefix,
+                   .targets = p.targets.items,
+                   .target_count = p.targets.count,
+                   .embed = p.embed,
+                   .instances = all.instances.items,
+                   .instance_count = all.instances.count,
+                   .pipelines = connected.items,
+                   .pipeline_count = connected.count,
+                   .aliases = connect_aliases(&p, &all),
+                   .alias_count = all.aliases.asked.count,
+                   .plan = steps,
+                   .decoder_where = said ? said->name_where : (location){ 0 },
+                   .decoder = steps ? model : NULL,
+                   .files = files->paths.items,
+                   .file_count = files->paths.count };
+}
+
+bool spec_read(arena *a, const char *path, const family *const *list,
+               const spec_overrides *overrides, spec *out, diags *d)
+{
+    spec_files files;
+    files_read(a, path, &files, d);
+    make_spec(a, &files, list, overrides, out, d);
+    return d->errors == 0;
+}
+
+bool spec_parse(arena *a, const char *name, const char *text, size_t size,
+                const family *const *list, const spec_overrides *overrides, spec *out, diags *d)
+{
+    spec_files files;
+    files_read_text(a, name, text, size, &files, d);
+    make_spec(a, &files, list, overrides, out, d);
+    return d->errors == 0;
+}

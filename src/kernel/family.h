@@ -1,0 +1,626 @@
+/* Kernel families: what each accepts, how it is launched, how it is built and what it should
+ * compute.
+ *
+ * A family is one const struct; registry.c lists them all. The spec parser, --help-family, the
+ * header, the manifest and --verify read nothing else, so that a fact about a family stands in one
+ * place.
+ */
+#ifndef PTXGEN_KERNEL_FAMILY_H
+#define PTXGEN_KERNEL_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "ref/reference.h"
+#include "kernel/target.h"
+
+typedef struct ptx ptx;
+typedef struct family family;
+
+typedef enum operation {
+#define OPERATION(id, ...) OP_##id,
+#include "kernel/operation.def"
+#undef OPERATION
+    OP_COUNT
+} operation;
+
+/* Indexed by operation: see operation.def. */
+typedef struct operation_info {
+    const char *name, *identity;
+} operation_info;
+extern const operation_info operations[OP_COUNT];
+
+/* Whether an operation's products are gates and what they gate; or those of experts on tensor
+ * cores. */
+bool operation_is_gated(operation op);
+bool operation_is_of_experts(operation op);
+
+enum { DIMS_STATIC, DIMS_DYNAMIC };        /* dims: k, n, m baked in, or parameters of the kernel */
+enum { ROWS_FIXED, ROWS_RUN_TIME };        /* rows of X and Y: m of them, or any number */
+enum { VARIANT_PLAIN, VARIANT_AUTO };      /* variant: as named, or as cost/choose.h says */
+enum { SEQ_LEN_DIRECT, SEQ_LEN_INDIRECT }; /* seq_len: a parameter, or a pointer to it */
+enum { CHUNKING_FREE, CHUNKING_FIXED };    /* chunks: as suit the grid, or of chunk_size */
+enum { TRIGGER_FIRST, TRIGGER_WAITED }; /* the next launch may start: at once, or behind the wait */
+enum { STATE_CHANGING, STATE_SETTLED }; /* what one step leaves for the next: see overlap below */
+
+enum { KV_FUSED, KV_SEPARATE }; /* kv: K and V by one kernel where there is one, or apart */
+
+enum { MAX_MATRICES = 4 }; /* of an instance that may differ in format */
+
+/* One configuration of a family: what one kernel is generated for. With dynamic dims the sizes k, n
+ * and m may be 0 (not given); where they are given they name and tune the kernel, and other sizes
+ * run as well. */
+typedef struct instance {
+    const family *family;
+    const char *name; /* file stem, PTX entry and C identifier after the prefix */
+    location where;   /* of its section in the spec */
+    problem_shape shape;
+    problem_options options;
+    int64_t dims;         /* DIMS_ */
+    int64_t rows_mode;    /* ROWS_; with RUN_TIME shape.m is how many a block takes at once */
+    int64_t seq_len_mode; /* SEQ_LEN_ */
+    int64_t num_warps;
+    int64_t outputs_per_block;
+    int64_t weights_of[MAX_MATRICES]; /* of several matrices each one's, as weights */
+    int64_t apart;                    /* of pipelines: kernels that might be one, */
+    int64_t quantized;                /* x given as q8_1 */
+    int64_t weights;                  /* index in weights_choices */
+    int64_t rows_per_warp;
+
+    /* TYPE_ of the arrays of activations that a kernel reads, and of what it writes. */
+    int64_t x_type, y_type;
+
+    int64_t stages;      /* of what is copied ahead */
+    int64_t tile_rows;   /* of an expert, multiplied at once; 0: as its share of rows says */
+    int64_t passes;      /* that x comes in; 0: as few as fit, see launch_fit */
+    int64_t splits;      /* parts of k that blocks of their own multiply; 0: one */
+    int64_t kv_type;     /* KV_ */
+    int64_t chunks;      /* a sequence is split into, at most */
+    int64_t chunking;    /* CHUNKING_ */
+    int64_t chunk_limit; /* of fixed chunks of a sequence; 0: none */
+    int64_t trigger;     /* TRIGGER_ */
+    int64_t state;       /* STATE_ */
+    int64_t next;        /* bytes of what the launch behind reads first; 0: not fetched for it */
+    int64_t variant;     /* VARIANT_; AUTO stands for other instances and is never generated */
+    int64_t precision;   /* PRECISION_ */
+
+    target_set excluded;     /* those of the spec's targets that it is not generated for */
+    const family *chosen_by; /* whose variant = auto asked for it; NULL: the spec names it */
+    target_set chosen_for[PRECISION_COUNT]; /* the targets for which, with which precision */
+} instance;
+
+/* A key that a section of the spec may set: a whole number or one of some words, stored in an
+ * int64_t field of the instance, or a real number in a double field. */
+typedef struct choice {
+    const char *word;
+    const char
+        *tag; /* its part of the instance's name: "" or "_indirect"; NULL: made of the word */
+} choice;
+
+typedef struct real_range {
+    double min, max, def;
+    const char *def_text; /* what the default stands for; NULL: itself */
+} real_range;
+
+typedef struct key {
+    const char *name;
+    const char *summary; /* a few words for --help-family */
+    size_t field;        /* offset in instance */
+    int64_t min, max;
+    int64_t multiple_of; /* 0 or 1: any */
+    bool of_weights;     /* a multiple of what a row of the weights' format is: see key_multiple, */
+    bool of_out;         /* a multiple of a block of the type that out says */
+    bool of_blocks;      /* with of_weights: of a block, also of floats, which have none */
+    size_t of_weights_in; /* or of the format that this field of the instance says; 0: of all */
+    uint64_t allowed;     /* of weights_choices: a bit for each that the key takes; 0: all */
+    int64_t def;          /* the default; 0 with required */
+    size_t like;          /* field of the instance whose value is the default; 0: none */
+    bool required;
+    bool at_run_time;      /* with dynamic dims: need not be given, and is passed as NAME_dim */
+    size_t counted_with;   /* field of the instance with which the number is passed as NAME_val, and
+                              the key is how many of them a block takes at once; 0: none */
+    bool zero_is_none;     /* has no part in the name where it is 0 */
+    size_t only_with;      /* field of the instance without which it means nothing; 0: none */
+    const char *tag;       /* numbers: "k" makes "_k4096" of 4096 */
+    const choice *choices; /* words: ends with { NULL, NULL }; the value is the index */
+    unsigned sm; /* the first architecture that has other choices than the first; 0: all have */
+    int64_t specific_from;  /* numbers from here on are for the own target of one architecture; */
+    unsigned specific_sm;   /* 0: all are for all */
+    const real_range *real; /* real numbers: in place of min, max and def; the default has no part
+                               in the name */
+} key;
+
+#define KEY_END \
+    {           \
+        0       \
+    }
+#define KEY_FIELD(member) offsetof(instance, member)
+#define KEY_K(multiple)                                                                         \
+    {                                                                                           \
+        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = (multiple), \
+        .max = INT32_MAX, .multiple_of = (multiple), .required = true, .at_run_time = true,     \
+        .tag = "k"                                                                              \
+    }
+#define KEY_N                                                                       \
+    {                                                                               \
+        .name = "n", .summary = "rows of W", .field = KEY_FIELD(shape.n), .min = 1, \
+        .max = INT32_MAX, .required = true, .at_run_time = true, .tag = "n"         \
+    }
+/* The format of W, one of weights_choices, and columns that suit it. */
+#define KEY_WEIGHTS                                                               \
+    {                                                                             \
+        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
+        .required = true, .choices = weights_choices                              \
+    }
+#define KEY_K_OF_WEIGHTS                                                                        \
+    {                                                                                           \
+        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = 1,          \
+        .max = INT32_MAX, .of_weights = true, .required = true, .at_run_time = true, .tag = "k" \
+    }
+#define KEY_DIMS                                                                              \
+    {                                                                                         \
+        .name = "dims", .summary = "sizes baked in, or parameters", .field = KEY_FIELD(dims), \
+        .choices = dims_choices                                                               \
+    }
+#define KEY_NUM_WARPS(default_warps)                                                              \
+    {                                                                                             \
+        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
+        .max = 32, .def = (default_warps), .tag = "w"                                             \
+    }
+/* Vectors multiplied at once: always baked in, since a kernel has a sum for each in registers. With
+ * rows = run_time there may be more, or fewer: the grid's y has a block for every m of them. */
+#define KEY_M(least)                                                                            \
+    {                                                                                           \
+        .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = (least), \
+        .max = MAX_VECTORS, .def = (least), .counted_with = KEY_FIELD(rows_mode), .tag = "m"    \
+    }
+/* Rows of X, any number: the grid's y has a block for each MAX_VECTORS of them. */
+#define KEY_ANY_M                                                                         \
+    {                                                                                     \
+        .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = 1, \
+        .max = 65535, .def = 2, .counted_with = KEY_FIELD(rows_mode), .tag = "m"          \
+    }
+/* Rows of a kernel with one or more blocks for each row. */
+#define KEY_ROW_COUNT                                                                        \
+    {                                                                                        \
+        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, .max = 65535, \
+        .def = 1, .tag = "m"                                                                 \
+    }
+#define KEY_ROWS                                                                                   \
+    {                                                                                              \
+        .name = "rows", .summary = "of X and Y: m, or a parameter", .field = KEY_FIELD(rows_mode), \
+        .choices = rows_choices                                                                    \
+    }
+enum { MAX_VECTORS = 8 };
+#define KEY_VARIANT                                                                  \
+    {                                                                                \
+        .name = "variant", .summary = "auto: the family tuned for target and shape", \
+        .field = KEY_FIELD(variant), .choices = variant_choices                      \
+    }
+#define KEY_PRECISION                                                                    \
+    {                                                                                    \
+        .name = "precision", .summary = "with auto; q8: x may be rounded to 8 bits",     \
+        .field = KEY_FIELD(precision), .def = PRECISION_Q8, .choices = precision_choices \
+    }
+#define KEY_EPSILON                                                                           \
+    {                                                                                         \
+        .name = "epsilon", .summary = "of the RMS norm", .field = KEY_FIELD(options.epsilon), \
+        .tag = "eps", .real = &epsilon_range                                                  \
+    }
+extern const real_range epsilon_range;
+#define KEY_TRIGGER                                                                   \
+    {                                                                                 \
+        .name = "trigger", .summary = "the next launch: at once, or behind the wait", \
+        .field = KEY_FIELD(trigger), .choices = trigger_choices                       \
+    }
+#define KEY_STATE(said)                                                                       \
+    {                                                                                         \
+        .name = "state", .summary = said, .field = KEY_FIELD(state), .choices = state_choices \
+    }
+extern const choice trigger_choices[], state_choices[];
+/* Blocks that are done have weights fetched into the L2 that the launch behind reads: see
+ * gen/common/next.h. The parameter is the last one of a family's table. */
+enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
+#define KEY_NEXT                                                                  \
+    {                                                                             \
+        .name = "next", .summary = "bytes fetched for the next launch; 0: none",  \
+        .field = KEY_FIELD(next), .max = NEXT_MOST, .multiple_of = NEXT_MULTIPLE, \
+        .zero_is_none = true, .tag = "next"                                       \
+    }
+#define NEXT_WEIGHTS                                                                             \
+    {                                                                                            \
+        .name = "next", .kind = PARAM_IN, .format = FORMAT_F32, .values = "next/4", .align = 16, \
+        .only_with = KEY_FIELD(next), .fetched = true                                            \
+    }
+/* A factor that is 1 unless it is said. */
+#define KEY_SCALE(said)                                                                      \
+    {                                                                                        \
+        .name = "scale", .summary = said, .field = KEY_FIELD(options.scale), .tag = "scale", \
+        .real = &factor_range                                                                \
+    }
+extern const real_range factor_range;
+extern const choice weights_choices[]; /* the FORMAT rows of format.def */
+enum {
+#define FORMAT(id, ...) WEIGHTS_##id,
+#include "kernel/format.def"
+};
+extern const choice dims_choices[];
+extern const choice rows_choices[];
+extern const choice variant_choices[];
+extern const choice precision_choices[];
+extern const choice seq_len_choices[];
+extern const choice kv_type_choices[];
+/* The types of activations, by the numbers of out_choices. */
+extern const choice out_choices[];
+enum { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_Q8_1, TYPE_COUNT };
+extern const choice scaled_choices[], bias_choices[], residual_choices[], norm_choices[],
+    activation_choices[], layout_choices[], kv_choices[], approximation_choices[],
+    broadcast_choices[];
+
+/* A parameter of a kernel. Pointers are outputs, inputs or scratch of a format; the rest are u32
+ * numbers. */
+typedef enum param_kind {
+    PARAM_NONE,
+    PARAM_OUT,
+    PARAM_IN,
+    PARAM_SCRATCH, /* what blocks tell each other: nothing that the caller reads */
+    PARAM_U32,
+    PARAM_SEQ_LEN, /* in a family's table only: a number or a pointer as the instance says */
+} param_kind;
+
+typedef struct param {
+    const char *name;
+    param_kind kind;
+    format format;
+    format target;             /* of FORMAT_ADDRESS: of what each address points to, */
+    const char *target_values; /* and how many of them */
+    const char *unit;          /* values that belong together, as a row; NULL: single ones */
+    bool weights;              /* of the format that the key weights says, */
+    unsigned matrix;           /* or weights_of[matrix - 1]; 0: weights */
+    size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
+    uint64_t only_of;   /* of that field: the values with which there is one, a bit each; 0: all but
+                           0 */
+    int64_t only_above; /* of that field: what has to be exceeded; 0: nothing */
+    size_t also_with;   /* another field that must not be 0 */
+    bool of_others;     /* an output of the blocks that launch.others counts */
+    size_t type_in;     /* field of the instance that says its type; 0: format is it */
+    bool written;       /* weights that a launch may write: read behind the wait */
+    bool fitted;        /* its values are made by the family's fit */
+    bool arranged;      /* random values that the family's fit arranges; any value is possible */
+    bool small;         /* random floats are as small as weights of other formats, some 0.05 */
+    bool steep;   /* of every second head random floats are so large that few positions count */
+    bool settled; /* with state = settled read ahead of the wait: positions, lengths, addresses */
+    bool zeroed;  /* scratch: has to be 0 before the first launch, and is again after each */
+    bool fetched; /* only into the L2: nothing is made of it */
+    bool cache;   /* K or V: elements of the instance's kv_type, positions from seq_len on are
+                     not read, and those that are not a row's not written */
+    bool updated; /* outputs of addresses: what these point to is read first, and but for what
+                     the reference says is left as it was */
+    bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
+                          two zeros; max is the largest score s in units of log 2 */
+    const char *holds; /* what its values are, where their names do not say it; NULL: they do */
+    const char *values;  /* pointers: formula of the number of values, "n*k" */
+    const char *touched; /* of what a launch takes in part: values that are read for a row, and of
+                            what is updated those that are written as well; NULL: all are, */
+    bool by_expert;      /* or for an expert that rows use, however many rows */
+    const char *bytes;   /* the same in bytes, "n*k/256*144"; filled in by instance_params */
+    unsigned align;      /* bytes that the kernel's loads rely on, */
+    size_t row;       /* field with the values of a row: loads rely on what all rows keep of that;
+                         0: there are none */
+    const char *size; /* numbers: the size it carries, "k", "n", "seq_len" */
+} param;
+
+#define OUT(type, id, count, alignment)                                           \
+    {                                                                             \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                        \
+    }
+#define IN(type, id, count, alignment)                                           \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                       \
+    }
+#define QUERIES(count)                                                                     \
+    {                                                                                      \
+        .name = "q", .kind = PARAM_IN, .format = FORMAT_F32, .values = count, .align = 16, \
+        .steep = true                                                                      \
+    }
+#define WEIGHTS(id, count)                                                           \
+    {                                                                                \
+        .name = #id, .kind = PARAM_IN, .weights = true, .values = count, .align = 16 \
+    }
+#define SCRATCH(type, id, count, alignment)                                           \
+    {                                                                                 \
+        .name = #id, .kind = PARAM_SCRATCH, .format = FORMAT_##type, .values = count, \
+        .align = alignment                                                            \
+    }
+/* Rows that tell of a chunk of positions: see partial_rows. */
+#define PARTIAL_ROWS(how, count)                                                                \
+    {                                                                                           \
+        .name = "partials", .kind = how, .format = FORMAT_F32, .values = count "*(head_dim+4)", \
+        .unit = "head_dim+4", .align = 16, .partial_rows = true                                 \
+    }
+#define COUNTERS(id, count)                                                                        \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, .values = count, \
+        .align = 4                                                                                 \
+    }
+#define IN_WHERE(field_name, type, id, count, alignment)                         \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment, .only_with = KEY_FIELD(options.field_name)           \
+    }
+/* Numbers of which few are possible: the family's fit makes them. */
+#define IN_FITTED(type, id, count, alignment)                                    \
+    {                                                                            \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
+        .align = alignment, .fitted = true                                       \
+    }
+/* What stands in the state of a step. */
+#define ROW_POSITIONS                                                                           \
+    {                                                                                           \
+        .name = "positions", .kind = PARAM_IN, .format = FORMAT_U32, .values = "m", .align = 4, \
+        .fitted = true, .settled = true                                                         \
+    }
+#define SEQUENCE_LENGTHS                                                                       \
+    {                                                                                          \
+        .name = "seq_lens", .kind = PARAM_IN, .format = FORMAT_U32, .values = "m", .align = 4, \
+        .settled = true                                                                        \
+    }
+/* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
+#define KV_CACHE(id)                                                                            \
+    {                                                                                           \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .cache = true, .unit = "head_dim", \
+        .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
+    }
+#define KV_CACHES(id) KV_CACHES_OF(id, PARAM_IN, "max_seq_len")
+/* The same in families whose caches may be rings: rows is the size CACHE_ROWS. */
+#define KV_RINGS(id) KV_CACHES_OF(id, PARAM_IN, "cache_rows")
+/* The same that a kernel writes positions of: the addresses are an input, what they point to is the
+ * output. */
+#define KV_RINGS_OUT(id) KV_CACHES_OF(id, PARAM_OUT, "cache_rows")
+#define KV_CACHES_OF(id, how, rows)                                                             \
+    {                                                                                           \
+        .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,          \
+        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*" rows "*head_dim", \
+        .unit = "head_dim", .settled = true                                                     \
+    }
+/* What m addresses point to, and the kernel brings up to date. */
+#define UPDATED(type, id, count, moved)                                                      \
+    {                                                                                        \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8, \
+        .updated = true, .target = FORMAT_##type, .target_values = count, .touched = moved   \
+    }
+#define PARAM_END \
+    {             \
+        0         \
+    }
+
+/* A part of formulas that has a name, to which later ones may refer. */
+typedef struct term {
+    const char *name, *formula;
+} term;
+
+/* A size that formulas may name and that follows from an instance's keys in another way. */
+typedef struct derived_size {
+    const char *name;
+    int64_t (*value)(const instance *in);
+    const char *said; /* what it is, for --help-family */
+} derived_size;
+
+/* Dependent launches: a kernel may be launched so that it starts before the launch ahead of it in
+ * its stream has finished, on sm_90 and newer, where the host asks for it (programmatic stream
+ * serialization). Such a kernel says at its very start that the launch behind it may start, and all
+ * its threads wait for the launch ahead (griddepcontrol.wait) before they read anything but weights
+ * and the module's tables, which nothing writes while steps run, and before they write anything at
+ * all.
+ *
+ * So no launch finishes before the one ahead of it has: its threads wait for that in order to
+ * finish themselves. Of launches A, B and C, C may start while A still runs, once all blocks of B
+ * have started; but what C does behind its wait comes behind B's end, and with it behind A's. What
+ * a launch reads or writes is ordered as without overlap, and so buffers whose lives don't meet may
+ * share memory as before. The chain holds as long as each of its kernels waits; so the first launch
+ * of a step is an ordinary one, behind whatever the stream has ahead of it, whose kernels may not
+ * wait for theirs. A launch without the kernels' knowing, as a copy or a user's kernel, starts when
+ * the last one has finished.
+ *
+ * What one step leaves for the next (tokens, positions, lengths) is written by its last launch. A
+ * kernel with trigger = waited waits first, and says then that the next launch may start. Where
+ * such a kernel is the first of a step, or an ordinary launch is, all others of the step start when
+ * the step ahead has finished, and with state = settled read positions, lengths and the addresses
+ * of caches ahead of their wait, and have rows of caches fetched into the L2. Nothing in the step
+ * but its last launch may write what is settled. What a host writes between steps is ordered as
+ * ever: a copy is a launch without the kernels' knowing.
+ *
+ * The builder's verifier refuses a kernel that breaks this (ptx/overlap.c). */
+typedef enum overlap {
+    NO_OVERLAP,
+    WAITS_FIRST, /* ahead of all that the family builds */
+    WAITS_ITSELF /* where the family builds it: it has something to do first */
+} overlap;
+
+/* Launch geometry as formulas over the family's keys and the run-time values (see formula.h). */
+typedef struct launch {
+    const char *block;   /* threads, one dimension */
+    const char *grid[3]; /* NULL: 1 */
+    const char *shared;  /* static shared memory in bytes; NULL: none */
+    const char *dynamic_shared;
+    const term *terms;         /* of the formulas above; ends with { NULL, NULL }. NULL: none */
+    const derived_size *sizes; /* that formulas name; ends with { NULL }. NULL: none */
+    const char
+        *roomier;     /* the family to take where a GPU has too little shared memory; NULL: none */
+    const char *rows; /* of W that a block takes at once when it strides over them; NULL: one */
+    int64_t (*block_of_row)(const instance *in, int64_t row, int64_t blocks); /* of several
+        matrices: which of so many blocks in x takes a row of Y; NULL: it follows from rows */
+    bool dealt;         /* which results a block has follows from inputs */
+    bool weights_first; /* those of a warp's first turn are fetched into the L2 ahead of x */
+    bool loads_at_once; /* no load waits for a number or an address that was loaded itself */
+    const char *others; /* formula: blocks at the end of a row of the grid that have none of the
+                           first output, but all of another one together; NULL: none */
+    overlap overlap;
+    unsigned registers; /* a thread may have at most: .maxnreg. 64 lets an SM run 32 warps */
+} launch;
+
+struct family {
+    const char *name;
+    const char *summary;  /* one line for --list */
+    const char *computes; /* one line of mathematics: "y[n] = W[n,k] x[k]" */
+    operation op;
+    format weights, activations; /* what PREFIX_find looks for; FORMAT_NONE where it has none, or
+                                    where a key says the weights */
+    bool quantizes; /* rounds x to 8 bits, 32 values by one scale, as q8_1 does, unless the weights
+                       are  floats */
+    bool halves;    /* rounds x and W to f16 */
+    bool whole_lines;  /* loads W in whole lines of 16 bytes, the last one too: W's bytes say so */
+    bool one_sequence; /* its m rows are positions of one sequence, with one cache */
+    bool same_bits; /* a row's results are the same to the bit whatever the grid, the number of SMs
+                       and of warps, and whether alone or as one of m, */
+    size_t same_bits_with;   /* where this field of the instance is not 0; 0: always */
+    unsigned sm;             /* the first architecture that has what it needs; 0: all have */
+    int preference;          /* among families that fit a query the highest is found */
+    const char *cache_heads; /* formula: query heads that a block loads a value of a cache for, all
+                                those it has of a KV head; NULL: each head's come for it alone */
+    const char *each_matrix; /* of several matrices: the family that does with one what this one
+                                does with each; NULL: none does */
+    const char *counted_as;  /* the family whose figures of cost it has; NULL: its own */
+    const char *of_rows; /* the family that does the same with rows that q8_rows has made, with what
+                            is left of a norm in their factors; NULL: none does */
+    const key *keys;     /* ends with KEY_END */
+    const param *params; /* outputs, weights, inputs, numbers; ends with PARAM_END */
+    launch launch;
+
+    /* Problems between keys that the table cannot say: NULL or a message, and the key to blame. */
+    const char *(*check)(const instance *in, arena *a, const char **blamed);
+
+    void (*build)(ptx *p, const instance *in);
+
+    const struct pipeline_step
+        *steps; /* of a pipeline, in place of all from op on: see kernel/pipeline.h */
+
+    void (*fit)(const problem *p, unsigned input, void *bytes, uint64_t values); /* makes the values
+        of random inputs that can't be right possible ones; NULL: all can be */
+    reference *reference;
+    bool reference_is_whole; /* it computes all of an output, however few values are asked for */
+    double tolerance;        /* largest error right results have, relative to ref_value.magnitude */
+};
+
+/* All families, in the order of --list; ends with NULL. */
+extern const family *const families[];
+
+const family *family_find(const family *const *list, const char *name);
+
+const key *family_key(const family *f, const char *name);
+
+/* Whether it takes rows of x with what each is to be multiplied by, as f16_rows and q8_rows make
+ * them. */
+bool family_takes_rows(const family *f);
+
+/* The format of W: the family's, or what its key weights says. FORMAT_NONE: there is no W. */
+format instance_weights(const instance *in);
+
+/* Of several matrices one alone: its format as the weights, its rows as n. */
+instance instance_matrix(const instance *in, unsigned matrix);
+
+/* The format whose rows are multiples of most values: all have sizes of which one is a multiple of
+ * the other. */
+format instance_strictest_weights(const instance *in);
+
+/* Where a format stands in weights_choices; -1: it is none. */
+int64_t instance_weights_index(format weights);
+
+/* The format of x: the family's, or what its key type says. */
+format instance_activations(const instance *in);
+
+/* The format of y, where the key out says it. */
+format instance_result(const instance *in);
+
+/* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
+format instance_precision(const instance *in);
+
+/* Whether the key may be set to one of its choices. */
+bool key_takes_choice(const key *k, const choice *c);
+
+/* Whether a key's family takes the value that an instance has, as the key's row says it; and all.
+ */
+bool instance_takes(const instance *in, const key *k);
+bool instance_takes_all(const instance *in);
+
+/* Whether the key means something beside the instance's other values. */
+bool key_matters(const instance *in, const key *k);
+
+/* Returns the format whose rows decide what a number of the key is a multiple of. */
+format key_weights(const instance *in, const key *k);
+
+/* What a number of the key has to be a multiple of: at least 1. */
+int64_t key_multiple(const instance *in, const key *k);
+
+/* Whether the caller says a size at each launch, and of such a size the least and the most. */
+bool key_is_passed(const instance *in, const key *k);
+int64_t key_least(const instance *in, const key *k);
+int64_t key_most(const instance *in, const key *k);
+
+/* The value of a key in an instance, by its field; a real number as its bits. */
+int64_t *instance_field(instance *in, const key *k);
+int64_t instance_value(const instance *in, const key *k);
+
+/* The oldest target that has what the keys choose. */
+const target *instance_oldest_target(const instance *in);
+
+/* Whether a target has what the family needs, and numbers of keys. */
+bool instance_suits(const instance *in, const target *t);
+
+/* The largest number that a key takes on a target. */
+int64_t key_most_for(const key *k, const target *t);
+void instance_set(instance *in, const key *k, int64_t value);
+int64_t key_default(const key *k);
+
+/* The same beside the instance's other values: that of the key that it is like, where it is. */
+int64_t instance_default(const instance *in, const key *k);
+
+/* A real number as an int64_t that holds it, and back; positive ones compare as their bits do. */
+int64_t real_bits(double number);
+double real_of_bits(int64_t bits);
+
+/* The shortest decimal that reads back as the number: "50", "0.125", "1e-5". */
+const char *real_text(arena *a, double number);
+
+/* The value of a key as a spec says it: "4096", "dynamic", "1e-5". */
+const char *instance_value_text(arena *a, const instance *in, const key *k);
+
+/* Whether a number has no part in the instance's name: an option that is not used, a size that is
+ * left to the run. */
+bool instance_leaves_out(const instance *in, const key *k);
+
+/* Makes the name of an instance from its family and the values of its keys. */
+const char *instance_make_name(arena *a, const instance *in);
+
+/* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
+const char *instance_configuration(arena *a, const instance *in);
+
+/* Whether the family's promise of the same bits holds of an instance. */
+bool instance_same_bits(const instance *in);
+
+/* The precisions with which variant = auto chose the instance for a target, a bit each. */
+unsigned instance_chosen(const instance *in, const target *t);
+
+/* Adds to an instance what another one of the same name is asked for. */
+void instance_merge(instance *in, const instance *other);
+
+/* "in", "out", "inout", "scratch" or "zeroed": what a parameter is to the caller. */
+const char *param_direction(const param *p);
+
+/* The format of K and V. */
+format kv_format(const instance *in);
+
+/* Rows of a cache of a head: max_seq_len, or those of its ring. */
+int64_t kv_rows(const instance *in);
+
+/* The parameters of an instance's kernel: those of its family's table, then with dynamic dims
+ * k_dim, n_dim and m_dim for those sizes it has, and m_val where m is counted at run time. Returns
+ * their number, at most MAX_PARAMS. */
+size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS]);
+
+#endif

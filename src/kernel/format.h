@@ -1,0 +1,40 @@
+/* Element formats: what a kernel's buffers hold, and how many bytes that takes. One row each in
+ * format.def; all else about a format is found by its number there. */
+#ifndef PTXGEN_KERNEL_FORMAT_H
+#define PTXGEN_KERNEL_FORMAT_H
+
+#include <stdint.h>
+
+typedef enum format {
+#define PLAIN(id, ...)  FORMAT_##id,
+#define CODED(id, ...)  FORMAT_##id,
+#define FORMAT(id, ...) FORMAT_##id,
+#include "kernel/format.def"
+    FORMAT_COUNT
+} format;
+
+/* Values and bytes of each block and offsets of its fields: Q4_K_VALUES, Q4_K_BYTES, Q4_K_DMIN. */
+enum {
+#define CODED(id, name, gguf, values, bytes, align)  id##_VALUES = (values), id##_BYTES = (bytes),
+#define FORMAT(id, name, gguf, values, bytes, align) id##_VALUES = (values), id##_BYTES = (bytes),
+#define FIELD(id, field, offset)                     id##_##field = (offset),
+#include "kernel/format.def"
+};
+
+enum { NO_GGUF_TYPE = -1 };
+
+typedef struct format_info {
+    const char *name; /* as in headers, manifests and messages: "q4_K" of ggml is "q4_k" here */
+    int gguf_type;    /* ggml_type's number in GGUF files, or NO_GGUF_TYPE */
+    unsigned block_values; /* values that are stored together */
+    unsigned block_bytes;
+    unsigned alignment; /* of a block in an array that starts aligned to 16 bytes or more */
+} format_info;
+
+/* Indexed by format. */
+extern const format_info formats[FORMAT_COUNT];
+
+/* Bytes of a number of values, a multiple of the block. */
+uint64_t format_bytes(format f, uint64_t values);
+
+#endif

@@ -1,0 +1,632 @@
+/* Families and their keys by name; instances: fields, names and parameters. */
+#include "kernel/family.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+const operation_info operations[OP_COUNT] = {
+#define OPERATION(id, name, identity) { name, identity },
+#include "kernel/operation.def"
+#undef OPERATION
+};
+
+bool operation_is_gated(operation op)
+{
+    return op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP;
+}
+
+bool operation_is_of_experts(operation op)
+{
+    return op == OP_EXPERT_GATE_UP || op == OP_EXPERT_PRODUCT;
+}
+
+const choice weights_choices[] = {
+#define FORMAT(id, name, ...) { name, NULL },
+#include "kernel/format.def"
+    { NULL, NULL },
+};
+
+const choice dims_choices[] = {
+    [DIMS_STATIC] = { "static", "" },
+    [DIMS_DYNAMIC] = { "dynamic", "_dynamic" },
+    { NULL, NULL },
+};
+
+const choice rows_choices[] = {
+    [ROWS_FIXED] = { "fixed", "" },
+    [ROWS_RUN_TIME] = { "run_time", "_rows" },
+    { NULL, NULL },
+};
+
+const choice variant_choices[] = {
+    [VARIANT_PLAIN] = { "plain", "" },
+    [VARIANT_AUTO] = { "auto", "_auto" },
+    { NULL, NULL },
+};
+
+const choice precision_choices[] = {
+    [PRECISION_F32] = { "f32", "" },
+    [PRECISION_Q8] = { "q8", "" },
+    { NULL, NULL },
+};
+
+const choice scaled_choices[] = { { "none", "" }, { "tensor", "_scaled" }, { NULL, NULL } };
+const choice bias_choices[] = { { "none", "" }, { "add", "_bias" }, { NULL, NULL } };
+const choice residual_choices[] = { { "none", "" }, { "add", "_residual" }, { NULL, NULL } };
+const choice norm_choices[] = {
+    [NORM_NONE] = { "none", "" },
+    [NORM_RMS] = { "rms", "_rms" },
+    { NULL, NULL },
+};
+const choice activation_choices[] = {
+    [ACTIVATION_SILU] = { "silu", "" },
+    [ACTIVATION_GELU] = { "gelu", "_gelu" },
+    [ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_oai" },
+    { NULL, NULL },
+};
+const choice layout_choices[] = {
+    [DELTA_GROUPED] = { "grouped", "" },
+    [DELTA_TILED] = { "tiled", "_tiled" },
+    { NULL, NULL },
+};
+
+const choice kv_choices[] = {
+    [KV_FUSED] = { "fused", "" },
+    [KV_SEPARATE] = { "separate", "_separate" },
+    { NULL, NULL },
+};
+
+const choice approximation_choices[] = {
+    [GELU_ERF] = { "erf", "" },
+    [GELU_TANH] = { "tanh", "_tanh" },
+    { NULL, NULL },
+};
+const choice broadcast_choices[] = {
+    [BROADCAST_NONE] = { "none", "" },
+    [BROADCAST_ROW] = { "row", "_row" },
+    { NULL, NULL },
+};
+
+const choice kv_type_choices[] = {
+    [KV_F32] = { "f32", "" },
+    [KV_F16] = { "f16", "_f16" },
+    [KV_BF16] = { "bf16", "_bf16" },
+    [KV_Q8_0] = { "q8_0", "_q8_0" },
+    { NULL, NULL },
+};
+
+const choice out_choices[] = {
+    [TYPE_F32] = { "f32", NULL },
+    [TYPE_F16] = { "f16", NULL },
+    [TYPE_BF16] = { "bf16", NULL },
+    [TYPE_Q8_1] = { "q8_1", NULL },
+    { NULL, NULL },
+};
+static const format type_formats[TYPE_COUNT] = {
+    [TYPE_F32] = FORMAT_F32,
+    [TYPE_F16] = FORMAT_F16,
+    [TYPE_BF16] = FORMAT_BF16,
+    [TYPE_Q8_1] = FORMAT_Q8_1,
+};
+
+const choice seq_len_choices[] = {
+    [SEQ_LEN_DIRECT] = { "direct", "" },
+    [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
+    { NULL, NULL },
+};
+
+const choice trigger_choices[] = {
+    [TRIGGER_FIRST] = { "first", "" },
+    [TRIGGER_WAITED] = { "waited", "_waited" },
+    { NULL, NULL },
+};
+
+const choice state_choices[] = {
+    [STATE_CHANGING] = { "changing", "" },
+    [STATE_SETTLED] = { "settled", "_settled" },
+    { NULL, NULL },
+};
+
+const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
+const real_range factor_range = { .max = 1e6, .def_text = "1" };
+
+const family *family_find(const family *const *list, const char *name)
+{
+    for (; *list; list++)
+        if (strcmp((*list)->name, name) == 0)
+            return *list;
+    return NULL;
+}
+
+const key *family_key(const family *f, const char *name)
+{
+    for (const key *k = f->keys; k->name; k++)
+        if (*k->name == *name && strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}
+
+bool family_takes_rows(const family *f)
+{
+    return f->activations == FORMAT_Q8_F32 || (f->halves && f->activations == FORMAT_F16);
+}
+
+/* The formats of weights_choices. */
+static const format weight_formats[] = {
+#define FORMAT(id, ...) FORMAT_##id,
+#include "kernel/format.def"
+};
+
+int64_t instance_weights_index(format weights)
+{
+    for (size_t i = 0; i < sizeof weight_formats / sizeof *weight_formats; i++)
+        if (weight_formats[i] == weights)
+            return (int64_t)i;
+    return -1;
+}
+
+static int64_t value_of(const instance *in, size_t field)
+{
+    int64_t value;
+    memcpy(&value, (const char *)in + field, sizeof value);
+    return value;
+}
+
+static bool is_set(const instance *in, size_t field)
+{
+    return value_of(in, field) != 0;
+}
+
+format instance_weights(const instance *in)
+{
+    if (in->family->weights != FORMAT_NONE || !family_key(in->family, "weights"))
+        return in->family->weights;
+    return weight_formats[in->weights];
+}
+
+instance instance_matrix(const instance *in, unsigned matrix)
+{
+    enum { SHARED_MATRIX = 2 };
+    instance one = *in;
+    one.weights = in->weights_of[matrix];
+    if (matrix && in->shape.n_kv)
+        one.shape.n = matrix == 1 ? in->shape.n_kv : in->shape.n_v;
+    if (matrix >= SHARED_MATRIX && in->shape.n_shared)
+        one.shape.n = in->shape.n_shared;
+    return one;
+}
+
+enum { LINE = 16 }; /* bytes that a thread loads at once */
+
+/* Values that a row is a multiple of: a block, or of floats 16 bytes. */
+static int64_t row_multiple(format f)
+{
+    const format_info *info = &formats[f];
+    return info->block_values > 1 ? info->block_values : LINE / info->block_bytes;
+}
+
+/* Whether the key weights is of a matrix, not only the default of such keys. */
+static bool has_weights_alone(const family *f)
+{
+    const param *p = f->params;
+    while (p && p->name && !(p->weights && !p->matrix))
+        p++;
+    return p && p->name;
+}
+
+format instance_strictest_weights(const instance *in)
+{
+    format strictest = FORMAT_NONE;
+    for (const key *k = in->family->keys; k->name; k++) {
+        if (k->choices != weights_choices || !(k->like || has_weights_alone(in->family)) ||
+            !key_matters(in, k))
+            continue;
+        format f = weight_formats[instance_value(in, k)];
+        if (strictest == FORMAT_NONE || row_multiple(f) > row_multiple(strictest))
+            strictest = f;
+    }
+    return strictest == FORMAT_NONE ? instance_weights(in) : strictest;
+}
+
+format instance_activations(const instance *in)
+{
+    return in->x_type ? type_formats[in->x_type] : in->family->activations;
+}
+
+format instance_result(const instance *in)
+{
+    return type_formats[in->y_type];
+}
+
+format instance_precision(const instance *in)
+{
+    if (in->family->halves)
+        return FORMAT_F16;
+    bool rounds = in->family->quantizes && formats[instance_strictest_weights(in)].block_values > 1;
+    return rounds ? FORMAT_Q8_1 : instance_activations(in);
+}
+
+bool key_takes_choice(const key *k, const choice *c)
+{
+    return !k->allowed || k->allowed >> (c - k->choices) & 1;
+}
+
+format key_weights(const instance *in, const key *k)
+{
+    return k->of_weights_in ? weight_formats[value_of(in, k->of_weights_in)]
+                            : instance_strictest_weights(in);
+}
+
+int64_t key_multiple(const instance *in, const key *k)
+{
+    if (k->of_blocks)
+        return formats[instance_weights(in)].block_values;
+    if (k->of_out)
+        return formats[type_formats[in->y_type]].block_values;
+    int64_t multiple = k->multiple_of > 1 ? k->multiple_of : 1;
+    int64_t row = k->of_weights ? row_multiple(key_weights(in, k)) : 1;
+    return row > multiple ? row : multiple;
+}
+
+static bool has_param(const instance *in, const param *p)
+{
+    if (p->also_with && !is_set(in, p->also_with))
+        return false;
+    if (p->only_of)
+        return p->only_of >> value_of(in, p->only_with) & 1;
+    if (p->only_above)
+        return value_of(in, p->only_with) > p->only_above;
+    return !p->only_with || is_set(in, p->only_with);
+}
+
+static bool is_counted(const instance *in, const key *k)
+{
+    return k->counted_with && is_set(in, k->counted_with);
+}
+
+bool key_is_passed(const instance *in, const key *k)
+{
+    return (k->at_run_time && in->dims == DIMS_DYNAMIC) || is_counted(in, k);
+}
+
+int64_t key_least(const instance *in, const key *k)
+{
+    return is_counted(in, k) ? 1 : k->min;
+}
+
+int64_t key_most(const instance *in, const key *k)
+{
+    return is_counted(in, k) ? TARGET_MOST_GRID_YZ * instance_value(in, k) : k->max;
+}
+
+int64_t *instance_field(instance *in, const key *k)
+{
+    return (int64_t *)(void *)((char *)in + k->field);
+}
+
+int64_t instance_value(const instance *in, const key *k)
+{
+    int64_t value;
+    memcpy(&value, (const char *)in + k->field, sizeof value);
+    return value;
+}
+
+static bool is_for(const key *k, const target *t)
+{
+    return !k->specific_sm || (t->specific && t->sm == k->specific_sm);
+}
+
+int64_t key_most_for(const key *k, const target *t)
+{
+    return is_for(k, t) ? k->max : k->specific_from - 1;
+}
+
+bool instance_takes(const instance *in, const key *k)
+{
+    int64_t value = instance_value(in, k);
+    if (k->choices)
+        return key_takes_choice(k, k->choices + value);
+    return k->real || (k->zero_is_none && !value) ||
+           (value >= key_least(in, k) && value <= key_most(in, k) &&
+            value % key_multiple(in, k) == 0);
+}
+
+bool instance_takes_all(const instance *in)
+{
+    for (const key *k = in->family->keys; k->name; k++)
+        if (!instance_takes(in, k))
+            return false;
+    return true;
+}
+
+bool instance_suits(const instance *in, const target *t)
+{
+    bool suits = t->sm >= in->family->sm;
+    for (const key *k = in->family->keys; k->name; k++)
+        suits = suits && (is_for(k, t) || instance_value(in, k) < k->specific_from);
+    return suits;
+}
+
+const target *instance_oldest_target(const instance *in)
+{
+    const target *oldest = NULL;
+    unsigned sm = in->family->sm;
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->sm > sm && instance_value(in, k))
+            sm = k->sm;
+    for (size_t i = 0; i < target_count; i++)
+        if (targets[i].sm >= sm && instance_suits(in, &targets[i]) &&
+            (!oldest || targets[i].sm < oldest->sm))
+            oldest = &targets[i];
+    return oldest;
+}
+
+void instance_set(instance *in, const key *k, int64_t value)
+{
+    memcpy((char *)in + k->field, &value, sizeof value);
+}
+
+int64_t key_default(const key *k)
+{
+    return k->real ? real_bits(k->real->def) : k->def;
+}
+
+int64_t instance_default(const instance *in, const key *k)
+{
+    int64_t value = key_default(k);
+    if (k->like)
+        memcpy(&value, (const char *)in + k->like, sizeof value);
+    return value;
+}
+
+int64_t real_bits(double number)
+{
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+double real_of_bits(int64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+const char *real_text(arena *a, double number)
+{
+    enum { EXACT_DIGITS = 17, LEAST_PLAIN = -3, MOST_PLAIN = 5 };
+    char text[32];
+    int decimals = 0; /* behind the first digit */
+    for (; decimals < EXACT_DIGITS; decimals++) {
+        snprintf(text, sizeof text, "%.*e", decimals, number);
+        if (!(strtod(text, NULL) < number || strtod(text, NULL) > number))
+            break;
+    }
+    size_t mantissa = strcspn(text, "e");
+    int exponent = atoi(text + mantissa + 1);
+    if (exponent < LEAST_PLAIN || exponent > MOST_PLAIN)
+        return arena_format(a, "%.*se%d", (int)mantissa, text, exponent);
+    return arena_format(a, "%.*f", decimals > exponent ? decimals - exponent : 0, number);
+}
+
+const char *instance_value_text(arena *a, const instance *in, const key *k)
+{
+    int64_t value = instance_value(in, k);
+    if (k->real)
+        return real_text(a, real_of_bits(value));
+    return k->choices ? k->choices[value].word : arena_format(a, "%lld", (long long)value);
+}
+
+/* "cap50", "scale0p125", "eps1em6" of 1e-6: a C identifier has no '-' and no '.'. */
+static void put_real_tag(strbuf *name, const key *k, double number)
+{
+    strbuf_char(name, '_');
+    strbuf_put(name, k->tag);
+    for (const char *c = real_text(name->arena, number); *c; c++)
+        strbuf_char(name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
+}
+
+/* "_q4k" of q4_k, "_iq4_xs" of iq4_xs; "_vq6k" of q6_k where the key's tag is "v". */
+static void put_weights_tag(strbuf *name, const key *k, const char *word)
+{
+    size_t length = strlen(word);
+    bool k_quant = length > 2 && strcmp(word + length - 2, "_k") == 0;
+    strbuf_format(name, "_%s%.*s%s", k->tag ? k->tag : "", (int)(k_quant ? length - 2 : length),
+                  word, k_quant ? "k" : "");
+}
+
+bool key_matters(const instance *in, const key *k)
+{
+    return !k->only_with || is_set(in, k->only_with);
+}
+
+bool instance_leaves_out(const instance *in, const key *k)
+{
+    if (!key_matters(in, k))
+        return true;
+    int64_t value = instance_value(in, k);
+    if (k->real)
+        return value == key_default(k);
+    if (k->like)
+        return (value == 0 && k->min) || value == instance_default(in, k);
+    return value == 0 && (k->at_run_time || k->zero_is_none);
+}
+
+const char *instance_make_name(arena *a, const instance *in)
+{
+    strbuf name = strbuf_new(a);
+    strbuf_put(&name, in->family->name);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        if (k->choices && !k->choices[value].tag) {
+            if (k->required || (key_matters(in, k) && value != instance_default(in, k)))
+                put_weights_tag(&name, k, k->choices[value].word);
+        } else if (k->choices) {
+            strbuf_put(&name, k->choices[value].tag);
+        } else if (instance_leaves_out(in, k)) {
+            continue;
+        } else if (k->real) {
+            put_real_tag(&name, k, real_of_bits(value));
+        } else {
+            strbuf_char(&name, '_');
+            strbuf_put(&name, k->tag);
+            strbuf_signed(&name, value);
+        }
+    }
+    return name.text;
+}
+
+const char *instance_configuration(arena *a, const instance *in)
+{
+    strbuf text = strbuf_new(a);
+    for (const key *k = in->family->keys; k->name; k++) {
+        int64_t value = instance_value(in, k);
+        const char *tag = k->choices ? k->choices[value].tag : NULL;
+        bool usual = k->like      ? value == instance_default(in, k)
+                     : k->choices ? tag && !*tag
+                                  : value == 0;
+        if (usual || !key_matters(in, k))
+            continue;
+        if (text.length)
+            strbuf_char(&text, ' ');
+        strbuf_put(&text, k->name);
+        strbuf_char(&text, '=');
+        if (k->real || k->choices)
+            strbuf_put(&text, instance_value_text(a, in, k));
+        else
+            strbuf_signed(&text, value);
+    }
+    return text.text;
+}
+
+bool instance_same_bits(const instance *in)
+{
+    int64_t wanted = 1;
+    if (in->family->same_bits_with)
+        memcpy(&wanted, (const char *)in + in->family->same_bits_with, sizeof wanted);
+    return in->family->same_bits && wanted;
+}
+
+unsigned instance_chosen(const instance *in, const target *t)
+{
+    unsigned chosen = 0;
+    for (unsigned p = 0; p < PRECISION_COUNT; p++)
+        if (in->chosen_for[p] & target_bit(t))
+            chosen |= 1u << p;
+    return chosen;
+}
+
+void instance_merge(instance *in, const instance *other)
+{
+    in->excluded &= other->excluded;
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        in->chosen_for[p] |= other->chosen_for[p];
+    if (!in->chosen_by)
+        in->chosen_by = other->chosen_by;
+}
+
+/* Returns the bytes of a buffer as a formula: "n*k" values of Q4_K are "n*k/256*144". What a kernel
+ * loads in whole lines ends with one: "ceil_div(n*k/32*34, 16)*16". */
+static const char *bytes_formula(arena *a, const param *p, bool whole_lines)
+{
+    const format_info *f = &formats[p->format];
+    strbuf text = strbuf_new(a);
+    bool rounded = whole_lines && f->block_values > 1 && f->block_bytes % LINE;
+    strbuf_put(&text, rounded ? "ceil_div(" : "");
+    if (f->block_values == 1 && strcmp(p->values, "1") == 0) {
+        strbuf_unsigned(&text, f->block_bytes);
+        return text.text;
+    }
+    bool grouped = strpbrk(p->values, "+-");
+    strbuf_put(&text, grouped ? "(" : "");
+    strbuf_put(&text, p->values);
+    strbuf_put(&text, grouped ? ")" : "");
+    if (f->block_values > 1) {
+        strbuf_char(&text, '/');
+        strbuf_unsigned(&text, f->block_values);
+    }
+    strbuf_char(&text, '*');
+    strbuf_unsigned(&text, f->block_bytes);
+    if (rounded)
+        strbuf_format(&text, ", %d)*%d", LINE, LINE);
+    return text.text;
+}
+
+static param sequence_length(const instance *in, const param *p)
+{
+    param length = *p;
+    length.size = "seq_len";
+    if (in->seq_len_mode == SEQ_LEN_INDIRECT) {
+        length.kind = PARAM_IN;
+        length.format = FORMAT_U32;
+        length.values = length.values ? length.values : "1";
+        length.align = sizeof(uint32_t);
+    } else {
+        length.kind = PARAM_U32;
+    }
+    return length;
+}
+
+const char *param_direction(const param *p)
+{
+    if (p->kind == PARAM_SCRATCH)
+        return p->zeroed ? "zeroed" : "scratch";
+    return p->updated ? "inout" : p->kind == PARAM_OUT ? "out" : "in";
+}
+
+format kv_format(const instance *in)
+{
+    return kv_formats[in->kv_type];
+}
+
+int64_t kv_rows(const instance *in)
+{
+    return in->options.ring ? in->options.ring : in->shape.max_seq_len;
+}
+
+/* What every row of a parameter is aligned to, of what the kernel's loads would rely on. */
+static unsigned alignment_of_rows(const instance *in, const param *p)
+{
+    uint64_t bytes = format_bytes(p->format, (uint64_t)value_of(in, p->row));
+    unsigned align = p->align;
+    while (bytes % align)
+        align /= 2;
+    return align;
+}
+
+size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
+{
+    size_t count = 0;
+    for (const param *p = in->family->params; p->name && count < MAX_PARAMS; p++) {
+        if (!has_param(in, p))
+            continue;
+        param *made = &params[count++];
+        *made = p->kind == PARAM_SEQ_LEN ? sequence_length(in, p) : *p;
+        if (made->weights)
+            made->format = made->matrix ? weight_formats[in->weights_of[made->matrix - 1]]
+                                        : instance_weights(in);
+        if (made->type_in)
+            made->format = type_formats[value_of(in, made->type_in)];
+        if (made->cache)
+            *(made->target_values ? &made->target : &made->format) = kv_format(in);
+        if (made->kind != PARAM_U32)
+            made->bytes = bytes_formula(a, made, made->weights && in->family->whole_lines);
+        if (made->row)
+            made->align = alignment_of_rows(in, made);
+    }
+    for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
+        if (k->at_run_time && count < MAX_PARAMS)
+            params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
+                                       .kind = PARAM_U32,
+                                       .size = k->name };
+    for (const key *k = in->family->keys; k->name; k++)
+        if (is_counted(in, k) && count < MAX_PARAMS)
+            params[count++] = (param){ .name = arena_format(a, "%s_val", k->name),
+                                       .kind = PARAM_U32,
+                                       .size = k->name };
+    return count;
+}

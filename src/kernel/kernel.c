@@ -1,0 +1,42 @@
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+#include "kernel/limits.h"
+
+const char *const embedding_names[EMBED_COUNT] = { "string", "c23", "incbin" };
+
+bool embedding_find(const char *word, embedding *found)
+{
+    for (size_t i = 0; i < EMBED_COUNT; i++)
+        if (strcmp(embedding_names[i], word) == 0) {
+            *found = (embedding)i;
+            return true;
+        }
+    return false;
+}
+
+static bool runs_on(const kernel *k, const target *gpu)
+{
+    return k->specific ? gpu->sm == k->target->sm : gpu->sm >= k->target->sm;
+}
+
+target_set kernel_gpus(const kernel_set *set, const kernel *k)
+{
+    const kernel *end = set->kernels + set->kernel_count, *first = set->kernels;
+    target_set gpus = 0;
+    while (first < end && first->instance->name != k->instance->name)
+        first++;
+    for (size_t g = 0; g < target_count; g++) {
+        const kernel *taken = NULL;
+        for (const kernel *one = first; one < end && one->instance->name == k->instance->name;
+             one++)
+            if (!targets[g].specific && runs_on(one, &targets[g])) {
+                shared_need need = launch_shared_need(one->instance, &targets[g]);
+                taken = need.bytes <= need.limit ? one : taken;
+            }
+        if (taken && strcmp(taken->file, k->file) == 0)
+            gpus |= target_bit(&targets[g]);
+    }
+    return gpus;
+}

@@ -1,0 +1,101 @@
+/* DeepSeek V2, V3 and what is made like them: latent attention, and experts in all but the first
+ * layers. A file's keys are those of absorbed attention: k and v of all heads are one row of the
+ * latent and what RoPE turns.
+ *
+ * YaRN scales scores by the square of 1 + multiplier ln(factor), where yarn_log_multiplier is 0.1
+ * of the model's mscale_all_dim, and leaves cos and sin alone. Without that key cos and sin have
+ * YaRN's usual magnitude m = 1 + 0.1 ln(factor), and scores are scaled by m^2, as in llama.cpp. */
+#include <math.h>
+
+#include "model/arch/architecture.h"
+
+static const uint8_t optional[] = { TENSOR_EXP_PROBS_B, TENSOR_COUNT };
+
+static void read_heads(model_reader *r)
+{
+    static const char head[] = "attention.key_length_mla";
+    decoder *d = &r->out->decoder;
+    d->latent = model_required_number(r, "attention.kv_lora_rank");
+    int64_t dims = model_required_number(r, "rope.dimension_count");
+    if (!model_has_key(r, head)) {
+        model_error(
+            r, DIAG_BAD_MODEL_KEY,
+            "deepseek2.%s is missing, so that the file has attn_kv_b; a llama.cpp from April "
+            "2025 on makes files with attn_k_b and attn_v_b in its place, which are read "
+            "here",
+            head);
+        return;
+    }
+    d->num_kv_heads = model_required_number(r, "attention.head_count_kv");
+    d->head_dim = model_required_number(r, head);
+    d->value_dim = model_required_number(r, "attention.value_length_mla");
+    d->q_rank = model_number(r, "attention.q_lora_rank", 0, 0);
+    model_require_same(r, "attention.head_count_kv", 1, "there is one row for all heads");
+    model_require_same(r, "attention.key_length", d->latent + dims,
+                       "it is kv_lora_rank + rope.dimension_count");
+    model_require_same(r, "attention.value_length", d->latent, "it is kv_lora_rank");
+    if (dims >= d->head_dim)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "deepseek2.rope.dimension_count = %lld leaves nothing of %s = %lld that does "
+                    "not turn",
+                    (long long)dims, head, (long long)d->head_dim);
+}
+
+/* Returns the tokens of the vocabulary, by the keys alone. */
+static int64_t count_tokens(model_reader *r)
+{
+    const gguf_key *tokens = gguf_find_key(r->file, "tokenizer.ggml.tokens");
+    return model_number(r, "vocab_size", 0,
+                        tokens && tokens->is_array ? (int64_t)tokens->count : 0);
+}
+
+/* Sets the gating of files without expert_gating_func: those of V2 have none, and early ones of
+ * GLM-4.7-Flash, which are known by their layers and vocabulary. */
+static void read_old_gating(model_reader *r)
+{
+    enum { LAYERS_OF_FLASH = 47, TOKENS_OF_FLASH = 154880 };
+    decoder *d = &r->out->decoder;
+    int64_t further = d->layers - LAYERS_OF_FLASH;
+    if (!model_number(r, "expert_gating_func", 0, 0) && (further == 0 || further == 1) &&
+        count_tokens(r) == TOKENS_OF_FLASH)
+        d->gating = GATING_SIGMOID;
+}
+
+static void adapt(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    read_old_gating(r);
+    model_read_temperature(r);
+    if (d->rope[0].scaling != ROPE_YARN)
+        return;
+    bool extends = d->rope[0].extension > 0;
+    double multiplier = model_real(r, "rope.scaling.yarn_log_multiplier", 0);
+    double growth = d->rope[0].factor > 1 ? log(d->rope[0].factor) : 0;
+    double magnitude = model_real(r, "rope.scaling.attn_factor", 1);
+    double score = 1 + multiplier * growth;
+    if (!extends) {
+        magnitude *= model_real(r, "rope.scaling.yarn_attn_factor", 1);
+        score *= 1 + 0.1 * growth;
+    } else if (multiplier <= 0) {
+        magnitude *= 1 + 0.1 * growth;
+    }
+    score *= magnitude;
+    for (int i = 0; i < 2; i++)
+        d->rope[i].magnitude = magnitude < 1 || magnitude > 1 ? magnitude : 0;
+    if (d->attention_scale <= 0 && (score < 1 || score > 1))
+        d->attention_scale = score * score / sqrt((double)d->head_dim);
+}
+
+const architecture model_deepseek2 = {
+    .name = "deepseek2",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
+    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN,
+    .gating = GATING_SOFTMAX,
+    .expert_rows = EXPERT_ROWS_OWN,
+    .may_fuse_experts = true,
+    .optional = optional,
+    .read_heads = read_heads,
+    .adapt = adapt,
+};

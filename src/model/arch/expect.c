@@ -1,0 +1,138 @@
+#include "model/arch/expect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+
+bool model_is_free(const char *name)
+{
+    /* Loaders compare the number of layers without those that predict further tokens. */
+    static const char *const names[] = { "block_count", "nextn_predict_layers" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void store(uint8_t *bytes, uint64_t value)
+{
+    for (size_t i = 0; i < sizeof value; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
+}
+
+/* Makes a string. */
+static void set_text(arena *a, gguf_key *key, const char *text)
+{
+    size_t length = strlen(text);
+    uint8_t *bytes = arena_alloc(a, sizeof(uint64_t) + length + 1);
+    store(bytes, length);
+    memcpy(bytes + sizeof(uint64_t), text, length);
+    key->type = GGUF_STRING;
+    key->bytes = bytes;
+}
+
+/* Stores the numbers of "1, 0, 2.5" as i64 or f64. Returns false if one is no such number. */
+static bool store_numbers(const char *text, gguf_value type, uint8_t *bytes)
+{
+    for (;; bytes += sizeof(uint64_t)) {
+        char *end;
+        uint64_t bits = (uint64_t)strtoll(text, &end, 10);
+        if (type == GGUF_F64) {
+            double number = strtod(text, &end);
+            memcpy(&bits, &number, sizeof bits);
+        }
+        if (end == text || (*end && *end != ','))
+            return false;
+        store(bytes, bits);
+        if (!*end)
+            return true;
+        text = end + 1;
+    }
+}
+
+/* Makes a value of a text: numbers, or a string. */
+static void set_value(arena *a, gguf_key *key, const char *text)
+{
+    key->count = 1;
+    for (const char *c = text; *c; c++)
+        key->count += *c == ',';
+    uint8_t *bytes = arena_alloc(a, (size_t)key->count * sizeof(uint64_t));
+    key->bytes = bytes;
+    key->is_array = key->count > 1;
+    key->type = store_numbers(text, GGUF_I64, bytes) ? GGUF_I64 : GGUF_F64;
+    if (key->type == GGUF_I64 || store_numbers(text, GGUF_F64, bytes))
+        return;
+    key->is_array = false;
+    key->count = 1;
+    set_text(a, key, text);
+}
+
+static int by_key_name(const void *left, const void *right)
+{
+    const gguf_key *a = *(const gguf_key *const *)left, *b = *(const gguf_key *const *)right;
+    return strcmp(a->name, b->name);
+}
+
+static int by_tensor_name(const void *left, const void *right)
+{
+    const gguf_tensor *a = *(const gguf_tensor *const *)left;
+    const gguf_tensor *b = *(const gguf_tensor *const *)right;
+    return strcmp(a->name, b->name);
+}
+
+static void make_keys(arena *a, const decoder *d, gguf_file *file)
+{
+    gguf_key *keys = arena_zalloc(a, (d->metadata_count + 2) * sizeof *keys);
+    file->key_count = d->metadata_count + 2;
+    file->keys = keys;
+    file->keys_by_name = arena_alloc(a, file->key_count * sizeof *file->keys_by_name);
+    for (size_t i = 0; i < file->key_count; i++) {
+        if (i < d->metadata_count) {
+            keys[i].name = arena_format(a, "%s.%s", d->architecture, d->metadata[i].name);
+            set_value(a, &keys[i], d->metadata[i].text);
+        }
+        file->keys_by_name[i] = &keys[i];
+    }
+    gguf_key *architecture = &keys[d->metadata_count], *tokens = architecture + 1;
+    *architecture = (gguf_key){ .name = "general.architecture", .count = 1 };
+    set_text(a, architecture, d->architecture);
+    *tokens = (gguf_key){ .name = "tokenizer.ggml.tokens", /* their number alone */
+                          .type = GGUF_STRING,
+                          .is_array = true,
+                          .count = (uint64_t)d->vocab };
+    qsort(file->keys_by_name, file->key_count, sizeof *file->keys_by_name, by_key_name);
+}
+
+static void make_tensors(arena *a, const decoder *d, gguf_file *file)
+{
+    VEC(gguf_tensor) tensors = { 0 };
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        for (int64_t l = 0; l < (tensor_infos[t].by_layer ? d->layers : 1); l++) {
+            char name[DECODER_NAME];
+            if (!decoder_has(d, t, l))
+                continue;
+            decoder_tensor_name(t, l, name);
+            *VEC_PUSH(a, &tensors) = (gguf_tensor){
+                .name = arena_copy(a, name, strlen(name)),
+                .type = gguf_find_type((uint32_t)formats[decoder_format(d, t, l)].gguf_type),
+                .n_dims = 3,
+                .ne = { decoder_columns(d, t), decoder_rows(d, t) / decoder_planes(d, t),
+                        decoder_planes(d, t), 1 }
+            };
+        }
+    file->tensors = tensors.items;
+    file->tensor_count = tensors.count;
+    file->tensors_by_name = arena_alloc(a, (tensors.count + 1) * sizeof *file->tensors_by_name);
+    for (size_t i = 0; i < tensors.count; i++)
+        file->tensors_by_name[i] = &tensors.items[i];
+    if (tensors.count)
+        qsort(file->tensors_by_name, tensors.count, sizeof *file->tensors_by_name, by_tensor_name);
+}
+
+void model_file_of(arena *a, const decoder *d, gguf_file *file)
+{
+    *file = (gguf_file){ .version = 3 };
+    make_keys(a, d, file);
+    make_tensors(a, d, file);
+}

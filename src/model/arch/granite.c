@@ -1,0 +1,35 @@
+/* Granite 3, dense and with experts: a llama whose embeddings, branches and logits are scaled. */
+#include "model/arch/architecture.h"
+
+static void adapt(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    double divisor = model_required_real(r, "logit_scale");
+    d->logit_scale = divisor > 0 && (divisor < 1 || divisor > 1) ? 1 / divisor : 0;
+    d->residual_scale = model_real(r, "residual_scale", 0);
+    d->embedding_scale = model_real(r, "embedding_scale", 0);
+    if (!model_flag(r, "rope.scaling.finetuned", true))
+        d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->head_dim);
+}
+
+const architecture model_granite = {
+    .name = "granite",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
+    .optional = model_biases,
+    .adapt = adapt,
+};
+
+const architecture model_granitemoe = {
+    .name = "granitemoe",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
+    .features = FEATURE_EXPERTS,
+    .gating = GATING_SOFTMAX,
+    .experts_normed = true,
+    .expert_rows = EXPERT_ROWS_OF_ALL,
+    .optional = model_biases,
+    .adapt = adapt,
+};

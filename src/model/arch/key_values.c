@@ -1,0 +1,276 @@
+/* Values of a GGUF file's keys, each marked as known when it is read. */
+#include "model/arch/architecture.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *model_shown_text(model_reader *r, gguf_string text)
+{
+    enum { MOST = 80 };
+    return text.length <= MOST
+               ? arena_copy(r->arena, text.bytes, text.length)
+               : arena_format(r->arena, "%s...", arena_copy(r->arena, text.bytes, MOST));
+}
+
+void model_error(model_reader *r, diag_code code, const char *text, ...)
+{
+    va_list args;
+    va_start(args, text);
+    diag_error(r->diags, code, r->where, "%s", arena_vformat(r->arena, text, args));
+    va_end(args);
+}
+
+const gguf_key *model_find_key(const model_reader *r, const char *name)
+{
+    return gguf_find_key(r->file, arena_format(r->arena, "%s.%s", r->architecture->name, name));
+}
+
+bool model_has_key(const model_reader *r, const char *name)
+{
+    return model_find_key(r, name);
+}
+
+static const gguf_key *use_key(model_reader *r, const char *name)
+{
+    const gguf_key *key = model_find_key(r, name);
+    if (key)
+        r->known_keys[key - r->file->keys] = true;
+    return key;
+}
+
+/* Adds what was read of a key. If it was read before, its last reading counts, as a window's base
+ * of RoPE is first read as that of all layers. */
+static void add_note(model_reader *r, decoder_key noted)
+{
+    size_t i = 0;
+    while (i < r->notes.count && strcmp(r->notes.items[i].key.name, noted.name) != 0)
+        i++;
+    if (i == r->notes.count)
+        *VEC_PUSH(r->arena, &r->notes) =
+            (model_note){ .key = noted, .is_there = model_find_key(r, noted.name) };
+    model_note *note = &r->notes.items[i];
+    if (noted.use != DECODER_KEY_IGNORED)
+        note->key = noted;
+    if (note->is_required)
+        note->key.use = DECODER_KEY_REQUIRED;
+}
+
+/* Marks the last reading of a key as one that does without a default. */
+static void require_note(model_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->notes.count; i++) {
+        model_note *note = &r->notes.items[i];
+        if (strcmp(note->key.name, name) != 0)
+            continue;
+        note->is_required = true;
+        note->key.use = DECODER_KEY_REQUIRED;
+    }
+}
+
+/* Returns the shortest text that is read as the number. */
+static const char *number_text(arena *a, double number)
+{
+    enum { EXACT_DIGITS = 17 };
+    static const double MOST_WHOLE = 9007199254740992.0;
+    char text[32];
+    if (number > -MOST_WHOLE && number < MOST_WHOLE) {
+        double whole = (double)(int64_t)number;
+        if (whole <= number && whole >= number)
+            return arena_format(a, "%lld", (long long)number);
+    }
+    for (int digits = 1; digits <= EXACT_DIGITS; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) <= number && strtod(text, NULL) >= number)
+            break;
+    }
+    return arena_copy(a, text, strlen(text));
+}
+
+static void note_numbers(model_reader *r, const char *name, const double *values, size_t count,
+                         bool is_optional)
+{
+    double *copy = arena_alloc(r->arena, (count + 1) * sizeof *copy);
+    strbuf text = strbuf_new(r->arena);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = values[i];
+        strbuf_format(&text, "%s%s", i ? ", " : "", number_text(r->arena, values[i]));
+    }
+    add_note(r, (decoder_key){ .name = name,
+                               .text = text.text,
+                               .use = is_optional ? DECODER_KEY_OPTIONAL : DECODER_KEY_REQUIRED,
+                               .values = copy,
+                               .count = count });
+}
+
+void model_note_number(model_reader *r, const char *name, double value, bool is_optional)
+{
+    use_key(r, name);
+    note_numbers(r, name, &value, 1, is_optional);
+}
+
+void model_note_same(model_reader *r, const char *name, const char *same)
+{
+    for (size_t i = 0; i < r->notes.count; i++) {
+        decoder_key *noted = &r->notes.items[i].key;
+        if (strcmp(noted->name, name) != 0)
+            continue;
+        noted->same = same;
+        noted->use = DECODER_KEY_OPTIONAL;
+    }
+}
+
+void model_ignore_key(model_reader *r, const char *name)
+{
+    use_key(r, name);
+    add_note(r, (decoder_key){ .name = name, .text = "", .use = DECODER_KEY_IGNORED });
+}
+
+const gguf_key *model_use_key(model_reader *r, const char *name)
+{
+    enum { MOST_VALUES = 4096 };
+    const gguf_key *key = use_key(r, name);
+    size_t count = 0;
+    if (key && key->count > MOST_VALUES) {
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s has %llu values; %d are the most", key->name,
+                    (unsigned long long)key->count, MOST_VALUES);
+        return key;
+    }
+    double *values = key ? arena_alloc(r->arena, (key->count + 1) * sizeof *values) : NULL;
+    while (key && key->type != GGUF_STRING && count < key->count &&
+           gguf_get_f64(key, count, &values[count]))
+        count++;
+    if (count)
+        note_numbers(r, name, values, count, false);
+    return key;
+}
+
+static void report_missing(model_reader *r, const char *name)
+{
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s is missing", r->architecture->name, name);
+}
+
+static void report_type(model_reader *r, const gguf_key *key, const char *wanted)
+{
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s is %s %s, not %s", key->name,
+                key->is_array ? "an array of" : "of type", gguf_value_name(key->type), wanted);
+}
+
+int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback)
+{
+    enum { MOST = 1 << 30 }; /* three products of two fit an int64_t */
+    const gguf_key *key = use_key(r, name);
+    int64_t first = 0, other;
+    if (!key || !gguf_get_i64(key, 0, &first))
+        first = fallback;
+    model_note_number(r, name, (double)first, first == fallback);
+    if (!key)
+        return fallback;
+    if (!gguf_get_i64(key, 0, &first)) {
+        report_type(r, key, "a whole number");
+        return fallback;
+    }
+    for (uint64_t l = 1; key->is_array && l < key->count; l++)
+        if (gguf_get_i64(key, l, &other) && other != first) {
+            model_error(r, DIAG_BAD_MODEL_KEY,
+                        "%s is %lld in layer 0 and %lld in layer %llu; a decoder here has one "
+                        "value for all layers",
+                        key->name, (long long)first, (long long)other, (unsigned long long)l);
+            return fallback;
+        }
+    if (first >= least && first <= MOST)
+        return first;
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s = %lld is not from %lld to %d", key->name,
+                (long long)first, (long long)least, MOST);
+    return fallback;
+}
+
+int64_t model_required_number(model_reader *r, const char *name)
+{
+    if (!model_has_key(r, name))
+        report_missing(r, name);
+    int64_t number = model_number(r, name, 1, 1);
+    require_note(r, name);
+    return number;
+}
+
+/* The decimal of fewest digits that is the same f32: what was meant by 9.99999974737875e-06 is
+ * 1e-5. */
+static double shortest(double number)
+{
+    enum { EXACT_DIGITS = 9 };
+    char text[32];
+    for (int digits = 1; digits <= EXACT_DIGITS; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        float back = strtof(text, NULL);
+        if (!(back < number || back > number))
+            return strtod(text, NULL);
+    }
+    return number;
+}
+
+double model_real(model_reader *r, const char *name, double fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    double number = fallback;
+    if (!key) {
+        model_note_number(r, name, fallback, true);
+        return fallback;
+    }
+    if (key->is_array || !gguf_get_f64(key, 0, &number)) {
+        report_type(r, key, "a number");
+        return fallback;
+    }
+    if (isfinite(number) && number >= 0) {
+        number = key->type == GGUF_F32 ? shortest(number) : number;
+        model_note_number(r, name, number, !(number < fallback || number > fallback));
+        return number;
+    }
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s is negative, or no finite number", key->name);
+    return fallback;
+}
+
+double model_required_real(model_reader *r, const char *name)
+{
+    if (!model_has_key(r, name))
+        report_missing(r, name);
+    double number = model_real(r, name, 1);
+    require_note(r, name);
+    return number;
+}
+
+bool model_flag(model_reader *r, const char *name, bool fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    bool flag = fallback;
+    if (key && !gguf_get_bool(key, 0, &flag))
+        report_type(r, key, "a bool");
+    model_note_number(r, name, flag, flag == fallback);
+    return flag;
+}
+
+const char *model_text(model_reader *r, const char *name, const char *fallback)
+{
+    const gguf_key *key = use_key(r, name);
+    const char *text = fallback;
+    gguf_string found;
+    if (gguf_get_string(key, &found))
+        text = model_shown_text(r, found);
+    else if (key)
+        report_type(r, key, "a text");
+    add_note(r, (decoder_key){ .name = name,
+                               .text = text,
+                               .use = strcmp(text, fallback) == 0 ? DECODER_KEY_OPTIONAL
+                                                                  : DECODER_KEY_REQUIRED });
+    return text;
+}
+
+void model_require_same(model_reader *r, const char *name, int64_t number, const char *why)
+{
+    int64_t found = model_number(r, name, 0, number);
+    if (found != number)
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s = %lld is not %lld; %s", r->architecture->name,
+                    name, (long long)found, (long long)number, why);
+}

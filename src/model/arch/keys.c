@@ -1,0 +1,270 @@
+/* Keys of a GGUF file, by the names and with the defaults that llama.cpp gives them. */
+#include "model/arch/keys.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/arch/experts.h"
+
+/* Sizes of heads, which are the same of k and v, and in all layers. */
+static void read_heads(model_reader *r)
+{
+    static const char one_size[] = "heads of k and v, and of all layers, have one size here";
+    decoder *d = &r->out->decoder;
+    d->num_kv_heads = model_number(r, "attention.head_count_kv", 1, d->num_heads);
+    d->head_dim = model_number(r, "attention.key_length", 1, d->hidden / d->num_heads);
+    model_require_same(r, "attention.value_length", d->head_dim, one_size);
+    model_require_same(r, "attention.key_length_swa", d->head_dim, one_size);
+    model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
+}
+
+/* Those of the decoder: layers behind them predict further tokens from what these give. */
+static int64_t read_layers(model_reader *r)
+{
+    static const char further[] = "nextn_predict_layers";
+    int64_t all = model_required_number(r, "block_count");
+    if (!(r->architecture->features & FEATURE_NEXTN))
+        return all;
+    r->out->further_layers = model_number(r, further, 0, 0);
+    if (r->out->further_layers < all)
+        return all - r->out->further_layers;
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s = %lld leaves no layer of %lld to the decoder",
+                r->architecture->name, further, (long long)r->out->further_layers, (long long)all);
+    return all;
+}
+
+static void read_sizes(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    d->layers = read_layers(r);
+    d->hidden = model_required_number(r, "embedding_length");
+    d->num_heads = model_required_number(r, "attention.head_count");
+    if (r->architecture->read_heads)
+        r->architecture->read_heads(r);
+    else
+        read_heads(r);
+    if (r->architecture->features & FEATURE_EXPERTS)
+        model_read_experts(r);
+    if (!d->experts || d->dense_layers)
+        d->ff = model_required_number(r, "feed_forward_length");
+    model_ignore_key(r, "feed_forward_length");
+    if (d->layers > DECODER_MOST_LAYERS)
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s.block_count = %lld is more than %d",
+                    r->architecture->name, (long long)d->layers, DECODER_MOST_LAYERS);
+}
+
+/* What YaRN multiplies cos and sin by, where it is not told: 1 + 0.1 ln factor. Models with a
+ * multiplier of the logarithm scale their scores instead. */
+static double yarn_magnitude(model_reader *r, double factor)
+{
+    double multiplier = model_real(r, "rope.scaling.yarn_log_multiplier", 0);
+    double growth = factor > 1 ? 0.1 * log(factor) : 0;
+    return (1 + growth) / (1 + multiplier * growth);
+}
+
+static void read_yarn(model_reader *r, rope_options *rope, double factor, double *magnitude)
+{
+    rope->scaling = ROPE_YARN;
+    rope->factor = factor > 0 ? factor : 1;
+    rope->original_context =
+        (double)model_number(r, "rope.scaling.original_context_length", 1, r->out->context_length);
+    rope->extension = model_real(r, "rope.scaling.yarn_ext_factor", 1);
+    rope->beta_fast = model_real(r, "rope.scaling.yarn_beta_fast", 32);
+    rope->beta_slow = model_real(r, "rope.scaling.yarn_beta_slow", 1);
+    *magnitude *= rope->extension > 0 ? yarn_magnitude(r, rope->factor)
+                                      : model_real(r, "rope.scaling.yarn_attn_factor", 1);
+    model_ignore_key(r, "rope.scaling.yarn_attn_factor");
+}
+
+static void read_scaling(model_reader *r, rope_options *rope)
+{
+    const char *type = model_text(r, "rope.scaling.type", "linear");
+    double old = model_real(r, "rope.scale_linear", 0);
+    double factor = model_real(r, "rope.scaling.factor", old);
+    double magnitude = model_real(r, "rope.scaling.attn_factor", 1);
+    bool is_linear = strcmp(type, "linear") == 0;
+    bool divides = factor > 0 && (factor < 1 || factor > 1);
+    if (is_linear && divides) {
+        rope->scaling = ROPE_LINEAR;
+        rope->factor = factor;
+    } else if (strcmp(type, "yarn") == 0) {
+        read_yarn(r, rope, factor, &magnitude);
+    } else if (!is_linear && strcmp(type, "none") != 0 &&
+               !(r->architecture->has_long_factors && strcmp(type, "longrope") == 0)) {
+        model_error(r, DIAG_BAD_MODEL_KEY, "%s.rope.scaling.type = '%s' is unknown; there are %s",
+                    r->architecture->name, type,
+                    r->architecture->has_long_factors ? "none, linear, yarn and longrope"
+                                                      : "none, linear and yarn");
+    }
+    if (!divides && (is_linear || strcmp(type, "none") == 0))
+        model_note_same(r, "rope.scaling.type", is_linear ? "none" : "linear");
+    rope->magnitude = magnitude < 1 || magnitude > 1 ? magnitude : 0;
+    model_ignore_key(r, "rope.scaling.original_context_length");
+}
+
+rope_options model_plain_rope(int64_t style, int64_t dims)
+{
+    return (rope_options){ .style = style,
+                           .dims = dims,
+                           .base = 10000,
+                           .factor = 1,
+                           .extension = 1,
+                           .beta_fast = 32,
+                           .beta_slow = 1 };
+}
+
+static void read_rope(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    int64_t dims = model_number(r, "rope.dimension_count", 2, d->head_dim);
+    d->rope[0] = model_plain_rope(r->architecture->rope_style, dims);
+    d->rope[0].base = r->architecture->rope_base > 0
+                          ? model_real(r, "rope.freq_base", r->architecture->rope_base)
+                          : model_required_real(r, "rope.freq_base");
+    model_require_same(r, "rope.dimension_count_swa", d->rope[0].dims,
+                       "all layers turn as many values here");
+    read_scaling(r, &d->rope[0]);
+    d->rope[1] = d->rope[0];
+}
+
+static void read_step(decoder *d, int64_t context_length, const model_options *options)
+{
+    int64_t usual = context_length < MODEL_USUAL_POSITIONS ? context_length : MODEL_USUAL_POSITIONS;
+    d->max_seq_len = options->max_seq_len ? options->max_seq_len : usual;
+    d->kv_type = options->kv_type < 0 ? KV_F16 : options->kv_type;
+    d->precision = PRECISION_Q8;
+    d->m[d->m_count++] = 1;
+    d->m[d->m_count++] = DECODER_FEW_ROWS;
+    d->sequences = 1;
+}
+
+void model_read_keys(model_reader *r, const model_options *options)
+{
+    decoder *d = &r->out->decoder;
+    d->architecture = r->architecture->name;
+    d->activation = r->architecture->activation;
+    const char *key, *feature = model_missing_feature(r, &key);
+    if (feature) {
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s says that the model needs %s, which has no decoder "
+                    "here",
+                    key, feature);
+        return;
+    }
+    r->out->context_length = model_required_number(r, "context_length");
+    read_sizes(r);
+    read_rope(r);
+    read_step(d, r->out->context_length, options);
+    d->epsilon = model_required_real(r, "attention.layer_norm_rms_epsilon");
+    d->attention_scale = model_real(r, "attention.scale", 0);
+}
+
+void model_read_temperature(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    double scale = model_real(r, "attention.temperature_scale", 0);
+    double length = (double)model_number(r, "attention.temperature_length", 0, 0);
+    if (scale <= 0)
+        return;
+    if (length <= 0)
+        length = d->rope[0].original_context;
+    if (length <= 0)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s.attention.temperature_scale goes with temperature_length or "
+                    "rope.scaling.original_context_length",
+                    r->architecture->name);
+    for (int i = 0; i < 2; i++) {
+        d->rope[i].temperature_scale = scale;
+        d->rope[i].temperature_length = length;
+    }
+}
+
+void model_windows(model_reader *r, int64_t window, int64_t period)
+{
+    static const char pattern[] = "attention.sliding_window_pattern";
+    decoder *d = &r->out->decoder;
+    const gguf_key *key = model_find_key(r, pattern);
+    bool by_layer = key && key->is_array, any = false;
+    if (by_layer)
+        model_use_key(r, pattern);
+    else
+        period = model_number(r, pattern, 1, period);
+    for (int64_t l = 0; window && l < d->layers; l++) {
+        bool windowed = l % period < period - 1;
+        if (by_layer && !gguf_get_bool(key, (uint64_t)l, &windowed))
+            model_error(r, DIAG_BAD_MODEL_KEY, "%s says nothing of layer %lld", key->name,
+                        (long long)l);
+        d->windowed[l] = windowed;
+        any |= windowed;
+    }
+    d->window = any ? window : 0;
+    if (any)
+        d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[0].base);
+}
+
+/* What says nothing of how a token is computed. */
+static void ignore_keys(model_reader *r)
+{
+    static const char *const names[] = { "vocab_size", "tensor_data_layout",
+                                         "rope.scaling.finetuned" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        model_ignore_key(r, names[i]);
+}
+
+/* A window that no layer of the architecture has: nothing where it is not shorter than what there
+ * is room for. */
+static void ignore_wide_window(model_reader *r)
+{
+    static const char name[] = "attention.sliding_window";
+    const gguf_key *key = model_find_key(r, name);
+    int64_t window;
+    if (key && gguf_get_i64(key, 0, &window) &&
+        (window <= 0 || window >= r->out->decoder.max_seq_len))
+        model_note_number(r, name, (double)window, true);
+}
+
+void model_check_keys(model_reader *r)
+{
+    const char *prefix = arena_format(r->arena, "%s.", r->architecture->name);
+    ignore_keys(r);
+    ignore_wide_window(r);
+    for (size_t i = 0; i < r->file->key_count; i++) {
+        const char *name = r->file->keys[i].name;
+        if (!r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
+            model_error(r, DIAG_BAD_MODEL_KEY,
+                        "%s has no meaning here; what it changes would be left out", name);
+    }
+}
+
+const char *model_missing_feature(model_reader *r, const char **key)
+{
+    static const char recurrent[] = "layers with a recurrent state (delta net or SSM)",
+                      latent[] = "multi-head latent attention", experts[] = "a mixture of experts";
+    static const struct {
+        const char *name, *feature;
+        unsigned taken_with; /* FEATURE_ of architectures that read the key; 0: none does */
+    } features[] = {
+        { "ssm.conv_kernel", recurrent, FEATURE_RECURRENT },
+        { "attention.kv_lora_rank", latent, FEATURE_LATENT },
+        { "attention.q_lora_rank", latent, FEATURE_LATENT },
+        { "expert_count", experts, FEATURE_EXPERTS },
+        { "expert_used_count", experts, FEATURE_EXPERTS },
+        { "expert_feed_forward_length", experts, FEATURE_EXPERTS },
+        { "expert_shared_count", experts, FEATURE_EXPERTS },
+        { "leading_dense_block_count", experts, FEATURE_EXPERTS },
+        { "nextn_predict_layers", "layers that predict further tokens", FEATURE_NEXTN },
+    };
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        if (r->architecture->features & features[i].taken_with)
+            continue;
+        const gguf_key *found = model_find_key(r, features[i].name);
+        int64_t number;
+        if (!found || (gguf_get_i64(found, 0, &number) && number == 0)) {
+            model_number(r, features[i].name, 0, 0);
+            continue;
+        }
+        *key = found->name;
+        return features[i].feature;
+    }
+    return NULL;
+}

@@ -1,0 +1,20 @@
+/* Llama 2 and 3, Mistral, SmolLM, with experts Mixtral, and all that call themselves llama. */
+#include "model/arch/architecture.h"
+
+static const uint8_t optional[] = {
+    TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,   TENSOR_ATTN_V_BIAS, TENSOR_ATTN_QKV_BIAS,
+    TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_FFN_DOWN_BIAS,
+    TENSOR_ROPE_FREQS,       TENSOR_COUNT,
+};
+
+const architecture model_llama = {
+    .name = "llama",
+    .rope_style = ROPE_NORM,
+    .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
+    .features = FEATURE_EXPERTS,
+    .gating = GATING_SOFTMAX,
+    .experts_normed = true,
+    .expert_rows = EXPERT_ROWS_OF_ALL,
+    .optional = optional,
+};

@@ -1,0 +1,22 @@
+/* A model as its file says it. */
+#ifndef PTXGEN_MODEL_ARCH_MODEL_H
+#define PTXGEN_MODEL_ARCH_MODEL_H
+
+#include "model/decoder.h"
+
+/* What the file does not decide; 0 and -1: the usual. */
+typedef struct model_options {
+    int64_t max_seq_len; /* 0: what the model was trained for, at most MODEL_USUAL_POSITIONS */
+    int64_t kv_type;     /* KV_; -1: f16 */
+} model_options;
+enum { MODEL_USUAL_POSITIONS = 8192 };
+
+typedef struct model {
+    decoder decoder;
+    int64_t context_length;   /* positions the model was trained for */
+    int64_t original_context; /* up to which short factors of RoPE hold; 0: there are none */
+    int64_t ignored_window;   /* that the file has and nothing applies; 0: none */
+    int64_t further_layers;   /* behind the decoder's, which predict further tokens: left out */
+} model;
+
+#endif

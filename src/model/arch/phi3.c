@@ -1,0 +1,40 @@
+/* Phi-3, 3.5, 4 and 4-mini: q, k and v are one matrix, gate and up another, and RoPE's angles are
+ * divided by one of two tensors: the long factors where there is room for more positions than the
+ * model first had. Its sliding window is not applied, as in llama.cpp. */
+#include "model/arch/architecture.h"
+
+static const uint8_t optional[] = { TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS, TENSOR_COUNT };
+
+static bool has_tensor(const model_reader *r, decoder_tensor t)
+{
+    return gguf_find(r->file, tensor_infos[t].name);
+}
+
+static void adapt(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    int64_t original =
+        model_number(r, "rope.scaling.original_context_length", 1, r->out->context_length);
+    int64_t window = model_number(r, "attention.sliding_window", 0, 0);
+    if (window < d->max_seq_len)
+        r->out->ignored_window = window;
+    if (!has_tensor(r, TENSOR_ROPE_LONG) && !has_tensor(r, TENSOR_ROPE_SHORT))
+        return;
+    bool is_long = d->max_seq_len > original;
+    r->out->original_context = original;
+    d->has[is_long ? TENSOR_ROPE_LONG : TENSOR_ROPE_SHORT] = 1;
+    model_ignore_tensor(r, TENSOR_ROPE_SHORT); /* one of them is used */
+    model_ignore_tensor(r, TENSOR_ROPE_LONG);
+    d->rope[0].factors = d->rope[1].factors = 1;
+}
+
+const architecture model_phi3 = {
+    .name = "phi3",
+    .rope_style = ROPE_NEOX,
+    .activation = ACTIVATION_SILU,
+    .rope_base = 10000,
+    .optional = optional,
+    .may_fuse_gate_up = true,
+    .has_long_factors = true,
+    .adapt = adapt,
+};

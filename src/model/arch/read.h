@@ -1,0 +1,23 @@
+/* From a GGUF file's metadata and tensor infos to a decoder. Each architecture is a file and a line
+ * of the list here; what they share, keys, RoPE and tensors, is read in one place. Nothing is
+ * guessed: a key, type or tensor that has no meaning here is an error that names it. */
+#ifndef PTXGEN_MODEL_ARCH_READ_H
+#define PTXGEN_MODEL_ARCH_READ_H
+
+#include "base/diag.h"
+#include "model/gguf/gguf.h"
+#include "model/arch/model.h"
+
+/* Reads the decoder of a file; path is for messages. False where d got an error. */
+bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
+                model *out, diags *d);
+
+/* Reads the keys that the decoder says of its file (metadata) as if they were the file's. Out is
+ * what they make, without tensors; expected is what a file of the model has. Returns false if they
+ * make no model, with a report. */
+bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported);
+
+/* "llama, mistral3, ...": those that model_read takes. */
+const char *model_architectures(arena *a);
+
+#endif

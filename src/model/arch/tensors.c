@@ -1,0 +1,266 @@
+#include "model/arch/tensors.h"
+
+#include <string.h>
+
+#include "kernel/family.h"
+
+const uint8_t model_biases[] = {
+    TENSOR_ATTN_Q_BIAS,   TENSOR_ATTN_K_BIAS,      TENSOR_ATTN_V_BIAS,
+    TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS,
+    TENSOR_FFN_UP_BIAS,   TENSOR_FFN_DOWN_BIAS,    TENSOR_COUNT
+};
+
+static const gguf_tensor *find_tensor(const model_reader *r, unsigned t, int64_t layer)
+{
+    char name[DECODER_NAME];
+    decoder_tensor_name(t, layer, name);
+    return gguf_find(r->file, name);
+}
+
+static void mark_known(model_reader *r, const gguf_tensor *tensor)
+{
+    r->known_tensors[tensor - r->file->tensors] = true;
+}
+
+void model_ignore_tensor(model_reader *r, decoder_tensor t)
+{
+    const gguf_tensor *tensor = find_tensor(r, t, 0);
+    *VEC_PUSH(r->arena, &r->ignored) = tensor_infos[t].name;
+    if (tensor)
+        mark_known(r, tensor);
+}
+
+/* Those of layers that predict further tokens, which are numbered behind the decoder's. */
+static void ignore_further_layers(model_reader *r)
+{
+    const model *m = r->out;
+    for (int64_t i = 0; i < m->further_layers; i++) {
+        const char *prefix =
+            arena_format(r->arena, "blk.%lld.", (long long)(m->decoder.layers + i));
+        for (size_t t = 0; t < r->file->tensor_count; t++)
+            if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
+                mark_known(r, &r->file->tensors[t]);
+    }
+}
+
+/* That of the first layer that could have it; NULL: none has. */
+static const gguf_tensor *find_first(const model_reader *r, unsigned t)
+{
+    const decoder *d = &r->out->decoder;
+    for (int64_t l = 0; l < d->layers; l++)
+        if (decoder_has_part(d, tensor_infos[t].part, l))
+            return find_tensor(r, t, l);
+    return NULL;
+}
+
+/* Those of the list of which the file has the first, or with all = true each of them. */
+static void add_tensors(model_reader *r, const uint8_t *list, bool all)
+{
+    for (; list && *list != TENSOR_COUNT; list++)
+        if (all || find_first(r, *list))
+            r->out->decoder.has[*list] = 1;
+}
+
+/* Factors of matrices, as NVFP4 files have them. */
+static const uint8_t scales[] = { TENSOR_ATTN_Q_SCALE,   TENSOR_ATTN_K_SCALE,
+                                  TENSOR_ATTN_V_SCALE,   TENSOR_ATTN_QKV_SCALE,
+                                  TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
+                                  TENSOR_FFN_DOWN_SCALE, TENSOR_ATTN_OUTPUT_SCALE,
+                                  TENSOR_OUTPUT_SCALE,   TENSOR_COUNT };
+
+/* Biases and factors of products that are one kernel: of a group the file has to have all or none.
+ */
+static void complete_biases(decoder *d)
+{
+    static const uint8_t groups[][4] = {
+        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, TENSOR_COUNT },
+        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE, TENSOR_COUNT },
+        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, TENSOR_COUNT },
+        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_COUNT },
+        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS, TENSOR_COUNT },
+    };
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        uint8_t any = 0;
+        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
+            any |= d->has[*t];
+        for (const uint8_t *t = groups[g]; *t != TENSOR_COUNT; t++)
+            d->has[*t] = any;
+    }
+}
+
+static void choose_tensors(model_reader *r)
+{
+    const architecture *of = r->architecture;
+    decoder *d = &r->out->decoder;
+    bool may_fuse = !d->latent && !d->attention_gate;
+    add_tensors(r, of->required, true);
+    add_tensors(r, of->optional, false);
+    if (!d->latent)
+        add_tensors(r, scales, false);
+    complete_biases(d);
+    d->has[TENSOR_OUTPUT] = find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
+    d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
+    d->has[TENSOR_ATTN_QKV] = may_fuse && find_first(r, TENSOR_ATTN_QKV);
+    d->has[TENSOR_FFN_GATE_UP] = of->may_fuse_gate_up && !find_first(r, TENSOR_FFN_GATE);
+    d->has[TENSOR_FFN_GATE_SCALE] &= !d->has[TENSOR_FFN_GATE_UP];
+    d->has[TENSOR_FFN_GATE_UP_EXPS] =
+        of->may_fuse_experts && find_first(r, TENSOR_FFN_GATE_UP_EXPS);
+    decoder_add_tensors(d);
+    if (d->has[TENSOR_ROPE_FREQS])
+        d->rope[0].factors = d->rope[1].factors = 1;
+}
+
+static const char *shape_text(arena *a, const uint64_t *ne)
+{
+    strbuf text = strbuf_new(a);
+    unsigned dims = ne[2] > 1 ? 3 : ne[1] > 1 ? 2 : 1;
+    for (unsigned i = 0; i < dims; i++)
+        strbuf_format(&text, "%s%llu", i ? ", " : "", (unsigned long long)ne[i]);
+    return text.text;
+}
+
+static bool check_shape(model_reader *r, unsigned t, const gguf_tensor *tensor)
+{
+    const decoder *d = &r->out->decoder;
+    uint64_t planes = decoder_planes(d, t);
+    const uint64_t said[GGUF_MAX_DIMS] = { decoder_columns(d, t), decoder_rows(d, t) / planes,
+                                           planes, 1 };
+    if (memcmp(tensor->ne, said, sizeof said) == 0)
+        return true;
+    strbuf shape = strbuf_new(r->arena);
+    for (uint32_t i = 0; i < tensor->n_dims; i++)
+        strbuf_format(&shape, "%s%llu", i ? ", " : "", (unsigned long long)tensor->ne[i]);
+    model_error(r, DIAG_BAD_TENSOR, "%s is [%s], not [%s] as the keys say", tensor->name,
+                shape.text, shape_text(r->arena, said));
+    return false;
+}
+
+/* The format that a matrix of this type has; FORMAT_NONE: none. */
+static format format_of(const gguf_type *type)
+{
+    for (format f = FORMAT_NONE; f < FORMAT_COUNT; f++)
+        if (formats[f].gguf_type == (int)type->id && instance_weights_index(f) >= 0)
+            return f;
+    return FORMAT_NONE;
+}
+
+static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
+{
+    decoder *d = &r->out->decoder;
+    const gguf_tensor *tensor = find_tensor(r, t, layer);
+    if (!tensor) {
+        char name[DECODER_NAME];
+        decoder_tensor_name(t, layer, name);
+        model_error(r, DIAG_BAD_TENSOR, "%s is missing", name);
+        return false;
+    }
+    mark_known(r, tensor);
+    if (t == TENSOR_TOKEN_EMBD)
+        d->vocab = (int64_t)tensor->ne[1];
+    if (!check_shape(r, t, tensor))
+        return false;
+    format stored = format_of(tensor->type);
+    if (tensor_is_matrix(t) && stored == FORMAT_NONE) {
+        model_error(r, DIAG_BAD_TENSOR, "%s is of type %s, which has no format here", tensor->name,
+                    tensor->type->name);
+        return false;
+    }
+    if (tensor_is_matrix(t)) {
+        d->formats[t][layer] = (uint8_t)stored;
+        return true;
+    }
+    if (stored != FORMAT_F32)
+        model_error(r, DIAG_BAD_TENSOR, "%s is of type %s; all but matrices is f32 here",
+                    tensor->name, tensor->type->name);
+    return stored == FORMAT_F32;
+}
+
+/* Whether a tensor of the decoder ends like that. */
+static bool has_use(const decoder *d, const char *ending)
+{
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (d->has[t] && strcmp(tensor_infos[t].name, ending) == 0)
+            return true;
+    return false;
+}
+
+/* Tensors in whose place newer files, or those of the architecture, have others: they are named
+ * rather than the missing ones. */
+static bool report_outdated(model_reader *r)
+{
+    static const struct {
+        const char *part, *said;
+    } outdated[] = {
+        { ".attn_kv_b.weight", "attn_k_b and attn_v_b in place of attn_kv_b" },
+        { ".ssm_in.weight", "attn_qkv and attn_gate in place of ssm_in" },
+        { ".ssm_alpha.weight", "ssm_ba in place of ssm_alpha and ssm_beta" },
+        { ".ssm_ba.weight", "ssm_alpha and ssm_beta in place of ssm_ba" },
+        { ".ffn_gate.0.weight", "ffn_gate_exps, of all experts, in place of ffn_gate.0" },
+    };
+    for (size_t i = 0; i < r->file->tensor_count; i++)
+        for (size_t o = 0; o < sizeof outdated / sizeof *outdated; o++) {
+            const char *name = r->file->tensors[i].name;
+            if (!strstr(name, outdated[o].part) || has_use(&r->out->decoder, outdated[o].part + 1))
+                continue;
+            model_error(r, DIAG_BAD_TENSOR, "%s has no use here; a file is read that has %s", name,
+                        outdated[o].said);
+            return true;
+        }
+    return false;
+}
+
+/* Marks what NVFP4 files have for x in FP4: here x is not rounded so. */
+static void ignore_input_scales(model_reader *r)
+{
+    static const char ending[] = ".input_scale";
+    for (size_t t = 0; t < r->file->tensor_count; t++) {
+        const char *name = r->file->tensors[t].name;
+        size_t length = strlen(name), tail = strlen(ending);
+        if (length <= tail || strcmp(name + length - tail, ending) != 0)
+            continue;
+        const char *stem = arena_copy(r->arena, name, length - tail);
+        if (gguf_find(r->file, arena_format(r->arena, "%s.weight", stem)))
+            r->known_tensors[t] = true;
+    }
+}
+
+/* What the decoder would leave out. */
+static void report_unknown(model_reader *r)
+{
+    const char *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < r->file->tensor_count; i++) {
+        if (r->known_tensors[i])
+            continue;
+        count++;
+        first = first ? first : r->file->tensors[i].name;
+    }
+    if (count == 1)
+        model_error(r, DIAG_BAD_TENSOR, "%s has no use in a decoder of architecture %s", first,
+                    r->architecture->name);
+    else if (count)
+        model_error(r, DIAG_BAD_TENSOR,
+                    "%s and %zu other tensors have no use in a decoder of architecture %s", first,
+                    count - 1, r->architecture->name);
+}
+
+void model_read_tensors(model_reader *r)
+{
+    const decoder *d = &r->out->decoder;
+    size_t errors = r->diags->errors;
+    choose_tensors(r);
+    ignore_further_layers(r);
+    if (report_outdated(r))
+        return;
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) {
+        int64_t copies = tensor_infos[t].by_layer ? d->layers : 1;
+        bool right = true; /* the first layer that is wrong speaks for all */
+        for (int64_t l = 0; l < copies && right; l++)
+            right = !decoder_has(d, t, l) || check_tensor(r, t, l);
+        if (!d->vocab)
+            return; /* other tensors have rows as the embedding has */
+    }
+    ignore_input_scales(r);
+    if (r->diags->errors == errors)
+        report_unknown(r);
+}

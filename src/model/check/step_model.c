@@ -1,0 +1,344 @@
+/* Sizes. Vectors behind a norm are of size 1, and a product with rows of k weights of size s /
+ * sqrt(k) is of size s. With scores of standard deviation 2, say, a softmax is neither flat, which
+ * would hide how q and k turn, nor at one position. What a layer adds to the hidden states is to be
+ * about as large as these, or one of the two would not be seen. A final cap is to bend the largest
+ * logits. A router is to choose the same experts whether its logits are floats or doubles: see
+ * step_router.h.
+ */
+#include "model/check/step_model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/check/step_router.h"
+#include "kernel/memory_plan.h"
+#include "ref/quant.h"
+
+enum {
+    MOST_BYTES = 4 << 20,
+    MOST_OF_EXPERTS = 256 << 10,
+    MEASURED = 4096,
+    KERNEL_READS = 16,
+    ROWS_OF_LARGE = 128
+};
+#define LARGE_MATRIX (UINT64_C(1) << 26) /* weights */
+static const double SCORES = 2, HEADS = 1.5, BRANCH = 2, GATE = 1.3, LOGITS = 3, BIAS = 0.3;
+
+/* Root mean square of the first values. */
+static double size_of(format f, const void *bytes, uint64_t values)
+{
+    float decoded[MEASURED];
+    double squares = 0;
+    uint64_t count = values < MEASURED ? values : MEASURED;
+    ref_decode(f, bytes, count, decoded);
+    for (uint64_t i = 0; i < count; i++)
+        squares += (double)decoded[i] * (double)decoded[i];
+    return sqrt(squares / (double)count);
+}
+
+static void fill_sized(format f, void *bytes, uint64_t values, double size, random_source *r)
+{
+    ref_fill(f, bytes, values, FILL_NORMAL, r);
+    ref_resize(f, bytes, values, (float)(size / size_of(f, bytes, values)), r);
+}
+
+static double or_1(double scale)
+{
+    return scale != 0 ? fabs(scale) : 1;
+}
+
+static double scale_of_scores(const decoder *d)
+{
+    return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_dim);
+}
+
+/* The size of each of q and k that makes the scores what they should be; of latent attention of
+ * what turns, which has half of their variance. */
+static double size_of_heads(const decoder *d)
+{
+    double dims = d->latent ? 2 * (double)d->rope[0].dims : (double)d->head_dim;
+    return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d)));
+}
+
+/* The size of W_k_b x, of an x of size 1, for the other half: a latent is of size 1. */
+static double size_of_absorbed(const decoder *d)
+{
+    return SCORES / (sqrt(2 * (double)d->latent) * scale_of_scores(d) * size_of_heads(d));
+}
+
+/* The size of one expert's result: the sum of all that a token has, by their weights, is to be as
+ * large as that of a dense feed-forward. Weights that are no shares are some tenths. */
+static double size_of_expert(const decoder *d)
+{
+    bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
+    double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
+    return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
+}
+
+static double size_of_logits(const decoder *d)
+{
+    return d->final_softcap > 0 ? d->final_softcap / 2 : LOGITS;
+}
+
+/* The size that the products with a matrix should have where x is of size 1. */
+static double product_size(const decoder *d, decoder_tensor t)
+{
+    switch (t) {
+    case TENSOR_ATTN_Q:
+    case TENSOR_ATTN_K:
+        return d->has[TENSOR_ATTN_Q_NORM] ? HEADS : size_of_heads(d);
+    case TENSOR_ATTN_Q_B:
+    case TENSOR_ATTN_KV_A:
+        return size_of_heads(d);
+    case TENSOR_ATTN_K_B:
+        return size_of_absorbed(d);
+    case TENSOR_ATTN_QKV:
+    case TENSOR_ATTN_V:
+    case TENSOR_ATTN_V_B:
+    case TENSOR_ATTN_Q_A:
+    case TENSOR_DELTA_QKV:
+        return HEADS;
+    case TENSOR_ATTN_OUTPUT:
+    case TENSOR_SSM_OUT:
+    case TENSOR_FFN_DOWN:
+    case TENSOR_FFN_DOWN_SHEXP:
+        return BRANCH / or_1(d->residual_scale);
+    case TENSOR_FFN_DOWN_EXPS:
+        return size_of_expert(d);
+    case TENSOR_ATTN_GATE:
+    case TENSOR_FFN_GATE:
+    case TENSOR_FFN_UP:
+    case TENSOR_FFN_GATE_UP:
+    case TENSOR_FFN_GATE_EXPS:
+    case TENSOR_FFN_UP_EXPS:
+    case TENSOR_FFN_GATE_UP_EXPS:
+    case TENSOR_FFN_GATE_SHEXP:
+    case TENSOR_FFN_UP_SHEXP:
+        return GATE;
+    default:
+        return 1;
+    }
+}
+
+static double matrix_size(const decoder *d, decoder_tensor t, uint64_t columns)
+{
+    return t == TENSOR_TOKEN_EMBD ? 1 / or_1(d->embedding_scale)
+                                  : product_size(d, t) / sqrt((double)columns);
+}
+
+/* Gains of a norm, about. The last one makes up for an embedding that is the output matrix, too. */
+static double gain_size(const decoder *d, decoder_tensor t)
+{
+    double one_product =
+        d->has[TENSOR_OUTPUT] ? 1 : sqrt((double)d->hidden) / or_1(d->embedding_scale);
+    switch (t) {
+    case TENSOR_OUTPUT_NORM:
+        return size_of_logits(d) / or_1(d->logit_scale) / one_product;
+    case TENSOR_ATTN_Q_NORM:
+    case TENSOR_ATTN_K_NORM:
+        return size_of_heads(d);
+    case TENSOR_POST_ATTENTION_NORM:
+    case TENSOR_POST_FFW_NORM:
+        return 1 / or_1(d->residual_scale);
+    default:
+        return 1;
+    }
+}
+
+/* From half of a size to three halves, of either sign: so common parts of a vector don't grow from
+ * product to product. */
+static void fill_gains(float *gains, uint64_t count, double size, random_source *r)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        double part = 0.5 + (double)random_below(r, 1 << 20) / (1 << 20);
+        gains[i] = (float)(random_below(r, 2) ? part * size : -part * size);
+    }
+}
+
+static double bias_size(decoder_tensor t, uint64_t columns)
+{
+    switch (t) {
+    case TENSOR_ATTN_SINKS:
+        return SCORES;
+    case TENSOR_FFN_GATE_INP_SHEXP:
+        return GATE / sqrt((double)columns);
+    default:
+        return BIAS;
+    }
+}
+
+/* From 0 to below 1. */
+static float random_part(random_source *r)
+{
+    return (float)random_below(r, 1 << 20) / (1 << 20);
+}
+
+static void fill_vector(const decoder *d, decoder_tensor t, float *values, uint64_t count,
+                        random_source *r)
+{
+    uint64_t columns = decoder_columns(d, t);
+    if (tensor_infos[t].kind == TENSOR_NORM)
+        fill_gains(values, count, gain_size(d, t), r);
+    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_BIAS; i++)
+        values[i] = (float)bias_size(t, columns) * random_normal(r);
+    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_SCALE; i++)
+        values[i] = 0.5F + random_part(r);
+    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_FACTORS; i++)
+        values[i] = 1 + 3 * random_part(r);
+    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_CONV; i++)
+        values[i] = random_normal(r) / sqrtf((float)columns);
+    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_DECAY; i++)
+        values[i] = -0.1F - random_part(r);
+}
+
+/* A router's rows do not repeat: equal ones have equal logits. Those of the layers of a
+ * decoder with experts do soon: its tokens are fed one by one, and what repeats costs the reference
+ * nothing. So do those of a large matrix: see step_product_repeats. An odd number of rows, so that
+ * experts begin with different ones. */
+static uint64_t rows_there(const decoder *d, const plan_tensor *t)
+{
+    bool soon = d->experts && tensor_infos[t->tensor].by_layer;
+    uint64_t most = (soon ? MOST_OF_EXPERTS : MOST_BYTES) / format_bytes(t->format, t->columns);
+    if (!d->experts && t->rows * t->columns > LARGE_MATRIX && most > ROWS_OF_LARGE)
+        most = ROWS_OF_LARGE;
+    return most < t->rows && t->tensor != TENSOR_FFN_GATE_INP ? most | 1 : t->rows;
+}
+
+static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t, random_source *r)
+{
+    uint64_t row = format_bytes(t->format, t->columns), rows = rows_there(d, t);
+    model_tensor made = { .stored = rows * row, .rows = rows };
+    made.size = (t->bytes + KERNEL_READS - 1) / KERNEL_READS * KERNEL_READS;
+    made.bytes = arena_alloc(a, made.stored + KERNEL_READS);
+    memset((char *)made.bytes + made.stored, 0xff, KERNEL_READS);
+    if (tensor_is_matrix(t->tensor))
+        fill_sized(t->format, made.bytes, rows * t->columns, matrix_size(d, t->tensor, t->columns),
+                   r);
+    else
+        fill_vector(d, t->tensor, made.bytes, rows * t->columns, r);
+    return made;
+}
+
+static void decode_tensor(arena *a, const plan_tensor *t, model_tensor *made)
+{
+    uint64_t count = made->rows * t->columns;
+    made->values = arena_alloc(a, count * sizeof *made->values);
+    ref_decode(t->format, made->bytes, count, made->values);
+}
+
+static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
+{
+    const ref_cached any = { .layer = layer };
+    uint64_t values = ref_cached_values(m->d, &any);
+    double window = m->d->window ? (double)m->d->window : 1;
+    m->row_bytes = format_bytes(m->kv_format, values);
+    for (int i = 0; i < 2; i++) {
+        m->rows[i] = arena_alloc(a, MODEL_CACHE_ROWS * m->row_bytes);
+        m->first[i] = arena_alloc(a, MODEL_LARGE_POSITIONS * m->row_bytes);
+        fill_sized(m->kv_format, m->rows[i], MODEL_CACHE_ROWS * values, 1, r);
+        fill_sized(m->kv_format, m->first[i], MODEL_LARGE_POSITIONS * values, i ? sqrt(window) : 1,
+                   r); /* what one of so many positions adds to o */
+    }
+}
+
+/* A state is as large as one that keys of length 1 and values of size 1 have made. */
+static void make_states(arena *a, step_model *m, random_source *r)
+{
+    const decoder *d = m->d;
+    uint64_t size = (uint64_t)d->delta_head_dim,
+             states = (uint64_t)d->delta_value_heads * size * size;
+    uint64_t inputs = DELTA_RING * decoder_rows(d, TENSOR_SSM_CONV1D);
+    m->states = arena_alloc(a, states * sizeof *m->states);
+    m->inputs = arena_alloc(a, inputs * sizeof *m->inputs);
+    for (uint64_t i = 0; i < states; i++)
+        m->states[i] = random_normal(r) / sqrtf((float)size);
+    for (uint64_t i = 0; i < inputs; i++)
+        m->inputs[i] = (float)HEADS * random_normal(r);
+}
+
+/* A layer with softmax attention, or without; -1: there is none. */
+static int64_t layer_of(const decoder *d, bool recurrent)
+{
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        if ((d->recurrent[layer] != 0) == recurrent)
+            return layer;
+    return -1;
+}
+
+step_model step_model_new(arena *a, const plan *p, uint64_t seed)
+{
+    random_source r = { seed };
+    step_model m = { .d = p->decoder,
+                     .plan = p,
+                     .tensors = arena_alloc(a, p->tensor_count * sizeof *m.tensors),
+                     .kv_format = kv_formats[p->decoder->kv_type] };
+    for (size_t i = 0; i < p->tensor_count; i++)
+        m.tensors[i] = make_tensor(a, m.d, &p->tensors[i], &r);
+    for (int64_t layer = 0; layer < m.d->layers; layer++)
+        step_make_router(a, m.d, layer, &m, step_model_weights, &r);
+    for (size_t i = 0; m.d->experts && i < p->tensor_count; i++)
+        if (tensor_is_matrix(p->tensors[i].tensor) && tensor_infos[p->tensors[i].tensor].by_layer)
+            decode_tensor(a, &p->tensors[i], &m.tensors[i]);
+    if (layer_of(m.d, false) >= 0)
+        make_rows(a, &m, layer_of(m.d, false), &r);
+    if (layer_of(m.d, true) >= 0)
+        make_states(a, &m, &r);
+    return m;
+}
+
+uint64_t step_model_cache_rows(const step_model *m, int64_t layer)
+{
+    uint64_t heads = m->d->latent ? 1 : (uint64_t)m->d->num_kv_heads;
+    return m->plan->caches[layer][0].bytes / (heads * m->row_bytes);
+}
+
+static uint64_t row_number(const step_model *m, const ref_cached *which)
+{
+    uint64_t rows = step_model_cache_rows(m, which->layer);
+    return (uint64_t)which->kv_head * rows + which->position % rows;
+}
+
+uint64_t step_model_offset(const step_model *m, const ref_cached *which)
+{
+    uint64_t bytes = step_model_row_bytes(m, which);
+    if (!m->d->recurrent[which->layer])
+        return row_number(m, which) * bytes;
+    return (which->values ? which->position % DELTA_RING : (uint64_t)which->kv_head) * bytes;
+}
+
+format step_model_format(const step_model *m, const ref_cached *which)
+{
+    return m->d->recurrent[which->layer] ? FORMAT_F32 : m->kv_format;
+}
+
+uint64_t step_model_row_bytes(const step_model *m, const ref_cached *which)
+{
+    return format_bytes(step_model_format(m, which), ref_cached_values(m->d, which));
+}
+
+const void *step_model_row(const step_model *m, const ref_cached *which)
+{
+    if (m->d->recurrent[which->layer])
+        return (const char *)(which->values ? m->inputs : m->states) + step_model_offset(m, which);
+    bool first = which->position < MODEL_LARGE_POSITIONS;
+    const char *rows = first ? m->first[which->values] : m->rows[which->values];
+    return rows +
+           row_number(m, which) % (first ? MODEL_LARGE_POSITIONS : MODEL_CACHE_ROWS) * m->row_bytes;
+}
+
+ref_tensor step_model_weights(void *user, decoder_tensor t, int64_t layer)
+{
+    const step_model *m = user;
+    for (size_t i = 0; i < m->plan->tensor_count; i++)
+        if (m->plan->tensors[i].tensor == t &&
+            (!tensor_infos[t].by_layer || m->plan->tensors[i].layer == layer))
+            return (ref_tensor){ m->tensors[i].bytes, m->tensors[i].rows, m->tensors[i].values };
+    return (ref_tensor){ NULL, 1, NULL };
+}
+
+void step_model_earlier(void *user, const ref_cached *which, float *row)
+{
+    const step_model *m = user;
+    ref_decode(step_model_format(m, which), step_model_row(m, which),
+               ref_cached_values(m->d, which), row);
+}

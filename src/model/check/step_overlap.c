@@ -1,0 +1,267 @@
+#include "model/check/step_overlap.h"
+#include "model/check/step_product.h"
+
+#include <string.h>
+
+/* Orders as emu_stream counts them. */
+enum { AS_EARLY = 0, AT_RANDOM = 2, STYLES = 3 };
+
+/* The kernel of a name that is for a target, or NULL. */
+static const kernel *find_kernel(const kernel *kernels, size_t count, const char *name,
+                                 const target *t)
+{
+    for (size_t i = 0; i < count; i++)
+        if (kernels[i].target <= t && t <= kernels[i].newest &&
+            strcmp(kernels[i].instance->name, name) == 0)
+            return &kernels[i];
+    return NULL;
+}
+
+/* The oldest target of which some kernel of the plan waits, or NULL. */
+static const target *find_target(const plan *p, const kernel *kernels, size_t count)
+{
+    const target *oldest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const kernel *k = &kernels[i];
+        bool older = !oldest || k->target->sm < oldest->sm;
+        if (!older || !strstr(k->ptx, "griddepcontrol.wait"))
+            continue;
+        for (size_t j = 0; j < p->kernel_count && oldest != k->target; j++)
+            if (strcmp(p->kernels[j].name, k->instance->name) == 0)
+                oldest = k->target;
+    }
+    return oldest;
+}
+
+void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size_t count)
+{
+    const plan *p = v->plan;
+    const target *t = v->orders ? find_target(p, kernels, count) : NULL;
+    emu_report report;
+    for (size_t i = 0; t && i < p->kernel_count; i++) {
+        step_kernel *k = &v->kernels[i];
+        const kernel *found = find_kernel(kernels, count, p->kernels[i].name, t);
+        bool other = found && found != k->kernel;
+        k->dependent_instance = other ? found->instance : k->kernel->instance;
+        k->dependent = other ? emu_load(a, found->ptx, found->ptx_length, &report) : k->module;
+        emu_entry_info info;
+        k->overlaps = k->dependent && emu_entry(k->dependent, p->kernels[i].name, &info) &&
+                      (info.triggers || info.waits);
+    }
+}
+
+bool step_is_to_overlap(step_trial *t, const plan_step *step)
+{
+    uint32_t bit = UINT32_C(1) << (step - t->v->plan->steps);
+    bool any = false;
+    for (size_t i = 0; i < t->v->plan->kernel_count; i++)
+        any |= t->v->kernels[i].overlaps;
+    bool in_turn = t->kind == FROM_THE_START || (t->kind == AT_AN_EDGE && t->in_part);
+    if (!any || !in_turn || t->overlapped & bit)
+        return false;
+    t->overlapped |= bit;
+    return true;
+}
+
+typedef VEC(emu_range) range_list;
+
+static void add_range(const step_trial *t, range_list *list, const char *name, uint64_t address,
+                      uint64_t size)
+{
+    if (address)
+        *VEC_PUSH(t->scratch, list) = (emu_range){ name, address, size };
+}
+
+static void add_caches(const step_trial *t, range_list *list)
+{
+    const decoder *d = t->v->plan->decoder;
+    static const char *const parts[PLAN_CACHE_PARTS] = { "K", "V" };
+    for (int64_t sequence = 0; sequence < d->sequences; sequence++)
+        for (int64_t layer = 0; layer < d->layers; layer++)
+            for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
+                size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * d->layers + layer) + part;
+                const char *of = d->sequences > 1
+                                     ? arena_format(t->scratch, ", sequence %d", (int)sequence)
+                                     : "";
+                add_range(t, list,
+                          arena_format(t->scratch, "%s cache of %s%s",
+                                       d->recurrent[layer] ? part ? "input" : "state" : parts[part],
+                                       step_layer_name(t, layer), of),
+                          t->caches[i], t->v->plan->caches[layer][part].bytes);
+            }
+}
+
+/* What a launch calls the parts of the state that it is given; up to the next one that has a name.
+ */
+static void add_state(const step_trial *t, const plan_step *step, range_list *list)
+{
+    size_t first = list->count;
+    for (size_t i = 0; i < step->launch_count; i++)
+        for (size_t j = 0; j < step->launches[i].argument_count; j++) {
+            const plan_argument *argument = &step->launches[i].arguments[j];
+            bool known = argument->is_number || argument->memory != PLAN_STATE || !argument->said;
+            for (size_t k = first; k < list->count && !known; k++)
+                known = list->items[k].address == t->state + argument->offset;
+            if (!known)
+                add_range(t, list, argument->said, t->state + argument->offset, 0);
+        }
+    for (size_t i = first; i < list->count; i++) {
+        uint64_t end = t->state + t->v->plan->bytes[PLAN_STATE];
+        for (size_t j = first; j < list->count; j++)
+            if (list->items[j].address > list->items[i].address && list->items[j].address < end)
+                end = list->items[j].address;
+        list->items[i].size = end - list->items[i].address;
+    }
+}
+
+/* What a report calls the memory that a step writes to. */
+static range_list name_ranges(const step_trial *t, const plan_step *step)
+{
+    range_list list = { 0 };
+    for (size_t i = 0; i < step->buffer_count; i++)
+        add_range(t, &list, step->buffers[i].name, t->workspace + step->buffers[i].offset,
+                  step->buffers[i].bytes);
+    add_caches(t, &list);
+    add_state(t, step, &list);
+    return list;
+}
+
+/* Launches of a step and of the one behind it. */
+typedef struct step_stream {
+    emu_stream *stream;
+    const plan_step *steps[2]; /* the second may be NULL */
+    const step_rows *rows[2];
+    size_t launch_count;
+    range_list ranges;
+} step_stream;
+
+static bool add_launches(step_trial *t, const step_stream *of, int first, bool in_order,
+                         const plan_launch **launches)
+{
+    emu_report report;
+    size_t count = 0;
+    for (int n = first; n < 2 && of->steps[n]; n++)
+        for (size_t i = 0; i < of->steps[n]->launch_count; i++) {
+            const plan_launch *l = &of->steps[n]->launches[i];
+            const step_kernel *k = &t->v->kernels[l->kernel];
+            bool behind_layers = l->layer >= t->v->plan->decoder->layers;
+            step_request request;
+            if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], true, &request))
+                continue;
+            if (!request.config.blocks && step_product_repeats(t, l))
+                step_product_run_first(t, l, &request.config);
+            launches[count++] = l;
+            if (!emu_stream_launch(of->stream, &request.config, k->overlaps && !in_order, NULL,
+                                   &report))
+                return step_reject_launch(t, l, of->rows[n], &report);
+        }
+    return true;
+}
+
+/* Runs them from one of the steps on, in the stream's order, or in_order: without overlap. */
+static bool run_from(step_trial *t, const step_stream *of, int first, bool in_order)
+{
+    emu_report report;
+    const plan_launch **launches = arena_alloc(t->scratch, of->launch_count * sizeof *launches);
+    if (!add_launches(t, of, first, in_order, launches))
+        return false;
+    return emu_stream_finish(of->stream, &report) ||
+           step_reject_launch(t, launches[report.launch], of->rows[0], &report);
+}
+
+/* "byte 8 of 'h'" */
+static const char *place_of(const step_trial *t, const range_list *ranges, uint64_t address)
+{
+    for (size_t i = 0; i < ranges->count; i++)
+        if (address - ranges->items[i].address < ranges->items[i].size)
+            return arena_format(t->arena, "byte %llu of '%s'",
+                                (unsigned long long)(address - ranges->items[i].address),
+                                ranges->items[i].name);
+    return "a byte without a name";
+}
+
+/* The step and, where that is of one token, has all launches, and another token has room, the
+ * layers of one of the token that it chooses: what a launch does ahead of its wait may also race
+ * with the step ahead. */
+static step_stream make_stream(const step_trial *t, const plan_step *step, const step_rows *r,
+                               const step_rows *next)
+{
+    const plan *p = t->v->plan;
+    bool more = !t->in_part && step->m == 1 &&
+                (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
+    step_stream s = { .steps = { step, more ? step : NULL },
+                      .rows = { r, next },
+                      .launch_count = (more ? 2 : 1) * step->launch_count,
+                      .ranges = name_ranges(t, step) };
+    s.stream = emu_stream_new(
+        t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
+    return s;
+}
+
+/* An order: the most adverse one first, then by turns of both kinds. */
+static uint64_t order_of(const step_verifier *v, unsigned i)
+{
+    return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
+}
+
+static bool has_same_kernels(const step_verifier *v)
+{
+    for (size_t i = 0; i < v->plan->kernel_count; i++)
+        if (v->kernels[i].dependent != v->kernels[i].module)
+            return false;
+    return true;
+}
+
+/* Returns true if some launches of a step run only a part of their blocks. */
+static bool repeats(const step_trial *t, const plan_step *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->launch_count && !any; i++)
+        any = step_product_repeats(t, &step->launches[i]);
+    return any;
+}
+
+static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
+                       const emu_snapshot *before)
+{
+    uint64_t address;
+    bool same = has_same_kernels(t->v) && !repeats(t, s->steps[0]);
+    if (!same)
+        emu_snapshot_restore(before, t->memory);
+    /* the step has just run without overlap: where its kernels are these, the one behind is left */
+    if (!run_from(t, s, same ? 1 : 0, true))
+        return false;
+    const emu_snapshot *expected = emu_snapshot_new(t->scratch, t->memory);
+    for (unsigned i = 0; i < t->v->orders; i++) {
+        emu_snapshot_restore(before, t->memory);
+        emu_stream_set_order(s->stream, order_of(t->v, i));
+        if (!run_from(t, s, 0, false))
+            return false;
+        if (emu_snapshot_differs(expected, t->memory, &address))
+            return step_reject(
+                t, arena_format(t->arena,
+                                "%s: with launches that overlap in order %llu, %s is not what it "
+                                "is without",
+                                step_name(t, r), (unsigned long long)order_of(t->v, i),
+                                place_of(t, &s->ranges, address)));
+    }
+    return true;
+}
+
+bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
+                  const emu_snapshot *before)
+{
+    const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
+    const step_rows next = { .m = 1 };
+    step_stream s = make_stream(t, step, r, &next);
+    if (repeats(t, step)) { /* launches read what no block has written */
+        static const uint8_t zero = 0;
+        emu_snapshot_restore(before, t->memory);
+        emu_fill(t->memory, t->workspace, &zero, 1, t->v->plan->bytes[PLAN_WORKSPACE]);
+        before = emu_snapshot_new(t->scratch, t->memory);
+    }
+    bool right = run_orders(t, &s, r, before);
+    emu_stream_free(s.stream);
+    emu_snapshot_restore(now, t->memory);
+    return right;
+}

@@ -1,0 +1,277 @@
+#include "model/check/step_trial.h"
+
+#include <string.h>
+
+#include "kernel/formula.h"
+
+enum { USUAL_SM_COUNT = 132 };
+
+bool step_reject(step_trial *t, const char *message)
+{
+    t->right = false;
+    t->result.message = message;
+    return false;
+}
+
+/* "blk.17", or what stands ahead of or behind the layers. */
+const char *step_layer_name(const step_trial *t, int64_t layer)
+{
+    if (layer < 0 || layer >= t->v->plan->decoder->layers)
+        return layer < 0 ? "ahead of the layers" : "behind the layers";
+    return arena_format(t->arena, "layer %lld", (long long)t->v->names->numbers[layer]);
+}
+
+const char *step_name(const step_trial *t, const step_rows *r)
+{
+    static const char *const where[TRIALS] = {
+        [FROM_THE_START] = "from the first position on",
+        [AT_AN_EDGE] = "behind earlier positions",
+        [SEVERAL_SEQUENCES] = "of several sequences",
+        [AROUND_A_RING] = "where a ring begins anew",
+    };
+    uint32_t position = r->positions[r->m - 1];
+    return arena_format(t->arena, "step of %zu token%s %s, the last at position %u", r->m,
+                        r->m == 1 ? "" : "s", where[t->kind], position);
+}
+
+uint64_t step_address(const step_trial *t, const plan_argument *argument)
+{
+    const plan *p = t->v->plan;
+    switch (argument->memory) {
+    case PLAN_STATE:
+        return t->state + argument->offset;
+    case PLAN_WORKSPACE:
+        return t->workspace + argument->offset;
+    default:
+        break;
+    }
+    for (size_t i = 0; i < p->tensor_count; i++)
+        if (argument->offset - p->tensors[i].offset < p->tensors[i].bytes)
+            return t->tensors[i] + argument->offset - p->tensors[i].offset;
+    return 0;
+}
+
+static void describe_launch(const step_trial *t, const plan_launch *l, const step_rows *r,
+                            bool dependent, emu_launch_config *config, uint64_t *values)
+{
+    const step_kernel *k = &t->v->kernels[l->kernel];
+    const instance *in = dependent ? k->dependent_instance : k->kernel->instance;
+    const launch *how = &in->family->launch;
+    run_values run = { in->shape.k, in->shape.n, (int64_t)r->m, USUAL_SM_COUNT };
+    const void **params = arena_alloc(t->scratch, MAX_PARAMS * sizeof *params);
+    for (size_t i = 0; i < l->argument_count; i++) {
+        const plan_argument *argument = &l->arguments[i];
+        values[i] = argument->is_number ? argument->number : step_address(t, argument);
+        params[i] = &values[i];
+        if (argument->is_number)
+            run.m = argument->number;
+    }
+    *config = (emu_launch_config){
+        .module = dependent ? k->dependent : k->module,
+        .entry = in->name,
+        .block = { (unsigned)formula_value(how->block, in, &run), 1, 1 },
+        .params = params,
+        .param_count = l->argument_count,
+        .no_race_check = true, /* each kernel by itself has it */
+    };
+    for (int i = 0; i < 3; i++)
+        config->grid[i] = (unsigned)formula_value(how->grid[i], in, &run);
+    if (how->dynamic_shared)
+        config->dynamic_shared = (size_t)formula_value(how->dynamic_shared, in, &run);
+}
+
+static bool gives_logits(const plan *p, const plan_launch *l)
+{
+    return l->layer == p->decoder->layers && l->arguments[0].memory == PLAN_STATE &&
+           l->arguments[0].offset == p->state.logits;
+}
+
+/* From the first block to the last. What they have written is known afterwards. */
+static void choose_blocks(const step_trial *t, emu_launch_config *config, uint64_t *blocks)
+{
+    uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
+    emu_clear_written(t->memory, t->state);
+    if (grid <= STEP_SOME_BLOCKS)
+        return;
+    for (uint64_t i = 0; i < STEP_SOME_BLOCKS; i++)
+        blocks[i] = i * (grid - 1) / (STEP_SOME_BLOCKS - 1);
+    config->blocks = blocks;
+    config->block_count = STEP_SOME_BLOCKS;
+}
+
+bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
+                     step_request *request)
+{
+    describe_launch(t, l, r, dependent, &request->config, request->values);
+    if (t->in_part && l->layer == t->v->plan->decoder->layers) {
+        if (!gives_logits(t->v->plan, l))
+            return false;
+        choose_blocks(t, &request->config, request->blocks);
+    }
+    return true;
+}
+
+bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
+                        const emu_report *report)
+{
+    return step_reject(
+        t, arena_format(t->arena, "%s, %s: %s (%s): %s [%s], PTX line %u", step_name(t, r),
+                        step_layer_name(t, l->layer), t->v->plan->kernels[l->kernel].name, l->said,
+                        report->message, emu_fault_name(report->fault), report->line));
+}
+
+bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    step_request request;
+    emu_stats stats = { 0 };
+    emu_report report;
+    if (!step_request_of(t, l, r, false, &request))
+        return true;
+    bool ended = emu_launch(t->memory, &request.config, &stats, &report);
+    t->result.instructions += stats.thread_instructions;
+    return ended || step_reject_launch(t, l, r, &report);
+}
+
+void *step_read(const step_trial *t, uint64_t address, size_t size)
+{
+    void *bytes = arena_zalloc(t->scratch, size);
+    if (!emu_read(t->memory, address, bytes, size))
+        memset(bytes, 0xff, size); /* floats that are none */
+    return bytes;
+}
+
+uint32_t step_read_word(const step_trial *t, uint64_t offset, size_t row)
+{
+    return *(uint32_t *)step_read(t, t->state + offset + row * sizeof(uint32_t), sizeof(uint32_t));
+}
+
+uint64_t step_cache_address(const step_trial *t, const ref_cached *which)
+{
+    const step_model *m = &t->v->model;
+    size_t cache = 2 * (size_t)(which->sequence * m->d->layers + which->layer) + which->values;
+    return t->caches[cache] + step_model_offset(m, which);
+}
+
+void step_write_state(const step_trial *t, const step_rows *r)
+{
+    const plan *p = t->v->plan;
+    const decoder *d = p->decoder;
+    size_t words = r->m * sizeof(uint32_t);
+    uint32_t tokens[DECODER_MOST_ROWS];
+    for (size_t i = 0; i < r->m; i++)
+        tokens[i] = r->rows[i].token;
+    emu_write(t->memory, t->state + p->state.tokens, tokens, words);
+    emu_write(t->memory, t->state + p->state.positions, r->positions, words);
+    emu_write(t->memory, t->state + p->state.lengths, r->lengths, words);
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        for (size_t i = 0; i < 2 * (size_t)p->rows; i++) {
+            size_t row = i % (size_t)p->rows, values = i / (size_t)p->rows;
+            int64_t sequence = row < r->m ? r->rows[row].sequence : 0;
+            emu_write(t->memory,
+                      t->state + p->state.caches +
+                          (2 * (size_t)layer * (size_t)p->rows + i) * sizeof(uint64_t),
+                      &t->caches[2 * (size_t)(sequence * d->layers + layer) + values],
+                      sizeof(uint64_t));
+        }
+}
+
+/* Puts what the model has there into a cache, or what is no number. */
+static void put(const step_trial *t, const ref_cached *at, bool none)
+{
+    const step_model *m = &t->v->model;
+    size_t size = (size_t)step_model_row_bytes(m, at);
+    uint64_t address = step_cache_address(t, at);
+    if (none)
+        emu_fill(t->memory, address, &(const uint8_t){ 0xff }, 1, size);
+    else
+        emu_write(t->memory, address, step_model_row(m, at), size);
+}
+
+/* A head's rows ahead of a position, as far as they differ from those that repeat, and behind it as
+ * many that are none as steps may write; of a ring all that it has. */
+static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
+{
+    const decoder *d = t->v->plan->decoder;
+    uint64_t longest = (uint64_t)d->max_seq_len,
+             rows = step_model_cache_rows(&t->v->model, at.layer);
+    uint64_t ring = rows < longest ? rows : 0;
+    uint64_t first = ring && position > ring ? position - ring : 0;
+    uint64_t end = ring                              ? position
+                   : MODEL_LARGE_POSITIONS < longest ? MODEL_LARGE_POSITIONS
+                                                     : longest;
+    uint64_t none = position + (uint64_t)(ring ? 1 : 3) * (uint64_t)t->v->plan->rows;
+    for (at.position = first; at.position < end; at.position++)
+        put(t, &at, false);
+    for (at.position = position; at.position < none && at.position < longest; at.position++)
+        put(t, &at, true);
+}
+
+/* A delta net's states and inputs: ahead of the first position, and further back than a convolution
+ * reaches, there is nothing to be read. */
+static void start_states(const step_trial *t, ref_cached at, uint64_t position)
+{
+    const decoder *d = t->v->plan->decoder;
+    for (at.kv_head = 0; at.kv_head < d->delta_value_heads; at.kv_head++)
+        put(t, &at, !position);
+    at = (ref_cached){ .sequence = at.sequence, .layer = at.layer, .values = true };
+    for (at.position = 0; at.position < DELTA_RING; at.position++)
+        put(t, &at, true);
+    for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
+        at.position = position - back;
+        put(t, &at, false);
+    }
+}
+
+void step_start(step_trial *t, int64_t sequence, uint64_t position)
+{
+    const decoder *d = t->v->plan->decoder;
+    ref_cached at = { .sequence = sequence };
+    t->lengths[sequence] = position;
+    ref_step_start(t->rounded, sequence, position, step_model_earlier, (void *)&t->v->model);
+    ref_step_start(t->exact, sequence, position, step_model_earlier, (void *)&t->v->model);
+    for (at.layer = 0; at.layer < d->layers; at.layer++) {
+        at.kv_head = at.values = 0;
+        if (d->recurrent[at.layer]) {
+            start_states(t, at, position);
+            continue;
+        }
+        for (at.kv_head = 0; at.kv_head < (d->latent ? 1 : d->num_kv_heads); at.kv_head++)
+            for (int values = 0; values < (d->latent ? 1 : 2); values++) {
+                at.values = values;
+                start_rows(t, at, position);
+            }
+    }
+}
+
+static uint64_t map_tensor(emu_memory *memory, const model_tensor *t, uint64_t bytes)
+{
+    return t->stored == bytes ? emu_map(memory, t->bytes, t->size, true)
+                              : emu_map_pattern(memory, t->size, t->bytes, t->stored, true);
+}
+
+void step_map(step_trial *t)
+{
+    const step_verifier *v = t->v;
+    const plan *p = v->plan;
+    const decoder *d = p->decoder;
+    t->memory = emu_memory_new_in(t->arena);
+    t->tensors = arena_alloc(t->arena, p->tensor_count * sizeof *t->tensors);
+    t->skipped = arena_zalloc(t->arena, p->tensor_count * sizeof *t->skipped);
+    for (size_t i = 0; i < p->tensor_count; i++)
+        t->tensors[i] = map_tensor(t->memory, &v->model.tensors[i], p->tensors[i].bytes);
+    size_t caches = 2 * (size_t)(d->layers * d->sequences);
+    t->caches = arena_zalloc(t->arena, caches * sizeof *t->caches);
+    for (size_t i = 0; i < caches; i++) {
+        size_t layer = i / 2 % (size_t)d->layers;
+        uint64_t bytes = p->caches[layer][i % 2].bytes;
+        if (bytes)
+            t->caches[i] = d->recurrent[layer]
+                               ? emu_alloc(t->memory, bytes)
+                               : emu_map_pattern(t->memory, bytes, v->model.rows[i % 2],
+                                                 MODEL_CACHE_ROWS * v->model.row_bytes, false);
+    }
+    t->state = emu_alloc(t->memory, p->bytes[PLAN_STATE]);
+    static const uint8_t zero = 0;
+    emu_fill(t->memory, t->state, &zero, 1, p->bytes[PLAN_STATE]);
+    t->workspace = emu_alloc(t->memory, p->bytes[PLAN_WORKSPACE]);
+}

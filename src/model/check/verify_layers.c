@@ -1,0 +1,253 @@
+#include "model/check/verify_layers.h"
+
+#include <string.h>
+
+#include "kernel/next.h"
+
+/* The name of a kernel without what it fetches for the next launch, which decides no result and is
+ * of whatever layer is next. */
+static const char *plain_name(arena *a, const instance *in)
+{
+    instance plain = *in;
+    plain.next = 0;
+    return instance_make_name(a, &plain);
+}
+
+static const char **plain_names(arena *a, const plan *p)
+{
+    const char **names = arena_alloc(a, p->kernel_count * sizeof *names);
+    for (size_t i = 0; i < p->kernel_count; i++)
+        names[i] = plain_name(a, &p->kernels[i]);
+    return names;
+}
+
+/* The first of so many that is a name, or their number. */
+static size_t find_name(const char *const *names, size_t count, const char *name)
+{
+    size_t found = 0;
+    while (found < count && strcmp(names[found], name) != 0)
+        found++;
+    return found;
+}
+
+/* A plan, and of each of its kernels the first that is like it. */
+typedef struct kinds {
+    const plan *of;
+    size_t *like;
+} kinds;
+
+static kinds kinds_of(arena *a, const plan *p)
+{
+    kinds k = { p, arena_alloc(a, p->kernel_count * sizeof *k.like) };
+    const char **names = plain_names(a, p);
+    for (size_t i = 0; i < p->kernel_count; i++)
+        k.like[i] = find_name(names, i, names[i]);
+    return k;
+}
+
+/* Which kinds of kernels a layer's launches are of, in all steps. */
+static void note_kinds(const kinds *k, int64_t layer, bool *used)
+{
+    const plan *p = k->of;
+    for (size_t s = 0; s < p->step_count; s++)
+        for (size_t i = 0; i < p->steps[s].launch_count; i++)
+            if (p->steps[s].launches[i].layer == layer)
+                used[k->like[p->steps[s].launches[i].kernel]] = true;
+}
+
+static size_t count_new(arena *a, const kinds *k, int64_t layer, const bool *covered)
+{
+    bool *used = arena_zalloc(a, k->of->kernel_count * sizeof *used);
+    size_t count = 0;
+    note_kinds(k, layer, used);
+    for (size_t i = 0; i < k->of->kernel_count; i++)
+        count += used[i] && !covered[i];
+    return count;
+}
+
+static bool is_chosen(const chosen_layers *c, int64_t layer)
+{
+    for (int64_t i = 0; i < c->count; i++)
+        if (c->numbers[i] == layer)
+            return true;
+    return false;
+}
+
+/* Keeps them ascending. */
+static void choose(chosen_layers *c, int64_t layer)
+{
+    int64_t at = c->count++;
+    for (; at && c->numbers[at - 1] > layer; at--)
+        c->numbers[at] = c->numbers[at - 1];
+    c->numbers[at] = layer;
+}
+
+/* The layer with the most kernels that no chosen one has, again and again. */
+chosen_layers verify_choose_layers(arena *a, const plan *p)
+{
+    enum { AT_LEAST = 2 };
+    chosen_layers c = { .count = 0 };
+    const kinds k = kinds_of(a, p);
+    bool *covered = arena_zalloc(a, p->kernel_count * sizeof *covered);
+    for (size_t most = 1; most || c.count < AT_LEAST;) {
+        int64_t best = -1;
+        most = 0;
+        for (int64_t layer = 0; layer < p->decoder->layers; layer++) {
+            size_t count = is_chosen(&c, layer) ? 0 : count_new(a, &k, layer, covered);
+            if (!is_chosen(&c, layer) && (best < 0 || count > most)) {
+                most = count;
+                best = layer;
+            }
+        }
+        if (best < 0 || (!most && c.count >= AT_LEAST))
+            break;
+        choose(&c, best);
+        note_kinds(&k, best, covered);
+    }
+    return c;
+}
+
+decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers *chosen)
+{
+    decoder *r = arena_alloc(a, sizeof *r);
+    *r = *d;
+    r->layers = chosen->count;
+    r->dense_layers = 0;
+    for (int64_t i = 0; i < chosen->count; i++) {
+        int64_t layer = chosen->numbers[i];
+        r->windowed[i] = d->windowed[layer];
+        r->recurrent[i] = d->recurrent[layer];
+        r->dense_layers += layer < d->dense_layers;
+        for (int t = 0; t < TENSOR_COUNT; t++)
+            if (tensor_infos[t].by_layer)
+                r->formats[t][i] = d->formats[t][layer];
+    }
+    return r;
+}
+
+/* Of a launch the argument that the kernel it had only fetches, or none, becomes that of the kernel
+ * that it has now. */
+static void exchange_argument(arena *a, const plan *reduced, plan_launch *l, const instance *taken)
+{
+    const plan_argument none = { .memory = PLAN_WEIGHTS, .offset = UINT64_MAX, .said = "nothing" };
+    size_t before = next_param(a, &reduced->kernels[l->kernel]);
+    size_t now = next_param(a, taken);
+    plan_argument fetched = none;
+    if (before < MAX_PARAMS) {
+        fetched = l->arguments[before];
+        plan_remove_argument(l, before);
+    }
+    if (now < MAX_PARAMS)
+        plan_insert_argument(
+            l, now, plan_bytes_from(reduced, &fetched) >= (uint64_t)taken->next ? fetched : none);
+}
+
+void verify_take_kernels(arena *a, plan *reduced, const plan *p)
+{
+    const char **names = plain_names(a, p), **of_reduced = plain_names(a, reduced);
+    for (size_t k = 0; k < reduced->kernel_count; k++) {
+        size_t like = find_name(names, p->kernel_count, of_reduced[k]);
+        if (like == p->kernel_count)
+            continue;
+        for (size_t s = 0; s < reduced->step_count; s++)
+            for (size_t i = 0; i < reduced->steps[s].launch_count; i++)
+                if (reduced->steps[s].launches[i].kernel == k)
+                    exchange_argument(a, reduced, &reduced->steps[s].launches[i],
+                                      &p->kernels[like]);
+        reduced->kernels[k] = p->kernels[like];
+    }
+}
+
+/* What an address is of: a tensor and the layers between that and the launch, or a place in the
+ * state or the workspace. */
+typedef struct place {
+    const char *said;
+    decoder_tensor tensor;
+    int64_t layers_away;
+    uint64_t offset;
+} place;
+
+static place place_of(const plan *p, const plan_launch *l, const plan_argument *argument)
+{
+    uint64_t rows = 2 * (uint64_t)p->rows * sizeof(uint64_t);
+    uint64_t caches = rows * (uint64_t)p->decoder->layers;
+    place at = { argument->said, TENSOR_COUNT, 0, argument->offset };
+    if (argument->is_number)
+        at.offset = argument->number;
+    else if (argument->memory == PLAN_STATE && argument->offset >= p->state.logits)
+        at.offset = argument->offset - p->state.logits;
+    else if (argument->memory == PLAN_STATE && argument->offset - p->state.caches < caches) {
+        at.layers_away = (int64_t)((argument->offset - p->state.caches) / rows) - l->layer;
+        at.offset = (argument->offset - p->state.caches) % rows;
+    }
+    for (size_t i = 0; argument->memory == PLAN_WEIGHTS && i < p->tensor_count; i++) {
+        const plan_tensor *t = &p->tensors[i];
+        if (!argument->is_number && argument->offset - t->offset < t->bytes)
+            at = (place){ "a tensor", t->tensor,
+                          tensor_infos[t->tensor].by_layer ? t->layer - l->layer : 0,
+                          argument->offset - t->offset };
+    }
+    return at;
+}
+
+/* But for what is only fetched. */
+static bool same_arguments(arena *a, const plan *p, const plan_launch *l, const plan *reduced,
+                           const plan_launch *other)
+{
+    plan_launch one = *l, two = *other;
+    size_t of_one = next_param(a, &p->kernels[l->kernel]);
+    size_t of_two = next_param(a, &reduced->kernels[other->kernel]);
+    if (of_one < MAX_PARAMS)
+        plan_remove_argument(&one, of_one);
+    if (of_two < MAX_PARAMS)
+        plan_remove_argument(&two, of_two);
+    for (size_t i = 0; i < one.argument_count; i++) {
+        place at = place_of(p, &one, &one.arguments[i]);
+        place there = place_of(reduced, &two, &two.arguments[i]);
+        if (one.arguments[i].memory != two.arguments[i].memory ||
+            one.arguments[i].is_number != two.arguments[i].is_number ||
+            strcmp(at.said, there.said) != 0 || at.tensor != there.tensor ||
+            at.layers_away != there.layers_away || at.offset != there.offset)
+            return false;
+    }
+    return one.argument_count == two.argument_count;
+}
+
+/* Whether a launch behind or ahead of the layers, or of a layer, is one of the reduced plan. */
+static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t number,
+                        const plan *reduced, const plan_step *verified)
+{
+    const plan_launch *l = &step->launches[number];
+    const char *name = plain_name(a, &p->kernels[l->kernel]);
+    int64_t phase = l->layer < 0 ? -1 : l->layer < p->decoder->layers ? 0 : 1;
+    for (size_t i = 0; i < verified->launch_count; i++) {
+        plan_launch other = verified->launches[i];
+        int64_t its = other.layer < 0 ? -1 : other.layer < reduced->decoder->layers ? 0 : 1;
+        if (its == phase && strcmp(l->said, other.said) == 0 &&
+            strcmp(name, plain_name(a, &reduced->kernels[other.kernel])) == 0 &&
+            same_arguments(a, p, l, reduced, &other))
+            return true;
+    }
+    return false;
+}
+
+static const char *layer_of(arena *a, const plan *p, const plan_launch *l)
+{
+    if (l->layer < 0 || l->layer >= p->decoder->layers)
+        return l->layer < 0 ? "ahead of the layers" : "behind the layers";
+    return arena_format(a, "layer %lld", (long long)l->layer);
+}
+
+const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
+{
+    for (size_t s = 0; s < p->step_count; s++)
+        for (size_t i = 0; i < p->steps[s].launch_count; i++) {
+            const plan_launch *l = &p->steps[s].launches[i];
+            if (!is_verified(a, p, &p->steps[s], i, reduced, &reduced->steps[s]))
+                return arena_format(
+                    a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
+                    (long long)p->steps[s].m, layer_of(a, p, l), p->kernels[l->kernel].name,
+                    l->said);
+        }
+    return NULL;
+}

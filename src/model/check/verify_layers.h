@@ -1,0 +1,24 @@
+/* Which of a model's layers are run in place of all, and whether the others are like them. */
+#ifndef PTXGEN_MODEL_CHECK_VERIFY_LAYERS_H
+#define PTXGEN_MODEL_CHECK_VERIFY_LAYERS_H
+
+#include "model/plan/plan.h"
+
+/* Layers of a decoder, ascending: the fewest that have all kernels of a plan, but for what these
+ * fetch for the next launch, at least two where there are; and a decoder of these alone. */
+typedef struct chosen_layers {
+    int64_t numbers[DECODER_MOST_LAYERS];
+    int64_t count;
+} chosen_layers;
+chosen_layers verify_choose_layers(arena *a, const plan *p);
+decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers *chosen);
+
+/* Has a plan of some layers launch the kernels of the whole one. Those that are alike but for what
+ * they fetch for the next launch count as one: where the next one here is another, they fetch what
+ * has as many bytes, or get no address. */
+void verify_take_kernels(arena *a, plan *reduced, const plan *p);
+
+/* NULL, or which launch of a model is like none of the plan of some of its layers. */
+const char *verify_same_launches(arena *a, const plan *p, const plan *reduced);
+
+#endif

@@ -1,0 +1,553 @@
+/* Trials. Each is a sequence, or several, from its first token on or from some position on, behind
+ * random rows of K and V: so positions across the edge of a window need no thousands of steps.
+ * Rows of a cache behind the last token are NaN. One of the steps runs on what the step ahead of it
+ * has left in the state, as in a captured graph. The last of m tokens is run once more, alone: its
+ * logits must have the same bits. Of a large vocabulary only the steps of single tokens from the
+ * first position on compute all logits, and choose a token; others those of some blocks.
+ */
+#include "model/check/verify_step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "model/check/step_judge.h"
+#include "model/check/step_overlap.h"
+#include "model/check/step_product.h"
+#include "model/check/step_traffic.h"
+#include "model/check/step_router.h"
+#include "model/plan/plan_make.h"
+
+enum {
+    FAR = 601,              /* a position that several chunks of a sequence lie ahead of */
+    FEW_TOKENS = 16,        /* of a step with large products */
+    SEVERAL_APART = 37,     /* positions between those of several sequences */
+    LARGE_OUTPUT = 1 << 26, /* weights of the logits' product, above which a step may do with some
+                               blocks of it */
+};
+
+static bool run_launch(step_trial *t, const plan_launch *l, const step_rows *r)
+{
+    if (step_product_is_large(t, l))
+        return step_product_launch(t, l, r);
+    return step_product_repeats(t, l) ? step_product_repeat(t, l, r) : step_launch(t, l, r);
+}
+
+static bool has_large_products(const step_trial *t, const plan_step *step)
+{
+    bool has = false;
+    for (size_t i = 0; i < step->launch_count && !has; i++)
+        has = step_product_is_large(t, &step->launches[i]);
+    return has;
+}
+
+static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
+                         const step_expected *e)
+{
+    step_traffic traffic = step_traffic_new(t);
+    bool counts = !decoder_is_prompt(step->m); /* tiles of rows have all weights each */
+    for (size_t i = 0; i < step->launch_count; i++) {
+        const plan_launch *l = &step->launches[i];
+        bool last = i + 1 == step->launch_count || l[1].layer != l->layer;
+        if (!run_launch(t, l, r))
+            return false;
+        if (!last || l->layer >= t->v->plan->decoder->layers)
+            continue;
+        if (!step_judge_layer(t, step, r, e, l->layer))
+            return false;
+        if (counts)
+            step_traffic_add(&traffic, t, step, r, l->layer);
+    }
+    if (counts)
+        t->result.weights_read = fmax(t->result.weights_read, step_bytes_times(traffic.weights));
+    t->result.caches.read += traffic.caches.read;
+    t->result.caches.needed += traffic.caches.needed;
+    return step_judge_logits(t, step, r, e) && (t->in_part || step_judge_state(t, step, r));
+}
+
+static void add_row(step_rows *r, const step_trial *t, int64_t sequence, uint32_t token)
+{
+    uint64_t position = t->lengths[sequence]++;
+    r->is_row[r->m] = true;
+    r->rows[r->m] = r->fed[r->fed_count++] = (ref_row){ sequence, token };
+    r->positions[r->m] = (uint32_t)position;
+    r->lengths[r->m++] = (uint32_t)position + 1;
+}
+
+static void add_no_row(step_rows *r)
+{
+    r->is_row[r->m] = false;
+    r->rows[r->m] = (ref_row){ 0, UINT32_MAX };
+    r->positions[r->m] = UINT32_MAX;
+    r->lengths[r->m++] = 0;
+}
+
+static uint32_t random_token(step_trial *t)
+{
+    return (uint32_t)random_below(&t->random, (uint64_t)t->v->plan->decoder->vocab);
+}
+
+/* Feeds a row to both references, from hidden on. A token whose experts rounding might change gives
+ * its place to another one, or with no others is taken back. */
+static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hidden[2])
+{
+    enum { MOST_DRAWS = 200 };
+    for (int i = 0; i < MOST_DRAWS; i++) {
+        ref_step_feed(t->rounded, row, 1, NULL, hidden[0]);
+        if (step_may_be_clear(t->v->plan->decoder, t->rounded, t->noise)) {
+            ref_step_feed(t->exact, row, 1, NULL, hidden[1]);
+            if (step_is_clear(t->v->plan->decoder, t->rounded, t->exact, t->noise))
+                return true;
+            ref_step_take_back(t->exact);
+        }
+        ref_step_take_back(t->rounded);
+        if (!others)
+            break;
+        row->token = random_token(t);
+    }
+    return false;
+}
+
+/* Whether a step has attention on tensor cores. */
+static bool attends_by_halves(const plan *p, const plan_step *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->launch_count && !any; i++) {
+        const instance *in = &p->kernels[step->launches[i].kernel];
+        operation op = in->family->op;
+        any = in->options.halves ||
+              (in->family->halves && (op == OP_BATCHED_ATTENTION || op == OP_PROMPT_ATTENTION));
+    }
+    return any;
+}
+
+/* What the references give for the rows that are fed: of a mixture of experts for one after the
+ * other. The tokens that are fed become those of the rows. False: they are not clear. */
+static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, bool others,
+                            step_expected *e)
+{
+    const decoder *d = t->v->plan->decoder;
+    ref_step *const both[] = { t->rounded, t->exact };
+    ref_step_set_rows(t->rounded, step->m, attends_by_halves(t->v->plan, step));
+    size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
+    for (int i = 0; i < 2; i++) {
+        e->logits[i] =
+            arena_alloc(t->scratch, r->fed_count * (size_t)d->vocab * sizeof *e->logits[i]);
+        e->hidden[i] = arena_alloc(t->scratch, r->fed_count * hidden * sizeof *e->hidden[i]);
+        if (!d->experts)
+            ref_step_feed(both[i], r->fed, r->fed_count, NULL, e->hidden[i]);
+    }
+    for (size_t i = 0; d->experts && i < r->fed_count; i++)
+        if (!feed_row(t, &r->fed[i], others,
+                      (double *[]){ e->hidden[0] + i * hidden, e->hidden[1] + i * hidden }))
+            return false;
+    for (size_t i = 0, fed = 0; i < r->m; i++)
+        if (r->is_row[i])
+            r->rows[i] = r->fed[fed++];
+    for (int i = 0; i < 2; i++)
+        ref_step_logits(both[i], e->hidden[i], r->fed_count, e->logits[i]);
+    return true;
+}
+
+static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
+                     const step_expected *e, bool from_the_state)
+{
+    t->result.positions += r->fed_count;
+    if (!from_the_state)
+        step_write_state(t, r);
+    const emu_snapshot *before = step_is_to_overlap(t, step) && !has_large_products(t, step)
+                                     ? emu_snapshot_new(t->scratch, t->memory)
+                                     : NULL;
+    return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
+}
+
+/* A step of tokens any of which others may stand for. */
+static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
+{
+    step_expected e;
+    if (feed_references(t, step, r, true, &e))
+        return run_step(t, step, r, &e, false);
+    return step_reject(t, arena_format(t->arena,
+                                       "%s: experts of all tokens that were tried are too close "
+                                       "for a comparison",
+                                       step_name(t, r)));
+}
+
+static const plan_step *step_of_one(const plan *p)
+{
+    return p->steps[0].m == 1 ? &p->steps[0] : NULL;
+}
+
+static bool is_large(const plan *p)
+{
+    return p->decoder->vocab * p->decoder->hidden > LARGE_OUTPUT;
+}
+
+unsigned verify_orders(const plan *p)
+{
+    return is_large(p) ? 1 : 2;
+}
+
+static bool has_room(const step_trial *t, int64_t sequence, int64_t tokens)
+{
+    return (int64_t)t->lengths[sequence] + tokens <= t->v->plan->decoder->max_seq_len;
+}
+
+/* What a delta net's caches of a sequence have, [layers, 2]: unlike rows, a step writes over it. */
+static void **save_states(const step_trial *t, int64_t sequence)
+{
+    const plan *p = t->v->plan;
+    size_t parts = 2 * (size_t)p->decoder->layers;
+    void **saved = arena_zalloc(t->scratch, parts * sizeof *saved);
+    for (size_t i = 0; i < parts; i++)
+        if (p->decoder->recurrent[i / 2])
+            saved[i] = step_read(t, t->caches[parts * (size_t)sequence + i],
+                                 (size_t)p->caches[i / 2][i % 2].bytes);
+    return saved;
+}
+
+static bool put_back(const step_trial *t, int64_t sequence, void *const *saved)
+{
+    const plan *p = t->v->plan;
+    size_t parts = 2 * (size_t)p->decoder->layers;
+    bool any = false;
+    for (size_t i = 0; i < parts; i++)
+        if (saved[i]) {
+            any = true;
+            emu_write(t->memory, t->caches[parts * (size_t)sequence + i], saved[i],
+                      (size_t)p->caches[i / 2][i % 2].bytes);
+        }
+    return any;
+}
+
+/* One row of a step by itself, of which the logits may be none: in a step of one, or of a prompt,
+ * whose products are others, the only one that is. */
+static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, size_t row,
+                    bool logits)
+{
+    step_rows r = { 0 };
+    for (int64_t i = 1; i < one->m; i++)
+        add_no_row(&r);
+    r.is_row[r.m] = true;
+    r.rows[r.m] = all->rows[row];
+    r.positions[r.m] = all->positions[row];
+    r.lengths[r.m++] = all->lengths[row];
+    step_write_state(t, &r);
+    for (size_t i = 0; i < one->launch_count; i++)
+        if ((logits || one->launches[i].layer < t->v->plan->decoder->layers) &&
+            !run_launch(t, &one->launches[i], &r))
+            return false;
+    return true;
+}
+
+/* The last row again: the step has left all that it was computed from. But delta nets have gone on,
+ * so that these start from what was saved, with the rows ahead of the last one. */
+static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all,
+                      void *const *saved)
+{
+    const plan *p = t->v->plan;
+    const plan_step *one = decoder_is_prompt(step->m) ? step : step_of_one(p);
+    size_t last = all->m - 1, size = (size_t)p->decoder->vocab;
+    const computed_logits l = step_read_logits(t, step);
+    const float *logits = l.values + l.count - size;
+    bool again = put_back(t, all->rows[last].sequence, saved);
+    for (size_t i = again ? 0 : last; i < all->m; i++)
+        if (all->is_row[i] && !run_row(t, one, all, i, i == last))
+            return false;
+    const computed_logits of_one = step_read_logits(t, one);
+    size_t ahead = of_one.count - size;
+    const float *alone = of_one.values + ahead;
+    for (size_t i = 0; i < size; i++)
+        if ((!l.are || (l.are[l.count - size + i] && of_one.are[ahead + i])) &&
+            memcmp(&alone[i], &logits[i], sizeof *logits) != 0)
+            return step_reject(
+                t, arena_format(t->arena,
+                                "%s: logits[%zu] of the last token is %.9g, and %.9g "
+                                "where it is the only one",
+                                step_name(t, all), i, (double)logits[i], (double)alone[i]));
+    return true;
+}
+
+/* Tokens that are enough of a step. */
+static int64_t tokens_of(const step_trial *t, const plan_step *step)
+{
+    return has_large_products(t, step) ? FEW_TOKENS : step->m;
+}
+
+/* Returns true if a row of a step has a token. A prompt that is shorter than the step has its
+ * tokens in the last rows. With apart, tokens are spread over all rows, so that few of them reach
+ * all tiles. */
+static bool is_token(const plan_step *step, bool apart, int64_t row, int64_t count)
+{
+    if (!apart)
+        return row >= step->m - count;
+    return (row + 1) * count / step->m > row * count / step->m;
+}
+
+/* Some tokens of a sequence; then the last of them alone. */
+static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, int64_t count)
+{
+    step_rows r = { 0 };
+    arena_reset(t->scratch);
+    if (!has_room(t, sequence, count))
+        return true;
+    bool large = has_large_products(t, step);
+    /* A delta net takes rows of one sequence that stand side by side. */
+    bool apart = large && !t->v->plan->decoder->has[TENSOR_SSM_CONV1D];
+    for (int64_t i = 0; i < step->m; i++)
+        if (is_token(step, apart, i, count))
+            add_row(&r, t, sequence, random_token(t));
+        else
+            add_no_row(&r);
+    void *const *saved = save_states(t, sequence);
+    bool alone = decoder_is_prompt(step->m) ? !large : step->m > 1 && step_of_one(t->v->plan);
+    return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, saved));
+}
+
+/* The token that the step ahead has chosen, which is in the state with all that it needs; but not
+ * where its experts are not clear, or where it is not the state's first: where all rows of a prompt
+ * have one. Of few rows the last one has been run alone since. */
+static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
+{
+    const plan *p = t->v->plan;
+    step_rows r = { 0 };
+    bool is_first = ahead->sampled_rows == 1 || !decoder_is_prompt(ahead->m);
+    arena_reset(t->scratch);
+    if (t->in_part || !is_first || !step_of_one(p) || !has_room(t, sequence, 1))
+        return true;
+    add_row(&r, t, sequence, step_read_word(t, p->state.tokens, 0));
+    step_expected e;
+    if (!feed_references(t, step_of_one(p), &r, false, &e)) {
+        t->lengths[sequence]--;
+        return true;
+    }
+    return run_step(t, step_of_one(p), &r, &e, true);
+}
+
+static bool has_window(const decoder *d)
+{
+    bool has = false;
+    for (int64_t i = 0; i < d->layers; i++)
+        has |= d->windowed[i] != 0;
+    return has && d->window;
+}
+
+/* A position from which on something else holds: the first that a window leaves out, or one where
+ * the temperature rises; else one with many ahead of it. */
+static uint64_t edge_of(const plan *p)
+{
+    const decoder *d = p->decoder;
+    uint64_t room = 3 * (uint64_t)p->rows, longest = (uint64_t)d->max_seq_len;
+    double length = d->rope[0].temperature_length;
+    uint64_t edge = has_window(d) ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
+    return edge + room < longest ? edge : longest > 2 * room ? longest - room : longest / 2;
+}
+
+/* The largest step, and the largest of few rows that there is besides. */
+typedef struct large_steps {
+    const plan_step *items[2];
+    size_t count;
+} large_steps;
+
+static large_steps large_steps_of(const plan *p)
+{
+    const plan_step *last = &p->steps[p->step_count - 1], *few = last;
+    while (few > p->steps && decoder_is_prompt(few->m))
+        few--;
+    bool both = few != last && !decoder_is_prompt(few->m);
+    return (large_steps){ { both ? few : last, last }, both ? 2 : 1 };
+}
+
+/* Of a large vocabulary and several tokens a step, what comes from the steps at an edge is enough.
+ */
+static bool run_from_the_start(step_trial *t)
+{
+    const plan *p = t->v->plan;
+    step_start(t, 0, 0);
+    for (size_t i = 0; i < p->step_count; i++) {
+        const plan_step *step = &p->steps[i];
+        int64_t tokens = tokens_of(t, step);
+        bool enough = is_large(p) && i;
+        if (!enough &&
+            (!run_tokens(t, step, 0, tokens) || !run_chosen(t, step, 0) ||
+             (tokens == step->m && tokens > 1 && !run_tokens(t, step, 0, (tokens + 1) / 2))))
+            return false;
+    }
+    return true;
+}
+
+static bool run_at_an_edge(step_trial *t)
+{
+    const plan *p = t->v->plan;
+    const large_steps steps = large_steps_of(p);
+    t->in_part = is_large(p);
+    for (size_t i = 0; i < steps.count; i++) {
+        int64_t tokens = tokens_of(t, steps.items[i]);
+        uint64_t edge = edge_of(p), ahead = (uint64_t)tokens / 2 + 1;
+        step_start(t, 0, edge > ahead ? edge - ahead : 0);
+        if (!run_tokens(t, steps.items[i], 0, tokens) ||
+            (!i && (!run_chosen(t, steps.items[0], 0) || !run_chosen(t, steps.items[0], 0))))
+            return false;
+    }
+    return true;
+}
+
+/* Across the end of the shortest ring, for the second time where there are as many positions. */
+static bool run_around_a_ring(step_trial *t)
+{
+    const plan *p = t->v->plan;
+    const plan_step *step = &p->steps[p->step_count - 1];
+    int64_t tokens = tokens_of(t, step);
+    uint64_t longest = (uint64_t)p->decoder->max_seq_len, rows = longest;
+    uint64_t ahead = (uint64_t)tokens / 2 + 1, room = (uint64_t)p->rows;
+    for (int64_t layer = 0; layer < p->decoder->layers; layer++)
+        if (p->decoder->windowed[layer] && step_model_cache_rows(&t->v->model, layer) < rows)
+            rows = step_model_cache_rows(&t->v->model, layer);
+    uint64_t end = 2 * rows + room <= longest ? 2 * rows : rows;
+    if (rows == longest || end + room > longest)
+        return true;
+    t->in_part = is_large(p);
+    step_start(t, 0, end - ahead);
+    return run_tokens(t, step, 0, tokens);
+}
+
+/* A token of each sequence, at positions of its own, behind rows that are none. */
+static bool run_several_in(step_trial *t, const plan_step *step)
+{
+    const plan *p = t->v->plan;
+    int64_t sequences = p->decoder->sequences < step->m ? p->decoder->sequences : step->m;
+    step_rows r = { 0 };
+    if (sequences < 2)
+        return true;
+    for (int64_t i = 0; i < sequences; i++)
+        step_start(t, i, (uint64_t)(i * SEVERAL_APART) % (uint64_t)p->decoder->max_seq_len);
+    for (int64_t i = sequences; i < step->m; i++)
+        add_no_row(&r);
+    for (int64_t i = 0; i < sequences; i++)
+        add_row(&r, t, i, random_token(t));
+    arena_reset(t->scratch);
+    t->in_part = is_large(p);
+    return run_any(t, step, &r);
+}
+
+static bool run_several(step_trial *t)
+{
+    const large_steps steps = large_steps_of(t->v->plan);
+    return run_several_in(t, steps.items[0]) &&
+           (steps.count == 1 || run_several_in(t, steps.items[1]));
+}
+
+static void run_trial(void *context, size_t i)
+{
+    step_trial *t = (step_trial *)context + i;
+    const step_verifier *v = t->v;
+    t->scratch = arena_new_in(t->arena);
+    t->random = (random_source){ v->seed + i + 1 };
+    t->right = true;
+    t->lengths = arena_zalloc(t->arena, (size_t)v->plan->decoder->sequences * sizeof *t->lengths);
+    t->noise = arena_zalloc(t->arena, (size_t)v->plan->decoder->layers * sizeof *t->noise);
+    t->rounded = ref_step_new(t->arena, v->plan->decoder, step_model_weights, (void *)&v->model);
+    t->exact = ref_step_new(t->arena, &v->exact, step_model_weights, (void *)&v->model);
+    step_map(t);
+    if (t->kind == FROM_THE_START)
+        run_from_the_start(t);
+    else if (t->kind == AT_AN_EDGE)
+        run_at_an_edge(t);
+    else if (t->kind == SEVERAL_SEQUENCES)
+        run_several(t);
+    else
+        run_around_a_ring(t);
+    emu_memory_free(t->memory);
+}
+
+/* The oldest target's kernel of each of the plan's; NULL, or the name of the one that there is not.
+ */
+static const char *load_kernels(arena *a, step_verifier *v, const kernel *kernels, size_t count)
+{
+    emu_report report;
+    v->kernels = arena_zalloc(a, v->plan->kernel_count * sizeof *v->kernels);
+    for (size_t i = 0; i < v->plan->kernel_count; i++) {
+        step_kernel *k = &v->kernels[i];
+        for (size_t j = 0; j < count && !k->kernel; j++)
+            if (strcmp(kernels[j].instance->name, v->plan->kernels[i].name) == 0)
+                k->kernel = &kernels[j];
+        if (k->kernel)
+            k->module = emu_load(a, k->kernel->ptx, k->kernel->ptx_length, &report);
+        if (!k->module)
+            return v->plan->kernels[i].name;
+    }
+    return NULL;
+}
+
+static void add_result(step_result *all, const step_trial *t, arena *a)
+{
+    all->right = all->right && t->right;
+    all->positions += t->result.positions;
+    all->worst = fmax(all->worst, t->result.worst);
+    all->weights_read = fmax(all->weights_read, t->result.weights_read);
+    all->caches.read += t->result.caches.read;
+    all->caches.needed += t->result.caches.needed;
+    all->worst_hidden = fmax(all->worst_hidden, t->result.worst_hidden);
+    all->instructions += t->result.instructions;
+    if (!t->right && !all->message)
+        all->message = arena_strdup(a, t->result.message);
+}
+
+step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, const kernel *kernels,
+                        size_t kernel_count, uint64_t seed, unsigned orders, unsigned jobs)
+{
+    arena *of_all = arena_new();
+    step_result result = { .right = true, .layers = p->decoder->layers };
+    step_verifier v = {
+        .plan = p,
+        .names = names,
+        .exact = *p->decoder,
+        .seed = seed,
+        .orders = orders,
+    };
+    v.exact.precision = PRECISION_F32;
+    v.exact.kv_type = KV_F32;
+    const char *missing = load_kernels(of_all, &v, kernels, kernel_count);
+    if (missing) {
+        result.right = false;
+        result.message =
+            arena_format(a, "the step needs the kernel %s, which is not there", missing);
+        arena_free(of_all);
+        return result;
+    }
+    step_load_dependent(of_all, &v, kernels, kernel_count);
+    v.model = step_model_new(of_all, p, seed);
+    step_trial trials[TRIALS];
+    for (int i = 0; i < TRIALS; i++)
+        trials[i] = (step_trial){ .v = &v, .arena = arena_new(), .kind = (step_trial_kind)i };
+    os_parallel(jobs, TRIALS, run_trial, trials);
+    for (int i = 0; i < TRIALS; i++) {
+        add_result(&result, &trials[i], a);
+        arena_free(trials[i].arena);
+    }
+    arena_free(of_all);
+    return result;
+}
+
+step_result verify_step(arena *a, const plan *p, const target *const *wanted, size_t wanted_count,
+                        const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
+                        unsigned jobs)
+{
+    arena *scratch = arena_new();
+    chosen_layers chosen = verify_choose_layers(scratch, p);
+    const decoder *d = verify_reduced_decoder(scratch, p->decoder, &chosen);
+    diags ignored = diags_new(scratch);
+    plan *reduced =
+        plan_make(scratch, d, (location){ 0 }, wanted, wanted_count, p->model, &ignored);
+    if (reduced)
+        verify_take_kernels(scratch, reduced, p);
+    const char *differs =
+        reduced ? verify_same_launches(a, p, reduced) : "some layers of it have no plan";
+    step_result result = { .right = false, .message = differs };
+    if (!differs)
+        result = verify_plan(a, reduced, &chosen, kernels, kernel_count, seed, orders, jobs);
+    result.layers = chosen.count;
+    result.of_layers = p->decoder->layers;
+    arena_free(scratch);
+    return result;
+}

@@ -1,0 +1,256 @@
+#include "model/decoder.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum {
+    SIZE_ONE,
+    SIZE_HIDDEN,
+    SIZE_VOCAB,
+    SIZE_FF,
+    SIZE_TWO_FF,
+    SIZE_Q,
+    SIZE_Q_ROWS,
+    SIZE_KV,
+    SIZE_QKV,
+    SIZE_O,
+    SIZE_HEAD,
+    SIZE_HEADS,
+    SIZE_HALF_ROPE,
+    SIZE_Q_RANK,
+    SIZE_LATENT,
+    SIZE_LATENT_ROW,
+    SIZE_NOPE,
+    SIZE_VALUE,
+    SIZE_CHANNELS,
+    SIZE_CONV,
+    SIZE_DELTA_HEAD,
+    SIZE_DELTA_HEADS,
+    SIZE_TWO_DELTA_HEADS,
+    SIZE_DELTA_VALUES,
+    SIZE_EXPERTS,
+    SIZE_EXPERT_FF,
+    SIZE_TWO_EXPERT_FF,
+    SIZE_SHARED_FF
+};
+
+const tensor_info tensor_infos[TENSOR_COUNT] = {
+#define TENSOR(id, name, part, planes, rows, columns, kind) \
+    { name,          PART_##part != PART_MODEL,             \
+      PART_##part,   TENSOR_##kind,                         \
+      SIZE_##planes, SIZE_##rows,                           \
+      SIZE_##columns },
+#include "model/tensors.def"
+#undef TENSOR
+};
+
+static uint64_t size_of(const decoder *d, unsigned size)
+{
+    int64_t q = d->num_heads * d->head_dim, kv = d->num_kv_heads * d->head_dim;
+    int64_t delta = d->delta_value_heads * d->delta_head_dim;
+    const int64_t sizes[] = {
+        [SIZE_ONE] = 1,
+        [SIZE_HIDDEN] = d->hidden,
+        [SIZE_VOCAB] = d->vocab,
+        [SIZE_FF] = d->ff,
+        [SIZE_TWO_FF] = 2 * d->ff,
+        [SIZE_Q] = q,
+        [SIZE_Q_ROWS] = d->attention_gate ? 2 * q : q,
+        [SIZE_KV] = kv,
+        [SIZE_QKV] = q + 2 * kv,
+        [SIZE_O] = d->latent ? d->num_heads * d->value_dim : q,
+        [SIZE_HEAD] = d->head_dim,
+        [SIZE_HEADS] = d->num_heads,
+        [SIZE_HALF_ROPE] = d->rope[0].dims / 2,
+        [SIZE_Q_RANK] = d->q_rank,
+        [SIZE_LATENT] = d->latent,
+        [SIZE_LATENT_ROW] = d->latent + d->rope[0].dims,
+        [SIZE_NOPE] = d->head_dim - d->rope[0].dims,
+        [SIZE_VALUE] = d->value_dim,
+        [SIZE_CHANNELS] = 2 * d->delta_key_heads * d->delta_head_dim + delta,
+        [SIZE_CONV] = DELTA_CONV,
+        [SIZE_DELTA_HEAD] = d->delta_head_dim,
+        [SIZE_DELTA_HEADS] = d->delta_value_heads,
+        [SIZE_TWO_DELTA_HEADS] = 2 * d->delta_value_heads,
+        [SIZE_DELTA_VALUES] = delta,
+        [SIZE_EXPERTS] = d->experts,
+        [SIZE_EXPERT_FF] = d->expert_ff,
+        [SIZE_TWO_EXPERT_FF] = 2 * d->expert_ff,
+        [SIZE_SHARED_FF] = d->shared_ff,
+    };
+    return (uint64_t)sizes[size];
+}
+
+bool decoder_has_part(const decoder *d, tensor_part part, int64_t layer)
+{
+    bool recurrent = d->recurrent[layer], experts = d->experts && layer >= d->dense_layers;
+    switch (part) {
+    case PART_ATTENTION:
+        return !recurrent;
+    case PART_DELTA:
+        return recurrent;
+    case PART_DENSE:
+        return !experts;
+    case PART_EXPERTS:
+        return experts;
+    default:
+        return true;
+    }
+}
+
+bool decoder_has(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return d->has[t] && decoder_has_part(d, tensor_infos[t].part, layer);
+}
+
+static void add(decoder *d, bool there, const uint8_t *tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        d->has[tensors[i]] = there;
+}
+
+void decoder_add_tensors(decoder *d)
+{
+#define ADD(there, ...) \
+    add(d, there, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+    bool dense = !d->experts || d->dense_layers, tiled = d->delta_layout == DELTA_TILED;
+    bool delta = false;
+    for (int64_t l = 0; l < d->layers; l++)
+        delta |= d->recurrent[l];
+    ADD(true, TENSOR_TOKEN_EMBD, TENSOR_ATTN_NORM, TENSOR_ATTN_OUTPUT, TENSOR_OUTPUT_NORM);
+    ADD(!d->has[TENSOR_PRE_FFN_NORM], TENSOR_FFN_NORM);
+    ADD(!d->latent && !d->has[TENSOR_ATTN_QKV], TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V);
+    if (d->latent) {
+        ADD(true, TENSOR_ATTN_KV_A, TENSOR_ATTN_KV_A_NORM, TENSOR_ATTN_K_B, TENSOR_ATTN_V_B);
+        ADD(d->q_rank, TENSOR_ATTN_Q_A, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B);
+        ADD(!d->q_rank, TENSOR_ATTN_Q);
+    }
+    ADD(delta, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_CONV1D, TENSOR_SSM_DT, TENSOR_SSM_A,
+        TENSOR_SSM_NORM, TENSOR_SSM_OUT);
+    ADD(delta && !tiled, TENSOR_SSM_BA);
+    ADD(delta && tiled, TENSOR_SSM_BETA, TENSOR_SSM_ALPHA);
+    ADD(dense && !d->has[TENSOR_FFN_GATE_UP], TENSOR_FFN_GATE, TENSOR_FFN_UP);
+    ADD(dense, TENSOR_FFN_DOWN);
+    ADD(d->experts, TENSOR_FFN_GATE_INP, TENSOR_FFN_DOWN_EXPS);
+    ADD(d->experts && !d->has[TENSOR_FFN_GATE_UP_EXPS], TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS);
+    ADD(d->shared_ff, TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_FFN_DOWN_SHEXP);
+#undef ADD
+}
+
+decoder_tensor decoder_ffn_norm(const decoder *d)
+{
+    return d->has[TENSOR_PRE_FFN_NORM] ? TENSOR_PRE_FFN_NORM : TENSOR_FFN_NORM;
+}
+
+uint64_t decoder_planes(const decoder *d, decoder_tensor t)
+{
+    return size_of(d, tensor_infos[t].planes);
+}
+
+uint64_t decoder_rows(const decoder *d, decoder_tensor t)
+{
+    return decoder_planes(d, t) * size_of(d, tensor_infos[t].rows);
+}
+
+uint64_t decoder_columns(const decoder *d, decoder_tensor t)
+{
+    return size_of(d, tensor_infos[t].columns);
+}
+
+format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return tensor_is_matrix(t) ? (format)d->formats[t][tensor_infos[t].by_layer ? layer : 0]
+                               : FORMAT_F32;
+}
+
+decoder_tensor decoder_scale(decoder_tensor matrix)
+{
+    switch (matrix) {
+    case TENSOR_ATTN_Q:
+        return TENSOR_ATTN_Q_SCALE;
+    case TENSOR_ATTN_K:
+        return TENSOR_ATTN_K_SCALE;
+    case TENSOR_ATTN_V:
+        return TENSOR_ATTN_V_SCALE;
+    case TENSOR_ATTN_QKV:
+        return TENSOR_ATTN_QKV_SCALE;
+    case TENSOR_ATTN_OUTPUT:
+        return TENSOR_ATTN_OUTPUT_SCALE;
+    case TENSOR_FFN_GATE:
+        return TENSOR_FFN_GATE_SCALE;
+    case TENSOR_FFN_UP:
+    case TENSOR_FFN_GATE_UP:
+        return TENSOR_FFN_UP_SCALE;
+    case TENSOR_FFN_DOWN:
+        return TENSOR_FFN_DOWN_SCALE;
+    case TENSOR_OUTPUT:
+        return TENSOR_OUTPUT_SCALE;
+    default:
+        return TENSOR_COUNT;
+    }
+}
+
+bool tensor_is_matrix(decoder_tensor t)
+{
+    return tensor_infos[t].kind == TENSOR_MATRIX || tensor_infos[t].kind == TENSOR_EXACT;
+}
+
+uint64_t decoder_bytes(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    return decoder_rows(d, t) * format_bytes(decoder_format(d, t, layer), decoder_columns(d, t));
+}
+
+void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME])
+{
+    if (tensor_infos[t].by_layer)
+        snprintf(name, DECODER_NAME, "blk.%lld.%s", (long long)layer, tensor_infos[t].name);
+    else
+        snprintf(name, DECODER_NAME, "%s", tensor_infos[t].name);
+}
+
+bool decoder_is_prompt(int64_t m)
+{
+    return m > DECODER_FEW_ROWS;
+}
+
+/* Gate and up are one kernel, which on tensor cores has one format. */
+static bool gates_differ(const decoder *d, decoder_tensor t, int64_t layer)
+{
+    static const uint8_t pairs[][2] = { { TENSOR_FFN_GATE, TENSOR_FFN_UP },
+                                        { TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS },
+                                        { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP } };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (t == pairs[i][0] || t == pairs[i][1])
+            return decoder_format(d, (decoder_tensor)pairs[i][0], layer) !=
+                   decoder_format(d, (decoder_tensor)pairs[i][1], layer);
+    return false;
+}
+
+const char *decoder_lacks_prompts(const decoder *d)
+{
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        if (decoder_has(d, TENSOR_FFN_GATE_EXPS, layer) &&
+            gates_differ(d, TENSOR_FFN_GATE_EXPS, layer))
+            return "experts whose gate and up have formats of their own";
+    return d->experts && d->precision == PRECISION_F32 ? "experts and precision = f32" : NULL;
+}
+
+/* Whether nothing is rounded ahead of a product. That of q from its rank is one of many for a step
+ * of few rows, which has a kernel for all of them. */
+static bool is_exact(const decoder *d, int64_t m, decoder_tensor t)
+{
+    return d->precision == PRECISION_F32 || (tensor_infos[t].kind != TENSOR_MATRIX &&
+                                             !(t == TENSOR_ATTN_Q_B && decoder_is_prompt(m)));
+}
+
+decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
+                                          int64_t layer)
+{
+    bool of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
+    if (is_exact(d, m, t))
+        return ROUNDS_NOTHING;
+    if (decoder_is_prompt(m) && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
+        return ROUNDS_TO_HALVES;
+    return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
+                                                                 : ROUNDS_NOTHING;
+}

@@ -1,0 +1,225 @@
+/* Data are initialised by position, in the order of templates/header_plan.h.in, as kernels are. */
+#include "model/emit/header_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The place in the table of kernels of the first of a kernel of the plan. */
+static size_t kernel_place(const kernel_set *set, size_t number)
+{
+    size_t at = 0;
+    while (strcmp(set->kernels[at].instance->name, set->plan->kernels[number].name) != 0)
+        at++;
+    return at;
+}
+
+void print_plan_declarations(strbuf *out, const described_set *d)
+{
+    const plan *p = d->set->plan;
+    if (!p)
+        return;
+    strbuf_format(out,
+                  "/* The model's step: %s, %" PRId64 " layers, %" PRId64 " wide, %" PRId64
+                  " positions.\n *\n",
+                  p->decoder->architecture, p->decoder->layers, p->decoder->hidden,
+                  p->decoder->max_seq_len);
+    for (size_t i = 0; i < p->step_count; i++)
+        strbuf_format(out, " * %12zu launches for m = %" PRId64 "\n", p->steps[i].launch_count,
+                      p->steps[i].m);
+    for (size_t i = 0; i < PLAN_MEMORIES; i++)
+        strbuf_format(out, " * %12" PRIu64 " bytes of %s\n", p->bytes[i], plan_memory_names[i]);
+    strbuf_format(out,
+                  " */\nextern const ptxgen_tensor %s_tensors[];\n"
+                  "extern const size_t %s_tensor_count;\n"
+                  "extern const ptxgen_decoder_plan %s_plan;\n\n",
+                  d->set->prefix, d->set->prefix, d->set->prefix);
+}
+
+/* A C string, of printable ASCII. */
+static void put_quoted(strbuf *out, const char *text)
+{
+    strbuf_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            strbuf_char(out, '\\');
+        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
+    }
+    strbuf_char(out, '"');
+}
+
+/* The keys of the model's file, and tensors that it may have besides. */
+static void print_file(strbuf *out, const kernel_set *set)
+{
+    static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "REQUIRED",
+                                        [DECODER_KEY_OPTIONAL] = "OPTIONAL",
+                                        [DECODER_KEY_IGNORED] = "IGNORED" };
+    const decoder_file *file = set->plan->decoder->file;
+    size_t at = 0;
+    if (!file || !file->key_count)
+        return;
+    strbuf_format(out, "static const double %s_key_values[] = {\n", set->prefix);
+    for (size_t i = 0; i < file->key_count; i++)
+        for (size_t v = 0; v < file->keys[i].count; v++)
+            strbuf_format(out, "%s%.17g,%s", v ? " " : "    ", file->keys[i].values[v],
+                          v + 1 < file->keys[i].count ? "" : "\n");
+    strbuf_format(out, "    0,\n};\nstatic const ptxgen_file_key %s_keys[] = {\n", set->prefix);
+    for (size_t i = 0; i < file->key_count; i++) {
+        const decoder_key *k = &file->keys[i];
+        strbuf_put(out, "    { ");
+        put_quoted(out, k->name);
+        strbuf_put(out, ", ");
+        put_quoted(out, k->same ? arena_format(out->arena, "%s|%s", k->text, k->same) : k->text);
+        strbuf_format(out, ", PTXGEN_KEY_%s, ", uses[k->use]);
+        if (k->values)
+            strbuf_format(out, "%s_key_values + %zu, %zu },\n", set->prefix, at, k->count);
+        else
+            strbuf_put(out, "NULL, 0 },\n");
+        at += k->count;
+    }
+    strbuf_put(out, "};\n");
+    if (file->ignored_tensor_count) {
+        strbuf_format(out, "static const char *const %s_ignored_tensors[] = {\n", set->prefix);
+        for (size_t i = 0; i < file->ignored_tensor_count; i++)
+            strbuf_format(out, "    \"%s\",\n", file->ignored_tensors[i]);
+        strbuf_put(out, "};\n");
+    }
+    strbuf_char(out, '\n');
+}
+
+/* The members of a plan that are about the file. */
+static void print_file_members(strbuf *out, const kernel_set *set)
+{
+    const decoder_file *file = set->plan->decoder->file;
+    if (!file || !file->key_count)
+        strbuf_put(out, "    NULL, 0, NULL, 0, ");
+    else
+        strbuf_format(out, "    %s_keys, %zu, ", set->prefix, file->key_count);
+    if (file && file->ignored_tensor_count)
+        strbuf_format(out, "%s_ignored_tensors, %zu, ", set->prefix, file->ignored_tensor_count);
+    else if (file && file->key_count)
+        strbuf_put(out, "NULL, 0, ");
+    if (file && file->edited)
+        put_quoted(out, file->edited);
+    else
+        strbuf_put(out, "NULL");
+    strbuf_put(out, ",\n");
+}
+
+static void print_tensors(strbuf *out, const kernel_set *set)
+{
+    const plan *p = set->plan;
+    strbuf_format(out, "const ptxgen_tensor %s_tensors[] = {\n", set->prefix);
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const plan_tensor *t = &p->tensors[i];
+        strbuf_format(out, "    { \"%s\", \"%s\", PTXGEN_", t->name, formats[t->format].name);
+        strbuf_upper(out, formats[t->format].name);
+        strbuf_format(out, ", %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " },\n",
+                      formats[t->format].gguf_type, t->rows, t->columns, t->bytes, t->offset);
+    }
+    strbuf_format(out,
+                  "};\nconst size_t %s_tensor_count = sizeof %s_tensors / sizeof *%s_tensors;\n\n",
+                  set->prefix, set->prefix, set->prefix);
+}
+
+/* How the tables, which are long, name a piece. */
+static const struct {
+    char letter;
+    const char *piece;
+} pieces[] = {
+    [PLAN_WEIGHTS] = { 'W', "IN_WEIGHTS" }, [PLAN_CACHE] = { 'C', "IN_CACHE" },
+    [PLAN_STATE] = { 'S', "IN_STATE" },     [PLAN_WORKSPACE] = { 'B', "IN_WORKSPACE" },
+    [PLAN_MEMORIES] = { 'N', "NUMBER" },
+};
+
+static void print_place(strbuf *out, const plan_argument *argument)
+{
+    if (argument->is_number)
+        strbuf_format(out, "PTXGEN_%c(%" PRIu32 ")", pieces[PLAN_MEMORIES].letter,
+                      argument->number);
+    else
+        strbuf_format(out, "PTXGEN_%c(%" PRIu64 ")", pieces[argument->memory].letter,
+                      argument->offset);
+}
+
+static void print_launch(strbuf *out, const kernel_set *set, const plan_launch *l, size_t number)
+{
+    strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", number,
+                  kernel_place(set, l->kernel), l->layer, l->said, l->argument_count);
+    for (size_t i = 0; i < l->argument_count; i++) {
+        strbuf_put(out, i ? ", " : "");
+        print_place(out, &l->arguments[i]);
+    }
+    strbuf_put(out, " } },\n");
+}
+
+/* Launches count from 1, as they do in what a failed one is reported with. */
+static void print_launches_of(strbuf *out, const kernel_set *set, const plan_step *step)
+{
+    strbuf_format(out, "static const ptxgen_plan_launch %s_plan_m%" PRId64 "[] = {\n", set->prefix,
+                  step->m);
+    for (size_t i = 0; i < step->launch_count; i++)
+        print_launch(out, set, &step->launches[i], i + 1);
+    strbuf_put(out, "};\n\n");
+}
+
+static void print_steps(strbuf *out, const kernel_set *set)
+{
+    const plan *p = set->plan;
+    for (size_t i = 0; i <= PLAN_MEMORIES; i++)
+        strbuf_format(out, "#define PTXGEN_%c(offset) { PTXGEN_%s, offset }\n", pieces[i].letter,
+                      pieces[i].piece);
+    for (size_t i = 0; i < p->step_count; i++)
+        print_launches_of(out, set, &p->steps[i]);
+    for (size_t i = 0; i <= PLAN_MEMORIES; i++)
+        strbuf_format(out, "#undef PTXGEN_%c\n", pieces[i].letter);
+    strbuf_format(out, "static const ptxgen_plan_step %s_plan_steps[] = {\n", set->prefix);
+    for (size_t i = 0; i < p->step_count; i++)
+        strbuf_format(out,
+                      "    { %" PRId64 ", %s_plan_m%" PRId64 ", %zu, %" PRId64 ", %" PRId64 " },\n",
+                      p->steps[i].m, set->prefix, p->steps[i].m, p->steps[i].launch_count,
+                      p->steps[i].logits_rows, p->steps[i].sampled_rows);
+    strbuf_put(out, "};\n\n");
+}
+
+static void print_caches(strbuf *out, const kernel_set *set)
+{
+    const plan *p = set->plan;
+    strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
+    for (int64_t layer = 0; layer < p->decoder->layers; layer++)
+        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[layer][0].offset,
+                      p->caches[layer][1].offset);
+    strbuf_put(out, "};\n\n");
+}
+
+void print_plan_data(strbuf *out, const described_set *d)
+{
+    const kernel_set *set = d->set;
+    const plan *p = set->plan;
+    if (!p)
+        return;
+    const decoder *model = p->decoder;
+    const plan_state *s = &p->state;
+    print_tensors(out, set);
+    print_file(out, set);
+    print_steps(out, set);
+    print_caches(out, set);
+    strbuf_format(out,
+                  "const ptxgen_decoder_plan %s_plan = {\n"
+                  "    \"%s\", \"%s\",\n"
+                  "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                  ", /* layers, hidden, vocab, max_seq_len */\n"
+                  "    %" PRId64 ", %" PRId64 ", /* rows, sequences */\n    { ",
+                  set->prefix, set->prefix, model->architecture, model->layers, model->hidden,
+                  model->vocab, model->max_seq_len, p->rows, model->sequences);
+    for (size_t i = 0; i < PLAN_MEMORIES; i++)
+        strbuf_format(out, "%s%" PRIu64, i ? ", " : "", p->bytes[i]);
+    strbuf_format(out,
+                  " }, /* bytes */\n    %s_caches, %" PRIu64 ", /* sequence_bytes */\n"
+                  "    %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+                  ", /* tokens, positions, lengths, sampling, caches, logits */\n"
+                  "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
+                  set->prefix, p->sequence_bytes, s->tokens, s->positions, s->lengths, s->sampling,
+                  s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
+    print_file_members(out, set);
+    strbuf_put(out, "};\n\n");
+}

@@ -1,0 +1,270 @@
+#include "model/from_gguf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "kernel/family.h"
+#include "model/gguf/gguf.h"
+#include "model/arch/read.h"
+#include "model/section/decoder_section.h"
+
+enum { KIBI = 1024, PROMPT_ROWS = 256 };
+
+/* One for each limit of shared memory from sm_80 on: every GPU from there on has a kernel, and A100
+ * and H100 the larger ones that they have room for. */
+static const char DEFAULT_TARGETS[] = "sm_80,sm_86,sm_90";
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Text of a file as a comment has it: whatever is not printable ASCII is a '?'. */
+static void put_printable(strbuf *out, const char *text)
+{
+    for (; *text; text++)
+        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
+}
+
+/* "sm_80,sm_90" as a list. */
+static void put_targets(strbuf *out, const char *list)
+{
+    for (; *list; list++) {
+        strbuf_char(out, *list);
+        if (*list == ',' && list[1] != ' ')
+            strbuf_char(out, ' ');
+    }
+}
+
+static const char *positions_text(arena *a, int64_t positions)
+{
+    bool kibi = positions % KIBI == 0;
+    return arena_format(a, kibi ? "%lldk" : "%lld",
+                        (long long)(kibi ? positions / KIBI : positions));
+}
+
+static void put_spec(strbuf *out, const char *path, const model *m, const spec_overrides *overrides)
+{
+    arena *a = out->arena;
+    bool has_freqs = m->decoder.has[TENSOR_ROPE_FREQS];
+    decoder_note notes[] = {
+        { "max_seq_len",
+          arena_format(a, "the model was trained for %s", positions_text(a, m->context_length)) },
+        { "m", "tokens a step" },
+        { "rope_factors", has_freqs ? tensor_infos[TENSOR_ROPE_FREQS].name
+                                    : arena_format(a, "short up to max_seq_len = %s, else long",
+                                                   positions_text(a, m->original_context)) },
+        { m->decoder.metadata_count ? arena_format(a, "metadata.%s", m->decoder.metadata[0].name)
+                                    : "metadata",
+          "the file's keys: whoever loads weights compares them" },
+        { NULL, NULL },
+    };
+    strbuf_put(out, "; Written by ptxgen --from-gguf from ");
+    put_printable(out, base_name(path));
+    strbuf_put(out, ". Edit it: it is the source from here on.\n");
+    if (m->ignored_window)
+        strbuf_format(out, "; The file's sliding window of %lld is not applied, as in llama.cpp.\n",
+                      (long long)m->ignored_window);
+    if (m->further_layers)
+        strbuf_format(out,
+                      "; Left out: blk.%lld and what is behind it, which predict further tokens.\n",
+                      (long long)m->decoder.layers);
+    strbuf_format(
+        out, "[ptxgen]\nprefix  = %s\ntargets = ", overrides->prefix ? overrides->prefix : "model");
+    put_targets(out, overrides->targets ? overrides->targets : DEFAULT_TARGETS);
+    strbuf_put(out, "\n\n");
+    decoder_print(out, &m->decoder, notes);
+}
+
+typedef struct type_count {
+    const gguf_type *type;
+    size_t count;
+} type_count;
+
+/* Those that most tensors have first, f32 behind all others. */
+static int by_count(const void *left, const void *right)
+{
+    const type_count *a = left, *b = right;
+    if ((a->type->id == 0) != (b->type->id == 0))
+        return a->type->id == 0 ? 1 : -1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return a->type->id < b->type->id ? -1 : 1;
+}
+
+static void put_lower(strbuf *out, const char *text)
+{
+    for (; *text; text++)
+        strbuf_char(out, *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text);
+}
+
+static void put_types(strbuf *out, const gguf_file *file)
+{
+    VEC(type_count) counts = { 0 };
+    for (size_t i = 0; i < file->tensor_count; i++) {
+        size_t at = 0;
+        while (at < counts.count && counts.items[at].type != file->tensors[i].type)
+            at++;
+        if (at == counts.count)
+            *VEC_PUSH(out->arena, &counts) = (type_count){ file->tensors[i].type, 0 };
+        counts.items[at].count++;
+    }
+    qsort(counts.items, counts.count, sizeof *counts.items, by_count);
+    for (size_t i = 0; i < counts.count; i++) {
+        strbuf_put(out, i ? ", " : "");
+        put_lower(out, counts.items[i].type->name);
+        strbuf_format(out, " %zu", counts.items[i].count);
+    }
+}
+
+static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
+{
+    strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, %lld/%lld heads of %lld, ",
+                  d->architecture, (long long)d->layers, (long long)d->hidden,
+                  (long long)d->num_heads, (long long)d->num_kv_heads, (long long)d->head_dim);
+    if (d->experts)
+        strbuf_format(out, "%lld of %lld experts, ", (long long)d->experts_used,
+                      (long long)d->experts);
+    strbuf_format(out, "%zu tensors (", file->tensor_count);
+    put_types(out, file);
+    strbuf_put(out, ")\n");
+}
+
+/* Says which GPUs the spec's targets serve, and which not: "RTX 30, RTX 40; not RTX 20 (sm_75)". */
+static void put_served(strbuf *out, const spec *of)
+{
+    target_set named = 0;
+    for (size_t t = 0; t < of->target_count; t++)
+        named |= target_bit(of->targets[t]);
+    strbuf_put(out, "ptxgen: targets ");
+    target_print_set(out, named);
+    const char *before = " run on ", *before_others = "; not ";
+    for (size_t g = 0; g < target_count; g++) {
+        if (targets[g].specific)
+            continue;
+        if (target_newest_for(&targets[g], of->targets, of->target_count) < of->target_count) {
+            strbuf_format(out, "%s%s", before, targets[g].gpus);
+            before = ", ";
+        }
+    }
+    for (size_t g = 0; g < target_count; g++) {
+        if (targets[g].specific ||
+            target_newest_for(&targets[g], of->targets, of->target_count) < of->target_count)
+            continue;
+        strbuf_format(out, "%s%s (%s)", before_others, targets[g].gpus, targets[g].name);
+        before_others = ", ";
+    }
+    strbuf_char(out, '\n');
+}
+
+static bool open_file(const char *path, gguf_file *file, diags *d)
+{
+    gguf_error error;
+    if (gguf_open(path, file, &error))
+        return true;
+    size_t length = strlen(path);
+    bool names_path = strncmp(error.message, path, length) == 0 && error.message[length] == ':';
+    const char *message = error.message + (names_path ? length + 1 : 0);
+    diag_error(d, error.unreadable ? DIAG_UNREADABLE : DIAG_BAD_GGUF, (location){ .file = path },
+               "%s", message + strspn(message, " "));
+    return false;
+}
+
+/* Whether ptxgen takes the spec that it writes: sizes of the file may break a rule of the spec, and
+ * what the command line names be none. */
+static bool check_spec(arena *a, const char *path, const model *m, const spec_overrides *overrides,
+                       diags *d, spec *back)
+{
+    static const spec_overrides none = { 0 };
+    strbuf text = strbuf_new(a);
+    put_spec(&text, path, m, &none);
+    return spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), text.text, text.length,
+                      families, overrides, back, d);
+}
+
+/* A step of prompts besides, where the decoder and all targets have such. */
+static bool add_prompts(arena *a, const char *path, model *m, const spec_overrides *overrides,
+                        diags *d, const spec *checked)
+{
+    spec back;
+    if (decoder_lacks_prompts(&m->decoder) || checked->targets[0]->sm < DECODER_PROMPT_SM)
+        return true;
+    m->decoder.m[m->decoder.m_count++] = PROMPT_ROWS;
+    return check_spec(a, path, m, overrides, d, &back);
+}
+
+/* Returns true if the starter engine cuts text as tokenizer.ggml.pre says. */
+static bool has_pre_tokenizer(const char *name)
+{
+    static const char *const names[] = {
+#define PRE_TOKENIZER(name, ...) name,
+#include "templates/engine/pre_tokenizers.def"
+#undef PRE_TOKENIZER
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Warns if the file has a vocabulary that the starter engine does not read. */
+static void check_tokenizer(arena *a, const char *path, const gguf_file *file, diags *d)
+{
+    enum { SHOWN = 64 };
+    static const char model_key[] = "tokenizer.ggml.model", pre_key[] = "tokenizer.ggml.pre";
+    gguf_string kind, pre = { "default", strlen("default") };
+    if (!gguf_get_string(gguf_find_key(file, model_key), &kind))
+        return;
+    gguf_get_string(gguf_find_key(file, pre_key), &pre);
+    bool is_bpe = gguf_string_is(kind, "gpt2");
+    gguf_string shown = is_bpe ? pre : kind;
+    const char *name = arena_copy(a, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
+    if (is_bpe ? !has_pre_tokenizer(name) : !gguf_string_is(kind, "llama"))
+        diag_warning(d, DIAG_NO_TOKENIZER, (location){ .file = path },
+                     "%s = %s is not supported by the starter engine, which needs a tokenizer of "
+                     "its own for this model; kernels and header do not",
+                     is_bpe ? pre_key : model_key, name);
+}
+
+typedef struct conversion {
+    arena *arena;
+    const char *path;
+    const spec_overrides *overrides;
+    const model_options *options;
+    strbuf *out, *said;
+    diags *diags;
+    bool right;
+} conversion;
+
+static void convert(void *context)
+{
+    conversion *c = context;
+    arena *a = c->arena;
+    gguf_file file;
+    model m;
+    spec back;
+    c->right = open_file(c->path, &file, c->diags) &&
+               model_read(a, c->path, &file, c->options, &m, c->diags) &&
+               check_spec(a, c->path, &m, c->overrides, c->diags, &back) &&
+               add_prompts(a, c->path, &m, c->overrides, c->diags, &back);
+    if (c->right) {
+        put_spec(c->out, c->path, &m, c->overrides);
+        put_summary(c->said, &file, &m.decoder);
+        put_served(c->said, &back);
+        check_tokenizer(a, c->path, &file, c->diags);
+    }
+    gguf_close(&file);
+}
+
+bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
+               const model_options *options, strbuf *out, strbuf *said, diags *d)
+{
+    conversion c = { a, path, overrides, options, out, said, d, false };
+    if (os_try_mapped(convert, &c))
+        return c.right;
+    diag_error(d, DIAG_UNREADABLE, (location){ .file = path },
+               "became shorter while it was read; is something still writing it?");
+    return false;
+}

@@ -1,0 +1,368 @@
+#include "model/plan/planner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/formula.h"
+#include "kernel/limits.h"
+#include "kernel/memory_plan.h"
+
+const struct buffer_life buffer_lives[BUFFERS] = {
+    [BUFFER_H] = { "h", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_RANKS] = { "ranks", PHASE_QKV, PHASE_QKV },
+    [BUFFER_KV] = { "kv", PHASE_QKV, PHASE_ROPE },
+    [BUFFER_QKV] = { "qkv", PHASE_QKV, PHASE_ROPE },
+    [BUFFER_Q] = { "q", PHASE_ROPE, PHASE_ATTENTION },
+    [BUFFER_PARTIALS] = { "partials", PHASE_ATTENTION, PHASE_ATTENTION },
+    [BUFFER_GATE] = { "gate", PHASE_ROPE, PHASE_ATTENTION },
+    [BUFFER_LATENTS] = { "latents", PHASE_ATTENTION, PHASE_VALUES },
+    [BUFFER_BA] = { "ba", PHASE_QKV, PHASE_ROPE },
+    [BUFFER_DELTA] = { "delta", PHASE_ROPE, PHASE_OUTPUT },
+    [BUFFER_O] = { "o", PHASE_ATTENTION, PHASE_OUTPUT },
+    [BUFFER_MIDDLE] = { "middle", PHASE_OUTPUT, PHASE_POST_FFW },
+    [BUFFER_SCORES] = { "scores", PHASE_ROUTE, PHASE_ROUTE },
+    [BUFFER_IDS] = { "ids", PHASE_ROUTE, PHASE_DOWN },
+    [BUFFER_MIX] = { "mix", PHASE_ROUTE, PHASE_DOWN },
+    [BUFFER_LIST] = { "list", PHASE_ROUTE, PHASE_DOWN },
+    [BUFFER_F] = { "f", PHASE_GATE_UP, PHASE_DOWN },
+    [BUFFER_CHOICES] = { "choices", PHASE_DOWN, PHASE_DOWN },
+    [BUFFER_F_SHARED] = { "f_shared", PHASE_GATE_UP, PHASE_DOWN },
+    [BUFFER_SHARED] = { "shared", PHASE_DOWN, PHASE_DOWN },
+    [BUFFER_ROWS] = { "rows", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_FACTORS] = { "factors", PHASE_EMBED, PHASE_LOGITS },
+    [BUFFER_SUMS] = { "sums", PHASE_QKV, PHASE_LOGITS },
+    [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
+    [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
+    [BUFFER_TOLD] = { "told", PHASE_LOGITS, PHASE_LOGITS },
+};
+
+int64_t plan_ring(const decoder *d, int64_t layer)
+{
+    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
+        return 0;
+    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
+    return positions < d->max_seq_len ? positions : 0;
+}
+
+const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)
+{
+    return &p->tensors.items[p->numbers[t][tensor_infos[t].by_layer ? p->layer : 0]];
+}
+
+bool planner_has(const planner *p, decoder_tensor t)
+{
+    return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
+}
+
+/* Anew, where it is bound already. */
+static bound *bind(bindings *b, const char *name, plan_argument argument)
+{
+    size_t at = 0;
+    while (at < b->count && strcmp(b->items[at].param, name) != 0)
+        at++;
+    b->count += at == b->count;
+    b->items[at] = (bound){ name, argument, BUFFERS };
+    return &b->items[at];
+}
+
+void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
+                       uint64_t row)
+{
+    const plan_tensor *tensor = planner_tensor(p, t);
+    bind(b, name,
+         (plan_argument){ .memory = PLAN_WEIGHTS,
+                          .offset =
+                              tensor->offset + row * format_bytes(tensor->format, tensor->columns),
+                          .said = tensor->name });
+}
+
+void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t)
+{
+    if (planner_has(p, t))
+        planner_bind_rows(p, b, name, t, 0);
+}
+
+void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said)
+{
+    bind(b, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
+}
+
+void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset)
+{
+    plan_argument argument = { .memory = PLAN_WORKSPACE,
+                               .offset = offset,
+                               .said = buffer_lives[buffer].name };
+    bind(b, name, argument)->buffer = buffer;
+}
+
+void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer)
+{
+    planner_bind_buffer_from(b, name, buffer, 0);
+}
+
+void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said)
+{
+    bind(b, name, (plan_argument){ .is_number = true, .number = (uint32_t)number, .said = said });
+}
+
+/* What a plan asks of a family is a matter between the two: a key that there is not is a defect. */
+_Noreturn static void wrong_plan(const char *asked, const char *wrong, const char *name)
+{
+    fprintf(stderr, "ptxgen: the plan of a step asks %s for %s %s\n", asked, wrong, name);
+    abort();
+}
+
+instance planner_kernel(const planner *p, const char *name)
+{
+    instance in = { .family = family_find(families, name), .where = p->where };
+    if (!in.family)
+        wrong_plan(name, "a kernel", "");
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    return in;
+}
+
+static const key *key_of(const instance *in, const char *name)
+{
+    const key *k = family_key(in->family, name);
+    if (!k)
+        wrong_plan(in->family->name, "the key", name);
+    return k;
+}
+
+static bool suits_all(const planner *p, const instance *in)
+{
+    bool suits = instance_takes_all(in);
+    for (size_t i = 0; suits && i < p->target_count; i++)
+        suits = instance_suits(in, p->targets[i]);
+    return suits;
+}
+
+bool planner_prefers(const planner *p, const instance *in, const instance *to)
+{
+    return p->plan->model && suits_all(p, in) &&
+           p->plan->model->is_faster(in, to, p->targets, p->target_count);
+}
+
+/* What the model makes of kernels that are alike it is asked once. */
+static void tune(planner *p, instance *in, int64_t rows)
+{
+    if (!p->plan->model)
+        return;
+    const char *asked =
+        arena_format(p->arena, "%s of %lld", instance_make_name(p->arena, in), (long long)rows);
+    size_t number = name_map_find_or_add(p->arena, &p->asked, asked, p->tuned.count);
+    if (number == p->tuned.count) {
+        p->plan->model->tune(in, rows, p->targets, p->target_count);
+        *VEC_PUSH(p->arena, &p->tuned) = *in;
+    }
+    *in = p->tuned.items[number];
+}
+
+bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows)
+{
+    const plan_model *model = p->plan->model;
+    if (!model || !suits_all(p, in))
+        return false;
+    tune(p, in, rows);
+    tune(p, to, rows);
+    return model->is_worth(ahead, in, to, rows, p->targets, p->target_count);
+}
+
+void planner_set(instance *in, const char *name, int64_t value)
+{
+    instance_set(in, key_of(in, name), value);
+}
+
+void planner_set_real(instance *in, const char *name, double value)
+{
+    if (value > 0 || value < 0)
+        planner_set(in, name, real_bits(value));
+}
+
+void planner_set_weights(instance *in, const char *name, format weights)
+{
+    planner_set(in, name, instance_weights_index(weights));
+}
+
+void planner_settle(const planner *p, instance *in)
+{
+    planner_set(in, "state", p->settled ? STATE_SETTLED : STATE_CHANGING);
+}
+
+bool planner_has_choices(const planner *p, const instance *in, const char *key_name)
+{
+    const key *k = family_key(in->family, key_name);
+    for (size_t i = 0; i < p->target_count; i++)
+        if (p->targets[i]->sm < k->sm)
+            return false;
+    return true;
+}
+
+void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
+{
+    if (family_key(in->family, "rows"))
+        planner_set(in, "rows", ROWS_FIXED);
+    const key *m = key_of(in, "m");
+    int64_t most = m->max;
+    for (size_t i = 0; i < p->target_count; i++)
+        if (key_most_for(m, p->targets[i]) < most)
+            most = key_most_for(m, p->targets[i]);
+    int64_t at_once = rows < most ? rows : most;
+    planner_set(in, "m", at_once);
+    bool fits = launch_fit_stages(in, p->targets, p->target_count);
+    bool tiles = in->family->halves; /* of which a tuner chooses the rows */
+    if ((fits && rows <= most && !tiles) || !family_key(in->family, "rows"))
+        return;
+    planner_set(in, "rows", ROWS_RUN_TIME);
+    for (int64_t fewer = fits ? at_once : at_once / 2; fewer; fewer /= 2) {
+        planner_set(in, "m", fewer);
+        if (launch_fit_stages(in, p->targets, p->target_count))
+            break;
+    }
+    planner_bind_number(b, "m_val", rows, "m");
+}
+
+/* The bytes of a parameter for so many rows, or 0 where a launch decides them. */
+static int64_t bytes_of(const instance *in, const param *p, int64_t rows)
+{
+    const run_values run = { .m = rows };
+    int64_t bytes = formula_value(p->bytes, in, &run);
+    return bytes < 0 ? 0 : bytes;
+}
+
+static void grow(int64_t *most, int64_t bytes)
+{
+    *most = bytes > *most ? bytes : *most;
+}
+
+void planner_need(planner *p, buffer_id buffer, int64_t bytes)
+{
+    grow(&p->buffer_bytes[buffer], bytes);
+}
+
+static const char COUNTERS_SAID[] = "counters";
+
+/* Rows of a launch: the kernel's, or a number that it gets. */
+static int64_t rows_of(const instance *in, const bindings *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->items[i].argument.is_number)
+            return b->items[i].argument.number;
+    return in->shape.m;
+}
+
+/* The argument that a parameter gets; what a kernel needs for itself has places of its own. */
+static plan_argument argument_of(planner *p, const instance *in, const param *parameter,
+                                 const bindings *b, buffer_id *buffer)
+{
+    *buffer = BUFFERS;
+    int64_t bytes = bytes_of(in, parameter, rows_of(in, b));
+    for (size_t i = 0; i < b->count; i++)
+        if (strcmp(b->items[i].param, parameter->name) == 0) {
+            *buffer = b->items[i].buffer;
+            if (parameter->kind == PARAM_SCRATCH)
+                grow(&p->buffer_bytes[*buffer], bytes);
+            return b->items[i].argument;
+        }
+    if (!parameter->zeroed)
+        wrong_plan(in->family->name, "nothing for the parameter", parameter->name);
+    grow(&p->counters, bytes);
+    return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
+}
+
+static void check_numbers(planner *p, const instance *in)
+{
+    for (const key *k = in->family->keys; k->name; k++) {
+        if (!k->choices && !instance_takes(in, k))
+            diag_error(p->diags, DIAG_CONFLICT, p->where,
+                       "%s: %s takes %s from %lld to %lld in multiples of %lld, not %lld", in->name,
+                       in->family->name, k->name, (long long)key_least(in, k),
+                       (long long)key_most(in, k), (long long)key_multiple(in, k),
+                       (long long)instance_value(in, k));
+    }
+}
+
+/* A kernel takes what its family does, and a GPU can launch it: the checks that a section of the
+ * spec goes through. */
+static void check_kernel(planner *p, const instance *in)
+{
+    const char *blamed = NULL;
+    const char *wrong = in->family->check ? in->family->check(in, p->arena, &blamed) : NULL;
+    diag_code code = DIAG_CONFLICT;
+    if (!wrong) {
+        wrong = launch_problem(p->arena, in, &blamed);
+        code = DIAG_LAUNCH_LIMIT;
+    }
+    if (wrong) {
+        diag_error(p->diags, code, p->where, "%s: %s", in->name, wrong);
+        return;
+    }
+    wrong = launch_unfit(p->arena, in, p->targets, p->target_count, NULL);
+    if (wrong)
+        diag_error(p->diags, DIAG_SHARED_MEMORY, p->where, "%s", wrong);
+    check_numbers(p, in);
+}
+
+static size_t number_of(planner *p, instance *in)
+{
+    in->name = instance_make_name(p->arena, in);
+    size_t number = name_map_find_or_add(p->arena, &p->names, in->name, p->kernels.count);
+    if (number == p->kernels.count) {
+        check_kernel(p, in);
+        *VEC_PUSH(p->arena, &p->kernels) = *in;
+    }
+    return number;
+}
+
+void planner_add(planner *p, instance *in, const bindings *b, const char *said)
+{
+    tune(p, in, rows_of(in, b));
+    if (!p->launches.count)
+        p->settled = in->family->launch.overlap != NO_OVERLAP && in->trigger == TRIGGER_WAITED;
+    placed_launch *made = VEC_PUSH(p->arena, &p->launches);
+    *made = (placed_launch){ .launch = { .layer = p->layer, .said = said }, .kernel = *in };
+    param params[MAX_PARAMS];
+    made->launch.argument_count = instance_params(p->arena, in, params);
+    for (size_t i = 0; i < made->launch.argument_count; i++)
+        made->launch.arguments[i] = argument_of(p, in, &params[i], b, &made->buffers[i]);
+}
+
+void planner_place_buffers(planner *p, plan_step *step)
+{
+    memory_part parts[BUFFERS];
+    for (int i = 0; i < BUFFERS; i++)
+        parts[i] =
+            (memory_part){ p->buffer_bytes[i], buffer_lives[i].first, buffer_lives[i].last, 0 };
+    uint64_t bytes = (uint64_t)memory_plan(p->arena, parts, BUFFERS);
+    if (bytes > p->plan->bytes[PLAN_WORKSPACE])
+        p->plan->bytes[PLAN_WORKSPACE] = bytes;
+    step->buffers = arena_alloc(p->arena, BUFFERS * sizeof *step->buffers);
+    for (int i = 0; i < BUFFERS; i++)
+        if (parts[i].bytes)
+            step->buffers[step->buffer_count++] =
+                (plan_buffer){ buffer_lives[i].name, (uint64_t)parts[i].bytes,
+                               (uint64_t)parts[i].offset };
+    step->launch_count = p->launches.count;
+    step->launches = arena_alloc(p->arena, p->launches.count * sizeof *step->launches);
+    for (size_t i = 0; i < p->launches.count; i++) {
+        placed_launch *made = &p->launches.items[i];
+        for (size_t j = 0; j < made->launch.argument_count; j++)
+            if (made->buffers[j] != BUFFERS)
+                made->launch.arguments[j].offset += (uint64_t)parts[made->buffers[j]].offset;
+        made->launch.kernel = number_of(p, &made->kernel);
+        step->launches[i] = made->launch;
+    }
+}
+
+void planner_place_counters(planner *p, uint64_t at)
+{
+    for (size_t s = 0; s < p->plan->step_count; s++)
+        for (size_t i = 0; i < p->plan->steps[s].launch_count; i++) {
+            plan_launch *l = &p->plan->steps[s].launches[i];
+            for (size_t j = 0; j < l->argument_count; j++)
+                if (l->arguments[j].said == COUNTERS_SAID)
+                    l->arguments[j].offset = at;
+        }
+}

@@ -1,0 +1,171 @@
+/* A plan while it is made: launches of kernels, whose arguments are bound by the names of the
+ * parameters, and buffers, whose places are known when a step has all its launches.
+ */
+#ifndef PTXGEN_MODEL_PLAN_PLANNER_H
+#define PTXGEN_MODEL_PLAN_PLANNER_H
+
+#include "base/name_map.h"
+#include "base/diag.h"
+#include "model/plan/plan.h"
+
+/* The launches of a layer, ahead of and behind which stand those of the model. */
+typedef enum phase {
+    PHASE_EMBED,
+    PHASE_QKV,
+    PHASE_ROPE,
+    PHASE_ATTENTION,
+    PHASE_VALUES,
+    PHASE_OUTPUT,
+    PHASE_POST_ATTENTION,
+    PHASE_ROUTE,
+    PHASE_GATE_UP,
+    PHASE_DOWN,
+    PHASE_POST_FFW,
+    PHASE_LOGITS,
+} phase;
+
+typedef enum buffer_id {
+    BUFFER_H,
+    BUFFER_RANKS, /* of latent attention in steps of prompts: what q is made of, */
+    BUFFER_KV,    /* and what goes into the cache */
+    BUFFER_QKV,
+    BUFFER_Q,
+    BUFFER_PARTIALS,
+    BUFFER_GATE,    /* of attention */
+    BUFFER_LATENTS, /* what latent attention gives */
+    BUFFER_BA,      /* betas and alphas of a delta net, where matrices of their own make them */
+    BUFFER_DELTA,   /* what a delta net gives */
+    BUFFER_O,
+    BUFFER_MIDDLE,
+    BUFFER_SCORES, /* of experts, */
+    BUFFER_IDS,    /* the chosen ones, */
+    BUFFER_MIX,    /* their weights, */
+    BUFFER_LIST,   /* and those in use */
+    BUFFER_F,
+    BUFFER_CHOICES,  /* what experts give each choice of a row, */
+    BUFFER_F_SHARED, /* f of the shared expert, */
+    BUFFER_SHARED,   /* and what that gives: in steps of prompts */
+    BUFFER_ROWS,     /* what a product takes, as f16 or in 8 bits, */
+    BUFFER_FACTORS,  /* and what its rows are to be multiplied by: in steps of several rows */
+    BUFFER_SUMS,     /* of parts of a product's columns, in such steps */
+    BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
+    BUFFER_DOWN,     /* and of the feed-forward's */
+    BUFFER_TOLD,     /* of parts of the logits, to choose a token by */
+    BUFFERS
+} buffer_id;
+
+/* An argument while the plan is made: a buffer's place is known at the end of its step. */
+typedef struct bound {
+    const char *param;
+    plan_argument argument;
+    buffer_id buffer; /* of the workspace */
+} bound;
+
+typedef struct bindings {
+    bound items[MAX_PARAMS];
+    size_t count;
+} bindings;
+
+typedef struct placed_launch {
+    plan_launch launch; /* its kernel is known when the step has all its launches */
+    instance kernel;
+    buffer_id buffers[MAX_PARAMS];
+} placed_launch;
+
+/* Rows of a product's x. */
+typedef struct plan_rows {
+    buffer_id x;
+    uint64_t first; /* row */
+    int64_t count, columns;
+    decoder_tensor norm; /* TENSOR_COUNT: none */
+    format made;         /* what they are made for products ahead of these; f32: nothing */
+} plan_rows;
+
+typedef struct planner {
+    arena *arena;
+    const decoder *d;
+    plan *plan;
+    const target *const *targets;
+    size_t target_count;
+    location where;
+    diags *diags;
+
+    uint32_t (*numbers)[DECODER_MOST_LAYERS]; /* [TENSOR_COUNT]: of tensors, by layer */
+    VEC(plan_tensor) tensors;
+    VEC(instance) kernels;
+    name_map names;
+    VEC(instance) tuned; /* by the model, */
+    name_map asked;      /* for kernels and rows of these names */
+
+    /* The step that is being made. */
+    int64_t m, layer;
+    VEC(placed_launch) launches;
+    bool settled;   /* its first launch waits for the step ahead before any other one may start */
+    plan_rows rows; /* that the buffer of rows has, of a layer */
+    int64_t rows_layer;
+    int64_t buffer_bytes[BUFFERS];
+    int64_t counters; /* bytes that one launch needs, at most */
+} planner;
+
+extern const struct buffer_life {
+    const char *name;
+    phase first, last;
+} buffer_lives[BUFFERS];
+
+/* Whether the present layer, or the model, has a tensor, and that tensor. */
+bool planner_has(const planner *p, decoder_tensor t);
+const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
+
+/* What a parameter gets: rows of a tensor from one on; a tensor, or nothing where the model has
+ * none; what lies in the state; a buffer, or what lies so many bytes behind its start; a number. */
+void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
+                       uint64_t row);
+void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
+void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said);
+void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer);
+void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
+void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said);
+
+/* A buffer has so many bytes, or more. */
+void planner_need(planner *p, buffer_id buffer, int64_t bytes);
+
+/* An instance of a family with the defaults of all keys, and its keys by their names: numbers and
+ * words, real numbers (0: the default, what is usual) and formats. */
+instance planner_kernel(const planner *p, const char *family_name);
+void planner_set(instance *in, const char *key_name, int64_t value);
+void planner_set_real(instance *in, const char *key_name, double value);
+void planner_set_weights(instance *in, const char *key_name, format weights);
+
+/* Whether all targets have each choice of a key. */
+/* Whether one is faster, on targets that all have it, than another one that computes the same of
+ * the same parameters. */
+bool planner_prefers(const planner *p, const instance *in, const instance *to);
+
+/* Whether the model has two launches of so many rows, one ahead of the other (NULL: it has been
+ * made), finish before one that does the same; and the numbers of warps and rows of these. */
+bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows);
+
+/* Has a kernel read the step's state ahead of its wait, where that is settled by then. */
+void planner_settle(const planner *p, instance *in);
+
+bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
+
+/* Rows of a product: all of them at once; where they take too much shared memory with fewer stages,
+ * or (where the family can) as many as fit or as it takes, with a block of the grid for each so
+ * many. */
+void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
+
+/* Adds a launch of the kernel to the step. What a kernel needs for itself gets a place. An error
+ * where its family does not take its keys. */
+void planner_add(planner *p, instance *in, const bindings *b, const char *said);
+
+/* Has launches of the step fetch what later ones read first: see plan_next.c. */
+void planner_fetch_ahead(planner *p);
+
+/* Gives the buffers of a step their places, and the launches their kernels and the addresses. */
+void planner_place_buffers(planner *p, plan_step *step);
+
+/* Gives all steps' counters one place in the state: each launch leaves them zero for the next. */
+void planner_place_counters(planner *p, uint64_t at);
+
+#endif

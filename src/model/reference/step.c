@@ -1,0 +1,124 @@
+#include "model/reference/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/reference/step_call.h"
+
+static double *embed(const call *c)
+{
+    const decoder *d = c->s->d;
+    const ref_matrix w = call_matrix(c, TENSOR_TOKEN_EMBD, 0);
+    double *h = call_vectors(c, d->hidden), scale = step_or_1(d->embedding_scale);
+    for (size_t v = 0; v < c->count; v++) {
+        double *row = h + (int64_t)v * d->hidden;
+        ref_matrix_row(&w, c->rows[v].token % w.rows, row);
+        for (int64_t i = 0; i < d->hidden; i++)
+            row[i] = c->rows[v].token < w.rows ? scale * row[i] : NAN;
+    }
+    return h;
+}
+
+static void multiply_logits(const call *c, const double *h, double *logits)
+{
+    const decoder *d = c->s->d;
+    operand o = call_normed(c, h, d->hidden, TENSOR_OUTPUT_NORM);
+    double scale = step_or_1(d->logit_scale), cap = d->final_softcap;
+    const product output = { d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
+                             TENSOR_OUTPUT_BIAS, 0 };
+    call_multiply(c, &o, &output, logits, (size_t)d->vocab);
+    for (size_t i = 0; i < c->count * (size_t)d->vocab; i++) {
+        logits[i] *= scale;
+        logits[i] = cap > 0 ? cap * tanh(logits[i] / cap) : logits[i];
+    }
+}
+
+/* The tokens' states into [count, layers + 1, hidden], behind a number of layers. */
+static void keep(const call *c, const double *h, int64_t layers, double *hidden)
+{
+    const decoder *d = c->s->d;
+    for (size_t v = 0; v < c->count && hidden; v++)
+        memcpy(hidden + ((int64_t)v * (d->layers + 1) + layers) * d->hidden,
+               h + (int64_t)v * d->hidden, (size_t)d->hidden * sizeof *h);
+}
+
+/* Room for how experts are chosen. */
+static void start_choices(call *c)
+{
+    ref_step *s = c->s;
+    size_t layers = (size_t)s->d->layers;
+    if (!s->d->experts || c->count <= s->scored)
+        return;
+    s->scored = c->count;
+    s->gaps = arena_alloc(s->arena, layers * s->scored * sizeof *s->gaps);
+    s->scores =
+        arena_alloc(s->arena, layers * s->scored * (size_t)s->d->experts * sizeof *s->scores);
+}
+
+void step_note_choice(const call *c, size_t token, const ref_choice *choice)
+{
+    size_t experts = (size_t)c->s->d->experts, row = (size_t)c->layer * c->s->scored + token;
+    c->s->gaps[row] = choice->gap;
+    memcpy(c->s->scores + row * experts, choice->scores, experts * sizeof *choice->scores);
+}
+
+void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves)
+{
+    s->m = m;
+    s->attends_by_halves = attends_by_halves;
+}
+
+ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row)
+{
+    size_t at = (size_t)layer * s->scored + row;
+    if (!decoder_has(s->d, TENSOR_FFN_GATE_INP, layer))
+        return (ref_choice){ NULL, HUGE_VAL };
+    return (ref_choice){ s->scores + at * (size_t)s->d->experts, s->gaps[at] };
+}
+
+static void add_layer(const call *c, double *h)
+{
+    const decoder *d = c->s->d;
+    if (d->recurrent[c->layer])
+        call_add_delta_net(c, h);
+    else if (d->latent)
+        call_add_latent_attention(c, h);
+    else
+        call_add_attention(c, h);
+    if (decoder_has(d, TENSOR_FFN_GATE_INP, c->layer))
+        call_add_experts(c, h);
+    else
+        call_add_ffn(c, h);
+}
+
+void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden)
+{
+    arena *a = arena_new_in(s->arena), *of_layer = arena_new_in(a);
+    call c = { s, a, rows, count, arena_alloc(a, count * sizeof(uint64_t)), 0 };
+    call_take_positions(&c);
+    start_choices(&c);
+    double *h = embed(&c);
+    keep(&c, h, 0, hidden);
+    for (c.a = of_layer; c.layer < s->d->layers; c.layer++) {
+        arena_reset(of_layer);
+        add_layer(&c, h);
+        keep(&c, h, c.layer + 1, hidden);
+    }
+    c.layer = 0; /* what the model has once counts as that of the first */
+    if (logits)
+        multiply_logits(&c, h, logits);
+    arena_free(a);
+}
+
+void ref_step_logits(ref_step *s, const double *hidden, size_t count, double *logits)
+{
+    const decoder *d = s->d;
+    size_t size = (size_t)d->hidden, stride = ((size_t)d->layers + 1) * size;
+    arena *a = arena_new_in(s->arena);
+    const call c = { .s = s, .a = a, .count = count };
+    double *h = call_vectors(&c, d->hidden);
+    for (size_t v = 0; v < count; v++)
+        memcpy(h + v * size, hidden + (v + 1) * stride - size, size * sizeof *h);
+    multiply_logits(&c, h, logits);
+    arena_free(a);
+}

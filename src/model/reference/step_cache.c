@@ -1,0 +1,193 @@
+/* The caches of sequences: rows of K and V, or of latents, from where a sequence starts on, which
+ * are as long as they have to be; of a delta net a state and the last inputs. */
+#include <string.h>
+
+#include "model/reference/step_call.h"
+
+enum { K, V };
+
+/* Heads that have rows of their own. */
+static uint64_t row_heads(const decoder *d)
+{
+    return d->latent ? 1 : (uint64_t)d->num_kv_heads;
+}
+
+static uint64_t row_values(const decoder *d)
+{
+    return (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
+}
+
+/* Values of the states of all value heads of a layer, behind which its inputs are. */
+static uint64_t state_values(const decoder *d)
+{
+    return (uint64_t)(d->delta_value_heads * d->delta_head_dim * d->delta_head_dim);
+}
+
+static uint64_t channels_of(const decoder *d)
+{
+    return decoder_rows(d, TENSOR_SSM_CONV1D);
+}
+
+uint64_t ref_cached_values(const decoder *d, const ref_cached *which)
+{
+    if (!d->recurrent[which->layer])
+        return row_values(d);
+    return which->values ? channels_of(d) : (uint64_t)(d->delta_head_dim * d->delta_head_dim);
+}
+
+static uint64_t layer_values(const decoder *d)
+{
+    return state_values(d) + DELTA_RING * channels_of(d);
+}
+
+ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *user)
+{
+    ref_step *s = arena_alloc(a, sizeof *s);
+    *s = (ref_step){ .arena = a, .d = d, .weights = weights, .user = user, .m = 1 };
+    s->sequences = arena_zalloc(a, (size_t)d->sequences * sizeof *s->sequences);
+    for (int64_t i = 0; i < d->sequences; i++) {
+        sequence *q = &s->sequences[i];
+        q->rows = arena_zalloc(a, (size_t)d->layers * 2 * sizeof *q->rows);
+        q->states = arena_zalloc(a, (size_t)d->layers * sizeof *q->states);
+        q->saved = arena_zalloc(a, (size_t)d->layers * sizeof *q->saved);
+        for (int64_t layer = 0; layer < d->layers; layer++)
+            if (d->recurrent[layer]) {
+                q->states[layer] = arena_zalloc(a, layer_values(d) * sizeof(double));
+                q->saved[layer] = arena_zalloc(a, layer_values(d) * sizeof(double));
+            }
+    }
+    return s;
+}
+
+/* Where a value head's state is, or the inputs at a position. */
+static double *state_of(const ref_step *s, const ref_cached *which)
+{
+    const decoder *d = s->d;
+    double *states = s->sequences[which->sequence].states[which->layer];
+    if (which->values)
+        return states + state_values(d) + which->position % DELTA_RING * channels_of(d);
+    return states + (uint64_t)which->kv_head * ref_cached_values(d, which);
+}
+
+static void read_earlier_state(ref_step *s, const ref_cached *which)
+{
+    const sequence *q = &s->sequences[which->sequence];
+    uint64_t count = ref_cached_values(s->d, which);
+    arena *a = arena_new_in(s->arena);
+    float *values = arena_alloc(a, count * sizeof *values);
+    double *state = state_of(s, which);
+    q->earlier(q->user, which, values);
+    for (uint64_t i = 0; i < count; i++)
+        state[i] = (double)values[i];
+    arena_free(a);
+}
+
+/* A delta net's state behind earlier positions, and of these the inputs that it still needs. */
+static void start_states(ref_step *s, int64_t number)
+{
+    const decoder *d = s->d;
+    const sequence *q = &s->sequences[number];
+    ref_cached which = { .sequence = number };
+    for (which.layer = 0; which.layer < d->layers; which.layer++) {
+        if (!d->recurrent[which.layer])
+            continue;
+        memset(q->states[which.layer], 0, layer_values(d) * sizeof(double));
+        for (uint64_t back = 1; back < DELTA_CONV && back <= q->begin; back++) {
+            which = (ref_cached){ number, which.layer, 0, q->begin - back, true };
+            read_earlier_state(s, &which);
+        }
+        for (int64_t head = 0; q->begin && head < d->delta_value_heads; head++) {
+            which = (ref_cached){ number, which.layer, head, q->begin - 1, false };
+            read_earlier_state(s, &which);
+        }
+    }
+}
+
+void ref_step_start(ref_step *s, int64_t sequence_number, uint64_t positions, ref_earlier *earlier,
+                    void *user)
+{
+    sequence *q = &s->sequences[sequence_number];
+    q->begin = q->length = q->before = positions;
+    q->earlier = earlier;
+    q->user = user;
+    start_states(s, sequence_number);
+}
+
+static void make_room(ref_step *s, sequence *q)
+{
+    uint64_t room = q->room ? 2 * q->room : 16;
+    size_t size = row_heads(s->d) * row_values(s->d) * sizeof(double);
+    for (int64_t i = 0; i < 2 * s->d->layers; i++) {
+        if (s->d->recurrent[i / 2] || (s->d->latent && i % 2 == V))
+            continue;
+        double *rows = arena_alloc(s->arena, room * size);
+        if (q->room)
+            memcpy(rows, q->rows[i], q->room * size);
+        q->rows[i] = rows;
+    }
+    q->room = room;
+}
+
+void call_take_positions(call *c)
+{
+    const decoder *d = c->s->d;
+    for (int64_t i = 0; i < d->sequences; i++) {
+        sequence *q = &c->s->sequences[i];
+        q->before = q->length;
+        for (int64_t layer = 0; layer < d->layers; layer++)
+            if (d->recurrent[layer])
+                memcpy(q->saved[layer], q->states[layer], layer_values(d) * sizeof(double));
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        sequence *q = &c->s->sequences[c->rows[i].sequence];
+        c->positions[i] = q->length++;
+        if (q->length - q->begin > q->room)
+            make_room(c->s, q);
+    }
+}
+
+void ref_step_take_back(ref_step *s)
+{
+    for (int64_t i = 0; i < s->d->sequences; i++) {
+        sequence *q = &s->sequences[i];
+        q->length = q->before;
+        for (int64_t layer = 0; layer < s->d->layers; layer++)
+            if (s->d->recurrent[layer])
+                memcpy(q->states[layer], q->saved[layer], layer_values(s->d) * sizeof(double));
+    }
+}
+
+double *step_fed_row(const ref_step *s, const ref_cached *which)
+{
+    const sequence *q = &s->sequences[which->sequence];
+    uint64_t row = (which->position - q->begin) * row_heads(s->d) + (uint64_t)which->kv_head;
+    return q->rows[2 * which->layer + (which->values ? V : K)] + row * row_values(s->d);
+}
+
+double *call_states(const call *c, size_t token)
+{
+    return state_of(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, 0, 0, false });
+}
+
+double *call_inputs(const call *c, size_t token, uint64_t position)
+{
+    return state_of(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, 0, position, true });
+}
+
+void ref_step_cached(const ref_step *s, const ref_cached *which, double *row)
+{
+    const sequence *q = &s->sequences[which->sequence];
+    uint64_t count = ref_cached_values(s->d, which);
+    float earlier[DECODER_MOST_CACHED];
+    if (s->d->recurrent[which->layer]) {
+        memcpy(row, state_of(s, which), count * sizeof *row);
+        return;
+    }
+    if (which->position >= q->begin) {
+        memcpy(row, step_fed_row(s, which), count * sizeof *row);
+        return;
+    }
+    q->earlier(q->user, which, earlier);
+    for (uint64_t i = 0; i < count; i++)
+        row[i] = (double)earlier[i];
+}

@@ -1,0 +1,145 @@
+#include "model/reference/step_call.h"
+
+#include <math.h>
+
+#include "ref/quant.h"
+
+double *call_vectors(const call *c, int64_t size)
+{
+    return arena_alloc(c->a, c->count * (size_t)size * sizeof(double));
+}
+
+double step_or_1(double scale)
+{
+    return scale != 0 ? scale : 1;
+}
+
+ref_matrix call_matrix(const call *c, decoder_tensor t, uint64_t plane)
+{
+    const decoder *d = c->s->d;
+    ref_tensor have = c->s->weights(c->s->user, t, c->layer);
+    uint64_t rows = decoder_rows(d, t) / decoder_planes(d, t);
+    return (ref_matrix){ .format = decoder_format(d, t, c->layer),
+                         .blocks = have.blocks,
+                         .values = have.values,
+                         .rows = rows,
+                         .columns = decoder_columns(d, t),
+                         .repeat = have.rows,
+                         .first = plane * rows };
+}
+
+const double *call_row(const call *c, decoder_tensor t, uint64_t row)
+{
+    if (t == TENSOR_COUNT || !decoder_has(c->s->d, t, c->layer))
+        return NULL;
+    ref_matrix w = call_matrix(c, t, 0);
+    double *values = arena_alloc(c->a, w.columns * sizeof *values);
+    ref_matrix_row(&w, row, values);
+    return values;
+}
+
+const double *call_vector(const call *c, decoder_tensor t)
+{
+    return call_row(c, t, 0);
+}
+
+double call_norm_factor(const call *c, const double *x, int64_t size)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < size; i++)
+        squares += x[i] * x[i];
+    return 1 / sqrt(squares / (double)size + c->s->d->epsilon);
+}
+
+void call_norm(const call *c, double *x, int64_t size, const double *gains)
+{
+    double factor = call_norm_factor(c, x, size);
+    for (int64_t i = 0; i < size; i++)
+        x[i] *= factor * gains[i];
+}
+
+operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm)
+{
+    const double *gains = call_vector(c, norm);
+    if (!gains)
+        return (operand){ h, NULL, c->count, size };
+    double *x = call_vectors(c, size), *factors = call_vectors(c, 1);
+    for (size_t v = 0; v < c->count; v++) {
+        factors[v] = call_norm_factor(c, h + v * (size_t)size, size);
+        for (int64_t i = 0; i < size; i++)
+            x[(int64_t)v * size + i] = h[(int64_t)v * size + i] * gains[i];
+    }
+    return (operand){ x, factors, c->count, size };
+}
+
+/* What the kernels of integer formats multiply in place of the vectors. */
+static const double *rounded(const call *c, const operand *o)
+{
+    double *x = arena_alloc(c->a, o->count * (size_t)o->size * sizeof *x), q[Q8_1_VALUES];
+    for (size_t i = 0; i < o->count * (size_t)o->size; i += Q8_1_VALUES) {
+        double d = ref_round_to_8_bits(o->x + i, q);
+        for (size_t j = 0; j < Q8_1_VALUES; j++)
+            x[i + j] = d * q[j];
+    }
+    return x;
+}
+
+static const double *rounded_to_halves(const call *c, const operand *o)
+{
+    double *x = arena_alloc(c->a, o->count * (size_t)o->size * sizeof *x);
+    for (size_t i = 0; i < o->count * (size_t)o->size; i++)
+        x[i] = ref_round_to_half(o->x[i]);
+    return x;
+}
+
+void call_multiply(const call *c, const operand *o, const product *p, double *y, size_t stride)
+{
+    decoder_rounding rounding = decoder_product_rounding(c->s->d, c->s->m, p->w, c->layer);
+    ref_matrix w = call_matrix(c, p->w, p->plane);
+    w.halves = rounding == ROUNDS_TO_HALVES;
+    const double *b = call_row(c, p->bias, p->plane), *x = o->x;
+    const double *scale = call_row(c, decoder_scale(p->w), 0);
+    if (rounding != ROUNDS_NOTHING)
+        x = w.halves ? rounded_to_halves(c, o) : rounded(c, o);
+    ref_matrix_times(&w, x, o->count, y, stride, arena_alloc(c->a, w.columns * sizeof(double)));
+    for (size_t v = 0; v < o->count; v++)
+        for (uint64_t i = 0; i < w.rows; i++)
+            y[v * stride + i] =
+                y[v * stride + i] * (scale ? *scale : 1) * (o->factors ? o->factors[v] : 1) +
+                (b ? b[i] : 0);
+}
+
+void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm)
+{
+    const decoder *d = c->s->d;
+    const double *gains = call_vector(c, norm);
+    double scale = step_or_1(d->residual_scale);
+    for (size_t v = 0; v < c->count; v++, h += d->hidden, x += d->hidden) {
+        double factor = gains ? call_norm_factor(c, x, d->hidden) : 1;
+        for (int64_t i = 0; i < d->hidden; i++)
+            h[i] += scale * (gains ? x[i] * factor * gains[i] : x[i]);
+    }
+}
+
+const rope_options *call_rope(const call *c)
+{
+    return &c->s->d->rope[c->s->d->windowed[c->layer] != 0];
+}
+
+static const double *factors_of(const call *c)
+{
+    const uint8_t *has = c->s->d->has;
+    if (!call_rope(c)->factors)
+        return NULL;
+    return call_vector(c, has[TENSOR_ROPE_LONG]    ? TENSOR_ROPE_LONG
+                          : has[TENSOR_ROPE_SHORT] ? TENSOR_ROPE_SHORT
+                                                   : TENSOR_ROPE_FREQS);
+}
+
+const double *call_turns(const call *c, size_t token)
+{
+    const rope_options *o = call_rope(c);
+    double *turns = arena_alloc(c->a, (size_t)o->dims * sizeof *turns);
+    ref_turns(o, factors_of(c), c->positions[token], turns);
+    return turns;
+}

@@ -1,0 +1,149 @@
+/* A gated delta net in the place of attention. Of a token's inputs [q, k, v] = W_qkv h', which a
+ * convolution over the last DELTA_CONV of them and silu go ahead of, each value head with state H
+ * [S, S], zero ahead of position 0, gives
+ *
+ *   H = exp(a softplus(alpha + dt)) H + k d',  d = sigmoid(beta) (v - H' k),  o = H' q,
+ *
+ * q and k of length 1, q / sqrt(S), where d takes the H that has decayed; then norm(o) gains
+ * silu(z). z = W_gate h'. Grouped value heads: a key head serves as many in a row, and
+ * [beta, alpha] = W_ba h' has of each key head the betas of these, then their alphas. Tiled: with n
+ * key heads, key head g serves g, g + n, g + 2 n and so on; beta = W_beta h', alpha = W_alpha h'.
+ *
+ * Source: Yang, Kautz, Hatamizadeh, "Gated Delta Networks", 2024, equation 10, as ggml computes it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "model/reference/step_call.h"
+
+typedef struct inputs {
+    double *qkv, *z, *ba; /* of a token: [channels], [value heads, S], [2 value heads] */
+    int64_t channels, values;
+} inputs;
+
+static bool is_tiled(const call *c)
+{
+    return c->s->d->delta_layout == DELTA_TILED;
+}
+
+/* Of tiled heads all betas, then all alphas. */
+static void multiply_factors(const call *c, const operand *o, double *ba)
+{
+    size_t heads = (size_t)c->s->d->delta_value_heads;
+    if (!is_tiled(c)) {
+        call_multiply(c, o, &(product){ TENSOR_SSM_BA, TENSOR_COUNT, 0 }, ba, 2 * heads);
+        return;
+    }
+    call_multiply(c, o, &(product){ TENSOR_SSM_BETA, TENSOR_COUNT, 0 }, ba, 2 * heads);
+    call_multiply(c, o, &(product){ TENSOR_SSM_ALPHA, TENSOR_COUNT, 0 }, ba + heads, 2 * heads);
+}
+
+static inputs multiply_inputs(const call *c, const double *h)
+{
+    const decoder *d = c->s->d;
+    const operand o = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
+    inputs in = { .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
+                  .values = d->delta_value_heads * d->delta_head_dim };
+    in.qkv = call_vectors(c, in.channels);
+    in.z = call_vectors(c, in.values);
+    in.ba = call_vectors(c, 2 * d->delta_value_heads);
+    call_multiply(c, &o, &(product){ TENSOR_DELTA_QKV, TENSOR_COUNT, 0 }, in.qkv,
+                  (size_t)in.channels);
+    call_multiply(c, &o, &(product){ TENSOR_ATTN_GATE, TENSOR_COUNT, 0 }, in.z, (size_t)in.values);
+    multiply_factors(c, &o, in.ba);
+    return in;
+}
+
+static double silu(double x)
+{
+    return ref_activation(ACTIVATION_SILU, x);
+}
+
+static double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+/* A token's channels behind the convolution, whose last weight is for its own input. Inputs ahead
+ * of the first position are zero. */
+static double *convolve(const call *c, size_t token, const double *own)
+{
+    const ref_matrix w = call_matrix(c, TENSOR_SSM_CONV1D, 0);
+    uint64_t position = c->positions[token];
+    double *x = arena_zalloc(c->a, w.rows * sizeof *x), weights[DELTA_CONV];
+    memcpy(call_inputs(c, token, position), own, w.rows * sizeof *own);
+    for (uint64_t channel = 0; channel < w.rows; channel++) {
+        ref_matrix_row(&w, channel, weights);
+        for (uint64_t back = 0; back < DELTA_CONV && back <= position; back++)
+            x[channel] +=
+                weights[DELTA_CONV - 1 - back] * call_inputs(c, token, position - back)[channel];
+        x[channel] = silu(x[channel]);
+    }
+    return x;
+}
+
+static void make_length(const call *c, double *x, int64_t size, double length)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < size; i++)
+        squares += x[i] * x[i];
+    for (int64_t i = 0; i < size; i++)
+        x[i] *= length / fmax(sqrt(squares), c->s->d->epsilon);
+}
+
+/* One token of a value head: the state, each value of v behind another, and o. */
+static void step_state(double *state, int64_t size, const double *q, const double *k,
+                       const double *v, double decay, double beta, double *o)
+{
+    for (int64_t j = 0; j < size; j++, state += size) {
+        double known = 0;
+        for (int64_t i = 0; i < size; i++)
+            known += (state[i] *= decay) * k[i];
+        o[j] = 0;
+        for (int64_t i = 0; i < size; i++) {
+            state[i] += k[i] * beta * (v[j] - known);
+            o[j] += state[i] * q[i];
+        }
+    }
+}
+
+static void step_heads(const call *c, size_t token, const inputs *in, double *o)
+{
+    const decoder *d = c->s->d;
+    int64_t size = d->delta_head_dim, heads = d->delta_value_heads, keys = d->delta_key_heads;
+    int64_t shared = heads / keys;
+    const double *dt = call_vector(c, TENSOR_SSM_DT), *a = call_vector(c, TENSOR_SSM_A);
+    const double *ba = in->ba + 2 * (int64_t)token * heads;
+    double *q = convolve(c, token, in->qkv + (int64_t)token * in->channels);
+    double *k = q + keys * size;
+    const double *v = k + keys * size;
+    for (int64_t g = 0; g < keys; g++) {
+        make_length(c, q + g * size, size, 1 / sqrt((double)size));
+        make_length(c, k + g * size, size, 1);
+    }
+    for (int64_t head = 0; head < heads; head++) {
+        int64_t g = is_tiled(c) ? head % keys : head / shared;
+        const double *beta = ba + (is_tiled(c) ? head : g * shared + head);
+        double alpha = beta[is_tiled(c) ? heads : shared];
+        double decay = exp(a[head] * softplus(alpha + dt[head]));
+        step_state(call_states(c, token) + head * size * size, size, q + g * size, k + g * size,
+                   v + head * size, decay, ref_sigmoid(*beta), o + head * size);
+    }
+}
+
+void call_add_delta_net(const call *c, double *h)
+{
+    const decoder *d = c->s->d;
+    const inputs in = multiply_inputs(c, h);
+    const double *gains = call_vector(c, TENSOR_SSM_NORM);
+    double *o = call_vectors(c, in.values), *sum = call_vectors(c, d->hidden);
+    for (size_t token = 0; token < c->count; token++)
+        step_heads(c, token, &in, o + (int64_t)token * in.values);
+    for (int64_t i = 0; i < (int64_t)c->count * in.values; i += d->delta_head_dim)
+        call_norm(c, o + i, d->delta_head_dim, gains);
+    for (int64_t i = 0; i < (int64_t)c->count * in.values; i++)
+        o[i] *= silu(in.z[i]);
+    call_multiply(c, &(operand){ o, NULL, c->count, in.values },
+                  &(product){ TENSOR_SSM_OUT, TENSOR_COUNT, 0 }, sum, (size_t)d->hidden);
+    call_add_branch(c, h, sum, TENSOR_POST_ATTENTION_NORM);
+}

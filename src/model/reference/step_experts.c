@@ -1,0 +1,224 @@
+/* The feed-forward of a layer: one for all tokens, or the sum of the experts that a router chooses
+ * for each, in the order of their numbers, and of one that all tokens share. */
+#include <math.h>
+#include <string.h>
+
+#include "model/reference/step_call.h"
+
+/* w_down (act(w_gate x + b) (w_up x + b)) + b, with gate and up in one where that is there. */
+typedef struct ffn_tensors {
+    decoder_tensor gate, up, both, down, gate_bias, up_bias, down_bias;
+} ffn_tensors;
+static const ffn_tensors dense = { TENSOR_FFN_GATE,     TENSOR_FFN_UP,        TENSOR_FFN_GATE_UP,
+                                   TENSOR_FFN_DOWN,     TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS,
+                                   TENSOR_FFN_DOWN_BIAS },
+                         expert = { TENSOR_FFN_GATE_EXPS,      TENSOR_FFN_UP_EXPS,
+                                    TENSOR_FFN_GATE_UP_EXPS,   TENSOR_FFN_DOWN_EXPS,
+                                    TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS,
+                                    TENSOR_FFN_DOWN_EXPS_BIAS },
+                         shared = { TENSOR_FFN_GATE_SHEXP, TENSOR_FFN_UP_SHEXP, TENSOR_COUNT,
+                                    TENSOR_FFN_DOWN_SHEXP, TENSOR_COUNT,        TENSOR_COUNT,
+                                    TENSOR_COUNT };
+
+/* Gate and up of all vectors, each one's gate ahead of its up. */
+static double *multiply_gate_up(const call *c, const operand *o, const ffn_tensors *t,
+                                uint64_t plane, size_t ff)
+{
+    double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up);
+    if (t->both == TENSOR_COUNT || !c->s->d->has[t->both]) {
+        call_multiply(c, o, &(product){ t->gate, t->gate_bias, plane }, gate_up, 2 * ff);
+        call_multiply(c, o, &(product){ t->up, t->up_bias, plane }, gate_up + ff, 2 * ff);
+        return gate_up;
+    }
+    const double *gate_bias = call_row(c, t->gate_bias, plane);
+    const double *up_bias = call_row(c, t->up_bias, plane);
+    call_multiply(c, o, &(product){ t->both, TENSOR_COUNT, plane }, gate_up, 2 * ff);
+    for (size_t i = 0; i < o->count * ff; i++) {
+        double *gate = gate_up + i / ff * 2 * ff + i % ff;
+        gate[0] += gate_bias ? gate_bias[i % ff] : 0;
+        gate[ff] += up_bias ? up_bias[i % ff] : 0;
+    }
+    return gate_up;
+}
+
+/* [count, hidden] of what o has. */
+static double *feed_forward(const call *c, const operand *o, const ffn_tensors *t, uint64_t plane)
+{
+    const decoder *d = c->s->d;
+    size_t ff = (size_t)decoder_columns(d, t->down);
+    const double *gate_up = multiply_gate_up(c, o, t, plane, ff);
+    double *f = arena_alloc(c->a, o->count * ff * sizeof *f);
+    double *y = arena_alloc(c->a, o->count * (size_t)d->hidden * sizeof *y);
+    for (size_t i = 0; i < o->count * ff; i++) {
+        const double *gate = gate_up + i / ff * 2 * ff + i % ff;
+        f[i] = ref_activation(d->activation, gate[0]) * ref_gate_factor(d->activation, gate[ff]);
+    }
+    call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff },
+                  &(product){ t->down, t->down_bias, plane }, y, (size_t)d->hidden);
+    return y;
+}
+
+void call_add_ffn(const call *c, double *h)
+{
+    const decoder *d = c->s->d;
+    const operand o = call_normed(c, h, d->hidden, decoder_ffn_norm(d));
+    call_add_branch(c, h, feed_forward(c, &o, &dense, 0), TENSOR_POST_FFW_NORM);
+}
+
+/* Numbers of the largest of some scores that are not out, the largest first, of equal ones the
+ * first; a NaN is larger than all. They are out then. Returns how far the last of them is ahead of
+ * what is left. */
+static double choose(const double *scores, bool *out, int64_t count, int64_t few, int64_t *chosen)
+{
+    for (int64_t n = 0;; n++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < count; i++)
+            if (!out[i] && (best < 0 || scores[i] > scores[best] ||
+                            (isnan(scores[i]) && !isnan(scores[best]))))
+                best = i;
+        if (n == few)
+            return best < 0 ? HUGE_VAL : scores[chosen[few - 1]] - scores[best];
+        chosen[n] = best;
+        out[best] = true;
+    }
+}
+
+static void softmax(double *values, int64_t count)
+{
+    double largest = -HUGE_VAL, sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, values[i]);
+    for (int64_t i = 0; i < count; i++)
+        sum += values[i] = exp(values[i] - largest);
+    for (int64_t i = 0; i < count; i++)
+        values[i] /= sum;
+}
+
+/* Takes out all experts but those of the best groups, by the sums of the two best of each. Returns
+ * how far the last of these groups is ahead. */
+static double choose_groups(const call *c, const double *scores, bool *out)
+{
+    enum { BEST = 2 };
+    const decoder *d = c->s->d;
+    int64_t groups = d->expert_groups, size = d->experts / groups, best[BEST];
+    int64_t few = size < BEST ? size : BEST;
+    double *sums = arena_zalloc(c->a, (size_t)groups * sizeof *sums);
+    bool *taken = arena_zalloc(c->a, (size_t)groups * sizeof *taken);
+    int64_t *chosen = arena_alloc(c->a, (size_t)groups * sizeof *chosen);
+    for (int64_t g = 0; g < groups; g++) {
+        choose(scores + g * size, out + g * size, size, few, best);
+        for (int64_t i = 0; i < few; i++)
+            sums[g] += scores[g * size + best[i]];
+    }
+    double gap = choose(sums, taken, groups, d->expert_groups_used, chosen);
+    for (int64_t i = 0; i < d->experts; i++)
+        out[i] = !taken[i / size];
+    return gap;
+}
+
+/* A token's experts and their weights, from its logits. */
+static ref_choice route(const call *c, const double *logits, int64_t *ids, double *weights)
+{
+    const decoder *d = c->s->d;
+    const double *bias = call_vector(c, TENSOR_EXP_PROBS_B);
+    size_t bytes = (size_t)d->experts * sizeof *logits;
+    bool *out = arena_zalloc(c->a, (size_t)d->experts * sizeof *out);
+    double *p = memcpy(arena_alloc(c->a, bytes), logits, bytes), gap = HUGE_VAL, sum = 0;
+    double *scores = memcpy(arena_alloc(c->a, bytes), logits, bytes);
+    if (d->gating == GATING_SOFTMAX)
+        softmax(p, d->experts);
+    for (int64_t e = 0; e < d->experts; e++) {
+        p[e] = d->gating == GATING_SIGMOID ? ref_sigmoid(p[e]) : p[e];
+        if (bias || d->expert_groups)
+            scores[e] = p[e] + (bias ? bias[e] : 0);
+    }
+    if (d->expert_groups)
+        gap = choose_groups(c, scores, out);
+    gap = fmin(gap, choose(scores, out, d->experts, d->experts_used, ids));
+    for (int64_t i = 0; i < d->experts_used; i++)
+        weights[i] = p[ids[i]];
+    if (d->gating == GATING_SOFTMAX_OF_CHOSEN)
+        softmax(weights, d->experts_used);
+    for (int64_t i = 0; i < d->experts_used; i++)
+        sum += weights[i];
+    for (int64_t i = 0; i < d->experts_used; i++)
+        weights[i] *= step_or_1(d->experts_scale) / (!d->experts_normed      ? 1
+                                                     : sum < ROUTE_LEAST_SUM ? ROUTE_LEAST_SUM
+                                                                             : sum);
+    return (ref_choice){ scores, gap };
+}
+
+/* The experts of all tokens, [count, experts_used] each. */
+typedef struct routing {
+    int64_t *ids;
+    double *weights;
+} routing;
+
+static routing route_all(const call *c, const operand *o)
+{
+    const decoder *d = c->s->d;
+    int64_t used = d->experts_used;
+    double *logits = call_vectors(c, d->experts);
+    routing r = { arena_alloc(c->a, c->count * (size_t)used * sizeof *r.ids),
+                  call_vectors(c, used) };
+    call_multiply(c, o, &(product){ TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP_BIAS, 0 }, logits,
+                  (size_t)d->experts);
+    for (size_t v = 0; v < c->count; v++) {
+        const ref_choice choice = route(c, logits + (int64_t)v * d->experts,
+                                        r.ids + (int64_t)v * used, r.weights + (int64_t)v * used);
+        step_note_choice(c, v, &choice);
+    }
+    return r;
+}
+
+/* Adds what an expert gives to the tokens that have it. */
+static void add_expert(const call *c, const operand *o, const routing *r, int64_t number,
+                       double *sum)
+{
+    const decoder *d = c->s->d;
+    size_t slots = c->count * (size_t)d->experts_used, size = (size_t)o->size, count = 0;
+    size_t *slot = arena_alloc(c->a, slots * sizeof *slot);
+    for (size_t i = 0; i < slots; i++)
+        if (r->ids[i] == number)
+            slot[count++] = i;
+    if (!count)
+        return;
+    double *x = arena_alloc(c->a, count * size * sizeof *x);
+    double *factors = arena_alloc(c->a, count * sizeof *factors);
+    for (size_t i = 0; i < count; i++) {
+        size_t token = slot[i] / (size_t)d->experts_used;
+        memcpy(x + i * size, o->x + token * size, size * sizeof *x);
+        factors[i] = o->factors ? o->factors[token] : 1;
+    }
+    const double *y =
+        feed_forward(c, &(operand){ x, factors, count, o->size }, &expert, (uint64_t)number);
+    for (size_t i = 0; i < count * size; i++)
+        sum[slot[i / size] / (size_t)d->experts_used * size + i % size] +=
+            r->weights[slot[i / size]] * y[i];
+}
+
+static void add_shared(const call *c, const operand *o, double *sum)
+{
+    const decoder *d = c->s->d;
+    const double *y = feed_forward(c, o, &shared, 0);
+    double *gates = call_vectors(c, 1);
+    bool gated = d->has[TENSOR_FFN_GATE_INP_SHEXP];
+    if (gated)
+        call_multiply(c, o, &(product){ TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT, 0 }, gates, 1);
+    for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
+        sum[i] += (gated ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
+}
+
+void call_add_experts(const call *c, double *h)
+{
+    const decoder *d = c->s->d;
+    const operand o = call_normed(c, h, d->hidden, decoder_ffn_norm(d));
+    const routing r = route_all(c, &o);
+    double *sum = call_vectors(c, d->hidden);
+    memset(sum, 0, c->count * (size_t)d->hidden * sizeof *sum);
+    for (int64_t e = 0; e < d->experts; e++)
+        add_expert(c, &o, &r, e, sum);
+    if (d->shared_ff)
+        add_shared(c, &o, sum);
+    call_add_branch(c, h, sum, TENSOR_POST_FFW_NORM);
+}

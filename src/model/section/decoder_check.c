@@ -1,0 +1,259 @@
+#include "model/section/decoder_check.h"
+
+#include "model/section/decoder_formats.h"
+#include "model/section/decoder_keys.h"
+
+static void check_heads(const reader *r)
+{
+    const decoder *d = r->out;
+    if (!d->head_dim)
+        diag_error(r->diags, DIAG_MISSING_KEY, reader_blame(r, "num_heads"),
+                   "num_heads = %lld does not divide hidden = %lld; decoder requires the key "
+                   "'head_dim'",
+                   (long long)d->num_heads, (long long)d->hidden);
+    else if (!reader_entry(r, "head_dim") && (d->head_dim % 4 || d->head_dim > 256))
+        diag_error(
+            r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
+            "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; give "
+            "head_dim",
+            (long long)d->head_dim);
+    if (d->num_heads % d->num_kv_heads)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
+                   "num_heads = %lld is not a multiple of num_kv_heads = %lld",
+                   (long long)d->num_heads, (long long)d->num_kv_heads);
+    if (d->latent && d->num_kv_heads != 1)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
+                   "num_kv_heads = %lld is not 1: with latent a cache's row is that of all heads",
+                   (long long)d->num_kv_heads);
+    if (d->latent && d->num_heads > DECODER_MOST_LATENT_HEADS)
+        diag_error(r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
+                   "num_heads = %lld is too large with latent; the largest is %d",
+                   (long long)d->num_heads, DECODER_MOST_LATENT_HEADS);
+    if (d->kv_type != KV_Q8_0)
+        return;
+    if (!d->latent && d->head_dim % Q8_0_VALUES)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "kv_type"),
+                   "a cache of q8_0 has blocks of %d values; head_dim = %lld is no multiple of "
+                   "that, take f16",
+                   Q8_0_VALUES, (long long)d->head_dim);
+}
+
+static void check_rope(const reader *r)
+{
+    const decoder *d = r->out;
+    static const char *const names[] = { "rope_dims", "rope_dims.window" };
+    for (int i = 0; i < 2; i++)
+        if (d->head_dim && d->rope[i].dims > d->head_dim && reader_entry(r, names[i]))
+            diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, names[i]),
+                       "%s = %lld is more than head_dim = %lld", names[i],
+                       (long long)d->rope[i].dims, (long long)d->head_dim);
+    if (d->latent && d->rope[0].style == ROPE_NONE)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope"),
+                   "rope = none does not go with latent, whose last values of a head turn");
+    else if (d->latent && d->rope[0].dims == d->head_dim)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_dims"),
+                   "rope_dims = %lld is all of head_dim; with latent only the last values of a "
+                   "head turn, 64 of 192, say",
+                   (long long)d->rope[0].dims);
+    else if (d->latent && (d->head_dim - d->rope[0].dims) % 8)
+        diag_error(r->diags, DIAG_NOT_A_MULTIPLE, reader_blame(r, "head_dim"),
+                   "head_dim - rope_dims = %lld is not a multiple of 8, as latent needs",
+                   (long long)(d->head_dim - d->rope[0].dims));
+    else if (d->latent &&
+             (d->rope[0].dims % DECODER_LATENT_UNIT || d->rope[0].dims > DECODER_MOST_LATENT_ROPE))
+        diag_error(
+            r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "rope_dims"),
+            "rope_dims = %lld does not go with latent, where it is a multiple of %d up to %d",
+            (long long)d->rope[0].dims, DECODER_LATENT_UNIT, DECODER_MOST_LATENT_ROPE);
+    if (!d->rope[1].factors)
+        return;
+    if (!d->rope[0].factors)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_factors.window"),
+                   "rope_factors.window = tensor goes with rope_factors");
+    else if (d->rope[1].dims != d->rope[0].dims)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_dims.window"),
+                   "the tensor of rope_factors has rope_dims/2 = %lld values; with another "
+                   "rope_dims.window say rope_factors.window = none",
+                   (long long)d->rope[0].dims / 2);
+}
+
+static void check_experts(const reader *r)
+{
+    const decoder *d = r->out;
+    if (d->experts_used > d->experts)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "experts_used"),
+                   "experts_used = %lld is more than experts = %lld", (long long)d->experts_used,
+                   (long long)d->experts);
+    if (d->experts && d->dense_layers >= d->layers)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "dense_layers"),
+                   "dense_layers = %lld leaves no layer of %lld to the experts",
+                   (long long)d->dense_layers, (long long)d->layers);
+    if (!d->expert_groups)
+        return;
+    int64_t in_group = d->experts / d->expert_groups;
+    if (d->experts % d->expert_groups || in_group < 2)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "expert_groups"),
+                   "expert_groups = %lld does not divide experts = %lld into groups of two and "
+                   "more",
+                   (long long)d->expert_groups, (long long)d->experts);
+    else if (d->expert_groups_used > d->expert_groups)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "expert_groups_used"),
+                   "expert_groups_used = %lld is more than expert_groups = %lld",
+                   (long long)d->expert_groups_used, (long long)d->expert_groups);
+    else if (d->expert_groups_used * in_group < d->experts_used)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "expert_groups_used"),
+                   "expert_groups_used = %lld groups have %lld experts, less than experts_used = "
+                   "%lld",
+                   (long long)d->expert_groups_used, (long long)(d->expert_groups_used * in_group),
+                   (long long)d->experts_used);
+}
+
+static void check_recurrent(const reader *r)
+{
+    const decoder *d = r->out;
+    int64_t recurrent = 0;
+    for (int64_t l = 0; l < d->layers; l++) {
+        recurrent += d->recurrent[l];
+        if (!d->recurrent[l] || !d->windowed[l])
+            continue;
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "window_layers"),
+                   "layer %lld is one of recurrent_layers, which have no window", (long long)l);
+        return;
+    }
+    if (recurrent == d->layers)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "recurrent_layers"),
+                   "all %lld layers are recurrent; at least one has to have attention",
+                   (long long)d->layers);
+    if (recurrent && d->delta_value_heads % d->delta_key_heads)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "delta_value_heads"),
+                   "delta_value_heads = %lld is not a multiple of delta_key_heads = %lld",
+                   (long long)d->delta_value_heads, (long long)d->delta_key_heads);
+}
+
+/* A bias, norm or fused matrix without what it is of, or in place of. Biases of products that are
+ * one kernel go together. */
+static void check_tensors(const reader *r)
+{
+    static const struct {
+        decoder_tensor tensor, with;
+        const char *key;
+    } pairs[] = {
+        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_Q, "biases" },
+        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, "biases" },
+        { TENSOR_ATTN_K_BIAS, TENSOR_ATTN_K, "biases" },
+        { TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, "biases" },
+        { TENSOR_ATTN_V_BIAS, TENSOR_ATTN_V, "biases" },
+        { TENSOR_ATTN_V_BIAS, TENSOR_ATTN_Q_BIAS, "biases" },
+        { TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_QKV, "biases" },
+        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_GATE, "biases" },
+        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, "biases" },
+        { TENSOR_FFN_UP_BIAS, TENSOR_FFN_UP, "biases" },
+        { TENSOR_FFN_UP_BIAS, TENSOR_FFN_GATE_BIAS, "biases" },
+        { TENSOR_FFN_DOWN_BIAS, TENSOR_FFN_DOWN, "biases" },
+        { TENSOR_FFN_GATE_INP_BIAS, TENSOR_FFN_GATE_INP, "biases" },
+        { TENSOR_EXP_PROBS_B, TENSOR_FFN_GATE_INP, "biases" },
+        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_GATE_EXPS, "biases" },
+        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS, "biases" },
+        { TENSOR_FFN_UP_EXPS_BIAS, TENSOR_FFN_UP_EXPS, "biases" },
+        { TENSOR_FFN_UP_EXPS_BIAS, TENSOR_FFN_GATE_EXPS_BIAS, "biases" },
+        { TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_FFN_DOWN_EXPS, "biases" },
+        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_Q, "scales" },
+        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, "scales" },
+        { TENSOR_ATTN_K_SCALE, TENSOR_ATTN_K, "scales" },
+        { TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, "scales" },
+        { TENSOR_ATTN_V_SCALE, TENSOR_ATTN_V, "scales" },
+        { TENSOR_ATTN_V_SCALE, TENSOR_ATTN_Q_SCALE, "scales" },
+        { TENSOR_ATTN_QKV_SCALE, TENSOR_ATTN_QKV, "scales" },
+        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_GATE, "scales" },
+        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE, "scales" },
+        { TENSOR_FFN_DOWN_SCALE, TENSOR_FFN_DOWN, "scales" },
+        { TENSOR_OUTPUT_SCALE, TENSOR_OUTPUT, "scales" },
+        { TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, "norms" },
+        { TENSOR_ATTN_K_NORM, TENSOR_ATTN_Q_NORM, "norms" },
+        { TENSOR_FFN_GATE_UP, TENSOR_FFN_DOWN, "fused" },
+        { TENSOR_FFN_GATE_UP_EXPS, TENSOR_FFN_DOWN_EXPS, "fused" },
+    };
+    unsigned reported = TENSOR_COUNT;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (!r->out->has[pairs[i].tensor] || r->out->has[pairs[i].with] ||
+            reported == pairs[i].tensor)
+            continue;
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, pairs[i].key),
+                   "%s goes with %s, which is not there", tensor_infos[pairs[i].tensor].name,
+                   tensor_infos[pairs[i].with].name);
+        reported = pairs[i].tensor;
+    }
+}
+
+/* Tensors that cannot be where there is something else. */
+static void check_conflicts(const reader *r)
+{
+    const decoder *d = r->out;
+    const struct {
+        decoder_tensor tensor;
+        bool other;
+        const char *key, *said;
+    } conflicts[] = {
+        { TENSOR_ATTN_QKV, d->latent, "fused", "fused = attn_qkv does not go with latent" },
+        { TENSOR_ATTN_QKV, d->attention_gate, "fused",
+          "fused = attn_qkv does not go with attention_gate" },
+        { TENSOR_ATTN_Q_NORM, d->latent, "norms",
+          "attn_q_norm and attn_k_norm do not go with latent, which has norms of its own" },
+        { TENSOR_FFN_UP_SCALE,
+          d->has[TENSOR_FFN_UP] ? !d->has[TENSOR_FFN_GATE_SCALE] : !d->has[TENSOR_FFN_GATE_UP],
+          "scales", "scales = ffn_up goes with ffn_gate, or with fused = ffn_gate_up" },
+        { TENSOR_POST_ATTENTION_NORM, d->has[TENSOR_PRE_FFN_NORM], "norms",
+          "post_attention_norm is the norm ahead of the feed-forward here, by ffn_norm; leave it "
+          "out" },
+    };
+    for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
+        if (conflicts[i].other && d->has[conflicts[i].tensor])
+            diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, conflicts[i].key), "%s",
+                       conflicts[i].said);
+}
+
+/* Rows of a matrix are whole blocks of its format. */
+static void check_columns(const reader *r, unsigned t)
+{
+    const decoder *d = r->out;
+    uint64_t columns = decoder_columns(d, t);
+    for (int64_t l = 0; l < decoder_copies(d, t); l++) {
+        if (!decoder_has(d, t, l))
+            continue;
+        const format_info *f = &formats[decoder_format(d, t, l)];
+        if (columns % f->block_values == 0)
+            continue;
+        const char *word = tensor_word(r->arena, t);
+        diag_error(r->diags, DIAG_NOT_A_MULTIPLE, reader_blame(r, decoder_formats_key(r, t)),
+                   "%s has %llu columns, not a multiple of %u, as %s needs; give weights.%s "
+                   "another format",
+                   word, (unsigned long long)columns, f->block_values, f->name, word);
+        return;
+    }
+}
+
+static void check_prompts(const reader *r)
+{
+    const decoder *d = r->out;
+    int64_t most = d->m_count ? d->m[d->m_count - 1] : 0;
+    const char *lacking = decoder_lacks_prompts(d);
+    if (decoder_is_prompt(most) && lacking)
+        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "m"),
+                   "m = %lld is a step of a prompt, which there is none of with %s: take %d at "
+                   "most",
+                   (long long)most, lacking, DECODER_FEW_ROWS);
+}
+
+void decoder_check(reader *r)
+{
+    check_prompts(r);
+    check_heads(r);
+    check_rope(r);
+    check_experts(r);
+    check_recurrent(r);
+    check_tensors(r);
+    check_conflicts(r);
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (decoder_has_matrix(r->out, t))
+            check_columns(r, t);
+}

@@ -1,0 +1,192 @@
+#include "model/section/decoder_formats.h"
+
+#include <string.h>
+
+#include "model/section/decoder_keys.h"
+#include "input/values.h"
+
+/* The entry of one tensor while it is read. Two tensors may have one name, in different layers or
+ * each in place of the other: tensor is then any of them. */
+typedef struct formats_entry {
+    reader *reader;
+    const entry *entry;
+    decoder_tensor tensor;
+    bool has_rest;                   /* a format for all layers that are not named */
+    uint8_t rest;                    /* that */
+    bool named[DECODER_MOST_LAYERS]; /* those that are */
+} formats_entry;
+
+static const uint8_t formats_of_choices[] = {
+#define FORMAT(id, ...) FORMAT_##id,
+#include "kernel/format.def"
+};
+
+static const char *key_of(const reader *r, unsigned t)
+{
+    return arena_format(r->arena, "%s%s", FORMATS_PREFIX, tensor_word(r->arena, t));
+}
+
+const char *decoder_formats_key(const reader *r, decoder_tensor t)
+{
+    const char *name = key_of(r, t);
+    return reader_entry(r, name) ? name : "weights";
+}
+
+/* The length of an item's format, without what may stand behind it: 0 where it has none. */
+static size_t format_length(const item *i)
+{
+    bool is_letter = (i->text[0] | 0x20) >= 'a' && (i->text[0] | 0x20) <= 'z';
+    size_t length = is_letter ? strcspn(i->text, ":") : 0;
+    while (length && strchr(" \t", i->text[length - 1]))
+        length--;
+    return length;
+}
+
+/* Reads a format; false where it is none, which is said. */
+static bool read_format(const reader *r, const char *key_name, const item *i, size_t length,
+                        uint8_t *out)
+{
+    key k = { .name = key_name, .choices = weights_choices };
+    item word = { .text = arena_copy(r->arena, i->text, length),
+                  .where = location_part(i->where, 0, length) };
+    entry one = { .key = key_name, .items = { .items = &word, .count = 1 } };
+    value_list values = { 0 };
+    values_read(r->arena, &k, &one, &values, r->diags);
+    if (values.count)
+        *out = formats_of_choices[values.items[0].numbers[0]];
+    return values.count;
+}
+
+/* The tensor of that name that a layer has; TENSOR_COUNT: none. */
+static unsigned tensor_of(const decoder *d, decoder_tensor named, int64_t layer)
+{
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (strcmp(tensor_infos[t].name, tensor_infos[named].name) == 0 && decoder_has(d, t, layer))
+            return t;
+    return TENSOR_COUNT;
+}
+
+/* Numbers of layers, which start at offset of an item. */
+static void read_layers(formats_entry *f, const item *i, size_t offset, uint8_t known)
+{
+    const reader *r = f->reader;
+    key k = { .name = "layer", .max = r->out->layers - 1 };
+    item numbers = { .text = i->text + offset,
+                     .where = location_part(i->where, offset, strlen(i->text + offset)) };
+    entry one = { .key = f->entry->key, .items = { .items = &numbers, .count = 1 } };
+    value_list layers = { 0 };
+    values_read(r->arena, &k, &one, &layers, r->diags);
+    for (size_t l = 0; l < layers.count; l++) {
+        int64_t layer = layers.items[l].numbers[0];
+        if (f->named[layer]) {
+            diag_error(r->diags, DIAG_CONFLICT, numbers.where,
+                       "layer %lld stands twice in '%s'; it has one format", (long long)layer,
+                       f->entry->key);
+            return;
+        }
+        unsigned t = tensor_of(r->out, f->tensor, layer);
+        if (t == TENSOR_COUNT) {
+            diag_error(r->diags, DIAG_CONFLICT, numbers.where, "layer %lld has no %s",
+                       (long long)layer, tensor_word(r->arena, f->tensor));
+            return;
+        }
+        f->named[layer] = true;
+        r->out->formats[t][layer] = known;
+    }
+}
+
+/* FORMAT, for all layers or with a first layer behind a colon. */
+static bool read_head(formats_entry *f, const item *i, size_t length, uint8_t *found,
+                      bool *takes_layers)
+{
+    const reader *r = f->reader;
+    if (!read_format(r, f->entry->key, i, length, found))
+        return false;
+    size_t colon = strcspn(i->text, ":"), first = colon;
+    *takes_layers = i->text[colon];
+    if (!*takes_layers) {
+        if (f->has_rest)
+            diag_error(r->diags, DIAG_CONFLICT, i->where,
+                       "'%s' has two formats for all layers; write %s: 0..3 for some of them",
+                       f->entry->key, i->text);
+        f->has_rest = true;
+        f->rest = *found;
+        return true;
+    }
+    first += 1 + strspn(i->text + colon + 1, " \t");
+    if (!i->text[first])
+        diag_error(r->diags, DIAG_NOT_A_NUMBER, i->where,
+                   "no layer behind '%s'; write %.*s: 0..3, 7, or leave the colon out", i->text,
+                   (int)length, i->text);
+    else if (!tensor_infos[f->tensor].by_layer)
+        diag_error(r->diags, DIAG_CONFLICT, i->where,
+                   "%s is one tensor, not one a layer; write %.*s alone",
+                   tensor_word(r->arena, f->tensor), (int)length, i->text);
+    else
+        read_layers(f, i, first, *found);
+    return i->text[first] && tensor_infos[f->tensor].by_layer;
+}
+
+static void read_entry(formats_entry *f)
+{
+    const reader *r = f->reader;
+    uint8_t latest = FORMAT_NONE;
+    bool known = true, takes_layers = false; /* of the latest format */
+    for (size_t i = 0; i < f->entry->items.count; i++) {
+        const item *at = &f->entry->items.items[i];
+        size_t length = format_length(at);
+        if (length)
+            known = read_head(f, at, length, &latest, &takes_layers);
+        else if (known && takes_layers)
+            read_layers(f, at, 0, latest);
+        else if (known)
+            diag_error(r->diags, DIAG_BAD_CHOICE, at->where,
+                       "'%s' is no format; layers stand behind one and a colon: q6_k: 0..3, 7",
+                       at->text);
+    }
+    for (int64_t l = 0; f->has_rest && l < decoder_copies(r->out, f->tensor); l++) {
+        unsigned t = f->named[l] ? TENSOR_COUNT : tensor_of(r->out, f->tensor, l);
+        if (t != TENSOR_COUNT)
+            r->out->formats[t][l] = f->rest;
+    }
+}
+
+/* The matrix of the decoder that a key is for; TENSOR_COUNT where it has none, which is said. */
+static unsigned find_tensor(const reader *r, const entry *e)
+{
+    strbuf there = strbuf_new(r->arena);
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) {
+        if (!decoder_has_matrix(r->out, t))
+            continue;
+        if (strcmp(key_of(r, t), e->key) == 0)
+            return t;
+        strbuf_format(&there, "%s%s", there.length ? ", " : "", tensor_word(r->arena, t));
+    }
+    diag_error(r->diags, DIAG_CONFLICT, e->where,
+               "the decoder has no tensor %s, by its other keys; it has %s",
+               e->key + strlen(FORMATS_PREFIX), there.text);
+    return TENSOR_COUNT;
+}
+
+void decoder_read_formats(reader *r)
+{
+    const entry *all = reader_entry(r, "weights");
+    uint8_t common = FORMAT_NONE;
+    if (all->items.count > 1)
+        diag_error(r->diags, DIAG_BAD_CHOICE, all->items.items[1].where,
+                   "weights is one format; those of single tensors are weights.attn_v = ...");
+    read_format(r, all->key, &all->items.items[0], strlen(all->items.items[0].text), &common);
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        for (int64_t l = 0; decoder_has_matrix(r->out, t) && l < decoder_copies(r->out, t); l++)
+            if (decoder_has(r->out, t, l))
+                r->out->formats[t][l] = (uint8_t)tensor_usual_format(t, common);
+
+    for (size_t i = 0; i < r->section->entries.count; i++) {
+        const entry *e = &r->section->entries.items[i];
+        if (strncmp(e->key, FORMATS_PREFIX, strlen(FORMATS_PREFIX)) != 0)
+            continue;
+        formats_entry f = { .reader = r, .entry = e, .tensor = find_tensor(r, e) };
+        if (f.tensor != TENSOR_COUNT)
+            read_entry(&f);
+    }
+}

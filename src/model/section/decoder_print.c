@@ -1,0 +1,328 @@
+/* Prints a decoder as the section that it is read from. */
+#include <string.h>
+
+#include "model/section/decoder_section.h"
+#include "model/section/decoder_keys.h"
+
+enum { NOTE_COLUMN = 39, LINE_WIDTH = 100, LEAST_RUN = 3, LEAST_STRIDE = 4 };
+
+/* A line: key = item, item, ... */
+typedef struct line {
+    const char *key;
+    VEC(const char *) items;
+} line;
+
+typedef struct printer {
+    arena *arena;
+    const decoder *decoder;
+    VEC(line) keys, formats, metadata; /* each with its own column of '=' */
+} printer;
+
+static void add_item(printer *p, line *to, const char *text)
+{
+    *VEC_PUSH(p->arena, &to->items) = text;
+}
+
+static line *add_line(printer *p, const char *name, const char *text)
+{
+    line *added = VEC_PUSH(p->arena, &p->keys);
+    *added = (line){ .key = name };
+    if (text)
+        add_item(p, added, text);
+    return added;
+}
+
+/* How many layers from first on are in the set, a stride apart and none in between. */
+static int64_t run_length(const bool *set, int64_t layers, int64_t first, int64_t stride)
+{
+    int64_t count = 1, at = first;
+    for (;; count++, at += stride) {
+        int64_t next = at + 1;
+        while (next < layers && !set[next])
+            next++;
+        if (next >= layers || next != at + stride)
+            return count;
+    }
+}
+
+/* Adds "0..3", "7", "10..25:3", with head in front of the first of them. */
+static void add_layers(printer *p, line *to, const bool *set, const char *head)
+{
+    int64_t layers = p->decoder->layers, next;
+    for (int64_t at = 0; at < layers; at = next) {
+        next = at + 1;
+        if (!set[at])
+            continue;
+        while (next < layers && !set[next])
+            next++;
+        int64_t stride = next - at, count = run_length(set, layers, at, stride);
+        int64_t last = at + (count - 1) * stride;
+        if (stride > 1 && run_length(set, layers, last, 1) >= LEAST_RUN) {
+            count--; /* it starts a run of neighbours */
+            last -= stride;
+        }
+        if (next < layers && count >= (stride > 1 ? LEAST_STRIDE : LEAST_RUN)) {
+            const char *step = stride > 1 ? arena_format(p->arena, ":%lld", (long long)stride) : "";
+            add_item(p, to,
+                     arena_format(p->arena, "%s%lld..%lld%s", head, (long long)at, (long long)last,
+                                  step));
+            next = last + 1;
+        } else {
+            add_item(p, to, arena_format(p->arena, "%s%lld", head, (long long)at));
+            next = at + 1;
+        }
+        head = "";
+    }
+}
+
+static const char *number_text(arena *a, const setting *s, int64_t value)
+{
+    enum { KIBI = 1024 };
+    bool kibi = s->kibi && value % KIBI == 0;
+    return arena_format(a, kibi ? "%lldk" : "%lld", (long long)(kibi ? value / KIBI : value));
+}
+
+static void add_value(printer *p, const setting *s)
+{
+    const key *k = &s->key;
+    int64_t value = setting_value(s, p->decoder);
+    if (!k->required && !s->shown && value == setting_default(s, p->decoder))
+        return;
+    if (s->one_is_zero && value == real_bits(0))
+        value = real_bits(1);
+    add_line(p, k->name,
+             k->real      ? real_text(p->arena, real_of_bits(value))
+             : k->choices ? k->choices[value].word
+                          : number_text(p->arena, s, value));
+}
+
+static void add_layers_of(printer *p, const setting *s)
+{
+    const decoder *d = p->decoder;
+    const uint8_t *in = (const uint8_t *)d + s->key.field;
+    bool set[DECODER_MOST_LAYERS], usual = true;
+    for (int64_t l = 0; l < d->layers; l++) {
+        set[l] = in[l];
+        usual &= set[l] == (s->all_layers && !d->recurrent[l]);
+    }
+    if (!usual)
+        add_layers(p, add_line(p, s->key.name, NULL), set, "");
+}
+
+static void add_rows(printer *p, const setting *s)
+{
+    line *rows = add_line(p, s->key.name, NULL);
+    for (int64_t i = 0; i < p->decoder->m_count; i++)
+        add_item(p, rows, arena_format(p->arena, "%lld", (long long)p->decoder->m[i]));
+}
+
+static void add_tensors(printer *p, const setting *s)
+{
+    line *words = NULL;
+    for (const choice *c = s->key.choices; c->word; c++) {
+        if (!p->decoder->has[s->words[c - s->key.choices]])
+            continue;
+        if (!words)
+            words = add_line(p, s->key.name, NULL);
+        add_item(p, words, c->word);
+    }
+}
+
+static void add_factors(printer *p, const setting *s)
+{
+    const uint8_t *has = p->decoder->has;
+    size_t which = has[TENSOR_ROPE_FREQS]   ? 1
+                   : has[TENSOR_ROPE_LONG]  ? 2
+                   : has[TENSOR_ROPE_SHORT] ? 3
+                                            : 0;
+    if (which)
+        add_line(p, s->key.name, s->key.choices[which].word);
+}
+
+static uint8_t most_frequent(const size_t counts[FORMAT_COUNT])
+{
+    size_t best = 0;
+    for (size_t f = 1; f < FORMAT_COUNT; f++)
+        if (counts[f] > counts[best])
+            best = f;
+    return (uint8_t)best;
+}
+
+/* The format that most matrices have. */
+static uint8_t common_format(const decoder *d)
+{
+    size_t counts[FORMAT_COUNT] = { 0 };
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
+            if (decoder_has(d, t, l) && tensor_usual_format(t, FORMAT_NONE) == FORMAT_NONE)
+                counts[d->formats[t][l]]++;
+    return most_frequent(counts);
+}
+
+/* Formats of the tensors of one name by layer, FORMAT_NONE where a layer has none, and how many
+ * layers have each. */
+static void collect_formats(const decoder *d, unsigned named, uint8_t by_layer[DECODER_MOST_LAYERS],
+                            size_t counts[FORMAT_COUNT])
+{
+    for (int64_t l = 0; l < decoder_copies(d, named); l++) {
+        by_layer[l] = FORMAT_NONE;
+        for (unsigned t = 0; t < TENSOR_COUNT; t++)
+            if (decoder_has(d, t, l) && strcmp(tensor_infos[t].name, tensor_infos[named].name) == 0)
+                by_layer[l] = d->formats[t][l];
+        counts[by_layer[l]]++;
+    }
+    counts[FORMAT_NONE] = 0;
+}
+
+/* A tensor's formats where not all are the usual one: that of most of its layers first, then the
+ * layers that have another one. */
+static void add_formats(printer *p, unsigned t, uint8_t usual)
+{
+    const decoder *d = p->decoder;
+    uint8_t by_layer[DECODER_MOST_LAYERS];
+    size_t counts[FORMAT_COUNT] = { 0 }, all = 0;
+    collect_formats(d, t, by_layer, counts);
+    for (size_t f = 0; f < FORMAT_COUNT; f++)
+        all += counts[f];
+    if (counts[usual] == all)
+        return;
+    line *formats_of = VEC_PUSH(p->arena, &p->formats);
+    *formats_of =
+        (line){ .key = arena_format(p->arena, "%s%s", FORMATS_PREFIX, tensor_word(p->arena, t)) };
+    uint8_t rest = counts[usual] ? usual : most_frequent(counts);
+    if (rest != usual)
+        add_item(p, formats_of, formats[rest].name);
+    for (unsigned f = 0; f < FORMAT_COUNT; f++) {
+        bool set[DECODER_MOST_LAYERS] = { false };
+        if (f == rest || !counts[f])
+            continue;
+        for (int64_t l = 0; l < decoder_copies(d, t); l++)
+            set[l] = by_layer[l] == f;
+        add_layers(p, formats_of, set, arena_format(p->arena, "%s: ", formats[f].name));
+    }
+}
+
+/* Whether the decoder has a tensor of the same name ahead of it, with which it is printed. */
+static bool is_printed(const decoder *d, unsigned t)
+{
+    for (unsigned other = 0; other < t; other++)
+        if (d->has[other] && strcmp(tensor_infos[other].name, tensor_infos[t].name) == 0)
+            return true;
+    return false;
+}
+
+static void add_weights(printer *p, const setting *s)
+{
+    uint8_t common = common_format(p->decoder);
+    line *all = VEC_PUSH(p->arena, &p->formats);
+    *all = (line){ .key = s->key.name };
+    add_item(p, all, formats[common].name);
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (decoder_has_matrix(p->decoder, t) && !is_printed(p->decoder, t))
+            add_formats(p, t, (uint8_t)tensor_usual_format(t, common));
+}
+
+static void add_metadata(printer *p)
+{
+    const decoder *d = p->decoder;
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        line *added = VEC_PUSH(p->arena, &p->metadata);
+        *added =
+            (line){ .key = arena_format(p->arena, "%s%s", METADATA_PREFIX, d->metadata[i].name) };
+        for (const char *at = d->metadata[i].text; *at;) {
+            size_t length = strcspn(at, ",");
+            add_item(p, added, arena_copy(p->arena, at, length));
+            at += length;
+            at += strspn(at, ", ");
+        }
+    }
+}
+
+static void add_setting(printer *p, const setting *s)
+{
+    const decoder *d = p->decoder;
+    if (!setting_matters(s, d))
+        return;
+    switch (s->kind) {
+    case SETTING_VALUE:
+        add_value(p, s);
+        break;
+    case SETTING_NAME:
+        add_line(p, s->key.name, d->architecture);
+        break;
+    case SETTING_LAYERS:
+        add_layers_of(p, s);
+        break;
+    case SETTING_ROWS:
+        add_rows(p, s);
+        break;
+    case SETTING_TENSORS:
+        add_tensors(p, s);
+        break;
+    case SETTING_TENSOR:
+        if (d->has[s->words[0]])
+            add_line(p, s->key.name, s->key.choices[1].word);
+        break;
+    case SETTING_OUTPUT:
+        if (!d->has[TENSOR_OUTPUT])
+            add_line(p, s->key.name, "tied");
+        break;
+    case SETTING_FACTORS:
+        add_factors(p, s);
+        break;
+    case SETTING_WEIGHTS:
+        add_weights(p, s);
+        break;
+    case SETTING_METADATA:
+        add_metadata(p);
+        break;
+    case SETTING_FORMATS:
+        break; /* with those of all */
+    }
+}
+
+/* A line, which goes on in indented ones where it is long. */
+static void put_line(strbuf *out, const line *l, size_t width, const decoder_note *notes)
+{
+    size_t start = out->length;
+    strbuf_put(out, l->key);
+    strbuf_pad(out, start, width);
+    strbuf_put(out, " =");
+    for (size_t i = 0; i < l->items.count; i++) {
+        bool last = i + 1 == l->items.count;
+        if (i && out->length - start + strlen(l->items.items[i]) > LINE_WIDTH) {
+            strbuf_char(out, '\n');
+            start = out->length;
+            strbuf_pad(out, start, width + 2);
+        }
+        strbuf_format(out, " %s%s", l->items.items[i], last ? "" : ",");
+    }
+    while (notes && notes->key && strcmp(notes->key, l->key) != 0)
+        notes++;
+    if (notes && notes->key) {
+        strbuf_pad(out, start, NOTE_COLUMN);
+        strbuf_format(out, " ; %s", notes->text);
+    }
+    strbuf_char(out, '\n');
+}
+
+static void put_lines(strbuf *out, const line *lines, size_t count, const decoder_note *notes)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strlen(lines[i].key) > width)
+            width = strlen(lines[i].key);
+    for (size_t i = 0; i < count; i++)
+        put_line(out, &lines[i], width, notes);
+}
+
+void decoder_print(strbuf *out, const decoder *d, const decoder_note *notes)
+{
+    printer p = { .arena = out->arena, .decoder = d };
+    for (const setting *s = decoder_settings; s->key.name; s++)
+        add_setting(&p, s);
+    strbuf_format(out, "[%s]\n", DECODER_SECTION);
+    put_lines(out, p.keys.items, p.keys.count, notes);
+    put_lines(out, p.formats.items, p.formats.count, notes);
+    put_lines(out, p.metadata.items, p.metadata.count, notes);
+}
