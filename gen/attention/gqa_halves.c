@@ -4,7 +4,7 @@
 #include "gen/attention/gqa_halves.h"
 #include "gen/common/fragments.h"
 #include "gen/common/powers.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 
 enum {

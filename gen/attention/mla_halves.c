@@ -31,7 +31,7 @@
 #include "gen/common/fragments.h"
 #include "gen/attention/mla_chunks.h"
 #include "gen/common/powers.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/formats/unpack.h"
 

@@ -39,7 +39,7 @@
 #include "gen/common/fragments.h"
 #include "gen/attention/kv_tiles.h"
 #include "gen/common/powers.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 
 enum {

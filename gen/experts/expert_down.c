@@ -6,25 +6,11 @@
 
 enum { WARP = 32 };
 
-bool expert_down_has_shared(const instance *in)
-{
-    return in->shape.n_shared > 0;
-}
-
 static instance planes_of(const instance *in)
 {
     instance planes = *in;
     planes.shape.plane_rows = in->shape.n;
     return planes;
-}
-
-instance expert_down_shared(const instance *in)
-{
-    instance shared = instance_matrix(in, EXPERT_DOWN_SHARED);
-    shared.shape.k = in->shape.n_shared;
-    shared.shape.n_shared = in->shape.k;
-    shared.weights_of[EXPERT_DOWN_SHARED] = in->weights;
-    return shared;
 }
 
 expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned lanes)

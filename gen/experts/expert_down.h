@@ -5,18 +5,16 @@
  *
  * with what of these there are. f is [m, experts_used k + n_shared]: the values of each slot,
  * behind them those of the expert that all rows use. Which experts rows use stands in device
- * memory: see blocks/experts.h. An id that is no expert's reads no weights, and its rows are NaN.
+ * memory: see products/experts.h. An id that is no expert's reads no weights, and its rows are NaN.
  *
  * All additions to a row are in the order of the list, whichever rows there are beside it.
  */
 #ifndef PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
 #define PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
 
-#include "gen/experts/experts.h"
+#include "gen/products/experts.h"
 #include "gen/products/gemv.h"
 #include "gen/products/stream.h"
-
-enum { EXPERT_DOWN_SHARED = 0 /* of weights_of */ };
 
 typedef struct expert_down {
     const instance *in;
@@ -41,11 +39,6 @@ val expert_down_row_of_group(ptx *p, const expert_down *d, val first);
 
 /* The same among those that there are: groups without rows take the last ones again. */
 val expert_down_row_to_read(ptx *p, const expert_down *d, val first);
-
-bool expert_down_has_shared(const instance *in);
-
-/* The instance of the shared expert's matrix alone, for which the experts' is the one beside it. */
-instance expert_down_shared(const instance *in);
 
 /* Refuses more rows of experts than 32 bits count. */
 const char *expert_down_check(const instance *in, arena *a, const char **blamed);

@@ -1,5 +1,5 @@
 /* Gate and up of the experts that rows of X use, with the activation, by a list in device memory
- * (blocks/experts.h), and of the shared expert, which all rows use. A row's results are those of
+ * (products/experts.h), and of the shared expert, which all rows use. A row's results are those of
  * its slots, then the shared expert's:
  *
  *   f[row] = slot 0 [n], slot 1 [n], ..., shared [n_shared]
@@ -16,7 +16,7 @@
  * last vectors are the last one again.
  */
 #include "gen/products/exact.h"
-#include "gen/experts/experts.h"
+#include "gen/products/experts.h"
 #include "gen/products/stream_pair.h"
 #include "gen/products/stream_keys.h"
 

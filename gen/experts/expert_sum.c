@@ -2,7 +2,7 @@
  * rows there are beside it. A thread has 16 bytes of a row of Y, or where n is no multiple of 4 one
  * value; nothing is rounded but sums.
  */
-#include "gen/experts/experts.h"
+#include "gen/products/experts.h"
 #include "gen/products/product_keys.h"
 
 enum { THREADS = 256, FOUR = 4 };

@@ -1,5 +1,5 @@
 /* Experts of prompts and batches on the tensor cores, by a list in device memory
- * (blocks/experts.h): see blocks/gemm.h. A row of X has a row of Y for each of its choices, row *
+ * (products/experts.h): see blocks/gemm.h. A row of X has a row of Y for each of its choices, row *
  * experts_used + slot; expert_sum weighs those and adds them up.
  */
 #include "gen/products/gemm_keys.h"

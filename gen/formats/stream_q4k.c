@@ -11,7 +11,7 @@
  * one are at bit 5: there its nibbles come to meet them, so that its q are twice as large.
  */
 #include "gen/common/bytes.h"
-#include "gen/seeds/q4k.h"
+#include "gen/formats/q4k.h"
 #include "gen/products/stream.h"
 
 enum { HEADER, QUANTS = STREAM_WORDS, FIFTHS = QUANTS + 2 * STREAM_WORDS }; /* loaded words */

@@ -12,7 +12,7 @@
  */
 #include "gen/common/norm.h"
 #include "gen/common/powers.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"

@@ -24,7 +24,7 @@
 
 #include "gen/products/gemm_x.h"
 #include "gen/common/powers.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/formats/unpack.h"
 
 enum {

@@ -5,7 +5,7 @@
 #ifndef PTXGEN_GEN_PRODUCTS_GEMM_H
 #define PTXGEN_GEN_PRODUCTS_GEMM_H
 
-#include "gen/experts/experts.h"
+#include "gen/products/experts.h"
 #include "gen/products/gemm_sums.h"
 #include "gen/products/gemm_weights.h"
 #include "gen/products/gemv.h"
@@ -38,7 +38,7 @@ const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
 void gemm_build(ptx *p, const instance *in);
 
 /* The same of the rows that use an expert, as many tiles as they are: the block's in y is the
- * number of its entry in the list (blocks/experts.h), those in z take turns. Y has a row for each
+ * number of its entry in the list (products/experts.h), those in z take turns. Y has a row for each
  * choice, [m * experts_used, n]; X has one for each row, or where there is no gate one for each
  * choice. An expert that does not exist reads no weights and gives NaN. */
 void gemm_build_of_experts(ptx *p, const instance *in);

@@ -2,7 +2,7 @@
 #include "gen/products/gemm_x.h"
 
 #include "gen/common/powers.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 
 enum {

@@ -8,7 +8,7 @@
 #ifndef PTXGEN_GEN_PRODUCTS_GEMM_X_H
 #define PTXGEN_GEN_PRODUCTS_GEMM_X_H
 
-#include "gen/experts/experts.h"
+#include "gen/products/experts.h"
 #include "gen/products/gemm_weights.h"
 
 enum { GEMM_X_PIECES = 4 }; /* units that a thread has of a step, at most */

@@ -17,7 +17,7 @@
  * warps.
  */
 #include "gen/common/norm.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/products/product_keys.h"
 
 enum { WARP = 32, SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };

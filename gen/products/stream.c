@@ -1,9 +1,9 @@
 /* What streaming products of integers and of floats have in common: see stream.h. */
-#include "gen/common/norm.h"
 #include "gen/products/stream.h"
 
-#include "gen/experts/expert_down.h"
+#include "gen/common/norm.h"
 #include "gen/common/reduce.h"
+#include "gen/products/experts.h"
 
 enum { WARP = 32 };
 

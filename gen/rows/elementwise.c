@@ -11,7 +11,7 @@
  */
 #include "gen/common/activation.h"
 #include "gen/products/gemv.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/formats/unpack.h"
 #include "gen/common/values.h"
 #include "gen/products/product_keys.h"

@@ -1,6 +1,6 @@
 #include "gen/rows/rope.h"
 
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/rows/rope_table.h"
 #include "gen/common/state.h"

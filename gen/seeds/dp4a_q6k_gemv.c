@@ -13,7 +13,7 @@
  */
 #include "gen/products/gemv.h"
 #include "gen/seeds/q6k.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
 

@@ -8,7 +8,7 @@
 #define PTXGEN_GEN_SEEDS_Q4K_F32_H
 
 #include "gen/products/gemv.h"
-#include "gen/seeds/q4k.h"
+#include "gen/formats/q4k.h"
 #include "gen/common/walk.h"
 
 enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* activations of a super-block */

@@ -15,8 +15,8 @@
 #ifndef PTXGEN_GEN_SEEDS_Q4K_Q8_H
 #define PTXGEN_GEN_SEEDS_Q4K_Q8_H
 
-#include "gen/seeds/q4k.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/formats/q4k.h"
+#include "gen/common/q8_1.h"
 #include "kernel/family.h"
 
 enum {

@@ -5,7 +5,7 @@
  * is rounded.
  */
 #include "gen/products/gemv.h"
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 
 static void build(ptx *p, const instance *in)
 {

@@ -1,4 +1,4 @@
-#include "gen/experts/experts.h"
+#include "gen/products/experts.h"
 
 enum { WORD = 4 };
 
@@ -75,4 +75,18 @@ val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes)
 {
     val row = expert_first_row(p, in, id);
     return named(p, "the expert's matrix", mad_wide(p, row, row_bytes, tensor));
+}
+
+bool expert_down_has_shared(const instance *in)
+{
+    return in->shape.n_shared > 0;
+}
+
+instance expert_down_shared(const instance *in)
+{
+    instance shared = instance_matrix(in, EXPERT_DOWN_SHARED);
+    shared.shape.k = in->shape.n_shared;
+    shared.shape.n_shared = in->shape.k;
+    shared.weights_of[EXPERT_DOWN_SHARED] = in->weights;
+    return shared;
 }

@@ -13,8 +13,8 @@
  * bytes and bits of the packed words hold them depends on c only, so selectors and masks are
  * computed once, ahead of the loop.
  */
-#ifndef PTXGEN_GEN_SEEDS_Q4K_H
-#define PTXGEN_GEN_SEEDS_Q4K_H
+#ifndef PTXGEN_GEN_FORMATS_Q4K_H
+#define PTXGEN_GEN_FORMATS_Q4K_H
 
 #include "kernel/format.h"
 #include "ptx/ptx.h"

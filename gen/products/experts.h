@@ -7,8 +7,8 @@
  *
  * where the expert is the row's choice number slot. An id that is no expert's reads no weights.
  */
-#ifndef PTXGEN_GEN_EXPERTS_EXPERTS_H
-#define PTXGEN_GEN_EXPERTS_EXPERTS_H
+#ifndef PTXGEN_GEN_PRODUCTS_EXPERTS_H
+#define PTXGEN_GEN_PRODUCTS_EXPERTS_H
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
@@ -82,5 +82,11 @@ val expert_nan(ptx *p);
 val expert_exists(ptx *p, const instance *in, val id);
 val expert_first_row(ptx *p, const instance *in, val id);
 val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes);
+
+/* Down-projections: whether there is an expert that all rows use, and the instance of its matrix
+ * alone, for which the experts' is the one beside it. */
+enum { EXPERT_DOWN_SHARED = 0 /* of weights_of */ };
+bool expert_down_has_shared(const instance *in);
+instance expert_down_shared(const instance *in);
 
 #endif

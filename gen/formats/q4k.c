@@ -8,7 +8,7 @@
  * Sub-blocks 2c and 2c + 1 lie in neighbouring bytes, in the half c & 1 of each word: s[0..3] is
  * word 0, s[4..7] word 1, s[8..11] word 2.
  */
-#include "gen/seeds/q4k.h"
+#include "gen/formats/q4k.h"
 
 #include "gen/common/bytes.h"
 

@@ -1,4 +1,4 @@
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 
 #include "gen/common/reduce.h"
 

@@ -6,8 +6,8 @@
  *
  * A block is a multiple of 4 bytes: quants can be read as aligned words from an aligned start.
  */
-#ifndef PTXGEN_GEN_SEEDS_Q8_1_H
-#define PTXGEN_GEN_SEEDS_Q8_1_H
+#ifndef PTXGEN_GEN_COMMON_Q8_1_H
+#define PTXGEN_GEN_COMMON_Q8_1_H
 
 #include "kernel/format.h"
 #include "ptx/ptx.h"

@@ -1,5 +1,5 @@
 /* Streaming weights that are integers with scales: see stream.h. */
-#include "gen/seeds/q8_1.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/products/stream.h"
 
