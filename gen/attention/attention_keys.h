@@ -2,20 +2,10 @@
 #ifndef PTXGEN_GEN_ATTENTION_ATTENTION_KEYS_H
 #define PTXGEN_GEN_ATTENTION_ATTENTION_KEYS_H
 
-#include "kernel/family.h"
+#include "gen/rows/rope_keys.h"
 
 #define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE
-#define KEY_HEAD_DIM(values)                                                                \
-    {                                                                                       \
-        .name = "head_dim", .summary = "values a head", .field = KEY_FIELD(shape.head_dim), \
-        .min = (values), .max = 256, .multiple_of = (values), .required = true, .tag = "d"  \
-    }
-#define KEY_NUM_HEADS                                                                       \
-    {                                                                                       \
-        .name = "num_heads", .summary = "query heads", .field = KEY_FIELD(shape.num_heads), \
-        .min = 1, .max = 65535, .required = true, .tag = "h"                                \
-    }
 #define KEYS_OF_CACHE                                                                        \
     { .name = "num_kv_heads",                                                                \
       .summary = "key and value heads",                                                      \

@@ -3,9 +3,9 @@
  * merges the chunks' partial results.
  *
  * Layouts are those of attention.c; partials are [m, num_heads, chunks] rows of head_dim + 4 f32
- * (see blocks/attention.h), where chunks = ceil(max_seq_len / chunk_size) whatever the sequences'
- * lengths are: a row's place depends on nothing that changes. Nothing is written for a chunk
- * without positions, and the merge does not read its row. Sinks are the merge's: chunks know
+ * (see attention/attention.h), where chunks = ceil(max_seq_len / chunk_size) whatever the
+ * sequences' lengths are: a row's place depends on nothing that changes. Nothing is written for a
+ * chunk without positions, and the merge does not read its row. Sinks are the merge's: chunks know
  * nothing of them.
  */
 #include "gen/attention/attention_keys.h"

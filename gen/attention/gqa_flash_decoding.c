@@ -2,7 +2,7 @@
  * head, for a chunk of a sequence's positions, so that K and V come from memory once; the last
  * block of a KV head to finish merges the chunks.
  *
- * Layouts are those of attention.c; a partial row is that of blocks/attention.h, [query, chunk].
+ * Layouts are those of attention.c; a partial row is that of attention/attention.h, [query, chunk].
  * The gate is [m, num_heads, head_dim], as o.
  *
  * With ring = R a cache has R rows a KV head, [num_kv_heads, R, head_dim], and position t stands in
@@ -13,7 +13,7 @@
  * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, they are spread over
  * neighbouring blocks, which find K and V in the L2 cache. Its warps take a stretch of the chunk
  * each and know nothing of each other until the end, where their partial rows are merged. What a
- * warp does is in blocks/gqa.h.
+ * warp does is in attention/gqa.h.
  *
  * With chunking = free the grid decides how many chunks there are, %nctaid.z: as many as two blocks
  * on every SM take in whole waves, at least 4 a sequence so that the last wave is 4/5 full or more.
@@ -44,7 +44,7 @@
  * block's end.
  *
  * mma_flash_decoding is the same on the tensor cores, for caches of f16: blocks of four warps have
- * up to 16 heads, or 8 of long ones, and what a warp does is in blocks/gqa_halves.h.
+ * up to 16 heads, or 8 of long ones, and what a warp does is in attention/gqa_halves.h.
  */
 #include "gen/attention/attention_keys.h"
 #include "gen/attention/gqa.h"

@@ -4,7 +4,7 @@
  *
  * Layouts: q [m, num_heads, latent + n_rope]; c an array of m addresses of caches [max_seq_len,
  * latent + n_rope], where rows of one sequence have the same address and different lengths; o
- * [m, num_heads, latent]. A partial row is latent + 4 f32 as blocks/attention.h says, of
+ * [m, num_heads, latent]. A partial row is latent + 4 f32 as attention/attention.h says, of
  * [query, chunk].
  *
  * A block has up to 16 heads and a chunk of chunk_size positions, in tiles of 16, each staged in

@@ -1,7 +1,7 @@
 /* Latent attention of a block: its heads of a row, and the chunks of the row's positions that it
  * takes, z, z + %nctaid.z, ... of chunk_size each. The last block of a row and its heads, which a
  * counter tells, sets that back to zero and merges the partial rows: latent + 4 f32 as
- * blocks/attention.h says, of [query, chunk].
+ * attention/attention.h says, of [query, chunk].
  */
 #ifndef PTXGEN_GEN_ATTENTION_MLA_CHUNKS_H
 #define PTXGEN_GEN_ATTENTION_MLA_CHUNKS_H

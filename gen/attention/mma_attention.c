@@ -8,7 +8,7 @@
  *
  * A block has 16, 32, 64 or 128 rows of a KV head, 16 or 32 a warp: a row of q comes with each of
  * the heads that share K and V as a row of its own, so that of 4 heads a KV head, rows 0 .. 3 are
- * heads 0 .. 3 of the first row of q. It goes through tiles of positions (blocks/kv_tiles.h) in
+ * heads 0 .. 3 of the first row of q. It goes through tiles of positions (attention/kv_tiles.h) in
  * ascending order. Of a tile,
  *
  *   1. q K', with q as fragments of A in registers: a lane's sums are of the rows g = lane / 4 and
@@ -23,7 +23,7 @@
  * 0 times it: see spread_strange_values.
  *
  * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * blocks/gemm.h. Rows of a cache that is not f16 are, too: K's by 2^-e, V's by 2^-E. Of the
+ * products/gemm.h. Rows of a cache that is not f16 are, too: K's by 2^-e, V's by 2^-E. Of the
  * weighted values, 2^(s - max) v = 2^(s + E - max) 2^-E v: what the softmax goes by is s + E, and
  * the sum of weights has 2^-E, of the weights as they were before they were rounded, since what
  * weighs most in it may be one of few bits.

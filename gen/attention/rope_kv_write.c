@@ -27,7 +27,7 @@
  * kv_write is the same of K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim] in
  * place of qkv: num_heads is 0.
  *
- * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
+ * Angles are counted in turns, in fixed point: see rows/rope_table.h.
  */
 #include "gen/common/norm.h"
 #include "gen/attention/attention_keys.h"

@@ -3,7 +3,7 @@
  * Layouts: q and o [m, num_heads, head_dim]; K and V [num_kv_heads, max_seq_len, head_dim], for
  * several sequences an array of addresses of such caches; query head h reads KV head
  * h * num_kv_heads / num_heads (grouped-query attention). What a warp does is in
- * blocks/attention.h; these families differ in who takes which positions:
+ * attention/attention.h; these families differ in who takes which positions:
  *
  *   incremental   a warp all of a head's
  *   multi_warp    a block's warps a stretch each; their partial results meet in shared memory

@@ -1,5 +1,5 @@
 /* Nothing is rounded: a warp takes a row of every expert's matrix, and goes through the list with
- * it, a row of X at a time. What is computed stands in blocks/expert_down.h.
+ * it, a row of X at a time. What is computed stands in experts/expert_down.h.
  */
 #include "gen/products/exact.h"
 #include "gen/experts/expert_down_keys.h"

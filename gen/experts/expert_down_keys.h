@@ -40,13 +40,9 @@
         .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = 1, \
         .max = MAX_VECTORS, .def = 1, .tag = "m"                                          \
     }
-#define KEYS_AROUND_EXPERT_DOWN                                                      \
-    KEY_OPTION(bias, "vectors [experts,n] added to W x"),                            \
-        KEY_OPTION(residual, "values [m,n] added"),                                  \
-    {                                                                                \
-        .name = "scale", .summary = "of the sum", .field = KEY_FIELD(options.scale), \
-        .tag = "scale", .real = &product_scale_range                                 \
-    }
+#define KEYS_AROUND_EXPERT_DOWN                           \
+    KEY_OPTION(bias, "vectors [experts,n] added to W x"), \
+        KEY_OPTION(residual, "values [m,n] added"), KEY_SCALE("of the sum")
 #define PARAMS_OF_EXPERT_DOWN                                            \
     OUT(F32, y, "m*n", 4), EXPERTS_WEIGHTS(w, 0, "experts*n*k"),         \
         { .name = "ws",                                                  \

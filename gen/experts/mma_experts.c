@@ -1,6 +1,6 @@
 /* Experts of prompts and batches on the tensor cores, by a list in device memory
- * (products/experts.h): see blocks/gemm.h. A row of X has a row of Y for each of its choices, row *
- * experts_used + slot; expert_sum weighs those and adds them up.
+ * (products/experts.h): see products/gemm.h. A row of X has a row of Y for each of its choices, row
+ * * experts_used + slot; expert_sum weighs those and adds them up.
  */
 #include "gen/products/gemm_keys.h"
 #include "gen/products/product_keys.h"

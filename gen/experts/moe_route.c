@@ -11,8 +11,8 @@
  * More than 8 rows of x come in groups of 8, a block for each with each row of W. The last block of
  * a group chooses for its rows; the last of those blocks makes the list.
  *
- * How it chooses stands in blocks/route_choice.c, how it makes the list in blocks/route_list.c, or
- * of many rows in blocks/route_many.c.
+ * How it chooses stands in experts/route_choice.c, how it makes the list in experts/route_list.c,
+ * or of many rows in experts/route_many.c.
  */
 #include "gen/common/norm.h"
 #include "gen/common/reduce.h"

@@ -233,7 +233,7 @@ static const key keys[] = {
       .field = KEY_FIELD(options.scale),
       .only_with = KEY_FIELD(options.residual),
       .tag = "scale",
-      .real = &product_scale_range },
+      .real = &factor_range },
     KEY_END,
 };
 

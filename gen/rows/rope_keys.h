@@ -1,8 +1,19 @@
-/* The keys of families that turn heads by RoPE. */
+/* The keys of heads, and of families that turn them by RoPE. */
 #ifndef PTXGEN_GEN_ROWS_ROPE_KEYS_H
 #define PTXGEN_GEN_ROWS_ROPE_KEYS_H
 
 #include "kernel/family.h"
+
+#define KEY_HEAD_DIM(values)                                                                \
+    {                                                                                       \
+        .name = "head_dim", .summary = "values a head", .field = KEY_FIELD(shape.head_dim), \
+        .min = (values), .max = 256, .multiple_of = (values), .required = true, .tag = "d"  \
+    }
+#define KEY_NUM_HEADS                                                                       \
+    {                                                                                       \
+        .name = "num_heads", .summary = "query heads", .field = KEY_FIELD(shape.num_heads), \
+        .min = 1, .max = 65535, .required = true, .tag = "h"                                \
+    }
 
 #define KEY_ROPE_STYLE(said)                                                     \
     {                                                                            \

@@ -5,9 +5,8 @@
  * 2i+1) those themselves, of pairs (i, i + n_rot/2) as many half of n_rot apart. It reads both
  * before it writes either, and nobody else reads them. Values behind the first n_rot are copied.
  *
- * Angles are counted in turns, in fixed point: see blocks/rope_table.h.
+ * Angles are counted in turns, in fixed point: see rows/rope_table.h.
  */
-#include "gen/attention/attention_keys.h"
 #include "gen/rows/rope.h"
 #include "gen/common/values.h"
 #include "gen/rows/rope_keys.h"

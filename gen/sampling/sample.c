@@ -20,7 +20,6 @@
  */
 #include <math.h>
 
-#include "gen/attention/attention_keys.h"
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 #include "kernel/formula.h"
@@ -223,7 +222,7 @@ static const key keys[] = {
       .summary = "c of c tanh(logit/c)",
       .field = KEY_FIELD(options.softcap),
       .tag = "cap",
-      .real = &softcap_range },
+      .real = &(const real_range){ .max = 1e6, .def_text = "none" } },
     KEY_END,
 };
 

@@ -2,11 +2,12 @@
  * row, or a part of a long one; the last block that is done with its part goes on with the row.
  *
  * Tokens stand in an order: the larger logit first, of equal ones the lower number. A logit is
- * compared by its height (see sampling.h).
+ * compared by its height (see common/heights.h).
  */
 #ifndef PTXGEN_GEN_SAMPLING_SAMPLER_H
 #define PTXGEN_GEN_SAMPLING_SAMPLER_H
 
+#include "gen/common/heights.h"
 #include "gen/sampling/sampling.h"
 #include "kernel/family.h"
 
