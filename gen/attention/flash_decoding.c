@@ -10,6 +10,7 @@
  */
 #include "gen/attention/attention_keys.h"
 #include "gen/attention/attention.h"
+#include "ref/reference.h"
 
 #define CHUNKS   "ceil_div(max_seq_len, chunk_size)"
 #define PARTIALS "m*num_heads*" CHUNKS

@@ -52,6 +52,7 @@
 #include "gen/common/next.h"
 #include "gen/common/state.h"
 #include "kernel/formula.h"
+#include "ref/reference.h"
 
 enum {
     MERGE_PARTS = 2,

@@ -33,6 +33,7 @@
 #include "gen/formats/unpack.h"
 #include "gen/attention/mla_keys.h"
 #include "kernel/formula.h"
+#include "ref/reference.h"
 
 enum {
     WARP = 32,

@@ -3,18 +3,18 @@
 #define PTXGEN_GEN_ATTENTION_MLA_KEYS_H
 
 #include "gen/common/row_groups.h"
-#include "model/decoder.h"
+#include "kernel/problem.h"
 
 enum {
-    MLA_MOST_LATENT = DECODER_MOST_LATENT,
-    MLA_MOST_ROPE = DECODER_MOST_LATENT_ROPE,
+    MLA_MOST_LATENT = PROBLEM_MOST_LATENT,
+    MLA_MOST_ROPE = PROBLEM_MOST_LATENT_ROPE,
     MLA_MOST_HALVES = 576, /* values of a row with products = f16 */
 };
 
 #define KEY_MLA_HEADS                                                                       \
     {                                                                                       \
         .name = "num_heads", .summary = "query heads", .field = KEY_FIELD(shape.num_heads), \
-        .min = 1, .max = DECODER_MOST_LATENT_HEADS, .required = true, .tag = "h"            \
+        .min = 1, .max = PROBLEM_MOST_LATENT_HEADS, .required = true, .tag = "h"            \
     }
 #define KEY_MLA_LATENT                                                                          \
     {                                                                                           \
@@ -43,7 +43,7 @@ enum {
 #define KEY_MLA_ROWS                                                           \
     {                                                                          \
         .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, \
-        .max = DECODER_MOST_ROWS, .def = 1, .tag = "m"                         \
+        .max = PROBLEM_MOST_ROWS, .def = 1, .tag = "m"                         \
     }
 
 /* The address of each row's cache [max_seq_len, latent + n_rope]. */

@@ -28,6 +28,7 @@
 #include "gen/attention/mla_keys.h"
 #include "gen/products/product_keys.h"
 #include "gen/rows/rope_keys.h"
+#include "ref/reference.h"
 
 enum {
     WARP = 32,
@@ -366,7 +367,7 @@ const family mla_query = {
             { .name = "q_rank",
               .summary = "columns of Wq; 0: q comes as it is",
               .field = KEY_FIELD(shape.q_rank),
-              .max = DECODER_MOST_Q_RANK,
+              .max = PROBLEM_MOST_Q_RANK,
               .multiple_of = UNPACKED,
               .of_weights = true,
               .of_weights_in = KEY_FIELD(weights_of[0]),

@@ -4,6 +4,7 @@
 #include "gen/common/next.h"
 #include "gen/products/row_products.h"
 #include "gen/attention/mla_keys.h"
+#include "ref/reference.h"
 
 enum { WARPS = 8 };
 

@@ -41,6 +41,7 @@
 #include "gen/common/powers.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
+#include "ref/reference.h"
 
 enum {
     WARP = 32,

@@ -36,6 +36,7 @@
 #include "gen/rows/rope.h"
 #include "gen/common/state.h"
 #include "gen/rows/rope_keys.h"
+#include "ref/reference.h"
 
 enum { ADDRESS_BYTES = 8 };
 

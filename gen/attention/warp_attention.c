@@ -11,6 +11,7 @@
  */
 #include "gen/attention/attention_keys.h"
 #include "gen/attention/attention.h"
+#include "ref/reference.h"
 
 /* d is head_dim. */
 const real_range scale_range = { .max = 1e6, .def_text = "1/sqrt(d)" };

@@ -3,6 +3,7 @@
  */
 #include "gen/products/exact.h"
 #include "gen/experts/expert_down_keys.h"
+#include "ref/reference.h"
 
 enum { WARP = 32 };
 

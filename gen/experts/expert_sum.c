@@ -4,6 +4,7 @@
  */
 #include "gen/products/experts.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 enum { THREADS = 256, FOUR = 4 };
 

@@ -4,6 +4,7 @@
  */
 #include "gen/products/gemm_keys.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 static int64_t tiles_of_share(const instance *in)
 {

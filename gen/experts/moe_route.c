@@ -21,6 +21,7 @@
 #include "gen/products/stream.h"
 #include "gen/formats/unpack.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 enum {
     WARP = 32,

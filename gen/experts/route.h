@@ -8,13 +8,13 @@
 
 #include "kernel/family.h"
 #include "ptx/ptx.h"
-#include "model/decoder.h"
+#include "kernel/problem.h"
 
 enum {
     ROUTE_WORD = 4,                            /* bytes */
-    ROUTE_EXPERTS = DECODER_MOST_EXPERTS,      /* at most: 16 a lane, */
-    ROUTE_USED = DECODER_MOST_EXPERTS_USED,    /* chosen ones: one a lane, */
-    ROUTE_GROUPS = DECODER_MOST_EXPERT_GROUPS, /* and groups */
+    ROUTE_EXPERTS = PROBLEM_MOST_EXPERTS,      /* at most: 16 a lane, */
+    ROUTE_USED = PROBLEM_MOST_EXPERTS_USED,    /* chosen ones: one a lane, */
+    ROUTE_GROUPS = PROBLEM_MOST_EXPERT_GROUPS, /* and groups */
     ROUTE_LINE_IDS = 4,                        /* of a row's ids that are loaded at once */
 };
 #define ROUTE_NO_ID UINT32_MAX

@@ -9,6 +9,7 @@
 #include "gen/common/reduce.h"
 #include "gen/experts/route.h"
 #include "gen/common/softmax.h"
+#include "ref/reference.h"
 
 enum { WARP = 32 };
 

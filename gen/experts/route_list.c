@@ -113,7 +113,7 @@ static void store_rest(ptx *p, const route *r)
     val entries = r->m > 1 ? count_entries(p, r, imm(U32, ROUTE_NO_ID)) : imm(U32, r->used);
     PTX_IF (p, eq(p, tid_x(p), 0))
         route_store_head(p, entries);
-    unsigned most = (unsigned)ref_experts_listed(&r->in->shape);
+    unsigned most = (unsigned)problem_experts_listed(&r->in->shape);
     if (r->m > 1)
         PTX_FOR (p, left, add(p, tid_x(p), entries), most, r->threads) {
             val at = route_entry(p, r, left);

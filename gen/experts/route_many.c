@@ -33,7 +33,7 @@ int64_t route_bytes_of_many(const instance *in)
 {
     int64_t experts = in->shape.experts;
     return array_bytes(experts * words_of(in->shape.m)) + array_bytes(words_of(experts)) +
-           ref_experts_listed(&in->shape) * ROUTE_WORD;
+           problem_experts_listed(&in->shape) * ROUTE_WORD;
 }
 
 static val word_at(ptx *p, val array, val number)
@@ -145,7 +145,7 @@ void route_make_list_of_many(ptx *p, const route *r)
 {
     many m = { .r = r,
                .words = words_of(r->m),
-               .entries = (unsigned)ref_experts_listed(&r->in->shape) };
+               .entries = (unsigned)problem_experts_listed(&r->in->shape) };
     unsigned of_experts = words_of(r->experts);
     m.bits = shared_array(p, "rows_of_experts", U32, r->experts * m.words);
     m.in_use = shared_array(p, "experts_in_use", U32, of_experts);

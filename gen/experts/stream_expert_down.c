@@ -14,6 +14,7 @@
 #include "gen/common/next.h"
 #include "gen/experts/expert_down_keys.h"
 #include "gen/products/stream_keys.h"
+#include "ref/reference.h"
 
 typedef struct streamed {
     expert_down d;

@@ -10,6 +10,7 @@
  */
 #include "gen/products/exact.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 static void store_product(ptx *p, const instance *in, const gemv_operands *g, val row)
 {

@@ -16,6 +16,7 @@
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 enum { PIECE = PIECE_COLUMNS, HALF_BYTES = 2, PAIR_BYTES = 2 * F32_BYTES };
 

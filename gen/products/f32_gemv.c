@@ -5,6 +5,7 @@
 #include "gen/products/gemv.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
+#include "ref/reference.h"
 
 enum { LANE_COLUMNS = 4, WARP_COLUMNS = 32 * LANE_COLUMNS, COLUMN_BYTES = 4, LOADS_IN_FLIGHT = 4 };
 

@@ -3,6 +3,7 @@
  * (f16_rows.c), which takes a launch more and a third of the time where there are many. */
 #include "gen/products/gemm_keys.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 #define KEYS_OF_ROWS                                                \
     { .name = "m",                                                  \

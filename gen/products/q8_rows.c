@@ -19,6 +19,7 @@
 #include "gen/common/norm.h"
 #include "gen/common/q8_1.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 enum { WARP = 32, SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
 

@@ -4,6 +4,7 @@
 #include "gen/products/stream.h"
 #include "gen/products/stream_pair.h"
 #include "gen/products/stream_keys.h"
+#include "ref/reference.h"
 
 static bool is_qkv(const instance *in)
 {

@@ -50,7 +50,8 @@
 #include "gen/common/sigmoid.h"
 #include "kernel/family.h"
 #include "kernel/formula.h"
-#include "model/decoder.h"
+#include "kernel/problem.h"
+#include "ref/reference.h"
 
 enum { WARP = 32, MOST_DIM = 128, PIECE = 4 };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
@@ -522,7 +523,7 @@ static const key keys[] = {
       .summary = "rows",
       .field = KEY_FIELD(shape.m),
       .min = 1,
-      .max = DECODER_MOST_ROWS,
+      .max = PROBLEM_MOST_ROWS,
       .def = 1,
       .tag = "m" },
     { .name = "epsilon",

@@ -2,7 +2,7 @@
 
 #include "gen/common/reduce.h"
 #include "gen/common/sigmoid.h"
-#include "model/decoder.h"
+#include "kernel/problem.h"
 
 enum { WARP = 32, ADDRESS_BYTES = 8 };
 

@@ -16,6 +16,7 @@
 #include "gen/common/values.h"
 #include "gen/products/product_keys.h"
 #include "gen/common/value_keys.h"
+#include "ref/reference.h"
 
 enum { THREADS = 256, WIDE_VALUES = 4 };
 

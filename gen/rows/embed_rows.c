@@ -7,6 +7,7 @@
  */
 #include "gen/products/gemv.h"
 #include "gen/formats/unpack.h"
+#include "ref/reference.h"
 
 enum { THREADS = 128, LINE_VALUES = 4 };
 

@@ -17,6 +17,7 @@
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"
+#include "ref/reference.h"
 
 enum { PIECE = PIECE_COLUMNS, PIECE_BYTES = PIECE * F32_BYTES, MOST_EARLY = 2 };
 

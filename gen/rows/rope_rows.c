@@ -11,6 +11,7 @@
 #include "gen/common/values.h"
 #include "gen/rows/rope_keys.h"
 #include "gen/common/value_keys.h"
+#include "ref/reference.h"
 
 enum { THREADS = 128, MOST_LOADED = 4 };
 

@@ -15,6 +15,7 @@
 #include <float.h>
 
 #include "kernel/formula.h"
+#include "ref/reference.h"
 
 enum { MOST_KEPT = 16, WARP = 32 };
 static const double LOG2_E = 1.44269504088896340736;

@@ -12,6 +12,7 @@
  */
 #include "gen/products/gemv.h"
 #include "gen/common/value_keys.h"
+#include "ref/reference.h"
 
 enum { THREADS = 256, SIDE = 32, STRIDE = SIDE + 1, WARPS = THREADS / 32 };
 enum { LOW_HALVES = 0x5410, HIGH_HALVES = 0x7632 };

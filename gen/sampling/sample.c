@@ -23,7 +23,8 @@
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 #include "kernel/formula.h"
-#include "model/decoder.h"
+#include "kernel/problem.h"
+#include "ref/reference.h"
 
 /* Tokens of a part: each of 512 threads loads four times 16 bytes of them at once. */
 #define PART      8192
@@ -213,7 +214,7 @@ static const key keys[] = {
       .summary = "tokens",
       .field = KEY_FIELD(shape.n),
       .min = 1,
-      .max = DECODER_MOST_VOCAB,
+      .max = PROBLEM_MOST_VOCAB,
       .required = true,
       .tag = "n" },
     KEY_ROW_COUNT,

@@ -5,6 +5,7 @@
 #include "gen/products/gemv.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/common/reduce.h"
+#include "ref/reference.h"
 
 enum { HEADER_WORDS = 4 };
 

@@ -7,6 +7,7 @@
 #include "gen/products/gemv.h"
 #include "gen/seeds/q4k_q8.h"
 #include "gen/common/reduce.h"
+#include "ref/reference.h"
 
 enum { MATRICES = 2 };
 

@@ -16,6 +16,7 @@
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
+#include "ref/reference.h"
 
 /* Activation blocks of a super-block; a group has one of its own. */
 enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };

@@ -8,6 +8,7 @@
 #include "gen/seeds/q4k_f32.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
+#include "ref/reference.h"
 
 enum { ROWS = 2 };
 

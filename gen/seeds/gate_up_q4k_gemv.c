@@ -7,6 +7,7 @@
 #include "gen/products/gemv.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/common/reduce.h"
+#include "ref/reference.h"
 
 enum { WARPS = 8, MATRICES = 2, LOADS_IN_FLIGHT = 2 };
 

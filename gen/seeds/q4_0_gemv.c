@@ -15,6 +15,7 @@
 #include "gen/products/gemv.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
+#include "ref/reference.h"
 
 enum {
     BLOCK_VALUES = 32,

@@ -4,6 +4,7 @@
 #include "gen/products/gemv.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/common/reduce.h"
+#include "ref/reference.h"
 
 typedef void take_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
 

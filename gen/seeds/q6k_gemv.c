@@ -15,6 +15,7 @@
 #include "gen/seeds/q6k.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
+#include "ref/reference.h"
 
 enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES };
 

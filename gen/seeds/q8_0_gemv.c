@@ -12,6 +12,7 @@
 #include "gen/products/gemv.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
+#include "ref/reference.h"
 
 enum {
     LANE_VALUES = 4,

@@ -6,6 +6,7 @@
  */
 #include "gen/products/gemv.h"
 #include "gen/common/q8_1.h"
+#include "ref/reference.h"
 
 static void build(ptx *p, const instance *in)
 {

@@ -9,6 +9,7 @@
 #include "gen/seeds/q4k_f32.h"
 #include "gen/common/reduce.h"
 #include "gen/common/stage.h"
+#include "ref/reference.h"
 
 enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };
 

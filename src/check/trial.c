@@ -17,6 +17,7 @@
 #include "kernel/formula.h"
 #include "ref/half.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 enum {
     JUDGED_AT_ONCE = 4096,            /* elements: whole blocks of every format */

@@ -15,6 +15,7 @@
 #include "check/blocks.h"
 #include "emu/emu.h"
 #include "kernel/formula.h"
+#include "ref/reference.h"
 
 enum {
     LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is

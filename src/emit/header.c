@@ -328,7 +328,7 @@ static void print_decoder(strbuf *out, const described_set *d)
 static void print_most_rows(strbuf *out, const described_set *d)
 {
     (void)d;
-    strbuf_unsigned(out, DECODER_MOST_ROWS);
+    strbuf_unsigned(out, PROBLEM_MOST_ROWS);
 }
 
 static void print_sampling_words(strbuf *out, const described_set *d)

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
-#include "ref/reference.h"
+#include "kernel/problem.h"
 #include "kernel/target.h"
 
 typedef struct ptx ptx;

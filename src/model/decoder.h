@@ -29,37 +29,14 @@
 #define PTXGEN_MODEL_DECODER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "ref/reference.h"
+#include "kernel/problem.h"
 
-enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_HEAD_DIM = 256, DECODER_MOST_POSITIONS = 1 << 24 };
+enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_POSITIONS = 1 << 24 };
 /* Rows of a step, and steps. More rows than a few are those of a prompt: matrices are multiplied by
  * tiles of them on tensor cores, which targets have from one on, see decoder_is_prompt. */
-enum {
-    DECODER_MOST_ROWS = 512,
-    DECODER_FEW_ROWS = 8,
-    DECODER_MOST_STEPS = 16,
-    DECODER_PROMPT_SM = 80
-};
-/* Limits of the kernels of experts, latent attention, delta nets and sampling. */
-enum {
-    DECODER_MOST_EXPERTS = 512,
-    DECODER_MOST_EXPERTS_USED = 32,
-    DECODER_MOST_EXPERT_GROUPS = 32,
-    DECODER_MOST_LATENT = 512,
-    DECODER_LATENT_UNIT = 32, /* latents, and values that turn, are a multiple of it */
-    DECODER_MOST_LATENT_ROPE = 128,
-    DECODER_MOST_LATENT_HEADS = 1024,
-    DECODER_MOST_Q_RANK = 8192,
-    DECODER_MOST_DELTA_HEAD = 128,
-    DECODER_MOST_VOCAB = 1 << 28
-};
-/* Values of a row of a cache: of K and V, or a latent and rope. */
-enum { DECODER_MOST_CACHED = 640 };
-/* Inputs that a delta net's convolution is over, and those that its cache has, a ring: as many as a
- * step may add besides those that it still needs. */
-enum { DELTA_CONV = 4, DELTA_RING = 16 };
-
+enum { DECODER_FEW_ROWS = 8, DECODER_MOST_STEPS = 16, DECODER_PROMPT_SM = 80 };
 typedef enum decoder_tensor {
 #define TENSOR(id, ...) TENSOR_##id,
 #include "model/tensors.def"

@@ -100,12 +100,6 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
         last[EXPERT_ID] = (uint32_t)experts;
 }
 
-int64_t ref_experts_listed(const problem_shape *s)
-{
-    int64_t chosen = s->m * s->experts_used;
-    return chosen < s->experts ? chosen : s->experts;
-}
-
 uint32_t ref_expert_of(const problem *p, unsigned input, uint64_t choice)
 {
     const uint32_t *list = p->inputs[input], *entry = list + EXPERT_LIST_HEAD;

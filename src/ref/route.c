@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/decoder.h"
+#include "ref/reference.h"
 
 enum { IDS, WEIGHTS }; /* outputs, and the list */
-enum { MOST_EXPERTS = DECODER_MOST_EXPERTS, MOST_USED = DECODER_MOST_EXPERTS_USED };
+enum { MOST_EXPERTS = PROBLEM_MOST_EXPERTS, MOST_USED = PROBLEM_MOST_EXPERTS_USED };
 static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 
 /* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some
@@ -294,7 +294,7 @@ static void list_experts(const problem *p, const routed *rows, ref_value *words)
 {
     uint64_t m = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;
     uint64_t experts = (uint64_t)p->shape.experts, entry = EXPERT_LIST_HEAD, entries = 0;
-    uint64_t room = (uint64_t)ref_experts_listed(&p->shape);
+    uint64_t room = (uint64_t)problem_experts_listed(&p->shape);
     bool doubt = false;
     for (uint64_t v = 0; v < m; v++)
         doubt |= rows[v].set_in_doubt;
@@ -327,7 +327,7 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
     uint64_t used = (uint64_t)p->shape.experts_used, m = (uint64_t)p->shape.m;
     uint64_t weights = used + (p->options.route.shared != SHARED_NONE);
     routed *rows = malloc(m * sizeof *rows);
-    uint64_t entries = (uint64_t)ref_experts_listed(&p->shape);
+    uint64_t entries = (uint64_t)problem_experts_listed(&p->shape);
     ref_value *words =
         malloc((EXPERT_LIST_HEAD + entries * (EXPERT_FIRST_ROW + m)) * sizeof *words);
     uint64_t of_row = output == IDS ? used : output == WEIGHTS ? weights : 0;

@@ -7,6 +7,7 @@
 #include "test.h"
 #include "kernel/suite.h"
 #include "model/decoder.h"
+#include "ref/reference.h"
 
 enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };         /* parameters */
 enum { X, CONV, DT, A, GAMMA, POSITIONS, BA };          /* inputs; the last of tiled heads alone */

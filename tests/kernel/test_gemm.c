@@ -7,6 +7,7 @@
 
 #include "test_arena.h"
 #include "kernel/planted.h"
+#include "ref/reference.h"
 
 /* The f16 with 11 bits that is nearest, whatever its exponent: what no range takes away. */
 static double as_half(double value)

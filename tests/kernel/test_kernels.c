@@ -11,6 +11,7 @@
 #include "golden/golden.h"
 #include "kernel/suite.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 enum { OTHER_SM_COUNT = 2 };
 static const size_t ANY_ROW = SIZE_MAX; /* that runs for each commit */

@@ -11,6 +11,7 @@
 #include "kernel/suite.h"
 #include "ref/half.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 enum { OUT_Q, OUT_K, OUT_V, IN_QKV, IN_POSITIONS, ROWS = 4, LONGEST = 40 };
 

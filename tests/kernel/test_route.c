@@ -8,6 +8,7 @@
 #include "check/verify.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
+#include "ref/reference.h"
 
 enum { IDS, WEIGHTS, LIST, W, X }; /* parameters */
 enum { OF_W, OF_X };               /* inputs */

@@ -7,6 +7,7 @@
 #include "check/verify.h"
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
+#include "ref/reference.h"
 
 enum { LOGITS, POSITIONS, SAMPLING }; /* inputs */
 

@@ -11,6 +11,7 @@
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 /* Of x as it is. */
 static bool streams(const family *f)

@@ -14,6 +14,7 @@
 #include "model/gguf/gguf.h"
 #include "model/arch/read.h"
 #include "model/reference/step.h"
+#include "ref/reference.h"
 
 enum { MOST_TOKENS = 4096 };
 

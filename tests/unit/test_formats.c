@@ -7,6 +7,7 @@
 #include "kernel/grid.h"
 #include "ref/codec.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 /* Indexed by format; NULL: not numbers of a tensor. */
 static const codec *const codecs[FORMAT_COUNT] = {

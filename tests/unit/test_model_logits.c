@@ -10,6 +10,7 @@
 #include "model/arch/read.h"
 #include "model/reference/step.h"
 #include "test_arena.h"
+#include "ref/reference.h"
 
 enum { MOST_TOKENS = 64 };
 

@@ -554,7 +554,7 @@ static void random_lists(decoder *d, random_source *r)
         if (by_chance(r) || m == DECODER_FEW_ROWS)
             d->m[d->m_count++] = m;
     if (by_chance(r) && !decoder_lacks_prompts(d))
-        d->m[d->m_count++] = DECODER_MOST_ROWS - (int64_t)random_below(r, 2);
+        d->m[d->m_count++] = PROBLEM_MOST_ROWS - (int64_t)random_below(r, 2);
     uint64_t period = 1 + random_below(r, 6), offset = random_below(r, period);
     for (int64_t l = 0; d->window && l < d->layers; l++)
         d->windowed[l] =

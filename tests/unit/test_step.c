@@ -266,7 +266,7 @@ ARENA_TEST(a_cache_rounds_as_its_type_does)
 static void read_earlier(void *user, const ref_cached *which, float *row)
 {
     const ref_step *before = user;
-    double exact[DECODER_MOST_HEAD_DIM];
+    double exact[PROBLEM_MOST_HEAD_DIM];
     ref_step_cached(before, which, exact);
     for (int i = 0; i < 16; i++)
         row[i] = (float)exact[i];

@@ -5,6 +5,7 @@
 #include "test_arena.h"
 #include "model/reference/step_attention.h"
 #include "step_sample.h"
+#include "ref/reference.h"
 
 static void silence(sample_model *m, decoder_tensor output)
 {
@@ -298,7 +299,7 @@ typedef struct earlier_step {
 static void read_earlier(void *user, const ref_cached *which, float *row)
 {
     const earlier_step *e = user;
-    double exact[DECODER_MOST_CACHED];
+    double exact[PROBLEM_MOST_CACHED];
     ref_step_cached(e->before, which, exact);
     for (uint64_t i = 0; i < ref_cached_values(e->d, which); i++)
         row[i] = (float)exact[i];

@@ -7,6 +7,7 @@
 #include "kernel/mutate.h"
 #include "check/verify.h"
 #include "cli/generate.h"
+#include "ref/reference.h"
 
 /* One thread a block computes rows by grid stride. */
 static const char gemv_ptx[] = ".version 7.0\n"

@@ -6,6 +6,7 @@
 #include "ref/half.h"
 #include "ref/quant.h"
 #include "check/trial.h"
+#include "ref/reference.h"
 
 static const key gemv_keys[] = { KEY_K(4), KEY_N, KEY_DIMS, KEY_END };
 static const param gemv_params[] = { OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 4),

@@ -11,6 +11,7 @@
 #include "kernel/formula.h"
 #include "ref/matrix.h"
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
 #define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications; of products that repeat, by a row */
@@ -230,9 +231,9 @@ static expert_list list_of(const product_launch *p, const step_rows *r)
 {
     const problem_shape *s = &p->in->shape;
     size_t entry_words = EXPERT_FIRST_ROW + r->m;
-    const uint32_t *words =
-        step_read(p->t, step_address(p->t, argument_of(p, "list")),
-                  (EXPERT_LIST_HEAD + (size_t)ref_experts_listed(s) * entry_words) * sizeof *words);
+    const uint32_t *words = step_read(
+        p->t, step_address(p->t, argument_of(p, "list")),
+        (EXPERT_LIST_HEAD + (size_t)problem_experts_listed(s) * entry_words) * sizeof *words);
     return (expert_list){ words + EXPERT_LIST_HEAD, entry_words, words[0] };
 }
 

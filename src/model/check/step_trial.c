@@ -157,7 +157,7 @@ void step_write_state(const step_trial *t, const step_rows *r)
     const plan *p = t->v->plan;
     const decoder *d = p->decoder;
     size_t words = r->m * sizeof(uint32_t);
-    uint32_t tokens[DECODER_MOST_ROWS];
+    uint32_t tokens[PROBLEM_MOST_ROWS];
     for (size_t i = 0; i < r->m; i++)
         tokens[i] = r->rows[i].token;
     emu_write(t->memory, t->state + p->state.tokens, tokens, words);

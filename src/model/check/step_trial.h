@@ -62,10 +62,10 @@ enum { STEP_SOME_BLOCKS = 16 };
 /* Rows of a step. Those without a sequence are none. */
 typedef struct step_rows {
     size_t m;
-    bool is_row[DECODER_MOST_ROWS];
-    ref_row rows[DECODER_MOST_ROWS];
-    uint32_t positions[DECODER_MOST_ROWS], lengths[DECODER_MOST_ROWS];
-    ref_row fed[DECODER_MOST_ROWS]; /* those that are, one behind another */
+    bool is_row[PROBLEM_MOST_ROWS];
+    ref_row rows[PROBLEM_MOST_ROWS];
+    uint32_t positions[PROBLEM_MOST_ROWS], lengths[PROBLEM_MOST_ROWS];
+    ref_row fed[PROBLEM_MOST_ROWS]; /* those that are, one behind another */
     size_t fed_count;
 } step_rows;
 

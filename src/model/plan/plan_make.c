@@ -99,7 +99,7 @@ static void size_buffers(planner *p)
         p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);
     if (d->experts) /* see ref_moe_route */
         p->buffer_bytes[BUFFER_LIST] =
-            (EXPERT_LIST_HEAD + ref_experts_listed(&rows) * (EXPERT_FIRST_ROW + p->m)) *
+            (EXPERT_LIST_HEAD + problem_experts_listed(&rows) * (EXPERT_FIRST_ROW + p->m)) *
             (int64_t)sizeof(uint32_t);
 }
 

@@ -5,6 +5,7 @@
 
 #include "ref/half.h"
 #include "model/reference/step_call.h"
+#include "ref/reference.h"
 
 double ref_sigmoid(double x)
 {

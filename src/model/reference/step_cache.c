@@ -178,7 +178,7 @@ void ref_step_cached(const ref_step *s, const ref_cached *which, double *row)
 {
     const sequence *q = &s->sequences[which->sequence];
     uint64_t count = ref_cached_values(s->d, which);
-    float earlier[DECODER_MOST_CACHED];
+    float earlier[PROBLEM_MOST_CACHED];
     if (s->d->recurrent[which->layer]) {
         memcpy(row, state_of(s, which), count * sizeof *row);
         return;

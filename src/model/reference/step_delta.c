@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "model/reference/step_call.h"
+#include "ref/reference.h"
 
 typedef struct inputs {
     double *qkv, *z, *ba; /* of a token: [channels], [value heads, S], [2 value heads] */

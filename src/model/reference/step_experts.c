@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/reference/step_call.h"
+#include "ref/reference.h"
 
 /* w_down (act(w_gate x + b) (w_up x + b)) + b, with gate and up in one where that is there. */
 typedef struct ffn_tensors {

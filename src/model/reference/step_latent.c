@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/reference/step_call.h"
+#include "ref/reference.h"
 
 typedef struct sizes {
     int64_t heads, latent, rope, row, nope, head, value;

@@ -25,10 +25,10 @@ static void check_heads(const reader *r)
         diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
                    "num_kv_heads = %lld is not 1: with latent a cache's row is that of all heads",
                    (long long)d->num_kv_heads);
-    if (d->latent && d->num_heads > DECODER_MOST_LATENT_HEADS)
+    if (d->latent && d->num_heads > PROBLEM_MOST_LATENT_HEADS)
         diag_error(r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
                    "num_heads = %lld is too large with latent; the largest is %d",
-                   (long long)d->num_heads, DECODER_MOST_LATENT_HEADS);
+                   (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
     if (d->kv_type != KV_Q8_0)
         return;
     if (!d->latent && d->head_dim % Q8_0_VALUES)
@@ -60,11 +60,11 @@ static void check_rope(const reader *r)
                    "head_dim - rope_dims = %lld is not a multiple of 8, as latent needs",
                    (long long)(d->head_dim - d->rope[0].dims));
     else if (d->latent &&
-             (d->rope[0].dims % DECODER_LATENT_UNIT || d->rope[0].dims > DECODER_MOST_LATENT_ROPE))
+             (d->rope[0].dims % PROBLEM_LATENT_UNIT || d->rope[0].dims > PROBLEM_MOST_LATENT_ROPE))
         diag_error(
             r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "rope_dims"),
             "rope_dims = %lld does not go with latent, where it is a multiple of %d up to %d",
-            (long long)d->rope[0].dims, DECODER_LATENT_UNIT, DECODER_MOST_LATENT_ROPE);
+            (long long)d->rope[0].dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)

@@ -173,13 +173,13 @@ static void read_layers(reader *r, const setting *s, const entry *e)
 static void read_rows(reader *r, const setting *s, const entry *e)
 {
     decoder *d = r->out;
-    bool there[DECODER_MOST_ROWS + 1] = { [1] = !e, [DECODER_FEW_ROWS] = !e };
+    bool there[PROBLEM_MOST_ROWS + 1] = { [1] = !e, [DECODER_FEW_ROWS] = !e };
     value_list rows = { 0 };
     if (e)
         values_read(r->arena, &s->key, e, &rows, r->diags);
     for (size_t i = 0; i < rows.count; i++)
         there[rows.items[i].numbers[0]] = true;
-    for (int64_t m = 1; m <= DECODER_MOST_ROWS; m++) {
+    for (int64_t m = 1; m <= PROBLEM_MOST_ROWS; m++) {
         if (there[m] && d->m_count == DECODER_MOST_STEPS) {
             diag_error(r->diags, DIAG_OUT_OF_RANGE, e->where,
                        "m has more than %d numbers, a step each", DECODER_MOST_STEPS);

@@ -526,7 +526,7 @@ static void offer_kernels(compiling *c, const target *t, void *context)
         make_variants(a, o->specs[i], t, &o->variants, &all);
         for (size_t v = 0; v < all.count; v++) {
             const kernel_set *set = &all.items[v].set;
-            int64_t rows = v ? DECODER_FEW_ROWS : DECODER_MOST_ROWS;
+            int64_t rows = v ? DECODER_FEW_ROWS : PROBLEM_MOST_ROWS;
             for (size_t k = 0; !all.items[v].wrong && k < set->plan->kernel_count; k++)
                 if (plan_uses(set->plan, k, rows))
                     compile_kernel(c, kernel_named(set, set->plan->kernels[k].name));

@@ -130,7 +130,7 @@ static bool fill_state(device_model *m)
     uint64_t *caches = arena_alloc(m->arena, values * rows * sizeof *caches);
     for (size_t i = 0; i < values * rows; i++)
         caches[i] = m->memory[PLAN_CACHE] + p->caches[i / rows / 2][i / rows % 2].offset;
-    uint32_t sampling[DECODER_MOST_ROWS][SAMPLING_WORDS] = { 0 };
+    uint32_t sampling[PROBLEM_MOST_ROWS][SAMPLING_WORDS] = { 0 };
     const float all = 1;
     for (size_t i = 0; i < rows; i++)
         memcpy(&sampling[i][SAMPLING_TOP_P], &all, sizeof all);
@@ -214,7 +214,7 @@ bool device_model_set_rows(device_model *m, int64_t rows, int64_t position)
 {
     const plan_state *s = &m->plan->state;
     gpu_address state = m->memory[PLAN_STATE];
-    uint32_t words[ROW_WORDS * DECODER_MOST_ROWS];
+    uint32_t words[ROW_WORDS * PROBLEM_MOST_ROWS];
     size_t bytes = (size_t)rows * sizeof *words;
     fill_rows(m, rows, 0, position, words);
     return gpu_copy_in(m->gpu, state + s->tokens, words + ROW_TOKEN * rows, bytes) &&
@@ -376,7 +376,7 @@ bool device_prompt_make(device_model *m, int64_t tokens, device_prompt *prompt)
     for (int64_t position = 0; position < tokens;) {
         const plan_step *s = step_for(m->plan, tokens - position);
         int64_t taken = tokens - position < s->m ? tokens - position : s->m;
-        uint32_t rows[ROW_WORDS * DECODER_MOST_ROWS];
+        uint32_t rows[ROW_WORDS * PROBLEM_MOST_ROWS];
         fill_rows(m, s->m, s->m - taken, position, rows);
         *VEC_PUSH(m->arena, &steps) = s;
         for (int64_t i = 0; i < ROW_WORDS * s->m; i++)

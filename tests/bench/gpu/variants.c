@@ -70,9 +70,9 @@ static const char *make_usual(arena *a, const spec *s, decoder *d, const number_
                               kernel_set *set)
 {
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->values[i] > DECODER_MOST_ROWS || (i && rows->values[i] <= rows->values[i - 1]))
+        if (rows->values[i] > PROBLEM_MOST_ROWS || (i && rows->values[i] <= rows->values[i - 1]))
             return arena_format(a, "m = %lld: numbers are at most %d and ascend",
-                                (long long)rows->values[i], DECODER_MOST_ROWS);
+                                (long long)rows->values[i], PROBLEM_MOST_ROWS);
     if (!rows->count)
         return generate_plan(a, s, s->plan, set);
     const char *lacking = decoder_lacks_prompts(d);

@@ -14,6 +14,7 @@
 
 #include "ref/quant.h"
 #include "ref/random.h"
+#include "ref/reference.h"
 
 #define assert_success(call) assert_int_equal(call, CUDA_SUCCESS)
 
