@@ -12,45 +12,37 @@ enum { MERGE_TRIPS = 3 };
 
 static const double MEGA = 1e6, GIGA = 1e9;
 
-/* Whether a kernel that a row was counted for runs on a target. */
-static bool runs_on(const cost_figures *row, const target *t)
+/* Figures that were counted, and for how many vectors. */
+typedef struct counted_at {
+    const cost_figures *figures; /* NULL: there are none */
+    unsigned m;
+} counted_at;
+
+/* Returns a row's figures for a target, or for the newest one before it; on one target those of a
+ * kernel that is its own. NULL: there are none. */
+static const cost_figures *newest_figures(const cost_row *row, const target *t)
 {
-    return row->specific ? t->specific && row->sm == t->sm : row->sm <= t->sm;
+    const cost_figures *found = NULL;
+    for (const cost_figures *f = row->figures; f->sm; f++)
+        if (f->specific ? t->specific && f->sm == t->sm : f->sm <= t->sm)
+            found = f;
+    return found;
 }
 
-/* Whether a row is nearer to a target than another one (NULL: none), for kernels of a number of
- * vectors: the newest target first, with the kernels that are its own ahead, then, of those on one
- * side of m, the nearest m. */
-static bool is_nearer(const cost_figures *row, const cost_figures *found, unsigned m)
+/* Returns true if figures are for a newer target than others, or for a kernel that is its own; and
+ * of those for one target, on one side of m, if they are for a number of vectors nearer to it. */
+static bool is_nearer(const counted_at *a, const counted_at *b, unsigned m)
 {
-    if (!found || row->sm != found->sm)
-        return !found || row->sm > found->sm;
-    if (row->specific != found->specific)
-        return row->specific;
-    return row->m <= m ? row->m > found->m : row->m < found->m;
+    if (!b->figures || a->figures->sm != b->figures->sm)
+        return !b->figures || a->figures->sm > b->figures->sm;
+    if (a->figures->specific != b->figures->specific)
+        return a->figures->specific;
+    return a->m <= m ? a->m > b->m : a->m < b->m;
 }
 
 static double between(double low, double high, double share)
 {
     return low + (high - low) * share;
-}
-
-/* Equal names of the table's are mostly one string. */
-static bool is_of_family(const cost_figures *row, const char *name)
-{
-    return row->family == name || strcmp(row->family, name) == 0;
-}
-
-/* The first row behind those of the same family, which stand together. */
-static const cost_figures *next_family(const cost_figures *row)
-{
-    enum { STRIDE = 16 };
-    const cost_figures *end = cost_table + cost_table_size, *next = row;
-    while (end - next > STRIDE && is_of_family(next + STRIDE, row->family))
-        next += STRIDE;
-    while (next < end && is_of_family(next, row->family))
-        next++;
-    return next;
 }
 
 bool cost_has_expert_tiles(const instance *in)
@@ -64,38 +56,36 @@ unsigned cost_vectors(const instance *in)
     return (unsigned)(of_kernel ? formula_value(of_kernel, in, NULL) : in->shape.m);
 }
 
-/* Those of kernels of a family with these weights. */
+/* Writes the figures of kernels of a family with these weights: between two numbers of vectors that
+ * were counted in proportion. */
 static bool find_counted(const instance *in, const target *t, cost_figures *found)
 {
-    const cost_figures *below = NULL, *above = NULL; /* with as many vectors or fewer; with more */
-    const cost_figures *first = cost_table, *end = cost_table + cost_table_size;
+    counted_at below = { NULL, 0 }, above = { NULL, 0 }; /* with at most m vectors; with more */
     format weights = instance_weights(in);
     unsigned m = cost_vectors(in);
     const char *name = in->family->counted_as ? in->family->counted_as : in->family->name;
-    while (first < end && !is_of_family(first, name))
-        first = next_family(first);
-    if (first < end)
-        end = next_family(first);
-    for (const cost_figures *f = first; f < end; f++) {
-        if (f->weights != weights || !runs_on(f, t))
+    for (const cost_row *row = cost_table; row->family; row++) {
+        if (row->weights != weights || strcmp(row->family, name) != 0)
             continue;
-        const cost_figures **side = f->m <= m ? &below : &above;
-        if (is_nearer(f, *side, m))
-            *side = f;
+        counted_at one = { newest_figures(row, t), row->m };
+        counted_at *side = one.m <= m ? &below : &above;
+        if (one.figures && is_nearer(&one, side, m))
+            *side = one;
     }
-    if (!below && !above)
+    const cost_figures *low = below.figures, *high = above.figures;
+    if (!low && !high)
         return false;
-    *found = below ? *below : *above;
-    if (!below || !above || below->m == m)
+    *found = low ? *low : *high;
+    if (!low || !high || below.m == m)
         return true;
-    double share = (double)(m - below->m) / (above->m - below->m);
-    *found = *above;
-    found->instructions = between(below->instructions, above->instructions, share);
-    found->beside = between(below->beside, above->beside, share);
-    found->in_flight = between(below->in_flight, above->in_flight, share);
-    found->products = between(below->products, above->products, share);
-    found->shared_bytes = between(below->shared_bytes, above->shared_bytes, share);
-    found->x_bytes = between(below->x_bytes, above->x_bytes, share);
+    double share = (double)(m - below.m) / (above.m - below.m);
+    *found = *high;
+    found->instructions = between(low->instructions, high->instructions, share);
+    found->beside = between(low->beside, high->beside, share);
+    found->in_flight = between(low->in_flight, high->in_flight, share);
+    found->products = between(low->products, high->products, share);
+    found->shared_bytes = between(low->shared_bytes, high->shared_bytes, share);
+    found->x_bytes = between(low->x_bytes, high->x_bytes, share);
     return true;
 }
 
@@ -145,9 +135,7 @@ static bool compose(const instance *in, unsigned matrices, const target *t, cost
         one.family = family_find(families, in->family->each_matrix);
         return find_counted(&one, t, found);
     }
-    *found = (cost_figures){ .family = in->family->name,
-                             .weights = instance_weights(in),
-                             .m = cost_vectors(in) };
+    *found = (cost_figures){ 0 };
     for (unsigned i = 0; i < matrices; i++) {
         instance one = instance_matrix(in, i);
         cost_figures figures;

@@ -44,10 +44,8 @@
  * vectors that it is loaded for, as the mark of the hot loop says in the PTX; kernels without a
  * loop do one value a thread. */
 typedef struct cost_figures {
-    const char *family;
-    format weights; /* FORMAT_NONE: the family has none */
-    unsigned m;     /* vectors of the counted kernel, see cost_vectors; 0: the family has no m */
     unsigned sm;
+    bool specific; /* of a kernel that runs on its target alone: its products are by wgmma */
     unsigned registers, shared; /* of a thread; static bytes of a block */
     double instructions;        /* of a lane, a unit of work; */
     double beside;              /* and of a warp that does not stay, beside its loop */
@@ -60,12 +58,19 @@ typedef struct cost_figures {
      * 16; bytes of shared memory that a lane loads and stores; and of x that it loads. Of others 0.
      */
     double products, shared_bytes, x_bytes;
-    bool specific; /* of a kernel that runs on its target alone: its products are by wgmma */
 } cost_figures;
 
-/* The figures that were counted for one kernel of each family, weights, m and target, embedded. */
-extern const cost_figures cost_table[];
-extern const size_t cost_table_size;
+/* A kernel that was counted: the first one of its family, weights and number of vectors. */
+typedef struct cost_row {
+    const char *family; /* NULL ends the table */
+    format weights;     /* FORMAT_NONE: the family has none */
+    unsigned m;         /* see cost_vectors; 0: the family has no m */
+    const cost_figures
+        *figures; /* by target, oldest first, the specific one behind; sm = 0 ends them */
+} cost_row;
+
+/* costs.tsv, as embed_costs.c makes it into C while building. */
+extern const cost_row cost_table[];
 extern const char cost_table_ptxas[]; /* the version of ptxas: "13.0.88" */
 
 /* Vectors that a kernel loads a weight for: the key m, or of experts' products on tensor cores as

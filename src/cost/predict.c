@@ -275,11 +275,11 @@ static double tensor_time(const cost_figures *f, const cost_work *work, const de
 /* Returns the bytes of x that lanes load from shared memory for a weight, where kernels of several
  * vectors keep it there: 8 bits a value, or f32 for weights that are floats. Rows of one warp share
  * a load. */
-static double x_bytes_of(const cost_figures *f, const instance *in)
+static double x_bytes_of(const instance *in)
 {
     double rows = in->rows_per_warp > 0 ? (double)in->rows_per_warp : 1;
     rows *= operation_is_gated(in->family->op) ? 2 : 1;
-    bool is_float = formats[f->weights].block_values == 1;
+    bool is_float = formats[instance_weights(in)].block_values == 1;
     return vectors_of(in) / rows * (is_float ? (double)sizeof(float) : 1);
 }
 
@@ -293,7 +293,7 @@ static bool shares_x(const cost_figures *f, const instance *in)
 static double shared_time(const cost_figures *f, const instance *in, const cost_work *work,
                           const dealing *d, const cost_gpu *gpu)
 {
-    double bytes = shares_x(f, in) ? x_bytes_of(f, in) : f->shared_bytes;
+    double bytes = shares_x(f, in) ? x_bytes_of(in) : f->shared_bytes;
     return d->most * work->units / d->items * bytes / (SHARED_BYTES * gpu->clock);
 }
 

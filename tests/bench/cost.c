@@ -1,18 +1,24 @@
-/* What kernels cost on paper: machine instructions, bytes in flight, and the model's times.
+/* Counts what kernels cost on paper: machine instructions and bytes in flight, the rows of
+ * src/cost/costs.tsv.
  *
- *   cost SPEC TABLE.md TABLE.c
+ *   cost check SPEC COSTS.tsv              names the rows whose kernels have changed since they
+ * were counted cost count SPEC COSTS.tsv [FAMILY...]  counts these rows again, of some families
+ * alone cost table SPEC TABLE.md               writes what the cost model makes of the figures for
+ * each kernel of SPEC
  *
- * Every kernel of the spec is assembled by ptxas for every target of the spec. Its hot loops are
- * those that the PTX marks (emit/ptx_stats.h), found in the machine code by their numbers among the
- * innermost loops. A figure per weight is what a lane executes in a turn by the weights it covers
- * in it. Of a kernel without a marked loop all is counted, by the values that a thread has; what
- * few launches come to, as the PTX says, stands beside no loop. TABLE.c is for src/cost/cost.h: the
- * first kernel of each family, weights and number of vectors.
+ * A row is counted in the first kernel of SPEC of its family, weights and number of vectors, which
+ * ptxas assembles for every target of SPEC. Its hot loops are those that the PTX marks
+ * (emit/ptx_stats.h), found in the machine code by their numbers among the innermost loops. A
+ * figure per weight is what a lane executes in a turn by the weights it covers in it. Of a kernel
+ * without a marked loop all is counted, by the values that a thread has; what few launches come to,
+ * as the PTX says, is left out beside a loop.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "base/os.h"
 #include "bench/machine_code.h"
 #include "cost/cost.h"
@@ -22,29 +28,29 @@
 
 enum { TILE_COLUMNS = 128 }; /* of products on tensor cores */
 
-typedef struct tables {
+/* A row and its kernel: one for each text among the targets. */
+typedef struct row {
+    const instance *in;
+    const kernel *kernels;
+    size_t kernel_count;
+    const char *key;  /* "stream_gemv\tq4_k\t1\t" */
+    const char *ptx;  /* checksum of the kernels as they are today: "1f00b2c3\t" */
+    const char *line; /* of the file, or as counted since; NULL: there is none */
+    bool is_old;      /* the line is of other kernels */
+} row;
+
+typedef struct table {
     arena *arena;
-    ptxas assembler;
-    strbuf markdown, c;
-} tables;
+    const kernel_set *set;
+    VEC(row) rows;
+    const char *path, *text;        /* of the file */
+    const char *comments, *heading; /* copies of the file's */
+} table;
 
 static _Noreturn void give_up(const char *what, const char *why)
 {
     fprintf(stderr, "cost: %s: %s\n", what, why);
     exit(1);
-}
-
-static machine_code assemble(tables *out, const kernel *k, const target *t, ptxas_result *result)
-{
-    const char *error;
-    machine_code m;
-    if (!ptxas_run(out->arena, &out->assembler, k->ptx, k->ptx_length, t, result, &error))
-        give_up(k->instance->name, error);
-    if (!result->accepted)
-        give_up(k->instance->name, result->message);
-    if (!machine_code_read(result->cubin, result->cubin_size, t, &m))
-        give_up(k->instance->name, "ptxas wrote no cubin");
-    return m;
 }
 
 static double thread_count(const instance *in)
@@ -53,13 +59,6 @@ static double thread_count(const instance *in)
     for (int i = 0; i < 3; i++)
         threads *= (double)formula_value(in->family->launch.grid[i], in, NULL);
     return threads;
-}
-
-static const char *upper_case(arena *a, const char *name)
-{
-    strbuf upper = strbuf_new(a);
-    strbuf_upper(&upper, name);
-    return upper.text;
 }
 
 /* A turn of the hot loops one after the other, or the whole kernel where it has none. */
@@ -111,20 +110,25 @@ static void count_products(const instance *in, const hot_code *hot, const cost_w
     f->in_flight = f->unit_bytes * hot->units;
 }
 
-static void add_row(tables *out, const kernel *k, const target *t, bool embedded)
+static cost_figures count_figures(arena *a, const ptxas *assembler, const kernel *k,
+                                  const target *t)
 {
     const instance *in = k->instance;
+    const char *error;
     ptxas_result r;
-    machine_code m = assemble(out, k, t, &r);
-    cost_work work = cost_work_of(out->arena, in);
+    machine_code m;
+    if (!ptxas_run(a, assembler, k->ptx, k->ptx_length, t, &r, &error))
+        give_up(in->name, error);
+    if (!r.accepted)
+        give_up(in->name, r.message);
+    if (!machine_code_read(r.cubin, r.cubin_size, t, &m))
+        give_up(in->name, "ptxas wrote no cubin");
+    if (r.spill_bytes)
+        printf("%s spills %u bytes on %s\n", in->name, r.spill_bytes, t->name);
+    cost_work work = cost_work_of(a, in);
     hot_code hot = hot_code_of(k, &m, &work);
     double loaded = hot.memory.bytes / hot.units;
     cost_figures f = {
-        .family = in->family->name,
-        .weights = instance_weights(in),
-        .m = cost_vectors(in),
-        .sm = t->sm,
-        .specific = k->specific,
         .registers = r.registers,
         .shared = r.shared_bytes,
         .instructions = (double)hot.instructions / hot.units,
@@ -136,79 +140,54 @@ static void add_row(tables *out, const kernel *k, const target *t, bool embedded
     f.in_flight = f.unit_bytes * hot.units / hot.memory.round_trips;
     if (hot.products)
         count_products(in, &hot, &work, &f);
-    cost_gpu gpu = cost_gpu_of(t);
-    cost_prediction p = cost_predict(&f, in, &work, &gpu);
-    strbuf_format(&out->markdown,
-                  "| %s | %s | %u | %u | %zu | %zu | %.0f %s | %.2f | %.0f | %u | %.1f | %.1f | "
-                  "%.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | %s |\n",
-                  in->name, t->name, r.registers, r.spill_bytes, m.instructions, hot.instructions,
-                  hot.units, hot.what, f.instructions, f.load_bytes, p.warps_sm,
-                  p.in_flight_sm / 1e3, p.times[BOUND_MEMORY] * 1e6, p.times[BOUND_ISSUE] * 1e6,
-                  p.times[BOUND_LATENCY] * 1e6, p.times[BOUND_BALANCE] * 1e6,
-                  p.times[BOUND_TENSOR] * 1e6, p.times[BOUND_SHARED] * 1e6, p.start * 1e6,
-                  p.ahead * 1e6, p.end * 1e6, cost_bound_names[p.bound]);
-    if (embedded)
-        strbuf_format(&out->c,
-                      "    { \"%s\", FORMAT_%s, %u, %u, %u, %u, %.2f, %.0f, %.1f, %.3f, %.1f, "
-                      "%.1f, %.3f, %.1f, "
-                      "%.1f%s },\n",
-                      f.family, upper_case(out->arena, formats[f.weights].name), f.m, f.sm,
-                      f.registers, f.shared, f.instructions, f.beside, f.load_bytes, f.unit_bytes,
-                      f.turn, f.in_flight, f.products, f.shared_bytes, f.x_bytes,
-                      f.specific ? ", true" : ", false");
+    return f;
 }
 
-static void begin_markdown(strbuf *out, const char *version, const kernel_set *set)
+/* Kernels stand once for several targets of the same text. For one whose kernels run there alone
+ * only these are counted. */
+static bool serves(const kernel_set *set, const kernel *k, const target *t)
 {
-    strbuf_format(
-        out,
-        "What ptxas %s makes of the kernels of `tests/bench/cost.ini`, counted, and what the model "
-        "of\n`src/cost/cost.h` makes of that. **Times are a model's; nothing here was "
-        "measured.**\n\n"
-        "- *loop*, *work*, *each*: machine instructions in one turn of the hot loop, what a lane "
-        "does in that\n  turn, instructions a unit of work.\n"
-        "- *bytes a load*: average load of device memory in the loop, a lane.\n"
-        "- *warps*: that registers and shared memory allow an SM.\n"
-        "- *KB in flight*: bytes of weights or caches that so many warps wait for at a time: "
-        "lanes x bytes of\n  a turn, each byte once, / times that a turn waits for memory (by the "
-        "scoreboards in the machine\n  code, in the loop's steady state).\n"
-        "- *memory*, *issue*, *latency*, *balance*, *tensor*, *shared*: microseconds that each "
-        "alone would take, at "
-        "the "
-        "size in the\n  kernel's name; the largest is the *bound*. *balance*: memory until the "
-        "first "
-        "SMs have nothing left, then\n  the rest of the busiest. *start*: until weights come in, x "
-        "being in shared memory where blocks keep it\n  there; *ahead*: of that memory is at work "
-        "on "
-        "the first weights, and has less to do behind it; *end*:\n  of a last block that merges. "
-        "Start and end come on top.\n\n"
-        "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
-        version);
-    for (size_t i = 0; i < set->target_count; i++) {
-        const gpu_part *part = target_part(set->targets[i]);
-        if (!part)
-            give_up(set->targets[i]->name, "there are no figures of a GPU");
-        strbuf_format(out, "| %s | %s | %u | %u | %u |\n", set->targets[i]->name, part->name,
-                      part->sm_count, part->clock_mhz, part->bandwidth_gbps);
+    const kernel *next = k + 1;
+    bool last =
+        next == set->kernels + set->kernel_count || next->instance->name != k->instance->name;
+    return t >= k->target && (last || t < next->target) && t->specific == k->specific;
+}
+
+/* Appends what machine code depends on: the PTX without its comments, and the targets. */
+static void put_code(strbuf *out, const kernel_set *set, const kernel *k)
+{
+    for (size_t t = 0; t < set->target_count; t++)
+        if (serves(set, k, set->targets[t]))
+            strbuf_put(out, set->targets[t]->name);
+    for (const char *at = k->ptx; *at;) {
+        const char *comment = strstr(at, "//");
+        size_t length = comment ? (size_t)(comment - at) : strlen(at);
+        strbuf_bytes(out, at, length);
+        at += length;
+        at += strcspn(at, "\n");
     }
-    strbuf_put(
-        out,
-        "\n| kernel | target | registers | spills | instructions | loop | work | each "
-        "| bytes a load | warps | KB in flight | memory | issue | latency | balance "
-        "| tensor | shared | start | ahead | end | bound |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
-static void begin_c(strbuf *out, const char *version)
+static row row_of(const table *in, const kernel *first)
 {
-    strbuf_format(out,
-                  "/* The figures of the cost model, counted in what ptxas makes of one kernel of "
-                  "each family.\n * Written by ninja cost-table; see tests/bench/cost.c. */\n"
-                  "#include \"cost/cost.h\"\n\n"
-                  "const char cost_table_ptxas[] = \"%s\";\n\n"
-                  "/* clang-format off */\n"
-                  "const cost_figures cost_table[] = {\n",
-                  version);
+    row made = { .in = first->instance, .kernels = first };
+    const kernel_set *set = in->set;
+    strbuf code = strbuf_new(in->arena);
+    for (const kernel *k = first;
+         k < set->kernels + set->kernel_count && k->instance->name == made.in->name; k++) {
+        put_code(&code, set, k);
+        made.kernel_count++;
+    }
+    uint64_t hash = fnv1a64(code.text, code.length);
+    made.key = arena_format(in->arena, "%s\t%s\t%u\t", made.in->family->name,
+                            formats[instance_weights(made.in)].name, cost_vectors(made.in));
+    made.ptx = arena_format(in->arena, "%08x\t", (unsigned)(hash ^ hash >> 32));
+    for (const char *line = in->text; !made.line && *line; line += strcspn(line, "\n") + 1)
+        if (strncmp(line, made.key, strlen(made.key)) == 0)
+            made.line = arena_copy(in->arena, line, strcspn(line, "\n"));
+    made.is_old =
+        !made.line || strncmp(made.line + strlen(made.key), made.ptx, strlen(made.ptx)) != 0;
+    return made;
 }
 
 static bool is_alike(const instance *a, const instance *b)
@@ -217,64 +196,277 @@ static bool is_alike(const instance *a, const instance *b)
            cost_vectors(a) == cost_vectors(b);
 }
 
-static bool seen_before(const kernel_set *set, size_t i)
+static void find_rows(table *out)
 {
-    const instance *in = set->kernels[i].instance;
-    for (size_t j = 0; j < i; j++)
-        if (set->kernels[j].instance->name != in->name && is_alike(set->kernels[j].instance, in))
-            return true;
-    return false;
+    const kernel_set *set = out->set;
+    for (size_t i = 0; i < set->kernel_count;) {
+        const instance *in = set->kernels[i].instance;
+        bool is_first = true;
+        for (size_t r = 0; r < out->rows.count; r++)
+            is_first &= !is_alike(out->rows.items[r].in, in);
+        if (is_first)
+            *VEC_PUSH(out->arena, &out->rows) = row_of(out, &set->kernels[i]);
+        while (i < set->kernel_count && set->kernels[i].instance->name == in->name)
+            i++;
+    }
 }
 
-/* Kernels stand once for several targets of the same text. For one whose kernels run there alone
- * only these are counted. */
-static bool serves(const kernel_set *set, size_t i, const target *t)
+/* Returns a heading of the file's table, for a version of ptxas. */
+static const char *heading_of(const table *in, const char *version)
 {
-    const kernel *k = &set->kernels[i], *next = k + 1;
-    bool last = i + 1 == set->kernel_count || next->instance->name != k->instance->name;
-    return t >= k->target && (last || t < next->target) && t->specific == k->specific;
+    strbuf heading = strbuf_new(in->arena);
+    strbuf_format(&heading, "ptxas\t%s\nfamily\tformat\tm\tptx\tall", version);
+    for (size_t t = 0; t < in->set->target_count; t++)
+        strbuf_format(&heading, "\t%s", in->set->targets[t]->name);
+    strbuf_char(&heading, '\n');
+    return heading.text;
 }
 
-static void write_tables(tables *out, const kernel_set *set, char **paths)
+static void read_table(table *out, const char *path)
 {
     const char *error;
-    begin_markdown(&out->markdown, out->assembler.version, set);
-    begin_c(&out->c, out->assembler.version);
-    for (size_t i = 0; i < set->kernel_count; i++)
-        for (size_t t = 0; t < set->target_count; t++)
-            if (serves(set, i, set->targets[t]))
-                add_row(out, &set->kernels[i], set->targets[t], !seen_before(set, i));
-    strbuf_put(&out->c, "};\n/* clang-format on */\n\n"
-                        "const size_t cost_table_size = sizeof cost_table / sizeof *cost_table;\n");
-    if (!os_write_file(out->arena, paths[0], out->markdown.text, out->markdown.length, &error) ||
-        !os_write_file(out->arena, paths[1], out->c.text, out->c.length, &error))
-        give_up("cannot write the tables", error);
+    char *text;
+    size_t size;
+    if (!os_read_file(out->arena, path, &text, &size, &error))
+        give_up(path, error);
+    out->path = path;
+    out->text = text;
+    while (*text == '#')
+        text += strcspn(text, "\n") + 1;
+    out->comments = arena_copy(out->arena, out->text, (size_t)(text - out->text));
+    const char *heading = text;
+    for (int line = 0; line < 2 && *text; line++)
+        text += strcspn(text, "\n") + 1;
+    out->heading = arena_copy(out->arena, heading, (size_t)(text - heading));
+    find_rows(out);
+}
+
+/* Names the rows that are of other kernels than today's, and writes their names into a file. */
+static void check_rows(const table *in, const char *path)
+{
+    const char *error;
+    strbuf out = strbuf_new(in->arena);
+    size_t old = 0;
+    for (size_t i = 0; i < in->rows.count; i++) {
+        const row *r = &in->rows.items[i];
+        if (r->is_old && !old++)
+            strbuf_format(&out, "%s: kernels have changed since they were counted:\n", in->path);
+        if (r->is_old)
+            strbuf_format(&out, "    %s %s m = %u\n", r->in->family->name,
+                          formats[instance_weights(r->in)].name, cost_vectors(r->in));
+    }
+    if (old)
+        strbuf_format(&out, "%zu of %zu rows; ninja count-costs counts them again\n", old,
+                      in->rows.count);
+    fputs(out.text, stdout);
+    if (!os_write_file(in->arena, path, out.text, out.length, &error))
+        give_up(path, error);
+}
+
+/* Figures as the file has them: letters, and decimals at most. */
+static const char letters[] = "rsibgutwphx";
+enum { FIGURES = sizeof letters - 1 };
+static const int decimals[FIGURES] = { 0, 0, 2, 0, 1, 3, 1, 1, 3, 1, 1 };
+
+/* Writes them as "r44", or "" for 0. */
+static void write_figures(arena *a, const cost_figures *f, const char *written[FIGURES])
+{
+    const double values[FIGURES] = { f->registers,  f->shared,       f->instructions, f->beside,
+                                     f->load_bytes, f->unit_bytes,   f->turn,         f->in_flight,
+                                     f->products,   f->shared_bytes, f->x_bytes };
+    for (int i = 0; i < FIGURES; i++) {
+        char *text = arena_format(a, "%c%.*f", letters[i], decimals[i], values[i]);
+        size_t length = strlen(text);
+        while (decimals[i] && text[length - 1] == '0')
+            text[--length] = '\0';
+        if (text[length - 1] == '.')
+            text[--length] = '\0';
+        written[i] = strcmp(text + 1, "0") == 0 ? "" : text;
+    }
+}
+
+/* Appends a cell: figures that are equal on all targets, or those that are not. */
+static void put_cell(strbuf *out, const char *const written[FIGURES], const bool equal[FIGURES],
+                     bool wanted)
+{
+    bool any = false;
+    for (int i = 0; i < FIGURES; i++)
+        if (equal[i] == wanted && *written[i]) {
+            strbuf_format(out, "%s%s", any ? " " : "", written[i]);
+            any = true;
+        }
+    strbuf_put(out, any ? "" : "=");
+}
+
+static void count_row(const table *in, const ptxas *assembler, row *r)
+{
+    const kernel_set *set = in->set;
+    const char *written[TARGET_MOST][FIGURES];
+    bool counted[TARGET_MOST] = { false }, equal[FIGURES];
+    size_t first = set->target_count; /* target that has a kernel */
+    for (int f = 0; f < FIGURES; f++)
+        equal[f] = true;
+    for (size_t t = 0; t < set->target_count; t++)
+        for (const kernel *k = r->kernels; k < r->kernels + r->kernel_count; k++) {
+            if (!serves(set, k, set->targets[t]))
+                continue;
+            cost_figures figures = count_figures(in->arena, assembler, k, set->targets[t]);
+            write_figures(in->arena, &figures, written[t]);
+            counted[t] = true;
+            first = first < t ? first : t;
+            for (int f = 0; f < FIGURES; f++)
+                equal[f] &= strcmp(written[t][f], written[first][f]) == 0;
+        }
+    strbuf line = strbuf_new(in->arena);
+    strbuf_format(&line, "%s%s", r->key, r->ptx);
+    put_cell(&line, written[first], equal, true);
+    for (size_t t = 0; t < set->target_count; t++) {
+        strbuf_char(&line, '\t');
+        if (counted[t])
+            put_cell(&line, written[t], equal, false);
+        else
+            strbuf_char(&line, '-');
+    }
+    r->line = line.text;
+    r->is_old = false;
+}
+
+static void write_table(const table *in, const char *heading)
+{
+    const char *error;
+    strbuf out = strbuf_new(in->arena);
+    strbuf_format(&out, "%s%s", in->comments, heading);
+    for (size_t i = 0; i < in->rows.count; i++)
+        if (in->rows.items[i].line)
+            strbuf_format(&out, "%s\n", in->rows.items[i].line);
+    if (!os_write_file(in->arena, in->path, out.text, out.length, &error))
+        give_up(in->path, error);
+}
+
+/* Counts the old rows of some families, or of all, and writes the file after each of them. */
+static void count_rows(table *of, char **families_wanted)
+{
+    const char *error;
+    ptxas assembler;
+    if (!ptxas_find(of->arena, NULL, &assembler, &error))
+        give_up("ptxas", error);
+    const char *heading = heading_of(of, assembler.version);
+    bool is_other = strcmp(heading, of->heading) != 0;
+    if (is_other && *families_wanted)
+        give_up(of->path, "was counted by another ptxas, or for other targets: count all rows");
+    size_t number = 0;
+    for (size_t i = 0; i < of->rows.count; i++) {
+        row *r = &of->rows.items[i];
+        bool is_wanted = !*families_wanted;
+        for (char **name = families_wanted; *name; name++)
+            is_wanted |= strcmp(*name, r->in->family->name) == 0;
+        if (!is_wanted || !(r->is_old || is_other))
+            continue;
+        count_row(of, &assembler, r);
+        printf("%zu: %s\n", ++number, r->line);
+        fflush(stdout);
+        if (!is_other)
+            write_table(of, heading);
+    }
+    write_table(of, heading);
+}
+
+/* Writes a line for each kernel and target, with what the cost model makes of its row. */
+static void write_predictions(arena *a, const kernel_set *set, const char *path)
+{
+    const char *error;
+    strbuf out = strbuf_new(a);
+    strbuf_format(
+        &out,
+        "What the cost model of `src/cost/cost.h` makes of the kernels of `tests/bench/cost.ini`, "
+        "by what was\n"
+        "counted with ptxas %s. **Times are a model's; nothing here was measured.**\n\n"
+        "- *turn*, *each*: units of work that a lane does in a turn of the hot loop, instructions "
+        "a unit.\n"
+        "- *bytes a load*: average load of device memory in the loop, a lane.\n"
+        "- *warps*: that registers and shared memory allow an SM.\n"
+        "- *KB in flight*: bytes of weights or caches that they wait for at a time.\n"
+        "- *memory*, *issue*, *latency*, *balance*, *tensor*, *shared*: microseconds that each "
+        "alone would\n"
+        "  take, at the size in the kernel's name; the largest is the *bound*. *balance*: memory "
+        "until the first\n"
+        "  SMs have nothing left, then the rest of the busiest. *start*: until weights come in; "
+        "*ahead*: of that\n"
+        "  memory is at work on the first weights; *end*: of a last block that merges.\n\n"
+        "| target | taken as | SMs | MHz | GB/s |\n|---|---|---|---|---|\n",
+        cost_table_ptxas);
+    for (size_t t = 0; t < set->target_count; t++) {
+        const gpu_part *part = target_part(set->targets[t]);
+        if (!part)
+            give_up(set->targets[t]->name, "there are no figures of a GPU");
+        strbuf_format(&out, "| %s | %s | %u | %u | %u |\n", set->targets[t]->name, part->name,
+                      part->sm_count, part->clock_mhz, part->bandwidth_gbps);
+    }
+    strbuf_put(
+        &out,
+        "\n| kernel | target | registers | turn | each | bytes a load | warps | KB in flight");
+    for (cost_bound b = 0; b < BOUND_COUNT; b++)
+        strbuf_format(&out, " | %s", cost_bound_names[b]);
+    strbuf_put(&out, " | start | ahead | end | total | bound |\n|");
+    for (int column = 0; column < 13 + BOUND_COUNT; column++)
+        strbuf_put(&out, "---|");
+    strbuf_char(&out, '\n');
+    for (const kernel *k = set->kernels; k < set->kernels + set->kernel_count; k++)
+        for (size_t t = 0; t < set->target_count; t++) {
+            cost_figures f;
+            if (!serves(set, k, set->targets[t]) || !cost_find(k->instance, set->targets[t], &f))
+                continue;
+            cost_gpu gpu = cost_gpu_of(set->targets[t]);
+            cost_work work = cost_work_of(a, k->instance);
+            cost_prediction p = cost_predict(&f, k->instance, &work, &gpu);
+            strbuf_format(&out, "| %s | %s | %u | %.0f | %.2f | %.0f | %u | %.1f",
+                          k->instance->name, set->targets[t]->name, f.registers, f.turn,
+                          f.instructions, f.load_bytes, p.warps_sm, p.in_flight_sm / 1e3);
+            for (cost_bound b = 0; b < BOUND_COUNT; b++)
+                strbuf_format(&out, " | %.1f", p.times[b] * 1e6);
+            strbuf_format(&out, " | %.1f | %.1f | %.1f | %.1f | %s |\n", p.start * 1e6,
+                          p.ahead * 1e6, p.end * 1e6, p.total * 1e6, cost_bound_names[p.bound]);
+        }
+    if (!os_write_file(a, path, out.text, out.length, &error))
+        give_up(path, error);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: cost SPEC TABLE.md TABLE.c\n");
+    const char *mode = argc >= 4 ? argv[1] : "";
+    bool counts = strcmp(mode, "count") == 0, checks = strcmp(mode, "check") == 0;
+    if ((!counts && !checks && strcmp(mode, "table") != 0) ||
+        (!counts && argc != (checks ? 5 : 4))) {
+        fprintf(stderr, "usage: cost check SPEC COSTS.tsv LIST\n"
+                        "       cost count SPEC COSTS.tsv [FAMILY...]\n"
+                        "       cost table SPEC TABLE.md\n");
         return 2;
     }
     arena *a = arena_new();
     diags d = diags_new(a);
-    tables out = { .arena = a, .markdown = strbuf_new(a), .c = strbuf_new(a) };
     char *text;
     size_t size;
     const char *error;
     spec s;
     kernel_set set;
-    if (!os_read_file(a, argv[1], &text, &size, &error) ||
-        !ptxas_find(a, NULL, &out.assembler, &error))
-        give_up(argv[1], error);
-    if (!spec_parse(a, argv[1], text, size, families_and_pipelines(a), NULL, &s, &d) ||
+    if (!os_read_file(a, argv[2], &text, &size, &error))
+        give_up(argv[2], error);
+    if (!spec_parse(a, argv[2], text, size, families_and_pipelines(a), NULL, &s, &d) ||
         !generate_kernels(a, &s, &set, &d)) {
         strbuf message = strbuf_new(a);
         diags_render(&d, &message, false);
-        give_up(argv[1], message.text);
+        give_up(argv[2], message.text);
     }
-    write_tables(&out, &set, argv + 2);
+    if (counts || checks) {
+        table t = { .arena = a, .set = &set };
+        read_table(&t, argv[3]);
+        if (checks)
+            check_rows(&t, argv[4]);
+        else
+            count_rows(&t, argv + 4);
+    } else {
+        write_predictions(a, &set, argv[3]);
+    }
     arena_free(a);
     return 0;
 }
