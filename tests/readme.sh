@@ -1,6 +1,6 @@
 #!/bin/bash
 # What README and manual pages show of the tool is what the tool prints; the README is short enough to be read, its
-# table of formats says what the formats, the families and the cost model's counts say, and it names the architectures.
+# table of formats says what the formats and the families say, and it names the architectures.
 #
 #   readme.sh SOURCE_ROOT            checks; with PTXGEN set
 #   readme.sh SOURCE_ROOT update     writes the table into the README
@@ -15,11 +15,9 @@ fail() {
     failed=1
 }
 
-# | Q4_K | 0.5625 | 1.35 | 11.63 | all |: the type, bytes a weight, instructions a weight of stream_gemv and gemv, and
-# which of the families with weights take it.
+# | Q4_K | 0.5625 | all |: the type, bytes a weight, and which of the families with weights take it.
 formats() {
-    local list families family with_weights
-    list=$("$PTXGEN" --list -v --target sm_80)
+    local families family with_weights
     families=$("$PTXGEN" --list | sed -n '/^Pipelines/q; s/^  \([^ ]*\) .*/\1/p')
     for family in $families; do # "family q4_k" of each that its key takes
         "$PTXGEN" --help-family "$family" | awk -v family="$family" '
@@ -34,22 +32,14 @@ formats() {
                  } }'
     done >"$scratch/takes"
     with_weights=$(cut -d ' ' -f 1 "$scratch/takes" | sort -u | wc -l)
-    echo '| type | bytes a weight | `stream_gemv` | `gemv` | families with `weights` |'
-    echo '|---|---|---|---|---|'
+    echo '| type | bytes a weight | families with `weights` |'
+    echo '|---|---|---|'
     sed -n 's/^FORMAT([A-Z0-9_]*, "\([a-z0-9_]*\)", [0-9A-Z_]*, \([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
-        "$root/src/format.def" | while read -r name values bytes; do
+        "$root/src/kernel/format.def" | while read -r name values bytes; do
         awk -v name="$name" -v values="$values" -v bytes="$bytes" -v all="$with_weights" '
-            FNR == NR { if ($2 == name) { taking = taking (taking ? ", " : "") "`" $1 "`"; count++ } next }
-            function counted(family) {
-                tag = name; sub(/_k$/, "k", tag)
-                return $1 ~ "^" family "_" tag "_k[0-9]" && $1 ~ /_m1(_|$)/
-            }
-            counted("stream_gemv") { stream = $3 }
-            counted("gemv") { plain = $3 }
-            END { printf "| %s | %.5g | %s | %s | %s |\n", toupper(name), bytes / values,
-                         stream ? stream : "not counted", plain ? plain : "not counted",
-                         count == all ? "all" : taking }' \
-            "$scratch/takes" <(echo "$list")
+            $2 == name { taking = taking (taking ? ", " : "") "`" $1 "`"; count++ }
+            END { printf "| %s | %.5g | %s |\n", toupper(name), bytes / values, count == all ? "all" : taking }' \
+            "$scratch/takes"
     done
 }
 
@@ -89,7 +79,7 @@ formats >"$scratch/formats"
 [ "$(wc -l <"$scratch/formats")" -ge 8 ] || fail "too few formats"
 sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
     diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . update writes it"
-sed -n 's/^    \.name = "\(.*\)",$/\1/p' "$root"/src/model/*.c >"$scratch/architectures"
+sed -n 's/^    \.name = "\(.*\)",$/\1/p' "$root"/src/model/arch/*.c >"$scratch/architectures"
 [ "$(wc -l <"$scratch/architectures")" -ge 13 ] || fail "too few architectures"
 sed -n '/Architectures: /,/;/p' "$root/README.md" | tr -c 'a-z0-9-' '\n' >"$scratch/words"
 while read -r name; do
