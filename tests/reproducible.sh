@@ -5,8 +5,8 @@
 #   reproducible.sh SOURCE_FOLDER [TOOL...]
 #
 # PTXGEN names the tool as built; TOOLs are others, of other compilers or options. With TOOLs these are compared alone.
-# Where there are turns (PTXGEN_TEST_TURN), of the spec of all families two targets are compared, which they choose: side
-# by side, as the oldest alone does not take all of it.
+# Of the spec of all families two targets are compared, of which the newer takes all of it, or all where
+# PTXGEN_TEST_TIER=full.
 set -eu
 source=$(cd "$1" && pwd)
 shift
@@ -18,11 +18,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$source/templates/kernels.ini" "$source/tests/every_family.ini" "$scratch"
 cd "$scratch"
-if [ -n "${PTXGEN_TEST_TURN:-}" ]; then
-    targets=$(sed -n 's/^targets *= *//p' every_family.ini | tr -d ,)
-    first=$((PTXGEN_TEST_TURN % ($(echo "$targets" | wc -w) - 1) + 1))
-    target=$(echo "$targets" | cut -d ' ' -f $first-$((first + 1)) | tr ' ' ,)
-fi
+[ "${PTXGEN_TEST_TIER-}" = full ] || target=sm_75,sm_90
 
 generate_starter() { # TOOL FOLDER [TOOL'S ENVIRONMENT]
     tool=$1 folder=$2

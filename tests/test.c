@@ -1,17 +1,10 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct CMUnitTest *tests;
 static size_t test_count;
-
-void test_add(struct CMUnitTest test)
-{
-    tests = realloc(tests, (test_count + 1) * sizeof *tests);
-    if (!tests)
-        abort();
-    tests[test_count++] = test;
-}
 
 static size_t number_of(const char *variable, size_t otherwise)
 {
@@ -19,36 +12,35 @@ static size_t number_of(const char *variable, size_t otherwise)
     return value ? strtoul(value, NULL, 10) : otherwise;
 }
 
-/* One in so many is run: N of always, for builds in which all take too long, and one in by_turn of
- * these where there are turns. */
-static size_t step_of(const char *always, const char *by_turn)
+void test_add(struct CMUnitTest test, size_t number)
 {
-    return number_of(always, 1) * (getenv("PTXGEN_TEST_TURN") ? number_of(by_turn, 1) : 1);
+    if (number % number_of("PTXGEN_TEST_SHARE", 1) != number_of("PTXGEN_TEST_PART", 0))
+        return;
+    tests = realloc(tests, (test_count + 1) * sizeof *tests);
+    if (!tests)
+        abort();
+    tests[test_count++] = test;
 }
 
-/* Whether one in so many is this one: N turns in a row take all. */
-static bool has_turn(size_t number, size_t step)
+void test_list(struct CMUnitTest test)
 {
-    return step <= 1 || number % step == number_of("PTXGEN_TEST_TURN", 0) % step;
+    static size_t listed;
+    test_add(test, listed++);
 }
 
-bool test_takes_row(size_t row)
+bool test_is_full(void)
 {
-    return has_turn(row, step_of("PTXGEN_TEST_ROWS", "PTXGEN_TEST_ROWS_BY_TURN"));
+    const char *tier = getenv("PTXGEN_TEST_TIER");
+    return tier && strcmp(tier, "full") == 0;
 }
 
-static void keep_share(void)
+bool test_takes_row(size_t row, size_t step)
 {
-    size_t step = step_of("PTXGEN_TEST_SHARE", "PTXGEN_TEST_SHARE_BY_TURN"), kept = 0;
-    for (size_t i = 0; i < test_count; i++)
-        if (has_turn(i, step))
-            tests[kept++] = tests[i];
-    test_count = kept;
+    return row % number_of("PTXGEN_TEST_ROWS", test_is_full() ? 1 : step) == 0;
 }
 
 int test_run(CMFixtureFunction set_up_all, CMFixtureFunction tear_down_all)
 {
-    keep_share();
     return _cmocka_run_group_tests("tests", tests, test_count, set_up_all, tear_down_all);
 }
 

@@ -11,24 +11,33 @@
 
 #include <cmocka.h>
 
-/* Adds a test to those that test_run runs; what it points to must last. */
-void test_add(struct CMUnitTest test);
+/* Adds a test to those that test_run runs; what it points to must last. Of numbers, which need not
+ * differ, PTXGEN_TEST_SHARE=N runs those that are multiples of N, or PTXGEN_TEST_PART=K more. */
+void test_add(struct CMUnitTest test, size_t number);
 
-/* Whether a run takes a row of a test's table: all, or by PTXGEN_TEST_ROWS=N one in N, of which
- * PTXGEN_TEST_TURN says which. PTXGEN_TEST_ROWS_BY_TURN=N leaves one in N of these where there are
- * turns; of whole tests PTXGEN_TEST_SHARE and PTXGEN_TEST_SHARE_BY_TURN say the same. */
-bool test_takes_row(size_t row);
+/* Returns true if PTXGEN_TEST_TIER=full asks for all that takes too long for each change. */
+bool test_is_full(void);
+
+/* Which rows of a test's table run but in the tier full: a choice that is always the same. */
+enum { EACH = 1, THIRD = 3, FOURTH = 4 };
+
+/* Returns true if a row of a test's table is run: one in step, all in the tier full, or one in N by
+ * PTXGEN_TEST_ROWS=N. Of pairs the row is the sum of both numbers, so that each item has some. */
+bool test_takes_row(size_t row, size_t step);
+
+/* Adds a test with the number of those that were listed before. */
+void test_list(struct CMUnitTest test);
 
 /* Runs all tests between the two (each may be NULL), for a main that has more to do. */
 int test_run(CMFixtureFunction set_up_all, CMFixtureFunction tear_down_all);
 
 /* A test between a set_up and a tear_down of its own (each may be NULL). */
-#define TEST_WITH(name, set_up, tear_down)                                                     \
-    static void name(void **state);                                                            \
-    __attribute__((constructor)) static void list_##name(void)                                 \
-    {                                                                                          \
-        test_add((struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up, tear_down)); \
-    }                                                                                          \
+#define TEST_WITH(name, set_up, tear_down)                                                      \
+    static void name(void **state);                                                             \
+    __attribute__((constructor)) static void list_##name(void)                                  \
+    {                                                                                           \
+        test_list((struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up, tear_down)); \
+    }                                                                                           \
     static void name(__attribute__((unused)) void **state)
 
 #define TEST(name) TEST_WITH(name, NULL, NULL)

@@ -1,6 +1,6 @@
-/* Reads the golden data in golden.tar beside this file (see its README). The folder is
- * $PTXGEN_GOLDEN, or tests/golden below the working directory. A file that is missing or of another
- * size than asked for ends the test program. */
+/* Reads the golden data that golden.tar.xz beside this file has (see its README). The folder is
+ * $PTXGEN_GOLDEN, or build/tests/golden below the working directory. A file that is missing or of
+ * another size than asked for ends the test program. */
 #ifndef PTXGEN_TESTS_GOLDEN_H
 #define PTXGEN_TESTS_GOLDEN_H
 
@@ -13,46 +13,22 @@
 #include "base/os.h"
 #include "kernel/format.h"
 
-/* A header of a tar archive; the content follows, filled up to whole headers. */
-typedef struct tar_header {
-    char name[100], unused[24], size_in_octal[12], more[376];
-} tar_header;
-
-/* The archive, read once: its end behind the last whole header. */
-static const tar_header *golden_archive(const tar_header **end)
-{
-    static arena *kept;
-    static char *bytes;
-    static size_t size;
-    if (!kept) {
-        kept = arena_new();
-        const char *folder = getenv("PTXGEN_GOLDEN"), *error;
-        const char *path = arena_format(kept, "%s/golden.tar", folder ? folder : "tests/golden");
-        if (!os_read_file(kept, path, &bytes, &size, &error)) {
-            fprintf(stderr, "%s: %s\n", path, error);
-            abort();
-        }
-    }
-    const tar_header *first = (const void *)bytes;
-    *end = first + size / sizeof *first;
-    return first;
-}
-
-/* The content of the file called name, which must hold size bytes; 0: any number. */
+/* Returns the content of the file called name, which must hold size bytes; 0: any number. */
 static void *golden(arena *a, const char *name, size_t size)
 {
-    const tar_header *end, *file = golden_archive(&end);
-    size_t got = 0;
-    for (; file < end; file += 1 + (got + sizeof *file - 1) / sizeof *file) {
-        got = strtoul(file->size_in_octal, NULL, 8);
-        if (strncmp(file->name, name, sizeof file->name) == 0)
-            break;
-    }
-    if (file >= end || (size && got != size)) {
-        fprintf(stderr, "golden data %s: %zu bytes, %zu expected\n", name, got, size);
+    const char *folder = getenv("PTXGEN_GOLDEN"), *error;
+    char *bytes;
+    size_t got;
+    const char *path = arena_format(a, "%s/%s", folder ? folder : "build/tests/golden", name);
+    if (!os_read_file(a, path, &bytes, &got, &error)) {
+        fprintf(stderr, "%s: %s\n", path, error);
         abort();
     }
-    return memcpy(arena_alloc(a, got), file + 1, got);
+    if (size && got != size) {
+        fprintf(stderr, "%s: %zu bytes, %zu expected\n", path, got, size);
+        abort();
+    }
+    return bytes;
 }
 
 /* The GEMV set: W is [n,k], there are m vectors x. */

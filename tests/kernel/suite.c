@@ -512,20 +512,20 @@ typedef struct test_state {
     size_t runs;
 } test_state;
 
-bool suite_takes_turn(const subject *s)
+bool suite_takes_run(const subject *s)
 {
     size_t run = (*s->runs)++;
-    return run % s->turns == 0 && (!s->by_turn || test_takes_row(run / s->turns));
+    return run % s->sharing == 0 && (!s->shared || test_takes_row(run / s->sharing, THIRD));
 }
 
 /* How many formats of a family share like runs: a few, or so many that one alone makes each. */
 enum { OF_FORMATS = 3, OF_LARGE = 28 };
 
-static size_t turns_of(arena *a, const family *f)
+static size_t formats_sharing(arena *a, const family *f)
 {
     enum { MANY = 8 };
     bool experts = family_key(f, "experts");
-    if (!suite_weights(a, f, MANY))
+    if (test_is_full() || !suite_weights(a, f, MANY))
         return 1;
     return experts || f->halves ? OF_LARGE : OF_FORMATS;
 }
@@ -542,23 +542,29 @@ static void run_check(void **state)
 }
 
 /* Adds tests with names like "stream_gemv_q4_k_equals_golden_data_on_the_emulator". */
-static void add_tests(arena *a, const subject *s, const suite_check *checks, size_t count)
+static void add_tests(arena *a, const subject *s, size_t step, size_t family_number,
+                      const suite_check *checks, size_t count)
 {
     const char *words = "";
     for (const char *at = s->weights; (at = strchr(at, '=')); at++)
         words = arena_format(a, "%s_%.*s", words, (int)strcspn(at + 1, " "), at + 1);
     for (size_t i = 0; i < count; i++) {
-        if (checks[i].key && !family_key(s->family, checks[i].key))
+        /* Numbers that leave each check of each family some formats, and each format some. */
+        size_t number = s->number + 5 * i + 7 * family_number;
+        if ((checks[i].key && !family_key(s->family, checks[i].key)) ||
+            (!test_is_full() && number % step))
             continue;
         test_state *t = arena_alloc(a, sizeof *t);
         *t = (test_state){ *s, &checks[i], s->number };
         t->subject.runs = &t->runs;
-        test_add((struct CMUnitTest){
-            .name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words, checks[i].name,
-                                 s->device->name),
-            .test_func = run_check,
-            .initial_state = t,
-        });
+        test_add(
+            (struct CMUnitTest){
+                .name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words, checks[i].name,
+                                     s->device->name),
+                .test_func = run_check,
+                .initial_state = t,
+            },
+            number / step);
     }
 }
 
@@ -601,11 +607,17 @@ static bool names_are_known(void)
 
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count)
 {
-    return suite_main_with(suite_weights, fits, checks, count);
+    return suite_main_with(suite_weights, EACH, fits, checks, count);
 }
 
-int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const suite_check *checks,
-                    size_t count)
+int suite_main_for_some(size_t step, bool (*fits)(const family *f), const suite_check *checks,
+                        size_t count)
+{
+    return suite_main_with(suite_weights, step, fits, checks, count);
+}
+
+int suite_main_with(suite_texts *texts, size_t step, bool (*fits)(const family *f),
+                    const suite_check *checks, size_t count)
 {
     enum { DEVICES = 2 };
     if (!names_are_known())
@@ -627,16 +639,16 @@ int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const sui
                 (only_device && strcmp(only_device, devices[d].name) != 0))
                 continue;
             const char *weights;
-            size_t turns = turns_of(a, *f);
+            size_t sharing = formats_sharing(a, *f);
             for (size_t i = 0; (weights = texts(a, *f, i)); i++)
                 add_tests(a,
                           &(subject){ .family = *f,
                                       .weights = weights,
                                       .number = i,
                                       .device = &devices[d],
-                                      .turns = turns,
-                                      .by_turn = turns == OF_FORMATS },
-                          checks, count);
+                                      .sharing = sharing,
+                                      .shared = sharing == OF_FORMATS },
+                          step, (size_t)(f - families), checks, count);
         }
     int failures = test_run(NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)

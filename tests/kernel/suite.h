@@ -98,17 +98,17 @@ void put_input(trial *t, size_t input, const void *bytes);
 /* One cmocka test: a check of a family, with weights that it takes, on a device. */
 typedef struct subject {
     const family *family;
-    const char *weights; /* suite_weights, or another suite_texts */
-    size_t number;       /* of that text */
-    device *device;      /* state NULL: there is none, skip */
-    size_t turns, *runs; /* for suite_takes_turn */
-    bool by_turn;        /* its formats take turns by the commit, too: test_takes_row */
+    const char *weights;   /* suite_weights, or another suite_texts */
+    size_t number;         /* of that text */
+    device *device;        /* state NULL: there is none, skip */
+    size_t sharing, *runs; /* for suite_takes_run */
+    bool shared;           /* the normal tier makes a third of its runs */
 } subject;
 
-/* Whether a check is to make its next run. Of a family with many formats, whose code these share,
- * each makes one in some of them: those that the ones ahead and behind leave out. Experts take each
- * format by code of other families, and make fewer. */
-bool suite_takes_turn(const subject *s);
+/* Returns true if a check is to make its next run. The formats of a family that has many of them
+ * share its code: each makes one run in some, which those before and after it leave out. Experts
+ * read each format by code of other families, and make fewer. The tier full makes all. */
+bool suite_takes_run(const subject *s);
 
 typedef struct suite_check {
     const char *name;
@@ -124,11 +124,15 @@ typedef struct suite_check {
  * one's where it has them. Returns the number of failures. */
 int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count);
 
+/* The same but in the tier full for one in step of a family's formats. */
+int suite_main_for_some(size_t step, bool (*fits)(const family *f), const suite_check *checks,
+                        size_t count);
+
 /* Returns text number i of those that set a family's formats, or NULL behind the last. */
 typedef const char *suite_texts(arena *a, const family *f, size_t i);
 
 /* Runs checks as suite_main does, for the formats that texts names. */
-int suite_main_with(suite_texts *texts, bool (*fits)(const family *f), const suite_check *checks,
-                    size_t count);
+int suite_main_with(suite_texts *texts, size_t step, bool (*fits)(const family *f),
+                    const suite_check *checks, size_t count);
 
 #endif

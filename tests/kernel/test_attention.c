@@ -68,11 +68,10 @@ static const int ratios[] = { 1, 3, 4, 7, 8 };
 static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
 enum { HEAD_DIMS = 7, RATIOS = 5, KV_TYPES = 4, SINGLE_VALUE_TYPES = 3 };
 
-/* Of two lists each of whose items is beside each of the other's: where pairs take turns, each item
- * is in some. */
+/* Returns true for pairs of two lists' items that are run: all, or some in which each item is. */
 static bool takes_pair(int i, int j)
 {
-    return test_takes_row((size_t)(i + j));
+    return test_takes_row((size_t)(i + j), THIRD);
 }
 
 static void is_right_for_sequence_lengths(arena *a, const subject *s)
@@ -438,7 +437,7 @@ static void is_right_at_random(arena *a, const subject *s)
         strbuf_format(&text, "chunking=%s ", random_below(&r, 2) ? "fixed" : "free");
         instance in = make(a, s->family, head_dim, kv_heads, ratio, longest, text.text);
         fill_kind kind = random_below(&r, 2) ? FILL_NORMAL : FILL_OUTLIERS;
-        if (test_takes_row((size_t)i))
+        if (test_takes_row((size_t)i, THIRD))
             check(a, s, &in, kind);
     }
 }
@@ -650,7 +649,7 @@ static void reaches_positions_beyond_2_to_the_32_elements(arena *a, const subjec
 {
     const char *text = "window=70 m=2 chunk_size=1024";
     for (int i = 0; i < KV_TYPES; i++) {
-        if (!test_takes_row((size_t)i))
+        if (!test_takes_row((size_t)i, EACH))
             continue;
         instance in = make(a, s->family, 128, 2, 1, (1 << 26) - 1024,
                            arena_format(a, "%s kv_type=%s", text, kv_types[i]));

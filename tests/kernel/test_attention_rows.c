@@ -192,7 +192,7 @@ static void bits_follow_from_the_length(arena *a, const subject *s)
         family_key(s->family, "head_dim")->multiple_of > 32 ? "head_dim=192 " : "head_dim=96 ";
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (size_t j = 0; j < sizeof firsts / sizeof *firsts; j++) {
-            if (!test_takes_row(i + j))
+            if (!test_takes_row(i + j, THIRD))
                 continue;
             arena *run = arena_new();
             const char *kv_type = kv_types[(i + j) % KV_TYPES];

@@ -136,5 +136,5 @@ static bool is_any(const family *f)
 int main(void)
 {
     static const suite_check check = { "is_right", is_right, NULL, false };
-    return suite_main_with(formats_of_case, is_any, &check, 1);
+    return suite_main_with(formats_of_case, EACH, is_any, &check, 1);
 }

@@ -14,21 +14,20 @@
 #include "ref/reference.h"
 
 enum { OTHER_SM_COUNT = 2 };
-static const size_t ANY_ROW = SIZE_MAX; /* that runs for each commit */
+static const size_t ANY_ROW = SIZE_MAX; /* that runs in each tier */
 
 static bool has_key(const family *f, const char *name)
 {
     return family_key(f, name) != NULL;
 }
 
-/* Kernel and a run on random data of an instance, with the words of text. Does nothing where the
- * family has no such keys, or another format has the turn; or, where the family's formats take no
- * turns by the commit, another row. */
+/* Runs an instance's kernel, with the words of text, on random data. Does nothing where the family
+ * has no such keys, where another format makes this run, or in the normal tier another row. */
 static void check_row(arena *a, const subject *s, size_t row, const char *text, fill_kind kind)
 {
     instance in;
-    if (!suite_instance(a, s->family, text, &in) || !suite_takes_turn(s) ||
-        !(s->by_turn || row == ANY_ROW || test_takes_row(row)))
+    if (!suite_instance(a, s->family, text, &in) || !suite_takes_run(s) ||
+        !(s->shared || row == ANY_ROW || test_takes_row(row, THIRD)))
         return;
     kernel k = suite_kernel(a, &in);
     trial_setup setup = suite_setup(&in, s->device);
@@ -251,7 +250,7 @@ static void is_right_for_sizes_given_at_run_time(arena *a, const subject *s)
 static void run_rows(arena *a, const subject *s, const char *built, int64_t rows)
 {
     instance in;
-    if (!suite_instance(a, s->family, built, &in) || !suite_takes_turn(s))
+    if (!suite_instance(a, s->family, built, &in) || !suite_takes_run(s))
         return;
     kernel k = suite_kernel(a, &in);
     trial_setup setup = { .shape = in.shape, .sm_count = 1, .seed = 3 };
@@ -285,7 +284,7 @@ static void check_rows_alone(arena *a, const subject *s, const char *size)
 {
     enum { GROUP = 3, ROWS = 7 };
     instance in;
-    if (!suite_takes_turn(s))
+    if (!suite_takes_run(s))
         return;
     suite_instance(a, s->family, arena_format(a, "%sm=%d rows=run_time", size, GROUP), &in);
     kernel k = suite_kernel(a, &in);

@@ -6,8 +6,8 @@
 #     PTXGEN=build/ptxgen tests/launch/compile.sh tests/launch/compile.ini [HEADER]
 #
 # HEADER is the toy_kernels.h of a decoder (see decoder/toy.c), which then is compiled with them.
-# Exits with 77 (skipped) where there is no compiler. Where there are turns (PTXGEN_TEST_TURN), of the ways to include
-# it each is tried with some standards of each compiler.
+# Exits with 77 (skipped) where there is no compiler. Each way to include it is tried with some standards of
+# each compiler, or with all where PTXGEN_TEST_TIER=full.
 set -eu
 
 spec=$1
@@ -39,7 +39,7 @@ real=$(cuda_include)
 mkdir "$work/real"
 printf '#pragma GCC system_header\n#include "%s/cuda.h"\n' "$real" >"$work/real/real_cuda.h"
 
-compiled=0 number=0
+compiled=0 row=0
 # try COMPILER STANDARD SOURCE OPTION...: compiles; run COMPILER ...: and runs.
 try() {
     compiler=$1 standard=$2 source=$3
@@ -49,10 +49,12 @@ try() {
         -DWANTED_LAUNCH='"cuLaunchKernel"' $decoder -I"$here" -I"$work" "$@" "$source"
     compiled=$((compiled + 1))
 }
-# The same where number, counted up, has its turn.
-try_by_turn() {
-    number=$((number + 1))
-    [ -n "${PTXGEN_TEST_TURN:-}" ] && [ $(((number + PTXGEN_TEST_TURN) % 3)) != 0 ] || try "$@"
+# The same but in the tier full for one in three: try_some NUMBER COMPILER STANDARD ..., in each row those whose numbers
+# follow the ones of the row before.
+try_some() {
+    [ "${PTXGEN_TEST_TIER-}" != full ] && [ $((($1 + row) % 3)) != 0 ] && return
+    shift
+    try "$@"
 }
 run() {
     try "$@" -o "$work/user" -ldl
@@ -68,11 +70,12 @@ for language in 'gcc clang c99 c11 c17 c2x user.c' 'g++ clang++ c++11 c++17 c++2
     [ "$7" = user.c ] || source=$work/user.cc
     for compiler in "$1" "$2"; do
         for standard in "$3" "$4" "$5" "$6"; do
-            try_by_turn $compiler $standard "$source" -fsyntax-only "$before"
-            try_by_turn $compiler $standard "$source" -fsyntax-only "$behind"
-            try_by_turn $compiler $standard "$source" -fsyntax-only
-            [ -z "$real" ] || try_by_turn $compiler $standard "$source" -fsyntax-only -isystem "$real"
-            [ -z "$real" ] || try_by_turn $compiler $standard "$source" -fsyntax-only -I"$work/real" '-DBEHIND="real_cuda.h"'
+            row=$((row + 1))
+            try_some 0 $compiler $standard "$source" -fsyntax-only "$before"
+            try_some 1 $compiler $standard "$source" -fsyntax-only "$behind"
+            try_some 2 $compiler $standard "$source" -fsyntax-only
+            [ -z "$real" ] || try_some 3 $compiler $standard "$source" -fsyntax-only -isystem "$real"
+            [ -z "$real" ] || try_some 4 $compiler $standard "$source" -fsyntax-only -I"$work/real" '-DBEHIND="real_cuda.h"'
         done
     done
     run "$1" "$3" "$source"

@@ -4,8 +4,8 @@
 #
 #     PTXGEN=build/ptxgen tests/launch/sections.sh tests/launch/launch.ini
 #
-# Exits with 77 (skipped) where there is no compiler or the linker knows no --gc-sections. Where there are turns
-# (PTXGEN_TEST_TURN), each program is made by some compiler in some way to embed.
+# Exits with 77 (skipped) where there is no compiler or the linker knows no --gc-sections. Each program is
+# made by some compiler in some way to embed, or by all where PTXGEN_TEST_TIER=full.
 set -eu
 
 spec=$1
@@ -34,11 +34,11 @@ has() {
     echo "$found kernels, $size bytes: $(echo "$*" | sed "s|$work/||g; s|$here/||g")"
 }
 
-# The same where number, counted up, has its turn.
+# The same but in the tier full for one in three.
 number=0
-has_by_turn() {
+has_some() {
     number=$((number + 1))
-    [ -n "${PTXGEN_TEST_TURN:-}" ] && [ $(((number + PTXGEN_TEST_TURN) % 3)) != 0 ] || has "$@"
+    [ "${PTXGEN_TEST_TIER-}" != full ] && [ $((number % 3)) != 0 ] || has "$@"
 }
 
 # An alias has what may be chosen, and nothing else: here three kernels of those of alias.ini, one
@@ -51,11 +51,11 @@ has 3 cc "-I$work/alias" -O2 $sections -DUSE_ALIAS "$here/sections.c"
 for way in string incbin; do
     include=-I$work/$way
     for compiler in gcc clang; do
-        has_by_turn "$all" $compiler "$include" "$here/sections.c"
-        has_by_turn 1 $compiler "$include" $sections "$here/sections.c"
-        has_by_turn 4 $compiler "$include" $sections -DUSE_PIPELINE "$here/sections.c"
-        has_by_turn "$all" $compiler "$include" $sections -DUSE_ALL "$here/sections.c"
-        has_by_turn 1 $compiler "$include" -O2 $sections "$here/sections.c"
+        has_some "$all" $compiler "$include" "$here/sections.c"
+        has_some 1 $compiler "$include" $sections "$here/sections.c"
+        has_some 4 $compiler "$include" $sections -DUSE_PIPELINE "$here/sections.c"
+        has_some "$all" $compiler "$include" $sections -DUSE_ALL "$here/sections.c"
+        has_some 1 $compiler "$include" -O2 $sections "$here/sections.c"
     done
 done
 for compiler in g++ clang++; do

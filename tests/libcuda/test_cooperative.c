@@ -9,8 +9,8 @@ static CUfunction grid_kernel(const char *name)
     char path[1000];
     CUmodule m;
     CUfunction f;
-    assert_non_null(getenv("PTXGEN_NVCC_PTX"));
-    snprintf(path, sizeof path, "%s/grid.ptx", getenv("PTXGEN_NVCC_PTX"));
+    assert_non_null(getenv("PTXGEN_NVCC_DATA"));
+    snprintf(path, sizeof path, "%s/grid.ptx", getenv("PTXGEN_NVCC_DATA"));
     assert_success(cuModuleLoad(&m, path));
     assert_success(cuModuleGetFunction(&f, m, name));
     return f;

@@ -584,15 +584,15 @@ static const char *words_for(int status)
     }
 }
 
-/* Each in a process of its own: the first ones, which cuInit makes, and then each of a step, or
- * those of these that have their turn. */
+/* Each in a process of its own: the first ones, which cuInit makes, and then each of a step, of
+ * these a third but in the tier full. */
 static void fail_allocations(int (*work)(size_t n, bool from_there_on), size_t step,
                              bool from_there_on)
 {
     enum { FIRST = 20, LEAST = 1000 };
     size_t n = 1;
     for (int status = FAILED_WELL; status != HAS_ENDED; n += n < FIRST ? 1 : step) {
-        if (n > FIRST && !test_takes_row(n / step))
+        if (n > FIRST && !test_takes_row(n / step, THIRD))
             continue;
         status = status_of(work, n, from_there_on);
         if (status != FAILED_WELL && status != HAS_ENDED)

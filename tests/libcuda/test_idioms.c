@@ -11,7 +11,7 @@ static CUfunction kernel(const char *name)
     static char path[4096];
     CUmodule module;
     CUfunction f;
-    snprintf(path, sizeof path, "%s/idioms.ptx", getenv("PTXGEN_NVCC_PTX"));
+    snprintf(path, sizeof path, "%s/idioms.ptx", getenv("PTXGEN_NVCC_DATA"));
     assert_success(cuModuleLoad(&module, path));
     assert_success(cuModuleGetFunction(&f, module, name));
     return f;

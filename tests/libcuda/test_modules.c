@@ -15,7 +15,7 @@ typedef struct image {
 static const char *path_of(const char *file)
 {
     static char path[1000];
-    const char *folder = getenv("PTXGEN_NVCC_PTX");
+    const char *folder = getenv("PTXGEN_NVCC_DATA");
     assert_non_null(folder);
     snprintf(path, sizeof path, "%s/%s", folder, file);
     return path;

@@ -15,7 +15,7 @@ typedef struct chain {
 static const char *nvcc_ptx(void)
 {
     static char path[4096];
-    const char *folder = getenv("PTXGEN_NVCC_PTX");
+    const char *folder = getenv("PTXGEN_NVCC_DATA");
     snprintf(path, sizeof path, "%s/sm_90.ptx", folder ? folder : "");
     return path;
 }

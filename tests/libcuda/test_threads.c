@@ -83,7 +83,7 @@ static void run_cooperatively(void)
     CUmodule m;
     CUfunction f;
     CUdeviceptr sums = room(true), values = room(true);
-    snprintf(path, sizeof path, "%s/grid.ptx", getenv("PTXGEN_NVCC_PTX"));
+    snprintf(path, sizeof path, "%s/grid.ptx", getenv("PTXGEN_NVCC_DATA"));
     assert_success(cuModuleLoad(&m, path));
     assert_success(cuModuleGetFunction(&f, m, "sum_twice"));
     assert_success(cuLaunchCooperativeKernel(f, 8, 1, 1, THREADS, 1, 1, 0, NULL,

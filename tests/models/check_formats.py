@@ -6,7 +6,7 @@
 MODELS has stories260K.gguf, f32, and its greedy tokens. It is padded with zeros to super-blocks and
 quantized (convert_model.c), goes through --from-gguf, the generated header and the emulated driver,
 and is compared with the double-precision reference of the same file (reference_model.c). Exits
-with 77 (skipped) where MODELS is not there. PTXGEN_TEST_SHARE=N leaves one format in N, of PTXGEN_TEST_TURN,
+with 77 (skipped) where MODELS is not there. PTXGEN_TEST_SHARE=N leaves one format in N,
 PTXGEN_TEST_POSITIONS so many of 24 positions, and the mixes always.
 
 Bounds, of the largest difference of a logit (whose standard deviation is about 6):
@@ -119,9 +119,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ptxgen_formats_") as tempfile.tempdir:
         stories = Stories(tools, os.path.abspath(sys.argv[5]), os.path.abspath(sys.argv[6]))
         tools.gguf_objects()
-        share = int(os.environ.get("PTXGEN_TEST_SHARE", 1))
-        turn = int(os.environ.get("PTXGEN_TEST_TURN", 0)) % share
-        names = sys.argv[7:] or MIXES + FORMATS[turn::share]
+        full = os.environ.get("PTXGEN_TEST_TIER") == "full"
+        share = 1 if full else int(os.environ.get("PTXGEN_TEST_SHARE", 1))
+        names = sys.argv[7:] or MIXES + FORMATS[::share]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as workers:
             for lines in workers.map(stories.check, names):
                 for said, right in lines:

@@ -4,8 +4,7 @@
     check_models.py PTXGEN LIBCUDA_FOLDER SOURCE MODELS NAME [CASE ...]
 
 MODELS has NAME.gguf with logits in double (see its README). CASES: f32, f16, bf16, q8_0 (the cache's
-type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named, and where there are turns
-(PTXGEN_TEST_TURN) of rounded ones those that have theirs. prompt: steps of many rows, on tensor cores. ring,
+type, nothing else rounded), q8 (activations rounded to 8 bits); all where none is named. prompt: steps of many rows, on tensor cores. ring,
 ring_f16, ...: of a model with a window, caches that are rings give the bits of whole ones, with each type
 of cache or with one. Exits with 77 (skipped) where MODELS is not there.
 
@@ -19,7 +18,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from judge_models import (BOUNDS, KV_CASES, MOST_OF_OWN, OWN_KERNELS, WITH_EXPERTS, Program, check_case,  # noqa: E402
-                          check_prompt, difference, has_turn, numbers, run, same_bits)
+                          check_prompt, difference, numbers, run, same_bits, takes)
 
 __all__ = ["BOUNDS", "KV_CASES", "MOST_OF_OWN", "OWN_KERNELS", "Model", "Tools", "difference", "load", "numbers", "run"]
 
@@ -109,11 +108,11 @@ def check_rings(tools, name, types):
 
 
 def check_prompts(tools, name):
-    """Steps of many rows; and with nothing rounded as many rows have the bits of one, where it is their turn."""
+    """Steps of many rows; and with nothing rounded as many rows have the bits of one, for every second model."""
     facts, golden = load(tools, name)
     for verdict in check_prompt(Model(tools, name, "prompt", facts["context"], "16, 64"), facts, name, golden):
         tools.judge(*verdict)
-    if name in WITH_EXPERTS or not has_turn(name, 1): # which are not exact by so many rows
+    if name in WITH_EXPERTS or not takes(name, 1): # which are not exact by so many rows
         return
     few = facts["tokens"][:20]
     exact = Model(tools, name, "f32", facts["context"], "1, 64")
@@ -132,7 +131,7 @@ def main():
             check_prompts(tools, name)
         elif case.startswith("ring"):
             check_rings(tools, name, [case[5:]] if case[5:] else ("f32",) + KV_CASES)
-        elif case == "f32" or has_turn(name, cases.index(case)):
+        else:
             check(tools, name, case)
     sys.exit(tools.failed)
 

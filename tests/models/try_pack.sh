@@ -2,7 +2,7 @@
 # Packed models run, here on the emulated driver, and what is wrong shows with model, case, position and both values:
 # try_pack.sh PTXGEN SOURCE MODELS
 set -eu
-unset PTXGEN_TEST_TURN # a kit has all checks
+export PTXGEN_TEST_TIER=full # a kit has all checks
 source=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,8 +1,12 @@
 #!/bin/sh -e
-# Makes the .ptx and .fatbin files of this directory from the .cu files beside them with the CUDA toolkit's nvcc (13.0
-# made those that are checked in): the .ptx files each for the target it is named for, the fat binaries in each of the
-# ways to compress, with machine code and PTX of two architectures. They are the compiler's output as it came.
-cd "$(dirname "$0")"
+# Makes data.tar.xz from the .cu files beside it with the CUDA toolkit's nvcc (13.0 made the one that is checked in): the
+# .ptx files each for the target it is named for, the fat binaries in each of the ways to compress, with machine code
+# and PTX of two architectures. They are the compiler's output as it came.
+archive=$(realpath "$(dirname "$0")")/data.tar.xz
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$(dirname "$0")"/*.cu "$work"
+cd "$work"
 for target in sm_75 sm_80 sm_90; do
     nvcc -arch=$target -ptx $target.cu
 done
@@ -17,3 +21,4 @@ done
 nvcc -arch=sm_80 -ptx idioms.cu
 nvcc -arch=sm_80 -ptx stack.cu
 nvcc -arch=sm_90 -std=c++17 -ptx small.cu
+tar --format=ustar --sort=name --owner=0 --group=0 --mtime=@0 --mode=644 -cJf "$archive" ./*.ptx ./*.fatbin

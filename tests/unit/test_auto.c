@@ -489,7 +489,7 @@ ARENA_TEST(no_candidate_is_predicted_faster_than_what_is_chosen)
             continue;
         for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
             for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-                if (!test_takes_row(t + g + s))
+                if (!test_takes_row(t + g + s, EACH))
                     continue;
                 check_choice(a, &groups[g], &shapes[s], PRECISION_F32, &gpu);
                 check_choice(a, &groups[g], &shapes[s], PRECISION_Q8, &gpu);

@@ -391,7 +391,7 @@ static void check_ahead(const kernel_row *k, unsigned threads, uint64_t ahead)
 TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!test_takes_row(i))
+        if (!test_takes_row(i, EACH))
             continue;
         arena *a = arena_new();
         outcome one = run_row(a, &rows[i], 1);
@@ -482,7 +482,7 @@ TEST(random_accesses_are_the_same_on_any_number_of_threads)
     uint32_t first = given ? (uint32_t)strtoul(given, NULL, 10) : 1, runs = given ? 1 : RANDOM_RUNS;
     uint64_t ahead = 0, least = 0;
     for (uint32_t seed = first; seed < first + runs; seed++) {
-        if (!test_takes_row(seed))
+        if (!test_takes_row(seed, EACH))
             continue;
         least += BLOCKS;
         for (int mode = 0; mode < 3; mode++) {

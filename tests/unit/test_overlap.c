@@ -200,7 +200,7 @@ ARENA_TEST(steps_of_kernels_that_overlap_are_right)
         kernel_set set;
         kernel *newest;
         size_t count = 0;
-        if (!test_takes_row(n))
+        if (!test_takes_row(n, EACH))
             continue;
         make(a, decoders[n], &s, &set);
         newest = arena_alloc(a, set.kernel_count * sizeof *newest);
@@ -318,7 +318,7 @@ ARENA_TEST(steps_with_a_settled_state_are_the_same_in_a_hundred_orders)
     steps s;
     make_steps(a, small, &s);
     step_result r = verify_step(a, s.set.plan, s.set.targets, s.set.target_count, s.kernels,
-                                s.count, 1, test_takes_row(1) ? 100 : 10, 1);
+                                s.count, 1, test_takes_row(1, EACH) ? 100 : 10, 1);
     if (!r.right)
         fail_msg("%s", r.message);
 }

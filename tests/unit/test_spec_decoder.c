@@ -659,7 +659,7 @@ ARENA_TEST(what_is_printed_reads_as_what_was_printed)
 {
     enum { DECODERS = 2000 };
     for (uint64_t seed = 1; seed <= DECODERS; seed++) {
-        if (!test_takes_row(seed))
+        if (!test_takes_row(seed, EACH))
             continue;
         arena *scratch = arena_new_in(a);
         random_source r = { seed };

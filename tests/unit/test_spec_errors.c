@@ -341,7 +341,7 @@ TEST(every_beginning_of_a_spec_is_taken_or_refused)
     for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
         size_t step = wrong_specs[i].size / 40 + 1;
         for (size_t size = 0; size < wrong_specs[i].size; size += step) {
-            if (!test_takes_row(i + size / step))
+            if (!test_takes_row(i + size / step, EACH))
                 continue;
             arena *a = arena_new();
             char *text = test_malloc(size + 1); /* so that a sanitizer sees its end */

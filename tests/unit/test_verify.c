@@ -202,7 +202,7 @@ ARENA_TEST(free_cores_change_nothing)
     diags d = diags_new(a);
     assert_true(spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &s, &d) &&
                 generate_kernels(a, &s, &set, &d));
-    if (test_takes_row(0))
+    if (test_takes_row(0, EACH))
         check_cores(a, &set.kernels[0], true);
     kernel wrong = set.kernels[0];
     char *spoiled = arena_strdup(a, wrong.ptx);
@@ -210,7 +210,7 @@ ARENA_TEST(free_cores_change_nothing)
     assert_non_null(sum);
     memcpy(sum, "sub", strlen("sub"));
     wrong.ptx = spoiled;
-    if (test_takes_row(1))
+    if (test_takes_row(1, EACH))
         check_cores(a, &wrong, false);
 }
 

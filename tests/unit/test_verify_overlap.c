@@ -96,7 +96,7 @@ ARENA_TEST(steps_are_the_same_in_a_hundred_orders)
 {
     made m;
     make_dependent(a, small, &m);
-    assert_right(a, &m, test_takes_row(1) ? 100 : 10);
+    assert_right(a, &m, test_takes_row(1, EACH) ? 100 : 10);
 }
 
 /* Kernels whose names begin so have no wait at their start, but behind the first line with a word,

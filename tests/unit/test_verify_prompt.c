@@ -47,7 +47,7 @@ static void assert_right(arena *a, const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         made m;
-        if (!test_takes_row(i))
+        if (!test_takes_row(i, EACH))
             continue;
         make(a, texts[i], &m);
         step_result r = run(a, &m);

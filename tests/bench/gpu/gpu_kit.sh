@@ -20,7 +20,7 @@ trap 'rm -rf "$scratch"' EXIT
 rm -rf "$kit"
 mkdir -p "$kit/bin" "$kit/models" "$kit/headers" "$kit/$gpu/peers" "$kit/tests/models"
 kit=$(cd "$kit" && pwd)
-cp -r "$root/tests/golden" "$kit/tests/"
+cp -r "$build/tests/golden" "$kit/tests/"
 cp "$root/$gpu"/*.ini "$root/$gpu"/*.py "$kit/$gpu/"
 for script in run_tests test_parts sanitize same_file llama_peer; do
     cp "$root/$gpu/$script.sh" "$kit/$gpu/"

@@ -20,7 +20,7 @@ set -u
 run_part() {
     time_left || { not_reached "$@" && return 0; }
     {
-        PTXGEN_TEST_TURN=$2 timeout --foreground -k 2 "$left" "$kit/bin/$1" 2>&1 </dev/null
+        PTXGEN_TEST_PART=$2 timeout --foreground -k 2 "$left" "$kit/bin/$1" 2>&1 </dev/null
         printf '\n[  STATUS  ] %d\n' $?
     } 2>/dev/null | report_part "$1" "$2"
 }
@@ -95,9 +95,5 @@ esac
 export longest="${LONGEST_TEST:-30}" PTXGEN_TEST_SHARE="$parts"
 prepare_parts "$@"
 for program in $programs; do
-    turn=0
-    while [ "$turn" -lt "$parts" ]; do
-        echo "$program" "$turn"
-        turn=$((turn + 1))
-    done
+    seq -f "$program %g" 0 $((parts - 1))
 done | run_parts 2

@@ -18,7 +18,7 @@ set -u
 run_part() {
     log=$logs/$1.$2.$3
     time_left || { not_reached "$@" && return 0; }
-    PTXGEN_TEST_FAMILY=$2 PTXGEN_TEST_TURN=$3 PTXGEN_TEST_SHARE=$4 timeout -k 5 "$left" "$sanitizer" --tool "$1" \
+    PTXGEN_TEST_FAMILY=$2 PTXGEN_TEST_PART=$3 PTXGEN_TEST_SHARE=$4 timeout -k 5 "$left" "$sanitizer" --tool "$1" \
         --max-connections 1000 --print-limit 10 --log-file "$log" "$kit/bin/test_every_family" >"$log.out" 2>&1 </dev/null &
     child=$! # which ends what it has started, a process group of its own
     trap 'kill "$child"; exit 1' HUP INT TERM
@@ -70,12 +70,12 @@ prepare_parts "$@"
 # Families with weights have many cases, which run in four parts. The first part of every family comes first.
 families=${SANITIZE_FAMILIES-stream_gemv stream_gate_up stream_gemv_q8 mma_gemm_f16 gqa_flash_decoding mma_flash_decoding \
 mma_attention stream_expert_down moe_route sample}
-for turn in 0 1 2 3; do
+for part in 0 1 2 3; do
     for tool in memcheck racecheck; do
         for family in $families; do
             case $family in
-            *attention | *decoding* | sample) [ $turn != 0 ] || echo "$tool $family 0 1" ;;
-            *) echo "$tool $family $turn 4" ;;
+            *attention | *decoding* | sample) [ $part != 0 ] || echo "$tool $family 0 1" ;;
+            *) echo "$tool $family $part 4" ;;
             esac
         done
     done

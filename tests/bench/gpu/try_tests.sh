@@ -1,16 +1,16 @@
 #!/bin/sh
-# The kit's tests report what fails, on the emulated driver: try_tests.sh RUN_TESTS_SH SOURCE_ROOT
+# The kit's tests report what fails, on the emulated driver: try_tests.sh RUN_TESTS_SH GOLDEN_FOLDER
 # TEST_EVERY_FAMILY FAILING_TESTS
 set -eu
 run_tests=$1
-root=$2
+golden=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 kit="$scratch/a kit"
 mkdir -p "$kit/bin" "$kit/tests"
 cp "$3" "$kit/bin/test_every_family"
 cp "$4" "$kit/bin/test_failing"
-ln -s "$root/tests/golden" "$kit/tests/golden"
+ln -s "$golden" "$kit/tests/golden"
 export PTXGEN_TEST_FAMILY=silu
 
 # Runs all, and checks the exit status $1 and the form of the output.
