@@ -8,8 +8,8 @@
 #include "base/os.h"
 #include "cost/cost.h"
 #include "emit/tree.h"
-#include "model/from_gguf.h"
-#include "model/arch/read.h"
+#include "model/from_gguf/from_gguf.h"
+#include "model/from_gguf/read.h"
 #include "model/section/decoder_section.h"
 #include "cli/starter.h"
 

@@ -7,7 +7,7 @@
 #include "model/plan_cost.h"
 #include "emit/depfile.h"
 #include "emit/report.h"
-#include "model/arch/read.h"
+#include "model/from_gguf/read.h"
 #include "ptx/ptx.h"
 #include "model/section/decoder_section.h"
 #include "cli/summary.h"

@@ -18,7 +18,7 @@
 #include "base/name_map.h"
 #include "base/os.h"
 #include "check/verify.h"
-#include "model/from_gguf.h"
+#include "model/from_gguf/from_gguf.h"
 #include "cli/generate.h"
 
 typedef struct assembly {

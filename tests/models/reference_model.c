@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "model/gguf/gguf.h"
-#include "model/arch/read.h"
+#include "model/from_gguf/read.h"
 #include "model/reference/step.h"
 #include "ref/reference.h"
 

@@ -8,7 +8,7 @@
 #include "base/explain.h"
 #include "decoder_sample.h"
 #include "gguf_writer.h"
-#include "model/arch/read.h"
+#include "model/from_gguf/read.h"
 #include "test.h"
 
 static const model_options usual_options = { .kv_type = -1 };

@@ -7,7 +7,7 @@
 
 #include "base/os.h"
 #include "model/gguf/gguf.h"
-#include "model/arch/read.h"
+#include "model/from_gguf/read.h"
 #include "model/reference/step.h"
 #include "test_arena.h"
 #include "ref/reference.h"

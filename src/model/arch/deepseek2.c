@@ -7,7 +7,7 @@
  * YaRN's usual magnitude m = 1 + 0.1 ln(factor), and scores are scaled by m^2, as in llama.cpp. */
 #include <math.h>
 
-#include "model/arch/architecture.h"
+#include "model/from_gguf/architecture.h"
 
 static const uint8_t optional[] = { TENSOR_EXP_PROBS_B, TENSOR_COUNT };
 
@@ -17,7 +17,7 @@ static void read_heads(model_reader *r)
     decoder *d = &r->out->decoder;
     d->latent = model_required_number(r, "attention.kv_lora_rank");
     int64_t dims = model_required_number(r, "rope.dimension_count");
-    if (!model_has_key(r, head)) {
+    if (!model_find_key(r, head)) {
         model_error(
             r, DIAG_BAD_MODEL_KEY,
             "deepseek2.%s is missing, so that the file has attn_kv_b; a llama.cpp from April "
@@ -86,16 +86,19 @@ static void adapt(model_reader *r)
         d->attention_scale = score * score / sqrt((double)d->head_dim);
 }
 
-const architecture model_deepseek2 = {
-    .name = "deepseek2",
-    .rope_style = ROPE_NORM,
-    .activation = ACTIVATION_SILU,
-    .rope_base = 10000,
-    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN,
-    .gating = GATING_SOFTMAX,
-    .expert_rows = EXPERT_ROWS_OWN,
-    .may_fuse_experts = true,
-    .optional = optional,
-    .read_heads = read_heads,
-    .adapt = adapt,
+const architecture arch_deepseek2[] = {
+    {
+        .name = "deepseek2",
+        .rope_style = ROPE_NORM,
+        .activation = ACTIVATION_SILU,
+        .rope_base = 10000,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN,
+        .gating = GATING_SOFTMAX,
+        .expert_rows = EXPERT_ROWS_OWN,
+        .may_fuse_experts = true,
+        .optional = optional,
+        .read_heads = read_heads,
+        .adapt = adapt,
+    },
+    ARCHITECTURE_END,
 };

@@ -1,6 +1,6 @@
 /* gpt-oss: sinks in the softmax, a window in every other layer, biases of all products, and experts
  * whose gates are clamped. The norm ahead of them is named post_attention_norm. */
-#include "model/arch/architecture.h"
+#include "model/from_gguf/architecture.h"
 
 enum { PERIOD = 2 };
 
@@ -23,13 +23,16 @@ static void adapt(model_reader *r)
     model_windows(r, model_required_number(r, "attention.sliding_window"), PERIOD);
 }
 
-const architecture model_gpt_oss = {
-    .name = "gpt-oss",
-    .rope_style = ROPE_NEOX,
-    .activation = ACTIVATION_SWIGLU_OAI,
-    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
-    .gating = GATING_SOFTMAX_OF_CHOSEN,
-    .expert_rows = EXPERT_ROWS_OWN,
-    .required = required,
-    .adapt = adapt,
+const architecture arch_gpt_oss[] = {
+    {
+        .name = "gpt-oss",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_SWIGLU_OAI,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
+        .gating = GATING_SOFTMAX_OF_CHOSEN,
+        .expert_rows = EXPERT_ROWS_OWN,
+        .required = required,
+        .adapt = adapt,
+    },
+    ARCHITECTURE_END,
 };

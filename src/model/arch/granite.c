@@ -1,5 +1,5 @@
 /* Granite 3, dense and with experts: a llama whose embeddings, branches and logits are scaled. */
-#include "model/arch/architecture.h"
+#include "model/from_gguf/architecture.h"
 
 static void adapt(model_reader *r)
 {
@@ -12,24 +12,26 @@ static void adapt(model_reader *r)
         d->rope[0] = d->rope[1] = model_plain_rope(ROPE_NONE, d->head_dim);
 }
 
-const architecture model_granite = {
-    .name = "granite",
-    .rope_style = ROPE_NORM,
-    .activation = ACTIVATION_SILU,
-    .rope_base = 10000,
-    .optional = model_biases,
-    .adapt = adapt,
-};
-
-const architecture model_granitemoe = {
-    .name = "granitemoe",
-    .rope_style = ROPE_NORM,
-    .activation = ACTIVATION_SILU,
-    .rope_base = 10000,
-    .features = FEATURE_EXPERTS,
-    .gating = GATING_SOFTMAX,
-    .experts_normed = true,
-    .expert_rows = EXPERT_ROWS_OF_ALL,
-    .optional = model_biases,
-    .adapt = adapt,
+const architecture arch_granite[] = {
+    {
+        .name = "granite",
+        .rope_style = ROPE_NORM,
+        .activation = ACTIVATION_SILU,
+        .rope_base = 10000,
+        .optional = model_biases,
+        .adapt = adapt,
+    },
+    {
+        .name = "granitemoe",
+        .rope_style = ROPE_NORM,
+        .activation = ACTIVATION_SILU,
+        .rope_base = 10000,
+        .features = FEATURE_EXPERTS,
+        .gating = GATING_SOFTMAX,
+        .experts_normed = true,
+        .expert_rows = EXPERT_ROWS_OF_ALL,
+        .optional = model_biases,
+        .adapt = adapt,
+    },
+    ARCHITECTURE_END,
 };

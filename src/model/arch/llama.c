@@ -1,5 +1,6 @@
-/* Llama 2 and 3, Mistral, SmolLM, with experts Mixtral, and all that call themselves llama. */
-#include "model/arch/architecture.h"
+/* Llama 2 and 3, Mistral, SmolLM, with experts Mixtral, and all that call themselves llama.
+ * Ministral 3: a llama with YaRN whose queries grow with their position. */
+#include "model/from_gguf/architecture.h"
 
 static const uint8_t optional[] = {
     TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,   TENSOR_ATTN_V_BIAS, TENSOR_ATTN_QKV_BIAS,
@@ -7,14 +8,24 @@ static const uint8_t optional[] = {
     TENSOR_ROPE_FREQS,       TENSOR_COUNT,
 };
 
-const architecture model_llama = {
-    .name = "llama",
-    .rope_style = ROPE_NORM,
-    .activation = ACTIVATION_SILU,
-    .rope_base = 10000,
-    .features = FEATURE_EXPERTS,
-    .gating = GATING_SOFTMAX,
-    .experts_normed = true,
-    .expert_rows = EXPERT_ROWS_OF_ALL,
-    .optional = optional,
+const architecture arch_llama[] = {
+    {
+        .name = "llama",
+        .rope_style = ROPE_NORM,
+        .activation = ACTIVATION_SILU,
+        .rope_base = 10000,
+        .features = FEATURE_EXPERTS,
+        .gating = GATING_SOFTMAX,
+        .experts_normed = true,
+        .expert_rows = EXPERT_ROWS_OF_ALL,
+        .optional = optional,
+    },
+    {
+        .name = "mistral3",
+        .rope_style = ROPE_NORM,
+        .activation = ACTIVATION_SILU,
+        .optional = model_biases,
+        .adapt = model_read_temperature,
+    },
+    ARCHITECTURE_END,
 };

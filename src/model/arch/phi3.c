@@ -1,7 +1,7 @@
 /* Phi-3, 3.5, 4 and 4-mini: q, k and v are one matrix, gate and up another, and RoPE's angles are
  * divided by one of two tensors: the long factors where there is room for more positions than the
  * model first had. Its sliding window is not applied, as in llama.cpp. */
-#include "model/arch/architecture.h"
+#include "model/from_gguf/architecture.h"
 
 static const uint8_t optional[] = { TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS, TENSOR_COUNT };
 
@@ -28,13 +28,16 @@ static void adapt(model_reader *r)
     d->rope[0].factors = d->rope[1].factors = 1;
 }
 
-const architecture model_phi3 = {
-    .name = "phi3",
-    .rope_style = ROPE_NEOX,
-    .activation = ACTIVATION_SILU,
-    .rope_base = 10000,
-    .optional = optional,
-    .may_fuse_gate_up = true,
-    .has_long_factors = true,
-    .adapt = adapt,
+const architecture arch_phi3[] = {
+    {
+        .name = "phi3",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_SILU,
+        .rope_base = 10000,
+        .optional = optional,
+        .may_fuse_gate_up = true,
+        .has_long_factors = true,
+        .adapt = adapt,
+    },
+    ARCHITECTURE_END,
 };

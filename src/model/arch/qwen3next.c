@@ -1,30 +1,152 @@
 /* Qwen3-Next: three of four layers are gated delta nets, whose heads of v have an alpha, a beta and
  * a state each; the attention of the others has a gate by value, and all have a shared expert that
- * is gated. The norm ahead of the experts is named post_attention_norm. */
-#include "model/arch/architecture.h"
+ * is gated. The norm ahead of the experts is named post_attention_norm.
+ *
+ * Qwen3.5: the same, but that value heads are tiled over the key heads and have their betas and
+ * alphas of two matrices; dense, or with experts. A pair of RoPE turns by one of up to four
+ * positions of a token, those of an image say, and of text all but the fourth are its position:
+ * NEOX. */
+#include "model/from_gguf/architecture.h"
 
-static const uint8_t required[] = { TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM,
-                                    TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT };
+enum { USUAL_INTERVAL = 4, AXES = 4, AXES_OF_TEXT = 3 };
 
-static void adapt(model_reader *r)
+/* Reads which layers are delta nets from a list, which also has values for those that predict
+ * further tokens. */
+static void read_recurrent_list(model_reader *r, const gguf_key *key)
 {
     decoder *d = &r->out->decoder;
-    model_read_delta_nets(r, DELTA_GROUPED);
+    int64_t recurrent = 0;
+    for (int64_t l = 0; l < d->layers; l++) {
+        int64_t is = 0;
+        if (!gguf_get_i64(key, (uint64_t)l, &is)) {
+            model_error(r, DIAG_BAD_MODEL_KEY, "%s says nothing of layer %lld", key->name,
+                        (long long)l);
+            return;
+        }
+        d->recurrent[l] = is != 0;
+        recurrent += is != 0;
+    }
+    if (!recurrent || recurrent == d->layers)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s has %s of %lld layers: there are layers of both kinds", key->name,
+                    recurrent ? "all" : "none", (long long)d->layers);
+}
+
+static void read_recurrent_layers(model_reader *r)
+{
+    static const char list[] = "attention.recurrent_layers", name[] = "full_attention_interval";
+    decoder *d = &r->out->decoder;
+    int64_t interval = model_number(r, name, 1, USUAL_INTERVAL);
+    if (model_find_key(r, list)) {
+        read_recurrent_list(r, model_use_key(r, list));
+        return;
+    }
+    for (int64_t l = 0; l < d->layers; l++)
+        d->recurrent[l] = (l + 1) % interval != 0;
+    if (interval < 2 || interval > d->layers)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s.%s = %lld is not from 2 to %lld, the number of layers: there are layers of "
+                    "both kinds",
+                    r->architecture->name, name, (long long)interval, (long long)d->layers);
+}
+
+/* Reads what all of them have: delta nets, whose layout is DELTA_, and attention with a gate. */
+static void adapt_qwen3next(model_reader *r, int64_t layout)
+{
+    decoder *d = &r->out->decoder;
+    read_recurrent_layers(r);
+    d->delta_layout = layout;
+    d->delta_key_heads = model_required_number(r, "ssm.group_count");
+    d->delta_value_heads = model_required_number(r, "ssm.time_step_rank");
+    d->delta_head_dim = model_required_number(r, "ssm.state_size");
+    model_required_number(r, "ssm.conv_kernel");
+    model_require_same(r, "ssm.conv_kernel", DELTA_CONV, "the inputs that a convolution is over");
+    model_require_same(r, "ssm.inner_size", d->delta_value_heads * d->delta_head_dim,
+                       "it is ssm.time_step_rank * ssm.state_size");
+    if (d->delta_value_heads % d->delta_key_heads)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s.ssm.time_step_rank = %lld is not a multiple of ssm.group_count = %lld",
+                    r->architecture->name, (long long)d->delta_value_heads,
+                    (long long)d->delta_key_heads);
     d->attention_gate = 1;
     model_required_number(r, "rope.dimension_count"); /* a part of a head turns */
-    if (!d->shared_ff)
+    if (d->experts && !d->shared_ff)
         d->shared_ff = model_required_number(r, "feed_forward_length");
 }
 
-const architecture model_qwen3next = {
-    .name = "qwen3next",
-    .rope_style = ROPE_NEOX,
-    .activation = ACTIVATION_SILU,
-    .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
-    .gating = GATING_SOFTMAX,
-    .experts_normed = true,
-    .expert_rows = EXPERT_ROWS_SHARED_OUT,
-    .may_fuse_experts = true,
-    .required = required,
-    .adapt = adapt,
+static void adapt_grouped(model_reader *r)
+{
+    adapt_qwen3next(r, DELTA_GROUPED);
+}
+
+/* Returns true if no pair turns by the fourth position. Pairs take the first three by turns; a
+ * section's length is how often its position's turn comes. */
+static bool is_of_text(const int64_t *sections, int64_t pairs)
+{
+    int64_t all = 0;
+    for (int i = 0; i < AXES; i++)
+        all += sections[i];
+    for (int64_t pair = 0; pair < pairs; pair++)
+        if (!all || pair % all >= AXES_OF_TEXT * sections[pair % all % AXES_OF_TEXT])
+            return false;
+    return true;
+}
+
+static void adapt_tiled(model_reader *r)
+{
+    adapt_qwen3next(r, DELTA_TILED);
+    const gguf_key *key = model_use_key(r, "rope.dimension_sections");
+    int64_t sections[AXES] = { 0 }, pairs = r->out->decoder.rope[0].dims / 2;
+    if (!key)
+        return;
+    bool right = key->is_array && key->count == AXES;
+    for (uint64_t i = 0; right && i < key->count; i++)
+        right = gguf_get_i64(key, i, &sections[i]) && sections[i] >= 0 && sections[i] <= pairs;
+    if (!right)
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s is no list of four lengths of up to rope.dimension_count / 2 = %lld",
+                    key->name, (long long)pairs);
+    else if (!is_of_text(sections, pairs))
+        model_error(r, DIAG_BAD_MODEL_KEY,
+                    "%s leaves values to a fourth position, which text does not have: its first "
+                    "three lengths are those of %lld pairs taken by turns",
+                    key->name, (long long)pairs);
+}
+
+const architecture arch_qwen3next[] = {
+    {
+        .name = "qwen3next",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_SILU,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
+        .gating = GATING_SOFTMAX,
+        .experts_normed = true,
+        .expert_rows = EXPERT_ROWS_SHARED_OUT,
+        .may_fuse_experts = true,
+        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM,
+                                TENSOR_FFN_GATE_INP_SHEXP),
+        .adapt = adapt_grouped,
+    },
+    {
+        .name = "qwen35",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_SILU,
+        .features = FEATURE_RECURRENT | FEATURE_NEXTN,
+        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM),
+        .adapt = adapt_tiled,
+    },
+    {
+        .name = "qwen35moe",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_SILU,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
+        .gating = GATING_SOFTMAX,
+        .experts_normed = true,
+        .expert_rows = EXPERT_ROWS_SHARED_OUT,
+        .may_fuse_experts = true,
+        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM,
+                                TENSOR_FFN_GATE_INP_SHEXP),
+        .adapt = adapt_tiled,
+    },
+    ARCHITECTURE_END,
 };

@@ -1,6 +1,6 @@
 /* A model as its file says it. */
-#ifndef PTXGEN_MODEL_ARCH_MODEL_H
-#define PTXGEN_MODEL_ARCH_MODEL_H
+#ifndef PTXGEN_MODEL_FROM_GGUF_MODEL_H
+#define PTXGEN_MODEL_FROM_GGUF_MODEL_H
 
 #include "model/decoder.h"
 

@@ -1,4 +1,4 @@
-#include "model/from_gguf.h"
+#include "model/from_gguf/from_gguf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/os.h"
 #include "kernel/family.h"
 #include "model/gguf/gguf.h"
-#include "model/arch/read.h"
+#include "model/from_gguf/read.h"
 #include "model/section/decoder_section.h"
 
 enum { KIBI = 1024, PROMPT_ROWS = 256 };

@@ -1,42 +1,19 @@
-#include "model/arch/read.h"
+#include "model/from_gguf/read.h"
 
 #include <string.h>
 
-#include "model/arch/architecture.h"
-#include "model/arch/expect.h"
-#include "model/arch/keys.h"
-#include "model/arch/tensors.h"
-
-static const architecture *const architectures[] = {
-    &model_llama,   &model_mistral3,  &model_qwen2,     &model_qwen3,   &model_qwen3moe,
-    &model_gemma2,  &model_gemma3,    &model_phi3,      &model_granite, &model_granitemoe,
-    &model_gpt_oss, &model_deepseek2, &model_qwen3next, &model_qwen35,  &model_qwen35moe,
-};
-enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
+#include "model/from_gguf/architecture.h"
 
 const char *model_architectures(arena *a)
 {
     strbuf names = strbuf_new(a);
-    for (size_t i = 0; i < ARCHITECTURES; i++)
-        strbuf_format(&names, "%s%s", i ? ", " : "", architectures[i]->name);
+    for (const architecture *const *list = model_architecture_lists; *list; list++)
+        for (const architecture *of = *list; of->name; of++)
+            strbuf_format(&names, "%s%s", names.length ? ", " : "", of->name);
     return names.text;
 }
 
-/* What architectures need that no key tells; NULL: nothing known. */
-static const char *missing_part(const char *name)
-{
-    static const struct {
-        const char *name, *part;
-    } parts[] = {
-        { "gemma4", "heads of two sizes and embeddings by layer" },
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(parts[i].name, name) == 0)
-            return parts[i].part;
-    return NULL;
-}
-
-/* The architecture that the file names; NULL where it is none of ours, which is said. */
+/* Returns the architecture that the file names; NULL where it is none of ours, which is said. */
 static const architecture *find_architecture(model_reader *r)
 {
     gguf_string named;
@@ -45,15 +22,14 @@ static const architecture *find_architecture(model_reader *r)
                     "general.architecture is missing; this is no file of a model");
         return NULL;
     }
-    const char *name = model_shown_text(r, named);
-    for (size_t i = 0; i < ARCHITECTURES; i++)
-        if (strcmp(architectures[i]->name, name) == 0)
-            return architectures[i];
-    const char *key, *feature;
+    const char *name = model_shown_text(r, named), *key;
+    for (const architecture *const *list = model_architecture_lists; *list; list++)
+        for (const architecture *of = *list; of->name; of++)
+            if (strcmp(of->name, name) == 0)
+                return of;
     r->architecture = &(const architecture){ .name = name };
-    feature = missing_part(name);
-    if (!feature)
-        feature = model_missing_feature(r, &key);
+    const char *feature = strcmp(name, "gemma4") == 0 ? "heads of two sizes and embeddings by layer"
+                                                      : model_missing_feature(r, &key);
     model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s' has no decoder here%s%s; there are %s",
                 name, feature ? ", it needs " : "", feature ? feature : "",
                 model_architectures(r->arena));
@@ -124,8 +100,10 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
     bool decides = context_decides(&r);
     for (size_t i = 0; i < r.notes.count; i++) {
         keys[i] = r.notes.items[i].key;
-        bool is_context = strcmp(keys[i].name, "context_length") == 0;
-        if (is_context ? !decides : model_is_free(keys[i].name))
+        /* Loaders compare the number of layers without those that predict further tokens. */
+        if ((!decides && strcmp(keys[i].name, "context_length") == 0) ||
+            strcmp(keys[i].name, "block_count") == 0 ||
+            strcmp(keys[i].name, "nextn_predict_layers") == 0)
             keys[i].use = DECODER_KEY_IGNORED;
         keys[i].name = arena_format(a, "%s.%s", r.architecture->name, keys[i].name);
     }

@@ -1,10 +1,10 @@
 /* What an architecture is to the reader of models, and what its file may use. */
-#ifndef PTXGEN_MODEL_ARCH_ARCHITECTURE_H
-#define PTXGEN_MODEL_ARCH_ARCHITECTURE_H
+#ifndef PTXGEN_MODEL_FROM_GGUF_ARCHITECTURE_H
+#define PTXGEN_MODEL_FROM_GGUF_ARCHITECTURE_H
 
 #include "base/diag.h"
+#include "model/from_gguf/model.h"
 #include "model/gguf/gguf.h"
-#include "model/arch/model.h"
 
 /* A key that was read, or looked for. */
 typedef struct model_note {
@@ -52,16 +52,26 @@ typedef struct architecture {
     void (*adapt)(model_reader *r);      /* what is read besides the keys of all; NULL: nothing */
 } architecture;
 
-extern const architecture model_llama, model_mistral3, model_qwen2, model_qwen3, model_qwen3moe,
-    model_qwen3next, model_qwen35, model_qwen35moe, model_gemma2, model_gemma3, model_phi3,
-    model_granite, model_granitemoe, model_gpt_oss, model_deepseek2;
+/* A list of tensors, and the end of a list of architectures. */
+#define TENSOR_LIST(...)          \
+    (const uint8_t[])             \
+    {                             \
+        __VA_ARGS__, TENSOR_COUNT \
+    }
+#define ARCHITECTURE_END \
+    {                    \
+        0                \
+    }
+
+/* The lists of all files in model/arch, each of which defines arch_FILE; ends with NULL. The build
+ * makes it of the files' names. */
+extern const architecture *const model_architecture_lists[];
 
 /* Biases of the products of attention and ffn. */
 extern const uint8_t model_biases[];
 
 /* Keys by their names behind "ARCHITECTURE."; a key that is a list by layer has to have one value
  * for all. A problem is reported and the fallback returned. */
-bool model_has_key(const model_reader *r, const char *name);
 int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t fallback);
 int64_t model_required_number(model_reader *r, const char *name);
 double model_real(model_reader *r, const char *name, double fallback);
@@ -97,9 +107,6 @@ void model_windows(model_reader *r, int64_t window, int64_t period);
 /* Reads how queries grow with their position: q *= 1 + scale ln(1 + floor(position / length)). */
 void model_read_temperature(model_reader *r);
 
-/* The layers that are gated delta nets, and their sizes; layout is DELTA_. */
-void model_read_delta_nets(model_reader *r, int64_t layout);
-
 /* RoPE without scaling and factors. */
 rope_options model_plain_rope(int64_t style, int64_t dims);
 
@@ -107,5 +114,19 @@ rope_options model_plain_rope(int64_t style, int64_t dims);
 void model_ignore_tensor(model_reader *r, decoder_tensor t);
 
 void model_error(model_reader *r, diag_code code, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* How a file is read: keys that all architectures have, sizes, norms and RoPE; then those that
+ * nothing has read and that say something are reported; then the tensors: those that are missing,
+ * have another shape, or a type that has no format, and those that nothing uses are reported. */
+void model_read_keys(model_reader *r, const model_options *options);
+void model_check_keys(model_reader *r);
+void model_read_tensors(model_reader *r);
+
+/* Returns what a file asks for that no decoder here has: "a mixture of experts"; NULL: nothing
+ * known. */
+const char *model_missing_feature(model_reader *r, const char **key);
+
+/* Makes a file of the decoder's metadata and of tensors without data. Nothing is to be closed. */
+void model_file_of(arena *a, const decoder *d, gguf_file *file);
 
 #endif

@@ -1,8 +1,8 @@
 /* --from-gguf: the spec of a model's step, from the header of its file. */
-#ifndef PTXGEN_MODEL_FROM_GGUF_H
-#define PTXGEN_MODEL_FROM_GGUF_H
+#ifndef PTXGEN_MODEL_FROM_GGUF_FROM_GGUF_H
+#define PTXGEN_MODEL_FROM_GGUF_FROM_GGUF_H
 
-#include "model/arch/model.h"
+#include "model/from_gguf/model.h"
 #include "input/spec.h"
 
 /* Writes the spec to out and a line that sums the model up to said. overrides may name prefix and

@@ -1,12 +1,12 @@
-/* From a GGUF file's metadata and tensor infos to a decoder. Each architecture is a file and a line
- * of the list here; what they share, keys, RoPE and tensors, is read in one place. Nothing is
- * guessed: a key, type or tensor that has no meaning here is an error that names it. */
-#ifndef PTXGEN_MODEL_ARCH_READ_H
-#define PTXGEN_MODEL_ARCH_READ_H
+/* From a GGUF file's metadata and tensor infos to a decoder. Each architecture is a file of
+ * model/arch; what they share, keys, RoPE and tensors, is read in one place. Nothing is guessed: a
+ * key, type or tensor that has no meaning here is an error that names it. */
+#ifndef PTXGEN_MODEL_FROM_GGUF_READ_H
+#define PTXGEN_MODEL_FROM_GGUF_READ_H
 
 #include "base/diag.h"
+#include "model/from_gguf/model.h"
 #include "model/gguf/gguf.h"
-#include "model/arch/model.h"
 
 /* Reads the decoder of a file; path is for messages. False where d got an error. */
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,

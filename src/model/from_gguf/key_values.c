@@ -1,5 +1,5 @@
 /* Values of a GGUF file's keys, each marked as known when it is read. */
-#include "model/arch/architecture.h"
+#include "model/from_gguf/architecture.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -26,11 +26,6 @@ void model_error(model_reader *r, diag_code code, const char *text, ...)
 const gguf_key *model_find_key(const model_reader *r, const char *name)
 {
     return gguf_find_key(r->file, arena_format(r->arena, "%s.%s", r->architecture->name, name));
-}
-
-bool model_has_key(const model_reader *r, const char *name)
-{
-    return model_find_key(r, name);
 }
 
 static const gguf_key *use_key(model_reader *r, const char *name)
@@ -189,7 +184,7 @@ int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t f
 
 int64_t model_required_number(model_reader *r, const char *name)
 {
-    if (!model_has_key(r, name))
+    if (!model_find_key(r, name))
         report_missing(r, name);
     int64_t number = model_number(r, name, 1, 1);
     require_note(r, name);
@@ -234,7 +229,7 @@ double model_real(model_reader *r, const char *name, double fallback)
 
 double model_required_real(model_reader *r, const char *name)
 {
-    if (!model_has_key(r, name))
+    if (!model_find_key(r, name))
         report_missing(r, name);
     double number = model_real(r, name, 1);
     require_note(r, name);

@@ -1,19 +1,10 @@
-#include "model/arch/expect.h"
+/* Makes a file of what a [decoder] section says of it. */
+#include "model/from_gguf/architecture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
-
-bool model_is_free(const char *name)
-{
-    /* Loaders compare the number of layers without those that predict further tokens. */
-    static const char *const names[] = { "block_count", "nextn_predict_layers" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
 
 static void store(uint8_t *bytes, uint64_t value)
 {
@@ -94,9 +85,9 @@ static void make_keys(arena *a, const decoder *d, gguf_file *file)
         }
         file->keys_by_name[i] = &keys[i];
     }
-    gguf_key *architecture = &keys[d->metadata_count], *tokens = architecture + 1;
-    *architecture = (gguf_key){ .name = "general.architecture", .count = 1 };
-    set_text(a, architecture, d->architecture);
+    gguf_key *named = &keys[d->metadata_count], *tokens = named + 1;
+    *named = (gguf_key){ .name = "general.architecture", .count = 1 };
+    set_text(a, named, d->architecture);
     *tokens = (gguf_key){ .name = "tokenizer.ggml.tokens", /* their number alone */
                           .type = GGUF_STRING,
                           .is_array = true,

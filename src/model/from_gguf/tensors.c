@@ -1,4 +1,4 @@
-#include "model/arch/tensors.h"
+#include "model/from_gguf/architecture.h"
 
 #include <string.h>
 

@@ -1,0 +1,69 @@
+/* Gemma 2: norms behind attention and ffn too, caps on scores and logits, and a window of 4096 in
+ * every other layer. Gemma 3: the same without caps, with norms of q's and k's heads, and a window
+ * in five of six layers, whose RoPE has a base of its own and is not scaled. */
+#include <math.h>
+
+#include "model/from_gguf/architecture.h"
+
+/* Files of Gemma 2's first weeks have no keys of the caps and the window. */
+enum {
+    LAYERS_OF_2_27B = 46,
+    LAYERS_OF_3_27B = 62,
+    USUAL_WINDOW = 4096,
+    USUAL_ATTENTION_CAP = 50,
+    USUAL_FINAL_CAP = 30,
+    PERIOD_OF_2 = 2,
+    PERIOD_OF_3 = 6
+};
+
+/* Sets the scale of embeddings, sqrt(hidden), and of scores: the largest model of a generation,
+ * known by its layers, has (hidden / num_heads)^-0.5, all others the usual head_dim^-0.5. */
+static void set_scales(decoder *d, int64_t layers_of_largest)
+{
+    d->embedding_scale = sqrt((double)d->hidden);
+    if (d->layers == layers_of_largest && d->attention_scale <= 0)
+        d->attention_scale = 1 / sqrt((double)d->hidden / (double)d->num_heads);
+}
+
+static void adapt_gemma2(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    set_scales(d, LAYERS_OF_2_27B);
+    d->attention_softcap = model_real(r, "attn_logit_softcapping", USUAL_ATTENTION_CAP);
+    d->final_softcap = model_real(r, "final_logit_softcapping", USUAL_FINAL_CAP);
+    model_windows(r, model_number(r, "attention.sliding_window", 0, USUAL_WINDOW), PERIOD_OF_2);
+}
+
+static void adapt_gemma3(model_reader *r)
+{
+    decoder *d = &r->out->decoder;
+    set_scales(d, LAYERS_OF_3_27B);
+    d->final_softcap = model_real(r, "final_logit_softcapping", 0);
+    model_windows(r, model_number(r, "attention.sliding_window", 0, 0), PERIOD_OF_3);
+    if (!d->window)
+        return;
+    rope_options *windowed = &d->rope[1];
+    windowed->base = model_real(r, "rope.freq_base_swa", 10000);
+    windowed->scaling = ROPE_UNSCALED;
+    windowed->magnitude = 0;
+}
+
+const architecture arch_gemma[] = {
+    {
+        .name = "gemma2",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_GELU,
+        .rope_base = 10000,
+        .required = TENSOR_LIST(TENSOR_POST_ATTENTION_NORM, TENSOR_POST_FFW_NORM),
+        .adapt = adapt_gemma2,
+    },
+    {
+        .name = "gemma3",
+        .rope_style = ROPE_NEOX,
+        .activation = ACTIVATION_GELU,
+        .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_POST_ATTENTION_NORM,
+                                TENSOR_POST_FFW_NORM),
+        .adapt = adapt_gemma3,
+    },
+    ARCHITECTURE_END,
+};
