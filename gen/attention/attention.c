@@ -2,10 +2,9 @@
 #include <math.h>
 
 #include "gen/attention/attention.h"
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 #include "gen/common/reduce.h"
-#include "gen/common/sigmoid.h"
-#include "gen/common/tanh.h"
+#include "gen/common/functions.h"
 
 enum {
     WARP = 32,

@@ -61,7 +61,7 @@ positions attention_within_ring(ptx *p, int64_t rows, positions run);
 float attention_query_scale(const instance *in);
 val attention_score(ptx *p, const instance *in, val product);
 
-/* What products of a row of q that was multiplied by a power of two, whose exponent common/powers.h
+/* What products of a row of q that was multiplied by a power of two, whose exponent common/halves.h
  * tells, are to be multiplied by in place of it. */
 val attention_factor_of_power(ptx *p, const instance *in, val exponent);
 

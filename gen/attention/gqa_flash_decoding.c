@@ -50,7 +50,6 @@
 #include "gen/attention/gqa.h"
 #include "gen/attention/gqa_halves.h"
 #include "gen/common/next.h"
-#include "gen/common/state.h"
 #include "kernel/formula.h"
 #include "ref/reference.h"
 

@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "gen/attention/gqa_halves.h"
-#include "gen/common/fragments.h"
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 

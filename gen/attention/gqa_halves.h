@@ -21,7 +21,7 @@
  * the last one again, which counts nothing.
  *
  * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * common/powers.h.
+ * common/halves.h.
  */
 #ifndef PTXGEN_GEN_ATTENTION_GQA_HALVES_H
 #define PTXGEN_GEN_ATTENTION_GQA_HALVES_H

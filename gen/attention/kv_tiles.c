@@ -1,6 +1,6 @@
 #include "gen/attention/kv_tiles.h"
 
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 #include "gen/common/reduce.h"
 
 enum {

@@ -29,7 +29,7 @@
 
 #include "gen/attention/mla_chunks.h"
 #include "gen/common/reduce.h"
-#include "gen/common/state.h"
+#include "gen/common/next.h"
 #include "gen/formats/unpack.h"
 #include "gen/attention/mla_keys.h"
 #include "kernel/formula.h"

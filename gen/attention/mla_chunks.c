@@ -2,7 +2,6 @@
 
 #include "gen/attention/mla_chunks.h"
 #include "gen/common/next.h"
-#include "gen/common/state.h"
 
 enum { WARP = 32 };
 

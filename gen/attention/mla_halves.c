@@ -28,9 +28,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "gen/common/fragments.h"
+#include "gen/common/halves.h"
 #include "gen/attention/mla_chunks.h"
-#include "gen/common/powers.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/formats/unpack.h"

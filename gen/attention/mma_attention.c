@@ -36,9 +36,8 @@
 
 #include "gen/attention/attention_keys.h"
 #include "gen/attention/attention.h"
-#include "gen/common/fragments.h"
+#include "gen/common/halves.h"
 #include "gen/attention/kv_tiles.h"
-#include "gen/common/powers.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "ref/reference.h"

@@ -34,7 +34,7 @@
 #include "gen/attention/attention.h"
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
-#include "gen/common/state.h"
+#include "gen/common/next.h"
 #include "gen/rows/rope_keys.h"
 #include "ref/reference.h"
 

@@ -23,4 +23,17 @@ void fetch_next_late(ptx *p, const instance *in);
 /* Threads for which the condition holds end, and fetch their part first. */
 void end_and_fetch_next_if(ptx *p, const instance *in, val condition);
 
+/* Returns whether positions, lengths and addresses of caches, what one step leaves for the next,
+ * may be read ahead of the wait: see overlap in kernel/family.h. */
+static inline bool is_settled(const instance *in)
+{
+    return in->state == STATE_SETTLED;
+}
+
+/* Loads such a number; settled: by a load that may stand ahead of the wait. */
+static inline val load_state(ptx *p, bool settled, type t, val at)
+{
+    return settled ? ld_settled(p, t, at, 0) : ld_const(p, t, at, 0);
+}
+
 #endif

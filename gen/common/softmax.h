@@ -11,11 +11,9 @@
 #ifndef PTXGEN_GEN_COMMON_SOFTMAX_H
 #define PTXGEN_GEN_COMMON_SOFTMAX_H
 
-#include "ptx/ptx.h"
+#include "gen/common/functions.h"
 
 enum { SOFTMAX_MAX_VALUES = 32 };
-
-#define LOG2_E 1.44269504088896340736
 
 typedef struct softmax {
     var max, sum;

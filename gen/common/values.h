@@ -1,10 +1,10 @@
 /* Neighbouring values of an array of f32, f16 or bf16 in global memory: loaded as f32, and rounded
- * to nearest even when they are stored.
+ * to nearest even when they are stored. And the keys and parameters of kernels of such arrays.
  */
 #ifndef PTXGEN_GEN_COMMON_VALUES_H
 #define PTXGEN_GEN_COMMON_VALUES_H
 
-#include "kernel/format.h"
+#include "kernel/family.h"
 #include "ptx/ptx.h"
 
 enum { MOST_VALUES = 8 };
@@ -17,5 +17,41 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values);
 /* Returns the bits of an f32 as bf16, rounded to nearest even; a NaN keeps its upper half, quiet.
  */
 val bfloat_bits(ptx *p, val x);
+
+#define FLOAT_TYPES (UINT64_C(1) << TYPE_F32 | UINT64_C(1) << TYPE_F16 | UINT64_C(1) << TYPE_BF16)
+#define KEY_TYPE(said)                                                                       \
+    {                                                                                        \
+        .name = "type", .summary = said, .field = KEY_FIELD(x_type), .allowed = FLOAT_TYPES, \
+        .choices = out_choices                                                               \
+    }
+/* The type of what is written. */
+#define KEY_OUT(said, types)                                                            \
+    {                                                                                   \
+        .name = "out", .summary = said, .field = KEY_FIELD(y_type), .allowed = (types), \
+        .like = KEY_FIELD(x_type), .choices = out_choices, .tag = "to_"                 \
+    }
+/* Rows of any number, which with rows = run_time a launch says. */
+#define KEYS_OF_ANY_ROWS                                       \
+    { .name = "m",                                             \
+      .summary = "rows; with rows = run_time 65535 m at most", \
+      .field = KEY_FIELD(shape.m),                             \
+      .min = 1,                                                \
+      .max = 65535,                                            \
+      .def = 1,                                                \
+      .counted_with = KEY_FIELD(rows_mode),                    \
+      .tag = "m" },                                            \
+        KEY_ROWS
+
+#define TYPED(id, how, type_field, count)                                             \
+    .name = #id, .kind = how, .format = FORMAT_F32, .type_in = KEY_FIELD(type_field), \
+    .values = count, .align = 16
+#define TYPED_OUT(id, count)                \
+    {                                       \
+        TYPED(id, PARAM_OUT, y_type, count) \
+    }
+#define TYPED_IN(id, count)                \
+    {                                      \
+        TYPED(id, PARAM_IN, x_type, count) \
+    }
 
 #endif

@@ -1,4 +1,4 @@
-/* Walking along a row: the loop that every GEMV has. */
+/* Walking along a row: the loop that every GEMV has, and the one that stages activations. */
 #ifndef PTXGEN_GEN_COMMON_WALK_H
 #define PTXGEN_GEN_COMMON_WALK_H
 
@@ -33,5 +33,9 @@ void walk_move(ptx *p, const walk *w, unsigned items);
 void walk_items(ptx *p, const walk *w,
                 void (*item)(ptx *p, void *context, const int64_t offset[MAX_CURSORS]),
                 void *context);
+
+/* Copies count f32 values, a multiple of 4, from x to the shared array tile. Every thread must call
+ * it; a barrier before the tile is read is left to the caller. */
+void stage_values(ptx *p, val x, val tile, val count);
 
 #endif

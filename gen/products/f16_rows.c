@@ -11,7 +11,7 @@
  * depends on k alone. A mean square that is infinite makes the factor NaN.
  */
 #include "gen/common/norm.h"
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"

@@ -23,7 +23,7 @@
 #include "gen/products/gemm.h"
 
 #include "gen/products/gemm_x.h"
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/formats/unpack.h"
 

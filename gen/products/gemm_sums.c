@@ -1,6 +1,6 @@
 #include "gen/products/gemm_sums.h"
 
-#include "gen/common/fragments.h"
+#include "gen/common/halves.h"
 #include "gen/common/reduce.h"
 
 enum {

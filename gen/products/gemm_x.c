@@ -1,7 +1,7 @@
 #include "gen/common/norm.h"
 #include "gen/products/gemm_x.h"
 
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 

@@ -1,8 +1,6 @@
 #include "gen/products/gemv.h"
 
-#include "gen/common/activation.h"
-#include "gen/common/sigmoid.h"
-#include "gen/common/tanh.h"
+#include "gen/common/functions.h"
 #include "gen/products/product_keys.h"
 
 const real_range product_scale_range = { .max = 1e6, .def_text = "1" };

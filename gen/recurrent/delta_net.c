@@ -47,7 +47,7 @@
 #include "gen/recurrent/delta_rows.h"
 #include "gen/common/norm.h"
 #include "gen/common/reduce.h"
-#include "gen/common/sigmoid.h"
+#include "gen/common/functions.h"
 #include "kernel/family.h"
 #include "kernel/formula.h"
 #include "kernel/problem.h"

@@ -1,7 +1,7 @@
 #include "gen/recurrent/delta_rows.h"
 
 #include "gen/common/reduce.h"
-#include "gen/common/sigmoid.h"
+#include "gen/common/functions.h"
 #include "kernel/problem.h"
 
 enum { WARP = 32, ADDRESS_BYTES = 8 };

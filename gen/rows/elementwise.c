@@ -9,13 +9,12 @@
  * stride over the grid, which has one turn for each of them. A thread has read a value's place
  * before it writes there, and nobody else reads it: y may be x, or a or b, if it has the same type.
  */
-#include "gen/common/activation.h"
+#include "gen/common/functions.h"
 #include "gen/products/gemv.h"
 #include "gen/common/q8_1.h"
 #include "gen/formats/unpack.h"
 #include "gen/common/values.h"
 #include "gen/products/product_keys.h"
-#include "gen/common/value_keys.h"
 #include "ref/reference.h"
 
 enum { THREADS = 256, WIDE_VALUES = 4 };

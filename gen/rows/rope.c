@@ -3,7 +3,7 @@
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/rows/rope_table.h"
-#include "gen/common/state.h"
+#include "gen/common/next.h"
 #include "gen/common/values.h"
 
 #define TWO_PI 6.28318530717958647693

@@ -10,7 +10,6 @@
 #include "gen/rows/rope.h"
 #include "gen/common/values.h"
 #include "gen/rows/rope_keys.h"
-#include "gen/common/value_keys.h"
 #include "ref/reference.h"
 
 enum { THREADS = 128, MOST_LOADED = 4 };

@@ -8,9 +8,9 @@
  * value is NaN, and so is one with a NaN or plus infinity. No thread reads what another one writes:
  * y may be x, if it has the same type.
  */
+#include "gen/common/functions.h"
 #include "gen/common/reduce.h"
 #include "gen/common/values.h"
-#include "gen/common/value_keys.h"
 
 #include <float.h>
 
@@ -18,7 +18,6 @@
 #include "ref/reference.h"
 
 enum { MOST_KEPT = 16, WARP = 32 };
-static const double LOG2_E = 1.44269504088896340736;
 
 typedef enum reduction { MAXIMUM, SUM } reduction;
 

@@ -11,7 +11,7 @@
  * are copied as bits: a NaN stays the same one.
  */
 #include "gen/products/gemv.h"
-#include "gen/common/value_keys.h"
+#include "gen/common/values.h"
 #include "ref/reference.h"
 
 enum { THREADS = 256, SIDE = 32, STRIDE = SIDE + 1, WARPS = THREADS / 32 };

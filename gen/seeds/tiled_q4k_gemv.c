@@ -8,7 +8,7 @@
 #include "gen/products/gemv.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/common/reduce.h"
-#include "gen/common/stage.h"
+#include "gen/common/walk.h"
 #include "ref/reference.h"
 
 enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };

@@ -1,8 +1,8 @@
-/* Powers of two that rows of floats are multiplied by, so that nothing finite in them overflows as
- * f16: exponents are as a float's bits have them.
+/* Products of f16 on the tensor cores. Rows of floats are multiplied by powers of two, so that
+ * nothing finite in them overflows as f16: exponents are as a float's bits have them.
  */
-#ifndef PTXGEN_GEN_COMMON_POWERS_H
-#define PTXGEN_GEN_COMMON_POWERS_H
+#ifndef PTXGEN_GEN_COMMON_HALVES_H
+#define PTXGEN_GEN_COMMON_HALVES_H
 
 #include "ptx/ptx.h"
 
@@ -24,5 +24,8 @@ val inverse_of_power(ptx *p, val exponent);
  * its values are multiplied by, and the inverse times a factor (without a kind: 1), by its number
  * in two arrays in shared memory. */
 void powers_store(ptx *p, val largest, val row, val powers, val factors, val factor);
+
+/* Adds a product of fragments of mma.m16n8k16 to a fragment of sums. */
+void fragment_add(ptx *p, const var sums[4], val4 a, val2 b);
 
 #endif

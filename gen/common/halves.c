@@ -1,4 +1,4 @@
-#include "gen/common/powers.h"
+#include "gen/common/halves.h"
 
 #include "kernel/format.h"
 #include "gen/common/reduce.h"
@@ -36,4 +36,12 @@ void powers_store(ptx *p, val largest, val row, val powers, val factors, val fac
         st_shared(p, F32, add(p, factors, offset), 0,
                   factor.kind ? mul(p, inverse, factor) : inverse);
     }
+}
+
+void fragment_add(ptx *p, const var sums[4], val4 a, val2 b)
+{
+    val4 c = { { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } };
+    val4 d = mma_m16n8k16_f16(p, a, b, c);
+    for (unsigned i = 0; i < 4; i++)
+        assign(p, sums[i], d.v[i]);
 }
