@@ -6,7 +6,6 @@
 #define _FILE_OFFSET_BITS 64 /* models of more than 2 GiB where long has 32 bits */
 
 #include "gguf.h"
-#include "gguf_parse.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -153,20 +152,21 @@ static bool join(gguf_file *file, gguf_part *part, gguf_header *header, gguf_err
     return true;
 }
 
+static int compare_key(const void *name, const void *at)
+{
+    return strcmp(name, (*(const gguf_key *const *)at)->name);
+}
+
+static int compare_tensor(const void *name, const void *at)
+{
+    return strcmp(name, (*(const gguf_tensor *const *)at)->name);
+}
+
 static const gguf_key *find_key(const gguf_key *const *sorted, size_t count, const char *name)
 {
-    size_t low = 0;
-    while (low < count) {
-        size_t middle = low + (count - low) / 2;
-        int order = strcmp(name, sorted[middle]->name);
-        if (order == 0)
-            return sorted[middle];
-        if (order < 0)
-            count = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const gguf_key *const *found =
+        count ? bsearch(name, sorted, count, sizeof *sorted, compare_key) : NULL;
+    return found ? *found : NULL;
 }
 
 /* What a part says of its place in the model must be what its name says. */
@@ -249,17 +249,6 @@ static bool open_part(gguf_file *file, size_t index, const char *path, gguf_erro
     return good;
 }
 
-static bool check_tensor_total(const gguf_file *file, gguf_error *error)
-{
-    uint64_t total;
-    const gguf_key *key = gguf_find_key(file, "split.tensors.count");
-    if (gguf_get_u64(key, 0, &total) && total != file->tensor_count)
-        return gguf_fail(error, file->parts[0].path, key->offset,
-                         "split.tensors.count is %" PRIu64 ", but the parts have %zu tensors",
-                         total, file->tensor_count);
-    return true;
-}
-
 /* Opens count files as the parts of one model; the given path has each part's number in turn. */
 static bool open_parts(char *path, char *split_name, size_t count, gguf_file *file,
                        gguf_error *error)
@@ -276,7 +265,13 @@ static bool open_parts(char *path, char *split_name, size_t count, gguf_file *fi
                 split_name[SPLIT_OF - 1 - digit] = (char)('0' + rest % 10);
         good = open_part(file, i, path, error);
     }
-    good = good && sort_tensors(file, error) && (count == 1 || check_tensor_total(file, error));
+    good = good && sort_tensors(file, error);
+    uint64_t total;
+    const gguf_key *key = good && count > 1 ? gguf_find_key(file, "split.tensors.count") : NULL;
+    if (gguf_get_u64(key, 0, &total) && total != file->tensor_count)
+        good = gguf_fail(error, file->parts[0].path, key->offset,
+                         "split.tensors.count is %" PRIu64 ", but the parts have %zu tensors",
+                         total, file->tensor_count);
     if (!good)
         gguf_close(file);
     return good;
@@ -380,19 +375,11 @@ const gguf_key *gguf_find_key(const gguf_file *file, const char *name)
 
 const gguf_tensor *gguf_find(const gguf_file *file, const char *name)
 {
-    size_t low = 0, high = file->tensor_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const gguf_tensor *tensor = file->tensors_by_name[middle];
-        int order = strcmp(name, tensor->name);
-        if (order == 0)
-            return tensor;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const gguf_tensor *const *found = file->tensor_count
+                                          ? bsearch(name, file->tensors_by_name, file->tensor_count,
+                                                    sizeof *file->tensors_by_name, compare_tensor)
+                                          : NULL;
+    return found ? *found : NULL;
 }
 
 const void *gguf_data(const gguf_file *file, const gguf_tensor *tensor)

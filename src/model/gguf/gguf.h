@@ -25,61 +25,7 @@
 #ifndef PTXGEN_MODEL_GGUF_GGUF_H
 #define PTXGEN_MODEL_GGUF_GGUF_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-enum { GGUF_MAX_DIMS = 4, GGUF_MAX_TENSOR_NAME = 64, GGUF_MESSAGE_SIZE = 1024 };
-
-/* Values of keys, as numbered in the file. */
-typedef enum gguf_value {
-    GGUF_U8,
-    GGUF_I8,
-    GGUF_U16,
-    GGUF_I16,
-    GGUF_U32,
-    GGUF_I32,
-    GGUF_F32,
-    GGUF_BOOL,
-    GGUF_STRING,
-    GGUF_ARRAY,
-    GGUF_U64,
-    GGUF_I64,
-    GGUF_F64
-} gguf_value;
-
-/* How a tensor's numbers are stored: rows of whole blocks. */
-typedef struct gguf_type {
-    uint32_t id;
-    const char *name; /* as ggml has it: "f32", "q4_K", "iq2_xxs" */
-    uint32_t block_values, block_bytes;
-} gguf_type;
-
-/* Not terminated, any bytes. */
-typedef struct gguf_string {
-    const char *bytes;
-    size_t length;
-} gguf_string;
-
-typedef struct gguf_key {
-    const char *name; /* valid UTF-8 */
-    gguf_value type;  /* of an array: that of its values */
-    bool is_array;
-    uint64_t count;  /* 1 where it is no array */
-    uint64_t offset; /* of the first value in the (first) file */
-    const uint8_t *bytes;
-} gguf_key;
-
-typedef struct gguf_tensor {
-    const char *name; /* valid UTF-8 */
-    const gguf_type *type;
-    uint32_t n_dims;
-    uint32_t part;              /* index into the file's parts */
-    uint64_t ne[GGUF_MAX_DIMS]; /* values along each dimension, fastest first; 1 past n_dims */
-    uint64_t offset;            /* of its data in the part's file, counted from the file's start */
-    uint64_t bytes;
-    uint64_t info_offset; /* of what the header says of it, for messages */
-} gguf_tensor;
+#include "gguf_header.h"
 
 typedef struct gguf_part {
     char *path;
@@ -103,11 +49,6 @@ typedef struct gguf_file {
     const gguf_tensor **tensors_by_name;
 } gguf_file;
 
-typedef struct gguf_error {
-    char message[GGUF_MESSAGE_SIZE]; /* "PATH: byte 24: what is wrong", one line */
-    bool unreadable;                 /* a file could not be opened or read */
-} gguf_error;
-
 /* Opens a file, or all parts of a split one, given the path of any of them. On an error nothing is
  * left open, and the file may still be closed. */
 bool gguf_open(const char *path, gguf_file *file, gguf_error *error);
@@ -126,37 +67,5 @@ const void *gguf_data(const gguf_file *file, const gguf_tensor *tensor);
 
 /* Whether all data are there; the error names the first tensor whose data are not. */
 bool gguf_check_data(const gguf_file *file, gguf_error *error);
-
-/* The value of a key at an index. A key that is no array has the same value at every index, so that
- * what models give once or by layer is read in one way. False, and nothing stored, where key is
- * NULL, the index past the array's end, or the value none that fits: integers of every width and
- * bools are integers, and integers and floats are floats. */
-bool gguf_get_u64(const gguf_key *key, uint64_t index, uint64_t *value);
-bool gguf_get_i64(const gguf_key *key, uint64_t index, int64_t *value);
-bool gguf_get_f64(const gguf_key *key, uint64_t index, double *value);
-bool gguf_get_bool(const gguf_key *key, uint64_t index, bool *value);
-
-/* The value of a key that is a string. */
-bool gguf_get_string(const gguf_key *key, gguf_string *value);
-
-/* The strings of an array, all key->count of them. */
-bool gguf_get_strings(const gguf_key *key, gguf_string *values);
-
-bool gguf_string_is(gguf_string string, const char *text);
-
-/* "u32", "string"; "unknown" of a number that is none. */
-const char *gguf_value_name(gguf_value type);
-
-/* Bytes of a value in an array; 0 of a string. */
-size_t gguf_value_bytes(gguf_value type);
-
-/* The little-endian number in 1 to 8 bytes. */
-uint64_t gguf_load(const uint8_t *bytes, size_t width);
-
-/* The type of a number in tensor infos (ggml_type); NULL of one that is unknown or gone. */
-const gguf_type *gguf_find_type(uint32_t id);
-
-/* All types there are, one after the other from index 0 on; NULL past the last. */
-const gguf_type *gguf_list_types(size_t index);
 
 #endif

@@ -1,7 +1,7 @@
 /* A header is read front to back by a cursor that never passes the file's end: every length is
  * compared with what is left before it is used, so a count in the file can make us allocate no more
  * than a few times the file's size. */
-#include "gguf_parse.h"
+#include "gguf_header.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Values of keys and types of tensors: the tables of both, and getters. */
-#include "gguf.h"
+#include "gguf_header.h"
 
 #include <string.h>
 
