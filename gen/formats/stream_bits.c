@@ -3,7 +3,7 @@
  * A lane has 64 neighbouring weights. Of the words of a piece, shifted by as many bits as a weight
  * has, one bit field of each byte is a weight: every fourth of a segment. So the tile has the
  * activations of a segment spread alike. Pieces are turned back: what a word of the piece
- * has is one segment's. Layouts are in src/ref/decode_bits.c.
+ * has is one segment's. Layouts are in src/ref/decode_blocks.c.
  */
 #include "gen/common/bytes.h"
 #include "gen/products/stream.h"

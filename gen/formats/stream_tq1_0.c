@@ -7,7 +7,7 @@
  * A byte is 256 times the fraction 0.t0 t1 .. t4 in base 3. Its product with 3^n, of 16 bits, has
  * in the upper byte the integer part, t0 .. t(n-1) as a number; three times that taken off the next
  * one leaves t(n). Products come two bytes a word; the differences are at most 2, so that four are
- * one multiplication. Layout is in src/ref/decode_ternary.c.
+ * one multiplication. Layout is in src/ref/decode_k.c.
  */
 #include "gen/common/bytes.h"
 #include "gen/products/stream.h"

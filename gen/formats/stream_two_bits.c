@@ -4,7 +4,7 @@
  * Four lanes cover a super-block. Lane 2h + l loads 16 of the 32 bytes of half h, and of each byte
  * all four values, which are those of its four segments: bits 2g and 2g + 1 are segment g's. They
  * stay where they are, so that those of segment g are 4^g too large. Layouts are in
- * src/ref/decode_k.c and decode_ternary.c.
+ * src/ref/decode_k.c.
  */
 #include "gen/common/bytes.h"
 #include "gen/products/stream.h"

@@ -1,4 +1,4 @@
-/* Neighbouring weights side by side in a byte: layouts in src/ref/decode_bits.c. */
+/* Neighbouring weights side by side in a byte: layouts in src/ref/decode_blocks.c. */
 #include "gen/formats/unpack.h"
 
 /* A byte's fields of so many bits. */

@@ -1,4 +1,4 @@
-/* Weights of three values: layouts in src/ref/decode_ternary.c. */
+/* Weights of three values: layouts in src/ref/decode_k.c. */
 #include "gen/formats/unpack.h"
 
 /* Trit n of a byte is what 3 gives above 255 when multiplied by the lower eight bits of byte 3^n.

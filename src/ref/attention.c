@@ -28,7 +28,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "ref/random.h"
+#include "ref/quant.h"
 #include "ref/reference.h"
 
 enum { QUERY, KEYS, VALUES, BEHIND_CACHES, MAX_HEAD_DIM = 640 };

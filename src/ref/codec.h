@@ -1,4 +1,4 @@
-/* What src/ref knows of a format: how a block decodes, and which of its bits a random block may not
+/* What a format's file defines: how a block decodes, and which of its bits a random block may not
  * leave to chance. format.def has the rows; each names a codec here.
  *
  * Offsets are bytes inside one block; fp16 and words are little-endian. A row is always whole
@@ -7,14 +7,22 @@
 #ifndef PTXGEN_REF_CODEC_H
 #define PTXGEN_REF_CODEC_H
 
-#include <stdbool.h>
-
+#include "kernel/format.h"
 #include "ref/half.h"
 #include "ref/random.h"
 
+/* A kind of float: bytes, bits of a NaN and of the infinity (0: there is none), conversions. */
+typedef struct float_kind {
+    unsigned bytes;
+    uint32_t nan, infinity;
+    float (*load)(const uint8_t *bytes);
+    void (*store)(uint8_t *bytes, float value);
+} float_kind;
+extern const float_kind number_f32, number_f16;
+
 enum { MAX_SCALE_FIELDS = 2 };
 
-/* An fp16 scale of a block. */
+/* A scale of a block, or the value of a block that is one float. */
 typedef struct scale_field {
     unsigned offset;
     float size; /* for weights of about 0.05; 0: the block has no such field */
@@ -31,7 +39,8 @@ typedef struct codec {
 
     /* Random blocks: bits are random but for these fields, */
     scale_field scales[MAX_SCALE_FIELDS];
-    /* and what scales that are no fp16 fields need; NULL: there are none. */
+    const float_kind *number; /* which are these; NULL: fp16 */
+    /* and what scales that are no such fields need; NULL: there are none. */
     void (*set_scales)(uint8_t *block, fill_kind kind, random_source *r);
 
     /* In place of all that: so many blocks of values that make sense together; NULL: random bits.
@@ -59,19 +68,11 @@ static inline void store_half(uint8_t *bytes, uint16_t half)
     bytes[1] = (uint8_t)(half >> 8);
 }
 
-/* The nearest values of 8 bits, ties to even; what is too large becomes the largest finite one. */
-uint8_t e4m3_from_float(float value);
-uint8_t e5m2_from_float(float value);
-
 /* Two-bit values of a format of 256: the four of a byte stand 32 apart, those of the second half
  * in the second 32 bytes. */
 static inline int two_bits(const uint8_t *bits, int index)
 {
     return bits[32 * (index / 128) + index % 32] >> (2 * (index % 128 / 32)) & 3;
 }
-
-/* Floats, and an fp16 scale of about a size, as a kind of fill has them. */
-void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r);
-uint16_t random_scale(float size, bool either_sign, fill_kind kind, random_source *r);
 
 #endif

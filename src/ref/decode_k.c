@@ -1,4 +1,6 @@
-/* K-quants: super-blocks of 256 weights whose sub-blocks have small scales of their own.
+/* Super-blocks of 256 weights: K-quants, whose sub-blocks have small scales of their own, and tq,
+ * of three values, q - 1 being -1, 0 and 1.
+ *
  * Source: ggml, src/ggml-quants.c (dequantize_row_*).
  *
  *   q2_K    w = d * scale[index / 16] * q - dmin * min[index / 16]
@@ -36,6 +38,18 @@
  *    128    64 x u8     upper two bits, as two-bit values
  *    192    16 x s8     scales                    index = 128h + 32g + l
  *    208    fp16 d
+ *
+ *   tq1_0   w = d * (q - 1)
+ *      0    32 x u8     byte i: weights i, 32 + i .. 128 + i, a trit each
+ *     32    16 x u8     byte i: weights 160 + i, 176 + i .. 224 + i
+ *     48    4 x u8      byte i: weights 240 + i, 244 + i .. 252 + i
+ *     52    fp16 d
+ *           A byte is the fraction 0.t0 t1 t2 t3 t4 in base 3, times 256: trit n is the integer
+ * part of three times the fraction that is left when the byte is multiplied by 3^n.
+ *
+ *   tq2_0   w = d * (q - 1); q = 3 decodes too
+ *      0    64 x u8     two-bit values (two_bits in codec.h)
+ *     64    fp16 d
  */
 #include <stddef.h>
 
@@ -112,6 +126,34 @@ static void decode_q6_k(const uint8_t *block, float *w)
     }
 }
 
+static int trit(unsigned byte, int n)
+{
+    static const unsigned powers[] = { 1, 3, 9, 27, 81 };
+    return (int)((byte * powers[n] & 255) * 3 >> 8);
+}
+
+static void decode_tq1_0(const uint8_t *block, float *w)
+{
+    /* The weights of bytes from first on: width of them to a trit. */
+    static const struct {
+        int first, width, trits;
+    } parts[] = { { TQ1_0_QUANTS, 32, 5 },
+                  { TQ1_0_QUANTS + 32, 16, 5 },
+                  { TQ1_0_LAST_QUANTS, 4, 4 } };
+    float d = load_half(block + TQ1_0_D);
+    for (int part = 0; part < 3; part++)
+        for (int n = 0; n < parts[part].trits; n++)
+            for (int i = 0; i < parts[part].width; i++)
+                *w++ = d * (float)(trit(block[parts[part].first + i], n) - 1);
+}
+
+static void decode_tq2_0(const uint8_t *block, float *w)
+{
+    float d = load_half(block + TQ2_0_D);
+    for (int i = 0; i < TQ2_0_VALUES; i++)
+        w[i] = d * (float)(two_bits(block + TQ2_0_QUANTS, i) - 1);
+}
+
 const codec codec_Q2_K = { decode_q2_k,
                            .scales = { { Q2_K_D, 4e-3f, false }, { Q2_K_DMIN, 6e-3f, false } } };
 const codec codec_Q3_K = { decode_q3_k, .scales = { { Q3_K_D, 1e-3f, true } } };
@@ -120,3 +162,5 @@ const codec codec_Q4_K = { decode_q4_k,
 const codec codec_Q5_K = { decode_q5_k,
                            .scales = { { Q5_K_D, 1e-4f, false }, { Q5_K_DMIN, 1.5e-3f, false } } };
 const codec codec_Q6_K = { decode_q6_k, .scales = { { Q6_K_D, 4e-5f, true } } };
+const codec codec_TQ1_0 = { decode_tq1_0, .scales = { { TQ1_0_D, 5e-2f, false } } };
+const codec codec_TQ2_0 = { decode_tq2_0, .scales = { { TQ2_0_D, 4e-2f, false } } };

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "ref/quant.h"
 #include "ref/reference.h"
-#include "ref/random.h"
 
 enum { X, CONV, DT, A, GAMMA, POSITIONS, BA }; /* inputs */
 enum { OUTPUT_Y, OUTPUT_STATES, OUTPUT_CONVS };

@@ -1,5 +1,7 @@
 #include "ref/half.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /*                    sign   exponent   fraction
@@ -56,4 +58,44 @@ uint16_t bfloat_from_float(float value)
     if ((bits & 0x7fffffff) > FLOAT_INFINITY)
         return (uint16_t)(bits >> 16 | 64);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float e4m3_to_float(uint8_t byte)
+{
+    enum { BIAS = 7, MANTISSA_BITS = 3 };
+    int exponent = byte >> MANTISSA_BITS & 15, mantissa = byte & 7;
+    float magnitude = exponent ? ldexpf((float)(8 + mantissa), exponent - BIAS - MANTISSA_BITS)
+                               : ldexpf((float)mantissa, 1 - BIAS - MANTISSA_BITS);
+    if ((byte & 0x7f) == 0x7f)
+        magnitude = NAN;
+    return byte & 0x80 ? -magnitude : magnitude;
+}
+
+/* Returns the nearest value of fewer bits, ties to even, of the magnitude of an f16. */
+static unsigned round_off(unsigned half, unsigned bits)
+{
+    return (half + (1u << (bits - 1)) - 1 + (half >> bits & 1)) >> bits;
+}
+
+/* Rounds an f16 to a byte that has bits fewer of it. */
+static uint8_t byte_from_half(uint16_t half, unsigned bits, unsigned largest, bool is_nan)
+{
+    enum { NO_NUMBER = 0x7f };
+    unsigned magnitude = round_off(half & 0x7fff, bits), sign = half >> 8 & 0x80;
+    if (is_nan)
+        magnitude = NO_NUMBER;
+    else if (magnitude > largest)
+        magnitude = largest;
+    return (uint8_t)(sign | magnitude);
+}
+
+/* An e4m3 is what an f16 of 2^-8 times its value has ahead of 7 further bits. */
+uint8_t e4m3_from_float(float value)
+{
+    return byte_from_half(half_from_float(value * 0x1p-8f), 7, 0x7e, isnan(value));
+}
+
+uint8_t e5m2_from_float(float value)
+{
+    return byte_from_half(half_from_float(value), 8, 0x7b, isnan(value));
 }

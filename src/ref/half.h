@@ -1,5 +1,8 @@
-/* fp16 (IEEE 754 binary16) and bf16 (the upper half of a binary32), as block scales and
- * half-precision tensors store them. */
+/* Floats of 16 and 8 bits, as block scales and tensors store them: fp16 (IEEE 754 binary16), bf16
+ * (the upper half of a binary32), e4m3 (4 bits of exponent with bias 7, 3 of mantissa, no
+ * infinities, 0x7f and 0xff are NaN: E4M3FN of OCP, up to 448) and e5m2 (the upper byte of an
+ * fp16).
+ */
 #ifndef PTXGEN_REF_HALF_H
 #define PTXGEN_REF_HALF_H
 
@@ -27,5 +30,11 @@ uint16_t half_from_float(float value);
 
 float bfloat_to_float(uint16_t bfloat);
 uint16_t bfloat_from_float(float value);
+
+float e4m3_to_float(uint8_t byte);
+
+/* To the nearest, ties to even; what is too large becomes the largest finite one. */
+uint8_t e4m3_from_float(float value);
+uint8_t e5m2_from_float(float value);
 
 #endif

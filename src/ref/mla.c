@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "ref/reference.h"
-#include "ref/rope.h"
 
 enum { OUTPUT_Q, OUTPUT_CACHE };
 enum { MOST_ROPE = 256, MOST_LATENT = 1024, MOST_NOPE = 1024, MOST_RANK = 16384 };

@@ -1,11 +1,11 @@
-/* Blocks of the weight and activation formats as numbers: decoding, and the q8_1 quantizer. */
+/* Blocks of the weight and activation formats as numbers: decoding, random ones, the q8_1
+ * quantizer.
+ */
 #ifndef PTXGEN_REF_QUANT_H
 #define PTXGEN_REF_QUANT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/format.h"
+#include "ref/random.h"
 
 enum { Q8_1_LARGEST = 127 };
 
@@ -21,6 +21,25 @@ void ref_decode(format f, const void *blocks, uint64_t values, float *decoded);
 
 /* Returns true if a weight of the format is d q - m, where both parts may be far larger than it. */
 bool ref_has_minima(format f);
+
+/* Fills a buffer with values of a format, a multiple of its block. Quants and sub-scales of weight
+ * blocks take all their values; q8_1 blocks are quantized floats. */
+void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
+
+/* Multiplies values that are there by a factor, each block by its negative as likely. Formats whose
+ * scales are no floats stay as they are. */
+void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
+
+/* Makes all values that are there positive, or negative; formats without a float or an fp16 scale
+ * and signed bytes stay as they are. */
+void ref_set_sign(format f, void *bytes, uint64_t values, bool negative);
+
+/* Makes a value, or a scale of a block, a NaN or an infinity. Of a format with two scales,
+ * odd numbers make it the second one. Returns false where no bits of the format are either. */
+bool ref_spoil(format f, void *block, uint64_t which, bool infinite);
+
+/* The same of floats, by themselves: which of them becomes what follows from the first. */
+void ref_spoil_either(float *values, uint64_t count);
 
 q8_1_block q8_1_load(const void *block);
 

@@ -1,6 +1,6 @@
 #include "ref/random.h"
 
-#include "ref/codec.h"
+#include "ref/half.h"
 
 const char *const fill_kind_names[FILL_KINDS] = {
     [FILL_NORMAL] = "normal", [FILL_OUTLIERS] = "outliers", [FILL_NEGATIVE] = "negative",

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/format.h"
-
 /* splitmix64: any seed is a good one. */
 typedef struct random_source {
     uint64_t state;
@@ -38,23 +36,8 @@ typedef enum fill_kind {
 } fill_kind;
 extern const char *const fill_kind_names[FILL_KINDS];
 
-/* Fills a buffer with values of a format, a multiple of its block. Quants and sub-scales of weight
- * blocks take all their values; q8_1 blocks are quantized floats. */
-void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
-
-/* Multiplies values that are there by a factor, each block by its negative as likely. Formats whose
- * scales are no fp16 stay as they are. */
-void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
-
-/* Makes all values that are there positive, or negative; formats without a float or an fp16 scale
- * and signed bytes stay as they are. */
-void ref_set_sign(format f, void *bytes, uint64_t values, bool negative);
-
-/* Makes a value, or an fp16 scale of a block, a NaN or an infinity. Of a format with two scales,
- * odd numbers make it the second one. Returns false where no bits of the format are either. */
-bool ref_spoil(format f, void *block, uint64_t number, bool infinite);
-
-/* The same of floats, by themselves: which of them becomes what follows from the first. */
-void ref_spoil_either(float *values, uint64_t count);
+/* Floats, and an fp16 scale of about a size, as a kind of fill has them. */
+void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r);
+uint16_t random_scale(float size, bool either_sign, fill_kind kind, random_source *r);
 
 #endif

@@ -272,6 +272,15 @@ typedef struct rope_angle {
  */
 rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position);
 
+/* Turns a pair of a head's values in place. */
+void ref_turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_t position,
+                   ref_value *values);
+
+/* Finds the row of m that is written to a row of a cache, by the input that has the positions.
+ * Returns false if there is none. */
+bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t cache_row,
+                uint64_t *row);
+
 /* What q is multiplied by: 1 where there is no temperature. */
 double ref_rope_temperature(const rope_options *o, uint64_t position);
 

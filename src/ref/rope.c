@@ -13,9 +13,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ref/random.h"
+#include "ref/quant.h"
 #include "ref/reference.h"
-#include "ref/rope.h"
 
 enum { OUTPUT_Q, OUTPUT_K, OUTPUT_V, OUTPUT_GATE, MAX_HEAD_DIM = 256 };
 enum { QKV, K_ROWS = QKV, V_ROWS }; /* what heads come from; positions, weights, factors follow */

@@ -6,6 +6,7 @@
 
 #include "test.h"
 #include "kernel/suite.h"
+#include "ref/quant.h"
 #include "model/decoder.h"
 #include "ref/reference.h"
 

@@ -152,7 +152,7 @@ TEST(all_codes_of_8_bits_decode_to_what_they_stand_for)
 
 static bool has_half_scale(format f)
 {
-    return f == FORMAT_IQ1_M || codecs[f]->scales[0].size > 0;
+    return f == FORMAT_IQ1_M || (codecs[f]->scales[0].size > 0 && !codecs[f]->number);
 }
 
 static void store_scale(format f, uint8_t *block, unsigned scale, unsigned bits)

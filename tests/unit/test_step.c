@@ -4,7 +4,7 @@
 #include "test_arena.h"
 #include "ref/matrix.h"
 #include "ref/reference.h"
-#include "model/reference/step_attention.h"
+#include "model/reference/step_call.h"
 #include "step_sample.h"
 
 static const double *logits_of(arena *a, const decoder *d)

@@ -4,7 +4,7 @@
 
 #include "test_arena.h"
 #include "ref/reference.h"
-#include "model/reference/step_attention.h"
+#include "model/reference/step_call.h"
 #include "step_sample.h"
 
 /* Experts in all layers, or in those behind the first dense ones. */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "test_arena.h"
-#include "model/reference/step_attention.h"
+#include "model/reference/step_call.h"
 #include "step_sample.h"
 #include "ref/reference.h"
 

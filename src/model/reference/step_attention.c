@@ -1,16 +1,9 @@
-#include "model/reference/step_attention.h"
-
 #include <math.h>
 #include <string.h>
 
-#include "ref/half.h"
 #include "model/reference/step_call.h"
+#include "ref/half.h"
 #include "ref/reference.h"
-
-double ref_sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 
 /* ggml's reference quantizer of q8_0 divides in float and rounds half away from zero. */
 static void round_q8_0(double *x)
@@ -42,26 +35,6 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim)
         default:
             break;
         }
-}
-
-void ref_turns(const rope_options *o, const double *factors, uint64_t position, double *turns)
-{
-    for (int64_t i = 0; i < o->dims / 2; i++) {
-        rope_angle by = ref_rope_angle(o, (uint64_t)i, factors ? factors[i] : 1, position);
-        turns[2 * i] = by.cos;
-        turns[2 * i + 1] = by.sin;
-    }
-}
-
-void ref_rotate(const rope_options *o, const double *turns, double *head)
-{
-    for (int64_t i = 0; i < o->dims / 2 && o->style != ROPE_NONE; i++) {
-        double *x = o->style == ROPE_NEOX ? &head[i] : &head[2 * i];
-        double *y = o->style == ROPE_NEOX ? &head[i + o->dims / 2] : &head[2 * i + 1];
-        double cosine = turns[2 * i], sine = turns[2 * i + 1], turned = *x * cosine - *y * sine;
-        *y = *x * sine + *y * cosine;
-        *x = turned;
-    }
 }
 
 /* A factor of a product. */
@@ -156,10 +129,8 @@ typedef struct heads {
 static void multiply_gated_q(const call *c, const operand *o, heads *to)
 {
     int64_t dim = c->s->d->head_dim;
-    double *both = call_vectors(c, 2 * to->q_size);
+    const double *both = call_product(c, o, TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS);
     to->gate = call_vectors(c, to->q_size);
-    call_multiply(c, o, &(product){ TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS, 0 }, both,
-                  2 * (size_t)to->q_size);
     for (size_t token = 0; token < c->count; token++)
         for (int64_t i = 0; i < to->q_size; i++) {
             const double *head = both + 2 * ((int64_t)token * to->q_size + i / dim * dim);
@@ -178,16 +149,17 @@ static heads multiply_qkv(const call *c, const double *h)
     size_t stride = (size_t)to.size;
     double *k = to.qkv + to.q_size, *v = k + to.kv_size;
     if (d->has[TENSOR_ATTN_QKV]) {
-        call_multiply(c, &o, &(product){ TENSOR_ATTN_QKV, TENSOR_ATTN_QKV_BIAS, 0 }, to.qkv,
+        call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_QKV, TENSOR_ATTN_QKV_BIAS, 0 }, to.qkv,
                       stride);
         return to;
     }
     if (d->attention_gate)
         multiply_gated_q(c, &o, &to);
     else
-        call_multiply(c, &o, &(product){ TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS, 0 }, to.qkv, stride);
-    call_multiply(c, &o, &(product){ TENSOR_ATTN_K, TENSOR_ATTN_K_BIAS, 0 }, k, stride);
-    call_multiply(c, &o, &(product){ TENSOR_ATTN_V, TENSOR_ATTN_V_BIAS, 0 }, v, stride);
+        call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS, 0 }, to.qkv,
+                      stride);
+    call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_K, TENSOR_ATTN_K_BIAS, 0 }, k, stride);
+    call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_V, TENSOR_ATTN_V_BIAS, 0 }, v, stride);
     return to;
 }
 
@@ -199,7 +171,7 @@ static void turn_heads(const call *c, double *head, int64_t count, const double 
     for (int64_t i = 0; i < count; i++, head += dim) {
         if (gains)
             call_norm(c, head, dim, gains);
-        ref_rotate(call_rope(c), turns, head);
+        call_rotate(c, turns, head);
     }
 }
 
@@ -210,8 +182,7 @@ static void write_cache(const call *c, size_t token, const double *k, const doub
     for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) {
         bool values = i >= d->num_kv_heads;
         int64_t head = values ? i - d->num_kv_heads : i;
-        double *row = step_fed_row(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, head,
-                                                        c->positions[token], values });
+        double *row = call_cache_row(c, token, head, values);
         memcpy(row, (values ? v : k) + head * d->head_dim, (size_t)d->head_dim * sizeof *row);
         ref_cache_round(d->kv_type, row, d->head_dim);
     }
@@ -220,8 +191,8 @@ static void write_cache(const call *c, size_t token, const double *k, const doub
 static void turn_and_write(const call *c, const heads *all)
 {
     const decoder *d = c->s->d;
-    const double *q_gains = call_vector(c, TENSOR_ATTN_Q_NORM),
-                 *k_gains = call_vector(c, TENSOR_ATTN_K_NORM);
+    const double *q_gains = call_row(c, TENSOR_ATTN_Q_NORM, 0),
+                 *k_gains = call_row(c, TENSOR_ATTN_K_NORM, 0);
     for (size_t token = 0; token < c->count; token++) {
         double *q = all->qkv + (int64_t)token * all->size, *k = q + all->q_size;
         double temperature = ref_rope_temperature(call_rope(c), c->positions[token]);
@@ -234,36 +205,24 @@ static void turn_and_write(const call *c, const heads *all)
     }
 }
 
-/* The o of a token, [num_heads, head_dim]. */
-static void attend_heads(const call *c, size_t token, const double *q, double *o)
-{
-    const decoder *d = c->s->d;
-    int64_t shared = d->num_heads / d->num_kv_heads;
-    const double *sinks = call_vector(c, TENSOR_ATTN_SINKS);
-    for (int64_t head = 0; head < d->num_kv_heads; head++) {
-        int64_t first = head * shared;
-        ref_query query = { .q = q + first * d->head_dim,
-                            .sinks = sinks ? sinks + first : NULL,
-                            .heads = shared,
-                            .head_dim = d->head_dim,
-                            .value_dim = d->head_dim };
-        call_attend(c, token, head, &query, o + first * d->head_dim);
-    }
-}
-
 void call_add_attention(const call *c, double *h)
 {
     const decoder *d = c->s->d;
     const heads all = multiply_qkv(c, h);
-    double *o = call_vectors(c, all.q_size), *sum = call_vectors(c, d->hidden);
+    const double *sinks = call_row(c, TENSOR_ATTN_SINKS, 0);
+    int64_t shared = d->num_heads / d->num_kv_heads, of_head = shared * d->head_dim;
+    double *o = call_vectors(c, all.q_size);
     turn_and_write(c, &all);
     for (size_t token = 0; token < c->count; token++)
-        attend_heads(c, token, all.qkv + (int64_t)token * all.size,
-                     o + (int64_t)token * all.q_size);
+        for (int64_t head = 0; head < d->num_kv_heads; head++) {
+            ref_query query = { .q = all.qkv + (int64_t)token * all.size + head * of_head,
+                                .sinks = sinks ? sinks + head * shared : NULL,
+                                .heads = shared,
+                                .head_dim = d->head_dim,
+                                .value_dim = d->head_dim };
+            call_attend(c, token, head, &query, o + (int64_t)token * all.q_size + head * of_head);
+        }
     for (int64_t i = 0; all.gate && i < (int64_t)c->count * all.q_size; i++)
         o[i] *= ref_sigmoid(all.gate[i]);
-    call_multiply(c, &(operand){ o, NULL, c->count, all.q_size },
-                  &(product){ TENSOR_ATTN_OUTPUT, TENSOR_ATTN_OUTPUT_BIAS, 0 }, sum,
-                  (size_t)d->hidden);
-    call_add_branch(c, h, sum, TENSOR_POST_ATTENTION_NORM);
+    call_add_output(c, h, o, all.q_size, TENSOR_ATTN_OUTPUT, TENSOR_ATTN_OUTPUT_BIAS);
 }

@@ -157,11 +157,17 @@ void ref_step_take_back(ref_step *s)
     }
 }
 
-double *step_fed_row(const ref_step *s, const ref_cached *which)
+static double *fed_row(const ref_step *s, const ref_cached *which)
 {
     const sequence *q = &s->sequences[which->sequence];
     uint64_t row = (which->position - q->begin) * row_heads(s->d) + (uint64_t)which->kv_head;
     return q->rows[2 * which->layer + (which->values ? V : K)] + row * row_values(s->d);
+}
+
+double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values)
+{
+    return fed_row(c->s, &(ref_cached){ c->rows[token].sequence, c->layer, kv_head,
+                                        c->positions[token], values });
 }
 
 double *call_states(const call *c, size_t token)
@@ -184,7 +190,7 @@ void ref_step_cached(const ref_step *s, const ref_cached *which, double *row)
         return;
     }
     if (which->position >= q->begin) {
-        memcpy(row, step_fed_row(s, which), count * sizeof *row);
+        memcpy(row, fed_row(s, which), count * sizeof *row);
         return;
     }
     q->earlier(q->user, which, earlier);

@@ -3,10 +3,16 @@
 #include <math.h>
 
 #include "ref/quant.h"
+#include "ref/reference.h"
 
 double *call_vectors(const call *c, int64_t size)
 {
     return arena_alloc(c->a, c->count * (size_t)size * sizeof(double));
+}
+
+double ref_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
 }
 
 double step_or_1(double scale)
@@ -38,11 +44,6 @@ const double *call_row(const call *c, decoder_tensor t, uint64_t row)
     return values;
 }
 
-const double *call_vector(const call *c, decoder_tensor t)
-{
-    return call_row(c, t, 0);
-}
-
 double call_norm_factor(const call *c, const double *x, int64_t size)
 {
     double squares = 0;
@@ -60,7 +61,7 @@ void call_norm(const call *c, double *x, int64_t size, const double *gains)
 
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm)
 {
-    const double *gains = call_vector(c, norm);
+    const double *gains = call_row(c, norm, 0);
     if (!gains)
         return (operand){ h, NULL, c->count, size };
     double *x = call_vectors(c, size), *factors = call_vectors(c, 1);
@@ -72,11 +73,14 @@ operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor
     return (operand){ x, factors, c->count, size };
 }
 
-/* What the kernels of integer formats multiply in place of the vectors. */
-static const double *rounded(const call *c, const operand *o)
+/* Rounds the vectors to what kernels multiply: f16, or 8 bits with a scale for each 32. */
+static const double *round_vectors(const call *c, const operand *o, bool halves)
 {
-    double *x = arena_alloc(c->a, o->count * (size_t)o->size * sizeof *x), q[Q8_1_VALUES];
-    for (size_t i = 0; i < o->count * (size_t)o->size; i += Q8_1_VALUES) {
+    size_t count = o->count * (size_t)o->size;
+    double *x = arena_alloc(c->a, count * sizeof *x), q[Q8_1_VALUES];
+    for (size_t i = 0; halves && i < count; i++)
+        x[i] = ref_round_to_half(o->x[i]);
+    for (size_t i = 0; !halves && i < count; i += Q8_1_VALUES) {
         double d = ref_round_to_8_bits(o->x + i, q);
         for (size_t j = 0; j < Q8_1_VALUES; j++)
             x[i + j] = d * q[j];
@@ -84,15 +88,7 @@ static const double *rounded(const call *c, const operand *o)
     return x;
 }
 
-static const double *rounded_to_halves(const call *c, const operand *o)
-{
-    double *x = arena_alloc(c->a, o->count * (size_t)o->size * sizeof *x);
-    for (size_t i = 0; i < o->count * (size_t)o->size; i++)
-        x[i] = ref_round_to_half(o->x[i]);
-    return x;
-}
-
-void call_multiply(const call *c, const operand *o, const product *p, double *y, size_t stride)
+void call_multiply(const call *c, const operand *o, const ref_product *p, double *y, size_t stride)
 {
     decoder_rounding rounding = decoder_product_rounding(c->s->d, c->s->m, p->w, c->layer);
     ref_matrix w = call_matrix(c, p->w, p->plane);
@@ -100,7 +96,7 @@ void call_multiply(const call *c, const operand *o, const product *p, double *y,
     const double *b = call_row(c, p->bias, p->plane), *x = o->x;
     const double *scale = call_row(c, decoder_scale(p->w), 0);
     if (rounding != ROUNDS_NOTHING)
-        x = w.halves ? rounded_to_halves(c, o) : rounded(c, o);
+        x = round_vectors(c, o, w.halves);
     ref_matrix_times(&w, x, o->count, y, stride, arena_alloc(c->a, w.columns * sizeof(double)));
     for (size_t v = 0; v < o->count; v++)
         for (uint64_t i = 0; i < w.rows; i++)
@@ -109,10 +105,18 @@ void call_multiply(const call *c, const operand *o, const product *p, double *y,
                 (b ? b[i] : 0);
 }
 
+double *call_product(const call *c, const operand *o, decoder_tensor w, decoder_tensor bias)
+{
+    uint64_t rows = decoder_rows(c->s->d, w);
+    double *y = arena_alloc(c->a, o->count * rows * sizeof *y);
+    call_multiply(c, o, &(ref_product){ w, bias, 0 }, y, rows);
+    return y;
+}
+
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm)
 {
     const decoder *d = c->s->d;
-    const double *gains = call_vector(c, norm);
+    const double *gains = call_row(c, norm, 0);
     double scale = step_or_1(d->residual_scale);
     for (size_t v = 0; v < c->count; v++, h += d->hidden, x += d->hidden) {
         double factor = gains ? call_norm_factor(c, x, d->hidden) : 1;
@@ -121,25 +125,47 @@ void call_add_branch(const call *c, double *h, const double *x, decoder_tensor n
     }
 }
 
+void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w,
+                     decoder_tensor bias)
+{
+    const operand o = { x, NULL, c->count, size };
+    call_add_branch(c, h, call_product(c, &o, w, bias), TENSOR_POST_ATTENTION_NORM);
+}
+
 const rope_options *call_rope(const call *c)
 {
     return &c->s->d->rope[c->s->d->windowed[c->layer] != 0];
 }
 
-static const double *factors_of(const call *c)
+void ref_turns(const rope_options *o, const double *factors, uint64_t position, double *turns)
 {
-    const uint8_t *has = c->s->d->has;
-    if (!call_rope(c)->factors)
-        return NULL;
-    return call_vector(c, has[TENSOR_ROPE_LONG]    ? TENSOR_ROPE_LONG
-                          : has[TENSOR_ROPE_SHORT] ? TENSOR_ROPE_SHORT
-                                                   : TENSOR_ROPE_FREQS);
+    for (int64_t i = 0; i < o->dims / 2; i++) {
+        rope_angle by = ref_rope_angle(o, (uint64_t)i, factors ? factors[i] : 1, position);
+        turns[2 * i] = by.cos;
+        turns[2 * i + 1] = by.sin;
+    }
 }
 
 const double *call_turns(const call *c, size_t token)
 {
     const rope_options *o = call_rope(c);
+    const uint8_t *has = c->s->d->has;
+    decoder_tensor factors = has[TENSOR_ROPE_LONG]    ? TENSOR_ROPE_LONG
+                             : has[TENSOR_ROPE_SHORT] ? TENSOR_ROPE_SHORT
+                                                      : TENSOR_ROPE_FREQS;
     double *turns = arena_alloc(c->a, (size_t)o->dims * sizeof *turns);
-    ref_turns(o, factors_of(c), c->positions[token], turns);
+    ref_turns(o, o->factors ? call_row(c, factors, 0) : NULL, c->positions[token], turns);
     return turns;
+}
+
+void call_rotate(const call *c, const double *turns, double *head)
+{
+    const rope_options *o = call_rope(c);
+    for (int64_t i = 0; i < o->dims / 2 && o->style != ROPE_NONE; i++) {
+        double *x = o->style == ROPE_NEOX ? &head[i] : &head[2 * i];
+        double *y = o->style == ROPE_NEOX ? &head[i + o->dims / 2] : &head[2 * i + 1];
+        double cosine = turns[2 * i], sine = turns[2 * i + 1], turned = *x * cosine - *y * sine;
+        *y = *x * sine + *y * cosine;
+        *x = turned;
+    }
 }

@@ -8,7 +8,7 @@
 #define PTXGEN_MODEL_REFERENCE_STEP_CALL_H
 
 #include "ref/matrix.h"
-#include "model/reference/step_attention.h"
+#include "model/reference/step.h"
 
 /* What there is of a sequence. A delta net's layer has the states of its value heads and its last
  * DELTA_RING inputs, at position % DELTA_RING; others have rows. */
@@ -47,24 +47,25 @@ typedef struct call {
 /* Takes the tokens' positions, with room in the caches. */
 void call_take_positions(call *c);
 
-/* Where a row of the cache is that was fed. */
-double *step_fed_row(const ref_step *s, const ref_cached *which);
-
-/* The states of a delta net's value heads, [value heads, S, S], and the inputs at a position. */
+/* Returns the row of the cache of a token that is fed; its states of a delta net's value heads,
+ * [value heads, S, S]; and the inputs of its sequence at a position. */
+double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values);
 double *call_states(const call *c, size_t token);
 double *call_inputs(const call *c, size_t token, uint64_t position);
 
-/* Place for [count, size] values. */
+/* Returns room for [count, size] values. */
 double *call_vectors(const call *c, int64_t size);
 
-/* A plane of a tensor as a matrix; a row of a tensor that is there; all of one that has one row.
- * NULL where there is no such tensor. */
+/* Returns a plane of a tensor as a matrix. */
 ref_matrix call_matrix(const call *c, decoder_tensor t, uint64_t plane);
-const double *call_row(const call *c, decoder_tensor t, uint64_t row);
-const double *call_vector(const call *c, decoder_tensor t);
 
-/* 1 / sqrt(mean(x^2) + epsilon); and that times the gains, in place. */
+/* Returns a row of a tensor; NULL if the layer has no such tensor. */
+const double *call_row(const call *c, decoder_tensor t, uint64_t row);
+
+/* Returns 1 / sqrt(mean(x^2) + epsilon). */
 double call_norm_factor(const call *c, const double *x, int64_t size);
+
+/* Multiplies x by that and by gains, in place. */
 void call_norm(const call *c, double *x, int64_t size, const double *gains);
 
 /* Vectors ahead of a product: with a norm the factor stands apart, since it is applied behind. */
@@ -75,33 +76,65 @@ typedef struct operand {
     int64_t size;
 } operand;
 
-/* h [count, size] ahead of a product behind a norm, where there is one of that name. */
+/* Returns h [count, size] ahead of a product behind a norm, if there is one of that name. */
 operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor norm);
 
-/* y[v] = factor[v] W x[v] + b, in rows of stride values, with a plane of W and the row of its
- * number of b; TENSOR_COUNT is no bias. */
-typedef struct product {
+/* A plane of W, and the bias that is the row of its number: TENSOR_COUNT is no bias. */
+typedef struct ref_product {
     decoder_tensor w, bias;
     uint64_t plane;
-} product;
-void call_multiply(const call *c, const operand *o, const product *p, double *y, size_t stride);
+} ref_product;
 
-/* h += scale x, of a normed x where the layer has such a norm. */
+/* Computes y[v] = factor[v] W x[v] + b, in rows of stride values. */
+void call_multiply(const call *c, const operand *o, const ref_product *p, double *y, size_t stride);
+
+/* Returns y of a tensor of one plane, one vector behind another. */
+double *call_product(const call *c, const operand *o, decoder_tensor w, decoder_tensor bias);
+
+/* Adds to h: scale x, of a normed x where the layer has such a norm. */
 void call_add_branch(const call *c, double *h, const double *x, decoder_tensor norm);
 
-/* A number that is 1 where it is not told. */
-double step_or_1(double scale);
+/* Adds W x of attention's output, x [count, size]. */
+void call_add_output(const call *c, double *h, const double *x, int64_t size, decoder_tensor w,
+                     decoder_tensor bias);
 
-/* cos and sin of the angles of the layer's RoPE at a token's position. */
+/* Returns a number that is 1 where it is not told. */
+double step_or_1(double scale);
+double ref_sigmoid(double x);
+
+/* Rounds a row of a head as a cache of a type does. */
+void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim);
+
+/* Computes cos and sin of a position's angles, [dims / 2, 2], times the magnitude; factors may be
+ * NULL. */
+void ref_turns(const rope_options *o, const double *factors, uint64_t position, double *turns);
+
+/* The layer's RoPE, and its cos and sin at a token's position. */
 const rope_options *call_rope(const call *c);
 const double *call_turns(const call *c, size_t token);
 
-/* o of a token's queries that share a head of K and V, of the layer's positions; what is not said
- * of the query is the decoder's. */
-void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o);
+/* Turns a head's values. */
+void call_rotate(const call *c, const double *turns, double *head);
 
-/* Keeps how a token's experts were chosen. */
-void step_note_choice(const call *c, size_t token, const ref_choice *choice);
+/* Queries over positions [begin, end) of what a head's row is read by. */
+typedef void ref_read_row(const void *user, bool values, uint64_t position, double *row);
+typedef struct ref_query {
+    const double *q;     /* [heads, head_dim]: those that share a head of K and V */
+    const double *sinks; /* [heads], one more logit of each, without a value; NULL: none */
+    int64_t heads, head_dim;
+    int64_t value_dim; /* values of a row of V that count */
+    double scale, softcap;
+    uint64_t begin, end;
+    bool halves; /* factors are those of f16 that are nearest, see ref_round_to_half */
+} ref_query;
+
+/* Computes o [heads, value_dim]; room has place for heads (end - begin) + head_dim values. */
+void ref_attend(const ref_query *query, ref_read_row *read, const void *user, double *o,
+                double *room);
+
+/* The same over the layer's positions of a token; what is not said of the query is the decoder's.
+ */
+void call_attend(const call *c, size_t token, int64_t kv_head, ref_query *query, double *o);
 
 /* The parts of a layer: each adds its branch to h. */
 void call_add_attention(const call *c, double *h);

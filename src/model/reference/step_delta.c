@@ -18,7 +18,8 @@
 #include "ref/reference.h"
 
 typedef struct inputs {
-    double *qkv, *z, *ba; /* of a token: [channels], [value heads, S], [2 value heads] */
+    double *qkv, *z, *ba; /* of a token: [channels], [value heads, S], [2 value heads], of
+                            tiled heads all betas, then all alphas */
     int64_t channels, values;
 } inputs;
 
@@ -27,31 +28,23 @@ static bool is_tiled(const call *c)
     return c->s->d->delta_layout == DELTA_TILED;
 }
 
-/* Of tiled heads all betas, then all alphas. */
-static void multiply_factors(const call *c, const operand *o, double *ba)
-{
-    size_t heads = (size_t)c->s->d->delta_value_heads;
-    if (!is_tiled(c)) {
-        call_multiply(c, o, &(product){ TENSOR_SSM_BA, TENSOR_COUNT, 0 }, ba, 2 * heads);
-        return;
-    }
-    call_multiply(c, o, &(product){ TENSOR_SSM_BETA, TENSOR_COUNT, 0 }, ba, 2 * heads);
-    call_multiply(c, o, &(product){ TENSOR_SSM_ALPHA, TENSOR_COUNT, 0 }, ba + heads, 2 * heads);
-}
-
 static inputs multiply_inputs(const call *c, const double *h)
 {
     const decoder *d = c->s->d;
+    size_t heads = (size_t)d->delta_value_heads;
     const operand o = call_normed(c, h, d->hidden, TENSOR_ATTN_NORM);
-    inputs in = { .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
+    inputs in = { .qkv = call_product(c, &o, TENSOR_DELTA_QKV, TENSOR_COUNT),
+                  .z = call_product(c, &o, TENSOR_ATTN_GATE, TENSOR_COUNT),
+                  .channels = (int64_t)decoder_rows(d, TENSOR_DELTA_QKV),
                   .values = d->delta_value_heads * d->delta_head_dim };
-    in.qkv = call_vectors(c, in.channels);
-    in.z = call_vectors(c, in.values);
+    if (!is_tiled(c)) {
+        in.ba = call_product(c, &o, TENSOR_SSM_BA, TENSOR_COUNT);
+        return in;
+    }
     in.ba = call_vectors(c, 2 * d->delta_value_heads);
-    call_multiply(c, &o, &(product){ TENSOR_DELTA_QKV, TENSOR_COUNT, 0 }, in.qkv,
-                  (size_t)in.channels);
-    call_multiply(c, &o, &(product){ TENSOR_ATTN_GATE, TENSOR_COUNT, 0 }, in.z, (size_t)in.values);
-    multiply_factors(c, &o, in.ba);
+    call_multiply(c, &o, &(ref_product){ TENSOR_SSM_BETA, TENSOR_COUNT, 0 }, in.ba, 2 * heads);
+    call_multiply(c, &o, &(ref_product){ TENSOR_SSM_ALPHA, TENSOR_COUNT, 0 }, in.ba + heads,
+                  2 * heads);
     return in;
 }
 
@@ -113,7 +106,7 @@ static void step_heads(const call *c, size_t token, const inputs *in, double *o)
     const decoder *d = c->s->d;
     int64_t size = d->delta_head_dim, heads = d->delta_value_heads, keys = d->delta_key_heads;
     int64_t shared = heads / keys;
-    const double *dt = call_vector(c, TENSOR_SSM_DT), *a = call_vector(c, TENSOR_SSM_A);
+    const double *dt = call_row(c, TENSOR_SSM_DT, 0), *a = call_row(c, TENSOR_SSM_A, 0);
     const double *ba = in->ba + 2 * (int64_t)token * heads;
     double *q = convolve(c, token, in->qkv + (int64_t)token * in->channels);
     double *k = q + keys * size;
@@ -136,15 +129,13 @@ void call_add_delta_net(const call *c, double *h)
 {
     const decoder *d = c->s->d;
     const inputs in = multiply_inputs(c, h);
-    const double *gains = call_vector(c, TENSOR_SSM_NORM);
-    double *o = call_vectors(c, in.values), *sum = call_vectors(c, d->hidden);
+    const double *gains = call_row(c, TENSOR_SSM_NORM, 0);
+    double *o = call_vectors(c, in.values);
     for (size_t token = 0; token < c->count; token++)
         step_heads(c, token, &in, o + (int64_t)token * in.values);
     for (int64_t i = 0; i < (int64_t)c->count * in.values; i += d->delta_head_dim)
         call_norm(c, o + i, d->delta_head_dim, gains);
     for (int64_t i = 0; i < (int64_t)c->count * in.values; i++)
         o[i] *= silu(in.z[i]);
-    call_multiply(c, &(operand){ o, NULL, c->count, in.values },
-                  &(product){ TENSOR_SSM_OUT, TENSOR_COUNT, 0 }, sum, (size_t)d->hidden);
-    call_add_branch(c, h, sum, TENSOR_POST_ATTENTION_NORM);
+    call_add_output(c, h, o, in.values, TENSOR_SSM_OUT, TENSOR_COUNT);
 }

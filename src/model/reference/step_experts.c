@@ -27,13 +27,13 @@ static double *multiply_gate_up(const call *c, const operand *o, const ffn_tenso
 {
     double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up);
     if (t->both == TENSOR_COUNT || !c->s->d->has[t->both]) {
-        call_multiply(c, o, &(product){ t->gate, t->gate_bias, plane }, gate_up, 2 * ff);
-        call_multiply(c, o, &(product){ t->up, t->up_bias, plane }, gate_up + ff, 2 * ff);
+        call_multiply(c, o, &(ref_product){ t->gate, t->gate_bias, plane }, gate_up, 2 * ff);
+        call_multiply(c, o, &(ref_product){ t->up, t->up_bias, plane }, gate_up + ff, 2 * ff);
         return gate_up;
     }
     const double *gate_bias = call_row(c, t->gate_bias, plane);
     const double *up_bias = call_row(c, t->up_bias, plane);
-    call_multiply(c, o, &(product){ t->both, TENSOR_COUNT, plane }, gate_up, 2 * ff);
+    call_multiply(c, o, &(ref_product){ t->both, TENSOR_COUNT, plane }, gate_up, 2 * ff);
     for (size_t i = 0; i < o->count * ff; i++) {
         double *gate = gate_up + i / ff * 2 * ff + i % ff;
         gate[0] += gate_bias ? gate_bias[i % ff] : 0;
@@ -55,7 +55,7 @@ static double *feed_forward(const call *c, const operand *o, const ffn_tensors *
         f[i] = ref_activation(d->activation, gate[0]) * ref_gate_factor(d->activation, gate[ff]);
     }
     call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff },
-                  &(product){ t->down, t->down_bias, plane }, y, (size_t)d->hidden);
+                  &(ref_product){ t->down, t->down_bias, plane }, y, (size_t)d->hidden);
     return y;
 }
 
@@ -121,7 +121,7 @@ static double choose_groups(const call *c, const double *scores, bool *out)
 static ref_choice route(const call *c, const double *logits, int64_t *ids, double *weights)
 {
     const decoder *d = c->s->d;
-    const double *bias = call_vector(c, TENSOR_EXP_PROBS_B);
+    const double *bias = call_row(c, TENSOR_EXP_PROBS_B, 0);
     size_t bytes = (size_t)d->experts * sizeof *logits;
     bool *out = arena_zalloc(c->a, (size_t)d->experts * sizeof *out);
     double *p = memcpy(arena_alloc(c->a, bytes), logits, bytes), gap = HUGE_VAL, sum = 0;
@@ -159,15 +159,16 @@ static routing route_all(const call *c, const operand *o)
 {
     const decoder *d = c->s->d;
     int64_t used = d->experts_used;
-    double *logits = call_vectors(c, d->experts);
+    const double *logits = call_product(c, o, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP_BIAS);
     routing r = { arena_alloc(c->a, c->count * (size_t)used * sizeof *r.ids),
                   call_vectors(c, used) };
-    call_multiply(c, o, &(product){ TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP_BIAS, 0 }, logits,
-                  (size_t)d->experts);
     for (size_t v = 0; v < c->count; v++) {
         const ref_choice choice = route(c, logits + (int64_t)v * d->experts,
                                         r.ids + (int64_t)v * used, r.weights + (int64_t)v * used);
-        step_note_choice(c, v, &choice);
+        size_t row = (size_t)c->layer * c->s->scored + v;
+        c->s->gaps[row] = choice.gap;
+        memcpy(c->s->scores + row * (size_t)d->experts, choice.scores,
+               (size_t)d->experts * sizeof *choice.scores);
     }
     return r;
 }
@@ -202,12 +203,11 @@ static void add_shared(const call *c, const operand *o, double *sum)
 {
     const decoder *d = c->s->d;
     const double *y = feed_forward(c, o, &shared, 0);
-    double *gates = call_vectors(c, 1);
-    bool gated = d->has[TENSOR_FFN_GATE_INP_SHEXP];
-    if (gated)
-        call_multiply(c, o, &(product){ TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT, 0 }, gates, 1);
+    const double *gates = d->has[TENSOR_FFN_GATE_INP_SHEXP]
+                              ? call_product(c, o, TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT)
+                              : NULL;
     for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
-        sum[i] += (gated ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
+        sum[i] += (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
 }
 
 void call_add_experts(const call *c, double *h)

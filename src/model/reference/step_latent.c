@@ -25,55 +25,39 @@ static sizes sizes_of(const decoder *d)
 static double *multiply_q(const call *c, const operand *o)
 {
     const decoder *d = c->s->d;
-    int64_t size = d->num_heads * d->head_dim;
-    double *q = call_vectors(c, size);
-    if (!d->q_rank) {
-        call_multiply(c, o, &(product){ TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS, 0 }, q, (size_t)size);
-        return q;
-    }
-    double *by_rank = call_vectors(c, d->q_rank);
-    call_multiply(c, o, &(product){ TENSOR_ATTN_Q_A, TENSOR_COUNT, 0 }, by_rank, (size_t)d->q_rank);
+    if (!d->q_rank)
+        return call_product(c, o, TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS);
+    const double *by_rank = call_product(c, o, TENSOR_ATTN_Q_A, TENSOR_COUNT);
     const operand normed = call_normed(c, by_rank, d->q_rank, TENSOR_ATTN_Q_A_NORM);
-    call_multiply(c, &normed, &(product){ TENSOR_ATTN_Q_B, TENSOR_COUNT, 0 }, q, (size_t)size);
-    return q;
+    return call_product(c, &normed, TENSOR_ATTN_Q_B, TENSOR_COUNT);
 }
 
 static void write_rows(const call *c, const operand *o)
 {
     const sizes s = sizes_of(c->s->d);
-    double *rows = call_vectors(c, s.row);
-    const double *gains = call_vector(c, TENSOR_ATTN_KV_A_NORM);
-    call_multiply(c, o, &(product){ TENSOR_ATTN_KV_A, TENSOR_COUNT, 0 }, rows, (size_t)s.row);
+    const double *rows = call_product(c, o, TENSOR_ATTN_KV_A, TENSOR_COUNT);
+    const double *gains = call_row(c, TENSOR_ATTN_KV_A_NORM, 0);
     for (size_t token = 0; token < c->count; token++) {
-        const ref_cached which = { c->rows[token].sequence, c->layer, 0, c->positions[token],
-                                   false };
-        double *row = step_fed_row(c->s, &which);
+        double *row = call_cache_row(c, token, 0, false);
         memcpy(row, rows + (int64_t)token * s.row, (size_t)s.row * sizeof *row);
         call_norm(c, row, s.latent, gains);
-        ref_rotate(call_rope(c), call_turns(c, token), row + s.latent);
+        call_rotate(c, call_turns(c, token), row + s.latent);
         ref_cache_round(c->s->d->kv_type, row, s.row);
     }
 }
 
-/* One head's part of all tokens' vectors of heads of from values: to values from an offset on. */
-static const double *part_of(const call *c, const double *x, int64_t heads, int64_t head,
-                             int64_t from, int64_t to)
-{
-    double *part = call_vectors(c, to);
-    for (size_t token = 0; token < c->count; token++)
-        memcpy(part + (int64_t)token * to, x + ((int64_t)token * heads + head) * from,
-               (size_t)to * sizeof *part);
-    return part;
-}
-
-/* A matrix of each head times values that stand first in that head's. */
+/* Multiplies a matrix of each head with the first columns of that head's from values. */
 static void multiply_heads(const call *c, decoder_tensor t, const double *x, int64_t from,
                            int64_t columns, double *y, int64_t to)
 {
     int64_t heads = c->s->d->num_heads;
     for (int64_t head = 0; head < heads; head++) {
-        const operand o = { part_of(c, x, heads, head, from, columns), NULL, c->count, columns };
-        call_multiply(c, &o, &(product){ t, TENSOR_COUNT, (uint64_t)head }, y + head * to,
+        double *part = call_vectors(c, columns);
+        for (size_t token = 0; token < c->count; token++)
+            memcpy(part + (int64_t)token * columns, x + ((int64_t)token * heads + head) * from,
+                   (size_t)columns * sizeof *part);
+        const operand o = { part, NULL, c->count, columns };
+        call_multiply(c, &o, &(ref_product){ t, TENSOR_COUNT, (uint64_t)head }, y + head * to,
                       (size_t)(heads * to));
     }
 }
@@ -91,7 +75,7 @@ static double *absorb(const call *c, const double *q)
             int64_t number = (int64_t)token * s.heads + head;
             double *query = queries + number * s.row;
             memcpy(query + s.latent, q + number * s.head + s.nope, (size_t)s.rope * sizeof *q);
-            ref_rotate(call_rope(c), turns, query + s.latent);
+            call_rotate(c, turns, query + s.latent);
             for (int64_t i = 0; i < s.row; i++)
                 query[i] *= temperature;
         }
@@ -102,11 +86,9 @@ static double *absorb(const call *c, const double *q)
 void call_add_latent_attention(const call *c, double *h)
 {
     const sizes s = sizes_of(c->s->d);
-    int64_t hidden = c->s->d->hidden;
-    const operand x = call_normed(c, h, hidden, TENSOR_ATTN_NORM);
+    const operand x = call_normed(c, h, c->s->d->hidden, TENSOR_ATTN_NORM);
     const double *queries = absorb(c, multiply_q(c, &x));
-    double *latents = call_vectors(c, s.heads * s.latent), *o = call_vectors(c, s.heads * s.value),
-           *sum = call_vectors(c, hidden);
+    double *latents = call_vectors(c, s.heads * s.latent), *o = call_vectors(c, s.heads * s.value);
     write_rows(c, &x);
     for (size_t token = 0; token < c->count; token++) {
         ref_query query = { .q = queries + (int64_t)token * s.heads * s.row,
@@ -116,8 +98,5 @@ void call_add_latent_attention(const call *c, double *h)
         call_attend(c, token, 0, &query, latents + (int64_t)token * s.heads * s.latent);
     }
     multiply_heads(c, TENSOR_ATTN_V_B, latents, s.latent, s.latent, o, s.value);
-    call_multiply(c, &(operand){ o, NULL, c->count, s.heads * s.value },
-                  &(product){ TENSOR_ATTN_OUTPUT, TENSOR_ATTN_OUTPUT_BIAS, 0 }, sum,
-                  (size_t)hidden);
-    call_add_branch(c, h, sum, TENSOR_POST_ATTENTION_NORM);
+    call_add_output(c, h, o, s.heads * s.value, TENSOR_ATTN_OUTPUT, TENSOR_ATTN_OUTPUT_BIAS);
 }

@@ -1,5 +1,4 @@
-#include "model/reference/step.h"
-
+/* A call of ref_step_feed: the embedding, the layers, and the logits. */
 #include <math.h>
 #include <string.h>
 
@@ -24,8 +23,8 @@ static void multiply_logits(const call *c, const double *h, double *logits)
     const decoder *d = c->s->d;
     operand o = call_normed(c, h, d->hidden, TENSOR_OUTPUT_NORM);
     double scale = step_or_1(d->logit_scale), cap = d->final_softcap;
-    const product output = { d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
-                             TENSOR_OUTPUT_BIAS, 0 };
+    const ref_product output = { d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
+                                 TENSOR_OUTPUT_BIAS, 0 };
     call_multiply(c, &o, &output, logits, (size_t)d->vocab);
     for (size_t i = 0; i < c->count * (size_t)d->vocab; i++) {
         logits[i] *= scale;
@@ -53,13 +52,6 @@ static void start_choices(call *c)
     s->gaps = arena_alloc(s->arena, layers * s->scored * sizeof *s->gaps);
     s->scores =
         arena_alloc(s->arena, layers * s->scored * (size_t)s->d->experts * sizeof *s->scores);
-}
-
-void step_note_choice(const call *c, size_t token, const ref_choice *choice)
-{
-    size_t experts = (size_t)c->s->d->experts, row = (size_t)c->layer * c->s->scored + token;
-    c->s->gaps[row] = choice->gap;
-    memcpy(c->s->scores + row * experts, choice->scores, experts * sizeof *choice->scores);
 }
 
 void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves)
