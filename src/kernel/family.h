@@ -1,7 +1,7 @@
 /* Kernel families: what each accepts, how it is launched, how it is built and what it should
  * compute.
  *
- * A family is one const struct; registry.c lists them all. The spec parser, --help-family, the
+ * A family is one const struct; families.def lists them all. The spec parser, --help-family, the
  * header, the manifest and --verify read nothing else, so that a fact about a family stands in one
  * place.
  */
@@ -507,8 +507,15 @@ struct family {
     double tolerance;        /* largest error right results have, relative to ref_value.magnitude */
 };
 
-/* All families, in the order of --list; ends with NULL. */
-extern const family *const families[];
+typedef enum family_id {
+#define FAMILY(id, name) FAMILY_##id,
+#include "kernel/families.def"
+#undef FAMILY
+    FAMILY_COUNT
+} family_id;
+
+/* All families by their ids, which is the order of --list; ends with NULL. */
+extern const family *const families[FAMILY_COUNT + 1];
 
 const family *family_find(const family *const *list, const char *name);
 

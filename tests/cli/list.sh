@@ -18,7 +18,7 @@ grep -q '^Other kernels' "$scratch/list" && fail "families without a purpose: se
 grep '^[A-Z]' "$scratch/list" | grep -v ': .' && fail "a purpose without a word about what to take"
 
 # The registry's families, and pipelines, which are those with steps.
-sed -n 's/^    FAMILY(\([a-z0-9_]*\)).*/\1/p' "$1/gen/registry.c" | sort >"$scratch/families"
+sed -n 's/^FAMILY([A-Z0-9_]*, \([a-z0-9_]*\))$/\1/p' "$1/src/kernel/families.def" | sort >"$scratch/families"
 sed -n '/^Pipelines/q; s/^  \([a-z0-9_]*\) .*/\1/p' "$scratch/list" | sort | diff "$scratch/families" - ||
     fail "families that are missing, or there twice"
 sed -n '1,/^Pipelines/d; s/^  \([a-z0-9_]*\) .*/\1/p' "$scratch/list" >"$scratch/pipelines"
@@ -26,7 +26,7 @@ grep -q . "$scratch/pipelines" || fail "no pipeline"
 while read -r name; do
     "$PTXGEN" --help-family "$name" | grep -q '^steps' || fail "$name is no pipeline"
 done <"$scratch/pipelines"
-grep -q '^Models: --from-gguf takes llama, .*, qwen3next, qwen35, qwen35moe; see --help-family decoder$' "$scratch/list" ||
+grep -q '^Models: --from-gguf takes deepseek2, .*, qwen3next, qwen35, qwen35moe; see --help-family decoder$' "$scratch/list" ||
     fail "the architectures of models"
 for name in $(sed 's/.*: //' <(grep '^[A-Z]' "$scratch/list") | grep -o '[a-z0-9]*_[a-z0-9_]*'); do
     grep -q "^  $name " "$scratch/list" || fail "there is no $name to take"

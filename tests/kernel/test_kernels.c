@@ -1,6 +1,6 @@
 /* Every family but attention (see test_attention.c) on every device: golden data, sizes at the
- * edges, sizes given at run time, inputs of every kind. A new family in gen/registry.c is tested
- * without a line here: its keys say what can vary, its formats which golden data is its own.
+ * edges, sizes given at run time, inputs of every kind. A new family in kernel/families.def is
+ * tested without a line here: its keys say what can vary, its formats which golden data is its own.
  */
 #include <limits.h>
 #include <math.h>
