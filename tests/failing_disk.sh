@@ -2,7 +2,7 @@
 # Whatever goes wrong while files are written, the old ones stay whole: a disk that runs full, a folder that may not
 # be written, a process that is killed.
 #
-#   failing_disk.sh KERNELS_INI
+#   failing_disk.sh LLAMA_8B_INI
 #
 # PTXGEN names the tool. What needs a small file system or another user's rights is left out where it can't be had.
 set -u

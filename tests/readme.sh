@@ -79,7 +79,7 @@ formats >"$scratch/formats"
 [ "$(wc -l <"$scratch/formats")" -ge 8 ] || fail "too few formats"
 sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
     diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . update writes it"
-sed -n 's/^    \.name = "\(.*\)",$/\1/p' "$root"/src/model/arch/*.c >"$scratch/architectures"
+"$PTXGEN" --list | sed -n 's/^Models: --from-gguf takes \(.*\); see .*/\1/p' | sed 's/, /\n/g' >"$scratch/architectures"
 [ "$(wc -l <"$scratch/architectures")" -ge 13 ] || fail "too few architectures"
 sed -n '/Architectures: /,/;/p' "$root/README.md" | tr -c 'a-z0-9-' '\n' >"$scratch/words"
 while read -r name; do

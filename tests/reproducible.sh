@@ -16,17 +16,17 @@ for tool; do
 done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp "$source/templates/kernels.ini" "$source/tests/every_family.ini" "$scratch"
+cp "$source/tests/llama_8b.ini" "$source/tests/every_family.ini" "$scratch"
 cd "$scratch"
 [ "${PTXGEN_TEST_TIER-}" = full ] || target=sm_75,sm_90
 
-generate_starter() { # TOOL FOLDER [TOOL'S ENVIRONMENT]
+generate_llama() { # TOOL FOLDER [TOOL'S ENVIRONMENT]
     tool=$1 folder=$2
     shift 2
-    env "$@" "$tool" -q --spec kernels.ini --out "$folder/starter"
+    env "$@" "$tool" -q --spec llama_8b.ini --out "$folder/llama"
 }
 generate() { # the same
-    generate_starter "$@"
+    generate_llama "$@"
     shift 2
     env "$@" "$tool" -q --spec every_family.ini ${target:+--target "$target"} --out "$folder/every"
 }
@@ -44,24 +44,24 @@ for tool; do
 done
 [ $# = 0 ] || exit 0
 
-generate_starter "$PTXGEN" again
-same again "a second run" starter
+generate_llama "$PTXGEN" again
+same again "a second run" llama
 
 # Numbers with a comma, and letters that have another upper case.
 generate "$PTXGEN" locale LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8
 same locale "a second run, with the locale de_DE.UTF-8"
 for locale in C.UTF-8 tr_TR.UTF-8; do
-    generate_starter "$PTXGEN" locale LC_ALL=$locale LANG=$locale
-    same locale "locale $locale" starter
+    generate_llama "$PTXGEN" locale LC_ALL=$locale LANG=$locale
+    same locale "locale $locale" llama
 done
 
 mkdir -p far/away
-cp kernels.ini far/away
-(cd far/away && generate_starter "$PTXGEN" "$scratch/elsewhere")
-same elsewhere "another working directory" starter
+cp llama_8b.ini far/away
+(cd far/away && generate_llama "$PTXGEN" "$scratch/elsewhere")
+same elsewhere "another working directory" llama
 
 touch -d '2001-01-01' reference/*/*
 find reference -type f -printf '%p %T@\n' | sort >before
-generate_starter "$PTXGEN" reference
+generate_llama "$PTXGEN" reference
 find reference -type f -printf '%p %T@\n' | sort >after
 cmp before after || { echo "a run with nothing to change touched files"; exit 1; }

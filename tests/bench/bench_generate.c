@@ -1,4 +1,4 @@
-/* How long generation takes: the starter set in memory, a large spec to disk, again with nothing
+/* How long generation takes: kernels of a model in memory, a large spec to disk, again with nothing
  * changed, and nvcc on a kernel of the same kind in the same run.
  *
  *   bench_generate KERNELS_INI NAIVE_GEMV_CU
