@@ -5,22 +5,16 @@
 #include "gen/products/product_keys.h"
 
 #define K_QUANTS UINT64_C(1) << WEIGHTS_Q4_K | UINT64_C(1) << WEIGHTS_Q6_K
-#define KEY_DP4A_WEIGHTS                                                          \
-    {                                                                             \
-        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
-        .choices = weights_choices, .def = WEIGHTS_Q4_K, .allowed = K_QUANTS      \
-    }
+#define KEY_DP4A_WEIGHTS                                                              \
+    KEY_WORD("weights", "format of W", weights, weights_choices, .def = WEIGHTS_Q4_K, \
+             .allowed = K_QUANTS)
 #define KEY_DP4A_WEIGHTS_OF(id, number) KEY_WEIGHTS_OF_FORMATS(id, number, K_QUANTS)
-#define KEY_STEP_WARPS                                                                       \
-    {                                                                                        \
-        .name = "num_warps", .summary = "warps a block; none: each step's own",              \
-        .field = KEY_FIELD(num_warps), .min = 1, .max = 32, .zero_is_none = true, .tag = "w" \
-    }
-#define KEY_ACTIVATIONS                                                                    \
-    {                                                                                      \
-        .name = "activations", .summary = "q8_1: x is quantized already, no step does it", \
-        .field = KEY_FIELD(quantized), .choices = activations_choices                      \
-    }
+#define KEY_STEP_WARPS                                                                \
+    KEY_NUMBER("num_warps", "warps a block; none: each step's own", num_warps, 1, 32, \
+               .zero_is_none = true, .tag = "w")
+#define KEY_ACTIVATIONS                                                                 \
+    KEY_WORD("activations", "q8_1: x is quantized already, no step does it", quantized, \
+             activations_choices)
 enum { GIVEN_F32, GIVEN_Q8_1 };
 static const choice activations_choices[] = {
     [GIVEN_F32] = { "f32", "" },
@@ -69,20 +63,11 @@ static const family qkv = {
     .summary = "pipeline: f32 x to q8_1 once, then Q, and K with V",
     .computes = "q[n] = Wq[n,k] x[k], k[n_kv] = Wk[n_kv,k] x[k], v[n_kv] = Wv[n_kv,k] x[k]",
     .op = OP_QKV,
-    .keys = (const key[]){ KEY_K(Q4_K_VALUES),
-                           KEY_N,
-                           KEY_N_KV,
-                           KEY_DP4A_WEIGHTS,
-                           KEY_DP4A_WEIGHTS_OF(q, 0),
-                           KEY_DP4A_WEIGHTS_OF(k, 1),
+    .keys = (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_N_KV, KEY_DP4A_WEIGHTS,
+                           KEY_DP4A_WEIGHTS_OF(q, 0), KEY_DP4A_WEIGHTS_OF(k, 1),
                            KEY_DP4A_WEIGHTS_OF(v, 2),
-                           { .name = "kv",
-                             .summary = "of q4_k both: K and V by one kernel",
-                             .field = KEY_FIELD(apart),
-                             .choices = kv_choices },
-                           KEY_STEP_WARPS,
-                           KEY_ACTIVATIONS,
-                           KEY_END },
+                           KEY_WORD("kv", "of q4_k both: K and V by one kernel", apart, kv_choices),
+                           KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
                                       DP4A_GEMVS("n", "q", "wq", "weights_q"),
                                       { .family = "fused_kv_hw_dp4a_q4k_gemv",
@@ -156,24 +141,12 @@ static const family ffn = {
     .computes = "Y[m,k] = (activation(X[m,k] Wg[n,k]^T) * (X[m,k] Wu[n,k]^T)) Wd[k,n]^T",
     .op = OP_FFN,
     .keys = (const key[]){ KEY_K(Q4_K_VALUES),
-                           { .name = "n",
-                             .summary = "rows of Wg and Wu, columns of Wd",
-                             .field = KEY_FIELD(shape.n),
-                             .min = Q4_K_VALUES,
-                             .max = 1 << 24,
-                             .multiple_of = Q4_K_VALUES,
-                             .required = true,
-                             .tag = "n" },
-                           KEY_ANY_M,
-                           KEY_ROWS,
-                           KEY_DP4A_WEIGHTS,
-                           KEY_DP4A_WEIGHTS_OF(g, 0),
-                           KEY_DP4A_WEIGHTS_OF(u, 1),
-                           KEY_DP4A_WEIGHTS_OF(d, 2),
-                           KEY_ACTIVATION,
-                           KEY_STEP_WARPS,
-                           KEY_ACTIVATIONS,
-                           KEY_END },
+                           KEY_NUMBER("n", "rows of Wg and Wu, columns of Wd", shape.n, Q4_K_VALUES,
+                                      1 << 24, .multiple_of = Q4_K_VALUES, .required = true,
+                                      .tag = "n"),
+                           KEY_ANY_M, KEY_ROWS, KEY_DP4A_WEIGHTS, KEY_DP4A_WEIGHTS_OF(g, 0),
+                           KEY_DP4A_WEIGHTS_OF(u, 1), KEY_DP4A_WEIGHTS_OF(d, 2), KEY_ACTIVATION,
+                           KEY_STEP_WARPS, KEY_ACTIVATIONS, KEY_END },
     .steps = (const pipeline_step[]){ QUANTIZE,
                                       BATCHED_GEMVS("n", "g", "wg", "weights_g"),
                                       BATCHED_GEMVS("n", "u", "wu", "weights_u"),

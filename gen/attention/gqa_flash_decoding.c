@@ -526,24 +526,12 @@ static const choice chunking_choices[] = {
  * positions of a tile of 64 (head_dim = 128). */
 enum { USUAL_CHUNK = 256 };
 
-#define KEY_CHUNKING                                                                      \
-    { .name = "chunking",                                                                 \
-      .summary = "fixed: bits follow from seq_len",                                       \
-      .field = KEY_FIELD(chunking),                                                       \
-      .choices = chunking_choices },                                                      \
-        { .name = "chunk_size",                                                           \
-          .summary = "positions a fixed chunk",                                           \
-          .field = KEY_FIELD(shape.chunk_size),                                           \
-          .min = 32,                                                                      \
-          .max = 4096,                                                                    \
-          .def = USUAL_CHUNK,                                                             \
-          .only_with = KEY_FIELD(chunking),                                               \
-          .tag = "cs" },                                                                  \
-    {                                                                                     \
-        .name = "chunk_limit", .summary = "fixed chunks, doubled until they are no more", \
-        .field = KEY_FIELD(chunk_limit), .max = 1024, .zero_is_none = true,               \
-        .only_with = KEY_FIELD(chunking), .tag = "lim"                                    \
-    }
+#define KEY_CHUNKING                                                                              \
+    KEY_WORD("chunking", "fixed: bits follow from seq_len", chunking, chunking_choices),          \
+        KEY_NUMBER("chunk_size", "positions a fixed chunk", shape.chunk_size, 32, 4096,           \
+                   .def = USUAL_CHUNK, .only_with = KEY_FIELD(chunking), .tag = "cs"),            \
+        KEY_NUMBER("chunk_limit", "fixed chunks, doubled until they are no more", chunk_limit, 0, \
+                   1024, .zero_is_none = true, .only_with = KEY_FIELD(chunking), .tag = "lim")
 
 #define KEY_LENGTHS_STATE KEY_STATE("settled: lengths, addresses read early")
 
@@ -645,24 +633,12 @@ const family mma_flash_decoding = {
     .preference = 10,
     .cache_heads = "heads",
     .sm = 80,
-    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES),
-                           KEY_SEQUENCES,
-                           KEY_CHUNKS,
+    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES), KEY_SEQUENCES, KEY_CHUNKS,
                            KEY_CHUNKING,
-                           { .name = "kv_type",
-                             .summary = "elements of the cache",
-                             .field = KEY_FIELD(kv_type),
-                             .choices = kv_type_choices,
-                             .allowed = 1 << KV_F16,
-                             .def = KV_F16 },
-                           ATTENTION_SCORES,
-                           KEY_RING,
-                           KEY_SINKS,
-                           KEY_GATE,
-                           KEY_LENGTHS_STATE,
-                           KEY_NEXT,
-                           KEY_DIMS,
-                           KEY_END },
+                           KEY_WORD("kv_type", "elements of the cache", kv_type, kv_type_choices,
+                                    .allowed = 1 << KV_F16, .def = KV_F16),
+                           ATTENTION_SCORES, KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE,
+                           KEY_NEXT, KEY_DIMS, KEY_END },
     .params = FLASH_PARAMS,
     .launch = { .block = "32*warps",
                 .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },

@@ -268,25 +268,14 @@ static const char *check(const instance *in, arena *a, const char **blamed)
     return check_rope(in, a, blamed);
 }
 
-#define KEYS_OF_ROWS                                                 \
-    { .name = "m",                                                   \
-      .summary = "rows",                                             \
-      .field = KEY_FIELD(shape.m),                                   \
-      .min = 1,                                                      \
-      .max = 65535,                                                  \
-      .def = 1,                                                      \
-      .at_run_time = true,                                           \
-      .tag = "m" },                                                  \
-        { .name = "kv_type",                                         \
-          .summary = "elements of the cache; q8_0: head_dim in 32s", \
-          .field = KEY_FIELD(kv_type),                               \
-          .choices = kv_type_choices },                              \
+#define KEYS_OF_ROWS                                                                       \
+    KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .at_run_time = true, .tag = "m"), \
+        KEY_WORD("kv_type", "elements of the cache; q8_0: head_dim in 32s", kv_type,       \
+                 kv_type_choices),                                                         \
         KEY_RING
-#define KEY_NORM_EPSILON                                                                   \
-    {                                                                                      \
-        .name = "epsilon", .summary = "of that norm", .field = KEY_FIELD(options.epsilon), \
-        .only_with = KEY_FIELD(options.qk_norm), .tag = "eps", .real = &epsilon_range      \
-    }
+#define KEY_NORM_EPSILON                                                       \
+    KEY_REAL("epsilon", "of that norm", options.epsilon, "eps", epsilon_range, \
+             .only_with = KEY_FIELD(options.qk_norm))
 
 const family rope_kv_write = {
     .name = "rope_kv_write",
@@ -299,14 +288,10 @@ const family rope_kv_write = {
         (const key[]){
             ATTENTION_SHAPE,
             KEYS_OF_ROWS,
-            { .name = "gated",
-              .summary = "behind each head of q its gate, copied",
-              .field = KEY_FIELD(options.gated),
-              .choices = gated_choices },
-            { .name = "qk_norm",
-              .summary = "of each head of q and k, ahead of RoPE",
-              .field = KEY_FIELD(options.qk_norm),
-              .choices = qk_norm_choices },
+            KEY_WORD("gated", "behind each head of q its gate, copied", options.gated,
+                     gated_choices),
+            KEY_WORD("qk_norm", "of each head of q and k, ahead of RoPE", options.qk_norm,
+                     qk_norm_choices),
             KEY_NORM_EPSILON,
             KEY_ROPE_STYLE("pairs: (2i, 2i+1), or (i, i+n_rot/2)"),
             KEY_N_ROT,
@@ -320,12 +305,7 @@ const family rope_kv_write = {
             OUT(F32, q, "m*num_heads*head_dim", 16),
             KV_RINGS_OUT(k),
             KV_RINGS_OUT(v),
-            { .name = "gate",
-              .kind = PARAM_OUT,
-              .format = FORMAT_F32,
-              .values = "m*num_heads*head_dim",
-              .align = 16,
-              .only_with = KEY_FIELD(options.gated) },
+            OUT(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gated)),
             IN(F32, qkv, "m*(num_heads+gated*num_heads+2*num_kv_heads)*head_dim", 16),
             ROW_POSITIONS,
             IN_WHERE(qk_norm, F32, q_norm, "head_dim", 4),
@@ -359,16 +339,10 @@ const family kv_write = {
             KEY_HEAD_DIM(4),
             KEYS_OF_CACHE,
             KEYS_OF_ROWS,
-            { .name = "k_norm",
-              .summary = "of each head of K, ahead of RoPE",
-              .field = KEY_FIELD(options.qk_norm),
-              .choices = k_norm_choices },
+            KEY_WORD("k_norm", "of each head of K, ahead of RoPE", options.qk_norm, k_norm_choices),
             KEY_NORM_EPSILON,
-            { .name = "rope",
-              .summary = "pairs of K: (2i, 2i+1), or (i, i+n_rot/2)",
-              .field = KEY_FIELD(options.rope.style),
-              .def = ROPE_NONE,
-              .choices = rope_style_choices },
+            KEY_WORD("rope", "pairs of K: (2i, 2i+1), or (i, i+n_rot/2)", options.rope.style,
+                     rope_style_choices, .def = ROPE_NONE),
             KEY_N_ROT,
             KEYS_ROPE_ANGLES("n_rot"),
             KEY_STATE("settled: positions, addresses read early"),

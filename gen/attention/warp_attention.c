@@ -13,10 +13,7 @@
 #include "gen/attention/attention.h"
 #include "ref/reference.h"
 
-/* d is head_dim. */
-const real_range scale_range = { .max = 1e6, .def_text = "1/sqrt(d)" };
 #define LEAST_SOFTCAP 1e-3
-const real_range softcap_range = { .max = 1e6, .def_text = "none" };
 
 const choice sinks_choices[] = { { "none", "" }, { "add", "_sinks" }, { NULL, NULL } };
 const choice gate_choices[] = { { "none", "" }, { "sigmoid", "_gate" }, { NULL, NULL } };

@@ -13,10 +13,8 @@ enum { PIECE_COLUMNS = 4, MOST_KEPT_PIECES = 4 };
 /* What families of such rows have in common: the columns, and warps of a block, a term of formulas.
  */
 #define KEY_PIECE_COLUMNS                                                                          \
-    {                                                                                              \
-        .name = "k", .summary = "columns of x", .field = KEY_FIELD(shape.k), .min = PIECE_COLUMNS, \
-        .max = 1 << 24, .multiple_of = PIECE_COLUMNS, .required = true, .tag = "k"                 \
-    }
+    KEY_NUMBER("k", "columns of x", shape.k, PIECE_COLUMNS, 1 << 24, .multiple_of = PIECE_COLUMNS, \
+               .required = true, .tag = "k")
 extern const term row_pieces_terms[];
 
 /* A piece: its number; or, of many, how many bytes of f32 it is behind the thread's first. */

@@ -18,28 +18,16 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values);
  */
 val bfloat_bits(ptx *p, val x);
 
-#define FLOAT_TYPES (UINT64_C(1) << TYPE_F32 | UINT64_C(1) << TYPE_F16 | UINT64_C(1) << TYPE_BF16)
-#define KEY_TYPE(said)                                                                       \
-    {                                                                                        \
-        .name = "type", .summary = said, .field = KEY_FIELD(x_type), .allowed = FLOAT_TYPES, \
-        .choices = out_choices                                                               \
-    }
+#define FLOAT_TYPES    (UINT64_C(1) << TYPE_F32 | UINT64_C(1) << TYPE_F16 | UINT64_C(1) << TYPE_BF16)
+#define KEY_TYPE(said) KEY_WORD("type", said, x_type, out_choices, .allowed = FLOAT_TYPES)
 /* The type of what is written. */
-#define KEY_OUT(said, types)                                                            \
-    {                                                                                   \
-        .name = "out", .summary = said, .field = KEY_FIELD(y_type), .allowed = (types), \
-        .like = KEY_FIELD(x_type), .choices = out_choices, .tag = "to_"                 \
-    }
+#define KEY_OUT(said, types)                                                                  \
+    KEY_WORD("out", said, y_type, out_choices, .allowed = (types), .like = KEY_FIELD(x_type), \
+             .tag = "to_")
 /* Rows of any number, which with rows = run_time a launch says. */
-#define KEYS_OF_ANY_ROWS                                       \
-    { .name = "m",                                             \
-      .summary = "rows; with rows = run_time 65535 m at most", \
-      .field = KEY_FIELD(shape.m),                             \
-      .min = 1,                                                \
-      .max = 65535,                                            \
-      .def = 1,                                                \
-      .counted_with = KEY_FIELD(rows_mode),                    \
-      .tag = "m" },                                            \
+#define KEYS_OF_ANY_ROWS                                                                       \
+    KEY_NUMBER("m", "rows; with rows = run_time 65535 m at most", shape.m, 1, 65535, .def = 1, \
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),                              \
         KEY_ROWS
 
 #define TYPED(id, how, type_field, count)                                             \

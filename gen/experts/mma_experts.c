@@ -21,21 +21,12 @@ static const derived_size sizes[] = {
     { NULL, NULL, NULL },
 };
 
-#define KEYS_OF_EXPERTS                                                             \
-    KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED,            \
-        { .name = "m",                                                              \
-          .summary = "rows that have choices",                                      \
-          .field = KEY_FIELD(shape.m),                                              \
-          .min = 1,                                                                 \
-          .max = EXPERT_MOST_ROWS,                                                  \
-          .def = 16,                                                                \
-          .tag = "m" },                                                             \
-        { .name = "tile",                                                           \
-          .summary = "rows of an expert at once; 0: by how many there are of each", \
-          .field = KEY_FIELD(tile_rows),                                            \
-          .max = GEMM_USUAL_ROWS,                                                   \
-          .zero_is_none = true,                                                     \
-          .tag = "t" },                                                             \
+#define KEYS_OF_EXPERTS                                                                    \
+    KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED,                   \
+        KEY_NUMBER("m", "rows that have choices", shape.m, 1, EXPERT_MOST_ROWS, .def = 16, \
+                   .tag = "m"),                                                            \
+        KEY_NUMBER("tile", "rows of an expert at once; 0: by how many there are of each",  \
+                   tile_rows, 0, GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),       \
         KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products")
 
 #define LAUNCH                                                                                  \

@@ -202,16 +202,9 @@ static const derived_size sizes[] = {
 };
 
 #define KEYS_OF_ROWS(type_said) KEYS_OF_ROWS_TO(type_said, FLOAT_TYPES)
-#define KEYS_OF_ROWS_TO(type_said, types) \
-    { .name = "k",                        \
-      .summary = "columns",               \
-      .field = KEY_FIELD(shape.k),        \
-      .min = 1,                           \
-      .max = 1 << 24,                     \
-      .of_out = true,                     \
-      .required = true,                   \
-      .at_run_time = true,                \
-      .tag = "k" },                       \
+#define KEYS_OF_ROWS_TO(type_said, types)                                             \
+    KEY_NUMBER("k", "columns", shape.k, 1, 1 << 24, .of_out = true, .required = true, \
+               .at_run_time = true, .tag = "k"),                                      \
         KEYS_OF_ANY_ROWS, KEY_TYPE(type_said), KEY_OUT("type of y", types)
 #define LAUNCH_OVER(count)                                      \
     .launch = { .block = "256",                                 \
@@ -249,18 +242,12 @@ const family relu = {
     .tolerance = 6e-8,
 };
 
-static const real_range scale_range_of_rows = { .min = -1e30, .max = 1e30, .def = 1 };
-
 const family scale = {
     ELEMENTWISE(scale, SCALE, "rows times a number", "y[m,k] = scale x[m,k]"),
     .keys = (const key[]){ KEYS_OF_ROWS("type of x"),
-                           { .name = "scale",
-                             .summary = "the number",
-                             .field = KEY_FIELD(options.scale),
-                             .tag = "by",
-                             .real = &scale_range_of_rows },
-                           KEY_DIMS,
-                           KEY_END },
+                           KEY_REAL("scale", "the number", options.scale, "by",
+                                    RANGE(.min = -1e30, .max = 1e30, .def = 1)),
+                           KEY_DIMS, KEY_END },
     .params = params_of_one,
     .tolerance = 1e-7,
 };
@@ -315,33 +302,14 @@ const family convert = {
     .op = OP_CONVERT,
     .same_bits = true,
     .keys = (const key[]){ KEY_WEIGHTS,
-                           { .name = "k",
-                             .summary = "columns of W; of floats any",
-                             .field = KEY_FIELD(shape.k),
-                             .min = 1,
-                             .max = INT32_MAX,
-                             .of_weights = true,
-                             .of_blocks = true,
-                             .required = true,
-                             .at_run_time = true,
-                             .tag = "k" },
+                           KEY_NUMBER("k", "columns of W; of floats any", shape.k, 1, INT32_MAX,
+                                      .of_weights = true, .of_blocks = true, .required = true,
+                                      .at_run_time = true, .tag = "k"),
                            KEY_N,
-                           { .name = "out",
-                             .summary = "type of y",
-                             .field = KEY_FIELD(y_type),
-                             .allowed = FLOAT_TYPES,
-                             .choices = out_choices,
-                             .tag = "to_" },
-                           KEY_DIMS,
-                           KEY_END },
-    .params = (const param[]){ TYPED_OUT(y, "n*k"),
-                               { .name = "w",
-                                 .kind = PARAM_IN,
-                                 .weights = true,
-                                 .written = true,
-                                 .values = "n*k",
-                                 .align = 16 },
-                               PARAM_END },
+                           KEY_WORD("out", "type of y", y_type, out_choices, .allowed = FLOAT_TYPES,
+                                    .tag = "to_"),
+                           KEY_DIMS, KEY_END },
+    .params = (const param[]){ TYPED_OUT(y, "n*k"), WEIGHTS(w, "n*k", .written = true), PARAM_END },
     LAUNCH_OVER("n*k"),
     .reference = ref_convert,
     .tolerance = 6e-8,

@@ -16,16 +16,6 @@ const choice rope_scaling_choices[] = {
 };
 const choice rope_factors_choices[] = { { "none", "" }, { "divide", "_factors" }, { NULL, NULL } };
 
-const real_range rope_base_range = { .min = 1.0001, .max = 1e12, .def = 1e4 };
-const real_range rope_divisor_range = { .min = 1e-3, .max = 1e6, .def = 1 };
-const real_range rope_context_range = { .max = UINT32_MAX, .def_text = "none" };
-const real_range rope_extension_range = { .max = 1, .def = 1 };
-const real_range rope_beta_fast_range = { .min = 1e-3, .max = 1e6, .def = 32 };
-const real_range rope_beta_slow_range = { .min = 1e-3, .max = 1e6, .def = 1 };
-const real_range rope_magnitude_range = { .min = 1e-3, .max = 1e3, .def = 1 };
-const real_range rope_temperature_range = { .max = 1e3 };
-const real_range rope_temperature_length_range = { .max = UINT32_MAX, .def_text = "none" };
-
 const char *check_rope(const instance *in, arena *a, const char **blamed)
 {
     const rope_options *o = &in->options.rope;

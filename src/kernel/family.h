@@ -138,109 +138,73 @@ typedef struct key {
         0       \
     }
 #define KEY_FIELD(member) offsetof(instance, member)
-#define KEY_K(multiple)                                                                         \
-    {                                                                                           \
-        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = (multiple), \
-        .max = INT32_MAX, .multiple_of = (multiple), .required = true, .at_run_time = true,     \
-        .tag = "k"                                                                              \
+/* A real_range by its fields. */
+#define RANGE(...)     \
+    (const real_range) \
+    {                  \
+        __VA_ARGS__    \
     }
-#define KEY_N                                                                       \
-    {                                                                               \
-        .name = "n", .summary = "rows of W", .field = KEY_FIELD(shape.n), .min = 1, \
-        .max = INT32_MAX, .required = true, .at_run_time = true, .tag = "n"         \
-    }
-/* The format of W, one of weights_choices, and columns that suit it. */
-#define KEY_WEIGHTS                                                               \
-    {                                                                             \
-        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights), \
-        .required = true, .choices = weights_choices                              \
-    }
-#define KEY_K_OF_WEIGHTS                                                                        \
-    {                                                                                           \
-        .name = "k", .summary = "columns of W", .field = KEY_FIELD(shape.k), .min = 1,          \
-        .max = INT32_MAX, .of_weights = true, .required = true, .at_run_time = true, .tag = "k" \
-    }
-#define KEY_DIMS                                                                              \
-    {                                                                                         \
-        .name = "dims", .summary = "sizes baked in, or parameters", .field = KEY_FIELD(dims), \
-        .choices = dims_choices                                                               \
-    }
-#define KEY_NUM_WARPS(default_warps)                                                              \
+/* Keys of whole numbers, of words (a list of choices) and of real numbers (a real_range). Further
+ * fields follow the last argument: KEY_NUMBER("n", "rows", shape.n, 1, 99, .required = true). */
+#define KEY_NUMBER(id, said, member, least, ...)                                                  \
     {                                                                                             \
-        .name = "num_warps", .summary = "warps a block", .field = KEY_FIELD(num_warps), .min = 1, \
-        .max = 32, .def = (default_warps), .tag = "w"                                             \
+        .name = id, .summary = said, .field = KEY_FIELD(member), .min = least, .max = __VA_ARGS__ \
     }
+#define KEY_WORD(id, said, member, ...)                                                 \
+    {                                                                                   \
+        .name = id, .summary = said, .field = KEY_FIELD(member), .choices = __VA_ARGS__ \
+    }
+#define KEY_REAL(id, said, member, word, ...)                                                      \
+    {                                                                                              \
+        .name = id, .summary = said, .field = KEY_FIELD(member), .tag = word, .real = &__VA_ARGS__ \
+    }
+#define KEY_K(multiple)                                                                      \
+    KEY_NUMBER("k", "columns of W", shape.k, multiple, INT32_MAX, .multiple_of = (multiple), \
+               .required = true, .at_run_time = true, .tag = "k")
+#define KEY_N                                                                                  \
+    KEY_NUMBER("n", "rows of W", shape.n, 1, INT32_MAX, .required = true, .at_run_time = true, \
+               .tag = "n")
+/* The format of W, one of weights_choices, and columns that suit it. */
+#define KEY_WEIGHTS KEY_WORD("weights", "format of W", weights, weights_choices, .required = true)
+#define KEY_K_OF_WEIGHTS                                                                         \
+    KEY_NUMBER("k", "columns of W", shape.k, 1, INT32_MAX, .of_weights = true, .required = true, \
+               .at_run_time = true, .tag = "k")
+#define KEY_DIMS KEY_WORD("dims", "sizes baked in, or parameters", dims, dims_choices)
+#define KEY_NUM_WARPS(default_warps) \
+    KEY_NUMBER("num_warps", "warps a block", num_warps, 1, 32, .def = (default_warps), .tag = "w")
 /* Vectors multiplied at once: always baked in, since a kernel has a sum for each in registers. With
  * rows = run_time there may be more, or fewer: the grid's y has a block for every m of them. */
-#define KEY_M(least)                                                                            \
-    {                                                                                           \
-        .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = (least), \
-        .max = MAX_VECTORS, .def = (least), .counted_with = KEY_FIELD(rows_mode), .tag = "m"    \
-    }
+#define KEY_M(least)                                                                \
+    KEY_NUMBER("m", "rows of X and Y", shape.m, least, MAX_VECTORS, .def = (least), \
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m")
 /* Rows of X, any number: the grid's y has a block for each MAX_VECTORS of them. */
-#define KEY_ANY_M                                                                         \
-    {                                                                                     \
-        .name = "m", .summary = "rows of X and Y", .field = KEY_FIELD(shape.m), .min = 1, \
-        .max = 65535, .def = 2, .counted_with = KEY_FIELD(rows_mode), .tag = "m"          \
-    }
+#define KEY_ANY_M                                                   \
+    KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 65535, .def = 2, \
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m")
 /* Rows of a kernel with one or more blocks for each row. */
-#define KEY_ROW_COUNT                                                                        \
-    {                                                                                        \
-        .name = "m", .summary = "rows", .field = KEY_FIELD(shape.m), .min = 1, .max = 65535, \
-        .def = 1, .tag = "m"                                                                 \
-    }
-#define KEY_ROWS                                                                                   \
-    {                                                                                              \
-        .name = "rows", .summary = "of X and Y: m, or a parameter", .field = KEY_FIELD(rows_mode), \
-        .choices = rows_choices                                                                    \
-    }
+#define KEY_ROW_COUNT KEY_NUMBER("m", "rows", shape.m, 1, 65535, .def = 1, .tag = "m")
+#define KEY_ROWS      KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices)
 enum { MAX_VECTORS = 8 };
-#define KEY_VARIANT                                                                  \
-    {                                                                                \
-        .name = "variant", .summary = "auto: the family tuned for target and shape", \
-        .field = KEY_FIELD(variant), .choices = variant_choices                      \
-    }
-#define KEY_PRECISION                                                                    \
-    {                                                                                    \
-        .name = "precision", .summary = "with auto; q8: x may be rounded to 8 bits",     \
-        .field = KEY_FIELD(precision), .def = PRECISION_Q8, .choices = precision_choices \
-    }
-#define KEY_EPSILON                                                                           \
-    {                                                                                         \
-        .name = "epsilon", .summary = "of the RMS norm", .field = KEY_FIELD(options.epsilon), \
-        .tag = "eps", .real = &epsilon_range                                                  \
-    }
+#define KEY_VARIANT \
+    KEY_WORD("variant", "auto: the family tuned for target and shape", variant, variant_choices)
+#define KEY_PRECISION                                                             \
+    KEY_WORD("precision", "with auto; q8: x may be rounded to 8 bits", precision, \
+             precision_choices, .def = PRECISION_Q8)
+#define KEY_EPSILON KEY_REAL("epsilon", "of the RMS norm", options.epsilon, "eps", epsilon_range)
 extern const real_range epsilon_range;
-#define KEY_TRIGGER                                                                   \
-    {                                                                                 \
-        .name = "trigger", .summary = "the next launch: at once, or behind the wait", \
-        .field = KEY_FIELD(trigger), .choices = trigger_choices                       \
-    }
-#define KEY_STATE(said)                                                                       \
-    {                                                                                         \
-        .name = "state", .summary = said, .field = KEY_FIELD(state), .choices = state_choices \
-    }
+#define KEY_TRIGGER \
+    KEY_WORD("trigger", "the next launch: at once, or behind the wait", trigger, trigger_choices)
+#define KEY_STATE(said) KEY_WORD("state", said, state, state_choices)
 extern const choice trigger_choices[], state_choices[];
 /* Blocks that are done have weights fetched into the L2 that the launch behind reads: see
  * gen/common/next.h. The parameter is the last one of a family's table. */
 enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
-#define KEY_NEXT                                                                  \
-    {                                                                             \
-        .name = "next", .summary = "bytes fetched for the next launch; 0: none",  \
-        .field = KEY_FIELD(next), .max = NEXT_MOST, .multiple_of = NEXT_MULTIPLE, \
-        .zero_is_none = true, .tag = "next"                                       \
-    }
-#define NEXT_WEIGHTS                                                                             \
-    {                                                                                            \
-        .name = "next", .kind = PARAM_IN, .format = FORMAT_F32, .values = "next/4", .align = 16, \
-        .only_with = KEY_FIELD(next), .fetched = true                                            \
-    }
+#define KEY_NEXT                                                                         \
+    KEY_NUMBER("next", "bytes fetched for the next launch; 0: none", next, 0, NEXT_MOST, \
+               .multiple_of = NEXT_MULTIPLE, .zero_is_none = true, .tag = "next")
+#define NEXT_WEIGHTS IN(F32, next, "next/4", 16, .only_with = KEY_FIELD(next), .fetched = true)
 /* A factor that is 1 unless it is said. */
-#define KEY_SCALE(said)                                                                      \
-    {                                                                                        \
-        .name = "scale", .summary = said, .field = KEY_FIELD(options.scale), .tag = "scale", \
-        .real = &factor_range                                                                \
-    }
+#define KEY_SCALE(said) KEY_REAL("scale", said, options.scale, "scale", factor_range)
 extern const real_range factor_range;
 extern const choice weights_choices[]; /* the FORMAT rows of format.def */
 enum {
@@ -313,29 +277,20 @@ typedef struct param {
     const char *size; /* numbers: the size it carries, "k", "n", "seq_len" */
 } param;
 
-#define OUT(type, id, count, alignment)                                           \
-    {                                                                             \
-        .name = #id, .kind = PARAM_OUT, .format = FORMAT_##type, .values = count, \
-        .align = alignment                                                        \
+/* Parameters: number of values, alignment, and further fields: IN(F32, x, "m*k", 16, .small =
+ * true). */
+#define OUT(type, id, count, ...)     PARAM(OUT, type, id, count, __VA_ARGS__)
+#define IN(type, id, count, ...)      PARAM(IN, type, id, count, __VA_ARGS__)
+#define SCRATCH(type, id, count, ...) PARAM(SCRATCH, type, id, count, __VA_ARGS__)
+#define PARAM(how, type, id, count, ...)                                            \
+    {                                                                               \
+        .name = #id, .kind = PARAM_##how, .format = FORMAT_##type, .values = count, \
+        .align = __VA_ARGS__                                                        \
     }
-#define IN(type, id, count, alignment)                                           \
-    {                                                                            \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
-        .align = alignment                                                       \
-    }
-#define QUERIES(count)                                                                     \
+#define QUERIES(count) IN(F32, q, count, 16, .steep = true)
+#define WEIGHTS(id, ...)                                                                   \
     {                                                                                      \
-        .name = "q", .kind = PARAM_IN, .format = FORMAT_F32, .values = count, .align = 16, \
-        .steep = true                                                                      \
-    }
-#define WEIGHTS(id, count)                                                           \
-    {                                                                                \
-        .name = #id, .kind = PARAM_IN, .weights = true, .values = count, .align = 16 \
-    }
-#define SCRATCH(type, id, count, alignment)                                           \
-    {                                                                                 \
-        .name = #id, .kind = PARAM_SCRATCH, .format = FORMAT_##type, .values = count, \
-        .align = alignment                                                            \
+        .name = #id, .kind = PARAM_IN, .weights = true, .align = 16, .values = __VA_ARGS__ \
     }
 /* Rows that tell of a chunk of positions: see partial_rows. */
 #define PARTIAL_ROWS(how, count)                                                                \
@@ -343,33 +298,18 @@ typedef struct param {
         .name = "partials", .kind = how, .format = FORMAT_F32, .values = count "*(head_dim+4)", \
         .unit = "head_dim+4", .align = 16, .partial_rows = true                                 \
     }
-#define COUNTERS(id, count)                                                                        \
-    {                                                                                              \
-        .name = #id, .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, .values = count, \
-        .align = 4                                                                                 \
+#define COUNTERS(id, ...)                                                                     \
+    {                                                                                         \
+        .name = #id, .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, .align = 4, \
+        .values = __VA_ARGS__                                                                 \
     }
-#define IN_WHERE(field_name, type, id, count, alignment)                         \
-    {                                                                            \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
-        .align = alignment, .only_with = KEY_FIELD(options.field_name)           \
-    }
+#define IN_WHERE(field_name, type, id, count, alignment) \
+    IN(type, id, count, alignment, .only_with = KEY_FIELD(options.field_name))
 /* Numbers of which few are possible: the family's fit makes them. */
-#define IN_FITTED(type, id, count, alignment)                                    \
-    {                                                                            \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_##type, .values = count, \
-        .align = alignment, .fitted = true                                       \
-    }
+#define IN_FITTED(type, id, count, alignment) IN(type, id, count, alignment, .fitted = true)
 /* What stands in the state of a step. */
-#define ROW_POSITIONS                                                                           \
-    {                                                                                           \
-        .name = "positions", .kind = PARAM_IN, .format = FORMAT_U32, .values = "m", .align = 4, \
-        .fitted = true, .settled = true                                                         \
-    }
-#define SEQUENCE_LENGTHS                                                                       \
-    {                                                                                          \
-        .name = "seq_lens", .kind = PARAM_IN, .format = FORMAT_U32, .values = "m", .align = 4, \
-        .settled = true                                                                        \
-    }
+#define ROW_POSITIONS    IN(U32, positions, "m", 4, .fitted = true, .settled = true)
+#define SEQUENCE_LENGTHS IN(U32, seq_lens, "m", 4, .settled = true)
 /* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
 #define KV_CACHE(id)                                                                            \
     {                                                                                           \
