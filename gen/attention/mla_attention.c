@@ -30,7 +30,7 @@
 #include "gen/attention/mla_chunks.h"
 #include "gen/common/reduce.h"
 #include "gen/common/next.h"
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 #include "gen/attention/mla_keys.h"
 #include "kernel/formula.h"
 #include "ref/reference.h"

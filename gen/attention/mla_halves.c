@@ -32,7 +32,7 @@
 #include "gen/attention/mla_chunks.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 
 enum {
     WARP = 32,

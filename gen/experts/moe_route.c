@@ -19,7 +19,7 @@
 #include "gen/experts/route.h"
 #include "gen/common/row_groups.h"
 #include "gen/products/stream.h"
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
@@ -37,17 +37,17 @@ static bool has_row_of_shared(const instance *in)
     return in->options.route.shared == SHARED_GATED;
 }
 
-/* Floats of which a thread loads 16 bytes at once: 8 values at most. */
-static const stream_format *const formats_of_floats[FORMAT_COUNT] = {
-    [FORMAT_F32] = &stream_F32,
-    [FORMAT_F16] = &stream_F16,
-    [FORMAT_BF16] = &stream_BF16,
-};
+/* Floats of which a thread loads 16 bytes at once: 8 values at most. Returns NULL for others. */
+static const stream_format *wide_floats(format f)
+{
+    bool wide = formats[f].block_values == 1 && formats[f].block_bytes >= F16_BYTES;
+    return wide ? &weight_format_of(f)->stream : NULL;
+}
 
 /* Weights that a thread loads at once. */
 static unsigned piece_values(format f)
 {
-    return formats_of_floats[f] ? LINE / formats[f].block_bytes : UNPACKED;
+    return wide_floats(f) ? LINE / formats[f].block_bytes : UNPACKED;
 }
 
 static int64_t block_warps(const instance *in)
@@ -103,12 +103,12 @@ typedef struct products {
 static void load_weights(ptx *p, const products *s, val piece, unsigned turn, val *w)
 {
     unsigned ahead = turn * s->r->threads;
-    if (!formats_of_floats[s->f]) {
+    if (!wide_floats(s->f)) {
         unpack_piece(p, s->f, s->row, add(p, piece, ahead), w);
         return;
     }
     val4 words = ld_const_v4(p, U32, mad_wide(p, piece, LINE, s->row), (int64_t)ahead * LINE);
-    formats_of_floats[s->f]->floats(p, &words, w);
+    wide_floats(s->f)->floats(p, &words, w);
 }
 
 /* Adds the products of the thread's pieces from one on, a block's width apart. */
@@ -138,9 +138,7 @@ static void add_pieces(ptx *p, const products *s, val piece, unsigned turns)
 static void multiply(ptx *p, const products *s)
 {
     unsigned pieces = s->r->k / piece_values(s->f), threads = s->r->threads;
-    unsigned at_once = !formats_of_floats[s->f] ? 1
-                       : s->r->group > FEW_ROWS ? IN_FLIGHT / 2
-                                                : IN_FLIGHT;
+    unsigned at_once = !wide_floats(s->f) ? 1 : s->r->group > FEW_ROWS ? IN_FLIGHT / 2 : IN_FLIGHT;
     unsigned turns = pieces / threads, rest = pieces % threads, looped = turns / at_once * at_once;
     val own = tid_x(p);
     if (looped > at_once) {

@@ -1,9 +1,9 @@
-/* Streams as products/stream.h says. A warp goes through the experts of the list; of each it reads
- * its rows once, and multiplies them with all vectors of f whose rows use the expert: code for 1,
- * 2, 4 and 8 of them (or m), so that of three the last one is there twice, and its second result
- * counts nothing. The lanes' parts are added up behind the last expert. Of narrow rows groups of
- * lanes have some each, all of the same expert. What is computed stands in experts/expert_down.h,
- * what shared memory has in experts/expert_tile.h and experts/expert_plan.h.
+/* Streams as products/stream_plan.h says. A warp goes through the experts of the list; of each it
+ * reads its rows once, and multiplies them with all vectors of f whose rows use the expert: code
+ * for 1, 2, 4 and 8 of them (or m), so that of three the last one is there twice, and its second
+ * result counts nothing. The lanes' parts are added up behind the last expert. Of narrow rows
+ * groups of lanes have some each, all of the same expert. What is computed stands in
+ * experts/expert_down.h, what shared memory has in experts/expert_tile.h and experts/expert_plan.h.
  *
  * Where all vectors fit they are staged once, and warps go on alone. Else experts come in groups
  * that fit, for all rows of a turn one after the other, and all warps of a block with them. With

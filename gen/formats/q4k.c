@@ -1,4 +1,7 @@
-/* The packing of the scales, by ggml's get_scale_min_k4: with s[0..11] the 12 bytes,
+/* Q4_K and Q5_K: 256 weights with eight scales and mins. Layouts are in q4k.h and
+ * src/ref/decode_k.c.
+ *
+ * The packing of the scales, by ggml's get_scale_min_k4: with s[0..11] the 12 bytes,
  *
  *   j < 4   scale = s[j] & 63
  *           min   = s[j + 4] & 63
@@ -7,10 +10,20 @@
  *
  * Sub-blocks 2c and 2c + 1 lie in neighbouring bytes, in the half c & 1 of each word: s[0..3] is
  * word 0, s[4..7] word 1, s[8..11] word 2.
+ *
+ * Streaming, four lanes cover a super-block. Lane c loads the 32 bytes of chunk c, whose low
+ * nibbles are a sub-block and whose high ones are the next, and with its three neighbours the 16
+ * bytes ahead of them: three aligned 16-byte loads for 64 weights of Q4_K, 144 bytes a super-block
+ * and nothing twice.
+ *
+ * A super-block of Q5_K has 176 bytes: behind the first 16 are 32 of fifth bits, of which byte i
+ * has bit j for weight i of sub-block j, and each lane loads them all. Turned so that bit 2c comes
+ * to bit 4, the fifth bits of sub-block 2c are where its nibbles need them, and those of the next
+ * one are at bit 5: there its nibbles come to meet them, so that its q are twice as large.
  */
 #include "gen/formats/q4k.h"
 
-#include "gen/common/bytes.h"
+#include "gen/formats/tools.h"
 
 q4k_chunk q4k_chunk_new(ptx *p, val chunk)
 {
@@ -43,3 +56,187 @@ q4k_header q4k_header_of(ptx *p, val4 word, const q4k_chunk *c)
         .packed = lop3(p, last, c->mask_last, upper, AND_OR),
     };
 }
+
+/* Eight nibbles of sub-block j: bytes 32 (j / 2) on, the low ones where j is even. */
+static void load_paired_nibbles(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
+{
+    val j = shr(p, first, 5);
+    val byte = mad(p, shr(p, j, 1), 32, bit_and(p, first, 31));
+    load_fields(p, byte_behind(p, block, byte), offset, mul(p, bit_and(p, j, 1), 4), 4, w);
+}
+
+/* Q4_K, and Q5_K with its fifth bits; d, dmin and the scales lie alike. */
+static void scale_with_mins(ptx *p, val block, val first, val w[UNPACKED])
+{
+    val j = shr(p, first, 5), low = lt(p, j, 4), at = byte_behind(p, block, bit_and(p, j, 3));
+    val scales = load_packed(p, U8, at, Q4_K_SCALES),
+        mins = load_packed(p, U8, at, Q4_K_SCALES + 4);
+    val nibbles = load_packed(p, U8, at, Q4_K_SCALES + 8);
+    val late_scale = bit_or(p, bit_and(p, nibbles, 15), shl(p, shr(p, scales, 6), 4));
+    val late_min = bit_or(p, shr(p, nibbles, 4), shl(p, shr(p, mins, 6), 4));
+    val scale = convert(p, F32, select(p, low, bit_and(p, scales, 63), late_scale));
+    val min = convert(p, F32, select(p, low, bit_and(p, mins, 63), late_min));
+    min = mul(p, load_half_as_f32(p, block, Q4_K_DMIN), min);
+    scale_and_add(p, mul(p, load_half_as_f32(p, block, Q4_K_D), scale), neg(p, min), w);
+}
+
+static void unpack_q4_k(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_paired_nibbles(p, block, Q4_K_QUANTS, first, w);
+    scale_with_mins(p, block, first, w);
+}
+
+static void unpack_q5_k(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_paired_nibbles(p, block, Q5_K_QUANTS, first, w);
+    add_one_bits(p, block, Q5_K_FIFTH_BITS, first, 4, w);
+    scale_with_mins(p, block, first, w);
+}
+
+enum { HEADER, QUANTS = STREAM_WORDS, FIFTHS = QUANTS + 2 * STREAM_WORDS }; /* loaded words */
+enum { SELECTOR, SHIFT, MASK_SIX, MASK_LAST, FIFTHS_TURN };                 /* constants */
+enum { LOW, HIGH = 2 }; /* first segments of the two sub-blocks */
+
+static val piece(ptx *p, val part)
+{
+    return mul(p, part, Q4K_CHUNK_BYTES);
+}
+
+static void lane_q4_k(ptx *p, stream_lane *lane)
+{
+    q4k_chunk c = q4k_chunk_new(p, lane->part);
+    lane->constants[SELECTOR] = c.selector;
+    lane->constants[SHIFT] = c.shift;
+    lane->constants[MASK_SIX] = c.mask_six;
+    lane->constants[MASK_LAST] = c.mask_last;
+}
+
+static void lane_q5_k(ptx *p, stream_lane *lane)
+{
+    lane_q4_k(p, lane);
+    lane->constants[FIFTHS_TURN] = sub(p, imm(U32, 4), mul(p, lane->part, 2));
+}
+
+static void load_q4_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    stream_load_lines(p, row->block, offset, 1, words + HEADER);
+    stream_load_lines(p, row->lines, offset, 2, words + QUANTS);
+}
+
+static void load_q5_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    load_q4_k(p, row, offset, words);
+    stream_load_lines(p, row->block, offset + Q5_K_FIFTH_BITS, 2, words + FIFTHS);
+}
+
+/* All but the quants. */
+static stream_weights decode_header(ptx *p, const stream_lane *lane, const val words[STREAM_LOADED])
+{
+    val4 header = { { words[0], words[1], words[2], words[3] } };
+    const val *c = lane->constants;
+    q4k_chunk chunk = { c[SELECTOR], c[SHIFT], c[MASK_SIX], c[MASK_LAST] };
+    q4k_header h = q4k_header_of(p, header, &chunk);
+    stream_weights w = { .d = h.d, .dmin = h.dmin };
+    for (unsigned i = 0; i < 2; i++) {
+        w.scale[2 * i] = signed_byte_as_f32(p, h.packed, i);
+        w.min[2 * i] = signed_byte_as_f32(p, h.packed, 2 + i);
+    }
+    return w;
+}
+
+static stream_weights decode_q4_k(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)row;
+    stream_weights w = decode_header(p, lane, words);
+    for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
+        unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
+        w.q[LOW + half][word] = bit_and(p, words[QUANTS + j], IN_EACH_BYTE(0x0f));
+        w.q[HIGH + half][word] = bit_and(p, words[QUANTS + j], IN_EACH_BYTE(0xf0));
+    }
+    return w;
+}
+
+static stream_weights decode_q5_k(ptx *p, const stream_lane *lane, const stream_row *row,
+                                  const val words[STREAM_LOADED])
+{
+    (void)row;
+    stream_weights w = decode_header(p, lane, words);
+    for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
+        unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
+        val fifths = rotate(p, words[FIFTHS + j], lane->constants[FIFTHS_TURN]);
+        w.q[LOW + half][word] = lop3(p, words[QUANTS + j], IN_EACH_BYTE(0x0f),
+                                     bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
+        w.q[HIGH + half][word] = lop3(p, shr(p, words[QUANTS + j], 3), IN_EACH_BYTE(0x1e),
+                                      bit_and(p, fifths, IN_EACH_BYTE(0x20)), AND_OR);
+    }
+    return w;
+}
+
+/* Q4_K: the two steps of 64 values have the low and the high nibbles of the same bytes. What is
+ * kept is their words, behind these of the block d and dmin, scales and mins of groups 0 to 3 and 4
+ * to 7 in bytes. */
+enum {
+    Q4K_D = GEMM_OWN_WORDS,
+    Q4K_MIN_D,
+    Q4K_SCALES_LOW,
+    Q4K_SCALES_HIGH,
+    Q4K_MINS_LOW,
+    Q4K_MINS_HIGH
+};
+
+static void gemm_begin(ptx *p, gemm_row *row)
+{
+    val4 head = ld_shared_v4(p, U32, row->at, 0);
+    val2 d = halves(p, head.v[0]);
+    row->kept[Q4K_D] = convert(p, F32, d.v[0]);
+    row->kept[Q4K_MIN_D] = neg(p, convert(p, F32, d.v[1]));
+    val scales = head.v[1], mins = head.v[2], nibbles = head.v[3];
+    row->kept[Q4K_SCALES_LOW] = bit_and(p, scales, IN_EACH_BYTE(63));
+    row->kept[Q4K_MINS_LOW] = bit_and(p, mins, IN_EACH_BYTE(63));
+    row->kept[Q4K_SCALES_HIGH] =
+        lop3(p, shr(p, scales, 2), IN_EACH_BYTE(48), bit_and(p, nibbles, IN_EACH_BYTE(15)), AND_OR);
+    row->kept[Q4K_MINS_HIGH] = lop3(p, shr(p, mins, 2), IN_EACH_BYTE(48),
+                                    bit_and(p, shr(p, nibbles, 4), IN_EACH_BYTE(15)), AND_OR);
+}
+
+/* w = d s (q - 8) + (8 d s - dmin m): where mins bring weights to both sides of 0, what is in
+ * parentheses is small, and both roundings are. */
+static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+{
+    (void)there; /* all */
+    enum { CENTER = 8 };
+    bool high = step % 2;
+    unsigned byte = step % 4, of_high = step / 4;
+    if (!high)
+        gemm_load_words(p, row, Q4_K_QUANTS + step / 2 * GEMM_STEP, row->kept);
+    val scale = byte_as_f32(p, row->kept[Q4K_SCALES_LOW + of_high], byte);
+    val min = byte_as_f32(p, row->kept[Q4K_MINS_LOW + of_high], byte);
+    scale = mul(p, row->kept[Q4K_D], scale);
+    val rest = fma(p, scale, (float)CENTER, mul(p, row->kept[Q4K_MIN_D], min));
+    val factor = both_halves(p, scale), added = both_halves(p, rest);
+    for (unsigned i = 0; i < GEMM_OWN_WORDS; i++)
+        for (unsigned odd = 0; odd < 2; odd++) {
+            val bytes = odd ? shr(p, row->kept[i], 8) : row->kept[i];
+            val pair = lop3(p, bytes, PAIR_OF(high ? 0xf0 : 0xf), PAIR_OF(HALF_1024), AND_OR);
+            words[2 * i + odd] =
+                fma_pair(p, pair_centred(p, pair, high ? 4 : 0, CENTER), factor, added);
+        }
+}
+
+/* Segment 4c + i of a super-block is that of lane c. */
+#define OF_CHUNKS .scales = SCALES, .minima = true, .segments = 4, .twos = true, .piece = piece
+
+const weight_format weight_format_Q4_K = {
+    .unpack = unpack_q4_k,
+    .stream = { OF_CHUNKS, .up = { 0, 0, 4, 4 }, /* high nibbles stay where they are */
+                .quants = Q4_K_QUANTS, .lane_new = lane_q4_k, .load = load_q4_k,
+                .decode = decode_q4_k },
+    .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },
+};
+
+const weight_format weight_format_Q5_K = {
+    .unpack = unpack_q5_k,
+    .stream = { OF_CHUNKS, .up = { 0, 0, 1, 1 }, .quants = Q5_K_QUANTS, .lane_new = lane_q5_k,
+                .load = load_q5_k, .decode = decode_q5_k },
+};

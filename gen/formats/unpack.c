@@ -1,25 +1,11 @@
-#include "gen/formats/unpack.h"
+#include "gen/formats/tools.h"
 
-static unpack *const unpackers[FORMAT_COUNT] = {
-#define FORMAT(id, ...) [FORMAT_##id] = unpack_##id,
-#include "kernel/format.def"
-};
-
-void unpack_block(ptx *p, format f, val block, val first, val w[UNPACKED])
+uint32_t word_of_bytes(const int8_t bytes[4], int offset)
 {
-    unpackers[f](p, block, first, w);
-}
-
-void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED])
-{
-    const format_info *info = &formats[f];
-    if (info->block_values == 1) {
-        unpackers[f](p, mad_wide(p, piece, UNPACKED * info->block_bytes, row), imm(U32, 0), w);
-        return;
-    }
-    unsigned pieces = info->block_values / UNPACKED;
-    val block = mad_wide(p, div(p, piece, pieces), info->block_bytes, row);
-    unpackers[f](p, block, mul(p, rem(p, piece, pieces), UNPACKED), w);
+    uint32_t word = 0;
+    for (int i = 0; i < 4; i++)
+        word |= (uint32_t)(uint8_t)(bytes[i] + offset) << (8 * i);
+    return word;
 }
 
 val byte_behind(ptx *p, val block, val bytes)
@@ -50,6 +36,14 @@ void load_two_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED
     load_fields(p, byte_behind(p, block, byte), offset, mul(p, bfe(p, first, 5, 2), 2), 2, w);
 }
 
+void add_one_bits(ptx *p, val block, unsigned offset, val first, unsigned place, val w[UNPACKED])
+{
+    val bits[UNPACKED];
+    load_fields(p, byte_behind(p, block, bit_and(p, first, 31)), offset, shr(p, first, 5), 1, bits);
+    for (int i = 0; i < UNPACKED; i++)
+        w[i] = bit_or(p, w[i], shl(p, bits[i], place));
+}
+
 void scale_integers(ptx *p, val d, int offset, val w[UNPACKED])
 {
     for (int i = 0; i < UNPACKED; i++)
@@ -60,41 +54,4 @@ void scale_and_add(ptx *p, val d, val m, val w[UNPACKED])
 {
     for (int i = 0; i < UNPACKED; i++)
         w[i] = add(p, mul(p, d, convert(p, F32, w[i])), m);
-}
-
-void unpack_F32(ptx *p, val block, val first, val w[UNPACKED])
-{
-    (void)first;
-    for (int i = 0; i < UNPACKED; i++)
-        w[i] = load_packed(p, F32, block, i * F32_BYTES);
-}
-
-void unpack_F16(ptx *p, val block, val first, val w[UNPACKED])
-{
-    (void)first;
-    for (unsigned i = 0; i < UNPACKED; i++)
-        w[i] = load_half_as_f32(p, block, i * F16_BYTES);
-}
-
-/* Rows are multiples of 16 bytes: eight of them are whole words. */
-void unpack_E4M3(ptx *p, val block, val first, val w[UNPACKED])
-{
-    (void)first;
-    for (int i = 0; i < UNPACKED; i += 4)
-        e4m3_as_f32(p, load_packed(p, U32, block, i), w + i);
-}
-
-void unpack_E5M2(ptx *p, val block, val first, val w[UNPACKED])
-{
-    (void)first;
-    for (int i = 0; i < UNPACKED; i += 4)
-        e5m2_as_f32(p, load_packed(p, U32, block, i), w + i);
-}
-
-/* A bf16 is the upper half of an f32. */
-void unpack_BF16(ptx *p, val block, val first, val w[UNPACKED])
-{
-    (void)first;
-    for (int i = 0; i < UNPACKED; i++)
-        w[i] = bits_as(p, F32, shl(p, load_packed(p, U16, block, i * BF16_BYTES), 16));
 }

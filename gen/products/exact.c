@@ -2,7 +2,7 @@
 #include "gen/common/norm.h"
 #include "gen/products/exact.h"
 
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 
 enum { LINE_VALUES = 4 };
 

@@ -1,5 +1,5 @@
 /* Y = X W^T with weights of any format and f32 activations, nothing rounded: the plain one. A warp
- * takes a row, a lane eight neighbouring weights at a time: see formats/unpack.h.
+ * takes a row, a lane eight neighbouring weights at a time: see formats/weight_format.h.
  *
  * With norm = rms x is multiplied by gamma on the way, and what is left of the norm is a factor of
  * the sums.

@@ -25,7 +25,7 @@
 #include "gen/products/gemm_x.h"
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 
 enum {
     WARP = 32,
@@ -375,7 +375,7 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
         row = mad_wide(p, ctaid_z(p), t->w.whole * t->w.chunk_bytes, row);
     gemm_weights_begin(p, &t->w, row, ring, w_tile);
     if (t->w.scaled)
-        t->w.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
+        t->w.own.scale = ld_shared(p, F32, mad(p, t->w.row, F32_BYTES, t->w_powers), 0);
     t->x.apart = t->w.decoder->apart;
     gemm_x_begin(p, &t->x, tiles);
     gemm_sums_begin(p, &t->s, tiles, w_tile);

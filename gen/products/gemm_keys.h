@@ -1,4 +1,4 @@
-/* What products on the tensor cores have in common: see blocks/gemm.h. */
+/* What products on the tensor cores have in common: see products/gemm.h. */
 #ifndef PTXGEN_GEN_PRODUCTS_GEMM_KEYS_H
 #define PTXGEN_GEN_PRODUCTS_GEMM_KEYS_H
 

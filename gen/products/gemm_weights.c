@@ -1,7 +1,5 @@
 #include "gen/products/gemm_weights.h"
 
-#include "gen/formats/unpack.h"
-
 enum { LINE = 16, USUAL_BLOCKS = 128, FLOATS = 64, WARP = 32 };
 
 val gemm_unit(ptx *p, val tile, val row, val unit)
@@ -9,33 +7,6 @@ val gemm_unit(ptx *p, val tile, val row, val unit)
     val place = bit_xor(p, unit, bit_and(p, shr(p, row, 1), GEMM_STEP_UNITS - 1));
     return mad(p, row, GEMM_ROW_BYTES, mad(p, place, GEMM_UNIT_BYTES, tile));
 }
-
-/* Values of a format without a decoder of its own: those of its exact one, rounded. */
-static void decode_any(ptx *p, gemm_weights *w, unsigned step, unsigned there,
-                       val words[GEMM_OWN / 2])
-{
-    (void)there; /* all */
-    const format_info *f = &formats[w->format];
-    unsigned block = step * GEMM_STEP / f->block_values;
-    val at = block ? add(p, w->at, block * f->block_bytes) : w->at;
-    for (unsigned piece = 0; piece < GEMM_OWN / UNPACKED; piece++) {
-        val values[UNPACKED];
-        unsigned known = step * GEMM_STEP % f->block_values + piece * UNPACKED;
-        unpack_half(p, w->format, at, w->half, known, values);
-        for (unsigned i = 0; i < UNPACKED; i++)
-            values[i] = w->scaled ? mul(p, values[i], w->scale) : values[i];
-        for (unsigned i = 0; i < UNPACKED / 2; i++)
-            words[piece * UNPACKED / 2 + i] = pack_halves(p, values[2 * i], values[2 * i + 1]);
-    }
-}
-
-static const gemm_decoder any = { .step = decode_any };
-
-static const gemm_decoder *const decoders[FORMAT_COUNT] = {
-    [FORMAT_F32] = &gemm_f32,   [FORMAT_F16] = &gemm_f16,   [FORMAT_BF16] = &gemm_bf16,
-    [FORMAT_Q8_0] = &gemm_q8_0, [FORMAT_Q4_K] = &gemm_q4k,  [FORMAT_Q6_K] = &gemm_q6k,
-    [FORMAT_E4M3] = &gemm_e4m3, [FORMAT_E5M2] = &gemm_e5m2,
-};
 
 /* A power of two that divides all of them and 16. */
 static unsigned alignment_of(unsigned a, unsigned b)
@@ -49,27 +20,7 @@ static unsigned alignment_of(unsigned a, unsigned b)
 /* Lines that so many bytes may lie in. */
 static unsigned lines_of(const gemm_weights *w, unsigned bytes)
 {
-    return (LINE - w->aligned + bytes + LINE - 1) / LINE;
-}
-
-/* Formats with more range than f16, or with factors of less than 1 beside an f16 scale, which may
- * be subnormal. */
-static bool needs_powers(format f)
-{
-    switch (f) {
-    case FORMAT_F32:
-    case FORMAT_BF16:
-    case FORMAT_MXFP4:
-    case FORMAT_IQ2_XXS:
-    case FORMAT_IQ2_XS:
-    case FORMAT_IQ2_S:
-    case FORMAT_IQ3_XXS:
-    case FORMAT_IQ1_S:
-    case FORMAT_IQ1_M:
-        return true;
-    default:
-        return false;
-    }
+    return (LINE - w->own.aligned + bytes + LINE - 1) / LINE;
 }
 
 int64_t gemm_splits(const instance *in)
@@ -82,7 +33,7 @@ gemm_weights gemm_weights_of(const instance *in)
     gemm_weights w = { .format = instance_weights(in), .stages = (unsigned)in->stages };
     const format_info *f = &formats[w.format];
     unsigned k = (unsigned)in->shape.k;
-    w.decoder = decoders[w.format] ? decoders[w.format] : &any;
+    w.decoder = &weight_format_of(w.format)->gemm;
     w.chunk = f->block_values == 1             ? FLOATS
               : f->block_values < USUAL_BLOCKS ? USUAL_BLOCKS
                                                : f->block_values;
@@ -90,8 +41,8 @@ gemm_weights gemm_weights_of(const instance *in)
     w.whole = k / w.chunk / (unsigned)gemm_splits(in);
     w.tail = in->splits ? 0 : k % w.chunk;
     w.row_bytes = (unsigned)format_bytes(w.format, k);
-    w.aligned = alignment_of(w.row_bytes, w.chunk_bytes);
-    w.scaled = needs_powers(w.format);
+    w.own.aligned = alignment_of(w.row_bytes, w.chunk_bytes);
+    w.scaled = weight_format_of(w.format)->beyond_f16;
     unsigned lines = lines_of(&w, w.chunk_bytes);
     while (f->block_values > 1 && lines % 4 != 2) /* eight lanes read 16 bytes each of four rows */
         lines++;
@@ -117,13 +68,13 @@ val gemm_own_row(ptx *p)
 void gemm_weights_begin(ptx *p, gemm_weights *w, val source, val ring, val tile)
 {
     w->row = gemm_own_row(p);
-    w->half = named(p, "half", bit_and(p, tid_x(p), 1));
+    w->own.half = named(p, "half", bit_and(p, tid_x(p), 1));
     w->source = var_u64(p, source);
     w->ring = mad(p, w->row, w->stride, ring);
     for (unsigned i = 0; i < 2; i++)
-        w->store[i] = gemm_unit(p, tile, w->row, mad(p, w->half, 2, imm(U32, i)));
+        w->store[i] = gemm_unit(p, tile, w->row, mad(p, w->own.half, 2, imm(U32, i)));
     w->to = var_u32(p, 0);
-    if (w->aligned < LINE)
+    if (w->own.aligned < LINE)
         w->place = var_u32(p, bit_and(p, convert(p, U32, source), LINE - 1));
 }
 
@@ -132,11 +83,11 @@ static void copy_lines(ptx *p, const gemm_weights *w, unsigned bytes)
 {
     unsigned least = (bytes + LINE - 1) / LINE, most = lines_of(w, bytes);
     val source = get(p, w->source), begin = imm(U32, 0);
-    if (w->aligned < LINE) {
+    if (w->own.aligned < LINE) {
         begin = bit_and(p, convert(p, U32, source), LINE - 1);
         source = sub(p, source, convert(p, U64, begin));
     }
-    val ahead = mul(p, w->half, LINE), end = add(p, begin, bytes);
+    val ahead = mul(p, w->own.half, LINE), end = add(p, begin, bytes);
     val from = add(p, source, convert(p, U64, ahead));
     val to = add(p, add(p, w->ring, get(p, w->to)), ahead);
     for (unsigned line = 0; line < most; line += 2) {
@@ -167,19 +118,39 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk)
     warp_barrier(p);
     gemm_copy_chunk(p, w, add(p, chunk, w->stages - 1));
     val at = add(p, w->ring, get(p, w->to)); /* behind the latest copy's is the oldest chunk's */
-    if (w->aligned < LINE) {
+    if (w->own.aligned < LINE) {
         at = add(p, at, get(p, w->place));
         assign(p, w->place, bit_and(p, add(p, w->place, w->chunk_bytes % LINE), LINE - 1));
     }
-    w->at = named(p, "the chunk's row", at);
+    w->own.at = named(p, "the chunk's row", at);
     if (w->decoder->begin)
-        w->decoder->begin(p, w);
+        w->decoder->begin(p, &w->own);
+}
+
+/* The values of a format without a decoder of its own are its unpacked ones, rounded. */
+static void round_unpacked(ptx *p, const gemm_weights *w, unsigned step, val words[GEMM_OWN / 2])
+{
+    const format_info *f = &formats[w->format];
+    unsigned block = step * GEMM_STEP / f->block_values;
+    val at = block ? add(p, w->own.at, block * f->block_bytes) : w->own.at;
+    for (unsigned piece = 0; piece < GEMM_OWN / UNPACKED; piece++) {
+        val values[UNPACKED];
+        unsigned known = step * GEMM_STEP % f->block_values + piece * UNPACKED;
+        unpack_half(p, w->format, at, w->own.half, known, values);
+        for (unsigned i = 0; i < UNPACKED; i++)
+            values[i] = w->scaled ? mul(p, values[i], w->own.scale) : values[i];
+        for (unsigned i = 0; i < UNPACKED / 2; i++)
+            words[piece * UNPACKED / 2 + i] = pack_halves(p, values[2 * i], values[2 * i + 1]);
+    }
 }
 
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset)
 {
     val words[GEMM_OWN / 2];
-    w->decoder->step(p, w, step, there, words);
+    if (w->decoder->step)
+        w->decoder->step(p, &w->own, step, there, words);
+    else
+        round_unpacked(p, w, step, words);
     for (unsigned i = 0; i < 2; i++)
         st_shared_v4(
             p, U32, w->store[i], tile_offset,

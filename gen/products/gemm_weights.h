@@ -18,54 +18,38 @@
 #ifndef PTXGEN_GEN_PRODUCTS_GEMM_WEIGHTS_H
 #define PTXGEN_GEN_PRODUCTS_GEMM_WEIGHTS_H
 
+#include "gen/formats/formats.h"
 #include "kernel/family.h"
-#include "ptx/ptx.h"
 
 enum {
     GEMM_THREADS = 256,
     GEMM_COLUMNS = 128, /* rows of W that a block takes */
-    GEMM_STEP = 32,     /* values of k that are multiplied between two barriers */
     GEMM_UNIT = 8,      /* values in 16 bytes of f16 */
     GEMM_UNIT_BYTES = 16,
     GEMM_STEP_UNITS = GEMM_STEP / GEMM_UNIT,
     GEMM_ROW_BYTES = GEMM_STEP * 2, /* of a step */
-    GEMM_OWN = 16,                  /* values of a row's step that a thread makes f16 of */
-    GEMM_KEPT = 16,                 /* words that a decoder keeps from step to step */
 };
 
 /* The address of a unit of a row in a tile. */
 val gemm_unit(ptx *p, val tile, val row, val unit);
 
-typedef struct gemm_weights gemm_weights;
-
-/* A way from a chunk's bytes to pairs of f16. Of every four values a word has the first and the
- * second, or where pairs are apart the first and the third. */
-typedef struct gemm_decoder {
-    bool apart;
-    void (*begin)(ptx *p, gemm_weights *w); /* of a chunk; NULL: nothing */
-    /* The thread's 16 values of a step: of a row's last one so many are there. */
-    void (*step)(ptx *p, gemm_weights *w, unsigned step, unsigned there, val words[GEMM_OWN / 2]);
-} gemm_decoder;
-
-struct gemm_weights {
+typedef struct gemm_weights {
     format format;
     const gemm_decoder *decoder;
     unsigned chunk, chunk_bytes; /* values and bytes */
     unsigned whole, tail;        /* chunks of a row, and values of a shorter last one */
-    unsigned row_bytes, aligned; /* of which both a row's and a chunk's start are a multiple */
-    unsigned stride, stages;     /* from row to row in the ring, and chunks that it holds */
-    bool scaled;                 /* rows are multiplied by powers of two */
+    unsigned row_bytes;
+    unsigned stride, stages; /* from row to row in the ring, and chunks that it holds */
+    bool scaled;             /* rows are multiplied by powers of two */
 
-    val row, half; /* the thread's, and which half of it */
-    val scale;     /* f32, where there is one */
-    val ring;      /* of the thread's row, */
-    val store[2];  /* and its units in the tile */
-    var source;    /* of the chunk that is copied next, its address, */
-    var to;        /* and where in the ring it goes */
-    var place;     /* of rows that are not aligned: where that starts, modulo 16 */
-    val at;        /* its first byte in the ring */
-    val kept[GEMM_KEPT];
-};
+    val row;      /* the thread's, */
+    gemm_row own; /* and its half of a chunk of that */
+    val ring;     /* of the thread's row, */
+    val store[2]; /* and its units in the tile */
+    var source;   /* of the chunk that is copied next, its address, */
+    var to;       /* and where in the ring it goes */
+    var place;    /* of rows that are not aligned: where that starts, modulo 16 */
+} gemm_weights;
 
 /* How the weights of an instance are cut up. */
 gemm_weights gemm_weights_of(const instance *in);
@@ -90,9 +74,5 @@ void gemm_next_chunk(ptx *p, gemm_weights *w, val chunk);
 
 /* Makes f16 of the thread's part of a step of the chunk and stores it in one of the tiles. */
 void gemm_decode_step(ptx *p, gemm_weights *w, unsigned step, unsigned there, unsigned tile_offset);
-
-/* Of formats that have one of their own. */
-extern const gemm_decoder gemm_f32, gemm_f16, gemm_bf16, gemm_e4m3, gemm_e5m2, gemm_q8_0, gemm_q4k,
-    gemm_q6k;
 
 #endif

@@ -1,6 +1,6 @@
-/* Products of prompts and batches on the tensor cores: see blocks/gemm.h. Of Q, K and V each block
- * has columns of one. Rows of X are f32, which each block makes f16, or have been made so ahead
- * (f16_rows.c), which takes a launch more and a third of the time where there are many. */
+/* Products of prompts and batches on the tensor cores: see products/gemm.h. Of Q, K and V each
+ * block has columns of one. Rows of X are f32, which each block makes f16, or have been made so
+ * ahead (f16_rows.c), which takes a launch more and a third of the time where there are many. */
 #include "gen/products/gemm_keys.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"

@@ -1,5 +1,5 @@
 /* Rows of x in 8 bits, with what each is to be multiplied by: what streaming products stage
- * (blocks/stream.h), once for all their blocks.
+ * (products/stream_plan.h), once for all their blocks.
  *
  *   rows[m] = q8_f32(x[m] gamma)    factors[m] = 1 / sqrt(mean(x[m]^2) + epsilon)
  *

@@ -1,7 +1,7 @@
 #include "gen/products/row_products.h"
 
 #include "gen/common/reduce.h"
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 
 enum { WARP = 32, LINE_VALUES = 4 };
 

@@ -1,4 +1,4 @@
-/* Streaming products: see blocks/stream.h. */
+/* Streaming products: see products/stream_plan.h. */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 #include "gen/products/stream.h"

@@ -1,12 +1,13 @@
 /* y[m] = scale W[token[m]]: the rows of an embedding that tokens name, decoded, with weights of any
- * format. A thread decodes eight neighbouring weights as formats/unpack.h does, or of f32, whose
- * rows may end with half as many, four; a block has a part of a row, and the grid's y the tokens.
+ * format. A thread decodes eight neighbouring weights as formats/weight_format.h does, or of f32,
+ * whose rows may end with half as many, four; a block has a part of a row, and the grid's y the
+ * tokens.
  *
  * Tokens are read from device memory. One that is not below n has no row: nothing of W is read, and
  * its row of y is NaN.
  */
 #include "gen/products/gemv.h"
-#include "gen/formats/unpack.h"
+#include "gen/formats/formats.h"
 #include "ref/reference.h"
 
 enum { THREADS = 128, LINE_VALUES = 4 };

@@ -1,10 +1,51 @@
-/* Streaming weights in blocks of 32, Q8_0, Q5_0, Q4_0, Q5_1 and Q4_1: see blocks/stream.h.
+/* Blocks of 32 weights: Q8_0, Q5_0, Q4_0, Q5_1 and Q4_1. Layouts are in src/ref/decode_blocks.c.
  *
  * A lane takes a block: an f16 d, and in Q5_1 and Q4_1 an f16 minimum, then 32 bytes, or 16 of
  * nibbles, behind it; Q5_0 and Q5_1 have the fifth bits between the two.
  */
-#include "gen/common/bytes.h"
-#include "gen/products/stream.h"
+#include "gen/formats/tools.h"
+
+/* The fifth bits of eight values are a byte: bit i of the word is value i's. */
+static void add_fifth_bits(ptx *p, val block, unsigned offset, val first, val w[UNPACKED])
+{
+    val bits = load_packed(p, U8, byte_behind(p, block, shr(p, first, 3)), offset);
+    for (int i = 0; i < UNPACKED; i++)
+        w[i] = bit_or(p, w[i], shl(p, bfe(p, bits, i, 1), 4));
+}
+
+static void unpack_q4_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_nibbles(p, block, Q4_0_QUANTS, first, w);
+    scale_integers(p, load_half_as_f32(p, block, Q4_0_D), -8, w);
+}
+
+static void unpack_q4_1(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_nibbles(p, block, Q4_1_QUANTS, first, w);
+    scale_and_add(p, load_half_as_f32(p, block, Q4_1_D), load_half_as_f32(p, block, Q4_1_MIN), w);
+}
+
+static void unpack_q5_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_nibbles(p, block, Q5_0_QUANTS, first, w);
+    add_fifth_bits(p, block, Q5_0_FIFTH_BITS, first, w);
+    scale_integers(p, load_half_as_f32(p, block, Q5_0_D), -16, w);
+}
+
+static void unpack_q5_1(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_nibbles(p, block, Q5_1_QUANTS, first, w);
+    add_fifth_bits(p, block, Q5_1_FIFTH_BITS, first, w);
+    scale_and_add(p, load_half_as_f32(p, block, Q5_1_D), load_half_as_f32(p, block, Q5_1_MIN), w);
+}
+
+static void unpack_q8_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    val at = byte_behind(p, block, first);
+    for (int i = 0; i < UNPACKED; i++)
+        w[i] = load_packed(p, S8, at, Q8_0_QUANTS + i);
+    scale_integers(p, load_half_as_f32(p, block, Q8_0_D), 0, w);
+}
 
 enum { NIBBLE_LINES = 2, BYTE_LINES = 3 };
 enum { D, LOW_FIFTHS, HIGH_FIFTHS, AT_LINES }; /* loaded words */
@@ -175,66 +216,52 @@ static void lane_q5_1(ptx *p, stream_lane *lane)
         select(p, eq(p, lane->turned, 0), imm(U32, AS_IS), imm(U32, EACH_HALF_TURNED));
 }
 
-const stream_format stream_Q8_0 = {
-    .scales = ONE_SCALE,
-    .segments = 2,
-    .factors = { 1, 1 },
-    .words = STREAM_WORDS,
-    .at_end = true,
-    .quants = Q8_0_QUANTS,
-    .load = load_q8_0,
-    .decode = decode_q8_0,
+/* Q8_0: q + 128 is what its byte is with the uppermost bit changed, which one table of lop3 does
+ * together with mask and 1024. */
+static void gemm_q8_0(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+{
+    (void)there; /* all */
+    enum { BIAS = 128, BITS = 0xff, FLIPPED = 0x80 };
+    int64_t block = (int64_t)step * Q8_0_BYTES;
+    val d = load_packed(p, U16, row->at, block + Q8_0_D), quants[GEMM_OWN_WORDS];
+    val factor = prmt(p, d, d, 0x1010);
+    gemm_load_words(p, row, block + Q8_0_QUANTS, quants);
+    for (unsigned i = 0; i < GEMM_OWN_WORDS; i++)
+        for (unsigned odd = 0; odd < 2; odd++) {
+            val bytes = odd ? shr(p, quants[i], 8) : quants[i];
+            val pair = lop3(p, bytes, PAIR_OF(BITS), PAIR_OF(HALF_1024 | FLIPPED), AND_XOR);
+            words[2 * i + odd] = mul_pair(p, pair_centred(p, pair, 0, BIAS), factor);
+        }
+}
+
+#define OF_BLOCKS .scales = ONE_SCALE, .segments = 2, .at_end = true
+
+const weight_format weight_format_Q8_0 = {
+    .unpack = unpack_q8_0,
+    .stream = { OF_BLOCKS, .quants = Q8_0_QUANTS, .load = load_q8_0, .decode = decode_q8_0 },
+    .gemm = { .apart = true, .step = gemm_q8_0 },
 };
 
-const stream_format stream_Q5_0 = {
-    .crowded_turn = true,
-    .scales = ONE_SCALE,
-    .offset = -16,
-    .segments = 2,
-    .factors = { 1, 1 },
-    .words = STREAM_WORDS,
-    .at_end = true,
-    .quants = Q5_0_QUANTS,
-    .lane_new = lane_q5_0,
-    .load = load_q5_0,
-    .decode = decode_q5_0,
+const weight_format weight_format_Q5_0 = {
+    .unpack = unpack_q5_0,
+    .stream = { OF_BLOCKS, .offset = -16, .quants = Q5_0_QUANTS, .lane_new = lane_q5_0,
+                .load = load_q5_0, .decode = decode_q5_0 },
 };
 
-const stream_format stream_Q4_0 = {
-    .crowded_turn = true,
-    .scales = ONE_SCALE,
-    .offset = -8,
-    .segments = 2,
-    .factors = { 1, 16 },
-    .words = STREAM_WORDS,
-    .at_end = true,
-    .quants = Q4_0_QUANTS,
-    .load = load_q4_0,
-    .decode = decode_q4_0,
+const weight_format weight_format_Q4_0 = {
+    .unpack = unpack_q4_0,
+    .stream = { OF_BLOCKS, .offset = -8, .up = { 0, 4 }, .quants = Q4_0_QUANTS, .load = load_q4_0,
+                .decode = decode_q4_0 },
 };
 
-const stream_format stream_Q4_1 = {
-    .crowded_turn = true,
-    .scales = ONE_SCALE,
-    .minima = true,
-    .segments = 2,
-    .factors = { 1, 16 },
-    .words = STREAM_WORDS,
-    .at_end = true,
-    .quants = Q4_1_QUANTS,
-    .load = load_q4_1,
-    .decode = decode_q4_1,
+const weight_format weight_format_Q4_1 = {
+    .unpack = unpack_q4_1,
+    .stream = { OF_BLOCKS, .minima = true, .up = { 0, 4 }, .quants = Q4_1_QUANTS, .load = load_q4_1,
+                .decode = decode_q4_1 },
 };
 
-const stream_format stream_Q5_1 = {
-    .scales = ONE_SCALE,
-    .minima = true,
-    .segments = 2,
-    .factors = { 1, 4 },
-    .words = STREAM_WORDS,
-    .at_end = true,
-    .quants = Q5_1_QUANTS,
-    .lane_new = lane_q5_1,
-    .load = load_q5_1,
-    .decode = decode_q5_1,
+const weight_format weight_format_Q5_1 = {
+    .unpack = unpack_q5_1,
+    .stream = { OF_BLOCKS, .minima = true, .up = { 0, 2 }, .quants = Q5_1_QUANTS,
+                .lane_new = lane_q5_1, .load = load_q5_1, .decode = decode_q5_1 },
 };

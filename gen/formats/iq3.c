@@ -1,14 +1,13 @@
-/* Streaming IQ3_XXS and IQ3_S weights: see blocks/stream_grid.h. Layouts are in
- * src/ref/decode_iq.c.
+/* IQ3_XXS and IQ3_S. Layouts are in src/ref/decode_iq.c.
  *
- * Four lanes cover a super-block: a lane has 64 weights, 16 bytes of indices in order.
+ * Streaming, four lanes cover a super-block: a lane has 64 weights, 16 bytes of indices in order.
  *
  *   IQ3_XXS   two words of sign codes and scales
  *   IQ3_S     8 bytes of signs, two of upper bits, one of two scales
  *
  * The eight bytes lie a multiple of 8 behind the indices of the first lane.
  */
-#include "gen/formats/stream_grid.h"
+#include "gen/formats/grid.h"
 
 enum { PAIRS = 8 /* of runs */, SCALE_BITS = 4 };
 
@@ -61,18 +60,6 @@ static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_r
     return w;
 }
 
-const stream_format stream_IQ3_XXS = {
-    GRID_FORMAT,
-    .twos = true,
-    .quants = IQ3_XXS_INDICES,
-    .piece = stream_piece_of_sixteen,
-    .table_bytes = XXS_BYTES,
-    .table = table_xxs,
-    .row_new = row_xxs,
-    .load = load_xxs,
-    .decode = decode_xxs,
-};
-
 enum { S_ENTRIES = 512, S_BYTES = GRID_TABLE_BYTES(S_ENTRIES, SIGN_BYTES) };
 enum { S_HIGH_AT = EIGHT_POINTERS, S_SCALES_AT }; /* pointers */
 enum { S_D, S_HIGH, S_SCALES, S_SIGNS, S_LINES = S_SIGNS + EIGHT_LOADED };
@@ -118,15 +105,50 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
     return w;
 }
 
-const stream_format stream_IQ3_S = {
-    .crowded = 2,
-    GRID_FORMAT,
-    .twos = true,
-    .quants = IQ3_S_INDICES,
-    .piece = stream_piece_of_sixteen,
-    .table_bytes = S_BYTES,
-    .table = table_s,
-    .row_new = row_s,
-    .load = load_s,
-    .decode = decode_s,
+/* Eight weights are two runs. */
+static void unpack_iq3_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    grid_number j = grid_bits_above(p, first, 5), l = grid_bits(p, first, 3, 2);
+    val word = grid_load_word(p, grid_behind(p, block, grid_times(p, j, 4)), IQ3_XXS_SIGNS);
+    val signs =
+        grid_signs_of_code(p, bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 7))), 127));
+    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
+    val d = load_half_as_f32(p, block.base, IQ3_XXS_D);
+    val scale = grid_odd_scale(p, d, shr(p, word, 28), 0.25f);
+    for (unsigned i = 0; i < 2; i++)
+        grid_unpack_run(p, &grid_iq3_xxs, grid_load_byte(p, at, IQ3_XXS_INDICES + i), signs, 4 * i,
+                        scale, w + 4 * i);
+}
+
+static void unpack_iq3_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
+    val highs =
+        grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ3_S_INDICES_HIGH);
+    val signs = grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ3_S_SIGNS);
+    block_bytes of_scale = grid_behind(p, block, grid_bits_above(p, first, 6));
+    val s =
+        grid_load_nibble(p, of_scale, IQ3_S_SCALES, grid_times(p, grid_bits(p, first, 5, 1), 4));
+    val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ3_S_D), s, 1);
+    highs = shr(p, highs, grid_value(p, grid_bits(p, first, 2, 3)));
+    for (unsigned i = 0; i < 2; i++) {
+        val high = shl(p, bfe(p, highs, i, 1), 8);
+        grid_unpack_run(p, &grid_iq3_s, bit_or(p, grid_load_byte(p, at, IQ3_S_INDICES + i), high),
+                        signs, 4 * i, scale, w + 4 * i);
+    }
+}
+
+const weight_format weight_format_IQ3_XXS = {
+    .unpack_known = unpack_iq3_xxs,
+    .stream = { GRID_FORMAT, .twos = true, .quants = IQ3_XXS_INDICES,
+                .piece = stream_piece_of_sixteen, .table_bytes = XXS_BYTES, .table = table_xxs,
+                .row_new = row_xxs, .load = load_xxs, .decode = decode_xxs },
+    .beyond_f16 = true,
+};
+
+const weight_format weight_format_IQ3_S = {
+    .unpack_known = unpack_iq3_s,
+    .stream = { GRID_FORMAT, .twos = true, .quants = IQ3_S_INDICES,
+                .piece = stream_piece_of_sixteen, .table_bytes = S_BYTES, .table = table_s,
+                .row_new = row_s, .load = load_s, .decode = decode_s },
 };

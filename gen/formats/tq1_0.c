@@ -1,16 +1,16 @@
-/* Streaming TQ1_0 weights: see blocks/stream.h.
+/* TQ1_0: 256 weights of three values. The layout is in src/ref/decode_k.c.
  *
- * Four lanes cover a super-block, crosswise. Lane l has word l of the bytes of each five trits: of
- * those of weights 0 to 15 of each 32 (segments 0, 2 .. 8), of 16 to 31 (1, 3 .. 9) and of the last
- * sixteens (10 .. 14); and of the last word the trits l, which are word l of segment 15.
+ * Streaming, four lanes cover a super-block, crosswise. Lane l has word l of the bytes of each five
+ * trits: of those of weights 0 to 15 of each 32 (segments 0, 2 .. 8), of 16 to 31 (1, 3 .. 9) and
+ * of the last sixteens (10 .. 14); and of the last word the trits l, which are word l of
+ * segment 15.
  *
  * A byte is 256 times the fraction 0.t0 t1 .. t4 in base 3. Its product with 3^n, of 16 bits, has
  * in the upper byte the integer part, t0 .. t(n-1) as a number; three times that taken off the next
  * one leaves t(n). Products come two bytes a word; the differences are at most 2, so that four are
- * one multiplication. Layout is in src/ref/decode_k.c.
+ * one multiplication.
  */
-#include "gen/common/bytes.h"
-#include "gen/products/stream.h"
+#include "gen/formats/tools.h"
 
 enum { TRITS = 5, PIECES = 3, LANES = 4, LAST_SEGMENT = 15 };
 enum { AT_PIECES, AT_LAST = AT_PIECES + 2 * PIECES }; /* loaded words, two each */
@@ -99,17 +99,39 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
     return w;
 }
 
-const stream_format stream_TQ1_0 = {
-    .crowded_vectors = true,
-    .scales = SCALES,
-    .offset = -1,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
-    .crosswise = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
-    .lane_new = lane_new,
-    .row_new = row_new,
-    .load = load,
-    .decode = decode,
+/* Trit n of a byte is what 3 gives above 255 when multiplied by the lower eight bits of byte 3^n.
+ * Eight of the last 16 weights are two trits of four bytes, others one of eight. */
+static void unpack_tq1_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    enum { FIRST_SIXTEENS = 160, LAST = 240, POWERS = 0x1b090301, LAST_POWER = 0x51 };
+    val of_32 = lt(p, first, FIRST_SIXTEENS), is_last = ge(p, first, LAST);
+    val byte = select(p, of_32, bit_and(p, first, 31), add(p, bit_and(p, first, 15), 32));
+    val trit = select(p, of_32, shr(p, first, 5), shr(p, sub(p, first, FIRST_SIXTEENS), 4));
+    byte = select(p, is_last, imm(U32, TQ1_0_LAST_QUANTS), byte);
+    trit = select(p, is_last, shr(p, sub(p, first, LAST), 2), trit);
+    val d = load_half_as_f32(p, block, TQ1_0_D);
+    for (int half = 0; half < 2; half++) {
+        val at = byte_behind(p, block, byte);
+        val power = prmt(p, imm(U32, POWERS), imm(U32, LAST_POWER), trit);
+        for (int i = 0; i < UNPACKED / 2; i++) {
+            val fraction =
+                bit_and(p, mul(p, load_packed(p, U8, at, TQ1_0_QUANTS + i), power), 0xff);
+            w[UNPACKED / 2 * half + i] = shr(p, mul(p, fraction, 3), 8);
+        }
+        byte = select(p, is_last, byte, add(p, byte, 4));
+        trit = select(p, is_last, add(p, trit, 1), trit);
+    }
+    scale_integers(p, d, -1, w);
+}
+
+const weight_format weight_format_TQ1_0 = {
+    .unpack = unpack_tq1_0,
+    .stream = { .scales = SCALES,
+                .order = CROSSWISE,
+                .offset = -1,
+                .segments = 4,
+                .lane_new = lane_new,
+                .row_new = row_new,
+                .load = load,
+                .decode = decode },
 };

@@ -1,13 +1,11 @@
-/* Streaming weights whose quants are two bits, and what goes with them: Q2_K, Q3_K and TQ2_0. See
- * blocks/stream.h.
- *
- * Four lanes cover a super-block. Lane 2h + l loads 16 of the 32 bytes of half h, and of each byte
- * all four values, which are those of its four segments: bits 2g and 2g + 1 are segment g's. They
- * stay where they are, so that those of segment g are 4^g too large. Layouts are in
+/* Weights whose quants are two bits, and what goes with them: Q2_K, Q3_K and TQ2_0. Layouts are in
  * src/ref/decode_k.c.
+ *
+ * Streaming, four lanes cover a super-block. Lane 2h + l loads 16 of the 32 bytes of half h, and of
+ * each byte all four values, which are those of its four segments: bits 2g and 2g + 1 are segment
+ * g's. They stay where they are, so that those of segment g are 4^g too large.
  */
-#include "gen/common/bytes.h"
-#include "gen/products/stream.h"
+#include "gen/formats/tools.h"
 
 enum { GROUPS = 4, ONE_BYTE = 0x1111 };
 
@@ -26,6 +24,15 @@ static void two_bits(ptx *p, const val words[STREAM_WORDS], stream_weights *w)
     for (unsigned i = 0; i < GROUPS; i++)
         for (unsigned j = 0; j < STREAM_WORDS; j++)
             w->q[i][j] = bit_and(p, words[j], IN_EACH_BYTE(3 << 2 * i));
+}
+
+static void unpack_q2_k(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_two_bits(p, block, Q2_K_QUANTS, first, w);
+    val both = load_packed(p, U8, byte_behind(p, block, shr(p, first, 4)), Q2_K_SCALES);
+    val scale = convert(p, F32, bit_and(p, both, 15)), min = convert(p, F32, shr(p, both, 4));
+    scale_and_add(p, mul(p, load_half_as_f32(p, block, Q2_K_D), scale),
+                  neg(p, mul(p, load_half_as_f32(p, block, Q2_K_DMIN), min)), w);
 }
 
 /* Q2_K. Of the eight bytes of scales and mins of a half a lane's are every second. */
@@ -68,21 +75,19 @@ static stream_weights decode_q2_k(ptx *p, const stream_lane *lane, const stream_
     return w;
 }
 
-/* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
-const stream_format stream_Q2_K = {
-    .scales = SCALES,
-    .minima = true,
-    .segments = 4,
-    .factors = { 1, 4, 16, 64 },
-    .index_bit = 1,
-    .words = STREAM_WORDS,
-    .quants = Q2_K_QUANTS,
-    .piece = stream_piece_of_sixteen,
-    .lane_new = lane_q2_k,
-    .row_new = row_q2_k,
-    .load = load_q2_k,
-    .decode = decode_q2_k,
-};
+/* Scale k of 16: four bits in byte k % 8, two in byte 8 + k % 4. */
+static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_two_bits(p, block, Q3_K_QUANTS, first, w);
+    add_one_bits(p, block, Q3_K_HIGH_BITS, first, 2, w);
+    val k = shr(p, first, 4);
+    val low = load_packed(p, U8, byte_behind(p, block, bit_and(p, k, 7)), Q3_K_SCALES);
+    val high = load_packed(p, U8, byte_behind(p, block, bit_and(p, k, 3)), Q3_K_SCALES + 8);
+    low = bit_and(p, shr(p, low, mul(p, shr(p, k, 3), 4)), 15);
+    high = bit_and(p, shr(p, high, mul(p, shr(p, k, 2), 2)), 3);
+    val scale = sub(p, as(p, S32, bit_or(p, low, shl(p, high, 4))), 32);
+    scale_integers(p, mul(p, load_half_as_f32(p, block, Q3_K_D), convert(p, F32, scale)), -4, w);
+}
 
 /* Q3_K. The third bits of all eight groups of 32 weights are in the 32 bytes ahead of the quants:
  * those of half h are bits 4h to 4h + 3. A rotation and another bit put each ahead of its quants;
@@ -168,22 +173,11 @@ static stream_weights decode_q3_k(ptx *p, const stream_lane *lane, const stream_
     return w;
 }
 
-const stream_format stream_Q3_K = {
-    .crowded = 1,
-    .crowded_vectors = true,
-    .scales = SCALES,
-    .offset = -4,
-    .segments = 4,
-    .factors = { 1, 4, 4, 16 },
-    .index_bit = 1,
-    .words = STREAM_WORDS,
-    .quants = Q3_K_QUANTS,
-    .piece = stream_piece_of_sixteen,
-    .lane_new = lane_q3_k,
-    .row_new = row_q3_k,
-    .load = load_q3_k,
-    .decode = decode_q3_k,
-};
+static void unpack_tq2_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_two_bits(p, block, TQ2_0_QUANTS, first, w);
+    scale_integers(p, load_half_as_f32(p, block, TQ2_0_D), -1, w);
+}
 
 enum { TQ2_0_AT_D, TQ2_0_AT_LINES };
 
@@ -204,16 +198,25 @@ static stream_weights decode_tq2_0(ptx *p, const stream_lane *lane, const stream
     return w;
 }
 
-const stream_format stream_TQ2_0 = {
-    .scales = SCALES,
-    .offset = -1,
-    .segments = 4,
-    .factors = { 1, 4, 16, 64 },
-    .index_bit = 1,
-    .words = STREAM_WORDS,
-    .quants = TQ2_0_QUANTS,
-    .piece = stream_piece_of_sixteen,
-    .load = load_tq2_0,
-    .decode = decode_tq2_0,
-    .crowded_passes = true,
+/* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
+#define OF_HALVES .scales = SCALES, .segments = 4, .index_bit = 1, .piece = stream_piece_of_sixteen
+
+const weight_format weight_format_Q2_K = {
+    .unpack = unpack_q2_k,
+    .stream = { OF_HALVES, .minima = true, .up = { 0, 2, 4, 6 }, .quants = Q2_K_QUANTS,
+                .lane_new = lane_q2_k, .row_new = row_q2_k, .load = load_q2_k,
+                .decode = decode_q2_k },
+};
+
+const weight_format weight_format_Q3_K = {
+    .unpack = unpack_q3_k,
+    .stream = { OF_HALVES, .offset = -4, .up = { 0, 2, 2, 4 }, .quants = Q3_K_QUANTS,
+                .lane_new = lane_q3_k, .row_new = row_q3_k, .load = load_q3_k,
+                .decode = decode_q3_k },
+};
+
+const weight_format weight_format_TQ2_0 = {
+    .unpack = unpack_tq2_0,
+    .stream = { OF_HALVES, .offset = -1, .up = { 0, 2, 4, 6 }, .quants = TQ2_0_QUANTS,
+                .load = load_tq2_0, .decode = decode_tq2_0 },
 };

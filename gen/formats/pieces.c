@@ -1,6 +1,5 @@
 /* Sixteen bytes at any address, read as aligned lines: see stream.h. */
-#include "gen/common/bytes.h"
-#include "gen/products/stream.h"
+#include "gen/formats/tools.h"
 
 enum { LINE = STREAM_LANE_BYTES };
 

@@ -1,12 +1,11 @@
-/* Streaming weights that stand side by side in a byte, Q1_0 and Q2_0: see blocks/stream.h.
+/* Weights that stand side by side in a byte: Q1_0 and Q2_0. Layouts are in src/ref/decode_blocks.c.
  *
- * A lane has 64 neighbouring weights. Of the words of a piece, shifted by as many bits as a weight
- * has, one bit field of each byte is a weight: every fourth of a segment. So the tile has the
- * activations of a segment spread alike. Pieces are turned back: what a word of the piece
- * has is one segment's. Layouts are in src/ref/decode_blocks.c.
+ * Streaming, a lane has 64 neighbouring weights. Of the words of a piece, shifted by as many bits
+ * as a weight has, one bit field of each byte is a weight: every fourth of a segment. So the tile
+ * has the activations of a segment spread alike. Pieces are turned back: what a word of the piece
+ * has is one segment's.
  */
-#include "gen/common/bytes.h"
-#include "gen/products/stream.h"
+#include "gen/formats/tools.h"
 
 enum { D_AT, LINES_AT }; /* loaded words */
 
@@ -55,34 +54,41 @@ static stream_weights decode_q2_0(ptx *p, const stream_lane *lane, const stream_
     return w;
 }
 
-const stream_format stream_Q1_0 = {
-    .scales = SCALES,
-    .offset = -1,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
-    .twos = true,
-    .spread = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
-    .at_end = true,
-    .quants = Q1_0_BITS,
-    .row_new = row_q1_0,
-    .load = load,
-    .decode = decode_q1_0,
-    .crowded_passes = true,
+/* A byte's fields of so many bits. */
+static void split_byte(ptx *p, val at, unsigned offset, unsigned bits, unsigned count, val *fields)
+{
+    val byte = load_packed(p, U8, at, offset);
+    for (unsigned i = 0; i < count; i++)
+        fields[i] = bfe(p, byte, i * bits, bits);
+}
+
+/* d * (2 bit - 1). */
+static void unpack_q1_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    split_byte(p, byte_behind(p, block, shr(p, first, 3)), Q1_0_BITS, 1, 8, w);
+    for (int i = 0; i < UNPACKED; i++)
+        w[i] = shl(p, w[i], 1);
+    scale_integers(p, load_half_as_f32(p, block, Q1_0_D), -1, w);
+}
+
+static void unpack_q2_0(ptx *p, val block, val first, val w[UNPACKED])
+{
+    val at = byte_behind(p, block, shr(p, first, 2));
+    for (unsigned i = 0; i < 2; i++)
+        split_byte(p, at, Q2_0_QUANTS + i, 2, 4, w + 4 * i);
+    scale_integers(p, load_half_as_f32(p, block, Q2_0_D), -1, w);
+}
+
+#define OF_BITS \
+    .scales = SCALES, .order = SPREAD, .offset = -1, .segments = 4, .twos = true, .at_end = true
+
+const weight_format weight_format_Q1_0 = {
+    .unpack = unpack_q1_0,
+    .stream = { OF_BITS, .quants = Q1_0_BITS, .row_new = row_q1_0, .load = load,
+                .decode = decode_q1_0 },
 };
 
-const stream_format stream_Q2_0 = {
-    .scales = SCALES,
-    .offset = -1,
-    .segments = 4,
-    .factors = { 1, 1, 1, 1 },
-    .twos = true,
-    .spread = true,
-    .words = STREAM_WORDS,
-    .in_order = true,
-    .at_end = true,
-    .quants = Q2_0_QUANTS,
-    .load = load,
-    .decode = decode_q2_0,
+const weight_format weight_format_Q2_0 = {
+    .unpack = unpack_q2_0,
+    .stream = { OF_BITS, .quants = Q2_0_QUANTS, .load = load, .decode = decode_q2_0 },
 };

@@ -1,6 +1,6 @@
-/* Streaming IQ1_S and IQ1_M weights: see blocks/stream_grid.h. Layouts are in src/ref/decode_iq.c.
+/* IQ1_S and IQ1_M. Layouts are in src/ref/decode_iq.c.
  *
- * Four lanes cover a super-block: a lane has 64 weights, eight runs, 8 bytes of indices.
+ * Streaming, four lanes cover a super-block: a lane has 64 weights, eight runs, 8 bytes of indices.
  *
  *   IQ1_S   two halves of words with upper bits of indices, scales and signs of delta
  *   IQ1_M   a word of upper bits and signs of delta; the super-block's 8 bytes of scales and d
@@ -8,7 +8,7 @@
  * A weight and its delta of 1/8 are one number of eighths, of levels -8, 0 and 8, each one more or
  * less.
  */
-#include "gen/formats/stream_grid.h"
+#include "gen/formats/grid.h"
 
 enum { RUNS = 8, ENTRIES = 2048, BYTES = GRID_TABLE_BYTES(ENTRIES, 0) };
 enum { HIGH_BITS = 3, SCALE_BITS = 3, EIGHTHS = 3 };
@@ -70,17 +70,6 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
     return w;
 }
 
-const stream_format stream_IQ1_S = {
-    GRID_FORMAT,
-    .twos = true,
-    .table_bytes = BYTES,
-    .table = table,
-    .lane_new = grid_lane_new,
-    .row_new = row_s,
-    .load = load_s,
-    .decode = decode_s,
-};
-
 enum { M_INDICES_AT, M_HIGH_AT }; /* pointers */
 enum { M_UPPER_HALF, M_SHIFT };   /* constants: where a lane's scales are */
 enum { M_INDICES, M_HIGH = 2, M_SCALES = M_HIGH + 1 };
@@ -137,7 +126,58 @@ static stream_weights decode_m(ptx *p, const stream_lane *lane, const stream_row
     return w;
 }
 
-const stream_format stream_IQ1_M = {
-    GRID_FORMAT,      .table_bytes = BYTES, .table = table,     .lane_new = lane_m,
-    .row_new = row_m, .load = load_m,       .decode = decode_m, .crowded_vectors = true,
+/* A run of iq1 by the low eight bits of its index and a nibble: the upper three, and delta's
+ * sign. */
+static void unpack_ternary(ptx *p, val low, val upper, val scale, val w[UNPACKED])
+{
+    val index = bit_or(p, low, shl(p, bit_and(p, upper, 7), 8));
+    val delta = select(p, ne(p, bit_and(p, upper, 8), 0), imm(F32, 0xbe000000),
+                       imm(F32, 0x3e000000)); /* 1/8 */
+    grid_load_run(p, &grid_iq1, index, w);
+    for (unsigned i = 0; i < UNPACKED; i++)
+        w[i] = mul(p, scale, add(p, convert(p, F32, w[i]), delta));
+}
+
+static void unpack_iq1_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    grid_number l = grid_bits(p, first, 3, 2);
+    block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 5), 2));
+    val word = grid_load_half(p, at, IQ1_S_INDICES_HIGH);
+    val high = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 3))), 7);
+    val delta = shl(p, shr(p, word, 15), 3);
+    val d = load_half_as_f32(p, block.base, IQ1_S_D);
+    val low = grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_S_INDICES);
+    unpack_ternary(p, low, bit_or(p, high, delta), grid_odd_scale(p, d, bfe(p, word, 12, 3), 1), w);
+}
+
+/* Nibble k of d is the uppermost of word k. */
+static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    val d_bits = imm(U32, 0);
+    for (unsigned k = 0; k < 4; k++) {
+        val nibble = shr(p, grid_load_half(p, block, IQ1_M_SCALES + 2 * k), 12);
+        d_bits = bit_or(p, d_bits, shl(p, nibble, 4 * k));
+    }
+    val d = convert(p, F32, halves(p, d_bits).v[0]);
+    block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 6), 2));
+    val word = grid_load_half(p, at, IQ1_M_SCALES);
+    val s = bit_and(p, shr(p, word, grid_value(p, grid_times(p, grid_bits(p, first, 4, 2), 3))), 7);
+    val upper = grid_load_nibble(p, grid_behind(p, block, grid_bits_above(p, first, 4)),
+                                 IQ1_M_INDICES_HIGH, grid_times(p, grid_bits(p, first, 3, 1), 4));
+    val low = grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_M_INDICES);
+    unpack_ternary(p, low, upper, grid_odd_scale(p, d, s, 1), w);
+}
+
+const weight_format weight_format_IQ1_S = {
+    .unpack_known = unpack_iq1_s,
+    .stream = { GRID_FORMAT, .twos = true, .table_bytes = BYTES, .table = table,
+                .lane_new = grid_lane_new, .row_new = row_s, .load = load_s, .decode = decode_s },
+    .beyond_f16 = true,
+};
+
+const weight_format weight_format_IQ1_M = {
+    .unpack_known = unpack_iq1_m,
+    .stream = { GRID_FORMAT, .table_bytes = BYTES, .table = table, .lane_new = lane_m,
+                .row_new = row_m, .load = load_m, .decode = decode_m },
+    .beyond_f16 = true,
 };

@@ -1,7 +1,6 @@
-/* Streaming IQ2_XXS, IQ2_XS and IQ2_S weights: see blocks/stream_grid.h. Layouts are in
- * src/ref/decode_iq.c.
+/* IQ2_XXS, IQ2_XS and IQ2_S. Layouts are in src/ref/decode_iq.c.
  *
- * Four lanes cover a super-block: a lane has 64 weights, eight runs.
+ * Streaming, four lanes cover a super-block: a lane has 64 weights, eight runs.
  *
  *   IQ2_XXS   16 bytes in order: of each of two groups of 32 weights the indices of four runs, then
  *             a word of sign codes and the scale
@@ -9,7 +8,7 @@
  *   IQ2_S     8 bytes of indices, 8 of signs 32 bytes behind them; two bytes of upper bits, and two
  *             of scales 8 bytes behind them
  */
-#include "gen/formats/stream_grid.h"
+#include "gen/formats/grid.h"
 
 enum { RUNS = 8, SCALE_BITS = 4, EIGHTHS = 3 };
 
@@ -62,19 +61,6 @@ static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_r
     return w;
 }
 
-const stream_format stream_IQ2_XXS = {
-    GRID_FORMAT,
-    .twos = true,
-    .at_end = true,
-    .quants = IQ2_XXS_GROUPS,
-    .piece = stream_piece_of_sixteen,
-    .table_bytes = XXS_BYTES,
-    .table = table_xxs,
-    .lane_new = grid_lane_new,
-    .load = load_xxs,
-    .decode = decode_xxs,
-};
-
 enum { XS_ENTRIES = 512, XS_BYTES = GRID_TABLE_BYTES(XS_ENTRIES, SIGN_CODES) };
 enum { XS_SCALES_AT }; /* pointers */
 enum { XS_D, XS_SCALES, XS_LINES };
@@ -114,18 +100,6 @@ static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_ro
     set_scales(p, words[XS_SCALES], &w);
     return w;
 }
-
-const stream_format stream_IQ2_XS = {
-    GRID_FORMAT,
-    .quants = IQ2_XS_INDICES,
-    .piece = stream_piece_of_sixteen,
-    .table_bytes = XS_BYTES,
-    .table = table_xs,
-    .lane_new = grid_lane_new,
-    .row_new = row_xs,
-    .load = load_xs,
-    .decode = decode_xs,
-};
 
 enum { S_ENTRIES = 1024, S_BYTES = GRID_TABLE_BYTES(S_ENTRIES, SIGN_BYTES) };
 enum { S_PAIRS_AT = EIGHT_POINTERS }; /* pointers: the bytes of upper bits and of scales */
@@ -171,7 +145,61 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
     return w;
 }
 
-const stream_format stream_IQ2_S = {
-    GRID_FORMAT,      .table_bytes = S_BYTES, .table = table_s,   .lane_new = grid_lane_new,
-    .row_new = row_s, .load = load_s,         .decode = decode_s,
+/* A run by its number is r, and j is that of 32 weights, of which it is number l. */
+static void unpack_iq2_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    grid_number l = grid_bits(p, first, 3, 2);
+    block_bytes group = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 5), 8));
+    val word = grid_load_word(p, group, IQ2_XXS_GROUPS + 4);
+    val code = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 7))), 127);
+    val index = grid_load_byte(p, grid_behind(p, group, l), IQ2_XXS_GROUPS);
+    val d = load_half_as_f32(p, block.base, IQ2_XXS_D);
+    grid_unpack_run(p, &grid_iq2_xxs, index, grid_signs_of_code(p, code), 0,
+                    grid_odd_scale(p, d, shr(p, word, 28), 0.125f), w);
+}
+
+static void unpack_iq2_xs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    grid_number r = grid_bits_above(p, first, 3);
+    val word = grid_load_half(p, grid_behind(p, block, grid_times(p, r, 2)), IQ2_XS_INDICES);
+    val s = grid_scale_of_sixteen(p, block, IQ2_XS_SCALES, first);
+    val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_XS_D), s, 0.125f);
+    grid_unpack_run(p, &grid_iq2_xs, bit_and(p, word, 511), grid_signs_of_code(p, shr(p, word, 9)),
+                    0, scale, w);
+}
+
+static void unpack_iq2_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
+{
+    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 3));
+    val highs =
+        grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ2_S_INDICES_HIGH);
+    val shift = grid_value(p, grid_times(p, grid_bits(p, first, 3, 2), 2));
+    val high = bit_and(p, shr(p, highs, shift), 3);
+    val index = bit_or(p, grid_load_byte(p, at, IQ2_S_INDICES), shl(p, high, 8));
+    val s = grid_scale_of_sixteen(p, block, IQ2_S_SCALES, first);
+    val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_S_D), s, 0.125f);
+    grid_unpack_run(p, &grid_iq2_s, index, grid_load_byte(p, at, IQ2_S_SIGNS), 0, scale, w);
+}
+
+const weight_format weight_format_IQ2_XXS = {
+    .unpack_known = unpack_iq2_xxs,
+    .stream = { GRID_FORMAT, .twos = true, .at_end = true, .quants = IQ2_XXS_GROUPS,
+                .piece = stream_piece_of_sixteen, .table_bytes = XXS_BYTES, .table = table_xxs,
+                .lane_new = grid_lane_new, .load = load_xxs, .decode = decode_xxs },
+    .beyond_f16 = true,
+};
+
+const weight_format weight_format_IQ2_XS = {
+    .unpack_known = unpack_iq2_xs,
+    .stream = { GRID_FORMAT, .quants = IQ2_XS_INDICES, .piece = stream_piece_of_sixteen,
+                .table_bytes = XS_BYTES, .table = table_xs, .lane_new = grid_lane_new,
+                .row_new = row_xs, .load = load_xs, .decode = decode_xs },
+    .beyond_f16 = true,
+};
+
+const weight_format weight_format_IQ2_S = {
+    .unpack_known = unpack_iq2_s,
+    .stream = { GRID_FORMAT, .table_bytes = S_BYTES, .table = table_s, .lane_new = grid_lane_new,
+                .row_new = row_s, .load = load_s, .decode = decode_s },
+    .beyond_f16 = true,
 };

@@ -1,7 +1,8 @@
-/* Weights that are looked up in grids (grid.h), in streaming products: see blocks/stream.h.
+/* Weights that are looked up in grids (kernel/grid.h).
  *
- * A block of threads keeps two tables of words in shared memory, the grid's and behind it the
- * signs'. Four weights are one permutation of bytes, and signs are part of what it selects:
+ * Streaming (gen/products/stream_plan.h), a block of threads keeps two tables of words in shared
+ * memory, the grid's and behind it the signs'. Four weights are one permutation of bytes, and signs
+ * are part of what it selects:
  *
  *   runs of 8    A grid word has a nibble a weight, the first one lowest: its code, 0 to 2. A sign
  *                word has 4 in the nibbles of negative weights. The two or-ed are selectors of
@@ -14,10 +15,10 @@
  * lanes it takes 2.8 passes on average over a table of 128 words, 3.1 of 256, 3.3 of 512, 3.4 of
  * 1024 and 3.5 of 2048.
  */
-#ifndef PTXGEN_GEN_FORMATS_STREAM_GRID_H
-#define PTXGEN_GEN_FORMATS_STREAM_GRID_H
+#ifndef PTXGEN_GEN_FORMATS_GRID_H
+#define PTXGEN_GEN_FORMATS_GRID_H
 
-#include "gen/products/stream.h"
+#include "gen/formats/tools.h"
 #include "kernel/grid.h"
 
 enum {
@@ -38,9 +39,7 @@ enum { GRID_LANE_LEVELS = 2 };
 void grid_lane_new(ptx *p, stream_lane *lane);
 
 /* What the formats have in common. */
-#define GRID_FORMAT                                                                    \
-    .scales = SCALES, .segments = 4, .factors = { 1, 1, 1, 1 }, .words = STREAM_WORDS, \
-    .in_order = true, .barrier = true
+#define GRID_FORMAT .scales = SCALES, .order = IN_ORDER, .segments = 4
 
 /* The levels of a grid with runs of 8, times a factor, plus an offset. */
 val grid_levels(const weight_grid *g, int factor, int offset);
@@ -70,5 +69,41 @@ enum { EIGHT_LOADED = 4, EIGHT_POINTERS = 2 };
 void grid_eight_new(ptx *p, stream_row *row, val first);
 void grid_eight_load(ptx *p, const stream_row *row, int64_t offset, val words[EIGHT_LOADED]);
 void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2]);
+
+/* Unpacking: what follows from the number of the first weight, a part that a register has, if any,
+ * and one that is known. */
+typedef struct grid_number {
+    val part;
+    unsigned known;
+} grid_number;
+
+/* So many of the number's bits, from one on, and all from one on. Of a thread that has a half of
+ * every 32 weights bit 4 is that half and all others are known, so that they cost neither
+ * instructions nor registers. */
+grid_number grid_bits(ptx *p, unpack_first first, unsigned bit, unsigned count);
+grid_number grid_bits_above(ptx *p, unpack_first first, unsigned bit);
+grid_number grid_times(ptx *p, grid_number n, unsigned factor);
+val grid_value(ptx *p, grid_number n);
+block_bytes grid_behind(ptx *p, block_bytes from, grid_number n);
+
+/* What is loaded of a block: a byte, a half word, a word, four bits of a byte from bit shift on,
+ * and the scale of 16 weights, in nibbles. */
+val grid_load_byte(ptx *p, block_bytes at, unsigned offset);
+val grid_load_half(ptx *p, block_bytes at, unsigned offset);
+val grid_load_word(ptx *p, block_bytes at, unsigned offset);
+val grid_load_nibble(ptx *p, block_bytes at, unsigned offset, grid_number shift);
+val grid_scale_of_sixteen(ptx *p, block_bytes block, unsigned offset, unpack_first first);
+
+/* The eighth sign of a code of seven makes their number even. */
+val grid_signs_of_code(ptx *p, val code);
+
+/* d (2 s + 1) times a power of two. */
+val grid_odd_scale(ptx *p, val d, val s, float unit);
+
+/* The values of entry index of a grid, as s32; and as weights, with signs of bit first_sign on
+ * (set: minus). The grid is an array of the module. */
+void grid_load_run(ptx *p, const weight_grid *g, val index, val *values);
+void grid_unpack_run(ptx *p, const weight_grid *g, val index, val signs, unsigned first_sign,
+                     val scale, val *w);
 
 #endif

@@ -1,20 +1,13 @@
-#include "gen/common/bytes.h"
-#include "gen/formats/stream_grid.h"
+#include "gen/formats/grid.h"
 
 enum { RUN_OF_EIGHT = 8, POSITIONS = 0x3210, NEGATIVE = 4 };
 
-/* Four levels from the first one on. */
-static uint32_t packed_levels(const weight_grid *g, unsigned first, int factor, int offset)
-{
-    uint32_t word = 0;
-    for (unsigned i = 0; i < 4; i++)
-        word |= (uint32_t)(uint8_t)(g->levels[first + i] * factor + offset) << (8 * i);
-    return word;
-}
-
 val grid_levels(const weight_grid *g, int factor, int offset)
 {
-    return imm(U32, packed_levels(g, 0, factor, offset));
+    int8_t levels[4];
+    for (unsigned i = 0; i < 4; i++)
+        levels[i] = (int8_t)(g->levels[i] * factor);
+    return imm(U32, word_of_bytes(levels, offset));
 }
 
 /* Fields of bits of a word, moved apart by steps: of 2 x 8 bits, 4 x 4, 8 x 2 and so on. */
@@ -36,18 +29,15 @@ static val four_values(ptx *p, const weight_grid *g, val codes)
 {
     val apart = bit_or(p, bit_and(p, codes, 0x003f), shl(p, bit_and(p, codes, 0x0fc0), 2));
     apart = bit_or(p, bit_and(p, apart, 0x0707), shl(p, bit_and(p, apart, 0x3838), 1));
-    return prmt(p, imm(U32, packed_levels(g, 0, 1, 0)), imm(U32, packed_levels(g, 4, 1, 0)), apart);
+    return prmt(p, imm(U32, word_of_bytes(g->levels, 0)), imm(U32, word_of_bytes(g->levels + 4, 0)),
+                apart);
 }
 
 /* Eight signs, of a code of seven or of all, one a nibble. */
 static val sign_word(ptx *p, const weight_grid *g, unsigned signs, val code)
 {
-    val parity = code;
-    if (signs == SIGN_CODES) {
-        for (unsigned shift = 4; shift; shift /= 2)
-            parity = bit_xor(p, parity, shr(p, parity, shift));
-        code = bit_or(p, code, shl(p, bit_and(p, parity, 1), 7));
-    }
+    if (signs == SIGN_CODES)
+        code = grid_signs_of_code(p, code);
     val apart = spread(p, code, 12, 0x000f000f);
     apart = spread(p, apart, 6, 0x03030303);
     apart = mul(p, spread(p, apart, 3, 0x11111111), imm(U32, NEGATIVE));
@@ -162,4 +152,103 @@ void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED
         w[i] = select(p, row->constants[BY_FOUR], words[i + 1], words[i]);
     for (unsigned i = 0; i < 2; i++)
         eight[i] = prmt(p, w[i], w[i + 1], row->constants[BY_TWO]);
+}
+
+void grid_load_run(ptx *p, const weight_grid *g, val index, val *values)
+{
+    val low = imm(U32, word_of_bytes(g->levels, 0)),
+        high = imm(U32, word_of_bytes(g->levels + 4, 0));
+    val grid = global_array(p, g->name, grid_notice, g->words, g->entries / 4);
+    val codes = ld_const(p, U16, mad_wide(p, index, sizeof(uint16_t), grid), 0);
+    for (unsigned i = 0; i < g->run; i++) {
+        val code = bfe(p, codes, g->code_bits * i, g->code_bits);
+        val byte = prmt(p, low, high, code);
+        values[i] = bfe(p, as(p, S32, byte), 0, 8);
+    }
+}
+
+void grid_unpack_run(ptx *p, const weight_grid *g, val index, val signs, unsigned first_sign,
+                     val scale, val *w)
+{
+    grid_load_run(p, g, index, w);
+    for (unsigned i = 0; i < g->run; i++) {
+        val size = mul(p, scale, convert(p, F32, w[i]));
+        w[i] = select(p, ne(p, bfe(p, signs, first_sign + i, 1), 0), neg(p, size), size);
+    }
+}
+
+val grid_signs_of_code(ptx *p, val code)
+{
+    val parity = code;
+    for (unsigned shift = 4; shift; shift /= 2)
+        parity = bit_xor(p, parity, shr(p, parity, shift));
+    return bit_or(p, code, shl(p, bit_and(p, parity, 1), 7));
+}
+
+val grid_odd_scale(ptx *p, val d, val s, float unit)
+{
+    val scale = mul(p, d, convert(p, F32, add(p, shl(p, s, 1), 1)));
+    return mul(p, scale, unit);
+}
+
+grid_number grid_bits(ptx *p, unpack_first first, unsigned bit, unsigned count)
+{
+    enum { OF_HALF = 4 };
+    if (!first.half.kind)
+        return (grid_number){ bfe(p, first.number, bit, count), 0 };
+    bool has_half = bit <= OF_HALF && OF_HALF < bit + count;
+    grid_number n = { .known = first.known >> bit & ((1U << count) - 1) };
+    if (has_half)
+        n.part = mul(p, first.half, 1U << (OF_HALF - bit));
+    return n;
+}
+
+grid_number grid_bits_above(ptx *p, unpack_first first, unsigned bit)
+{
+    enum { BITS = 8 }; /* of a number below 256 */
+    if (!first.half.kind)
+        return (grid_number){ shr(p, first.number, bit), 0 };
+    return grid_bits(p, first, bit, BITS - bit);
+}
+
+grid_number grid_times(ptx *p, grid_number n, unsigned factor)
+{
+    return (grid_number){ n.part.kind ? mul(p, n.part, factor) : n.part, n.known * factor };
+}
+
+val grid_value(ptx *p, grid_number n)
+{
+    return n.part.kind ? add(p, n.part, n.known) : imm(U32, n.known);
+}
+
+block_bytes grid_behind(ptx *p, block_bytes from, grid_number n)
+{
+    return (block_bytes){ n.part.kind ? byte_behind(p, from.base, n.part) : from.base,
+                          from.offset + n.known };
+}
+
+val grid_load_byte(ptx *p, block_bytes at, unsigned offset)
+{
+    return load_packed(p, U8, at.base, at.offset + offset);
+}
+
+val grid_load_half(ptx *p, block_bytes at, unsigned offset)
+{
+    return load_packed(p, U16, at.base, at.offset + offset);
+}
+
+val grid_load_word(ptx *p, block_bytes at, unsigned offset)
+{
+    return load_word_by_halves(p, at.base, at.offset + offset);
+}
+
+val grid_load_nibble(ptx *p, block_bytes at, unsigned offset, grid_number shift)
+{
+    return bit_and(p, shr(p, grid_load_byte(p, at, offset), grid_value(p, shift)), 15);
+}
+
+val grid_scale_of_sixteen(ptx *p, block_bytes block, unsigned offset, unpack_first first)
+{
+    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 5));
+    return grid_load_nibble(p, at, offset, grid_times(p, grid_bits(p, first, 4, 1), 4));
 }

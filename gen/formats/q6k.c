@@ -1,0 +1,146 @@
+/* Q6_K: 256 weights of six bits. The layout is in src/ref/decode_k.c.
+ *
+ * Streaming, four lanes cover a super-block of 210 bytes. Lane 2h + l (of half h, and the lower or
+ * upper 16 of the 32 bytes of each of its fields) has 64 weights: two pieces of nibbles, 32 bytes
+ * apart, and the piece of upper bits, of which each byte has those of all four groups. Group g
+ * takes the low or high nibbles of the first piece (g = 0, 2) or the second (1, 3). What is highest
+ * in its bytes, the upper bits of groups 2 and 3, stays where it is. Block offsets are in q6k.h.
+ */
+#include "gen/formats/tools.h"
+
+enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
+enum { HIGH, SCALES_AT }; /* pointers */
+enum { AT_D, AT_SCALE, AT_LOW = AT_SCALE + GROUPS, AT_HIGH = AT_LOW + 2 * STREAM_LINES };
+
+static val half_of(ptx *p, val part)
+{
+    return shr(p, part, 1);
+}
+
+static val sixteen_of(ptx *p, val part)
+{
+    return bit_and(p, part, 1);
+}
+
+static val piece(ptx *p, val part)
+{
+    return mad(p, half_of(p, part), HALF_BYTES, mul(p, sixteen_of(p, part), STREAM_LANE_BYTES));
+}
+
+/* The pieces of upper bits lie 32 h bytes closer together. */
+static void row_new(ptx *p, const stream_lane *lane, stream_row *row)
+{
+    val half = half_of(p, lane->part);
+    val high = sub(p, imm(U32, Q6_K_HIGH_BITS), mul(p, half, HALF_BYTES / 2));
+    row->at[HIGH] = add(p, row->lines, convert(p, U64, high));
+    val scale = mad(p, half, 2 * GROUPS, sixteen_of(p, lane->part));
+    row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
+}
+
+static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    stream_load_lines(p, row->lines, offset, 2, words + AT_LOW);
+    stream_load_lines(p, row->lines, offset + SECOND, 2, words + AT_LOW + STREAM_LINES);
+    stream_load_lines(p, row->at[HIGH], offset, 2, words + AT_HIGH);
+    for (unsigned i = 0; i < GROUPS; i++)
+        words[AT_SCALE + i] = ld_const(p, S8, row->at[SCALES_AT], offset + Q6_K_SCALES + 2 * i);
+    words[AT_D] = ld_const(p, F16, row->block, offset + Q6_K_D);
+}
+
+static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *row,
+                             const val words[STREAM_LOADED])
+{
+    (void)lane;
+    stream_weights w = { .d = convert(p, F32, words[AT_D]) };
+    val low[2][STREAM_WORDS], high[STREAM_WORDS];
+    for (unsigned i = 0; i < GROUPS; i++)
+        w.scale[i] = convert(p, F32, words[AT_SCALE + i]);
+    for (unsigned i = 0; i < 2; i++)
+        stream_join(p, &row->shift, words + AT_LOW + i * STREAM_LINES, low[i]);
+    stream_join(p, &row->shift, words + AT_HIGH, high);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        val nibbles = IN_EACH_BYTE(0x0f), upper = IN_EACH_BYTE(0x30), h = high[j];
+        w.q[0][j] = lop3(p, low[0][j], nibbles, bit_and(p, shl(p, h, 4), upper), AND_OR);
+        w.q[1][j] = lop3(p, low[1][j], nibbles, bit_and(p, shl(p, h, 2), upper), AND_OR);
+        w.q[2][j] = lop3(p, shr(p, low[0][j], 4), nibbles, bit_and(p, h, upper), AND_OR);
+        w.q[3][j] = lop3(p, shr(p, low[1][j], 2), IN_EACH_BYTE(0x3c),
+                         bit_and(p, h, IN_EACH_BYTE(0xc0)), AND_OR);
+    }
+    return w;
+}
+
+/* Q6_K: the four steps of half a block have the same bytes of high bits, and two of them the same
+ * of low ones. Kept are words of low bits of the even and of the odd step, then those of high bits,
+ * and d. */
+enum { Q6K_HIGH = 2 * GEMM_OWN_WORDS, Q6K_SCALE = 3 * GEMM_OWN_WORDS };
+
+static void gemm_begin(ptx *p, gemm_row *row)
+{
+    row->kept[Q6K_SCALE] = load_packed(p, F16, row->at, Q6_K_D);
+    row->kept[Q6K_SCALE] = convert(p, F32, row->kept[Q6K_SCALE]);
+}
+
+static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
+{
+    (void)there; /* all */
+    enum {
+        HALF_STEPS = 4 /* that have the same bytes of high bits */,
+        HALF_LOW = 64,
+        HALF_HIGH = 32,
+        CENTER = 32
+    };
+    unsigned half = step / HALF_STEPS, quarter = step % HALF_STEPS, of_low = quarter % 2;
+    bool high = quarter >= 2;
+    val *low = row->kept + of_low * GEMM_OWN_WORDS;
+    if (!high)
+        gemm_load_words(p, row, Q6_K_QUANTS + half * HALF_LOW + of_low * GEMM_STEP, low);
+    if (!quarter)
+        gemm_load_words(p, row, Q6_K_HIGH_BITS + half * HALF_HIGH, row->kept + Q6K_HIGH);
+    val scale =
+        convert(p, F32, ld_shared(p, S8, add(p, row->at, row->half), Q6_K_SCALES + 2 * step));
+    val factor = both_halves(p, mul(p, row->kept[Q6K_SCALE], scale));
+    /* Of quarters 0 and 1 the low bits stay in place, of 2 and 3 the high ones do. */
+    unsigned up = quarter == 3 ? 2 : 0;
+    for (unsigned i = 0; i < GEMM_OWN_WORDS; i++) {
+        val upper = row->kept[Q6K_HIGH + i];
+        val lower = high ? shr(p, low[i], 4 - up) : low[i];
+        upper = high ? upper : shl(p, upper, 4 - 2 * quarter);
+        val bytes = lop3(p, IN_EACH_BYTE(0xf << up), lower, upper, CHOOSE);
+        for (unsigned odd = 0; odd < 2; odd++) {
+            val pair = lop3(p, odd ? shr(p, bytes, 8) : bytes, PAIR_OF(0x3f << up),
+                            PAIR_OF(HALF_1024), AND_OR);
+            words[2 * i + odd] = mul_pair(p, pair_centred(p, pair, up, CENTER), factor);
+        }
+    }
+}
+
+/* With index = 128 h + 32 g + l: nibble in byte 64 h + 32 (g & 1) + l, low where g < 2; upper bits
+ * as two-bit values. */
+static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
+{
+    val h = shr(p, first, 7), g = bfe(p, first, 5, 2), l = bit_and(p, first, 31), upper[UNPACKED];
+    val low = mad(p, h, 64, mad(p, bit_and(p, g, 1), 32, l));
+    load_fields(p, byte_behind(p, block, low), Q6_K_QUANTS, mul(p, shr(p, g, 1), 4), 4, w);
+    load_two_bits(p, block, Q6_K_HIGH_BITS, first, upper);
+    for (int i = 0; i < UNPACKED; i++)
+        w[i] = bit_or(p, w[i], shl(p, upper[i], 4));
+    val at = byte_behind(p, block, shr(p, first, 4));
+    val scale = convert(p, F32, load_packed(p, S8, at, Q6_K_SCALES));
+    scale_integers(p, mul(p, load_half_as_f32(p, block, Q6_K_D), scale), -32, w);
+}
+
+/* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
+const weight_format weight_format_Q6_K = {
+    .unpack = unpack_q6_k,
+    .stream = { .scales = SCALES,
+                .offset = -32,
+                .segments = 4,
+                .up = { 0, 0, 0, 2 },
+                .index_bit = 1,
+                .quants = Q6_K_QUANTS,
+                .piece = piece,
+                .row_new = row_new,
+                .load = load,
+                .decode = decode },
+    .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },
+};

@@ -1,0 +1,300 @@
+/* Formats whose four-bit codes index a table of integers: IQ4_NL, IQ4_XS, MXFP4 and NVFP4. Layouts
+ * are in src/ref/decode_tables.c.
+ *
+ * Streaming, a lane takes 32 weights, 16 bytes of codes: a block, a sub-block of IQ4_XS, of which
+ * eight lanes read the 8 bytes ahead of the codes, or half a block of NVFP4, two segments with a
+ * scale each. Looking up leaves the codes in the order of nibbles, and activations are staged in
+ * that order.
+ *
+ * A permutation looks up four codes in eight bytes: a selector's nibble is the number of a byte,
+ * and where its bit 3 is set, the result is the sign of that byte, 0 or -1. So the table's halves
+ * are looked up by the codes, and by the codes with bit 3 flipped, and the sum of both is the
+ * code's value in one half and a sign in the other. The halves are made so that this adds up: of
+ * -127 and 1, by codes 0 and 8, they hold -127 and 2. (They can, but where code i < 8 has a
+ * negative value and i + 8 has -1.)
+ *
+ * The values of NVFP4 are so small that a table of 12 more than each has none below 0. Then the
+ * sign is 0, and what both halves give is put together in one word.
+ */
+#include "gen/formats/tools.h"
+#include "kernel/grid.h"
+
+enum { CODES = 16, HALF = CODES / 2 };
+enum { SCALE, HEADER = SCALE, AT_LINES = HEADER + 2, LINES = 2 }; /* loaded words */
+enum { LOW, HIGH, SHIFT_LOW, SHIFT_HIGH, SELECTOR = SHIFT_LOW };  /* constants */
+
+/* The value of each code times d. A byte of eight by its number is what a permutation gives; the
+ * bit 3 of the code says of which eight. */
+static void scale_codes(ptx *p, val d, const int8_t table[CODES], val w[UNPACKED])
+{
+    val words[CODES / 4];
+    for (unsigned i = 0; i < CODES / 4; i++)
+        words[i] = imm(U32, word_of_bytes(table + (size_t)4 * i, 0));
+    for (int i = 0; i < UNPACKED; i++) {
+        val of_eight = bit_and(p, w[i], 7);
+        val low = prmt(p, words[0], words[1], of_eight),
+            high = prmt(p, words[2], words[3], of_eight);
+        val bytes = select(p, lt(p, w[i], 8), low, high);
+        w[i] = mul(p, d, convert(p, F32, bfe(p, as(p, S32, bytes), 0, 8)));
+    }
+}
+
+/* The halves of a table, as two words of four bytes each. */
+typedef struct code_table {
+    uint32_t low[2], high[2];
+} code_table;
+
+static code_table table_of(const int8_t values[CODES])
+{
+    int8_t low[HALF], high[HALF];
+    for (unsigned i = 0; i < HALF; i++) {
+        /* Each makes good for the other's sign, which is -1 of a negative byte. */
+        low[i] = (int8_t)(values[i] + (values[HALF + i] < 0));
+        high[i] = (int8_t)(values[HALF + i] + (low[i] < 0));
+    }
+    return (code_table){ { word_of_bytes(low, 0), word_of_bytes(low + 4, 0) },
+                         { word_of_bytes(high, 0), word_of_bytes(high + 4, 0) } };
+}
+
+/* A permutation takes one immediate: the other words stay in registers. */
+static void keep_table(ptx *p, stream_lane *lane, const code_table *table)
+{
+    lane->constants[LOW] = kept_in_register(p, table->low[0]);
+    lane->constants[HIGH] = kept_in_register(p, table->high[0]);
+}
+
+/* Looks up the eight codes in a word: those in its lower (0) and upper (1) half, in each half of
+ * the table. */
+static void look_up(ptx *p, const stream_lane *lane, const code_table *table, val codes,
+                    val parts[2][2])
+{
+    const val *c = lane->constants;
+    val flipped = bit_xor(p, codes, IN_EACH_BYTE(0x88));
+    for (unsigned i = 0; i < 2; i++) {
+        parts[i][0] = prmt(p, c[LOW], imm(U32, table->low[1]), i ? shr(p, codes, 16) : codes);
+        parts[i][1] = prmt(p, c[HIGH], imm(U32, table->high[1]), i ? shr(p, flipped, 16) : flipped);
+    }
+}
+
+static void look_up_piece(ptx *p, const stream_lane *lane, const stream_row *row,
+                          const int8_t values[CODES], const val *lines, stream_weights *w)
+{
+    code_table table = table_of(values);
+    val codes[STREAM_WORDS], parts[2][2];
+    stream_join(p, &row->shift, lines, codes);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        look_up(p, lane, &table, codes[j], parts);
+        for (unsigned i = 0; i < 2; i++) {
+            w->q[i][j] = as(p, S32, parts[i][0]);
+            w->q[i][STREAM_WORDS + j] = as(p, S32, parts[i][1]);
+        }
+    }
+}
+
+static void lane_iq4(ptx *p, stream_lane *lane)
+{
+    code_table table = table_of(iq4_values);
+    keep_table(p, lane, &table);
+}
+
+static void unpack_iq4_nl(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_nibbles(p, block, IQ4_NL_QUANTS, first, w);
+    scale_codes(p, load_half_as_f32(p, block, IQ4_NL_D), iq4_values, w);
+}
+
+static void load_iq4_nl(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[SCALE] = convert(p, F32, ld_const(p, F16, row->block, offset + IQ4_NL_D));
+    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
+}
+
+static stream_weights decode_iq4_nl(ptx *p, const stream_lane *lane, const stream_row *row,
+                                    const val words[STREAM_LOADED])
+{
+    stream_weights w = { .d = words[SCALE] };
+    look_up_piece(p, lane, row, iq4_values, words + AT_LINES, &w);
+    return w;
+}
+
+/* The scale of sub-block j: a nibble of byte j / 2, and bits 2j and 2j + 1 of the upper ones. */
+static void unpack_iq4_xs(ptx *p, val block, val first, val w[UNPACKED])
+{
+    val j = shr(p, first, 5);
+    load_nibbles(p, byte_behind(p, block, mul(p, j, 16)), IQ4_XS_QUANTS, bit_and(p, first, 31), w);
+    val low = load_packed(p, U8, byte_behind(p, block, shr(p, j, 1)), IQ4_XS_SCALES_LOW);
+    val high = load_packed(p, U16, block, IQ4_XS_SCALES_HIGH);
+    low = bit_and(p, shr(p, low, mul(p, bit_and(p, j, 1), 4)), 15);
+    high = bit_and(p, shr(p, high, mul(p, j, 2)), 3);
+    val scale = sub(p, as(p, S32, bit_or(p, low, shl(p, high, 4))), 32);
+    scale_codes(p, mul(p, load_half_as_f32(p, block, IQ4_XS_D), convert(p, F32, scale)), iq4_values,
+                w);
+}
+
+/* Lane j of a super-block has the lower bits of its scale from bit 4j on, and the upper ones from
+ * bit 16 + 2j on of the word ahead, whence they come to bit 4. */
+static void lane_iq4_xs(ptx *p, stream_lane *lane)
+{
+    lane_iq4(p, lane);
+    lane->constants[SHIFT_LOW] = mul(p, lane->part, 4);
+    lane->constants[SHIFT_HIGH] = mad(p, lane->part, 2, imm(U32, 12));
+}
+
+static void load_iq4_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    val2 header = ld_const_v2(p, U32, row->block, offset + IQ4_XS_D);
+    words[HEADER] = header.v[0];
+    words[HEADER + 1] = header.v[1];
+    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
+}
+
+/* A number below 2^23 is a float without a conversion: the lower bits of 2^23 and the number. */
+static stream_weights decode_iq4_xs(ptx *p, const stream_lane *lane, const stream_row *row,
+                                    const val words[STREAM_LOADED])
+{
+    const uint32_t two_to_23 = 0x4b000000;
+    val low = shr(p, words[HEADER + 1], lane->constants[SHIFT_LOW]);
+    val high = shr(p, words[HEADER], lane->constants[SHIFT_HIGH]);
+    val bits = lop3(p, high, imm(U32, 0x30), imm(U32, two_to_23), AND_OR);
+    bits = lop3(p, low, imm(U32, 0x0f), bits, AND_OR);
+    val scale = sub(p, bits_as(p, F32, bits), 0x1p23f + 32);
+    stream_weights w = { .d = mul(p, convert(p, F32, halves(p, words[HEADER]).v[0]), scale) };
+    look_up_piece(p, lane, row, iq4_values, words + AT_LINES, &w);
+    return w;
+}
+
+/* 2^(e - 128), which is subnormal for e below 2. */
+static void unpack_mxfp4(ptx *p, val block, val first, val w[UNPACKED])
+{
+    load_nibbles(p, block, MXFP4_QUANTS, first, w);
+    val e = load_packed(p, U8, block, MXFP4_E);
+    val subnormal = shl(p, imm(U32, 0x00200000), e), normal = shl(p, sub(p, e, 1), 23);
+    scale_codes(p, bits_as(p, F32, select(p, lt(p, e, 2), subnormal, normal)), fp4_values, w);
+}
+
+static void lane_mxfp4(ptx *p, stream_lane *lane)
+{
+    code_table table = table_of(fp4_values);
+    keep_table(p, lane, &table);
+}
+
+static void load_mxfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[SCALE] = ld_const(p, U8, row->block, offset + MXFP4_E);
+    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
+}
+
+/* 2^(e - 128) has the bits (e - 1) << 23, but the bits (e + 1) << 21 where e is 0 or 1, and it is
+ * subnormal: as signed numbers those are the greater ones there, and only there. */
+static stream_weights decode_mxfp4(ptx *p, const stream_lane *lane, const stream_row *row,
+                                   const val words[STREAM_LOADED])
+{
+    val e = as(p, S32, words[SCALE]);
+    val normal = mad(p, e, 1 << 23, imm(S32, -(1 << 23)));
+    val subnormal = mad(p, e, 1 << 21, imm(S32, 1 << 21));
+    stream_weights w = { .d = bits_as(p, F32, max(p, normal, subnormal)) };
+    look_up_piece(p, lane, row, fp4_values, words + AT_LINES, &w);
+    return w;
+}
+
+/* A scale is half of a ue4m3. The bits of one are an fp16's but for the bias, which is 15 there:
+ * 2^8 is missing. */
+static void unpack_nvfp4(ptx *p, val block, val first, val w[UNPACKED])
+{
+    val s = shr(p, first, 4), upper = bfe(p, first, 3, 1);
+    load_fields(p, byte_behind(p, block, mul(p, s, 8)), NVFP4_QUANTS, mul(p, upper, 4), 4, w);
+    val code = load_packed(p, U8, byte_behind(p, block, s), NVFP4_SCALES);
+    val bits = select(p, eq(p, code, 0x7f), imm(U32, 0), shl(p, bit_and(p, code, 0x7f), 7));
+    val half = halves(p, bits).v[0];
+    scale_codes(p, mul(p, convert(p, F32, half), 128.0f), fp4_values, w);
+}
+
+enum { LARGEST = 12 }; /* of its values, which are in halves */
+
+static code_table table_of_nvfp4(void)
+{
+    return (code_table){
+        { word_of_bytes(fp4_values, LARGEST), word_of_bytes(fp4_values + 4, LARGEST) },
+        { word_of_bytes(fp4_values + HALF, LARGEST), word_of_bytes(fp4_values + HALF + 4, LARGEST) }
+    };
+}
+
+/* A lane's two scales are bytes of two halves, in the order of its segments. */
+static void lane_nvfp4(ptx *p, stream_lane *lane)
+{
+    enum { TWO_BYTES = 0x4140, SWAPPED = 0x4041, SECOND_TWO = 0x0202 };
+    val swapped = ne(p, bit_and(p, lane->turned, STREAM_LANE_BYTES / 2), 0);
+    lane->constants[SELECTOR] = mad(p, lane->part, imm(U32, SECOND_TWO),
+                                    select(p, swapped, imm(U32, SWAPPED), imm(U32, TWO_BYTES)));
+    code_table table = table_of_nvfp4();
+    keep_table(p, lane, &table);
+}
+
+static void load_nvfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
+{
+    words[SCALE] = ld_const(p, U32, row->block, offset + NVFP4_SCALES);
+    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
+}
+
+/* Two codes ue4m3, each in the lower byte of a half, as fp16 that are 2^8 too small; 0x7f is 0. A
+ * code's highest bit says nothing, but 0xff is not 0x7f. */
+static val2 scales_of_nvfp4(ptx *p, val codes)
+{
+    enum { AND_NOT_AND = 0x20, AND_AND_NOT = 0x40, BIT_7 = 0x00800080 };
+    val next = add(p, codes, imm(U32, 0x00010001));
+    val zeros = mul(p, lop3(p, next, codes, imm(U32, BIT_7), AND_NOT_AND), 0x7f);
+    return halves(p, lop3(p, shl(p, codes, 7), imm(U32, 0x3f803f80), zeros, AND_AND_NOT));
+}
+
+static stream_weights decode_nvfp4(ptx *p, const stream_lane *lane, const stream_row *row,
+                                   const val words[STREAM_LOADED])
+{
+    code_table table = table_of_nvfp4();
+    stream_weights w = { .d = V(128.0f) };
+    val2 scales = scales_of_nvfp4(p, prmt(p, words[SCALE], imm(U32, 0), lane->constants[SELECTOR]));
+    for (unsigned i = 0; i < 2; i++)
+        w.scale[i] = convert(p, F32, scales.v[i]);
+    val codes[STREAM_WORDS], parts[2][2];
+    stream_join(p, &row->shift, words + AT_LINES, codes);
+    for (unsigned j = 0; j < STREAM_WORDS; j++) {
+        look_up(p, lane, &table, codes[j], parts);
+        for (unsigned i = 0; i < 2; i++)
+            w.q[j / 2][2 * (j % 2) + i] = bit_or(p, parts[i][0], parts[i][1]);
+    }
+    return w;
+}
+
+#define OF_TABLE .scales = ONE_SCALE, .order = TURNED_PAIRS, .segments = 2, .at_end = true
+
+const weight_format weight_format_IQ4_NL = {
+    .unpack = unpack_iq4_nl,
+    .stream = { OF_TABLE, .quants = IQ4_NL_QUANTS, .lane_new = lane_iq4, .load = load_iq4_nl,
+                .decode = decode_iq4_nl },
+};
+
+const weight_format weight_format_IQ4_XS = {
+    .unpack = unpack_iq4_xs,
+    .stream = { OF_TABLE, .quants = IQ4_XS_QUANTS, .piece = stream_piece_of_sixteen,
+                .lane_new = lane_iq4_xs, .load = load_iq4_xs, .decode = decode_iq4_xs },
+};
+
+const weight_format weight_format_MXFP4 = {
+    .unpack = unpack_mxfp4,
+    .stream = { OF_TABLE, .quants = MXFP4_QUANTS, .lane_new = lane_mxfp4, .load = load_mxfp4,
+                .decode = decode_mxfp4 },
+    .beyond_f16 = true,
+};
+
+const weight_format weight_format_NVFP4 = {
+    .unpack = unpack_nvfp4,
+    .stream = { .scales = SCALES,
+                .order = EIGHTS,
+                .offset = -LARGEST,
+                .segments = 2,
+                .at_end = true,
+                .quants = NVFP4_QUANTS,
+                .piece = stream_piece_of_sixteen,
+                .lane_new = lane_nvfp4,
+                .load = load_nvfp4,
+                .decode = decode_nvfp4 },
+};
