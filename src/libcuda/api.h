@@ -295,16 +295,26 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 #ifdef __cplusplus
 extern "C" {
 #endif
-#define ENTRY(name, symbol, since, parameters) CUresult CUDAAPI symbol parameters;
+#define ENTRY(name, version, since, enters, parameters, ...) \
+    CUresult CUDAAPI name##version parameters;
+#define ALIAS(name, version, since, of) __typeof__(of) name##version;
 #include "libcuda/entry_points.def"
-#undef ENTRY
 #ifdef __cplusplus
 }
 #endif
 
-/* cuda.h gives programs that are compiled for per-thread default streams other symbols. Streams do
- * not run beside each other here, so that they are the same functions. */
-#define PER_THREAD_ALIAS(symbol, suffix) \
-    __typeof__(symbol) symbol##suffix __attribute__((alias(#symbol)))
+/* The symbols that are refused: refuse_cuCtxCreate is cuCtxCreate. They take whatever their callers
+ * give, and have names of their own in C, so that cuda.h may declare what they stand for, or have a
+ * macro of that name. */
+#define SYMBOL_TEXT(symbol)    SYMBOL_TEXT_OF(symbol)
+#define SYMBOL_TEXT_OF(symbol) #symbol
+#define MISSING(name, version, since) \
+    CUresult refuse_##name##version(void) __asm__(SYMBOL_TEXT(name##version));
+#define MISSING_PER_THREAD(name, version, since, ending) \
+    MISSING(name, version, since)                        \
+    CUresult refuse_##name##version##ending(void) __asm__(SYMBOL_TEXT(name##version##ending));
+#include "libcuda/unsupported.def"
+#undef MISSING
+#undef MISSING_PER_THREAD
 
 #endif

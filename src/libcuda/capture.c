@@ -35,16 +35,6 @@ CUresult capture_add(CUstream s, const work *w)
     return CUDA_SUCCESS;
 }
 
-CUresult capture_record(CUstream s, CUevent e)
-{
-    if (s->capture->invalid)
-        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    e->state.captured = true;
-    e->capture = s->capture;
-    e->at = s->tail;
-    return CUDA_SUCCESS;
-}
-
 CUresult capture_wait(CUstream s, CUevent e)
 {
     capture *c = s->capture;
@@ -63,7 +53,7 @@ CUresult capture_wait(CUstream s, CUevent e)
     return CUDA_SUCCESS;
 }
 
-/* As cuThreadExchangeStreamCaptureMode describes it. */
+/* Returns true if an unsafe call is refused, as cuThreadExchangeStreamCaptureMode describes it. */
 static bool is_unsafe(const capture *c)
 {
     CUstreamCaptureMode mode = this_thread()->capture_mode;
@@ -89,11 +79,42 @@ CUresult capture_refuses_waiting(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-CUresult capture_refuses_legacy(CUcontext context)
+CUresult stream_ready(CUcontext c, CUstream named, CUstream *stream)
 {
+    CUresult r = stream_find(c, named, stream);
+    if (r || *stream != c->null_stream)
+        return r;
     for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
-        if (s->handle.context == context && s->capture && !(s->flags & CU_STREAM_NON_BLOCKING))
+        if (s->handle.context == c && s->capture && !(s->flags & CU_STREAM_NON_BLOCKING))
             return invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    return CUDA_SUCCESS;
+}
+
+CUresult stream_submit(CUcontext c, CUstream named, const work *w)
+{
+    CUstream s;
+    CUresult r = stream_ready(c, named, &s);
+    r = r ? r : work_check(w);
+    if (r)
+        return r;
+    return s->capture ? capture_add(s, w) : work_run(c, s, driver_overlaps(), w);
+}
+
+CUresult stream_record(CUcontext c, CUstream named, CUevent e)
+{
+    CUstream s;
+    CUresult r = stream_ready(c, named, &s);
+    if (r)
+        return r;
+    if (s->capture && s->capture->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    e->capture = s->capture;
+    if (s->capture) {
+        e->captured = true;
+        e->at = s->tail;
+    } else {
+        event_stamp(e);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -125,7 +146,7 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
     return CUDA_SUCCESS;
 }
 
-/* Whether the origin waits for all that was done in other streams. */
+/* Returns true if the origin waits for all that was done in other streams. */
 static bool is_joined(const capture *c)
 {
     graph_mark_needed(c->graph, c->origin->tail);
@@ -136,7 +157,7 @@ static bool is_joined(const capture *c)
     return true;
 }
 
-static void finish(capture *c)
+static void finish_capture(capture *c)
 {
     for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
         if (s->capture == c)
@@ -147,16 +168,16 @@ static void finish(capture *c)
     free(c);
 }
 
-void capture_lose(CUstream s)
+void stream_destroy(CUstream s)
 {
     capture *c = s->capture;
-    if (!c)
-        return;
-    invalidate(c, CUDA_SUCCESS);
-    if (c->origin == s) {
+    if (c)
+        c->invalid = true;
+    if (c && c->origin == s) {
         graph_free(c->graph);
-        finish(c);
+        finish_capture(c);
     }
+    handle_free(s);
 }
 
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph)
@@ -179,7 +200,7 @@ CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph)
     *graph = r ? NULL : c->graph;
     if (r)
         graph_free(c->graph);
-    finish(c);
+    finish_capture(c);
     return r;
 }
 
@@ -199,7 +220,8 @@ CUresult capture_describe(CUstream s, capture_info *info)
     info->id = c->id;
     info->graph = c->graph;
     info->tail = s->tail;
-    info->edges = arena_try_alloc(c->graph->arena, (s->tail.count + 1) * sizeof *info->edges);
+    info->edges =
+        arena_try_alloc(c->graph->handle.arena, (s->tail.count + 1) * sizeof *info->edges);
     if (!info->edges)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < s->tail.count; i++)

@@ -1,18 +1,31 @@
-/* Stream capture: work that would have been done becomes nodes of a graph. It starts in one stream,
- * and others join it by waiting for an event that was recorded in it. */
+/* Work for streams, and stream capture: work that would have been done becomes nodes of a graph. A
+ * capture starts in one stream, and others join it by waiting for an event that was recorded in it.
+ */
 #ifndef PTXGEN_LIBCUDA_CAPTURE_H
 #define PTXGEN_LIBCUDA_CAPTURE_H
 
-#include "libcuda/stream.h"
+#include "libcuda/graph.h"
+
+/* Finds a stream that will get work, as stream_find does. The legacy stream would wait for the
+ * others, which is refused while one of them is captured. */
+CUresult stream_ready(CUcontext c, CUstream named, CUstream *stream);
+
+/* Checks work and does it or, if the stream is captured, puts it into the graph. */
+CUresult stream_submit(CUcontext c, CUstream named, const work *w);
+
+CUresult stream_record(CUcontext c, CUstream named, CUevent e);
+
+/* Frees a stream, and ends the capture that it takes part in. */
+void stream_destroy(CUstream s);
 
 CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mode);
 
-/* Its graph. One that is invalid, or whose streams have not all come together, gives an error and
- * ends as well. */
+/* Ends a capture and gives its graph. One that is invalid, or whose streams have not all come
+ * together, gives an error and ends as well. */
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
 CUstreamCaptureStatus capture_status(CUstream s);
 
-/* How a stream's capture stands: all but the status only where that is active. */
+/* The state of a stream's capture: all but the status only if that is active. */
 typedef struct capture_info {
     CUstreamCaptureStatus status;
     cuuint64_t id; /* another one for each capture */
@@ -22,23 +35,18 @@ typedef struct capture_info {
 } capture_info;
 CUresult capture_describe(CUstream s, capture_info *info);
 
-/* Has the next node depend on these as well, or on nothing else. */
+/* Has the next node depend on these nodes as well, or on nothing else. */
 CUresult capture_depend(CUstream s, const CUgraphNode *nodes, size_t count, bool replace);
 
-/* Puts work, or an event, behind what a captured stream has so far. */
+/* Puts work after what a captured stream has so far. */
 CUresult capture_add(CUstream s, const work *w);
-CUresult capture_record(CUstream s, CUevent e);
 
-/* A stream waits for an event, one of them or both in a capture. */
+/* Has a stream wait for an event. One of them or both are in a capture. */
 CUresult capture_wait(CUstream s, CUevent e);
 
-/* Calls that a capture in this context forbids: those that the capture's mode calls unsafe, those
- * that wait for a captured stream, and work in the legacy stream. They make the capture invalid. */
+/* Refuse calls that a capture in this context forbids, and make that capture invalid: calls that
+ * the capture's mode takes for unsafe, and calls that wait for a captured stream. */
 CUresult capture_refuses(CUcontext c);
 CUresult capture_refuses_waiting(CUcontext c);
-CUresult capture_refuses_legacy(CUcontext c);
-
-/* A stream goes while it is captured. */
-void capture_lose(CUstream s);
 
 #endif

@@ -1,5 +1,7 @@
 #include "libcuda/context.h"
 
+#include "base/os.h"
+
 CUcontext context_current(void)
 {
     const thread_state *thread = this_thread();
@@ -7,29 +9,38 @@ CUcontext context_current(void)
     return handle_is(c, CONTEXT_HANDLE) ? c : NULL;
 }
 
-static CUresult find_current(CUresult r, CUcontext *context)
+int stream_priority(int wish)
 {
-    *context = r ? NULL : context_current();
-    if (r)
-        return r;
-    if (!*context)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    if ((*context)->primary && !(*context)->retained)
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    return (*context)->failure;
+    return wish < GREATEST_PRIORITY ? GREATEST_PRIORITY : wish > 0 ? 0 : wish;
 }
 
-CUresult enter_context(CUcontext *context)
+CUstream stream_new(CUcontext c, unsigned flags, int priority)
 {
-    return find_current(enter(), context);
+    CUstream s = handle_new(STREAM_HANDLE, sizeof *s, c);
+    if (s) {
+        s->flags = flags;
+        s->id = driver_count();
+        s->priority = stream_priority(priority);
+    }
+    return s;
 }
 
-CUresult enter_context_to_ask(CUcontext *context)
+CUresult stream_find(CUcontext c, CUstream named, CUstream *stream)
 {
-    return find_current(enter_to_ask(), context);
+    if (!named || named == CU_STREAM_LEGACY)
+        *stream = c->null_stream;
+    else if (named == CU_STREAM_PER_THREAD)
+        *stream = c->thread_stream;
+    else if (handle_is(named, STREAM_HANDLE))
+        *stream = named;
+    else
+        return CUDA_ERROR_INVALID_HANDLE;
+    return CUDA_SUCCESS;
 }
 
-CUresult enter_context_to_add(CUcontext *context)
+void event_stamp(CUevent e)
 {
-    return find_current(enter_to_add(), context);
+    e->recorded = true;
+    e->captured = false;
+    e->nanoseconds = os_nanoseconds();
 }

@@ -22,7 +22,7 @@ static struct driver {
     handle *handles;
     handle **buckets; /* of live handles by hash; bucket_count is 0 or a power of 2 */
     size_t bucket_count, handle_count;
-    deferred *deferred;
+    struct launch_queue *queues;
     bool overlaps;
     uint64_t counted;
     uint64_t workspace;
@@ -42,44 +42,39 @@ thread_state *this_thread(void)
     return tss_get(driver.thread);
 }
 
-/* Not _Thread_local: that a library has of a thread that is new is allocated when it is first
- * touched, by a C library that ends the process where there is no memory. */
-static bool make_thread_state(void)
-{
-    thread_state *state = this_thread();
-    if (state)
-        return true;
-    state = calloc(1, sizeof *state);
-    if (state && tss_set(driver.thread, state) == thrd_success)
-        return true;
-    free(state);
-    return false;
-}
-
-static CUresult make_memory(void *unused)
-{
-    (void)unused;
-    driver.memory = emu_memory_new_in(driver.arena);
-    return CUDA_SUCCESS;
-}
-
-/* enter, also before cuInit. */
+/* Takes the lock, also before cuInit.
+ *
+ * A thread's state is not _Thread_local: what a library has of a new thread is allocated when it is
+ * first touched, by a C library that ends the process if there is no memory. */
 static CUresult enter_library(void)
 {
     call_once(&driver.once, make_lock);
     if (driver.state)
         return driver.state;
     mtx_lock(&driver.lock);
-    return make_thread_state() ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (this_thread())
+        return CUDA_SUCCESS;
+    thread_state *state = calloc(1, sizeof *state);
+    if (state && tss_set(driver.thread, state) == thrd_success)
+        return CUDA_SUCCESS;
+    free(state);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult enter_to_add(void)
+CUresult driver_enter(void)
 {
     CUresult r = enter_library();
     return !r && !driver.target ? CUDA_ERROR_NOT_INITIALIZED : r;
 }
 
-static void write_printed(void)
+CUresult leave(CUresult result)
+{
+    if (!driver.state)
+        mtx_unlock(&driver.lock);
+    return result;
+}
+
+void driver_write_printed(void)
 {
     if (!driver.printed_bytes)
         return;
@@ -101,7 +96,7 @@ void driver_print(void *unused, const char *text, size_t length)
         driver.printed_room = room;
     }
     if (driver.printed_bytes + length > driver.printed_room)
-        write_printed();
+        driver_write_printed();
     if (length > driver.printed_room) {
         fwrite(text, 1, length, stdout);
         return;
@@ -110,41 +105,9 @@ void driver_print(void *unused, const char *text, size_t length)
     driver.printed_bytes += length;
 }
 
-CUresult enter_to_ask(void)
+struct launch_queue **driver_queues(void)
 {
-    CUresult r = enter_to_add();
-    write_printed();
-    return r;
-}
-
-CUresult enter(void)
-{
-    CUresult r = enter_to_add();
-    while (!r && driver.deferred)
-        r = driver.deferred->done(driver.deferred);
-    write_printed();
-    return r;
-}
-
-deferred *driver_deferred(void)
-{
-    return driver.deferred;
-}
-
-void driver_defer(deferred *d)
-{
-    deferred **end = &driver.deferred;
-    while (*end)
-        end = &(*end)->next;
-    *end = d;
-}
-
-void driver_take_out(deferred *d)
-{
-    deferred **at = &driver.deferred;
-    while (*at != d)
-        at = &(*at)->next;
-    *at = d->next;
+    return &driver.queues;
 }
 
 void driver_overlap(void)
@@ -157,8 +120,10 @@ bool driver_overlaps(void)
     return driver.overlaps;
 }
 
-static unsigned read_threads(void)
+unsigned driver_threads(void)
 {
+    if (driver.threads)
+        return driver.threads;
     const char *text = setting("PTXGEN_CUDA_THREADS");
     char *end;
     unsigned long count = text ? strtoul(text, &end, 10) : 0;
@@ -166,13 +131,7 @@ static unsigned read_threads(void)
         say("PTXGEN_CUDA_THREADS: '%s' is none of 1 to %d", text, EMU_MOST_THREADS);
         count = 0;
     }
-    return count ? (unsigned)count : os_cpu_count();
-}
-
-unsigned driver_threads(void)
-{
-    if (!driver.threads)
-        driver.threads = read_threads();
+    driver.threads = count ? (unsigned)count : os_cpu_count();
     return driver.threads;
 }
 
@@ -181,11 +140,11 @@ uint64_t driver_count(void)
     return ++driver.counted;
 }
 
-CUresult leave(CUresult result)
+static CUresult make_memory(void *unused)
 {
-    if (!driver.state)
-        mtx_unlock(&driver.lock);
-    return result;
+    (void)unused;
+    driver.memory = emu_memory_new_in(driver.arena);
+    return CUDA_SUCCESS;
 }
 
 CUresult driver_start(const target *t)
@@ -300,6 +259,17 @@ void *handle_new(handle_kind kind, size_t size, CUcontext context)
     return h;
 }
 
+void *handle_new_with_arena(handle_kind kind, size_t size, CUcontext context)
+{
+    arena *a = driver_arena();
+    handle *h = a ? handle_new(kind, size, context) : NULL;
+    if (h)
+        h->arena = a;
+    else
+        arena_free(a);
+    return h;
+}
+
 void handle_free(void *object)
 {
     handle *h = object, **link = bucket_of(h);
@@ -313,6 +283,7 @@ void handle_free(void *object)
         driver.handles = h->next;
     if (h->next)
         h->next->previous = h->previous;
+    arena_free(h->arena);
     free(h);
 }
 
@@ -348,7 +319,7 @@ const char *setting(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* What a program leaves behind; asked for, because a driver frees it without a word. */
+/* Says what a program has not freed, as a driver never does. */
 static void report_leaks(void)
 {
     enum { LISTED = 20 };

@@ -2,19 +2,18 @@
  * handles of.
  *
  * A driver library is global by nature: this is the one part of the project that has state of the
- * process, all of it in driver.c and under one lock. The functions that programs call stand in
- * entry/, and no file of the library calls those of another. Each is
+ * process, all of it in driver.c and under one lock. The functions that programs call are in
+ * entry/: the tables there (entry_points.def) generate them, with the lock taken and given back,
+ * so that no other code needs a thought of threads.
  *
- *     CUcontext c;
- *     CUresult r = enter_context(&c);          takes the lock
- *     return leave(r ? r : work(c, ...));      gives it back
+ * A launch goes one way through the files: entry/launch, capture (which puts it into a graph if its
+ * stream is captured), work, queue (which keeps it if later launches may overlap with it), launch,
+ * and the emulator.
  *
- * so that all that is beside that folder runs with the lock held and needs no thought of threads.
  * Work in streams is done before the call that submits it returns, as if every launch were
  * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device). Once the program has to do
- * with programmatic dependent launches, launches are deferred, for others to overlap with: they are
- * done before the next call does anything but add to them, or ask what they do not change (see
- * queue.h).
+ * with programmatic dependent launches, launches are deferred, for others to overlap with: they run
+ * before the next call that neither adds to them nor only asks something (see queue.h).
  */
 #ifndef PTXGEN_LIBCUDA_DRIVER_H
 #define PTXGEN_LIBCUDA_DRIVER_H
@@ -41,9 +40,8 @@ typedef enum handle_kind {
     FUNCTION_HANDLE,
     STREAM_HANDLE,
     EVENT_HANDLE,
-    BUFFER_HANDLE, /* an allocation; programs know it by its address */
+    BUFFER_HANDLE, /* an allocation, which programs know by its address */
     GRAPH_HANDLE,
-    NODE_HANDLE,
     EXEC_HANDLE,
     LINK_HANDLE,
     POOL_HANDLE,
@@ -58,45 +56,35 @@ typedef struct handle {
     struct handle *next, *previous; /* of all live ones, the newest first */
     struct handle *chain;           /* the next one of the same hash */
     handle_kind kind;
-    CUcontext context; /* that it goes with; NULL: of none */
+    CUcontext context; /* NULL: it belongs to none */
+    arena *arena;      /* freed with the handle, or NULL */
 } handle;
 
-/* size bytes set to zero, an object of this kind; NULL when there is no memory. */
+/* Makes an object of size bytes, all zero, without or with an arena. Returns NULL if there is no
+ * memory. */
 void *handle_new(handle_kind kind, size_t size, CUcontext context);
+void *handle_new_with_arena(handle_kind kind, size_t size, CUcontext context);
 void handle_free(void *object);
 bool handle_is(const void *object, handle_kind kind);
 
-/* The first live object of a kind behind after (NULL: from the start), or NULL. */
+/* Returns the first live object of a kind after another one (NULL: of all), or NULL. */
 void *handle_next(handle_kind kind, const void *after);
 
 /* Takes the lock, whatever it returns: CUDA_ERROR_NOT_INITIALIZED before cuInit, and
- * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left, or for the work
- * that was deferred. */
-CUresult enter(void);
+ * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
+CUresult driver_enter(void);
 
-/* The same for a call that may add to the work that was deferred, which is left alone. */
-CUresult enter_to_add(void);
-
-/* The same for a call that a device answers, too, without waiting for what it does: for a question
- * of what such work does not change, or for a new object that it does not know. */
-CUresult enter_to_ask(void);
-
-/* Work for the next call of enter, the one that was deferred first ahead of others. done is called
- * once, takes it out and may free it. */
-typedef struct deferred {
-    struct deferred *next;
-    CUresult (*done)(struct deferred *d);
-} deferred;
-deferred *driver_deferred(void); /* the first; NULL: there is none */
-void driver_defer(deferred *d);
-void driver_take_out(deferred *d);
-
-/* The program has to do with programmatic dependent launches, from the first call on. */
-void driver_overlap(void);
-bool driver_overlaps(void);
+/* Gives the lock back and returns the result. */
 CUresult leave(CUresult result);
 
-/* What each thread has of its own; never NULL behind enter. */
+/* The queues of deferred launches, for queue.c: the oldest one. */
+struct launch_queue **driver_queues(void);
+
+/* Notes that the program has to do with programmatic dependent launches, from now on. */
+void driver_overlap(void);
+bool driver_overlaps(void);
+
+/* What each thread has of its own; never NULL once it has the lock. */
 typedef struct thread_state {
     CUcontext pushed[MOST_PUSHED]; /* contexts; the last is the current one */
     unsigned count;
@@ -104,40 +92,41 @@ typedef struct thread_state {
 } thread_state;
 thread_state *this_thread(void);
 
-/* 1, 2, 3 and so on. */
+/* Returns 1, 2, 3 and so on. */
 uint64_t driver_count(void);
 
-/* What cuInit does: makes what the driver needs, for a device that is a target, or NULL: there is
- * none. The first one stays. */
+/* Makes what the driver needs, as cuInit does, for a device that is a target (NULL: there is none).
+ * The first target stays. */
 CUresult driver_start(const target *t);
 const target *device_target(void);
 emu_memory *device_memory(void);
 
-/* Room for what checks.h gives; all zero at first. */
+/* Where launch.c keeps what PTXGEN_CUDA_CHECKS says; all zero at first. */
 emu_checks *device_checks(void);
 
-/* On how many threads the blocks of a launch run: PTXGEN_CUDA_THREADS. */
+/* Returns on how many threads the blocks of a launch run: PTXGEN_CUDA_THREADS. */
 unsigned driver_threads(void);
 
-/* Where the blocks of a cooperative launch meet: zeros, inside of driver_try. Its launches run one
- * after another. */
+/* Returns zeroed device memory where the blocks of a cooperative launch meet, inside of driver_try.
+ * Such launches run one after another. */
 uint64_t driver_workspace(void);
 
-/* An arena for an object, or NULL where there is no memory. */
+/* Returns a new arena, or NULL if there is no memory. */
 arena *driver_arena(void);
 
-/* What a kernel prints, which comes to standard output with the next call that may wait for it. */
+/* Keeps what a kernel prints for driver_write_printed, which writes it to standard output. */
 void driver_print(void *unused, const char *text, size_t length);
+void driver_write_printed(void);
 
-/* Calls work(context), which may use device_memory and arenas of objects as if memory had no end:
- * where it has, CUDA_ERROR_OUT_OF_MEMORY comes back and work has stopped there (see arena_try), and
- * otherwise what work returns. Outside of it only arena_try_alloc may be used. */
+/* Returns work(context), which may use device_memory and arenas as if memory had no end. If it has,
+ * work stops there (see arena_try) and the result is CUDA_ERROR_OUT_OF_MEMORY. Outside of it only
+ * arena_try_alloc may be used. */
 CUresult driver_try(CUresult (*work)(void *context), void *context);
 
-/* One line on standard error, which starts with the library's name. */
+/* Writes a line on standard error, which starts with the library's name. */
 void say(const char *format, ...) PRINTF_LIKE(1, 2);
 
-/* NULL where the environment variable is not set or empty. */
+/* Returns the value of an environment variable; NULL if it is not set or empty. */
 const char *setting(const char *name);
 
 #endif

@@ -2,13 +2,8 @@
 
 CUgraph graph_new(void)
 {
-    arena *a = driver_arena();
-    CUgraph g = a ? handle_new(GRAPH_HANDLE, sizeof *g, NULL) : NULL;
-    if (g)
-        g->arena = a;
-    else
-        arena_free(a);
-    return g;
+    CUgraph g = NULL;
+    return handle_new_with_arena(GRAPH_HANDLE, sizeof *g, NULL);
 }
 
 static void free_inner(CUgraphNode node)
@@ -21,7 +16,6 @@ void graph_free(CUgraph g)
 {
     for (CUgraphNode n = g->first; n; n = n->next)
         free_inner(n);
-    arena_free(g->arena);
     handle_free(g);
 }
 
@@ -35,8 +29,9 @@ bool node_list_has(node_list list, CUgraphNode node)
 
 bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t count)
 {
-    node_list all = { arena_try_alloc(g->arena, (list->count + count + 1) * sizeof(CUgraphNode)),
-                      0 };
+    node_list all = {
+        arena_try_alloc(g->handle.arena, (list->count + count + 1) * sizeof(CUgraphNode)), 0
+    };
     if (!all.items)
         return false;
     for (size_t i = 0; i < list->count; i++)
@@ -50,11 +45,11 @@ bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t
 
 CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, const work *w)
 {
-    CUgraphNode node = arena_try_alloc(g->arena, sizeof *node);
+    CUgraphNode node = arena_try_alloc(g->handle.arena, sizeof *node);
     if (!node)
         return NULL;
     *node = (struct CUgraphNode_st){ .graph = g, .alone = node };
-    if (!work_keep(g->arena, w, &node->work) ||
+    if (!work_keep(g->handle.arena, w, &node->work) ||
         !node_list_join(g, &node->dependencies, dependencies, count))
         return NULL;
     if (g->last)
@@ -66,20 +61,6 @@ CUgraphNode graph_add(CUgraph g, const CUgraphNode *dependencies, size_t count, 
     if (w->type == CU_GRAPH_NODE_TYPE_GRAPH)
         w->as.graph->inner = true;
     return node;
-}
-
-CUresult graph_check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNodeType to)
-{
-    bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-    bool kernels = from->work.type == CU_GRAPH_NODE_TYPE_KERNEL && to == CU_GRAPH_NODE_TYPE_KERNEL;
-    if (edge->to_port || edge->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
-        edge->from_port > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
-        early != (edge->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT) || (early && !kernels))
-        return CUDA_ERROR_INVALID_VALUE;
-    return edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
-                   (early && device_target()->sm < LEAST_DEPENDENT_SM)
-               ? CUDA_ERROR_NOT_SUPPORTED
-               : CUDA_SUCCESS;
 }
 
 void node_list_drop(node_list *list, CUgraphNode node)
@@ -142,6 +123,8 @@ static CUgraphNode copy_node(CUgraph to, CUgraphNode n)
     CUgraphNode copy = graph_add(to, NULL, 0, &w);
     if (inner && !copy)
         graph_free(w.as.graph);
+    if (copy)
+        copy->copied_from = n;
     return copy;
 }
 
@@ -149,12 +132,8 @@ CUgraph graph_copy(CUgraph g)
 {
     CUgraph copy = graph_new();
     bool right = copy;
-    for (CUgraphNode n = g->first; right && n; n = n->next) {
-        n->copy = copy_node(copy, n);
-        right = n->copy;
-        if (right)
-            n->copy->copied_from = n;
-    }
+    for (CUgraphNode n = g->first; right && n; n = n->next)
+        right = (n->copy = copy_node(copy, n));
     for (CUgraphNode n = g->first; right && n; n = n->next)
         right = copy_list(copy, &n->dependencies, &n->copy->dependencies) &&
                 copy_list(copy, &n->early, &n->copy->early);
@@ -197,20 +176,15 @@ static bool all_marked(node_list nodes)
     return true;
 }
 
-static void find_followers(CUgraph g)
+bool graph_order(CUgraph g, CUgraphNode *order)
 {
+    size_t count = 0;
+    clear_marks(g);
     for (CUgraphNode n = g->first; n; n = n->next)
         n->follower = NULL;
     for (CUgraphNode n = g->first; n; n = n->next)
         if (n->dependencies.count == 1 && n->early.count == 1 && !n->early.items[0]->follower)
             n->early.items[0]->follower = n;
-}
-
-bool graph_order(CUgraph g, CUgraphNode *order)
-{
-    size_t count = 0;
-    clear_marks(g);
-    find_followers(g);
     for (bool found = true; found;) {
         found = false;
         for (CUgraphNode n = g->first; n; n = n->next)

@@ -7,18 +7,15 @@
  *   no end after 2^36 instructions of a block   CUDA_ERROR_LAUNCH_TIMEOUT
  *   a failed assertion                          CUDA_ERROR_ASSERT
  *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
- *   threads that wait for others in vain, trap; and, where PTXGEN_CUDA_CHECKS says so, what a
- * device would not notice, as races or memory read before it was written CUDA_ERROR_LAUNCH_FAILED
+ *   a deadlock, trap; and, if PTXGEN_CUDA_CHECKS says so, what a device would not notice, such as
+ *   races or reads of uninitialised memory      CUDA_ERROR_LAUNCH_FAILED
  */
 #include "libcuda/launch.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "libcuda/checks.h"
-#include "libcuda/module.h"
-
-static CUresult code_of(emu_fault fault)
+static CUresult code_of_fault(emu_fault fault)
 {
     switch (fault) {
     case EMU_OUT_OF_BOUNDS:
@@ -39,33 +36,23 @@ static CUresult code_of(emu_fault fault)
     }
 }
 
-CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l)
-{
-    return l->func ? l->func : (CUfunction)(void *)l->kern;
-}
-
 CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l)
 {
     CUDA_KERNEL_NODE_PARAMS newer = { 0 };
-    memcpy(&newer, l, sizeof *l); /* what is newer stands behind it */
+    memcpy(&newer, l, sizeof *l); /* the newer fields follow the older ones */
     return newer;
 }
 
-void launch_to_v1(const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS_v1 *to)
+CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l)
 {
-    memcpy(to, l, sizeof *to);
-}
-
-static bool is_same(const unsigned a[3], const unsigned b[3])
-{
-    return memcmp(a, b, 3 * sizeof *a) == 0;
+    return l->func ? l->func : (CUfunction)(void *)l->kern;
 }
 
 static bool check_block(CUfunction f, const unsigned block[3])
 {
     const unsigned *required = f->info.reqntid;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    if (required[0] && !is_same(required, block))
+    if (required[0] && memcmp(required, block, 3 * sizeof *block) != 0)
         say("%s: block %u x %u x %u, and the kernel requires %u x %u x %u", f->name, block[0],
             block[1], block[2], required[0], required[1], required[2]);
     else if (!threads || threads > function_threads(f))
@@ -76,7 +63,8 @@ static bool check_block(CUfunction f, const unsigned block[3])
     return false;
 }
 
-/* The pairs of CU_LAUNCH_PARAM_…: all parameters in one buffer. NULL where they are not that. */
+/* Returns the buffer of all parameters that pairs of CU_LAUNCH_PARAM_… give, or NULL if there is
+ * none or it is too small. */
 static const unsigned char *parameter_buffer(void **extra, size_t needed)
 {
     const unsigned char *bytes = NULL;
@@ -91,7 +79,7 @@ static const unsigned char *parameter_buffer(void **extra, size_t needed)
     return size >= needed ? bytes : NULL;
 }
 
-CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l)
+CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l, bool cooperative)
 {
     CUfunction f = launch_function(l);
     if (!handle_is(f, FUNCTION_HANDLE))
@@ -116,15 +104,8 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l)
             both ? "kernelParams and extra are given" : "parameters are missing");
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return CUDA_SUCCESS;
-}
-
-CUresult launch_check_cooperative(const CUDA_KERNEL_NODE_PARAMS *l)
-{
-    CUresult r = launch_check(l);
-    if (r)
-        return r;
-    CUfunction f = launch_function(l);
+    if (!cooperative)
+        return CUDA_SUCCESS;
     uint64_t blocks = (uint64_t)l->gridDimX * l->gridDimY * l->gridDimZ;
     unsigned fit = SM_COUNT * function_blocks(f, l->blockDimX * l->blockDimY * l->blockDimZ,
                                               l->sharedMemBytes);
@@ -135,7 +116,7 @@ CUresult launch_check_cooperative(const CUDA_KERNEL_NODE_PARAMS *l)
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-/* Where the value of a parameter stands, in what was checked. */
+/* Returns the address of a parameter's value. */
 static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, unsigned index,
                              size_t *size)
 {
@@ -145,9 +126,16 @@ static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, uns
                     : l->kernelParams[index];
 }
 
+static void say_report(const char *kind, const char *name, const emu_report *report)
+{
+    say("%s%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", kind, name, report->line,
+        report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
+        report->thread[2], report->message);
+}
+
 CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report)
 {
-    CUresult r = code_of(report->fault);
+    CUresult r = code_of_fault(report->fault);
     if (report->fault == EMU_BAD_LAUNCH) {
         say("%s: %s", f->name, report->message);
         return r;
@@ -156,25 +144,97 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
         fprintf(stderr, "%s\n", report->message); /* as a device's driver says it */
         return c->failure = r;
     }
-    say("%s: line %u, block (%u, %u, %u), thread (%u, %u, %u): %s", f->name, report->line,
-        report->block[0], report->block[1], report->block[2], report->thread[0], report->thread[1],
-        report->thread[2], report->message);
+    say_report("", f->name, report);
     module_say_line(f->module, report->line);
     if (other)
         module_say_line(other->module, report->other_line);
     return c->failure = r;
 }
 
-/* The values of parameters stand where the function has room for their addresses, until the next
- * call. */
-static emu_launch_config describe(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
+static const char *const action_names[] = {
+    [EMU_STOPS] = "fault", [EMU_WARNS] = "warn", [EMU_PASSES] = "off"
+};
+enum { ACTIONS = sizeof action_names / sizeof *action_names, MOST_NAMES = 100 };
+
+/* Says what was found in a kernel that goes on in spite of it. */
+static void warn(void *context, const emu_launch_config *launch, const emu_report *report)
+{
+    (void)context;
+    CUmodule m = NULL;
+    do
+        m = handle_next(MODULE_HANDLE, m);
+    while (m && m->module != launch->module);
+    say_report("warning: ", launch->entry, report);
+    if (m)
+        module_say_line(m, report->line);
+}
+
+static bool is_word(const char *word, const char *text, size_t length)
+{
+    return strlen(word) == length && strncmp(word, text, length) == 0;
+}
+
+/* Reads kind=action or all=action. Returns false if there is none of that name. */
+static bool read_check(emu_checks *c, const char *text, size_t length)
+{
+    const char *equals = memchr(text, '=', length);
+    size_t kind = equals ? (size_t)(equals - text) : length;
+    int action = 0;
+    bool found = false;
+    while (equals && action < ACTIONS &&
+           !is_word(action_names[action], equals + 1, length - kind - 1))
+        action++;
+    for (int i = 0; equals && action < ACTIONS && i < EMU_CHECK_COUNT; i++)
+        if (is_word("all", text, kind) || is_word(emu_check_name((emu_check)i), text, kind)) {
+            c->actions[i] = (emu_action)action;
+            found = true;
+        }
+    return found;
+}
+
+static void say_check_names(const char *text, size_t length)
+{
+    char names[MOST_NAMES] = "all";
+    for (int i = 0; i < EMU_CHECK_COUNT; i++) {
+        strcat(names, ", ");
+        strcat(names, emu_check_name((emu_check)i));
+    }
+    say("PTXGEN_CUDA_CHECKS: '%.*s' is none of CHECK=fault, CHECK=warn and CHECK=off; CHECK is one "
+        "of %s",
+        (int)length, text, names);
+}
+
+/* Returns what is done where the emulator finds what a device would let pass, which is read from
+ * PTXGEN_CUDA_CHECKS when it is first asked for. */
+static const emu_checks *device_checks_read(void)
+{
+    emu_checks *c = device_checks();
+    if (c->warn)
+        return c;
+    *c = (emu_checks){ .carries = true, .warn = warn };
+    const char *text = setting("PTXGEN_CUDA_CHECKS");
+    for (int i = 0; i < EMU_CHECK_COUNT; i++)
+        c->actions[i] = EMU_WARNS;
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        if (!read_check(c, text, length))
+            say_check_names(text, length);
+        text += length;
+        text += *text == ',';
+    }
+    return c;
+}
+
+/* The addresses of the parameters' values are in the function's room for them until the next call.
+ */
+static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     for (unsigned i = 0; i < f->info.param_count; i++) {
         size_t size;
         f->params[i] = parameter(f, l, i, &size);
     }
     return (emu_launch_config){
-        .checks = checks_of_device(),
+        .checks = device_checks_read(),
         .print = driver_print,
         .threads = driver_threads(),
         .module = f->module->module,
@@ -194,7 +254,7 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
     emu_report report;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    emu_launch_config config = describe(c, f, l);
+    emu_launch_config config = launch_config(c, f, l);
     if (emu_launch(device_memory(), &config, NULL, &report))
         return CUDA_SUCCESS;
     return launch_fail(c, f, NULL, &report);
@@ -207,12 +267,12 @@ CUresult launch_add(CUcontext c, emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *
     emu_report report;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    emu_launch_config config = describe(c, f, l);
+    emu_launch_config config = launch_config(c, f, l);
     config.grid_workspace = cooperative ? driver_workspace() : 0;
     if (emu_stream_launch(to, &config, programmatic, NULL, &report))
         return CUDA_SUCCESS;
     say("%s: %s", f->name, report.message);
-    return code_of(report.fault);
+    return code_of_fault(report.fault);
 }
 
 bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PARAMS *kept)

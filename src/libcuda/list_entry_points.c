@@ -11,7 +11,7 @@ typedef struct entry_point {
 } entry_point;
 
 static entry_point entry_points[] = {
-#define ENTRY(name, symbol, since, parameters) { #symbol, since, "built" },
+#define ENTRY(name, version, since, enters, parameters, ...) { #name #version, since, "built" },
 #include "libcuda/entry_points.def"
 #define MISSING(name, version, since)                    { #name #version, since, "not supported" },
 #define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
@@ -37,7 +37,7 @@ int main(void)
            "function", "since", "state");
     qsort(entry_points, ENTRY_POINTS, sizeof *entry_points, compare);
     for (int i = 0; i < ENTRY_POINTS; last = entry_points[i++].symbol)
-        if (strcmp(entry_points[i].symbol, last) != 0) /* one may be a newer version of two */
+        if (strcmp(entry_points[i].symbol, last) != 0)
             printf("%-52s  %2d.%-3d %s\n", entry_points[i].symbol, entry_points[i].since / 1000,
                    entry_points[i].since % 1000 / 10, entry_points[i].state);
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,11 +1,33 @@
+#define _DEFAULT_SOURCE
 #include "libcuda/memory.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
-#include "libcuda/pages.h"
-#include "libcuda/virtual.h"
+static void *map_pages(size_t size, int access)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *pages = mmap(NULL, size, access, flags, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
 
-static CUresult place(void *context)
+void *pages_new(size_t size)
+{
+    return map_pages(size, PROT_READ | PROT_WRITE);
+}
+
+void *pages_reserve(size_t size)
+{
+    return map_pages(size, PROT_NONE);
+}
+
+void pages_free(void *pages, size_t size)
+{
+    if (pages)
+        munmap(pages, size);
+}
+
+static CUresult place_buffer(void *context)
 {
     buffer *b = context;
     b->address = b->managed ? emu_map_here(device_memory(), b->host, b->size)
@@ -14,7 +36,7 @@ static CUresult place(void *context)
     return b->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static buffer *make(CUcontext c, void *host, size_t size, bool managed)
+static buffer *make_buffer(CUcontext c, void *host, size_t size, bool managed)
 {
     buffer *b = handle_new(BUFFER_HANDLE, sizeof *b, c);
     if (!b)
@@ -22,7 +44,7 @@ static buffer *make(CUcontext c, void *host, size_t size, bool managed)
     b->host = host;
     b->size = size;
     b->managed = managed;
-    if (!driver_try(place, b))
+    if (!driver_try(place_buffer, b))
         return b;
     handle_free(b);
     return NULL;
@@ -30,16 +52,22 @@ static buffer *make(CUcontext c, void *host, size_t size, bool managed)
 
 buffer *buffer_new(CUcontext c, void *host, size_t size)
 {
-    return make(c, host, size, false);
+    return make_buffer(c, host, size, false);
 }
 
 buffer *buffer_new_managed(CUcontext c, size_t size)
 {
     void *host = pages_new(size);
-    buffer *b = host ? make(c, host, size, true) : NULL;
+    buffer *b = host ? make_buffer(c, host, size, true) : NULL;
     if (!b)
         pages_free(host, size);
     return b;
+}
+
+void pool_settle(CUmemoryPool pool)
+{
+    if (pool->destroyed && !pool->used)
+        handle_free(pool);
 }
 
 void buffer_destroy(buffer *b)
@@ -49,16 +77,20 @@ void buffer_destroy(buffer *b)
         pages_free(b->host, b->size);
     else if (!b->registered)
         free(b->host);
-    if (b->pool)
-        pool_give_back(b->pool, b->size);
+    if (b->pool) {
+        b->pool->used -= b->size;
+        pool_settle(b->pool);
+    }
     handle_free(b);
 }
 
 size_t memory_used(void)
 {
-    size_t bytes = physical_used();
+    size_t bytes = 0;
     for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
         bytes += b->host && !b->managed ? 0 : b->size;
+    for (physical *p = NULL; (p = handle_next(PHYSICAL_HANDLE, p));)
+        bytes += p->size;
     return bytes;
 }
 
@@ -75,6 +107,14 @@ buffer *buffer_of_host(const void *p)
     for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
         if (b->host && (uintptr_t)p - (uintptr_t)b->host < b->size)
             return b;
+    return NULL;
+}
+
+mapping *mapping_of(uint64_t address)
+{
+    for (mapping *m = NULL; (m = handle_next(MAPPING_HANDLE, m));)
+        if (address - m->address < m->size)
+            return m;
     return NULL;
 }
 

@@ -1,8 +1,13 @@
 #include "libcuda/module.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { MOST_THREADS = 1024 };
+#include "base/os.h"
+#include "base/strbuf.h"
+#include "libcuda/fatbin.h"
+
+enum { NEWEST_ISA = 90, MAGIC_BYTES = 4, MOST_THREADS = 1024 };
 
 void module_destroy(CUmodule m)
 {
@@ -11,30 +16,21 @@ void module_destroy(CUmodule m)
             handle_free(m->functions[i]);
     if (m->module)
         emu_module_forget(device_memory(), m->module);
-    arena_free(m->arena);
     handle_free(m);
-}
-
-/* The characters that are shown of a line of PTX. */
-enum { MOST_SHOWN = 120 };
-
-/* Returns a line of the PTX without leading white space; *length is 0 where there is none. */
-static const char *module_line(CUmodule m, unsigned line, size_t *length)
-{
-    const char *at = m->text;
-    for (unsigned i = 1; at && i < line; i++) {
-        at = strchr(at, '\n');
-        at = at ? at + 1 : NULL;
-    }
-    at = at && line ? at + strspn(at, " \t") : "";
-    *length = strcspn(at, "\r\n");
-    return at;
 }
 
 void module_say_line(CUmodule m, unsigned line)
 {
-    size_t length;
-    const char *text = module_line(m, line, &length);
+    enum { MOST_SHOWN = 120 };
+    const char *text = line ? m->text : NULL;
+    for (unsigned i = 1; text && i < line; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    if (!text)
+        return;
+    text += strspn(text, " \t");
+    size_t length = strcspn(text, "\r\n");
     if (length)
         say("%7u | %.*s%s", line, (int)(length < MOST_SHOWN ? length : MOST_SHOWN), text,
             length > MOST_SHOWN ? " ..." : "");
@@ -46,163 +42,171 @@ unsigned function_threads(CUfunction f)
     return n[0] ? n[0] * n[1] * n[2] : MOST_THREADS;
 }
 
-/* Makes room for a handle of each entry. Returns false if there is no memory. */
-static bool make_functions(CUmodule m)
-{
-    emu_module_info info;
-    emu_module_describe(m->module, &info);
-    m->functions = arena_try_alloc(m->arena, info.entry_count * sizeof *m->functions);
-    if (m->functions)
-        memset(m->functions, 0, info.entry_count * sizeof *m->functions);
-    return m->functions;
-}
-
-CUresult module_function(CUfunction *function, CUmodule m, const char *name)
-{
-    emu_entry_info info;
-    if (!function || !name)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!handle_is(m, MODULE_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!emu_entry(m->module, name, &info))
-        return CUDA_ERROR_NOT_FOUND;
-    if (!m->functions && !make_functions(m))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (m->functions[info.number]) {
-        *function = m->functions[info.number];
-        return CUDA_SUCCESS;
-    }
-    const void **params = arena_try_alloc(m->arena, (info.param_count + 1) * sizeof *params);
-    CUfunction f = params ? handle_new(FUNCTION_HANDLE, sizeof *f, m->handle.context) : NULL;
-    if (!f)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    f->module = m;
-    f->id = driver_count();
-    f->name = emu_entry_name(m->module, info.number);
-    f->info = info;
-    f->dynamic_shared = SHARED_WITHOUT_ASKING - info.shared_bytes;
-    f->params = params;
-    m->functions[info.number] = *function = f;
-    return CUDA_SUCCESS;
-}
-
-CUresult module_function_count(unsigned *count, CUmodule m)
-{
-    emu_module_info info;
-    if (!count)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!handle_is(m, MODULE_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    emu_module_describe(m->module, &info);
-    *count = (unsigned)info.entry_count;
-    return CUDA_SUCCESS;
-}
-
-CUresult module_functions(CUfunction *functions, unsigned room, CUmodule m)
-{
-    CUresult r = CUDA_SUCCESS;
-    const char *name;
-    if (!functions)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!handle_is(m, MODULE_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    for (unsigned i = 0; !r && i < room && (name = emu_entry_name(m->module, i)); i++)
-        r = module_function(&functions[i], m, name);
-    return r;
-}
-
-CUresult module_global(CUdeviceptr *address, size_t *size, CUmodule m, const char *name)
-{
-    uint64_t at;
-    size_t bytes;
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!handle_is(m, MODULE_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!emu_variable(device_memory(), m->module, name, &at, &bytes))
-        return CUDA_ERROR_NOT_FOUND;
-    if (address)
-        *address = at;
-    if (size)
-        *size = bytes;
-    return CUDA_SUCCESS;
-}
-
-CUresult function_attribute(int *value, CUfunction_attribute which, CUfunction f)
-{
-    emu_module_info info;
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    emu_module_describe(f->module->module, &info);
-    switch (which) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = (int)function_threads(f);
-        break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        *value = (int)f->info.shared_bytes;
-        break;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        *value = (int)info.constant_bytes;
-        break;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        *value = (int)f->info.local_bytes;
-        break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *value = (int)f->info.live_registers;
-        break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-        *value = (int)info.target;
-        break;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *value = (int)device_target()->sm;
-        break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = (int)f->dynamic_shared;
-        break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        *value = -1; /* the driver's choice */
-        break;
-    default:
-        if (which > CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
-            return CUDA_ERROR_INVALID_VALUE;
-        *value = 0;
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult function_set_attribute(CUfunction f, CUfunction_attribute which, int value)
-{
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    switch (which) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || (size_t)value + f->info.shared_bytes > device_target()->shared_block)
-            return CUDA_ERROR_INVALID_VALUE;
-        f->dynamic_shared = (size_t)value;
-        return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-}
-
-CUresult function_param(CUfunction f, size_t index, size_t *offset, size_t *size)
-{
-    size_t bytes;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!offset || !emu_param(f->module->module, f->name, index, offset, &bytes))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (size)
-        *size = bytes;
-    return CUDA_SUCCESS;
-}
-
 unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic)
 {
     return target_blocks_per_sm(device_target(), threads, f->info.live_registers,
                                 f->info.shared_bytes + dynamic);
+}
+
+CUresult jit_log_read(jit_log *log, unsigned count, const CUjit_option *options, void **values)
+{
+    *log = (jit_log){ 0 };
+    if (count && (!options || !values))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++)
+        switch (options[i]) {
+        case CU_JIT_INFO_LOG_BUFFER:
+            log->text[JIT_INFO_LOG] = values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER:
+            log->text[JIT_ERROR_LOG] = values[i];
+            break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+            log->size[JIT_INFO_LOG] = (unsigned)(uintptr_t)values[i];
+            log->filled[JIT_INFO_LOG] = &values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+            log->size[JIT_ERROR_LOG] = (unsigned)(uintptr_t)values[i];
+            log->filled[JIT_ERROR_LOG] = &values[i];
+            break;
+        default:
+            break;
+        }
+    return CUDA_SUCCESS;
+}
+
+static void write_log(const jit_log *log, int which, const char *message)
+{
+    size_t used = 0;
+    if (log->text[which] && log->size[which]) {
+        int length = snprintf(log->text[which], log->size[which], "%s", message);
+        used = length <= 0                         ? 0
+               : (size_t)length < log->size[which] ? (size_t)length + 1
+                                                   : log->size[which];
+    } else if (*message) {
+        say("%s", message);
+    }
+    if (log->filled[which])
+        *log->filled[which] = (void *)(uintptr_t)used;
+}
+
+void jit_log_write(const jit_log *log, const char *info, const char *error)
+{
+    write_log(log, JIT_INFO_LOG, log->text[JIT_INFO_LOG] ? info : "");
+    write_log(log, JIT_ERROR_LOG, error);
+}
+
+CUresult source_read(arena *a, load_source *from)
+{
+    const char *error;
+    char *bytes;
+    if (!from->path)
+        return CUDA_SUCCESS;
+    if (!os_read_file(a, from->path, &bytes, &from->size, &error))
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    from->image = bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **message)
+{
+    bool is_text = from.size && from.size < MAGIC_BYTES;
+    if (!is_text && fatbin_is(from.image))
+        return fatbin_ptx(a, from.image, from.size, device_target()->sm, ptx, message);
+    if (!is_text && strncmp(from.image, "\177ELF", MAGIC_BYTES) == 0) {
+        *message = "the image is machine code, and this device runs only PTX";
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    const char *text = from.image, *end = from.size ? memchr(text, 0, from.size) : NULL;
+    *ptx = arena_copy(a, text, end ? (size_t)(end - text) : from.size ? from.size : strlen(text));
+    return CUDA_SUCCESS;
+}
+
+/* What the JIT compiler for this device would refuse. */
+static CUresult check_target(CUmodule m, const char **message)
+{
+    const target *t = device_target();
+    emu_module_info info;
+    emu_entry_info entry;
+    const char *name;
+    emu_module_describe(m->module, &info);
+    if (info.isa > NEWEST_ISA) {
+        *message = arena_format(m->handle.arena,
+                                ".version %u.%u is newer than this driver, which knows %d.%d",
+                                info.isa / 10, info.isa % 10, NEWEST_ISA / 10, NEWEST_ISA % 10);
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    }
+    if (info.target > t->sm) {
+        *message =
+            arena_format(m->handle.arena, ".target sm_%u is newer than the device, which is %s",
+                         info.target, t->name);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    if (info.specific && info.target != t->sm) {
+        *message =
+            arena_format(m->handle.arena, ".target sm_%ua runs there alone, and the device is %s",
+                         info.target, t->name);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    for (size_t i = 0; (name = emu_entry_name(m->module, i)); i++) {
+        emu_entry(m->module, name, &entry);
+        if (entry.triggers || entry.waits)
+            driver_overlap();
+        if (entry.shared_bytes > t->shared_static) {
+            *message =
+                arena_format(m->handle.arena, "%s declares %zu bytes of shared memory; at most %u",
+                             name, entry.shared_bytes, t->shared_static);
+            return CUDA_ERROR_INVALID_PTX;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+/* What is loaded, and what comes of it. */
+typedef struct loading {
+    CUmodule module;
+    load_source from;
+    const char *message; /* of the PTX */
+    strbuf unknown;      /* a line for each thing that the emulator does not know */
+} loading;
+
+static CUresult parse_module(void *context)
+{
+    loading *l = context;
+    CUmodule m = l->module;
+    emu_report report;
+    arena *a = m->handle.arena;
+    CUresult r = source_read(a, &l->from);
+    r = r ? r : source_ptx(a, l->from, &m->text, &l->message);
+    if (r)
+        return r;
+    m->module = emu_load_any(a, m->text, strlen(m->text), &report);
+    if (!m->module) {
+        l->message = arena_format(a, "line %u: %s", report.line, report.message);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    l->unknown = strbuf_new(a);
+    for (size_t i = 0; emu_unknown(m->module, i, &report); i++)
+        strbuf_format(&l->unknown, "line %u: %s\n", report.line, report.message);
+    r = check_target(m, &l->message);
+    if (!r)
+        emu_module_place(device_memory(), m->module);
+    return r;
+}
+
+CUresult module_load(CUcontext c, load_source from, const jit_log *log, CUmodule *module)
+{
+    if (!module || (!from.image && !from.path))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUmodule m = handle_new_with_arena(MODULE_HANDLE, sizeof *m, c);
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    loading l = { .module = m, .from = from, .message = "" };
+    CUresult r = driver_try(parse_module, &l);
+    jit_log_write(log, l.unknown.text ? l.unknown.text : "", l.message);
+    if (r)
+        module_destroy(m);
+    else
+        *module = m;
+    return r;
 }

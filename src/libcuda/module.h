@@ -1,4 +1,5 @@
-/* Modules and their functions. */
+/* Modules and their functions, and how modules are made of what programs have: PTX, fat binaries
+ * with PTX in them, and files of both. */
 #ifndef PTXGEN_LIBCUDA_MODULE_H
 #define PTXGEN_LIBCUDA_MODULE_H
 
@@ -8,7 +9,6 @@
 struct CUmod_st {
     handle handle;
     bool is_library;
-    arena *arena;
     const char *text; /* the PTX */
     emu_module *module;
     CUfunction *functions; /* by number of the entry; NULL for one that nobody has asked for */
@@ -21,32 +21,51 @@ struct CUfunc_st {
     const char *name;
     emu_entry_info info;
     size_t dynamic_shared; /* bytes a launch may ask for: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_… */
-    const void **params;   /* room for where the values of a launch's parameters stand */
+    const void **params;   /* room for the addresses of a launch's parameters */
 };
 
-void module_destroy(CUmodule m);
+/* The logs that a program gives the JIT compiler or the linker by options, and finds messages in:
+ * of information and of errors. The other options are about optimisation. */
+enum { JIT_INFO_LOG, JIT_ERROR_LOG };
+typedef struct jit_log {
+    char *text[2];
+    size_t size[2];
+    void **filled[2]; /* where the driver says how much of the log it used */
+} jit_log;
 
-/* What programs ask modules and libraries for. A function has one handle, however often it is asked
- * for; of functions as many are given as there is room for. */
-CUresult module_function(CUfunction *function, CUmodule m, const char *name);
-CUresult module_function_count(unsigned *count, CUmodule m);
-CUresult module_functions(CUfunction *functions, unsigned room, CUmodule m);
-CUresult module_global(CUdeviceptr *address, size_t *size, CUmodule m, const char *name);
+/* Finds the logs among options. Fails if there are options and no places for them. */
+CUresult jit_log_read(jit_log *log, unsigned count, const CUjit_option *options, void **values);
+
+/* Fills in both logs. If the program gave none, an error goes to standard error. */
+void jit_log_write(const jit_log *log, const char *info, const char *error);
+
+/* What to load, one of the two: an image, with its size or 0 for PTX text and fat binaries in
+ * memory, which have an end; or a file, of which source_read makes an image. */
+typedef struct load_source {
+    const void *image;
+    size_t size;
+    const char *path;
+} load_source;
+
+/* Inside of driver_try. source_ptx copies the PTX of an image, and fails with
+ * CUDA_ERROR_NO_BINARY_FOR_GPU and a message if there is only machine code. */
+CUresult source_read(arena *a, load_source *from);
+CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **message);
+
+/* Makes a module of a context or, where that is NULL, of none. If the emulator cannot parse it, the
+ * result is CUDA_ERROR_INVALID_PTX, with the line and the message in the log. */
+CUresult module_load(CUcontext c, load_source from, const jit_log *log, CUmodule *module);
+void module_destroy(CUmodule m);
 
 /* Says a line of the PTX on standard error, with its number. */
 void module_say_line(CUmodule m, unsigned line);
 
-/* What a function declares, and what it may be allowed. PTX has no registers of the machine:
- * CU_FUNC_ATTRIBUTE_NUM_REGS, and the occupancy that follows from it, take the emulator's count of
- * registers that are live together, which is about what ptxas allocates. */
-CUresult function_attribute(int *value, CUfunction_attribute which, CUfunction f);
-CUresult function_set_attribute(CUfunction f, CUfunction_attribute which, int value);
-CUresult function_param(CUfunction f, size_t index, size_t *offset, size_t *size);
-
-/* Blocks of so many threads, each with so much dynamic shared memory, that an SM holds. */
+/* Returns how many blocks of so many threads and bytes of dynamic shared memory an SM holds. PTX
+ * has no registers of the machine: the emulator's count of registers that are live together is
+ * about what ptxas allocates. */
 unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic);
 
-/* Threads that a block of it may have. */
+/* Returns how many threads a block of a function may have. */
 unsigned function_threads(CUfunction f);
 
 #endif

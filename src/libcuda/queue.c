@@ -3,12 +3,11 @@
 #include <stdlib.h>
 
 #include "libcuda/launch.h"
-#include "libcuda/stream.h"
 
 enum { MOST_QUEUED = 4096 };
 
 typedef struct launch_queue {
-    deferred deferred;
+    struct launch_queue *next; /* the next younger one */
     CUcontext context;
     const void *of;
     arena *arena;
@@ -16,7 +15,7 @@ typedef struct launch_queue {
     VEC(CUfunction) functions; /* of the launches */
 } launch_queue;
 
-static CUresult run(void *context)
+static CUresult run_queue(void *context)
 {
     launch_queue *q = context;
     emu_report report;
@@ -34,12 +33,15 @@ static void free_queue(launch_queue *q)
     free(q);
 }
 
-/* What a kernel did wrong is the context's to say, as after any launch that was not waited for. */
-static CUresult finish(deferred *d)
+/* Runs a queue. What a kernel did wrong is the context's to say, as after any launch that was not
+ * waited for. */
+static CUresult finish_queue(launch_queue *q)
 {
-    launch_queue *q = (launch_queue *)(void *)d;
-    driver_take_out(d);
-    CUresult r = driver_try(run, q);
+    launch_queue **at = driver_queues();
+    while (*at != q)
+        at = &(*at)->next;
+    *at = q->next;
+    CUresult r = driver_try(run_queue, q);
     free_queue(q);
     return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
 }
@@ -47,8 +49,8 @@ static CUresult finish(deferred *d)
 CUresult queue_finish(void)
 {
     CUresult r = CUDA_SUCCESS;
-    while (!r && driver_deferred())
-        r = finish(driver_deferred());
+    while (!r && *driver_queues())
+        r = finish_queue(*driver_queues());
     return r;
 }
 
@@ -63,40 +65,40 @@ static CUresult make_stream(void *context)
 
 static CUresult make_queue(CUcontext c, const void *of, launch_queue **made)
 {
-    launch_queue *q = calloc(1, sizeof *q);
+    launch_queue *q = calloc(1, sizeof *q), **end = driver_queues();
     if (!q)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *q = (launch_queue){
-        .deferred = { .done = finish }, .context = c, .of = of, .arena = driver_arena()
-    };
+    *q = (launch_queue){ .context = c, .of = of, .arena = driver_arena() };
     CUresult r = q->arena ? driver_try(make_stream, q) : CUDA_ERROR_OUT_OF_MEMORY;
     if (r) {
         free_queue(q);
         return r;
     }
-    driver_defer(&q->deferred);
-    *made = q;
+    while (*end)
+        end = &(*end)->next;
+    *end = *made = q;
     return CUDA_SUCCESS;
 }
 
 typedef struct addition {
     launch_queue *to;
-    const work *launch;
+    queued_launch launch;
 } addition;
 
-static CUresult add(void *context)
+static CUresult add_launch(void *context)
 {
     const addition *a = context;
-    const work *w = a->launch;
-    *VEC_PUSH(a->to->arena, &a->to->functions) = launch_function(&w->as.launch);
-    a->to->functions.count--; /* until the launch is there as well */
+    launch_queue *q = a->to;
+    const CUDA_KERNEL_NODE_PARAMS *l = a->launch.params;
+    *VEC_PUSH(q->arena, &q->functions) = launch_function(l);
+    q->functions.count--; /* until the launch is there as well */
     CUresult r =
-        launch_add(a->to->context, a->to->stream, &w->as.launch, w->programmatic, w->cooperative);
-    a->to->functions.count += !r;
+        launch_add(q->context, q->stream, l, a->launch.programmatic, a->launch.cooperative);
+    q->functions.count += !r;
     return r;
 }
 
-/* Whether the null stream is one of two, and has an order with the other. */
+/* Returns true if one of two is the null stream, and has an order with the other. */
 static bool are_ordered(const void *of, const void *other)
 {
     if (!handle_is(of, STREAM_HANDLE) || !handle_is(other, STREAM_HANDLE))
@@ -107,38 +109,27 @@ static bool are_ordered(const void *of, const void *other)
            !((a->flags | b->flags) & CU_STREAM_NON_BLOCKING);
 }
 
-/* The queue of a stream or graph launch, once all are done that have an order with it; NULL: there
- * is none yet. */
-static CUresult find_queue(const void *of, launch_queue **found)
+CUresult queue_launch(CUcontext c, const void *of, queued_launch launch)
 {
-    *found = NULL;
+    launch_queue *q = NULL, *next;
     CUresult r = CUDA_SUCCESS;
-    deferred *next;
-    for (deferred *d = driver_deferred(); !r && d; d = next) {
-        launch_queue *q = (launch_queue *)(void *)d;
-        next = d->next;
-        if (q->of == of)
-            *found = q;
-        else if (are_ordered(of, q->of))
-            r = finish(d);
+    for (launch_queue *other = *driver_queues(); !r && other; other = next) {
+        next = other->next;
+        if (other->of == of)
+            q = other;
+        else if (are_ordered(of, other->of))
+            r = finish_queue(other);
     }
-    return r;
-}
-
-CUresult queue_launch(CUcontext c, const void *of, const work *w)
-{
-    launch_queue *q;
-    CUresult r = find_queue(of, &q);
-    if (!r && q && (!w->programmatic || q->functions.count == MOST_QUEUED)) {
-        r = finish(&q->deferred);
+    if (!r && q && (!launch.programmatic || q->functions.count == MOST_QUEUED)) {
+        r = finish_queue(q);
         q = NULL;
     }
     r = r ? r : c->failure;
     if (!r && !q)
         r = make_queue(c, of, &q);
-    r = r ? r : driver_try(add, &(addition){ q, w });
-    if (r || !w->cooperative)
+    r = r ? r : driver_try(add_launch, &(addition){ q, launch });
+    if (r || !launch.cooperative)
         return r;
-    r = finish(&q->deferred);
+    r = finish_queue(q);
     return r ? r : c->failure;
 }

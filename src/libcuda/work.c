@@ -1,27 +1,266 @@
 #include "libcuda/work.h"
 
-#include "libcuda/copy.h"
-#include "libcuda/event.h"
+#include <string.h>
+
 #include "libcuda/launch.h"
-#include "libcuda/module.h"
-#include "libcuda/value.h"
+#include "libcuda/memory.h"
+#include "libcuda/queue.h"
+
+enum { HOST_ADDRESS_BITS = 48 }; /* what is above is the device's or nobody's */
+
+/* One side of a copy: the start of a row. */
+typedef struct place {
+    bool on_device;
+    uint64_t address;
+} place;
+
+static place find_place(CUmemorytype type, const void *host, CUdeviceptr device)
+{
+    emu_allocation a;
+    if (type == CU_MEMORYTYPE_HOST)
+        return (place){ false, (uintptr_t)host };
+    bool on_device = type == CU_MEMORYTYPE_DEVICE || device >> HOST_ADDRESS_BITS ||
+                     (emu_find(device_memory(), device, &a) && device - a.address < a.size);
+    return (place){ on_device, device };
+}
+
+static bool has_memory(CUmemorytype type, const void *host, CUdeviceptr device)
+{
+    return type == CU_MEMORYTYPE_HOST
+               ? host != NULL
+               : (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) && device;
+}
+
+static CUresult check_copy(const CUDA_MEMCPY3D *c)
+{
+    bool rows = c->Height > 1 || c->Depth > 1, slices = c->Depth > 1;
+    if (c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!c->WidthInBytes || !c->Height || !c->Depth)
+        return CUDA_SUCCESS;
+    if (!has_memory(c->srcMemoryType, c->srcHost, c->srcDevice) ||
+        !has_memory(c->dstMemoryType, c->dstHost, c->dstDevice) ||
+        (rows && (c->srcPitch < c->srcXInBytes + c->WidthInBytes ||
+                  c->dstPitch < c->dstXInBytes + c->WidthInBytes)) ||
+        (slices && (c->srcHeight < c->srcY + c->Height || c->dstHeight < c->dstY + c->Height)))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* Copies size bytes. Returns false, and says why, if they are not all inside of allocations. */
+static bool copy_row(place to, place from, size_t size)
+{
+    emu_memory *m = device_memory();
+    void *to_host = (void *)(uintptr_t)to.address;
+    const void *from_host = (const void *)(uintptr_t)from.address;
+    if (!to.on_device && !from.on_device) {
+        memmove(to_host, from_host, size);
+        return true;
+    }
+    if (to.on_device && from.on_device ? emu_copy(m, to.address, from.address, size)
+        : to.on_device                 ? emu_write(m, to.address, from_host, size)
+                                       : emu_read(m, from.address, to_host, size))
+        return true;
+    if (from.on_device)
+        say_where("copy from", from.address, size);
+    if (to.on_device)
+        say_where("copy to", to.address, size);
+    return false;
+}
+
+static CUresult run_copy(const CUDA_MEMCPY3D *c)
+{
+    place to = find_place(c->dstMemoryType, c->dstHost, c->dstDevice);
+    place from = find_place(c->srcMemoryType, c->srcHost, c->srcDevice);
+    uint64_t to_start = to.address, from_start = from.address;
+    for (size_t z = 0; c->WidthInBytes && z < c->Depth; z++)
+        for (size_t y = 0; y < c->Height; y++) {
+            to.address = to_start + c->dstXInBytes +
+                         (c->dstY + y + (c->dstZ + z) * c->dstHeight) * c->dstPitch;
+            from.address = from_start + c->srcXInBytes +
+                           (c->srcY + y + (c->srcZ + z) * c->srcHeight) * c->srcPitch;
+            if (!copy_row(to, from, c->WidthInBytes))
+                return CUDA_ERROR_INVALID_VALUE;
+        }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_set(const CUDA_MEMSET_NODE_PARAMS *s)
+{
+    unsigned size = s->elementSize;
+    bool known = size == 1 || size == 2 || size == 4;
+    return known && s->dst && s->dst % size == 0 &&
+                   (s->height <= 1 || (s->pitch >= s->width * size && s->pitch % size == 0))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
+{
+    unsigned char element[4];
+    for (unsigned i = 0; i < sizeof element; i++)
+        element[i] = (unsigned char)(s->value >> 8 * i);
+    for (size_t y = 0; s->width && y < s->height; y++) {
+        uint64_t row = s->dst + y * s->pitch;
+        if (!emu_fill(device_memory(), row, element, s->elementSize, s->width)) {
+            say_where("memset", row, s->width * s->elementSize);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+enum { MOST_OPERATIONS = 256 };
+
+/* What an operation on a word is. Reads and writes have their fields at the same places. */
+typedef struct word_kind {
+    bool waits, writes;
+    size_t size;
+} word_kind;
+
+static word_kind kind_of(const CUstreamBatchMemOpParams *p)
+{
+    switch (p->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        return (word_kind){ .waits = true, .size = 4 };
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        return (word_kind){ .waits = true, .size = 8 };
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        return (word_kind){ .writes = true, .size = 4 };
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        return (word_kind){ .writes = true, .size = 8 };
+    default:
+        return (word_kind){ 0 };
+    }
+}
+
+static CUresult check_word(const CUstreamBatchMemOpParams *p)
+{
+    word_kind kind = kind_of(p);
+    unsigned flags =
+        kind.waits ? CU_STREAM_WAIT_VALUE_NOR : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+    if (p->operation == CU_STREAM_MEM_OP_BARRIER)
+        return CUDA_SUCCESS;
+    if (!kind.size)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return p->waitValue.address && p->waitValue.address % kind.size == 0 &&
+                   !(p->waitValue.flags & ~flags)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult check_words(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (b->flags || b->count > MOST_OPERATIONS || (b->count && !b->paramArray))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; !r && i < b->count; i++)
+        r = check_word(&b->paramArray[i]);
+    return r;
+}
+
+/* Compares a word that is there with a value that is waited for. */
+static bool is_reached(uint64_t there, uint64_t value, unsigned flags, size_t size)
+{
+    uint64_t all = size == 8 ? UINT64_MAX : UINT32_MAX;
+    switch (flags) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+        return there == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+        return there & value;
+    case CU_STREAM_WAIT_VALUE_NOR:
+        return ~(there | value) & all;
+    default: /* at least the value, by their difference's sign */
+        return !((there - value) >> (8 * size - 1) & 1);
+    }
+}
+
+/* Runs an operation. All work before has been done, and what is submitted later is done later: a
+ * wait for a value that is not there would never end, so that it is refused. */
+static CUresult run_word(const CUstreamBatchMemOpParams *p)
+{
+    word_kind kind = kind_of(p);
+    CUdeviceptr at = p->waitValue.address;
+    uint64_t there = 0, value = kind.size == 8 ? p->waitValue.value64 : p->waitValue.value;
+    if (!kind.size)
+        return CUDA_SUCCESS;
+    if (!(kind.waits ? emu_read(device_memory(), at, &there, kind.size)
+                     : emu_write(device_memory(), at, &value, kind.size))) {
+        say_where(kind.waits ? "wait for a value" : "write of a value", at, kind.size);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (kind.writes || is_reached(there, value, p->waitValue.flags, kind.size))
+        return CUDA_SUCCESS;
+    say("a stream waits for a value at 0x%llx, where 0x%llx is and nothing that was submitted "
+        "before will change it: work is done here in the order of the calls",
+        at, (unsigned long long)there);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* cuda.h has names of their own for the structures that CUgraphNodeParams holds. */
+CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w)
+{
+    bool zero = p && !p->reserved2;
+    for (size_t i = 0; zero && i < sizeof p->reserved0 / sizeof *p->reserved0; i++)
+        zero = !p->reserved0[i];
+    if (!zero || (p->type == CU_GRAPH_NODE_TYPE_MEMCPY && p->memcpy.flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    *w = (work){ .type = p->type };
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        memcpy(&w->as.launch, &p->kernel, sizeof w->as.launch);
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        w->as.copy = p->memcpy.copyParams;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        w->as.set = (CUDA_MEMSET_NODE_PARAMS){ .dst = p->memset.dst,
+                                               .pitch = p->memset.pitch,
+                                               .value = p->memset.value,
+                                               .elementSize = p->memset.elementSize,
+                                               .width = p->memset.width,
+                                               .height = p->memset.height };
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_HOST:
+        memcpy(&w->as.host, &p->host, sizeof w->as.host);
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        w->as.event = p->eventWait.event;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        w->as.event = p->eventRecord.event;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        memcpy(&w->as.words, &p->memOp, sizeof w->as.words);
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return changes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        w->as.graph = p->graph.graph;
+        return changes || p->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE
+                   ? CUDA_ERROR_NOT_SUPPORTED
+                   : CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
 
 CUresult work_check(const work *w)
 {
     switch (w->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
-        return (w->cooperative ? launch_check_cooperative : launch_check)(&w->as.launch);
+        return launch_check(&w->as.launch, w->cooperative);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return copy_check(&w->as.copy);
+        return check_copy(&w->as.copy);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return set_check(&w->as.set);
+        return check_set(&w->as.set);
     case CU_GRAPH_NODE_TYPE_HOST:
         return w->as.host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return handle_is(w->as.event, EVENT_HANDLE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return values_check(&w->as.values);
+        return check_words(&w->as.words);
     default:
         return CUDA_SUCCESS;
     }
@@ -36,15 +275,18 @@ static CUresult run_on_device(void *context)
 {
     const run *r = context;
     const work *w = r->work;
+    CUresult done = CUDA_SUCCESS;
     switch (w->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return launch_run(r->context, &w->as.launch);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return copy_run(&w->as.copy);
+        return run_copy(&w->as.copy);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return set_run(&w->as.set);
+        return run_set(&w->as.set);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return values_run(&w->as.values);
+        for (unsigned i = 0; !done && i < w->as.words.count; i++)
+            done = run_word(&w->as.words.paramArray[i]);
+        return done;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         event_stamp(w->as.event);
         return CUDA_SUCCESS;
@@ -61,12 +303,18 @@ bool work_is_possible(const work *w)
     return !f || (handle_is(f, FUNCTION_HANDLE) && (!w->function || f->id == w->function));
 }
 
-CUresult work_run(CUcontext c, const work *w)
+CUresult work_run(CUcontext c, const void *of, bool overlaps, const work *w)
 {
+    bool is_launch = w->type == CU_GRAPH_NODE_TYPE_KERNEL;
     if (!work_is_possible(w))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (w->type != CU_GRAPH_NODE_TYPE_HOST)
-        return driver_try(run_on_device, &(run){ c, w });
+    if (is_launch && (overlaps || w->cooperative))
+        return queue_launch(c, of,
+                            (queued_launch){ &w->as.launch, w->programmatic, w->cooperative });
+    CUresult r = queue_finish();
+    r = r ? r : c->failure;
+    if (r || w->type != CU_GRAPH_NODE_TYPE_HOST)
+        return r ? r : driver_try(run_on_device, &(run){ c, w });
     w->as.host.fn(w->as.host.userData); /* which may leave by other ways than a return */
     return CUDA_SUCCESS;
 }
@@ -74,10 +322,15 @@ CUresult work_run(CUcontext c, const work *w)
 bool work_keep(arena *a, const work *w, work *kept)
 {
     *kept = *w;
-    if (w->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        return values_keep(a, &w->as.values, &kept->as.values);
-    if (w->type != CU_GRAPH_NODE_TYPE_KERNEL)
+    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+        kept->function = launch_function(&w->as.launch)->id;
+        return launch_keep(a, &w->as.launch, &kept->as.launch);
+    }
+    if (w->type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
         return true;
-    kept->function = launch_function(&w->as.launch)->id;
-    return launch_keep(a, &w->as.launch, &kept->as.launch);
+    size_t size = w->as.words.count * sizeof *w->as.words.paramArray;
+    kept->as.words.paramArray = arena_try_alloc(a, size + 1);
+    if (kept->as.words.paramArray && size)
+        memcpy(kept->as.words.paramArray, w->as.words.paramArray, size);
+    return kept->as.words.paramArray;
 }

@@ -1,13 +1,12 @@
 /* The one device there is: an emulator that says so in its name, with the limits of the target that
  * PTXGEN_CUDA_TARGET names (sm_90 where it is not set), few SMs, and clocks that nobody should
  * compute a bandwidth from. */
-#include "libcuda/driver.h"
+#include "libcuda/entry/entry.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    DRIVER_VERSION = CUDA_VERSION,
     MOST_THREADS = 1024,
     MOST_BLOCK_Z = 64,
     MOST_GRID_YZ = 65535,
@@ -17,7 +16,27 @@ enum {
     SHARED_RESERVED = 1024, /* of each block, from sm_80 on */
 };
 
-CUresult cuInit(unsigned flags)
+/* Gives the name or the text of a result code, which needs neither cuInit nor the lock. */
+static CUresult describe_result(CUresult code, bool by_name, const char **answer)
+{
+    static const struct {
+        CUresult code;
+        const char *name, *text;
+    } results[] = {
+#define RESULT(name, number, text) { name, #name, text },
+#include "libcuda/results.def"
+#undef RESULT
+    };
+    if (!answer)
+        return CUDA_ERROR_INVALID_VALUE;
+    *answer = NULL;
+    for (size_t i = 0; !*answer && i < sizeof results / sizeof *results; i++)
+        if (results[i].code == code)
+            *answer = by_name ? results[i].name : results[i].text;
+    return check_value(*answer);
+}
+
+static CUresult initialize(unsigned flags)
 {
     const char *name = setting("PTXGEN_CUDA_TARGET");
     const target *t = target_find(name ? name : "sm_90");
@@ -28,109 +47,42 @@ CUresult cuInit(unsigned flags)
     return r;
 }
 
-CUresult cuDriverGetVersion(int *version)
+static CUresult driver_version(int *version)
 {
-    if (!version)
-        return CUDA_ERROR_INVALID_VALUE;
-    *version = DRIVER_VERSION;
-    return CUDA_SUCCESS;
+    if (version)
+        *version = CUDA_VERSION;
+    return check_value(version);
 }
 
-CUresult cuDeviceGetCount(int *count)
-{
-    CUresult r = enter_to_ask();
-    if (!r && !count)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *count = 1;
-    return leave(r);
-}
-
-/* Of a call that asks something of a device and has a place for the answer. */
-static CUresult check(CUdevice device, const void *answer)
+/* Checks a call that asks something of a device and has a place for the answer. */
+static CUresult check_device(CUdevice device, const void *answer)
 {
     return !answer ? CUDA_ERROR_INVALID_VALUE : device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGet(CUdevice *device, int ordinal)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(ordinal, device);
-    if (!r)
-        *device = 0;
-    return leave(r);
-}
-
-CUresult cuDeviceGetName(char *name, int size, CUdevice device)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, size > 0 ? name : NULL);
-    if (!r)
-        snprintf(name, (size_t)size, "ptxgen emulator (%s)", device_target()->name);
-    return leave(r);
-}
-
-CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, uuid);
-    if (!r)
-        memcpy(uuid->bytes, "ptxgen emulator", sizeof uuid->bytes);
-    return leave(r);
-}
-
-CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
-{
-    return cuDeviceGetUuid_v2(uuid, device);
-}
-
-CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, size > 0 ? id : NULL);
-    if (!r)
-        snprintf(id, (size_t)size, "0000:00:00.0");
-    return leave(r);
-}
-
-/* Hexadecimal domain:bus:device.function, of which the domain or the function may be missing. */
-CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+/* Finds a device by hexadecimal domain:bus:device.function, of which the domain or the function may
+ * be missing. */
+static CUresult find_on_bus(CUdevice *device, const char *id)
 {
     unsigned part[4] = { 0 };
-    CUresult r = enter_to_ask();
-    if (!r && (!device || !id))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && sscanf(id, "%x:%x:%x.%x", &part[0], &part[1], &part[2], &part[3]) < 3 &&
-        sscanf(id, "%x:%x.%x", &part[1], &part[2], &part[3]) < 3)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && (part[0] || part[1] || part[2] || part[3]))
-        r = CUDA_ERROR_INVALID_DEVICE;
-    if (!r)
-        *device = 0;
-    return leave(r);
+    if (!device || !id ||
+        (sscanf(id, "%x:%x:%x.%x", &part[0], &part[1], &part[2], &part[3]) < 3 &&
+         sscanf(id, "%x:%x.%x", &part[1], &part[2], &part[3]) < 3))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (part[0] || part[1] || part[2] || part[3])
+        return CUDA_ERROR_INVALID_DEVICE;
+    *device = 0;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+static CUresult check_attribute(CUdevice_attribute which)
 {
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, bytes);
-    if (!r)
-        *bytes = DEVICE_MEMORY_BYTES;
-    return leave(r);
+    return check_value(which >= CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK &&
+                       which <= CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED);
 }
 
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, can);
-    r = r ? r : check(peer, can);
-    if (!r)
-        *can = 0;
-    return leave(r);
-}
-
-/* What is not named here, such as textures, tensor maps, one address space for host and device, is
- * not there: 0. */
+/* Returns 0 for what the device does not have, such as textures, tensor maps, one address space for
+ * host and device. */
 static int attribute(const target *t, CUdevice_attribute which)
 {
     switch (which) {
@@ -199,76 +151,20 @@ static int attribute(const target *t, CUdevice_attribute which)
     }
 }
 
-CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device)
+static CUdevprop properties_of(const target *t)
 {
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, value);
-    if (!r && (which < CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK ||
-               which > CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *value = attribute(device_target(), which);
-    return leave(r);
+    return (CUdevprop){
+        .maxThreadsPerBlock = MOST_THREADS,
+        .maxThreadsDim = { MOST_THREADS, MOST_THREADS, MOST_BLOCK_Z },
+        .maxGridSize = { INT32_MAX, MOST_GRID_YZ, MOST_GRID_YZ },
+        .sharedMemPerBlock = (int)t->shared_static,
+        .totalConstantMemory = CONSTANT_BYTES,
+        .SIMDWidth = WARP_THREADS,
+        .memPitch = INT32_MAX,
+        .regsPerBlock = TARGET_REGISTERS,
+        .clockRate = CLOCK_KHZ,
+        .textureAlign = ALIGNMENT,
+    };
 }
 
-CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, major);
-    r = r ? r : check(device, minor);
-    if (!r) {
-        *major = attribute(device_target(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-        *minor = attribute(device_target(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    }
-    return leave(r);
-}
-
-CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
-{
-    CUresult r = enter_to_ask();
-    r = r ? r : check(device, properties);
-    const target *t = device_target();
-    if (!r)
-        *properties = (CUdevprop){
-            .maxThreadsPerBlock = MOST_THREADS,
-            .maxThreadsDim = { MOST_THREADS, MOST_THREADS, MOST_BLOCK_Z },
-            .maxGridSize = { INT32_MAX, MOST_GRID_YZ, MOST_GRID_YZ },
-            .sharedMemPerBlock = (int)t->shared_static,
-            .totalConstantMemory = CONSTANT_BYTES,
-            .SIMDWidth = WARP_THREADS,
-            .memPitch = INT32_MAX,
-            .regsPerBlock = TARGET_REGISTERS,
-            .clockRate = CLOCK_KHZ,
-            .textureAlign = ALIGNMENT,
-        };
-    return leave(r);
-}
-
-CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
-{
-    CUresult r = enter_to_ask();
-    (void)type;
-    r = r ? r : check(device, supported);
-    if (!r)
-        *supported = 0;
-    return leave(r);
-}
-
-/* There are no two devices to ask about. */
-CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute which, CUdevice from,
-                                 CUdevice to)
-{
-    CUresult r = enter_to_ask();
-    (void)which, (void)from, (void)to;
-    return leave(r ? r : value ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult cuProfilerStart(void)
-{
-    return leave(enter());
-}
-
-CUresult cuProfilerStop(void)
-{
-    return leave(enter());
-}
+#include "libcuda/entry/device.def"

@@ -3,28 +3,28 @@
 #include <stdio.h>
 
 #include "libcuda/capture.h"
+#include "libcuda/entry/entry.h"
 #include "libcuda/launch.h"
-#include "libcuda/module.h"
 #include "libcuda/queue.h"
-#include "libcuda/submit.h"
 
 typedef struct step {
-    CUgraphNode node; /* that it was made from; a name, and never followed */
-    work work;        /* programmatic: its only edge is, and comes from the step ahead */
+    CUgraphNode node; /* that it was made from: a name, never followed */
+    work work;        /* programmatic if its only edge is and comes from the step before */
     bool disabled;
 } step;
 
 struct CUgraphExec_st {
     handle handle;
-    arena *arena;
     step *steps;
     size_t count;
     cuuint64_t flags;
     bool overlaps; /* some step is programmatic */
 };
 
-/* Adds the steps of a graph behind *count others, for which there is room: CUDA_ERROR_INVALID_VALUE
- * where nodes depend on each other in a circle. Those of a graph inside of it stand together. */
+/* Appends the steps of a graph to *count others, for which there is room. The steps of a graph
+ * inside of it stay together. Fails with CUDA_ERROR_INVALID_VALUE if nodes depend on each other in
+ * a circle.
+ */
 static CUresult append_steps(CUgraph g, arena *a, step *steps, size_t *count)
 {
     CUgraphNode *order = arena_try_alloc(a, (g->count + 1) * sizeof *order);
@@ -49,7 +49,7 @@ static CUresult append_steps(CUgraph g, arena *a, step *steps, size_t *count)
     return r;
 }
 
-/* The steps of a graph, in an arena of their own; *count, 0 ahead, becomes their number. */
+/* Makes the steps of a graph in an arena. *count, which is 0 before, becomes their number. */
 static CUresult take_steps(CUgraph g, arena *a, step **steps, size_t *count)
 {
     *steps = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof **steps);
@@ -68,58 +68,39 @@ static bool has_overlap(const step *steps, size_t count)
     return false;
 }
 
-/* The flags are about memory nodes, uploads, priorities and launches by kernels, none of which
- * there are. */
 static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
 {
     enum { KNOWN_FLAGS = 15 };
-    size_t count = 0;
-    step *steps;
     if (!exec || flags & ~(cuuint64_t)KNOWN_FLAGS || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
-    arena *a = driver_arena();
-    CUresult r = a ? take_steps(g, a, &steps, &count) : CUDA_ERROR_OUT_OF_MEMORY;
-    CUgraphExec e = r ? NULL : handle_new(EXEC_HANDLE, sizeof *e, NULL);
-    if (!e) {
-        arena_free(a);
-        return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+    CUgraphExec e = handle_new_with_arena(EXEC_HANDLE, sizeof *e, NULL);
+    CUresult r =
+        e ? take_steps(g, e->handle.arena, &e->steps, &e->count) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r) {
+        if (e)
+            handle_free(e);
+        return r;
     }
-    e->arena = a;
-    e->steps = steps;
-    e->count = count;
     e->flags = flags & ~(cuuint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
-    e->overlaps = has_overlap(steps, count);
+    e->overlaps = has_overlap(e->steps, e->count);
     *exec = e;
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph g, unsigned long long flags)
+static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph g,
+                                        CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : instantiate(exec, g, flags));
-}
-
-CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph g,
-                                      CUDA_GRAPH_INSTANTIATE_PARAMS *params)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !params)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (r)
-        return leave(r);
     bool known = exec && handle_is(g, GRAPH_HANDLE);
-    r = instantiate(exec, g, params->flags);
+    CUresult r = instantiate(exec, g, params->flags);
     params->hErrNode_out = NULL;
     params->result_out = !r ? CUDA_GRAPH_INSTANTIATE_SUCCESS
                          : known && r != CUDA_ERROR_OUT_OF_MEMORY
                              ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE
                              : CUDA_GRAPH_INSTANTIATE_ERROR;
-    return leave(r);
+    return r;
 }
 
-/* Of versions 1 and 2: what is wrong with a graph goes into a log. */
+/* Instantiates a graph, as versions 1 and 2 do: what is wrong with it goes into a log. */
 static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph g, CUgraphNode *wrong, char *log,
                                      size_t size)
 {
@@ -134,43 +115,12 @@ static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph g, CUgraphNode *
     return r;
 }
 
-CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph g, CUgraphNode *wrong, char *log,
-                               size_t size)
+static CUresult check_exec(CUgraphExec e)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : instantiate_with_log(exec, g, wrong, log, size));
+    return check_value(handle_is(e, EXEC_HANDLE));
 }
 
-CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph g, CUgraphNode *wrong, char *log,
-                            size_t size)
-{
-    return cuGraphInstantiate_v2(exec, g, wrong, log, size);
-}
-
-CUresult cuGraphExecGetFlags(CUgraphExec e, cuuint64_t *flags)
-{
-    CUresult r = enter();
-    if (!r && (!flags || !handle_is(e, EXEC_HANDLE)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *flags = e->flags;
-    return leave(r);
-}
-
-CUresult cuGraphExecDestroy(CUgraphExec e)
-{
-    CUresult r = enter();
-    if (!r && !handle_is(e, EXEC_HANDLE))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) {
-        arena_free(e->arena);
-        handle_free(e);
-    }
-    return leave(r);
-}
-
-/* A launch that is captured is a node with a graph that has the same steps in the same order. */
+/* Captures a launch, as a node with a graph that has the same steps in the same order. */
 static CUresult capture_launch(CUgraphExec e, CUstream s)
 {
     work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_new() };
@@ -193,45 +143,21 @@ static CUresult capture_launch(CUgraphExec e, CUstream s)
     return r;
 }
 
-CUresult cuGraphUpload(CUgraphExec e, CUstream stream)
+/* Launches a graph. A launch in it may overlap with the step before; anything else is done when all
+ * steps before are. */
+static CUresult launch_graph(CUcontext c, CUgraphExec e, CUstream s)
 {
-    CUcontext c;
-    CUstream s;
-    CUresult r = enter_context(&c);
-    if (!r && !handle_is(e, EXEC_HANDLE))
-        r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : stream_ready(c, stream, &s);
-    return leave(!r && s->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : r);
-}
-
-/* A launch may overlap with the step ahead; anything else is done when all steps ahead are. */
-static CUresult run_step(CUcontext c, CUgraphExec e, const work *w)
-{
-    if (!work_is_possible(w))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL && (e->overlaps || w->cooperative))
-        return queue_launch(c, e, w);
-    CUresult r = queue_finish();
-    return r ? r : c->failure ? c->failure : work_run(c, w);
-}
-
-CUresult cuGraphLaunch(CUgraphExec e, CUstream stream)
-{
-    CUcontext c;
-    CUstream s;
-    CUresult r = enter_context(&c);
-    if (!r && !handle_is(e, EXEC_HANDLE))
-        r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : stream_ready(c, stream, &s);
-    if (!r && s->capture)
-        return leave(capture_launch(e, s));
+    CUresult r = CUDA_SUCCESS;
+    if (s->capture)
+        return capture_launch(e, s);
     for (size_t i = 0; !r && i < e->count; i++)
-        r = e->steps[i].disabled ? CUDA_SUCCESS : run_step(c, e, &e->steps[i].work);
+        if (!e->steps[i].disabled)
+            r = work_run(c, e, e->overlaps, &e->steps[i].work);
     r = r ? r : queue_finish();
-    return leave(r ? r : c->failure);
+    return r ? r : c->failure;
 }
 
-/* The step that was made from a node; NULL for none. */
+/* Returns the step that was made from a node, or NULL. */
 static step *find_step(CUgraphExec e, CUgraphNode node)
 {
     for (size_t i = 0; i < e->count; i++)
@@ -240,7 +166,8 @@ static step *find_step(CUgraphExec e, CUgraphNode node)
     return NULL;
 }
 
-/* Launches of one function are replaced in their place, so that this needs no memory. */
+/* Sets a launch. One of the same function is replaced in its place, so that this needs no memory.
+ */
 static CUresult set_launch(CUgraphExec e, work *to, const work *w)
 {
     CUfunction f = launch_function(&w->as.launch);
@@ -249,140 +176,48 @@ static CUresult set_launch(CUgraphExec e, work *to, const work *w)
         return CUDA_SUCCESS;
     }
     work kept;
-    if (!work_keep(e->arena, w, &kept))
+    if (!work_keep(e->handle.arena, w, &kept))
         return CUDA_ERROR_OUT_OF_MEMORY;
     to->function = kept.function;
     to->as = kept.as;
     return CUDA_SUCCESS;
 }
 
-static CUresult set(CUgraphExec e, CUgraphNode node, const work *w)
+static CUresult set_step(CUgraphExec e, CUgraphNode node, const work *w)
 {
-    if (!handle_is(e, EXEC_HANDLE))
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = work_check(w);
+    work kept;
+    CUresult r = check_exec(e);
+    r = r ? r : work_check(w);
     step *s = r ? NULL : find_step(e, node);
     if (!s || s->work.type != w->type)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
     if (w->type == CU_GRAPH_NODE_TYPE_KERNEL)
         return set_launch(e, &s->work, w);
-    work kept;
-    if (!work_keep(e->arena, w, &kept))
+    if (!work_keep(e->handle.arena, w, &kept))
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->work.as = kept.as;
     return CUDA_SUCCESS;
 }
 
-static CUresult enter_and_set(CUgraphExec e, CUgraphNode node, const work *w)
+static CUresult set_any_step(CUgraphExec e, CUgraphNode node, const CUgraphNodeParams *params)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : set(e, node, w));
+    work w;
+    CUresult r = work_of_params(params, true, &w);
+    return r ? r : set_step(e, node, &w);
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec e, CUgraphNode node,
-                                           const CUDA_KERNEL_NODE_PARAMS *params)
+/* Checks that a node has a step that does something which can be left out. */
+static CUresult check_optional(CUgraphExec e, CUgraphNode node)
 {
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    return enter_and_set(e, node,
-                         &(work){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .as.launch = *params });
+    const step *s = handle_is(e, EXEC_HANDLE) ? find_step(e, node) : NULL;
+    return check_value(s && (s->work.type == CU_GRAPH_NODE_TYPE_KERNEL ||
+                             s->work.type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                             s->work.type == CU_GRAPH_NODE_TYPE_MEMSET));
 }
 
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec e, CUgraphNode node,
-                                        const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUDA_KERNEL_NODE_PARAMS newer = launch_of_v1(params);
-    return cuGraphExecKernelNodeSetParams_v2(e, node, &newer);
-}
-
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec e, CUgraphNode node,
-                                        const CUDA_MEMCPY3D *params, CUcontext context)
-{
-    (void)context; /* all have one device */
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    return enter_and_set(e, node, &(work){ .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *params });
-}
-
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec e, CUgraphNode node,
-                                        const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
-{
-    (void)context;
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    return enter_and_set(e, node, &(work){ .type = CU_GRAPH_NODE_TYPE_MEMSET, .as.set = *params });
-}
-
-CUresult cuGraphExecHostNodeSetParams(CUgraphExec e, CUgraphNode node,
-                                      const CUDA_HOST_NODE_PARAMS *params)
-{
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    return enter_and_set(e, node, &(work){ .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = *params });
-}
-
-static CUresult set_event(CUgraphExec e, CUgraphNode node, CUgraphNodeType type, CUevent event)
-{
-    return enter_and_set(e, node, &(work){ .type = type, .as.event = event });
-}
-
-CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec e, CUgraphNode node, CUevent event)
-{
-    return set_event(e, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
-}
-
-CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec e, CUgraphNode node, CUevent event)
-{
-    return set_event(e, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-}
-
-CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec e, CUgraphNode node,
-                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
-{
-    if (!params)
-        return CUDA_ERROR_INVALID_VALUE;
-    return enter_and_set(e, node,
-                         &(work){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .as.values = *params });
-}
-
-/* The step of a node that does something which can be left out. */
-static CUresult find_optional(CUgraphExec e, CUgraphNode node, step **s)
-{
-    if (!handle_is(e, EXEC_HANDLE) || !(*s = find_step(e, node)))
-        return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeType type = (*s)->work.type;
-    return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
-                   type == CU_GRAPH_NODE_TYPE_MEMSET
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuGraphNodeSetEnabled(CUgraphExec e, CUgraphNode node, unsigned enabled)
-{
-    step *s;
-    CUresult r = enter();
-    r = r ? r : find_optional(e, node, &s);
-    if (!r)
-        s->disabled = !enabled;
-    return leave(r);
-}
-
-CUresult cuGraphNodeGetEnabled(CUgraphExec e, CUgraphNode node, unsigned *enabled)
-{
-    step *s;
-    CUresult r = enter();
-    r = r ? r : enabled ? find_optional(e, node, &s) : CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *enabled = !s->disabled;
-    return leave(r);
-}
-
-/* Why steps cannot take the place of those that there are, and at which node. */
-static CUgraphExecUpdateResult compare(CUgraphExec e, const step *steps, size_t count,
-                                       CUgraphNode *wrong)
+/* Returns why steps cannot replace the present ones, and at which node. */
+static CUgraphExecUpdateResult compare_steps(CUgraphExec e, const step *steps, size_t count,
+                                             CUgraphNode *wrong)
 {
     if (e->count != count)
         return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
@@ -394,7 +229,7 @@ static CUgraphExecUpdateResult compare(CUgraphExec e, const step *steps, size_t 
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-static CUresult update(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info)
+static CUresult update_exec(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info)
 {
     size_t count = 0;
     step *steps;
@@ -405,29 +240,23 @@ static CUresult update(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *in
     *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
     if (r != CUDA_ERROR_OUT_OF_MEMORY)
         info->result = r ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-                         : compare(e, steps, count, &info->errorNode);
+                         : compare_steps(e, steps, count, &info->errorNode);
     if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
         arena_free(a);
         return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
     for (size_t i = 0; i < e->count; i++)
         steps[i].node = e->steps[i].node; /* programs go on to name those */
-    arena_free(e->arena);
-    e->arena = a;
+    arena_free(e->handle.arena);
+    e->handle.arena = a;
     e->steps = steps;
     e->overlaps = has_overlap(steps, e->count);
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphExecUpdate_v2(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : update(e, g, info));
-}
-
-CUresult cuGraphExecUpdate(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
-                           CUgraphExecUpdateResult *result)
+/* Updates by the newer version of the call, which tells more. */
+static CUresult update_and_tell(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
+                                CUgraphExecUpdateResult *result)
 {
     CUgraphExecUpdateResultInfo info = { 0 };
     CUresult r = cuGraphExecUpdate_v2(e, g, &info);
@@ -438,6 +267,4 @@ CUresult cuGraphExecUpdate(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
     return r;
 }
 
-PER_THREAD_ALIAS(cuGraphInstantiateWithParams, _ptsz);
-PER_THREAD_ALIAS(cuGraphUpload, _ptsz);
-PER_THREAD_ALIAS(cuGraphLaunch, _ptsz);
+#include "libcuda/entry/exec.def"

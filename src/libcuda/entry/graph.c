@@ -1,27 +1,28 @@
-/* Graphs as a whole, and the edges between their nodes. */
+/* Graphs, the edges between their nodes, and what nodes do, which each has its own copy of. */
 #include "libcuda/graph.h"
 
-CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
+#include <string.h>
+
+#include "libcuda/entry/entry.h"
+#include "libcuda/launch.h"
+
+static CUresult create_graph(CUgraph *graph, unsigned flags)
 {
-    CUresult r = enter();
-    if (!r && (!graph || flags))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && !(*graph = graph_new()))
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    return leave(r);
+    if (!graph || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *graph = graph_new();
+    return *graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult cuGraphDestroy(CUgraph g)
+static CUresult destroy_graph(CUgraph g)
 {
-    CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || g->captured || g->inner))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        graph_free(g);
-    return leave(r);
+    if (!handle_is(g, GRAPH_HANDLE) || g->captured || g->inner)
+        return CUDA_ERROR_INVALID_VALUE;
+    graph_free(g);
+    return CUDA_SUCCESS;
 }
 
-static CUresult clone(CUgraph *copy, CUgraph g)
+static CUresult clone_graph(CUgraph *copy, CUgraph g)
 {
     if (!copy || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
@@ -34,28 +35,119 @@ static CUresult clone(CUgraph *copy, CUgraph g)
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphClone(CUgraph *copy, CUgraph g)
+static CUresult find_in_clone(CUgraphNode *found, CUgraphNode original, CUgraph copy)
 {
-    CUresult r = enter();
-    return leave(r ? r : clone(copy, g));
-}
-
-CUresult cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode original, CUgraph copy)
-{
-    CUresult r = enter();
-    if (!r && (!found || !is_node(original) || !handle_is(copy, GRAPH_HANDLE)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    CUgraphNode n = r ? NULL : copy->first;
+    if (!found || !is_node(original) || !handle_is(copy, GRAPH_HANDLE))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNode n = copy->first;
     while (n && n->copied_from != original)
         n = n->next;
-    if (!r && !n)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
+    if (n)
         *found = n;
-    return leave(r);
+    return check_value(n);
 }
 
-/* edges may be NULL. */
+/* Where answers go, as many as there is room for. As in all such queries, *count goes in as the
+ * room and comes out as what was given or, if nodes is NULL, as how many there are. */
+typedef struct answers {
+    CUgraphNode *nodes, *others; /* others: the other ends of edges, or NULL */
+    CUgraphEdgeData *edges;      /* or NULL */
+    size_t *count, given;
+} answers;
+
+static void give(answers *a, CUgraphNode node)
+{
+    if (a->nodes && a->given < *a->count)
+        a->nodes[a->given] = node;
+    a->given++;
+}
+
+/* Gives the edge between two nodes, and the end of it that was asked for. */
+static void give_edge(answers *a, CUgraphNode node, CUgraphNode from, CUgraphNode to)
+{
+    static const CUgraphEdgeData programmatic = {
+        .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+        .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+    };
+    bool room = a->nodes && a->given < *a->count;
+    if (room && a->edges)
+        a->edges[a->given] = node_list_has(to->early, from) ? programmatic : (CUgraphEdgeData){ 0 };
+    if (room && a->others)
+        a->others[a->given] = to;
+    give(a, node);
+}
+
+static CUresult end_giving(answers *a)
+{
+    for (size_t i = a->given; a->nodes && i < *a->count; i++)
+        a->nodes[i] = NULL;
+    if (!a->nodes || a->given < *a->count)
+        *a->count = a->given;
+    return CUDA_SUCCESS;
+}
+
+static CUresult list_nodes(CUgraph g, bool roots, CUgraphNode *nodes, size_t *count)
+{
+    answers a = { .nodes = nodes, .count = count };
+    if (!handle_is(g, GRAPH_HANDLE) || !count)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (CUgraphNode n = g->first; n; n = n->next)
+        if (!roots || !n->dependencies.count)
+            give(&a, n);
+    return end_giving(&a);
+}
+
+static CUresult list_edges(CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
+                           size_t *count)
+{
+    answers a = { from, to, edges, count, 0 };
+    if (!handle_is(g, GRAPH_HANDLE) || !count || !from != !to)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (CUgraphNode n = g->first; n; n = n->next)
+        for (size_t i = 0; i < n->dependencies.count; i++)
+            give_edge(&a, n->dependencies.items[i], n->dependencies.items[i], n);
+    return end_giving(&a);
+}
+
+static CUresult list_dependencies(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
+                                  size_t *count)
+{
+    answers a = { .nodes = nodes, .edges = edges, .count = count };
+    if (!is_node(node) || !count)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < node->dependencies.count; i++)
+        give_edge(&a, node->dependencies.items[i], node->dependencies.items[i], node);
+    return end_giving(&a);
+}
+
+static CUresult list_dependents(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
+                                size_t *count)
+{
+    answers a = { .nodes = nodes, .edges = edges, .count = count };
+    if (!is_node(node) || !count)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (CUgraphNode n = node->graph->first; n; n = n->next)
+        if (node_list_has(n->dependencies, node))
+            give_edge(&a, n, node, n);
+    return end_giving(&a);
+}
+
+/* Checks the data of an edge from a node to one of a type. */
+static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgraphNodeType to)
+{
+    bool early = edge->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    bool kernels = from->work.type == CU_GRAPH_NODE_TYPE_KERNEL && to == CU_GRAPH_NODE_TYPE_KERNEL;
+    if (edge->to_port || edge->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
+        edge->from_port > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+        early != (edge->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT) || (early && !kernels))
+        return CUDA_ERROR_INVALID_VALUE;
+    return edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+                   (early && device_target()->sm < LEAST_DEPENDENT_SM)
+               ? CUDA_ERROR_NOT_SUPPORTED
+               : CUDA_SUCCESS;
+}
+
+/* Adds edges. Their data may be NULL. */
 static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
                                  const CUgraphEdgeData *edges, size_t count)
 {
@@ -67,7 +159,7 @@ static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgra
             from[i] == to[i] || node_list_has(to[i]->dependencies, from[i]))
             return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; !r && edges && i < count; i++)
-        r = graph_check_edge(&edges[i], from[i], to[i]->work.type);
+        r = check_edge(&edges[i], from[i], to[i]->work.type);
     for (size_t i = 0; !r && i < count; i++) {
         bool early = edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
         if (!node_list_join(g, &to[i]->dependencies, from + i, 1) ||
@@ -75,20 +167,6 @@ static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgra
             r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return r;
-}
-
-CUresult cuGraphAddDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                size_t count)
-{
-    CUresult r = enter();
-    return leave(r ? r : add_dependencies(g, from, to, NULL, count));
-}
-
-CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                   const CUgraphEdgeData *edges, size_t count)
-{
-    CUresult r = enter();
-    return leave(r ? r : add_dependencies(g, from, to, edges, count));
 }
 
 static CUresult remove_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
@@ -107,141 +185,141 @@ static CUresult remove_dependencies(CUgraph g, const CUgraphNode *from, const CU
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphRemoveDependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                   size_t count)
+static CUresult add_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, size_t count,
+                         const work *w)
 {
-    CUresult r = enter();
-    return leave(r ? r : remove_dependencies(g, from, to, count));
+    if (!node || !handle_is(g, GRAPH_HANDLE) || (count && !from))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if (!is_node(from[i]) || from[i]->graph != g)
+            return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = work_check(w);
+    CUgraphNode added = r ? NULL : graph_add(g, from, count, w);
+    if (added)
+        *node = added;
+    return r || added ? r : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Two nodes have at most one edge, so that its data need not name it. */
-CUresult cuGraphRemoveDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                      const CUgraphEdgeData *edges, size_t count)
+/* Adds a node with a copy of a graph as it is now. */
+static CUresult add_graph_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, size_t count,
+                               CUgraph inner)
 {
-    (void)edges;
-    return cuGraphRemoveDependencies(g, from, to, count);
+    if (!handle_is(inner, GRAPH_HANDLE) || inner == g)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!graph_is_possible(inner))
+        return CUDA_ERROR_INVALID_HANDLE;
+    work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_copy(inner) };
+    CUresult r = w.as.graph ? add_node(node, g, from, count, &w) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r && w.as.graph)
+        graph_free(w.as.graph);
+    return r;
 }
 
-/* Where answers go: as many as there is room for. As in all such queries, *count goes in as the
- * room and comes out as what was given or, where nodes is NULL, as how many there are. */
-typedef struct answers {
-    CUgraphNode *nodes, *others; /* others: the other ends of edges, or NULL */
-    CUgraphEdgeData *edges;      /* or NULL */
-    size_t *count, given;
-} answers;
-
-static void give(answers *a, CUgraphNode node)
+static CUresult add_any_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, size_t count,
+                             const CUgraphNodeParams *params)
 {
-    if (a->nodes && a->given < *a->count)
-        a->nodes[a->given] = node;
-    a->given++;
+    work w;
+    CUresult r = work_of_params(params, false, &w);
+    return r                                    ? r
+           : w.type == CU_GRAPH_NODE_TYPE_GRAPH ? add_graph_node(node, g, from, count, w.as.graph)
+                                                : add_node(node, g, from, count, &w);
 }
 
-/* The edge between from and to, and the end of it that was asked for. */
-static void give_edge(answers *a, CUgraphNode node, CUgraphNode from, CUgraphNode to)
+static CUresult add_node_with_edges(CUgraphNode *node, CUgraph g, const CUgraphNode *from,
+                                    const CUgraphEdgeData *edges, size_t count,
+                                    const CUgraphNodeParams *params)
 {
-    static const CUgraphEdgeData programmatic = {
-        .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
-        .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
-    };
-    bool room = a->nodes && a->given < *a->count;
-    if (room && a->edges)
-        a->edges[a->given] = node_list_has(to->early, from) ? programmatic : (CUgraphEdgeData){ 0 };
-    if (room && a->others)
-        a->others[a->given] = to;
-    give(a, node);
+    CUresult r = check_value(params && (from || !count));
+    for (size_t i = 0; !r && edges && i < count; i++)
+        r = is_node(from[i]) ? check_edge(&edges[i], from[i], params->type)
+                             : CUDA_ERROR_INVALID_VALUE;
+    r = r ? r : add_any_node(node, g, from, count, params);
+    for (size_t i = 0; !r && edges && i < count; i++)
+        if (edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
+            !graph_make_early(*node, from[i]))
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+    return r;
 }
 
-static void end_giving(answers *a)
+/* Removes a node, but not one that streams may go on from. */
+static CUresult destroy_node(CUgraphNode node)
 {
-    for (size_t i = a->given; a->nodes && i < *a->count; i++)
-        a->nodes[i] = NULL;
-    if (!a->nodes || a->given < *a->count)
-        *a->count = a->given;
+    if (!is_node(node) || node->graph->captured || node->graph->inner)
+        return CUDA_ERROR_INVALID_VALUE;
+    graph_remove(node);
+    return CUDA_SUCCESS;
 }
 
-CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
+/* Checks that a node is of a type, and that there are parameters or a place for them. */
+static CUresult check_node(CUgraphNode node, CUgraphNodeType type, const void *params)
 {
-    answers a = { .nodes = nodes, .count = count };
-    CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
-        give(&a, n);
+    return check_value(params && is_node(node) && node->work.type == type);
+}
+
+static CUresult set_node(CUgraphNode node, const work *w)
+{
+    work kept;
+    CUresult r = check_node(node, w->type, w);
+    r = r ? r : work_check(w);
+    if (!r && !work_keep(node->graph->handle.arena, w, &kept))
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r) {
+        node->work.function = kept.function;
+        node->work.as = kept.as;
+    }
+    return r;
+}
+
+static CUresult set_any_node(CUgraphNode node, const CUgraphNodeParams *params)
+{
+    work w;
+    CUresult r = work_of_params(params, true, &w);
+    return r ? r : set_node(node, &w);
+}
+
+/* Makes a launch a cooperative one, whose blocks must all fit on the device at a time, or not. */
+static CUresult set_cooperative(CUgraphNode node, bool cooperative)
+{
+    work w = node->work;
+    w.cooperative = cooperative;
+    CUresult r = work_is_possible(&w) ? work_check(&w) : CUDA_ERROR_INVALID_HANDLE;
     if (!r)
-        end_giving(&a);
-    return leave(r);
+        node->work.cooperative = cooperative;
+    return r;
 }
 
-CUresult cuGraphGetRootNodes(CUgraph g, CUgraphNode *nodes, size_t *count)
+/* Gives an attribute: those that a launch goes by, and the priority, which is kept. */
+static CUresult get_attribute(CUgraphNode node, CUkernelNodeAttrID which,
+                              CUkernelNodeAttrValue *value)
 {
-    answers a = { .nodes = nodes, .count = count };
-    CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
-        if (!n->dependencies.count)
-            give(&a, n);
+    if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+        value->cooperative = node->work.cooperative;
+    else if (which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        value->priority = node->work.priority;
+    else
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_attribute(CUgraphNode node, CUkernelNodeAttrID which,
+                              const CUkernelNodeAttrValue *value)
+{
+    if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+        return set_cooperative(node, value->cooperative);
+    if (which != CU_LAUNCH_ATTRIBUTE_PRIORITY)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    node->work.priority = value->priority;
+    return CUDA_SUCCESS;
+}
+
+static CUresult copy_attributes(CUgraphNode to, CUgraphNode from)
+{
+    CUresult r = check_node(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
+    r = r ? r : check_node(from, CU_GRAPH_NODE_TYPE_KERNEL, from);
+    r = r ? r : set_cooperative(to, from->work.cooperative);
     if (!r)
-        end_giving(&a);
-    return leave(r);
+        to->work.priority = from->work.priority;
+    return r;
 }
 
-CUresult cuGraphGetEdges_v2(CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
-                            size_t *count)
-{
-    answers a = { from, to, edges, count, 0 };
-    CUresult r = enter();
-    if (!r && (!handle_is(g, GRAPH_HANDLE) || !count || !from != !to))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = r ? NULL : g->first; n; n = n->next)
-        for (size_t i = 0; i < n->dependencies.count; i++)
-            give_edge(&a, n->dependencies.items[i], n->dependencies.items[i], n);
-    if (!r)
-        end_giving(&a);
-    return leave(r);
-}
-
-CUresult cuGraphGetEdges(CUgraph g, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-    return cuGraphGetEdges_v2(g, from, to, NULL, count);
-}
-
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                       size_t *count)
-{
-    answers a = { .nodes = nodes, .edges = edges, .count = count };
-    CUresult r = enter();
-    if (!r && (!is_node(node) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; !r && i < node->dependencies.count; i++)
-        give_edge(&a, node->dependencies.items[i], node->dependencies.items[i], node);
-    if (!r)
-        end_giving(&a);
-    return leave(r);
-}
-
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-    return cuGraphNodeGetDependencies_v2(node, nodes, NULL, count);
-}
-
-CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
-                                         CUgraphEdgeData *edges, size_t *count)
-{
-    answers a = { .nodes = nodes, .edges = edges, .count = count };
-    CUresult r = enter();
-    if (!r && (!is_node(node) || !count))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = r ? NULL : node->graph->first; n; n = n->next)
-        if (node_list_has(n->dependencies, node))
-            give_edge(&a, n, node, n);
-    if (!r)
-        end_giving(&a);
-    return leave(r);
-}
-
-CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-    return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
-}
+#include "libcuda/entry/graph.def"

@@ -1,10 +1,15 @@
-#include "libcuda/submit.h"
+/* Launches of kernels, and occupancy. */
+#include "libcuda/launch.h"
 
-/* What the attributes of a launch ask for. The others are about caches, priorities and the like. */
+#include "libcuda/capture.h"
+#include "libcuda/entry/entry.h"
+
+/* The attributes of a launch that matter here. The others are about caches, priorities and the
+ * like.
+ */
 typedef struct attributes {
-    bool clusters;
-    bool programmatic, cooperative;
-    CUevent event; /* recorded behind the launch, which is when a device may do it at the latest */
+    bool clusters, programmatic, cooperative;
+    CUevent event; /* recorded after the launch, which is when a device may do it at the latest */
 } attributes;
 
 static attributes read_attributes(const CUlaunchConfig *config)
@@ -36,70 +41,32 @@ static CUresult check_attributes(const attributes *a)
     }
     if (a->event && !handle_is(a->event, EVENT_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (a->event && !(a->event->state.flags & CU_EVENT_DISABLE_TIMING))
+    if (a->event && !(a->event->flags & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_VALUE;
     if (dependent)
         driver_overlap();
     return CUDA_SUCCESS;
 }
 
-static CUresult submit(CUstream stream, const CUDA_KERNEL_NODE_PARAMS *l, const attributes *a)
+static CUresult launch(CUcontext c, CUstream stream, const attributes *a,
+                       const CUDA_KERNEL_NODE_PARAMS *l)
 {
     work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
                .programmatic = a->programmatic && !a->cooperative,
                .cooperative = a->cooperative,
                .as.launch = *l };
-    CUcontext c;
-    CUresult r = enter_context_to_add(&c);
-    r = r ? r : check_attributes(a);
+    CUresult r = check_attributes(a);
     r = r ? r : stream_submit(c, stream, &w);
-    return leave(r || !a->event ? r : stream_record(c, stream, a->event));
+    return r || !a->event ? r : stream_record(c, stream, a->event);
 }
 
-static CUresult launch(CUfunction f, const unsigned grid[3], const unsigned block[3],
-                       unsigned shared, CUstream stream, void **params, void **extra,
-                       const attributes *a)
-{
-    return submit(stream,
-                  &(CUDA_KERNEL_NODE_PARAMS){
-                      .func = f,
-                      .gridDimX = grid[0],
-                      .gridDimY = grid[1],
-                      .gridDimZ = grid[2],
-                      .blockDimX = block[0],
-                      .blockDimY = block[1],
-                      .blockDimZ = block[2],
-                      .sharedMemBytes = shared,
-                      .kernelParams = params,
-                      .extra = extra,
-                  },
-                  a);
-}
-
-CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                        CUstream stream, void **params, void **extra)
-{
-    return launch(f, (unsigned[]){ grid_x, grid_y, grid_z },
-                  (unsigned[]){ block_x, block_y, block_z }, shared, stream, params, extra,
-                  &(attributes){ 0 });
-}
-
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                   unsigned block_x, unsigned block_y, unsigned block_z,
-                                   unsigned shared, CUstream stream, void **params)
-{
-    return launch(f, (unsigned[]){ grid_x, grid_y, grid_z },
-                  (unsigned[]){ block_x, block_y, block_z }, shared, stream, params, NULL,
-                  &(attributes){ .cooperative = true });
-}
-
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+static CUresult launch_with_attributes(CUcontext c, const CUlaunchConfig *config, CUfunction f,
+                                       void **params, void **extra)
 {
     if (!config || (config->numAttrs && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
     attributes all = read_attributes(config);
-    return submit(config->hStream,
+    return launch(c, config->hStream, &all,
                   &(CUDA_KERNEL_NODE_PARAMS){
                       .func = f,
                       .gridDimX = config->gridDimX,
@@ -111,10 +78,58 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **par
                       .sharedMemBytes = config->sharedMemBytes,
                       .kernelParams = params,
                       .extra = extra,
-                  },
-                  &all);
+                  });
 }
 
-PER_THREAD_ALIAS(cuLaunchCooperativeKernel, _ptsz);
-PER_THREAD_ALIAS(cuLaunchKernel, _ptsz);
-PER_THREAD_ALIAS(cuLaunchKernelEx, _ptsz);
+static CUresult count_blocks(int *blocks, CUfunction f, int threads, size_t dynamic)
+{
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!blocks || threads <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    *blocks = (unsigned)threads > function_threads(f) || dynamic > f->dynamic_shared
+                  ? 0
+                  : (int)function_blocks(f, (unsigned)threads, dynamic);
+    return CUDA_SUCCESS;
+}
+
+/* Finds the block size with which most threads are resident, and as many blocks as then fit on the
+ * device. */
+static CUresult find_block_size(int *grid, int *block, CUfunction f, CUoccupancyB2DSize dynamic_of,
+                                size_t dynamic, int limit)
+{
+    unsigned most_resident = 0;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!grid || !block || limit < 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    unsigned most = function_threads(f);
+    if (limit && (unsigned)limit < most)
+        most = (unsigned)limit;
+    for (unsigned threads = most; threads; threads = (threads - 1) / WARP_THREADS * WARP_THREADS) {
+        size_t shared = dynamic_of ? dynamic_of((int)threads) : dynamic;
+        unsigned blocks = function_blocks(f, threads, shared);
+        if (blocks * threads > most_resident) {
+            most_resident = blocks * threads;
+            *block = (int)threads;
+            *grid = (int)(blocks * SM_COUNT);
+        }
+    }
+    return check_value(most_resident);
+}
+
+static CUresult available_shared(size_t *bytes, CUfunction f, int blocks, int threads)
+{
+    enum { STEP = 128 };
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!bytes || blocks <= 0 || threads <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t most = device_target()->shared_block - f->info.shared_bytes;
+    while (most && function_blocks(f, (unsigned)threads, most) < (unsigned)blocks)
+        most -= most < STEP ? most : STEP;
+    *bytes = most;
+    return CUDA_SUCCESS;
+}
+
+#include "libcuda/entry/launch.def"

@@ -1,85 +1,178 @@
-#include "libcuda/link.h"
+/* The linker: PTX of several images as one, which is handed out as a fat binary.
+ *
+ * There is no machine code to link: what is put behind one another is text. So a name that several
+ * images define is an error even if none of them exports it, and a variable of another image cannot
+ * be reached. Functions of other images can. */
+#include "libcuda/entry/entry.h"
 
-CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values, CUlinkState *made)
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "libcuda/fatbin.h"
+#include "libcuda/module.h"
+
+struct CUlinkState_st {
+    handle handle;
+    jit_log log;
+    VEC(const char *) texts; /* the PTX of each image */
+    void *linked;            /* NULL: not yet */
+    size_t linked_bytes;
+};
+
+static CUresult create_linker(CUcontext c, unsigned count, CUjit_option *options, void **values,
+                              CUlinkState *made)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && (!made || (count && (!options || !values))))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (r)
-        return leave(r);
-    jit_log log = jit_log_of(count, options, values);
-    CUlinkState l = link_new(c, &log);
-    if (l)
-        *made = l;
-    return leave(l ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+    jit_log log;
+    CUresult r = made ? jit_log_read(&log, count, options, values) : CUDA_ERROR_INVALID_VALUE;
+    CUlinkState l = r ? NULL : handle_new_with_arena(LINK_HANDLE, sizeof *l, c);
+    if (!l)
+        return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+    l->log = log;
+    *made = l;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuLinkCreate(unsigned count, CUjit_option *options, void **values, CUlinkState *made)
+/* Checks a linker that can still be added to, and what a call adds or wants. */
+static CUresult check_linker(CUlinkState l, const void *what)
 {
-    return cuLinkCreate_v2(count, options, values, made);
+    CUresult r = check_handle(l, LINK_HANDLE);
+    return r ? r : check_value(what && !l->linked);
 }
 
-/* A linker that can still be added to, and what is added. */
-static CUresult check(CUlinkState l, const void *what)
+/* An image that is added, or all that is linked. */
+typedef struct linking {
+    CUlinkState of;
+    CUjitInputType type;
+    load_source from;
+    arena *scratch;
+    const char *message;
+} linking;
+
+static CUresult add_image(void *context)
 {
-    return !handle_is(l, LINK_HANDLE) ? CUDA_ERROR_INVALID_HANDLE
-           : what && !l->linked       ? CUDA_SUCCESS
-                                      : CUDA_ERROR_INVALID_VALUE;
+    linking *k = context;
+    arena *a = k->of->handle.arena;
+    const char *text;
+    if (k->type != CU_JIT_INPUT_PTX && k->type != CU_JIT_INPUT_CUBIN &&
+        k->type != CU_JIT_INPUT_FATBINARY) {
+        k->message = "only PTX, and fat binaries with PTX, can be linked";
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    CUresult r = source_read(a, &k->from);
+    r = r ? r : check_value(k->from.size);
+    r = r ? r : source_ptx(a, k->from, &text, &k->message);
+    if (!r)
+        *VEC_PUSH(a, &k->of->texts) = text;
+    return r;
 }
 
-/* The options are about code that would be made of one image. */
-CUresult cuLinkAddData_v2(CUlinkState l, CUjitInputType type, void *image, size_t size,
-                          const char *name, unsigned count, CUjit_option *options, void **values)
+/* Adds an image of a type that CU_JIT_INPUT_… names. Messages go to the log. */
+static CUresult link_image(CUlinkState l, CUjitInputType type, load_source from)
 {
-    (void)name, (void)count, (void)options, (void)values;
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(l, image);
-    return leave(r ? r : link_add(l, type, image, size));
+    linking k = { .of = l, .type = type, .from = from, .message = "" };
+    CUresult r = driver_try(add_image, &k);
+    jit_log_write(&l->log, "", k.message);
+    return r;
 }
 
-CUresult cuLinkAddData(CUlinkState l, CUjitInputType type, void *image, size_t size,
-                       const char *name, unsigned count, CUjit_option *options, void **values)
+/* Returns what follows white space and comments. */
+static const char *skip_blank(const char *at)
 {
-    return cuLinkAddData_v2(l, type, image, size, name, count, options, values);
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (strncmp(at, "//", 2) == 0)
+            at += strcspn(at, "\n");
+        else if (strncmp(at, "/*", 2) == 0 && strstr(at + 2, "*/"))
+            at = strstr(at + 2, "*/") + 2;
+        else
+            return at;
+    }
 }
 
-CUresult cuLinkAddFile_v2(CUlinkState l, CUjitInputType type, const char *path, unsigned count,
-                          CUjit_option *options, void **values)
+/* The head of PTX: .version, .target and .address_size, each on a line. */
+typedef struct ptx_head {
+    unsigned isa; /* 63 for 6.3 */
+    unsigned target;
+    const char *target_name; /* up to the end of its line */
+    const char *body;        /* what follows the head */
+} ptx_head;
+
+static ptx_head read_head(const char *text)
 {
-    (void)count, (void)options, (void)values;
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(l, path);
-    return leave(r ? r : link_add_file(l, type, path));
+    ptx_head h = { 0 };
+    for (h.body = skip_blank(text);; h.body = skip_blank(h.body + strcspn(h.body, "\n"))) {
+        unsigned major, minor;
+        if (sscanf(h.body, ".version %u.%u", &major, &minor) == 2) {
+            h.isa = 10 * major + minor;
+        } else if (strncmp(h.body, ".target", strlen(".target")) == 0) {
+            h.target_name = skip_blank(h.body + strlen(".target"));
+            sscanf(h.target_name, "sm_%u", &h.target);
+        } else if (strncmp(h.body, ".address_size", strlen(".address_size")) != 0) {
+            return h;
+        }
+    }
 }
 
-CUresult cuLinkAddFile(CUlinkState l, CUjitInputType type, const char *path, unsigned count,
-                       CUjit_option *options, void **values)
+/* Puts the bodies behind one head, of the newest version and target. */
+static const char *join_texts(arena *a, CUlinkState l)
 {
-    return cuLinkAddFile_v2(l, type, path, count, options, values);
+    strbuf text = strbuf_new(a);
+    ptx_head newest = { 0 };
+    if (l->texts.count == 1)
+        return l->texts.items[0];
+    for (size_t i = 0; i < l->texts.count; i++) {
+        ptx_head h = read_head(l->texts.items[i]);
+        newest.isa = h.isa > newest.isa ? h.isa : newest.isa;
+        if (!newest.target_name || h.target > newest.target) {
+            newest.target = h.target;
+            newest.target_name = h.target_name;
+        }
+    }
+    strbuf_format(&text, ".version %u.%u\n.target ", newest.isa / 10, newest.isa % 10);
+    if (newest.target_name)
+        strbuf_bytes(&text, newest.target_name, strcspn(newest.target_name, "\n"));
+    strbuf_put(&text, "\n.address_size 64\n");
+    for (size_t i = 0; i < l->texts.count; i++) {
+        strbuf_put(&text, read_head(l->texts.items[i]).body);
+        strbuf_char(&text, '\n');
+    }
+    return text.text;
 }
 
-CUresult cuLinkComplete(CUlinkState l, void **image, size_t *size)
+static CUresult link_texts(void *context)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(l, image);
-    r = r ? r : link_finish(l);
+    linking *k = context;
+    CUlinkState l = k->of;
+    emu_module_info info;
+    emu_report report;
+    const char *text = join_texts(k->scratch, l);
+    const emu_module *m = emu_load_any(k->scratch, text, strlen(text), &report);
+    if (!m) {
+        k->message = arena_format(l->handle.arena, "line %u: %s", report.line, report.message);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    emu_module_describe(m, &info);
+    l->linked = fatbin_write(l->handle.arena, text, info.target, &l->linked_bytes);
+    return CUDA_SUCCESS;
+}
+
+/* Makes what is handed out, which lives as long as the linker. */
+static CUresult finish_linking(CUlinkState l, void **image, size_t *size)
+{
+    linking k = { .of = l, .scratch = driver_arena(), .message = "" };
+    if (!l->texts.count)
+        k.message = "there is nothing to link";
+    CUresult r = !l->texts.count ? CUDA_ERROR_INVALID_VALUE
+                 : k.scratch     ? driver_try(link_texts, &k)
+                                 : CUDA_ERROR_OUT_OF_MEMORY;
+    jit_log_write(&l->log, "", k.message);
+    arena_free(k.scratch);
     if (!r)
         *image = l->linked;
     if (!r && size)
         *size = l->linked_bytes;
-    return leave(r);
+    return r;
 }
 
-CUresult cuLinkDestroy(CUlinkState l)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : check(l, l) == CUDA_ERROR_INVALID_HANDLE ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
-    if (!r)
-        link_free(l);
-    return leave(r);
-}
+#include "libcuda/entry/link.def"

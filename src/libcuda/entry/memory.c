@@ -1,60 +1,121 @@
-/* Allocations. Device addresses and host pointers are different things here, as the attribute
- * CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING says: kernels reach page-locked host memory by the address
- * that cuMemHostGetDevicePointer gives. Memory that nobody has written is empty, and a kernel that
- * reads it fails. */
+/* Allocations, managed memory and pools. Device addresses and host pointers are different things
+ * here, as the attribute CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING says: kernels reach page-locked
+ * host memory by the address that cuMemHostGetDevicePointer gives. Memory that nobody has written
+ * is empty, and a kernel that reads it fails.
+ *
+ * Managed memory is at one address for host and device. It moves nowhere, so that what programs say
+ * about its place is checked and has no effect. */
+#include "libcuda/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcuda/allocate.h"
 #include "libcuda/capture.h"
-#include "libcuda/virtual.h"
+#include "libcuda/entry/entry.h"
 
 enum { PITCH_UNIT = 512 };
 
-CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
+/* Allocates from a pool or, if that is NULL, without one. */
+static CUresult allocate(CUcontext c, CUdeviceptr *address, size_t size, CUmemoryPool pool)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && (!available || !total))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) {
-        *available = DEVICE_MEMORY_BYTES - memory_used();
-        *total = DEVICE_MEMORY_BYTES;
-    }
-    return leave(r);
+    CUresult r = capture_refuses(c);
+    if (r)
+        return r;
+    if (!address || !size)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size > DEVICE_MEMORY_BYTES - memory_used() || (pool && size > pool->max_size - pool->used))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    buffer *b = buffer_new(c, NULL, size);
+    if (!b)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    b->pool = pool;
+    if (pool)
+        pool->used += size;
+    if (pool && pool->used > pool->most_used)
+        pool->most_used = pool->used;
+    *address = b->address;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size)
+static CUresult allocate_rows(CUcontext c, CUdeviceptr *address, size_t *pitch, size_t width,
+                              size_t height, unsigned element_size)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : memory_allocate(c, address, size, NULL));
-}
-
-CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
-                            unsigned element_size)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
     bool known = element_size == 4 || element_size == 8 || element_size == 16;
     size_t bytes = (width + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
-    if (!r &&
-        (!pitch || !known || width > SIZE_MAX - PITCH_UNIT || (bytes && height > SIZE_MAX / bytes)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : memory_allocate(c, address, bytes * height, NULL);
+    if (!pitch || !known || width > SIZE_MAX - PITCH_UNIT || (bytes && height > SIZE_MAX / bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = allocate(c, address, bytes * height, NULL);
     if (!r)
         *pitch = bytes;
-    return leave(r);
+    return r;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address)
+static CUresult release(CUcontext c, CUdeviceptr address)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : memory_release(c, address));
+    CUresult r = capture_refuses(c);
+    if (r || !address)
+        return r;
+    buffer *b = buffer_of_address(address);
+    if (!b || b->address != address || (b->host && !b->managed)) {
+        say("cuMemFree: nothing was allocated at 0x%llx, or it was freed",
+            (unsigned long long)address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    buffer_destroy(b);
+    return CUDA_SUCCESS;
 }
 
-/* What an address is in: an allocation, or reserved addresses with memory mapped there. */
+/* Has the device know host memory under an address of its own. */
+static CUresult map_host(CUcontext c, void *host, size_t size, unsigned flags, bool registered)
+{
+    buffer *b = host ? buffer_new(c, host, size) : NULL;
+    if (!b)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    b->flags = flags;
+    b->registered = registered;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate_host(CUcontext c, void **host, size_t size, unsigned flags)
+{
+    enum { KNOWN_FLAGS = 7 };
+    if (!host || !size || flags & ~(unsigned)KNOWN_FLAGS)
+        return CUDA_ERROR_INVALID_VALUE;
+    void *bytes = calloc(size, 1);
+    CUresult r = map_host(c, bytes, size, flags, false);
+    if (r)
+        free(bytes);
+    else
+        *host = bytes;
+    return r;
+}
+
+static CUresult register_host(CUcontext c, void *host, size_t size, unsigned flags)
+{
+    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    if (!host || !size || flags & ~known)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (buffer_of_host(host) || buffer_of_host((char *)host + size - 1))
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    return map_host(c, host, size, flags, true);
+}
+
+static CUresult release_host(void *host, bool registered)
+{
+    buffer *b = buffer_of_host(host);
+    if (!b || b->host != host || b->registered != registered || b->managed)
+        return registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
+    buffer_destroy(b);
+    return CUDA_SUCCESS;
+}
+
+/* Returns the device's address of a pointer into a buffer's host memory. */
+static CUdeviceptr device_pointer(const buffer *b, uint64_t host)
+{
+    return b->address + (host - (uintptr_t)b->host);
+}
+
+/* What contains an address: an allocation, or reserved addresses with memory mapped there. */
 typedef struct range {
     const buffer *buffer; /* NULL: reserved addresses */
     const mapping *mapping;
@@ -70,125 +131,33 @@ static bool find_range(CUdeviceptr p, range *found)
     return b || m;
 }
 
-CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr address)
+static CUresult describe_range(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
     range at;
-    if (!r && !find_range(address, &at))
-        r = CUDA_ERROR_NOT_FOUND;
-    if (!r && base)
+    if (!find_range(address, &at))
+        return CUDA_ERROR_NOT_FOUND;
+    if (base)
         *base = at.address;
-    if (!r && size)
+    if (size)
         *size = at.size;
-    return leave(r);
-}
-
-/* Host memory that the device knows under an address of its own. */
-static CUresult map(CUcontext c, void *host, size_t size, unsigned flags, bool registered)
-{
-    buffer *b = host ? buffer_new(c, host, size) : NULL;
-    if (!b)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    b->flags = flags;
-    b->registered = registered;
     return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostAlloc(void **host, size_t size, unsigned flags)
-{
-    enum { KNOWN_FLAGS = 7 };
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && (!host || !size || flags & ~(unsigned)KNOWN_FLAGS))
-        r = CUDA_ERROR_INVALID_VALUE;
-    void *bytes = r ? NULL : calloc(size, 1);
-    r = r ? r : map(c, bytes, size, flags, false);
-    if (r)
-        free(bytes);
-    else
-        *host = bytes;
-    return leave(r);
-}
-
-CUresult cuMemAllocHost_v2(void **host, size_t size)
-{
-    return cuMemHostAlloc(host, size, 0);
-}
-
-static CUresult release_host(void *host, bool registered)
-{
-    buffer *b = buffer_of_host(host);
-    if (!b || b->host != host || b->registered != registered || b->managed)
-        return registered ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : CUDA_ERROR_INVALID_VALUE;
-    buffer_destroy(b);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuMemFreeHost(void *host)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : release_host(host, false));
-}
-
-CUresult cuMemHostRegister_v2(void *host, size_t size, unsigned flags)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && (!host || !size ||
-               flags & ~(unsigned)(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && (buffer_of_host(host) || buffer_of_host((char *)host + size - 1)))
-        r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    return leave(r ? r : map(c, host, size, flags, true));
-}
-
-CUresult cuMemHostUnregister(void *host)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : release_host(host, true));
-}
-
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned flags)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    const buffer *b = r ? NULL : buffer_of_host(host);
-    if (!r && (!address || flags || !b))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *address = b->address + ((uintptr_t)host - (uintptr_t)b->host);
-    return leave(r);
-}
-
-CUresult cuMemHostGetFlags(unsigned *flags, void *host)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    const buffer *b = r ? NULL : buffer_of_host(host);
-    if (!r && (!flags || !b))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *flags = b->flags;
-    return leave(r);
-}
-
-/* What a device address, or a host pointer that the device knows, is in; *p is the first then. */
+/* Finds what contains a device address, or a host pointer that the device knows, which becomes the
+ * device address. */
 static bool find_pointer(CUdeviceptr *p, range *found)
 {
     if (find_range(*p, found))
         return true;
     const buffer *b = buffer_of_host((const void *)(uintptr_t)*p);
     if (b) {
-        *p = b->address + (*p - (uintptr_t)b->host);
+        *p = device_pointer(b, *p);
         *found = (range){ b, NULL, b->address, b->size };
     }
     return b;
 }
 
-/* Bytes of what is answered; 0 for an attribute that is not known. */
+/* Returns the bytes of an answer, or 0 for an attribute that is not known. */
 static size_t answer_bytes(CUpointer_attribute which)
 {
     switch (which) {
@@ -204,7 +173,6 @@ static size_t answer_bytes(CUpointer_attribute which)
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        return 4;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
@@ -216,7 +184,7 @@ static size_t answer_bytes(CUpointer_attribute which)
     }
 }
 
-/* An attribute as a number. */
+/* Returns an attribute as a number. */
 static uint64_t answer(CUpointer_attribute which, CUdeviceptr p, const range *in)
 {
     const buffer *b = in->buffer;
@@ -235,9 +203,8 @@ static uint64_t answer(CUpointer_attribute which, CUdeviceptr p, const range *in
         return in->address;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
         return in->size;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        return in->address >>
-               32; /* no two allocations have that in common, and none gets it again */
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* no two allocations ever have these bits in common */
+        return in->address >> 32;
     case CU_POINTER_ATTRIBUTE_MAPPED:
         return 1;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
@@ -264,37 +231,257 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdevic
     return CUDA_SUCCESS;
 }
 
-CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr p)
+/* Gives zero for what a pointer does not have, and for all of a pointer that nobody knows. */
+static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, void **data,
+                                   CUdeviceptr p)
 {
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    return leave(r ? r : pointer_attribute(data, which, p));
-}
-
-/* What a pointer has not is zero, and no error; so is all of a pointer that nobody knows. */
-CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *which, void **data,
-                                CUdeviceptr p)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    if (!r && (!which || !data))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; !r && i < count; i++)
+    if (!which || !data)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++)
         if (!data[i] || !answer_bytes(which[i]))
-            r = CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; !r && i < count; i++)
+            return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++)
         if (pointer_attribute(data[i], which[i], p))
             memset(data[i], 0, answer_bytes(which[i]));
-    return leave(r);
+    return CUDA_SUCCESS;
 }
 
-/* All operations are synchronous as it is. */
-CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute which, CUdeviceptr p)
+static CUresult allocate_managed(CUcontext c, CUdeviceptr *address, size_t size, unsigned flags)
 {
-    range in;
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && (!value || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !find_pointer(&p, &in)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    return leave(r);
+    CUresult r = capture_refuses(c);
+    if (r)
+        return r;
+    if (!address || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
+    const buffer *b =
+        size <= DEVICE_MEMORY_BYTES - memory_used() ? buffer_new_managed(c, size) : NULL;
+    if (!b)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *address = b->address;
+    return CUDA_SUCCESS;
 }
+
+/* Checks some bytes of managed memory. */
+static CUresult check_managed(CUdeviceptr address, size_t size)
+{
+    const buffer *b = buffer_of_address(address);
+    return b && b->managed && size && size <= b->size - (address - b->address)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult check_location(CUmemLocation location)
+{
+    return location.type == CU_MEM_LOCATION_TYPE_NONE ||
+                   location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
+               ? CUDA_ERROR_INVALID_VALUE
+           : location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id ? CUDA_ERROR_INVALID_DEVICE
+                                                                         : CUDA_SUCCESS;
+}
+
+/* Returns the location in the first versions of calls, which name the host as a device. */
+static CUmemLocation location_of(CUdevice device)
+{
+    return (CUmemLocation){ device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST
+                                                    : CU_MEM_LOCATION_TYPE_DEVICE,
+                            device == CU_DEVICE_CPU ? 0 : device };
+}
+
+static CUresult check_advice(CUdeviceptr address, size_t size, CUmem_advise advice,
+                             CUmemLocation location)
+{
+    bool places = advice >= CU_MEM_ADVISE_SET_PREFERRED_LOCATION &&
+                  advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+    CUresult r = check_value(advice >= CU_MEM_ADVISE_SET_READ_MOSTLY &&
+                             advice <= CU_MEM_ADVISE_UNSET_ACCESSED_BY);
+    r = r ? r : check_managed(address, size);
+    return r || !places ? r : check_location(location);
+}
+
+static CUresult prefetch(CUcontext c, CUdeviceptr address, size_t size, CUmemLocation location,
+                         unsigned flags, CUstream stream)
+{
+    CUresult r = check_value(!flags);
+    r = r ? r : check_managed(address, size);
+    r = r ? r : check_location(location);
+    return r ? r : stream_submit(c, stream, &(work){ .type = CU_GRAPH_NODE_TYPE_EMPTY });
+}
+
+static CUresult attach_memory(CUcontext c, CUstream stream, CUdeviceptr address, size_t size,
+                              unsigned flags)
+{
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
+        flags != CU_MEM_ATTACH_SINGLE)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = stream_find(c, stream, &stream);
+    const buffer *b = r ? NULL : buffer_of_address(address);
+    bool whole = b && b->managed && b->address == address && (!size || size == b->size);
+    return r ? r : check_value(whole);
+}
+
+/* Accepts a live pool that is not destroyed. */
+static CUresult check_pool(CUmemoryPool pool)
+{
+    return check_value(handle_is(pool, POOL_HANDLE) && !pool->destroyed);
+}
+
+static CUmemoryPool new_pool(uint64_t max_size)
+{
+    CUmemoryPool pool = handle_new(POOL_HANDLE, sizeof *pool, NULL);
+    if (!pool)
+        return NULL;
+    for (size_t i = 0; i < sizeof pool->reuse / sizeof *pool->reuse; i++)
+        pool->reuse[i] = 1;
+    pool->max_size = max_size ? max_size : DEVICE_MEMORY_BYTES;
+    return pool;
+}
+
+/* Finds the default pool, which is made when it is first asked for, or the current one. Returns
+ * NULL if there is no memory. */
+static CUmemoryPool find_pool(bool is_default)
+{
+    CUmemoryPool pool = NULL;
+    while ((pool = handle_next(POOL_HANDLE, pool)))
+        if (is_default ? pool->is_default : pool->is_current)
+            return pool;
+    pool = new_pool(0);
+    if (pool)
+        pool->is_default = pool->is_current = true;
+    return pool;
+}
+
+static void make_pool_current(CUmemoryPool pool)
+{
+    for (CUmemoryPool p = NULL; (p = handle_next(POOL_HANDLE, p));)
+        p->is_current = p == pool;
+}
+
+static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool is_default)
+{
+    if (!pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    CUmemoryPool found = find_pool(is_default);
+    if (!found)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *pool = found;
+    return CUDA_SUCCESS;
+}
+
+/* Accepts only device memory that other processes do not see. */
+static CUresult check_pool_properties(const CUmemPoolProps *p)
+{
+    if (p->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        p->location.type == CU_MEM_LOCATION_TYPE_NONE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->handleTypes)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return p->location.id ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+/* Checks a place for a pool, which only the device is. */
+static CUresult check_place(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (!location)
+        return CUDA_ERROR_INVALID_VALUE;
+    return check_pool_properties(&(CUmemPoolProps){ .allocType = type, .location = *location });
+}
+
+static CUresult create_pool(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    CUresult r = check_pool_properties(properties);
+    CUmemoryPool made = r ? NULL : new_pool(properties->maxSize);
+    if (!made)
+        return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+    *pool = made;
+    return CUDA_SUCCESS;
+}
+
+static void destroy_pool(CUmemoryPool pool)
+{
+    if (pool->is_current)
+        make_pool_current(find_pool(true));
+    pool->destroyed = true;
+    pool_settle(pool);
+}
+
+static CUresult get_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+{
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (which) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+        *(int *)value = pool->reuse[which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+        break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        *(cuuint64_t *)value = pool->threshold;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        *(cuuint64_t *)value = pool->used;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        *(cuuint64_t *)value = pool->most_used;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Sets an attribute. Of the counts only the highest ones can be set, and to 0. */
+static CUresult set_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+{
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (which) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+        pool->reuse[which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] =
+            *(const int *)value != 0;
+        break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        pool->threshold = *(const cuuint64_t *)value;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        if (*(const cuuint64_t *)value)
+            return CUDA_ERROR_INVALID_VALUE;
+        pool->most_used = pool->used;
+        break;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_access(const CUmemLocation *location)
+{
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && !location->id
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* Accepts only full access of the device that a pool is of, which has it at all times. */
+static CUresult set_access(const CUmemAccessDesc *access, size_t count)
+{
+    CUresult r = check_value(access);
+    for (size_t i = 0; !r && i < count; i++) {
+        r = check_access(&access[i].location);
+        r = r ? r : check_value(access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    }
+    return r;
+}
+
+static CUresult allocate_pooled(CUcontext c, CUdeviceptr *address, size_t size)
+{
+    CUmemoryPool pool = find_pool(false);
+    return pool ? allocate(c, address, size, pool) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+#include "libcuda/entry/memory.def"

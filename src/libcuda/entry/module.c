@@ -1,36 +1,183 @@
-#include "libcuda/load.h"
+/* Modules, libraries, which are modules that belong to no context, and their functions. */
+#include "libcuda/module.h"
 
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
-                            CUjit_option *options, void **values)
+#include <string.h>
+
+#include "libcuda/entry/entry.h"
+
+/* Makes room for a handle of each entry. Returns false if there is no memory. */
+static bool make_functions(CUmodule m)
+{
+    emu_module_info info;
+    emu_module_describe(m->module, &info);
+    m->functions = arena_try_alloc(m->handle.arena, info.entry_count * sizeof *m->functions);
+    if (m->functions)
+        memset(m->functions, 0, info.entry_count * sizeof *m->functions);
+    return m->functions;
+}
+
+/* Finds a function, which has one handle, however often it is asked for. */
+static CUresult find_function(CUfunction *function, CUmodule m, const char *name)
+{
+    emu_entry_info info;
+    if (!function || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!emu_entry(m->module, name, &info))
+        return CUDA_ERROR_NOT_FOUND;
+    if (!m->functions && !make_functions(m))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (m->functions[info.number]) {
+        *function = m->functions[info.number];
+        return CUDA_SUCCESS;
+    }
+    const void **params = arena_try_alloc(m->handle.arena, (info.param_count + 1) * sizeof *params);
+    CUfunction f = params ? handle_new(FUNCTION_HANDLE, sizeof *f, m->handle.context) : NULL;
+    if (!f)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    f->module = m;
+    f->id = driver_count();
+    f->name = emu_entry_name(m->module, info.number);
+    f->info = info;
+    f->dynamic_shared = SHARED_WITHOUT_ASKING - info.shared_bytes;
+    f->params = params;
+    m->functions[info.number] = *function = f;
+    return CUDA_SUCCESS;
+}
+
+static CUresult count_functions(unsigned *count, CUmodule m)
+{
+    emu_module_info info;
+    if (!count)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    emu_module_describe(m->module, &info);
+    *count = (unsigned)info.entry_count;
+    return CUDA_SUCCESS;
+}
+
+/* Gives as many functions as there is room for. */
+static CUresult list_functions(CUfunction *functions, unsigned room, CUmodule m)
+{
+    CUresult r = CUDA_SUCCESS;
+    const char *name;
+    if (!functions)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    for (unsigned i = 0; !r && i < room && (name = emu_entry_name(m->module, i)); i++)
+        r = find_function(&functions[i], m, name);
+    return r;
+}
+
+static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, const char *name)
+{
+    uint64_t at;
+    size_t bytes;
+    if (!name)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(m, MODULE_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!emu_variable(device_memory(), m->module, name, &at, &bytes))
+        return CUDA_ERROR_NOT_FOUND;
+    if (address)
+        *address = at;
+    if (size)
+        *size = bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Returns an attribute. PTX has no registers of the machine: see function_blocks. */
+static int attribute_of(CUfunction f, CUfunction_attribute which)
+{
+    emu_module_info info;
+    emu_module_describe(f->module->module, &info);
+    switch (which) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        return (int)function_threads(f);
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        return (int)f->info.shared_bytes;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        return (int)info.constant_bytes;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        return (int)f->info.local_bytes;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        return (int)f->info.live_registers;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        return (int)info.target;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+        return (int)device_target()->sm;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        return (int)f->dynamic_shared;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return -1; /* the driver's choice */
+    default:
+        return 0;
+    }
+}
+
+static CUresult get_attribute(int *value, CUfunction_attribute which, CUfunction f)
+{
+    if (!value)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (which > CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = attribute_of(f, which);
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_attribute(CUfunction f, CUfunction_attribute which, int value)
+{
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    switch (which) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if (value < 0 || (size_t)value + f->info.shared_bytes > device_target()->shared_block)
+            return CUDA_ERROR_INVALID_VALUE;
+        f->dynamic_shared = (size_t)value;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Gives the place of a parameter. size may be NULL. */
+static CUresult describe_param(CUfunction f, size_t index, size_t *offset, size_t *size)
+{
+    size_t bytes;
+    if (!handle_is(f, FUNCTION_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!offset || !emu_param(f->module->module, f->name, index, offset, &bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size)
+        *size = bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Checks a function, and that there is a place for what is asked of it. */
+static CUresult check_function(CUfunction f, const void *answer)
+{
+    CUresult r = check_handle(f, FUNCTION_HANDLE);
+    return r ? r : check_value(answer);
+}
+
+static CUresult load_module(CUmodule *module, load_source from, unsigned count,
+                            const CUjit_option *options, void **values)
 {
     CUcontext c;
+    jit_log log;
     CUresult r = enter_context(&c);
-    if (!r && count && (!options || !values))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (r)
-        return leave(r);
-    jit_log log = jit_log_of(count, options, values);
-    return leave(load_module(c, (load_source){ .image = image }, &log, module));
+    r = r ? r : jit_log_read(&log, count, options, values);
+    return leave(r ? r : module_load(c, from, &log, module));
 }
 
-CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
-}
-
-CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
-{
-    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
-}
-
-CUresult cuModuleLoad(CUmodule *module, const char *path)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : load_module(c, (load_source){ .path = path }, &(jit_log){ 0 }, module));
-}
-
-static CUresult unload(CUmodule m)
+static CUresult unload_module(CUmodule m)
 {
     if (!handle_is(m, MODULE_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
@@ -40,47 +187,45 @@ static CUresult unload(CUmodule m)
     return CUDA_SUCCESS;
 }
 
-CUresult cuModuleUnload(CUmodule m)
+static CUresult load_library(CUlibrary *library, load_source from, unsigned count,
+                             const CUjit_option *options, void **values)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : unload(m));
-}
-
-CUresult cuModuleGetFunction(CUfunction *function, CUmodule m, const char *name)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    return leave(r ? r : module_function(function, m, name));
-}
-
-CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule m)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    return leave(r ? r : module_function_count(count, m));
-}
-
-CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned room, CUmodule m)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    return leave(r ? r : module_functions(functions, room, m));
-}
-
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodule m, const char *name)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    return leave(r ? r : module_global(address, size, m, name));
-}
-
-CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
-{
-    CUresult r = enter_to_ask();
-    if (!r && !mode)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *mode = CU_MODULE_EAGER_LOADING;
+    CUcontext none;
+    CUmodule m;
+    jit_log log;
+    CUresult r = enter_driver(&none);
+    r = r ? r : check_value(library);
+    r = r ? r : jit_log_read(&log, count, options, values);
+    r = r ? r : module_load(NULL, from, &log, &m);
+    if (!r) {
+        m->is_library = true;
+        *library = (CUlibrary)(void *)m;
+    }
     return leave(r);
 }
+
+static CUmodule module_of(CUlibrary library)
+{
+    return (CUmodule)(void *)library;
+}
+
+static CUresult check_library(CUlibrary library)
+{
+    return handle_is(library, MODULE_HANDLE) && module_of(library)->is_library
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUfunction function_of(CUkernel kernel)
+{
+    return (CUfunction)(void *)kernel;
+}
+
+static CUresult check_kernel(CUkernel kernel)
+{
+    return handle_is(kernel, FUNCTION_HANDLE) && function_of(kernel)->module->is_library
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_HANDLE;
+}
+
+#include "libcuda/entry/module.def"

@@ -1,9 +1,11 @@
+/* Streams, events, and stream capture. */
+#include "libcuda/capture.h"
+
 #include <string.h>
 
-#include "libcuda/capture.h"
-#include "libcuda/submit.h"
+#include "libcuda/entry/entry.h"
 
-static CUresult create(CUcontext c, CUstream *stream, unsigned flags, int priority)
+static CUresult create_stream(CUcontext c, CUstream *stream, unsigned flags, int priority)
 {
     if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
@@ -11,96 +13,13 @@ static CUresult create(CUcontext c, CUstream *stream, unsigned flags, int priori
     return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
+/* Finds a stream by its handle, and checks that there is a place for what is asked of it. */
+static CUresult find_stream(CUcontext c, CUstream *s, const void *answer)
 {
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    return leave(r ? r : create(c, stream, flags, priority));
+    return answer ? stream_find(c, *s, s) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuStreamCreate(CUstream *stream, unsigned flags)
-{
-    return cuStreamCreateWithPriority(stream, flags, 0);
-}
-
-CUresult cuStreamDestroy_v2(CUstream s)
-{
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && !handle_is(s, STREAM_HANDLE))
-        r = CUDA_ERROR_INVALID_HANDLE;
-    if (!r)
-        stream_destroy(s);
-    return leave(r);
-}
-
-CUresult cuStreamDestroy(CUstream s)
-{
-    return cuStreamDestroy_v2(s);
-}
-
-/* A stream, and a place for what is asked of it. */
-static CUresult find(CUstream *s, const void *answer)
-{
-    CUcontext c;
-    CUresult r = enter_context_to_ask(&c);
-    if (!r && !answer)
-        r = CUDA_ERROR_INVALID_VALUE;
-    return r ? r : stream_find(c, *s, s);
-}
-
-CUresult cuStreamGetPriority(CUstream s, int *priority)
-{
-    CUresult r = find(&s, priority);
-    if (!r)
-        *priority = s->priority;
-    return leave(r);
-}
-
-CUresult cuStreamGetFlags(CUstream s, unsigned *flags)
-{
-    CUresult r = find(&s, flags);
-    if (!r)
-        *flags = s->flags;
-    return leave(r);
-}
-
-CUresult cuStreamGetCtx(CUstream s, CUcontext *context)
-{
-    CUresult r = find(&s, context);
-    if (!r)
-        *context = s->handle.context;
-    return leave(r);
-}
-
-/* There are no green contexts. */
-CUresult cuStreamGetCtx_v2(CUstream s, CUcontext *context, CUgreenCtx *green)
-{
-    CUresult r = find(&s, context && green ? context : NULL);
-    if (!r) {
-        *context = s->handle.context;
-        *green = NULL;
-    }
-    return leave(r);
-}
-
-CUresult cuStreamGetId(CUstream s, unsigned long long *id)
-{
-    CUresult r = find(&s, id);
-    if (!r)
-        *id = s->id;
-    return leave(r);
-}
-
-CUresult cuStreamGetDevice(CUstream s, CUdevice *device)
-{
-    CUresult r = find(&s, device);
-    if (!r)
-        *device = 0;
-    return leave(r);
-}
-
-/* Those of launches that streams have as well, but for the priority. */
+/* Returns true for attributes of launches that streams have as well, but for the priority. */
 static bool is_kept(CUstreamAttrID which)
 {
     return which == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW ||
@@ -109,77 +28,44 @@ static bool is_kept(CUstreamAttrID which)
            which == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
 }
 
-CUresult cuStreamGetAttribute(CUstream s, CUstreamAttrID which, CUstreamAttrValue *value)
+static CUresult get_attribute(CUstream s, CUstreamAttrID which, CUstreamAttrValue *value)
 {
-    CUresult r = find(&s, value);
-    if (!r && which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+    if (which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         value->priority = s->priority;
-    else if (!r && is_kept(which))
+    else if (is_kept(which))
         *value = s->attributes[which];
-    else if (!r)
-        r = CUDA_ERROR_INVALID_VALUE;
-    return leave(r);
+    else
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuStreamSetAttribute(CUstream s, CUstreamAttrID which, const CUstreamAttrValue *value)
+static CUresult set_attribute(CUstream s, CUstreamAttrID which, const CUstreamAttrValue *value)
 {
-    CUresult r = find(&s, value);
-    if (!r && which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+    if (which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         s->priority = stream_priority(value->priority);
-    else if (!r && is_kept(which))
+    else if (is_kept(which))
         s->attributes[which] = *value;
-    else if (!r)
-        r = CUDA_ERROR_INVALID_VALUE;
-    return leave(r);
+    else
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuStreamCopyAttributes(CUstream to, CUstream from)
+static void copy_attributes(CUstream to, CUstream from)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : stream_find(c, to, &to);
-    r = r ? r : stream_find(c, from, &from);
-    if (!r) {
-        memmove(to->attributes, from->attributes, sizeof to->attributes);
-        to->priority = from->priority;
-    }
-    return leave(r);
+    memmove(to->attributes, from->attributes, sizeof to->attributes);
+    to->priority = from->priority;
 }
 
-static CUresult wait(CUstream s)
+static CUresult synchronize(CUcontext c, CUstream s)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : stream_find(c, s, &s);
+    CUresult r = stream_find(c, s, &s);
     return !r && s->capture ? capture_refuses_waiting(s->handle.context) : r;
 }
 
-CUresult cuStreamQuery(CUstream s)
-{
-    return leave(wait(s));
-}
-
-CUresult cuStreamSynchronize(CUstream s)
-{
-    return leave(wait(s));
-}
-
-CUresult cuLaunchHostFunc(CUstream s, CUhostFn function, void *data)
-{
-    work w = { .type = CU_GRAPH_NODE_TYPE_HOST, .as.host = { function, data } };
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : stream_submit(c, s, &w));
-}
-
-static CUresult call_back(CUstream named, CUstreamCallback function, void *data, unsigned flags)
+static CUresult call_back(CUcontext c, CUstream named, CUstreamCallback function, void *data)
 {
     CUstream s;
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    if (!r && (!function || flags))
-        r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : stream_ready(c, named, &s);
+    CUresult r = stream_ready(c, named, &s);
     if (!r && s->capture)
         r = capture_refuses_waiting(c);
     if (!r)
@@ -187,21 +73,110 @@ static CUresult call_back(CUstream named, CUstreamCallback function, void *data,
     return r;
 }
 
-CUresult cuStreamAddCallback(CUstream s, CUstreamCallback function, void *data, unsigned flags)
+static CUresult create_event(CUcontext c, CUevent *event, unsigned flags)
 {
-    return leave(call_back(s, function, data, flags));
+    unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+    if (!event || flags & ~known)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUevent e = handle_new(EVENT_HANDLE, sizeof *e, c);
+    if (!e)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    e->flags = flags;
+    *event = e;
+    return CUDA_SUCCESS;
 }
 
-PER_THREAD_ALIAS(cuStreamGetPriority, _ptsz);
-PER_THREAD_ALIAS(cuStreamGetFlags, _ptsz);
-PER_THREAD_ALIAS(cuStreamGetCtx, _ptsz);
-PER_THREAD_ALIAS(cuStreamGetCtx_v2, _ptsz);
-PER_THREAD_ALIAS(cuStreamGetId, _ptsz);
-PER_THREAD_ALIAS(cuStreamGetDevice, _ptsz);
-PER_THREAD_ALIAS(cuStreamGetAttribute, _ptsz);
-PER_THREAD_ALIAS(cuStreamSetAttribute, _ptsz);
-PER_THREAD_ALIAS(cuStreamCopyAttributes, _ptsz);
-PER_THREAD_ALIAS(cuStreamQuery, _ptsz);
-PER_THREAD_ALIAS(cuStreamSynchronize, _ptsz);
-PER_THREAD_ALIAS(cuStreamAddCallback, _ptsz);
-PER_THREAD_ALIAS(cuLaunchHostFunc, _ptsz);
+/* Records an event. An external record is work in a capture: a node that does it whenever the graph
+ * runs. */
+static CUresult record_event(CUcontext c, CUevent e, CUstream stream, unsigned flags)
+{
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    work external = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .as.event = e };
+    return flags ? stream_submit(c, stream, &external) : stream_record(c, stream, e);
+}
+
+/* Has a stream wait. Whatever was recorded is done, so that only captures have to know. */
+static CUresult wait_for_event(CUcontext c, CUstream stream, CUevent e, unsigned flags)
+{
+    CUstream s;
+    work external = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .as.event = e };
+    if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags)
+        return stream_submit(c, stream, &external);
+    CUresult r = stream_ready(c, stream, &s);
+    return r ? r : s->capture || e->capture ? capture_wait(s, e) : CUDA_SUCCESS;
+}
+
+static CUresult elapsed_time(float *milliseconds, CUevent from, CUevent to)
+{
+    if (!handle_is(from, EVENT_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!milliseconds)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle_is(to, EVENT_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (from->captured || to->captured)
+        return CUDA_ERROR_CAPTURED_EVENT;
+    if (!from->recorded || !to->recorded || (from->flags | to->flags) & CU_EVENT_DISABLE_TIMING)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *milliseconds = (float)((double)to->nanoseconds - (double)from->nanoseconds) / 1e6f;
+    return CUDA_SUCCESS;
+}
+
+/* Checks a context and an event for a call that comes after all work of the context, which is done,
+ * and before all that it gets. */
+static CUresult find_event_in(CUcontext c, CUevent e)
+{
+    return handle_is(c, CONTEXT_HANDLE) && handle_is(e, EVENT_HANDLE) ? capture_refuses_waiting(c)
+                                                                      : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* Gives the state of a stream's capture: all but the status only if that is active. Each place but
+ * the status's may be NULL. */
+static CUresult describe_capture(CUstream s, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                 CUgraph *graph, const CUgraphNode **dependencies,
+                                 const CUgraphEdgeData **edges, size_t *count)
+{
+    capture_info info;
+    CUresult r = capture_describe(s, &info);
+    if (r)
+        return r;
+    *status = info.status;
+    if (id)
+        *id = info.id;
+    if (graph)
+        *graph = info.graph;
+    if (dependencies)
+        *dependencies = info.tail.items;
+    if (edges)
+        *edges = info.edges;
+    if (count)
+        *count = info.tail.count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_dependencies(CUcontext c, CUstream s, const CUgraphNode *nodes,
+                                 const CUgraphEdgeData *edges, size_t count, unsigned flags)
+{
+    if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (count && !nodes))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; edges && i < count; i++)
+        if (edges[i].from_port || edges[i].to_port || edges[i].type)
+            return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult r = stream_find(c, s, &s);
+    return r ? r : capture_depend(s, nodes, count, flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+}
+
+static CUresult exchange_capture_mode(CUstreamCaptureMode *mode)
+{
+    if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode before = this_thread()->capture_mode;
+    this_thread()->capture_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+#include "libcuda/entry/stream.def"

@@ -1,9 +1,12 @@
-/* The binary interface: layouts and numbers are checked while compiling, and cuGetProcAddress finds
- * entry points by name and CUDA version. */
+/* The binary interface: layouts and numbers are checked while compiling, cuGetProcAddress finds
+ * entry points by name and CUDA version, and those of unsupported.def are refused. Each of these
+ * says so on standard error the first time it is called, so that who wonders why a program gives up
+ * learns which one it missed. */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "libcuda/unsupported.h"
+#include "libcuda/driver.h"
 
 #define LAYOUT(type, size)          _Static_assert(sizeof(type) == (size), #type);
 #define FIELD(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type);
@@ -13,47 +16,67 @@
 #include "libcuda/constants.def"
 #undef CONSTANT
 
-typedef void function(void);
+static CUresult refuse(atomic_flag *said, const char *symbol)
+{
+    if (!atomic_flag_test_and_set(said))
+        say("%s is not supported", symbol);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
 
-static const struct {
-    const char *name;
-    int since;
-    function *function;
-} entry_points[] = {
-#define ENTRY(name, symbol, since, parameters) { #name, since, (function *)(symbol) },
-#include "libcuda/entry_points.def"
-#undef ENTRY
-#define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
-
-#define MISSING(name, version, since)                    { #name, since, (function *)(refuse_##name##version) },
+#define MISSING(name, version, since)                     \
+    CUresult refuse_##name##version(void)                 \
+    {                                                     \
+        static atomic_flag said = ATOMIC_FLAG_INIT;       \
+        return refuse(&said, SYMBOL_TEXT(name##version)); \
+    }
+#define MISSING_PER_THREAD(name, version, since, ending) \
+    MISSING(name, version, since)                        \
+    CUresult refuse_##name##version##ending(void)        \
+    {                                                    \
+        return refuse_##name##version();                 \
+    }
 #include "libcuda/unsupported.def"
 #undef MISSING
 #undef MISSING_PER_THREAD
+
+typedef void function(void);
+typedef struct entry_point {
+    const char *name;
+    int since;
+    function *function;
+} entry_point;
+
+static const entry_point entry_points[] = {
+#define ENTRY(name, version, since, enters, parameters, ...) \
+    { #name, since, (function *)(name##version) },
+#include "libcuda/entry_points.def"
+    { "cuGraphInstantiate", 12000, (function *)cuGraphInstantiateWithFlags },
+#define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
+#define MISSING(name, version, since)                    { #name, since, (function *)(refuse_##name##version) },
+#include "libcuda/unsupported.def"
 };
 
-static bool is_search(cuuint64_t flags)
-{
-    return flags == CU_GET_PROC_ADDRESS_DEFAULT || flags == CU_GET_PROC_ADDRESS_LEGACY_STREAM ||
-           flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-}
-
-/* All streams are one to the library, so that flags, which choose between the legacy and the
- * per-thread default stream, make no difference. What is not supported is found as well: programs
- * that look all functions up when they start run until they call one. */
-CUresult cuGetProcAddress_v2(const char *name, void **address, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult *status)
+/* Finds an entry point. All streams are one to the library, so that flags, which choose between the
+ * legacy and the per-thread default stream, make no difference. What is not supported is found as
+ * well: programs that look all functions up when they start run until they call one. */
+static CUresult find_entry_point(const char *name, void **address, int version, cuuint64_t flags,
+                                 CUdriverProcAddressQueryResult *status)
 {
     CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     int newest = 0;
-    if (!name || !address || !is_search(flags))
+    bool known = flags == CU_GET_PROC_ADDRESS_DEFAULT ||
+                 flags == CU_GET_PROC_ADDRESS_LEGACY_STREAM ||
+                 flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (!name || !address || !known)
         return CUDA_ERROR_INVALID_VALUE;
     *address = NULL;
     for (size_t i = 0; i < sizeof entry_points / sizeof *entry_points; i++) {
-        if (strcmp(entry_points[i].name, name) != 0)
+        const entry_point *e = &entry_points[i];
+        if (strcmp(e->name, name) != 0)
             continue;
-        if (entry_points[i].since <= version && entry_points[i].since > newest) {
-            newest = entry_points[i].since;
-            memcpy(address, &entry_points[i].function, sizeof *address);
+        if (e->since <= version && e->since > newest) {
+            newest = e->since;
+            memcpy(address, &e->function, sizeof *address);
             found = CU_GET_PROC_ADDRESS_SUCCESS;
         } else if (!newest) {
             found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
@@ -64,9 +87,5 @@ CUresult cuGetProcAddress_v2(const char *name, void **address, int version, cuui
     return status || *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags)
-{
-    return cuGetProcAddress_v2(name, address, version, flags, NULL);
-}
-
-PER_THREAD_ALIAS(cuGetProcAddress_v2, _ptsz);
+#include "libcuda/entry/entry.h" /* whose ENTRY defines */
+#include "libcuda/entry/table.def"

@@ -1,21 +1,19 @@
+/* Copies and sets, and operations on single words of memory in a stream. */
 #include "libcuda/capture.h"
-#include "libcuda/submit.h"
+#include "libcuda/entry/entry.h"
 
-/* Calls without a stream finish before they return, which no capture allows. */
-static CUresult run_now(work *w)
+/* Does work of a call without a stream, which finishes before it returns: no capture allows that.
+ */
+static CUresult run_now(CUcontext c, work w)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    r = r ? r : capture_refuses(c);
-    r = r ? r : work_check(w);
-    return leave(r ? r : work_run(c, w));
+    CUresult r = capture_refuses(c);
+    r = r ? r : work_check(&w);
+    return r ? r : work_run(c, c->null_stream, false, &w);
 }
 
-static CUresult submit(work *w, CUstream stream)
+static CUresult submit(CUcontext c, CUstream stream, work w)
 {
-    CUcontext c;
-    CUresult r = enter_context(&c);
-    return leave(r ? r : stream_submit(c, stream, w));
+    return stream_submit(c, stream, &w);
 }
 
 static work copy_work(CUmemorytype to_type, void *to_host, CUdeviceptr to, CUmemorytype from_type,
@@ -43,7 +41,7 @@ static work to_host(void *to, CUdeviceptr from, size_t size)
     return copy_work(CU_MEMORYTYPE_HOST, to, 0, CU_MEMORYTYPE_DEVICE, NULL, from, size);
 }
 
-static work between(CUmemorytype type, CUdeviceptr to, CUdeviceptr from, size_t size)
+static work on_device(CUmemorytype type, CUdeviceptr to, CUdeviceptr from, size_t size)
 {
     return copy_work(type, NULL, to, type, NULL, from, size);
 }
@@ -68,8 +66,8 @@ static work from_2d(const CUDA_MEMCPY2D *c)
                                 .Depth = 1 } };
 }
 
-static work set_rows(CUdeviceptr to, size_t pitch, unsigned value, unsigned element_size,
-                     size_t width, size_t height)
+static work fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned element_size, size_t width,
+                 size_t height)
 {
     return (work){ .type = CU_GRAPH_NODE_TYPE_MEMSET,
                    .as.set = { .dst = to,
@@ -80,210 +78,27 @@ static work set_rows(CUdeviceptr to, size_t pitch, unsigned value, unsigned elem
                                .height = height } };
 }
 
-static work set_work(CUdeviceptr to, unsigned value, unsigned element_size, size_t count)
+static work box(const CUDA_MEMCPY3D *copy)
 {
-    return set_rows(to, 0, value, element_size, count, 1);
+    return (work){ .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *copy };
 }
 
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size)
+static CUresult submit_words(CUcontext c, CUstream stream, unsigned count,
+                             CUstreamBatchMemOpParams *operations, unsigned flags)
 {
-    work w = to_device(to, from, size);
-    return run_now(&w);
+    work w = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+               .as.words = { .count = count, .paramArray = operations, .flags = flags } };
+    return stream_submit(c, stream, &w);
 }
 
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream)
+/* Submits a wait or a write, which have their fields at the same places. */
+static CUresult submit_word(CUcontext c, CUstream stream, CUstreamBatchMemOpType type,
+                            CUdeviceptr address, cuuint64_t value, unsigned flags)
 {
-    work w = to_device(to, from, size);
-    return submit(&w, stream);
+    CUstreamBatchMemOpParams p = { .waitValue = { .operation = type, .address = address } };
+    p.waitValue.value64 = value;
+    p.waitValue.flags = flags;
+    return submit_words(c, stream, 1, &p, 0);
 }
 
-CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size)
-{
-    work w = to_host(to, from, size);
-    return run_now(&w);
-}
-
-CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    work w = to_host(to, from, size);
-    return submit(&w, stream);
-}
-
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size)
-{
-    work w = between(CU_MEMORYTYPE_DEVICE, to, from, size);
-    return run_now(&w);
-}
-
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    work w = between(CU_MEMORYTYPE_DEVICE, to, from, size);
-    return submit(&w, stream);
-}
-
-/* All contexts share one device. */
-CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                      CUcontext from_context, size_t size)
-{
-    (void)to_context, (void)from_context;
-    return cuMemcpyDtoD_v2(to, from, size);
-}
-
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                           CUcontext from_context, size_t size, CUstream stream)
-{
-    (void)to_context, (void)from_context;
-    return cuMemcpyDtoDAsync_v2(to, from, size, stream);
-}
-
-CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t size)
-{
-    work w = between(CU_MEMORYTYPE_UNIFIED, to, from, size);
-    return run_now(&w);
-}
-
-CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream)
-{
-    work w = between(CU_MEMORYTYPE_UNIFIED, to, from, size);
-    return submit(&w, stream);
-}
-
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy)
-{
-    if (!copy)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = from_2d(copy);
-    return run_now(&w);
-}
-
-CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy)
-{
-    return cuMemcpy2D_v2(copy);
-}
-
-CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream)
-{
-    if (!copy)
-        return CUDA_ERROR_INVALID_VALUE;
-    work w = from_2d(copy);
-    return submit(&w, stream);
-}
-
-CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D *copy)
-{
-    if (!copy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return run_now(&(work){ .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *copy });
-}
-
-CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *copy, CUstream stream)
-{
-    if (!copy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return submit(&(work){ .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *copy }, stream);
-}
-
-CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
-{
-    work w = set_work(to, value, 1, count);
-    return run_now(&w);
-}
-
-CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
-{
-    work w = set_work(to, value, 2, count);
-    return run_now(&w);
-}
-
-CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count)
-{
-    work w = set_work(to, value, 4, count);
-    return run_now(&w);
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
-{
-    work w = set_work(to, value, 1, count);
-    return submit(&w, stream);
-}
-
-CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
-{
-    work w = set_work(to, value, 2, count);
-    return submit(&w, stream);
-}
-
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
-{
-    work w = set_work(to, value, 4, count);
-    return submit(&w, stream);
-}
-
-CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
-                         size_t height)
-{
-    work w = set_rows(to, pitch, value, 1, width, height);
-    return run_now(&w);
-}
-
-CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
-                          size_t height)
-{
-    work w = set_rows(to, pitch, value, 2, width, height);
-    return run_now(&w);
-}
-
-CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height)
-{
-    work w = set_rows(to, pitch, value, 4, width, height);
-    return run_now(&w);
-}
-
-CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
-                           size_t height, CUstream stream)
-{
-    work w = set_rows(to, pitch, value, 1, width, height);
-    return submit(&w, stream);
-}
-
-CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
-                            size_t height, CUstream stream)
-{
-    work w = set_rows(to, pitch, value, 2, width, height);
-    return submit(&w, stream);
-}
-
-CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
-                            size_t height, CUstream stream)
-{
-    work w = set_rows(to, pitch, value, 4, width, height);
-    return submit(&w, stream);
-}
-
-PER_THREAD_ALIAS(cuMemcpyPeer, _ptds);
-PER_THREAD_ALIAS(cuMemcpy2DUnaligned_v2, _ptds);
-PER_THREAD_ALIAS(cuMemsetD2D8_v2, _ptds);
-PER_THREAD_ALIAS(cuMemsetD2D16_v2, _ptds);
-PER_THREAD_ALIAS(cuMemsetD2D32_v2, _ptds);
-PER_THREAD_ALIAS(cuMemcpyPeerAsync, _ptsz);
-PER_THREAD_ALIAS(cuMemsetD2D8Async, _ptsz);
-PER_THREAD_ALIAS(cuMemsetD2D16Async, _ptsz);
-PER_THREAD_ALIAS(cuMemsetD2D32Async, _ptsz);
-PER_THREAD_ALIAS(cuMemcpyHtoD_v2, _ptds);
-PER_THREAD_ALIAS(cuMemcpyDtoH_v2, _ptds);
-PER_THREAD_ALIAS(cuMemcpyDtoD_v2, _ptds);
-PER_THREAD_ALIAS(cuMemcpy, _ptds);
-PER_THREAD_ALIAS(cuMemcpy2D_v2, _ptds);
-PER_THREAD_ALIAS(cuMemcpy3D_v2, _ptds);
-PER_THREAD_ALIAS(cuMemsetD8_v2, _ptds);
-PER_THREAD_ALIAS(cuMemsetD16_v2, _ptds);
-PER_THREAD_ALIAS(cuMemsetD32_v2, _ptds);
-PER_THREAD_ALIAS(cuMemcpyHtoDAsync_v2, _ptsz);
-PER_THREAD_ALIAS(cuMemcpyDtoHAsync_v2, _ptsz);
-PER_THREAD_ALIAS(cuMemcpyDtoDAsync_v2, _ptsz);
-PER_THREAD_ALIAS(cuMemcpyAsync, _ptsz);
-PER_THREAD_ALIAS(cuMemcpy2DAsync_v2, _ptsz);
-PER_THREAD_ALIAS(cuMemcpy3DAsync_v2, _ptsz);
-PER_THREAD_ALIAS(cuMemsetD8Async, _ptsz);
-PER_THREAD_ALIAS(cuMemsetD16Async, _ptsz);
-PER_THREAD_ALIAS(cuMemsetD32Async, _ptsz);
+#include "libcuda/entry/transfer.def"

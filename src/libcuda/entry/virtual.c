@@ -1,154 +1,216 @@
-#include "libcuda/memory.h"
-#include "libcuda/virtual.h"
+#define _GNU_SOURCE
+#include "libcuda/entry/entry.h"
 
-/* Whole granules, and at least one. */
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "libcuda/memory.h"
+
+/* Returns true for whole granules, at least one. */
 static bool is_whole(uint64_t address, size_t size)
 {
     return size && size % EMU_GRANULE == 0 && address % EMU_GRANULE == 0;
 }
 
-/* Reserved addresses are aligned to more than any program asks for: what it wishes for besides is
- * not heard, as it may be on a device. */
-CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wish,
-                             unsigned long long flags)
+static reservation *reservation_of(uint64_t address)
+{
+    for (reservation *r = NULL; (r = handle_next(RESERVATION_HANDLE, r));)
+        if (address - r->address < r->size)
+            return r;
+    return NULL;
+}
+
+/* Returns true if some mapping has any of these addresses. */
+static bool is_mapped_anywhere(uint64_t address, size_t size)
+{
+    for (mapping *m = NULL; (m = handle_next(MAPPING_HANDLE, m));)
+        if (address - m->address < m->size || m->address - address < size)
+            return true;
+    return false;
+}
+
+/* Returns true if whole mappings have all of these addresses. */
+static bool is_mapped_whole(uint64_t address, size_t size)
+{
+    const mapping *m;
+    for (; size; address += m->size, size -= m->size) {
+        m = mapping_of(address);
+        if (!m || m->address != address || m->size > size)
+            return false;
+    }
+    return true;
+}
+
+static CUresult place_reservation(void *context)
+{
+    reservation *r = context;
+    r->address = emu_reserve(device_memory(), r->pages, r->size);
+    return r->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Reserves addresses, aligned to more than any program asks for. The address that a program wishes
+ * for is ignored, as it may be on a device. */
+static CUresult reserve_addresses(CUdeviceptr *address, size_t size, size_t alignment,
+                                  unsigned long long flags)
 {
     enum { MOST_ALIGNED = 1 << 30 };
-    reservation *made;
-    CUresult r = enter();
-    (void)wish;
-    if (!r && (!address || flags || !is_whole(0, size) || (alignment & (alignment - 1))))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && alignment > MOST_ALIGNED)
-        r = CUDA_ERROR_NOT_SUPPORTED;
-    r = r ? r : reservation_new(size, &made);
+    if (!address || flags || !is_whole(0, size) || (alignment & (alignment - 1)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (alignment > MOST_ALIGNED)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    reservation *r = handle_new(RESERVATION_HANDLE, sizeof *r, NULL);
     if (!r)
-        *address = made->address;
-    return leave(r);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    r->size = size;
+    r->pages = pages_reserve(size);
+    if (!r->pages || driver_try(place_reservation, r)) {
+        pages_free(r->pages, size);
+        handle_free(r);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *address = r->address;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemAddressFree(CUdeviceptr address, size_t size)
+static CUresult free_addresses(CUdeviceptr address, size_t size)
 {
-    CUresult r = enter();
-    reservation *at = r ? NULL : reservation_of(address);
-    if (!r &&
-        (!at || at->address != address || at->size != size || is_mapped_anywhere(address, size)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        reservation_free(at);
-    return leave(r);
+    reservation *r = reservation_of(address);
+    if (!r || r->address != address || r->size != size || is_mapped_anywhere(address, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    emu_free(device_memory(), r->address);
+    pages_free(r->pages, r->size);
+    handle_free(r);
+    return CUDA_SUCCESS;
 }
 
-/* Memory of the device that other processes do not see is all there is. */
+/* Accepts only memory of the device that other processes do not see. */
 static CUresult check_properties(const CUmemAllocationProp *p)
 {
-    if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED || p->location.type == CU_MEM_LOCATION_TYPE_NONE)
+    if (!p || p->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        p->location.type == CU_MEM_LOCATION_TYPE_NONE)
         return CUDA_ERROR_INVALID_VALUE;
     if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->requestedHandleTypes)
         return CUDA_ERROR_NOT_SUPPORTED;
     return p->location.id ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
-                                       CUmemAllocationGranularity_flags option)
+static CUresult create_memory(CUmemGenericAllocationHandle *memory, size_t size,
+                              const CUmemAllocationProp *properties, unsigned long long flags)
 {
-    CUresult r = enter();
-    if (!r && (!granularity || !properties || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
-        r = CUDA_ERROR_INVALID_VALUE;
+    CUresult r = check_value(memory && !flags && is_whole(0, size));
     r = r ? r : check_properties(properties);
-    if (!r)
-        *granularity = EMU_GRANULE;
-    return leave(r);
-}
-
-CUresult cuMemCreate(CUmemGenericAllocationHandle *memory, size_t size,
-                     const CUmemAllocationProp *properties, unsigned long long flags)
-{
-    physical *made;
-    CUresult r = enter();
-    if (!r && (!memory || !properties || flags || !is_whole(0, size)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : check_properties(properties);
-    if (!r && size > DEVICE_MEMORY_BYTES - memory_used())
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    r = r ? r : physical_new(properties, size, &made);
-    if (!r)
-        *memory = (uintptr_t)made;
-    return leave(r);
-}
-
-/* Memory that the program has not released. */
-static CUresult find(CUmemGenericAllocationHandle memory, physical **p)
-{
-    CUresult r = enter();
-    *p = (physical *)(uintptr_t)memory;
-    return r                                              ? r
-           : handle_is(*p, PHYSICAL_HANDLE) && (*p)->uses ? CUDA_SUCCESS
-                                                          : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuMemRelease(CUmemGenericAllocationHandle memory)
-{
-    physical *p;
-    CUresult r = find(memory, &p);
-    if (!r) {
-        p->uses--;
-        physical_settle(p);
+    if (r)
+        return r;
+    physical *p = size <= DEVICE_MEMORY_BYTES - memory_used()
+                      ? handle_new(PHYSICAL_HANDLE, sizeof *p, NULL)
+                      : NULL;
+    if (!p)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *p = (physical){ .handle = p->handle, .properties = *properties, .size = size, .uses = 1 };
+    p->file = memfd_create("device memory", MFD_CLOEXEC);
+    if (p->file < 0 || ftruncate(p->file, (off_t)size) != 0) {
+        if (p->file >= 0)
+            close(p->file);
+        handle_free(p);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return leave(r);
+    *memory = (uintptr_t)p;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *memory, void *address)
+static physical *physical_of(CUmemGenericAllocationHandle memory)
 {
-    CUresult r = enter();
-    const mapping *m = r ? NULL : mapping_of((uintptr_t)address);
-    if (!r && (!memory || !m))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) {
-        m->of->uses++;
-        *memory = (uintptr_t)m->of;
+    return (physical *)(uintptr_t)memory;
+}
+
+/* Accepts memory that the program has not released. */
+static CUresult check_memory(CUmemGenericAllocationHandle memory)
+{
+    return check_value(handle_is(physical_of(memory), PHYSICAL_HANDLE) &&
+                       physical_of(memory)->uses);
+}
+
+/* Frees memory that nobody uses any more. */
+static void settle_memory(physical *p)
+{
+    if (p->uses || p->places)
+        return;
+    close(p->file);
+    handle_free(p);
+}
+
+static CUresult retain_memory(CUmemGenericAllocationHandle *memory, uint64_t address)
+{
+    const mapping *m = mapping_of(address);
+    if (!memory || !m)
+        return CUDA_ERROR_INVALID_VALUE;
+    m->of->uses++;
+    *memory = (uintptr_t)m->of;
+    return CUDA_SUCCESS;
+}
+
+static char *pages_of(const mapping *m)
+{
+    return (char *)m->in->pages + (m->address - m->in->address);
+}
+
+static CUresult map_memory(CUdeviceptr address, size_t size, size_t offset, physical *of,
+                           unsigned long long flags)
+{
+    reservation *in = reservation_of(address);
+    if (flags || !in || !is_whole(address, size) || !is_whole(offset, size) ||
+        size > in->size - (address - in->address) || offset > of->size ||
+        size > of->size - offset || is_mapped_anywhere(address, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    mapping *m = handle_new(MAPPING_HANDLE, sizeof *m, NULL);
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *m = (mapping){ .handle = m->handle, .in = in, .of = of, .address = address, .size = size };
+    if (mmap(pages_of(m), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, of->file,
+             (off_t)offset) == MAP_FAILED) {
+        handle_free(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return leave(r);
+    of->places++;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
-                                                CUmemGenericAllocationHandle memory)
+/* Has kernels and copies reach what is mapped, to load from it or to store to it as well. */
+static void permit_access(mapping *m, CUmemAccess_flags access)
 {
-    physical *p;
-    CUresult r = find(memory, &p);
-    if (!r && !properties)
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r)
-        *properties = p->properties;
-    return leave(r);
+    emu_set_access(device_memory(), m->address, m->size,
+                   access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? EMU_LOADS_AND_STORES
+                   : access                                     ? EMU_LOADS
+                                                                : EMU_NO_ACCESS);
+    m->access = access;
 }
 
-CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
-                  CUmemGenericAllocationHandle memory, unsigned long long flags)
+static CUresult unmap_memory(CUdeviceptr address, size_t size)
 {
-    physical *p;
-    CUresult r = find(memory, &p);
-    reservation *in = r ? NULL : reservation_of(address);
-    if (!r && (flags || !in || !is_whole(address, size) || !is_whole(offset, size) ||
-               size > in->size - (address - in->address) || offset > p->size ||
-               size > p->size - offset || is_mapped_anywhere(address, size)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    return leave(r ? r : mapping_new(in, address, size, p, offset));
+    if (!is_whole(address, size) || !is_mapped_whole(address, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    while (size) {
+        mapping *m = mapping_of(address);
+        physical *of = m->of;
+        address += m->size;
+        size -= m->size;
+        permit_access(m, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        mmap(pages_of(m), m->size, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        handle_free(m);
+        of->places--;
+        settle_memory(of);
+    }
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemUnmap(CUdeviceptr address, size_t size)
+/* Sets what programs may do with memory, as the last description says. */
+static CUresult set_access(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
+                           size_t count)
 {
-    CUresult r = enter();
-    if (!r && (!is_whole(address, size) || !is_mapped_whole(address, size)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    for (mapping *m; !r && size; address += EMU_GRANULE, size -= EMU_GRANULE)
-        if ((m = mapping_of(address)))
-            mapping_free(m);
-    return leave(r);
-}
-
-/* What a program says about access, of which there is one kind: the device's. */
-static CUresult check_access(const CUmemAccessDesc *access, size_t count)
-{
+    if (!access || !count || !is_whole(address, size) || !is_mapped_whole(address, size))
+        return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
         if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
             access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
@@ -159,33 +221,23 @@ static CUresult check_access(const CUmemAccessDesc *access, size_t count)
         if (access[i].location.id)
             return CUDA_ERROR_INVALID_DEVICE;
     }
+    for (mapping *m; size; address += m->size, size -= m->size) {
+        m = mapping_of(address);
+        permit_access(m, access[count - 1].flags);
+    }
     return CUDA_SUCCESS;
 }
 
-CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
-                        size_t count)
+static CUresult get_access(unsigned long long *flags, const CUmemLocation *location,
+                           CUdeviceptr address)
 {
-    CUresult r = enter();
-    if (!r && (!access || !count || !is_whole(address, size) || !is_mapped_whole(address, size)))
-        r = CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : check_access(access, count);
-    for (mapping *m; !r && size; address += m->size, size -= m->size) {
-        m = mapping_of(address);
-        mapping_permit(m, access[count - 1].flags);
-    }
-    return leave(r);
+    const mapping *m = mapping_of(address);
+    if (!flags || !location || !m)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *flags = m->access;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
-                        CUdeviceptr address)
-{
-    CUresult r = enter();
-    const mapping *m = r ? NULL : mapping_of(address);
-    if (!r && (!flags || !location || !m))
-        r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id))
-        r = CUDA_ERROR_INVALID_DEVICE;
-    if (!r)
-        *flags = m->access;
-    return leave(r);
-}
+#include "libcuda/entry/virtual.def"

@@ -1,0 +1,61 @@
+/* Makes entry points of the tables in this folder. A file here has the functions that the rows of
+ * its table call, and includes the table after them: see entry_points.def. */
+#ifndef PTXGEN_LIBCUDA_ENTRY_ENTRY_H
+#define PTXGEN_LIBCUDA_ENTRY_ENTRY_H
+
+#include "libcuda/context.h"
+
+/* Start a call, by the words of a table's column, and take the lock, whatever they return. Those
+ * with a context find the thread's current one: CUDA_ERROR_INVALID_CONTEXT if there is none, and if
+ * a kernel of it failed what that kernel's launch returned. */
+CUresult enter_driver(CUcontext *current);
+CUresult enter_ask(CUcontext *current);
+CUresult enter_context(CUcontext *current);
+CUresult enter_ask_context(CUcontext *current);
+CUresult enter_add_context(CUcontext *current);
+
+/* Finds the thread's current context, behind enter_driver or enter_ask. */
+CUresult find_current(CUcontext *current);
+
+static inline CUresult check_value(bool right)
+{
+    return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static inline CUresult check_handle(const void *object, handle_kind kind)
+{
+    return handle_is(object, kind) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* In a row's result: the first result or, if it is a success, the next; and a success once a check
+ * has passed and expressions have been evaluated. */
+#define THEN(first, next) ((r = (first)) ? r : (next))
+#define AFTER(check, ...) THEN(check, ((void)(__VA_ARGS__), (CUresult)CUDA_SUCCESS))
+
+#define ENTRY(name, version, since, enters, parameters, ...) \
+    CUresult name##version parameters                        \
+    {                                                        \
+        CUcontext current;                                   \
+        CUresult r = enter_##enters(&current);               \
+        return leave(r ? r : (__VA_ARGS__));                 \
+    }
+#define FORWARD(name, version, since, parameters, ...) \
+    CUresult name##version parameters                  \
+    {                                                  \
+        return __VA_ARGS__;                            \
+    }
+#define ALIAS(name, version, since, of) SAME_FUNCTION(name##version, of)
+
+#define ENTRY_PER_THREAD(name, version, since, ending, enters, parameters, ...) \
+    ENTRY(name, version, since, enters, parameters, __VA_ARGS__)                \
+    SAME_FUNCTION(name##version##ending, name##version)
+#define FORWARD_PER_THREAD(name, version, since, ending, parameters, ...) \
+    FORWARD(name, version, since, parameters, __VA_ARGS__)                \
+    SAME_FUNCTION(name##version##ending, name##version)
+#define ALIAS_PER_THREAD(name, version, since, ending, of) \
+    SAME_FUNCTION(name##version, of)                       \
+    SAME_FUNCTION(name##version##ending, of)
+
+#define SAME_FUNCTION(symbol, of) __typeof__(of) symbol __attribute__((alias(#of)));
+
+#endif
