@@ -247,15 +247,10 @@ static void place_variable(parser *p, variable *v, unsigned line)
 static void put_on_stack(parser *p, const variable *v, unsigned line)
 {
     uint32_t address = parser_add_register(p, v->name, TYPE_u64);
-    instruction in = { .line = line,
-                       .name = "alloca",
-                       .modifiers = { "u64" },
-                       .modifier_count = 1,
-                       .operands = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
-                                     { .kind = OPERAND_INTEGER, .bits = v->size },
-                                     { .kind = OPERAND_INTEGER, .bits = v->align } },
-                       .operand_count = 3 };
-    decode_instruction(p, &in, UINT32_MAX, false);
+    operand operands[] = { { .kind = OPERAND_REG, .type = TYPE_u64, .index = address },
+                           { .kind = OPERAND_INTEGER, .bits = v->size },
+                           { .kind = OPERAND_INTEGER, .bits = v->align } };
+    parser_emit(p, line, NULL, "alloca.u64", operands, 3);
     symbol *s = parser_declare(p, v->name, SYMBOL_REG, line);
     s->type = TYPE_u64;
     s->index = address;

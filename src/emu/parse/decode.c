@@ -193,7 +193,7 @@ static rule make_rule(const char *text, size_t size, const op *o)
     char name[16] = "";
     text += r.optional;
     if (text[1] == '*') {
-        r.count = (unsigned)(*text - '0');
+        r.count = *text > '9' ? decode_fragment_registers(o, *text) : (unsigned)(*text - '0');
         r.group = true;
         text += 2;
     }
@@ -342,15 +342,14 @@ const char *decode_find(parser *p, instruction *in)
     return in->form->unknown;
 }
 
-void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what)
+void decode_unknown(parser *p, unsigned line, const operand *guard, const char *what)
 {
-    instruction in = { .line = line, .name = "", .form = &unknown_form };
+    instruction in = { .line = line, .name = "", .form = &unknown_form, .guard = guard };
     parser_note_unknown(p, line, what);
-    decode_instruction(p, &in, guard, guard_not);
-    p->entry->ops.items[p->entry->ops.count - 1].dst[0] = (uint32_t)p->module->unknown.count - 1;
+    decode_instruction(p, &in)->dst[0] = (uint32_t)p->module->unknown.count - 1;
 }
 
-void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not)
+op *decode_instruction(parser *p, const instruction *in)
 {
     entry *e = p->entry;
     decoder d = begin(p, in);
@@ -359,9 +358,9 @@ void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool g
     d.op.line = in->line;
     d.op.unused = d.op.exec == exec_ld ? in->unused_bytes : 0;
     d.op.guard = PREDICATE_TRUE;
-    if (guard != UINT32_MAX) {
-        d.op.guard = decode_read_register(&d, guard);
-        d.op.guard_not = guard_not;
+    if (in->guard) {
+        d.op.guard = decode_read_register(&d, in->guard->index);
+        d.op.guard_not = in->guard->negated;
     }
     if (f->row->operands)
         take_operands(&d, f);
@@ -380,5 +379,22 @@ void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool g
     e->waits |= d.op.exec == exec_grid_wait;
     e->has_stack |=
         d.op.exec == exec_alloca || d.op.exec == exec_stack_save || d.op.exec == exec_stack_restore;
-    *VEC_PUSH(p->arena, &e->ops) = d.op;
+    op *added = VEC_PUSH(p->arena, &e->ops);
+    *added = d.op;
+    return added;
+}
+
+op *parser_emit(parser *p, unsigned line, const operand *guard, const char *text,
+                const operand *operands, size_t count)
+{
+    instruction in = { .line = line, .guard = guard, .operand_count = (unsigned)count };
+    for (size_t i = 0; i < count; i++)
+        in.operands[i] = operands[i];
+    char *word = arena_strdup(p->arena, text);
+    in.name = word;
+    while ((word = strchr(word, '.'))) {
+        *word++ = '\0';
+        in.modifiers[in.modifier_count++] = word;
+    }
+    return decode_instruction(p, &in);
 }

@@ -12,6 +12,7 @@ static int element_named(const char *name)
     return -1;
 }
 
+/* Finds the shape among the modifiers. */
 static const matrix_shape *take_shape(decoder *d)
 {
     for (unsigned i = 0; i < d->in->modifier_count; i++) {
@@ -50,6 +51,17 @@ void decode_matrix(decoder *d)
     d->op.type2 = (uint8_t)registers_of(d, s, PART_B, b);
     d->op.mods = (uint8_t)(instruction_has(d->in, "satfinite") ? MOD_SAT : 0);
     d->op.uniform = instruction_has(d->in, "xor");
+}
+
+unsigned decode_fragment_registers(const op *o, char matrix)
+{
+    const matrix_shape *s = matrix_shape_at(o->variant);
+    if (matrix == 'A')
+        return o->vector;
+    if (matrix == 'B' || matrix == 'F')
+        return o->type2;
+    return matrix_registers((unsigned)s->rows * s->columns,
+                            (matrix_element)(matrix == 'C' ? o->src_bits : o->dst_bits));
 }
 
 /* wmma.load and wmma.store: which matrix is the second modifier. */

@@ -50,6 +50,10 @@ uint32_t decode_address_place(decoder *d, const operand *o, bool wide);
 /* As many registers of the op's type as op.vector says, as results or as sources from to on. */
 void decode_vector(decoder *d, unsigned to, const operand *o, bool result);
 
+/* The registers that an op of matrices has of matrix A, B, C or D, or F: of the one that it loads
+ * or stores. */
+unsigned decode_fragment_registers(const op *o, char matrix);
+
 #define CHECKED(name, pattern, operands, decoder_name) void decode_##decoder_name(decoder *d);
 #define SPECIAL(name, pattern, decoder_name)           void decode_##decoder_name(decoder *d);
 #include "emu/emu_ops.def"

@@ -55,46 +55,21 @@ static void parse_arguments(parser *p, arguments *a)
     lexer_expect(l, ")");
 }
 
-/* Whose lanes do something; index UINT32_MAX: all. */
-typedef struct condition {
-    uint32_t index;
-    bool negated;
-} condition;
-
-static const condition everyone = { UINT32_MAX, false };
-
-static void emit(parser *p, unsigned line, condition g, const char *name, const char *first,
-                 const char *second, operand to, operand from)
-{
-    instruction in = { .line = line,
-                       .name = name,
-                       .modifiers = { first, second },
-                       .modifier_count = second ? 2 : 1,
-                       .operands = { to, from },
-                       .operand_count = 2 };
-    decode_instruction(p, &in, g.index, g.negated);
-}
-
 static operand in_brackets(operand *base)
 {
     return (operand){ .kind = OPERAND_ADDRESS, .elements = base };
 }
 
-/* The type that moves any value of this size. */
-static const char *move_type(ptx_type type)
+/* Emits "mov", "ld.param" or "st.param" with the type that moves any value of this size. */
+static void emit_move(parser *p, unsigned line, const operand *guard, const char *name,
+                      ptx_type type, operand to, operand from)
 {
-    switch (emu_type_bits(type)) {
-    case 1:
-        return "pred";
-    case 8:
-        return "b8";
-    case 16:
-        return "b16";
-    case 32:
-        return "b32";
-    default:
-        return "b64";
-    }
+    const char *suffix = type == TYPE_pred           ? "pred"
+                         : emu_type_bits(type) == 8  ? "b8"
+                         : emu_type_bits(type) == 16 ? "b16"
+                         : emu_type_bits(type) == 32 ? "b32"
+                                                     : "b64";
+    PARSER_EMIT(p, line, guard, arena_format(p->arena, "%s.%s", name, suffix), to, from);
 }
 
 /* .reg .b32 x  or  .param .align 8 .b8 x[24]: declared in the function's scope. */
@@ -145,32 +120,25 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
 static void pass(parser *p, binding *b, unsigned line)
 {
     if (b->in_memory && !b->shared)
-        emit(p, line, everyone, "st", "param", move_type(b->type), in_brackets(&b->formal),
-             b->actual);
+        emit_move(p, line, NULL, "st.param", b->type, in_brackets(&b->formal), b->actual);
     else if (!b->in_memory)
-        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->formal, b->actual);
+        emit_move(p, line, NULL, "mov", b->type, b->formal, b->actual);
 }
 
 static void take_back(parser *p, binding *b, unsigned line)
 {
     if (b->in_memory && !b->shared)
-        emit(p, line, everyone, "ld", "param", move_type(b->type), b->actual,
-             in_brackets(&b->formal));
+        emit_move(p, line, NULL, "ld.param", b->type, b->actual, in_brackets(&b->formal));
     else if (!b->in_memory)
-        emit(p, line, everyone, "mov", move_type(b->type), NULL, b->actual, b->formal);
+        emit_move(p, line, NULL, "mov", b->type, b->actual, b->formal);
 }
 
-/* A branch to a label that is declared later. */
-static void emit_branch(parser *p, unsigned line, const char *label, uint32_t guard, bool negated,
+/* Emits a branch to a label that is declared later. */
+static void emit_branch(parser *p, unsigned line, const operand *guard, const char *label,
                         bool uniform)
 {
-    instruction in = { .line = line,
-                       .name = "bra",
-                       .modifiers = { "uni" },
-                       .modifier_count = uniform,
-                       .operands = { { .kind = OPERAND_LABEL, .name = label } },
-                       .operand_count = 1 };
-    decode_instruction(p, &in, guard, negated);
+    operand to = { .kind = OPERAND_LABEL, .name = label };
+    PARSER_EMIT(p, line, guard, uniform ? "bra.uni" : "bra", to);
 }
 
 /* Why a function cannot be called here, or NULL. */
@@ -195,74 +163,51 @@ static const struct {
     { "free", "(free)", { TYPE_b64 }, TYPE_NONE },
 };
 
-static operand new_register(parser *p, ptx_type type)
+static operand new_register(parser *p, const char *name, ptx_type type)
 {
-    return (operand){ .kind = OPERAND_REG,
-                      .type = type,
-                      .index = parser_add_register(p, "(value)", type) };
+    return (
+        operand){ .kind = OPERAND_REG, .type = type, .index = parser_add_register(p, name, type) };
 }
 
-/* A call of a function that a driver has. False where it has none of that name. */
-static bool call_system(parser *p, const char *name, unsigned line, condition g, arguments *results,
-                        arguments *given)
+/* A statement of a call that has been read. */
+typedef struct call_statement {
+    unsigned line;
+    const operand *guard; /* NULL: all lanes call */
+    bool uniform;
+    arguments results, given;
+} call_statement;
+
+/* Emits the call of a function that a driver has. Returns false if it has none of that name. */
+static bool call_system(parser *p, const char *name, const call_statement *s)
 {
     size_t which = 0, count = sizeof system_functions / sizeof *system_functions;
     while (which < count && strcmp(system_functions[which].name, name) != 0)
         which++;
     if (which == count)
         return false;
-    instruction in = { .line = line, .name = system_functions[which].instruction };
+    operand operands[MAX_OPERANDS], none = { .kind = OPERAND_INTEGER };
+    unsigned operand_count = 0;
     ptx_type gives = system_functions[which].gives;
-    operand result = gives ? new_register(p, gives) : (operand){ .kind = OPERAND_INTEGER };
+    operand result = gives ? new_register(p, "(value)", gives) : none;
     if (gives)
-        in.operands[in.operand_count++] = result;
+        operands[operand_count++] = result;
     for (size_t i = 0; system_functions[which].takes[i]; i++) {
         ptx_type type = system_functions[which].takes[i];
-        operand *from = i < given->count ? &given->items[i] : NULL;
-        operand *to = &in.operands[in.operand_count++];
-        *to = from ? new_register(p, type) : (operand){ .kind = OPERAND_INTEGER };
+        operand *from = i < s->given.count ? &s->given.items[i] : NULL;
+        operand to = from ? new_register(p, "(value)", type) : none;
+        operands[operand_count++] = to;
         if (from && from->kind == OPERAND_VARIABLE)
-            emit(p, line, g, "ld", "param", move_type(type), *to, in_brackets(from));
+            emit_move(p, s->line, s->guard, "ld.param", type, to, in_brackets(from));
         else if (from)
-            emit(p, line, g, "mov", move_type(type), NULL, *to, *from);
+            emit_move(p, s->line, s->guard, "mov", type, to, *from);
     }
-    decode_instruction(p, &in, g.index, g.negated);
-    if (results->count && results->items[0].kind == OPERAND_VARIABLE)
-        emit(p, line, g, "st", "param", move_type(gives), in_brackets(&results->items[0]), result);
-    else if (results->count)
-        emit(p, line, g, "mov", move_type(gives), NULL, results->items[0], result);
+    parser_emit(p, s->line, s->guard, system_functions[which].instruction, operands, operand_count);
+    operand *to = s->results.count ? &s->results.items[0] : NULL;
+    if (to && to->kind == OPERAND_VARIABLE)
+        emit_move(p, s->line, s->guard, "st.param", gives, in_brackets(to), result);
+    else if (to)
+        emit_move(p, s->line, s->guard, "mov", gives, *to, result);
     return true;
-}
-
-static operand save_stack(parser *p, unsigned line)
-{
-    instruction in = { .line = line,
-                       .name = "stacksave",
-                       .modifiers = { "u64" },
-                       .modifier_count = 1,
-                       .operands = { new_register(p, TYPE_u64) },
-                       .operand_count = 1 };
-    decode_instruction(p, &in, UINT32_MAX, false);
-    return in.operands[0];
-}
-
-static void restore_stack(parser *p, unsigned line, operand to)
-{
-    instruction in = { .line = line,
-                       .name = "stackrestore",
-                       .modifiers = { "u64" },
-                       .modifier_count = 1,
-                       .operands = { to },
-                       .operand_count = 1 };
-    decode_instruction(p, &in, UINT32_MAX, false);
-}
-
-/* An op of no operands that says which of something it is about. */
-static void emit_numbered(parser *p, unsigned line, condition who, const char *name, size_t which)
-{
-    instruction in = { .line = line, .name = name };
-    decode_instruction(p, &in, who.index, who.negated);
-    p->entry->ops.items[p->entry->ops.count - 1].dst[0] = (uint32_t)which;
 }
 
 /* The end of a body that lanes may have started over. */
@@ -278,7 +223,7 @@ static void end_recursion(parser *p, const struct call *c)
             *VEC_PUSH(p->arena, &c->recursion->shared) = c->results[i].formal.variable;
     while (e->recursions.items[which] != c->recursion)
         which++;
-    emit_numbered(p, c->line, everyone, "(return)", which);
+    parser_emit(p, c->line, NULL, "(return)", NULL, 0)->dst[0] = (uint32_t)which;
 }
 
 /* Goes to a function's body, with its parameters bound to what the caller gives. */
@@ -302,8 +247,10 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
     for (unsigned i = 0; i < c->argument_count; i++)
         pass(p, &bound[i], c->line);
     c->here.start = (uint32_t)p->entry->ops.count;
-    if (c->recurs)
-        c->stack = save_stack(p, c->line);
+    if (c->recurs) {
+        c->stack = new_register(p, "(value)", TYPE_u64);
+        PARSER_EMIT(p, c->line, NULL, "stacksave.u64", c->stack);
+    }
     while (!lexer_is(l, "{"))
         lexer_next(l);
 }
@@ -316,7 +263,7 @@ static void end_body(parser *p)
     parser_declare(p, c->end, SYMBOL_LABEL, c->line)->index = (uint32_t)e->ops.count;
     parser_resolve_labels(p, c->references);
     if (c->recurs)
-        restore_stack(p, c->line, c->stack);
+        PARSER_EMIT(p, c->line, NULL, "stackrestore.u64", c->stack);
     if (c->recursion)
         end_recursion(p, c);
     if (p->references.count > c->references) {
@@ -333,14 +280,6 @@ static void end_body(parser *p)
     p->recurs = c->outer && c->outer->recurs;
     p->lex = c->back;
 }
-
-/* A statement of a call that has been read. */
-typedef struct call_statement {
-    unsigned line;
-    condition who;
-    bool uniform;
-    arguments results, given;
-} call_statement;
 
 /* The pairs of variables that a call and a body name alike. False where one is no variable. */
 static bool pair_up(parser *p, const call_statement *s, const arguments *given,
@@ -362,7 +301,7 @@ static bool pair_up(parser *p, const call_statement *s, const arguments *given,
 }
 
 /* A call of a function inside of its own body. */
-static void start_over(parser *p, const call_statement *s, condition who, struct call *c)
+static void start_over(parser *p, const call_statement *s, const operand *guard, struct call *c)
 {
     entry *e = p->entry;
     size_t given = s->given.count, results = s->results.count;
@@ -378,7 +317,7 @@ static void start_over(parser *p, const call_statement *s, condition who, struct
     if (obstacle) {
         obstacle = arena_format(p->arena, "'%s' calls itself %s, which is not supported",
                                 c->function, obstacle);
-        decode_unknown(p, s->line, who.index, who.negated, obstacle);
+        decode_unknown(p, s->line, guard, obstacle);
         return;
     }
     if (!c->recursion)
@@ -391,24 +330,19 @@ static void start_over(parser *p, const call_statement *s, condition who, struct
     for (size_t i = 0; i < results; i++)
         *VEC_PUSH(p->arena, &new->results) =
             (variable_pair){ pairs[given + i].to, pairs[given + i].from };
-    emit_numbered(p, s->line, who, "(recurse)", e->recursive_calls.count - 1);
-}
-
-static struct call *find_running(const parser *p, const char *name)
-{
-    struct call *c = p->call;
-    while (c && strcmp(c->function, name) != 0)
-        c = c->outer;
-    return c;
+    parser_emit(p, s->line, guard, "(recurse)", NULL, 0)->dst[0] =
+        (uint32_t)e->recursive_calls.count - 1;
 }
 
 /* The function's body in the place of the call. */
-static void expand(parser *p, const call_statement *s, condition who, const function *called)
+static void expand(parser *p, const call_statement *s, const operand *guard, const function *called)
 {
     const function body = *called, *f = &body; /* the list of them may move */
-    struct call *running = find_running(p, f->name);
+    struct call *running = p->call;
+    while (running && strcmp(running->function, f->name) != 0)
+        running = running->outer;
     if (running) {
-        start_over(p, s, who, running);
+        start_over(p, s, guard, running);
         return;
     }
     struct call *c = arena_alloc(p->arena, sizeof *c);
@@ -420,9 +354,11 @@ static void expand(parser *p, const call_statement *s, condition who, const func
                         .floor = p->symbols.floor,
                         .recurs = function_recurs(p, f->name),
                         .back = p->lex };
-    if (who.index != UINT32_MAX) {
+    if (guard) {
+        operand others = *guard;
+        others.negated = !guard->negated;
         c->skip = (uint32_t)p->entry->ops.count;
-        emit_branch(p, s->line, c->end, who.index, !who.negated, s->uniform);
+        emit_branch(p, s->line, &others, c->end, s->uniform);
         p->references.count--; /* of this branch: end_body knows its target */
     }
     begin_body(p, c, f, &s->results, &s->given);
@@ -430,36 +366,15 @@ static void expand(parser *p, const call_statement *s, condition who, const func
     end_body(p);
 }
 
-static void emit_logic(parser *p, unsigned line, const char *name, operand to, operand a, operand b)
+/* Emits hit = value == number, for the lanes of a guard. */
+static void emit_equal(parser *p, unsigned line, const operand *guard, const char *type,
+                       operand hit, operand value, uint64_t number)
 {
-    instruction in = { .line = line,
-                       .name = name,
-                       .modifiers = { "pred" },
-                       .modifier_count = 1,
-                       .operands = { to, a, b },
-                       .operand_count = 3 };
-    decode_instruction(p, &in, UINT32_MAX, false);
-}
-
-/* hit = pointer == address, for those that call */
-static void emit_hit(parser *p, const call_statement *s, operand hit, operand pointer,
-                     uint64_t address)
-{
-    instruction in = { .line = s->line,
-                       .name = "setp",
-                       .modifiers = { "eq", "b64" },
-                       .modifier_count = 2,
-                       .operands = { hit, pointer, { .kind = OPERAND_INTEGER, .bits = address } },
-                       .operand_count = 3 };
-    if (s->who.index != UINT32_MAX) {
-        in.modifiers[1] = "and";
-        in.modifiers[2] = "b64";
-        in.modifier_count = 3;
-        in.operands[in.operand_count++] = (operand){
-            .kind = OPERAND_REG, .type = TYPE_pred, .index = s->who.index, .negated = s->who.negated
-        };
-    }
-    decode_instruction(p, &in, UINT32_MAX, false);
+    operand operands[] = {
+        hit, value, { .kind = OPERAND_INTEGER, .bits = number }, guard ? *guard : hit
+    };
+    parser_emit(p, line, NULL, arena_format(p->arena, "setp.eq%s.%s", guard ? ".and" : "", type),
+                operands, guard ? 4 : 3);
 }
 
 static uint64_t *sizes_of(parser *p, const arguments *a)
@@ -477,45 +392,39 @@ static uint64_t *sizes_of(parser *p, const arguments *a)
 static void call_pointer(parser *p, const call_statement *s, operand pointer)
 {
     const uint64_t *results = sizes_of(p, &s->results), *given = sizes_of(p, &s->given);
-    operand some = { .kind = OPERAND_REG,
-                     .type = TYPE_pred,
-                     .index = parser_add_register(p, "(some)", TYPE_pred) };
-    function_address(p, "");          /* so that all functions are known */
-    emit_hit(p, s, some, pointer, 0); /* for false: it has to be written first */
-    emit_logic(p, s->line, "xor", some, some, some);
+    operand some = new_register(p, "(some)", TYPE_pred);
+    function_address(p, "");                                   /* so that all functions are known */
+    emit_equal(p, s->line, s->guard, "b64", some, pointer, 0); /* it has to be written first */
+    PARSER_EMIT(p, s->line, NULL, "xor.pred", some, some, some);
     for (size_t i = 0; i < p->functions.count; i++) {
         const function f = p->functions.items[i];
         if (!f.address || !function_takes(p, &f, results, s->results.count, given, s->given.count))
             continue;
-        operand hit = some;
-        hit.index = parser_add_register(p, "(hit)", TYPE_pred);
-        condition who = { hit.index, false };
-        emit_hit(p, s, hit, pointer, f.address);
-        emit_logic(p, s->line, "or", some, some, hit);
+        operand hit = new_register(p, "(hit)", TYPE_pred);
+        emit_equal(p, s->line, s->guard, "b64", hit, pointer, f.address);
+        PARSER_EMIT(p, s->line, NULL, "or.pred", some, some, hit);
         const char *obstacle = find_obstacle(p, &f, f.name);
         if (obstacle)
-            decode_unknown(p, s->line, who.index, who.negated, obstacle);
+            decode_unknown(p, s->line, &hit, obstacle);
         else
-            expand(p, s, who, &f);
+            expand(p, s, &hit, &f);
     }
-    if (s->who.index != UINT32_MAX)
-        emit_logic(p, s->line, "or", some, some,
-                   (operand){ .kind = OPERAND_REG,
-                              .type = TYPE_pred,
-                              .index = s->who.index,
-                              .negated = !s->who.negated });
-    instruction miss = {
-        .line = s->line, .name = "(call)", .operands = { pointer }, .operand_count = 1
-    };
-    decode_instruction(p, &miss, some.index, true);
+    if (s->guard) {
+        operand others = *s->guard;
+        others.negated = !others.negated;
+        PARSER_EMIT(p, s->line, NULL, "or.pred", some, some, others);
+    }
+    some.negated = true;
+    PARSER_EMIT(p, s->line, &some, "(call)", pointer);
 }
 
 /* call (results), function, (arguments), prototype; behind its modifiers */
-void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
+void parser_call(parser *p, unsigned line, const operand *guard)
 {
     lexer *l = &p->lex;
-    call_statement s = { .line = line, .who = { guard, guard_not } };
-    s.uniform = lexer_accept_directive(l, "uni");
+    call_statement s = { .line = line,
+                         .guard = guard,
+                         .uniform = lexer_accept_directive(l, "uni") };
     if (lexer_is(l, "(")) {
         parse_arguments(p, &s.results);
         lexer_expect(l, ",");
@@ -533,21 +442,21 @@ void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not)
         lexer_error(l, line, "expected a function's name before '%s'", name);
     lexer_expect(l, ";");
     const function *f = function_find(p, name);
-    if (!f && call_system(p, name, line, s.who, &s.results, &s.given))
+    if (!f && call_system(p, name, &s))
         return;
     const char *obstacle = find_obstacle(p, f, name);
     if (obstacle)
-        decode_unknown(p, line, guard, guard_not, obstacle);
+        decode_unknown(p, line, guard, obstacle);
     else
-        expand(p, &s, s.who, f);
+        expand(p, &s, guard, f);
 }
 
 /* ret inside of a function */
-void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not)
+void parser_return(parser *p, unsigned line, const operand *guard)
 {
     bool uniform = lexer_accept_directive(&p->lex, "uni");
     lexer_expect(&p->lex, ";");
-    emit_branch(p, line, p->call->end, guard, guard_not, uniform);
+    emit_branch(p, line, guard, p->call->end, uniform);
 }
 
 /* name: .branchtargets a, b, c; behind the directive */
@@ -564,36 +473,20 @@ void parser_targets(parser *p, const char *name, unsigned line)
 }
 
 /* Lanes whose index is none of the table's come to the instruction itself, which is an error. */
-void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not)
+void parser_table_branch(parser *p, const instruction *in)
 {
-    const operand *index = &in->operands[0], *table = &in->operands[1];
+    const operand *table = &in->operands[1];
     const symbol *s = NULL;
     if (in->operand_count == 2 && table->kind == OPERAND_LABEL)
         s = symbols_find(&p->symbols, table->name);
     if (!s || s->kind != SYMBOL_TARGETS)
         lexer_error(&p->lex, in->line, "brx.idx takes an index and the name of a .branchtargets");
     const char *const *labels = s->labels;
-    uint32_t count = s->count, hit = parser_add_register(p, "(hit)", TYPE_pred);
-    operand found = { .kind = OPERAND_REG, .type = TYPE_pred, .index = hit };
+    uint32_t count = s->count;
+    operand hit = new_register(p, "(hit)", TYPE_pred);
     for (uint32_t i = 0; i < count; i++) {
-        instruction compare = {
-            .line = in->line,
-            .name = "setp",
-            .modifiers = { "eq", "u32" },
-            .modifier_count = 2,
-            .operands = { found, *index, { .kind = OPERAND_INTEGER, .bits = i } },
-            .operand_count = 3
-        };
-        if (guard != UINT32_MAX) {
-            compare.modifiers[1] = "and";
-            compare.modifiers[2] = "u32";
-            compare.modifier_count = 3;
-            compare.operands[compare.operand_count++] = (operand){
-                .kind = OPERAND_REG, .type = TYPE_pred, .index = guard, .negated = guard_not
-            };
-        }
-        decode_instruction(p, &compare, UINT32_MAX, false);
-        emit_branch(p, in->line, labels[i], hit, false, instruction_has(in, "uni"));
+        emit_equal(p, in->line, in->guard, "u32", hit, in->operands[0], i);
+        emit_branch(p, in->line, &hit, labels[i], instruction_has(in, "uni"));
     }
-    decode_instruction(p, in, guard, guard_not);
+    decode_instruction(p, in);
 }

@@ -57,20 +57,21 @@ static bool parse_ignored(parser *p)
     return true;
 }
 
-static void parse_instruction(parser *p, const char *name, unsigned line, uint32_t guard,
-                              bool guard_not)
+static void parse_instruction(parser *p, const char *name, unsigned line, const operand *guard)
 {
     lexer *l = &p->lex;
-    instruction in = { .line = line, .name = name, .unused_bytes = p->unused_bytes };
+    instruction in = {
+        .line = line, .name = name, .guard = guard, .unused_bytes = p->unused_bytes
+    };
     p->unused_bytes = 0;
     if (p->entry->ops.count >= MAX_OPS)
         lexer_error(l, line, "an entry has at most %d instructions", MAX_OPS);
     if (strcmp(name, "call") == 0) {
-        parser_call(p, line, guard, guard_not);
+        parser_call(p, line, guard);
         return;
     }
     if (strcmp(name, "ret") == 0 && p->call) {
-        parser_return(p, line, guard, guard_not);
+        parser_return(p, line, guard);
         return;
     }
     for (; l->token.kind == TOKEN_DIRECTIVE; lexer_next(l)) {
@@ -80,7 +81,7 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
     }
     const char *unknown = decode_find(p, &in);
     if (unknown) {
-        decode_unknown(p, line, guard, guard_not, unknown);
+        decode_unknown(p, line, guard, unknown);
         parser_skip_statement(p);
         return;
     }
@@ -93,9 +94,9 @@ static void parse_instruction(parser *p, const char *name, unsigned line, uint32
     }
     lexer_expect(l, ";");
     if (strcmp(name, "brx") == 0)
-        parser_table_branch(p, &in, guard, guard_not);
+        parser_table_branch(p, &in);
     else
-        decode_instruction(p, &in, guard, guard_not);
+        decode_instruction(p, &in);
 }
 
 static void parse_guarded(parser *p)
@@ -106,8 +107,9 @@ static void parse_guarded(parser *p)
     operand o = parser_operand(p);
     if (o.kind != OPERAND_REG || o.type != TYPE_pred || o.pair)
         lexer_error(l, line, "a guard is a predicate register");
+    o.negated = not ;
     line = parser_line(p);
-    parse_instruction(p, lexer_expect_name(l, "an instruction"), line, o.index, not );
+    parse_instruction(p, lexer_expect_name(l, "an instruction"), line, &o);
 }
 
 static void parse_statement(parser *p);
@@ -152,7 +154,7 @@ static void parse_statement(parser *p)
     } else if (l->token.kind == TOKEN_NAME) {
         const char *name = lexer_expect_name(l, "an instruction");
         if (!lexer_accept(l, ":"))
-            parse_instruction(p, name, line, UINT32_MAX, false);
+            parse_instruction(p, name, line, NULL);
         else if (lexer_accept_directive(l, "branchtargets"))
             parser_targets(p, name, line);
         else if (lexer_is_directive(l, "callprototype") || lexer_is_directive(l, "calltargets"))
@@ -257,8 +259,7 @@ static void parse_entry(parser *p)
     symbols_close(&p->symbols, opened);
 
     /* Whatever falls off the end ends there. */
-    instruction end = { .line = l->token.line, .name = "exit" };
-    decode_instruction(p, &end, UINT32_MAX, false);
+    parser_emit(p, l->token.line, NULL, "exit", NULL, 0);
     place_stack(p);
     flow_analyse(p->arena, e);
     *VEC_PUSH(p->arena, &p->module->entries) = e;

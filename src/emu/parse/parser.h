@@ -49,6 +49,7 @@ typedef struct instruction {
     const struct form *form; /* of the name with its modifiers; NULL: not looked up yet */
     operand operands[MAX_OPERANDS];
     unsigned operand_count;
+    const operand *guard;  /* NULL: all lanes */
     uint64_t unused_bytes; /* of a load, as a pragma ahead of it says */
 } instruction;
 
@@ -118,11 +119,11 @@ bool function_takes(parser *p, const function *f, const uint64_t *results, size_
 
 /* call … behind the word: appends the ops of the function that is called, or of those that may be.
  */
-void parser_call(parser *p, unsigned line, uint32_t guard, bool guard_not);
+void parser_call(parser *p, unsigned line, const operand *guard);
 
-void parser_return(parser *p, unsigned line, uint32_t guard, bool guard_not);
+void parser_return(parser *p, unsigned line, const operand *guard);
 void parser_targets(parser *p, const char *name, unsigned line);
-void parser_table_branch(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+void parser_table_branch(parser *p, const instruction *in);
 
 /* operand.c */
 operand parser_operand(parser *p);
@@ -180,13 +181,22 @@ void parser_resolve_labels(parser *p, size_t first);
 uint64_t parser_in_range(parser *p, const char *what, uint64_t lowest, uint64_t highest);
 unsigned parser_line(const parser *p); /* the line of the current token */
 
-/* decode.c: appends the op that an instruction stands for to the entry. */
-void decode_instruction(parser *p, const instruction *in, uint32_t guard, bool guard_not);
+/* decode.c */
+
+/* Appends the op that an instruction stands for to the entry. Valid until the next is appended. */
+op *decode_instruction(parser *p, const instruction *in);
+
+/* The same for an instruction that is made up: its name with modifiers, as "setp.eq.b64". */
+op *parser_emit(parser *p, unsigned line, const operand *guard, const char *text,
+                const operand *operands, size_t count);
+#define PARSER_EMIT(p, line, guard, text, ...)                          \
+    parser_emit(p, line, guard, text, (const operand[]){ __VA_ARGS__ }, \
+                sizeof(const operand[]){ __VA_ARGS__ } / sizeof(operand))
 
 /* Looks up the form of an instruction. What is not known of it, or NULL. */
 const char *decode_find(parser *p, instruction *in);
 
 /* Appends an op that stops a kernel, where that is to be deferred: what says why. */
-void decode_unknown(parser *p, unsigned line, uint32_t guard, bool guard_not, const char *what);
+void decode_unknown(parser *p, unsigned line, const operand *guard, const char *what);
 
 #endif
