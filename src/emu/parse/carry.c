@@ -1,5 +1,5 @@
-#include "emu/parse/carry.h"
 #include "emu/exec.h"
+#include "emu/parse/parser.h"
 
 static const struct {
     op_exec *exec;

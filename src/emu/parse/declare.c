@@ -269,7 +269,7 @@ void parser_variables(parser *p, ptx_space space, bool external)
         else if (lexer_accept_directive(l, "v4"))
             vector = 4;
         else if (lexer_accept_directive(l, "attribute")) /* .managed and .unified: the same here */
-            lexer_skip_parentheses(l);
+            lexer_skip_group(l, "(", ")");
         else
             break;
     }

@@ -72,21 +72,15 @@ static bool names_instruction(const char *pattern, const char *name)
            (pattern[length] == '\0' || strchr("[(<.", pattern[length]));
 }
 
-/* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */
-static bool takes_any_order(const char *name)
-{
-    static const char *const names[] = { "ld", "st", "atom", "red" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Whether the modifiers of in are those that a pattern of its name allows: in that order, or in any
  * with the type as the last. */
 static bool matches(const char *pattern, const instruction *in, uint8_t *variant)
 {
-    bool any_order = takes_any_order(in->name);
+    /* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */
+    static const char *const unordered[] = { "ld", "st", "atom", "red" };
+    bool any_order = false;
+    for (size_t i = 0; i < sizeof unordered / sizeof *unordered; i++)
+        any_order |= strcmp(in->name, unordered[i]) == 0;
     unsigned count = in->modifier_count, taken = 0;
     uint32_t done = 0; /* a bit each: those that are taken */
     for (const char *element = pattern + strlen(in->name); *element;) {
@@ -110,19 +104,6 @@ static bool matches(const char *pattern, const instruction *in, uint8_t *variant
         element = open == '.' ? close : close + 1;
     }
     return taken == count;
-}
-
-/* The first row that fits, or NULL. */
-static const row *find_row(decoder *d, bool *name_known)
-{
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!names_instruction(rows[i].pattern, d->in->name))
-            continue;
-        *name_known = true;
-        if (matches(rows[i].pattern, d->in, &d->op.variant))
-            return &rows[i];
-    }
-    return NULL;
 }
 
 /* What words say wherever they stand, as a modifier or as the name: and.pred. */
@@ -230,7 +211,12 @@ static const form *make_form(decoder *d, const char *full)
 {
     form *f = arena_zalloc(d->p->arena, sizeof *f);
     bool name_known = false;
-    f->row = find_row(d, &name_known);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !f->row; i++) {
+        bool named = names_instruction(rows[i].pattern, d->in->name);
+        name_known |= named;
+        if (named && matches(rows[i].pattern, d->in, &d->op.variant))
+            f->row = &rows[i];
+    }
     if (!f->row) {
         f->unknown = name_known
                          ? arena_format(d->p->arena, "'%s' is not a form of %s that is known", full,
@@ -239,8 +225,8 @@ static const form *make_form(decoder *d, const char *full)
         return f;
     }
     if (d->p->module->target < f->row->target)
-        lexer_error(&d->p->lex, d->in->line, "'%s' exists from sm_%u on, and .target is sm_%u",
-                    full, f->row->target, d->p->module->target);
+        DECODE_ERROR(d, "'%s' exists from sm_%u on, and .target is sm_%u", full, f->row->target,
+                     d->p->module->target);
     read_modifiers(d->in, &d->op);
     d->op.exec = exec_lanes_here(f->row->exec);
     if (f->row->operands && f->row->decode)
@@ -274,42 +260,34 @@ static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *plac
     bool braces = o->kind == OPERAND_VECTOR;
     unsigned given = braces ? o->count : 1;
     if (!braces || given != r->count)
-        lexer_error(&d->p->lex, d->in->line,
-                    "%s takes %u registers in braces as operand %u, not %u", d->in->name, r->count,
-                    index + 1, given);
+        DECODE_ERROR(d, "%s takes %u registers in braces as operand %u, not %u", d->in->name,
+                     r->count, index + 1, given);
     for (unsigned i = 0; i < given; i++)
         places[i] = r->result ? decode_result_place(d, &o->elements[i], r->type, false)
                               : decode_source_place(d, &o->elements[i], r->type, false);
 }
 
-static void take_result(decoder *d, unsigned index, const rule *r, unsigned to)
+static void take_operand(decoder *d, unsigned index, const rule *r, unsigned to)
 {
     const operand *o = &d->in->operands[index];
     if (r->takes == TAKES_VECTOR)
-        decode_vector(d, to, o, true);
-    else if (r->group)
-        take_group(d, index, r, &d->op.dst[to]);
-    else if (r->type == TYPE_pred)
-        d->op.dst[to] = decode_predicate_result(d, o);
-    else
-        decode_result(d, to, o, r->type);
-    if (r->pair)
-        d->op.dst[to + 1] = decode_pair_result(d, o);
-}
-
-static void take_source(decoder *d, unsigned index, const rule *r, unsigned to)
-{
-    const operand *o = &d->in->operands[index];
-    if (r->takes == TAKES_VECTOR)
-        decode_vector(d, to, o, false);
+        decode_vector(d, to, o, r->result);
     else if (r->takes == TAKES_ADDRESS)
         decode_address(d, to, o);
     else if (r->group)
-        take_group(d, index, r, &d->op.src[to]);
+        take_group(d, index, r, r->result ? &d->op.dst[to] : &d->op.src[to]);
+    else if (r->type == TYPE_pred && r->result)
+        d->op.dst[to] = decode_predicate_result(d, o);
     else if (r->type == TYPE_pred)
         decode_predicate(d, to, o);
+    else if (r->result)
+        decode_result(d, to, o, r->type);
     else
         decode_source(d, to, o, r->type);
+    if (r->pair) {
+        d->pairs += o->pair != NULL;
+        d->op.dst[to + 1] = decode_predicate_result(d, o->pair);
+    }
 }
 
 static void take_operands(decoder *d, const form *f)
@@ -318,15 +296,13 @@ static void take_operands(decoder *d, const form *f)
     decode_expect(d, f->needed, f->count);
     for (unsigned i = 0; i < f->count; i++) {
         const rule *r = &f->rules[i];
+        unsigned *to = r->result ? &results : &sources;
         if (r->optional && d->in->operand_count == f->needed)
-            d->op.src[sources] =
+            d->op.src[*to] =
                 r->type == TYPE_pred ? PREDICATE_TRUE : parser_constant(d->p, 0, NULL, false);
-        else if (r->result)
-            take_result(d, next++, r, results);
         else
-            take_source(d, next++, r, sources);
-        results += r->result ? r->count : 0;
-        sources += r->result ? 0 : r->count;
+            take_operand(d, next++, r, *to);
+        *to += r->count;
     }
 }
 

@@ -81,7 +81,7 @@ void decode_fragment(decoder *d)
 void decode_specific(decoder *d)
 {
     if (d->p->module->target != 90 || !d->p->module->specific)
-        lexer_error(&d->p->lex, d->in->line, "%s exists on sm_90a alone", d->in->name);
+        DECODE_ERROR(d, "%s exists on sm_90a alone", d->in->name);
 }
 
 /* A number that is one of two. */
@@ -133,8 +133,7 @@ void decode_wgmma(decoder *d)
 /* ldmatrix and stmatrix: x1, x2 or x4 of them, 16 bytes a row. */
 void decode_rows(decoder *d)
 {
-    static const char *const counts[] = { "x1", "x2", "x4" };
-    d->op.variant = (uint8_t)(1 << instruction_which(d->in, counts, 3));
+    d->op.variant = instruction_has(d->in, "x4") ? 4 : instruction_has(d->in, "x2") ? 2 : 1;
     d->op.compare = instruction_has(d->in, "trans");
     d->op.type = TYPE_b32;
     d->op.vector = 4;

@@ -4,7 +4,7 @@
 
 _Noreturn void decode_error(decoder *d, const char *what)
 {
-    lexer_error(&d->p->lex, d->in->line, "%s: %s", d->in->name, what);
+    DECODE_ERROR(d, "%s: %s", d->in->name, what);
 }
 
 bool instruction_has(const instruction *in, const char *modifier)
@@ -13,15 +13,6 @@ bool instruction_has(const instruction *in, const char *modifier)
         if (strcmp(in->modifiers[i], modifier) == 0)
             return true;
     return false;
-}
-
-/* The modifier of in that is in a list, as its index; count when none is. */
-unsigned instruction_which(const instruction *in, const char *const *names, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (instruction_has(in, names[i]))
-            return i;
-    return count;
 }
 
 bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider)
@@ -40,16 +31,16 @@ bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider)
 void decode_expect(decoder *d, unsigned least, unsigned most)
 {
     if (d->in->operand_count < least || d->in->operand_count > most)
-        lexer_error(&d->p->lex, d->in->line, "%s has %u operands and takes %u", d->in->name,
-                    d->in->operand_count, least);
+        DECODE_ERROR(d, "%s has %u operands and takes %u", d->in->name, d->in->operand_count,
+                     least);
 }
 
 static void check_register(decoder *d, const operand *o, ptx_type type, bool wider)
 {
     const reg *r = &d->p->entry->regs.items[o->index];
     if (!decode_type_takes(type, r->type, wider))
-        lexer_error(&d->p->lex, d->in->line, "%s takes a .%s here and %s is a .%s", d->in->name,
-                    emu_type_name(type), r->name, emu_type_name(r->type));
+        DECODE_ERROR(d, "%s takes a .%s here and %s is a .%s", d->in->name, emu_type_name(type),
+                     r->name, emu_type_name(r->type));
 }
 
 uint32_t decode_read_register(decoder *d, uint32_t index)
@@ -68,12 +59,6 @@ static uint32_t write_register(decoder *d, uint32_t index)
     return d->p->entry->regs.items[index].place;
 }
 
-static bool fits(uint64_t value, unsigned bits)
-{
-    return bits == 64 || value < UINT64_C(1) << bits ||
-           value >= UINT64_MAX - (UINT64_C(1) << (bits - 1)) + 1;
-}
-
 /* The place of a constant of a type. */
 static uint32_t constant_operand(decoder *d, const operand *o, ptx_type type)
 {
@@ -84,20 +69,20 @@ static uint32_t constant_operand(decoder *d, const operand *o, ptx_type type)
     uint64_t bits = o->bits;
     if (o->kind == OPERAND_FLOAT) {
         if (kind != KIND_FLOAT && kind != KIND_BITS)
-            lexer_error(&d->p->lex, d->in->line,
-                        "%s takes a .%s here, not a floating-point constant", d->in->name,
-                        emu_type_name(type));
+            DECODE_ERROR(d, "%s takes a .%s here, not a floating-point constant", d->in->name,
+                         emu_type_name(type));
         if (width != 32 && width != 64)
             decode_error(d, "a floating-point constant has 32 or 64 bits");
         bits = operand_float_bits(o, width == 64);
     } else {
         if (kind == KIND_FLOAT)
-            lexer_error(&d->p->lex, d->in->line,
-                        "%s takes a .%s here, not the integer constant %lld", d->in->name,
-                        emu_type_name(type), (long long)o->bits);
-        if (!fits(bits, width))
-            lexer_error(&d->p->lex, d->in->line, "constant %lld does not fit a .%s",
-                        (long long)bits, emu_type_name(type));
+            DECODE_ERROR(d, "%s takes a .%s here, not the integer constant %lld", d->in->name,
+                         emu_type_name(type), (long long)o->bits);
+        bool fits = width == 64 || bits < UINT64_C(1) << width ||
+                    bits >= UINT64_MAX - (UINT64_C(1) << (width - 1)) + 1;
+        if (!fits)
+            DECODE_ERROR(d, "constant %lld does not fit a .%s", (long long)bits,
+                         emu_type_name(type));
     }
     if (width < 64)
         bits &= (UINT64_C(1) << width) - 1;
@@ -114,10 +99,9 @@ uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool w
     case OPERAND_FLOAT:
         return constant_operand(d, o, type);
     case OPERAND_SPECIAL:
-        lexer_error(&d->p->lex, d->in->line, "%s: only mov and cvt read a special register",
-                    d->in->name);
+        DECODE_ERROR(d, "%s: only mov and cvt read a special register", d->in->name);
     case OPERAND_LABEL:
-        lexer_error(&d->p->lex, d->in->line, "'%s' is not declared", o->name);
+        DECODE_ERROR(d, "'%s' is not declared", o->name);
     default:
         decode_error(d, "this operand must be a register or a constant");
     }
@@ -136,7 +120,7 @@ uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool w
         return SINK_PLACE;
     if (o->kind != OPERAND_REG || o->negated) {
         if (o->kind == OPERAND_LABEL)
-            lexer_error(&d->p->lex, d->in->line, "'%s' is not declared", o->name);
+            DECODE_ERROR(d, "'%s' is not declared", o->name);
         decode_error(d, "the result must be a register");
     }
     check_register(d, o, type, wider);
@@ -148,7 +132,6 @@ void decode_result(decoder *d, unsigned to, const operand *o, ptx_type type)
     d->op.dst[to] = decode_result_place(d, o, type, false);
 }
 
-/* A predicate result; where there is none, one that nobody reads. */
 uint32_t decode_predicate_result(decoder *d, const operand *o)
 {
     if (!o || o->kind == OPERAND_SINK)
@@ -156,12 +139,6 @@ uint32_t decode_predicate_result(decoder *d, const operand *o)
     if (o->kind != OPERAND_REG || o->type != TYPE_pred || o->negated)
         decode_error(d, "this result must be a predicate");
     return write_register(d, o->index);
-}
-
-uint32_t decode_pair_result(decoder *d, const operand *o)
-{
-    d->pairs += o->pair != NULL;
-    return decode_predicate_result(d, o->pair);
 }
 
 void decode_predicate(decoder *d, unsigned to, const operand *o)

@@ -15,11 +15,9 @@ typedef struct decoder {
 } decoder;
 
 _Noreturn void decode_error(decoder *d, const char *what);
+#define DECODE_ERROR(d, ...) lexer_error(&(d)->p->lex, (d)->in->line, __VA_ARGS__)
 
 bool instruction_has(const instruction *in, const char *modifier);
-
-/* The modifier of in that is in a list, as its index; count when none is. */
-unsigned instruction_which(const instruction *in, const char *const *names, unsigned count);
 
 /* Whether a register of one type may stand where another is wanted; wider: it may have more bits.
  */
@@ -32,11 +30,8 @@ uint32_t decode_read_register(decoder *d, uint32_t index);
 uint32_t decode_source_place(decoder *d, const operand *o, ptx_type type, bool wider);
 uint32_t decode_result_place(decoder *d, const operand *o, ptx_type type, bool wider);
 
-/* A predicate result; UINT32_MAX where none is wanted. */
+/* A predicate result; UINT32_MAX where none is wanted, o is NULL or a sink. */
 uint32_t decode_predicate_result(decoder *d, const operand *o);
-
-/* The q of a result p|q; UINT32_MAX where there is none. */
-uint32_t decode_pair_result(decoder *d, const operand *o);
 
 /* Make an operand the op's source or result to. */
 void decode_source(decoder *d, unsigned to, const operand *o, ptx_type type);

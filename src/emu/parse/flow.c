@@ -5,8 +5,7 @@
  * The ways of a branch meet at its immediate post-dominator. Where there is none because some path
  * returns early, they meet where those paths do that go on to the last return of the entry.
  */
-#include "emu/parse/flow.h"
-#include "emu/parse/carry.h"
+#include "emu/parse/parser.h"
 
 #define NONE UINT32_MAX
 

@@ -8,9 +8,9 @@ void parser_function(parser *p)
 {
     lexer *l = &p->lex;
     function f = { .start = *l };
-    lexer_skip_parentheses(l);
+    lexer_skip_group(l, "(", ")");
     f.name = lexer_expect_name(l, "a function's name");
-    lexer_skip_parentheses(l);
+    lexer_skip_group(l, "(", ")");
     while (!lexer_is(l, "{") && !lexer_is(l, ";")) {
         if (l->token.kind == TOKEN_END)
             lexer_error(l, l->token.line, "a function without a body");
@@ -18,7 +18,7 @@ void parser_function(parser *p)
     }
     if (lexer_accept(l, ";"))
         return;
-    lexer_skip_braces(l);
+    lexer_skip_group(l, "{", "}");
     size_t number = p->functions.count;
     if (name_map_find_or_add(p->arena, &p->function_numbers, f.name, number) == number)
         *VEC_PUSH(p->arena, &p->functions) = f;

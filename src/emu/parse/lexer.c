@@ -24,11 +24,6 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_name_start(char c)
-{
-    return is_letter(c) || c == '_' || c == '$' || c == '%';
-}
-
 static bool is_word(char c)
 {
     return is_letter(c) || is_digit(c) || c == '_';
@@ -79,13 +74,10 @@ static const char *take(lexer *l, const char *start)
 
 static int digit_value(char c)
 {
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return 16;
+    return is_digit(c)            ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : 16;
 }
 
 static void lex_digits(lexer *l, unsigned base)
@@ -155,14 +147,6 @@ static void lex_decimal(lexer *l)
     l->token.kind = TOKEN_FLOAT64;
 }
 
-static bool is_decimal_float(const lexer *l)
-{
-    const char *at = l->at;
-    while (at < l->end && is_digit(*at))
-        at++;
-    return at < l->end && (*at == '.' || *at == 'e' || *at == 'E');
-}
-
 static void lex_number(lexer *l)
 {
     char first = peek(l, 0), second = peek(l, 1);
@@ -174,7 +158,10 @@ static void lex_number(lexer *l)
         lex_float_bits(l, TOKEN_FLOAT64, 16);
         return;
     }
-    if (is_decimal_float(l)) {
+    size_t digits = 0;
+    while (is_digit(peek(l, digits)))
+        digits++;
+    if (peek(l, digits) == '.' || peek(l, digits) == 'e' || peek(l, digits) == 'E') {
         lex_decimal(l);
         return;
     }
@@ -238,7 +225,7 @@ void lexer_next(lexer *l)
     if (is_digit(c)) {
         lex_number(l);
         l->token.text = take(l, start);
-    } else if (is_name_start(c)) {
+    } else if (is_letter(c) || c == '_' || c == '$' || c == '%') {
         for (l->at++; is_word(peek(l, 0)) || peek(l, 0) == '$'; l->at++) {
         }
         l->token.kind = TOKEN_NAME;
@@ -285,28 +272,16 @@ const char *lexer_shown(lexer *l)
                         MAX_SHOWN, l->token.text);
 }
 
-void lexer_skip_braces(lexer *l)
+void lexer_skip_group(lexer *l, const char *open, const char *close)
 {
     unsigned line = l->token.line, depth = 0;
-    do {
-        if (l->token.kind == TOKEN_END)
-            lexer_error(l, line, "'{' without '}'");
-        depth += lexer_is(l, "{");
-        depth -= lexer_is(l, "}");
-        lexer_next(l);
-    } while (depth);
-}
-
-void lexer_skip_parentheses(lexer *l)
-{
-    unsigned line = l->token.line, depth = 0;
-    if (!lexer_is(l, "("))
+    if (!lexer_is(l, open))
         return;
     do {
         if (l->token.kind == TOKEN_END)
-            lexer_error(l, line, "'(' without ')'");
-        depth += lexer_is(l, "(");
-        depth -= lexer_is(l, ")");
+            lexer_error(l, line, "'%s' without '%s'", open, close);
+        depth += lexer_is(l, open);
+        depth -= lexer_is(l, close);
         lexer_next(l);
     } while (depth);
 }

@@ -75,11 +75,8 @@ static inline bool lexer_accept_directive(lexer *l, const char *name)
 void lexer_expect(lexer *l, const char *punctuation);
 const char *lexer_expect_name(lexer *l, const char *what);
 
-/* Goes past all that stands between the current token, which is {, and its }. */
-void lexer_skip_braces(lexer *l);
-
-/* The same for ( and ), where the current token is (. */
-void lexer_skip_parentheses(lexer *l);
+/* Goes past a group, such as { and all up to its }, if the current token opens one. */
+void lexer_skip_group(lexer *l, const char *open, const char *close);
 
 _Noreturn void lexer_error(lexer *l, unsigned line, const char *format, ...) PRINTF_LIKE(3, 4);
 

@@ -1,5 +1,4 @@
 /* Modules, entries and statements: from PTX text to an emu_module. */
-#include "emu/parse/flow.h"
 #include "emu/parse/parser.h"
 
 #include <stdlib.h>
@@ -45,7 +44,7 @@ static bool parse_ignored(parser *p)
             lexer_next(l);
         if (!lexer_is(l, "{"))
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
-        lexer_skip_braces(l);
+        lexer_skip_group(l, "{", "}");
     } else if (lexer_accept_directive(l, "pragma")) {
         for (; l->token.kind == TOKEN_STRING || lexer_is(l, ","); lexer_next(l))
             if (l->token.kind == TOKEN_STRING)
@@ -308,7 +307,7 @@ static void skip_unknown_declaration(parser *p)
     if (!lexer_is(l, "{"))
         lexer_expect(l, ";");
     else
-        lexer_skip_braces(l);
+        lexer_skip_group(l, "{", "}");
 }
 
 static void parse_module(parser *p)

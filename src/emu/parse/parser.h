@@ -5,7 +5,6 @@
 #include "base/name_map.h"
 #include "emu/module.h"
 #include "emu/parse/lexer.h"
-#include "emu/parse/symbols.h"
 
 enum { MAX_OPERANDS = 8, MAX_MODIFIERS = 16 };
 
@@ -53,6 +52,39 @@ typedef struct instruction {
     uint64_t unused_bytes; /* of a load, as a pragma ahead of it says */
 } instruction;
 
+/* Names and what they stand for, in nested scopes. */
+typedef enum symbol_kind {
+    SYMBOL_REG,
+    SYMBOL_REG_RANGE, /* .reg .b32 %r<4>; its name is "%r" */
+    SYMBOL_VARIABLE,
+    SYMBOL_PARAM,
+    SYMBOL_LABEL,
+    SYMBOL_TARGETS, /* a table of labels for brx */
+    SYMBOL_FORM,    /* an instruction with its modifiers */
+} symbol_kind;
+
+typedef struct symbol {
+    const char *name;
+    symbol_kind kind;
+    ptx_type type;             /* of registers */
+    uint32_t index;            /* of the register, parameter or op */
+    uint32_t count;            /* of a range, or of labels */
+    uint32_t *members;         /* of a range: 1 + register index, 0 before the first use */
+    variable *variable;        /* of a variable */
+    const char *const *labels; /* of a table */
+    const struct form *form;   /* of an instruction with its modifiers, see decode.c */
+    unsigned depth;            /* of the scope it was declared in */
+    uint32_t next;             /* the next older symbol of its bucket, plus 1 */
+} symbol;
+
+typedef struct symbols {
+    VEC(symbol) list;
+    uint32_t *heads; /* by bucket, 1 + the index of its newest symbol, or 0 */
+    size_t buckets;  /* a power of 2, at least list.count; 0 before the first symbol */
+    unsigned depth;
+    unsigned floor; /* scopes below this one are not seen, but for the module's, which is 0 */
+} symbols;
+
 typedef struct reference {
     const char *label;
     uint32_t op;
@@ -97,6 +129,27 @@ typedef struct parser {
     uint64_t registers;                     /* declared in the entry so far */
 } parser;
 
+/* parser.c */
+
+/* Opens a scope; what is declared from here on is forgotten when it is closed. */
+size_t symbols_open(symbols *s);
+void symbols_close(symbols *s, size_t opened);
+
+/* The innermost symbol of this name, or NULL. */
+symbol *symbols_find(symbols *s, const char *name);
+
+/* The same of a name that is the first length characters of a text. */
+symbol *symbols_find_start(symbols *s, const char *name, size_t length);
+
+/* NULL when the innermost scope has the name already. The symbol is valid until the next add. */
+symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind);
+
+/* Goes past the end of the statement that the current token is in. */
+void parser_skip_statement(parser *p);
+
+/* Notes what the emulator does not know, or ends the parse. */
+void parser_note_unknown(parser *p, unsigned line, const char *what);
+
 /* functions.c */
 
 /* .func … behind .func: notes where a function stands that has a body. */
@@ -140,14 +193,6 @@ uint32_t parser_add_register(parser *p, const char *name, ptx_type type);
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide);
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
-
-/* unknown.c */
-
-/* Goes past the end of the statement that the current token is in. */
-void parser_skip_statement(parser *p);
-
-/* Notes what the emulator does not know, or ends the parse. */
-void parser_note_unknown(parser *p, unsigned line, const char *what);
 
 /* declare.c */
 
@@ -198,5 +243,19 @@ const char *decode_find(parser *p, instruction *in);
 
 /* Appends an op that stops a kernel, where that is to be deferred: what says why. */
 void decode_unknown(parser *p, unsigned line, const operand *guard, const char *what);
+
+/* flow.c */
+
+/* Sets reconverge of all branches, op.watch and reg.tracked where some path reaches a read of a
+ * register without writing it, and live_registers of the entry. The arena is for what is needed
+ * meanwhile. */
+void flow_analyse(arena *a, entry *e);
+
+/* carry.c */
+
+/* Finds registers that may hold values that nothing has written (see check/undefined.h): carried of
+ * registers, carried_count and undefined_memory of the entry, watch and carry of its ops. tracked
+ * of registers is known. */
+void carry_analyse(entry *e);
 
 #endif

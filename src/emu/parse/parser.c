@@ -1,4 +1,5 @@
-#include "emu/parse/symbols.h"
+/* Names in PTX text, and what the emulator does not know, which is noted or ends the parse. */
+#include "emu/parse/parser.h"
 
 enum { FIRST_BUCKETS = 256 };
 
@@ -17,15 +18,6 @@ static void link_symbol(symbols *s, size_t index)
     uint32_t *head = &s->heads[bucket_of(s, added->name, strlen(added->name))];
     added->next = *head;
     *head = (uint32_t)index + 1;
-}
-
-/* Doubles the buckets, so that chains stay short however many names there are. */
-static void grow(symbols *s, arena *a)
-{
-    s->buckets = s->buckets ? 2 * s->buckets : FIRST_BUCKETS;
-    s->heads = arena_zalloc(a, s->buckets * sizeof *s->heads);
-    for (size_t i = 0; i < s->list.count; i++)
-        link_symbol(s, i);
 }
 
 size_t symbols_open(symbols *s)
@@ -66,9 +58,32 @@ symbol *symbols_add(symbols *s, arena *a, const char *name, symbol_kind kind)
     const symbol *known = symbols_find(s, name);
     if (known && known->depth == s->depth)
         return NULL;
-    if (s->list.count == s->buckets)
-        grow(s, a);
+    if (s->list.count == s->buckets) { /* chains stay short however many names there are */
+        s->buckets = s->buckets ? 2 * s->buckets : FIRST_BUCKETS;
+        s->heads = arena_zalloc(a, s->buckets * sizeof *s->heads);
+        for (size_t i = 0; i < s->list.count; i++)
+            link_symbol(s, i);
+    }
     *VEC_PUSH(a, &s->list) = (symbol){ .name = name, .kind = kind, .depth = s->depth };
     link_symbol(s, s->list.count - 1);
     return &s->list.items[s->list.count - 1];
+}
+
+void parser_skip_statement(parser *p)
+{
+    lexer *l = &p->lex;
+    while (!lexer_is(l, ";") && !lexer_is(l, "}") && l->token.kind != TOKEN_END)
+        if (lexer_is(l, "{"))
+            lexer_skip_group(l, "{", "}");
+        else
+            lexer_next(l);
+    lexer_expect(l, ";");
+}
+
+void parser_note_unknown(parser *p, unsigned line, const char *what)
+{
+    if (!p->defers)
+        lexer_error(&p->lex, line, "%s", what);
+    *VEC_PUSH(p->arena, &p->module->unknown) =
+        (emu_report){ .fault = EMU_UNKNOWN, .message = what, .line = line };
 }
