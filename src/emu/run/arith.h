@@ -213,6 +213,14 @@ static inline double canonical_double(double value)
     return value == value ? value : double_of_bits(UINT64_C(0x7ff8000000000000));
 }
 
+/* Rounds to the 10 bits of mantissa that tf32 has. Ties go away from zero, as the magnitude's bits
+ * do when half of the last place is added to them. */
+static inline b32 round_tf32(float value)
+{
+    u32 bits = bits_of_float(value), rounded = ((bits & 0x7fffffff) + (1u << 12)) >> 13 << 13;
+    return value == value ? (bits & 0x80000000) | rounded : 0x7fffffff;
+}
+
 static inline float flush(float value, unsigned mods)
 {
     return mods & MOD_FTZ && fabsf(value) < FLT_MIN ? copysignf(0, value) : value;

@@ -54,82 +54,48 @@ static inline f16 half_out(double value, unsigned mods)
     return flush_half(half_of(value, mods), mods);
 }
 
-static inline f16 add_half(f16 a, f16 b, unsigned mods)
+static inline double bfloat_in(bf16 a, unsigned mods)
 {
-    return half_out(half_in(a, mods) + half_in(b, mods), mods);
+    return (double)flush(value_of_bfloat(a), mods);
 }
 
-static inline f16 sub_half(f16 a, f16 b, unsigned mods)
-{
-    return half_out(half_in(a, mods) - half_in(b, mods), mods);
-}
-
-static inline f16 mul_half(f16 a, f16 b, unsigned mods)
-{
-    return half_out(half_in(a, mods) * half_in(b, mods), mods);
-}
+/* Functions of one and two numbers: value of a, b and mods. */
+#define FUNCTION1(name, in, out, value)          \
+    static inline u16 name(u16 x, unsigned mods) \
+    {                                            \
+        double a = in(x, mods);                  \
+        return out(value, mods);                 \
+    }
+#define FUNCTION2(name, in, out, value)                 \
+    static inline u16 name(u16 x, u16 y, unsigned mods) \
+    {                                                   \
+        double a = in(x, mods), b = in(y, mods);        \
+        return out(value, mods);                        \
+    }
+FUNCTION1(exp2_half, half_in, half_out, exp2(a))
+FUNCTION1(tanh_half, half_in, half_out, tanh(a))
+FUNCTION2(add_half, half_in, half_out, a + b)
+FUNCTION2(sub_half, half_in, half_out, a - b)
+FUNCTION2(mul_half, half_in, half_out, a *b)
+FUNCTION2(min_half, half_in, half_out, (double)min_single((float)a, (float)b, mods))
+FUNCTION2(max_half, half_in, half_out, (double)max_single((float)a, (float)b, mods))
+FUNCTION1(exp2_bfloat, bfloat_in, bfloat_of, exp2(a))
+FUNCTION1(tanh_bfloat, bfloat_in, bfloat_of, tanh(a))
+FUNCTION2(add_bfloat, bfloat_in, bfloat_of, sum_to_odd(a, b))
+FUNCTION2(sub_bfloat, bfloat_in, bfloat_of, sum_to_odd(a, -b))
+FUNCTION2(mul_bfloat, bfloat_in, bfloat_of, a *b)
+FUNCTION2(min_bfloat, bfloat_in, bfloat_of, (double)min_single((float)a, (float)b, mods))
+FUNCTION2(max_bfloat, bfloat_in, bfloat_of, (double)max_single((float)a, (float)b, mods))
 
 static inline f16 fma_half(f16 a, f16 b, f16 c, unsigned mods)
 {
     return half_out(sum_to_odd(half_in(a, mods) * half_in(b, mods), half_in(c, mods)), mods);
 }
 
-static inline f16 min_half(f16 a, f16 b, unsigned mods)
-{
-    return half_of(
-        (double)min_single((float)half_in(a, mods), (float)half_in(b, mods), mods & MOD_NAN), 0);
-}
-
-static inline f16 max_half(f16 a, f16 b, unsigned mods)
-{
-    return half_of(
-        (double)max_single((float)half_in(a, mods), (float)half_in(b, mods), mods & MOD_NAN), 0);
-}
-
-static inline bf16 add_bfloat(bf16 a, bf16 b, unsigned mods)
-{
-    return bfloat_of(sum_to_odd((double)value_of_bfloat(a), (double)value_of_bfloat(b)), mods);
-}
-
-static inline bf16 mul_bfloat(bf16 a, bf16 b, unsigned mods)
-{
-    return bfloat_of((double)value_of_bfloat(a) * (double)value_of_bfloat(b), mods);
-}
-
 static inline bf16 fma_bfloat(bf16 a, bf16 b, bf16 c, unsigned mods)
 {
     double product = (double)value_of_bfloat(a) * (double)value_of_bfloat(b);
     return bfloat_of(sum_to_odd(product, (double)value_of_bfloat(c)), mods);
-}
-
-static inline bf16 min_bfloat(bf16 a, bf16 b, unsigned mods)
-{
-    return bfloat_of((double)min_single(value_of_bfloat(a), value_of_bfloat(b), mods), 0);
-}
-
-static inline bf16 max_bfloat(bf16 a, bf16 b, unsigned mods)
-{
-    return bfloat_of((double)max_single(value_of_bfloat(a), value_of_bfloat(b), mods), 0);
-}
-
-static inline f16 exp2_half(f16 a, unsigned mods)
-{
-    return half_out(exp2(half_in(a, mods)), mods);
-}
-
-static inline f16 tanh_half(f16 a, unsigned mods)
-{
-    return half_out(tanh(half_in(a, mods)), mods);
-}
-
-static inline bf16 exp2_bfloat(bf16 a, unsigned mods)
-{
-    return bfloat_of(exp2((double)flush(value_of_bfloat(a), mods)), mods);
-}
-
-static inline bf16 tanh_bfloat(bf16 a, unsigned mods)
-{
-    return bfloat_of(tanh((double)value_of_bfloat(a)), mods);
 }
 
 /* The same on both halves of a packed pair. */
@@ -147,6 +113,37 @@ static inline u32 both3(u16 (*each)(u16, u16, u16, unsigned), u32 a, u32 b, u32 
 {
     return (u32)each((u16)(a >> 16), (u16)(b >> 16), (u16)(c >> 16), mods) << 16 |
            each((u16)a, (u16)b, (u16)c, mods);
+}
+
+static inline double high_half(f16x2 pair)
+{
+    return (double)value_of_half((f16)(pair >> 16));
+}
+
+static inline double low_half(f16x2 pair)
+{
+    return (double)value_of_half((f16)pair);
+}
+
+/* { high half: a, low half: b } of values, in f16, bf16, e4m3 or e5m2. */
+static inline u32 half_pair(double a, double b, unsigned mods)
+{
+    return (u32)half_of(a, mods) << 16 | half_of(b, mods);
+}
+
+static inline u32 bfloat_pair(double a, double b, unsigned mods)
+{
+    return (u32)bfloat_of(a, mods) << 16 | bfloat_of(b, mods);
+}
+
+static inline b16 e4m3_pair(double a, double b, unsigned mods)
+{
+    return (b16)(e4m3_of(a, mods) << 8 | e4m3_of(b, mods));
+}
+
+static inline b16 e5m2_pair(double a, double b, unsigned mods)
+{
+    return (b16)(e5m2_of(a, mods) << 8 | e5m2_of(b, mods));
 }
 
 #endif

@@ -206,14 +206,6 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
     }
 }
 
-void exec_mbarrier_pending(warp *w, const op *o, lane_mask mask)
-{
-    lanes32 counts;
-    for (int i = 0; i < WARP_LANES; i++)
-        counts.u32[i] = (u32)(get_u64(source(w, o, 0), i) & MOST_COUNT);
-    write_lanes32(w->file + o->dst[0], &counts, mask);
-}
-
 /* An arrival that a lane's copies come before; .noinc counts it among those that are expected. */
 void exec_async_arrive(warp *w, const op *o, lane_mask mask)
 {
