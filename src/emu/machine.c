@@ -140,73 +140,42 @@ static bool end_meeting(warp *w)
     return false;
 }
 
-/* Has some lanes of a frame run. */
-static void take(warp *w, frame *f, lane_mask lanes)
+/* Has lanes run that do not wait for members: the topmost ones, also such that would wait for
+ * others where their ways meet, as no thread has to; or the lowest, so that all have a turn after
+ * the other. Returns false if there are none. */
+static bool take_up(warp *w, bool lowest)
 {
-    w->pc = f->pc;
-    w->reconverge = f->reconverge;
-    set_active(w, lanes);
-    f->mask &= ~lanes;
-    if (!(f->mask & w->alive))
-        memmove(f, f + 1, (size_t)(&w->frames[--w->depth] - f) * sizeof *f);
-}
-
-/* Lanes run that do not wait for members: the topmost ones, also such that would wait for others
- * where their ways meet, as no thread has to. False: there are none. */
-static bool take_up(warp *w)
-{
-    lane_mask above = 0;
-    for (uint32_t i = w->depth; i-- > 0;) {
-        frame *f = &w->frames[i];
-        lane_mask lanes = f->mask & w->alive & ~above;
-        above |= f->mask;
-        if (f->meets || !lanes)
-            continue;
-        take(w, f, lanes);
-        return true;
-    }
-    return false;
-}
-
-/* The lowest lanes that may run, so that all have a turn after the other. */
-static bool take_up_lowest(warp *w)
-{
-    lane_mask above = 0;
+    lane_mask above = 0, lanes = 0;
     frame *found = NULL;
-    for (uint32_t i = w->depth; i-- > 0;) {
+    for (uint32_t i = w->depth; i-- > 0 && (lowest || !found);) {
         frame *f = &w->frames[i];
-        if (!f->meets && f->mask & w->alive & ~above)
+        if (!f->meets && f->mask & w->alive & ~above) {
             found = f;
+            lanes = f->mask & w->alive & ~above;
+        }
         above |= f->mask;
     }
     if (!found)
         return false;
-    above = 0;
-    for (const frame *f = &w->frames[w->depth]; --f != found;)
-        above |= f->mask;
-    take(w, found, found->mask & w->alive & ~above);
+    w->pc = found->pc;
+    w->reconverge = found->reconverge;
+    set_active(w, lanes);
+    found->mask &= ~lanes;
+    if (!(found->mask & w->alive))
+        memmove(found, found + 1, (size_t)(&w->frames[--w->depth] - found) * sizeof *found);
     return true;
 }
 
-void warp_yield(warp *w)
-{
-    if (w->machine->checks->actions[EMU_CHECK_BARRIER] != EMU_STOPS) {
-        warp_give_way(w);
-        return;
-    }
-    w->polls = 0;
-    w->status = WARP_YIELDS;
-}
-
-void warp_give_way(warp *w)
+void warp_yield(warp *w, bool may_wait_for_own)
 {
     w->polls = 0;
     w->status = WARP_YIELDS;
-    if (!w->depth)
+    if (!w->depth ||
+        (!may_wait_for_own && w->machine->checks->actions[EMU_CHECK_BARRIER] == EMU_STOPS))
         return;
     frame now = { .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
     w->frames[w->depth++] = now;
-    take_up_lowest(w);
+    take_up(w, true);
 }
 
 void warp_resume(warp *w)
@@ -214,7 +183,7 @@ void warp_resume(warp *w)
     do {
         if (w->meeting) {
             set_active(w, 0);
-            if (!take_up(w) && !end_meeting(w)) {
+            if (!take_up(w, false) && !end_meeting(w)) {
                 warp_report_meeting(w, NULL);
                 return;
             }

@@ -213,12 +213,9 @@ void warp_check_limit(warp *w, const op *o, lane_mask mask);
 /* Why a lane does not take part in something, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
 
-/* Lets others have a turn: other warps, and other lanes of this one where a barrier waits for lanes
- * that come later. */
-void warp_yield(warp *w);
-
-/* The same where what it waits for may have to come from lanes of its own. */
-void warp_give_way(warp *w);
+/* Lets others have a turn: other warps and, where what this one waits for may have to come from
+ * lanes of its own, or a barrier waits for lanes that come later, other lanes of this one. */
+void warp_yield(warp *w, bool may_wait_for_own);
 
 /* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. A
  * fault where all of them wait for members that never come. */

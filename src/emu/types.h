@@ -156,6 +156,11 @@ static const lane_mask lane_bits[WARP_LANES] = {
     LANE_BITS_4(16), LANE_BITS_4(20), LANE_BITS_4(24), LANE_BITS_4(28),
 };
 
+/* For each lane of a mask. */
+#define EACH_LANE(i, mask)               \
+    for (int i = 0; i < WARP_LANES; i++) \
+        if ((mask) >> i & 1)
+
 /* Puts the elements of the lanes in mask into a register. */
 static inline void write_lanes32(void *to, const lanes32 *from, lane_mask mask)
 {

@@ -251,9 +251,7 @@ static bool check_phase(const access *x, const addresses *a, lane_mask mask, int
     uint64_t grain = 0;
     if (!check_unknown(x, a, mask, of, &r))
         return false;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         if (r.bytes && grain != a->at[i] >> GRAIN_LOG2) {
             if (!note(x, a, mask, of, grain, &r))
                 return false;

@@ -134,9 +134,8 @@ void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, 
         note_loaded(s, of, lowest, highest - lowest + size);
         return;
     }
-    for (int i = 0; i < WARP_LANES; i++)
-        if (mask >> i & 1)
-            note_loaded(s, of, at[i], size);
+    EACH_LANE (i, mask)
+        note_loaded(s, of, at[i], size);
 }
 
 void speculation_update(speculation *s, const atomic_update *u, unsigned size)

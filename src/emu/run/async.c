@@ -105,9 +105,7 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
     async_copy **end = &w->copies;
     while (*end)
         end = &(*end)->next;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         unsigned size = o->vector * 4u;
         async_copy *c = new_copy(m);
         *c = (async_copy){

@@ -135,24 +135,20 @@ static void report_stuck(machine *m)
             absent = absent ? absent : &m->warps[i];
             only_ended &= m->warps[i].status == WARP_ENDED;
         }
-    const char *ended = "barrier %u waits for %u threads and %u arrive: warp %u has ended";
-    if (absent && only_ended) {
-        if (WARP_CHECK(stuck, stuck->waits, 0, EMU_CHECK_BARRIER, 0, ended, stuck->barrier,
-                       b->expected, b->arrived, absent->index))
-            machine_release_barrier(m, stuck->barrier);
-    } else if (absent && absent->status == WARP_ENDED)
-        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0, ended, stuck->barrier, b->expected,
-                   b->arrived, absent->index);
+    arena *a = m->messages;
+    const char *why = arena_format(a, "the block has %u", m->threads);
+    if (absent && absent->status == WARP_ENDED)
+        why = arena_format(a, "%u arrive: warp %u has ended", b->arrived, absent->index);
     else if (absent)
-        warp_fault(
-            stuck, stuck->waits, 0, EMU_BARRIER, 0,
-            "barrier %u waits for %u threads and %u arrive: warp %u waits at barrier %u (line %u)",
-            stuck->barrier, b->expected, b->arrived, absent->index, absent->barrier,
-            absent->waits->line);
-    else
-        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0,
-                   "barrier %u waits for %u threads and the block has %u", stuck->barrier,
-                   b->expected, m->threads);
+        why = arena_format(a, "%u arrive: warp %u waits at barrier %u (line %u)", b->arrived,
+                           absent->index, absent->barrier, absent->waits->line);
+    static const char message[] = "barrier %u waits for %u threads and %s";
+    if (!absent || !only_ended)
+        warp_fault(stuck, stuck->waits, 0, EMU_BARRIER, 0, message, stuck->barrier, b->expected,
+                   why);
+    else if (WARP_CHECK(stuck, stuck->waits, 0, EMU_CHECK_BARRIER, 0, message, stuck->barrier,
+                        b->expected, why))
+        machine_release_barrier(m, stuck->barrier);
 }
 
 void block_begin(machine *m)
@@ -174,16 +170,6 @@ void block_begin(machine *m)
     for (unsigned i = 0; i < m->warp_count; i++)
         start_warp(m, &m->warps[i]);
     m->dependence.triggered = false;
-}
-
-/* Warps that are held up go on where what held them up is no more. */
-static void release_held(machine *m)
-{
-    for (unsigned i = 0; i < m->warp_count; i++) {
-        warp *w = &m->warps[i];
-        if (w->status == WARP_PAUSED || (w->status == WARP_DEPENDS && !m->dependence.waits))
-            w->status = WARP_RUNS;
-    }
 }
 
 /* Whether some warp of the block is in a state. */
@@ -228,7 +214,11 @@ static block_status run_warps(machine *m)
 
 block_status block_run(machine *m)
 {
-    release_held(m);
+    for (unsigned i = 0; i < m->warp_count; i++) { /* what held them up is no more */
+        warp *w = &m->warps[i];
+        if (w->status == WARP_PAUSED || (w->status == WARP_DEPENDS && !m->dependence.waits))
+            w->status = WARP_RUNS;
+    }
     block_status status = run_warps(m);
     if (status == BLOCK_ENDED && m->stats) {
         m->stats->thread_instructions += m->thread_instructions;

@@ -64,7 +64,7 @@ void exec_bra(warp *w, const op *o, lane_mask mask)
     bool back = o->target < w->pc;
     branch(w, o, mask);
     if (back && w->polls > MOST_POLLS && !has_fault(w->machine))
-        warp_yield(w);
+        warp_yield(w, false);
 }
 
 void exec_table_miss(warp *w, const op *o, lane_mask mask)

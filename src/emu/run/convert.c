@@ -15,52 +15,42 @@ static bool is_float(ptx_type type)
     return emu_type_kind(type) == KIND_FLOAT;
 }
 
+/* PTX types of integers below 64 bits, and those of C. */
+#define NARROW_INTEGERS(X) \
+    X(u8, uint8_t)         \
+    X(s8, int8_t)          \
+    X(u16, uint16_t)       \
+    X(s16, int16_t)        \
+    X(u32, uint32_t)       \
+    X(s32, int32_t)
+
 /* An integer of a type from the bits of a register, which may be wider. */
 static s64 integer_of(u64 bits, ptx_type type)
 {
     switch (type) {
-    case TYPE_u8:
-        return (uint8_t)bits;
-    case TYPE_s8:
-        return (int8_t)bits;
-    case TYPE_u16:
-        return (u16)bits;
-    case TYPE_s16:
-        return (s16)bits;
-    case TYPE_u32:
-        return (u32)bits;
-    case TYPE_s32:
-        return (s32)bits;
+#define X(name, T)    \
+    case TYPE_##name: \
+        return (T)bits;
+        NARROW_INTEGERS(X)
+#undef X
     default:
         return (s64)bits;
     }
 }
 
-#define LOAD_EACH(T)                          \
-    for (int i = 0; i < WARP_LANES; i++)      \
-        v->integers[i] = (T)get_u32(from, i); \
-    break
-
 static void load_integers(values *v, const void *from, ptx_type type, unsigned register_bits)
 {
-    if (register_bits == 64) {
-        for (int i = 0; i < WARP_LANES; i++)
-            v->integers[i] = integer_of(get_u64(from, i), type);
-        return;
-    }
-    switch (type) {
-    case TYPE_u8:
-        LOAD_EACH(uint8_t);
-    case TYPE_s8:
-        LOAD_EACH(int8_t);
-    case TYPE_u16:
-        LOAD_EACH(u16);
-    case TYPE_s16:
-        LOAD_EACH(s16);
-    case TYPE_s32:
-        LOAD_EACH(s32);
+    switch (register_bits == 64 ? TYPE_NONE : type) {
+#define X(name, T)                                \
+    case TYPE_##name:                             \
+        for (int i = 0; i < WARP_LANES; i++)      \
+            v->integers[i] = (T)get_u32(from, i); \
+        break;
+        NARROW_INTEGERS(X)
+#undef X
     default:
-        LOAD_EACH(u32);
+        for (int i = 0; i < WARP_LANES; i++)
+            v->integers[i] = integer_of(get_bits(from, i, register_bits == 64), type);
     }
 }
 
@@ -131,32 +121,21 @@ static void store_integers(warp *w, const op *o, const values *v, lane_mask mask
     write_lanes32(w->file + o->dst[0], &narrow, mask);
 }
 
-static float narrow_float(double value, unsigned mods)
-{
-    volatile double x = value;
-    round_begin(mods);
-    volatile float rounded = (float)x;
-    round_end(mods);
-    return rounded;
-}
-
-static float float_of_integer(s64 value, bool is_unsigned, unsigned mods)
-{
-    volatile s64 x = value;
-    round_begin(mods);
-    volatile float rounded = is_unsigned ? (float)(u64)x : (float)x;
-    round_end(mods);
-    return rounded;
-}
-
-static double double_of_integer(s64 value, bool is_unsigned, unsigned mods)
-{
-    volatile s64 x = value;
-    round_begin(mods);
-    volatile double rounded = is_unsigned ? (double)(u64)x : (double)x;
-    round_end(mods);
-    return rounded;
-}
+/* NAME(value, mods): to type R in the direction that mods ask for. */
+#define ROUNDING(name, R, A)              \
+    static R name(A value, unsigned mods) \
+    {                                     \
+        volatile A x = value;             \
+        round_begin(mods);                \
+        volatile R rounded = (R)x;        \
+        round_end(mods);                  \
+        return rounded;                   \
+    }
+ROUNDING(single_of_double, float, double)
+ROUNDING(single_of_s64, float, s64)
+ROUNDING(single_of_u64, float, u64)
+ROUNDING(double_of_s64, double, s64)
+ROUNDING(double_of_u64, double, u64)
 
 /* Bits that a double has no room for are folded into its last one, for a later rounding. */
 static double odd_double_of_integer(s64 value, bool is_unsigned)
@@ -173,13 +152,16 @@ static void store_single(warp *w, const op *o, const values *v, bool from_intege
     lanes32 result;
     bool wide_unsigned = o->type2 == TYPE_u64;
     unsigned directed = o->mods & MOD_INTEGRAL ? 0 : o->mods & MOD_DIRECTED;
-    if (from_integer && !directed && !wide_unsigned)
+    if (!from_integer)
+        for (int i = 0; i < WARP_LANES; i++)
+            result.f32[i] = single_of_double(v->floats[i], directed);
+    else if (!directed && !wide_unsigned)
         for (int i = 0; i < WARP_LANES; i++)
             result.f32[i] = (float)v->integers[i];
     else
         for (int i = 0; i < WARP_LANES; i++)
-            result.f32[i] = from_integer ? float_of_integer(v->integers[i], wide_unsigned, directed)
-                                         : narrow_float(v->floats[i], directed);
+            result.f32[i] = wide_unsigned ? single_of_u64((u64)v->integers[i], directed)
+                                          : single_of_s64(v->integers[i], directed);
     for (int i = 0; i < WARP_LANES; i++)
         result.f32[i] = finish(result.f32[i], o->mods);
     write_lanes32(w->file + o->dst[0], &result, mask);
@@ -190,9 +172,9 @@ static void store_double(warp *w, const op *o, const values *v, bool from_intege
     lanes64 result;
     unsigned directed = o->mods & MOD_INTEGRAL ? 0 : o->mods;
     for (int i = 0; i < WARP_LANES; i++) {
-        double value = from_integer
-                           ? double_of_integer(v->integers[i], o->type2 == TYPE_u64, directed)
-                           : canonical_double(v->floats[i]);
+        double value = !from_integer          ? canonical_double(v->floats[i])
+                       : o->type2 == TYPE_u64 ? double_of_u64((u64)v->integers[i], directed)
+                                              : double_of_s64(v->integers[i], directed);
         if (o->mods & MOD_SAT)
             value = value > 0 ? (value < 1 ? value : 1) : 0;
         result.f64[i] = value;

@@ -125,26 +125,11 @@ static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, un
 {
     unsigned clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
     unsigned lowest = lane & segment, highest = lowest | (clamp & ~segment);
-    unsigned j;
-    bool in_range;
-    switch (mode) {
-    case SHUFFLE_UP:
-        j = lane - distance;
-        in_range = (int)j >= (int)highest;
-        break;
-    case SHUFFLE_DOWN:
-        j = lane + distance;
-        in_range = j <= highest;
-        break;
-    case SHUFFLE_BUTTERFLY:
-        j = lane ^ distance;
-        in_range = j <= highest;
-        break;
-    default:
-        j = lowest | (distance & ~segment);
-        in_range = j <= highest;
-        break;
-    }
+    unsigned j = mode == SHUFFLE_UP          ? lane - distance
+                 : mode == SHUFFLE_DOWN      ? lane + distance
+                 : mode == SHUFFLE_BUTTERFLY ? lane ^ distance
+                                             : lowest | (distance & ~segment);
+    bool in_range = mode == SHUFFLE_UP ? (int)j >= (int)highest : j <= highest;
     *from = in_range ? j : lane;
     return in_range;
 }
@@ -287,9 +272,7 @@ void exec_elect(warp *w, const op *o, lane_mask mask)
     lane_mask leads = 0;
     mask = meet(w, o, mask, 0);
     memset(&leaders, 0, sizeof leaders);
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         int leader = lowest_lane(get_u32(source(w, o, 0), i) & mask);
         leaders.u32[i] = (u32)leader;
         leads |= (lane_mask)(leader == i) << i;
@@ -330,9 +313,7 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
     lanes32 result;
     mask = meet(w, o, mask, 1);
     memset(&result, 0, sizeof result);
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         lane_mask members = get_u32(source(w, o, 1), i) & mask;
         u32 sum = get_u32(source(w, o, 0), lowest_lane(members));
         for (int j = lowest_lane(members) + 1; j < WARP_LANES; j++)

@@ -176,9 +176,7 @@ static void store(warp *w, const op *o, ptx_space space, const addresses *a, lan
     uint8_t *shared = space == SPACE_SHARED && !carries
                           ? access_shared_lanes(w, o, a, mask, total, ACCESS_STORE, &lowest)
                           : NULL;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         x.lane = i;
         x.address = a->at[i];
         uint8_t room[64], *bytes = shared                    ? shared + (a->at[i] - lowest)

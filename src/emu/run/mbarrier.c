@@ -169,9 +169,7 @@ void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
     shared_view released = { 0 };
     bool has_released = false;
     access_gather(w, o, mask, &a);
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         u32 operand = get_u32(source(w, o, 1), i);
         u32 count = o->variant == ARRIVE_BYTES || !operand ? 1 : operand;
@@ -303,7 +301,7 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
         if ((mask & ~complete) >> i & 1)
             look_in_vain(w, o, i, mbarrier_at(w, o, i, a.at[i]));
     if (mask & ~complete)
-        warp_give_way(w);
+        warp_yield(w, true);
 }
 
 /* What copies are to see of mbarriers, they do now. */

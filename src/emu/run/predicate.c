@@ -3,66 +3,41 @@
 #include "emu/machine.h"
 #include "emu/run/halves.h"
 
-#define COMPARE_LANES(T, V, in, test)                                               \
-    for (int i = 0; i < WARP_LANES; i++) {                                          \
-        V a = in(get_##T(source(w, o, 0), i)), b = in(get_##T(source(w, o, 1), i)); \
-        bits |= (test) ? lane_bits[i] : 0;                                          \
-    }                                                                               \
+/* Comparisons as C over a and b: of integers, */
+#define INTEGER_TESTS(X, ...)       \
+    X(EQ, a == b, __VA_ARGS__)      \
+    X(NE, a<b || a> b, __VA_ARGS__) \
+    X(LT, a < b, __VA_ARGS__)       \
+    X(LE, a <= b, __VA_ARGS__)      \
+    X(GT, a > b, __VA_ARGS__)       \
+    X(GE, a >= b, __VA_ARGS__)
+
+/* and of floats: ordered comparisons are false for NaN, those with a u are true. */
+#define FLOAT_TESTS(X, ...)                \
+    INTEGER_TESTS(X, __VA_ARGS__)          \
+    X(EQU, !(a < b || a > b), __VA_ARGS__) \
+    X(NEU, a != b, __VA_ARGS__)            \
+    X(LTU, !(a >= b), __VA_ARGS__)         \
+    X(LEU, !(a > b), __VA_ARGS__)          \
+    X(GTU, !(a <= b), __VA_ARGS__)         \
+    X(GEU, !(a < b), __VA_ARGS__)          \
+    X(NUM, a == a && b == b, __VA_ARGS__)  \
+    X(NAN, a != a || b != b, __VA_ARGS__)
+
+#define COMPARE_LANES(name, test, T, V, in)                                             \
+    case COMPARE_##name:                                                                \
+        for (int i = 0; i < WARP_LANES; i++) {                                          \
+            V a = in(get_##T(source(w, o, 0), i)), b = in(get_##T(source(w, o, 1), i)); \
+            bits |= (test) ? lane_bits[i] : 0;                                          \
+        }                                                                               \
+        break;
+#define COMPARE(TESTS, T, V, in)       \
+    switch (o->compare) {              \
+        TESTS(COMPARE_LANES, T, V, in) \
+    }                                  \
     break
 
-#define AS_IS(x) (x)
-
-#define COMPARE_INTEGERS(T)                 \
-    switch (o->compare) {                   \
-    case COMPARE_EQ:                        \
-        COMPARE_LANES(T, T, AS_IS, a == b); \
-    case COMPARE_NE:                        \
-        COMPARE_LANES(T, T, AS_IS, a != b); \
-    case COMPARE_LT:                        \
-        COMPARE_LANES(T, T, AS_IS, a < b);  \
-    case COMPARE_LE:                        \
-        COMPARE_LANES(T, T, AS_IS, a <= b); \
-    case COMPARE_GT:                        \
-        COMPARE_LANES(T, T, AS_IS, a > b);  \
-    default:                                \
-        COMPARE_LANES(T, T, AS_IS, a >= b); \
-    }                                       \
-    break
-
-/* The ordered comparisons are false for NaN, those with a u are true. */
-#define COMPARE_FLOATS(T, V, in)                    \
-    switch (o->compare) {                           \
-    case COMPARE_EQ:                                \
-        COMPARE_LANES(T, V, in, a == b);            \
-    case COMPARE_NE:                                \
-        COMPARE_LANES(T, V, in, a<b || a> b);       \
-    case COMPARE_LT:                                \
-        COMPARE_LANES(T, V, in, a < b);             \
-    case COMPARE_LE:                                \
-        COMPARE_LANES(T, V, in, a <= b);            \
-    case COMPARE_GT:                                \
-        COMPARE_LANES(T, V, in, a > b);             \
-    case COMPARE_GE:                                \
-        COMPARE_LANES(T, V, in, a >= b);            \
-    case COMPARE_EQU:                               \
-        COMPARE_LANES(T, V, in, !(a < b || a > b)); \
-    case COMPARE_NEU:                               \
-        COMPARE_LANES(T, V, in, a != b);            \
-    case COMPARE_LTU:                               \
-        COMPARE_LANES(T, V, in, !(a >= b));         \
-    case COMPARE_LEU:                               \
-        COMPARE_LANES(T, V, in, !(a > b));          \
-    case COMPARE_GTU:                               \
-        COMPARE_LANES(T, V, in, !(a <= b));         \
-    case COMPARE_GEU:                               \
-        COMPARE_LANES(T, V, in, !(a < b));          \
-    case COMPARE_NUM:                               \
-        COMPARE_LANES(T, V, in, a == a && b == b);  \
-    default:                                        \
-        COMPARE_LANES(T, V, in, a != a || b != b);  \
-    }                                               \
-    break
-
+#define AS_IS(x)   (x)
 #define FLUSHED(x) flush(x, o->mods)
 #define HALF(x)    value_of_half(flush_half(x, o->mods))
 
@@ -72,27 +47,27 @@ static lane_mask compare(const warp *w, const op *o)
     switch ((ptx_type)o->type2) {
     case TYPE_b16:
     case TYPE_u16:
-        COMPARE_INTEGERS(u16);
+        COMPARE(INTEGER_TESTS, u16, u16, AS_IS);
     case TYPE_s16:
-        COMPARE_INTEGERS(s16);
+        COMPARE(INTEGER_TESTS, s16, s16, AS_IS);
     case TYPE_b32:
     case TYPE_u32:
-        COMPARE_INTEGERS(u32);
+        COMPARE(INTEGER_TESTS, u32, u32, AS_IS);
     case TYPE_s32:
-        COMPARE_INTEGERS(s32);
+        COMPARE(INTEGER_TESTS, s32, s32, AS_IS);
     case TYPE_b64:
     case TYPE_u64:
-        COMPARE_INTEGERS(u64);
+        COMPARE(INTEGER_TESTS, u64, u64, AS_IS);
     case TYPE_s64:
-        COMPARE_INTEGERS(s64);
+        COMPARE(INTEGER_TESTS, s64, s64, AS_IS);
     case TYPE_f16:
-        COMPARE_FLOATS(f16, float, HALF);
+        COMPARE(FLOAT_TESTS, f16, float, HALF);
     case TYPE_bf16:
-        COMPARE_FLOATS(bf16, float, value_of_bfloat);
+        COMPARE(FLOAT_TESTS, bf16, float, value_of_bfloat);
     case TYPE_f32:
-        COMPARE_FLOATS(f32, float, FLUSHED);
+        COMPARE(FLOAT_TESTS, f32, float, FLUSHED);
     default:
-        COMPARE_FLOATS(f64, double, AS_IS);
+        COMPARE(FLOAT_TESTS, f64, double, AS_IS);
     }
     return bits;
 }
@@ -140,37 +115,13 @@ static u32 true_value(ptx_type type)
 
 static bool compare_floats(ptx_compare how, float a, float b)
 {
-    bool unordered = a != a || b != b;
+#define CASE(name, test, unused) \
+    case COMPARE_##name:         \
+        return test;
     switch (how) {
-    case COMPARE_EQ:
-        return a == b;
-    case COMPARE_NE:
-        return a < b || a > b;
-    case COMPARE_LT:
-        return a < b;
-    case COMPARE_LE:
-        return a <= b;
-    case COMPARE_GT:
-        return a > b;
-    case COMPARE_GE:
-        return a >= b;
-    case COMPARE_EQU:
-        return unordered || a == b;
-    case COMPARE_NEU:
-        return unordered || a != b;
-    case COMPARE_LTU:
-        return unordered || a < b;
-    case COMPARE_LEU:
-        return unordered || a <= b;
-    case COMPARE_GTU:
-        return unordered || a > b;
-    case COMPARE_GEU:
-        return unordered || a >= b;
-    case COMPARE_NUM:
-        return !unordered;
-    default:
-        return unordered;
+        FLOAT_TESTS(CASE, )
     }
+    return false;
 }
 
 /* Of two numbers in 32 bits each: those from bit shift on. */
@@ -235,31 +186,20 @@ void exec_selp64(warp *w, const op *o, lane_mask mask)
     write_lanes64(w->file + o->dst[0], &result, mask);
 }
 
-static bool test_class(int class, unsigned test)
-{
-    switch (test) {
-    case 0:
-        return class != FP_INFINITE && class != FP_NAN;
-    case 1:
-        return class == FP_INFINITE;
-    case 2:
-        return class != FP_NAN;
-    case 3:
-        return class == FP_NAN;
-    case 4:
-        return class == FP_NORMAL || class == FP_ZERO;
-    default:
-        return class == FP_SUBNORMAL;
-    }
-}
-
 void exec_testp(warp *w, const op *o, lane_mask mask)
 {
+    enum { FINITE, INFINITE, NUMBER, NOT_A_NUMBER, NORMAL };
     lane_mask bits = 0;
     for (int i = 0; i < WARP_LANES; i++) {
         int class = o->type == TYPE_f32 ? fpclassify(get_f32(source(w, o, 0), i))
                                         : fpclassify(get_f64(source(w, o, 0), i));
-        bits |= (lane_mask)test_class(class, o->variant) << i;
+        bool is = o->variant == FINITE         ? class != FP_INFINITE && class != FP_NAN
+                  : o->variant == INFINITE     ? class == FP_INFINITE
+                  : o->variant == NUMBER       ? class != FP_NAN
+                  : o->variant == NOT_A_NUMBER ? class == FP_NAN
+                  : o->variant == NORMAL       ? class == FP_NORMAL || class == FP_ZERO
+                                               : class == FP_SUBNORMAL;
+        bits |= (lane_mask)is << i;
     }
     write_predicate(w, o->dst[0], bits, mask);
 }

@@ -184,9 +184,7 @@ static void make_room(machine *m, uint32_t depth)
 static bool take_stack(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         if (*used + LEAST_FRAME > m->stack_size) {
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
@@ -226,9 +224,8 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
     r->pc = w->pc;
     transfer t = { .warp = w, .at = r->bytes, .lanes = mask };
     transfer_all(&t, c->of);
-    for (int i = 0; i < WARP_LANES; i++)
-        if (mask >> i & 1)
-            copy_variables(w, i, c->arguments.items, c->arguments.count);
+    EACH_LANE (i, mask)
+        copy_variables(w, i, c->arguments.items, c->arguments.count);
     forget_written(w, c->of, mask);
     w->frames[w->depth++] = (frame){ .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
     w->reconverge = NEVER_THERE;
@@ -306,9 +303,7 @@ void exec_alloca(warp *w, const op *o, lane_mask mask)
     uint64_t base = m->entry->stack->offset;
     u64 results[WARP_LANES] = { 0 };
     bool wide = emu_type_bits((ptx_type)o->type) == 64;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         u64 size = get_bits(source(w, o, 0), i, wide), align = get_u32(source(w, o, 1), i);
         if (align & (align - 1)) {
@@ -343,9 +338,7 @@ void exec_stack_save(warp *w, const op *o, lane_mask mask)
 void exec_stack_restore(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         u64 to = get_bits(source(w, o, 0), i, emu_type_bits((ptx_type)o->type) == 64) -
                  m->entry->stack->offset;
         uint32_t *used = &m->stack_used[thread_of(w, i)];

@@ -216,9 +216,8 @@ void exec_heap_alloc(warp *w, const op *o, lane_mask mask)
         return;
     }
     u64 given[WARP_LANES] = { 0 };
-    for (int i = 0; i < WARP_LANES; i++)
-        if (mask >> i & 1)
-            given[i] = memory_heap_alloc(w->machine->memory, get_u64(source(w, o, 0), i));
+    EACH_LANE (i, mask)
+        given[i] = memory_heap_alloc(w->machine->memory, get_u64(source(w, o, 0), i));
     write_lanes64(w->file + o->dst[0], (const lanes64 *)(const void *)given, mask);
 }
 

@@ -21,9 +21,7 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
     uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
     unsigned count = 0, fresh = 0;
     allocation *of = NULL;
-    for (int i = 0; i < WARP_LANES; i++) {
-        if (!(mask >> i & 1))
-            continue;
+    EACH_LANE (i, mask) {
         uint64_t last = (a->at[i] + size - 1) / SECTOR_BYTES;
         of = of ? of : memory_find(w->machine->memory, a->at[i]);
         for (uint64_t sector = a->at[i] / SECTOR_BYTES; sector <= last; sector++) {
