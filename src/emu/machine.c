@@ -53,15 +53,16 @@ static emu_report make_report(const warp *w, const op *o, int lane, emu_fault fa
     };
 }
 
-void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
+bool warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...)
 {
     va_list args;
     if (has_fault(w->machine))
-        return;
+        return false;
     va_start(args, format);
     *w->machine->report = make_report(w, o, lane, fault, address, format, args);
     va_end(args);
+    return false;
 }
 
 bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,

@@ -21,14 +21,9 @@ typedef struct frame {
 
 enum { SECTOR_BYTES = 32, RECENT_SECTORS = 256 };
 
-/* A cp.async that its thread has not waited for. */
-typedef struct async_copy {
-    struct async_copy *next;
-    size_t offset;          /* in shared memory */
-    uint32_t group, number; /* number: in the order of the block */
-    uint8_t lane, size;
-    uint8_t bytes[16];
-} async_copy;
+/* Moves the item at a place of a list to the front of another one; item is set to it. */
+#define LIST_MOVE(item, at, to) \
+    ((item) = *(at), *(at) = (item)->next, (item)->next = (to), (to) = (item))
 
 typedef enum warp_status {
     WARP_RUNS,
@@ -60,7 +55,7 @@ struct warp {
     frame *frames;
     uint32_t depth;
     uint32_t meeting;                /* of the frames, those that wait for members */
-    async_copy *copies;              /* the oldest first */
+    struct async_copy *copies;       /* the oldest first, see async.h */
     struct call_record *records;     /* see stack.c; the newest first */
     uint32_t groups[WARP_LANES];     /* that each lane has committed */
     uint64_t recent[RECENT_SECTORS]; /* of global memory that it has loaded, plus 1 */
@@ -113,7 +108,7 @@ struct machine {
     size_t stack_size;       /* of each thread */
     uint32_t *stack_used;    /* of each thread, in bytes; NULL: the entry has no stack */
     struct call_record *spare_records;
-    async_copy *spare_copies;
+    struct async_copy *spare_copies;
     uint32_t copies;           /* that cp.async has begun in the block */
     struct async_state *async; /* mbarriers and what completes at them; NULL: none so far */
     struct wgmma_state *wgmma; /* products that go on; NULL: there was no wgmma so far */
@@ -165,8 +160,8 @@ static inline unsigned thread_of(const warp *w, int lane)
     return w->index * WARP_LANES + (unsigned)lane;
 }
 
-/* Reports a fault of a lane. Only the first of a launch is kept. */
-void warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
+/* Reports a fault of a lane and returns false. Only the first of a launch is kept. */
+bool warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
 /* The same for what a check of a device's lenience has found: whether the lane goes on, which costs

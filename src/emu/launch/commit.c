@@ -1,6 +1,6 @@
 #include "emu/launch/commit.h"
 
-#include "emu/run/atomic.h"
+#include "emu/run/access.h"
 
 enum { SHARE_BYTES = 4 * GRID_PAGE_BYTES };
 

@@ -76,8 +76,7 @@ bool access_is_aligned(const access *x)
     bool power_of_2 = !(x->size & (x->size - 1)); /* as nearly all are; dividing takes long */
     if (power_of_2 ? !(x->address & (x->size - 1)) : x->address % x->size == 0)
         return true;
-    ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
-    return false;
+    return ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
 }
 
 /* How far an access misses something of so many bytes. */

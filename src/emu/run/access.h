@@ -54,4 +54,14 @@ const uint8_t *access_read(const access *x, uint8_t *room);
 /* Stores to global memory; to: the allocation, if that is known. False after a fault. */
 bool access_write(const access *x, allocation *to, const uint8_t *bytes);
 
+/* global.c: reads global memory with all checks, at its block's turn or ahead of it. False after a
+ * fault. */
+bool global_read(const access *x, void *bytes);
+
+/* atomic.c: does what a block that ran ahead of its turn would have done then, without a look at
+ * races.
+ */
+struct atomic_update;
+void atomic_make_good(const struct atomic_update *u);
+
 #endif

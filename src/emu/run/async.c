@@ -13,25 +13,6 @@
 #include "emu/check/undefined.h"
 #include "emu/exec.h"
 #include "emu/run/access.h"
-#include "emu/run/global.h"
-#include "emu/run/wgmma.h"
-
-static async_copy *new_copy(machine *m)
-{
-    async_copy *c = m->spare_copies;
-    if (!c)
-        return arena_zalloc(m->arena, sizeof *c);
-    m->spare_copies = c->next;
-    return c;
-}
-
-static void drop_copy(machine *m, async_copy **at)
-{
-    async_copy *c = *at;
-    *at = c->next;
-    c->next = m->spare_copies;
-    m->spare_copies = c;
-}
 
 async_state *async_state_of(machine *m)
 {
@@ -40,34 +21,24 @@ async_state *async_state_of(machine *m)
     return m->async;
 }
 
-static void forget_state(async_state *s)
+void async_begin_block(machine *m, warp *w)
 {
+    async_state *s = m->async;
+    async_copy *copy;
+    late_arrival *late;
+    bulk_copy *bulk;
+    while (w->copies)
+        LIST_MOVE(copy, &w->copies, m->spare_copies);
+    memset(w->groups, 0, sizeof w->groups);
+    if (!s || w->index)
+        return;
     s->barriers.count = 0;
     s->vain = 0;
     memset(s->groups, 0, sizeof s->groups);
-    while (s->late) {
-        late_arrival *next = s->late->next;
-        s->late->next = s->spare_late;
-        s->spare_late = s->late;
-        s->late = next;
-    }
-    while (s->bulk) {
-        bulk_copy *next = s->bulk->next;
-        s->bulk->next = s->spare_bulk;
-        s->spare_bulk = s->bulk;
-        s->bulk = next;
-    }
-}
-
-void async_begin_block(machine *m, warp *w)
-{
-    while (w->copies)
-        drop_copy(m, &w->copies);
-    memset(w->groups, 0, sizeof w->groups);
-    if (m->wgmma)
-        wgmma_begin_block(m, w);
-    if (m->async && w->index == 0)
-        forget_state(m->async);
+    while (s->late)
+        LIST_MOVE(late, &s->late, s->spare_late);
+    while (s->bulk)
+        LIST_MOVE(bulk, &s->bulk, s->spare_bulk);
 }
 
 /* Reads the bytes that a copy has from global memory; the others are 0. */
@@ -107,7 +78,11 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
         end = &(*end)->next;
     EACH_LANE (i, mask) {
         unsigned size = o->vector * 4u;
-        async_copy *c = new_copy(m);
+        async_copy *c = m->spare_copies;
+        if (c)
+            m->spare_copies = c->next;
+        else
+            c = arena_zalloc(m->arena, sizeof *c);
         *c = (async_copy){
             .lane = (uint8_t)i, .size = (uint8_t)size, .group = w->groups[i], .number = ++m->copies
         };
@@ -147,24 +122,16 @@ uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t siz
     return time;
 }
 
-void async_drop_bulk(async_state *s, bulk_copy **at)
-{
-    bulk_copy *c = *at;
-    *at = c->next;
-    c->next = s->spare_bulk;
-    s->spare_bulk = c;
-}
-
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view)
 {
     for (async_copy **at = &w->copies; *at;) {
-        const async_copy *c = *at;
+        async_copy *c = *at;
         if (c->lane != lane || c->number > number) {
             at = &(*at)->next;
             continue;
         }
         view->copiers[copier] = async_write(w->machine, c->offset, c->bytes, c->size, copier);
-        drop_copy(w->machine, at);
+        LIST_MOVE(c, at, w->machine->spare_copies);
     }
 }
 
@@ -179,11 +146,11 @@ void exec_async_commit(warp *w, const op *o, lane_mask mask)
 static void finish_copies(warp *w, lane_mask mask, const lanes32 *open)
 {
     for (async_copy **at = &w->copies; *at;) {
-        const async_copy *c = *at;
+        async_copy *c = *at;
         bool waits = !open || (u64)c->group + open->u32[c->lane] < w->groups[c->lane];
         if (mask >> c->lane & 1 && waits) {
             finish_copy(w, c);
-            drop_copy(w->machine, at);
+            LIST_MOVE(c, at, w->machine->spare_copies);
         } else {
             at = &(*at)->next;
         }

@@ -26,6 +26,15 @@ typedef struct mbarrier {
     lane_mask lanes[MAX_WARPS], lanes_before[MAX_WARPS];
 } mbarrier;
 
+/* A cp.async that its thread has not waited for. */
+typedef struct async_copy {
+    struct async_copy *next;
+    size_t offset;          /* in shared memory */
+    uint32_t group, number; /* number: in the order of the block */
+    uint8_t lane, size;
+    uint8_t bytes[16];
+} async_copy;
+
 /* cp.async.mbarrier.arrive: an arrival that comes behind a lane's copies up to a number. */
 typedef struct late_arrival {
     struct late_arrival *next;
@@ -71,7 +80,17 @@ uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t siz
 /* Has a copier finish a lane's cp.async up to a number; what it writes is added to a view. */
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view);
 
-/* Takes a bulk copy off the list. */
-void async_drop_bulk(async_state *s, bulk_copy **at);
+/* mbarrier.c: the mbarrier at a lane's address, which its thread knows to be initialised, or NULL
+ * and a fault. */
+mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address);
+
+/* bulk.c: lanes end, and with them their bulk copies. */
+void bulk_exit(warp *w, const op *o, lane_mask mask);
+
+/* wgmma.c: forgets the products of the block before. */
+void wgmma_begin_block(machine *m, const warp *w);
+
+/* Lanes end: a fault where products of theirs are under way. */
+void wgmma_exit(warp *w, const op *o, lane_mask mask);
 
 #endif

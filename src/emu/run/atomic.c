@@ -1,5 +1,4 @@
 /* atom and red: one lane after another, in the order of the lanes. */
-#include "emu/run/atomic.h"
 #include "emu/check/grid_race.h"
 #include "emu/check/overlap_race.h"
 #include "emu/check/undefined.h"

@@ -100,6 +100,8 @@ static void start_warp(machine *m, warp *w)
     w->alive = w->present;
     w->carry = 0;
     async_begin_block(m, w);
+    if (m->wgmma)
+        wgmma_begin_block(m, w);
     w->pc = 0;
     w->depth = w->meeting = w->polls = 0;
     w->reconverge = NO_TARGET;

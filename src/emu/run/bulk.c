@@ -5,11 +5,10 @@
  * written when it completes; until then nobody may touch the bytes that a load writes, or change
  * those that a store reads. Ordinary stores ahead of a copy need a proxy fence between.
  */
-#include "emu/run/bulk.h"
+#include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/exec.h"
-#include "emu/run/mbarrier.h"
 
 enum { PIECE = 16 };
 
@@ -38,13 +37,12 @@ static bool check_size(warp *w, const op *o, int lane, u32 size)
 {
     if (size % PIECE == 0)
         return true;
-    warp_fault(w, o, lane, EMU_MISALIGNED, 0,
-               "a bulk copy of %u bytes, which is not a multiple of %d", size, PIECE);
-    return false;
+    return warp_fault(w, o, lane, EMU_MISALIGNED, 0,
+                      "a bulk copy of %u bytes, which is not a multiple of %d", size, PIECE);
 }
 
 /* A new copy at the end of the list. */
-static bulk_copy *begin(warp *w, const op *o, int lane, u32 size)
+static bulk_copy *new_bulk_copy(warp *w, const op *o, int lane, u32 size)
 {
     async_state *s = async_state_of(w->machine);
     bulk_copy *c = s->spare_bulk, **end = &s->bulk;
@@ -63,53 +61,36 @@ static bulk_copy *begin(warp *w, const op *o, int lane, u32 size)
     return *end = c;
 }
 
-/* What a copy does with each of its pieces in memory and with the copy's own bytes of it; false
- * after a fault. */
-typedef bool piece_access(const access *x, uint8_t *bytes);
+/* What is done with each piece of a copy in memory, and with the copy's own bytes of it. */
+typedef enum piece_access {
+    IS_IN_SHARED,
+    TOUCHES_SHARED, /* as the thread by itself would */
+    IS_IN_GLOBAL,
+    READS_GLOBAL,
+    WRITES_GLOBAL,
+} piece_access;
 
-static bool for_pieces(access x, size_t size, uint8_t *bytes, piece_access *does)
-{
-    x.size = PIECE;
-    for (size_t done = 0; done < size; done += PIECE, x.address += PIECE)
-        if (!does(&x, bytes + done))
-            return false;
-    return true;
-}
-
-static bool is_in_shared(const access *x, uint8_t *bytes)
+/* Returns false after a fault. */
+static bool access_pieces(access x, size_t size, uint8_t *bytes, piece_access how)
 {
     size_t offset;
-    (void)bytes;
-    return access_shared_place(x, &offset);
-}
-
-/* Has the thread access shared memory as if by itself. */
-static bool touch_shared(const access *x, uint8_t *bytes)
-{
-    (void)bytes;
-    return access_array(x) != NULL;
-}
-
-static bool is_in_global(const access *x, uint8_t *bytes)
-{
-    (void)bytes;
-    return access_global(x) != NULL;
-}
-
-static bool read_global(const access *x, uint8_t *bytes)
-{
-    return access_read(x, bytes) != NULL;
-}
-
-static bool write_global(const access *x, uint8_t *bytes)
-{
-    return access_write(x, NULL, bytes);
+    x.size = PIECE;
+    for (size_t done = 0; done < size; done += PIECE, x.address += PIECE) {
+        bool good = how == IS_IN_SHARED     ? access_shared_place(&x, &offset)
+                    : how == TOUCHES_SHARED ? access_array(&x) != NULL
+                    : how == IS_IN_GLOBAL   ? access_global(&x) != NULL
+                    : how == READS_GLOBAL   ? access_read(&x, bytes + done) != NULL
+                                            : access_write(&x, NULL, bytes + done);
+        if (!good)
+            return false;
+    }
+    return true;
 }
 
 /* The place of a copy in shared memory, all of it inside of an array. */
 static bool find_shared(const access *x, u32 size, size_t *offset)
 {
-    return for_pieces(*x, size, NULL, is_in_shared) && (!size || access_shared_place(x, offset));
+    return access_pieces(*x, size, NULL, IS_IN_SHARED) && (!size || access_shared_place(x, offset));
 }
 
 static bool check_fenced(const access *x, size_t offset, u32 size)
@@ -123,7 +104,7 @@ static bool check_fenced(const access *x, size_t offset, u32 size)
                         other);
 }
 
-static void load(warp *w, const op *o, int lane, const places *p)
+static void begin_load(warp *w, const op *o, int lane, const places *p)
 {
     machine *m = w->machine;
     u32 size = get_u32(source(w, o, 2), lane);
@@ -139,31 +120,17 @@ static void load(warp *w, const op *o, int lane, const places *p)
                       "race: a bulk copy completes at an mbarrier since whose mbarrier.init no "
                       "fence.mbarrier_init or fence.proxy.async has come"))
         return;
-    bulk_copy *c = begin(w, o, lane, size);
+    bulk_copy *c = new_bulk_copy(w, o, lane, size);
     c->loads = true;
     c->barrier = (unsigned)(b - m->async->barriers.items);
     c->offset = offset;
     access_count_bulk(w, from.address, size, ACCESS_LOAD);
-    if (for_pieces(from, size, c->bytes, read_global) && for_pieces(to, size, NULL, touch_shared))
+    if (access_pieces(from, size, c->bytes, READS_GLOBAL) &&
+        access_pieces(to, size, NULL, TOUCHES_SHARED))
         shared_begin_copy(&m->shared, m->arena, offset, size, thread_of(w, lane));
 }
 
-typedef void begin_copy(warp *w, const op *o, int lane, const places *p);
-
-static void by_lanes(warp *w, const op *o, lane_mask mask, begin_copy *begins)
-{
-    places p = gather(w, o, mask);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if (mask >> i & 1)
-            begins(w, o, i, &p);
-}
-
-void exec_bulk_load(warp *w, const op *o, lane_mask mask)
-{
-    by_lanes(w, o, mask, load);
-}
-
-static void store(warp *w, const op *o, int lane, const places *p)
+static void begin_store(warp *w, const op *o, int lane, const places *p)
 {
     machine *m = w->machine;
     u32 size = get_u32(source(w, o, 2), lane);
@@ -171,14 +138,14 @@ static void store(warp *w, const op *o, int lane, const places *p)
     access to = { w, o, lane, ACCESS_STORE, SPACE_GLOBAL, p->to.at[lane], PIECE };
     size_t offset = 0;
     if (!check_size(w, o, lane, size) || !find_shared(&from, size, &offset) ||
-        !for_pieces(to, size, NULL, is_in_global) || !for_pieces(from, size, NULL, touch_shared) ||
-        !check_fenced(&from, offset, size))
+        !access_pieces(to, size, NULL, IS_IN_GLOBAL) ||
+        !access_pieces(from, size, NULL, TOUCHES_SHARED) || !check_fenced(&from, offset, size))
         return;
     if (undefined_bytes(m, SPACE_SHARED, m->shared.bytes + offset, size) &&
         !ACCESS_CHECK(&from, EMU_CHECK_UNDEFINED,
                       "undefined: a bulk copy stores what was never written to global memory"))
         return;
-    bulk_copy *c = begin(w, o, lane, size);
+    bulk_copy *c = new_bulk_copy(w, o, lane, size);
     c->group = m->async->groups[w->index][lane];
     c->offset = offset;
     c->address = to.address;
@@ -187,9 +154,22 @@ static void store(warp *w, const op *o, int lane, const places *p)
     shared_begin_read(&m->shared, m->arena, offset, size, thread_of(w, lane));
 }
 
+static void begin_copies(warp *w, const op *o, lane_mask mask)
+{
+    places p = gather(w, o, mask);
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
+        if (mask >> i & 1)
+            (o->exec == exec_bulk_load ? begin_load : begin_store)(w, o, i, &p);
+}
+
+void exec_bulk_load(warp *w, const op *o, lane_mask mask)
+{
+    begin_copies(w, o, mask);
+}
+
 void exec_bulk_store(warp *w, const op *o, lane_mask mask)
 {
-    by_lanes(w, o, mask, store);
+    begin_copies(w, o, mask);
 }
 
 void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
@@ -202,7 +182,7 @@ void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
         if (!(mask >> i & 1) || !check_size(w, o, i, size))
             continue;
         access_count_bulk(w, a.at[i], size, ACCESS_PREFETCH);
-        for_pieces(x, size, NULL, is_in_global);
+        access_pieces(x, size, NULL, IS_IN_GLOBAL);
     }
 }
 
@@ -212,19 +192,6 @@ void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
     (void)o;
     for (int i = 0; i < WARP_LANES; i++)
         s->groups[w->index][i] += mask >> i & 1;
-}
-
-/* Shared memory has been read: others may change it behind a barrier. */
-static void end_read(machine *m, bulk_copy *c)
-{
-    c->has_read = true;
-    shared_end_read(&m->shared, c->offset, c->size);
-}
-
-static bool end_store(machine *m, const bulk_copy *c)
-{
-    access x = { c->warp, c->op, c->lane, ACCESS_STORE, SPACE_GLOBAL, c->address, PIECE };
-    return for_pieces(x, c->size, c->bytes, write_global) && !has_fault(m);
 }
 
 /* Completes the stores of lanes, of all groups but the newest so many that each leaves open. */
@@ -240,12 +207,14 @@ static void finish(warp *w, lane_mask mask, const lanes32 *open, bool only_reads
             at = &c->next;
             continue;
         }
-        if (!c->has_read)
-            end_read(m, c);
+        if (!c->has_read) /* others may change shared memory behind a barrier */
+            shared_end_read(&m->shared, c->offset, c->size);
+        c->has_read = true;
+        access x = { w, c->op, c->lane, ACCESS_STORE, SPACE_GLOBAL, c->address, PIECE };
         if (only_reads)
             at = &c->next;
-        else if (end_store(m, c))
-            async_drop_bulk(s, at);
+        else if (access_pieces(x, c->size, c->bytes, WRITES_GLOBAL) && !has_fault(m))
+            LIST_MOVE(c, at, s->spare_bulk);
     }
 }
 

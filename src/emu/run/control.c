@@ -9,8 +9,7 @@
 #include "emu/check/shared_race.h"
 #include "emu/exec.h"
 #include "emu/machine.h"
-#include "emu/run/bulk.h"
-#include "emu/run/wgmma.h"
+#include "emu/run/async.h"
 
 /* A loop that looks for what others store has looked often enough. */
 enum { MOST_POLLS = 1000 };

@@ -25,11 +25,10 @@ static bool gather_rows(warp *w, const op *o, addresses *a, lane_mask lanes)
 {
     access_gather(w, o, ALL_LANES, a);
     for (int i = 0; o->space == SPACE_GENERIC && i < WARP_LANES; i++) {
-        if (lanes >> i & 1 && space_at(a->at[i]) != SPACE_SHARED) {
-            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, a->at[i],
-                       "out of bounds: the address of a matrix's row is not in shared memory");
-            return false;
-        }
+        if (lanes >> i & 1 && space_at(a->at[i]) != SPACE_SHARED)
+            return warp_fault(
+                w, o, i, EMU_OUT_OF_BOUNDS, a->at[i],
+                "out of bounds: the address of a matrix's row is not in shared memory");
         a->at[i] -= space_window(SPACE_SHARED);
     }
     return true;
@@ -144,13 +143,12 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
 {
     const void *given = source(w, o, which);
     for (int i = 1; i < WARP_LANES; i++)
-        if (get_bits(given, i, wide) != get_bits(given, 0, wide)) {
-            warp_fault(w, o, i, EMU_INACTIVE_LANE, 0,
-                       "all lanes of a warp give the same %s of a matrix, and this one gives "
-                       "another than lane 0",
-                       what);
-            return false;
-        }
+        if (get_bits(given, i, wide) != get_bits(given, 0, wide))
+            return warp_fault(
+                w, o, i, EMU_INACTIVE_LANE, 0,
+                "all lanes of a warp give the same %s of a matrix, and this one gives "
+                "another than lane 0",
+                what);
     return true;
 }
 

@@ -1,4 +1,4 @@
-#include "emu/run/global.h"
+#include "emu/run/access.h"
 
 #include "emu/check/grid_race.h"
 #include "emu/check/overlap_race.h"

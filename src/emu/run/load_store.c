@@ -7,7 +7,6 @@
 #include "emu/memory/memory.h"
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
-#include "emu/run/global.h"
 
 /* Memory that all lanes' accesses lie in. */
 typedef struct common_memory {

@@ -5,7 +5,7 @@
  * that: by warps, not lanes, so that an arrival of one lane is taken as its warp's towards other
  * warps. Lanes of one warp order each other where all of them have arrived.
  */
-#include "emu/run/mbarrier.h"
+#include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/exec.h"
 
@@ -54,14 +54,6 @@ mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
     return b;
 }
 
-static mbarrier *add(async_state *s, arena *a)
-{
-    for (size_t i = 0; i < s->barriers.count; i++)
-        if (!s->barriers.items[i].live)
-            return &s->barriers.items[i];
-    return VEC_PUSH(a, &s->barriers);
-}
-
 static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
 {
     machine *m = w->machine;
@@ -84,7 +76,10 @@ static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
         return;
     shared_use_copiers(&m->shared, m->arena);
     shared_mark(&m->shared, m->arena, offset, OBJECT_BYTES, PENDING_MBARRIER);
-    mbarrier *b = add(s, m->arena);
+    mbarrier *b = NULL;
+    for (size_t i = 0; i < s->barriers.count && !b; i++)
+        b = s->barriers.items[i].live ? NULL : &s->barriers.items[i];
+    b = b ? b : VEC_PUSH(m->arena, &s->barriers);
     *b = (mbarrier){ .offset = offset,
                      .live = true,
                      .copier = (unsigned)(b - s->barriers.items) % SHARED_COPIERS,
@@ -145,16 +140,14 @@ static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t com
 /* Some threads arrive. False after a fault. */
 static bool arrive(warp *w, const op *o, int lane, mbarrier *b, u32 count)
 {
-    if (count > b->pending) {
-        warp_fault(w, o, lane, EMU_BARRIER, 0,
-                   "%u arrive at an mbarrier that expects %u more in this phase, of %u in all",
-                   count, b->pending, b->expected);
-        return false;
-    }
-    if (o->uniform && count == b->pending && !b->bytes) {
-        warp_fault(w, o, lane, EMU_BARRIER, 0, "an arrival with .noComplete completes the phase");
-        return false;
-    }
+    if (count > b->pending)
+        return warp_fault(
+            w, o, lane, EMU_BARRIER, 0,
+            "%u arrive at an mbarrier that expects %u more in this phase, of %u in all", count,
+            b->pending, b->expected);
+    if (o->uniform && count == b->pending && !b->bytes)
+        return warp_fault(w, o, lane, EMU_BARRIER, 0,
+                          "an arrival with .noComplete completes the phase");
     b->pending -= count;
     complete_phase(w->machine->async, b);
     return true;
@@ -234,7 +227,7 @@ static void complete_bulk(machine *m, unsigned index)
 {
     async_state *s = m->async;
     for (bulk_copy **at = &s->bulk; *at && !has_fault(m);) {
-        const bulk_copy *c = *at;
+        bulk_copy *c = *at;
         mbarrier *b = &s->barriers.items[index];
         if (!c->loads || c->barrier != index) {
             at = &(*at)->next;
@@ -242,7 +235,7 @@ static void complete_bulk(machine *m, unsigned index)
         }
         b->arrived.copiers[b->copier] = async_write(m, c->offset, c->bytes, c->size, b->copier);
         count_bytes(c->warp, c->op, c->lane, b, (int64_t)c->size);
-        async_drop_bulk(s, at);
+        LIST_MOVE(c, at, s->spare_bulk);
     }
 }
 
@@ -258,9 +251,7 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
             at = &l->next;
             continue;
         }
-        *at = l->next;
-        l->next = s->spare_late;
-        s->spare_late = l;
+        LIST_MOVE(l, at, s->spare_late);
         async_finish_at(l->warp, l->lane, l->number, b->copier, &b->arrived);
         arrive(w, o, lane, b, 1);
     }

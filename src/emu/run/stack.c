@@ -136,21 +136,14 @@ static struct call_record *new_record(warp *w, const recursive_call *c)
     return r;
 }
 
-static void drop_record(warp *w, struct call_record **at)
-{
-    struct call_record *r = *at;
-    *at = r->next;
-    r->next = w->machine->spare_records;
-    w->machine->spare_records = r;
-}
-
 void stack_begin_block(machine *m)
 {
     if (m->stack_used)
         memset(m->stack_used, 0, m->threads * sizeof *m->stack_used);
+    struct call_record *r;
     for (unsigned i = 0; i < m->warp_count; i++)
         while (m->warps[i].records)
-            drop_record(&m->warps[i], &m->warps[i].records);
+            LIST_MOVE(r, &m->warps[i].records, m->spare_records);
 }
 
 /* Copies variables of a lane that a call passes, of which the two of a pair have one size. */
@@ -186,13 +179,12 @@ static bool take_stack(warp *w, const op *o, lane_mask mask)
     machine *m = w->machine;
     EACH_LANE (i, mask) {
         uint32_t *used = &m->stack_used[thread_of(w, i)];
-        if (*used + LEAST_FRAME > m->stack_size) {
-            warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,
-                       "a call has no room on the thread's stack: %u of its %zu bytes are taken, "
-                       "at least %d by each call of a function that calls itself",
-                       *used, m->stack_size, LEAST_FRAME);
-            return false;
-        }
+        if (*used + LEAST_FRAME > m->stack_size)
+            return warp_fault(
+                w, o, i, EMU_OUT_OF_BOUNDS, 0,
+                "a call has no room on the thread's stack: %u of its %zu bytes are taken, "
+                "at least %d by each call of a function that calls itself",
+                *used, m->stack_size, LEAST_FRAME);
         *used += LEAST_FRAME;
     }
     return true;
@@ -281,14 +273,15 @@ void exec_return(warp *w, const op *o, lane_mask mask)
         struct call_record **at = mask >> i & 1 ? find_record(w, of, i) : NULL;
         if (!at)
             continue;
+        struct call_record *r = *at;
         lane_mask lanes = 0;
         for (int j = i; j < WARP_LANES; j++)
             if (mask >> j & 1 && find_record(w, of, j) == at)
                 lanes |= UINT32_C(1) << j;
-        come_back(w, *at, lanes);
-        (*at)->lanes &= ~lanes;
-        if (!((*at)->lanes & w->alive))
-            drop_record(w, at);
+        come_back(w, r, lanes);
+        r->lanes &= ~lanes;
+        if (!(r->lanes & w->alive))
+            LIST_MOVE(r, at, w->machine->spare_records);
         set_active(w, w->active & ~lanes);
         w->pc--;
         if (!w->active)

@@ -9,7 +9,6 @@
 #include "emu/memory/memory.h"
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
-#include "emu/run/global.h"
 
 enum { MOST_TEXT = 1 << 16, MOST_SPEC = 64 };
 

@@ -1,4 +1,12 @@
-/* What a product reads it reads when it begins; its registers get the sums when the warp waits for
+/* wgmma: products of matrices that a group of four warps does together and that go on while these
+ * do: D = A B + D of 64 rows and up to 256 columns, or D = A B.
+ *
+ * A warp w of its group has rows 16 w to 16 w + 15. Its registers of D are fragments of 16 x 8 (see
+ * matrix.h), one for every eight columns; a register of A, where it is in registers, is that of a
+ * fragment of 16 x 16. Matrices in shared memory are named by descriptors: rows of A, and columns
+ * of B, have their values along k side by side, in units of 16 bytes that lie in one of four ways.
+ *
+ * What a product reads it reads when it begins; its registers get the sums when the warp waits for
  * its group. Until then nobody may change the bytes or the registers, and who reads the registers
  * finds what they held before. Ordinary stores ahead of a product need a proxy fence between, and
  * registers that something else has written a wgmma.fence.
@@ -7,7 +15,7 @@
  * Each warp computes its own 16 rows when it comes, and what the four warps of a group do has to be
  * the same.
  */
-#include "emu/run/wgmma.h"
+#include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/exec.h"
@@ -162,15 +170,13 @@ static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
     enum { BASE_OFFSET = 7 };
     *descriptor = get_u64(source(w, o, which), 0);
     for (int lane = 1; lane < WARP_LANES; lane++)
-        if (get_u64(source(w, o, which), lane) != *descriptor) {
-            warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
-                       "wgmma takes one descriptor of a matrix, and lane %d has another one", lane);
-            return false;
-        }
-    if (*descriptor >> 49 & BASE_OFFSET) {
-        warp_fault(w, o, 0, EMU_UNKNOWN, 0, "wgmma: a matrix with a base offset is not known");
-        return false;
-    }
+        if (get_u64(source(w, o, which), lane) != *descriptor)
+            return warp_fault(w, o, lane, EMU_INACTIVE_LANE, 0,
+                              "wgmma takes one descriptor of a matrix, and lane %d has another one",
+                              lane);
+    if (*descriptor >> 49 & BASE_OFFSET)
+        return warp_fault(w, o, 0, EMU_UNKNOWN, 0,
+                          "wgmma: a matrix with a base offset is not known");
     return true;
 }
 
@@ -249,12 +255,10 @@ static bool gather_a(warp *w, const op *o, matrices *m)
     const uint8_t *file = w->machine->wgmma->warps[w->index].file;
     for (unsigned r = 0; r < 4; r++) {
         lane_mask undefined = undefined_value(w, o, (int)r);
-        if (memcmp(file + o->src[r], source(w, o, (int)r), sizeof(lanes32)) != 0) {
-            warp_fault(w, o, 0, EMU_RACE, 0,
-                       "race: wgmma reads a register of A that was written since the latest "
-                       "wgmma.fence");
-            return false;
-        }
+        if (memcmp(file + o->src[r], source(w, o, (int)r), sizeof(lanes32)) != 0)
+            return warp_fault(w, o, 0, EMU_RACE, 0,
+                              "race: wgmma reads a register of A that was written since the latest "
+                              "wgmma.fence");
         for (int lane = 0; lane < WARP_LANES; lane++) {
             matrix_place at = matrix_place_of(s, PART_A, ELEMENT_f16, r, lane);
             u32 pair = get_u32(source(w, o, (int)r), lane);
@@ -304,12 +308,10 @@ static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     memcpy(p->before[i], now, sizeof p->before[i]);
     memset(p->sums[i], 0, sizeof p->sums[i]);
     p->undefined[i] = 0;
-    if (memcmp(expected, now, sizeof *now) != 0) {
-        warp_fault(w, o, 0, EMU_RACE, 0,
-                   "race: wgmma adds to register %s, which was written since %s", r->name,
-                   ahead ? "another wgmma that adds to it began" : "the latest wgmma.fence");
-        return false;
-    }
+    if (memcmp(expected, now, sizeof *now) != 0)
+        return warp_fault(w, o, 0, EMU_RACE, 0,
+                          "race: wgmma adds to register %s, which was written since %s", r->name,
+                          ahead ? "another wgmma that adds to it began" : "the latest wgmma.fence");
     if (!adds)
         return true;
     memcpy(p->sums[i], ahead ? (const void *)ahead->sums[j] : now, sizeof p->sums[i]);
@@ -362,23 +364,21 @@ static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
     wgmma_state *s = state_of(w->machine);
     group_history *h = &s->history[w->index / GROUP];
     size_t number = s->warps[w->index].begun++;
-    if (w->index / GROUP * GROUP + GROUP > w->machine->warp_count) {
-        warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
-                   "wgmma is done by four warps, and the block has %u, of which this one is "
-                   "number %u",
-                   w->machine->warp_count, w->index);
-        return false;
-    }
+    if (w->index / GROUP * GROUP + GROUP > w->machine->warp_count)
+        return warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
+                          "wgmma is done by four warps, and the block has %u, of which this one is "
+                          "number %u",
+                          w->machine->warp_count, w->index);
     if (number == h->list.count)
         *VEC_PUSH(w->machine->arena, &h->list) = (begun){ o, a, b };
     const begun *first = &h->list.items[number];
     if (first->op == o && first->a == a && first->b == b)
         return true;
-    warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
-               "wgmma is done by four warps together, and another one of these does that of line "
-               "%u%s",
-               first->op->line, first->op == o ? " with other matrices" : "");
-    return false;
+    return warp_fault(
+        w, o, 0, EMU_INACTIVE_LANE, 0,
+        "wgmma is done by four warps together, and another one of these does that of line "
+        "%u%s",
+        first->op->line, first->op == o ? " with other matrices" : "");
 }
 
 static product *new_product(machine *m, const op *o)
@@ -411,8 +411,7 @@ static bool is_fenced(warp *w, const op *o)
 {
     if (state_of(w->machine)->warps[w->index].fenced)
         return true;
-    warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma ahead of which there is no wgmma.fence");
-    return false;
+    return warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma ahead of which there is no wgmma.fence");
 }
 
 /* Sources: A's descriptor or its four registers, B's descriptor, and whether D is added to. */
@@ -491,11 +490,9 @@ static bool leave_sums(warp *w, product *p)
     for (unsigned i = 0; i < p->op->writes; i++) {
         const reg *r = sum_register(w, p->op, i);
         uint8_t *held = w->file + r->place;
-        if (memcmp(held, p->before[i], sizeof p->before[i]) != 0) {
-            warp_fault(w, p->op, 0, EMU_RACE, 0,
-                       "race: register %s is written while wgmma adds to it", r->name);
-            return false;
-        }
+        if (memcmp(held, p->before[i], sizeof p->before[i]) != 0)
+            return warp_fault(w, p->op, 0, EMU_RACE, 0,
+                              "race: register %s is written while wgmma adds to it", r->name);
         memcpy(held, p->sums[i], sizeof p->sums[i]);
         memcpy(fenced + r->place, p->sums[i], sizeof p->sums[i]);
         undefined_set_register(w, r, p->undefined[i], ALL_LANES);
