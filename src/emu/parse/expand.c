@@ -13,6 +13,10 @@
  */
 #include "emu/parse/decoder.h"
 
+#define EMIT(p, line, guard, text, ...)                                 \
+    parser_emit(p, line, guard, text, (const operand[]){ __VA_ARGS__ }, \
+                sizeof(const operand[]){ __VA_ARGS__ } / sizeof(operand))
+
 enum { MAX_CALLS = 1 << 12, MAX_CALL_DEPTH = 64 };
 
 /* A formal parameter and what the caller gives for it. */
@@ -69,7 +73,7 @@ static void emit_move(parser *p, unsigned line, const operand *guard, const char
                          : emu_type_bits(type) == 16 ? "b16"
                          : emu_type_bits(type) == 32 ? "b32"
                                                      : "b64";
-    PARSER_EMIT(p, line, guard, arena_format(p->arena, "%s.%s", name, suffix), to, from);
+    EMIT(p, line, guard, arena_format(p->arena, "%s.%s", name, suffix), to, from);
 }
 
 /* .reg .b32 x  or  .param .align 8 .b8 x[24]: declared in the function's scope. */
@@ -138,7 +142,7 @@ static void emit_branch(parser *p, unsigned line, const operand *guard, const ch
                         bool uniform)
 {
     operand to = { .kind = OPERAND_LABEL, .name = label };
-    PARSER_EMIT(p, line, guard, uniform ? "bra.uni" : "bra", to);
+    EMIT(p, line, guard, uniform ? "bra.uni" : "bra", to);
 }
 
 /* Why a function cannot be called here, or NULL. */
@@ -249,7 +253,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
     c->here.start = (uint32_t)p->entry->ops.count;
     if (c->recurs) {
         c->stack = new_register(p, "(value)", TYPE_u64);
-        PARSER_EMIT(p, c->line, NULL, "stacksave.u64", c->stack);
+        EMIT(p, c->line, NULL, "stacksave.u64", c->stack);
     }
     while (!lexer_is(l, "{"))
         lexer_next(l);
@@ -263,7 +267,7 @@ static void end_body(parser *p)
     parser_declare(p, c->end, SYMBOL_LABEL, c->line)->index = (uint32_t)e->ops.count;
     parser_resolve_labels(p, c->references);
     if (c->recurs)
-        PARSER_EMIT(p, c->line, NULL, "stackrestore.u64", c->stack);
+        EMIT(p, c->line, NULL, "stackrestore.u64", c->stack);
     if (c->recursion)
         end_recursion(p, c);
     if (p->references.count > c->references) {
@@ -395,14 +399,14 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
     operand some = new_register(p, "(some)", TYPE_pred);
     function_address(p, "");                                   /* so that all functions are known */
     emit_equal(p, s->line, s->guard, "b64", some, pointer, 0); /* it has to be written first */
-    PARSER_EMIT(p, s->line, NULL, "xor.pred", some, some, some);
+    EMIT(p, s->line, NULL, "xor.pred", some, some, some);
     for (size_t i = 0; i < p->functions.count; i++) {
         const function f = p->functions.items[i];
         if (!f.address || !function_takes(p, &f, results, s->results.count, given, s->given.count))
             continue;
         operand hit = new_register(p, "(hit)", TYPE_pred);
         emit_equal(p, s->line, s->guard, "b64", hit, pointer, f.address);
-        PARSER_EMIT(p, s->line, NULL, "or.pred", some, some, hit);
+        EMIT(p, s->line, NULL, "or.pred", some, some, hit);
         const char *obstacle = find_obstacle(p, &f, f.name);
         if (obstacle)
             decode_unknown(p, s->line, &hit, obstacle);
@@ -412,10 +416,10 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
     if (s->guard) {
         operand others = *s->guard;
         others.negated = !others.negated;
-        PARSER_EMIT(p, s->line, NULL, "or.pred", some, some, others);
+        EMIT(p, s->line, NULL, "or.pred", some, some, others);
     }
     some.negated = true;
-    PARSER_EMIT(p, s->line, &some, "(call)", pointer);
+    EMIT(p, s->line, &some, "(call)", pointer);
 }
 
 /* call (results), function, (arguments), prototype; behind its modifiers */

@@ -234,9 +234,6 @@ op *decode_instruction(parser *p, const instruction *in);
 /* The same for an instruction that is made up: its name with modifiers, as "setp.eq.b64". */
 op *parser_emit(parser *p, unsigned line, const operand *guard, const char *text,
                 const operand *operands, size_t count);
-#define PARSER_EMIT(p, line, guard, text, ...)                          \
-    parser_emit(p, line, guard, text, (const operand[]){ __VA_ARGS__ }, \
-                sizeof(const operand[]){ __VA_ARGS__ } / sizeof(operand))
 
 /* Looks up the form of an instruction. What is not known of it, or NULL. */
 const char *decode_find(parser *p, instruction *in);
