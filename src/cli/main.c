@@ -8,6 +8,14 @@
 #include "emit/describe.h"
 #include "cli/emulated.h"
 #include "cli/modes.h"
+#include "version.h"
+
+#ifdef PTXGEN_HAS_MODEL
+#include "model/storey.h"
+#define UPPER_STOREY &model_storey
+#else
+#define UPPER_STOREY NULL
+#endif
 
 enum { STDERR = 2 };
 
@@ -45,7 +53,7 @@ static status run_command(arena *a, const command_line *o, strbuf *out, bool *wr
     else if (o->list)
         return mode_list(a, o, out);
     else if (o->help_family)
-        return mode_help_family(a, o->help_family, out);
+        return mode_help_family(a, o, out);
     else if (o->explain)
         return mode_explain(o->explain, out);
     else if (o->man)
@@ -91,7 +99,7 @@ int main(int argc, char **argv)
     arena *a = arena_new();
     if (argc > 1 && strcmp(argv[1], "run") == 0)
         return (int)run_emulated(a, argv + 2);
-    command_line o = { .run.seed = 1, .model.kv_type = -1 };
+    command_line o = { .run.seed = 1, .run.upper = UPPER_STOREY, .model.kv_type = -1 };
     diags d = diags_new(a);
     strbuf out = strbuf_new(a);
     bool wrote = false;

@@ -8,9 +8,7 @@
 #include "base/os.h"
 #include "cost/cost.h"
 #include "emit/tree.h"
-#include "model/from_gguf/from_gguf.h"
-#include "model/from_gguf/read.h"
-#include "model/section/decoder_section.h"
+#include "input/help.h"
 #include "cli/starter.h"
 
 #include "templates/templates.h"
@@ -53,21 +51,24 @@ status mode_list(arena *a, const command_line *o, strbuf *out)
     if (o->run.verbose)
         return list_costs(o->run.overrides.targets, out);
     spec_list_families(out, families_and_pipelines(a));
-    strbuf_format(out, "\nModels: --from-gguf takes %s; see --help-family decoder\n",
-                  model_architectures(a));
+    if (o->run.upper)
+        strbuf_format(out, "\nModels: --from-gguf takes %s; see --help-family %s\n",
+                      o->run.upper->architectures(a), o->run.upper->section);
     return EXIT_DONE;
 }
 
-status mode_help_family(arena *a, const char *name, strbuf *out)
+status mode_help_family(arena *a, const command_line *o, strbuf *out)
 {
+    const char *name = o->help_family;
+    const upper_storey *upper = o->run.upper;
     const family *const *all = families_and_pipelines(a);
     const family *f = family_find(all, name);
     if (f) {
         spec_help_family(out, f);
         return EXIT_DONE;
     }
-    if (strcmp(name, DECODER_SECTION) == 0) {
-        spec_help_decoder(out);
+    if (upper && strcmp(name, upper->section) == 0) {
+        upper->help(out);
         return EXIT_DONE;
     }
     size_t count = 0;
@@ -76,7 +77,8 @@ status mode_help_family(arena *a, const char *name, strbuf *out)
     const char **names = arena_alloc(a, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++)
         names[i] = all[i]->name;
-    names[count++] = DECODER_SECTION;
+    if (upper)
+        names[count++] = upper->section;
     const char *closest = closest_match(name, names, count);
     return closest
                ? wrong_usage("there is no kernel family '%s'; did you mean '%s'?", name, closest)
@@ -135,13 +137,23 @@ status mode_man(const char *name, strbuf *out)
                                  names[0], names[1], names[2], names[3]);
 }
 
+static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *said, diags *d)
+{
+    const upper_storey *upper = o->run.upper;
+    if (upper)
+        return upper->from_file(a, o->from_gguf, &o->run.overrides, &o->model, out, said, d);
+    diag_error(d, DIAG_NO_DECODER, (location){ .file = o->from_gguf },
+               "is a model, and this ptxgen was built for kernels alone (-Dmodel=false)");
+    return false;
+}
+
 /* The starter engine, with the spec of a model where one is named. */
 static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
     strbuf text = strbuf_new(a), said = strbuf_new(a);
     size_t count;
-    if (o->from_gguf && !from_gguf(a, o->from_gguf, &o->run.overrides, &o->model, &text, &said, d))
+    if (o->from_gguf && !read_model(a, o, &text, &said, d))
         return;
     if (!starter_write(a, folder, o->from_gguf ? &text : NULL, &count, d) || o->run.quiet)
         return;
@@ -171,6 +183,6 @@ void mode_init(arena *a, const command_line *o, strbuf *out, diags *d)
 void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     strbuf said = strbuf_new(a);
-    if (from_gguf(a, o->from_gguf, &o->run.overrides, &o->model, out, &said, d) && !o->run.quiet)
+    if (read_model(a, o, out, &said, d) && !o->run.quiet)
         fputs(said.text, stderr);
 }

@@ -7,7 +7,7 @@
 
 /* What there is to show goes to out; EXIT_USAGE where a name is none, after saying so. */
 status mode_list(arena *a, const command_line *o, strbuf *out);
-status mode_help_family(arena *a, const char *name, strbuf *out);
+status mode_help_family(arena *a, const command_line *o, strbuf *out);
 status mode_explain(const char *code, strbuf *out);
 status mode_man(const char *name, strbuf *out);
 

@@ -8,6 +8,7 @@
 
 #include "base/os.h"
 #include "input/spec.h"
+#include "input/values.h"
 
 enum { MAX_JOBS = 256, LONG_COLUMN = 6, HELP_COLUMN = 30 };
 
@@ -126,14 +127,14 @@ status options_status(const diags *d)
 {
     status worst = EXIT_DONE;
     for (size_t i = 0; i < d->list.count; i++) {
-        const diagnostic *item = &d->list.items[i];
-        if (item->severity != SEVERITY_ERROR)
+        const diagnostic *found = &d->list.items[i];
+        if (found->severity != SEVERITY_ERROR)
             continue;
-        if (item->code == DIAG_UNREADABLE || item->code == DIAG_UNWRITABLE)
+        if (found->code == DIAG_UNREADABLE || found->code == DIAG_UNWRITABLE)
             return EXIT_FILE;
-        bool from_command_line =
-            item->code == DIAG_SAME_PATH || item->code == DIAG_BAD_NAME ||
-            (!item->where.file && (item->code == DIAG_BAD_PREFIX || item->code == DIAG_BAD_TARGET));
+        bool from_command_line = found->code == DIAG_SAME_PATH || found->code == DIAG_BAD_NAME ||
+                                 (!found->where.file && (found->code == DIAG_BAD_PREFIX ||
+                                                         found->code == DIAG_BAD_TARGET));
         if (from_command_line || worst == EXIT_DONE)
             worst = from_command_line ? EXIT_USAGE : EXIT_SPEC;
     }
@@ -185,11 +186,11 @@ static status take_positions(command_line *o, const char *text)
 {
     int64_t *positions = &o->model.max_seq_len;
     if (spec_parse_number(text, positions) && *positions >= 1 &&
-        *positions <= DECODER_MOST_POSITIONS)
+        *positions <= PROBLEM_MOST_POSITIONS)
         return EXIT_DONE;
     return wrong_usage("--max-seq-len takes a number from 1 to %dM, such as 8192, 8k or 1M, not "
                        "'%s'",
-                       DECODER_MOST_POSITIONS >> 20, text);
+                       PROBLEM_MOST_POSITIONS >> 20, text);
 }
 
 static status take_kv_type(command_line *o, const char *text)
@@ -205,14 +206,14 @@ static status take_kv_type(command_line *o, const char *text)
 /* "build,print" */
 static status take_stages(command_line *o, const char *list)
 {
-    for (const char *item = list;; item++) {
-        size_t length = strcspn(item, ",");
-        unsigned stage = generate_stage(item, length);
+    for (const char *word = list;; word++) {
+        size_t length = strcspn(word, ",");
+        unsigned stage = generate_stage(word, length);
         if (!stage)
             return wrong_usage("--dump takes a list of build, fold and print, not '%s'", list);
         o->run.dump |= stage;
-        item += length;
-        if (!*item)
+        word += length;
+        if (!*word)
             return EXIT_DONE;
     }
 }

@@ -2,7 +2,6 @@
 #ifndef PTXGEN_CLI_OPTIONS_H
 #define PTXGEN_CLI_OPTIONS_H
 
-#include "model/from_gguf/model.h"
 #include "cli/run.h"
 
 /* EXIT_SPEC: the spec is wrong or a kernel failed a check. EXIT_FILE: a file could not be read or

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "model/plan_cost.h"
+#include "base/name_map.h"
+#include "check/validate.h"
+#include "check/verify_set.h"
 #include "emit/depfile.h"
+#include "emit/earlier.h"
+#include "emit/ninja.h"
+#include "emit/outputs.h"
 #include "emit/report.h"
-#include "model/from_gguf/read.h"
 #include "ptx/ptx.h"
-#include "model/section/decoder_section.h"
 #include "cli/summary.h"
 
 typedef struct run {
@@ -69,10 +72,10 @@ static bool check_paths(run *r)
     bool right = true;
     for (size_t i = 0; i < r->spec.file_count; i++)
         right = claim(r, &c, r->spec.files[i], SPEC) && right;
-    const char *header = generate_header_path(r->arena, &r->set, q->out);
+    const char *header = emit_header_path(r->arena, &r->set, q->out);
     if (q->out) {
         right = claim(r, &c, header, OUT) && right;
-        right = claim(r, &c, generate_manifest_path(r->arena, &r->set, q->out), OUT) && right;
+        right = claim(r, &c, emit_manifest_path(r->arena, &r->set, q->out), OUT) && right;
     }
     for (size_t i = 0; q->out && i < r->set.kernel_count; i++)
         right = claim(r, &c, path_in(r->arena, q->out, r->set.kernels[i].file), OUT) && right;
@@ -92,33 +95,18 @@ static bool check_paths(run *r)
     return right;
 }
 
-/* Sets what a file of the decoder's model has, by the keys that the section says of its file. */
-static void expect_file(arena *a, decoder *d)
-{
-    if (!d || !d->metadata_count)
-        return;
-    decoder_file *file = arena_zalloc(a, sizeof *file);
-    model *read = arena_alloc(a, sizeof *read);
-    diags found = diags_new(a);
-    d->file = file;
-    if (model_expect(a, d, read, file, &found))
-        file->edited = decoder_edited(a, d, &read->decoder);
-    else
-        file->edited = found.list.items[0].message;
-}
-
 /* Reads the spec and builds its kernels. */
 static bool make_kernels(run *r)
 {
     const request *q = r->request;
     spec *s = &r->spec;
-    if (!spec_read(r->arena, q->spec, families_and_pipelines(r->arena), &q->overrides, s, r->diags))
+    if (!spec_read(r->arena, q->spec, families_and_pipelines(r->arena), q->upper, &q->overrides, s,
+                   r->diags))
         return false;
     if (q->shard.count)
         spec_keep_shard(s, q->shard);
     if (q->only && !spec_keep_instance(r->arena, s, q->only, r->diags))
         return false;
-    expect_file(r->arena, s->decoder);
     return generate_kernels(r->arena, s, &r->set, r->diags) && check_paths(r);
 }
 
@@ -139,8 +127,7 @@ static unsigned job_count(const request *q)
 static bool validate(run *r)
 {
     validation v = { 0 };
-    if (!generate_validate(r->arena, &r->set, &r->ptxas, job_count(r->request), r->show, &v,
-                           r->diags))
+    if (!validate_set(r->arena, &r->set, &r->ptxas, job_count(r->request), r->show, &v, r->diags))
         return false;
     summary_validation(r->out, &r->ptxas, &v);
     return true;
@@ -150,8 +137,7 @@ static bool verify(run *r)
 {
     const request *q = r->request;
     verification v = { 0 };
-    if (!generate_verify(r->arena, &r->set, &r->edited, q->seed, job_count(q), r->show, &v,
-                         r->diags))
+    if (!verify_set(r->arena, &r->set, &r->edited, q->seed, job_count(q), r->show, &v, r->diags))
         return false;
     summary_verification(r->out, &v, q->verbose);
     return true;
@@ -171,7 +157,7 @@ static void print_outputs(run *r)
 {
     described_set d = describe_set(r->arena, &r->set);
     output_files files = { 0 };
-    generate_files(r->arena, &d, r->request->out, &files);
+    emit_files(r->arena, &d, r->request->out, &files);
     for (size_t i = 0; i < files.count; i++)
         strbuf_format(r->out, "%s\n", files.items[i].path);
 }
@@ -185,7 +171,7 @@ static bool print_plan(run *r)
         return false;
     }
     const target *newest = set->targets[set->target_count - 1];
-    cost_plan(r->out, set->plan, newest, ptx_can_overlap(newest));
+    set->upper->print(r->out, set->plan, newest, ptx_can_overlap(newest));
     return true;
 }
 
@@ -194,7 +180,7 @@ static bool print_plan(run *r)
 static void make_outputs(run *r, const described_set *d)
 {
     output_files *files = &r->outputs;
-    generate_files(r->arena, d, r->request->out, files);
+    emit_files(r->arena, d, r->request->out, files);
     size_t kept = 0;
     for (size_t i = 0; i < files->count; i++) {
         bool leave = false;
@@ -308,7 +294,7 @@ static size_t add_ninja(run *r)
 {
     const request *q = r->request;
     assembly_plans plans = { 0 };
-    generate_assembly_plans(r->arena, &r->set, &r->ptxas, &plans);
+    kernel_plan_assemblies(r->arena, &r->set, r->ptxas.known, r->ptxas.oldest, &plans);
     const char *only = q->overrides.targets;
     const char *verify[] = {
         "--verify",

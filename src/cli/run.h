@@ -2,7 +2,8 @@
 #ifndef PTXGEN_CLI_RUN_H
 #define PTXGEN_CLI_RUN_H
 
-#include "cli/generate.h"
+#include "check/progress.h"
+#include "kernel/generate.h"
 #include "input/select.h"
 
 /* What is asked for; paths that are NULL are not. Options of the same names say it. */
@@ -10,9 +11,10 @@ typedef struct request {
     const char *spec, *out, *expect, *depfile, *stamp, *emit_ninja, *report, *only, *ptxas;
     spec_overrides overrides; /* its embed points to embed */
     embedding embed;
-    shard shard;         /* count 0: all */
-    uint64_t jobs, seed; /* jobs 0: one for each CPU */
-    const char *program; /* as it was called, and with what: a Ninja build calls it again */
+    const upper_storey *upper; /* NULL: none */
+    shard shard;               /* count 0: all */
+    uint64_t jobs, seed;       /* jobs 0: one for each CPU */
+    const char *program;       /* as it was called, and with what: a Ninja build calls it again */
     const char *const *arguments;
     size_t argument_count;
     unsigned dump; /* stages of generate_stage */

@@ -65,30 +65,6 @@ static void put_verified(strbuf *out, const verification *v)
     }
 }
 
-/* "m = 1, 4 and 8" */
-static void put_rows(strbuf *out, const decoder *d)
-{
-    strbuf_put(out, "m = ");
-    for (int64_t i = 0; i < d->m_count; i++)
-        strbuf_format(out, "%s%lld",
-                      !i                   ? ""
-                      : i + 1 < d->m_count ? ", "
-                                           : " and ",
-                      (long long)d->m[i]);
-}
-
-static void put_step(strbuf *out, const plan *p, const step_result *r)
-{
-    size_t line = out->length;
-    strbuf_pad(out, line, WHAT_WIDTH);
-    strbuf_format(out, "step right: %lld of %lld layers, %zu positions, ", (long long)r->layers,
-                  (long long)r->of_layers, r->positions);
-    put_rows(out, p->decoder);
-    strbuf_format(out,
-                  ", worst logit error %.2g of its bound, weights read %.2f times, caches %.2f\n",
-                  r->worst, r->weights_read, step_bytes_times(r->caches));
-}
-
 void summary_verification(strbuf *out, const verification *v, bool all)
 {
     const verified *worst = NULL; /* a shard may be empty */
@@ -109,8 +85,11 @@ void summary_verification(strbuf *out, const verification *v, bool all)
         strbuf_format(out, ", worst error %.2g of its bound (%s)", worst->worst,
                       worst->kernel->instance->name);
     strbuf_char(out, '\n');
-    if (v->plan)
-        put_step(out, v->plan, &v->step);
+    if (v->step) {
+        line = out->length;
+        strbuf_pad(out, line, WHAT_WIDTH);
+        strbuf_format(out, "%s\n", v->step);
+    }
 }
 
 void summary_kernels(strbuf *out, const kernel_set *set)

@@ -2,7 +2,10 @@
 #ifndef PTXGEN_CLI_SUMMARY_H
 #define PTXGEN_CLI_SUMMARY_H
 
-#include "cli/generate.h"
+#include "check/validate.h"
+#include "check/verify_set.h"
+#include "check/validate.h"
+#include "check/verify_set.h"
 
 void summary_validation(strbuf *out, const ptxas *assembler, const validation *v);
 

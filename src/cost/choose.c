@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/plan_cost.h"
 #include "kernel/limits.h"
 
 enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096, MOST_PASSES = 8 };
@@ -365,7 +364,3 @@ bool cost_is_faster(const instance *in, const instance *than, const target *cons
     instance own = usual_of(in), other = usual_of(than);
     return cost_is_worth(NULL, &own, &other, 1, wanted, count);
 }
-
-const plan_model cost_model = { .tune = cost_tune,
-                                .is_faster = cost_is_faster,
-                                .is_worth = cost_is_worth };

@@ -6,7 +6,6 @@
 #define PTXGEN_COST_CHOOSE_H
 
 #include "cost/cost.h"
-#include "model/plan/plan.h"
 
 /* The instance that a target gets for one with variant = auto, chosen for this target and excluding
  * all others, that fits the shared memory of some GPUs (0: of the target). Candidates are the
@@ -34,8 +33,5 @@ bool cost_is_faster(const instance *in, const instance *than, const target *cons
 /* Whether it is, with another one ahead of it (NULL: none), which does a part, of so many rows. */
 bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
                    const target *const *wanted, size_t count);
-
-/* All of them. */
-extern const plan_model cost_model;
 
 #endif

@@ -12,8 +12,6 @@
 #include "emit/tree.h"
 #include "kernel/kernel.h"
 
-typedef VEC(kernel) kernel_list;
-
 /* A file that was written, and its checksum in the manifest's digits. */
 typedef struct earlier_file {
     const char *name, *checksum;

@@ -7,7 +7,6 @@
 #include "emit/header_cuda.h"
 #include "emit/header_data.h"
 #include "emit/header_pipelines.h"
-#include "model/emit/header_plan.h"
 #include "emit/header_ptx.h"
 #include "emit/header_query.h"
 #include "kernel/formula.h"
@@ -279,9 +278,6 @@ static void print_first_arguments(strbuf *out, const described_set *d)
     print_arguments(out, &d->kernels[0]);
 }
 
-/* A template's text, filled in for a set. */
-static void fill(strbuf *out, const char *text, const described_set *d);
-
 static void print_embedding(strbuf *out, const described_set *d)
 {
     static const char *const texts[EMBED_COUNT] = {
@@ -289,41 +285,21 @@ static void print_embedding(strbuf *out, const described_set *d)
         [EMBED_C23] = template_header_c23_h_in,
         [EMBED_INCBIN] = template_header_incbin_h_in,
     };
-    fill(out, texts[d->set->embed], d);
+    header_fill(out, texts[d->set->embed], d);
 }
 
-/* What only a header with a decoder has. */
-static void print_plan_types(strbuf *out, const described_set *d)
-{
-    if (d->set->plan) {
-        strbuf_char(out, '\n');
-        fill(out, template_header_plan_h_in, d);
+/* What only a header with a plan has. */
+#define PRINT_PLACE(name, place)                          \
+    static void name(strbuf *out, const described_set *d) \
+    {                                                     \
+        if (d->set->plan)                                 \
+            d->set->upper->header(out, d, place);         \
     }
-}
-
-static void print_plan_head(strbuf *out, const described_set *d)
-{
-    static const char text[] =
-        " * All kernels of a model's step, with one call:\n"
-        " *\n"
-        " *     static @PREFIX@_decoder model;                     its memory: "
-        "@PREFIX@_plan.bytes\n"
-        " *     r = @PREFIX@_create(&model, &cuda, NULL);\n"
-        " *     r = @PREFIX@_load_tensor(&model, &@PREFIX@_tensors[i], data, bytes);     each of "
-        "them\n"
-        " *     r = @PREFIX@_prompt(&model, stream, tokens, count);\n"
-        " *     r = @PREFIX@_step(&model, stream);                 for each token, or as a graph\n"
-        " *     r = @PREFIX@_token(&model, stream, &token);\n"
-        " *\n";
-    if (d->set->plan)
-        fill(out, text, d);
-}
-
-static void print_decoder(strbuf *out, const described_set *d)
-{
-    if (d->set->plan)
-        fill(out, template_header_decoder_h_in, d);
-}
+PRINT_PLACE(print_plan_head, HEADER_PLAN_HEAD)
+PRINT_PLACE(print_plan_types, HEADER_PLAN_TYPES)
+PRINT_PLACE(print_plan_declarations, HEADER_PLAN_DECLARATIONS)
+PRINT_PLACE(print_plan_data, HEADER_PLAN_DATA)
+PRINT_PLACE(print_plan_functions, HEADER_PLAN_FUNCTIONS)
 
 static void print_most_rows(strbuf *out, const described_set *d)
 {
@@ -366,7 +342,7 @@ static const placeholder placeholders[] = {
     { "@PLAN_TYPES@", print_plan_types, NULL },
     { "@PLAN_DECLARATIONS@", print_plan_declarations, NULL },
     { "@PLAN_DATA@", print_plan_data, NULL },
-    { "@DECODER@", print_decoder, NULL },
+    { "@DECODER@", print_plan_functions, NULL },
     { "@MOST_ROWS@", print_most_rows, NULL },
     { "@SAMPLING_WORDS@", print_sampling_words, NULL },
     { "@PIECE_ALIGNMENT@", print_piece_alignment, NULL },
@@ -405,7 +381,7 @@ static const placeholder *find_placeholder(const char *text)
     return NULL;
 }
 
-static void fill(strbuf *out, const char *text, const described_set *d)
+void header_fill(strbuf *out, const char *text, const described_set *d)
 {
     while (*text) {
         size_t plain = strcspn(text, "@");
@@ -415,7 +391,7 @@ static void fill(strbuf *out, const char *text, const described_set *d)
         if (p && p->print)
             p->print(out, d);
         else if (p)
-            fill(out, p->text, d);
+            header_fill(out, p->text, d);
         else if (*text)
             strbuf_char(out, *text++);
         text += p ? strlen(p->name) : 0;
@@ -436,5 +412,5 @@ static size_t likely_size(const kernel_set *set)
 void emit_header(strbuf *out, const described_set *d)
 {
     strbuf_reserve(out, likely_size(d->set));
-    fill(out, template_header_h_in, d);
+    header_fill(out, template_header_h_in, d);
 }

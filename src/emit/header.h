@@ -6,4 +6,7 @@
 
 void emit_header(strbuf *out, const described_set *d);
 
+/* Prints a template's text, filled in for a set. */
+void header_fill(strbuf *out, const char *text, const described_set *d);
+
 #endif

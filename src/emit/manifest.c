@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/os.h"
 #include "emit/json.h"
-#include "model/emit/manifest_plan.h"
 #include "kernel/formula.h"
 
 /* Run-time values decide: null. */
@@ -247,18 +246,8 @@ static json_t *alias_json(const kernel_set *set, const alias *of)
 }
 
 /* What a program must know that launches by this file alone, and no number says. */
-static json_t *conventions_json(bool with_decoder)
+static json_t *conventions_json(const char *of_plan)
 {
-    static const char of_decoder[] =
-        "bytes are of four pieces of device memory; an argument is a piece and an offset in "
-        "it, or a number. The state is zero before the first step but for what the host "
-        "writes. tokens, positions, lengths: u32 [rows], length = position + 1; token and "
-        "position 4294967295 and length 0 where a row is none. sampling: of rows that have a "
-        "token sampled " SAMPLING_SAID ". caches: addresses, u64 "
-        "[layers, 2, rows], of K, then V, of each row's sequence; those of layer l and sequence "
-        "s lie in the cache at caches[l] + s sequence_bytes. "
-        "logits: f32 [logits_rows, vocab]. A step writes token, position and length of its "
-        "last sampled_rows to the first rows";
     static const struct {
         const char *of, *said;
     } conventions[] = {
@@ -301,8 +290,8 @@ static json_t *conventions_json(bool with_decoder)
     json_t *object = json_made(json_object());
     for (size_t i = 0; i < sizeof conventions / sizeof *conventions; i++)
         json_put_string(object, conventions[i].of, conventions[i].said);
-    if (with_decoder)
-        json_put_string(object, "decoder", of_decoder);
+    if (of_plan)
+        json_put_string(object, "decoder", of_plan);
     return object;
 }
 
@@ -327,8 +316,9 @@ json_t *manifest_json(arena *a, const described_set *d)
         json_add(aliases, alias_json(set, &set->aliases[i]));
     json_put(manifest, "aliases", aliases);
     if (set->plan)
-        json_put(manifest, "decoder", plan_json(a, set->plan));
-    json_put(manifest, "conventions", conventions_json(set->plan));
+        json_put(manifest, "decoder", set->upper->manifest(a, set->plan));
+    json_put(manifest, "conventions",
+             conventions_json(set->plan ? set->upper->manifest_convention : NULL));
     return manifest;
 }
 

@@ -7,12 +7,6 @@
 #include "emit/tree.h"
 #include "kernel/kernel.h"
 
-/* One run of ptxas: the target is one that it takes. */
-typedef struct assembly_plan {
-    const kernel *kernel;
-    const target *target;
-} assembly_plan;
-
 /* Programs and files as the commands name them. Paths are relative to the folder in which ptxgen
  * runs, which is the one in which Ninja is to run. */
 typedef struct ninja_build {

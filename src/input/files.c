@@ -6,7 +6,6 @@
 
 #include "base/name_map.h"
 #include "base/os.h"
-#include "input/spec.h"
 
 enum { MAX_DEPTH = 10000 };
 

@@ -1,11 +1,9 @@
-/* What --list and --help-family show of the families, from their tables alone. */
-#include "input/spec.h"
+#include "input/help.h"
 
 #include <string.h>
 
 #include "kernel/formula.h"
-#include "model/section/decoder_section.h"
-#include "model/section/decoder_keys.h"
+#include "kernel/pipeline.h"
 
 enum { HEADING = 8, COLUMN_GAP = 2, RANGE_WIDTH = 26, DEFAULT_WIDTH = 10 };
 
@@ -208,30 +206,37 @@ static const char *default_text(arena *a, const family *f, const key *k)
 }
 
 /* A key's line: name, range, default and summary; the range starts at a column. */
-static void put_key(strbuf *out, const key *k, const char *range, const char *def, size_t line,
-                    size_t column)
+static void put_key(strbuf *out, const help_row *row, size_t line, size_t column)
 {
-    strbuf_put(out, k->name);
+    const char *range = row->range ? row->range : range_text(out->arena, row->key);
+    strbuf_put(out, row->key->name);
     strbuf_pad(out, line, column);
     line = put_wrapped_range(out, range, line, column);
     strbuf_pad(out, line, column + RANGE_WIDTH);
-    strbuf_put(out, def);
-    if (k->summary) {
+    strbuf_put(out, row->def);
+    if (row->key->summary) {
         strbuf_pad(out, line, column + RANGE_WIDTH + DEFAULT_WIDTH - 1);
         strbuf_char(out, ' ');
-        strbuf_put(out, k->summary);
+        strbuf_put(out, row->key->summary);
     }
     strbuf_char(out, '\n');
 }
 
-static void put_keys(strbuf *out, const family *f)
+void help_put_keys(strbuf *out, const help_row *rows, size_t count)
 {
     size_t width = 0;
+    for (size_t i = 0; i < count; i++)
+        width = wider(width, rows[i].key->name);
+    for (size_t i = 0; i < count; i++)
+        put_key(out, &rows[i], begin_row(out, "keys", i == 0), HEADING + width + COLUMN_GAP);
+}
+
+static void put_family_keys(strbuf *out, const family *f)
+{
+    VEC(help_row) rows = { 0 };
     for (const key *k = f->keys; k->name; k++)
-        width = wider(width, k->name);
-    for (const key *k = f->keys; k->name; k++)
-        put_key(out, k, range_text(out->arena, k), default_text(out->arena, f, k),
-                begin_row(out, "keys", k == f->keys), HEADING + width + COLUMN_GAP);
+        *VEC_PUSH(out->arena, &rows) = (help_row){ k, NULL, default_text(out->arena, f, k) };
+    help_put_keys(out, rows.items, rows.count);
 }
 
 static void put_param(strbuf *out, const family *f, const param *p)
@@ -341,7 +346,7 @@ static void put_steps(strbuf *out, const family *f)
 void spec_help_family(strbuf *out, const family *f)
 {
     strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
-    put_keys(out, f);
+    put_family_keys(out, f);
     if (f->steps) {
         put_steps(out, f);
         return;
@@ -356,20 +361,4 @@ void spec_help_family(strbuf *out, const family *f)
         if (k->field == f->same_bits_with)
             strbuf_format(out, ", with %s = %s", k->name, k->choices[1].word);
     strbuf_char(out, '\n');
-}
-
-void spec_help_decoder(strbuf *out)
-{
-    size_t width = 0;
-    const setting *const all = decoder_settings;
-    for (const setting *s = all; s->key.name; s++)
-        width = wider(width, s->key.name);
-    strbuf_format(out,
-                  "%s - a model's step: the kernels of one token or m of them, and their plan\n"
-                  "    a section of a spec of which there is one; --from-gguf writes it\n",
-                  DECODER_SECTION);
-    for (const setting *s = all; s->key.name; s++)
-        put_key(out, &s->key, s->range ? s->range : range_text(out->arena, &s->key),
-                setting_default_text(out->arena, s), begin_row(out, "keys", s == all),
-                HEADING + width + COLUMN_GAP);
 }

@@ -4,7 +4,7 @@
 
 #include "base/name_map.h"
 #include "input/section.h"
-#include "input/spec.h"
+#include "kernel/generate.h"
 #include "input/values.h"
 
 /* One factor: the values of a key, or with shape those of two. */

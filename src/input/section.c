@@ -13,8 +13,6 @@
 #include <ini.h>
 #include <string.h>
 
-#include "input/spec.h"
-
 /* After this many lines that are no text at all the file is something else than a spec. */
 enum { MAX_BAD_LINES = 10, INI_LINE_END = 3 };
 

@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/section/decoder_section.h"
 #include "input/files.h"
 #include "base/name_map.h"
-#include "cost/choose.h"
-#include "model/plan/plan_make.h"
 #include "kernel/limits.h"
 #include "input/product.h"
 #include "input/section.h"
@@ -31,6 +28,7 @@ typedef struct parser {
     arena *arena;
     diags *diags;
     const family *const *families;
+    const upper_storey *upper; /* NULL: none */
     const char *prefix;
     target_list targets;
     value_list dims; /* of [ptxgen] */
@@ -210,7 +208,8 @@ static const family *find_family(parser *p, const section *s)
     VEC(const char *) names = { 0 };
     for (const family *const *f = p->families; *f; f++)
         *VEC_PUSH(p->arena, &names) = (*f)->name;
-    *VEC_PUSH(p->arena, &names) = DECODER_SECTION;
+    if (p->upper)
+        *VEC_PUSH(p->arena, &names) = p->upper->section;
     const char *closest =
         diags_full(p->diags) ? NULL : closest_match(s->name, names.items, names.count);
     diag_error(p->diags, DIAG_UNKNOWN_FAMILY, s->name_where, "there is no kernel family '%s'; %s",
@@ -332,14 +331,19 @@ static const alias *connect_aliases(parser *p, const contents *all)
     return made;
 }
 
+static bool is_upper(const parser *p, const section *s)
+{
+    return p->upper && s->name && strcmp(s->name, p->upper->section) == 0;
+}
+
 /* Reads all sections before it makes any instance, so that a spec of too many costs nothing. */
-static contents read_families(parser *p, const section_list *sections, const plan *of_decoder)
+static contents read_families(parser *p, const section_list *sections, const planned *above)
 {
     VEC(product) products = { 0 };
     uint64_t total = 0;
     for (size_t i = 0; i < sections->count; i++) {
         const section *s = sections->items[i];
-        bool is_family = s->name && !section_is_global(s) && !section_is_decoder(s);
+        bool is_family = s->name && !section_is_global(s) && !is_upper(p, s);
         const family *f = is_family ? find_family(p, s) : NULL;
         product lists;
         if (!f || !product_read(p->arena, s, f, p->has_dims ? &p->dims : NULL, &lists, p->diags))
@@ -364,43 +368,44 @@ static contents read_families(parser *p, const section_list *sections, const pla
     }
     for (size_t i = 0; i < all.pipelines.count; i++)
         add_steps(p, &all.pipelines.items[i], &names, &all);
-    for (size_t i = 0; of_decoder && i < of_decoder->kernel_count; i++)
-        add_kernel(p, &of_decoder->kernels[i], &names, &all.instances);
+    for (size_t i = 0; i < above->kernel_count; i++)
+        add_kernel(p, &above->kernels[i], &names, &all.instances);
     return all;
 }
 
-/* The section of the spec's decoder; NULL where it has none. */
-static const section *find_decoder(parser *p, const section_list *sections)
+/* Returns the section of the upper storey; NULL where the spec has none. */
+static const section *find_upper(parser *p, const section_list *sections)
 {
     const section *first = NULL;
     for (size_t i = 0; i < sections->count; i++) {
         const section *s = sections->items[i];
-        if (!section_is_decoder(s))
+        if (!is_upper(p, s))
             continue;
         if (first && (strcmp(first->title, s->title) != 0 || first->where.file != s->where.file))
             diag_error(p->diags, DIAG_DUPLICATE_SECTION, s->where,
-                       "a spec has one decoder; the other is [%s] on %s", first->title,
-                       diag_line(p->arena, &first->where, &s->where));
+                       "a spec has one %s; the other is [%s] on %s", p->upper->section,
+                       first->title, diag_line(p->arena, &first->where, &s->where));
         first = first ? first : s;
     }
     return first;
 }
 
 static void make_spec(arena *a, const spec_files *files, const family *const *list,
-                      const spec_overrides *overrides, spec *out, diags *d)
+                      const upper_storey *upper, const spec_overrides *overrides, spec *out,
+                      diags *d)
 {
-    parser p = { .arena = a, .diags = d, .families = list, .prefix = DEFAULT_PREFIX };
+    parser p = {
+        .arena = a, .diags = d, .families = list, .upper = upper, .prefix = DEFAULT_PREFIX
+    };
     const section_list *sections = &files->sections;
     read_globals(&p, sections);
     apply_overrides(&p, overrides);
     report_duplicate_sections(&p, sections);
-    const section *said = find_decoder(&p, sections);
-    decoder *model = said ? arena_alloc(a, sizeof *model) : NULL;
-    const plan *steps = said && decoder_read(a, said, model, d)
-                            ? plan_make(a, model, said->name_where, p.targets.items,
-                                        p.targets.count, &cost_model, d)
-                            : NULL;
-    contents all = read_families(&p, sections, steps);
+    const section *of_upper = find_upper(&p, sections);
+    planned above = { 0 };
+    if (of_upper && !upper->read(a, of_upper, p.targets.items, p.targets.count, &above, d))
+        above = (planned){ 0 };
+    contents all = read_families(&p, sections, &above);
     pipeline_list connected = connect_pipelines(&p, &all);
     if (!d->errors && !all.instances.count)
         diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
@@ -416,27 +421,27 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
                    .pipeline_count = connected.count,
                    .aliases = connect_aliases(&p, &all),
                    .alias_count = all.aliases.asked.count,
-                   .plan = steps,
-                   .decoder_where = said ? said->name_where : (location){ 0 },
-                   .decoder = steps ? model : NULL,
+                   .upper = upper,
+                   .plan = above.plan,
                    .files = files->paths.items,
                    .file_count = files->paths.count };
 }
 
-bool spec_read(arena *a, const char *path, const family *const *list,
+bool spec_read(arena *a, const char *path, const family *const *list, const upper_storey *upper,
                const spec_overrides *overrides, spec *out, diags *d)
 {
     spec_files files;
     files_read(a, path, &files, d);
-    make_spec(a, &files, list, overrides, out, d);
+    make_spec(a, &files, list, upper, overrides, out, d);
     return d->errors == 0;
 }
 
 bool spec_parse(arena *a, const char *name, const char *text, size_t size,
-                const family *const *list, const spec_overrides *overrides, spec *out, diags *d)
+                const family *const *list, const upper_storey *upper,
+                const spec_overrides *overrides, spec *out, diags *d)
 {
     spec_files files;
     files_read_text(a, name, text, size, &files, d);
-    make_spec(a, &files, list, overrides, out, d);
+    make_spec(a, &files, list, upper, overrides, out, d);
     return d->errors == 0;
 }

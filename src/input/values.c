@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/spec.h"
-
 /* A number as written. One that no int64_t holds is saturated, and huge. */
 typedef struct number {
     int64_t value;

@@ -3,7 +3,7 @@
 #define PTXGEN_KERNEL_KERNEL_H
 
 #include "kernel/pipeline.h"
-#include "model/plan/plan.h"
+#include "kernel/upper.h"
 #include "version.h"
 
 /* What ptxas said of a kernel, for one target. */
@@ -59,12 +59,28 @@ typedef struct kernel_set {
     size_t pipeline_count;
     const alias *aliases;
     size_t alias_count;
-    const plan *plan; /* of the spec's [decoder]; its kernels are among these, by their names. NULL:
-                         the spec has none */
+    const upper_storey *upper;
+    const struct plan *plan; /* of the upper storey's section; its kernels are among these, by their
+                                names. NULL: the spec has none */
 } kernel_set;
 
 /* Returns the GPUs that a host takes a kernel of a set for: of those of its name the newest that
  * the GPU runs and has the shared memory for. An edited kernel counts as the one of its file. */
 target_set kernel_gpus(const kernel_set *set, const kernel *k);
+
+typedef VEC(kernel) kernel_list;
+
+/* One run of ptxas: the target is one that it takes. */
+typedef struct assembly_plan {
+    const kernel *kernel;
+    const target *target;
+} assembly_plan;
+typedef VEC(assembly_plan) assembly_plans;
+
+/* Lists the runs of ptxas that validate a set: each kernel for its own target, for every newer one
+ * of the spec up to the one that has a kernel of its own, and for the GPUs that take it among the
+ * targets that ptxas knows. Targets older than the oldest that it knows are replaced by that. */
+void kernel_plan_assemblies(arena *a, const kernel_set *set, target_set known, const target *oldest,
+                            assembly_plans *out);
 
 #endif

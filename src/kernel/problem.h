@@ -11,7 +11,8 @@
 
 /* Limits of what kernels are made for. */
 enum {
-    PROBLEM_MOST_ROWS = 512, /* rows of X */
+    PROBLEM_MOST_ROWS = 512,          /* rows of X */
+    PROBLEM_MOST_POSITIONS = 1 << 24, /* of a sequence */
     PROBLEM_MOST_HEAD_DIM = 256,
     PROBLEM_MOST_EXPERTS = 512,
     PROBLEM_MOST_EXPERTS_USED = 32,

@@ -33,7 +33,7 @@
 
 #include "kernel/problem.h"
 
-enum { DECODER_MOST_LAYERS = 512, DECODER_MOST_POSITIONS = 1 << 24 };
+enum { DECODER_MOST_LAYERS = 512 };
 /* Rows of a step, and steps. More rows than a few are those of a prompt: matrices are multiplied by
  * tiles of them on tensor cores, which targets have from one on, see decoder_is_prompt. */
 enum { DECODER_FEW_ROWS = 8, DECODER_MOST_STEPS = 16, DECODER_PROMPT_SM = 80 };

@@ -20,13 +20,6 @@ typedef struct launch_cost {
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
                            const cost_gpu *gpu);
 
-/* Returns true for a kernel that reads whole matrices of weights, and not some of their rows. */
-bool cost_streams(const instance *in);
-
-/* Seconds that a launch in a graph takes beside what its kernel does, see plan_cost.c: to begin,
- * and until weights come in at full speed. */
-double cost_between(const instance *in, bool overlapped);
-
 /* Of all launches of a step, by kernel: those of a kernel have as many rows. */
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
                       const cost_gpu *gpu, launch_cost *costs);
@@ -46,5 +39,8 @@ const char *cost_kind(arena *a, const instance *in);
  * architecture; then the memory. Attention is to as many positions as a cache has, 4096 at most.
  * Overlapped: as of cost_of_step. */
 void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped);
+
+/* The cost model as plans are made with it. */
+extern const plan_model cost_model;
 
 #endif

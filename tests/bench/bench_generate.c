@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "cli/generate.h"
+#include "emit/outputs.h"
+#include "kernel/generate.h"
+#include "input/spec.h"
 
 enum { RUNS = 51, LARGE_INSTANCES = 1000 };
 
@@ -34,7 +36,7 @@ static double seconds_since(uint64_t start)
 static void parse_or_exit(arena *a, const char *name, const char *text, spec *out)
 {
     diags d = diags_new(a);
-    if (spec_parse(a, name, text, strlen(text), families_and_pipelines(a), NULL, out, &d))
+    if (spec_parse(a, name, text, strlen(text), families_and_pipelines(a), NULL, NULL, out, &d))
         return;
     strbuf message = strbuf_new(a);
     diags_render(&d, &message, false);
@@ -83,7 +85,7 @@ static double time_to_disk(const char *text, const char *folder, size_t *changed
     bool right = generate_kernels(a, &s, &set, &d);
     if (right) {
         described_set described = describe_set(a, &set);
-        generate_files(a, &described, folder, &files);
+        emit_files(a, &described, folder, &files);
         right = emit_tree(a, files.items, files.count, &d);
         *changed = 0;
         for (size_t i = 0; i < files.count; i++)

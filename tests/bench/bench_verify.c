@@ -6,8 +6,10 @@
 #include <time.h>
 
 #include "base/os.h"
-#include "cli/generate.h"
+#include "check/verify_set.h"
+#include "kernel/generate.h"
 #include "check/verify.h"
+#include "input/spec.h"
 
 enum { INSTANCES = 200, JOBS = 2 };
 
@@ -24,7 +26,7 @@ static kernel_set generate(arena *a, const char *text)
     spec s;
     kernel_set set = { 0 };
     diags d = diags_new(a);
-    if (!spec_parse(a, "bench.ini", text, strlen(text), families, NULL, &s, &d) ||
+    if (!spec_parse(a, "bench.ini", text, strlen(text), families, NULL, NULL, &s, &d) ||
         !generate_kernels(a, &s, &set, &d))
         stop(a, &d);
     return set;
@@ -73,7 +75,7 @@ static void time_many(arena *a)
     verification v;
     diags d = diags_new(a);
     uint64_t start = os_nanoseconds();
-    if (set.kernel_count != INSTANCES || !generate_verify(a, &set, &edited, 1, JOBS, NULL, &v, &d))
+    if (set.kernel_count != INSTANCES || !verify_set(a, &set, &edited, 1, JOBS, NULL, &v, &d))
         stop(a, &d);
     printf("many     %.1f s for %zu kernels on %d threads\n",
            (double)(os_nanoseconds() - start) * 1e-9, v.checked, JOBS);

@@ -24,7 +24,9 @@
 #include "cost/cost.h"
 #include "emit/ptx_stats.h"
 #include "kernel/formula.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "input/spec.h"
+#include "check/ptxas.h"
 
 enum { TILE_COLUMNS = 128 }; /* of products on tensor cores */
 
@@ -451,7 +453,7 @@ int main(int argc, char **argv)
     kernel_set set;
     if (!os_read_file(a, argv[2], &text, &size, &error))
         give_up(argv[2], error);
-    if (!spec_parse(a, argv[2], text, size, families_and_pipelines(a), NULL, &s, &d) ||
+    if (!spec_parse(a, argv[2], text, size, families_and_pipelines(a), NULL, NULL, &s, &d) ||
         !generate_kernels(a, &s, &set, &d)) {
         strbuf message = strbuf_new(a);
         diags_render(&d, &message, false);

@@ -7,7 +7,7 @@
 #include "test_arena.h"
 #include "bench/machine_code.h"
 #include "check/ptxas.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
 #include "input/spec.h"
 
 /* Of the loop that takes fewest: the one for rows of X that need no powers of two, or for tiles of
@@ -35,7 +35,7 @@ static void check(const ptxas *assembler, const target *t, const char *text, dou
     ptxas_result r;
     machine_code code;
     const char *error = "the spec is wrong";
-    if (!spec_parse(a, "test", text, strlen(text), families, NULL, &s, &d) ||
+    if (!spec_parse(a, "test", text, strlen(text), families, NULL, NULL, &s, &d) ||
         !generate_ptx(a, scratch, s.instances, t, &k, &error) ||
         !ptxas_run(a, assembler, k.ptx, k.ptx_length, t, &r, &error))
         fail_msg("%s: %s", text, error);

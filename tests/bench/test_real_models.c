@@ -19,7 +19,9 @@
 #include "base/os.h"
 #include "check/verify.h"
 #include "model/from_gguf/from_gguf.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "model/storey.h"
+#include "check/ptxas.h"
 
 typedef struct assembly {
     arena *arena; /* of all below */
@@ -62,8 +64,8 @@ static kernel_set kernels_of(arena *a, const char *file, const char *target_list
     kernel_set set = { 0 };
     if (strcmp(target_list, "default") != 0)
         overrides.targets = target_list;
-    if (!from_gguf(a, file, &overrides, &options, &text, &said, &d) ||
-        !spec_parse(a, file, text.text, text.length, families, NULL, s, &d) ||
+    if (!from_gguf(a, file, &model_storey, &overrides, &options, &text, &said, &d) ||
+        !spec_parse(a, file, text.text, text.length, families, &model_storey, NULL, s, &d) ||
         !generate_kernels(a, s, &set, &d)) {
         diags_render(&d, &messages, false);
         fail_msg("%s for %s: %s", file, target_list, messages.text);
@@ -78,7 +80,7 @@ static void add_model(assemblies *all, const char *file, const char *target_list
     arena *a = arena_new();
     const kernel_set set = kernels_of(a, file, target_list);
     assembly_plans plans = { 0 };
-    generate_assembly_plans(a, &set, all->assembler, &plans);
+    kernel_plan_assemblies(a, &set, all->assembler->known, all->assembler->oldest, &plans);
     for (size_t i = 0; i < plans.count; i++) {
         const kernel *k = plans.items[i].kernel;
         const target *t = plans.items[i].target;

@@ -5,6 +5,7 @@
 #include "kernel/pipeline.h"
 #include "input/spec.h"
 #include "tests/fuzz/fuzz.h"
+#include "model/storey.h"
 
 enum { MAX_INSTANCES = 256 }; /* to look at */
 
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     diags d = diags_new(a);
     spec s;
     bool right = spec_parse(a, "spec.ini", (const char *)data, size, families_and_pipelines(a),
-                            NULL, &s, &d);
+                            &model_storey, NULL, &s, &d);
     assert(right == !d.errors);
     check_messages(a, &d);
     if (right)

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "check/verify.h"
 #include "kernel/limits.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
 
 static int64_t word_index(const key *k, const char *word)
 {

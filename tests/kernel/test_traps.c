@@ -710,7 +710,7 @@ TEST(trap_11_a_k_that_is_not_whole_blocks_is_no_spec)
         diags d = diags_new(a);
         spec s;
         const char *text = arena_format(a, "[%s]\nk = 1000\nn = 4\n", quantized[i]);
-        assert_false(spec_parse(a, "t.ini", text, strlen(text), families, NULL, &s, &d));
+        assert_false(spec_parse(a, "t.ini", text, strlen(text), families, NULL, NULL, &s, &d));
         assert_int_equal(d.errors, 1);
         if (!strstr(d.list.items[0].message, "not a multiple of 256"))
             fail_msg("'%s'", d.list.items[0].message);

@@ -84,7 +84,7 @@ static spec all_families(arena *a)
     spec s;
     diags d = diags_new(a);
     assert_true(os_read_file(a, EVERY_FAMILY, &text, &length, &error));
-    if (!spec_parse(a, EVERY_FAMILY, text, length, families_and_pipelines(a), NULL, &s, &d))
+    if (!spec_parse(a, EVERY_FAMILY, text, length, families_and_pipelines(a), NULL, NULL, &s, &d))
         fail_msg("%s", d.list.items[0].message);
     return s;
 }

@@ -250,7 +250,7 @@ static bool may_be_enough(const score *s)
 static bool read_listed(arena *a, const char *path, spec *out, const char **error)
 {
     diags d = diags_new(a);
-    if (spec_read(a, path, families, NULL, out, &d))
+    if (spec_read(a, path, families, NULL, NULL, out, &d))
         return true;
     *error = d.list.items[0].message;
     return false;

@@ -5,7 +5,7 @@
 
 #include "base/strbuf.h"
 #include "kernel/formula.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
 
 /* Values for keys by their names; other keys have their default, or the least where none is. */
 static const struct {

@@ -5,7 +5,9 @@
 
 #include "test.h"
 #include "emit/report.h"
-#include "cli/generate.h"
+#include "check/verify_set.h"
+#include "kernel/generate.h"
+#include "input/spec.h"
 
 static const char SPEC[] = "[ptxgen]\nprefix = page\ntargets = sm_75, sm_90\n"
                            "[mwv_q4k_gemv]\nshape = 512x8\nnum_warps = 4\n"
@@ -41,7 +43,7 @@ static int make_page(void **state)
     f->arena = a;
     diags d = diags_new(a);
     spec s;
-    assert_true(spec_parse(a, "page.ini", SPEC, sizeof SPEC - 1, families, NULL, &s, &d));
+    assert_true(spec_parse(a, "page.ini", SPEC, sizeof SPEC - 1, families, NULL, NULL, &s, &d));
     assert_true(generate_kernels(a, &s, &f->set, &d));
     assert_int_equal(f->set.kernel_count, 3);
     f->set.kernels[0].on_targets = of_first;

@@ -10,7 +10,8 @@
 #include "kernel/limits.h"
 #include "emit/header.h"
 #include "emit/manifest.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "input/spec.h"
 
 /* What auto may choose: kernels that differ between targets, with a gap: sm_80 and sm_89 get the
  * same. Which it chooses is the model's affair; here the instances are marked by hand. */
@@ -37,7 +38,7 @@ static outcome generate(const char *text)
     o.diags = diags_new(o.arena);
     strbuf messages = strbuf_new(o.arena);
     bool right = spec_parse(o.arena, "t.ini", text, strlen(text), families_and_pipelines(o.arena),
-                            NULL, &o.spec, &o.diags) &&
+                            NULL, NULL, &o.spec, &o.diags) &&
                  generate_kernels(o.arena, &o.spec, &o.set, &o.diags);
     diags_render(&o.diags, &messages, false);
     o.messages = messages.text;
@@ -105,7 +106,7 @@ static outcome generate_marked(const char *text, const mark marks[MOST_MARKS])
     outcome o = { .arena = arena_new() };
     o.diags = diags_new(o.arena);
     assert_true(spec_parse(o.arena, "t.ini", text, strlen(text), families_and_pipelines(o.arena),
-                           NULL, &o.spec, &o.diags));
+                           NULL, NULL, &o.spec, &o.diags));
     for (size_t m = 0; m < MOST_MARKS && marks[m].name; m++) {
         size_t i = 0;
         while (strncmp(o.spec.instances[i].name, marks[m].name, strlen(marks[m].name)) != 0)
@@ -775,7 +776,7 @@ ARENA_TEST(choices_fit_all_gpus_that_take_them)
         spec s;
         diags d = diags_new(a);
         strbuf messages = strbuf_new(a);
-        if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &s, &d)) {
+        if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, NULL, &s, &d)) {
             diags_render(&d, &messages, false);
             fail_msg("%s%s", text, messages.text);
         }

@@ -240,7 +240,8 @@ static const char *messages_of(arena *a, const char *text)
     spec made;
     diags d = diags_new(a);
     strbuf messages = strbuf_new(a);
-    spec_parse(a, "s.ini", text, strlen(text), families, &(const spec_overrides){ 0 }, &made, &d);
+    spec_parse(a, "s.ini", text, strlen(text), families, NULL, &(const spec_overrides){ 0 }, &made,
+               &d);
     diags_render(&d, &messages, false);
     return messages.text;
 }

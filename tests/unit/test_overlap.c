@@ -8,7 +8,9 @@
 #include "check/verify.h"
 #include "model/check/verify_step.h"
 #include "kernel/family.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "model/storey.h"
+#include "input/spec.h"
 
 #define HEAD "[ptxgen]\nprefix = t\ntargets = sm_80, sm_90, sm_100\n[decoder]\n"
 #define HEADS \
@@ -43,7 +45,7 @@ static bool is_gate_up(const kernel *k)
 static void make(arena *a, const char *text, spec *s, kernel_set *set)
 {
     diags d = diags_new(a);
-    if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, s, &d) ||
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, &model_storey, NULL, s, &d) ||
         !generate_kernels(a, s, set, &d)) {
         strbuf messages = strbuf_new(a);
         diags_render(&d, &messages, false);
@@ -111,13 +113,13 @@ ARENA_TEST(a_kernel_is_made_once_for_targets_that_overlap_and_once_for_others)
 }
 
 /* What the builder says of the first kernel of a spec whose family has its wait elsewhere. */
-static const char *verdict(arena *a, const char *section, overlap planted)
+static const char *verdict(arena *a, const char *text, overlap planted)
 {
     spec s;
     kernel_set set;
     kernel k;
     const char *error = NULL;
-    make(a, arena_format(a, "[ptxgen]\nprefix = t\ntargets = sm_90\n%s", section), &s, &set);
+    make(a, arena_format(a, "[ptxgen]\nprefix = t\ntargets = sm_90\n%s", text), &s, &set);
     family spoiled = *s.instances[0].family;
     spoiled.launch.overlap = planted;
     instance in = s.instances[0];

@@ -6,7 +6,8 @@
 #include "emit/header.h"
 #include "emit/manifest.h"
 #include "kernel/formula.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "input/spec.h"
 
 static const char two_pipelines[] = "[hw_dp4a_q4k_gemv]\n"
                                     "shape = 512x256\n"
@@ -22,7 +23,7 @@ static spec parse(arena *a, const char *text)
 {
     diags d = diags_new(a);
     spec s;
-    if (!spec_parse(a, "t.ini", text, strlen(text), families_and_pipelines(a), NULL, &s, &d))
+    if (!spec_parse(a, "t.ini", text, strlen(text), families_and_pipelines(a), NULL, NULL, &s, &d))
         fail_msg("%s", d.list.items[0].message);
     return s;
 }

@@ -3,7 +3,9 @@
 #include <time.h>
 
 #include "test_arena.h"
-#include "cli/generate.h"
+#include "check/verify_set.h"
+#include "kernel/generate.h"
+#include "input/spec.h"
 
 enum { KERNELS = 12, JOBS = 4 };
 
@@ -34,9 +36,9 @@ ARENA_TEST(the_last_step_is_shown_however_slowly)
     verification v;
     shown seen = { 0 };
     const progress slow = { .step = show, .context = &seen };
-    assert_true(spec_parse(a, "spec.ini", SPEC, sizeof SPEC - 1, families, NULL, &s, &d));
+    assert_true(spec_parse(a, "spec.ini", SPEC, sizeof SPEC - 1, families, NULL, NULL, &s, &d));
     assert_true(generate_kernels(a, &s, &set, &d));
-    assert_true(generate_verify(a, &set, &edited, 1, JOBS, &slow, &v, &d));
+    assert_true(verify_set(a, &set, &edited, 1, JOBS, &slow, &v, &d));
     assert_int_equal(v.right, KERNELS);
     assert_int_equal(seen.last, KERNELS);
     assert_in_range(seen.calls, 1, KERNELS);

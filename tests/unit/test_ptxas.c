@@ -8,7 +8,7 @@
 #include "base/os.h"
 #include "check/ptxas.h"
 #include "kernel/family.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
 #include "input/spec.h"
 
 static const char good[] = ".version 6.3\n"
@@ -215,9 +215,9 @@ ARENA_TEST(kernels_with_letters_are_assembled_for_their_target_alone)
     kernel_set set;
     assembly_plans plans = { 0 };
     size_t with_letters = 0;
-    assert_true(spec_parse(a, "k.ini", text, sizeof text - 1, families, NULL, &s, &d));
+    assert_true(spec_parse(a, "k.ini", text, sizeof text - 1, families, NULL, NULL, &s, &d));
     assert_true(generate_kernels(a, &s, &set, &d));
-    generate_assembly_plans(a, &set, &assembler, &plans);
+    kernel_plan_assemblies(a, &set, assembler.known, assembler.oldest, &plans);
     for (size_t i = 0; i < plans.count; i++) {
         const assembly_plan *one = &plans.items[i];
         if (one->kernel->specific)

@@ -1,6 +1,7 @@
 /* Right specs: which instances they make, in which order, and what else they say. */
 #include "test_arena.h"
 #include "spec_sample.h"
+#include "input/help.h"
 
 typedef struct right_spec {
     const char *what;
@@ -84,7 +85,7 @@ static outcome parse(const char *text, const spec_overrides *overrides)
 {
     outcome o = { .arena = arena_new() };
     diags d = diags_new(o.arena);
-    o.right = spec_parse(o.arena, "spec.ini", text, strlen(text), sample_families, overrides,
+    o.right = spec_parse(o.arena, "spec.ini", text, strlen(text), sample_families, NULL, overrides,
                          &o.spec, &d);
     strbuf messages = strbuf_new(o.arena), names = strbuf_new(o.arena);
     diags_render(&d, &messages, false);

@@ -5,6 +5,7 @@
 #include "decoder_sample.h"
 #include "ref/random.h"
 #include "input/spec.h"
+#include "model/storey.h"
 
 #define SMALL                                                                  \
     "[decoder]\nlayers = 4\nhidden = 256\nff = 512\nnum_heads = 4\nvocab = 8k" \
@@ -707,8 +708,8 @@ static diags errors_with(arena *a, const char *base, const char *name, const cha
     for (const char *at = base; *at; at += strcspn(at, "\n") + 1)
         if (strncmp(at, name, strlen(name)) != 0 || at[strlen(name)] != ' ')
             strbuf_bytes(&text, at, strcspn(at, "\n") + 1);
-    spec_parse(a, "s.ini", text.text, text.length, families, &(const spec_overrides){ 0 }, &made,
-               &d);
+    spec_parse(a, "s.ini", text.text, text.length, families, &model_storey,
+               &(const spec_overrides){ 0 }, &made, &d);
     return d;
 }
 

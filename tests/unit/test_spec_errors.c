@@ -1,6 +1,7 @@
 /* Wrong specs, and all that is said of each: place, message, code and caret. */
 #include "test_arena.h"
 #include "spec_sample.h"
+#include "model/storey.h"
 
 #define SPEC(text) text, sizeof(text) - 1
 #define DECODER_KEYS                                      \
@@ -285,7 +286,8 @@ static const char *messages_of(arena *a, const char *text, size_t size,
 {
     diags d = diags_new(a);
     spec s;
-    bool right = spec_parse(a, "spec.ini", text, size, sample_families, overrides, &s, &d);
+    bool right =
+        spec_parse(a, "spec.ini", text, size, sample_families, &model_storey, overrides, &s, &d);
     assert_int_equal(right, d.errors == 0);
     strbuf messages = strbuf_new(a);
     diags_render(&d, &messages, false);
@@ -374,8 +376,8 @@ TEST(a_line_may_have_any_length)
             for (size_t n = 1; n < items[i]; n++)
                 strbuf_format(&text, ", %zu", n + 4000);
             strbuf_put(&text, "\nk = 256\n");
-            assert_true(
-                spec_parse(a, "spec.ini", text.text, text.length, sample_families, NULL, &s, &d));
+            assert_true(spec_parse(a, "spec.ini", text.text, text.length, sample_families,
+                                   &model_storey, NULL, &s, &d));
             assert_int_equal(s.instance_count, 2 * items[i]);
             assert_int_equal(s.instances[items[i] - 1].shape.n, 1000 + items[i]);
             assert_int_equal(s.instances[items[i]].shape.n, 1);
@@ -422,7 +424,8 @@ ARENA_TEST(a_file_that_is_no_text_is_given_up_after_ten_lines)
         noise[i] = i % 20 == 19 ? '\n' : (char)(128 + i % 50);
     diags d = diags_new(a);
     spec s;
-    assert_false(spec_parse(a, "spec.ini", noise, sizeof noise, sample_families, NULL, &s, &d));
+    assert_false(spec_parse(a, "spec.ini", noise, sizeof noise, sample_families, &model_storey,
+                            NULL, &s, &d));
     assert_int_equal(d.errors, 10);
 }
 

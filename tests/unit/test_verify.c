@@ -6,8 +6,9 @@
 #include "test_arena.h"
 #include "kernel/mutate.h"
 #include "check/verify.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
 #include "ref/reference.h"
+#include "input/spec.h"
 
 /* One thread a block computes rows by grid stride. */
 static const char gemv_ptx[] = ".version 7.0\n"
@@ -200,7 +201,7 @@ ARENA_TEST(free_cores_change_nothing)
     spec s;
     kernel_set set;
     diags d = diags_new(a);
-    assert_true(spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &s, &d) &&
+    assert_true(spec_parse(a, "spec.ini", text, strlen(text), families, NULL, NULL, &s, &d) &&
                 generate_kernels(a, &s, &set, &d));
     if (test_takes_row(0, EACH))
         check_cores(a, &set.kernels[0], true);

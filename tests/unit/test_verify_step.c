@@ -288,7 +288,7 @@ static const char *verify_all(arena *a, made *m)
     diags d = diags_new(a);
     verification v;
     strbuf out = strbuf_new(a);
-    bool right = generate_verify(a, &m->set, &none, 1, 2, NULL, &v, &d);
+    bool right = verify_set(a, &m->set, &none, 1, 2, NULL, &v, &d);
     diags_render(&d, &out, false);
     if (right)
         summary_verification(&out, &v, false);

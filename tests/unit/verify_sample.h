@@ -6,7 +6,10 @@
 
 #include "test_arena.h"
 #include "model/check/verify_step.h"
-#include "cli/generate.h"
+#include "check/verify_set.h"
+#include "kernel/generate.h"
+#include "model/storey.h"
+#include "input/spec.h"
 
 #define HEAD  "[ptxgen]\nprefix = t\ntargets = sm_80\n[decoder]\n"
 #define SIZES "hidden = 64\nff = 96\nnum_heads = 4\nnum_kv_heads = 2\nhead_dim = 32\nvocab = 96\n"
@@ -21,7 +24,8 @@ typedef struct made {
 static inline void make(arena *a, const char *text, made *m)
 {
     diags d = diags_new(a);
-    if (!spec_parse(a, "spec.ini", text, strlen(text), families, NULL, &m->spec, &d) ||
+    if (!spec_parse(a, "spec.ini", text, strlen(text), families, &model_storey, NULL, &m->spec,
+                    &d) ||
         !generate_kernels(a, &m->spec, &m->set, &d)) {
         strbuf messages = strbuf_new(a);
         diags_render(&d, &messages, false);

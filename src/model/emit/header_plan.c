@@ -4,6 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "emit/header.h"
+#include "model/plan/plan.h"
+#include "templates/templates.h"
+
 /* The place in the table of kernels of the first of a kernel of the plan. */
 static size_t kernel_place(const kernel_set *set, size_t number)
 {
@@ -13,11 +17,9 @@ static size_t kernel_place(const kernel_set *set, size_t number)
     return at;
 }
 
-void print_plan_declarations(strbuf *out, const described_set *d)
+static void print_plan_declarations(strbuf *out, const described_set *d)
 {
     const plan *p = d->set->plan;
-    if (!p)
-        return;
     strbuf_format(out,
                   "/* The model's step: %s, %" PRId64 " layers, %" PRId64 " wide, %" PRId64
                   " positions.\n *\n",
@@ -191,12 +193,10 @@ static void print_caches(strbuf *out, const kernel_set *set)
     strbuf_put(out, "};\n\n");
 }
 
-void print_plan_data(strbuf *out, const described_set *d)
+static void print_plan_data(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
     const plan *p = set->plan;
-    if (!p)
-        return;
     const decoder *model = p->decoder;
     const plan_state *s = &p->state;
     print_tensors(out, set);
@@ -222,4 +222,38 @@ void print_plan_data(strbuf *out, const described_set *d)
                   s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
     print_file_members(out, set);
     strbuf_put(out, "};\n\n");
+}
+
+void header_print_plan(strbuf *out, const described_set *d, header_place place)
+{
+    static const char text[] =
+        " * All kernels of a model's step, with one call:\n"
+        " *\n"
+        " *     static @PREFIX@_decoder model;                     its memory: "
+        "@PREFIX@_plan.bytes\n"
+        " *     r = @PREFIX@_create(&model, &cuda, NULL);\n"
+        " *     r = @PREFIX@_load_tensor(&model, &@PREFIX@_tensors[i], data, bytes);     each of "
+        "them\n"
+        " *     r = @PREFIX@_prompt(&model, stream, tokens, count);\n"
+        " *     r = @PREFIX@_step(&model, stream);                 for each token, or as a graph\n"
+        " *     r = @PREFIX@_token(&model, stream, &token);\n"
+        " *\n";
+    switch (place) {
+    case HEADER_PLAN_HEAD:
+        header_fill(out, text, d);
+        break;
+    case HEADER_PLAN_TYPES:
+        strbuf_char(out, '\n');
+        header_fill(out, template_header_plan_h_in, d);
+        break;
+    case HEADER_PLAN_DECLARATIONS:
+        print_plan_declarations(out, d);
+        break;
+    case HEADER_PLAN_DATA:
+        print_plan_data(out, d);
+        break;
+    case HEADER_PLAN_FUNCTIONS:
+        header_fill(out, template_header_decoder_h_in, d);
+        break;
+    }
 }

@@ -4,9 +4,8 @@
 
 #include "emit/describe.h"
 
-void print_plan_declarations(strbuf *out, const described_set *d);
-
-/* The tensors, the launches of each step, a row and a comment for each, and PREFIX_plan. */
-void print_plan_data(strbuf *out, const described_set *d);
+/* Prints a place of the header: types, declarations, functions; as data the tensors, the launches
+ * of each step, a row and a comment for each, and PREFIX_plan. */
+void header_print_plan(strbuf *out, const described_set *d, header_place place);
 
 #endif

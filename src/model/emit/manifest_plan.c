@@ -145,3 +145,14 @@ json_t *plan_json(arena *a, const plan *p)
     json_put(item, "steps", steps);
     return item;
 }
+
+const char plan_convention[] =
+    "bytes are of four pieces of device memory; an argument is a piece and an offset in "
+    "it, or a number. The state is zero before the first step but for what the host "
+    "writes. tokens, positions, lengths: u32 [rows], length = position + 1; token and "
+    "position 4294967295 and length 0 where a row is none. sampling: of rows that have a "
+    "token sampled " SAMPLING_SAID ". caches: addresses, u64 "
+    "[layers, 2, rows], of K, then V, of each row's sequence; those of layer l and sequence "
+    "s lie in the cache at caches[l] + s sequence_bytes. "
+    "logits: f32 [logits_rows, vocab]. A step writes token, position and length of its "
+    "last sampled_rows to the first rows";

@@ -9,4 +9,7 @@
 
 json_t *plan_json(arena *a, const plan *p);
 
+/* What a program must know of it that no number says. */
+extern const char plan_convention[];
+
 #endif

@@ -174,25 +174,25 @@ static bool open_file(const char *path, gguf_file *file, diags *d)
 
 /* Whether ptxgen takes the spec that it writes: sizes of the file may break a rule of the spec, and
  * what the command line names be none. */
-static bool check_spec(arena *a, const char *path, const model *m, const spec_overrides *overrides,
-                       diags *d, spec *back)
+static bool check_spec(arena *a, const char *path, const model *m, const upper_storey *upper,
+                       const spec_overrides *overrides, diags *d, spec *back)
 {
     static const spec_overrides none = { 0 };
     strbuf text = strbuf_new(a);
     put_spec(&text, path, m, &none);
     return spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), text.text, text.length,
-                      families, overrides, back, d);
+                      families, upper, overrides, back, d);
 }
 
 /* A step of prompts besides, where the decoder and all targets have such. */
-static bool add_prompts(arena *a, const char *path, model *m, const spec_overrides *overrides,
-                        diags *d, const spec *checked)
+static bool add_prompts(arena *a, const char *path, model *m, const upper_storey *upper,
+                        const spec_overrides *overrides, diags *d, const spec *checked)
 {
     spec back;
     if (decoder_lacks_prompts(&m->decoder) || checked->targets[0]->sm < DECODER_PROMPT_SM)
         return true;
     m->decoder.m[m->decoder.m_count++] = PROMPT_ROWS;
-    return check_spec(a, path, m, overrides, d, &back);
+    return check_spec(a, path, m, upper, overrides, d, &back);
 }
 
 /* Returns true if the starter engine cuts text as tokenizer.ggml.pre says. */
@@ -231,6 +231,7 @@ static void check_tokenizer(arena *a, const char *path, const gguf_file *file, d
 typedef struct conversion {
     arena *arena;
     const char *path;
+    const upper_storey *upper;
     const spec_overrides *overrides;
     const model_options *options;
     strbuf *out, *said;
@@ -247,8 +248,8 @@ static void convert(void *context)
     spec back;
     c->right = open_file(c->path, &file, c->diags) &&
                model_read(a, c->path, &file, c->options, &m, c->diags) &&
-               check_spec(a, c->path, &m, c->overrides, c->diags, &back) &&
-               add_prompts(a, c->path, &m, c->overrides, c->diags, &back);
+               check_spec(a, c->path, &m, c->upper, c->overrides, c->diags, &back) &&
+               add_prompts(a, c->path, &m, c->upper, c->overrides, c->diags, &back);
     if (c->right) {
         put_spec(c->out, c->path, &m, c->overrides);
         put_summary(c->said, &file, &m.decoder);
@@ -258,10 +259,11 @@ static void convert(void *context)
     gguf_close(&file);
 }
 
-bool from_gguf(arena *a, const char *path, const spec_overrides *overrides,
-               const model_options *options, strbuf *out, strbuf *said, diags *d)
+bool from_gguf(arena *a, const char *path, const upper_storey *upper,
+               const spec_overrides *overrides, const model_options *options, strbuf *out,
+               strbuf *said, diags *d)
 {
-    conversion c = { a, path, overrides, options, out, said, d, false };
+    conversion c = { a, path, upper, overrides, options, out, said, d, false };
     if (os_try_mapped(convert, &c))
         return c.right;
     diag_error(d, DIAG_UNREADABLE, (location){ .file = path },

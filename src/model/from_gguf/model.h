@@ -2,13 +2,9 @@
 #ifndef PTXGEN_MODEL_FROM_GGUF_MODEL_H
 #define PTXGEN_MODEL_FROM_GGUF_MODEL_H
 
+#include "kernel/upper.h"
 #include "model/decoder.h"
 
-/* What the file does not decide; 0 and -1: the usual. */
-typedef struct model_options {
-    int64_t max_seq_len; /* 0: what the model was trained for, at most MODEL_USUAL_POSITIONS */
-    int64_t kv_type;     /* KV_; -1: f16 */
-} model_options;
 enum { MODEL_USUAL_POSITIONS = 8192 };
 
 typedef struct model {

@@ -430,7 +430,7 @@ const setting decoder_settings[] = {
                .summary = "a matrix, or token_embd's" },
       .kind = SETTING_OUTPUT,
       .said = "own" },
-    { .key = { AT("max_seq_len", max_seq_len), .min = 1, .max = DECODER_MOST_POSITIONS, .def = 8192,
+    { .key = { AT("max_seq_len", max_seq_len), .min = 1, .max = PROBLEM_MOST_POSITIONS, .def = 8192,
                .summary = "positions the caches have room for" },
       .shown = true,
       .kibi = true },

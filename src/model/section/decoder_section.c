@@ -8,14 +8,8 @@
 #include "model/section/decoder_formats.h"
 #include "model/section/decoder_keys.h"
 #include "model/section/decoder_reader.h"
+#include "input/help.h"
 #include "input/values.h"
-
-const char DECODER_SECTION[] = "decoder";
-
-bool section_is_decoder(const section *s)
-{
-    return s->name && strcmp(s->name, DECODER_SECTION) == 0;
-}
 
 static size_t setting_count(void)
 {
@@ -364,4 +358,17 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     if (complete && d->errors == errors)
         decoder_check(&r);
     return complete && d->errors == errors;
+}
+
+void decoder_help(strbuf *out)
+{
+    VEC(help_row) rows = { 0 };
+    for (const setting *s = decoder_settings; s->key.name; s++)
+        *VEC_PUSH(out->arena, &rows) =
+            (help_row){ &s->key, s->range, setting_default_text(out->arena, s) };
+    strbuf_format(out,
+                  "%s - a model's step: the kernels of one token or m of them, and their plan\n"
+                  "    a section of a spec of which there is one; --from-gguf writes it\n",
+                  DECODER_SECTION);
+    help_put_keys(out, rows.items, rows.count);
 }

@@ -5,10 +5,10 @@
 #include "model/decoder.h"
 #include "input/section.h"
 
-extern const char DECODER_SECTION[]; /* "decoder" */
+#define DECODER_SECTION "decoder"
 
-/* Whether the section is one. */
-bool section_is_decoder(const section *s);
+/* Prints what --help-family says of the section. */
+void decoder_help(strbuf *out);
 
 /* Reads it. All that is wrong goes to d; false where something is. What means nothing beside other
  * keys, as all of rope[1] without a window, is as its defaults are. */

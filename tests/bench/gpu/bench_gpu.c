@@ -29,6 +29,7 @@
 #include "bench/gpu/timing.h"
 #include "model/plan_cost.h"
 #include "input/spec.h"
+#include "input/values.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77, MOST_JOBS = 16 };
 

@@ -23,7 +23,7 @@
 
 #include "base/os.h"
 #include "bench/gpu/device.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
 
 enum { FAILED = 1, USAGE = 2, SKIPPED = 77, USUAL_THREADS = 8, QUICK_KERNELS = 8 };
 

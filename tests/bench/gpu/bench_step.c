@@ -45,6 +45,8 @@
 #include "bench/gpu/device_model.h"
 #include "bench/gpu/variants.h"
 #include "model/plan_cost.h"
+#include "input/values.h"
+#include "ref/reference.h"
 
 enum {
     FAILED = 1,
@@ -99,10 +101,10 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print_cell(int digits, double value)
+static void print_cell(int digits, double number)
 {
-    if (value > 0 && isfinite(value))
-        printf(" %.*f |", digits, value);
+    if (number > 0 && isfinite(number))
+        printf(" %.*f |", digits, number);
     else
         printf(" |");
 }

@@ -12,7 +12,9 @@
 #include "base/name_map.h"
 #include "base/os.h"
 #include "cost/measured.h"
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "model/storey.h"
+#include "input/spec.h"
 
 const effort thorough_effort = {
     .batches = 31,
@@ -85,7 +87,8 @@ bool read_spec(arena *a, const char *path, const char *for_targets, spec *s)
         fprintf(stderr, "bench: %s: %s\n", path, error);
         return false;
     }
-    if (spec_parse(a, path, text, size, families_and_pipelines(a), &overrides, s, &d))
+    if (spec_parse(a, path, text, size, families_and_pipelines(a), &model_storey, &overrides, s,
+                   &d))
         return true;
     print_problems(a, &d);
     return false;

@@ -8,6 +8,8 @@
 #include "model/check/verify_step.h"
 #include "kernel/formula.h"
 #include "model/plan/plan_make.h"
+#include "model/decoder.h"
+#include "ref/reference.h"
 
 static bool fail(device_model *m, const char *error)
 {

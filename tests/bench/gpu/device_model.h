@@ -9,6 +9,7 @@
 
 #include "kernel/kernel.h"
 #include "gpu/gpu.h"
+#include "model/plan/plan.h"
 
 typedef struct device_model {
     arena *arena;

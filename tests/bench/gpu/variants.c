@@ -60,8 +60,8 @@ static const char *problem_of(arena *a, const diags *d)
 static const char *make_plan(arena *a, const spec *s, const decoder *d, kernel_set *set)
 {
     diags problems = diags_new(a);
-    const plan *p =
-        plan_make(a, d, s->decoder_where, s->targets, s->target_count, s->plan->model, &problems);
+    const plan *p = plan_make(a, d, s->plan->kernels[0].where, s->targets, s->target_count,
+                              s->plan->model, &problems);
     return p ? generate_plan(a, s, p, set) : problem_of(a, &problems);
 }
 
@@ -158,7 +158,7 @@ const char *make_variants(arena *a, const char *path, const target *t, const var
     if (!s.plan)
         return "its spec has no [decoder]";
     decoder *d = arena_alloc(a, sizeof *d), *other = arena_alloc(a, sizeof *d);
-    *d = *s.decoder;
+    *d = *s.plan->decoder;
     const char *wrong = make_usual(a, &s, d, &o->rows, &usual.set);
     if (wrong)
         return wrong;

@@ -5,7 +5,9 @@
 #ifndef PTXGEN_TESTS_VARIANTS_H
 #define PTXGEN_TESTS_VARIANTS_H
 
-#include "cli/generate.h"
+#include "kernel/generate.h"
+#include "model/plan/plan.h"
+#include "ref/reference.h"
 
 enum { MOST_NUMBERS = DECODER_MOST_STEPS };
 

@@ -19,6 +19,10 @@
 #include "base/os.h"
 #include "emit/header.h"
 #include "emit/manifest.h"
+#include "model/storey.h"
+#include "model/plan/plan.h"
+#include "model/decoder.h"
+#include "ref/reference.h"
 
 enum { VOCAB = 16, LAYERS = 70, POSITIONS = 24, SEQUENCES = 2, ROWS = 4 };
 enum { USED = 2 }; /* layers that there are launches of: the first and the last */
@@ -384,6 +388,7 @@ static bool write_files(arena *a, const char *folder, const char *prefix, bool a
                        .target_count = 1,
                        .kernels = t.kernels,
                        .kernel_count = KERNELS,
+                       .upper = &model_storey,
                        .plan = &t.plan };
     described_set d = describe_set(a, &set);
     strbuf header = strbuf_new(a), manifest = strbuf_new(a);

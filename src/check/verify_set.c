@@ -1,0 +1,194 @@
+#include "check/verify_set.h"
+
+#include <string.h>
+
+#include "base/os.h"
+#include "check/alike.h"
+#include "check/verify.h"
+#include "kernel/limits.h"
+
+/* Kernels to prove, a result and an arena each. */
+typedef struct proof {
+    const kernel *kernel;
+    const struct proof *alike; /* of another target, proven in full; NULL: none, this one is */
+    arena *arena;
+    verify_result result;
+} proof;
+
+typedef struct proofs {
+    uint64_t seed;
+    unsigned jobs;
+    proof *list;
+    const kernel_set *with_step; /* NULL: there is none to prove */
+    const kernel *step_kernels;  /* those of the set, edited files in place of generated ones */
+    arena *step_arena;
+    step_proof step;
+    verify_cores cores;
+    shown_work work;
+} proofs;
+
+/* The step first: it takes longest. */
+static void prove(void *context, size_t i)
+{
+    proofs *all = context;
+    const kernel_set *set = all->with_step;
+    if (set && i == 0) {
+        all->step =
+            set->upper->verify(all->step_arena, set, all->step_kernels, all->seed, all->jobs);
+    } else {
+        proof *one = &all->list[i - (set != NULL)];
+        one->result = one->alike
+                          ? verify_alike_on(one->arena, one->kernel, all->seed, &all->cores)
+                          : verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);
+    }
+    atomic_fetch_sub(&all->cores.unfinished, 1);
+    progress_finished_one(&all->work);
+}
+
+/* A line of an edited file, without the blanks around it. */
+static location place_in_file(arena *a, const kernel *k, unsigned line)
+{
+    const char *text = k->ptx, *end = k->ptx + k->ptx_length;
+    for (unsigned i = 1; i < line && text < end; i++)
+        text += strcspn(text, "\n") + 1;
+    if (!line || text >= end)
+        return (location){ .file = k->edited_file };
+    size_t length = strcspn(text, "\r\n"), indent = strspn(text, " \t");
+    return (location){
+        .file = k->edited_file,
+        .text = arena_copy(a, text, length),
+        .line = line,
+        .column = (unsigned)indent + 1,
+        .length = (unsigned)strcspn(text + indent, ";\r\n"),
+    };
+}
+
+/* A right kernel has to fit each GPU that takes it: an edited one may declare more shared memory
+ * than the generated one. */
+static void judge_room(arena *a, const kernel_set *set, proof *p)
+{
+    const kernel *k = p->kernel;
+    const launch *how = &k->instance->family->launch;
+    int64_t dynamic = launch_shared_bytes(how->dynamic_shared, k->instance);
+    int64_t need = (int64_t)p->result.shared_bytes + dynamic;
+    target_set gpus = kernel_gpus(set, k);
+    strbuf lacking = strbuf_new(a);
+    for (size_t g = 0; p->result.right && g < target_count; g++)
+        if (gpus & target_bit(&targets[g]) && need > targets[g].shared_block)
+            strbuf_format(&lacking, "%s%s (%u)", lacking.length ? ", " : "", targets[g].name,
+                          targets[g].shared_block);
+    if (!lacking.length)
+        return;
+    p->result.right = false;
+    p->result.message =
+        arena_format(a, "%s: %lld bytes of shared memory a block, more than there are on %s",
+                     k->instance->name, (long long)need, lacking.text);
+}
+
+static void judge_proof(arena *a, const kernel_set *set, const proof *p, verified *out, diags *d)
+{
+    const kernel *k = p->kernel;
+    const verify_result *r = &p->result;
+    *out =
+        (verified){ k, r->right, r->blocks, r->instructions, r->blocks < r->of_blocks, r->worst };
+    if (!r->right)
+        diag_error(d, DIAG_VERIFY_FAILED,
+                   k->edited_file ? place_in_file(a, k, r->line) : k->instance->where, "%s for %s",
+                   r->message, k->target->name);
+    else if (k->edited_file)
+        diag_warning(d, DIAG_EDITED, (location){ .file = k->edited_file },
+                     "edited since ptxgen wrote it: verified and kept as it stands; the header %s",
+                     set->embed == EMBED_STRING ? "has the generated kernel" : "embeds it");
+}
+
+static void note_proof(kernel *k, const verify_result *r)
+{
+    k->verified = r->right;
+    k->error = r->worst;
+    if (k->edited_file && r->right) {
+        k->isa = r->isa;
+        k->shared_bytes = r->shared_bytes;
+    }
+}
+
+/* Kernels that are wrong say more than the step that they are part of. */
+static void judge_step(arena *a, const proofs *all, verification *out, diags *d)
+{
+    if (all->step.right)
+        out->step = arena_strdup(a, all->step.said);
+    else
+        diag_error(d, DIAG_VERIFY_FAILED, all->step.where, "%s",
+                   arena_strdup(a, all->step.message));
+}
+
+/* Returns the kernels of a set as the folder has them: with files that were edited. */
+static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const kernel_list *edited)
+{
+    kernel *found = arena_alloc(a, set->kernel_count * sizeof *found);
+    memcpy(found, set->kernels, set->kernel_count * sizeof *found);
+    for (size_t i = 0; i < edited->count; i++)
+        for (size_t k = 0; k < set->kernel_count; k++)
+            if (strcmp(found[k].file, edited->items[i].file) == 0)
+                found[k] = edited->items[i];
+    return found;
+}
+
+/* Finds an earlier proof that tells of a kernel's results. */
+static const proof *find_alike(const proof *list, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (!list[i].alike && kernels_are_alike(list[i].kernel, list[number].kernel))
+            return &list[i];
+    return NULL;
+}
+
+/* Adds the results of alike kernels. */
+static void add_alike(proof *p, uint64_t seed)
+{
+    if (!p->alike || !p->result.right)
+        return;
+    if (!p->alike->result.right)
+        p->result = verify_kernel_on(p->arena, p->kernel, seed, NULL);
+    else if (p->alike->result.worst > p->result.worst)
+        p->result.worst = p->alike->result.worst;
+}
+
+bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed, unsigned jobs,
+                const progress *show, verification *out, diags *d)
+{
+    size_t count = set->kernel_count + edited->count;
+    bool step = set->plan && set->upper->is_whole(set);
+    proofs all = {
+        .seed = seed,
+        .jobs = jobs,
+        .list = arena_zalloc(a, count * sizeof *all.list),
+        .with_step = step ? set : NULL,
+        .step_kernels = step ? kernels_in_folder(a, set, edited) : NULL,
+        .step_arena = arena_new(),
+        .cores = { .count = jobs, .unfinished = count + step },
+        .work = { .show = show, .what = "verify", .total = count + step, .busy = ATOMIC_FLAG_INIT },
+    };
+    for (size_t i = 0; i < count; i++) {
+        bool generated = i < set->kernel_count;
+        all.list[i].kernel = generated ? &set->kernels[i] : &edited->items[i - set->kernel_count];
+        all.list[i].alike = find_alike(all.list, i);
+        all.list[i].arena = arena_new();
+    }
+    os_parallel(jobs, all.work.total, prove, &all);
+
+    *out =
+        (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
+    for (size_t i = 0; i < count; i++) {
+        add_alike(&all.list[i], seed);
+        judge_room(a, set, &all.list[i]);
+        judge_proof(a, set, &all.list[i], &out->kernels[i], d);
+        if (i < set->kernel_count)
+            note_proof(&set->kernels[i], &all.list[i].result);
+        out->right += out->kernels[i].right;
+        arena_free(all.list[i].arena);
+    }
+    if (step && out->right == count)
+        judge_step(a, &all, out, d);
+    arena_free(all.step_arena);
+    return d->errors == 0;
+}

@@ -1,0 +1,235 @@
+#include "kernel/generate.h"
+
+#include <string.h>
+
+#include "kernel/formula.h"
+#include "kernel/limits.h"
+#include "ptx/ptx.h"
+
+/* "f32_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]" */
+static const char *what_it_is(arena *a, const instance *in)
+{
+    const char *words[] = { in->family->name, instance_configuration(a, in), in->family->computes };
+    strbuf line = strbuf_new(a);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        strbuf_put(&line, i && *words[i] ? "  " : "");
+        strbuf_put(&line, words[i]);
+    }
+    return line.text;
+}
+
+/* Returns true if the grid's y is 1 here, and larger in configurations with more rows of X. */
+static bool has_one_group(const instance *in)
+{
+    return family_key(in->family, "rows") &&
+           formula_value(in->family->launch.grid[1], in, NULL) == 1;
+}
+
+/* Returns true if an axis of the grid is a derived size that is 1 here. With other rows it may be
+ * larger. */
+static bool is_derived_one(const instance *in, const char *axis)
+{
+    const derived_size *sizes = in->family->launch.sizes;
+    for (const derived_size *s = sizes; s && s->name; s++)
+        if (strcmp(s->name, axis) == 0)
+            return s->value(in) == 1;
+    return false;
+}
+
+/* Axes of the grid that are worth saying. */
+static int axes_of(const instance *in)
+{
+    const launch *l = &in->family->launch;
+    int axes = l->grid[2] ? 3 : l->grid[1] && !has_one_group(in) ? 2 : 1;
+    return axes > 1 && is_derived_one(in, l->grid[axes - 1]) ? axes - 1 : axes;
+}
+
+/* "ptxgen 0.1.0  block 128  grid 4096" */
+static const char *how_to_launch(arena *a, const instance *in, unsigned block)
+{
+    const launch *l = &in->family->launch;
+    strbuf line = strbuf_new(a);
+    strbuf_put(&line, "ptxgen " PTXGEN_VERSION "  block ");
+    strbuf_unsigned(&line, block);
+    strbuf_put(&line, "  grid ");
+    for (int d = 0; d < axes_of(in); d++) {
+        int64_t size = formula_value(l->grid[d], in, NULL);
+        if (d)
+            strbuf_put(&line, ", ");
+        if (size < 0)
+            formula_print(&line, l->grid[d], in, FORMULA_NUMBERS);
+        else
+            strbuf_signed(&line, size);
+    }
+    return line.text;
+}
+
+static bool overlaps(const instance *in, const target *t)
+{
+    return in->family->launch.overlap != NO_OVERLAP && ptx_can_overlap(t);
+}
+
+/* Returns true if the next launch starts when the blocks of this one end. The gate and up of few
+ * rows keep the memory busy by themselves: on an H200 steps took up to 9 % longer where the next
+ * launch started beside them. */
+static bool triggers_at_its_end(const instance *in)
+{
+    operation op = in->family->op;
+    return !in->family->halves &&
+           (op == OP_GATE_UP || op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP);
+}
+
+/* Families that wait themselves trigger at once, or at their end. */
+static void begin_overlap(ptx *p, const instance *in, const target *t)
+{
+    bool first = in->family->launch.overlap == WAITS_FIRST, can = overlaps(in, t);
+    bool waited = can && first && in->trigger == TRIGGER_WAITED;
+    if (can)
+        ptx_overlap(p);
+    if (can && !waited && !triggers_at_its_end(in))
+        let_next_start(p);
+    if (first)
+        wait_for_launches(p);
+    if (waited)
+        let_next_start(p);
+}
+
+/* The kernel as its family builds it, not finished. */
+static ptx *build(arena *scratch, const instance *in, const target *t)
+{
+    unsigned block = (unsigned)formula_value(in->family->launch.block, in, NULL);
+    ptx *p = ptx_new(scratch, in->name, t, block);
+    ptx_max_registers(p, in->family->launch.registers);
+    ptx_heading(p, what_it_is(scratch, in));
+    ptx_heading(p, how_to_launch(scratch, in, block));
+    param params[MAX_PARAMS];
+    size_t count = instance_params(scratch, in, params);
+    for (size_t i = 0; i < count; i++)
+        if (params[i].weights && !params[i].written)
+            ptx_constant_param(p, U64, params[i].name);
+        else if (params[i].settled && in->state == STATE_SETTLED)
+            ptx_settled_param(p, U64, params[i].name);
+        else
+            ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
+    begin_overlap(p, in, t);
+    in->family->build(p, in);
+    return p;
+}
+
+unsigned generate_stage(const char *word, size_t length)
+{
+    static const struct {
+        const char *name;
+        ptx_stage stage;
+    } stages[] = { { "build", PTX_STAGE_BUILD },
+                   { "fold", PTX_STAGE_FOLD },
+                   { "print", PTX_STAGE_PRINT } };
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (strlen(stages[i].name) == length && memcmp(stages[i].name, word, length) == 0)
+            return stages[i].stage;
+    return 0;
+}
+
+void generate_dump(const spec *s, unsigned stages, strbuf *out)
+{
+    arena *scratch = arena_new();
+    for (size_t i = 0; i < s->instance_count; i++) {
+        ptx_output output;
+        const char *error;
+        arena_reset(scratch);
+        ptx *p = build(scratch, &s->instances[i], s->targets[0]);
+        ptx_set_dump(p, stages, out);
+        if (!ptx_finish(p, scratch, &output, &error))
+            strbuf_format(out, "// refused: %s\n", error);
+    }
+    arena_free(scratch);
+}
+
+bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t, kernel *out,
+                  const char **error)
+{
+    arena_reset(scratch);
+    ptx *p = build(scratch, in, t);
+    ptx_output output;
+    if (!ptx_finish(p, a, &output, error)) {
+        *error = arena_strdup(a, *error);
+        return false;
+    }
+    int64_t shared =
+        in->family->launch.shared ? formula_value(in->family->launch.shared, in, NULL) : 0;
+    if (shared != (int64_t)output.shared_bytes) {
+        *error = arena_format(a, "the kernel declares %zu bytes of shared memory, its family %lld",
+                              output.shared_bytes, (long long)shared);
+        return false;
+    }
+    *out = (kernel){
+        .instance = in,
+        .target = t,
+        .newest = t,
+        .specific = output.specific,
+        .overlaps = overlaps(in, t),
+        .isa = output.isa,
+        .ptx = output.text,
+        .ptx_length = output.length,
+        .shared_bytes = output.shared_bytes,
+    };
+    return true;
+}
+
+/* Whether a kernel, or NULL, may serve one more of the spec's targets: the one behind its newest,
+ * and chosen for it or not as for the others, since a host finds chosen kernels by their targets;
+ * and not if it would overlap there and does not.
+ */
+static bool may_serve(const kernel *k, const instance *in, const spec *s, size_t t)
+{
+    return k && !k->specific && k->newest == s->targets[t - 1] &&
+           k->instance->passes == in->passes &&
+           k->overlaps == overlaps(k->instance, s->targets[t]) &&
+           instance_chosen(k->instance, k->target) == instance_chosen(k->instance, s->targets[t]);
+}
+
+bool generate_kernels(arena *a, const spec *s, kernel_set *out, diags *d)
+{
+    arena *scratch = arena_new();
+    VEC(kernel) kernels = { 0 };
+    for (size_t i = 0; i < s->instance_count; i++) {
+        instance *made = arena_alloc(a, s->target_count * sizeof *made);
+        size_t first = kernels.count;
+        launch_fit(&s->instances[i], s->targets, s->target_count, made);
+        for (size_t t = 0; t < s->target_count; t++) {
+            kernel k, *last = kernels.count > first ? &kernels.items[kernels.count - 1] : NULL;
+            const char *error = NULL;
+            const instance *in = &made[t];
+            if (!in->family)
+                continue;
+            bool serves = may_serve(last, in, s, t), own = !serves || s->targets[t]->specific;
+            if (own && !generate_ptx(a, scratch, in, s->targets[t], &k, &error)) {
+                diag_error(d, DIAG_INTERNAL, in->where, "%s for %s: %s", in->name,
+                           s->targets[t]->name, error);
+                continue;
+            }
+            if (serves && !(own && k.specific)) {
+                last->newest = s->targets[t];
+                continue;
+            }
+            k.file = arena_format(a, "%s.%s.%s.ptx", s->prefix, in->name, s->targets[t]->name);
+            *VEC_PUSH(a, &kernels) = k;
+        }
+    }
+    arena_free(scratch);
+    *out = (kernel_set){
+        .prefix = s->prefix,
+        .targets = s->targets,
+        .target_count = s->target_count,
+        .embed = s->embed,
+        .kernels = kernels.items,
+        .kernel_count = kernels.count,
+        .upper = s->upper,
+        .plan = s->plan,
+        .pipelines = s->pipelines,
+        .pipeline_count = s->pipeline_count,
+        .aliases = s->aliases,
+        .alias_count = s->alias_count,
+    };
+    return d->errors == 0;
+}
