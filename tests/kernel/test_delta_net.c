@@ -189,7 +189,7 @@ static const float *advance(arena *a, const subject *s, const sequences *q, cons
     return outputs[OUT_Y];
 }
 
-static const float *random_floats(arena *a, size_t count, random_source *r)
+static const float *floats_of(arena *a, size_t count, random_source *r)
 {
     float *x = arena_alloc(a, count * sizeof *x);
     ref_fill(FORMAT_F32, x, count, FILL_NORMAL, r);
@@ -217,8 +217,8 @@ static rows rows_of(const run *runs, size_t count)
 static void check_step(arena *a, const subject *s, int layout, const rows *step,
                        const sequences *together, const sequences *alone, random_source *r)
 {
-    const row_inputs all = { layout, random_floats(a, step->count * (size_t)columns_of(layout), r),
-                             random_floats(a, step->count * 2 * HEADS, r) };
+    const row_inputs all = { layout, floats_of(a, step->count * (size_t)columns_of(layout), r),
+                             floats_of(a, step->count * 2 * HEADS, r) };
     const float *y = advance(a, s, together, step, &all);
     for (size_t row = 0; row < step->count; row++) {
         rows one = { 1, { { step->at[row].sequence, step->at[row].position } } };
