@@ -3,22 +3,19 @@
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <threads.h>
 
 TEST(calls_before_cuInit_are_refused)
 {
     int count;
-    assert_int_equal(cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
-    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_NOT_INITIALIZED);
+    assert_error(NOT_INITIALIZED, cuDeviceGetCount(&count));
+    assert_error(NOT_INITIALIZED, cuCtxSynchronize());
 }
 
 TEST(an_unknown_target_is_no_device)
 {
     setenv("PTXGEN_CUDA_TARGET", "sm_1", 1);
-    assert_int_equal(cuInit(0), CUDA_ERROR_NO_DEVICE);
+    assert_error(NO_DEVICE, cuInit(0));
     unsetenv("PTXGEN_CUDA_TARGET");
     assert_success(cuInit(0));
 }
@@ -26,7 +23,7 @@ TEST(an_unknown_target_is_no_device)
 TEST(calls_without_a_context_are_refused)
 {
     CUdeviceptr p;
-    assert_int_equal(cuMemAlloc_v2(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
+    assert_error(INVALID_CONTEXT, cuMemAlloc_v2(&p, 4));
 }
 
 static int attribute(CUdevice_attribute which)
@@ -42,7 +39,7 @@ TEST(the_device_says_what_it_is)
     CUdevice device;
     size_t bytes;
     assert_success(cuDeviceGet(&device, 0));
-    assert_int_equal(cuDeviceGet(&device, 1), CUDA_ERROR_INVALID_DEVICE);
+    assert_error(INVALID_DEVICE, cuDeviceGet(&device, 1));
     assert_success(cuDeviceGetName(name, sizeof name, device));
     assert_string_equal(name, "ptxgen emulator (sm_90)");
     assert_success(cuDeviceTotalMem_v2(&bytes, device));
@@ -63,8 +60,8 @@ TEST(the_device_is_found_by_its_bus)
     assert_success(cuDeviceGetByPCIBusId(&device, id));
     assert_int_equal(device, 0);
     assert_success(cuDeviceGetByPCIBusId(&device, "00:00.0"));
-    assert_int_equal(cuDeviceGetByPCIBusId(&device, "0000:01:00.0"), CUDA_ERROR_INVALID_DEVICE);
-    assert_int_equal(cuDeviceGetByPCIBusId(&device, "first"), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_DEVICE, cuDeviceGetByPCIBusId(&device, "0000:01:00.0"));
+    assert_error(INVALID_VALUE, cuDeviceGetByPCIBusId(&device, "first"));
     assert_success(cuDeviceGetProperties(&properties, 0));
     assert_int_equal(properties.maxThreadsDim[2], 64);
     assert_int_equal(properties.sharedMemPerBlock,
@@ -78,7 +75,7 @@ TEST(errors_have_names_and_texts)
     assert_string_equal(text, "CUDA_ERROR_MISALIGNED_ADDRESS");
     assert_success(cuGetErrorString(CUDA_ERROR_MISALIGNED_ADDRESS, &text));
     assert_string_equal(text, "misaligned address");
-    assert_int_equal(cuGetErrorName(12345, &text), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGetErrorName(12345, &text));
     assert_null(text);
 }
 
@@ -99,25 +96,24 @@ TEST(entry_points_are_found_by_version)
     assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 }
 
-TEST_WITH(contexts_stack_up_and_take_their_objects_along, make_context, drop_context)
+TEST_IN_CONTEXT(contexts_stack_up_and_take_their_objects_along)
 {
     CUcontext inner, popped;
     CUdeviceptr p;
-    CUevent event;
     assert_success(cuCtxCreate_v4(&inner, NULL, 0, 0));
     assert_success(cuMemAlloc_v2(&p, 16));
-    assert_success(cuEventCreate(&event, 0));
+    CUevent event = new_event(0);
     assert_success(cuCtxPopCurrent_v2(&popped));
     assert_ptr_equal(popped, inner);
     assert_success(cuCtxGetCurrent(&popped));
     assert_ptr_equal(popped, context);
     assert_success(cuCtxDestroy_v2(inner));
-    assert_int_equal(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(cuMemsetD8_v2(p, 0, 16), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuCtxSetCurrent(inner), CUDA_ERROR_INVALID_CONTEXT);
+    assert_error(INVALID_HANDLE, cuEventQuery(event));
+    assert_error(INVALID_VALUE, cuMemsetD8_v2(p, 0, 16));
+    assert_error(INVALID_CONTEXT, cuCtxSetCurrent(inner));
 }
 
-TEST_WITH(contexts_stack_up_to_a_height, make_context, drop_context)
+TEST_IN_CONTEXT(contexts_stack_up_to_a_height)
 {
     enum { MORE_THAN_FIT = 40 };
     CUcontext made[MORE_THAN_FIT];
@@ -125,14 +121,14 @@ TEST_WITH(contexts_stack_up_to_a_height, make_context, drop_context)
     size_t count = 0;
     for (; !r; count += !r)
         r = cuCtxCreate_v2(&made[count], 0, 0);
-    assert_int_equal(r, CUDA_ERROR_ILLEGAL_STATE);
+    assert_error(ILLEGAL_STATE, r);
     assert_true(count > 20);
     while (count)
         assert_success(cuCtxDestroy_v2(made[--count]));
     assert_success(cuCtxSynchronize());
 }
 
-TEST_WITH(contexts_keep_what_they_are_told, make_context, drop_context)
+TEST_IN_CONTEXT(contexts_keep_what_they_are_told)
 {
     CUcontext inner, attached;
     size_t value, before;
@@ -144,12 +140,11 @@ TEST_WITH(contexts_keep_what_they_are_told, make_context, drop_context)
     assert_success(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
     assert_success(cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
     assert_int_equal(value, 4096);
-    assert_int_equal(cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1, 0),
-                     CUDA_ERROR_UNSUPPORTED_LIMIT);
+    assert_error(UNSUPPORTED_LIMIT, cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1, 0));
     assert_success(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_EQUAL));
     assert_success(cuCtxGetCacheConfig(&cache));
     assert_int_equal(cache, CU_FUNC_CACHE_PREFER_EQUAL);
-    assert_int_equal(cuCtxSetCacheConfig(4), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuCtxSetCacheConfig(4));
     assert_success(cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE));
     assert_success(cuCtxGetSharedMemConfig(&shared));
     assert_int_equal(shared, CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE);
@@ -168,12 +163,12 @@ TEST_WITH(contexts_keep_what_they_are_told, make_context, drop_context)
     assert_success(cuCtxDetach(inner));
     assert_success(cuCtxSynchronize());
     assert_success(cuCtxDetach(inner));
-    assert_int_equal(cuCtxDetach(inner), CUDA_ERROR_INVALID_CONTEXT);
-    assert_int_equal(cuCtxEnablePeerAccess(inner, 0), CUDA_ERROR_INVALID_CONTEXT);
-    assert_int_equal(cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    assert_error(INVALID_CONTEXT, cuCtxDetach(inner));
+    assert_error(INVALID_CONTEXT, cuCtxEnablePeerAccess(inner, 0));
+    assert_error(PEER_ACCESS_UNSUPPORTED, cuCtxEnablePeerAccess(context, 0));
 }
 
-TEST_WITH(the_primary_context_lives_while_it_is_retained, make_context, drop_context)
+TEST_IN_CONTEXT(the_primary_context_lives_while_it_is_retained)
 {
     CUcontext primary, again;
     unsigned flags;
@@ -187,12 +182,12 @@ TEST_WITH(the_primary_context_lives_while_it_is_retained, make_context, drop_con
     assert_success(cuCtxPushCurrent_v2(primary));
     assert_success(cuCtxSynchronize());
     assert_success(cuDevicePrimaryCtxRelease_v2(0));
-    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_error(CONTEXT_IS_DESTROYED, cuCtxSynchronize());
     assert_success(cuCtxPopCurrent_v2(NULL));
-    assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
+    assert_error(INVALID_CONTEXT, cuDevicePrimaryCtxRelease_v2(0));
 }
 
-TEST_WITH(memory_is_freed_once_and_counted, make_context, drop_context)
+TEST_IN_CONTEXT(memory_is_freed_once_and_counted)
 {
     CUdeviceptr p, base;
     size_t before, after, total, size;
@@ -202,15 +197,15 @@ TEST_WITH(memory_is_freed_once_and_counted, make_context, drop_context)
     assert_int_equal(before - after, 1000);
     assert_success(cuMemGetAddressRange_v2(&base, &size, p + 999));
     assert_true(base == p && size == 1000);
-    assert_int_equal(cuMemFree_v2(p + 4), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemFree_v2(p + 4));
     assert_success(cuMemFree_v2(p));
-    assert_int_equal(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemFree_v2(p));
     assert_success(cuMemFree_v2(0));
-    assert_int_equal(cuMemAlloc_v2(&p, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemAlloc_v2(&p, total + 1), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_error(INVALID_VALUE, cuMemAlloc_v2(&p, 0));
+    assert_error(OUT_OF_MEMORY, cuMemAlloc_v2(&p, total + 1));
 }
 
-TEST_WITH(copies_stay_inside_of_allocations, make_context, drop_context)
+TEST_IN_CONTEXT(copies_stay_inside_of_allocations)
 {
     unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     CUdeviceptr p, q;
@@ -222,13 +217,13 @@ TEST_WITH(copies_stay_inside_of_allocations, make_context, drop_context)
     assert_memory_equal(bytes, "\3\4\5\6\7\10\7\10", 8);
     assert_success(cuMemcpy((CUdeviceptr)(uintptr_t)bytes, p, 8));
     assert_memory_equal(bytes, "\1\2\3\4\5\6\7\10", 8);
-    assert_int_equal(cuMemcpyHtoD_v2(p + 1, bytes, 8), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemcpyDtoH_v2(bytes, p + 1, 8), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemcpyDtoD_v2(q, p, 9), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemcpy(p, (CUdeviceptr)-8, 8), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemcpyHtoD_v2(p + 1, bytes, 8));
+    assert_error(INVALID_VALUE, cuMemcpyDtoH_v2(bytes, p + 1, 8));
+    assert_error(INVALID_VALUE, cuMemcpyDtoD_v2(q, p, 9));
+    assert_error(INVALID_VALUE, cuMemcpy(p, (CUdeviceptr)-8, 8));
 }
 
-TEST_WITH(a_box_of_rows_is_copied, make_context, drop_context)
+TEST_IN_CONTEXT(a_box_of_rows_is_copied)
 {
     unsigned char from[4][8], to[2][4];
     CUdeviceptr p;
@@ -260,10 +255,10 @@ TEST_WITH(a_box_of_rows_is_copied, make_context, drop_context)
     assert_success(cuMemcpy2D_v2(&copy));
     assert_memory_equal(to, "\12\13\14\0\22\23\24\0", 8);
     copy.dstPitch = 2;
-    assert_int_equal(cuMemcpy2D_v2(&copy), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemcpy2D_v2(&copy));
 }
 
-TEST_WITH(rows_are_set, make_context, drop_context)
+TEST_IN_CONTEXT(rows_are_set)
 {
     CUdeviceptr p = zeros();
     assert_success(cuMemsetD2D8_v2(p, 8, 0xab, 4, 2));
@@ -275,12 +270,12 @@ TEST_WITH(rows_are_set, make_context, drop_context)
         assert_int_equal(number(p, 8 + i), 0xcafef00d);
         assert_int_equal(number(p, 1 + i) + number(p, 5 + i) + number(p, 9 + i), 0);
     }
-    assert_int_equal(cuMemsetD2D32_v2(p, 4, 0, 2, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemsetD2D32_v2(p, 4, 0, 2, 2));
     assert_success(cuMemcpyPeer(p, context, p + 32, context, 4));
     assert_int_equal(number(p, 0), 0xcafef00d);
 }
 
-TEST_WITH(sets_write_elements_of_their_size, make_context, drop_context)
+TEST_IN_CONTEXT(sets_write_elements_of_their_size)
 {
     CUdeviceptr p = zeros();
     assert_success(cuMemsetD8_v2(p, 0xab, 4));
@@ -290,11 +285,11 @@ TEST_WITH(sets_write_elements_of_their_size, make_context, drop_context)
     assert_int_equal(number(p, 1), 0x12341234);
     assert_int_equal(number(p, 2), 0xcafef00d);
     assert_int_equal(number(p, 3), 0);
-    assert_int_equal(cuMemsetD32_v2(p + 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemsetD32_v2(p, 0, NUMBERS + 1), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemsetD32_v2(p + 2, 0, 1));
+    assert_error(INVALID_VALUE, cuMemsetD32_v2(p, 0, NUMBERS + 1));
 }
 
-TEST_WITH(kernels_reach_host_memory_by_its_device_address, make_context, drop_context)
+TEST_IN_CONTEXT(kernels_reach_host_memory_by_its_device_address)
 {
     uint32_t *host;
     CUdeviceptr p;
@@ -307,10 +302,10 @@ TEST_WITH(kernels_reach_host_memory_by_its_device_address, make_context, drop_co
     assert_success(add(load(ADD, "add"), NULL, p, 41));
     assert_int_equal(host[31], 42);
     assert_success(cuMemFreeHost(host));
-    assert_int_equal(cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemFreeHost(host));
 }
 
-TEST_WITH(wrong_ptx_is_refused_with_its_line, make_context, drop_context)
+TEST_IN_CONTEXT(wrong_ptx_is_refused_with_its_line)
 {
     static const char wrong[] =
         PTX_HEAD ".visible .entry f()\n{\n    add.u32 %frobnicate, 1, 1;\n}\n";
@@ -318,14 +313,13 @@ TEST_WITH(wrong_ptx_is_refused_with_its_line, make_context, drop_context)
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *values[] = { log, (void *)(uintptr_t)sizeof log };
     CUmodule module;
-    assert_int_equal(cuModuleLoadDataEx(&module, wrong, 2, options, values),
-                     CUDA_ERROR_INVALID_PTX);
+    assert_error(INVALID_PTX, cuModuleLoadDataEx(&module, wrong, 2, options, values));
     assert_non_null(strstr(log, "line 6"));
     assert_non_null(strstr(log, "frobnicate"));
     assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
 }
 
-TEST_WITH(what_the_emulator_does_not_know_stands_in_the_log, make_context, drop_context)
+TEST_IN_CONTEXT(what_the_emulator_does_not_know_stands_in_the_log)
 {
     static const char text[] =
         PTX_HEAD ".visible .entry f()\n{\n    tcgen05.fence::before_thread_sync;\n}\n"
@@ -342,24 +336,24 @@ TEST_WITH(what_the_emulator_does_not_know_stands_in_the_log, make_context, drop_
                         "line 10: the function 'nobody' has no body in this module\n");
     assert_success(cuModuleGetFunction(&h, module, "h"));
     assert_success(cuModuleGetFunction(&f, module, "f"));
-    assert_success(cuLaunchKernel(h, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    assert_success(launch(h, 1, 1, NULL));
     assert_success(cuCtxSynchronize());
-    cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    launch(f, 1, 1, NULL);
+    assert_error(ILLEGAL_INSTRUCTION, cuCtxSynchronize());
 }
 
-TEST_WITH(ptx_for_newer_devices_is_refused, make_context, drop_context)
+TEST_IN_CONTEXT(ptx_for_newer_devices_is_refused)
 {
     CUmodule module;
-    assert_int_equal(cuModuleLoadData(&module, ".version 8.7\n.target sm_120\n.address_size 64\n"),
-                     CUDA_ERROR_INVALID_PTX);
-    assert_int_equal(cuModuleLoadData(&module, ".version 9.9\n.target sm_80\n.address_size 64\n"),
-                     CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-    assert_int_equal(cuModuleLoadData(&module, "\177ELF"), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    assert_int_equal(cuModuleLoad(&module, "/nowhere/at/all.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
+    assert_error(INVALID_PTX,
+                 cuModuleLoadData(&module, ".version 8.7\n.target sm_120\n.address_size 64\n"));
+    assert_error(UNSUPPORTED_PTX_VERSION,
+                 cuModuleLoadData(&module, ".version 9.9\n.target sm_80\n.address_size 64\n"));
+    assert_error(NO_BINARY_FOR_GPU, cuModuleLoadData(&module, "\177ELF"));
+    assert_error(FILE_NOT_FOUND, cuModuleLoad(&module, "/nowhere/at/all.ptx"));
 }
 
-TEST_WITH(modules_have_functions_and_variables, make_context, drop_context)
+TEST_IN_CONTEXT(modules_have_functions_and_variables)
 {
     static const char text[] = PTX_HEAD ".visible .global .align 4 .u32 table[3] = {7, 8, 9};\n"
                                         ".visible .entry f()\n{\n    ret;\n}\n";
@@ -371,18 +365,17 @@ TEST_WITH(modules_have_functions_and_variables, make_context, drop_context)
     assert_success(cuModuleGetFunction(&f, module, "f"));
     assert_success(cuModuleGetFunction(&again, module, "f"));
     assert_ptr_equal(f, again);
-    assert_int_equal(cuModuleGetFunction(&again, module, "g"), CUDA_ERROR_NOT_FOUND);
+    assert_error(NOT_FOUND, cuModuleGetFunction(&again, module, "g"));
     assert_success(cuModuleGetGlobal_v2(&p, &size, module, "table"));
     assert_int_equal(size, 12);
     assert_int_equal(number(p, 2), 9);
-    assert_int_equal(cuModuleGetGlobal_v2(&p, &size, module, "chair"), CUDA_ERROR_NOT_FOUND);
+    assert_error(NOT_FOUND, cuModuleGetGlobal_v2(&p, &size, module, "chair"));
     assert_success(cuModuleUnload(module));
-    assert_int_equal(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
-                     CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuModuleUnload(module));
+    assert_error(INVALID_HANDLE, launch(f, 1, 1, NULL));
 }
 
-TEST_WITH(functions_say_what_they_declare, make_context, drop_context)
+TEST_IN_CONTEXT(functions_say_what_they_declare)
 {
     CUfunction f = load(ADD, "add");
     size_t offset, size;
@@ -395,7 +388,7 @@ TEST_WITH(functions_say_what_they_declare, make_context, drop_context)
     assert_int_equal(value, 90);
     assert_success(cuFuncGetParamInfo(f, 1, &offset, &size));
     assert_true(offset == 8 && size == 4);
-    assert_int_equal(cuFuncGetParamInfo(f, 2, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuFuncGetParamInfo(f, 2, &offset, &size));
     assert_success(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 32, 0));
     assert_int_equal(value, 32);
     assert_success(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 64, 0));
@@ -407,7 +400,7 @@ static size_t four_bytes_a_thread(int threads)
     return 4 * (size_t)threads;
 }
 
-TEST_WITH(the_best_block_fills_an_sm, make_context, drop_context)
+TEST_IN_CONTEXT(the_best_block_fills_an_sm)
 {
     static const char free_block[] = PTX_HEAD ".visible .entry f()\n{\n    ret;\n}\n";
     CUfunction f = load(free_block, "f");
@@ -423,41 +416,36 @@ TEST_WITH(the_best_block_fills_an_sm, make_context, drop_context)
     assert_true(block <= 100);
 }
 
-TEST_WITH(launches_of_a_wrong_shape_are_refused, make_context, drop_context)
+TEST_IN_CONTEXT(launches_of_a_wrong_shape_are_refused)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
     uint32_t value = 1;
     void *params[] = { &p, &value };
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuLaunchKernel(f, 1, 70000, 1, 32, 1, 1, 0, NULL, params, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, launch(f, 1, 64, params));
+    assert_error(INVALID_VALUE, cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    assert_error(INVALID_VALUE, cuLaunchKernel(f, 1, 70000, 1, 32, 1, 1, 0, NULL, params, NULL));
+    assert_error(INVALID_VALUE, launch(f, 1, 32, NULL));
     assert_int_equal(number(p, 0), 0);
     assert_success(cuCtxSynchronize());
 }
 
-TEST_WITH(shared_memory_above_48_kib_wants_asking, make_context, drop_context)
+TEST_IN_CONTEXT(shared_memory_above_48_kib_wants_asking)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
     uint32_t value = 1;
     void *params[] = { &p, &value };
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 50000, NULL, params, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(
-        cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 50000, NULL, params, NULL));
+    assert_error(
+        INVALID_VALUE,
+        cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228 * 1024));
     assert_success(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 50000));
     assert_success(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 50000, NULL, params, NULL));
     assert_int_equal(number(p, 31), 1);
 }
 
-TEST_WITH(parameters_may_come_in_one_buffer, make_context, drop_context)
+TEST_IN_CONTEXT(parameters_may_come_in_one_buffer)
 {
     struct {
         CUdeviceptr p;
@@ -470,34 +458,33 @@ TEST_WITH(parameters_may_come_in_one_buffer, make_context, drop_context)
     assert_success(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
     assert_int_equal(number(params.p, 7), 5);
     size = 8;
-    assert_int_equal(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
 }
 
-TEST_WITH(a_fault_stays_until_the_context_goes, make_context, drop_context)
+TEST_IN_CONTEXT(a_fault_stays_until_the_context_goes)
 {
     CUfunction f = load(ADD, "add");
     CUdeviceptr p = zeros();
     CUcontext other;
-    assert_int_equal(add(f, NULL, p + 4, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(add(f, NULL, p, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(cuMemFree_v2(p), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(ILLEGAL_ADDRESS, add(f, NULL, p + 4, 1));
+    assert_error(ILLEGAL_ADDRESS, add(f, NULL, p, 1));
+    assert_error(ILLEGAL_ADDRESS, cuCtxSynchronize());
+    assert_error(ILLEGAL_ADDRESS, cuMemFree_v2(p));
     assert_success(cuCtxCreate_v4(&other, NULL, 0, 0));
     assert_success(add(load(ADD, "add"), NULL, zeros(), 1));
     assert_success(cuCtxDestroy_v2(other));
 }
 
-TEST_WITH(a_misaligned_access_has_its_own_code, make_context, drop_context)
+TEST_IN_CONTEXT(a_misaligned_access_has_its_own_code)
 {
-    assert_int_equal(add(load(ADD, "add"), NULL, zeros() + 2, 1), CUDA_ERROR_MISALIGNED_ADDRESS);
+    assert_error(MISALIGNED_ADDRESS, add(load(ADD, "add"), NULL, zeros() + 2, 1));
 }
 
-TEST_WITH(a_read_of_empty_memory_fails, make_context, drop_context)
+TEST_IN_CONTEXT(a_read_of_empty_memory_fails)
 {
     CUdeviceptr p;
     assert_success(cuMemAlloc_v2(&p, NUMBERS * sizeof(uint32_t)));
-    assert_int_equal(add(load(ADD, "add"), NULL, p, 1), CUDA_ERROR_LAUNCH_FAILED);
+    assert_error(LAUNCH_FAILED, add(load(ADD, "add"), NULL, p, 1));
 }
 
 enum { ADDITIONS = 50 };
@@ -564,7 +551,7 @@ static int make_and_destroy(void *data)
     return 0;
 }
 
-TEST_WITH(threads_may_make_and_destroy_at_the_same_time, make_context, drop_context)
+TEST_IN_CONTEXT(threads_may_make_and_destroy_at_the_same_time)
 {
     enum { THREADS = 4 };
     thrd_t threads[THREADS];
@@ -580,7 +567,7 @@ TEST_WITH(threads_may_make_and_destroy_at_the_same_time, make_context, drop_cont
     }
 }
 
-TEST_WITH(threads_may_call_at_the_same_time, make_context, drop_context)
+TEST_IN_CONTEXT(threads_may_call_at_the_same_time)
 {
     enum { THREADS = 4 };
     thrd_t threads[THREADS];
@@ -629,16 +616,15 @@ static const char SUM[] = PTX_HEAD ".func (.param .b32 r) sum_up(.param .b32 n)\
                                    "    ret;\n"
                                    "}\n";
 
-TEST_WITH(calls_have_the_stack_that_the_context_gives, make_context, drop_context)
+TEST_IN_CONTEXT(calls_have_the_stack_that_the_context_gives)
 {
     CUfunction function = load(SUM, "sum");
     CUdeviceptr p = zeros();
     uint32_t n = 100;
     void *params[] = { &p, &n };
     assert_success(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
-    assert_success(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    assert_success(launch(function, 1, 1, params));
     assert_int_equal(number(p, 0), 5050);
     assert_success(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
-    assert_int_equal(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL),
-                     CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(ILLEGAL_ADDRESS, launch(function, 1, 1, params));
 }

@@ -1,6 +1,6 @@
 /* All functions of the driver API are there, those that are not built among them. */
 #define _POSIX_C_SOURCE 200809L
-#include "libcuda/driver_report.h"
+#include "libcuda/driver_sample.h"
 
 typedef struct entry_point {
     const char *name;
@@ -62,13 +62,12 @@ TEST(a_search_is_for_one_kind_of_stream)
     void *address;
     assert_success(cuGetProcAddress_v2("cuInit", &address, CUDA_VERSION,
                                        CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, NULL));
-    assert_int_equal(cuGetProcAddress_v2("cuInit", &address, CUDA_VERSION,
-                                         CU_GET_PROC_ADDRESS_LEGACY_STREAM |
-                                             CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
-                                         NULL),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuGetProcAddress_v2("cuInit", &address, CUDA_VERSION, 4, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE,
+                 cuGetProcAddress_v2("cuInit", &address, CUDA_VERSION,
+                                     CU_GET_PROC_ADDRESS_LEGACY_STREAM |
+                                         CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+                                     NULL));
+    assert_error(INVALID_VALUE, cuGetProcAddress_v2("cuInit", &address, CUDA_VERSION, 4, NULL));
 }
 
 static void refuse_all(void)
@@ -78,14 +77,6 @@ static void refuse_all(void)
             fprintf(stderr, "%s is not refused\n", entry_points[i].name);
 }
 
-static size_t count(const char *text, const char *part)
-{
-    size_t found = 0;
-    for (; (text = strstr(text, part)); text++)
-        found++;
-    return found;
-}
-
 TEST(what_is_not_built_is_refused)
 {
     size_t missing = 0;
@@ -93,8 +84,8 @@ TEST(what_is_not_built_is_refused)
 #define MISSING_PER_THREAD(name, version, since, ending) missing++;
 #include "libcuda/unsupported.def"
     const char *text = report_of(refuse_all);
-    assert_int_equal(count(text, " is not supported\n"), missing);
-    assert_int_equal(count(text, "ptxgen libcuda: cuGetExportTable is not supported\n"), 1);
+    assert_int_equal(occurrences(text, " is not supported\n"), missing);
+    assert_int_equal(occurrences(text, "ptxgen libcuda: cuGetExportTable is not supported\n"), 1);
     assert_null(strstr(text, "is not refused"));
 }
 

@@ -3,9 +3,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* What a test of a graph starts from: a function, zeros to add to, and two streams. */
 typedef struct graph_test {
     CUfunction add;
@@ -15,24 +12,7 @@ typedef struct graph_test {
 
 static graph_test start(void)
 {
-    graph_test t = { load(ADD, "add"), zeros(), NULL, NULL };
-    assert_success(cuStreamCreate(&t.stream, CU_STREAM_NON_BLOCKING));
-    assert_success(cuStreamCreate(&t.other, CU_STREAM_NON_BLOCKING));
-    return t;
-}
-
-static CUgraphExec instantiate(CUgraph graph)
-{
-    CUgraphExec exec;
-    assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    return exec;
-}
-
-static CUgraph end_capture(CUstream stream)
-{
-    CUgraph graph;
-    assert_success(cuStreamEndCapture(stream, &graph));
-    return graph;
+    return (graph_test){ load(ADD, "add"), zeros(), new_stream(), new_stream() };
 }
 
 static size_t node_count(CUgraph graph)
@@ -42,55 +22,43 @@ static size_t node_count(CUgraph graph)
     return count;
 }
 
-TEST_WITH(the_environment_chooses_the_target, make_context, drop_context)
+TEST_IN_CONTEXT(the_environment_chooses_the_target)
 {
     int major, minor;
     assert_success(cuDeviceComputeCapability(&major, &minor, 0));
     assert_true(major == 8 && minor == 6);
 }
 
-TEST_WITH(dependent_launches_are_refused_where_the_device_has_none, make_context, drop_context)
+TEST_IN_CONTEXT(dependent_launches_are_refused_where_the_device_has_none)
 {
     CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                     .value.programmaticStreamSerializationAllowed = 1 };
     CUdeviceptr p = zeros();
     uint32_t value = 1;
     void *params[] = { &p, &value };
-    CUlaunchConfig config = { .gridDimX = 1,
-                              .gridDimY = 1,
-                              .gridDimZ = 1,
-                              .blockDimX = NUMBERS,
-                              .blockDimY = 1,
-                              .blockDimZ = 1,
-                              .attrs = &attribute,
-                              .numAttrs = 1 };
-    CUfunction function = load(ADD, "add");
-    assert_int_equal(cuLaunchKernelEx(&config, function, params, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    CUfunction f = load(ADD, "add");
+    assert_error(NOT_SUPPORTED, launch_with(&attribute, f, 1, NUMBERS, NULL, params));
     attribute.value.programmaticStreamSerializationAllowed = 0;
-    assert_success(cuLaunchKernelEx(&config, function, params, NULL));
+    assert_success(launch_with(&attribute, f, 1, NUMBERS, NULL, params));
     assert_int_equal(number(p, 0), 1);
 }
 
-TEST_WITH(events_tell_the_time_between_them, make_context, drop_context)
+TEST_IN_CONTEXT(events_tell_the_time_between_them)
 {
-    CUevent from, to, untimed;
+    CUevent from = new_event(0), to = new_event(0), untimed = new_event(CU_EVENT_DISABLE_TIMING);
     float milliseconds = -1;
-    assert_success(cuEventCreate(&from, 0));
-    assert_success(cuEventCreate(&to, 0));
-    assert_success(cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING));
     assert_success(cuEventRecord(from, NULL));
     assert_success(cuEventRecord(untimed, NULL));
-    assert_int_equal(cuEventElapsedTime_v2(&milliseconds, from, to), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuEventElapsedTime_v2(&milliseconds, from, to));
     assert_success(add(load(ADD, "add"), NULL, zeros(), 1));
     assert_success(cuEventRecord(to, NULL));
     assert_success(cuEventSynchronize(to));
     assert_success(cuEventElapsedTime_v2(&milliseconds, from, to));
     assert_true(milliseconds > 0 && milliseconds < 10000);
-    assert_int_equal(cuEventElapsedTime_v2(&milliseconds, from, untimed),
-                     CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuEventElapsedTime_v2(&milliseconds, from, untimed));
 }
 
-TEST_WITH(streams_keep_attributes, make_context, drop_context)
+TEST_IN_CONTEXT(streams_keep_attributes)
 {
     graph_test t = start();
     CUstreamAttrValue value = { .priority = -3 }, got;
@@ -106,16 +74,16 @@ TEST_WITH(streams_keep_attributes, make_context, drop_context)
     assert_memory_equal(&got, &value, sizeof got);
     assert_success(cuStreamGetAttribute(t.other, CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
     assert_int_equal(got.priority, -3);
-    assert_int_equal(cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE,
+                 cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
 }
 
-TEST_WITH(a_capture_runs_nothing_and_its_graph_runs_it_all, make_context, drop_context)
+TEST_IN_CONTEXT(a_capture_runs_nothing_and_its_graph_runs_it_all)
 {
     graph_test t = start();
     uint32_t host = 100;
     CUstreamCaptureStatus status;
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin_capture(t.stream);
     assert_success(cuStreamIsCapturing(t.stream, &status));
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
     assert_success(cuMemcpyHtoDAsync_v2(t.p, &host, sizeof host, t.stream));
@@ -136,16 +104,14 @@ TEST_WITH(a_capture_runs_nothing_and_its_graph_runs_it_all, make_context, drop_c
     assert_int_equal(number(t.p, 0), 207);
     assert_int_equal(number(t.p, 2), 14);
     assert_success(cuGraphExecDestroy(exec));
-    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphLaunch(exec, t.stream));
 }
 
-TEST_WITH(streams_join_a_capture_by_events, make_context, drop_context)
+TEST_IN_CONTEXT(streams_join_a_capture_by_events)
 {
     graph_test t = start();
-    CUevent fork, join;
+    CUevent fork = new_event(CU_EVENT_DISABLE_TIMING), join = new_event(CU_EVENT_DISABLE_TIMING);
     size_t edges = 0;
-    assert_success(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
-    assert_success(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     assert_success(add(t.add, t.stream, t.p, 1));
     assert_success(cuEventRecord(fork, t.stream));
@@ -156,7 +122,7 @@ TEST_WITH(streams_join_a_capture_by_events, make_context, drop_context)
     assert_success(cuStreamWaitEvent(t.stream, join, 0));
     assert_success(add(t.add, t.stream, t.p, 1000));
     CUgraph graph = end_capture(t.stream);
-    assert_int_equal(cuEventQuery(join), CUDA_ERROR_CAPTURED_EVENT);
+    assert_error(CAPTURED_EVENT, cuEventQuery(join));
 
     CUgraphNode nodes[4];
     size_t count = 4;
@@ -168,72 +134,58 @@ TEST_WITH(streams_join_a_capture_by_events, make_context, drop_context)
     assert_int_equal(number(t.p, 0), 1111);
 }
 
-TEST_WITH(work_that_nobody_waits_for_spoils_a_capture, make_context, drop_context)
+TEST_IN_CONTEXT(work_that_nobody_waits_for_spoils_a_capture)
 {
     graph_test t = start();
-    CUevent fork;
+    CUevent fork = new_event(0);
     CUgraph graph;
-    assert_success(cuEventCreate(&fork, 0));
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     assert_success(cuEventRecord(fork, t.stream));
     assert_success(cuStreamWaitEvent(t.other, fork, 0));
     assert_success(add(t.add, t.other, t.p, 1));
-    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    assert_error(STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(t.stream, &graph));
     assert_null(graph);
     assert_success(add(t.add, t.other, t.p, 1));
     assert_int_equal(number(t.p, 0), 1);
 }
 
-TEST_WITH(forbidden_calls_spoil_a_capture, make_context, drop_context)
+TEST_IN_CONTEXT(forbidden_calls_spoil_a_capture)
 {
     graph_test t = start();
     CUstream blocking;
     CUdeviceptr p;
     CUgraph graph;
     assert_success(cuStreamCreate(&blocking, 0));
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    assert_int_equal(cuMemAlloc_v2(&p, 4), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    assert_int_equal(add(t.add, t.stream, t.p, 1), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    begin_capture(t.stream);
+    assert_error(STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&p, 4));
+    assert_error(STREAM_CAPTURE_INVALIDATED, add(t.add, t.stream, t.p, 1));
+    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(t.stream, &graph));
 
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     assert_success(cuMemAlloc_v2(&p, 4));
-    assert_int_equal(cuStreamSynchronize(t.stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_error(STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(t.stream));
+    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(t.stream, &graph));
 
     assert_success(cuStreamBeginCapture_v2(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
-    assert_int_equal(add(t.add, NULL, t.p, 1), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    assert_int_equal(cuStreamEndCapture(blocking, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_error(STREAM_CAPTURE_IMPLICIT, add(t.add, NULL, t.p, 1));
+    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(blocking, &graph));
 
-    assert_int_equal(cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_RELAXED),
-                     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    assert_int_equal(cuStreamEndCapture(t.stream, &graph), CUDA_ERROR_ILLEGAL_STATE);
+    assert_error(STREAM_CAPTURE_UNSUPPORTED,
+                 cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_error(ILLEGAL_STATE, cuStreamEndCapture(t.stream, &graph));
 }
 
-static CUDA_KERNEL_NODE_PARAMS add_params(const graph_test *t, void **params)
-{
-    return (CUDA_KERNEL_NODE_PARAMS){ .func = t->add,
-                                      .gridDimX = 1,
-                                      .gridDimY = 1,
-                                      .gridDimZ = 1,
-                                      .blockDimX = 32,
-                                      .blockDimY = 1,
-                                      .blockDimZ = 1,
-                                      .kernelParams = params };
-}
-
-TEST_WITH(nodes_run_behind_what_they_depend_on, make_context, drop_context)
+TEST_IN_CONTEXT(nodes_run_behind_what_they_depend_on)
 {
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUDA_MEMSET_NODE_PARAMS set = {
         .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
     };
-    CUgraph graph;
+    CUgraph graph = new_graph();
     CUgraphNode nodes[2];
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
     assert_success(cuGraphAddMemsetNode(&nodes[1], graph, NULL, 0, &set, context));
     assert_success(cuGraphAddDependencies_v2(graph, &nodes[1], &nodes[0], NULL, 1));
@@ -243,20 +195,19 @@ TEST_WITH(nodes_run_behind_what_they_depend_on, make_context, drop_context)
 
     CUgraphExec exec;
     assert_success(cuGraphAddDependencies(graph, &nodes[0], &nodes[1], 1));
-    assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphInstantiateWithFlags(&exec, graph, 0));
     assert_success(cuGraphDestroy(graph));
 }
 
-TEST_WITH(executable_graphs_take_new_parameters, make_context, drop_context)
+TEST_IN_CONTEXT(executable_graphs_take_new_parameters)
 {
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
-    CUgraph graph, changed;
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
+    CUgraph graph = new_graph(), changed;
     CUgraphNode node;
     CUgraphExecUpdateResultInfo info;
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
     CUgraphExec exec = instantiate(graph);
     value = 70;
@@ -264,10 +215,9 @@ TEST_WITH(executable_graphs_take_new_parameters, make_context, drop_context)
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_int_equal(number(t.p, 0), 70);
     kernel.blockDimX = 33;
-    assert_int_equal(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
 
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin_capture(t.stream);
     assert_success(add(t.add, t.stream, t.p, 900));
     changed = end_capture(t.stream);
     assert_success(cuGraphExecUpdate_v2(exec, changed, &info));
@@ -275,36 +225,30 @@ TEST_WITH(executable_graphs_take_new_parameters, make_context, drop_context)
     assert_int_equal(number(t.p, 0), 970);
 
     assert_success(cuGraphAddEmptyNode(&node, changed, NULL, 0));
-    assert_int_equal(cuGraphExecUpdate_v2(exec, changed, &info),
-                     CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    assert_error(GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2(exec, changed, &info));
     assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
 }
 
-/* The parameters as programs of CUDA 10 and 11 give them. */
+/* Returns the parameters as programs of CUDA 10 and 11 give them. */
 static CUDA_KERNEL_NODE_PARAMS_v1 old_add_params(const graph_test *t, void **params)
 {
-    return (CUDA_KERNEL_NODE_PARAMS_v1){ .func = t->add,
-                                         .gridDimX = 1,
-                                         .gridDimY = 1,
-                                         .gridDimZ = 1,
-                                         .blockDimX = 32,
-                                         .blockDimY = 1,
-                                         .blockDimZ = 1,
-                                         .kernelParams = params };
+    CUDA_KERNEL_NODE_PARAMS newer = node_params(t->add, 1, 32, params);
+    CUDA_KERNEL_NODE_PARAMS_v1 old;
+    memcpy(&old, &newer, sizeof old);
+    return old;
 }
 
-TEST_WITH(graphs_of_the_first_version_run, make_context, drop_context)
+TEST_IN_CONTEXT(graphs_of_the_first_version_run)
 {
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
     CUDA_KERNEL_NODE_PARAMS_v1 kernel = old_add_params(&t, params), got;
-    CUgraph graph;
+    CUgraph graph = new_graph();
     CUgraphNode node, wrong;
     CUgraphExec exec;
     CUgraphExecUpdateResult result;
     char log[100] = "old";
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
     assert_success(cuGraphKernelNodeGetParams(node, &got));
     assert_true(got.func == t.add && got.blockDimX == 32);
@@ -326,15 +270,14 @@ TEST_WITH(graphs_of_the_first_version_run, make_context, drop_context)
     assert_int_equal(number(t.p, 0), 82);
 }
 
-TEST_WITH(a_circle_is_in_the_log, make_context, drop_context)
+TEST_IN_CONTEXT(a_circle_is_in_the_log)
 {
-    CUgraph graph;
+    CUgraph graph = new_graph();
     CUgraphNode nodes[2], wrong;
     CUgraphExec exec;
     CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
     char log[100] = "";
     cuuint64_t flags;
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddEmptyNode(&nodes[0], graph, NULL, 0));
     assert_success(cuGraphAddEmptyNode(&nodes[1], graph, nodes, 1));
     params.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | 8;
@@ -342,21 +285,19 @@ TEST_WITH(a_circle_is_in_the_log, make_context, drop_context)
     assert_int_equal(params.result_out, CUDA_GRAPH_INSTANTIATE_SUCCESS);
     assert_success(cuGraphExecGetFlags(exec, &flags));
     assert_int_equal(flags, 8);
-    assert_int_equal(cuGraphInstantiateWithFlags(&exec, graph, 16), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphInstantiateWithFlags(&exec, graph, 16));
     assert_success(cuGraphAddDependencies(graph, &nodes[1], &nodes[0], 1));
-    assert_int_equal(cuGraphInstantiateWithParams(&exec, graph, &params), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphInstantiateWithParams(&exec, graph, &params));
     assert_int_equal(params.result_out, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
-    assert_int_equal(cuGraphInstantiate_v2(&exec, graph, &wrong, log, sizeof log),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphInstantiate_v2(&exec, graph, &wrong, log, sizeof log));
     assert_string_equal(log, "nodes depend on each other in a circle");
 }
 
-TEST_WITH(edges_are_told_and_taken_away, make_context, drop_context)
+TEST_IN_CONTEXT(edges_are_told_and_taken_away)
 {
-    CUgraph graph;
+    CUgraph graph = new_graph();
     CUgraphNode nodes[3], from[3], to[3];
     size_t count = 3;
-    assert_success(cuGraphCreate(&graph, 0));
     for (size_t i = 0; i < 3; i++)
         assert_success(cuGraphAddEmptyNode(&nodes[i], graph, nodes, i));
     assert_success(cuGraphGetEdges(graph, from, to, &count));
@@ -366,29 +307,27 @@ TEST_WITH(edges_are_told_and_taken_away, make_context, drop_context)
     assert_success(cuGraphNodeGetDependentNodes(nodes[0], to, &count));
     assert_true(count == 2 && to[0] == nodes[1] && to[1] == nodes[2]);
     assert_success(cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1));
-    assert_int_equal(cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphRemoveDependencies(graph, &nodes[0], &nodes[1], 1));
     count = 3;
     assert_success(cuGraphGetRootNodes(graph, from, &count));
     assert_true(count == 2 && from[0] == nodes[0] && from[1] == nodes[1]);
     assert_success(cuGraphDestroyNode(nodes[1]));
-    assert_int_equal(cuGraphDestroyNode(nodes[1]), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphDestroyNode(nodes[1]));
     assert_success(cuGraphGetEdges(graph, NULL, NULL, &count));
     assert_int_equal(count, 1);
     assert_int_equal(node_count(graph), 2);
     instantiate(graph);
 }
 
-TEST_WITH(a_copy_of_a_graph_is_its_own, make_context, drop_context)
+TEST_IN_CONTEXT(a_copy_of_a_graph_is_its_own)
 {
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
-    CUgraph graph, copy;
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
+    CUgraph graph = new_graph(), copy;
     CUgraphNode nodes[2], found;
     size_t count;
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
     assert_success(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &kernel));
     assert_success(cuGraphClone(&copy, graph));
@@ -398,7 +337,7 @@ TEST_WITH(a_copy_of_a_graph_is_its_own, make_context, drop_context)
     assert_int_equal(count, 1);
     value = 100;
     assert_success(cuGraphKernelNodeSetParams_v2(found, &kernel));
-    assert_int_equal(cuGraphNodeFindInClone(&found, found, copy), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphNodeFindInClone(&found, found, copy));
     assert_success(cuGraphDestroy(graph));
     assert_success(cuGraphLaunch(instantiate(copy), t.stream));
     assert_int_equal(number(t.p, 0), 105);
@@ -409,13 +348,13 @@ static void append(void *data)
     strcat(data, "x");
 }
 
-TEST_WITH(host_functions_run_in_their_place, make_context, drop_context)
+TEST_IN_CONTEXT(host_functions_run_in_their_place)
 {
     graph_test t = start();
     char text[8] = "";
     assert_success(cuLaunchHostFunc(t.stream, append, text));
     assert_string_equal(text, "x");
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin_capture(t.stream);
     assert_success(cuLaunchHostFunc(t.stream, append, text));
     CUgraph graph = end_capture(t.stream);
     assert_string_equal(text, "x");
@@ -423,12 +362,12 @@ TEST_WITH(host_functions_run_in_their_place, make_context, drop_context)
     assert_string_equal(text, "xx");
 }
 
-TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
+TEST_IN_CONTEXT(every_kind_of_node_takes_new_parameters)
 {
     graph_test t = start();
     uint32_t from = 3;
     char text[8] = "", other[8] = "";
-    CUgraph graph;
+    CUgraph graph = new_graph();
     CUgraphNode copy_node, set_node, host_node;
     unsigned enabled;
     CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -446,7 +385,6 @@ TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
                                     .height = 1 },
                             got_set;
     CUDA_HOST_NODE_PARAMS host = { append, text }, got_host;
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddMemcpyNode(&copy_node, graph, NULL, 0, &copy, context));
     assert_success(cuGraphAddMemsetNode(&set_node, graph, NULL, 0, &set, context));
     assert_success(cuGraphAddHostNode(&host_node, graph, NULL, 0, &host));
@@ -456,7 +394,7 @@ TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
     assert_success(cuGraphMemcpyNodeSetParams(copy_node, &copy));
     assert_success(cuGraphMemsetNodeSetParams(set_node, &set));
     assert_success(cuGraphHostNodeSetParams(host_node, &host));
-    assert_int_equal(cuGraphHostNodeSetParams(set_node, &host), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphHostNodeSetParams(set_node, &host));
     assert_success(cuGraphMemcpyNodeGetParams(copy_node, &got));
     assert_success(cuGraphMemsetNodeGetParams(set_node, &got_set));
     assert_success(cuGraphHostNodeGetParams(host_node, &got_host));
@@ -472,32 +410,30 @@ TEST_WITH(every_kind_of_node_takes_new_parameters, make_context, drop_context)
     assert_success(cuGraphExecMemcpyNodeSetParams(exec, copy_node, &copy, context));
     assert_success(cuGraphExecMemsetNodeSetParams(exec, set_node, &set, context));
     assert_success(cuGraphExecHostNodeSetParams(exec, host_node, &host));
-    assert_int_equal(cuGraphExecHostNodeSetParams(exec, set_node, &host), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphExecHostNodeSetParams(exec, set_node, &host));
     assert_success(cuGraphNodeSetEnabled(exec, copy_node, 0));
     assert_success(cuGraphNodeGetEnabled(exec, copy_node, &enabled));
     assert_int_equal(enabled, 0);
-    assert_int_equal(cuGraphNodeSetEnabled(exec, host_node, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphNodeSetEnabled(exec, host_node, 0));
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_true(number(t.p, 3) == 0 && number(t.p, 4) == 10);
     assert_string_equal(text, "x");
 }
 
-TEST_WITH(a_node_may_be_a_graph, make_context, drop_context)
+TEST_IN_CONTEXT(a_node_may_be_a_graph)
 {
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUDA_MEMSET_NODE_PARAMS set = {
         .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
     };
-    CUgraph inner, outer, copy, of_node;
+    CUgraph inner = new_graph(), outer = new_graph(), copy, of_node;
     CUgraphNode node, first, last;
     CUgraphNodeType type;
-    assert_success(cuGraphCreate(&inner, 0));
     assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &kernel));
     assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &kernel));
-    assert_success(cuGraphCreate(&outer, 0));
     assert_success(cuGraphAddMemsetNode(&first, outer, NULL, 0, &set, context));
     assert_success(cuGraphAddChildGraphNode(&node, outer, &first, 1, inner));
     set.dst = t.p + 4;
@@ -505,24 +441,23 @@ TEST_WITH(a_node_may_be_a_graph, make_context, drop_context)
     assert_success(cuGraphAddMemsetNode(&last, outer, &node, 1, &set, context));
     assert_success(cuGraphNodeGetType(node, &type));
     assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
-    assert_int_equal(cuGraphAddChildGraphNode(&node, outer, NULL, 0, outer),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphAddChildGraphNode(&node, outer, NULL, 0, outer));
     assert_success(cuGraphDestroy(inner)); /* the node has a copy */
     assert_success(cuGraphLaunch(instantiate(outer), t.stream));
     assert_true(number(t.p, 0) == 1010 && number(t.p, 1) == 1000);
 
     assert_success(cuGraphChildGraphNodeGetGraph(node, &of_node));
     assert_int_equal(node_count(of_node), 2);
-    assert_int_equal(cuGraphDestroy(of_node), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphDestroy(of_node));
     assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &kernel));
     assert_success(cuGraphClone(&copy, outer));
     assert_success(cuGraphDestroy(outer));
-    assert_int_equal(cuGraphGetNodes(of_node, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphGetNodes(of_node, NULL, NULL));
     assert_success(cuGraphLaunch(instantiate(copy), t.stream));
     assert_int_equal(number(t.p, 0), 1015);
 }
 
-TEST_WITH(a_launch_of_a_graph_is_captured, make_context, drop_context)
+TEST_IN_CONTEXT(a_launch_of_a_graph_is_captured)
 {
     graph_test t = start();
     assert_success(cuStreamBeginCapture(t.stream));
@@ -544,27 +479,26 @@ TEST_WITH(a_launch_of_a_graph_is_captured, make_context, drop_context)
     assert_success(cuGraphDestroy(graph));
 }
 
-TEST_WITH(a_graph_outlives_its_functions, make_context, drop_context)
+TEST_IN_CONTEXT(a_graph_outlives_its_functions)
 {
     static const char wide[] = PTX_HEAD ".visible .entry wide(.param .u64 a, .param .u64 b, "
                                         ".param .u64 c, .param .u64 d)\n{\n    ret;\n}\n";
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
-    CUgraph graph, copy;
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
+    CUgraph graph = new_graph(), copy;
     CUgraphNode node;
     CUgraphExec other;
     CUmodule module;
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
     CUgraphExec exec = instantiate(graph);
     assert_success(cuFuncGetModule(&module, t.add));
     assert_success(cuModuleUnload(module));
     load(wide, "wide"); /* whose handle may be at the same address */
-    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(cuGraphInstantiateWithFlags(&other, graph, 0), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(cuGraphClone(&copy, graph), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuGraphLaunch(exec, t.stream));
+    assert_error(INVALID_HANDLE, cuGraphInstantiateWithFlags(&other, graph, 0));
+    assert_error(INVALID_HANDLE, cuGraphClone(&copy, graph));
     kernel.func = load(ADD, "add");
     assert_success(cuGraphKernelNodeSetParams_v2(node, &kernel));
     assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
@@ -573,12 +507,12 @@ TEST_WITH(a_graph_outlives_its_functions, make_context, drop_context)
     assert_int_equal(number(t.p, 0), 10);
 }
 
-TEST_WITH(a_capture_tells_its_graph_and_takes_nodes, make_context, drop_context)
+TEST_IN_CONTEXT(a_capture_tells_its_graph_and_takes_nodes)
 {
     graph_test t = start();
     uint32_t value = 5;
     void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = add_params(&t, params);
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUstreamCaptureStatus status;
     cuuint64_t id, other_id;
     CUgraph graph;
@@ -593,8 +527,8 @@ TEST_WITH(a_capture_tells_its_graph_and_takes_nodes, make_context, drop_context)
     assert_success(
         cuStreamGetCaptureInfo_v3(t.stream, &status, &id, &graph, &tail, &edges, &count));
     assert_true(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1 && node_count(graph) == 1);
-    assert_int_equal(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuGraphDestroyNode(tail[0]), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphDestroy(graph));
+    assert_error(INVALID_VALUE, cuGraphDestroyNode(tail[0]));
     assert_success(cuGraphAddKernelNode_v2(&node, graph, tail, count, &kernel));
     assert_success(
         cuStreamUpdateCaptureDependencies(t.stream, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
@@ -604,18 +538,11 @@ TEST_WITH(a_capture_tells_its_graph_and_takes_nodes, make_context, drop_context)
     assert_success(cuGraphNodeGetDependencies(tail[0], &node, &count));
     assert_true(count == 1 && node != tail[0]);
     assert_ptr_equal(end_capture(t.stream), graph);
-    assert_int_equal(cuStreamUpdateCaptureDependencies(t.stream, &node, 1, 0),
-                     CUDA_ERROR_ILLEGAL_STATE);
+    assert_error(ILLEGAL_STATE, cuStreamUpdateCaptureDependencies(t.stream, &node, 1, 0));
     assert_success(cuGraphLaunch(instantiate(graph), t.stream));
     assert_int_equal(number(t.p, 0), 6);
     assert_success(cuStreamBeginCapture(t.stream));
     assert_success(cuStreamGetCaptureInfo(t.stream, &status, &other_id));
     assert_true(id != other_id);
     assert_success(cuGraphDestroy(end_capture(t.stream)));
-}
-
-int main(void)
-{
-    setenv("PTXGEN_CUDA_TARGET", "sm_86", 1);
-    return test_run(NULL, NULL);
 }

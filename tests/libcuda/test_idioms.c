@@ -2,25 +2,13 @@
  * tests/nvcc/idioms.cu. Each test's kernel runs in a process of its own, which says on its standard
  * error what its launch ends with. */
 #define _POSIX_C_SOURCE 200809L
-#include <stdbool.h>
 
-#include "libcuda/driver_report.h"
+#include "libcuda/driver_sample.h"
 
-static CUfunction kernel(const char *name)
+/* Says what comes of a launch, to be compared. */
+static void run_kernel(const char *name, unsigned blocks, unsigned threads, void **params)
 {
-    static char path[4096];
-    CUmodule module;
-    CUfunction f;
-    snprintf(path, sizeof path, "%s/idioms.ptx", getenv("PTXGEN_NVCC_DATA"));
-    assert_success(cuModuleLoad(&module, path));
-    assert_success(cuModuleGetFunction(&f, module, name));
-    return f;
-}
-
-/* Prints what comes of a launch, to be compared. */
-static void launch(const char *name, unsigned blocks, unsigned threads, void **params)
-{
-    CUresult r = cuLaunchKernel(kernel(name), blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL);
+    CUresult r = launch(load_file("idioms.ptx", name), blocks, threads, params);
     r = r ? r : cuCtxSynchronize();
     if (r)
         fprintf(stderr, "ends with %d\n", (int)r);
@@ -51,7 +39,7 @@ static void keep_one(void)
 {
     float from[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, to[32];
     CUdeviceptr p = copy_of(from, sizeof from), q = no_values(sizeof to);
-    launch("keep_one", 1, 32, (void *[]){ &q, &p });
+    run_kernel("keep_one", 1, 32, (void *[]){ &q, &p });
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++)
         expect(to[i] == 32 * from[i % 8]);
@@ -63,7 +51,7 @@ static void sum_up_to(void)
     for (int i = 0; i < n; i++)
         sum += values[i] = i;
     CUdeviceptr p = copy_of(values, sizeof values), q = copy_of(&total, sizeof total);
-    launch("sum_up_to", 2, 52, (void *[]){ &q, &p, &n });
+    run_kernel("sum_up_to", 2, 52, (void *[]){ &q, &p, &n });
     assert_success(cuMemcpyDtoH_v2(&total, q, sizeof total));
     expect(total == sum + 3); /* of the warps that have a thread left, all have a value above 5 */
 }
@@ -72,7 +60,7 @@ static void meet(void)
 {
     int to[32];
     CUdeviceptr q = no_values(sizeof to);
-    launch("meet", 1, 32, (void *[]){ &q });
+    run_kernel("meet", 1, 32, (void *[]){ &q });
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++)
         expect(to[i] == (31 - i < 16 ? 31 - i : 2 * (31 - i)));
@@ -82,7 +70,7 @@ static void structs(void)
 {
     double to[32];
     CUdeviceptr q = no_values(sizeof to);
-    launch("structs", 1, 32, (void *[]){ &q });
+    run_kernel("structs", 1, 32, (void *[]){ &q });
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++)
         expect(to[i] == (i % 2 ? i : -1));
@@ -95,7 +83,7 @@ static void pointers(void)
     size_t before, after, total;
     CUdeviceptr p = no_values(sizeof areas), q = no_values(sizeof to);
     assert_success(cuMemGetInfo_v2(&before, &total));
-    launch("pointers", 1, 32, (void *[]){ &p, &q });
+    run_kernel("pointers", 1, 32, (void *[]){ &p, &q });
     assert_success(cuMemcpyDtoH_v2(areas, p, sizeof areas));
     assert_success(cuMemcpyDtoH_v2(to, q, sizeof to));
     for (int i = 0; i < 32; i++) {
@@ -143,7 +131,7 @@ static void reverse_up_to(void)
     for (int i = 0; i < n; i++)
         from[i] = i;
     CUdeviceptr p = copy_of(from, sizeof from), q = no_values(sizeof to);
-    launch("reverse_up_to", 1, 64, (void *[]){ &q, &p, &n });
+    run_kernel("reverse_up_to", 1, 64, (void *[]){ &q, &p, &n });
     if (cuMemcpyDtoH_v2(to, q, sizeof to) == CUDA_SUCCESS)
         for (int i = 0; i < n; i++)
             expect(to[i] == n - 1 - i);
@@ -165,8 +153,7 @@ static void print(void)
     float x = 3.14159f;
     CUdeviceptr p = copy_of(name, sizeof name);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    CUfunction f = kernel("print");
-    cuLaunchKernel(f, 2, 1, 1, 32, 1, 1, 0, NULL, (void *[]){ &p, &x }, NULL);
+    launch(load_file("idioms.ptx", "print"), 2, 32, (void *[]){ &p, &x });
     printf("launched\n");
     fflush(stdout);
     cuCtxSynchronize();
@@ -184,7 +171,7 @@ TEST(what_kernels_print_comes_when_they_are_waited_for)
 static void check(void)
 {
     int limit = 46;
-    launch("check", 2, 16, (void *[]){ &limit });
+    run_kernel("check", 2, 16, (void *[]){ &limit });
     fprintf(stderr, "goes on with %d\n", (int)cuCtxSynchronize());
 }
 
@@ -204,7 +191,7 @@ static void come_or_not(bool come)
 {
     int value = 0;
     CUdeviceptr p = copy_of(&value, sizeof value);
-    launch("unusual", 1, 1, (void *[]){ &p, &come });
+    run_kernel("unusual", 1, 1, (void *[]){ &p, &come });
     if (!come)
         cuMemcpyDtoH_v2(&value, p, sizeof value);
     expect(value == !come);

@@ -1,10 +1,10 @@
 /* Managed memory, pools, virtual memory management, and what pointers are. */
 #define _POSIX_C_SOURCE 200809L
-#include "libcuda/driver_report.h"
+#include "libcuda/driver_sample.h"
 
 enum { GRANULE = 2 << 20, WORDS = GRANULE / 4 };
 
-TEST_WITH(managed_memory_is_the_hosts_and_the_devices, make_context, drop_context)
+TEST_IN_CONTEXT(managed_memory_is_the_hosts_and_the_devices)
 {
     CUdeviceptr p;
     unsigned managed = 0;
@@ -27,27 +27,25 @@ TEST_WITH(managed_memory_is_the_hosts_and_the_devices, make_context, drop_contex
     assert_success(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p));
     assert_true(managed);
     assert_success(cuMemAdvise(p, 8, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_DEVICE_CPU));
-    assert_int_equal(cuMemAdvise(p, 8, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 3),
-                     CUDA_ERROR_INVALID_DEVICE);
-    assert_int_equal(cuMemAdvise(p, 8, 7, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_DEVICE, cuMemAdvise(p, 8, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 3));
+    assert_error(INVALID_VALUE, cuMemAdvise(p, 8, 7, 0));
     assert_success(cuMemPrefetchAsync(p, NUMBERS * sizeof(uint32_t), 0, NULL));
-    assert_int_equal(cuMemPrefetchAsync(p, NUMBERS * sizeof(uint32_t) + 1, 0, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemPrefetchAsync(zeros(), 4, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemPrefetchAsync(p, NUMBERS * sizeof(uint32_t) + 1, 0, NULL));
+    assert_error(INVALID_VALUE, cuMemPrefetchAsync(zeros(), 4, 0, NULL));
     assert_success(
         cuMemPrefetchAsync_v2(p, 4, (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 }, 0, NULL));
     assert_success(cuStreamAttachMemAsync(NULL, p, 0, CU_MEM_ATTACH_SINGLE));
-    assert_int_equal(cuMemFreeHost(host), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemFreeHost(host));
     assert_success(cuMemFree_v2(p));
-    assert_int_equal(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemAllocManaged(&p, 8, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemFree_v2(p));
+    assert_error(INVALID_VALUE, cuMemAllocManaged(&p, 8, 0));
 }
 
-TEST_WITH(a_kernel_stays_inside_of_managed_memory, make_context, drop_context)
+TEST_IN_CONTEXT(a_kernel_stays_inside_of_managed_memory)
 {
     CUdeviceptr p;
     assert_success(cuMemAllocManaged(&p, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL));
-    assert_int_equal(add(load(ADD, "add"), NULL, p + 4, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(ILLEGAL_ADDRESS, add(load(ADD, "add"), NULL, p + 4, 1));
 }
 
 static uint64_t pool_figure(CUmemoryPool pool, CUmemPool_attribute which)
@@ -57,7 +55,7 @@ static uint64_t pool_figure(CUmemoryPool pool, CUmemPool_attribute which)
     return value;
 }
 
-TEST_WITH(pools_count_what_is_allocated_from_them, make_context, drop_context)
+TEST_IN_CONTEXT(pools_count_what_is_allocated_from_them)
 {
     CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
@@ -70,14 +68,14 @@ TEST_WITH(pools_count_what_is_allocated_from_them, make_context, drop_context)
     assert_success(
         cuMemGetDefaultMemPool(&now, &properties.location, CU_MEM_ALLOCATION_TYPE_PINNED));
     assert_ptr_equal(now, usual);
-    assert_int_equal(cuMemGetMemPool(&now, &(CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 },
-                                     CU_MEM_ALLOCATION_TYPE_PINNED),
-                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_error(NOT_SUPPORTED,
+                 cuMemGetMemPool(&now, &(CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 },
+                                 CU_MEM_ALLOCATION_TYPE_PINNED));
     assert_success(cuMemPoolCreate(&pool, &properties));
     assert_success(cuDeviceGetMemPool(&now, 0));
     assert_ptr_equal(now, usual);
     assert_success(cuMemAllocFromPoolAsync(&p, 600, pool, NULL));
-    assert_int_equal(cuMemAllocFromPoolAsync(&q, 600, pool, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_error(OUT_OF_MEMORY, cuMemAllocFromPoolAsync(&q, 600, pool, NULL));
     assert_success(cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p));
     assert_ptr_equal(of, pool);
     assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 600);
@@ -87,8 +85,7 @@ TEST_WITH(pools_count_what_is_allocated_from_them, make_context, drop_context)
     assert_success(cuMemFreeAsync(p, NULL));
     assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 300);
     assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 900);
-    assert_int_equal(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value));
     value = 0;
     assert_success(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value));
     assert_int_equal(pool_figure(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 300);
@@ -100,14 +97,14 @@ TEST_WITH(pools_count_what_is_allocated_from_them, make_context, drop_context)
     assert_success(cuMemPoolTrimTo(pool, 0));
 
     assert_success(cuMemPoolDestroy(pool));
-    assert_int_equal(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemPoolDestroy(usual), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemPoolDestroy(pool));
+    assert_error(INVALID_VALUE, cuMemPoolDestroy(usual));
     assert_success(cuDeviceGetMemPool(&now, 0));
     assert_ptr_equal(now, usual);
     assert_success(cuMemsetD8_v2(q, 1, 300));
     assert_success(cuMemFreeAsync(q, NULL));
     properties.handleTypes = 1;
-    assert_int_equal(cuMemPoolCreate(&pool, &properties), CUDA_ERROR_NOT_SUPPORTED);
+    assert_error(NOT_SUPPORTED, cuMemPoolCreate(&pool, &properties));
 }
 
 static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -131,7 +128,7 @@ static CUmemGenericAllocationHandle create(size_t granules)
     return memory;
 }
 
-TEST_WITH(memory_is_mapped_piece_by_piece, make_context, drop_context)
+TEST_IN_CONTEXT(memory_is_mapped_piece_by_piece)
 {
     size_t granularity, before, after, total;
     assert_success(cuMemGetAllocationGranularity(&granularity, &on_device,
@@ -143,12 +140,12 @@ TEST_WITH(memory_is_mapped_piece_by_piece, make_context, drop_context)
     assert_success(cuMemGetInfo_v2(&after, &total));
     assert_int_equal(before - after, 3 * GRANULE);
     assert_success(cuMemMap(p, GRANULE, 0, first, 0));
-    assert_int_equal(cuMemMap(p, GRANULE, 0, second, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemMap(p, GRANULE, 0, second, 0));
     assert_success(cuMemMap(p + GRANULE, 2 * GRANULE, 0, second, 0));
-    assert_int_equal(cuMemsetD32_v2(p, 1, 1), CUDA_ERROR_INVALID_VALUE); /* no access yet */
+    assert_error(INVALID_VALUE, cuMemsetD32_v2(p, 1, 1)); /* no access yet */
     assert_success(cuMemSetAccess(p, 3 * GRANULE, &read_write, 1));
     assert_success(cuMemRelease(first));
-    assert_int_equal(cuMemRelease(first), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemRelease(first));
     assert_success(cuMemGetInfo_v2(&after, &total));
     assert_int_equal(before - after, 3 * GRANULE); /* as long as it is mapped */
 
@@ -158,24 +155,24 @@ TEST_WITH(memory_is_mapped_piece_by_piece, make_context, drop_context)
     assert_success(add(load(ADD, "add"), NULL, across, 41));
     assert_int_equal(number(across, 0), 42);
     assert_int_equal(number(across, NUMBERS - 1), 42);
-    assert_int_equal(cuMemsetD32_v2(p, 1, 3 * WORDS + 1), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemsetD32_v2(p, 1, 3 * WORDS + 1));
 
     CUdeviceptr base;
     size_t size;
     assert_success(cuMemGetAddressRange_v2(&base, &size, p + GRANULE + 5));
     assert_true(base == p + GRANULE && size == 2 * GRANULE);
-    assert_int_equal(cuMemUnmap(p + 2 * GRANULE, GRANULE), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemAddressFree(p, 8 * GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemUnmap(p + 2 * GRANULE, GRANULE));
+    assert_error(INVALID_VALUE, cuMemAddressFree(p, 8 * GRANULE));
     assert_success(cuMemUnmap(p, 3 * GRANULE));
-    assert_int_equal(cuMemsetD32_v2(p, 1, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemsetD32_v2(p, 1, 1));
     assert_success(cuMemRelease(second));
     assert_success(cuMemGetInfo_v2(&after, &total));
     assert_int_equal(before, after);
     assert_success(cuMemAddressFree(p, 8 * GRANULE));
-    assert_int_equal(cuMemAddressFree(p, 8 * GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuMemAddressFree(p, 8 * GRANULE));
 }
 
-TEST_WITH(memory_can_be_at_two_addresses, make_context, drop_context)
+TEST_IN_CONTEXT(memory_can_be_at_two_addresses)
 {
     CUdeviceptr p = reserve(1), q = reserve(1);
     CUmemGenericAllocationHandle memory = create(2), again;
@@ -194,22 +191,21 @@ TEST_WITH(memory_can_be_at_two_addresses, make_context, drop_context)
     assert_success(cuMemRelease(memory));
     assert_success(cuMemRelease(memory));
     assert_int_equal(number(q, 3), 5);
-    assert_int_equal(add(load(ADD, "add"), NULL, q, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(ILLEGAL_ADDRESS, add(load(ADD, "add"), NULL, q, 1));
 }
 
-TEST_WITH(reserved_addresses_are_no_memory, make_context, drop_context)
+TEST_IN_CONTEXT(reserved_addresses_are_no_memory)
 {
     CUdeviceptr p = reserve(2);
     CUmemGenericAllocationHandle memory = create(1);
-    assert_int_equal(cuMemMap(p + GRANULE, 2 * GRANULE, 0, memory, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemMap(p, GRANULE, GRANULE, memory, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemAddressReserve(&p, GRANULE + 1, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemCreate(&memory, (size_t)1 << 40, &on_device, 0),
-                     CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(add(load(ADD, "add"), NULL, p, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_error(INVALID_VALUE, cuMemMap(p + GRANULE, 2 * GRANULE, 0, memory, 0));
+    assert_error(INVALID_VALUE, cuMemMap(p, GRANULE, GRANULE, memory, 0));
+    assert_error(INVALID_VALUE, cuMemAddressReserve(&p, GRANULE + 1, 0, 0, 0));
+    assert_error(OUT_OF_MEMORY, cuMemCreate(&memory, (size_t)1 << 40, &on_device, 0));
+    assert_error(ILLEGAL_ADDRESS, add(load(ADD, "add"), NULL, p, 1));
 }
 
-TEST_WITH(many_questions_have_answers_at_once, make_context, drop_context)
+TEST_IN_CONTEXT(many_questions_have_answers_at_once)
 {
     CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                     CU_POINTER_ATTRIBUTE_HOST_POINTER,
@@ -228,7 +224,7 @@ TEST_WITH(many_questions_have_answers_at_once, make_context, drop_context)
     assert_success(cuPointerGetAttributes(3, which, answers, p));
     assert_true(type == 0 && size == 0);
     which[1] = 99;
-    assert_int_equal(cuPointerGetAttributes(3, which, answers, p), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuPointerGetAttributes(3, which, answers, p));
 }
 
 static void leave_managed_memory(void)

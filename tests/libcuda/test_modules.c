@@ -1,8 +1,7 @@
 /* Fat binaries as nvcc makes them (tests/nvcc), libraries, and the linker. */
 #define _POSIX_C_SOURCE 200809L
-#include "libcuda/driver_report.h"
+#include "libcuda/driver_sample.h"
 
-#include <stdbool.h>
 #include <time.h>
 
 enum { MOST_BYTES = 8192 };
@@ -12,19 +11,10 @@ typedef struct image {
     size_t size;
 } image;
 
-static const char *path_of(const char *file)
-{
-    static char path[1000];
-    const char *folder = getenv("PTXGEN_NVCC_DATA");
-    assert_non_null(folder);
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    return path;
-}
-
 static image read_image(const char *file)
 {
     image i = { .size = 0 };
-    FILE *f = fopen(path_of(file), "rb");
+    FILE *f = fopen(nvcc_path(file), "rb");
     assert_non_null(f);
     i.size = fread(i.bytes, 1, sizeof i.bytes - 1, f);
     fclose(f);
@@ -35,7 +25,7 @@ static image read_image(const char *file)
 static uint32_t architecture(CUfunction f)
 {
     CUdeviceptr p = zeros();
-    assert_success(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
+    assert_success(launch(f, 1, 1, (void *[]){ &p }));
     return number(p, 0);
 }
 
@@ -46,7 +36,7 @@ static uint32_t module_architecture(CUmodule m)
     return architecture(f);
 }
 
-TEST_WITH(a_fat_binary_gives_the_newest_ptx_of_the_device, make_context, drop_context)
+TEST_IN_CONTEXT(a_fat_binary_gives_the_newest_ptx_of_the_device)
 {
     image i = read_image("fat_none.fatbin");
     struct {
@@ -58,7 +48,7 @@ TEST_WITH(a_fat_binary_gives_the_newest_ptx_of_the_device, make_context, drop_co
     assert_int_equal(module_architecture(m), 860);
     assert_success(cuModuleLoadFatBinary(&m, &wrapper));
     assert_int_equal(module_architecture(m), 860);
-    assert_success(cuModuleLoad(&m, path_of("fat_none.fatbin")));
+    assert_success(cuModuleLoad(&m, nvcc_path("fat_none.fatbin")));
     assert_int_equal(module_architecture(m), 860);
 }
 
@@ -70,7 +60,7 @@ static void load_compressed(const char *file, bool can)
     if (can)
         assert_success(r);
     else
-        assert_int_equal(r, CUDA_ERROR_NO_BINARY_FOR_GPU);
+        assert_error(NO_BINARY_FOR_GPU, r);
     if (can)
         assert_int_equal(module_architecture(m), 860);
 }
@@ -86,7 +76,7 @@ static const bool have_lz4 = true;
 static const bool have_lz4 = false;
 #endif
 
-TEST_WITH(compressed_fat_binaries_are_loaded, make_context, drop_context)
+TEST_IN_CONTEXT(compressed_fat_binaries_are_loaded)
 {
     load_compressed("fat_speed.fatbin", have_lz4);
     load_compressed("fat_default.fatbin", have_zstd);
@@ -122,12 +112,12 @@ static CUresult load_part(const image *i, size_t size)
     return r;
 }
 
-TEST_WITH(malformed_fat_binaries_are_refused, make_context, drop_context)
+TEST_IN_CONTEXT(malformed_fat_binaries_are_refused)
 {
     image whole = read_image(have_zstd ? "fat_default.fatbin" : "fat_none.fatbin"), i;
     assert_success(load_part(&whole, whole.size));
     for (size_t size = 4; size < whole.size; size += 1 + size / 20)
-        assert_int_equal(load_part(&whole, size), CUDA_ERROR_INVALID_IMAGE);
+        assert_error(INVALID_IMAGE, load_part(&whole, size));
     static const struct {
         size_t at;
         unsigned char byte;
@@ -145,13 +135,13 @@ TEST_WITH(malformed_fat_binaries_are_refused, make_context, drop_context)
         CUmodule m;
         i = whole;
         i.bytes[wrong[k].at] = wrong[k].byte;
-        assert_int_equal(load_part(&i, i.size), CUDA_ERROR_INVALID_IMAGE);
+        assert_error(INVALID_IMAGE, load_part(&i, i.size));
         if (k != 2) /* says nothing wrong of what is in memory */
-            assert_int_equal(cuModuleLoadData(&m, i.bytes), CUDA_ERROR_INVALID_IMAGE);
+            assert_error(INVALID_IMAGE, cuModuleLoadData(&m, i.bytes));
     }
 }
 
-TEST_WITH(wrong_sizes_of_compressed_ptx_are_refused, make_context, drop_context)
+TEST_IN_CONTEXT(wrong_sizes_of_compressed_ptx_are_refused)
 {
     enum { SECOND_PTX = 16 + 64 + 2984 + 80 + 208, COMPRESSED = 16, PLAIN = 56, CONTENT = 80 };
     image whole = read_image("fat_default.fatbin"), i;
@@ -169,20 +159,20 @@ TEST_WITH(wrong_sizes_of_compressed_ptx_are_refused, make_context, drop_context)
             i.bytes[SECOND_PTX + COMPRESSED]--;
         else
             memset(i.bytes + SECOND_PTX + CONTENT + 20, 0xaa, 100);
-        assert_int_equal(load_part(&i, i.size), CUDA_ERROR_INVALID_IMAGE);
+        assert_error(INVALID_IMAGE, load_part(&i, i.size));
     }
 }
 
-TEST_WITH(machine_code_alone_is_refused, make_context, drop_context)
+TEST_IN_CONTEXT(machine_code_alone_is_refused)
 {
     image i = read_image("fat_none.fatbin");
     CUmodule m;
     uint64_t first_image = 64 + 2984;
     memcpy(i.bytes + 8, &first_image, sizeof first_image);
-    assert_int_equal(cuModuleLoadData(&m, i.bytes), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_error(NO_BINARY_FOR_GPU, cuModuleLoadData(&m, i.bytes));
 }
 
-TEST_WITH(a_library_belongs_to_no_context, make_context, drop_context)
+TEST_IN_CONTEXT(a_library_belongs_to_no_context)
 {
     image i = read_image("fat_none.fatbin");
     CUlibrary library, of;
@@ -212,7 +202,7 @@ TEST_WITH(a_library_belongs_to_no_context, make_context, drop_context)
     assert_int_equal(value, 1024);
     assert_success(
         cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60000, kernel, 0));
-    assert_int_equal(cuKernelGetFunction(&f, kernel), CUDA_ERROR_INVALID_CONTEXT);
+    assert_error(INVALID_CONTEXT, cuKernelGetFunction(&f, kernel));
 
     assert_success(cuCtxCreate_v4(&other, NULL, 0, 0));
     assert_success(cuKernelGetFunction(&f, kernel));
@@ -220,19 +210,19 @@ TEST_WITH(a_library_belongs_to_no_context, make_context, drop_context)
     assert_int_equal(architecture((CUfunction)(void *)kernel), 860);
     assert_success(cuLibraryGetModule(&m, library));
     assert_int_equal(module_architecture(m), 860);
-    assert_int_equal(cuModuleUnload(m), CUDA_ERROR_NOT_PERMITTED);
+    assert_error(NOT_PERMITTED, cuModuleUnload(m));
     assert_success(cuCtxDestroy_v2(other));
 
     assert_success(cuCtxPushCurrent_v2(context));
     assert_success(cuKernelGetFunction(&f, kernel));
     assert_int_equal(architecture(f), 860);
     assert_success(cuLibraryUnload(library));
-    assert_int_equal(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(cuKernelGetFunction(&f, kernel), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuLibraryUnload(library));
+    assert_error(INVALID_HANDLE, cuKernelGetFunction(&f, kernel));
     assert_success(cuModuleLoadData(&m, i.bytes));
-    assert_int_equal(cuLibraryUnload((CUlibrary)(void *)m), CUDA_ERROR_INVALID_HANDLE);
-    assert_success(
-        cuLibraryLoadFromFile(&library, path_of("fat_none.fatbin"), NULL, NULL, 0, NULL, NULL, 0));
+    assert_error(INVALID_HANDLE, cuLibraryUnload((CUlibrary)(void *)m));
+    assert_success(cuLibraryLoadFromFile(&library, nvcc_path("fat_none.fatbin"), NULL, NULL, 0,
+                                         NULL, NULL, 0));
     assert_success(cuLibraryUnload(library));
 }
 
@@ -259,7 +249,7 @@ static void link_text(CUlinkState l, const char *ptx)
     free(text);
 }
 
-TEST_WITH(linked_images_call_each_other, make_context, drop_context)
+TEST_IN_CONTEXT(linked_images_call_each_other)
 {
     CUlinkState l;
     CUmodule m;
@@ -269,53 +259,52 @@ TEST_WITH(linked_images_call_each_other, make_context, drop_context)
     size_t size;
     int value;
     assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
-    assert_int_equal(cuLinkComplete(l, &linked, &size), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuLinkComplete(l, &linked, &size));
     link_text(l, CALLER);
     link_text(l, CALLED);
     assert_success(cuLinkComplete(l, &linked, &size));
     unsigned char *kept = malloc(size);
     memcpy(kept, linked, size);
     assert_success(cuLinkDestroy(l));
-    assert_int_equal(cuLinkDestroy(l), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuLinkDestroy(l));
     assert_success(cuModuleLoadData(&m, kept));
     free(kept);
     assert_success(cuModuleGetFunction(&f, m, "k"));
-    assert_success(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
+    assert_success(launch(f, 1, 1, (void *[]){ &p }));
     assert_int_equal(number(p, 0), 42);
     assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, f));
     assert_int_equal(value, 80);
 }
 
-TEST_WITH(the_linker_takes_files_and_its_own_images, make_context, drop_context)
+TEST_IN_CONTEXT(the_linker_takes_files_and_its_own_images)
 {
     CUlinkState l, second;
     CUmodule m;
     void *linked;
     size_t size;
     assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
-    assert_int_equal(cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, "/nowhere.ptx", 0, NULL, NULL),
-                     CUDA_ERROR_FILE_NOT_FOUND);
+    assert_error(FILE_NOT_FOUND,
+                 cuLinkAddFile_v2(l, CU_JIT_INPUT_PTX, "/nowhere.ptx", 0, NULL, NULL));
     assert_success(
-        cuLinkAddFile_v2(l, CU_JIT_INPUT_FATBINARY, path_of("fat_none.fatbin"), 0, NULL, NULL));
+        cuLinkAddFile_v2(l, CU_JIT_INPUT_FATBINARY, nvcc_path("fat_none.fatbin"), 0, NULL, NULL));
     assert_success(cuLinkComplete(l, &linked, &size));
-    assert_int_equal(
-        cuLinkAddFile_v2(l, CU_JIT_INPUT_FATBINARY, path_of("fat_none.fatbin"), 0, NULL, NULL),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuLinkAddFile_v2(l, CU_JIT_INPUT_FATBINARY,
+                                                 nvcc_path("fat_none.fatbin"), 0, NULL, NULL));
     assert_success(cuLinkCreate_v2(0, NULL, NULL, &second));
     assert_success(cuLinkAddData_v2(second, CU_JIT_INPUT_CUBIN, linked, size, NULL, 0, NULL, NULL));
     assert_success(cuLinkComplete(second, &linked, &size));
     assert_success(cuModuleLoadData(&m, linked));
     assert_int_equal(module_architecture(m), 860);
-    assert_int_equal(cuLinkAddData_v2(l, CU_JIT_INPUT_LIBRARY, linked, size, NULL, 0, NULL, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE,
+                 cuLinkAddData_v2(l, CU_JIT_INPUT_LIBRARY, linked, size, NULL, 0, NULL, NULL));
     assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
-    assert_int_equal(cuLinkAddData_v2(l, CU_JIT_INPUT_LIBRARY, linked, size, NULL, 0, NULL, NULL),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, linked, 0, NULL, 0, NULL, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(NOT_SUPPORTED,
+                 cuLinkAddData_v2(l, CU_JIT_INPUT_LIBRARY, linked, size, NULL, 0, NULL, NULL));
+    assert_error(INVALID_VALUE,
+                 cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, linked, 0, NULL, 0, NULL, NULL));
 }
 
-TEST_WITH(what_cannot_be_linked_is_in_the_log, make_context, drop_context)
+TEST_IN_CONTEXT(what_cannot_be_linked_is_in_the_log)
 {
     char log[200] = "";
     CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
@@ -324,15 +313,9 @@ TEST_WITH(what_cannot_be_linked_is_in_the_log, make_context, drop_context)
     size_t size;
     assert_success(cuLinkCreate_v2(2, options, values, &l));
     link_text(l, PTX_HEAD "nonsense\n");
-    assert_int_equal(cuLinkComplete(l, &linked, &size), CUDA_ERROR_INVALID_PTX);
+    assert_error(INVALID_PTX, cuLinkComplete(l, &linked, &size));
     assert_non_null(strstr(log, "line 4"));
     assert_int_equal((uintptr_t)values[1], strlen(log) + 1);
-}
-
-int main(void)
-{
-    setenv("PTXGEN_CUDA_TARGET", "sm_89", 1);
-    return test_run(NULL, NULL);
 }
 
 /* A module of many parts of one kind. %1$d is the number of a part, %2$d that of the next one. */
@@ -387,7 +370,7 @@ static clock_t time_of(const large_module *l, int count)
 }
 
 /* Eight times the parts take about eight times as long, and 64 times if the time is quadratic. */
-TEST_WITH(the_time_to_load_a_module_is_about_linear, make_context, drop_context)
+TEST_IN_CONTEXT(the_time_to_load_a_module_is_about_linear)
 {
     enum { PARTS = 2000, TIMES = 8, TRIES = 3 };
     for (size_t i = 0; i < sizeof large_modules / sizeof *large_modules; i++) {

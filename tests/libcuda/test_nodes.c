@@ -1,8 +1,7 @@
 /* Nodes of every kind by one structure of parameters, events in graphs, and operations on single
  * words of memory. */
+#define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
-
-#include <string.h>
 
 typedef struct node_test {
     CUfunction add;
@@ -13,28 +12,13 @@ typedef struct node_test {
 
 static node_test start(void)
 {
-    node_test t = { load(ADD, "add"), zeros(), NULL, NULL };
-    assert_success(cuStreamCreate(&t.stream, CU_STREAM_NON_BLOCKING));
-    assert_success(cuGraphCreate(&t.graph, 0));
-    return t;
-}
-
-static CUgraphExec instantiate(CUgraph graph)
-{
-    CUgraphExec exec;
-    assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    return exec;
+    return (node_test){ load(ADD, "add"), zeros(), new_stream(), new_graph() };
 }
 
 static CUgraphNodeParams add_params(const node_test *t, void **params)
 {
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-    p.kernel.func = t->add;
-    p.kernel.gridDimX = p.kernel.gridDimY = p.kernel.gridDimZ = 1;
-    p.kernel.blockDimX = NUMBERS;
-    p.kernel.blockDimY = p.kernel.blockDimZ = 1;
-    p.kernel.kernelParams = params;
-    return p;
+    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL,
+                                .kernel = node_params(t->add, 1, NUMBERS, params) };
 }
 
 static CUgraphNodeParams set_params(CUdeviceptr p, unsigned value)
@@ -65,13 +49,13 @@ static void count_call(void *calls)
     ++*(int *)calls;
 }
 
-TEST_WITH(one_structure_describes_every_kind_of_node, make_context, drop_context)
+TEST_IN_CONTEXT(one_structure_describes_every_kind_of_node)
 {
     node_test t = start();
     uint32_t value = 5, host = 70;
     int calls = 0;
     void *params[] = { &t.p, &value };
-    CUgraph inner;
+    CUgraph inner = new_graph();
     CUgraphNode nodes[6];
     CUgraphNodeParams add = add_params(&t, params), set = set_params(t.p, 1000),
                       copy = copy_params(&host, t.p + 4),
@@ -80,7 +64,6 @@ TEST_WITH(one_structure_describes_every_kind_of_node, make_context, drop_context
                       empty = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     call.host.fn = count_call;
     call.host.userData = &calls;
-    assert_success(cuGraphCreate(&inner, 0));
     assert_success(cuGraphAddNode(&nodes[0], inner, NULL, 0, &call));
     child.graph.graph = inner;
     assert_success(cuGraphAddNode(&nodes[0], t.graph, NULL, 0, &set));
@@ -115,29 +98,29 @@ TEST_WITH(one_structure_describes_every_kind_of_node, make_context, drop_context
 
     assert_success(cuGraphNodeSetParams(nodes[3], &add));
     assert_success(cuGraphNodeSetParams(nodes[5], &call));
-    assert_int_equal(cuGraphNodeSetParams(nodes[5], &add), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphNodeSetParams(nodes[5], &add));
     host = 70;
     assert_success(cuGraphLaunch(instantiate(t.graph), t.stream));
     assert_true(number(t.p, 0) == 1006 && number(t.p, 1) == 76 && host == 71);
 }
 
-TEST_WITH(what_must_be_zero_of_a_node_is_checked, make_context, drop_context)
+TEST_IN_CONTEXT(what_must_be_zero_of_a_node_is_checked)
 {
     node_test t = start();
     CUgraphNode node;
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     p.reserved2 = 1;
-    assert_int_equal(cuGraphAddNode(&node, t.graph, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
     p.reserved2 = 0;
     p.reserved0[2] = 1;
-    assert_int_equal(cuGraphAddNode(&node, t.graph, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuGraphAddNode(&node, t.graph, NULL, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
+    assert_error(INVALID_VALUE, cuGraphAddNode(&node, t.graph, NULL, 0, NULL));
     p.reserved0[2] = 0;
     p.type = 10;
-    assert_int_equal(cuGraphAddNode(&node, t.graph, NULL, 0, &p), CUDA_ERROR_NOT_SUPPORTED);
+    assert_error(NOT_SUPPORTED, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
 }
 
-TEST_WITH(edges_of_new_nodes_are_checked, make_context, drop_context)
+TEST_IN_CONTEXT(edges_of_new_nodes_are_checked)
 {
     node_test t = start();
     CUgraphNode nodes[2];
@@ -147,26 +130,23 @@ TEST_WITH(edges_of_new_nodes_are_checked, make_context, drop_context)
     assert_success(cuGraphAddNode_v2(&nodes[1], t.graph, nodes, &edge, 1, &p));
     edge = (CUgraphEdgeData){ .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
                               .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC };
-    assert_int_equal(cuGraphAddNode_v2(&nodes[1], t.graph, nodes, &edge, 1, &p),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphAddNode_v2(&nodes[1], t.graph, nodes, &edge, 1, &p));
 }
 
-TEST_WITH(graphs_record_events_whenever_they_run, make_context, drop_context)
+TEST_IN_CONTEXT(graphs_record_events_whenever_they_run)
 {
     node_test t = start();
-    CUevent first, second, got;
+    CUevent first = new_event(0), second = new_event(0), got;
     CUgraphNode nodes[2];
     float milliseconds;
-    assert_success(cuEventCreate(&first, 0));
-    assert_success(cuEventCreate(&second, 0));
     assert_success(cuGraphAddEventRecordNode(&nodes[0], t.graph, NULL, 0, first));
     assert_success(cuGraphAddEventWaitNode(&nodes[1], t.graph, nodes, 1, first));
     assert_success(cuGraphEventWaitNodeGetEvent(nodes[1], &got));
     assert_ptr_equal(got, first);
-    assert_int_equal(cuGraphEventWaitNodeGetEvent(nodes[0], &got), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphEventWaitNodeGetEvent(nodes[0], &got));
     CUgraphExec exec = instantiate(t.graph);
     assert_success(cuEventRecord(second, t.stream));
-    assert_int_equal(cuEventElapsedTime(&milliseconds, second, first), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuEventElapsedTime(&milliseconds, second, first));
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_success(cuEventElapsedTime(&milliseconds, second, first));
     assert_true(milliseconds >= 0);
@@ -176,47 +156,43 @@ TEST_WITH(graphs_record_events_whenever_they_run, make_context, drop_context)
     assert_success(cuEventElapsedTime(&milliseconds, first, second));
     assert_true(milliseconds >= 0);
     assert_success(cuEventDestroy_v2(second));
-    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuGraphLaunch(exec, t.stream));
 }
 
-TEST_WITH(an_external_event_of_a_capture_is_a_node, make_context, drop_context)
+TEST_IN_CONTEXT(an_external_event_of_a_capture_is_a_node)
 {
     node_test t = start();
-    CUevent first, second;
-    CUgraph graph;
+    CUevent first = new_event(0), second = new_event(0);
     CUgraphNode nodes[2];
     CUgraphNodeType types[2];
     size_t count = 2;
     float milliseconds;
-    assert_success(cuEventCreate(&first, 0));
-    assert_success(cuEventCreate(&second, 0));
     assert_success(cuEventRecord(first, t.stream));
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin_capture(t.stream);
     assert_success(cuEventRecordWithFlags(second, t.stream, CU_EVENT_RECORD_EXTERNAL));
     assert_success(cuStreamWaitEvent(t.stream, first, CU_EVENT_WAIT_EXTERNAL));
-    assert_success(cuStreamEndCapture(t.stream, &graph));
+    CUgraph graph = end_capture(t.stream);
     assert_success(cuGraphGetNodes(graph, nodes, &count));
     assert_int_equal(count, 2);
     for (unsigned i = 0; i < 2; i++)
         assert_success(cuGraphNodeGetType(nodes[i], &types[i]));
     assert_true(types[0] == CU_GRAPH_NODE_TYPE_EVENT_RECORD &&
                 types[1] == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-    assert_int_equal(cuEventElapsedTime(&milliseconds, first, second), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuEventElapsedTime(&milliseconds, first, second));
     assert_success(cuGraphLaunch(instantiate(graph), t.stream));
     assert_success(cuEventElapsedTime(&milliseconds, first, second));
 }
 
-TEST_WITH(contexts_record_events, make_context, drop_context)
+TEST_IN_CONTEXT(contexts_record_events)
 {
-    CUevent e;
-    assert_success(cuEventCreate(&e, 0));
+    CUevent e = new_event(0);
     assert_success(cuCtxRecordEvent(context, e));
     assert_success(cuCtxWaitEvent(context, e));
     assert_success(cuEventQuery(e));
-    assert_int_equal(cuCtxRecordEvent(context, NULL), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, cuCtxRecordEvent(context, NULL));
 }
 
-TEST_WITH(streams_write_values_and_wait_for_them, make_context, drop_context)
+TEST_IN_CONTEXT(streams_write_values_and_wait_for_them)
 {
     node_test t = start();
     uint64_t wide;
@@ -235,19 +211,16 @@ TEST_WITH(streams_write_values_and_wait_for_them, make_context, drop_context)
     assert_success(cuStreamWaitValue32(t.stream, t.p + 4, 0x7fffffff, CU_STREAM_WAIT_VALUE_GEQ));
     assert_success(
         cuStreamWaitValue64_v2(t.stream, t.p + 8, UINT64_C(0xffffffff), CU_STREAM_WAIT_VALUE_GEQ));
-    assert_int_equal(cuStreamWaitValue32_v2(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_GEQ),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(cuStreamWaitValue32_v2(t.stream, t.p, 6, CU_STREAM_WAIT_VALUE_EQ),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(cuStreamWaitValue32_v2(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_AND),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(cuStreamWaitValue32_v2(t.stream, t.p, ~7u, CU_STREAM_WAIT_VALUE_NOR),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(cuStreamWriteValue64_v2(t.stream, t.p + 4, 1, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuStreamWriteValue32_v2(t.stream, t.p, 1, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_error(NOT_SUPPORTED, cuStreamWaitValue32_v2(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_GEQ));
+    assert_error(NOT_SUPPORTED, cuStreamWaitValue32_v2(t.stream, t.p, 6, CU_STREAM_WAIT_VALUE_EQ));
+    assert_error(NOT_SUPPORTED, cuStreamWaitValue32_v2(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_AND));
+    assert_error(NOT_SUPPORTED,
+                 cuStreamWaitValue32_v2(t.stream, t.p, ~7u, CU_STREAM_WAIT_VALUE_NOR));
+    assert_error(INVALID_VALUE, cuStreamWriteValue64_v2(t.stream, t.p + 4, 1, 0));
+    assert_error(INVALID_VALUE, cuStreamWriteValue32_v2(t.stream, t.p, 1, 2));
 }
 
-TEST_WITH(operations_on_memory_are_nodes, make_context, drop_context)
+TEST_IN_CONTEXT(operations_on_memory_are_nodes)
 {
     node_test t = start();
     uint32_t value = 1;
@@ -259,7 +232,6 @@ TEST_WITH(operations_on_memory_are_nodes, make_context, drop_context)
                          .address = t.p,
                          .flags = CU_STREAM_WAIT_VALUE_EQ } },
     };
-    CUgraph captured;
     CUgraphNode nodes[2];
     CUDA_BATCH_MEM_OP_NODE_PARAMS got;
     CUgraphNodeParams batch = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP },
@@ -277,20 +249,20 @@ TEST_WITH(operations_on_memory_are_nodes, make_context, drop_context)
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_int_equal(number(t.p, 0), 51);
     assert_success(cuGraphExecNodeSetParams(exec, nodes[0], &batch));
-    assert_int_equal(cuGraphLaunch(exec, t.stream), CUDA_ERROR_NOT_SUPPORTED);
+    assert_error(NOT_SUPPORTED, cuGraphLaunch(exec, t.stream));
 
     operations[2].waitValue.value = 60;
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin_capture(t.stream);
     assert_success(cuStreamBatchMemOp_v2(t.stream, 3, operations, 0));
-    assert_success(cuStreamEndCapture(t.stream, &captured));
+    CUgraph captured = end_capture(t.stream);
     operations[0].writeValue.value = 61;
     assert_success(cuGraphLaunch(instantiate(captured), t.stream));
     assert_int_equal(number(t.p, 0), 60);
     operations[0].operation = 77;
-    assert_int_equal(cuStreamBatchMemOp(t.stream, 3, operations, 0), CUDA_ERROR_NOT_SUPPORTED);
+    assert_error(NOT_SUPPORTED, cuStreamBatchMemOp(t.stream, 3, operations, 0));
 }
 
-TEST_WITH(nodes_of_kernels_have_attributes, make_context, drop_context)
+TEST_IN_CONTEXT(nodes_of_kernels_have_attributes)
 {
     node_test t = start();
     uint32_t value = 1;
@@ -310,7 +282,7 @@ TEST_WITH(nodes_of_kernels_have_attributes, make_context, drop_context)
     assert_int_equal(got.cooperative, 1);
     assert_success(cuGraphKernelNodeGetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
     assert_int_equal(got.priority, -2);
-    assert_int_equal(cuGraphKernelNodeCopyAttributes(nodes[2], nodes[0]), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, cuGraphKernelNodeCopyAttributes(nodes[2], nodes[0]));
     assert_success(cuGraphLaunch(instantiate(t.graph), t.stream));
     assert_int_equal(number(t.p, 0), 2);
 }

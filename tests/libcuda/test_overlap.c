@@ -1,7 +1,7 @@
 /* Programmatic dependent launches on the emulated driver: a program that chains a kernel of CUDA's
  * compiler, in streams and graphs, and the same with a mistake. */
 #define _POSIX_C_SOURCE 200809L
-#include "libcuda/driver_report.h"
+#include "libcuda/driver_sample.h"
 
 enum { BLOCKS = 4, COUNT = BLOCKS * NUMBERS, STEPS = 5, ORDERS = 12 };
 
@@ -12,55 +12,26 @@ typedef struct chain {
     CUdeviceptr arrays[2], gains;
 } chain;
 
-static const char *nvcc_ptx(void)
-{
-    static char path[4096];
-    const char *folder = getenv("PTXGEN_NVCC_DATA");
-    snprintf(path, sizeof path, "%s/sm_90.ptx", folder ? folder : "");
-    return path;
-}
-
-static CUdeviceptr array_of(float value, size_t count)
-{
-    CUdeviceptr p;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    assert_success(cuMemAlloc_v2(&p, count * sizeof value));
-    assert_success(cuMemsetD32_v2(p, bits, count));
-    return p;
-}
-
 static chain make_chain(const char *kernel)
 {
-    chain c;
-    CUmodule module;
-    const float one = 1;
-    assert_success(cuModuleLoad(&module, nvcc_ptx()));
-    assert_success(cuModuleGetFunction(&c.kernel, module, kernel));
-    assert_success(cuStreamCreate(&c.stream, CU_STREAM_NON_BLOCKING));
-    c.arrays[0] = array_of(0, COUNT);
-    c.arrays[1] = array_of(0, COUNT);
-    c.gains = array_of(1, COUNT);
+    static const float one = 1;
+    uint32_t bits;
+    memcpy(&bits, &one, sizeof bits);
+    chain c = { load_file("sm_90.ptx", kernel),
+                new_stream(),
+                { filled(COUNT, 0), filled(COUNT, 0) },
+                filled(COUNT, bits) };
     assert_success(cuMemcpyHtoD_v2(c.arrays[0] + COUNT / 2 * sizeof one, &one, sizeof one));
     return c;
 }
 
-static CUresult launch(const chain *c, unsigned step, CUlaunchAttribute *attribute)
+static CUresult launch_step(const chain *c, unsigned step, CUlaunchAttribute *attribute)
 {
     int count = COUNT;
     void *params[] = { (void *)(uintptr_t)&c->arrays[(step + 1) % 2],
                        (void *)(uintptr_t)&c->arrays[step % 2], (void *)(uintptr_t)&c->gains,
                        &count };
-    return cuLaunchKernelEx(&(CUlaunchConfig){ .gridDimX = BLOCKS,
-                                               .gridDimY = 1,
-                                               .gridDimZ = 1,
-                                               .blockDimX = NUMBERS,
-                                               .blockDimY = 1,
-                                               .blockDimZ = 1,
-                                               .hStream = c->stream,
-                                               .attrs = attribute,
-                                               .numAttrs = attribute != NULL },
-                            c->kernel, params, NULL);
+    return launch_with(attribute, c->kernel, BLOCKS, NUMBERS, c->stream, params);
 }
 
 static CUlaunchAttribute serialization(int allowed)
@@ -73,7 +44,7 @@ static void launch_steps(const chain *c)
 {
     CUlaunchAttribute attribute = serialization(1);
     for (unsigned step = 0; step < STEPS; step++)
-        assert_success(launch(c, step, &attribute));
+        assert_success(launch_step(c, step, &attribute));
 }
 
 /* What the steps make of a single one: a row of the triangle of trinomial coefficients. */
@@ -94,7 +65,7 @@ static void set_order(unsigned order)
     setenv("PTXGEN_CUDA_ORDER", text, 1);
 }
 
-TEST_WITH(launches_that_overlap_compute_the_same_in_every_order, make_context, drop_context)
+TEST_IN_CONTEXT(launches_that_overlap_compute_the_same_in_every_order)
 {
     for (unsigned order = 0; order < ORDERS; order++) {
         set_order(order);
@@ -106,21 +77,12 @@ TEST_WITH(launches_that_overlap_compute_the_same_in_every_order, make_context, d
 
 static CUgraph capture_steps(const chain *c)
 {
-    CUgraph graph;
-    assert_success(cuStreamBeginCapture_v2(c->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin_capture(c->stream);
     launch_steps(c);
-    assert_success(cuStreamEndCapture(c->stream, &graph));
-    return graph;
+    return end_capture(c->stream);
 }
 
-static CUgraphExec instantiate(CUgraph graph)
-{
-    CUgraphExec exec;
-    assert_success(cuGraphInstantiateWithFlags(&exec, graph, 0));
-    return exec;
-}
-
-TEST_WITH(a_graph_keeps_programmatic_launches_on_its_edges, make_context, drop_context)
+TEST_IN_CONTEXT(a_graph_keeps_programmatic_launches_on_its_edges)
 {
     for (unsigned order = 0; order < ORDERS; order++) {
         chain c = make_chain("diffuse");
@@ -142,44 +104,44 @@ TEST_WITH(a_graph_keeps_programmatic_launches_on_its_edges, make_context, drop_c
     }
 }
 
+static void say_failure(CUresult r)
+{
+    if (r == CUDA_ERROR_LAUNCH_FAILED)
+        fputs("the context is of no more use\n", stderr);
+}
+
 /* Two branches, whose launches are captured by turns. */
 static void capture_branches(void)
 {
     CUlaunchAttribute attribute = serialization(1);
     chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse");
-    CUevent fork, join;
-    CUgraph graph;
-    assert_success(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
-    assert_success(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
-    assert_success(cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CUevent fork = new_event(CU_EVENT_DISABLE_TIMING), join = new_event(CU_EVENT_DISABLE_TIMING);
+    begin_capture(c.stream);
     assert_success(cuEventRecord(fork, c.stream));
     assert_success(cuStreamWaitEvent(other.stream, fork, 0));
     for (unsigned step = 0; step < STEPS; step++) {
-        assert_success(launch(&c, step, &attribute));
-        assert_success(launch(&other, step, NULL));
+        assert_success(launch_step(&c, step, &attribute));
+        assert_success(launch_step(&other, step, NULL));
     }
     assert_success(cuEventRecord(join, other.stream));
     assert_success(cuStreamWaitEvent(c.stream, join, 0));
-    assert_success(cuStreamEndCapture(c.stream, &graph));
-    if (cuGraphLaunch(instantiate(graph), c.stream) == CUDA_ERROR_LAUNCH_FAILED)
-        fputs("the context is of no more use\n", stderr);
+    CUgraph graph = end_capture(c.stream);
+    say_failure(cuGraphLaunch(instantiate(graph), c.stream));
 }
 
 static void launch_too_early(void)
 {
     chain c = make_chain("diffuse_too_early");
     launch_steps(&c);
-    if (cuStreamSynchronize(c.stream) == CUDA_ERROR_LAUNCH_FAILED &&
-        cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED)
-        fputs("the context is of no more use\n", stderr);
+    say_failure(cuStreamSynchronize(c.stream));
+    say_failure(cuCtxSynchronize());
 }
 
 static void capture_too_early(void)
 {
     chain c = make_chain("diffuse_too_early");
     CUgraphExec exec = instantiate(capture_steps(&c));
-    if (cuGraphLaunch(exec, c.stream) == CUDA_ERROR_LAUNCH_FAILED)
-        fputs("the context is of no more use\n", stderr);
+    say_failure(cuGraphLaunch(exec, c.stream));
 }
 
 /* What programs ask between two launches, which a device answers while both run. */
@@ -189,7 +151,6 @@ static void ask(const chain *c)
     CUmodule module;
     CUfunction f;
     CUdevice device;
-    CUevent event;
     CUdeviceptr base;
     CUstreamCaptureStatus status;
     size_t size;
@@ -207,7 +168,7 @@ static void ask(const chain *c)
     assert_success(cuStreamGetFlags(c->stream, &flags));
     assert_success(cuStreamIsCapturing(c->stream, &status));
     assert_success(cuMemGetAddressRange_v2(&base, &size, c->gains));
-    assert_success(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    new_event(CU_EVENT_DISABLE_TIMING);
 }
 
 static void ask_between_launches(void)
@@ -215,11 +176,10 @@ static void ask_between_launches(void)
     CUlaunchAttribute attribute = serialization(1);
     chain c = make_chain("diffuse_too_early");
     for (unsigned step = 0; step < STEPS; step++) {
-        assert_success(launch(&c, step, &attribute));
+        assert_success(launch_step(&c, step, &attribute));
         ask(&c);
     }
-    if (cuStreamSynchronize(c.stream) == CUDA_ERROR_LAUNCH_FAILED)
-        fputs("the context is of no more use\n", stderr);
+    say_failure(cuStreamSynchronize(c.stream));
 }
 
 /* Two streams by turns. */
@@ -228,11 +188,10 @@ static void launch_in_streams(void)
     CUlaunchAttribute attribute = serialization(1);
     chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse");
     for (unsigned step = 0; step < STEPS; step++) {
-        assert_success(launch(&c, step, &attribute));
-        assert_success(launch(&other, step, &attribute));
+        assert_success(launch_step(&c, step, &attribute));
+        assert_success(launch_step(&other, step, &attribute));
     }
-    if (cuStreamSynchronize(other.stream) == CUDA_ERROR_LAUNCH_FAILED)
-        fputs("the context is of no more use\n", stderr);
+    say_failure(cuStreamSynchronize(other.stream));
 }
 
 TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
@@ -256,54 +215,54 @@ TEST(a_load_ahead_of_the_wait_is_reported_with_both_kernels_and_lines)
 }
 
 /* The launches of a stream are in order where nothing says that they need not be. */
-TEST_WITH(launches_without_the_attribute_are_in_order, make_context, drop_context)
+TEST_IN_CONTEXT(launches_without_the_attribute_are_in_order)
 {
     CUlaunchAttribute forbidden = serialization(0);
     for (unsigned order = 0; order < 3; order++) {
         set_order(order);
         chain c = make_chain("diffuse_too_early");
         for (unsigned step = 0; step < STEPS; step++)
-            assert_success(launch(&c, step, step % 2 ? &forbidden : NULL));
+            assert_success(launch_step(&c, step, step % 2 ? &forbidden : NULL));
         assert_is_spread(&c);
     }
 }
 
 /* A copy between two launches comes after the first and before the second. */
-TEST_WITH(copies_are_in_order_with_launches, make_context, drop_context)
+TEST_IN_CONTEXT(copies_are_in_order_with_launches)
 {
     CUlaunchAttribute attribute = serialization(1);
     chain c = make_chain("diffuse_too_early"), other = make_chain("diffuse_too_early");
-    assert_success(launch(&c, 0, &attribute));
+    assert_success(launch_step(&c, 0, &attribute));
     assert_success(
         cuMemcpyDtoDAsync_v2(other.arrays[1], c.arrays[1], COUNT * sizeof(float), c.stream));
-    assert_success(launch(&c, 1, &attribute));
-    assert_success(launch(&other, 1, &attribute));
+    assert_success(launch_step(&c, 1, &attribute));
+    assert_success(launch_step(&other, 1, &attribute));
     for (unsigned step = 2; step < STEPS; step++) {
-        assert_success(launch(&other, step, NULL));
-        assert_success(launch(&c, step, NULL));
+        assert_success(launch_step(&other, step, NULL));
+        assert_success(launch_step(&c, step, NULL));
     }
     assert_is_spread(&c);
     assert_is_spread(&other);
 }
 
-TEST_WITH(a_programmatic_event_is_recorded, make_context, drop_context)
+TEST_IN_CONTEXT(a_programmatic_event_is_recorded)
 {
     CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT };
     CUevent *event = &attribute.value.programmaticEvent.event, timed;
     chain c = make_chain("diffuse");
     assert_success(cuEventCreate(event, CU_EVENT_DISABLE_TIMING));
-    assert_success(launch(&c, 0, &attribute));
+    assert_success(launch_step(&c, 0, &attribute));
     assert_success(cuStreamWaitEvent(NULL, *event, 0));
     assert_success(cuEventQuery(*event));
     assert_success(cuEventCreate(&timed, 0));
     *event = timed;
-    assert_int_equal(launch(&c, 1, &attribute), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, launch_step(&c, 1, &attribute));
     assert_success(cuEventDestroy_v2(timed));
-    assert_int_equal(launch(&c, 1, &attribute), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, launch_step(&c, 1, &attribute));
 }
 
 /* Two nodes that were added by hand, and an edge between them. */
-TEST_WITH(programmatic_edges_are_between_kernels, make_context, drop_context)
+TEST_IN_CONTEXT(programmatic_edges_are_between_kernels)
 {
     static const CUgraphEdgeData early = { .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                            .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
@@ -313,28 +272,17 @@ TEST_WITH(programmatic_edges_are_between_kernels, make_context, drop_context)
     chain c = make_chain("diffuse");
     int count = COUNT;
     void *params[] = { &c.arrays[1], &c.arrays[0], &c.gains, &count };
-    CUDA_KERNEL_NODE_PARAMS kernel = { .func = c.kernel,
-                                       .gridDimX = BLOCKS,
-                                       .gridDimY = 1,
-                                       .gridDimZ = 1,
-                                       .blockDimX = NUMBERS,
-                                       .blockDimY = 1,
-                                       .blockDimZ = 1,
-                                       .kernelParams = params };
-    CUgraph graph;
+    CUDA_KERNEL_NODE_PARAMS kernel = node_params(c.kernel, BLOCKS, NUMBERS, params);
+    CUgraph graph = new_graph();
     CUgraphNode a, b, empty, ahead[2];
     CUgraphEdgeData edges[2];
     size_t given = 2;
-    assert_success(cuGraphCreate(&graph, 0));
     assert_success(cuGraphAddKernelNode_v2(&a, graph, NULL, 0, &kernel));
     assert_success(cuGraphAddKernelNode_v2(&b, graph, NULL, 0, &kernel));
     assert_success(cuGraphAddEmptyNode(&empty, graph, NULL, 0));
-    assert_int_equal(cuGraphAddDependencies_v2(graph, &empty, &b, &early, 1),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuGraphAddDependencies_v2(graph, &a, &b, &without_port, 1),
-                     CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuGraphAddDependencies_v2(graph, &a, &b, &in_order, 1),
-                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_error(INVALID_VALUE, cuGraphAddDependencies_v2(graph, &empty, &b, &early, 1));
+    assert_error(INVALID_VALUE, cuGraphAddDependencies_v2(graph, &a, &b, &without_port, 1));
+    assert_error(NOT_SUPPORTED, cuGraphAddDependencies_v2(graph, &a, &b, &in_order, 1));
     assert_success(cuGraphAddDependencies_v2(graph, &a, &b, &early, 1));
     assert_success(cuGraphAddDependencies_v2(graph, &empty, &b, NULL, 1));
     assert_success(cuGraphNodeGetDependencies_v2(b, ahead, edges, &given));
@@ -345,7 +293,7 @@ TEST_WITH(programmatic_edges_are_between_kernels, make_context, drop_context)
 }
 
 /* Streams that share the null stream's order have it between launches, too. */
-TEST_WITH(launches_of_several_streams_compute_the_same, make_context, drop_context)
+TEST_IN_CONTEXT(launches_of_several_streams_compute_the_same)
 {
     CUlaunchAttribute attribute = serialization(1);
     for (unsigned order = 0; order < ORDERS; order++) {
@@ -355,8 +303,8 @@ TEST_WITH(launches_of_several_streams_compute_the_same, make_context, drop_conte
         assert_success(cuStreamCreate(&c.stream, 0));
         of_null.stream = NULL;
         for (unsigned step = 0; step < STEPS; step++) {
-            assert_success(launch(step % 2 ? &of_null : &c, step, &attribute));
-            assert_success(launch(&other, step, &attribute));
+            assert_success(launch_step(step % 2 ? &of_null : &c, step, &attribute));
+            assert_success(launch_step(&other, step, &attribute));
         }
         assert_is_spread(&c);
         assert_is_spread(&other);
@@ -364,26 +312,23 @@ TEST_WITH(launches_of_several_streams_compute_the_same, make_context, drop_conte
 }
 
 /* An event that a captured stream waits for is a whole launch, as it is where nothing captures. */
-TEST_WITH(launches_behind_events_come_after_them_in_graphs, make_context, drop_context)
+TEST_IN_CONTEXT(launches_behind_events_come_after_them_in_graphs)
 {
     CUlaunchAttribute attribute = serialization(1);
     for (unsigned order = 0; order < ORDERS; order++) {
         set_order(order);
         chain c = make_chain("diffuse_too_early"), behind = c;
-        CUevent there, back;
-        CUgraph graph;
-        assert_success(cuStreamCreate(&behind.stream, CU_STREAM_NON_BLOCKING));
-        assert_success(cuEventCreate(&there, CU_EVENT_DISABLE_TIMING));
-        assert_success(cuEventCreate(&back, CU_EVENT_DISABLE_TIMING));
-        assert_success(cuStreamBeginCapture_v2(c.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        CUevent there = new_event(CU_EVENT_DISABLE_TIMING);
+        CUevent back = new_event(CU_EVENT_DISABLE_TIMING);
+        behind.stream = new_stream();
+        begin_capture(c.stream);
         for (unsigned step = 0; step < STEPS; step++) {
             const chain *from = step % 2 ? &behind : &c, *to = step % 2 ? &c : &behind;
-            assert_success(launch(from, step, &attribute));
+            assert_success(launch_step(from, step, &attribute));
             assert_success(cuEventRecord(step % 2 ? back : there, from->stream));
             assert_success(cuStreamWaitEvent(to->stream, step % 2 ? back : there, 0));
         }
-        assert_success(cuStreamEndCapture(c.stream, &graph));
-        assert_success(cuGraphLaunch(instantiate(graph), c.stream));
+        assert_success(cuGraphLaunch(instantiate(end_capture(c.stream)), c.stream));
         assert_is_spread(&c);
     }
 }

@@ -1,6 +1,6 @@
 /* What the emulated driver says on standard error, each time in a process of its own. */
 #define _POSIX_C_SOURCE 200809L
-#include "libcuda/driver_report.h"
+#include "libcuda/driver_sample.h"
 
 static void reach_too_far(void)
 {
@@ -42,7 +42,7 @@ static void launch_twice_as_wide(void)
     CUdeviceptr p = zeros();
     uint32_t value = 1;
     void *params[] = { &p, &value };
-    cuLaunchKernel(load(ADD, "add"), 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
+    launch(load(ADD, "add"), 1, 64, params);
 }
 
 TEST(a_refused_launch_is_explained)
@@ -130,7 +130,7 @@ static void race_with(const char *checks)
     CUfunction f = load(RACE, "race");
     void *params[] = { &p };
     for (int i = 0; i < 2; i++) {
-        cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL);
+        launch(f, 1, 64, params);
         fprintf(stderr, "ends with %d\n", (int)cuCtxSynchronize());
     }
 }
@@ -155,16 +155,6 @@ static void race_with_nonsense(void)
     race_with("race=maybe,all=off");
 }
 
-static int count(const char *text, const char *part)
-{
-    int times = 0;
-    for (const char *at = text; (at = strstr(at, part)); at++)
-        times++;
-    return times;
-}
-
-#define TIMES(n, text, part) assert_int_equal(count(text, part), n)
-
 TEST(a_check_warns_once_faults_or_is_off)
 {
     const char *text = fresh_report_of(race_as_it_is);
@@ -172,14 +162,14 @@ TEST(a_check_warns_once_faults_or_is_off)
                       "uninitialised: 4-byte shared load");
     assert_says(text, "ptxgen libcuda: warning: race: line 13, block (0, 0, 0), thread (32, 0, 0): "
                       "race: 4-byte shared load");
-    TIMES(3, text, "warning");
-    TIMES(2, text, "ptxgen libcuda:      13 | ld.shared.u32 %r3, [%r2];\n");
-    TIMES(1, text, "ptxgen libcuda:      11 | st.shared.u32 [%r2], %r1;\n");
-    TIMES(2, text, "ends with 0\n");
+    assert_int_equal(occurrences(text, "warning"), 3);
+    assert_int_equal(occurrences(text, "ptxgen libcuda:      13 | ld.shared.u32 %r3, [%r2];\n"), 2);
+    assert_int_equal(occurrences(text, "ptxgen libcuda:      11 | st.shared.u32 [%r2], %r1;\n"), 1);
+    assert_int_equal(occurrences(text, "ends with 0\n"), 2);
     text = fresh_report_of(race_and_fault);
     assert_says(text, "ptxgen libcuda: race: line 11, block (0, 0, 0), thread (32, 0, 0): race: ");
-    TIMES(0, text, "warning");
-    TIMES(2, text, "ends with 719\n");
+    assert_int_equal(occurrences(text, "warning"), 0);
+    assert_int_equal(occurrences(text, "ends with 719\n"), 2);
     assert_string_equal(fresh_report_of(race_unheard), "ends with 0\nends with 0\n");
     assert_string_equal(
         fresh_report_of(race_with_nonsense),

@@ -1,9 +1,7 @@
 /* Launches on several threads, as PTXGEN_CUDA_THREADS asks for: what a program gets, and what it is
  * told, is what one thread gives. */
 #define _POSIX_C_SOURCE 200809L
-#include "libcuda/driver_report.h"
-
-#include <stdbool.h>
+#include "libcuda/driver_sample.h"
 
 enum { BLOCKS = 96, THREADS = 64, COUNT = BLOCKS * THREADS, ROOM = COUNT + 4096 };
 
@@ -46,15 +44,6 @@ static const char kernels[] = PTX_HEAD
                                 "atom.global.add.u32 %r1, [%out], 1;\nadd.u32 %r1, %r1, %r1;\n"
                                 "st.global.u32 [%mine+4096], %r1;");
 
-static CUdeviceptr room(bool zeroed)
-{
-    CUdeviceptr p;
-    assert_success(cuMemAlloc_v2(&p, ROOM * sizeof(uint32_t)));
-    if (zeroed)
-        assert_success(cuMemsetD32_v2(p, 0, ROOM));
-    return p;
-}
-
 /* A sum of the numbers there, weighted by their places. */
 static void say_sum(CUdeviceptr p)
 {
@@ -68,10 +57,11 @@ static void say_sum(CUdeviceptr p)
 
 static void run(const char *name, bool zeroed)
 {
-    CUdeviceptr p = room(zeroed);
-    void *params[] = { &p };
-    CUresult r =
-        cuLaunchKernel(load(kernels, name), BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL);
+    CUdeviceptr p;
+    assert_success(cuMemAlloc_v2(&p, ROOM * sizeof(uint32_t)));
+    if (zeroed)
+        assert_success(cuMemsetD32_v2(p, 0, ROOM));
+    CUresult r = launch(load(kernels, name), BLOCKS, THREADS, (void *[]){ &p });
     fprintf(stderr, "%s: %d\n", name, (int)r);
     say_sum(p);
     fflush(stdout);
@@ -79,13 +69,8 @@ static void run(const char *name, bool zeroed)
 
 static void run_cooperatively(void)
 {
-    char path[1000];
-    CUmodule m;
-    CUfunction f;
-    CUdeviceptr sums = room(true), values = room(true);
-    snprintf(path, sizeof path, "%s/grid.ptx", getenv("PTXGEN_NVCC_DATA"));
-    assert_success(cuModuleLoad(&m, path));
-    assert_success(cuModuleGetFunction(&f, m, "sum_twice"));
+    CUdeviceptr sums = filled(ROOM, 0), values = filled(ROOM, 0);
+    CUfunction f = load_file("grid.ptx", "sum_twice");
     assert_success(cuLaunchCooperativeKernel(f, 8, 1, 1, THREADS, 1, 1, 0, NULL,
                                              (void *[]){ &sums, &values }));
     say_sum(sums);
