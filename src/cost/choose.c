@@ -5,11 +5,11 @@
 
 #include "kernel/limits.h"
 
-enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096, MOST_PASSES = 8 };
+enum { USUAL_COLUMNS = 4096, USUAL_ROWS = 4096 };
 
-/* What a family has to be faster by than one that is preferred: the model may be wrong by as much.
- * And what other numbers of warps and rows have to be: less is no difference that it can tell. */
-static const double MARGIN = 1.1, WORTH_IT = 1.01;
+/* A family has to be faster by this factor than a preferred one: the model may be wrong by as much.
+ */
+static const double MARGIN = 1.1;
 
 /* The keys that change how a kernel computes and not what, and the values that are tried. */
 typedef struct tuned_key {
@@ -28,7 +28,6 @@ static const tuned_key tuned_keys[] = {
     { "m", { 256, 128, 64, 32, 16 }, false, true },
     { "tile", { 128, 64, 32, 16 }, false, false },
 };
-enum { TUNED_KEYS = sizeof tuned_keys / sizeof *tuned_keys };
 
 static bool has_word(const char *words, const char *word)
 {
@@ -115,34 +114,38 @@ typedef struct search {
     cost_prediction prediction;
 } search;
 
-/* Tries an instance with all values of the tuned keys from number key on. */
-static void try_values(instance *candidate, size_t key_number,
-                       void (*attempt)(const instance *candidate, void *context), void *context)
+/* Gives the tuned keys from one on all their values, one combination after the other. */
+static void try_values(instance *candidate, const tuned_key *tuned, cost_attempt *attempt,
+                       void *context)
 {
-    if (key_number == TUNED_KEYS) {
+    const tuned_key *end = tuned_keys + sizeof tuned_keys / sizeof *tuned_keys;
+    bool tiles = candidate->family->halves && candidate->rows_mode == ROWS_RUN_TIME;
+    const key *k = NULL;
+    for (; tuned < end && !k; tuned++)
+        if (tiles || !tuned->of_tiles)
+            k = family_key(candidate->family, tuned->name);
+    if (!k) {
         attempt(candidate, context);
         return;
     }
-    const tuned_key *tuned = &tuned_keys[key_number];
-    const key *k = family_key(candidate->family, tuned->name);
-    bool tiles = candidate->family->halves && candidate->rows_mode == ROWS_RUN_TIME;
-    if (!k || (tuned->of_tiles && !tiles)) {
-        try_values(candidate, key_number + 1, attempt, context);
-        return;
-    }
-    int64_t least = tuned->shares_x && candidate->shape.m > 1 ? key_default(k) : k->min;
-    for (const int64_t *value = tuned->values; *value; value++)
+    int64_t least = tuned[-1].shares_x && candidate->shape.m > 1 ? key_default(k) : k->min;
+    for (const int64_t *value = tuned[-1].values; *value; value++)
         if (*value >= least && *value <= k->max) {
             instance_set(candidate, k, *value);
-            try_values(candidate, key_number + 1, attempt, context);
+            try_values(candidate, tuned, attempt, context);
         }
+}
+
+void cost_try_settings(instance *candidate, cost_attempt *attempt, void *context)
+{
+    try_values(candidate, tuned_keys, attempt, context);
 }
 
 /* Whether a kernel that takes so long is better than the best that was tried. */
 static bool is_better(const search *s, double seconds)
 {
     bool preferred = s->best.family->preference > s->tried->made.family->preference;
-    return seconds * (preferred ? MARGIN : WORTH_IT) < s->prediction.total;
+    return seconds * (preferred ? MARGIN : COST_WORTH_IT) < s->prediction.total;
 }
 
 static void try_candidate(const instance *candidate, void *context)
@@ -209,14 +212,6 @@ static size_t find_contenders(const instance *asked, const target *t, const sear
     return count;
 }
 
-static size_t family_count(void)
-{
-    size_t count = 0;
-    while (families[count])
-        count++;
-    return count;
-}
-
 instance cost_choose(const instance *asked, const target *t, target_set gpus,
                      cost_prediction *predicted)
 {
@@ -227,7 +222,7 @@ instance cost_choose(const instance *asked, const target *t, target_set gpus,
                  .gpus = gpus ? gpus : target_bit(t),
                  .best = made_of(asked->family, asked) };
     s.prediction.total = HUGE_VAL;
-    contender *contenders = arena_alloc(a, family_count() * sizeof *contenders);
+    contender *contenders = arena_alloc(a, FAMILY_COUNT * sizeof *contenders);
     size_t count = find_contenders(asked, t, &s, contenders);
     param params[MAX_PARAMS];
     size_t param_count = instance_params(a, asked, params);
@@ -237,7 +232,7 @@ instance cost_choose(const instance *asked, const target *t, target_set gpus,
             continue;
         instance candidate = sized(&s.tried->made);
         try_candidate(&candidate, &s); /* with the family's defaults, first */
-        try_values(&candidate, 0, try_candidate, &s);
+        cost_try_settings(&candidate, try_candidate, &s);
     }
     arena_free(a);
     if (predicted)
@@ -250,117 +245,4 @@ instance cost_choose(const instance *asked, const target *t, target_set gpus,
     s.best.chosen_for[asked->precision] = target_bit(t);
     s.best.excluded = ~target_bit(t);
     return s.best;
-}
-
-/* A kernel of a plan, which all targets of the spec share. */
-typedef struct tuning {
-    arena *arena;
-    int64_t rows;
-    const target *const *wanted;
-    cost_gpu *gpus;
-    double *usual; /* seconds of the kernel as it is, */
-    size_t count;  /* by target */
-    instance best;
-    double least; /* of all targets the sum of times, each by the usual one */
-} tuning;
-
-/* Writes the seconds that a kernel takes, by target. Returns false if a GPU would have none, or if
- * it was not counted. */
-static bool count_seconds(const tuning *t, const instance *in, double *seconds)
-{
-    instance made[TARGET_MOST];
-    if (launch_fit(in, t->wanted, t->count, made))
-        return false;
-    for (size_t i = 0; i < t->count; i++) {
-        cost_figures figures;
-        if (!cost_find(&made[i], t->wanted[i], &figures))
-            return false;
-        cost_work work = cost_work_of_rows(t->arena, &made[i], t->rows);
-        seconds[i] = cost_predict(&figures, &made[i], &work, &t->gpus[i]).total;
-    }
-    return true;
-}
-
-static void try_setting(const instance *candidate, void *context)
-{
-    tuning *t = context;
-    const char *blamed;
-    double seconds[TARGET_MOST], sum = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (!instance_suits(candidate, t->wanted[i]))
-            return;
-    if ((candidate->family->check && candidate->family->check(candidate, t->arena, &blamed)) ||
-        !count_seconds(t, candidate, seconds))
-        return;
-    for (size_t i = 0; i < t->count; i++)
-        sum += seconds[i] / t->usual[i];
-    if (sum < t->least) {
-        t->least = sum;
-        t->best = *candidate;
-    }
-}
-
-static tuning tuning_of(arena *a, int64_t rows, const target *const *wanted, size_t count,
-                        cost_gpu *gpus)
-{
-    for (size_t i = 0; i < count; i++)
-        gpus[i] = cost_gpu_of(wanted[i]);
-    return (tuning){ .arena = a, .rows = rows, .wanted = wanted, .gpus = gpus, .count = count };
-}
-
-void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count)
-{
-    if (!instance_same_bits(in))
-        return;
-    arena *a = arena_new();
-    cost_gpu gpus[TARGET_MOST];
-    double usual[TARGET_MOST];
-    tuning t = tuning_of(a, rows, wanted, count, gpus);
-    t.usual = usual;
-    t.best = *in;
-    t.least = (double)count / WORTH_IT;
-    const key *passes = family_key(in->family, "passes");
-    int64_t most = passes && !in->passes && in->shape.m > 1 ? MOST_PASSES : 0;
-    instance candidate = *in;
-    bool counted = count_seconds(&t, in, usual);
-    for (int64_t number = 0; counted && number <= most; number = number ? number + 1 : 2) {
-        candidate.passes =
-            number; /* 0: as few as fit; with more an SM may have room for two blocks */
-        try_values(&candidate, 0, try_setting, &t);
-    }
-    *in = t.best;
-    arena_free(a);
-}
-
-/* The kernel of a row and of the usual positions. */
-static instance usual_of(const instance *in)
-{
-    instance usual = *in;
-    usual.shape.m = 1;
-    usual.shape.max_seq_len = COST_USUAL_POSITIONS;
-    return usual;
-}
-
-bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
-                   const target *const *wanted, size_t count)
-{
-    arena *a = arena_new();
-    cost_gpu gpus[TARGET_MOST];
-    double first[TARGET_MOST] = { 0 }, own[TARGET_MOST], other[TARGET_MOST], sum = 0;
-    tuning t = tuning_of(a, rows, wanted, count, gpus);
-    bool counted = (!ahead || count_seconds(&t, ahead, first)) && count_seconds(&t, in, own) &&
-                   count_seconds(&t, than, other);
-    for (size_t i = 0; counted && i < count; i++) {
-        double more = ahead ? first[i] + cost_between(ahead, target_overlaps(wanted[i])) : 0;
-        sum += (more + own[i]) / other[i];
-    }
-    arena_free(a);
-    return counted && sum * WORTH_IT < (double)count;
-}
-
-bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
-                    size_t count)
-{
-    instance own = usual_of(in), other = usual_of(than);
-    return cost_is_worth(NULL, &own, &other, 1, wanted, count);
 }

@@ -191,11 +191,4 @@ bool cost_list(strbuf *out, const target *t);
  * of its bound. */
 void cost_summary(strbuf *out);
 
-/* Returns true for a kernel that reads whole matrices of weights, and not some of their rows. */
-bool cost_streams(const instance *in);
-
-/* Seconds that a launch in a graph takes beside what its kernel does, to begin,
- * and until weights come in at full speed. */
-double cost_between(const instance *in, bool overlapped);
-
 #endif

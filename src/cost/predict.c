@@ -15,7 +15,6 @@
 
 #include <math.h>
 
-#include "cost/measured.h"
 #include "kernel/formula.h"
 
 enum {
@@ -443,15 +442,4 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
             p.bound = b;
     p.total = p.start + time_together(f, in, p.times, p.ahead) + p.end;
     return p;
-}
-
-bool cost_streams(const instance *in)
-{
-    return instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
-}
-
-double cost_between(const instance *in, bool overlapped)
-{
-    double gap = overlapped ? COST_OVERLAPPED_LAUNCH : COST_LAUNCH;
-    return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
 }

@@ -122,6 +122,17 @@ static counted_kernel count_kernel(arena *a, const instance *planned, int64_t ro
     return k;
 }
 
+bool cost_streams(const instance *in)
+{
+    return instance_weights(in) != FORMAT_NONE && in->family->op != OP_EMBED_ROWS;
+}
+
+double cost_between(const instance *in, bool overlapped)
+{
+    double gap = overlapped ? COST_OVERLAPPED_LAUNCH : COST_LAUNCH;
+    return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
+}
+
 static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const cost_gpu *gpu)
 {
     launch_cost cost = { .bytes = k->bytes,
@@ -443,7 +454,3 @@ void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped)
                   "~ by bytes or products alone\n",
                   positions);
 }
-
-const plan_model cost_model = { .tune = cost_tune,
-                                .is_faster = cost_is_faster,
-                                .is_worth = cost_is_worth };

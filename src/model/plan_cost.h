@@ -20,6 +20,13 @@ typedef struct launch_cost {
 launch_cost cost_of_launch(arena *a, const instance *in, int64_t rows, int64_t positions,
                            const cost_gpu *gpu);
 
+/* Returns true for a kernel that reads whole matrices of weights, and not some of their rows. */
+bool cost_streams(const instance *in);
+
+/* Returns the seconds that a launch in a graph takes beside what its kernel does: to begin, and
+ * until weights come in at full speed. */
+double cost_between(const instance *in, bool overlapped);
+
 /* Of all launches of a step, by kernel: those of a kernel have as many rows. */
 void cost_of_launches(arena *a, const plan *p, const plan_step *step, int64_t positions,
                       const cost_gpu *gpu, launch_cost *costs);
@@ -32,6 +39,25 @@ typedef struct step_cost {
 } step_cost;
 step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool overlapped);
 
+/* Gives a kernel that several targets share the numbers of warps and rows at once with which so
+ * many rows are done first, on average, of those with which its results have the same bits. It is
+ * left as it is where that is not 1 % better, where the bits would depend on it, and where it was
+ * not counted. */
+void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count);
+
+/* Returns true if a kernel is done first that computes the same of the same parameters as another
+ * one, with a row of each and the usual positions of a cache, on average of the targets: at least
+ * 1 % ahead, and both counted. */
+bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
+                    size_t count);
+
+/* The same with another kernel ahead of the first (NULL: none) that does a part, for some rows. */
+bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                   const target *const *wanted, size_t count);
+
+/* These three, for plan_make. */
+extern const plan_model cost_model;
+
 /* "stream_qkv q4_k q6_k": the family and its formats of weights, each once. */
 const char *cost_kind(arena *a, const instance *in);
 
@@ -39,8 +65,5 @@ const char *cost_kind(arena *a, const instance *in);
  * architecture; then the memory. Attention is to as many positions as a cache has, 4096 at most.
  * Overlapped: as of cost_of_step. */
 void cost_plan(strbuf *out, const plan *p, const target *t, bool overlapped);
-
-/* The cost model as plans are made with it. */
-extern const plan_model cost_model;
 
 #endif

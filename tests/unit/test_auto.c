@@ -535,66 +535,6 @@ ARENA_TEST(on_sm_75_the_warps_of_a_block_share_rows)
     }
 }
 
-static instance streaming(arena *a, const char *values)
-{
-    instance in = asked_by(a, &(question){ "stream_gemv", values });
-    in.variant = VARIANT_PLAIN;
-    return in;
-}
-
-/* 16 warps are a block of 32 rows for almost every SM of an H200, where x is staged once; two
- * blocks of 12 leave most SMs with one. */
-ARENA_TEST(a_plan_s_kernel_has_the_warps_and_rows_that_suit_its_targets)
-{
-    static const char *const shapes_of[] = { "weights=q4_k k=4096 n=4096 m=1",
-                                             "weights=q4_k k=4096 n=14336 m=1",
-                                             "weights=q6_k k=14336 n=4096 m=1" };
-    for (size_t i = 0; i < sizeof shapes_of / sizeof *shapes_of; i++)
-        for (size_t t = 0; t < target_count; t++) {
-            const target *wanted[] = { &targets[t] };
-            instance tuned = streaming(a, shapes_of[i]), other = tuned;
-            cost_tune(&tuned, tuned.shape.m, wanted, 1);
-            double seconds = predicted_seconds(a, &tuned, wanted[0]);
-            for (int64_t warps = 1; warps <= 12; warps++)
-                for (other.rows_per_warp = 1; other.rows_per_warp <= 2; other.rows_per_warp++) {
-                    other.num_warps = warps;
-                    bool is_tried = warps <= 4 || warps % 2 == 0;
-                    assert_true(!is_tried ||
-                                seconds <= 1.011 * predicted_seconds(a, &other, wanted[0]));
-                }
-        }
-    const target *h200[] = { target_find("sm_90") };
-    instance in = streaming(a, shapes_of[0]);
-    cost_tune(&in, in.shape.m, h200, 1);
-    assert_int_equal(in.num_warps, 16);
-}
-
-ARENA_TEST(targets_share_a_kernel_that_is_good_for_all)
-{
-    const target *both[] = { target_find("sm_80"), target_find("sm_90") };
-    const instance usual = streaming(a, "weights=q4_k k=4096 n=4096 m=1");
-    instance tuned = usual;
-    double gained = 0;
-    cost_tune(&tuned, tuned.shape.m, both, 2);
-    for (size_t t = 0; t < 2; t++)
-        gained += 1 - predicted_seconds(a, &tuned, both[t]) / predicted_seconds(a, &usual, both[t]);
-    assert_true(gained > 0.02 * 0.99);
-    assert_true(tuned.num_warps != usual.num_warps || tuned.rows_per_warp != usual.rows_per_warp);
-}
-
-/* Sums of several warps a row depend on their number; several vectors share rows of x. */
-ARENA_TEST(a_plan_s_kernel_keeps_what_its_bits_or_its_figures_rest_on)
-{
-    const target *wanted[] = { target_find("sm_90") };
-    instance exact = asked_by(a, &(question){ "mwv_q4k_gemv", "k=4096 n=4096" }), before = exact;
-    exact.num_warps = before.num_warps = 32;
-    cost_tune(&exact, exact.shape.m, wanted, 1);
-    assert_int_equal(exact.num_warps, before.num_warps);
-    instance several = streaming(a, "weights=q4_k k=4096 n=4096 m=8");
-    cost_tune(&several, several.shape.m, wanted, 1);
-    assert_int_equal(several.rows_per_warp, 2);
-}
-
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -738,27 +678,6 @@ TEST(a_device_finds_what_was_chosen_for_it)
             fail_msg("case %zu: %s", i, found);
         arena_free(o.arena);
     }
-}
-
-/* With 32 tiles of columns and 256 rows, tiles of 64 rows make nearly as many blocks as an H200 has
- * SMs; with 132 and 128 rows those of 128 do. A kernel whose rows are fixed keeps its tile. */
-TEST(products_of_prompts_have_tiles_that_fill_the_gpu)
-{
-    const target *h200[] = { target_find("sm_90") };
-    instance in = { .family = family_find(families, "mma_gemm") };
-    for (const key *k = in.family->keys; k->name; k++)
-        instance_set(&in, k, instance_default(&in, k));
-    in.weights = instance_weights_index(FORMAT_Q4_K);
-    in.shape.k = in.shape.n = 4096;
-    instance narrow = in, fixed = in, wide = in;
-    fixed.rows_mode = ROWS_FIXED;
-    wide.shape.n = 128 * 132;
-    cost_tune(&narrow, 256, h200, 1);
-    cost_tune(&fixed, 128, h200, 1);
-    cost_tune(&wide, 128, h200, 1);
-    assert_int_equal(narrow.shape.m, 64);
-    assert_int_equal(fixed.shape.m, 128);
-    assert_int_equal(wide.shape.m, 128);
 }
 
 /* Each GPU that takes a target's chosen kernel has the shared memory for a block of it. */

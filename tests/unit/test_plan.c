@@ -1,6 +1,5 @@
 /* Plans: that what they launch can be launched, or is refused. */
 #include "test_arena.h"
-#include "cost/choose.h"
 #include "decoder_sample.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cost/choose.h"
 #include "cost/measured.h"
 #include "model/plan_cost.h"
 #include "decoder_sample.h"
@@ -406,4 +405,96 @@ ARENA_TEST(attention_of_prompts_takes_what_its_products_take)
     double fmas = 2.0 * 256 * 32 * 128 * 4096;
     assert_true(cost.seconds == fmas / (1024 * gpu.sm_count * gpu.clock));
     assert_true(cost.seconds > cost_of_bytes(cost.bytes, &gpu));
+}
+
+static instance streaming(arena *a, int64_t weights, int64_t k, int64_t n, int64_t m)
+{
+    instance in = kernel_of(a, "stream_gemv", weights);
+    in.shape.k = k;
+    in.shape.n = n;
+    in.shape.m = m;
+    return in;
+}
+
+static double predicted_seconds(arena *a, const instance *in, const target *t)
+{
+    cost_gpu gpu = cost_gpu_of(t);
+    cost_work work = cost_work_of(a, in);
+    cost_figures figures;
+    assert_true(cost_find(in, t, &figures));
+    return cost_predict(&figures, in, &work, &gpu).total;
+}
+
+/* 16 warps are a block of 32 rows for almost every SM of an H200, where x is staged once; two
+ * blocks of 12 leave most SMs with one. */
+ARENA_TEST(a_plan_s_kernel_has_the_warps_and_rows_that_suit_its_targets)
+{
+    const instance kernels[] = { streaming(a, WEIGHTS_Q4_K, 4096, 4096, 1),
+                                 streaming(a, WEIGHTS_Q4_K, 4096, 14336, 1),
+                                 streaming(a, WEIGHTS_Q6_K, 14336, 4096, 1) };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        for (size_t t = 0; t < target_count; t++) {
+            const target *wanted[] = { &targets[t] };
+            instance tuned = kernels[i], other = tuned;
+            cost_tune(&tuned, tuned.shape.m, wanted, 1);
+            double seconds = predicted_seconds(a, &tuned, wanted[0]);
+            for (int64_t warps = 1; warps <= 12; warps++)
+                for (other.rows_per_warp = 1; other.rows_per_warp <= 2; other.rows_per_warp++) {
+                    other.num_warps = warps;
+                    bool is_tried = warps <= 4 || warps % 2 == 0;
+                    assert_true(!is_tried ||
+                                seconds <= 1.011 * predicted_seconds(a, &other, wanted[0]));
+                }
+        }
+    const target *h200[] = { target_find("sm_90") };
+    instance in = kernels[0];
+    cost_tune(&in, in.shape.m, h200, 1);
+    assert_int_equal(in.num_warps, 16);
+}
+
+ARENA_TEST(targets_share_a_kernel_that_is_good_for_all)
+{
+    const target *both[] = { target_find("sm_80"), target_find("sm_90") };
+    const instance usual = streaming(a, WEIGHTS_Q4_K, 4096, 4096, 1);
+    instance tuned = usual;
+    double gained = 0;
+    cost_tune(&tuned, tuned.shape.m, both, 2);
+    for (size_t t = 0; t < 2; t++)
+        gained += 1 - predicted_seconds(a, &tuned, both[t]) / predicted_seconds(a, &usual, both[t]);
+    assert_true(gained > 0.02 * 0.99);
+    assert_true(tuned.num_warps != usual.num_warps || tuned.rows_per_warp != usual.rows_per_warp);
+}
+
+/* Sums of several warps a row depend on their number; several vectors share rows of x. */
+ARENA_TEST(a_plan_s_kernel_keeps_what_its_bits_or_its_figures_rest_on)
+{
+    const target *wanted[] = { target_find("sm_90") };
+    instance exact = kernel_of(a, "mwv_q4k_gemv", WEIGHTS_Q4_K), before = exact;
+    exact.num_warps = before.num_warps = 32;
+    cost_tune(&exact, exact.shape.m, wanted, 1);
+    assert_int_equal(exact.num_warps, before.num_warps);
+    instance several = streaming(a, WEIGHTS_Q4_K, 4096, 4096, 8);
+    cost_tune(&several, several.shape.m, wanted, 1);
+    assert_int_equal(several.rows_per_warp, 2);
+}
+
+/* With 32 tiles of columns and 256 rows, tiles of 64 rows make nearly as many blocks as an H200 has
+ * SMs; with 132 and 128 rows those of 128 do. A kernel whose rows are fixed keeps its tile. */
+TEST(products_of_prompts_have_tiles_that_fill_the_gpu)
+{
+    const target *h200[] = { target_find("sm_90") };
+    instance in = { .family = family_find(families, "mma_gemm") };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    in.weights = instance_weights_index(FORMAT_Q4_K);
+    in.shape.k = in.shape.n = 4096;
+    instance narrow = in, fixed = in, wide = in;
+    fixed.rows_mode = ROWS_FIXED;
+    wide.shape.n = 128 * 132;
+    cost_tune(&narrow, 256, h200, 1);
+    cost_tune(&fixed, 128, h200, 1);
+    cost_tune(&wide, 128, h200, 1);
+    assert_int_equal(narrow.shape.m, 64);
+    assert_int_equal(fixed.shape.m, 128);
+    assert_int_equal(wide.shape.m, 128);
 }

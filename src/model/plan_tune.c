@@ -1,0 +1,113 @@
+/* Chooses how kernels of a plan compute: warps, rows at once, passes of x. All targets share them.
+ */
+#include "model/plan_cost.h"
+
+#include "cost/choose.h"
+#include "kernel/limits.h"
+
+enum { MOST_PASSES = 8 };
+
+/* A kernel of a plan, which all targets of the spec share. */
+typedef struct tuning {
+    arena *arena;
+    int64_t rows;
+    const target *const *wanted;
+    size_t count; /* of targets, which index the next two */
+    cost_gpu gpus[TARGET_MOST];
+    double usual[TARGET_MOST]; /* seconds of the kernel as it is */
+    instance best;
+    double least; /* of all targets the sum of times, each by the usual one */
+} tuning;
+
+/* Writes the seconds that a kernel takes, by target. Returns false if a GPU would have none, or if
+ * it was not counted. */
+static bool count_seconds(const tuning *t, const instance *in, double *seconds)
+{
+    instance made[TARGET_MOST];
+    if (launch_fit(in, t->wanted, t->count, made))
+        return false;
+    for (size_t i = 0; i < t->count; i++) {
+        cost_figures figures;
+        if (!cost_find(&made[i], t->wanted[i], &figures))
+            return false;
+        cost_work work = cost_work_of_rows(t->arena, &made[i], t->rows);
+        seconds[i] = cost_predict(&figures, &made[i], &work, &t->gpus[i]).total;
+    }
+    return true;
+}
+
+static void try_setting(const instance *candidate, void *context)
+{
+    tuning *t = context;
+    const char *blamed;
+    double seconds[TARGET_MOST], sum = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (!instance_suits(candidate, t->wanted[i]))
+            return;
+    if ((candidate->family->check && candidate->family->check(candidate, t->arena, &blamed)) ||
+        !count_seconds(t, candidate, seconds))
+        return;
+    for (size_t i = 0; i < t->count; i++)
+        sum += seconds[i] / t->usual[i];
+    if (sum < t->least) {
+        t->least = sum;
+        t->best = *candidate;
+    }
+}
+
+static tuning tuning_of(arena *a, int64_t rows, const target *const *wanted, size_t count)
+{
+    tuning t = { .arena = a, .rows = rows, .wanted = wanted, .count = count };
+    for (size_t i = 0; i < count; i++)
+        t.gpus[i] = cost_gpu_of(wanted[i]);
+    return t;
+}
+
+void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count)
+{
+    if (!instance_same_bits(in))
+        return;
+    arena *a = arena_new();
+    tuning t = tuning_of(a, rows, wanted, count);
+    t.best = *in;
+    t.least = (double)count / COST_WORTH_IT;
+    const key *passes = family_key(in->family, "passes");
+    int64_t most = passes && !in->passes && in->shape.m > 1 ? MOST_PASSES : 0;
+    instance candidate = *in;
+    bool counted = count_seconds(&t, in, t.usual);
+    for (int64_t number = 0; counted && number <= most; number = number ? number + 1 : 2) {
+        candidate.passes = number; /* 0: few; with more an SM may have room for two blocks */
+        cost_try_settings(&candidate, try_setting, &t);
+    }
+    *in = t.best;
+    arena_free(a);
+}
+
+bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                   const target *const *wanted, size_t count)
+{
+    arena *a = arena_new();
+    double first[TARGET_MOST] = { 0 }, own[TARGET_MOST], other[TARGET_MOST], sum = 0;
+    tuning t = tuning_of(a, rows, wanted, count);
+    bool counted = (!ahead || count_seconds(&t, ahead, first)) && count_seconds(&t, in, own) &&
+                   count_seconds(&t, than, other);
+    for (size_t i = 0; counted && i < count; i++) {
+        double more = ahead ? first[i] + cost_between(ahead, target_overlaps(wanted[i])) : 0;
+        sum += (more + own[i]) / other[i];
+    }
+    arena_free(a);
+    return counted && sum * COST_WORTH_IT < (double)count;
+}
+
+bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
+                    size_t count)
+{
+    instance own = *in, other = *than;
+    own.shape.m = other.shape.m = 1;
+    own.shape.max_seq_len = other.shape.max_seq_len = COST_USUAL_POSITIONS;
+    return cost_is_worth(NULL, &own, &other, 1, wanted, count);
+}
+
+const plan_model cost_model = { .tune = cost_tune,
+                                .is_faster = cost_is_faster,
+                                .is_worth = cost_is_worth };
