@@ -16,38 +16,20 @@ q4k_lane q4k_lane_new(ptx *p)
     };
 }
 
-/* Four nibbles q as floats 1 + q/16: bits 3 to 6 of each byte of shifted hold them. */
-static void nibbles_as_f32(ptx *p, val shifted, val t[Q4K_LANE_BYTES])
-{
-    fractions_from_one(p, lop3(p, shifted, IN_EACH_BYTE(0x78), IN_EACH_BYTE(0x80), AND_OR), t);
-}
-
 /* With t = 1 + q/16 and a = 16 d scale, d scale q - dmin min is a t - (a + dmin min). */
 q4k_weights q4k_unpack(ptx *p, val word, const q4k_header *h)
 {
     q4k_weights w;
     val d16 = mul(p, h->d, 16.0f), minus_dmin = neg(p, h->dmin);
-    nibbles_as_f32(p, shl(p, word, 3), w.w[0]);
-    nibbles_as_f32(p, shr(p, word, 1), w.w[1]);
+    val shifted[2] = { shl(p, word, 3), shr(p, word, 1) }; /* bits 3 to 6 of each byte are a q */
+    for (unsigned i = 0; i < 2; i++)
+        fractions_from_one(p, lop3(p, shifted[i], IN_EACH_BYTE(0x78), IN_EACH_BYTE(0x80), AND_OR),
+                           w.w[i]);
     for (unsigned i = 0; i < 2; i++) {
         val a = mul(p, d16, byte_as_f32(p, h->packed, i));
         val low = fma(p, minus_dmin, byte_as_f32(p, h->packed, 2 + i), neg(p, a));
         for (int j = 0; j < Q4K_LANE_BYTES; j++)
             w.w[i][j] = fma(p, a, w.w[i][j], low);
-    }
-    return w;
-}
-
-q4k_weights q4k_unpack_bytes(ptx *p, const val bytes[Q4K_LANE_BYTES], const q4k_header *h)
-{
-    q4k_weights w;
-    for (unsigned i = 0; i < 2; i++) {
-        val scale = mul(p, h->d, byte_as_f32(p, h->packed, i));
-        val low = mul(p, neg(p, h->dmin), byte_as_f32(p, h->packed, 2 + i));
-        for (int j = 0; j < Q4K_LANE_BYTES; j++) {
-            val q = i ? shr(p, bytes[j], 4) : bit_and(p, bytes[j], 15);
-            w.w[i][j] = fma(p, scale, convert(p, F32, q), low);
-        }
     }
     return w;
 }

@@ -7,9 +7,8 @@
 #ifndef PTXGEN_GEN_SEEDS_Q4K_F32_H
 #define PTXGEN_GEN_SEEDS_Q4K_F32_H
 
-#include "gen/products/gemv.h"
-#include "gen/formats/q4k.h"
 #include "gen/common/walk.h"
+#include "gen/formats/q4k.h"
 
 enum { Q4K_LANE_BYTES = 4, Q4K_F32_BYTES = Q4_K_VALUES * 4 }; /* activations of a super-block */
 
@@ -26,7 +25,6 @@ typedef struct q4k_weights {
     val w[2][Q4K_LANE_BYTES];
 } q4k_weights;
 q4k_weights q4k_unpack(ptx *p, val word, const q4k_header *h);
-q4k_weights q4k_unpack_bytes(ptx *p, const val bytes[Q4K_LANE_BYTES], const q4k_header *h);
 
 /* The activations of a lane's weights: four from base + offset on, which is where value stands, and
  * four from 32 values later. In global memory where base is a 64-bit address, else in shared

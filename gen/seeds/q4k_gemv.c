@@ -1,10 +1,18 @@
-/* y = W x with Q4_K weights and f32 activations: one block a row, its warps taking super-blocks in
- * turn. How lanes share a super-block is in blocks/q4k_f32.h.
+/* y = W x with Q4_K weights and f32 activations. How lanes share a super-block is in q4k_f32.h.
+ *
+ *   q4k_gemv, vectorized   one warp a row
+ *   mwv, wide              several warps a row, taking super-blocks in turn
+ *   coalesced              one warp a row: lane 0 alone loads the header of a super-block, the 12
+ * scale bytes as three words and d and dmin as a fourth, and the others get the words by shuffles.
+ * Each lane then decodes its own two scales and mins tiled                  a block stages x in
+ * shared memory for outputs_per_block rows, and each of its warps computes one of them. Warps past
+ * the last row stage their share and meet the others at the barriers chunked_tiled          the
+ * same, 32 super-blocks of x at a time
  */
-#include "gen/products/gemv.h"
-#include "gen/seeds/q4k_f32.h"
+#include "gen/common/bytes.h"
 #include "gen/common/reduce.h"
-#include "ref/reference.h"
+#include "gen/seeds/q4k_f32.h"
+#include "gen/seeds/seed.h"
 
 typedef void take_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
 
@@ -28,7 +36,15 @@ static void add_super_block_of_bytes(ptx *p, void *context, const int64_t offset
     val bytes[Q4K_LANE_BYTES];
     for (int i = 0; i < Q4K_LANE_BYTES; i++)
         bytes[i] = ld_const(p, U8, row->quants, offset[Q4K_AT_QUANTS] + i);
-    q4k_weights w = q4k_unpack_bytes(p, bytes, &h);
+    q4k_weights w;
+    for (unsigned i = 0; i < 2; i++) {
+        val scale = mul(p, h.d, byte_as_f32(p, h.packed, i));
+        val low = mul(p, neg(p, h.dmin), byte_as_f32(p, h.packed, 2 + i));
+        for (int j = 0; j < Q4K_LANE_BYTES; j++) {
+            val q = i ? shr(p, bytes[j], 4) : bit_and(p, bytes[j], 15);
+            w.w[i][j] = fma(p, scale, convert(p, F32, q), low);
+        }
+    }
     val acc = q4k_dot(p, &w, V(row->values), offset[Q4K_AT_VALUES], V(row->acc));
     assign(p, row->acc, acc);
 }
@@ -49,63 +65,195 @@ static void build_multi_warp(ptx *p, const instance *in)
     build_row(p, in, 2, q4k_add_super_block);
 }
 
-static const param params[] = { OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
-                                PARAM_END };
-static const key plain_keys[] = { KEY_K(Q4_K_VALUES), KEY_N,    KEY_VARIANT,
-                                  KEY_PRECISION,      KEY_DIMS, KEY_END };
-static const key keys[] = { KEY_K(Q4_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
+enum { HEADER_WORDS = 4 };
+
+typedef struct coalesced_row {
+    q4k_row row;
+    var loaded[HEADER_WORDS]; /* lane 0's; zeros elsewhere */
+} coalesced_row;
+
+static q4k_header share_header(ptx *p, const coalesced_row *s, int64_t offset)
+{
+    PTX_IF (p, eq(p, lane_id(p), 0)) {
+        val4 word = ld_const_v4(p, U32, s->row.header, offset);
+        for (int i = 0; i < HEADER_WORDS; i++)
+            assign(p, s->loaded[i], word.v[i]);
+    }
+    val4 word;
+    for (int i = 0; i < HEADER_WORDS; i++)
+        word.v[i] = shuffle_from(p, s->loaded[i], 0);
+    return q4k_header_of(p, word, s->row.chunk);
+}
+
+static void add_super_block_coalesced(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
+{
+    coalesced_row *s = context;
+    val word = ld_const(p, U32, s->row.quants, offset[Q4K_AT_QUANTS]);
+    q4k_header h = share_header(p, s, offset[Q4K_AT_HEADER]);
+    q4k_weights w = q4k_unpack(p, word, &h);
+    val acc = q4k_dot(p, &w, V(s->row.values), offset[Q4K_AT_VALUES], V(s->row.acc));
+    assign(p, s->row.acc, acc);
+}
+
+static void build_coalesced(ptx *p, const instance *in)
+{
+    gemv_operands g = gemv_parameters(p, in);
+    q4k_lane lane = q4k_lane_new(p);
+    val row = named(p, "row", ctaid_x(p));
+    walk along = { .end = g.blocks, .unroll = 4 };
+    coalesced_row s;
+    s.row = q4k_row_new(p, &lane, gemv_row(p, &g, row), g.x, imm(U32, 0), 1, &along);
+    for (int i = 0; i < HEADER_WORDS; i++)
+        s.loaded[i] = var_u32(p, 0);
+    walk_items(p, &along, add_super_block_coalesced, &s);
+    gemv_store(p, &g, row, warp_sum(p, get(p, s.row.acc)));
+}
+
+enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };
+
+typedef struct output {
+    q4k_lane lane;
+    val row;    /* of the warp */
+    val exists; /* whether there is such a row */
+} output;
+
+static output output_new(ptx *p, const gemv_operands *g)
+{
+    val row = named(p, "row", mad(p, ctaid_x(p), ptx_block(p) / 32, warp_id(p)));
+    return (output){ .lane = q4k_lane_new(p), .row = row, .exists = lt(p, row, g->n) };
+}
+
+/* The lane's sum over count super-blocks of its row from number first on, with their activations in
+ * the tile. */
+static val multiply(ptx *p, const gemv_operands *g, const output *o, val first, val count, val tile)
+{
+    walk along = { .end = count, .unroll = SUPER_BLOCKS_IN_FLIGHT };
+    val w = mad_wide(p, first, Q4_K_BYTES, gemv_row(p, g, o->row));
+    q4k_row way = q4k_row_new(p, &o->lane, w, tile, imm(U32, 0), 1, &along);
+    walk_items(p, &along, q4k_add_super_block, &way);
+    return get(p, way.acc);
+}
+
+static void store(ptx *p, const gemv_operands *g, const output *o, val of_lane)
+{
+    val sum = warp_sum(p, of_lane);
+    PTX_IF (p, eq(p, lane_id(p), 0))
+        st_global(p, F32, mad_wide(p, o->row, 4, g->y), 0, sum);
+}
+
+static void build_tiled(ptx *p, const instance *in)
+{
+    gemv_operands g = gemv_parameters(p, in);
+    output o = output_new(p, &g);
+    val tile = shared_dynamic(p, "tile", F32);
+    stage_values(p, g.x, tile, dim_k(p, in));
+    barrier(p);
+    PTX_IF (p, o.exists) {
+        val sum = multiply(p, &g, &o, imm(U32, 0), g.blocks, tile);
+        store(p, &g, &o, sum);
+    }
+}
+
+static void build_chunked(ptx *p, const instance *in)
+{
+    gemv_operands g = gemv_parameters(p, in);
+    output o = output_new(p, &g);
+    val tile = shared_array(p, "tile", F32, CHUNK_SUPER_BLOCKS * Q4_K_VALUES);
+    var sum = var_f32(p, 0.0f);
+    PTX_FOR (p, chunk, 0, g.blocks, CHUNK_SUPER_BLOCKS) {
+        val count = min(p, sub(p, g.blocks, chunk), CHUNK_SUPER_BLOCKS);
+        barrier(p); /* until no warp reads the previous chunk any more */
+        stage_values(p, mad_wide(p, chunk, Q4K_F32_BYTES, g.x), tile, mul(p, count, Q4_K_VALUES));
+        barrier(p);
+        PTX_IF (p, o.exists) {
+            val part = multiply(p, &g, &o, chunk, count, tile);
+            assign(p, sum, add(p, sum, part));
+        }
+    }
+    PTX_IF (p, o.exists)
+        store(p, &g, &o, get(p, sum));
+}
+
+#define KEY_OUTPUTS                                                                               \
+    KEY_NUMBER("outputs_per_block", "rows that share a staged x, a warp each", outputs_per_block, \
+               1, 32, .def = 4, .tag = "o")
+#define PARAMS_OF_X PARAMS(Q4_K, 16, F32, 16)
 
 const family q4k_gemv = {
-    .name = "q4k_gemv",
-    .summary = "Q4_K x f32 GEMV, one warp a row, byte loads: the plain one",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q4_K,
-    .activations = FORMAT_F32,
-    .keys = plain_keys,
-    .params = params,
-    .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
+    SEED(q4k_gemv, "Q4_K x f32 GEMV, one warp a row, byte loads: the plain one", Q4_K, F32),
+    OF_ONE_VECTOR,
+    PLAIN_KEYS(Q4_K),
+    PARAMS_OF_X,
+    WARP_A_ROW,
     .build = build_plain,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
 };
 
 const family vectorized_q4k_gemv = {
-    .name = "vectorized_q4k_gemv",
-    .summary = "Q4_K x f32 GEMV, one warp a row, 32-bit weight loads, 128 bytes a warp",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q4_K,
-    .activations = FORMAT_F32,
+    SEED(vectorized_q4k_gemv,
+         "Q4_K x f32 GEMV, one warp a row, 32-bit weight loads, 128 bytes a warp", Q4_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_DIMS),
+    PARAMS_OF_X,
+    WARP_A_ROW,
     .preference = 2,
-    .keys = keys,
-    .params = params,
-    .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build_vectorized,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
 };
 
-#define SEVERAL_WARPS(usual_warps, rank)                                                           \
-    .computes = "y[n] = W[n,k] x[k]", .op = OP_GEMV, .weights = FORMAT_Q4_K,                       \
-    .activations = FORMAT_F32, .preference = rank,                                                 \
-    .keys =                                                                                        \
-        (const key[]){ KEY_K(Q4_K_VALUES), KEY_N, KEY_NUM_WARPS(usual_warps), KEY_DIMS, KEY_END }, \
-    .params = params,                                                                              \
-    .launch = { .block = "32*num_warps",                                                           \
-                .grid = { "n" },                                                                   \
-                .shared = BLOCK_SUM_SHARED,                                                        \
-                .registers = 64 },                                                                 \
-    .build = build_multi_warp, .reference = ref_gemv, .tolerance = 2e-7
-
 const family mwv_q4k_gemv = {
-    .name = "mwv_q4k_gemv",
-    .summary = "Q4_K x f32 GEMV, several warps a row, 32-bit weight loads",
-    SEVERAL_WARPS(4, 10),
+    SEED(mwv_q4k_gemv, "Q4_K x f32 GEMV, several warps a row, 32-bit weight loads", Q4_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    PARAMS_OF_X,
+    BLOCK_A_ROW,
+    .preference = 10,
+    .build = build_multi_warp,
 };
 
 const family wide_q4k_gemv = {
-    .name = "wide_q4k_gemv",
-    .summary = "mwv_q4k_gemv with eight warps a row",
-    SEVERAL_WARPS(8, 4),
+    SEED(wide_q4k_gemv, "mwv_q4k_gemv with eight warps a row", Q4_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_NUM_WARPS(8), KEY_DIMS),
+    PARAMS_OF_X,
+    BLOCK_A_ROW,
+    .preference = 4,
+    .build = build_multi_warp,
+};
+
+const family coalesced_q4k_gemv = {
+    SEED(coalesced_q4k_gemv,
+         "Q4_K x f32 GEMV, one warp a row, scales loaded by one lane and shuffled", Q4_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_DIMS),
+    PARAMS_OF_X,
+    WARP_A_ROW,
+    .preference = 1,
+    .build = build_coalesced,
+};
+
+const family tiled_q4k_gemv = {
+    SEED(tiled_q4k_gemv, "Q4_K x f32 GEMV, all of x in shared memory for several rows", Q4_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
+    PARAMS_OF_X,
+    .launch = { .block = "32*outputs_per_block",
+                .grid = { "ceil_div(n, outputs_per_block)" },
+                .dynamic_shared = "k*4",
+                .roomier = "chunked_tiled_q4k_gemv",
+                .registers = 64 },
+    .preference = 5,
+    .build = build_tiled,
+};
+
+const family chunked_tiled_q4k_gemv = {
+    SEED(chunked_tiled_q4k_gemv,
+         "Q4_K x f32 GEMV, x in shared memory for several rows, 8192 values at a time", Q4_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
+    PARAMS_OF_X,
+    .launch = { .block = "32*outputs_per_block",
+                .grid = { "ceil_div(n, outputs_per_block)" },
+                .shared = "32*256*4",
+                .registers = 64 },
+    .preference = 4,
+    .build = build_chunked,
 };

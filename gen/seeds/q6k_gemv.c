@@ -1,4 +1,22 @@
-/* y = W x with Q6_K weights and f32 activations.
+/* Q6_K: 256 weights in 210 bytes, as ggml stores them (block_q6_K).
+ *
+ *   offset  0  128 x u8   nibbles: the low four bits of q
+ *         128   64 x u8   the upper two bits of q
+ *         192   16 x s8   scales
+ *         208  f16  d     weight = d * scale[index / 16] * (q - 32)
+ *
+ * With index = 128 h + 32 g + l (half h, group g = 0 … 3 of it, l = 0 … 31), the nibble is in byte
+ * 64 h + 32 (g & 1) + l, the low one of it where g < 2, and the upper bits are bits 2g and 2g + 1
+ * of byte 128 + 32 h + l.
+ *
+ * A super-block is only 2-byte aligned, so words are loaded as two halves.
+ *
+ * A lane works on four neighbouring l of one half, with sixteen lanes to a super-block on all four
+ * groups, with thirty-two on two of them, g and g + 2, which share a word of nibbles. A lane's
+ * groups differ from its first one by constants; all that differs between lanes are a few offsets.
+ * The four weights of a group have one scale, and lie in one block of thirty-two activations.
+ *
+ * y = W x with f32 activations:
  *
  * q6k_gemv and coalesced_q6k_gemv: one warp a row; it takes one super-block at a time, a lane eight
  * weights (two groups of four). The plain one loads its two scales itself. In the coalesced one the
@@ -10,17 +28,114 @@
  *
  * batched_q6k_gemv: the same for m rows of x, with one warp a row of W: a weight is loaded and
  * decoded once and multiplied by up to 8 rows.
+ *
+ * y = W q8 with q8_1 activations: integer products with dp4a. With q8 the integers and d8 the scale
+ * of an activation block, a group's run of sixteen weights is
+ *
+ *   d * d8 * scale * sum((q - 32) q8)
+ *
+ * q - 32 is signed, so the activations' sums are not needed. A lane's four weights of a group are
+ * one word of signed bytes, one dp4a, one scale and one block of activations; the scaled sum stays
+ * below 2^24, where f32 holds every integer.
+ *
+ * dp4a_q6k_gemv: a warp a super-block, a lane two groups. hw_dp4a_q6k_gemv: half a warp a
+ * super-block, a lane all four groups, so that their common upper bits are loaded once.
  */
-#include "gen/products/gemv.h"
-#include "gen/seeds/q6k.h"
+#include "gen/common/bytes.h"
+#include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
-#include "ref/reference.h"
+#include "gen/seeds/seed.h"
+
+enum {
+    Q6K_SCALE_COUNT = 16,
+    Q6K_GROUPS = 4,
+    Q6K_GROUP_VALUES = 32,
+    Q6K_GROUP_SCALES = 2,
+    Q6K_LANE_VALUES = 4, /* neighbouring weights that a lane takes of each of its groups */
+};
+
+/* A lane's place in a row and in each of its super-blocks. */
+typedef struct q6k_lane {
+    unsigned group_step; /* its groups, counted from its first one: 0, group_step, … below 4 */
+    val super_block;     /* the first that it takes */
+    val group, l;        /* 4 h + g of its first group, and its first weight there */
+    val low, high;       /* offsets of its bytes in a super-block, */
+    val scale;           /* and of its first group's scale */
+    val shift;           /* of its first group's bits in a byte of upper bits */
+} q6k_lane;
+
+enum { LANE_BYTES = 4, HALF_BYTES = 64, HALF_HIGH_BYTES = 32, NIBBLE_BYTES = 32 };
+
+/* lanes to a super-block, 16 or 32: the threads of a block take as many super-blocks side by side
+ * as they can. */
+static q6k_lane q6k_lane_new(ptx *p, unsigned lanes)
+{
+    bool whole_warp = lanes == 32;
+    val number = whole_warp ? lane_id(p) : rem(p, lane_id(p), lanes);
+    val half = named(p, "half", div(p, number, lanes / 2));
+    val l = named(p, "l", mul(p, rem(p, number, 8), LANE_BYTES));
+    q6k_lane lane = {
+        .group_step = whole_warp ? 2 : 1,
+        .super_block = warp_id(p),
+        .group = mul(p, half, Q6K_GROUPS),
+        .l = l,
+        .low = mad(p, half, HALF_BYTES, l),
+        .high = add(p, mad(p, half, HALF_HIGH_BYTES, l), Q6_K_HIGH_BITS),
+        .shift = imm(U32, 0),
+    };
+    if (whole_warp) {
+        val odd = named(p, "odd groups", rem(p, div(p, number, 8), 2));
+        lane.group = add(p, lane.group, odd);
+        lane.low = mul(p, number, LANE_BYTES);
+        lane.shift = mul(p, odd, 2);
+    } else {
+        lane.super_block = mad(p, warp_id(p), 32 / lanes, div(p, lane_id(p), lanes));
+    }
+    lane.scale = add(p, mad(p, lane.group, Q6K_GROUP_SCALES, div(p, l, 16)), Q6_K_SCALES);
+    return lane;
+}
+
+/* A lane's quants in a super-block. low and high point at its bytes there. */
+typedef struct q6k_quants {
+    val low[2], high; /* four bytes each: nibbles of even and odd groups, upper bits */
+} q6k_quants;
+static q6k_quants q6k_load_quants(ptx *p, const q6k_lane *lane, var low_at, var high_at,
+                                  int64_t offset)
+{
+    val low = V(low_at), high = V(high_at);
+    q6k_quants q = { .low[0] = load_word_by_halves(p, low, offset) };
+    if (lane->group_step == 1)
+        q.low[1] = load_word_by_halves(p, low, offset + NIBBLE_BYTES);
+    /* The first group's bits come to where group 0 has them. */
+    q.high = shr(p, load_word_by_halves(p, high, offset), lane->shift);
+    return q;
+}
+
+/* A group in units that come cheap: four q - 32 as signed bytes in an S32 word, Q6K_BYTE_UNIT each,
+ * or floats, Q6K_F32_UNIT each. */
+#define Q6K_BYTE_UNIT 0.25f
+#define Q6K_F32_UNIT  64.0f
+
+static val shifted_left(ptx *p, val word, int count)
+{
+    return count < 0 ? shr(p, word, -count) : shl(p, word, count);
+}
+
+/* The four q of a group, each from bit first on in its byte; bit 7 is flipped (or set, where first
+ * is 1 and the bit is free). */
+static val in_bytes(ptx *p, const q6k_quants *q, unsigned group, int first)
+{
+    val low = shifted_left(p, q->low[group & 1], first - (group < 2 ? 0 : 4));
+    val high = shifted_left(p, q->high, first + 4 - 2 * (int)group);
+    val flipped = lop3(p, low, IN_EACH_BYTE(0x0f << first), IN_EACH_BYTE(0x80), AND_XOR);
+    return lop3(p, high, IN_EACH_BYTE(0x30 << first), flipped, AND_XOR);
+}
 
 enum { VALUE_BYTES = 4, GROUP_BYTES = Q6K_GROUP_VALUES * VALUE_BYTES };
 
 /* What a lane carries from super-block to super-block. */
-typedef struct lane_state {
+typedef struct f32_lane {
     q6k_lane lane;
     var low, high, scales, d, values; /* the lane's pointers; coalesced: scales to the one that it
                                          loads for all */
@@ -29,16 +144,16 @@ typedef struct lane_state {
     val columns;                      /* of x */
     const val *behind;                /* and where its rows are: see gemv_operands */
     var acc[MAX_VECTORS];
-} lane_state;
+} f32_lane;
 
 enum { LOW, HIGH, SCALES, D, VALUES };
 
 /* scale is the offset of the first scale that a lane loads; NULL: its own. */
-static lane_state lane_state_new(ptx *p, const instance *in, const gemv_operands *g, unsigned lanes,
-                                 const val *scale, walk *along)
+static f32_lane f32_lane_new(ptx *p, const instance *in, const gemv_operands *g, unsigned lanes,
+                             const val *scale, walk *along)
 {
     unsigned at_once = ptx_block(p) / lanes, bytes = at_once * Q6_K_BYTES;
-    lane_state s = { .lane = q6k_lane_new(p, lanes) };
+    f32_lane s = { .lane = q6k_lane_new(p, lanes) };
     val first = s.lane.super_block, row = named(p, "row", ctaid_x(p));
     val super_block = mad_wide(p, first, Q6_K_BYTES, gemv_row(p, g, row));
     val value = mad(p, first, Q6_K_VALUES, mad(p, s.lane.group, Q6K_GROUP_VALUES, s.lane.l));
@@ -63,11 +178,11 @@ static lane_state lane_state_new(ptx *p, const instance *in, const gemv_operands
 }
 
 /* sums[i] + scale * (the four weights of a group, over scale, times x[i]). */
-static void add_group(ptx *p, const lane_state *s, const q6k_quants *q, unsigned g, int64_t offset,
+static void add_group(ptx *p, const f32_lane *s, const q6k_quants *q, unsigned g, int64_t offset,
                       val scale, val *sums)
 {
     val weight[Q6K_LANE_VALUES];
-    q6k_as_f32(p, q, g, weight);
+    centred_fractions(p, in_bytes(p, q, g, 1), weight);
     for (unsigned row = 0; row < s->m; row++) {
         place at = place_of_vector(p, V(s->values), s->behind, row, s->columns, VALUE_BYTES);
         val4 x = ld_const_v4(p, F32, at.base, at.offset + offset + g * GROUP_BYTES);
@@ -80,7 +195,7 @@ static void add_group(ptx *p, const lane_state *s, const q6k_quants *q, unsigned
 
 static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 {
-    lane_state *s = context;
+    f32_lane *s = context;
     q6k_quants q = q6k_load_quants(p, &s->lane, s->low, s->high, offset[LOW]);
     val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6_K_D));
     val sums[MAX_VECTORS];
@@ -96,7 +211,7 @@ static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURS
 
 static void add_super_block_coalesced(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 {
-    lane_state *s = context;
+    f32_lane *s = context;
     q6k_quants q = q6k_load_quants(p, &s->lane, s->low, s->high, offset[LOW]);
     val d = convert(p, F32, ld_const(p, F16, s->d, offset[D] + Q6_K_D));
     val own = ld_const(p, S8, s->scales, offset[SCALES]);
@@ -109,7 +224,7 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
     assign(p, s->acc[0], sum);
 }
 
-static void store(ptx *p, const gemv_operands *g, const lane_state *s)
+static void store(ptx *p, const gemv_operands *g, const f32_lane *s)
 {
     unsigned warps = ptx_block(p) / 32;
     val sums[MAX_VECTORS];
@@ -124,7 +239,7 @@ static void build_plain(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 4 };
-    lane_state s = lane_state_new(p, in, &g, 32, NULL, &along);
+    f32_lane s = f32_lane_new(p, in, &g, 32, NULL, &along);
     walk_items(p, &along, add_super_block, &s);
     store(p, &g, &s);
 }
@@ -134,7 +249,7 @@ static void build_coalesced(ptx *p, const instance *in)
     gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 4 };
     val scale = add(p, rem(p, lane_id(p), Q6K_SCALE_COUNT), Q6_K_SCALES);
-    lane_state s = lane_state_new(p, in, &g, 32, &scale, &along);
+    f32_lane s = f32_lane_new(p, in, &g, 32, &scale, &along);
     s.loader = named(p, "loader", sub(p, s.lane.scale, Q6_K_SCALES));
     walk_items(p, &along, add_super_block_coalesced, &s);
     store(p, &g, &s);
@@ -144,7 +259,7 @@ static void build_multi_warp(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 2 };
-    lane_state s = lane_state_new(p, in, &g, 16, NULL, &along);
+    f32_lane s = f32_lane_new(p, in, &g, 16, NULL, &along);
     walk_items(p, &along, add_super_block, &s);
     store(p, &g, &s);
 }
@@ -157,102 +272,175 @@ static void build_batched(ptx *p, const instance *in)
     gemv_operands g = gemv_parameters(p, in);
     walk along = { .unroll = 1 };
     unsigned lanes = gemv_vectors(in) <= MOST_OF_HALF_WARPS ? 16 : 32;
-    lane_state s = lane_state_new(p, in, &g, lanes, NULL, &along);
+    f32_lane s = f32_lane_new(p, in, &g, lanes, NULL, &along);
     walk_items(p, &along, add_super_block, &s);
     store(p, &g, &s);
 }
 
-static const param params[] = { OUT(F32, y, "n", 4), IN(Q6_K, w, "n*k", 2), IN(F32, x, "k", 16),
-                                PARAM_END };
-static const param batched_params[] = { OUT(F32, y, "m*n", 4), IN(Q6_K, w, "n*k", 2),
-                                        IN(F32, x, "m*k", 16), PARAM_END };
-static const key plain_keys[] = { KEY_K(Q6_K_VALUES), KEY_N,    KEY_VARIANT,
-                                  KEY_PRECISION,      KEY_DIMS, KEY_END };
-static const key one_warp_keys[] = { KEY_K(Q6_K_VALUES), KEY_N, KEY_DIMS, KEY_END };
-static const key multi_warp_keys[] = { KEY_K(Q6_K_VALUES), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS,
-                                       KEY_END };
-static const key batched_keys[] = {
-    KEY_K(Q6_K_VALUES),
-    KEY_N,
-    { .name = "m",
-      .summary = "rows of X and Y",
-      .field = KEY_FIELD(shape.m),
-      .min = 1,
-      .max = 65535,
-      .def = 1,
-      .counted_with = KEY_FIELD(rows_mode),
-      .tag = "m" },
-    KEY_ROWS,
-    KEY_DIMS,
-    KEY_END,
-};
+/* Activation blocks of a super-block; a group has one of its own. */
+enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };
+
+/* A lane's place in every row. */
+typedef struct q8_lane_start {
+    q6k_lane lane;
+    val low, high, scale, d; /* offsets in a row of what it reads there, */
+    val block, q8;           /* and pointers: to the activation block of its first group, and to
+                                its four integers there */
+} q8_lane_start;
+
+/* What a lane carries along a row. */
+typedef struct q8_lane_state {
+    const q6k_lane *lane;
+    var low, high, scale, d, block, q8;
+    var acc;
+} q8_lane_state;
+
+enum { Q8_LOW, Q8_HIGH, SCALE, Q8_D, BLOCK, Q8 };
+
+static q8_lane_start q8_lane_start_new(ptx *p, unsigned lanes, val x)
+{
+    q8_lane_start at = { .lane = q6k_lane_new(p, lanes) };
+    val super_block = mul(p, at.lane.super_block, Q6_K_BYTES);
+    at.low = add(p, super_block, at.lane.low);
+    at.high = add(p, super_block, at.lane.high);
+    at.scale = add(p, super_block, at.lane.scale);
+    at.d = add(p, super_block, Q6_K_D);
+    val block = mad(p, at.lane.super_block, Q8_BLOCKS, at.lane.group);
+    at.block = mad_wide(p, block, Q8_1_BYTES, x);
+    at.q8 = add(p, at.block, convert(p, U64, at.lane.l));
+    return at;
+}
+
+static void add_q8_super_block(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
+{
+    q8_lane_state *s = context;
+    q6k_quants q = q6k_load_quants(p, s->lane, s->low, s->high, offset[Q8_LOW]);
+    val sum = imm(F32, 0);
+    for (unsigned g = 0; g < Q6K_GROUPS; g += s->lane->group_step) {
+        int64_t block = g * Q8_1_BYTES;
+        val q8 = ld_const(p, S32, s->q8, offset[Q8] + block + Q8_1_QUANTS);
+        val d8 = convert(p, F32, ld_const(p, F16, s->block, offset[BLOCK] + block + Q8_1_D));
+        val scale = ld_const(p, S8, s->scale, offset[SCALE] + g * Q6K_GROUP_SCALES);
+        val product = dp4a(p, as(p, S32, in_bytes(p, &q, g, 2)), q8, imm(S32, 0));
+        sum = fma(p, d8, convert(p, F32, mul(p, product, scale)), sum);
+    }
+    val d = convert(p, F32, ld_const(p, F16, s->d, offset[Q8_D]));
+    assign(p, s->acc, fma(p, d, sum, s->acc));
+}
+
+static var walk_row(ptx *p, walk *along, val row, val offset)
+{
+    return walk_along(p, along, add(p, row, convert(p, U64, offset)), along->stride * Q6_K_BYTES);
+}
+
+static void build_dp4a(ptx *p, const instance *in, unsigned lanes, unsigned unroll)
+{
+    unsigned warps = (unsigned)in->num_warps, stride = warps * (32 / lanes);
+    gemv_operands g = gemv_parameters(p, in);
+    q8_lane_start at = q8_lane_start_new(p, lanes, g.x);
+    block_sums reduction = block_sums_new(p, warps);
+    PTX_FOR (p, row, ctaid_x(p), g.n, nctaid_x(p)) {
+        walk along = {
+            .first = at.lane.super_block,
+            .end = g.blocks,
+            .stride = stride,
+            .unroll = unroll,
+            .weights = Q6_K_VALUES / lanes,
+        };
+        val w = gemv_row(p, &g, row);
+        q8_lane_state s = { .lane = &at.lane };
+        s.low = walk_row(p, &along, w, at.low);
+        s.high = walk_row(p, &along, w, at.high);
+        s.scale = walk_row(p, &along, w, at.scale);
+        s.d = walk_row(p, &along, w, at.d);
+        s.block = walk_along(p, &along, at.block, stride * Q8_SUPER_BLOCK);
+        s.q8 = walk_along(p, &along, at.q8, stride * Q8_SUPER_BLOCK);
+        s.acc = var_f32(p, 0.0f);
+        walk_items(p, &along, add_q8_super_block, &s);
+        val sum = block_sums_next(p, &reduction, get(p, s.acc));
+        gemv_store(p, &g, row, mul(p, sum, Q6K_BYTE_UNIT));
+    }
+}
+
+static void build_dp4a_warp(ptx *p, const instance *in)
+{
+    build_dp4a(p, in, 32, 4);
+}
+
+static void build_dp4a_half_warp(ptx *p, const instance *in)
+{
+    build_dp4a(p, in, 16, 2);
+}
 
 const family q6k_gemv = {
-    .name = "q6k_gemv",
-    .summary = "Q6_K x f32 GEMV, one warp a row: the plain one",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q6_K,
-    .activations = FORMAT_F32,
-    .keys = plain_keys,
-    .params = params,
-    .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
+    SEED(q6k_gemv, "Q6_K x f32 GEMV, one warp a row: the plain one", Q6_K, F32),
+    OF_ONE_VECTOR,
+    PLAIN_KEYS(Q6_K),
+    PARAMS(Q6_K, 2, F32, 16),
+    WARP_A_ROW,
     .build = build_plain,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
 };
 
 const family coalesced_q6k_gemv = {
-    .name = "coalesced_q6k_gemv",
-    .summary = "Q6_K x f32 GEMV, one warp a row, scales loaded once a warp and shuffled",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q6_K,
-    .activations = FORMAT_F32,
+    SEED(coalesced_q6k_gemv,
+         "Q6_K x f32 GEMV, one warp a row, scales loaded once a warp and shuffled", Q6_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q6_K, KEY_DIMS),
+    PARAMS(Q6_K, 2, F32, 16),
+    WARP_A_ROW,
     .preference = 1,
-    .keys = one_warp_keys,
-    .params = params,
-    .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
     .build = build_coalesced,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
 };
 
 const family mwv_q6k_gemv = {
-    .name = "mwv_q6k_gemv",
-    .summary = "Q6_K x f32 GEMV, several warps a row",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q6_K,
-    .activations = FORMAT_F32,
+    SEED(mwv_q6k_gemv, "Q6_K x f32 GEMV, several warps a row", Q6_K, F32),
+    OF_ONE_VECTOR,
+    KEYS(Q6_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    PARAMS(Q6_K, 2, F32, 16),
+    BLOCK_A_ROW,
     .preference = 3,
-    .keys = multi_warp_keys,
-    .params = params,
-    .launch = { .block = "32*num_warps",
-                .grid = { "n" },
-                .shared = BLOCK_SUM_SHARED,
-                .registers = 64 },
     .build = build_multi_warp,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
 };
 
 const family batched_q6k_gemv = {
-    .name = "batched_q6k_gemv",
-    .summary = "Q6_K x f32 for m vectors, weights read once for 8, one warp a row of W",
-    .computes = "Y[m,n] = X[m,k] W[n,k]^T",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q6_K,
-    .activations = FORMAT_F32,
-    .preference = 2,
-    .keys = batched_keys,
-    .params = batched_params,
+    SEED(batched_q6k_gemv, "Q6_K x f32 for m vectors, weights read once for 8, one warp a row of W",
+         Q6_K, F32),
+    OF_VECTORS,
+    KEYS(Q6_K,
+         KEY_NUMBER("m", "rows of X and Y", shape.m, 1, 65535, .def = 1,
+                    .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
+         KEY_ROWS, KEY_DIMS),
+    PARAMS_OF_VECTORS(Q6_K, 2, F32, 16),
     .launch = { .block = "32",
                 .grid = { "n", GEMV_GRID_Y },
                 .sizes = gemv_sizes,
                 .registers = 128 },
+    .preference = 2,
     .check = check_any_rows,
     .build = build_batched,
-    .reference = ref_gemv,
-    .tolerance = 2e-7,
+};
+
+/* Two warps: sixteen blocks of them fill the registers of an SM, and a row of 4096 is two turns of
+ * a lane's loop, so that the sum over the block weighs less. */
+#define DP4A_KEYS KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS)
+
+const family dp4a_q6k_gemv = {
+    SEED(dp4a_q6k_gemv, "Q6_K x q8_1 GEMV with dp4a, a warp a super-block, rows by grid stride",
+         Q6_K, Q8_1),
+    OF_ONE_VECTOR,
+    DP4A_KEYS,
+    PARAMS(Q6_K, 2, Q8_1, 4),
+    STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
+    .build = build_dp4a_warp,
+};
+
+const family hw_dp4a_q6k_gemv = {
+    SEED(hw_dp4a_q6k_gemv,
+         "Q6_K x q8_1 GEMV with dp4a, half a warp a super-block, rows by grid stride", Q6_K, Q8_1),
+    OF_ONE_VECTOR,
+    DP4A_KEYS,
+    PARAMS(Q6_K, 2, Q8_1, 4),
+    STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
+    .preference = 1,
+    .build = build_dp4a_half_warp,
 };

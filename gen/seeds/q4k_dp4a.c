@@ -1,0 +1,500 @@
+/* Q4_K weights times integer activations with dp4a: half a warp, one super-block.
+ *
+ * A lane takes eight bytes of one chunk and with them sixteen weights, so that what it does once a
+ * super-block (its header, two scales, two mins) serves sixteen. With q8 the integers and d8 the
+ * scale of 32 activations, a sub-block is
+ *
+ *   d8 * (d * scale * sum(q q8) - dmin * min * sum(q8))
+ *
+ * The sum of the integers is taken anew: the s of a q8_1 block went through f16 and would cost
+ * three digits.
+ *
+ * The integers come from q8_1 blocks, or from f32 activations that lanes quantize on the way. Then
+ * d8 is amax / 127 of 32 values, as in q8_1, but stays an f32. The blocks of the grid stride over
+ * the rows. The families differ in where the activations come from and what is taken at once:
+ *
+ *   mwv       q8_1 blocks, one row: most blocks of threads, for small n
+ *   hw        q8_1 blocks, two rows: the activations and their sums serve both
+ *   batched   q8_1 blocks, two rows and m vectors: weights are decoded once for all of them
+ *   inline    the same from f32, quantized anew for every two rows: without workspace
+ *   dp4a      f32, one row, one warp a row
+ *   fused     q8_1 blocks, row r of two matrices: K and V of attention, or gate and up of a gated
+ *             feed-forward layer with its SwiGLU
+ */
+#include "gen/common/bytes.h"
+#include "gen/common/q8_1.h"
+#include "gen/common/reduce.h"
+#include "gen/common/walk.h"
+#include "gen/formats/q4k.h"
+#include "gen/seeds/seed.h"
+
+enum {
+    Q4K_Q8_WORDS = 2, /* of quants, a lane's */
+    Q4K_Q8_LANES = 16,
+    Q4K_WARP_SUPER_BLOCKS = 2,
+    Q4K_Q8_ROWS = 2,                                       /* of weights at once, at most */
+    Q4K_Q8_BYTES = Q4_K_VALUES / Q8_1_VALUES * Q8_1_BYTES, /* activations of a super-block */
+    LANE_BYTES = 4 * Q4K_Q8_WORDS,
+    CHUNK_LANES = Q4K_CHUNK_BYTES / LANE_BYTES,
+    VALUE_BYTES = 4,
+    Q4K_F32_BYTES = Q4_K_VALUES * VALUE_BYTES,
+};
+
+/* A lane's place in every super-block. */
+typedef struct q4k_q8_lane {
+    val half; /* of the warp: which of two super-blocks */
+    q4k_chunk chunk;
+    val quants;    /* offset of its eight bytes */
+    val sub_block; /* number of its low nibbles' sub-block; the high ones' is the next */
+    val byte;      /* number of its first value in both */
+} q4k_q8_lane;
+static q4k_q8_lane q4k_q8_lane_new(ptx *p)
+{
+    val lane = lane_id(p), of_super_block = rem(p, lane, Q4K_Q8_LANES);
+    val chunk = named(p, "chunk", div(p, of_super_block, CHUNK_LANES));
+    return (q4k_q8_lane){
+        .half = div(p, lane, Q4K_Q8_LANES),
+        .chunk = q4k_chunk_new(p, chunk),
+        .quants = mad(p, of_super_block, LANE_BYTES, imm(U32, Q4_K_QUANTS)),
+        .sub_block = mul(p, chunk, 2),
+        .byte = mul(p, rem(p, lane, CHUNK_LANES), LANE_BYTES),
+    };
+}
+
+/* A lane's sixteen weights: quants[0] and what goes with it of the low nibbles, [1] of the high
+ * ones. These stay where they are in their bytes, and their scale is a sixteenth. */
+typedef struct q4k_quants {
+    val quants[2][Q4K_Q8_WORDS];
+    val scale[2], low[2]; /* d * scale and -dmin * min */
+} q4k_quants;
+static q4k_quants q4k_load_quants(ptx *p, val2 words, const q4k_header *h)
+{
+    q4k_quants w;
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
+            w.quants[i][j] = bit_and(p, words.v[j], imm(U32, i ? 0xf0f0f0f0 : 0x0f0f0f0f));
+        val d = i ? mul(p, h->d, 1.0f / 16) : h->d;
+        w.scale[i] = mul(p, d, byte_as_f32(p, h->packed, i));
+        w.low[i] = mul(p, neg(p, h->dmin), byte_as_f32(p, h->packed, 2 + i));
+    }
+    return w;
+}
+
+/* The sixteen activations beside them. */
+typedef struct q8_values {
+    val q[2][Q4K_Q8_WORDS]; /* four signed bytes each */
+    val d[2];
+    val sum[2]; /* of a lane's eight integers, as f32 */
+} q8_values;
+
+static val q8_sum(ptx *p, const val q[Q4K_Q8_WORDS])
+{
+    val sum = imm(S32, DP4A_START);
+    for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
+        sum = dp4a(p, imm(U32, 0x01010101), q[j], sum);
+    return dp4a_sum_as_f32(p, sum);
+}
+
+/* From two neighbouring q8_1 blocks; q8 is the lane's byte in the first of them. */
+static q8_values q8_load(ptx *p, val block, int64_t block_offset, val q8, int64_t q8_offset)
+{
+    q8_values x;
+    for (unsigned i = 0; i < 2; i++) {
+        int64_t at = i * Q8_1_BYTES;
+        x.d[i] = convert(p, F32, ld_const(p, F16, block, block_offset + at + Q8_1_D));
+        for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
+            x.q[i][j] = ld_const(p, S32, q8, q8_offset + at + Q8_1_QUANTS + 4 * j);
+        x.sum[i] = q8_sum(p, x.q[i]);
+    }
+    return x;
+}
+
+/* From f32 values, two runs of 32 shared by four neighbouring lanes: x is the lane's first value in
+ * the first run. All lanes of the warp must call it. */
+static q8_values q8_quantize(ptx *p, val x, int64_t offset)
+{
+    q8_values made;
+    for (unsigned i = 0; i < 2; i++) {
+        val4 v[Q4K_Q8_WORDS];
+        val largest = imm(U32, Q8_SMALLEST);
+        for (unsigned j = 0; j < Q4K_Q8_WORDS; j++) {
+            v[j] = ld_const_v4(p, F32, x, offset + (i * Q8_1_VALUES + 4 * j) * VALUE_BYTES);
+            largest = q8_largest(p, largest, v[j].v, 4);
+        }
+        made.d[i] = q8_scale(p, group_max(p, largest, CHUNK_LANES));
+        val inverse = rcp_approx(p, made.d[i]);
+        for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
+            made.q[i][j] = q8_pack(p, v[j].v, inverse);
+        made.sum[i] = q8_sum(p, made.q[i]);
+    }
+    return made;
+}
+
+/* acc + the sixteen products. */
+static val q4k_dot_q8(ptx *p, const q4k_quants *w, const q8_values *x, val acc)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        val product = imm(S32, DP4A_START);
+        for (unsigned j = 0; j < Q4K_Q8_WORDS; j++)
+            product = dp4a(p, w->quants[i][j], x->q[i][j], product);
+        val scaled = mul(p, w->scale[i], dp4a_sum_as_f32(p, product));
+        acc = fma(p, x->d[i], fma(p, w->low[i], x->sum[i], scaled), acc);
+    }
+    return acc;
+}
+
+/* Rows of weights times vectors of activations. */
+typedef struct q4k_q8_product {
+    val w[Q4K_Q8_ROWS]; /* where each row starts */
+    unsigned rows, vectors;
+    val x;             /* vectors one behind the other, or */
+    const val *behind; /* each so many bytes behind x (gemv_operands); NULL: the former, */
+    bool quantized;    /* of q8_1 blocks, else of f32 */
+    val blocks;        /* super-blocks of a row and of a vector */
+    unsigned unroll;
+} q4k_q8_product;
+
+/* What a lane carries from super-block to super-block. */
+typedef struct lane_state {
+    const q4k_q8_lane *lane;
+    const q4k_q8_product *of;
+    var x, q8; /* pointers to the lane's f32 values, or to its q8_1 block and its bytes there */
+    var header[Q4K_Q8_ROWS], quants[Q4K_Q8_ROWS];
+    var acc[Q4K_Q8_ROWS * MAX_VECTORS];
+} lane_state;
+
+/* Its cursors: the activations' move alike, and so do the weights'. */
+enum { ACTIVATIONS = 0, WEIGHTS = 2 };
+
+/* Sets the pointers to a super-block. */
+static void point_to(ptx *p, lane_state *s, val super_block, unsigned stride, walk *along)
+{
+    const q4k_q8_lane *lane = s->lane;
+    const q4k_q8_product *of = s->of;
+    if (of->quantized) {
+        val of_block = mul(p, lane->sub_block, Q8_1_BYTES);
+        val block = add(p, of->x, convert(p, U64, mad(p, super_block, Q4K_Q8_BYTES, of_block)));
+        val q8 = add(p, block, convert(p, U64, lane->byte));
+        s->x = walk_along(p, along, block, stride * Q4K_Q8_BYTES);
+        s->q8 = walk_along(p, along, q8, stride * Q4K_Q8_BYTES);
+    } else {
+        val of_block = mad(p, lane->sub_block, Q8_1_VALUES, lane->byte);
+        val value = mad(p, super_block, Q4_K_VALUES, of_block);
+        val x = mad_wide(p, value, VALUE_BYTES, of->x);
+        s->x = walk_along(p, along, x, stride * Q4K_F32_BYTES);
+        s->q8 = walk_along(p, along, x, stride * Q4K_F32_BYTES);
+    }
+    for (unsigned r = 0; r < of->rows; r++) {
+        val header = mad_wide(p, super_block, Q4_K_BYTES, of->w[r]);
+        val quants = add(p, header, convert(p, U64, lane->quants));
+        s->header[r] = walk_along(p, along, header, stride * Q4_K_BYTES);
+        s->quants[r] = walk_along(p, along, quants, stride * Q4_K_BYTES);
+    }
+}
+
+static q8_values activations(ptx *p, const lane_state *s, unsigned vector, int64_t offset)
+{
+    const q4k_q8_product *of = s->of;
+    if (!of->quantized) {
+        place x = place_of_vector(p, V(s->x), of->behind, vector, of->blocks, Q4K_F32_BYTES);
+        return q8_quantize(p, x.base, x.offset + offset);
+    }
+    place block = place_of_vector(p, V(s->x), of->behind, vector, of->blocks, Q4K_Q8_BYTES);
+    place q8 = place_of_vector(p, V(s->q8), of->behind, vector, of->blocks, Q4K_Q8_BYTES);
+    return q8_load(p, block.base, block.offset + offset, q8.base, q8.offset + offset);
+}
+
+/* Adds a super-block, where it counts: lanes that have none come along for the shuffles. */
+static void add_where(ptx *p, lane_state *s, int64_t x_offset, int64_t w_offset, val counts)
+{
+    const q4k_q8_product *of = s->of;
+    q4k_quants w[Q4K_Q8_ROWS];
+    for (unsigned r = 0; r < of->rows; r++) {
+        val2 words = ld_const_v2(p, U32, s->quants[r], w_offset);
+        q4k_header h = q4k_load_header(p, s->header[r], w_offset, &s->lane->chunk);
+        w[r] = q4k_load_quants(p, words, &h);
+    }
+    for (unsigned v = 0; v < of->vectors; v++) {
+        q8_values x = activations(p, s, v, x_offset);
+        for (unsigned i = 0; i < 2 && counts.kind != VAL_IMM; i++)
+            x.d[i] = select(p, counts, x.d[i], 0.0f);
+        for (unsigned r = 0; r < of->rows; r++) {
+            var acc = s->acc[of->rows * v + r];
+            assign(p, acc, q4k_dot_q8(p, &w[r], &x, V(acc)));
+        }
+    }
+}
+
+static void add_super_block(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
+{
+    add_where(p, context, offset[ACTIVATIONS], offset[WEIGHTS], imm(PRED, 1));
+}
+
+/* In a turn: a super-block of each row by half a warp. */
+static unsigned lane_weights(const q4k_q8_product *of)
+{
+    return of->rows * Q4_K_VALUES * Q4K_WARP_SUPER_BLOCKS / 32;
+}
+
+/* Lanes walk on their own: nothing in the loop needs the others. */
+static void walk_singly(ptx *p, lane_state *s, unsigned warps)
+{
+    unsigned stride = warps * Q4K_WARP_SUPER_BLOCKS;
+    val first = mad(p, warp_id(p), Q4K_WARP_SUPER_BLOCKS, s->lane->half);
+    walk along = { .first = first, .end = s->of->blocks, .stride = stride };
+    along.unroll = s->of->unroll;
+    along.weights = lane_weights(s->of);
+    point_to(p, s, first, stride, &along);
+    walk_items(p, &along, add_super_block, s);
+}
+
+/* For the last of an odd number of super-blocks: the upper half of the warp, which has none, goes
+ * back to the one of the lower half. */
+static void step_back(ptx *p, const lane_state *s, const walk *along, unsigned stride)
+{
+    for (unsigned c = 0; c < along->cursor_count; c++) {
+        var pointer = along->cursors[c].pointer;
+        int64_t super_block_bytes = along->cursors[c].bytes / stride;
+        assign(p, pointer, sub(p, pointer, mul_wide(p, s->lane->half, super_block_bytes)));
+    }
+}
+
+/* Quantizing takes shuffles, so that a warp walks as one, by pairs of super-blocks. */
+static void walk_in_pairs(ptx *p, lane_state *s, unsigned warps)
+{
+    unsigned stride = warps * Q4K_WARP_SUPER_BLOCKS;
+    val blocks = s->of->blocks, half = s->lane->half;
+    bool odd = blocks.kind != VAL_IMM || blocks.bits % Q4K_WARP_SUPER_BLOCKS; /* maybe */
+    walk along = { .cursor_count = 0 };
+    point_to(p, s, mad(p, warp_id(p), Q4K_WARP_SUPER_BLOCKS, half), stride, &along);
+    val pairs = div(p, add(p, blocks, 1), Q4K_WARP_SUPER_BLOCKS);
+    ptx_loop_work(p, lane_weights(s->of), "weights");
+    PTX_FOR (p, pair, warp_id(p), pairs, warps) {
+        val first = mul(p, pair, Q4K_WARP_SUPER_BLOCKS);
+        if (odd)
+            PTX_IF (p, eq(p, add(p, first, 1), blocks))
+                step_back(p, s, &along, stride);
+        add_where(p, s, 0, 0, odd ? lt(p, add(p, first, half), blocks) : imm(PRED, 1));
+        walk_move(p, &along, 1);
+    }
+}
+
+/* A lane's part of a product: sums[rows * vector + row]. The warps of a block take super-blocks in
+ * turn. Weights are read and decoded once for all vectors, activations and their sums once for all
+ * rows.
+ */
+static void q4k_q8_multiply(ptx *p, const q4k_q8_lane *lane, const q4k_q8_product *of, val *sums)
+{
+    unsigned warps = ptx_block(p) / 32, count = of->rows * of->vectors;
+    lane_state s = { .lane = lane, .of = of };
+    for (unsigned i = 0; i < count; i++)
+        s.acc[i] = var_f32(p, 0.0f);
+    (of->quantized ? walk_singly : walk_in_pairs)(p, &s, warps);
+    for (unsigned i = 0; i < count; i++)
+        sums[i] = get(p, s.acc[i]);
+}
+
+enum { ONE = 1, TWO = 2 }; /* rows at once */
+
+static q4k_q8_product product_new(const instance *in, const gemv_operands *g, unsigned rows,
+                                  unsigned vectors, unsigned unroll)
+{
+    return (q4k_q8_product){
+        .rows = rows,
+        .vectors = vectors,
+        .x = g->x,
+        .behind = g->behind,
+        .quantized = in->family->activations == FORMAT_Q8_1,
+        .blocks = g->blocks,
+        .unroll = unroll,
+    };
+}
+
+static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vectors,
+                        unsigned unroll)
+{
+    gemv_operands g = gemv_parameters(p, in);
+    q4k_q8_lane lane = q4k_q8_lane_new(p);
+    q4k_q8_product product = product_new(in, &g, rows, vectors, unroll);
+    block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, rows * vectors);
+    PTX_FOR (p, row, mul(p, ctaid_x(p), rows), g.n, mul(p, nctaid_x(p), rows)) {
+        val sums[MAX_SUMS];
+        for (unsigned r = 0; r < rows; r++)
+            product.w[r] = gemv_row_of_turn(p, &g, row, r, rows);
+        q4k_q8_multiply(p, &lane, &product, sums);
+        spread_sums spread = block_sums_next_spread(p, &reduction, sums);
+        gemv_store_turn(p, &g, row, rows, vectors, spread);
+    }
+}
+
+static void build_one_row(ptx *p, const instance *in)
+{
+    build_turns(p, in, ONE, 1, 2);
+}
+
+static void build_two_rows(ptx *p, const instance *in)
+{
+    build_turns(p, in, TWO, 1, 2);
+}
+
+static void build_batched(ptx *p, const instance *in)
+{
+    ptx_max_registers(p, gemv_registers(in));
+    build_turns(p, in, TWO, (unsigned)gemv_vectors(in), 1);
+}
+
+static void build_row_a_block(ptx *p, const instance *in)
+{
+    gemv_operands g = gemv_parameters(p, in);
+    q4k_q8_lane lane = q4k_q8_lane_new(p);
+    q4k_q8_product product = product_new(in, &g, ONE, 1, 2);
+    val row = named(p, "row", ctaid_x(p)), sum;
+    product.w[0] = gemv_row(p, &g, row);
+    q4k_q8_multiply(p, &lane, &product, &sum);
+    gemv_store(p, &g, row, warp_sum(p, sum));
+}
+
+enum { MATRICES = 2 };
+
+/* What becomes of the two sums of a row. */
+typedef void store_sums(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES]);
+
+static void for_all_rows(ptx *p, const gemv_operands g[MATRICES], store_sums *keep)
+{
+    q4k_q8_lane lane = q4k_q8_lane_new(p);
+    q4k_q8_product product = { .rows = MATRICES,
+                               .vectors = 1,
+                               .x = g[0].x,
+                               .quantized = true,
+                               .blocks = g[0].blocks,
+                               .unroll = 2 };
+    block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, MATRICES);
+    PTX_FOR (p, row, ctaid_x(p), g[0].n, nctaid_x(p)) {
+        val sums[MATRICES];
+        for (int i = 0; i < MATRICES; i++)
+            product.w[i] = gemv_row(p, &g[i], row);
+        q4k_q8_multiply(p, &lane, &product, sums);
+        block_sums_next_each(p, &reduction, sums);
+        keep(p, g, row, sums);
+    }
+}
+
+static void store_both(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES])
+{
+    for (int i = 0; i < MATRICES; i++)
+        gemv_store(p, &g[i], row, sums[i]);
+}
+
+static void build_kv(ptx *p, const instance *in)
+{
+    gemv_operands g[MATRICES];
+    g[0] = gemv_of(p, in, "keys", "wk", "x");
+    g[1] = gemv_of(p, in, "values", "wv", "x");
+    for_all_rows(p, g, store_both);
+}
+
+static void store_swiglu(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES])
+{
+    gemv_store(p, &g[0], row, gated(p, ACTIVATION_SILU, sums[0], sums[1]));
+}
+
+static void build_swiglu(ptx *p, const instance *in)
+{
+    gemv_operands g[MATRICES];
+    g[0] = gemv_of(p, in, "y", "wg", "x");
+    g[1] = gemv_of(p, in, "y", "wu", "x");
+    for_all_rows(p, g, store_swiglu);
+}
+
+#define PAIR_LAUNCH STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED)
+
+/* Those that quantize f32 activations stand behind the ones that don't, unless they are asked for:
+ * they lose precision. */
+enum { QUANTIZES = -10 };
+
+const family mwv_dp4a_q4k_gemv = {
+    SEED(mwv_dp4a_q4k_gemv, "Q4_K x q8_1 GEMV with dp4a, several warps a row, rows by grid stride",
+         Q4_K, Q8_1),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_NUM_WARPS(3), KEY_DIMS),
+    PARAMS(Q4_K, 16, Q8_1, 4),
+    STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
+    .build = build_one_row,
+};
+
+const family hw_dp4a_q4k_gemv = {
+    SEED(hw_dp4a_q4k_gemv, "Q4_K x q8_1 GEMV with dp4a, half a warp a super-block, two rows a turn",
+         Q4_K, Q8_1),
+    OF_ONE_VECTOR,
+    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    PARAMS(Q4_K, 16, Q8_1, 4),
+    STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED, .rows = "2"),
+    .preference = 10,
+    .build = build_two_rows,
+};
+
+const family batched_hw_dp4a_q4k_gemv = {
+    SEED(batched_hw_dp4a_q4k_gemv,
+         "Q4_K x q8_1 with dp4a for m vectors, weights read once, two rows a turn", Q4_K, Q8_1),
+    OF_VECTORS,
+    KEYS(Q4_K, KEY_ANY_M, KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
+    PARAMS_OF_VECTORS(Q4_K, 16, Q8_1, 4),
+    STRIDING_BLOCKS_OF_VECTORS,
+    .preference = 10,
+    .check = check_any_rows,
+    .build = build_batched,
+};
+
+const family inline_q8_dp4a_q4k_gemv = {
+    SEED(inline_q8_dp4a_q4k_gemv,
+         "Q4_K x f32 with dp4a for m vectors, quantized inside, two rows a turn", Q4_K, F32),
+    GEMV_COMPUTES("Y[m,n] = q8(X[m,k]) W[n,k]^T"),
+    KEYS(Q4_K, KEY_M(1), KEY_ROWS, KEY_NUM_WARPS(4), KEY_DIMS),
+    PARAMS_OF_VECTORS(Q4_K, 16, F32, 16),
+    STRIDING_BLOCKS_OF_VECTORS,
+    .quantizes = true,
+    .preference = QUANTIZES + 1,
+    .build = build_batched,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};
+
+const family dp4a_q4k_gemv = {
+    SEED(dp4a_q4k_gemv, "Q4_K x f32 GEMV with dp4a, quantized inside, one warp a row", Q4_K, F32),
+    GEMV_COMPUTES("y[n] = W[n,k] q8(x[k])"),
+    KEYS(Q4_K, KEY_DIMS),
+    PARAMS(Q4_K, 16, F32, 16),
+    WARP_A_ROW,
+    .quantizes = true,
+    .preference = QUANTIZES,
+    .build = build_row_a_block,
+    .tolerance = REF_QUANTIZING_TOLERANCE,
+};
+
+const family fused_kv_hw_dp4a_q4k_gemv = {
+    SEED(fused_kv_hw_dp4a_q4k_gemv,
+         "K and V projections: two Q4_K x q8_1 GEMVs of one vector, x read once", Q4_K, Q8_1),
+    .computes = "keys[n] = Wk[n,k] x[k], values[n] = Wv[n,k] x[k]",
+    .op = OP_KV,
+    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    .params =
+        (const param[]){ OUT(F32, keys, "n", 4), OUT(F32, values, "n", 4), IN(Q4_K, wk, "n*k", 16),
+                         IN(Q4_K, wv, "n*k", 16), IN(Q8_1, x, "k", 4), PARAM_END },
+    PAIR_LAUNCH,
+    .build = build_kv,
+    .reference = ref_gemv_pair,
+    .tolerance = 3e-7,
+};
+
+const family fused_gate_up_swiglu_hw_dp4a_q4k_gemv = {
+    SEED(fused_gate_up_swiglu_hw_dp4a_q4k_gemv,
+         "gate, up and SwiGLU: two Q4_K x q8_1 GEMVs of one vector, x read once", Q4_K, Q8_1),
+    .computes = "y[n] = silu(Wg[n,k] x[k]) * (Wu[n,k] x[k])",
+    .op = OP_GATE_UP_SWIGLU,
+    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
+    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q4_K, wg, "n*k", 16),
+                               IN(Q4_K, wu, "n*k", 16), IN(Q8_1, x, "k", 4), PARAM_END },
+    PAIR_LAUNCH,
+    .build = build_swiglu,
+    .reference = ref_gate_up_swiglu,
+    .tolerance = 3e-7,
+};

@@ -1,0 +1,52 @@
+/* What the seeds' families have in common: GEMVs with weights of one format. */
+#ifndef PTXGEN_GEN_SEEDS_SEED_H
+#define PTXGEN_GEN_SEEDS_SEED_H
+
+#include "gen/products/gemv.h"
+#include "ref/reference.h"
+
+#define SEED(id, said, of, x) \
+    .name = #id, .summary = said, .weights = FORMAT_##of, .activations = FORMAT_##x
+#define GEMV_COMPUTES(formula) .computes = formula, .op = OP_GEMV, .reference = ref_gemv
+#define OF_ONE_VECTOR          GEMV_COMPUTES("y[n] = W[n,k] x[k]"), .tolerance = 2e-7
+#define OF_VECTORS             GEMV_COMPUTES("Y[m,n] = X[m,k] W[n,k]^T"), .tolerance = 2e-7
+
+/* Their launches: a warp a row; warps of a block sharing a row; blocks striding over turns of rows,
+ * of one vector and of several. */
+#define WARP_A_ROW .launch = { .block = "32", .grid = { "n" }, .registers = 64 }
+#define BLOCK_A_ROW                                                                           \
+    .launch = {                                                                               \
+        .block = "32*num_warps", .grid = { "n" }, .shared = BLOCK_SUM_SHARED, .registers = 64 \
+    }
+#define STRIDING_BLOCKS(...)                                                                     \
+    .launch = {                                                                                  \
+        .block = "32*num_warps", .grid = { "min(n, sm_count*16)" }, .registers = 64, __VA_ARGS__ \
+    }
+#define STRIDING_BLOCKS_OF_VECTORS                              \
+    .launch = { .block = "32*num_warps",                        \
+                .grid = { "min(n, sm_count*16)", GEMV_GRID_Y }, \
+                .shared = "2*vectors*" BLOCK_SUMS_SHARED,       \
+                .sizes = gemv_sizes,                            \
+                .rows = "2",                                    \
+                .registers = 128 }
+
+/* Keys and parameters of a product, between their first and their last ones. */
+#define KEYS(of, ...)                                   \
+    .keys = (const key[])                               \
+    {                                                   \
+        KEY_K(of##_VALUES), KEY_N, __VA_ARGS__, KEY_END \
+    }
+#define PLAIN_KEYS(of) KEYS(of, KEY_VARIANT, KEY_PRECISION, KEY_DIMS)
+#define PARAMS(of, w_align, x_format, x_align)                                                   \
+    .params = (const param[])                                                                    \
+    {                                                                                            \
+        OUT(F32, y, "n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "k", x_align), PARAM_END \
+    }
+#define PARAMS_OF_VECTORS(of, w_align, x_format, x_align)                                  \
+    .params = (const param[])                                                              \
+    {                                                                                      \
+        OUT(F32, y, "m*n", 4), IN(of, w, "n*k", w_align), IN(x_format, x, "m*k", x_align), \
+            PARAM_END                                                                      \
+    }
+
+#endif
