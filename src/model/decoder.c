@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     SIZE_ONE,
@@ -163,31 +164,27 @@ format decoder_format(const decoder *d, decoder_tensor t, int64_t layer)
                                : FORMAT_F32;
 }
 
+/* Returns the tensor of the same part that is named as a matrix is, with another ending. */
+static decoder_tensor find_beside(decoder_tensor matrix, const char *ending)
+{
+    const tensor_info *of = &tensor_infos[matrix];
+    size_t length = strcspn(of->name, ".");
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (tensor_infos[t].part == of->part &&
+            strncmp(tensor_infos[t].name, of->name, length) == 0 &&
+            strcmp(tensor_infos[t].name + length, ending) == 0)
+            return (decoder_tensor)t;
+    return TENSOR_COUNT;
+}
+
 decoder_tensor decoder_scale(decoder_tensor matrix)
 {
-    switch (matrix) {
-    case TENSOR_ATTN_Q:
-        return TENSOR_ATTN_Q_SCALE;
-    case TENSOR_ATTN_K:
-        return TENSOR_ATTN_K_SCALE;
-    case TENSOR_ATTN_V:
-        return TENSOR_ATTN_V_SCALE;
-    case TENSOR_ATTN_QKV:
-        return TENSOR_ATTN_QKV_SCALE;
-    case TENSOR_ATTN_OUTPUT:
-        return TENSOR_ATTN_OUTPUT_SCALE;
-    case TENSOR_FFN_GATE:
-        return TENSOR_FFN_GATE_SCALE;
-    case TENSOR_FFN_UP:
-    case TENSOR_FFN_GATE_UP:
-        return TENSOR_FFN_UP_SCALE;
-    case TENSOR_FFN_DOWN:
-        return TENSOR_FFN_DOWN_SCALE;
-    case TENSOR_OUTPUT:
-        return TENSOR_OUTPUT_SCALE;
-    default:
-        return TENSOR_COUNT;
-    }
+    return find_beside(matrix, ".scale");
+}
+
+decoder_tensor decoder_bias(decoder_tensor matrix)
+{
+    return matrix == TENSOR_TOKEN_EMBD ? TENSOR_OUTPUT_BIAS : find_beside(matrix, ".bias");
 }
 
 bool tensor_is_matrix(decoder_tensor t)

@@ -183,6 +183,10 @@ decoder_tensor decoder_ffn_norm(const decoder *d);
  * decoder need not have; TENSOR_COUNT where matrices of that name have none. */
 decoder_tensor decoder_scale(decoder_tensor matrix);
 
+/* Returns the tensor that is added to the products with a matrix, in the same way; of the embedding
+ * that of the output, which it may stand in for. */
+decoder_tensor decoder_bias(decoder_tensor matrix);
+
 /* A tensor that has a format of its own. */
 bool tensor_is_matrix(decoder_tensor t);
 

@@ -7,6 +7,14 @@ const char *const plan_memory_names[PLAN_MEMORIES] = {
     [PLAN_WORKSPACE] = "workspace",
 };
 
+int64_t plan_ring(const decoder *d, int64_t layer)
+{
+    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
+        return 0;
+    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
+    return positions < d->max_seq_len ? positions : 0;
+}
+
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument)
 {
     for (size_t i = 0; i < p->tensor_count; i++) {

@@ -9,7 +9,6 @@
 
 const plan_branch plan_attention_output = {
     .w = TENSOR_ATTN_OUTPUT,
-    .bias = TENSOR_ATTN_OUTPUT_BIAS,
     .post_norm = TENSOR_POST_ATTENTION_NORM,
     .x = BUFFER_O,
     .product = BUFFER_PRODUCT,
@@ -19,83 +18,58 @@ const plan_branch plan_attention_output = {
     .said_alone = "attn_output o -> product",
     .said_norm = "norm(product) + h -> middle",
 };
+static const plan_product fused_qkv = {
+    .w = TENSOR_ATTN_QKV,
+    .x = BUFFER_H,
+    .y = BUFFER_QKV,
+    .residual = BUFFERS,
+    .norm = TENSOR_ATTN_NORM,
+    .said = "norm(h), attn_qkv -> qkv",
+};
+static const plan_matrices qkv = {
+    .w = { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
+    .y = BUFFER_QKV,
+    .said = "norm(h), attn_q attn_k attn_v -> qkv",
+};
 
 static bool windowed(const planner *p)
 {
     return p->d->window && p->d->windowed[p->layer];
 }
 
-static void multiply_qkv(planner *p)
+static void add_rope(planner *p)
 {
-    static const plan_product fused = { .w = TENSOR_ATTN_QKV,
-                                        .bias = TENSOR_ATTN_QKV_BIAS,
-                                        .x = BUFFER_H,
-                                        .y = BUFFER_QKV,
-                                        .residual = BUFFERS,
-                                        .norm = TENSOR_ATTN_NORM,
-                                        .said = "norm(h), attn_qkv -> qkv" };
-    static const plan_matrices apart = {
-        .w = { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
-        .bias = { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS },
-        .y = BUFFER_QKV,
-        .said = "norm(h), attn_q attn_k attn_v -> qkv",
+    static const plan_bind binds[] = {
+        { "q", BIND_BUFFER, BUFFER_Q },
+        { "gate", BIND_BUFFER, BUFFER_GATE },
+        { "k", BIND_CACHE, 0 },
+        { "v", BIND_CACHE, 1 },
+        { "qkv", BIND_BUFFER, BUFFER_QKV },
+        { "positions", BIND_STATE, AT_POSITIONS },
+        { "q_norm", BIND_TENSOR, TENSOR_ATTN_Q_NORM },
+        { "k_norm", BIND_TENSOR, TENSOR_ATTN_K_NORM },
+        { 0 },
     };
-    if (planner_has(p, TENSOR_ATTN_QKV))
-        plan_multiply(p, &fused, p->m, 0);
-    else
-        plan_multiply_matrices(p, &apart);
-}
-
-/* The heads and the positions of a row's layer. */
-static void set_heads(const planner *p, instance *in)
-{
-    planner_set(in, "head_dim", p->d->head_dim);
-    planner_set(in, "num_heads", p->d->num_heads);
-    planner_set(in, "num_kv_heads", p->d->num_kv_heads);
-    planner_set(in, "max_seq_len", p->d->max_seq_len);
-    planner_set(in, "kv_type", p->d->kv_type);
-    planner_set(in, "ring", plan_ring(p->d, p->layer));
-}
-
-static void turn(planner *p)
-{
     const decoder *d = p->d;
     const rope_options *rope = &d->rope[windowed(p)];
-    instance in = planner_kernel(p, "rope_kv_write");
+    bool normed = planner_has(p, TENSOR_ATTN_Q_NORM);
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "n_rot", rope->style == ROPE_NONE ? d->head_dim : rope->dims },
+        { "temperature_scale", real_bits(rope->temperature_scale) },
+        { "temperature_length", real_bits(rope->temperature_length) },
+        { "qk_norm", normed },
+        { "epsilon", normed ? real_bits(d->epsilon) : 0 },
+        { "gated", d->attention_gate },
+        { "state", planner_state(p) },
+        { "ring", plan_ring(d, p->layer) },
+        { 0 },
+    };
+    instance in = planner_kernel(p, FAMILY_ROPE_KV_WRITE, keys);
     bindings b = { 0 };
-    set_heads(p, &in);
-    planner_set(&in, "m", p->m);
-    plan_set_rope(&in, rope);
-    planner_set(&in, "n_rot", rope->style == ROPE_NONE ? d->head_dim : rope->dims);
-    planner_set_real(&in, "temperature_scale", rope->temperature_scale);
-    planner_set_real(&in, "temperature_length", rope->temperature_length);
-    if (planner_has(p, TENSOR_ATTN_Q_NORM)) {
-        planner_set(&in, "qk_norm", 1);
-        planner_set_real(&in, "epsilon", d->epsilon);
-    }
-    planner_set(&in, "gated", d->attention_gate);
-    planner_settle(p, &in);
-    planner_bind_buffer(&b, "q", BUFFER_Q);
-    planner_bind_buffer(&b, "gate", BUFFER_GATE);
-    plan_bind_caches(p, &b, "k", "v");
-    planner_bind_buffer(&b, "qkv", BUFFER_QKV);
-    planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
-    planner_bind_tensor(p, &b, "q_norm", TENSOR_ATTN_Q_NORM);
-    planner_bind_tensor(p, &b, "k_norm", TENSOR_ATTN_K_NORM);
-    plan_bind_factors(p, &b, rope);
+    planner_bind(p, &b, binds);
+    plan_set_rope(p, &in, &b, rope);
     planner_add(p, &in, &b, "qkv -> q, cache");
-}
-
-/* Rows, and chunks for two blocks on each SM of a large GPU, and no more than one block merges
- * well: of 8 KV heads 32 chunks of 128 positions each have the first 4096. */
-static void set_chunks(const planner *p, instance *in)
-{
-    planner_set(in, "m", p->m);
-    enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
-    int64_t limit = p->d->num_kv_heads < MANY_HEADS ? 64 : 32;
-    planner_set(in, "chunking", CHUNKING_FIXED);
-    planner_set(in, "chunk_size", SPREAD_POSITIONS / limit);
-    planner_set(in, "chunk_limit", p->d->max_seq_len > SPREAD_POSITIONS ? limit : 0);
 }
 
 /* On tensor cores rows are those of one sequence, and heads of sizes that tiles divide. */
@@ -107,54 +81,67 @@ static bool is_in_tiles(const planner *p)
            d->head_dim % TILE == 0;
 }
 
-static instance attention_by(const planner *p, const char *name)
+/* Chunks are for two blocks on each SM of a large GPU, and no more than one block merges well: of 8
+ * KV heads 32 chunks of 128 positions each have the first 4096. */
+static instance attention_by(const planner *p, family_id of)
 {
+    enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
     const decoder *d = p->d;
-    instance in = planner_kernel(p, name);
-    set_heads(p, &in);
-    if (!in.family->one_sequence) {
-        set_chunks(p, &in);
-        planner_settle(p, &in);
-    }
-    planner_set_real(&in, "scale", d->attention_scale);
-    planner_set_real(&in, "softcap", d->attention_softcap);
-    planner_set(&in, "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0);
-    planner_set(&in, "sinks", planner_has(p, TENSOR_ATTN_SINKS));
-    planner_set(&in, "gate", d->attention_gate);
+    int64_t limit = d->num_kv_heads < MANY_HEADS ? 64 : 32;
+    const plan_key keys[] = {
+        { "ring", plan_ring(d, p->layer) },
+        { "scale", real_bits(d->attention_scale) },
+        { "softcap", real_bits(d->attention_softcap) },
+        { "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0 },
+        { "sinks", planner_has(p, TENSOR_ATTN_SINKS) },
+        { "gate", d->attention_gate },
+        { 0 },
+    };
+    instance in = planner_kernel(p, of, keys);
+    if (in.family->one_sequence)
+        return in;
+    planner_set(&in, "m", p->m);
+    planner_set(&in, "chunking", CHUNKING_FIXED);
+    planner_set(&in, "chunk_size", SPREAD_POSITIONS / limit);
+    planner_set(&in, "chunk_limit", d->max_seq_len > SPREAD_POSITIONS ? limit : 0);
+    planner_set(&in, "state", planner_state(p));
     return in;
 }
 
-/* Of whatever rows: a row has the same bits in each step. */
-static instance attention_of(const planner *p)
+/* Chooses attention of any rows: a row has the same bits in each step. */
+static instance choose_attention(const planner *p)
 {
     if (is_in_tiles(p))
-        return attention_by(p, "mma_attention");
-    instance floats = attention_by(p, "gqa_flash_decoding");
-    instance halves = attention_by(p, "mma_flash_decoding");
+        return attention_by(p, FAMILY_MMA_ATTENTION);
+    instance floats = attention_by(p, FAMILY_GQA_FLASH_DECODING);
+    instance halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
     bool rounds = p->d->precision == PRECISION_Q8;
     return rounds && planner_prefers(p, &halves, &floats) ? halves : floats;
 }
 
-static void attend(planner *p)
-{
-    instance in = attention_of(p);
-    bindings b = { 0 };
-    if (in.family->one_sequence)
-        planner_bind_number(&b, "m_val", p->m, "m");
-    planner_bind_buffer(&b, "o", BUFFER_O);
-    planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
-    planner_bind_buffer(&b, "q", BUFFER_Q);
-    planner_bind_tensor(p, &b, "sinks", TENSOR_ATTN_SINKS);
-    planner_bind_buffer(&b, "gate", BUFFER_GATE);
-    plan_bind_caches(p, &b, "k", "v");
-    planner_bind_state(&b, "seq_lens", p->plan->state.lengths, "lengths");
-    planner_add(p, &in, &b, "q, cache[0..length) -> o");
-}
-
 void plan_attention(planner *p)
 {
-    multiply_qkv(p);
-    turn(p);
-    attend(p);
+    static const plan_bind binds[] = {
+        { "o", BIND_BUFFER, BUFFER_O },
+        { "partials", BIND_BUFFER, BUFFER_PARTIALS },
+        { "q", BIND_BUFFER, BUFFER_Q },
+        { "sinks", BIND_TENSOR, TENSOR_ATTN_SINKS },
+        { "gate", BIND_BUFFER, BUFFER_GATE },
+        { "k", BIND_CACHE, 0 },
+        { "v", BIND_CACHE, 1 },
+        { "seq_lens", BIND_STATE, AT_LENGTHS },
+        { 0 },
+    };
+    if (planner_has(p, TENSOR_ATTN_QKV))
+        plan_multiply(p, &fused_qkv, p->m, 0);
+    else
+        plan_multiply_matrices(p, &qkv);
+    add_rope(p);
+    instance in = choose_attention(p);
+    bindings b = { 0 };
+    planner_bind(p, &b, binds);
+    if (in.family->one_sequence)
+        planner_bind_number(&b, "m_val", p->m, "m");
+    planner_add(p, &in, &b, "q, cache[0..length) -> o");
     plan_add_branch(p, &plan_attention_output);
 }

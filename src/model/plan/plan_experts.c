@@ -16,203 +16,223 @@
  */
 #include "model/plan/plan_product.h"
 
-static void set_experts(const planner *p, instance *in)
+static void add_route(planner *p)
 {
-    planner_set(in, "experts", p->d->experts);
-    planner_set(in, "experts_used", p->d->experts_used);
-    planner_set(in, "m", p->m);
-}
-
-static void route(planner *p)
-{
+    static const plan_bind binds[] = {
+        { "ids", BIND_BUFFER, BUFFER_IDS },
+        { "weights", BIND_BUFFER, BUFFER_MIX },
+        { "list", BIND_BUFFER, BUFFER_LIST },
+        { "w", BIND_TENSOR, TENSOR_FFN_GATE_INP },
+        { "x", BIND_BUFFER, BUFFER_MIDDLE },
+        { "bias", BIND_TENSOR, TENSOR_FFN_GATE_INP_BIAS },
+        { "choice_bias", BIND_TENSOR, TENSOR_EXP_PROBS_B },
+        { "w_shared", BIND_TENSOR, TENSOR_FFN_GATE_INP_SHEXP },
+        { "scratch", BIND_BUFFER, BUFFER_SCORES },
+        { 0 },
+    };
     const decoder *d = p->d;
-    instance in = planner_kernel(p, "moe_route");
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "weights", planner_format(p, TENSOR_FFN_GATE_INP) },
+        { "k", d->hidden },
+        { "bias", planner_has(p, TENSOR_FFN_GATE_INP_BIAS) },
+        { "choice_bias", planner_has(p, TENSOR_EXP_PROBS_B) },
+        { "groups", d->expert_groups },
+        { "groups_used", d->expert_groups_used },
+        { "normed", d->experts_normed },
+        { "scale", real_bits(d->experts_scale) },
+        { "shared", d->shared_ff ? 1 + planner_has(p, TENSOR_FFN_GATE_INP_SHEXP) : 0 },
+        { 0 },
+    };
+    instance in = planner_kernel(p, FAMILY_MOE_ROUTE, keys);
     bindings b = { 0 };
-    bool gated = planner_has(p, TENSOR_FFN_GATE_INP_SHEXP);
-    set_experts(p, &in);
-    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_FFN_GATE_INP, p->layer));
-    planner_set(&in, "k", d->hidden);
-    planner_set(&in, "gating", d->gating);
-    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_INP_BIAS));
-    planner_set(&in, "choice_bias", planner_has(p, TENSOR_EXP_PROBS_B));
-    planner_set(&in, "groups", d->expert_groups);
-    planner_set(&in, "groups_used", d->expert_groups_used);
-    planner_set(&in, "normed", d->experts_normed);
-    planner_set_real(&in, "scale", d->experts_scale);
-    planner_set(&in, "shared", d->shared_ff ? 1 + gated : 0);
+    planner_bind(p, &b, binds);
     plan_norm(p, &in, &b, decoder_ffn_norm(d));
-    planner_bind_buffer(&b, "ids", BUFFER_IDS);
-    planner_bind_buffer(&b, "weights", BUFFER_MIX);
-    planner_bind_buffer(&b, "list", BUFFER_LIST);
-    planner_bind_tensor(p, &b, "w", TENSOR_FFN_GATE_INP);
-    planner_bind_buffer(&b, "x", BUFFER_MIDDLE);
-    planner_bind_tensor(p, &b, "bias", TENSOR_FFN_GATE_INP_BIAS);
-    planner_bind_tensor(p, &b, "choice_bias", TENSOR_EXP_PROBS_B);
-    planner_bind_tensor(p, &b, "w_shared", TENSOR_FFN_GATE_INP_SHEXP);
-    planner_bind_buffer(&b, "scratch", BUFFER_SCORES);
     planner_add(p, &in, &b, "norm(middle), ffn_gate_inp -> ids, mix, list");
 }
 
-static void multiply_gate_up(planner *p)
+static void add_gate_up(planner *p)
 {
+    static const plan_bind binds[] = {
+        { "y", BIND_BUFFER, BUFFER_F },
+        { "wsg", BIND_TENSOR, TENSOR_FFN_GATE_SHEXP },
+        { "wsu", BIND_TENSOR, TENSOR_FFN_UP_SHEXP },
+        { "bg", BIND_TENSOR, TENSOR_FFN_GATE_EXPS_BIAS },
+        { "bu", BIND_TENSOR, TENSOR_FFN_UP_EXPS_BIAS },
+        { "list", BIND_BUFFER, BUFFER_LIST },
+        { 0 },
+    };
     const decoder *d = p->d;
-    bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS);
+    bool fused = planner_has(p, TENSOR_FFN_GATE_UP_EXPS), prompt = decoder_is_prompt(p->m);
     decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_GATE_EXPS;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_UP_EXPS;
-    bool prompt = decoder_is_prompt(p->m), shared = d->shared_ff && !prompt;
-    const char *name = plan_product_name(p, gate, "stream_expert_gate_up", "exact_expert_gate_up",
-                                         "mma_expert_gate_up");
-    instance in = planner_kernel(p, name);
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "weights", planner_format(p, gate) },
+        { "k", d->hidden },
+        { "n", d->expert_ff },
+        { "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff },
+        { "bias", planner_has(p, TENSOR_FFN_GATE_EXPS_BIAS) },
+        { 0 },
+    };
+    const plan_key formats_keys[] = {
+        { "weights_g", planner_format(p, gate) },
+        { "weights_u", planner_format(p, up) },
+        { "n_shared", d->shared_ff },
+        { 0 },
+    };
+    const plan_key shared_keys[] = {
+        { "weights_sg", planner_format(p, TENSOR_FFN_GATE_SHEXP) },
+        { "weights_su", planner_format(p, TENSOR_FFN_UP_SHEXP) },
+        { 0 },
+    };
+    instance in =
+        planner_kernel(p,
+                       plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
+                                           FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP),
+                       keys);
     bindings b = { 0 };
-    set_experts(p, &in);
-    planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
-    if (!prompt) {
-        planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
-        planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
-        planner_set(&in, "n_shared", d->shared_ff);
-    }
-    if (shared) {
-        planner_set_weights(&in, "weights_sg", decoder_format(d, TENSOR_FFN_GATE_SHEXP, p->layer));
-        planner_set_weights(&in, "weights_su", decoder_format(d, TENSOR_FFN_UP_SHEXP, p->layer));
-    }
-    planner_set(&in, "k", d->hidden);
-    planner_set(&in, "n", d->expert_ff);
-    planner_set(&in, "plane_rows", fused ? 2 * d->expert_ff : d->expert_ff);
-    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_GATE_EXPS_BIAS));
-    planner_set(&in, "activation", d->activation);
+    planner_bind(p, &b, binds);
+    planner_bind_rows(p, &b, "wg", gate, 0);
+    planner_bind_rows(p, &b, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
+    if (!prompt)
+        planner_set_all(&in, formats_keys);
+    if (!prompt && d->shared_ff)
+        planner_set_all(&in, shared_keys);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
     plan_bind_rows(p, &in, &b, &x);
     if (prompt)
         planner_set_rows(p, &in, p->m, &b);
-    planner_bind_buffer(&b, "y", BUFFER_F);
-    planner_bind_rows(p, &b, "wg", gate, 0);
-    planner_bind_rows(p, &b, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
-    if (shared) {
-        planner_bind_tensor(p, &b, "wsg", TENSOR_FFN_GATE_SHEXP);
-        planner_bind_tensor(p, &b, "wsu", TENSOR_FFN_UP_SHEXP);
-    }
-    planner_bind_tensor(p, &b, "bg", TENSOR_FFN_GATE_EXPS_BIAS);
-    planner_bind_tensor(p, &b, "bu", TENSOR_FFN_UP_EXPS_BIAS);
-    planner_bind_buffer(&b, "list", BUFFER_LIST);
     planner_add(p, &in, &b, "norm(middle), gate and up of experts, activation -> f");
 }
 
-/* What is added to middle. */
-static const plan_branch sum_of_experts = { .post_norm = TENSOR_POST_FFW_NORM,
-                                            .product = BUFFER_DOWN,
-                                            .residual = BUFFER_MIDDLE,
-                                            .sum = BUFFER_H,
-                                            .said_norm = "norm(down) + middle -> h" };
-
-/* A kernel whose y it is. */
+/* Adds a kernel whose y is added to middle, by itself or by a norm behind it. */
 static void add_sum(planner *p, instance *in, bindings *b, const char *said, const char *said_alone)
 {
-    bool post = plan_has_post_norm(p, &sum_of_experts);
-    planner_bind_buffer(b, "y", post ? sum_of_experts.product : sum_of_experts.sum);
+    static const plan_branch sum = { .post_norm = TENSOR_POST_FFW_NORM,
+                                     .product = BUFFER_DOWN,
+                                     .residual = BUFFER_MIDDLE,
+                                     .sum = BUFFER_H,
+                                     .said_norm = "norm(down) + middle -> h" };
+    bool post = planner_has(p, sum.post_norm);
+    planner_bind_buffer(b, "y", post ? sum.product : sum.sum, 0);
     if (!post) {
         planner_set(in, "residual", 1);
-        planner_set_real(in, "scale", p->d->residual_scale);
-        planner_bind_buffer(b, "residual", sum_of_experts.residual);
+        if (p->d->residual_scale > 0)
+            planner_set(in, "scale", real_bits(p->d->residual_scale));
+        planner_bind_buffer(b, "residual", sum.residual, 0);
     }
     planner_add(p, in, b, post ? said_alone : said);
     if (post)
-        plan_add_normed(p, &sum_of_experts);
+        plan_add_normed(p, &sum);
 }
 
-static void multiply_down(planner *p)
+static void add_down(planner *p)
 {
+    static const plan_bind binds[] = {
+        { "w", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS },
+        { "ws", BIND_TENSOR, TENSOR_FFN_DOWN_SHEXP },
+        { "x", BIND_BUFFER, BUFFER_F },
+        { "bd", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
+        { "weights", BIND_BUFFER, BUFFER_MIX },
+        { "list", BIND_BUFFER, BUFFER_LIST },
+        { 0 },
+    };
     const decoder *d = p->d;
-    instance in = planner_kernel(p, plan_kernel_name(p, "stream_expert_down", "exact_expert_down"));
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "weights", planner_format(p, TENSOR_FFN_DOWN_EXPS) },
+        { "k", d->expert_ff },
+        { "n", d->hidden },
+        { "n_shared", d->shared_ff },
+        { "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS) },
+        { 0 },
+    };
+    instance in = planner_kernel(
+        p, d->precision == PRECISION_Q8 ? FAMILY_STREAM_EXPERT_DOWN : FAMILY_EXACT_EXPERT_DOWN,
+        keys);
     bindings b = { 0 };
-    set_experts(p, &in);
-    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_FFN_DOWN_EXPS, p->layer));
+    planner_bind(p, &b, binds);
     if (d->shared_ff)
-        planner_set_weights(&in, "weights_s", decoder_format(d, TENSOR_FFN_DOWN_SHEXP, p->layer));
-    planner_set(&in, "k", d->expert_ff);
-    planner_set(&in, "n", d->hidden);
-    planner_set(&in, "n_shared", d->shared_ff);
-    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
+        planner_set(&in, "weights_s", planner_format(p, TENSOR_FFN_DOWN_SHEXP));
     planner_set_rows(p, &in, p->m, &b);
-    planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
-    planner_bind_tensor(p, &b, "ws", TENSOR_FFN_DOWN_SHEXP);
-    planner_bind_buffer(&b, "x", BUFFER_F);
-    planner_bind_tensor(p, &b, "bd", TENSOR_FFN_DOWN_EXPS_BIAS);
-    planner_bind_buffer(&b, "weights", BUFFER_MIX);
-    planner_bind_buffer(&b, "list", BUFFER_LIST);
     add_sum(p, &in, &b, "mix of ffn_down of experts f + middle -> h",
             "mix of ffn_down of experts f -> down");
 }
 
-static void multiply_shared(planner *p)
+static void add_choices(planner *p)
 {
-    static const plan_gates gates = {
-        .gate = TENSOR_FFN_GATE_SHEXP,
-        .up = TENSOR_FFN_UP_SHEXP,
-        .fused = TENSOR_COUNT,
-        .gate_bias = TENSOR_COUNT,
-        .up_bias = TENSOR_COUNT,
-        .y = BUFFER_F_SHARED,
-        .said = "norm(middle), gate and up of all rows' expert, activation -> f_shared"
+    static const plan_bind binds[] = {
+        { "y", BIND_BUFFER, BUFFER_CHOICES },
+        { "w", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS },
+        { "bias", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
+        { "list", BIND_BUFFER, BUFFER_LIST },
+        { 0 },
     };
-    static const plan_product down = { .w = TENSOR_FFN_DOWN_SHEXP,
-                                       .bias = TENSOR_COUNT,
-                                       .x = BUFFER_F_SHARED,
-                                       .y = BUFFER_SHARED,
-                                       .residual = BUFFERS,
-                                       .norm = TENSOR_COUNT,
-                                       .said = "ffn_down of all rows' expert f_shared -> shared" };
-    plan_multiply_gates(p, &gates);
-    plan_multiply(p, &down, p->m, 0);
-}
-
-static void multiply_choices(planner *p)
-{
     const decoder *d = p->d;
-    instance in = planner_kernel(p, "mma_expert_down");
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "weights", planner_format(p, TENSOR_FFN_DOWN_EXPS) },
+        { "k", d->expert_ff },
+        { "n", d->hidden },
+        { "plane_rows", d->hidden },
+        { "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS) },
+        { 0 },
+    };
+    instance in = planner_kernel(p, FAMILY_MMA_EXPERT_DOWN, keys);
     bindings b = { 0 };
-    set_experts(p, &in);
-    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_FFN_DOWN_EXPS, p->layer));
-    planner_set(&in, "k", d->expert_ff);
-    planner_set(&in, "n", d->hidden);
-    planner_set(&in, "plane_rows", d->hidden);
-    planner_set(&in, "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS));
     const plan_rows x = { BUFFER_F,     0,         p->m * d->experts_used, d->expert_ff,
                           TENSOR_COUNT, FORMAT_F32 };
+    planner_bind(p, &b, binds);
     plan_bind_rows(p, &in, &b, &x);
     planner_set_rows(p, &in, p->m, &b);
-    planner_bind_buffer(&b, "y", BUFFER_CHOICES);
-    planner_bind_tensor(p, &b, "w", TENSOR_FFN_DOWN_EXPS);
-    planner_bind_tensor(p, &b, "bias", TENSOR_FFN_DOWN_EXPS_BIAS);
-    planner_bind_buffer(&b, "list", BUFFER_LIST);
     planner_add(p, &in, &b, "ffn_down of experts f -> choices");
 }
 
-static void add_choices(planner *p)
+static void add_mix(planner *p)
 {
     const decoder *d = p->d;
-    instance in = planner_kernel(p, "expert_sum");
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "n", d->hidden },
+        { "shared", d->shared_ff > 0 },
+        { 0 },
+    };
+    instance in = planner_kernel(p, FAMILY_EXPERT_SUM, keys);
     bindings b = { 0 };
-    planner_set(&in, "n", d->hidden);
-    planner_set(&in, "experts_used", d->experts_used);
-    planner_set(&in, "m", p->m);
-    planner_set(&in, "shared", d->shared_ff > 0);
-    planner_bind_buffer(&b, "x", BUFFER_CHOICES);
-    if (d->shared_ff)
-        planner_bind_buffer(&b, "shared", BUFFER_SHARED);
-    planner_bind_buffer(&b, "weights", BUFFER_MIX);
+    planner_bind_buffer(&b, "x", BUFFER_CHOICES, 0);
+    planner_bind_buffer(&b, "shared", BUFFER_SHARED, 0);
+    planner_bind_buffer(&b, "weights", BUFFER_MIX, 0);
     add_sum(p, &in, &b, "mix of choices + middle -> h", "mix of choices -> down");
 }
 
 void plan_experts(planner *p)
 {
-    route(p);
-    multiply_gate_up(p);
+    static const plan_gates shared_gates = {
+        .gate = TENSOR_FFN_GATE_SHEXP,
+        .up = TENSOR_FFN_UP_SHEXP,
+        .fused = TENSOR_COUNT,
+        .y = BUFFER_F_SHARED,
+        .said = "norm(middle), gate and up of all rows' expert, activation -> f_shared",
+    };
+    static const plan_product shared_down = {
+        .w = TENSOR_FFN_DOWN_SHEXP,
+        .x = BUFFER_F_SHARED,
+        .y = BUFFER_SHARED,
+        .residual = BUFFERS,
+        .norm = TENSOR_COUNT,
+        .said = "ffn_down of all rows' expert f_shared -> shared",
+    };
+    add_route(p);
+    add_gate_up(p);
     if (!decoder_is_prompt(p->m)) {
-        multiply_down(p);
+        add_down(p);
         return;
     }
-    if (p->d->shared_ff)
-        multiply_shared(p);
-    multiply_choices(p);
+    if (p->d->shared_ff) {
+        plan_multiply_gates(p, &shared_gates);
+        plan_multiply(p, &shared_down, p->m, 0);
+    }
     add_choices(p);
+    add_mix(p);
 }

@@ -17,53 +17,81 @@
 
 #include "model/plan/plan_product.h"
 
-static void set_sizes(const planner *p, instance *in)
+static const plan_matrices direct = {
+    .w = { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_COUNT },
+    .y = BUFFER_QKV,
+    .said = "norm(h), attn_q attn_kv_a_mqa -> qkv",
+};
+static const plan_matrices by_rank = {
+    .w = { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_COUNT },
+    .y = BUFFER_QKV,
+    .said = "norm(h), attn_q_a attn_kv_a_mqa -> qkv",
+};
+static const plan_product apart[] = {
+    { .w = TENSOR_ATTN_Q_A,
+      .x = BUFFER_H,
+      .y = BUFFER_RANKS,
+      .residual = BUFFERS,
+      .norm = TENSOR_ATTN_NORM,
+      .said = "norm(h), attn_q_a -> ranks" },
+    { .w = TENSOR_ATTN_KV_A,
+      .x = BUFFER_H,
+      .y = BUFFER_KV,
+      .residual = BUFFERS,
+      .norm = TENSOR_ATTN_NORM,
+      .said = "norm(h), attn_kv_a_mqa -> kv" },
+    { .w = TENSOR_ATTN_Q_B,
+      .x = BUFFER_RANKS,
+      .y = BUFFER_QKV,
+      .residual = BUFFERS,
+      .norm = TENSOR_ATTN_Q_A_NORM,
+      .said = "norm(ranks), attn_q_b -> qkv" },
+};
+
+bool plan_is_apart(const planner *p)
 {
-    planner_set(in, "num_heads", p->d->num_heads);
-    planner_set(in, "latent", p->d->latent);
-    planner_set(in, "m", p->m);
+    return p->d->q_rank && plan_is_of_halves(p, TENSOR_ATTN_Q_B);
 }
 
-static void set_rows(const planner *p, instance *in)
+static void add_queries(planner *p)
 {
-    planner_set(in, "n_rope", p->d->rope[0].dims);
-    planner_set(in, "max_seq_len", p->d->max_seq_len);
-    planner_set(in, "kv_type", p->d->kv_type);
-}
-
-static void make_queries(planner *p)
-{
+    static const plan_bind binds[] = {
+        { "q", BIND_BUFFER, BUFFER_Q },
+        { "c", BIND_CACHE, 0 },
+        { "w", BIND_TENSOR, TENSOR_ATTN_K_B },
+        { "wq", BIND_TENSOR, TENSOR_ATTN_Q_B },
+        { "qc", BIND_BUFFER, BUFFER_QKV },
+        { "kv", BIND_BUFFER, BUFFER_KV },
+        { "gamma", BIND_TENSOR, TENSOR_ATTN_KV_A_NORM },
+        { "gamma_q", BIND_TENSOR, TENSOR_ATTN_Q_A_NORM },
+        { "positions", BIND_STATE, AT_POSITIONS },
+        { 0 },
+    };
     const decoder *d = p->d;
-    bool apart = plan_is_apart(p), by_rank = d->q_rank && !apart;
-    instance in = planner_kernel(p, "mla_query");
+    bool is_apart = plan_is_apart(p), is_by_rank = d->q_rank && !is_apart;
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "n_rope", d->rope[0].dims },
+        { "epsilon", real_bits(d->epsilon) },
+        { "nope", d->head_dim - d->rope[0].dims },
+        { "weights", planner_format(p, TENSOR_ATTN_K_B) },
+        { "inputs", is_apart },
+        { "q_rank", is_by_rank ? d->q_rank : 0 },
+        { 0 },
+    };
+    instance in = planner_kernel(p, FAMILY_MLA_QUERY, keys);
     bindings b = { 0 };
-    set_sizes(p, &in);
-    set_rows(p, &in);
-    plan_set_rope(&in, &d->rope[0]);
-    planner_set_real(&in, "epsilon", d->epsilon);
-    planner_set(&in, "nope", d->head_dim - d->rope[0].dims);
-    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_ATTN_K_B, p->layer));
-    planner_set(&in, "inputs", apart);
-    planner_set(&in, "q_rank", by_rank ? d->q_rank : 0);
-    if (by_rank)
-        planner_set_weights(&in, "weights_q", decoder_format(d, TENSOR_ATTN_Q_B, p->layer));
-    planner_bind_buffer(&b, "q", BUFFER_Q);
-    plan_bind_caches(p, &b, "c", NULL);
-    planner_bind_tensor(p, &b, "w", TENSOR_ATTN_K_B);
-    planner_bind_tensor(p, &b, "wq", TENSOR_ATTN_Q_B);
-    planner_bind_buffer(&b, "qc", BUFFER_QKV);
-    planner_bind_buffer(&b, "kv", BUFFER_KV);
-    planner_bind_tensor(p, &b, "gamma", TENSOR_ATTN_KV_A_NORM);
-    planner_bind_tensor(p, &b, "gamma_q", TENSOR_ATTN_Q_A_NORM);
-    planner_bind_state(&b, "positions", p->plan->state.positions, "positions");
-    plan_bind_factors(p, &b, &d->rope[0]);
+    if (is_by_rank)
+        planner_set(&in, "weights_q", planner_format(p, TENSOR_ATTN_Q_B));
+    planner_bind(p, &b, binds);
+    plan_set_rope(p, &in, &b, &d->rope[0]);
     planner_add(p, &in, &b,
-                by_rank ? "norm(qkv), attn_q_b attn_k_b -> q, cache"
-                : apart ? "qkv, kv, attn_k_b -> q, cache"
-                        : "qkv, attn_k_b -> q, cache");
+                is_by_rank ? "norm(qkv), attn_q_b attn_k_b -> q, cache"
+                : is_apart ? "qkv, kv, attn_k_b -> q, cache"
+                           : "qkv, attn_k_b -> q, cache");
 }
 
-/* Attention may round to f16 what it multiplies, where that takes the cache's rows: but a cache of
+/* Lets attention round to f16 what it multiplies, where that takes the cache's rows: but a cache of
  * f32 is there to lose nothing. */
 static void set_products(const planner *p, instance *in)
 {
@@ -77,9 +105,9 @@ static void set_products(const planner *p, instance *in)
         planner_set(in, "products", 0);
 }
 
-/* Of many rows there are blocks enough without chunks, and what these come to takes memory: as many
- * floats as latents of a row, head and chunk. So there are few, of whatever length; but where
- * nothing is rounded many rows have the bits of one. */
+/* Sets how long chunks are. Of many rows there are blocks enough without chunks, and what these
+ * come to takes memory: as many floats as latents of a row, head and chunk. So there are few, of
+ * whatever length; but where nothing is rounded many rows have the bits of one. */
 static void set_chunks(const planner *p, instance *in)
 {
     enum { FEW_CHUNKS = 4 };
@@ -91,93 +119,50 @@ static void set_chunks(const planner *p, instance *in)
         planner_set(in, "chunk_size", size < k->max ? size : k->max);
 }
 
-static void attend(planner *p)
+static void add_attention(planner *p)
 {
+    static const plan_bind binds[] = {
+        { "o", BIND_BUFFER, BUFFER_LATENTS },   { "partials", BIND_BUFFER, BUFFER_PARTIALS },
+        { "q", BIND_BUFFER, BUFFER_Q },         { "c", BIND_CACHE, 0 },
+        { "seq_lens", BIND_STATE, AT_LENGTHS }, { 0 },
+    };
     const decoder *d = p->d;
     double usual = 1 / sqrt((double)d->head_dim);
-    instance in = planner_kernel(p, "mla_attention");
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "n_rope", d->rope[0].dims },
+        { "scale", real_bits(d->attention_scale > 0 ? d->attention_scale : usual) },
+        { "state", planner_state(p) },
+        { 0 },
+    };
+    instance in = planner_kernel(p, FAMILY_MLA_ATTENTION, keys);
     bindings b = { 0 };
-    set_sizes(p, &in);
-    set_rows(p, &in);
-    planner_set_real(&in, "scale", d->attention_scale > 0 ? d->attention_scale : usual);
     set_products(p, &in);
     set_chunks(p, &in);
-    planner_settle(p, &in);
-    planner_bind_buffer(&b, "o", BUFFER_LATENTS);
-    planner_bind_buffer(&b, "partials", BUFFER_PARTIALS);
-    planner_bind_buffer(&b, "q", BUFFER_Q);
-    plan_bind_caches(p, &b, "c", NULL);
-    planner_bind_state(&b, "seq_lens", p->plan->state.lengths, "lengths");
+    planner_bind(p, &b, binds);
     planner_add(p, &in, &b, "q, cache[0..length) -> latents");
-}
-
-static void make_values(planner *p)
-{
-    instance in = planner_kernel(p, "mla_values");
-    bindings b = { 0 };
-    set_sizes(p, &in);
-    planner_set(&in, "value_dim", p->d->value_dim);
-    planner_set_weights(&in, "weights", decoder_format(p->d, TENSOR_ATTN_V_B, p->layer));
-    planner_bind_buffer(&b, "y", BUFFER_O);
-    planner_bind_tensor(p, &b, "w", TENSOR_ATTN_V_B);
-    planner_bind_buffer(&b, "o", BUFFER_LATENTS);
-    planner_add(p, &in, &b, "attn_v_b latents -> o");
-}
-
-bool plan_is_apart(const planner *p)
-{
-    return p->d->q_rank && plan_is_of_halves(p, TENSOR_ATTN_Q_B);
-}
-
-static void multiply_apart(planner *p)
-{
-    static const plan_product products[] = {
-        { .w = TENSOR_ATTN_Q_A,
-          .bias = TENSOR_COUNT,
-          .x = BUFFER_H,
-          .y = BUFFER_RANKS,
-          .residual = BUFFERS,
-          .norm = TENSOR_ATTN_NORM,
-          .said = "norm(h), attn_q_a -> ranks" },
-        { .w = TENSOR_ATTN_KV_A,
-          .bias = TENSOR_COUNT,
-          .x = BUFFER_H,
-          .y = BUFFER_KV,
-          .residual = BUFFERS,
-          .norm = TENSOR_ATTN_NORM,
-          .said = "norm(h), attn_kv_a_mqa -> kv" },
-        { .w = TENSOR_ATTN_Q_B,
-          .bias = TENSOR_COUNT,
-          .x = BUFFER_RANKS,
-          .y = BUFFER_QKV,
-          .residual = BUFFERS,
-          .norm = TENSOR_ATTN_Q_A_NORM,
-          .said = "norm(ranks), attn_q_b -> qkv" },
-    };
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        plan_multiply(p, &products[i], p->m, 0);
 }
 
 void plan_latent_attention(planner *p)
 {
-    static const plan_matrices direct = {
-        .w = { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_COUNT },
-        .bias = { TENSOR_COUNT, TENSOR_COUNT, TENSOR_COUNT },
-        .y = BUFFER_QKV,
-        .said = "norm(h), attn_q attn_kv_a_mqa -> qkv",
+    static const plan_bind value_binds[] = {
+        { "y", BIND_BUFFER, BUFFER_O },
+        { "w", BIND_TENSOR, TENSOR_ATTN_V_B },
+        { "o", BIND_BUFFER, BUFFER_LATENTS },
+        { 0 },
     };
-    static const plan_matrices by_rank = {
-        .w = { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_COUNT },
-        .bias = { TENSOR_COUNT, TENSOR_COUNT, TENSOR_COUNT },
-        .y = BUFFER_QKV,
-        .said = "norm(h), attn_q_a attn_kv_a_mqa -> qkv",
+    const plan_key value_keys[] = {
+        { "m", p->m },
+        { "weights", planner_format(p, TENSOR_ATTN_V_B) },
+        { 0 },
     };
     if (plan_is_apart(p))
-        multiply_apart(p);
+        for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+            plan_multiply(p, &apart[i], p->m, 0);
     else
         plan_multiply_matrices(p, p->d->q_rank ? &by_rank : &direct);
-    make_queries(p);
-    attend(p);
-    make_values(p);
+    add_queries(p);
+    add_attention(p);
+    planner_launch(p, FAMILY_MLA_VALUES, value_keys, value_binds, "attn_v_b latents -> o");
     plan_add_branch(p, &plan_attention_output);
 }

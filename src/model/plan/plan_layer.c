@@ -28,25 +28,34 @@ static bool may_overlap(const planner *p)
  * what that has left: tokens, positions and lengths. */
 void plan_embed(planner *p)
 {
+    static const plan_bind binds[] = {
+        { "y", BIND_BUFFER, BUFFER_H },
+        { "w", BIND_TENSOR, TENSOR_TOKEN_EMBD },
+        { "tokens", BIND_STATE, AT_TOKENS },
+        { 0 },
+    };
     const decoder *d = p->d;
-    instance in = planner_kernel(p, "embed_rows");
-    bindings b = { 0 };
-    planner_set_weights(&in, "weights", decoder_format(d, TENSOR_TOKEN_EMBD, 0));
-    planner_set(&in, "k", d->hidden);
-    planner_set(&in, "n", d->vocab);
-    planner_set(&in, "m", p->m);
-    planner_set_real(&in, "scale", d->embedding_scale);
-    planner_set(&in, "trigger", may_overlap(p) ? TRIGGER_WAITED : TRIGGER_FIRST);
-    planner_bind_buffer(&b, "y", BUFFER_H);
-    planner_bind_tensor(p, &b, "w", TENSOR_TOKEN_EMBD);
-    planner_bind_state(&b, "tokens", p->plan->state.tokens, "tokens");
-    planner_add(p, &in, &b, "token_embd[token] -> h");
+    const plan_key keys[] = {
+        { "weights", planner_format(p, TENSOR_TOKEN_EMBD) },
+        { "m", p->m },
+        { "k", d->hidden },
+        { "n", d->vocab },
+        { "scale", real_bits(d->embedding_scale) },
+        { "trigger", may_overlap(p) ? TRIGGER_WAITED : TRIGGER_FIRST },
+        { 0 },
+    };
+    planner_launch(p, FAMILY_EMBED_ROWS, keys, binds, "token_embd[token] -> h");
 }
 
-static void plan_feed_forward(planner *p)
+void plan_layer(planner *p)
 {
+    static const plan_gates gates = { .gate = TENSOR_FFN_GATE,
+                                      .up = TENSOR_FFN_UP,
+                                      .fused = TENSOR_FFN_GATE_UP,
+                                      .y = BUFFER_F,
+                                      .said = "norm(middle), ffn_gate ffn_up, activation -> f",
+                                      .said_fused = "norm(middle), ffn_up, activation -> f" };
     static const plan_branch down = { .w = TENSOR_FFN_DOWN,
-                                      .bias = TENSOR_FFN_DOWN_BIAS,
                                       .post_norm = TENSOR_POST_FFW_NORM,
                                       .x = BUFFER_F,
                                       .product = BUFFER_DOWN,
@@ -55,39 +64,25 @@ static void plan_feed_forward(planner *p)
                                       .said = "ffn_down f + middle -> h",
                                       .said_alone = "ffn_down f -> down",
                                       .said_norm = "norm(down) + middle -> h" };
-    static const plan_gates gates = { .gate = TENSOR_FFN_GATE,
-                                      .up = TENSOR_FFN_UP,
-                                      .fused = TENSOR_FFN_GATE_UP,
-                                      .gate_bias = TENSOR_FFN_GATE_BIAS,
-                                      .up_bias = TENSOR_FFN_UP_BIAS,
-                                      .y = BUFFER_F,
-                                      .said = "norm(middle), ffn_gate ffn_up, activation -> f",
-                                      .said_fused = "norm(middle), ffn_up, activation -> f" };
-    plan_multiply_gates(p, &gates);
-    plan_add_branch(p, &down);
-}
-
-void plan_layer(planner *p)
-{
     if (p->d->recurrent[p->layer])
         plan_delta_net(p);
     else if (p->d->latent)
         plan_latent_attention(p);
     else
         plan_attention(p);
-    if (planner_has(p, TENSOR_FFN_GATE_INP))
+    if (planner_has(p, TENSOR_FFN_GATE_INP)) {
         plan_experts(p);
-    else
-        plan_feed_forward(p);
+    } else {
+        plan_multiply_gates(p, &gates);
+        plan_add_branch(p, &down);
+    }
 }
 
-/* The logits of some rows, the step's last ones. */
 void plan_logits(planner *p, int64_t rows)
 {
     const decoder *d = p->d;
     bool own = planner_has(p, TENSOR_OUTPUT);
     const plan_product of = { .w = own ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
-                              .bias = TENSOR_OUTPUT_BIAS,
                               .x = BUFFER_H,
                               .y = BUFFERS,
                               .residual = BUFFERS,
@@ -99,22 +94,21 @@ void plan_logits(planner *p, int64_t rows)
     plan_multiply(p, &of, rows, (uint64_t)(p->m - rows));
 }
 
-/* Of the last rows, whose logits are the last of some. */
 void plan_sample(planner *p, int64_t rows, int64_t logits_rows)
 {
+    static const plan_bind binds[] = {
+        { "token", BIND_STATE, AT_TOKENS },      { "next_position", BIND_STATE, AT_POSITIONS },
+        { "length", BIND_STATE, AT_LENGTHS },    { "told", BIND_BUFFER, BUFFER_TOLD },
+        { "sampling", BIND_STATE, AT_SAMPLING }, { 0 },
+    };
     const plan_state *s = &p->plan->state;
     uint64_t ahead = (uint64_t)(logits_rows - rows) * (uint64_t)p->d->vocab * sizeof(float);
-    instance in = planner_kernel(p, "sample");
+    const plan_key keys[] = { { "n", p->d->vocab }, { "m", rows }, { 0 } };
+    instance in = planner_kernel(p, FAMILY_SAMPLE, keys);
     bindings b = { 0 };
-    planner_set(&in, "n", p->d->vocab);
-    planner_set(&in, "m", rows);
-    planner_bind_state(&b, "token", s->tokens, "tokens");
-    planner_bind_state(&b, "next_position", s->positions, "positions");
-    planner_bind_state(&b, "length", s->lengths, "lengths");
-    planner_bind_buffer(&b, "told", BUFFER_TOLD);
+    planner_bind(p, &b, binds);
     planner_bind_state(&b, "logits", s->logits + ahead, "logits");
     planner_bind_state(&b, "positions", s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
                        rows < p->m ? "positions of the last row" : "positions");
-    planner_bind_state(&b, "sampling", s->sampling, "sampling");
     planner_add(p, &in, &b, "logits -> token, position, length");
 }

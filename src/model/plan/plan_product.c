@@ -2,27 +2,37 @@
 
 #include "kernel/formula.h"
 
-const char *plan_kernel_name(const planner *p, const char *rounding, const char *exact)
-{
-    return p->d->precision == PRECISION_Q8 ? rounding : exact;
-}
-
 bool plan_is_of_halves(const planner *p, decoder_tensor t)
 {
     return decoder_product_rounding(p->d, p->m, t, p->layer) == ROUNDS_TO_HALVES;
 }
 
-const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
-                              const char *exact, const char *of_prompts)
+family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
+                              family_id exact, family_id of_prompts)
 {
-    return plan_is_of_halves(p, t) ? of_prompts : plan_kernel_name(p, rounding, exact);
+    return plan_is_of_halves(p, t)           ? of_prompts
+           : p->d->precision == PRECISION_Q8 ? rounding
+                                             : exact;
 }
 
 void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains)
 {
-    planner_set(in, "norm", NORM_RMS);
-    planner_set_real(in, "epsilon", p->d->epsilon);
+    const plan_key keys[] = { { "norm", NORM_RMS },
+                              { "epsilon", real_bits(p->d->epsilon) },
+                              { 0 } };
+    planner_set_all(in, keys);
     planner_bind_tensor(p, b, "gamma", gains);
+}
+
+/* Makes a kernel that makes rows of a format. */
+static instance maker_of(const planner *p, const plan_rows *of, bindings *b)
+{
+    const plan_key keys[] = { { "k", of->columns }, { "m", of->count }, { 0 } };
+    instance in =
+        planner_kernel(p, of->made == FORMAT_F16 ? FAMILY_F16_ROWS : FAMILY_Q8_ROWS, keys);
+    if (of->norm != TENSOR_COUNT)
+        plan_norm(p, &in, b, of->norm);
+    return in;
 }
 
 static bool are_there(const planner *p, const plan_rows *of)
@@ -32,31 +42,24 @@ static bool are_there(const planner *p, const plan_rows *of)
            have->first == of->first && have->count == of->count && have->made == of->made;
 }
 
-/* What makes rows of a format. */
-static instance maker_of(const planner *p, const plan_rows *of, bindings *b)
+static void bind_x(bindings *b, const plan_rows *of)
 {
-    instance in = planner_kernel(p, of->made == FORMAT_F16 ? "f16_rows" : "q8_rows");
-    planner_set(&in, "k", of->columns);
-    planner_set(&in, "m", of->count);
-    if (of->norm != TENSOR_COUNT)
-        plan_norm(p, &in, b, of->norm);
-    return in;
+    planner_bind_buffer(b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
 }
 
 static void make_rows(planner *p, const plan_rows *of)
 {
-    const char *x = buffer_lives[of->x].name;
     bindings b = { 0 };
     instance in = maker_of(p, of, &b);
-    planner_bind_buffer(&b, "rows", BUFFER_ROWS);
-    planner_bind_buffer(&b, "factors", BUFFER_FACTORS);
-    planner_bind_buffer_from(&b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
+    planner_bind_buffer(&b, "rows", BUFFER_ROWS, 0);
+    planner_bind_buffer(&b, "factors", BUFFER_FACTORS, 0);
+    bind_x(&b, of);
     planner_need(p, BUFFER_ROWS,
                  (int64_t)format_bytes(of->made, (uint64_t)(of->count * of->columns)));
     planner_need(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
-    planner_add(
-        p, &in, &b,
-        arena_format(p->arena, of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows", x));
+    planner_add(p, &in, &b,
+                arena_format(p->arena, of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows",
+                             buffer_lives[of->x].name));
     p->rows = *of;
     p->rows_layer = p->layer;
 }
@@ -68,16 +71,18 @@ void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
         made.made = in->family->activations;
         if (!are_there(p, &made))
             make_rows(p, &made);
-        planner_bind_buffer(b, "x", BUFFER_ROWS);
-        planner_bind_buffer(b, "factors", BUFFER_FACTORS);
+        planner_bind_buffer(b, "x", BUFFER_ROWS, 0);
+        planner_bind_buffer(b, "factors", BUFFER_FACTORS, 0);
         return;
     }
-    planner_bind_buffer_from(b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
+    bind_x(b, of);
     if (of->norm != TENSOR_COUNT)
         plan_norm(p, in, b, of->norm);
 }
 
-void plan_prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
+/* Has a product that is complete take its x in 8 bits from a launch ahead of it, where the model
+ * has that worth it. */
+static void prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
 {
     if (!in->family->of_rows)
         return;
@@ -94,8 +99,8 @@ void plan_prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *o
     plan_bind_rows(p, in, b, of);
 }
 
-/* Parts of k with which the tiles of Y keep a large GPU's SMs busy: the same whatever the number of
- * rows, so that all steps add up in the same order. */
+/* Splits k into parts with which the tiles of Y keep a large GPU's SMs busy: the same whatever the
+ * number of rows, so that all steps add up in the same order. */
 static void split_columns(planner *p, instance *in, bindings *b)
 {
     enum { USUAL_SMS = 128, LEAST_COLUMNS = 2048 };
@@ -112,122 +117,119 @@ static void split_columns(planner *p, instance *in, bindings *b)
             best = parts;
     }
     instance_set(in, splits, best);
-    planner_bind_buffer(b, "partials", BUFFER_SUMS);
+    planner_bind_buffer(b, "partials", BUFFER_SUMS, 0);
 }
 
-/* Makes the kernel multiply by the scale of a matrix if the decoder has one, and binds it. */
-static void bind_scale(const planner *p, instance *in, bindings *b, const char *name,
-                       decoder_tensor w)
+/* The parameters of a matrix, of its factor and its bias. */
+typedef struct matrix_names {
+    const char *w, *scale, *bias;
+} matrix_names;
+
+/* Binds a matrix from a row on, and its factor and the bias of another one, if any; either is a
+ * key of the kernel. */
+static void bind_matrix(const planner *p, instance *in, bindings *b, const matrix_names *names,
+                        decoder_tensor w, uint64_t row, decoder_tensor bias)
 {
     decoder_tensor scale = decoder_scale(w);
-    if (scale == TENSOR_COUNT || !planner_has(p, scale))
-        return;
-    planner_set(in, "scaled", 1);
-    planner_bind_tensor(p, b, name, scale);
+    planner_bind_rows(p, b, names->w, w, row);
+    if (scale != TENSOR_COUNT && planner_has(p, scale)) {
+        planner_set(in, "scaled", 1);
+        planner_bind_tensor(p, b, names->scale, scale);
+    }
+    if (bias != TENSOR_COUNT && planner_has(p, bias)) {
+        planner_set(in, "bias", 1);
+        planner_bind_tensor(p, b, names->bias, bias);
+    }
+}
+
+/* Adds a product whose matrices are bound. */
+static void add_product(planner *p, instance *in, bindings *b, const plan_rows *x, const char *said)
+{
+    plan_bind_rows(p, in, b, x);
+    split_columns(p, in, b);
+    planner_set_rows(p, in, x->count, b);
+    prepare_rows(p, in, b, x);
+    planner_add(p, in, b, said);
 }
 
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
 {
-    const decoder *d = p->d;
-    instance in =
-        planner_kernel(p, plan_product_name(p, of->w, "stream_gemv", "gemv", "mma_gemm_f16"));
+    static const matrix_names names = { "w", "w_scale", "bias" };
+    int64_t columns = (int64_t)decoder_columns(p->d, of->w);
+    const plan_key keys[] = {
+        { "weights", planner_format(p, of->w) },
+        { "k", columns },
+        { "n", (int64_t)decoder_rows(p->d, of->w) },
+        { "residual", of->residual != BUFFERS },
+        { "scale", real_bits(of->scale) },
+        { "softcap", real_bits(of->softcap) },
+        { 0 },
+    };
+    family_id of_kernel =
+        plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
+    instance in = planner_kernel(p, of_kernel, keys);
     bindings b = { 0 };
-    uint64_t columns = decoder_columns(d, of->w);
-    planner_set_weights(&in, "weights", decoder_format(d, of->w, p->layer));
-    planner_set(&in, "k", (int64_t)columns);
-    planner_set(&in, "n", (int64_t)decoder_rows(d, of->w));
-    planner_set(&in, "residual", of->residual != BUFFERS);
-    planner_set_real(&in, "scale", of->scale);
-    planner_set_real(&in, "softcap", of->softcap);
-    const plan_rows x = { of->x, first_row, rows, (int64_t)columns, of->norm, FORMAT_F32 };
-    plan_bind_rows(p, &in, &b, &x);
-    split_columns(p, &in, &b);
-    planner_set_rows(p, &in, rows, &b);
+    bind_matrix(p, &in, &b, &names, of->w, 0, decoder_bias(of->w));
     if (of->y == BUFFERS)
         planner_bind_state(&b, "y", p->plan->state.logits, "logits");
     else
-        planner_bind_buffer(&b, "y", of->y);
-    planner_bind_tensor(p, &b, "w", of->w);
-    bind_scale(p, &in, &b, "w_scale", of->w);
-    if (of->bias != TENSOR_COUNT && planner_has(p, of->bias)) {
-        planner_set(&in, "bias", 1);
-        planner_bind_tensor(p, &b, "bias", of->bias);
-    }
+        planner_bind_buffer(&b, "y", of->y, 0);
     if (of->residual != BUFFERS)
-        planner_bind_buffer(&b, "residual", of->residual);
-    plan_prepare_rows(p, &in, &b, &x);
-    planner_add(p, &in, &b, of->said);
+        planner_bind_buffer(&b, "residual", of->residual, 0);
+    const plan_rows x = { of->x, first_row, rows, columns, of->norm, FORMAT_F32 };
+    add_product(p, &in, &b, &x, of->said);
 }
 
-/* Gate and up in one matrix: up's rows lie behind gate's. */
-static void bind_fused_gate_up(planner *p, bindings *b, decoder_tensor both)
+/* Reports gate and up in one matrix, up's rows behind gate's, where up is not aligned. */
+static void check_fused(const planner *p, const plan_tensor *fused)
 {
     enum { LOAD_BYTES = 16 };
-    const plan_tensor *fused = planner_tensor(p, both);
     uint64_t half = fused->bytes / 2;
     if (half % LOAD_BYTES)
         diag_error(p->diags, DIAG_CONFLICT, p->where,
                    "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "
                    "is needed",
                    fused->name, (unsigned long long)half, LOAD_BYTES);
-    planner_bind_rows(p, b, "wg", both, 0);
-    planner_bind_rows(p, b, "wu", both, fused->rows / 2);
-}
-
-static bool has(const planner *p, decoder_tensor t)
-{
-    return t != TENSOR_COUNT && planner_has(p, t);
 }
 
 void plan_multiply_gates(planner *p, const plan_gates *of)
 {
+    static const matrix_names of_gate = { "wg", "g_scale", "bg" },
+                              of_up = { "wu", "u_scale", "bu" };
     const decoder *d = p->d;
-    bool fused = has(p, of->fused), biased = has(p, of->gate_bias);
+    bool fused = of->fused != TENSOR_COUNT && planner_has(p, of->fused);
     decoder_tensor gate = fused ? of->fused : of->gate, up = fused ? of->fused : of->up;
-    const char *name =
-        plan_product_name(p, gate, "stream_gate_up", "exact_gate_up", "mma_gate_up_f16");
-    instance in = planner_kernel(p, name);
+    uint64_t rows = decoder_rows(d, gate) / (fused ? 2 : 1);
+    const plan_key keys[] = {
+        { "weights", planner_format(p, gate) },
+        { "k", d->hidden },
+        { "n", (int64_t)rows },
+        { 0 },
+    };
+    const plan_key formats_keys[] = {
+        { "weights_g", planner_format(p, gate) },
+        { "weights_u", planner_format(p, up) },
+        { 0 },
+    };
+    family_id of_kernel = plan_product_family(p, gate, FAMILY_STREAM_GATE_UP, FAMILY_EXACT_GATE_UP,
+                                              FAMILY_MMA_GATE_UP_F16);
+    instance in = planner_kernel(p, of_kernel, keys);
     bindings b = { 0 };
-    planner_set_weights(&in, "weights", decoder_format(d, gate, p->layer));
-    if (family_key(in.family, "weights_g")) {
-        planner_set_weights(&in, "weights_g", decoder_format(d, gate, p->layer));
-        planner_set_weights(&in, "weights_u", decoder_format(d, up, p->layer));
-    }
-    planner_set(&in, "k", d->hidden);
-    planner_set(&in, "n", (int64_t)decoder_rows(d, gate) / (fused ? 2 : 1));
-    planner_set(&in, "bias", biased);
-    planner_set(&in, "activation", d->activation);
+    if (family_key(in.family, "weights_g"))
+        planner_set_all(&in, formats_keys);
+    if (fused)
+        check_fused(p, planner_tensor(p, gate));
+    bind_matrix(p, &in, &b, &of_gate, gate, 0, decoder_bias(of->gate));
+    bind_matrix(p, &in, &b, &of_up, up, fused ? rows : 0, decoder_bias(of->up));
+    planner_bind_buffer(&b, "y", of->y, 0);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
-    plan_bind_rows(p, &in, &b, &x);
-    split_columns(p, &in, &b);
-    planner_set_rows(p, &in, p->m, &b);
-    planner_bind_buffer(&b, "y", of->y);
-    if (fused) {
-        bind_fused_gate_up(p, &b, of->fused);
-    } else {
-        planner_bind_tensor(p, &b, "wg", of->gate);
-        planner_bind_tensor(p, &b, "wu", of->up);
-    }
-    bind_scale(p, &in, &b, "g_scale", gate);
-    bind_scale(p, &in, &b, "u_scale", up);
-    if (biased) {
-        planner_bind_tensor(p, &b, "bg", of->gate_bias);
-        planner_bind_tensor(p, &b, "bu", of->up_bias);
-    }
-    plan_prepare_rows(p, &in, &b, &x);
-    planner_add(p, &in, &b, fused ? of->said_fused : of->said);
-}
-
-bool plan_has_post_norm(const planner *p, const plan_branch *of)
-{
-    return of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);
+    add_product(p, &in, &b, &x, fused ? of->said_fused : of->said);
 }
 
 void plan_add_branch(planner *p, const plan_branch *of)
 {
-    bool post = plan_has_post_norm(p, of);
+    bool post = of->post_norm != TENSOR_COUNT && planner_has(p, of->post_norm);
     const plan_product product = { .w = of->w,
-                                   .bias = of->bias,
                                    .x = of->x,
                                    .y = post ? of->product : of->sum,
                                    .residual = post ? BUFFERS : of->residual,
@@ -241,88 +243,81 @@ void plan_add_branch(planner *p, const plan_branch *of)
 
 void plan_add_normed(planner *p, const plan_branch *of)
 {
-    instance in = planner_kernel(p, "rms_norm");
-    bindings b = { 0 };
-    planner_set(&in, "k", p->d->hidden);
-    planner_set(&in, "m", p->m);
-    planner_set(&in, "residual", RESIDUAL_POST_NORM);
-    planner_set_real(&in, "epsilon", p->d->epsilon);
-    planner_set_real(&in, "scale", p->d->residual_scale);
-    planner_bind_buffer(&b, "h_out", of->sum);
-    planner_bind_buffer(&b, "h", of->residual);
-    planner_bind_buffer(&b, "x", of->product);
-    planner_bind_tensor(p, &b, "gamma", of->post_norm);
-    planner_add(p, &in, &b, of->said_norm);
+    const plan_key keys[] = {
+        { "m", p->m },
+        { "k", p->d->hidden },
+        { "residual", RESIDUAL_POST_NORM },
+        { "epsilon", real_bits(p->d->epsilon) },
+        { "scale", real_bits(p->d->residual_scale) },
+        { 0 },
+    };
+    const plan_bind binds[] = {
+        { "h_out", BIND_BUFFER, of->sum },
+        { "h", BIND_BUFFER, of->residual },
+        { "x", BIND_BUFFER, of->product },
+        { "gamma", BIND_TENSOR, of->post_norm },
+        { 0 },
+    };
+    planner_launch(p, FAMILY_RMS_NORM, keys, binds, of->said_norm);
 }
 
 void plan_multiply_matrices(planner *p, const plan_matrices *of)
 {
-    static const char *const formats_of[] = { "weights_q", "weights_k", "weights_v" };
-    static const char *const rows_of[] = { "n", "n_kv", "n_v" };
-    static const char *const matrices[] = { "wq", "wk", "wv" };
-    static const char *const biases[] = { "bq", "bk", "bv" };
-    static const char *const scales[] = { "q_scale", "k_scale", "v_scale" };
+    static const struct {
+        const char *format, *rows;
+        matrix_names names;
+    } matrices[] = {
+        { "weights_q", "n", { "wq", "q_scale", "bq" } },
+        { "weights_k", "n_kv", { "wk", "k_scale", "bk" } },
+        { "weights_v", "n_v", { "wv", "v_scale", "bv" } },
+    };
     const decoder *d = p->d;
-    instance in =
-        planner_kernel(p, plan_product_name(p, of->w[0], "stream_qkv", "exact_qkv", "mma_qkv"));
+    const plan_key keys[] = {
+        { "weights", planner_format(p, of->w[0]) },
+        { "k", d->hidden },
+        { 0 },
+    };
+    family_id of_kernel =
+        plan_product_family(p, of->w[0], FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
+    instance in = planner_kernel(p, of_kernel, keys);
     bindings b = { 0 };
-    bool biased = of->bias[0] != TENSOR_COUNT && planner_has(p, of->bias[0]);
-    planner_set_weights(&in, "weights", decoder_format(d, of->w[0], p->layer));
-    planner_set(&in, "k", d->hidden);
-    planner_set(&in, "bias", biased);
-    const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM, FORMAT_F32 };
-    plan_bind_rows(p, &in, &b, &x);
-    planner_bind_buffer(&b, "y", of->y);
+    planner_bind_buffer(&b, "y", of->y, 0);
     for (int i = 0; i < 3; i++) {
-        bool there = of->w[i] != TENSOR_COUNT;
-        planner_set(&in, rows_of[i], there ? (int64_t)decoder_rows(d, of->w[i]) : 0);
-        planner_set_weights(&in, formats_of[i], decoder_format(d, of->w[there ? i : 0], p->layer));
-        if (there) {
-            planner_bind_tensor(p, &b, matrices[i], of->w[i]);
-            bind_scale(p, &in, &b, scales[i], of->w[i]);
-        }
-        if (biased)
-            planner_bind_tensor(p, &b, biases[i], of->bias[i]);
+        decoder_tensor w = of->w[i];
+        bool there = w != TENSOR_COUNT;
+        planner_set(&in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w) : 0);
+        planner_set(&in, matrices[i].format, planner_format(p, there ? w : of->w[0]));
+        if (there)
+            bind_matrix(p, &in, &b, &matrices[i].names, w, 0, decoder_bias(w));
     }
-    split_columns(p, &in, &b);
-    planner_set_rows(p, &in, p->m, &b);
-    plan_prepare_rows(p, &in, &b, &x);
-    planner_add(p, &in, &b, of->said);
+    const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM, FORMAT_F32 };
+    add_product(p, &in, &b, &x, of->said);
 }
 
-void plan_bind_caches(const planner *p, bindings *b, const char *first, const char *second)
+void plan_set_rope(const planner *p, instance *in, bindings *b, const rope_options *rope)
 {
-    uint64_t rows = (uint64_t)p->plan->rows * sizeof(uint64_t);
-    uint64_t at = p->plan->state.caches + 2 * rows * (uint64_t)p->layer;
-    planner_bind_state(b, first, at,
-                       p->d->recurrent[p->layer] ? "states of the rows" : "K of the rows");
-    if (second)
-        planner_bind_state(b, second, at + rows,
-                           p->d->recurrent[p->layer] ? "inputs of the rows" : "V of the rows");
-}
-
-void plan_set_rope(instance *in, const rope_options *rope)
-{
+    const plan_key keys[] = {
+        { "rope_base", real_bits(rope->base) },
+        { "rope_scaling", rope->scaling },
+        { "rope_factors", rope->factors },
+        { "rope_magnitude", real_bits(rope->magnitude) },
+        { 0 },
+    };
+    const plan_key yarn_keys[] = {
+        { "rope_original_context", real_bits(rope->original_context) },
+        { "rope_extension", real_bits(rope->extension) },
+        { "rope_beta_fast", real_bits(rope->beta_fast) },
+        { "rope_beta_slow", real_bits(rope->beta_slow) },
+        { 0 },
+    };
+    for (int t = TENSOR_ROPE_FREQS; rope->factors && t <= TENSOR_ROPE_SHORT; t++)
+        planner_bind_tensor(p, b, "factors", (decoder_tensor)t);
     planner_set(in, "rope", rope->style);
     if (rope->style == ROPE_NONE)
         return;
-    planner_set_real(in, "rope_base", rope->base);
-    planner_set(in, "rope_scaling", rope->scaling);
-    planner_set(in, "rope_factors", rope->factors);
-    planner_set_real(in, "rope_magnitude", rope->magnitude);
+    planner_set_all(in, keys);
     if (rope->scaling != ROPE_UNSCALED)
-        planner_set_real(in, "rope_factor", rope->factor);
-    if (rope->scaling == ROPE_YARN) {
-        planner_set_real(in, "rope_original_context", rope->original_context);
-        planner_set_real(in, "rope_extension", rope->extension);
-        planner_set_real(in, "rope_beta_fast", rope->beta_fast);
-        planner_set_real(in, "rope_beta_slow", rope->beta_slow);
-    }
-}
-
-void plan_bind_factors(const planner *p, bindings *b, const rope_options *rope)
-{
-    for (int t = TENSOR_ROPE_FREQS; t <= TENSOR_ROPE_SHORT; t++)
-        if (rope->factors)
-            planner_bind_tensor(p, b, "factors", (decoder_tensor)t);
+        planner_set(in, "rope_factor", real_bits(rope->factor));
+    if (rope->scaling == ROPE_YARN)
+        planner_set_all(in, yarn_keys);
 }

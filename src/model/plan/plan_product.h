@@ -1,91 +1,74 @@
-/* What the launches of a layer have in common: products with what stands around them, caches, RoPE.
- */
+/* What the launches of a layer have in common: products with what stands around them, and RoPE. */
 #ifndef PTXGEN_MODEL_PLAN_PLAN_PRODUCT_H
 #define PTXGEN_MODEL_PLAN_PLAN_PRODUCT_H
 
 #include "model/plan/planner.h"
 
-/* Whether kernels may round x to 8 bits: the name of one that does, or of one that does not. */
-const char *plan_kernel_name(const planner *p, const char *rounding, const char *exact);
+/* Returns the family of a product with a tensor by what may be rounded: x to 8 bits, nothing, or in
+ * steps of prompts x and W to f16. */
+family_id plan_product_family(const planner *p, decoder_tensor t, family_id rounding,
+                              family_id exact, family_id of_prompts);
 
-/* The same of a product with a tensor, which in steps of prompts may be one of f16. */
-const char *plan_product_name(const planner *p, decoder_tensor t, const char *rounding,
-                              const char *exact, const char *of_prompts);
-
-/* Whether a product with a tensor is of x and W rounded to f16. */
+/* Returns true if a product with a tensor is of x and W rounded to f16. */
 bool plan_is_of_halves(const planner *p, decoder_tensor t);
 
 /* Binds x of a product, and what a norm of it needs: by the kernel itself, or where it is of halves
  * by a launch ahead of it, if no other product of the layer has had the same one. */
 void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of);
 
-/* Has a product that is complete take its x in 8 bits from a launch ahead of it, where the model
- * has that worth it. */
-void plan_prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *of);
-
-/* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and
- * up may be one tensor's halves. A tensor that there never is: TENSOR_COUNT. */
-typedef struct plan_gates {
-    decoder_tensor gate, up, fused, gate_bias, up_bias;
-    buffer_id y;
-    const char *said, *said_fused;
-} plan_gates;
-void plan_multiply_gates(planner *p, const plan_gates *of);
-
-/* An RMS norm of x ahead of a product, with the gains of a tensor. */
+/* Sets an RMS norm of x ahead of a product, with the gains of a tensor. */
 void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains);
 
-/* A product of one matrix. */
+/* A product of one matrix; it has a bias where the decoder has one of the matrix. */
 typedef struct plan_product {
-    decoder_tensor w, bias;   /* bias: TENSOR_COUNT: none */
+    decoder_tensor w;
     buffer_id x, y, residual; /* BUFFERS: none; y: the logits */
     decoder_tensor norm;      /* TENSOR_COUNT: none */
     double scale, softcap;
     const char *said;
 } plan_product;
-
-/* Of some rows of x, from one on. */
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
+
+/* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and
+ * up may be one tensor's halves, fused. TENSOR_COUNT: there is no such tensor. */
+typedef struct plan_gates {
+    decoder_tensor gate, up, fused;
+    buffer_id y;
+    const char *said, *said_fused;
+} plan_gates;
+void plan_multiply_gates(planner *p, const plan_gates *of);
 
 /* A product that is added to the hidden states, scaled: with a norm behind it in a launch of its
  * own, by way of a buffer. */
 typedef struct plan_branch {
-    decoder_tensor w, bias, post_norm;
+    decoder_tensor w, post_norm; /* post_norm: TENSOR_COUNT: none */
     buffer_id x, product, residual, sum;
     const char *said;                   /* where it adds itself, */
     const char *said_alone, *said_norm; /* and of the two launches */
 } plan_branch;
 void plan_add_branch(planner *p, const plan_branch *of);
 
-/* Whether a branch has its norm here; and the launch of that, behind one that made the product. */
-bool plan_has_post_norm(const planner *p, const plan_branch *of);
+/* Adds the norm of a branch, behind a launch that made the product. */
 void plan_add_normed(planner *p, const plan_branch *of);
-
-/* Whether latent attention's q comes by products of its own, as in steps of prompts on tensor
- * cores. */
-bool plan_is_apart(const planner *p);
-
-/* attn_output o + h -> middle. */
-extern const plan_branch plan_attention_output;
 
 /* Up to three matrices of norm(h), whose products stand one behind the other in a row of y; w[2]
  * may be TENSOR_COUNT. */
 typedef struct plan_matrices {
-    decoder_tensor w[3], bias[3];
+    decoder_tensor w[3];
     buffer_id y;
     const char *said;
 } plan_matrices;
 void plan_multiply_matrices(planner *p, const plan_matrices *of);
 
-/* The addresses of the rows' caches of the layer, by the names of parameters; second may be NULL.
- */
-void plan_bind_caches(const planner *p, bindings *b, const char *first, const char *second);
+/* Sets angles, without how many values turn, and binds the tensor of their factors, if any. */
+void plan_set_rope(const planner *p, instance *in, bindings *b, const rope_options *rope);
 
-/* Angles, without how many values turn. */
-void plan_set_rope(instance *in, const rope_options *rope);
+/* Returns true if latent attention's q comes by products of its own, as in steps of prompts on
+ * tensor cores. */
+bool plan_is_apart(const planner *p);
 
-/* The tensor of factors of a layer's angles, where it has one. */
-void plan_bind_factors(const planner *p, bindings *b, const rope_options *rope);
+/* attn_output o + h -> middle. */
+extern const plan_branch plan_attention_output;
 
 /* The parts of a layer, each of which is a file. */
 void plan_attention(planner *p);

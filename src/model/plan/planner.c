@@ -37,14 +37,6 @@ const struct buffer_life buffer_lives[BUFFERS] = {
     [BUFFER_TOLD] = { "told", PHASE_LOGITS, PHASE_LOGITS },
 };
 
-int64_t plan_ring(const decoder *d, int64_t layer)
-{
-    if (!d->window || !d->windowed[layer] || d->window_cache == WINDOW_CACHE_FULL)
-        return 0;
-    int64_t positions = d->window + d->m[d->m_count - 1] - 1;
-    return positions < d->max_seq_len ? positions : 0;
-}
-
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)
 {
     return &p->tensors.items[p->numbers[t][tensor_infos[t].by_layer ? p->layer : 0]];
@@ -55,8 +47,8 @@ bool planner_has(const planner *p, decoder_tensor t)
     return decoder_has(p->d, t, p->layer < 0 || p->layer >= p->d->layers ? 0 : p->layer);
 }
 
-/* Anew, where it is bound already. */
-static bound *bind(bindings *b, const char *name, plan_argument argument)
+/* Binds a name, anew where it is bound already. */
+static bound *bind_name(bindings *b, const char *name, plan_argument argument)
 {
     size_t at = 0;
     while (at < b->count && strcmp(b->items[at].param, name) != 0)
@@ -70,11 +62,11 @@ void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_
                        uint64_t row)
 {
     const plan_tensor *tensor = planner_tensor(p, t);
-    bind(b, name,
-         (plan_argument){ .memory = PLAN_WEIGHTS,
-                          .offset =
-                              tensor->offset + row * format_bytes(tensor->format, tensor->columns),
-                          .said = tensor->name });
+    uint64_t before = row * format_bytes(tensor->format, tensor->columns);
+    bind_name(b, name,
+              (plan_argument){ .memory = PLAN_WEIGHTS,
+                               .offset = tensor->offset + before,
+                               .said = tensor->name });
 }
 
 void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t)
@@ -85,25 +77,61 @@ void planner_bind_tensor(const planner *p, bindings *b, const char *name, decode
 
 void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said)
 {
-    bind(b, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
+    bind_name(b, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
 }
 
-void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset)
+void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer, uint64_t offset)
 {
     plan_argument argument = { .memory = PLAN_WORKSPACE,
                                .offset = offset,
                                .said = buffer_lives[buffer].name };
-    bind(b, name, argument)->buffer = buffer;
-}
-
-void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer)
-{
-    planner_bind_buffer_from(b, name, buffer, 0);
+    bind_name(b, name, argument)->buffer = buffer;
 }
 
 void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said)
 {
-    bind(b, name, (plan_argument){ .is_number = true, .number = (uint32_t)number, .said = said });
+    bind_name(b, name,
+              (plan_argument){ .is_number = true, .number = (uint32_t)number, .said = said });
+}
+
+/* Binds the addresses of the rows' caches of the present layer: two lists, one behind the other. */
+static void bind_cache(const planner *p, bindings *b, const char *name, int second)
+{
+    static const char *const said[2][2] = { { "K of the rows", "V of the rows" },
+                                            { "states of the rows", "inputs of the rows" } };
+    uint64_t list = 2 * (uint64_t)p->layer + (uint64_t)second;
+    planner_bind_state(b, name,
+                       p->plan->state.caches + list * (uint64_t)p->plan->rows * sizeof(uint64_t),
+                       said[p->d->recurrent[p->layer]][second]);
+}
+
+void planner_bind(const planner *p, bindings *b, const plan_bind *rows)
+{
+    const plan_state *s = &p->plan->state;
+    const struct {
+        uint64_t offset;
+        const char *said;
+    } parts[] = {
+        [AT_TOKENS] = { s->tokens, "tokens" },    [AT_POSITIONS] = { s->positions, "positions" },
+        [AT_LENGTHS] = { s->lengths, "lengths" }, [AT_SAMPLING] = { s->sampling, "sampling" },
+        [AT_LOGITS] = { s->logits, "logits" },
+    };
+    for (; rows->param; rows++) {
+        switch (rows->kind) {
+        case BIND_BUFFER:
+            planner_bind_buffer(b, rows->param, (buffer_id)rows->id, 0);
+            break;
+        case BIND_TENSOR:
+            planner_bind_tensor(p, b, rows->param, (decoder_tensor)rows->id);
+            break;
+        case BIND_STATE:
+            planner_bind_state(b, rows->param, parts[rows->id].offset, parts[rows->id].said);
+            break;
+        case BIND_CACHE:
+            bind_cache(p, b, rows->param, rows->id);
+            break;
+        }
+    }
 }
 
 /* What a plan asks of a family is a matter between the two: a key that there is not is a defect. */
@@ -113,22 +141,46 @@ _Noreturn static void wrong_plan(const char *asked, const char *wrong, const cha
     abort();
 }
 
-instance planner_kernel(const planner *p, const char *name)
-{
-    instance in = { .family = family_find(families, name), .where = p->where };
-    if (!in.family)
-        wrong_plan(name, "a kernel", "");
-    for (const key *k = in.family->keys; k->name; k++)
-        instance_set(&in, k, instance_default(&in, k));
-    return in;
-}
-
 static const key *key_of(const instance *in, const char *name)
 {
     const key *k = family_key(in->family, name);
     if (!k)
         wrong_plan(in->family->name, "the key", name);
     return k;
+}
+
+void planner_set(instance *in, const char *name, int64_t value)
+{
+    instance_set(in, key_of(in, name), value);
+}
+
+void planner_set_all(instance *in, const plan_key *keys)
+{
+    for (; keys->name; keys++)
+        if (keys->value || !key_of(in, keys->name)->real)
+            planner_set(in, keys->name, keys->value);
+}
+
+instance planner_kernel(const planner *p, family_id of, const plan_key *keys)
+{
+#define SIZE(name)        \
+    {                     \
+#name, p->d->name \
+    }
+    const plan_key sizes[] = {
+        SIZE(head_dim),     SIZE(num_heads), SIZE(num_kv_heads), SIZE(max_seq_len),
+        SIZE(kv_type),      SIZE(latent),    SIZE(value_dim),    SIZE(experts),
+        SIZE(experts_used), SIZE(gating),    SIZE(activation),
+    };
+#undef SIZE
+    instance in = { .family = families[of], .where = p->where };
+    for (const key *k = in.family->keys; k->name; k++)
+        instance_set(&in, k, instance_default(&in, k));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (family_key(in.family, sizes[i].name))
+            planner_set(&in, sizes[i].name, sizes[i].value);
+    planner_set_all(&in, keys);
+    return in;
 }
 
 static bool suits_all(const planner *p, const instance *in)
@@ -170,25 +222,14 @@ bool planner_prepares(planner *p, const instance *ahead, instance *in, instance 
     return model->is_worth(ahead, in, to, rows, p->targets, p->target_count);
 }
 
-void planner_set(instance *in, const char *name, int64_t value)
+int64_t planner_format(const planner *p, decoder_tensor t)
 {
-    instance_set(in, key_of(in, name), value);
+    return instance_weights_index(decoder_format(p->d, t, p->layer));
 }
 
-void planner_set_real(instance *in, const char *name, double value)
+int64_t planner_state(const planner *p)
 {
-    if (value > 0 || value < 0)
-        planner_set(in, name, real_bits(value));
-}
-
-void planner_set_weights(instance *in, const char *name, format weights)
-{
-    planner_set(in, name, instance_weights_index(weights));
-}
-
-void planner_settle(const planner *p, instance *in)
-{
-    planner_set(in, "state", p->settled ? STATE_SETTLED : STATE_CHANGING);
+    return p->settled ? STATE_SETTLED : STATE_CHANGING;
 }
 
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name)
@@ -224,22 +265,10 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
     planner_bind_number(b, "m_val", rows, "m");
 }
 
-/* The bytes of a parameter for so many rows, or 0 where a launch decides them. */
-static int64_t bytes_of(const instance *in, const param *p, int64_t rows)
-{
-    const run_values run = { .m = rows };
-    int64_t bytes = formula_value(p->bytes, in, &run);
-    return bytes < 0 ? 0 : bytes;
-}
-
-static void grow(int64_t *most, int64_t bytes)
-{
-    *most = bytes > *most ? bytes : *most;
-}
-
 void planner_need(planner *p, buffer_id buffer, int64_t bytes)
 {
-    grow(&p->buffer_bytes[buffer], bytes);
+    if (bytes > p->buffer_bytes[buffer])
+        p->buffer_bytes[buffer] = bytes;
 }
 
 static const char COUNTERS_SAID[] = "counters";
@@ -253,35 +282,25 @@ static int64_t rows_of(const instance *in, const bindings *b)
     return in->shape.m;
 }
 
-/* The argument that a parameter gets; what a kernel needs for itself has places of its own. */
+/* Returns what a parameter gets; what a kernel needs for itself has places of its own. */
 static plan_argument argument_of(planner *p, const instance *in, const param *parameter,
                                  const bindings *b, buffer_id *buffer)
 {
+    const run_values run = { .m = rows_of(in, b) };
+    int64_t bytes = formula_value(parameter->bytes, in, &run); /* negative: a launch decides */
     *buffer = BUFFERS;
-    int64_t bytes = bytes_of(in, parameter, rows_of(in, b));
     for (size_t i = 0; i < b->count; i++)
         if (strcmp(b->items[i].param, parameter->name) == 0) {
             *buffer = b->items[i].buffer;
             if (parameter->kind == PARAM_SCRATCH)
-                grow(&p->buffer_bytes[*buffer], bytes);
+                planner_need(p, *buffer, bytes);
             return b->items[i].argument;
         }
     if (!parameter->zeroed)
         wrong_plan(in->family->name, "nothing for the parameter", parameter->name);
-    grow(&p->counters, bytes);
+    if (bytes > p->counters)
+        p->counters = bytes;
     return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
-}
-
-static void check_numbers(planner *p, const instance *in)
-{
-    for (const key *k = in->family->keys; k->name; k++) {
-        if (!k->choices && !instance_takes(in, k))
-            diag_error(p->diags, DIAG_CONFLICT, p->where,
-                       "%s: %s takes %s from %lld to %lld in multiples of %lld, not %lld", in->name,
-                       in->family->name, k->name, (long long)key_least(in, k),
-                       (long long)key_most(in, k), (long long)key_multiple(in, k),
-                       (long long)instance_value(in, k));
-    }
 }
 
 /* A kernel takes what its family does, and a GPU can launch it: the checks that a section of the
@@ -302,7 +321,13 @@ static void check_kernel(planner *p, const instance *in)
     wrong = launch_unfit(p->arena, in, p->targets, p->target_count, NULL);
     if (wrong)
         diag_error(p->diags, DIAG_SHARED_MEMORY, p->where, "%s", wrong);
-    check_numbers(p, in);
+    for (const key *k = in->family->keys; k->name; k++)
+        if (!k->choices && !instance_takes(in, k))
+            diag_error(p->diags, DIAG_CONFLICT, p->where,
+                       "%s: %s takes %s from %lld to %lld in multiples of %lld, not %lld", in->name,
+                       in->family->name, k->name, (long long)key_least(in, k),
+                       (long long)key_most(in, k), (long long)key_multiple(in, k),
+                       (long long)instance_value(in, k));
 }
 
 static size_t number_of(planner *p, instance *in)
@@ -327,6 +352,15 @@ void planner_add(planner *p, instance *in, const bindings *b, const char *said)
     made->launch.argument_count = instance_params(p->arena, in, params);
     for (size_t i = 0; i < made->launch.argument_count; i++)
         made->launch.arguments[i] = argument_of(p, in, &params[i], b, &made->buffers[i]);
+}
+
+void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *rows,
+                    const char *said)
+{
+    instance in = planner_kernel(p, of, keys);
+    bindings b = { 0 };
+    planner_bind(p, &b, rows);
+    planner_add(p, &in, &b, said);
 }
 
 void planner_place_buffers(planner *p, plan_step *step)

@@ -112,52 +112,77 @@ extern const struct buffer_life {
     phase first, last;
 } buffer_lives[BUFFERS];
 
-/* Whether the present layer, or the model, has a tensor, and that tensor. */
+/* Keys of a kernel and what they are set to: numbers, choices, formats by their index in
+ * weights_choices; real numbers by their bits, where 0 leaves the default. The last has no name. */
+typedef struct plan_key {
+    const char *name;
+    int64_t value;
+} plan_key;
+
+/* What parameters get: a buffer; a tensor, nothing where the layer has none; a part of the state;
+ * one of the two addresses of the rows' caches of the layer. A kernel need not have all parameters
+ * of a table. The last has no name. */
+typedef enum bind_kind { BIND_BUFFER, BIND_TENSOR, BIND_STATE, BIND_CACHE } bind_kind;
+typedef enum state_part { AT_TOKENS, AT_POSITIONS, AT_LENGTHS, AT_SAMPLING, AT_LOGITS } state_part;
+typedef struct plan_bind {
+    const char *param;
+    bind_kind kind;
+    int id;
+} plan_bind;
+
+/* Returns true if the present layer, or the model, has a tensor; and that tensor. */
 bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
-/* What a parameter gets: rows of a tensor from one on; a tensor, or nothing where the model has
- * none; what lies in the state; a buffer, or what lies so many bytes behind its start; a number. */
+/* Binds parameters; a later binding of a name replaces an earlier one. Single ones: rows of a
+ * tensor from one on; bytes of the state, which are said to be; bytes of a buffer from one on; a
+ * number. */
+void planner_bind(const planner *p, bindings *b, const plan_bind *rows);
+void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
 void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
                        uint64_t row);
-void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
 void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said);
-void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer);
-void planner_bind_buffer_from(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
+void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
 void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said);
 
-/* A buffer has so many bytes, or more. */
+/* Gives a buffer room for bytes. */
 void planner_need(planner *p, buffer_id buffer, int64_t bytes);
 
-/* An instance of a family with the defaults of all keys, and its keys by their names: numbers and
- * words, real numbers (0: the default, what is usual) and formats. */
-instance planner_kernel(const planner *p, const char *family_name);
+/* Makes an instance with keys as given; of the others those that are named as a size of the decoder
+ * have that size, and the rest has its defaults. A key that the family does not
+ * have is a defect of the plan, at which the program aborts. */
+instance planner_kernel(const planner *p, family_id of, const plan_key *keys);
+void planner_set_all(instance *in, const plan_key *keys);
 void planner_set(instance *in, const char *key_name, int64_t value);
-void planner_set_real(instance *in, const char *key_name, double value);
-void planner_set_weights(instance *in, const char *key_name, format weights);
 
-/* Whether all targets have each choice of a key. */
-/* Whether one is faster, on targets that all have it, than another one that computes the same of
- * the same parameters. */
-bool planner_prefers(const planner *p, const instance *in, const instance *to);
+/* Returns the value of a key for a tensor's format in the present layer. */
+int64_t planner_format(const planner *p, decoder_tensor t);
 
-/* Whether the model has two launches of so many rows, one ahead of the other (NULL: it has been
- * made), finish before one that does the same; and the numbers of warps and rows of these. */
-bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows);
+/* Returns the value of the key state: settled where the step's first launch has waited for what the
+ * step ahead leaves. */
+int64_t planner_state(const planner *p);
 
-/* Has a kernel read the step's state ahead of its wait, where that is settled by then. */
-void planner_settle(const planner *p, instance *in);
-
+/* Returns true if all targets have each choice of a key. */
 bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
 
-/* Rows of a product: all of them at once; where they take too much shared memory with fewer stages,
- * or (where the family can) as many as fit or as it takes, with a block of the grid for each so
- * many. */
+/* Returns true if a kernel is faster, on targets that all have it, than another one that computes
+ * the same of the same parameters. */
+bool planner_prefers(const planner *p, const instance *in, const instance *to);
+
+/* Returns true if the model has two launches of some rows, one ahead of the other (NULL: it has
+ * been made), finish before one that does the same; sets the numbers of warps and rows of these. */
+bool planner_prepares(planner *p, const instance *ahead, instance *in, instance *to, int64_t rows);
+
+/* Sets the rows of a product: all of them at once; where they take too much shared memory with
+ * fewer stages, or (where the family can) as many as fit or as it takes, with a block of the grid
+ * for each of those. */
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
 
-/* Adds a launch of the kernel to the step. What a kernel needs for itself gets a place. An error
- * where its family does not take its keys. */
+/* Adds a launch of a kernel to the step. What a kernel needs for itself gets a place. Reports an
+ * error where its family does not take its keys. */
 void planner_add(planner *p, instance *in, const bindings *b, const char *said);
+void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *rows,
+                    const char *said);
 
 /* Has launches of the step fetch what later ones read first: see plan_next.c. */
 void planner_fetch_ahead(planner *p);
