@@ -152,9 +152,33 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
     return true;
 }
 
-/* stride: which of the op's sources. */
-static stored_matrix describe(const warp *w, const op *o, int stride)
+/* False and a fault where a row does not begin where one may. */
+static bool check_rows(warp *w, const op *o, const stored_matrix *m)
 {
+    unsigned fragment = m->registers * (m->element == ELEMENT_f64 ? 8 : 4);
+    unsigned apart = fragment < ROW_BYTES ? fragment : ROW_BYTES;
+    if (m->base % fragment)
+        warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
+                   "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
+                   (unsigned long long)m->base, fragment);
+    else if (m->stride * m->bits % (8 * apart))
+        warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
+                   "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
+                   m->by_columns ? "columns" : "rows",
+                   (unsigned long long)(m->stride * m->bits / 8), apart);
+    else
+        return true;
+    return false;
+}
+
+/* Takes a matrix from an op of all lanes; stride: which of the sources has it. Returns false after
+ * a fault. */
+static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, int stride,
+                        stored_matrix *found)
+{
+    if (!matrix_lanes(w, o, mask, name) || !is_given_by_all(w, o, 0, o->address64, "address") ||
+        !is_given_by_all(w, o, stride, false, "stride"))
+        return false;
     const matrix_shape *s = matrix_shape_at(o->variant);
     matrix_part part = (matrix_part)(o->compare & PART_MASK);
     stored_matrix m = { .shape = s,
@@ -177,57 +201,35 @@ static stored_matrix describe(const warp *w, const op *o, int stride)
         m.stride = m.by_columns ? rows : columns;
     m.bits = matrix_elements[m.element].bits;
     m.together = m.by_columns == (part == PART_B) ? matrix_packed(m.element) : 1;
-    return m;
+    *found = m;
+    return check_rows(w, o, found);
 }
 
-/* False and a fault where a row does not begin where one may. */
-static bool check_rows(warp *w, const op *o, const stored_matrix *m)
+/* Finds where element e of a register of all lanes is, and what lies with it side by side. Returns
+ * its bytes, which are counted in statistics. */
+static unsigned find_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
+                              access_kind kind, addresses *a)
 {
-    unsigned fragment = m->registers * (m->element == ELEMENT_f64 ? 8 : 4);
-    unsigned apart = fragment < ROW_BYTES ? fragment : ROW_BYTES;
-    if (m->base % fragment)
-        warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
-                   "a matrix at 0x%llx is not aligned to the %u bytes of a lane's fragment",
-                   (unsigned long long)m->base, fragment);
-    else if (m->stride * m->bits % (8 * apart))
-        warp_fault(w, o, 0, EMU_MISALIGNED, m->base,
-                   "the %s of a matrix are %llu bytes apart, which is not a multiple of %u",
-                   m->by_columns ? "columns" : "rows",
-                   (unsigned long long)(m->stride * m->bits / 8), apart);
-    else
-        return true;
-    return false;
-}
-
-/* Where element e of a register of all lanes is. */
-static void gather_elements(const stored_matrix *m, unsigned r, unsigned e, addresses *a)
-{
+    unsigned size = m->together * m->bits / 8;
+    op part = *o;
+    part.type = size == 1 ? TYPE_b8 : size == 2 ? TYPE_b16 : size == 4 ? TYPE_b32 : TYPE_b64;
+    part.vector = 1;
     for (int lane = 0; lane < WARP_LANES; lane++) {
         matrix_place at = matrix_place_of(m->shape, m->part, m->element, r, lane);
         *(m->part == PART_B ? &at.row : &at.column) += e;
         u64 index = m->by_columns ? at.column * m->stride + at.row : at.row * m->stride + at.column;
         a->at[lane] = m->base + index * m->bits / 8;
     }
-}
-
-/* An op that accesses size bytes, for statistics. */
-static op part_of(const op *o, unsigned size)
-{
-    op part = *o;
-    part.type = size == 1 ? TYPE_b8 : size == 2 ? TYPE_b16 : size == 4 ? TYPE_b32 : TYPE_b64;
-    part.vector = 1;
-    return part;
+    access_count(w, &part, m->space, a, ALL_LANES, kind);
+    return size;
 }
 
 /* Has all lanes load what of a register lies side by side, from element e on. */
 static bool load_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                           u64 *values, lane_mask *undefined)
 {
-    unsigned size = m->together * m->bits / 8;
-    op part = part_of(o, size);
     addresses a;
-    gather_elements(m, r, e, &a);
-    access_count(w, &part, m->space, &a, ALL_LANES, ACCESS_LOAD);
+    unsigned size = find_elements(w, o, m, r, e, ACCESS_LOAD, &a);
     bool carries = undefined_carries(w, o) && space_has_arrays(m->space);
     for (int lane = 0; lane < WARP_LANES; lane++) {
         access x = { w, o, lane, ACCESS_LOAD, m->space, a.at[lane], size };
@@ -246,12 +248,8 @@ static bool load_elements(warp *w, const op *o, const stored_matrix *m, unsigned
 
 void exec_wmma_load(warp *w, const op *o, lane_mask mask)
 {
-    if (!matrix_lanes(w, o, mask, "wmma.load") ||
-        !is_given_by_all(w, o, 0, o->address64, "address") ||
-        !is_given_by_all(w, o, 1, false, "stride"))
-        return;
-    stored_matrix m = describe(w, o, 1);
-    if (!check_rows(w, o, &m))
+    stored_matrix m;
+    if (!find_matrix(w, o, mask, "wmma.load", 1, &m))
         return;
     for (unsigned r = 0; r < m.registers; r++) {
         u64 values[WARP_LANES] = { 0 };
@@ -268,11 +266,8 @@ void exec_wmma_load(warp *w, const op *o, lane_mask mask)
 static bool store_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                            lane_mask undefined)
 {
-    unsigned size = m->together * m->bits / 8;
-    op part = part_of(o, size);
     addresses a;
-    gather_elements(m, r, e, &a);
-    access_count(w, &part, m->space, &a, ALL_LANES, ACCESS_STORE);
+    unsigned size = find_elements(w, o, m, r, e, ACCESS_STORE, &a);
     for (int lane = 0; lane < WARP_LANES; lane++) {
         access x = { w, o, lane, ACCESS_STORE, m->space, a.at[lane], size };
         u64 value =
@@ -295,14 +290,9 @@ static bool store_elements(warp *w, const op *o, const stored_matrix *m, unsigne
 
 void exec_wmma_store(warp *w, const op *o, lane_mask mask)
 {
-    int stride = o->type2 + 1;
-    if (!matrix_lanes(w, o, mask, "wmma.store") ||
-        !is_given_by_all(w, o, 0, o->address64, "address") ||
-        !is_given_by_all(w, o, stride, false, "stride"))
-        return;
-    stored_matrix m = describe(w, o, stride);
+    stored_matrix m;
     bool carries = undefined_carries(w, o);
-    if (!check_rows(w, o, &m) ||
+    if (!find_matrix(w, o, mask, "wmma.store", o->type2 + 1, &m) ||
         (carries && !space_has_arrays(m.space) && !undefined_output(w, o, mask)))
         return;
     for (unsigned r = 0; r < m.registers; r++) {

@@ -91,15 +91,8 @@ static product product_of(const op *o)
 /* The matrices of a product: of one of these kinds. */
 typedef union tile {
     struct {
-        float a[MOST_ROWS][16], b[16][MOST_COLUMNS], d[MOST_ROWS][MOST_COLUMNS];
+        float a[MOST_ROWS][32], b[32][MOST_COLUMNS], d[MOST_ROWS][MOST_COLUMNS];
     } single;
-    struct {
-        float a[16][32], b[32][8], d[16][8];
-    } eighth;
-    struct {
-        s32 a[16][256], b[256][8];
-        s64 d[16][8];
-    } bit;
     struct {
         double a[16][16], b[16][8], d[16][8];
     } wide;
@@ -108,11 +101,6 @@ typedef union tile {
         s64 d[MOST_ROWS][MOST_COLUMNS];
     } whole;
 } tile;
-
-static bool is_eighth(matrix_element e)
-{
-    return e == ELEMENT_e4m3 || e == ELEMENT_e5m2;
-}
 
 static float single_element(matrix_element e, u32 bits, unsigned which)
 {
@@ -169,31 +157,7 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
     GATHER_PART(PART_C, p->c, p->registers_c, p->source_c, GET, VALUE,                      \
                 (m)->d[at.row][at.column + i])
 
-static void gather_single(const warp *w, const op *o, const product *p, tile *m)
-{
-    GATHER(&m->single, get_u32, single_element)
-}
-
-static void gather_eighth(const warp *w, const op *o, const product *p, tile *m)
-{
-    GATHER(&m->eighth, get_u32, single_element)
-}
-
-static void gather_bit(const warp *w, const op *o, const product *p, tile *m)
-{
-    GATHER(&m->bit, get_u32, whole_element)
-}
-
-static void gather_whole(const warp *w, const op *o, const product *p, tile *m)
-{
-    GATHER(&m->whole, get_u32, whole_element)
-}
-
 #define WIDE_ELEMENT(e, value, which) ((void)(which), value)
-static void gather_wide(const warp *w, const op *o, const product *p, tile *m)
-{
-    GATHER(&m->wide, get_f64, WIDE_ELEMENT)
-}
 
 /* D += A B, eight columns of sums of type T at a time: STEP adds a product to a sum. */
 enum { SIDE_BY_SIDE = 8 };
@@ -215,36 +179,26 @@ enum { SIDE_BY_SIDE = 8 };
  * 22 bits and the other term's 24, the smaller of the two is far below the larger's last place. */
 #define STEP_SINGLE(a, b, sum) ((float)((double)(a) * (double)(b) + (double)(sum)))
 #define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
+#define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b))) /* of bits, as STEP_WHOLE is by and */
 
-#define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b)))
-
-/* by_xor: of bits, where other products are by and. */
-static void multiply(const product *p, tile *m, bool by_xor)
+static void multiply(const warp *w, const op *o, const product *p, tile *m)
 {
-    if (p->a == ELEMENT_f64)
+    if (p->a == ELEMENT_f64) {
+        GATHER(&m->wide, get_f64, WIDE_ELEMENT)
         MULTIPLY(&m->wide, p->shape, double, fma)
-    else if (is_eighth(p->a))
-        MULTIPLY(&m->eighth, p->shape, float, STEP_HALVES)
-    else if (p->a == ELEMENT_b1 && by_xor)
-        MULTIPLY(&m->bit, p->shape, s64, STEP_XOR)
-    else if (p->a == ELEMENT_b1)
-        MULTIPLY(&m->bit, p->shape, s64, STEP_WHOLE)
-    else if (p->c == ELEMENT_s32)
-        MULTIPLY(&m->whole, p->shape, s64, STEP_WHOLE)
-    else if (p->a == ELEMENT_f16)
-        MULTIPLY(&m->single, p->shape, float, STEP_HALVES)
-    else
-        MULTIPLY(&m->single, p->shape, float, STEP_SINGLE)
-}
-
-static const float *single_at(const product *p, const tile *m, matrix_place at)
-{
-    return is_eighth(p->a) ? &m->eighth.d[at.row][at.column] : &m->single.d[at.row][at.column];
-}
-
-static const s64 *sum_at(const product *p, const tile *m, matrix_place at)
-{
-    return p->a == ELEMENT_b1 ? &m->bit.d[at.row][at.column] : &m->whole.d[at.row][at.column];
+    } else if (p->c == ELEMENT_s32) {
+        GATHER(&m->whole, get_u32, whole_element)
+        if (o->uniform)
+            MULTIPLY(&m->whole, p->shape, s64, STEP_XOR)
+        else
+            MULTIPLY(&m->whole, p->shape, s64, STEP_WHOLE)
+    } else {
+        GATHER(&m->single, get_u32, single_element)
+        if (p->a == ELEMENT_bf16 || p->a == ELEMENT_tf32)
+            MULTIPLY(&m->single, p->shape, float, STEP_SINGLE)
+        else
+            MULTIPLY(&m->single, p->shape, float, STEP_HALVES)
+    }
 }
 
 /* A register of D, which begins at a place. */
@@ -254,15 +208,15 @@ static u64 result_bits(const product *p, const op *o, const tile *m, matrix_plac
     case ELEMENT_f64:
         return bits_of_double(canonical_double(m->wide.d[at.row][at.column]));
     case ELEMENT_s32: {
-        s64 sum = *sum_at(p, m, at);
+        s64 sum = m->whole.d[at.row][at.column];
         return (u32)(o->mods & MOD_SAT ? saturate_s32(sum) : (s32)sum);
     }
     case ELEMENT_f16: {
-        const float *pair = single_at(p, m, at);
+        const float *pair = &m->single.d[at.row][at.column];
         return half_of((double)pair[0], 0) | (u32)half_of((double)pair[1], 0) << 16;
     }
     default:
-        return bits_of_float(canonical(*single_at(p, m, at)));
+        return bits_of_float(canonical(m->single.d[at.row][at.column]));
     }
 }
 
@@ -285,25 +239,29 @@ typedef struct undefined_parts {
 static undefined_parts find_undefined(const warp *w, const op *o, const product *p)
 {
     undefined_parts u = { 0 };
-    for (unsigned r = 0; r < p->registers_a; r++) {
-        lane_mask lanes = undefined_value(w, o, (int)r);
-        for (int lane = 0; lanes && lane < WARP_LANES; lane++)
-            u.rows |= (lanes >> lane & 1) << matrix_place_of(p->shape, PART_A, p->a, r, lane).row;
-    }
-    for (unsigned r = 0; r < p->registers_b; r++) {
-        lane_mask lanes = undefined_value(w, o, p->source_b + (int)r);
-        for (int lane = 0; lanes && lane < WARP_LANES; lane++)
-            u.columns |= (lanes >> lane & 1)
-                         << matrix_place_of(p->shape, PART_B, p->b, r, lane).column;
-    }
-    for (unsigned r = 0; r < p->registers_c; r++) {
-        lane_mask lanes = undefined_value(w, o, p->source_c + (int)r);
-        u32 all = (1u << matrix_packed(p->c)) - 1;
-        for (int lane = 0; lanes && lane < WARP_LANES; lane++) {
-            matrix_place at = matrix_place_of(p->shape, PART_C, p->c, r, lane);
-            u.sums[at.row] |= lanes >> lane & 1 ? all << at.column : 0;
+    const struct {
+        matrix_part part;
+        matrix_element element;
+        unsigned registers;
+        int source;
+    } parts[] = { { PART_A, p->a, p->registers_a, 0 },
+                  { PART_B, p->b, p->registers_b, p->source_b },
+                  { PART_C, p->c, p->registers_c, p->source_c } };
+    u32 all = (1u << matrix_packed(p->c)) - 1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (unsigned r = 0; r < parts[i].registers; r++) {
+            lane_mask lanes = undefined_value(w, o, parts[i].source + (int)r);
+            EACH_LANE (lane, lanes) {
+                matrix_place at =
+                    matrix_place_of(p->shape, parts[i].part, parts[i].element, r, lane);
+                if (parts[i].part == PART_A)
+                    u.rows |= 1u << at.row;
+                else if (parts[i].part == PART_B)
+                    u.columns |= 1u << at.column;
+                else
+                    u.sums[at.row] |= all << at.column;
+            }
         }
-    }
     return u;
 }
 
@@ -455,17 +413,7 @@ static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
         carry_undefined(w, o, &p);
     if (multiply_as_halves(w, o, &p))
         return;
-    if (p.a == ELEMENT_f64)
-        gather_wide(w, o, &p, &m);
-    else if (is_eighth(p.a))
-        gather_eighth(w, o, &p, &m);
-    else if (p.a == ELEMENT_b1)
-        gather_bit(w, o, &p, &m);
-    else if (p.c == ELEMENT_s32)
-        gather_whole(w, o, &p, &m);
-    else
-        gather_single(w, o, &p, &m);
-    multiply(&p, &m, o->uniform);
+    multiply(w, o, &p, &m);
     scatter(w, o, &p, &m);
 }
 

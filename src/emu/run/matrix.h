@@ -63,7 +63,7 @@ typedef struct matrix_shape {
     uint16_t rows, columns, depth;
 } matrix_shape;
 
-enum { MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 64 };
+enum { MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 256 };
 
 /* The index of a shape by its name; -1: there is none. */
 int matrix_shape_named(const char *name);

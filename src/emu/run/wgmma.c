@@ -53,10 +53,6 @@ typedef struct begun {
     u64 a, b;
 } begun;
 
-typedef struct group_history {
-    VEC(begun) list;
-} group_history;
-
 typedef struct warp_state {
     product *pending; /* the oldest first */
     uint32_t groups;  /* committed */
@@ -67,7 +63,7 @@ typedef struct warp_state {
 
 typedef struct wgmma_state {
     warp_state warps[MAX_WARPS];
-    group_history history[MAX_WARPS / GROUP];
+    VEC(begun) history[MAX_WARPS / GROUP]; /* of groups */
     product *spare;
 } wgmma_state;
 
@@ -78,24 +74,17 @@ static wgmma_state *state_of(machine *m)
     return m->wgmma;
 }
 
-static void drop(wgmma_state *s, product **at)
-{
-    product *p = *at;
-    *at = p->next;
-    p->next = s->spare;
-    s->spare = p;
-}
-
 void wgmma_begin_block(machine *m, const warp *w)
 {
     warp_state *own = &m->wgmma->warps[w->index];
+    product *p;
     while (own->pending)
-        drop(m->wgmma, &own->pending);
+        LIST_MOVE(p, &own->pending, m->wgmma->spare);
     own->groups = 0;
     own->begun = 0;
     own->fenced = false;
     if (w->index % GROUP == 0)
-        m->wgmma->history[w->index / GROUP].list.count = 0;
+        m->wgmma->history[w->index / GROUP].count = 0;
 }
 
 static unsigned columns_of(const op *o)
@@ -213,32 +202,26 @@ typedef struct matrices {
     bool undefined_rows[ROWS], undefined_columns[COLUMNS];
 } matrices;
 
-static bool read_a(warp *w, const op *o, product *p, u64 descriptor, matrices *m)
-{
-    layout l = layout_of(w->machine, descriptor);
-    for (unsigned row = 0; row < ROWS; row++)
-        for (unsigned unit = 0; unit < UNITS; unit++) {
-            u64 at = unit_address(&l, w->index % GROUP * ROWS + row, unit);
-            const uint8_t *bytes = read_unit(w, o, p, at, &m->undefined_rows[row]);
-            if (!bytes)
-                return false;
-            for (unsigned i = 0; i < HALVES; i++)
-                m->a[row][unit * HALVES + i] = value_at(o, bytes + 2 * i);
-        }
-    return true;
-}
+/* The rows of A, or the columns of B, that a warp reads, and where their values go. */
+typedef struct side {
+    unsigned first, count;
+    float *values; /* from one row to the next, and along a row: */
+    unsigned row_step, depth_step;
+    bool *undefined; /* of each row */
+} side;
 
-static bool read_b(warp *w, const op *o, product *p, u64 descriptor, matrices *m)
+static bool read_side(warp *w, const op *o, product *p, u64 descriptor, const side *s)
 {
     layout l = layout_of(w->machine, descriptor);
-    for (unsigned column = 0; column < columns_of(o); column++)
+    for (unsigned row = 0; row < s->count; row++)
         for (unsigned unit = 0; unit < UNITS; unit++) {
-            u64 at = unit_address(&l, column, unit);
-            const uint8_t *bytes = read_unit(w, o, p, at, &m->undefined_columns[column]);
+            u64 at = unit_address(&l, s->first + row, unit);
+            const uint8_t *bytes = read_unit(w, o, p, at, &s->undefined[row]);
             if (!bytes)
                 return false;
             for (unsigned i = 0; i < HALVES; i++)
-                m->b[unit * HALVES + i][column] = value_at(o, bytes + 2 * i);
+                s->values[row * s->row_step + (unit * HALVES + i) * s->depth_step] =
+                    value_at(o, bytes + 2 * i);
         }
     return true;
 }
@@ -362,16 +345,15 @@ static void multiply(const op *o, product *p, const matrices *m)
 static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
 {
     wgmma_state *s = state_of(w->machine);
-    group_history *h = &s->history[w->index / GROUP];
     size_t number = s->warps[w->index].begun++;
     if (w->index / GROUP * GROUP + GROUP > w->machine->warp_count)
         return warp_fault(w, o, 0, EMU_INACTIVE_LANE, 0,
                           "wgmma is done by four warps, and the block has %u, of which this one is "
                           "number %u",
                           w->machine->warp_count, w->index);
-    if (number == h->list.count)
-        *VEC_PUSH(w->machine->arena, &h->list) = (begun){ o, a, b };
-    const begun *first = &h->list.items[number];
+    if (number == s->history[w->index / GROUP].count)
+        *VEC_PUSH(w->machine->arena, &s->history[w->index / GROUP]) = (begun){ o, a, b };
+    const begun *first = &s->history[w->index / GROUP].items[number];
     if (first->op == o && first->a == a && first->b == b)
         return true;
     return warp_fault(
@@ -396,6 +378,7 @@ static product *new_product(machine *m, const op *o)
     return p;
 }
 
+/* Adds a product to those under way, of which nobody changes what they read. */
 static void append(warp *w, product *p)
 {
     machine *m = w->machine;
@@ -405,13 +388,6 @@ static void append(warp *w, product *p)
     *end = p;
     for (unsigned r = 0; r < p->reads; r++)
         shared_begin_read(&m->shared, m->arena, p->read[r], UNIT, thread_of(w, 0));
-}
-
-static bool is_fenced(warp *w, const op *o)
-{
-    if (state_of(w->machine)->warps[w->index].fenced)
-        return true;
-    return warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma ahead of which there is no wgmma.fence");
 }
 
 /* Sources: A's descriptor or its four registers, B's descriptor, and whether D is added to. */
@@ -425,8 +401,13 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
                    "wgmma: matrices that are transposed are not known");
         return;
     }
-    if (!matrix_lanes(w, o, mask, "wgmma") || !is_fenced(w, o) ||
-        (!in_registers && !take_descriptor(w, o, 0, &a)) || !take_descriptor(w, o, 4, &b) ||
+    if (!matrix_lanes(w, o, mask, "wgmma"))
+        return;
+    if (!state_of(w->machine)->warps[w->index].fenced) {
+        warp_fault(w, o, 0, EMU_RACE, 0, "race: wgmma ahead of which there is no wgmma.fence");
+        return;
+    }
+    if ((!in_registers && !take_descriptor(w, o, 0, &a)) || !take_descriptor(w, o, 4, &b) ||
         !is_as_others(w, o, a, b))
         return;
     lane_mask adds = predicate(w, o->src[5], o->pred_not);
@@ -436,8 +417,10 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
         return;
     }
     product *p = new_product(w->machine, o);
-    bool good = in_registers ? gather_a(w, o, &m) : read_a(w, o, p, a, &m);
-    good = good && read_b(w, o, p, b, &m);
+    side rows = { w->index % GROUP * ROWS, ROWS, m.a[0], DEPTH, 1, m.undefined_rows };
+    side columns = { 0, columns_of(o), m.b[0], 1, COLUMNS, m.undefined_columns };
+    bool good = in_registers ? gather_a(w, o, &m) : read_side(w, o, p, a, &rows);
+    good = good && read_side(w, o, p, b, &columns);
     for (unsigned i = 0; good && i < o->writes; i++)
         good = take_sums(w, o, p, i, adds);
     if (!good)
@@ -471,17 +454,6 @@ void exec_wgmma_commit(warp *w, const op *o, lane_mask mask)
     s->groups++;
 }
 
-/* What products behind one find a register to hold when they end. */
-static void expect_in_later(const warp *w, product *p, unsigned i)
-{
-    const reg *r = sum_register(w, p->op, i);
-    for (product *later = p->next; later; later = later->next) {
-        unsigned j = i;
-        if (is_sum(w, later->op, r, &j))
-            memcpy(later->before[j], p->sums[i], sizeof later->before[j]);
-    }
-}
-
 /* The registers get their sums; what the fence has seen of them is the same then. */
 static bool leave_sums(warp *w, product *p)
 {
@@ -496,7 +468,11 @@ static bool leave_sums(warp *w, product *p)
         memcpy(held, p->sums[i], sizeof p->sums[i]);
         memcpy(fenced + r->place, p->sums[i], sizeof p->sums[i]);
         undefined_set_register(w, r, p->undefined[i], ALL_LANES);
-        expect_in_later(w, p, i);
+        for (product *later = p->next; later; later = later->next) { /* what they find it to hold */
+            unsigned j = i;
+            if (is_sum(w, later->op, r, &j))
+                memcpy(later->before[j], p->sums[i], sizeof later->before[j]);
+        }
     }
     for (unsigned r = 0; r < p->reads; r++)
         shared_end_read(&m->shared, p->read[r], UNIT);
@@ -510,10 +486,11 @@ void exec_wgmma_wait(warp *w, const op *o, lane_mask mask)
     wgmma_state *s = state_of(w->machine);
     warp_state *own = &s->warps[w->index];
     u64 open = get_u32(source(w, o, 0), 0);
+    product *p;
     while (own->pending && own->pending->committed && own->pending->group + open < own->groups) {
         if (!leave_sums(w, own->pending))
             return;
-        drop(s, &own->pending);
+        LIST_MOVE(p, &own->pending, s->spare);
     }
 }
 
