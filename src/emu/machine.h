@@ -202,6 +202,22 @@ typedef struct addresses {
     uint64_t at[WARP_LANES];
 } addresses;
 
+/* The lowest and the highest of them, and the bits that any has. */
+typedef struct address_span {
+    uint64_t lowest, highest, any;
+} address_span;
+
+static inline address_span span_of(const uint64_t at[WARP_LANES])
+{
+    address_span s = { .lowest = UINT64_MAX };
+    for (int i = 0; i < WARP_LANES; i++) {
+        s.lowest = at[i] < s.lowest ? at[i] : s.lowest;
+        s.highest = at[i] > s.highest ? at[i] : s.highest;
+        s.any |= at[i];
+    }
+    return s;
+}
+
 /* A fault where the block has run so many instructions that it hangs: for what goes back. */
 void warp_check_limit(warp *w, const op *o, lane_mask mask);
 

@@ -32,12 +32,6 @@ void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask ma
     }
 }
 
-static void set_results(warp *w, const op *o, lane_mask lanes, lane_mask mask)
-{
-    for (unsigned i = 0; i < o->writes; i++)
-        undefined_set_register(w, op_register(w->machine->entry, o, o->reads + i), lanes, mask);
-}
-
 /* A register's value decides something in some lanes. */
 static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
 {
@@ -104,33 +98,32 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
     if (op_first_source(o) && !decides(w, o, op_register(w->machine->entry, o, 0), w->active,
                                        "it decides whether the thread does this"))
         return false;
+    lane_mask results = 0;
     switch (o->carry) {
-    case CARRY_CHOSEN:
-        set_results(w, o, undefined_choice(w, o), mask);
-        return true;
-    case CARRY_LOGIC:
-        set_results(w, o, undefined_logic(w, o), mask);
-        return true;
-    case CARRY_COMPARED:
-        set_results(w, o, undefined_comparison(w, o), mask);
-        return true;
-    case CARRY_TOGETHER:
-        set_results(w, o, undefined_sources(w, o) & mask ? ALL_LANES : 0, mask);
-        return true;
-    case CARRY_LOADED:
-        set_results(w, o, 0, mask);
-        return address_decides(w, o, mask);
-    case CARRY_STORED:
-        return address_decides(w, o, mask);
-    case CARRY_DECIDES:
-        set_results(w, o, 0, mask);
-        return all_decide(w, o, mask, UINT32_MAX, "it decides what this does");
     case CARRY_BY_ITSELF:
         return true;
-    default:
-        set_results(w, o, undefined_sources(w, o), mask);
-        return true;
+    case CARRY_CHOSEN:
+        results = undefined_choice(w, o);
+        break;
+    case CARRY_LOGIC:
+        results = undefined_logic(w, o);
+        break;
+    case CARRY_COMPARED:
+        results = undefined_comparison(w, o);
+        break;
+    case CARRY_TOGETHER:
+        results = undefined_sources(w, o) & mask ? ALL_LANES : 0;
+        break;
+    case CARRY_ON:
+        results = undefined_sources(w, o);
+        break;
     }
+    for (unsigned i = 0; i < o->writes; i++)
+        undefined_set_register(w, op_register(w->machine->entry, o, o->reads + i), results, mask);
+    if (o->carry == CARRY_LOADED || o->carry == CARRY_STORED)
+        return address_decides(w, o, mask);
+    return o->carry != CARRY_DECIDES ||
+           all_decide(w, o, mask, UINT32_MAX, "it decides what this does");
 }
 
 lane_mask undefined_value(const warp *w, const op *o, int which)

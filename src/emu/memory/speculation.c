@@ -123,15 +123,11 @@ void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t
 void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size)
 {
-    uint64_t lowest = UINT64_MAX, highest = 0;
     if (!is_tracked(s, of))
         return;
-    for (int i = 0; i < WARP_LANES; i++) {
-        lowest = at[i] < lowest ? at[i] : lowest;
-        highest = at[i] > highest ? at[i] : highest;
-    }
-    if (highest - lowest + size <= (uint64_t)size * count_lanes(mask)) {
-        note_loaded(s, of, lowest, highest - lowest + size);
+    const address_span span = span_of(at);
+    if (span.highest - span.lowest + size <= (uint64_t)size * count_lanes(mask)) {
+        note_loaded(s, of, span.lowest, span.highest - span.lowest + size);
         return;
     }
     EACH_LANE (i, mask)

@@ -167,9 +167,12 @@ static const variable *array_of(const machine *m, const variables *all, uint64_t
     return NULL;
 }
 
-/* The array an access is inside of, or NULL and a fault that names the nearest one before it. */
+/* The array an aligned access is inside of, or NULL and a fault that names the nearest one before
+ * it. */
 static const variable *find_array(const access *x)
 {
+    if (!access_is_aligned(x))
+        return NULL;
     const machine *m = x->warp->machine;
     const variables *all = x->space == SPACE_SHARED ? &m->entry->shared : &m->entry->local;
     const variable *found = array_of(m, all, x->address, x->size), *nearest = NULL;
@@ -222,24 +225,22 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
     const char *who = other < MAX_WARPS * WARP_LANES
                           ? arena_format(a, "thread %u of the block", other)
                           : "several threads";
-    if (problem == SHARED_UNWRITTEN)
-        return ACCESS_CHECK(x, check, "uninitialised: %s reads what nothing has written", what);
+    const char *why = " reads what nothing has written";
     if (problem == SHARED_PENDING)
-        return ACCESS_CHECK(x, check, "race: %s, where a cp.async of %s is under way", what, who);
-    if (problem == SHARED_PENDING_READ)
-        return ACCESS_CHECK(x, check,
-                            "race: %s, which an asynchronous copy or product of %s may still read",
-                            what, who);
-    if (problem == SHARED_MBARRIER)
-        return ACCESS_CHECK(
-            x, check, "race: %s touches an mbarrier, which its own operations alone may do", what);
-    if (other >= FIRST_COPIER && other < FIRST_COPIER + SHARED_COPIERS)
-        return ACCESS_CHECK(x, check,
-                            "race: %s was written by a copy that completes at an mbarrier, where "
-                            "this thread has not waited for it",
-                            what);
-    return ACCESS_CHECK(x, check, "race: %s was %s by %s with no barrier between", what,
-                        problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
+        why = arena_format(a, ", where a cp.async of %s is under way", who);
+    else if (problem == SHARED_PENDING_READ)
+        why = arena_format(a, ", which an asynchronous copy or product of %s may still read", who);
+    else if (problem == SHARED_MBARRIER)
+        why = " touches an mbarrier, which its own operations alone may do";
+    else if (problem != SHARED_UNWRITTEN && other >= FIRST_COPIER &&
+             other < FIRST_COPIER + SHARED_COPIERS)
+        why = " was written by a copy that completes at an mbarrier, where this thread has not "
+              "waited for it";
+    else if (problem != SHARED_UNWRITTEN)
+        why = arena_format(a, " was %s by %s with no barrier between",
+                           problem == SHARED_WRITE_AFTER_READ ? "read" : "written", who);
+    return ACCESS_CHECK(x, check, "%s: %s%s",
+                        problem == SHARED_UNWRITTEN ? "uninitialised" : "race", what, why);
 }
 
 /* The first problem of those bytes of a part of a load that something is done with. */
@@ -306,28 +307,21 @@ static size_t shared_offset(const access *x, const variable *v)
 
 uint8_t *access_array(const access *x)
 {
-    if (!access_is_aligned(x))
-        return NULL;
     const variable *v = find_array(x);
-    if (!v)
-        return NULL;
-    return x->space == SPACE_LOCAL ? local_bytes(x) : shared_bytes(x, shared_offset(x, v), v);
+    return !v                        ? NULL
+           : x->space == SPACE_LOCAL ? local_bytes(x)
+                                     : shared_bytes(x, shared_offset(x, v), v);
 }
 
 uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
                              unsigned size, access_kind kind, uint64_t *lowest)
 {
-    uint64_t highest = 0, any = 0;
-    *lowest = UINT64_MAX;
-    for (int i = 0; i < WARP_LANES; i++) {
-        *lowest = a->at[i] < *lowest ? a->at[i] : *lowest;
-        highest = a->at[i] > highest ? a->at[i] : highest;
-        any |= a->at[i];
-    }
-    const variable *v =
-        array_of(w->machine, &w->machine->entry->shared, *lowest, highest - *lowest + size);
-    if (any & (size - 1) || !v || (kind == ACCESS_STORE && o->strong))
+    const address_span span = span_of(a->at);
+    const variable *v = array_of(w->machine, &w->machine->entry->shared, span.lowest,
+                                 span.highest - span.lowest + size);
+    if (span.any & (size - 1) || !v || (kind == ACCESS_STORE && o->strong))
         return NULL;
+    *lowest = span.lowest;
     shared_memory *s = &w->machine->shared;
     access x = { .warp = (warp *)w, .op = o, .address = *lowest };
     size_t offset = shared_offset(&x, v);
@@ -338,7 +332,7 @@ uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lan
 
 bool access_shared_place(const access *x, size_t *offset)
 {
-    const variable *v = access_is_aligned(x) ? find_array(x) : NULL;
+    const variable *v = find_array(x);
     if (v)
         *offset = shared_offset(x, v);
     return v;
@@ -365,8 +359,6 @@ uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
 {
     enum { WORDS = 4, WORD = 4, HALF = 2 };
     shared_memory *s = &x->warp->machine->shared;
-    if (!access_is_aligned(x))
-        return NULL;
     const variable *v = find_array(x);
     if (!v)
         return NULL;

@@ -19,15 +19,10 @@ static common_memory find_common(const warp *w, const op *o, const addresses *a,
                                  access_kind kind)
 {
     enum { MOST_BYTES = 2048 }; /* that are asked for at once whether they are initialised */
-    uint64_t lowest = UINT64_MAX, highest = 0, any = 0;
-    for (int i = 0; i < WARP_LANES; i++) {
-        lowest = a->at[i] < lowest ? a->at[i] : lowest;
-        highest = a->at[i] > highest ? a->at[i] : highest;
-        any |= a->at[i];
-    }
-    uint64_t bytes = highest - lowest + size;
+    const address_span span = span_of(a->at);
+    uint64_t lowest = span.lowest, bytes = span.highest - lowest + size;
     allocation *found = memory_find(w->machine->memory, lowest);
-    if (any & (size - 1) || o->space == SPACE_CONST || !found || found->freed ||
+    if (span.any & (size - 1) || o->space == SPACE_CONST || !found || found->freed ||
         !allocation_holds(found, lowest, bytes))
         return (common_memory){ .of = NULL };
     if (kind != ACCESS_LOAD

@@ -234,33 +234,30 @@ static struct call_record **find_record(warp *w, const recursion *of, int lane)
     return NULL;
 }
 
+/* Puts a lane's results of a call aside, or from there to where they belong. */
+static void move_results(const warp *w, int lane, const recursive_call *c, bool back)
+{
+    uint64_t at = w->machine->entry->result_room->offset;
+    for (size_t i = 0; i < c->results.count; i++) {
+        const variable_pair *p = &c->results.items[i];
+        variable aside = { .offset = at, .size = p->to->size };
+        variable_pair move =
+            back ? (variable_pair){ &aside, p->to } : (variable_pair){ p->from, &aside };
+        copy_variables(w, lane, &move, 1);
+        at += p->to->size;
+    }
+}
+
 /* Results are in the way of what a lane takes back, so that they are put aside meanwhile. */
 static void come_back(warp *w, const struct call_record *r, lane_mask lanes)
 {
-    machine *m = w->machine;
-    const recursive_call *c = r->call;
-    uint64_t results = m->entry->result_room->offset;
-    for (int i = 0; i < WARP_LANES; i++) {
-        uint64_t at = results;
-        for (size_t j = 0; lanes >> i & 1 && j < c->results.count; j++) {
-            const variable *from = c->results.items[j].from;
-            variable aside = { .offset = at, .size = from->size };
-            copy_variables(w, i, &(variable_pair){ from, &aside }, 1);
-            at += from->size;
-        }
-    }
+    EACH_LANE (i, lanes)
+        move_results(w, i, r->call, false);
     transfer t = { .warp = w, .at = r->bytes, .lanes = lanes, .back = true };
-    transfer_all(&t, c->of);
-    for (int i = 0; i < WARP_LANES; i++) {
-        uint64_t at = results;
-        for (size_t j = 0; lanes >> i & 1 && j < c->results.count; j++) {
-            const variable *to = c->results.items[j].to;
-            variable aside = { .offset = at, .size = to->size };
-            copy_variables(w, i, &(variable_pair){ &aside, to }, 1);
-            at += to->size;
-        }
-        if (lanes >> i & 1)
-            m->stack_used[thread_of(w, i)] -= LEAST_FRAME;
+    transfer_all(&t, r->call->of);
+    EACH_LANE (i, lanes) {
+        move_results(w, i, r->call, true);
+        w->machine->stack_used[thread_of(w, i)] -= LEAST_FRAME;
     }
 }
 

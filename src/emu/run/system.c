@@ -90,15 +90,6 @@ static u64 next_argument(print *p, unsigned size)
     return value;
 }
 
-static void print_real(print *p, const char *spec, double value)
-{
-    int length = snprintf(NULL, 0, spec, value);
-    if (length > 0) {
-        char *to = strbuf_reserve(&p->text, (size_t)length + 1);
-        p->text.length += (size_t)snprintf(to, (size_t)length + 1, spec, value);
-    }
-}
-
 /* spec: % with flags, width and precision, and with room for more. sizes: the letters before type.
  */
 static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
@@ -106,17 +97,13 @@ static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
     bool is_long = *sizes && *sizes != 'h';
     unsigned shift = sizes[0] != 'h' ? 32 : sizes[1] == 'h' ? 56 : 48;
     u64 value;
-    switch (type) {
-    case 'd':
-    case 'i':
+    if (type && strchr("di", type)) {
         value = next_argument(p, is_long ? 8 : 4);
         strbuf_put(spec, PRId64);
         strbuf_format(&p->text, spec->text, is_long ? (s64)value : (s64)(value << shift) >> shift);
         return true;
-    case 'o':
-    case 'u':
-    case 'x':
-    case 'X':
+    }
+    if (type && strchr("ouxX", type)) {
         value = next_argument(p, is_long ? 8 : 4);
         strbuf_put(spec, type == 'o'   ? PRIo64
                          : type == 'u' ? PRIu64
@@ -124,34 +111,25 @@ static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
                                        : PRIX64);
         strbuf_format(&p->text, spec->text, is_long ? value : value << shift >> shift);
         return true;
-    case 'e':
-    case 'E':
-    case 'f':
-    case 'F':
-    case 'g':
-    case 'G':
-    case 'a':
-    case 'A':
-        strbuf_char(spec, type);
-        print_real(p, spec->text, double_of_bits(next_argument(p, 8)));
-        return true;
-    case 'c':
-        strbuf_char(spec, type);
-        strbuf_format(&p->text, spec->text, (int)next_argument(p, 4));
-        return true;
-    case 'p':
-        strbuf_char(spec, type);
-        strbuf_format(&p->text, spec->text, (void *)(uintptr_t)next_argument(p, 8));
-        return true;
-    case 's': {
-        const char *text = read_string(p->arena, p->warp, p->op, p->lane, next_argument(p, 8));
-        strbuf_char(spec, type);
-        strbuf_format(&p->text, spec->text, text ? text : "");
-        return true;
     }
-    default:
+    if (!type || !strchr("eEfFgGaAcps", type))
         return false;
+    strbuf_char(spec, type);
+    if (type == 'c') {
+        strbuf_format(&p->text, spec->text, (int)next_argument(p, 4));
+    } else if (type == 'p') {
+        strbuf_format(&p->text, spec->text, (void *)(uintptr_t)next_argument(p, 8));
+    } else if (type == 's') {
+        const char *text = read_string(p->arena, p->warp, p->op, p->lane, next_argument(p, 8));
+        strbuf_format(&p->text, spec->text, text ? text : "");
+    } else {
+        double real = double_of_bits(next_argument(p, 8));
+        int length = snprintf(NULL, 0, spec->text, real);
+        char *to = strbuf_reserve(&p->text, length > 0 ? (size_t)length + 1 : 1);
+        if (length > 0)
+            p->text.length += (size_t)snprintf(to, (size_t)length + 1, spec->text, real);
     }
+    return true;
 }
 
 /* What stands behind a %; returns what stands behind that. One that is none is printed as it is. */
