@@ -4,14 +4,6 @@
 
 enum { SHARE_BYTES = 4 * GRID_PAGE_BYTES };
 
-static bool is_empty(const byte_set *s)
-{
-    uint64_t any = 0;
-    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
-        any |= s->bits[i];
-    return !any;
-}
-
 static bool have_common(const byte_set *a, const byte_set *b)
 {
     uint64_t any = 0;
@@ -23,7 +15,7 @@ static bool have_common(const byte_set *a, const byte_set *b)
 /* Whether a block has loaded what blocks before it have stored since it ran. */
 static bool is_outdated(const page_table *t, const block_page *p)
 {
-    if (is_empty(&p->loaded))
+    if (!have_common(&p->loaded, &p->loaded))
         return false;
     const block_page *stored = page_table_find(t, p->of, p->index);
     return stored && have_common(&stored->loaded, &p->loaded);
@@ -39,6 +31,12 @@ static grid_stores stores_of(const block_page *p)
                           .changed = p->stores->changed };
 }
 
+static bool may_note_stores(grid_race *g, const block_page *p)
+{
+    const grid_stores s = stores_of(p);
+    return !s.records || grid_race_may_store_all(g, p->of, &s);
+}
+
 /* Where some block may have loaded from an allocation without noting what, the next blocks are to
  * note it. */
 static bool may_change(const commit *c, allocation *a)
@@ -47,15 +45,6 @@ static bool may_change(const commit *c, allocation *a)
         return true;
     a->tracked = c->launch;
     return false;
-}
-
-static bool may_store(const commit *c, const block_page *p)
-{
-    const allocation *a = p->of;
-    if (!may_change(c, p->of))
-        return false;
-    const grid_stores s = stores_of(p);
-    return !s.records || grid_race_may_store_all(c->machine->grid, a, &s);
 }
 
 /* The end of the run of bytes from one on that are all in a set, or all not. */
@@ -68,20 +57,6 @@ static unsigned run_end(const byte_set *s, unsigned from)
     return to;
 }
 
-static bool may_update(const commit *c, const atomic_update *u)
-{
-    return may_change(c, u->of) &&
-           grid_race_may_update(c->machine->grid, u->of, u->address - u->of->address,
-                                emu_type_bytes((ptx_type)u->op->type), u->store.block);
-}
-
-static void update(const commit *c, const atomic_update *u)
-{
-    atomic_make_good(u);
-    grid_race_update(c->machine->grid, u->of, u->address - u->of->address,
-                     emu_type_bytes((ptx_type)u->op->type), &u->store);
-}
-
 static void add_stored(page_table *t, const block_page *p)
 {
     block_page *known = page_table_get(t, p->of, p->index);
@@ -90,7 +65,7 @@ static void add_stored(page_table *t, const block_page *p)
             (p->stores ? p->stores->bytes.bits[i] : 0) | (p->updates ? p->updates->bits[i] : 0);
 }
 
-static void store(grid_race *g, const block_page *p)
+static void store_page(grid_race *g, const block_page *p)
 {
     const page_stores *t = p->stores;
     uint64_t address = p->of->address + p->index * BLOCK_PAGE_BYTES;
@@ -140,19 +115,29 @@ void commit_note(commit *c, const block_log *log)
 
 bool commit_block(commit *c, const block_log *log)
 {
+    grid_race *g = c->machine->grid;
     for (size_t i = 0; i < log->pages.count; i++) {
         const block_page *p = log->pages.items[i];
-        if (is_outdated(&c->stored, p) || (p->stores && !may_store(c, p)))
+        if (is_outdated(&c->stored, p) ||
+            (p->stores && (!may_change(c, p->of) || !may_note_stores(g, p))))
             return false;
     }
-    for (size_t i = 0; i < log->updates.count; i++)
-        if (!may_update(c, &log->updates.items[i]))
+    for (size_t i = 0; i < log->updates.count; i++) {
+        const atomic_update *u = &log->updates.items[i];
+        if (!may_change(c, u->of) ||
+            !grid_race_may_update(g, u->of, u->address - u->of->address,
+                                  emu_type_bytes((ptx_type)u->op->type), u->store.block))
             return false;
+    }
     for (size_t i = 0; i < log->pages.count; i++)
         if (log->pages.items[i]->stores)
-            store(c->machine->grid, log->pages.items[i]);
-    for (size_t i = 0; i < log->updates.count; i++)
-        update(c, &log->updates.items[i]);
+            store_page(g, log->pages.items[i]);
+    for (size_t i = 0; i < log->updates.count; i++) {
+        const atomic_update *u = &log->updates.items[i];
+        atomic_make_good(u);
+        grid_race_update(g, u->of, u->address - u->of->address,
+                         emu_type_bytes((ptx_type)u->op->type), &u->store);
+    }
     commit_note(c, log);
     commit_others(c, log);
     return true;
@@ -180,8 +165,7 @@ static bool is_plain(const commit_share *share, const block_page *p)
     if (!p->of->bytes || (p->of->tracked != c->launch && p->of->loaded_in == c->launch) ||
         (stored && have_common(&stored->loaded, &p->stores->bytes)))
         return false;
-    const grid_stores s = stores_of(p);
-    return !s.records || grid_race_may_store_all(share->grid, p->of, &s);
+    return may_note_stores(share->grid, p);
 }
 
 void commit_check_share(commit_share *share, unsigned number, unsigned shares,
@@ -211,5 +195,5 @@ void commit_check_share(commit_share *share, unsigned number, unsigned shares,
 void commit_store_share(commit_share *share, uint64_t count)
 {
     for (size_t i = 0; i < share->pages.count && share->pages.items[i].block < count; i++)
-        store(share->grid, share->pages.items[i].page);
+        store_page(share->grid, share->pages.items[i].page);
 }

@@ -172,25 +172,18 @@ static bool has_ended(const flight *f)
     return f->ended == f->block_count;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void shuffle(emu_stream *s, flight *f)
 {
     f->step = 1;
     if (!s->shuffled || f->block_count < 2 || f->block_count > INT32_MAX)
         return;
     f->first = draw(s, f->block_count);
-    do
+    for (uint64_t divisor = 0; divisor != 1;) {
         f->step = 1 + draw(s, f->block_count - 1);
-    while (common_divisor(f->block_count, f->step) != 1);
+        divisor = f->block_count;
+        for (uint64_t rest, b = f->step; b; divisor = b, b = rest) /* Euclid's algorithm */
+            rest = divisor % b;
+    }
 }
 
 /* Bytes of a machine, about: records of shared memory are the most of them. */
@@ -203,13 +196,6 @@ static size_t held_bytes(const flight *f)
     size_t local = (size_t)(f->entry->local.end - LOCAL_BASE);
     return sizeof(held_block) + warps * f->entry->file_bytes +
            shared * (1 + sizeof(shared_record)) + 2 * threads * local;
-}
-
-static bool is_like(const block_pool *p, const flight *f)
-{
-    return p->entry == f->entry && memcmp(p->block, f->config.block, sizeof p->block) == 0 &&
-           p->dynamic_shared == f->config.dynamic_shared && p->stack_size == f->config.stack_size &&
-           p->no_race_check == f->config.no_race_check;
 }
 
 /* Frees pools that no launch in flight uses. */
@@ -229,11 +215,13 @@ static void free_pools(emu_stream *s)
 
 static block_pool *find_pool(emu_stream *s, const flight *f)
 {
+    const emu_launch_config *c = &f->config;
     block_pool *p = s->pools;
-    while (p && !is_like(p, f))
-        p = p->next;
-    if (p)
-        return p;
+    for (; p; p = p->next)
+        if (p->entry == f->entry && memcmp(p->block, c->block, sizeof p->block) == 0 &&
+            p->dynamic_shared == c->dynamic_shared && p->stack_size == c->stack_size &&
+            p->no_race_check == c->no_race_check)
+            return p;
     if (s->pooled > POOLED_BYTES)
         free_pools(s);
     arena *a = arena_new_in(s->arena);
@@ -241,10 +229,10 @@ static block_pool *find_pool(emu_stream *s, const flight *f)
     *p = (block_pool){ .next = s->pools,
                        .arena = a,
                        .entry = f->entry,
-                       .dynamic_shared = f->config.dynamic_shared,
-                       .stack_size = f->config.stack_size,
-                       .no_race_check = f->config.no_race_check };
-    memcpy(p->block, f->config.block, sizeof p->block);
+                       .dynamic_shared = c->dynamic_shared,
+                       .stack_size = c->stack_size,
+                       .no_race_check = c->no_race_check };
+    memcpy(p->block, c->block, sizeof p->block);
     return s->pools = p;
 }
 
@@ -297,7 +285,7 @@ static held_block *take_from_pool(emu_stream *s, const flight *f)
     return h;
 }
 
-static void begin(emu_stream *s, flight *f)
+static void begin_block(emu_stream *s, flight *f)
 {
     held_block *h = take_from_pool(s, f);
     launch_take(&h->machine, &(launch_job){ .config = &f->config,
@@ -330,16 +318,6 @@ static void end_block(flight *f, size_t index)
         overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
 }
 
-/* Where the block is to be held up besides. */
-static void choose_stops(emu_stream *s, const flight *f, dependence *d)
-{
-    bool alone = !f->overlap;
-    d->yields = f->config.grid_workspace;
-    d->pauses = may_be_followed(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
-    d->turns =
-        !alone && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;
-}
-
 static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool ahead_has_ended)
 {
     held_block *h = f->held.items[index];
@@ -348,12 +326,16 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
     order_switch(&f->grid->order, &h->order);
     if (begins)
         order_begin_block(&f->grid->order, (uint32_t)f->begun);
-    m->dependence.waits = !ahead_has_ended;
-    choose_stops(s, f, &m->dependence);
+    dependence *d = &m->dependence; /* where the block is held up */
+    d->waits = !ahead_has_ended;
+    d->yields = f->config.grid_workspace;
+    d->pauses = may_be_followed(f) && (s->style == EARLY || (s->style == AT_RANDOM && draw(s, 2)));
+    d->turns =
+        f->overlap && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;
     block_status status = block_run(m);
     order_switch(&f->grid->order, &h->order);
     h->depends = status == BLOCK_DEPENDS;
-    if (!h->triggered && (m->dependence.triggered || status == BLOCK_ENDED)) {
+    if (!h->triggered && (d->triggered || status == BLOCK_ENDED)) {
         h->triggered = true;
         f->triggered++;
     }
@@ -388,7 +370,7 @@ static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
         return false;
     bool begins = !ready || (may_begin(f) && (s->style == EARLY || draw(s, 2)));
     if (begins) {
-        begin(s, f);
+        begin_block(s, f);
         index = f->held.count - 1;
     } else {
         find_ready(f, ahead_has_ended, 1 + (size_t)draw(s, ready), &index);

@@ -72,7 +72,7 @@ arena *memory_arena(emu_memory *m)
 }
 
 /* As if freed, until it has its bytes. */
-static allocation *add(emu_memory *m, uint64_t size)
+static allocation *add_allocation(emu_memory *m, uint64_t size)
 {
     allocation *a = arena_zalloc(m->arena, sizeof *a);
     a->arena = m->arena;
@@ -89,7 +89,7 @@ uint64_t emu_alloc(emu_memory *m, size_t size)
 {
     if (size > MOST_BYTES)
         return 0;
-    allocation *a = add(m, size);
+    allocation *a = add_allocation(m, size);
     a->bytes = calloc(size ? size : 1, 1);
     a->initialised = allocation_bitmap(size);
     a->written = allocation_bitmap(size);
@@ -126,7 +126,7 @@ static void note_aliases(const emu_memory *m, allocation *a)
 
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only)
 {
-    allocation *a = add(m, size);
+    allocation *a = add_allocation(m, size);
     a->bytes = bytes;
     a->read_only = read_only;
     a->freed = false;
@@ -156,7 +156,7 @@ uint64_t emu_reserve(emu_memory *m, void *bytes, size_t size)
 {
     if (size > MOST_BYTES)
         return 0;
-    allocation *a = add(m, size);
+    allocation *a = add_allocation(m, size);
     a->rights = calloc(size / EMU_GRANULE + 1, 1);
     if (!a->rights)
         return 0;
@@ -179,7 +179,7 @@ bool emu_set_access(emu_memory *m, uint64_t address, uint64_t size, emu_access_r
 uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes, size_t size,
                          bool read_only)
 {
-    allocation *a = add(m, virtual_size);
+    allocation *a = add_allocation(m, virtual_size);
     a->read_only = read_only;
     a->pattern = bytes;
     a->pattern_size = size;
@@ -188,18 +188,15 @@ uint64_t emu_map_pattern(emu_memory *m, uint64_t virtual_size, const void *bytes
     return a->address;
 }
 
-static allocation *find_here(const emu_memory *m, uint64_t address)
+allocation *memory_find(const emu_memory *m, uint64_t address)
 {
+    uint64_t slot = (address >> SLOT_LOG2) - FIRST_SLOT;
+    if (slot < m->slots.count)
+        return m->slots.items[slot];
     for (size_t i = 0; i < m->here.count; i++)
         if (m->here.items[i] && address - m->here.items[i]->address < m->here.items[i]->size)
             return m->here.items[i];
     return NULL;
-}
-
-allocation *memory_find(const emu_memory *m, uint64_t address)
-{
-    uint64_t slot = (address >> SLOT_LOG2) - FIRST_SLOT;
-    return slot < m->slots.count ? m->slots.items[slot] : find_here(m, address);
 }
 
 static allocation *find_live(const emu_memory *m, uint64_t address, uint64_t size)
@@ -397,26 +394,19 @@ bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found)
 
 size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t *total)
 {
-    const allocation *last = NULL;
     size_t count = 0;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < m->slots.count; i++) {
-        const allocation *a = m->slots.items[i];
-        if (a != last && !a->freed && !a->variable && !a->rights) {
-            if (count < room)
-                list[count] = describe(a);
-            count++;
-            bytes += a->size;
-        }
-        last = a;
+    for (size_t i = 0; i < m->slots.count + m->here.count; i++) {
+        bool here = i >= m->slots.count;
+        const allocation *a = here ? m->here.items[i - m->slots.count] : m->slots.items[i];
+        bool begins = here || !i || m->slots.items[i - 1] != a;
+        if (!a || !begins || a->freed || a->variable || a->rights)
+            continue;
+        if (count < room)
+            list[count] = describe(a);
+        count++;
+        bytes += a->size;
     }
-    for (size_t i = 0; i < m->here.count; i++)
-        if (m->here.items[i]) {
-            if (count < room)
-                list[count] = describe(m->here.items[i]);
-            count++;
-            bytes += m->here.items[i]->size;
-        }
     if (total)
         *total = bytes;
     return count;
@@ -428,17 +418,6 @@ static module_variables *find_variables(const emu_memory *m, const emu_module *m
         if (m->variables.items[i].module == module)
             return &m->variables.items[i];
     return NULL;
-}
-
-/* Addresses that variables start with. */
-static void relocate(emu_memory *m, const emu_module *module, const uint64_t *addresses)
-{
-    for (size_t i = 0; i < module->relocations.count; i++) {
-        const relocation *r = &module->relocations.items[i];
-        uint64_t to = addresses[r->in->index] + r->offset;
-        uint64_t value = (addresses[r->base->index] + r->addend) >> r->shift;
-        allocation_write(memory_find(m, to), to, &value, r->size);
-    }
 }
 
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
@@ -462,8 +441,12 @@ const uint64_t *memory_variables(emu_memory *m, const emu_module *module)
         a->variable = true;
         known->addresses[known->count] = address;
     }
-    if (!complete)
-        relocate(m, module, known->addresses);
+    for (size_t i = 0; !complete && i < module->relocations.count; i++) {
+        const relocation *r = &module->relocations.items[i];
+        uint64_t to = known->addresses[r->in->index] + r->offset;
+        uint64_t value = (known->addresses[r->base->index] + r->addend) >> r->shift;
+        allocation_write(memory_find(m, to), to, &value, r->size);
+    }
     return known->addresses;
 }
 
@@ -505,7 +488,7 @@ uint8_t *memory_warned(emu_memory *m, const entry *e)
     return place->lines;
 }
 
-static void forget_warned(emu_memory *m, const emu_module *module)
+void emu_module_forget(emu_memory *m, const emu_module *module)
 {
     for (size_t i = 0; i < m->warned.count; i++)
         for (size_t j = 0; j < module->entries.count; j++)
@@ -513,11 +496,6 @@ static void forget_warned(emu_memory *m, const emu_module *module)
                 arena_free(m->warned.items[i].arena);
                 m->warned.items[i] = (warned_lines){ 0 };
             }
-}
-
-void emu_module_forget(emu_memory *m, const emu_module *module)
-{
-    forget_warned(m, module);
     module_variables *known = find_variables(m, module);
     for (size_t i = 0; known && i < known->count; i++)
         allocation_release(memory_find(m, known->addresses[i]));

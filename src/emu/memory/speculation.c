@@ -2,23 +2,18 @@
 
 enum { LEAST_SLOTS = 64, WORD_LOG2 = 2 };
 
-static size_t slot_of(const page_table *t, const allocation *of, uint64_t index)
-{
-    uint64_t key = (of->address / BLOCK_PAGE_BYTES + index) * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(key >> 32) & (t->capacity - 1);
-}
-
 /* The slot that has a page, or the one that it belongs in. */
 static struct page_slot *find_slot(const page_table *t, const allocation *of, uint64_t index)
 {
-    for (size_t i = slot_of(t, of, index);; i = (i + 1) & (t->capacity - 1)) {
+    uint64_t key = (of->address / BLOCK_PAGE_BYTES + index) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = (size_t)(key >> 32) & (t->capacity - 1);; i = (i + 1) & (t->capacity - 1)) {
         struct page_slot *s = &t->slots[i];
         if (s->generation != t->generation || (s->page->of == of && s->page->index == index))
             return s;
     }
 }
 
-static void grow(page_table *t)
+static void grow_table(page_table *t)
 {
     page_table old = *t;
     t->capacity = old.capacity ? 2 * old.capacity : LEAST_SLOTS;
@@ -49,7 +44,7 @@ block_page *page_table_get(page_table *t, allocation *of, uint64_t index)
     if (known)
         return known;
     if (2 * t->count >= t->capacity)
-        grow(t);
+        grow_table(t);
     block_page *new = arena_zalloc(t->arena, sizeof *new);
     new->of = of;
     new->index = index;
@@ -148,34 +143,34 @@ void speculation_update(speculation *s, const atomic_update *u, unsigned size)
     s->bytes += sizeof *u;
 }
 
-bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,
-                         uint64_t size)
+/* Whether atomic operations of the block, or stores, have to do with some of these bytes. */
+static bool touches(const speculation *s, const allocation *of, uint64_t address, uint64_t size,
+                    bool stores)
 {
     uint64_t offset = address - of->address;
-    for (unsigned part; s->log->updates.count && size; offset += part, size -= part) {
+    for (unsigned part; size; offset += part, size -= part) {
         part = part_in_page(offset, size);
         const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
-        if (p && p->updates &&
-            byte_set_has_some(p->updates, (unsigned)(offset % BLOCK_PAGE_BYTES), part))
+        const byte_set *touched = !p          ? NULL
+                                  : !stores   ? p->updates
+                                  : p->stores ? &p->stores->bytes
+                                              : NULL;
+        if (touched && byte_set_has_some(touched, (unsigned)(offset % BLOCK_PAGE_BYTES), part))
             return true;
     }
     return false;
 }
 
+bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,
+                         uint64_t size)
+{
+    return s->log->updates.count && touches(s, of, address, size, false);
+}
+
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,
                              uint64_t size)
 {
-    uint64_t offset = address - of->address;
-    if (speculation_updates(s, of, address, size))
-        return false;
-    for (unsigned part; size; offset += part, size -= part) {
-        part = part_in_page(offset, size);
-        const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
-        if (p && p->stores &&
-            byte_set_has_some(&p->stores->bytes, (unsigned)(offset % BLOCK_PAGE_BYTES), part))
-            return false;
-    }
-    return true;
+    return !speculation_updates(s, of, address, size) && !touches(s, of, address, size, true);
 }
 
 /* What the block has stored to the page of an offset, or NULL. */
@@ -183,11 +178,6 @@ static const page_stores *stores_at(const speculation *s, const allocation *of, 
 {
     const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);
     return p ? p->stores : NULL;
-}
-
-void speculation_end_block(machine *m)
-{
-    m->report->fault = EMU_RACE;
 }
 
 void speculation_overlay(const speculation *s, const allocation *of, uint64_t address,
@@ -223,14 +213,6 @@ static grid_store *new_records(speculation *s, unsigned shift)
     return arena_zalloc(s->arena, bytes);
 }
 
-static void note_region(speculation *s, allocation *of, uint64_t offset)
-{
-    const stored_region *last = s->regions.count ? &s->regions.items[s->regions.count - 1] : NULL;
-    offset -= offset % STORED_REGION_BYTES;
-    if (!last || last->of != of || last->offset != offset)
-        *VEC_PUSH(s->arena, &s->regions) = (stored_region){ of, offset };
-}
-
 page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset, unsigned size,
                                 bool race_check)
 {
@@ -241,7 +223,11 @@ page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset,
         t->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
         t->records = race_check ? new_records(s, t->shift) : NULL;
         s->bytes += sizeof *t;
-        note_region(s, of, offset);
+        const stored_region r = { of, offset - offset % STORED_REGION_BYTES };
+        const stored_region *last =
+            s->regions.count ? &s->regions.items[s->regions.count - 1] : NULL;
+        if (!last || last->of != of || last->offset != r.offset)
+            *VEC_PUSH(s->arena, &s->regions) = r;
     }
     if (!t->records || size >= 1u << t->shift)
         return t;
@@ -272,9 +258,13 @@ void speculation_print(speculation *s, const char *text, size_t length)
     s->bytes += length;
 }
 
+void speculation_end_block(machine *m)
+{
+    m->report->fault = EMU_RACE;
+}
+
 void speculation_abandon(warp *w)
 {
-    machine *m = w->machine;
-    m->speculation->log->ordered = true;
-    speculation_end_block(m);
+    w->machine->speculation->log->ordered = true;
+    speculation_end_block(w->machine);
 }
