@@ -41,13 +41,13 @@ void grid_race_enter(const grid_race *g)
         s->of->shadow = s;
 }
 
-/* The page of an allocation that has a shadow, or NULL. */
+/* The page of an offset, or NULL: nothing was stored there. */
 static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset)
 {
     uint64_t index = offset / GRID_PAGE_BYTES;
     if (g->recent && g->recent_of == a && g->recent_index == index)
         return g->recent;
-    const shadow_group *group = a->shadow->groups[index / GROUP_PAGES];
+    const shadow_group *group = a->shadow ? a->shadow->groups[index / GROUP_PAGES] : NULL;
     if (!group || !group->pages[index % GROUP_PAGES])
         return NULL;
     g->recent_of = a;
@@ -71,35 +71,35 @@ static shadow_group *make_group(grid_race *g, allocation *a, uint64_t offset)
     return *group;
 }
 
-/* size: of what is stored first, which most of a page is stored in */
-static shadow_page *make_page(grid_race *g, allocation *a, uint64_t offset, unsigned size)
+/* The page of an offset, with records of no more than the size that is stored. Most of a page is
+ * stored in the size of its first store. */
+static shadow_page *page_to_store(grid_race *g, allocation *a, uint64_t offset, unsigned size)
 {
     arena *memory = g->order.arena;
-    shadow_group *group = make_group(g, a, offset);
-    shadow_page *p = arena_zalloc(memory, sizeof *p);
-    p->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
-    p->stores = arena_zalloc(memory, (GRID_PAGE_BYTES >> p->shift) * sizeof *p->stores);
-    group->pages[offset / GRID_PAGE_BYTES % GROUP_PAGES] = p;
-    return p;
-}
-
-/* Makes records of size bytes each where they have more. */
-static void refine(arena *memory, shadow_page *p, unsigned size)
-{
+    shadow_page *p = find_page(g, a, offset);
+    if (!p) {
+        p = arena_zalloc(memory, sizeof *p);
+        p->shift = size == 1 ? 0 : size == 2 ? 1 : WORD_LOG2;
+        p->stores = arena_zalloc(memory, (GRID_PAGE_BYTES >> p->shift) * sizeof *p->stores);
+        make_group(g, a, offset)->pages[offset / GRID_PAGE_BYTES % GROUP_PAGES] = p;
+    }
     unsigned shift = p->shift;
+    if (size >= 1u << shift)
+        return p;
     while (size < 1u << p->shift)
         p->shift--;
     unsigned count = GRID_PAGE_BYTES >> p->shift;
     grid_store *stores = arena_alloc(memory, count * sizeof *stores);
-    for (unsigned i = 0; i < count; i++)
+    release_sequence **sequences =
+        p->sequences ? arena_alloc(memory, count * sizeof *sequences) : NULL;
+    for (unsigned i = 0; i < count; i++) {
         stores[i] = p->stores[i >> (shift - p->shift)];
+        if (sequences)
+            sequences[i] = p->sequences[i >> (shift - p->shift)];
+    }
     p->stores = stores;
-    if (!p->sequences)
-        return;
-    release_sequence **sequences = arena_alloc(memory, count * sizeof *sequences);
-    for (unsigned i = 0; i < count; i++)
-        sequences[i] = p->sequences[i >> (shift - p->shift)];
     p->sequences = sequences;
+    return p;
 }
 
 static const char *block_name(const machine *m, uint32_t number)
@@ -107,16 +107,6 @@ static const char *block_name(const machine *m, uint32_t number)
     unsigned block[3];
     machine_block(m, number - 1, block);
     return arena_format(m->messages, "block (%u, %u, %u)", block[0], block[1], block[2]);
-}
-
-static bool passes_stale(const access *x, const grid_store *s)
-{
-    const machine *m = x->warp->machine;
-    return ACCESS_CHECK(
-        x, EMU_CHECK_RACE,
-        "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
-        "at line %u: such a load need not see it",
-        s->block == m->grid->order.block ? "this block" : block_name(m, s->block), s->line);
 }
 
 static bool passes_race(const access *x, const grid_store *s, bool loads, order_gap gap)
@@ -139,16 +129,11 @@ static bool passes_race(const access *x, const grid_store *s, bool loads, order_
         block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
 }
 
-static bool holds_bytes(const allocation *a, uint64_t address, const void *bytes, unsigned size)
+static bool holds(const allocation *a, uint64_t address, const void *bytes, unsigned size)
 {
     uint8_t there[64];
     allocation_read(a, address, there, size);
     return memcmp(there, bytes, size) == 0;
-}
-
-static bool holds(const access *x, const allocation *a, const void *bytes)
-{
-    return holds_bytes(a, x->address, bytes, x->size);
 }
 
 /* Whether an access comes in order with a store of another block, or has no need to. bytes: what
@@ -157,7 +142,7 @@ static bool goes_with(const access *x, const allocation *a, const void *bytes, c
 {
     if (s->strong && x->op->order)
         return true;
-    if (bytes && !x->op->atomic && holds(x, a, bytes))
+    if (bytes && !x->op->atomic && holds(a, x->address, bytes, x->size))
         return true;
     order_gap gap = order_find_gap(&x->warp->machine->grid->order, thread_of(x->warp, x->lane), s);
     return gap == GAP_NONE || passes_race(x, s, !bytes, gap);
@@ -178,15 +163,6 @@ bool grid_race_passes_overwriting(const access *x, const grid_store *s)
         s->thread, s->line);
 }
 
-/* Whether a plain store comes in order with one of its own block: by the same thread, or behind a
- * barrier, or of the value that is there. */
-static bool goes_within_block(const access *x, const allocation *a, const void *bytes,
-                              const grid_store *s)
-{
-    return s->strong || x->op->order || x->op->atomic || grid_race_has_seen(x, s) ||
-           holds(x, a, bytes) || grid_race_passes_overwriting(x, s);
-}
-
 bool grid_race_check_load(const access *x, const allocation *a)
 {
     grid_race *g = x->warp->machine->grid;
@@ -199,7 +175,15 @@ bool grid_race_check_load(const access *x, const allocation *a)
     unsigned first = at >> p->shift, last = (at + x->size - 1) >> p->shift;
     for (unsigned i = first; i <= last; i++) {
         const grid_store *s = &p->stores[i];
-        if (s->block && o->non_coherent && !passes_stale(x, s))
+        const char *who = "this block";
+        if (s->block && o->non_coherent && s->block != g->order.block)
+            who = block_name(x->warp->machine, s->block);
+        if (s->block && o->non_coherent &&
+            !ACCESS_CHECK(
+                x, EMU_CHECK_RACE,
+                "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
+                "at line %u: such a load need not see it",
+                who, s->line))
             return false;
         if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
             return false;
@@ -246,11 +230,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     uint64_t offset = x->address - a->address;
     if (!g->enabled)
         return true;
-    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
-    if (!p)
-        p = make_page(g, a, offset, x->size);
-    if (x->size < 1u << p->shift)
-        refine(g->order.arena, p, x->size);
+    shadow_page *p = page_to_store(g, a, offset, x->size);
     grid_store store = { .block = g->order.block,
                          .time = m->shared.warp_time[x->warp->index],
                          .line = x->op->line,
@@ -260,7 +240,12 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
-        if (s->block && !(own ? goes_within_block(x, a, bytes, s) : goes_with(x, a, bytes, s)))
+        /* A store of the own block: by the same thread, or behind a barrier, or of the value that
+         * is there. */
+        bool plain = own && !s->strong && !x->op->order && !x->op->atomic;
+        if (plain ? !grid_race_has_seen(x, s) && !holds(a, x->address, bytes, x->size) &&
+                        !grid_race_passes_overwriting(x, s)
+                  : s->block && !own && !goes_with(x, a, bytes, s))
             return false;
         if (!own || !store.strong || s->strong)
             *s = store; /* a plain store is what others race with, not a strong one after it */
@@ -277,14 +262,14 @@ static bool holds_all(const allocation *a, const grid_stores *s)
     unsigned size = 1u << s->shift;
     for (unsigned i = 0; i < s->size; i += size)
         if (s->records[i >> s->shift].block &&
-            !holds_bytes(a, a->address + s->offset + i, s->bytes + i, size))
+            !holds(a, a->address + s->offset + i, s->bytes + i, size))
             return false;
     return true;
 }
 
 bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s)
 {
-    const shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
+    const shadow_page *p = find_page(g, a, s->offset);
     unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
     bool met = false;
     for (unsigned i = 0; p && i < s->size >> s->shift; i++, at += size)
@@ -296,12 +281,8 @@ bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_store
 
 void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
 {
-    shadow_page *p = a->shadow ? find_page(g, a, s->offset) : NULL;
     unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
-    if (!p)
-        p = make_page(g, a, s->offset, size);
-    if (size < 1u << p->shift)
-        refine(g->order.arena, p, size);
+    shadow_page *p = page_to_store(g, a, s->offset, size);
     grid_store *same = p->shift == s->shift ? &p->stores[at >> p->shift] : NULL;
     for (unsigned i = 0; same && i < s->size >> s->shift; i++)
         if (s->records[i].block)
@@ -315,7 +296,7 @@ void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
 bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
                           uint32_t block)
 {
-    const shadow_page *p = g->enabled && a->shadow ? find_page(g, a, offset) : NULL;
+    const shadow_page *p = g->enabled ? find_page(g, a, offset) : NULL;
     bool good = !p || !p->sequences;
     unsigned at = offset % GRID_PAGE_BYTES;
     for (unsigned i = p ? at >> p->shift : 0; p && i <= (at + size - 1) >> p->shift; i++)
@@ -328,11 +309,7 @@ void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned siz
 {
     if (!g->enabled)
         return;
-    shadow_page *p = a->shadow ? find_page(g, a, offset) : NULL;
-    if (!p)
-        p = make_page(g, a, offset, size);
-    if (size < 1u << p->shift)
-        refine(g->order.arena, p, size);
+    shadow_page *p = page_to_store(g, a, offset, size);
     unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = size >> p->shift;
     for (unsigned i = first; i < first + count; i++)
         if (p->stores[i].block != store->block || p->stores[i].strong)

@@ -32,19 +32,6 @@ static overlap_page **find_page(const overlap_launch *l, uint64_t number)
     return &l->pages[at];
 }
 
-static void make_room(overlap_launch *l)
-{
-    overlap_page **old = l->pages;
-    size_t room = l->page_room;
-    if (2 * l->page_count < room)
-        return;
-    l->page_room = room ? 2 * room : FIRST_PAGES;
-    l->pages = arena_zalloc(l->arena, l->page_room * sizeof(overlap_page *));
-    for (size_t i = 0; i < room; i++)
-        if (old[i])
-            *find_page(l, old[i]->number) = old[i];
-}
-
 static overlap_record *find_records(const overlap_launch *l, uint64_t grain)
 {
     const overlap_page *p = l->page_room ? *find_page(l, grain / PAGE_GRAINS) : NULL;
@@ -53,7 +40,15 @@ static overlap_record *find_records(const overlap_launch *l, uint64_t grain)
 
 static void add_record(overlap_launch *l, uint64_t grain, const overlap_record *new)
 {
-    make_room(l);
+    if (2 * l->page_count >= l->page_room) {
+        overlap_page **old = l->pages;
+        size_t room = l->page_room;
+        l->page_room = room ? 2 * room : FIRST_PAGES;
+        l->pages = arena_zalloc(l->arena, l->page_room * sizeof(overlap_page *));
+        for (size_t i = 0; i < room; i++)
+            if (old[i])
+                *find_page(l, old[i]->number) = old[i];
+    }
     overlap_page **place = find_page(l, grain / PAGE_GRAINS);
     if (!*place) {
         *place = arena_zalloc(l->arena, sizeof **place);
@@ -94,19 +89,6 @@ typedef struct side {
     const overlap_record *record;
 } side;
 
-/* The last launch between two that ended without having waited, or NULL. */
-static const overlap_launch *find_gap(const overlap_launch *earlier, const overlap_launch *later)
-{
-    const overlap_launch *found = NULL;
-    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
-        const overlap_launch *l = earlier->all->launches[i];
-        if (l && !l->waited && l->number > earlier->number && l->number < later->number &&
-            (!found || l->number > found->number))
-            found = l;
-    }
-    return found;
-}
-
 /* Returns why an access races with a launch ahead that it has waited for, or has not; NULL where
  * another launch is to blame. */
 static const char *own_reason(const overlap_record *r)
@@ -121,11 +103,18 @@ static const char *own_reason(const overlap_record *r)
 /* Why one access does not come after the other. */
 static const char *find_reason(const side *earlier, const side *later)
 {
-    arena *a = earlier->launch->all->arena;
-    const overlap_launch *gap = find_gap(earlier->launch, later->launch);
+    const overlap *all = earlier->launch->all;
+    const overlap_launch *gap =
+        NULL; /* the last between the two that ended without having waited */
     if (own_reason(later->record))
         return own_reason(later->record);
-    return arena_format(a,
+    for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++) {
+        const overlap_launch *l = all->launches[i];
+        if (l && !l->waited && l->number > earlier->launch->number &&
+            l->number < later->launch->number && (!gap || l->number > gap->number))
+            gap = l;
+    }
+    return arena_format(all->arena,
                         "the griddepcontrol.wait before that is for the launches up to '%s', which "
                         "ends without having waited",
                         gap ? gap->name : "");
