@@ -47,40 +47,22 @@ static const struct {
     { exec_heap_free, CARRY_DECIDES },
 };
 
-static uint8_t carry_of(const op *o)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (kinds[i].exec == o->exec)
-            return kinds[i].carry;
-    return CARRY_ON;
-}
-
-static bool loads(const op *o)
-{
-    return carry_of(o) == CARRY_LOADED;
-}
-
-static bool stores(const op *o)
-{
-    return carry_of(o) == CARRY_STORED;
-}
-
 static bool accesses_arrays(const op *o)
 {
-    return (loads(o) || stores(o)) &&
+    return (o->carry == CARRY_LOADED || o->carry == CARRY_STORED) &&
            (space_has_arrays((ptx_space)o->space) || o->space == SPACE_GENERIC);
 }
 
 /* Whether what an op leaves is to be carried further than is known so far, and now is. */
 static bool spread(entry *e, const op *o)
 {
-    bool undefined = loads(o) && accesses_arrays(o) && e->undefined_memory;
-    bool changed = false;
-    for (unsigned i = op_first_source(o); !loads(o) && i < o->reads; i++)
+    bool loads = o->carry == CARRY_LOADED, changed = false;
+    bool undefined = loads && accesses_arrays(o) && e->undefined_memory;
+    for (unsigned i = op_first_source(o); !loads && i < o->reads; i++)
         undefined |= op_register(e, o, i)->carried != 0;
     if (!undefined)
         return false;
-    if (stores(o) && accesses_arrays(o)) {
+    if (o->carry == CARRY_STORED && accesses_arrays(o)) {
         changed = !e->undefined_memory;
         e->undefined_memory = true;
     }
@@ -98,6 +80,10 @@ void carry_analyse(entry *e)
     for (size_t i = 0; i < e->regs.count; i++)
         if (e->regs.items[i].tracked)
             e->regs.items[i].carried = ++e->carried_count;
+    for (size_t i = 0; i < e->ops.count; i++)
+        for (size_t j = 0; j < sizeof kinds / sizeof *kinds; j++)
+            if (kinds[j].exec == e->ops.items[i].exec)
+                e->ops.items[i].carry = kinds[j].carry;
     for (bool changed = e->carried_count; changed;) {
         changed = false;
         for (size_t i = 0; i < e->ops.count; i++)
@@ -109,6 +95,5 @@ void carry_analyse(entry *e)
         for (unsigned j = 0; j < o->reads + o->writes; j++)
             carries |= op_register(e, o, j)->carried != 0;
         o->watch |= carries ? WATCH_CARRIES : 0;
-        o->carry = carry_of(o);
     }
 }

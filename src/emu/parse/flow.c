@@ -89,15 +89,6 @@ static void find_last_exit(graph *g)
     }
 }
 
-/* Forgets the ways to the exit but for that of the last block that has one. */
-static void keep_last_exit(graph *g)
-{
-    for (uint32_t b = 0; b < g->count; b++)
-        for (int s = 0; s < 2; s++)
-            if (g->blocks[b].successors[s] == g->count && b != g->last_exit)
-                g->blocks[b].successors[s] = NONE;
-}
-
 static void make_preds(graph *g)
 {
     g->preds = arena_zalloc(g->arena, (2 * (size_t)g->count + 1) * sizeof *g->preds);
@@ -187,8 +178,12 @@ static void find_post_dominators(graph *g)
     }
 }
 
-static void set_reconvergence(graph *g)
+/* Sets reconverge of branches that have none. */
+static void find_meeting_points(graph *g)
 {
+    make_preds(g);
+    order_blocks(g);
+    find_post_dominators(g);
     for (uint32_t i = 0; i < g->count; i++) {
         const block *b = &g->blocks[i];
         op *last = &g->entry->ops.items[b->end - 1];
@@ -198,14 +193,6 @@ static void set_reconvergence(graph *g)
         uint32_t meets = g->order[b->post_dominator];
         last->reconverge = meets < g->count ? g->blocks[meets].first : NO_TARGET;
     }
-}
-
-static void find_meeting_points(graph *g)
-{
-    make_preds(g);
-    order_blocks(g);
-    find_post_dominators(g);
-    set_reconvergence(g);
 }
 
 typedef struct bits {
@@ -377,7 +364,11 @@ void flow_analyse(arena *a, entry *e)
     carry_analyse(e);
     count_live_registers(&g);
     find_unread_results(&g);
-    keep_last_exit(&g);
+    /* Branches that meet nowhere yet: the exit is that of the last block that has one. */
+    for (uint32_t b = 0; b < g.count; b++)
+        for (int s = 0; s < 2; s++)
+            if (g.blocks[b].successors[s] == g.count && b != g.last_exit)
+                g.blocks[b].successors[s] = NONE;
     find_meeting_points(&g);
     arena_free(scratch);
 }

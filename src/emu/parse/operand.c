@@ -25,24 +25,19 @@ static uint32_t *constant_head(const parser *p, uint64_t bits)
                               (64 - p->constant_bucket_bits)];
 }
 
-/* Doubles the buckets, so that chains stay short however many constants an entry has. */
-static void grow_constants(parser *p)
-{
-    const entry *e = p->entry;
-    p->constant_bucket_bits = p->constant_bucket_bits ? p->constant_bucket_bits + 1 : 6;
-    p->constant_heads = arena_zalloc(p->arena, sizeof(uint32_t) << p->constant_bucket_bits);
-    for (size_t i = 0; i < e->constants.count; i++) {
-        uint32_t *head = constant_head(p, e->constants.items[i].bits);
-        p->constant_next.items[i] = *head;
-        *head = (uint32_t)i + 1;
-    }
-}
-
 uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wide)
 {
     entry *e = p->entry;
-    if (!p->constant_bucket_bits || e->constants.count >> p->constant_bucket_bits)
-        grow_constants(p);
+    if (!p->constant_bucket_bits || e->constants.count >> p->constant_bucket_bits) {
+        /* Twice the buckets, so that chains stay short however many constants an entry has. */
+        p->constant_bucket_bits = p->constant_bucket_bits ? p->constant_bucket_bits + 1 : 6;
+        p->constant_heads = arena_zalloc(p->arena, sizeof(uint32_t) << p->constant_bucket_bits);
+        for (size_t i = 0; i < e->constants.count; i++) {
+            uint32_t *head = constant_head(p, e->constants.items[i].bits);
+            p->constant_next.items[i] = *head;
+            *head = (uint32_t)i + 1;
+        }
+    }
     uint32_t *head = constant_head(p, bits);
     for (uint32_t i = *head; i; i = p->constant_next.items[i - 1]) {
         const constant *c = &e->constants.items[i - 1];
@@ -146,20 +141,11 @@ static operand named_operand(parser *p, const char *name)
     }
     o.index = s->index;
     o.type = s->type;
-    switch (s->kind) {
-    case SYMBOL_REG:
-        o.kind = OPERAND_REG;
-        break;
-    case SYMBOL_VARIABLE:
-        o.kind = OPERAND_VARIABLE;
-        o.variable = s->variable;
-        break;
-    case SYMBOL_PARAM:
-        o.kind = OPERAND_PARAM;
-        break;
-    default:
-        break;
-    }
+    o.variable = s->variable;
+    o.kind = s->kind == SYMBOL_REG        ? OPERAND_REG
+             : s->kind == SYMBOL_VARIABLE ? OPERAND_VARIABLE
+             : s->kind == SYMBOL_PARAM    ? OPERAND_PARAM
+                                          : OPERAND_LABEL;
     return o;
 }
 
@@ -228,23 +214,16 @@ static uint64_t apply(parser *p, const char *sign, uint64_t a, uint64_t b)
     }
 }
 
-static const char *sign_at(const parser *p, int level)
-{
-    for (int i = 0; i < 4 && levels[level][i]; i++)
-        if (lexer_is(&p->lex, levels[level][i]))
-            return levels[level][i];
-    return NULL;
-}
-
 static uint64_t parse_expression(parser *p, int lowest, int depth)
 {
     if (lowest == LEVELS)
         return parse_unary(p, depth);
     uint64_t value = parse_expression(p, lowest + 1, depth);
-    for (const char *sign; (sign = sign_at(p, lowest)) != NULL;) {
-        lexer_next(&p->lex);
-        value = apply(p, sign, value, parse_expression(p, lowest + 1, depth));
-    }
+    for (int i = 0; i < 4 && levels[lowest][i]; i++)
+        if (lexer_accept(&p->lex, levels[lowest][i])) {
+            value = apply(p, levels[lowest][i], value, parse_expression(p, lowest + 1, depth));
+            i = -1; /* any of them may follow */
+        }
     return value;
 }
 

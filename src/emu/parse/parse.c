@@ -6,13 +6,6 @@
 
 enum { MAX_SCOPES = 64, MAX_OPS = 1 << 20 };
 
-static void skip_line(parser *p)
-{
-    unsigned line = parser_line(p);
-    while (p->lex.token.kind != TOKEN_END && parser_line(p) == line)
-        lexer_next(&p->lex);
-}
-
 /* A directive whose effect, where it has one, is left out. */
 static void note_directive(parser *p)
 {
@@ -24,21 +17,13 @@ static void note_directive(parser *p)
     lexer_next(l);
 }
 
-/* Compilers load structures by whole words, and say which bytes of them they have a use for: what
- * lies between members need not have been written. */
-static void note_pragma(parser *p, const char *text)
-{
-    static const char name[] = "used_bytes_mask ";
-    if (strncmp(text, name, strlen(name)) == 0)
-        p->unused_bytes = ~strtoull(text + strlen(name), NULL, 0) & UINT32_MAX;
-}
-
 /* Directives that may stand anywhere and mean nothing to a run, or little. */
 static bool parse_ignored(parser *p)
 {
     lexer *l = &p->lex;
     if (lexer_is_directive(l, "loc") || lexer_is_directive(l, "file")) {
-        skip_line(p);
+        for (unsigned line = parser_line(p); l->token.kind != TOKEN_END && parser_line(p) == line;)
+            lexer_next(l);
     } else if (lexer_accept_directive(l, "section")) {
         while (l->token.kind == TOKEN_DIRECTIVE)
             lexer_next(l);
@@ -46,9 +31,12 @@ static bool parse_ignored(parser *p)
             lexer_error(l, parser_line(p), "expected '{' before %s", lexer_shown(l));
         lexer_skip_group(l, "{", "}");
     } else if (lexer_accept_directive(l, "pragma")) {
+        /* Compilers load structures by whole words, and say which bytes of them they have a use
+         * for: what lies between members need not have been written. */
+        static const char used[] = "used_bytes_mask ";
         for (; l->token.kind == TOKEN_STRING || lexer_is(l, ","); lexer_next(l))
-            if (l->token.kind == TOKEN_STRING)
-                note_pragma(p, l->token.text);
+            if (strncmp(l->token.text, used, strlen(used)) == 0)
+                p->unused_bytes = ~strtoull(l->token.text + strlen(used), NULL, 0) & UINT32_MAX;
         lexer_expect(l, ";");
     } else {
         return false;
@@ -265,15 +253,6 @@ static void parse_entry(parser *p)
     p->entry = NULL;
 }
 
-/* sm_80, sm_90a; other words are options. */
-static void parse_target(parser *p, const char *name)
-{
-    if (strncmp(name, "sm_", 3) == 0)
-        for (name += 3; *name >= '0' && *name <= '9' && p->module->target < 1000; name++)
-            p->module->target = p->module->target * 10 + (unsigned)(*name - '0');
-    p->module->specific |= *name == 'a';
-}
-
 static void parse_header(parser *p)
 {
     lexer *l = &p->lex;
@@ -287,9 +266,13 @@ static void parse_header(parser *p)
     lexer_next(l);
     if (!lexer_accept_directive(l, "target"))
         lexer_error(l, parser_line(p), "expected '.target' before %s", lexer_shown(l));
-    do
-        parse_target(p, lexer_expect_name(l, "a target"));
-    while (lexer_accept(l, ","));
+    do { /* sm_80, sm_90a; other words are options */
+        const char *name = lexer_expect_name(l, "a target");
+        if (strncmp(name, "sm_", 3) == 0)
+            for (name += 3; *name >= '0' && *name <= '9' && p->module->target < 1000; name++)
+                p->module->target = p->module->target * 10 + (unsigned)(*name - '0');
+        p->module->specific |= *name == 'a';
+    } while (lexer_accept(l, ","));
     if (lexer_accept_directive(l, "address_size")) {
         unsigned line = parser_line(p);
         if (parser_integer(p) != 64)
@@ -331,30 +314,25 @@ static void parse_module(parser *p)
     }
 }
 
-static bool parse_guarded_by_jump(parser *p, const char *text, size_t length)
-{
-    jmp_buf failed;
-    p->lex.failed = &failed;
-    if (setjmp(failed))
-        return false;
-    lexer_start(&p->lex, p->arena, text, length);
-    p->start = p->lex;
-    parse_module(p);
-    return true;
-}
-
 static emu_module *load(arena *a, const char *text, size_t length, bool defers, emu_report *report)
 {
     parser *p = arena_zalloc(a, sizeof *p);
     emu_report unused;
-    p->arena = p->lex.arena = a;
+    jmp_buf failed;
+    p->arena = a;
     p->parse_body = parse_body;
     p->defers = defers;
     p->lex.report = report ? report : &unused;
     *p->lex.report = (emu_report){ .fault = EMU_OK, .message = "" };
     p->module = arena_zalloc(a, sizeof *p->module);
     p->shared_end = SHARED_STATIC_BASE;
-    return parse_guarded_by_jump(p, text, length) ? p->module : NULL;
+    p->lex.failed = &failed;
+    if (setjmp(failed))
+        return NULL;
+    lexer_start(&p->lex, a, text, length);
+    p->start = p->lex;
+    parse_module(p);
+    return p->module;
 }
 
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report)
