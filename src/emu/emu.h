@@ -2,65 +2,57 @@
  *
  * It parses PTX (PTX ISA 9.0, the instructions listed in emu_ops.def) into a form of its own and
  * runs kernels with 32-lane warps in lockstep, reconverging at immediate post-dominators. Blocks of
- * a grid run one after the other, from the first to the last or the other way; in a stream,
- * launches may overlap where they ask for it, and blocks may wait for one another (emu_stream).
- * Device memory is a fake 64-bit address space in which every allocation has guard zones around it,
- * so that an address formed by wrong arithmetic never lands in another allocation.
- *
- * Where the PTX ISA leaves room, the emulator is strict, unless a launch is told otherwise (see
- * emu_checks):
- * - All lanes that a member mask names must come to the same instruction, with the same mask, but
- *   for those that have ended or that the block does not have. At bar.warp.sync any other one will
- *   do.
- * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
- *   together, at barrier.sync without .aligned as well.
- * - Accesses to shared memory by two threads, one of them a write, are a race unless something
- *   orders them. A barrier orders all threads of the warps that take part. Within a warp,
- *   bar.warp.sync orders the lanes that its member mask names, and no others; shfl, vote, match and
- *   redux, which wait for one another, promise nothing about memory. Atomic operations are no race
- *   among each other, nor are lanes that store the same value at once.
- * - What a block stores to global memory, no other block of the launch touches, unless one has
- *   released it and the other acquired it: by the PTX ISA's memory consistency model, except that
- *   for a release or an acquire a fence of another thread behind a barrier will do, for an acquire
- *   also a fence ahead of an atomic operation, and that the two may be of different sizes (see
- *   grid_order.h). That goes for all kernels, with atomic operations and without. Atomic and other
- *   strong accesses at .gpu scope are no race among each other, nor are stores of the value that is
- *   there already; a plain load of what another block's atomic operation has left is one, also
- *   ahead of a loop of atom.cas. Two threads of a block don't store different values to a place
- * with nothing to order them. Of two blocks, the one that runs later is at fault, and a load only
- * where it is that one: a store after the load of an earlier block is found in a launch that runs
- * the blocks the other way.
- * - ld.global.nc reads nothing that its launch has stored, be it by the same thread.
- * - The target of a cp.async is touched by nobody before its thread has waited for it, and by other
- *   threads not before a barrier after that. That of a copy that completes at an mbarrier is
- * touched by nobody who has not found its phase complete there, or met somebody who has.
- * - A bulk copy touches what a thread has stored only behind a proxy fence, and completes at an
- *   mbarrier only whose initialisation is behind a fence. What a bulk copy to global memory reads,
- *   nobody changes before its thread has waited for that, which the thread does before it ends.
- *   Copies complete as late as they may (see async.h).
- * - A wgmma reads what threads have stored only behind a proxy fence; nobody changes that, or the
- *   registers that it adds to, before its warp has waited for it, which it does before it ends.
- *
- * Calls are run; so are those that assert(), printf(), malloc() and free() make. A function that
- * calls itself, or one that calls it, has its parameters in .param variables, not in registers.
- * Of the tensor instructions there are mma.sync and wmma (see matrix.h) but for sparse matrices,
- * wgmma (see wgmma.h) of f16 and bf16 with sums of f32, of matrices that are not transposed,
- * ldmatrix, stmatrix and movmatrix. Of asynchronous
- * copies there are cp.async and cp.async.bulk, which no tensor map describes and which reduces
- * nothing, with groups and mbarriers. Clusters of several blocks are not supported. What is not is
- * an error of emu_load that names the line, and of a launch that comes to it in a module that
- * emu_load_any has loaded.
+ * a grid run one after the other, forwards or backwards. In a stream, launches may overlap where
+ * they ask for it, and blocks may wait for one another (emu_stream). Device memory is a fake 64-bit
+ * address space with guard zones around every allocation, so that an address formed by wrong
+ * arithmetic never lands in another allocation. The emulator knows nothing of how the PTX was made.
  *
  * A kernel that breaks a rule stops at once with a report that names the rule, the PTX line, the
- * block and the thread: see emu_fault. The emulator knows nothing of how the PTX was made.
+ * block and the thread: see emu_fault. Where the PTX ISA leaves room, the emulator is strict,
+ * unless a launch is told otherwise (see emu_checks):
+ * - All lanes that a member mask names must reach the same instruction with the same mask, except
+ *   lanes that have ended or that the block does not have. bar.warp.sync may meet any other one.
+ * - All threads of a block must reach a barrier that names no thread count, and all lanes of a warp
+ *   together, at barrier.sync without .aligned as well.
+ * - Accesses to shared memory by two threads, one of them a write, race unless something orders
+ *   them. A barrier orders all threads of the warps that take part, bar.warp.sync the lanes of its
+ *   mask; shfl, vote, match and redux order no memory accesses. Atomic operations do not race with
+ *   each other, nor do lanes that store the same value at once.
+ * - What a block stores to global memory, other blocks of the launch touch only after one has
+ *   released it and the other acquired it: the PTX ISA's memory consistency model, in which three
+ *   points are relaxed (see check/grid_order.h). Strong accesses at .gpu scope, such as atomic
+ *   operations, do not race with each other, nor do stores of the value that is there already. A
+ *   plain load of what another block's atomic operation has left is a race, also before a loop of
+ *   atom.cas. Two threads of a block don't store different values to a place unordered. The block
+ *   that runs later is at fault, and only where it loads or overwrites: a store after the load of
+ * an earlier block is found in a launch that runs the blocks the other way.
+ * - ld.global.nc reads nothing that its launch has stored, not even by the same thread.
+ * - The target of a cp.async is not touched before its thread has waited for it, by other threads
+ *   not before a barrier after that. A target that completes at an mbarrier is touched only by
+ *   threads that have found its phase complete, or met one that has.
+ * - A bulk copy touches what a thread has stored only after a proxy fence, and completes only at an
+ *   mbarrier whose initialisation a fence follows. What a bulk copy to global memory reads is not
+ *   changed before its thread has waited for it, which the thread does before it ends. Copies
+ *   complete as late as they may (see run/async.h).
+ * - A wgmma reads what threads have stored only after a proxy fence. Nobody changes that, or the
+ *   registers that it adds to, before its warp has waited for it, which it does before it ends.
  *
- * Threads: nothing here is global. A loaded module is never changed and any number of threads may
+ * Calls are run, also those of assert(), printf(), malloc() and free(). A function that calls
+ * itself has its parameters in .param variables, not in registers. The tensor instructions are
+ * mma.sync and wmma (see run/matrix.h) but for sparse matrices, wgmma of f16 and bf16 with sums of
+ * f32 (see run/wgmma.c) of matrices that are not transposed, ldmatrix, stmatrix and movmatrix;
+ * asynchronous copies are cp.async and cp.async.bulk without tensor maps and reductions, with
+ * groups and mbarriers. Clusters of several blocks are not supported. What is unknown is an error
+ * of emu_load that names the line, and of a launch that reaches it in a module that emu_load_any
+ * has loaded.
+ *
+ * Threads: nothing here is global. A loaded module is never changed, and any number of threads may
  * launch from it at the same time. An emu_memory belongs to one thread at a time, with all calls
- * that take it, emu_launch included; who shares one between threads locks it.
+ * that take it, emu_launch included.
  *
  * When the host's memory runs out, emu_load fails as its arena does, and every function that takes
- * an emu_memory as the arena that this was made in (see arena_try): a module that was not loaded
- * has to go with its arena, and all else is left as it was, but for what a kernel had written.
+ * an emu_memory as the arena does that this was made in (see arena_try). A module that was not
+ * loaded has to go with its arena. All else is left as it was, except what a kernel had written.
  */
 #ifndef PTXGEN_EMU_EMU_H
 #define PTXGEN_EMU_EMU_H
@@ -111,10 +103,10 @@ typedef struct emu_report {
 
 const char *emu_fault_name(emu_fault fault);
 
-/* Checks for what a device lets pass: name, and the fault that each is. Where a check lets it pass
- * as well, a race gives the values of this run, memory and registers that nothing has written
- * whatever is there, and a shuffle from a lane that does not take part 0; and a barrier does not
- * wait for threads that have ended. */
+/* Checks for what a device lets pass, with the fault that each is. Where a check passes, a race
+ * gives the values of this run, unwritten memory and registers hold whatever is there, a shuffle
+ * from a lane that does not take part gives 0, and a barrier does not wait for threads that have
+ * ended. */
 #define EMU_CHECKS(X)                                 \
     X(RACE, "race", EMU_RACE)                         \
     X(UNINIT, "uninit", EMU_UNINITIALISED)            \
@@ -139,11 +131,11 @@ typedef enum emu_action {
 
 struct emu_launch_config;
 
-/* What is done where a check finds something; all zero: it stops the kernel. */
+/* What is done when a check finds something; all zero: it stops the kernel. */
 typedef struct emu_checks {
     emu_action actions[EMU_CHECK_COUNT];
-    /* An undefined register may be read: what comes of it is carried along, and found where it
-     * decides something (an address, a guard, what is stored to global memory). */
+    /* An undefined register may be read: its value is tracked, and found where it decides something
+     * (an address, a guard, what is stored to global memory). */
     bool carries;
     /* Called where an action is EMU_WARNS, with what would be the report of a fault. */
     void (*warn)(void *context, const struct emu_launch_config *launch, const emu_report *report);
@@ -153,11 +145,11 @@ typedef struct emu_checks {
 /* Parses a PTX module. NULL and a report on an error. The module lives in the arena. */
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report);
 
-/* The same where instructions, calls and directives that the emulator does not know are no error: a
- * kernel stops where it comes to one (EMU_UNKNOWN). */
+/* Loads a module in which the emulator need not know everything: a kernel stops where it reaches an
+ * instruction, call or directive that is unknown (EMU_UNKNOWN). */
 emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report);
 
-/* What a module has that is not known, in the order of the text: line and message. A function's are
+/* Returns what is unknown in a module, in the order of the text: line and message. A function's are
  * there once for each of its calls. False for an index past the last. */
 bool emu_unknown(const emu_module *m, size_t index, emu_report *what);
 
