@@ -68,9 +68,11 @@ class File:
     def read(self, text, is_header):
         self.includes += INCLUDE.findall(text)
         code = COMMENT_OR_TEXT.sub(" ", text)
-        self.names |= set(re.findall(r"\w+", " ".join(BODY.findall(code)) if is_header else code))
-        if is_header:
-            self.declared |= set(re.findall(r"\w+(?=\()|\bref_\w+", code))
+        if is_header:  # what it declares is its own, whoever defines it
+            self.declared |= set(re.findall(r"\w+(?=\()|\bref_\w+", BODY.sub(" ", code)))
+            self.names |= set(re.findall(r"\w+", " ".join(BODY.findall(code)))) - self.declared
+        else:
+            self.names |= set(re.findall(r"\w+", code))
         for head, name in DEFINITION.findall(code):
             (self.own if "static" in head else self.defined).add(name)
 

@@ -81,4 +81,14 @@ const char *diag_line(arena *a, const location *where, const location *sentence)
  * with transpositions, at most a third of the length away, whatever the case of letters. */
 const char *closest_match(const char *text, const char *const *candidates, size_t count);
 
+/* The code as shown: "E014". */
+const char *diag_number(diag_code code);
+
+/* The code that text means: "E014", "e14" or "14". False where there is none. */
+bool diag_find(const char *text, diag_code *out);
+
+/* --explain: every code with its meaning, one a line. --explain CODE: all that is known of one. */
+void diag_list(strbuf *out);
+void diag_explain(strbuf *out, diag_code code);
+
 #endif

@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE /* flock */
 
 #include "base/os.h"
+#include "base/os_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,34 +30,6 @@ static bool fail(arena *a, const char **error)
 {
     *error = arena_strdup(a, strerror(errno));
     return false;
-}
-
-bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
-                 const char **error)
-{
-    strbuf content = strbuf_new(a);
-    strbuf_reserve(&content, expected + 1);
-    for (;;) {
-        if (content.capacity - content.length < 2)
-            strbuf_grow(&content, READ_STEP);
-        ssize_t got =
-            read(descriptor, content.text + content.length, content.capacity - content.length - 1);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail(a, error);
-        if (got == 0)
-            break;
-        content.length += (size_t)got;
-        if (content.length > most) {
-            *error = arena_format(a, "more than %zu bytes", most);
-            return false;
-        }
-    }
-    content.text[content.length] = '\0';
-    *bytes = content.text;
-    *size = content.length;
-    return true;
 }
 
 /* Opens a file that has an end. A FIFO would wait for a writer and a device may never end: both are

@@ -1,11 +1,11 @@
-/* Processes, threads, signals and time; os.c has files. */
 #if defined(HAVE_PIPE2) || defined(HAVE_AFFINITY)
 #define _GNU_SOURCE
 #else
 #define _XOPEN_SOURCE 700
 #endif
 
-#include "base/os.h"
+#include "base/os_process.h"
+#include "base/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 256, READ_STEP = 64 * 1024 };
 
 extern char **environ;
 
@@ -30,6 +30,34 @@ static bool fail(arena *a, const char **error)
 {
     *error = arena_strdup(a, strerror(errno));
     return false;
+}
+
+bool os_read_all(arena *a, int descriptor, size_t expected, size_t most, char **bytes, size_t *size,
+                 const char **error)
+{
+    strbuf content = strbuf_new(a);
+    strbuf_reserve(&content, expected + 1);
+    for (;;) {
+        if (content.capacity - content.length < 2)
+            strbuf_grow(&content, READ_STEP);
+        ssize_t got =
+            read(descriptor, content.text + content.length, content.capacity - content.length - 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(a, error);
+        if (got == 0)
+            break;
+        content.length += (size_t)got;
+        if (content.length > most) {
+            *error = arena_format(a, "more than %zu bytes", most);
+            return false;
+        }
+    }
+    content.text[content.length] = '\0';
+    *bytes = content.text;
+    *size = content.length;
+    return true;
 }
 
 /* State that signal handlers read and write. */

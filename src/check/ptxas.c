@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 
 enum { DECIMAL = 10 };
 

@@ -1,6 +1,6 @@
 #include "check/validate.h"
 
-#include "base/os.h"
+#include "base/os_process.h"
 
 typedef struct assembly {
     assembly_plan plan;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 #include "check/alike.h"
 #include "check/verify.h"
 #include "kernel/limits.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "version.h"
 
 #define LIBRARY "libcuda.so.1"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/explain.h"
+#include "base/diag.h"
 #include "base/mdoc.h"
 #include "base/os.h"
 #include "cost/cost.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "base/name_map.h"
 #include "check/validate.h"
 #include "check/verify_set.h"

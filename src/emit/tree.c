@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/name_map.h"
 #include "base/os.h"
+#include "base/os_process.h"
 
 /* A file's new contents, complete beside it. */
 typedef struct pending_file {

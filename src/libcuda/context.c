@@ -1,6 +1,6 @@
 #include "libcuda/context.h"
 
-#include "base/os.h"
+#include "base/os_process.h"
 
 CUcontext context_current(void)
 {

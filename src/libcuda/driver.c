@@ -6,7 +6,7 @@
 #include <string.h>
 #include <threads.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 
 /* All that lives as long as the process. */
 static struct driver {

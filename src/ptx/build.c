@@ -72,42 +72,25 @@ void ptx_fail(ptx *p, const char *format, ...)
     va_end(args);
 }
 
+const char *ptx_describe(ptx *p, const inst *i)
+{
+    const char *type_name = type_table[i->type].name;
+    const char *about = i->commented        ? ptx_comment_of(p, i)
+                        : i->op == INST_BRA ? p->labels.items[i->target].name
+                                            : "";
+    size_t n = 0;
+    while (n < p->count && p->list[n] != i)
+        n++;
+    return arena_format(p->arena, "instruction %zu (%s %s%s%s)", n, op_name(i->op), type_name,
+                        *about ? " " : "", about);
+}
+
 const char *ptx_name(ptx *p, const char *name)
 {
     if (strlen(name) <= LONGEST_NAME)
         return name;
     ptx_fail(p, "the name '%s' has more than %d characters", name, LONGEST_NAME);
     return "";
-}
-
-val val_of_var(var v)
-{
-    v.storage.kind = VAL_VAR;
-    return v.storage;
-}
-
-val val_of_int(long long number)
-{
-    return (val){ .kind = VAL_NUMBER, .bits = (uint64_t)number };
-}
-
-val val_of_f32(float number)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return (val){ .kind = VAL_IMM, .type = F32, .bits = bits };
-}
-
-val imm(type t, long long number)
-{
-    uint64_t mask = type_table[t].bytes == 8 ? UINT64_MAX : UINT32_MAX;
-    return (val){ .kind = VAL_IMM, .type = (uint8_t)t, .bits = (uint64_t)number & mask };
-}
-
-/* What an operand is when the same instruction fails on it: a value that harms nobody. */
-val ptx_nothing(type t)
-{
-    return (val){ .kind = VAL_IMM, .type = (uint8_t)t };
 }
 
 static uint32_t new_register(ptx *p, ptx_register r)

@@ -5,19 +5,6 @@
 
 #include <string.h>
 
-const char *ptx_describe(ptx *p, const inst *i)
-{
-    const char *type_name = type_table[i->type].name;
-    const char *about = i->commented        ? ptx_comment_of(p, i)
-                        : i->op == INST_BRA ? p->labels.items[i->target].name
-                                            : "";
-    size_t n = 0;
-    while (n < p->count && p->list[n] != i)
-        n++;
-    return arena_format(p->arena, "instruction %zu (%s %s%s%s)", n, op_name(i->op), type_name,
-                        *about ? " " : "", about);
-}
-
 /* Where a register holds the address of a shared array plus a constant: found along single
  * definitions. */
 typedef struct shared_address {

@@ -1,5 +1,7 @@
-/* What is known of instructions and types. */
+/* What is known of instructions and types, and values that are no instruction's. */
 #include "ptx/ir.h"
+
+#include <string.h>
 
 const op_info op_table[INST_KINDS] = {
 #define OP(id, text, results, operands, types, isa, sm, flags) \
@@ -32,4 +34,34 @@ const class_info class_table[CLASS_COUNT] = {
 const char *op_name(ptx_op o)
 {
     return op_table[o].text;
+}
+
+val val_of_var(var v)
+{
+    v.storage.kind = VAL_VAR;
+    return v.storage;
+}
+
+val val_of_int(long long number)
+{
+    return (val){ .kind = VAL_NUMBER, .bits = (uint64_t)number };
+}
+
+val val_of_f32(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return (val){ .kind = VAL_IMM, .type = F32, .bits = bits };
+}
+
+val imm(type t, long long number)
+{
+    uint64_t mask = type_table[t].bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    return (val){ .kind = VAL_IMM, .type = (uint8_t)t, .bits = (uint64_t)number & mask };
+}
+
+/* What an operand is when the same instruction fails on it: a value that harms nobody. */
+val ptx_nothing(type t)
+{
+    return (val){ .kind = VAL_IMM, .type = (uint8_t)t };
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 #include "emu/emu.h"
 
 enum {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "emit/outputs.h"
 #include "kernel/generate.h"
 #include "input/spec.h"

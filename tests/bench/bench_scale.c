@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "base/strbuf.h"
 
 enum { INSTANCES = 5000, FAMILIES = 5, MEGABYTE_IN_KILOBYTES = 1024 };

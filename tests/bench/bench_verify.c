@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 #include "check/verify_set.h"
 #include "kernel/generate.h"
 #include "check/verify.h"

@@ -16,7 +16,7 @@
 #include "test_arena.h"
 #include "base/hash.h"
 #include "base/name_map.h"
-#include "base/os.h"
+#include "base/os_process.h"
 #include "check/verify.h"
 #include "model/from_gguf/from_gguf.h"
 #include "kernel/generate.h"

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "emu/emu.h"
 #include "mutation/dataflow.h"
 #include "mutation/equivalent.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/explain.h"
+#include "base/diag.h"
 #include "decoder_sample.h"
 #include "gguf_writer.h"
 #include "model/from_gguf/read.h"

@@ -6,6 +6,7 @@
 
 #include "test_arena.h"
 #include "base/os.h"
+#include "base/os_process.h"
 #include "cost/choose.h"
 #include "kernel/limits.h"
 #include "emit/header.h"

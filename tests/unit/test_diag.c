@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "base/explain.h"
+#include "base/diag.h"
 
 static location at(unsigned line, unsigned column, unsigned length, const char *text)
 {

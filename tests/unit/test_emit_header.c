@@ -3,6 +3,7 @@
 
 #include "test_arena.h"
 #include "base/os.h"
+#include "base/os_process.h"
 #include "emit/header.h"
 #include "emit_sample.h"
 

@@ -15,6 +15,7 @@
 
 #include "test.h"
 #include "base/os.h"
+#include "base/os_process.h"
 
 typedef struct place {
     arena *arena;

@@ -6,6 +6,7 @@
 
 #include "test_arena.h"
 #include "base/os.h"
+#include "base/os_process.h"
 #include "check/ptxas.h"
 #include "kernel/family.h"
 #include "kernel/generate.h"

@@ -1,7 +1,7 @@
 /* The section [decoder]: what it says with few keys and with all of them, and that printing and
  * reading are each other's inverse. */
 #include "test_arena.h"
-#include "base/explain.h"
+#include "base/diag.h"
 #include "decoder_sample.h"
 #include "ref/random.h"
 #include "input/spec.h"

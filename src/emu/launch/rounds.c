@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 #include "emu/check/grid_race.h"
 #include "emu/exec.h"
 #include "emu/launch/commit.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 #include "model/check/step_judge.h"
 #include "model/check/step_overlap.h"
 #include "model/check/step_product.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "kernel/family.h"
 #include "model/gguf/gguf.h"
 #include "model/from_gguf/read.h"

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "bench/gpu/device.h"
 #include "bench/gpu/timing.h"
 #include "model/plan_cost.h"

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/os_process.h"
 #include "bench/gpu/device.h"
 #include "kernel/generate.h"
 

@@ -40,7 +40,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
+#include "base/os_process.h"
 #include "bench/gpu/device.h"
 #include "bench/gpu/device_model.h"
 #include "bench/gpu/variants.h"
