@@ -45,6 +45,19 @@ static double between(double low, double high, double share)
     return low + (high - low) * share;
 }
 
+/* Sets what depends on the number of vectors to values between two figures'. Equal values stay
+ * exactly the same. */
+static void set_between(cost_figures *f, const cost_figures *low, const cost_figures *high,
+                        double share)
+{
+    f->instructions = between(low->instructions, high->instructions, share);
+    f->beside = between(low->beside, high->beside, share);
+    f->in_flight = between(low->in_flight, high->in_flight, share);
+    f->products = between(low->products, high->products, share);
+    f->shared_bytes = between(low->shared_bytes, high->shared_bytes, share);
+    f->x_bytes = between(low->x_bytes, high->x_bytes, share);
+}
+
 bool cost_has_expert_tiles(const instance *in)
 {
     return operation_is_of_experts(in->family->op) && in->family->halves;
@@ -78,85 +91,54 @@ static bool find_counted(const instance *in, const target *t, cost_figures *foun
     *found = low ? *low : *high;
     if (!low || !high || below.m == m)
         return true;
-    double share = (double)(m - below.m) / (above.m - below.m);
     *found = *high;
-    found->instructions = between(low->instructions, high->instructions, share);
-    found->beside = between(low->beside, high->beside, share);
-    found->in_flight = between(low->in_flight, high->in_flight, share);
-    found->products = between(low->products, high->products, share);
-    found->shared_bytes = between(low->shared_bytes, high->shared_bytes, share);
-    found->x_bytes = between(low->x_bytes, high->x_bytes, share);
+    set_between(found, low, high, (double)(m - below.m) / (above.m - below.m));
     return true;
 }
 
-/* How many matrices a kernel has that may differ in their formats: 0 where it has weights alone. */
-static unsigned matrix_count(const instance *in)
-{
-    unsigned count = 0;
-    for (const param *p = in->family->params; p->name; p++)
-        count = p->matrix > count ? p->matrix : count;
-    return count;
-}
-
-static bool has_one_format(const instance *in, unsigned matrices)
-{
-    for (unsigned i = 1; i < matrices; i++)
-        if (in->weights_of[i] != in->weights_of[0] && instance_matrix(in, i).shape.n)
-            return false;
-    return true;
-}
-
-/* Averages what there is with one more that makes up a share of both: equal figures stay exactly
- * what they are, so that a row that takes two turns of the loop does not take a bit more. */
+/* Adds figures that make up a share of both together. */
 static void add_share(cost_figures *sum, const cost_figures *of, double share)
 {
     sum->sm = of->sm > sum->sm ? of->sm : sum->sm;
     sum->specific |= of->specific;
     sum->registers = of->registers > sum->registers ? of->registers : sum->registers;
     sum->shared = of->shared > sum->shared ? of->shared : sum->shared;
-    sum->instructions = between(sum->instructions, of->instructions, share);
-    sum->beside = between(sum->beside, of->beside, share);
     sum->load_bytes = between(sum->load_bytes, of->load_bytes, share);
     sum->unit_bytes = between(sum->unit_bytes, of->unit_bytes, share);
     sum->turn = between(sum->turn, of->turn, share);
-    sum->in_flight = between(sum->in_flight, of->in_flight, share);
-    sum->products = between(sum->products, of->products, share);
-    sum->shared_bytes = between(sum->shared_bytes, of->shared_bytes, share);
-    sum->x_bytes = between(sum->x_bytes, of->x_bytes, share);
+    set_between(sum, sum, of, share);
 }
 
-/* Each matrix's own, by its share of the rows: columns are the same. Matrices that are not apart
- * have what one has. */
-static bool compose(const instance *in, unsigned matrices, const target *t, cost_figures *found)
+bool cost_find(const instance *in, const target *t, cost_figures *found)
 {
-    double rows = 0;
-    if (!matrices) { /* all of one format */
+    const char *each = in->family->each_matrix;
+    bool counted = find_counted(in, t, found), one_format = true;
+    unsigned matrices = 0; /* that may differ in their formats */
+    for (const param *p = in->family->params; p->name; p++)
+        matrices = p->matrix > matrices ? p->matrix : matrices;
+    for (unsigned i = 1; i < matrices; i++)
+        one_format &= in->weights_of[i] == in->weights_of[0] || !instance_matrix(in, i).shape.n;
+    if (!each || (counted && one_format))
+        return counted;
+    if (!matrices) {
         instance one = *in;
-        one.family = family_find(families, in->family->each_matrix);
+        one.family = family_find(families, each);
         return find_counted(&one, t, found);
     }
     *found = (cost_figures){ 0 };
+    double rows = 0; /* columns are the same */
     for (unsigned i = 0; i < matrices; i++) {
         instance one = instance_matrix(in, i);
         cost_figures figures;
         if (!one.shape.n)
             continue;
-        one.family = family_find(families, in->family->each_matrix);
+        one.family = family_find(families, each);
         if (!find_counted(&one, t, &figures))
             return false;
         rows += (double)one.shape.n;
         add_share(found, &figures, (double)one.shape.n / rows);
     }
     return true;
-}
-
-bool cost_find(const instance *in, const target *t, cost_figures *found)
-{
-    unsigned matrices = matrix_count(in);
-    bool counted = find_counted(in, t, found);
-    if (!in->family->each_matrix || (counted && has_one_format(in, matrices)))
-        return counted;
-    return compose(in, matrices, t, found);
 }
 
 /* Returns the share of the published bandwidth that reads reach on a part: see measured.tsv. */
@@ -201,21 +183,17 @@ double cost_experts(const problem_shape *s)
     return all * (1 - pow(1 - of_row / all, (double)s->m));
 }
 
-/* The chance that so many of all rows choose an expert. */
-static double chance_of_rows(const problem_shape *s, int64_t rows)
-{
-    double chance = (double)s->experts_used / (double)s->experts, all = (double)s->m;
-    double others = all - (double)rows;
-    double ways = lgamma(all + 1) - lgamma((double)rows + 1) - lgamma(others + 1);
-    return exp(ways + (double)rows * log(chance)) * pow(1 - chance, others);
-}
-
 double cost_expert_tiles(const instance *in)
 {
-    double rows = (double)formula_value("at_once", in, NULL), tiles = 0;
-    for (int64_t i = 1; i <= in->shape.m; i++)
-        tiles += chance_of_rows(&in->shape, i) * ceil((double)i / rows);
-    return tiles * (double)in->shape.experts;
+    const problem_shape *s = &in->shape;
+    double of_tile = (double)formula_value("at_once", in, NULL), tiles = 0, all = (double)s->m;
+    double chance = (double)s->experts_used / (double)s->experts;
+    for (double rows = 1; rows <= all; rows++) {
+        double ways = lgamma(all + 1) - lgamma(rows + 1) - lgamma(all - rows + 1);
+        double chance_of_rows = exp(ways + rows * log(chance)) * pow(1 - chance, all - rows);
+        tiles += chance_of_rows * ceil(rows / of_tile);
+    }
+    return tiles * (double)s->experts;
 }
 
 double cost_touched(const instance *in, const param *p)
@@ -251,9 +229,13 @@ static bool is_one_chunk(const instance *in)
     return !free && positions <= in->shape.chunk_size;
 }
 
-static cost_work work_of(arena *a, const instance *in)
+cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
 {
-    cost_work work = { .rows = in->shape.m };
+    instance fixed = *planned;
+    const instance *in = &fixed;
+    fixed.rows_mode = ROWS_FIXED;
+    fixed.shape.m = rows;
+    cost_work work = { .rows = rows };
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params);
     double largest_input = 0;
@@ -288,20 +270,11 @@ static cost_work work_of(arena *a, const instance *in)
     }
     if (cost_has_expert_tiles(in))
         work.units *= cost_expert_tiles(in) / cost_experts(&in->shape);
+    if (planned->rows_mode == ROWS_RUN_TIME)
+        work.units *= ceil((double)rows / (double)planned->shape.m);
     bool waited_for = has_numbers || has_addresses; /* which come at once */
     work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
     work.trips_behind = has_counters && !is_one_chunk(in) ? MERGE_TRIPS : 0;
-    return work;
-}
-
-cost_work cost_work_of_rows(arena *a, const instance *in, int64_t rows)
-{
-    instance fixed = *in;
-    fixed.rows_mode = ROWS_FIXED;
-    fixed.shape.m = rows;
-    cost_work work = work_of(a, &fixed);
-    if (in->rows_mode == ROWS_RUN_TIME)
-        work.units *= ceil((double)rows / (double)in->shape.m);
     return work;
 }
 

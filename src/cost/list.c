@@ -1,4 +1,4 @@
-/* The model's figures as --list prints them. */
+/* Prints the model's figures for --list -v. */
 #include "cost/cost.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "kernel/formula.h"
 
-enum { BATCH = 8, COLUMN = 11, SUMMARY_COLUMN = 11 };
+enum { BATCH = 8, COLUMN = 11 };
 
 static const double MICROSECONDS = 1e6, KILO = 1e3;
 
@@ -43,53 +43,64 @@ static instance usual_instance(arena *a, const family *f, int64_t weights)
     return in;
 }
 
-static void put_heading(strbuf *out, const target *t, const gpu_part *part)
+/* "stream_gemv q4_k" */
+static const char *kind_of(arena *a, const instance *in)
 {
-    strbuf_format(out, "\n%s: %s, %u SMs, %u MHz, %u GB/s\n", t->name, part->name, part->sm_count,
-                  part->clock_mhz, part->bandwidth_gbps);
-}
-
-/* Returns a launch's microseconds as text, "-" for a kernel that has no room on an SM. */
-static const char *total_of(arena *a, const cost_prediction *p)
-{
-    return isinf(p->total) ? "-" : arena_format(a, "%.1f", p->total * MICROSECONDS);
-}
-
-static const char *bound_of(const cost_prediction *p)
-{
-    return isinf(p->total) ? "room" : cost_bound_names[p->bound];
-}
-
-static void put_row(strbuf *out, const instance *in, const cost_figures *f, const cost_gpu *gpu,
-                    size_t width)
-{
-    cost_work work = cost_work_of(out->arena, in);
-    cost_prediction p = cost_predict(f, in, &work, gpu);
-    strbuf_format(out, "%-*s%*u%*.2f%*.0f%*.1f", (int)width, in->name, COLUMN, p.warps_sm, COLUMN,
-                  f->instructions, COLUMN, f->load_bytes, COLUMN, p.in_flight_sm / KILO);
-    for (cost_bound b = 0; b < BOUND_COUNT; b++)
-        strbuf_format(out, "%*.1f", COLUMN, p.times[b] * MICROSECONDS);
-    strbuf_format(out, "%*.1f%*.1f%*.1f%*s  %s\n", COLUMN, p.start * MICROSECONDS, COLUMN,
-                  p.ahead * MICROSECONDS, COLUMN, p.end * MICROSECONDS, COLUMN,
-                  total_of(out->arena, &p), bound_of(&p));
+    if (!family_key(in->family, "weights"))
+        return in->family->name;
+    return arena_format(a, "%s %s", in->family->name, formats[instance_weights(in)].name);
 }
 
 /* A usual instance of each family, or of each format of its weights. */
-typedef VEC(instance) instance_list;
+typedef struct usual_list {
+    VEC(instance) kernels;
+    int name_width, kind_width;
+} usual_list;
 
-static instance_list usual_instances(arena *a)
+static usual_list usual_instances(arena *a)
 {
-    instance_list usual = { 0 };
+    usual_list usual = { 0 };
     for (const family *const *f = families; *f; f++) {
         const key *weights = family_key(*f, "weights");
         for (const choice *c = weights ? weights->choices : NULL; !c || c->word; c++) {
-            if (!c || key_takes_choice(weights, c))
-                *VEC_PUSH(a, &usual) = usual_instance(a, *f, c ? c - weights->choices : 0);
+            if (!c || key_takes_choice(weights, c)) {
+                instance in = usual_instance(a, *f, c ? c - weights->choices : 0);
+                int name_width = (int)strlen(in.name), kind_width = (int)strlen(kind_of(a, &in));
+                usual.name_width = name_width > usual.name_width ? name_width : usual.name_width;
+                usual.kind_width = kind_width > usual.kind_width ? kind_width : usual.kind_width;
+                *VEC_PUSH(a, &usual.kernels) = in;
+            }
             if (!c)
                 break;
         }
     }
     return usual;
+}
+
+/* Returns false if nothing was counted of an instance for a target. */
+static bool predict(arena *a, const instance *in, const target *t, cost_figures *f,
+                    cost_prediction *p)
+{
+    if (!cost_find(in, t, f))
+        return false;
+    cost_gpu gpu = cost_gpu_of(t);
+    cost_work work = cost_work_of(a, in);
+    *p = cost_predict(f, in, &work, &gpu);
+    return true;
+}
+
+/* Appends a launch's microseconds, "-" for a kernel that has no room on an SM. */
+static void put_total(strbuf *out, int width, const cost_prediction *p)
+{
+    if (isinf(p->total))
+        strbuf_format(out, "%*s", width, "-");
+    else
+        strbuf_format(out, "%*.1f", width, p->total * MICROSECONDS);
+}
+
+static const char *bound_of(const cost_prediction *p)
+{
+    return isinf(p->total) ? "room" : cost_bound_names[p->bound];
 }
 
 bool cost_list(strbuf *out, const target *t)
@@ -98,78 +109,60 @@ bool cost_list(strbuf *out, const target *t)
                                            "memory us", "issue us",   "latency us", "balance us",
                                            "tensor us", "shared us",  "start us",   "ahead us",
                                            "end us",    "total us" };
-    if (!target_part(t))
+    const gpu_part *part = target_part(t);
+    if (!part)
         return false;
-    cost_gpu gpu = cost_gpu_of(t);
-    cost_figures figures;
-    size_t width = 0;
-    instance_list usual = usual_instances(out->arena);
-    for (size_t i = 0; i < usual.count; i++) {
-        size_t length = strlen(usual.items[i].name);
-        width = length > width ? length : width;
-    }
-    put_heading(out, t, target_part(t));
-    strbuf_format(out, "%-*s", (int)width, "kernel");
+    usual_list usual = usual_instances(out->arena);
+    strbuf_format(out, "\n%s: %s, %u SMs, %u MHz, %u GB/s\n%-*s", t->name, part->name,
+                  part->sm_count, part->clock_mhz, part->bandwidth_gbps, usual.name_width,
+                  "kernel");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         strbuf_format(out, "%*s", COLUMN, columns[i]);
     strbuf_put(out, "  bound\n");
-    for (size_t i = 0; i < usual.count; i++)
-        if (cost_find(&usual.items[i], t, &figures))
-            put_row(out, &usual.items[i], &figures, &gpu, width);
-    return true;
-}
-
-/* A summary's row: "stream_gemv q4_k". */
-static const char *kind_of(arena *a, const instance *in)
-{
-    if (!family_key(in->family, "weights"))
-        return in->family->name;
-    return arena_format(a, "%s %s", in->family->name, formats[instance_weights(in)].name);
-}
-
-/* Whether the model knows a time for any target. */
-static bool is_counted(const instance *in)
-{
-    cost_figures figures;
-    bool counted = false;
-    for (size_t t = 0; t < target_count; t++)
-        counted |= target_part(&targets[t]) && cost_find(in, &targets[t], &figures);
-    return counted;
-}
-
-static void put_total(strbuf *out, const instance *in, const target *t)
-{
-    cost_gpu gpu = cost_gpu_of(t);
-    cost_figures figures;
-    if (!cost_find(in, t, &figures)) {
-        strbuf_format(out, "%*s", SUMMARY_COLUMN, "");
-        return;
+    for (size_t i = 0; i < usual.kernels.count; i++) {
+        const instance *in = &usual.kernels.items[i];
+        cost_figures f;
+        cost_prediction p;
+        if (!predict(out->arena, in, t, &f, &p))
+            continue;
+        strbuf_format(out, "%-*s%*u%*.2f%*.0f%*.1f", usual.name_width, in->name, COLUMN, p.warps_sm,
+                      COLUMN, f.instructions, COLUMN, f.load_bytes, COLUMN, p.in_flight_sm / KILO);
+        for (cost_bound b = 0; b < BOUND_COUNT; b++)
+            strbuf_format(out, "%*.1f", COLUMN, p.times[b] * MICROSECONDS);
+        strbuf_format(out, "%*.1f%*.1f%*.1f", COLUMN, p.start * MICROSECONDS, COLUMN,
+                      p.ahead * MICROSECONDS, COLUMN, p.end * MICROSECONDS);
+        put_total(out, COLUMN, &p);
+        strbuf_format(out, "  %s\n", bound_of(&p));
     }
-    cost_work work = cost_work_of(out->arena, in);
-    cost_prediction p = cost_predict(&figures, in, &work, &gpu);
-    strbuf_format(out, "%*s %c", SUMMARY_COLUMN - 2, total_of(out->arena, &p), *bound_of(&p));
+    return true;
 }
 
 void cost_summary(strbuf *out)
 {
-    instance_list usual = usual_instances(out->arena);
-    size_t width = 0;
-    for (size_t i = 0; i < usual.count; i++) {
-        size_t length = strlen(kind_of(out->arena, &usual.items[i]));
-        width = length > width ? length : width;
-    }
-    strbuf_format(out, "\n%-*s", (int)width, "kernel");
+    usual_list usual = usual_instances(out->arena);
+    strbuf_format(out, "\n%-*s", usual.kind_width, "kernel");
     for (size_t t = 0; t < target_count; t++)
         if (target_part(&targets[t]))
-            strbuf_format(out, "%*s", SUMMARY_COLUMN, targets[t].name);
+            strbuf_format(out, "%*s", COLUMN, targets[t].name);
     strbuf_char(out, '\n');
-    for (size_t i = 0; i < usual.count; i++) {
-        if (!is_counted(&usual.items[i]))
-            continue;
-        strbuf_format(out, "%-*s", (int)width, kind_of(out->arena, &usual.items[i]));
-        for (size_t t = 0; t < target_count; t++)
-            if (target_part(&targets[t]))
-                put_total(out, &usual.items[i], &targets[t]);
-        strbuf_char(out, '\n');
+    for (size_t i = 0; i < usual.kernels.count; i++) {
+        const instance *in = &usual.kernels.items[i];
+        strbuf row = strbuf_new(out->arena);
+        bool counted = false;
+        for (size_t t = 0; t < target_count; t++) {
+            cost_figures f;
+            cost_prediction p;
+            if (!target_part(&targets[t]))
+                continue;
+            if (!predict(out->arena, in, &targets[t], &f, &p)) {
+                strbuf_format(&row, "%*s", COLUMN, "");
+                continue;
+            }
+            put_total(&row, COLUMN - 2, &p);
+            strbuf_format(&row, " %c", *bound_of(&p));
+            counted = true;
+        }
+        if (counted)
+            strbuf_format(out, "%-*s%s\n", usual.kind_width, kind_of(out->arena, in), row.text);
     }
 }

@@ -37,8 +37,14 @@ const char *const cost_bound_names[BOUND_COUNT] = {
     [BOUND_BALANCE] = "balance", [BOUND_TENSOR] = "tensor", [BOUND_SHARED] = "shared",
 };
 
-/* What blocks take at once of the work are items: some rows, or all that a block does. */
+/* A launch on a GPU. What blocks take at once of the work are items: some rows, or all that a block
+ * does. */
 typedef struct dealing {
+    const cost_figures *figures;
+    const instance *in;
+    const cost_work *work;
+    const cost_gpu *gpu;
+    double port; /* bytes of a second that an SM takes from the L2 */
     double threads, blocks;
     double shared;       /* bytes of a block */
     double sms;          /* that have blocks */
@@ -48,18 +54,11 @@ typedef struct dealing {
     double items;        /* in whole ones and a part */
     double most, fewest; /* that an SM has */
     double turns;        /* one behind the other, at most */
+    double loops; /* turns of the loop that a lane makes for an item: 0.5 with half a turn's work */
+    double vectors;     /* of x that a block has, of all its experts, or on average of its tiles */
+    double first_waits; /* of memory ahead of all else: one, or where blocks stage x, one a wave */
+    bool stages_x, shares_x, fetches_rows; /* see below */
 } dealing;
-
-static double port_bandwidth(const cost_gpu *gpu)
-{
-    return fmin(PORT_BYTES, L2_BYTES / gpu->sm_count) * gpu->clock;
-}
-
-/* Whether blocks stride over the rows, a turn after the other. */
-static bool stays(const launch *l)
-{
-    return l->rows != NULL;
-}
 
 static double rows_of(const instance *in)
 {
@@ -71,30 +70,39 @@ static double rows_of(const instance *in)
     return (double)s->n;
 }
 
-/* Of all blocks those that have something to do, each with whole columns of an expert's tile; and
- * these tiles. */
-static void deal_tiles(const instance *in, dealing *d)
+/* Returns true if blocks make x what they multiply by before all products. Tiles of rows that are
+ * f16 come with the weights. */
+static bool stages_x(const family *f)
 {
-    double columns = (double)formula_value(in->family->launch.grid[0], in, NULL);
-    d->items = columns * cost_expert_tiles(in);
-    d->blocks = fmin(d->blocks, ceil(d->items));
+    return f->launch.dynamic_shared && f->activations != FORMAT_F16;
 }
 
-/* Items go to the blocks in turn, and blocks to the SMs. Where more blocks wait than fit, an SM
- * takes the next one when one of its own has ended: all have as many as any other, but for one. */
+/* Deals items to the blocks in turn, and blocks to the SMs. Blocks that have rows (launch.rows)
+ * stay and stride over them. Where more blocks wait than fit, an SM takes the next one when one of
+ * its own has ended: all have as many as any other, but for one. fitting = 0: a block has no room,
+ * and what follows is not set. */
 static dealing deal(const cost_figures *f, const instance *in, const cost_work *work,
                     const cost_gpu *gpu)
 {
     const launch *l = &in->family->launch;
-    bool groups = in->rows_mode == ROWS_RUN_TIME;
-    run_values run = { in->shape.k, in->shape.n, groups ? work->rows : in->shape.m,
-                       (int64_t)gpu->sm_count };
-    dealing d = { .threads = (double)formula_value(l->block, in, &run), .blocks = 1 };
+    const problem_shape *s = &in->shape;
+    bool groups = in->rows_mode == ROWS_RUN_TIME, has_tiles = cost_has_expert_tiles(in);
+    run_values run = { s->k, s->n, groups ? work->rows : s->m, (int64_t)gpu->sm_count };
+    dealing d = { .figures = f,
+                  .in = in,
+                  .work = work,
+                  .gpu = gpu,
+                  .port = fmin(PORT_BYTES, L2_BYTES / gpu->sm_count) * gpu->clock,
+                  .threads = (double)formula_value(l->block, in, &run),
+                  .blocks = 1 };
     size_t dynamic = l->dynamic_shared ? (size_t)formula_value(l->dynamic_shared, in, &run) : 0;
+    double tiles = has_tiles ? cost_expert_tiles(in) : 0;
     for (int i = 0; i < 3; i++)
         d.blocks *= (double)formula_value(l->grid[i], in, &run);
-    if (cost_has_expert_tiles(in))
-        deal_tiles(in, &d);
+    if (has_tiles) { /* blocks with whole columns of a tile have something to do */
+        d.items = (double)formula_value(l->grid[0], in, NULL) * tiles;
+        d.blocks = fmin(d.blocks, ceil(d.items));
+    }
     d.shared = (double)(f->shared + dynamic);
     d.fitting =
         target_blocks_per_sm(gpu->target, (unsigned)d.threads, f->registers, f->shared + dynamic);
@@ -103,12 +111,12 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
     d.sms = fmin(d.blocks, gpu->sm_count);
     d.resident = fmin(d.fitting, ceil(d.blocks / d.sms));
     d.waves = ceil(d.blocks / (d.sms * d.fitting));
-    if (stays(l))
+    if (l->rows)
         d.items = rows_of(in) / (double)formula_value(l->rows, in, &run);
-    else if (!cost_has_expert_tiles(in))
+    else if (!has_tiles)
         d.items = d.blocks;
-    if (stays(l) && groups)
-        d.items *= ceil((double)work->rows / (double)in->shape.m);
+    if (l->rows && groups)
+        d.items *= ceil((double)work->rows / (double)s->m);
     if (in->splits)
         d.items *= (double)in->splits;
     double items = ceil(d.items), each = floor(items / d.blocks), rest = items - each * d.blocks;
@@ -120,216 +128,154 @@ static dealing deal(const cost_figures *f, const instance *in, const cost_work *
         d.fewest = floor(items / d.sms);
         d.turns = ceil(items / (d.sms * d.fitting));
     }
+    d.loops = work->units / (d.items * d.threads * f->turn);
+    d.vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
+    if (has_tiles)
+        d.vectors *= (double)s->experts_used / tiles;
+    else if (in->family->op == OP_EXPERT_GATE_UP)
+        d.vectors *= (double)s->experts_used / cost_experts(s);
+    d.stages_x = stages_x(in->family);
+    d.first_waits = d.stages_x ? d.waves : 1;
+    /* Lanes multiply each weight by several vectors, which are in shared memory. */
+    d.shares_x =
+        d.stages_x && instance_weights(in) != FORMAT_NONE && f->products == 0 && d.vectors >= 2;
+    /* A settled state tells which rows of caches to fetch ahead of the wait. q comes behind it, in
+     * a round trip of its own. */
+    d.fetches_rows =
+        in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->trips_ahead > 0;
     return d;
 }
 
-/* Vectors of x that a block has, all of its experts' together, or on average of its tiles'. */
-static double vectors_of(const instance *in)
+/* Returns the seconds in which blocks stage x. Each lane waits for 128 bytes at a time, or for 72
+ * or 144 where x comes in 8 bits. All blocks of an SM take x through its port, and put it in order
+ * while others still do, but for the last. */
+static double staging_time(const dealing *d)
 {
-    const problem_shape *s = &in->shape;
-    double vectors = s->m > 0 ? (double)s->m : 1; /* 0: the family has no m */
-    if (cost_has_expert_tiles(in))
-        vectors *= (double)s->experts_used / cost_expert_tiles(in);
-    else if (in->family->op == OP_EXPERT_GATE_UP)
-        vectors *= (double)s->experts_used / cost_experts(s);
-    return vectors;
-}
-
-/* Turns of the loop that a lane makes for an item: less than one where it has half a turn's work.
- */
-static double loops_of(const cost_figures *f, const cost_work *work, const dealing *d)
-{
-    return work->units / (d->items * d->threads * f->turn);
-}
-
-/* Each lane waits for 128 bytes of x at a time, or for 72 or 144 where it comes in 8 bits. All
- * blocks of an SM take x through its port, and put it in order while others still do, but for the
- * last. */
-static double staging_time(const instance *in, const dealing *d, const cost_gpu *gpu)
-{
-    const format_info *x = &formats[in->family->activations];
+    const format_info *x = &formats[d->in->family->activations];
     bool rounded = x->block_values > 1;
-    double values = (double)in->shape.k * vectors_of(in);
+    double values = (double)d->in->shape.k * d->vectors;
     double bytes = values * x->block_bytes / x->block_values;
     double instructions = values / WARP * (rounded ? BYTE_INSTRUCTIONS : STAGE_INSTRUCTIONS);
-    double of_bytes = in->shape.m > 1 ? MANY_BYTES_AT_ONCE : BYTES_AT_ONCE;
+    double of_bytes = d->in->shape.m > 1 ? MANY_BYTES_AT_ONCE : BYTES_AT_ONCE;
     double at_once = rounded ? of_bytes : STAGED_AT_ONCE;
-    return ceil(values / (d->threads * at_once)) * LATENCY +
-           d->resident * bytes / port_bandwidth(gpu) +
-           instructions / (TARGET_ISSUE_SLOTS * gpu->clock);
+    return ceil(values / (d->threads * at_once)) * LATENCY + d->resident * bytes / d->port +
+           instructions / (TARGET_ISSUE_SLOTS * d->gpu->clock);
 }
 
-/* Of blocks that don't stage x what their first turns read of it, at once. Later ones find it in
- * the L1. */
-static double first_x_time(const cost_figures *f, const instance *in, const cost_work *work,
-                           const dealing *d, const cost_gpu *gpu)
+/* Returns the seconds in which blocks that do not stage x read it for their first turns, at once.
+ * Later turns find it in the L1. */
+static double first_x_time(const dealing *d)
 {
-    const format_info *x = &formats[in->family->activations];
-    if (instance_weights(in) == FORMAT_NONE || in->family->activations == FORMAT_NONE)
+    const format_info *x = &formats[d->in->family->activations];
+    if (instance_weights(d->in) == FORMAT_NONE || d->in->family->activations == FORMAT_NONE)
         return 0;
-    double values = (double)in->shape.k * vectors_of(in) / ceil(loops_of(f, work, d));
-    return d->resident * values * x->block_bytes / x->block_values / port_bandwidth(gpu);
+    double values = (double)d->in->shape.k * d->vectors / ceil(d->loops);
+    return d->resident * values * x->block_bytes / x->block_values / d->port;
 }
 
-/* Whether blocks make x what they multiply by ahead of all products: of rows that are f16 tiles
- * come with the weights. */
-static bool stages_x(const family *f)
+/* Returns the seconds of the start that a kernel spends ahead of its wait. */
+static double early_trips(const dealing *d)
 {
-    return f->launch.dynamic_shared && f->activations != FORMAT_F16;
+    return d->fetches_rows ? d->work->trips_ahead * LATENCY : 0;
 }
 
-/* What blocks of the launch wait for ahead of all else, once: or, where they stage x, each wave of
- * them. */
-static double first_waits(const instance *in, const dealing *d)
+/* Returns the seconds until weights come in, from the wait on or from the end of what comes ahead
+ * of it. x in passes is staged for each turn. */
+static double start_time(const dealing *d)
 {
-    return stages_x(in->family) ? d->waves : 1;
-}
-
-/* Whether a kernel knows from a settled state which rows of caches to fetch ahead of its wait. It
- * loads q behind that, in a round trip of its own. */
-static bool fetches_rows(const instance *in, const cost_work *work, const cost_gpu *gpu)
-{
-    return in->state == STATE_SETTLED && target_overlaps(gpu->target) && work->trips_ahead > 0;
-}
-
-/* Seconds of the start that a kernel spends ahead of its wait. */
-static double early_trips(const instance *in, const cost_work *work, const cost_gpu *gpu)
-{
-    return fetches_rows(in, work, gpu) ? work->trips_ahead * LATENCY : 0;
-}
-
-/* Until weights come in, from the wait on or from where that ends which comes ahead of it; x in
- * passes is staged for each turn. */
-static double start_time(const cost_figures *f, const instance *in, const cost_work *work,
-                         const dealing *d, const cost_gpu *gpu)
-{
-    double start = (work->trips_ahead + first_waits(in, d)) * LATENCY;
-    start -= fmin(work->early, early_trips(in, work, gpu));
-    if (fetches_rows(in, work, gpu))
+    double start = (d->work->trips_ahead + d->first_waits) * LATENCY;
+    start -= fmin(d->work->early, early_trips(d));
+    if (d->fetches_rows)
         return start + LATENCY;
-    if (!stages_x(in->family))
-        return start + first_x_time(f, in, work, d, gpu);
-    return start + d->waves * (in->passes > 1 ? d->turns : 1) * staging_time(in, d, gpu);
+    if (!d->stages_x)
+        return start + first_x_time(d);
+    return start + d->waves * (d->in->passes > 1 ? d->turns : 1) * staging_time(d);
 }
 
-/* Bytes that are fetched into the L2 ahead of x, or q: families that do so ask for their warps'
- * first turns at once, or for as much of them as the target lets warps ask for. */
-static double bytes_fetched(const cost_work *work, const dealing *d, const cost_gpu *gpu)
+/* Returns how long memory has work of its own while x is staged, or q comes, and ahead of q while
+ * the launch ahead leaves it idle: from when it is known which rows to ask for. Families that fetch
+ * into the L2 ask for their warps' first turns at once, or for as much as the target lets warps ask
+ * for. */
+static double time_ahead(const dealing *d, double start)
 {
+    const cost_work *work = d->work;
     double warps = d->sms * d->resident * d->threads / WARP;
-    double turns = d->sms * d->resident * work->bytes / d->items;
-    return fmin(fmin(turns, warps * target_bytes_ahead(gpu->target)), work->bytes);
-}
-
-/* How long memory has work of its own while x is staged, or q comes, and ahead of q while the
- * launch ahead leaves it idle: from when it is known which rows to ask for. */
-static double time_ahead(const instance *in, const cost_work *work, const dealing *d, double start,
-                         const cost_gpu *gpu)
-{
-    double fetched = bytes_fetched(work, d, gpu) / gpu->bandwidth;
-    if (fetches_rows(in, work, gpu))
-        return fmin(LATENCY + fmax(0, work->early - early_trips(in, work, gpu)), fetched);
-    if (in->family->launch.weights_first)
+    double bytes = d->sms * d->resident * work->bytes / d->items;
+    bytes = fmin(fmin(bytes, warps * target_bytes_ahead(d->gpu->target)), work->bytes);
+    double fetched = bytes / d->gpu->bandwidth;
+    if (d->fetches_rows)
+        return fmin(LATENCY + fmax(0, work->early - early_trips(d)), fetched);
+    if (d->in->family->launch.weights_first)
         return fmin(start - (1 + work->trips_ahead) * LATENCY, fetched);
     return 0;
 }
 
-/* How much of its weights' time memory has behind it where a launch ahead has fetched some. */
-static double time_fetched(const cost_work *work, double start, const cost_gpu *gpu)
+/* Returns the bytes of a second that memory gives where a warp has rows of its own, or where a
+ * block's warps share them. */
+static double memory_bandwidth(const dealing *d)
 {
-    return fmin(work->fetched / gpu->bandwidth, work->idle + start);
+    double rows = rows_of(d->in) / d->items, warps = d->threads / WARP;
+    bool apart = instance_weights(d->in) != FORMAT_NONE && rows >= warps;
+    return d->gpu->bandwidth * (apart ? d->gpu->target->rows_apart * PERCENT : 1);
 }
 
-/* Bytes of a second where a warp has rows of its own, or a block's warps share them. */
-static double memory_bandwidth(const instance *in, const dealing *d, const cost_gpu *gpu)
+/* The next three return seconds of the busiest SM. */
+static double issue_time(const dealing *d)
 {
-    double rows = rows_of(in) / d->items, warps = d->threads / WARP;
-    bool apart = instance_weights(in) != FORMAT_NONE && rows >= warps;
-    return gpu->bandwidth * (apart ? gpu->target->rows_apart * PERCENT : 1);
-}
-
-static double memory_time(const cost_work *work, double bandwidth)
-{
-    return work->bytes / bandwidth;
-}
-
-static double issue_time(const cost_figures *f, const cost_work *work, const dealing *d, bool stay,
-                         const cost_gpu *gpu)
-{
-    double item = work->units / d->items * f->instructions / WARP;
-    if (!stay)
-        item += d->threads / WARP * f->beside;
+    double item = d->work->units / d->items * d->figures->instructions / WARP;
+    if (!d->in->family->launch.rows)
+        item += d->threads / WARP * d->figures->beside;
     return d->most * item /
-           (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * gpu->clock);
+           (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * d->gpu->clock);
 }
 
-/* Of the busiest SM. */
-static double tensor_time(const cost_figures *f, const cost_work *work, const dealing *d,
-                          const cost_gpu *gpu)
+static double tensor_time(const dealing *d)
 {
-    double item = work->units / d->items * f->products / WARP;
-    double fmas = f->specific ? gpu->wgmma_fmas : gpu->tensor_fmas;
-    return f->products > 0 ? d->most * item * PRODUCT_FMAS / (fmas * gpu->clock) : 0;
+    double item = d->work->units / d->items * d->figures->products / WARP;
+    double fmas = d->figures->specific ? d->gpu->wgmma_fmas : d->gpu->tensor_fmas;
+    return d->figures->products > 0 ? d->most * item * PRODUCT_FMAS / (fmas * d->gpu->clock) : 0;
 }
 
-/* Returns the bytes of x that lanes load from shared memory for a weight, where kernels of several
- * vectors keep it there: 8 bits a value, or f32 for weights that are floats. Rows of one warp share
- * a load. */
-static double x_bytes_of(const instance *in)
+/* x in shared memory has 8 bits a value, or is f32 for weights that are floats. Rows of one warp
+ * share a load. */
+static double shared_time(const dealing *d)
 {
-    double rows = in->rows_per_warp > 0 ? (double)in->rows_per_warp : 1;
-    rows *= operation_is_gated(in->family->op) ? 2 : 1;
-    bool is_float = formats[instance_weights(in)].block_values == 1;
-    return vectors_of(in) / rows * (is_float ? (double)sizeof(float) : 1);
+    double bytes = d->figures->shared_bytes;
+    if (d->shares_x) {
+        double rows = d->in->rows_per_warp > 0 ? (double)d->in->rows_per_warp : 1;
+        rows *= operation_is_gated(d->in->family->op) ? 2 : 1;
+        bool is_float = formats[instance_weights(d->in)].block_values == 1;
+        bytes = d->vectors / rows * (is_float ? (double)sizeof(float) : 1);
+    }
+    return d->most * d->work->units / d->items * bytes / (SHARED_BYTES * d->gpu->clock);
 }
 
-/* Returns true if lanes multiply each weight by several vectors, which are in shared memory. */
-static bool shares_x(const cost_figures *f, const instance *in)
-{
-    return stages_x(in->family) && instance_weights(in) != FORMAT_NONE && f->products == 0 &&
-           vectors_of(in) >= 2;
-}
-
-static double shared_time(const cost_figures *f, const instance *in, const cost_work *work,
-                          const dealing *d, const cost_gpu *gpu)
-{
-    double bytes = shares_x(f, in) ? x_bytes_of(in) : f->shared_bytes;
-    return d->most * work->units / d->items * bytes / (SHARED_BYTES * gpu->clock);
-}
-
-/* Bytes of a second that a block asks for: where its lanes have half a turn's work, they wait for a
- * whole one. */
-static double block_bandwidth(const cost_figures *f, const instance *in, const cost_work *work,
-                              const dealing *d)
-{
-    double loops = loops_of(f, work, d), chunks = in->stages ? (double)in->stages - 1 : 1;
-    return d->threads * f->in_flight * chunks * loops / ceil(loops) / LATENCY;
-}
-
-/* Round trips of a last block; and of one that adds up the parts of a tile these, through the port,
- * behind its own. */
-static double end_time(const instance *in, const cost_work *work, const cost_gpu *gpu)
+/* Returns the seconds of a last block: round trips, and through the port the parts of a tile that
+ * it adds up, after its own. */
+static double end_time(const dealing *d)
 {
     double parts = 0;
-    if (in->splits)
-        parts = (double)formula_value("(parts + 1)*tile_values", in, NULL) * (double)sizeof(float);
-    return work->trips_behind * LATENCY + parts / port_bandwidth(gpu);
+    if (d->in->splits)
+        parts =
+            (double)formula_value("(parts + 1)*tile_values", d->in, NULL) * (double)sizeof(float);
+    return d->work->trips_behind * LATENCY + parts / d->port;
 }
 
-/* SMs that have more items than others don't let memory idle where they are enough for it. */
-static void set_waiting_times(const cost_figures *f, const instance *in, const cost_work *work,
-                              const dealing *d, double bandwidth, const cost_gpu *gpu,
-                              double times[BOUND_COUNT])
+/* Sets the times of waiting. A lane with half a turn's work waits for a whole turn. SMs that have
+ * more items than others do not let memory idle where they are enough for it. */
+static void set_waiting_times(const dealing *d, double bandwidth, double times[BOUND_COUNT])
 {
-    double item = work->units * f->unit_bytes / d->items, port = port_bandwidth(gpu);
-    double taken = work->units * (f->unit_bytes + f->x_bytes) / d->items;
-    double of_block = block_bandwidth(f, in, work, d);
-    double rounds = d->turns * item / of_block - first_waits(in, d) * LATENCY;
-    times[BOUND_LATENCY] = fmax(rounds, d->most * taken / port);
-    double more = d->most - d->fewest, alone = fmin(d->resident * of_block, port);
+    const cost_figures *f = d->figures;
+    double item = d->work->units * f->unit_bytes / d->items;
+    double taken = d->work->units * (f->unit_bytes + f->x_bytes) / d->items;
+    double chunks = d->in->stages ? (double)d->in->stages - 1 : 1;
+    double of_block = d->threads * f->in_flight * chunks * d->loops / ceil(d->loops) / LATENCY;
+    double rounds = d->turns * item / of_block - d->first_waits * LATENCY;
+    times[BOUND_LATENCY] = fmax(rounds, d->most * taken / d->port);
+    double more = d->most - d->fewest, alone = fmin(d->resident * of_block, d->port);
     if (more > 0 && (ceil(d->items) - d->fewest * d->sms) / more * alone < bandwidth)
-        times[BOUND_BALANCE] =
-            d->fewest * d->sms * work->bytes / d->items / bandwidth + LATENCY + more * item / alone;
+        times[BOUND_BALANCE] = d->fewest * d->sms * d->work->bytes / d->items / bandwidth +
+                               LATENCY + more * item / alone;
 }
 
 /* Returns how long a kernel takes between its start and its end, memory having begun so long ahead.
@@ -340,16 +286,15 @@ static void set_waiting_times(const cost_figures *f, const instance *in, const c
  * too few loads in flight to hide what they do between them: for 8 vectors the sum was 0 to 18 %
  * too much. Of others what is longest hides the rest; near the knee, where one thing begins to hold
  * a kernel and another one still does, both do. */
-static double time_together(const cost_figures *f, const instance *in,
-                            const double times[BOUND_COUNT], double ahead)
+static double time_together(const dealing *d, const double times[BOUND_COUNT], double ahead)
 {
     double memory = fmax(times[BOUND_MEMORY], times[BOUND_BALANCE]) - ahead;
     double parts[BOUND_COUNT] = { memory, times[BOUND_ISSUE],  times[BOUND_LATENCY],
                                   0,      times[BOUND_TENSOR], times[BOUND_SHARED] };
-    if (in->family->halves && instance_weights(in) != FORMAT_NONE)
+    if (d->in->family->halves && instance_weights(d->in) != FORMAT_NONE)
         return fmax(memory, times[BOUND_ISSUE] + times[BOUND_LATENCY] + times[BOUND_TENSOR] +
                                 times[BOUND_SHARED]);
-    if (shares_x(f, in)) {
+    if (d->shares_x) {
         double all = pow(fmax(times[BOUND_MEMORY] - ahead, 0), NEARLY_A_SUM) +
                      pow(times[BOUND_ISSUE], NEARLY_A_SUM) + pow(times[BOUND_SHARED], NEARLY_A_SUM);
         return fmax(times[BOUND_LATENCY], pow(all, 1 / NEARLY_A_SUM));
@@ -364,7 +309,7 @@ static double time_together(const cost_figures *f, const instance *in,
     return longest * sqrt(sqrt(sum));
 }
 
-/* What blocks of two kernels, as many of each as an SM has, take of it together. */
+/* Returns true if an SM has room for blocks of two kernels, for as many of each as it has alone. */
 static bool fit_together(const cost_kernel *a, const cost_kernel *b, const cost_gpu *gpu)
 {
     const cost_kernel *both[] = { a, b };
@@ -388,7 +333,7 @@ double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *be
                  const cost_gpu *gpu)
 {
     bool room = target_overlaps(gpu->target) && fit_together(ahead, behind, gpu);
-    return room ? fmax(0, seconds - memory_time(ahead->work, gpu->bandwidth)) : 0;
+    return room ? fmax(0, seconds - ahead->work->bytes / gpu->bandwidth) : 0;
 }
 
 double cost_fetches(const cost_kernel *k, const cost_gpu *gpu)
@@ -414,7 +359,7 @@ double cost_least(const cost_figures *f, const family *of, const cost_work *work
     double threads = fmin(t->warps_sm * WARP, (double)TARGET_REGISTERS / f->registers);
     double rounds =
         work->units * f->unit_bytes * LATENCY / (gpu->sm_count * threads * f->in_flight);
-    return fmax(start + fmax(memory_time(work, gpu->bandwidth), issue), rounds);
+    return fmax(start + fmax(work->bytes / gpu->bandwidth, issue), rounds);
 }
 
 cost_prediction cost_predict(const cost_figures *f, const instance *in, const cost_work *work,
@@ -423,23 +368,24 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
     dealing d = deal(f, in, work, gpu);
     if (d.fitting < 1)
         return (cost_prediction){ .total = HUGE_VAL };
-    double bandwidth = memory_bandwidth(in, &d, gpu);
+    double bandwidth = memory_bandwidth(&d);
     cost_prediction p = {
         .warps_sm = (unsigned)(d.fitting * d.threads / WARP),
         .in_flight_sm = d.fitting * d.threads * f->in_flight,
-        .start = start_time(f, in, work, &d, gpu),
-        .times = { [BOUND_MEMORY] = memory_time(work, bandwidth),
-                   [BOUND_ISSUE] = issue_time(f, work, &d, stays(&in->family->launch), gpu),
-                   [BOUND_TENSOR] = tensor_time(f, work, &d, gpu),
-                   [BOUND_SHARED] = shared_time(f, in, work, &d, gpu) },
-        .end = end_time(in, work, gpu),
+        .start = start_time(&d),
+        .times = { [BOUND_MEMORY] = work->bytes / bandwidth,
+                   [BOUND_ISSUE] = issue_time(&d),
+                   [BOUND_TENSOR] = tensor_time(&d),
+                   [BOUND_SHARED] = shared_time(&d) },
+        .end = end_time(&d),
     };
-    p.ahead = fmax(time_ahead(in, work, &d, p.start, gpu),
-                   fmin(time_fetched(work, p.start, gpu), p.times[BOUND_MEMORY]));
-    set_waiting_times(f, in, work, &d, bandwidth, gpu, p.times);
+    /* Weights that a launch ahead has fetched are no work for memory. */
+    double fetched = fmin(work->fetched / gpu->bandwidth, work->idle + p.start);
+    p.ahead = fmax(time_ahead(&d, p.start), fmin(fetched, p.times[BOUND_MEMORY]));
+    set_waiting_times(&d, bandwidth, p.times);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])
             p.bound = b;
-    p.total = p.start + time_together(f, in, p.times, p.ahead) + p.end;
+    p.total = p.start + time_together(&d, p.times, p.ahead) + p.end;
     return p;
 }
