@@ -1,13 +1,3 @@
-/* Floating-point outputs are held to the family's tolerance, relative to the magnitude of the sum;
- * where they are narrower than f32, it is what they are off beyond half a unit in their last place.
- * Whole numbers have to be equal.
- *
- * Quantized outputs are judged by what quantization may do to values x, which themselves may be off
- * by the tolerance where they have a magnitude. For a q8_0 or q8_1 block with D = amax / 127: the
- * stored d is D rounded to fp16; every q is within half a step of x / D, a little more where x / D
- * is so close to a tie that float arithmetic may take either side; the stored s of q8_1 is D *
- * sum(q) rounded to fp16, of the q that are there.
- */
 #include "check/trial.h"
 
 #include <math.h>
@@ -20,7 +10,6 @@
 #include "ref/reference.h"
 
 enum {
-    JUDGED_AT_ONCE = 4096,            /* elements: whole blocks of every format */
     LARGEST_INPUT = 32 * 1024 * 1024, /* bytes; what is larger repeats itself. Those that an array
                                          of addresses points to share that */
 };
@@ -35,342 +24,12 @@ static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1
 /* Logits of a router that exp() of a float has no room for. */
 static const float LARGE_LOGIT = 150;
 
-/* By what errors of a sum exceed those of terms that cancel, where all have the same sign. */
-static const double OF_ONE_SIGN = 4;
-
 /* By what huge or tiny rows differ. */
 static const float FAR = 0x1p12f;
 
 /* What leaves scores small where a few values are large, so that what these are rounded to does not
  * show in a weight. */
 static const float FLAT = 0x1p-12f;
-
-/* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
-static const double TIE_TOLERANCE = 127 * 0x1p-21;
-
-/* Of a d that is f32: of 1 / 127, and of the product with it. */
-static const double SCALE_ROUNDING = 0x1p-22;
-
-/* A number that is exact up to float arithmetic, after rounding to fp16: half a unit in the last
- * place of 11 bits, or of the subnormals, and some float roundings. */
-static double half_rounding(double exact)
-{
-    return fmax(fabs(exact) * (0x1p-11 + 0x1p-20), 0x1p-25 * (1 + 0x1p-9));
-}
-
-static void note(judgement *j, const param *p, const char *field, uint64_t element, double got,
-                 double expected, double error)
-{
-    if (isnan(error))
-        error = HUGE_VAL;
-    if (error < j->worst || (error == j->worst && j->output))
-        return;
-    j->worst = error;
-    j->output = p->name;
-    j->field = field;
-    j->element = element;
-    j->got = got;
-    j->expected = expected;
-}
-
-/* What is no number has to stay none. Where the magnitude is none either, nothing is known. */
-static double error_of(double got, double expected, double bound)
-{
-    if (!isfinite(expected))
-        return isfinite(got) ? HUGE_VAL : 0;
-    if (isnan(bound))
-        return 0;
-    if (got == expected || bound == HUGE_VAL)
-        return 0;
-    return isfinite(got) ? fabs(got - expected) / bound : HUGE_VAL;
-}
-
-format trial_output_format(const param *p)
-{
-    return p->target_values ? p->target : p->format;
-}
-
-/* The same where rounding to a format alone may make some of the difference. */
-static double error_beyond(double got, double expected, double rounding, double bound)
-{
-    bool compared = isfinite(got) && isfinite(expected) && rounding > 0;
-    double beyond = compared ? fmax(0, fabs(got - expected) - rounding) : 0;
-    return compared ? error_of(beyond, 0, bound) : error_of(got, expected, bound);
-}
-
-static double rounding_of(format f, double exact)
-{
-    return f == FORMAT_F16    ? half_rounding(exact)
-           : f == FORMAT_BF16 ? fabs(exact) * (0x1p-8 + 0x1p-20)
-                              : 0;
-}
-
-/* Beyond what f16 holds. */
-static bool overflows(format f, double exact)
-{
-    return f == FORMAT_F16 && isinf(half_to_float(half_from_float((float)exact)));
-}
-
-static void judge_floats(const param *p, const void *bytes, const ref_value *expected,
-                         uint64_t first, uint64_t count, double tolerance, judgement *j)
-{
-    format f = trial_output_format(p);
-    for (uint64_t i = 0; i < count; i++) {
-        float got;
-        double exact = expected[i].value;
-        ref_decode(f, (const char *)bytes + format_bytes(f, i), 1, &got);
-        if (isinf(got) && isfinite(exact) && overflows(f, exact))
-            continue;
-        note(j, p, "", first + i, (double)got, exact,
-             error_beyond((double)got, exact, rounding_of(f, exact),
-                          tolerance * expected[i].magnitude));
-    }
-}
-
-/* Whole numbers are right or wrong; where a choice lies within rounding, the reference says so by
- * a magnitude that is infinite. */
-static void judge_numbers(const param *p, const void *bytes, const ref_value *expected,
-                          uint64_t first, uint64_t count, judgement *j)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t got;
-        memcpy(&got, (const char *)bytes + i * sizeof got, sizeof got);
-        note(j, p, "", first + i, got, expected[i].value,
-             got == expected[i].value || isinf(expected[i].magnitude) ? 0 : HUGE_VAL);
-    }
-}
-
-static void judge_half(const param *p, const char *field, uint64_t element, double got,
-                       double exact, double error, judgement *j)
-{
-    double expected = (double)half_to_float(half_from_float((float)exact));
-    note(j, p, field, element, got, expected,
-         got == expected ? 0 : error_of(got, exact, half_rounding(exact) + error));
-}
-
-unsigned trial_quants_at(format f)
-{
-    return f == FORMAT_Q8_0 ? Q8_0_QUANTS : f == FORMAT_Q8_1 ? Q8_1_QUANTS : Q8_F32_QUANTS;
-}
-
-/* Of q8_0 and q8_f32, which have no s, d and q stand as in q8_1_block. */
-static q8_1_block load_q8(format f, const uint8_t *bytes)
-{
-    q8_1_block block = { 0 };
-    uint16_t d;
-    if (f == FORMAT_Q8_1)
-        return q8_1_load(bytes);
-    memcpy(&d, bytes + Q8_0_D, sizeof d);
-    if (f == FORMAT_Q8_0)
-        block.d = half_to_float(d);
-    else
-        memcpy(&block.d, bytes + Q8_F32_D, sizeof block.d);
-    memcpy(block.q, bytes + trial_quants_at(f), sizeof block.q);
-    return block;
-}
-
-static void judge_q8_block(const param *p, const void *bytes, const ref_value *x, uint64_t first,
-                           double tolerance, judgement *j)
-{
-    format f = trial_output_format(p);
-    q8_1_block block = load_q8(f, bytes);
-    for (int i = 0; i < Q8_1_VALUES; i++)
-        if (!isfinite(x[i].value)) { /* in d it shows in every product of the block */
-            note(j, p, "d of ", first, (double)block.d, x[i].value,
-                 error_of((double)block.d, x[i].value, 0));
-            return;
-        }
-    double largest = 0, off = 0;
-    int sum = 0;
-    for (int i = 0; i < Q8_1_VALUES; i++) {
-        largest = fmax(largest, fabs(x[i].value));
-        off = fmax(off, tolerance * x[i].magnitude);
-        sum += block.q[i];
-    }
-    double d = largest / Q8_1_LARGEST;
-    if (f == FORMAT_Q8_F32) {
-        d = fmax(d, REF_LEAST_OF_8_BITS / Q8_1_LARGEST);
-        note(j, p, "d of ", first, (double)block.d, d,
-             error_of((double)block.d, d, off / Q8_1_LARGEST + d * SCALE_ROUNDING));
-    } else {
-        judge_half(p, "d of ", first, (double)block.d, d, off / Q8_1_LARGEST, j);
-    }
-    if (f == FORMAT_Q8_1)
-        judge_half(p, "s of ", first, (double)block.s, d * sum, fabs(sum * off / Q8_1_LARGEST), j);
-    if (f != FORMAT_Q8_F32 && overflows(FORMAT_F16, d))
-        return;
-    for (int i = 0; i < Q8_1_VALUES; i++) {
-        double exact = d > 0 ? x[i].value / d : 0;
-        double beyond = fabs(block.q[i] - exact) - 0.5;
-        note(j, p, "q of ", first + (uint64_t)i, block.q[i], exact,
-             beyond > 0 ? beyond / (TIE_TOLERANCE + (d > 0 ? 2 * off / d : 0)) : 0);
-    }
-}
-
-void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
-                  uint64_t count, double tolerance, judgement *j)
-{
-    format f = trial_output_format(p);
-    j->judged += count;
-    if (f == FORMAT_U32) {
-        judge_numbers(p, bytes, expected, first, count, j);
-        return;
-    }
-    if (formats[f].block_values == 1) {
-        judge_floats(p, bytes, expected, first, count, tolerance, j);
-        return;
-    }
-    for (uint64_t i = 0; i < count; i += Q8_1_VALUES)
-        judge_q8_block(p, (const char *)bytes + format_bytes(f, i), expected + i, first + i,
-                       tolerance, j);
-}
-
-/* The end of the run of blocks that starts at a block and are all written, or all not. */
-static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
-{
-    uint64_t at = block;
-    while (at < end && !written[at] == !written[block])
-        at++;
-    return at;
-}
-
-/* The reference's values of an output, count at most JUDGED_AT_ONCE. */
-static void expect(const trial *t, size_t index, uint64_t first, uint64_t count, ref_value *values)
-{
-    unsigned output = 0;
-    for (size_t i = 0; i < index; i++)
-        output += t->params[i].param.kind == PARAM_OUT;
-    t->instance->family->reference(&t->problem, output, first, count, values);
-}
-
-uint64_t trial_target_blocks(const trial_param *p)
-{
-    uint64_t bytes = p->targets ? p->targets->size : p->size;
-    return bytes / formats[trial_output_format(&p->param)].block_bytes;
-}
-
-uint64_t trial_output_blocks(const trial_param *p)
-{
-    return trial_target_blocks(p) * (p->targets ? p->target_count : 1);
-}
-
-/* Whether the reference has no value for an element. */
-static bool is_free(const ref_value *v)
-{
-    return isinf(v->magnitude) && isfinite(v->value);
-}
-
-/* The first block that is written, or not, though the reference says otherwise. */
-static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o, bool written)
-{
-    ref_value expected[JUDGED_AT_ONCE];
-    uint64_t block_values = formats[trial_output_format(&t->params[index].param)].block_values;
-    uint64_t at_once = JUDGED_AT_ONCE / block_values, end = o->written ? o->count : 0;
-    for (uint64_t at = 0, last; at < end; at = last) {
-        last = run_end(o->written, at, end - at < at_once ? end : at + at_once);
-        if (!o->written[at] == written)
-            continue;
-        expect(t, index, (o->first + at) * block_values, (last - at) * block_values, expected);
-        for (uint64_t i = at; i < last; i++)
-            if (is_free(&expected[(i - at) * block_values]) == written)
-                return o->first + i;
-    }
-    return o->first + o->count;
-}
-
-uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o)
-{
-    return wrong_block(t, index, o, false);
-}
-
-uint64_t trial_stray_block(const trial *t, size_t index, const trial_output *o)
-{
-    return t->params[index].param.cache ? wrong_block(t, index, o, true) : o->first + o->count;
-}
-
-trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, int64_t kv_head)
-{
-    const problem_shape *s = &t->setup.shape;
-    uint64_t head = p->target_count == 1 ? 0 : row;
-    head = head * (uint64_t)problem_cache_heads(s) + (uint64_t)kv_head;
-    uint64_t position = t->seq_lens[row] - 1u, rows = ref_cache_rows(&t->problem);
-    uint64_t count = (uint64_t)problem_cache_values(s) / formats[p->param.target].block_values;
-    if (!t->seq_lens[row] || position >= (uint64_t)s->max_seq_len)
-        return (trial_blocks){ 0, 0 };
-    return (trial_blocks){ (head * rows + position % rows) * count, count };
-}
-
-/* From a row that is judged to the next one. Each element of a product takes a row of W and one of
- * x, decoded. Of the tiles of a large product on tensor cores one row in eight is enough: a
- * fragment has two of those, and all lanes that have elements of a row. But experts take rows by a
- * list, so that a tile may have none of them. Of many rows of a large state each takes all that are
- * ahead of it, and some eight of them are enough, at odd distances: so they have different places
- * among the eight that a block has at once. */
-static uint64_t rows_apart(const trial *t)
-{
-    enum { LONG_ROWS = 1024, LEAST_ROWS = 16, ROWS_APART = 8 };
-    enum { LARGE_STATE = 128, MANY_ROWS = 32, JUDGED_ROWS = 8 };
-    const problem_shape *s = &t->setup.shape;
-    if (t->instance->family->halves && !s->experts && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
-        return ROWS_APART;
-    if (t->instance->family->op == OP_DELTA_NET && s->head_dim >= LARGE_STATE && s->m > MANY_ROWS)
-        return (uint64_t)s->m / JUDGED_ROWS | 1;
-    return 1;
-}
-
-static bool is_judged(const trial *t, size_t index, uint64_t element)
-{
-    uint64_t rows = (uint64_t)t->setup.shape.m, apart = rows_apart(t);
-    if (apart == 1 || t->params[index].targets)
-        return true;
-    uint64_t row = element / (t->params[index].values / rows);
-    return row % apart == t->setup.seed % apart || row + 1 == rows;
-}
-
-void trial_judge(const trial *t, size_t index, const trial_output *o, judgement *j)
-{
-    if (!t->problem.kept) {
-        trial keeping = *t;
-        arena *a = arena_new();
-        keeping.problem.kept = ref_kept_new(a);
-        trial_judge(&keeping, index, o, j);
-        arena_free(a);
-        return;
-    }
-    const param *p = &t->params[index].param;
-    double tolerance = t->instance->family->tolerance;
-    if (t->setup.kind == FILL_NEGATIVE)
-        tolerance *= OF_ONE_SIGN;
-    ref_value some[JUDGED_AT_ONCE], *expected = some;
-    const format_info *f = &formats[trial_output_format(p)];
-    uint64_t block_values = f->block_values;
-    uint64_t at_once = JUDGED_AT_ONCE / block_values;
-    if (t->instance->family->reference_is_whole && o->count > at_once) {
-        at_once = o->count;
-        expected = arena_alloc(t->arena, o->count * block_values * sizeof *expected);
-    }
-    for (uint64_t at = 0, end; at < o->count; at = end) {
-        end = o->count - at < at_once ? o->count : at + at_once;
-        if (o->written)
-            end = run_end(o->written, at, end);
-        if (o->written && !o->written[at])
-            continue;
-        uint64_t first = (o->first + at) * block_values, count = (end - at) * block_values;
-        if (!is_judged(t, index, first))
-            continue;
-        expect(t, index, first, count, expected);
-        judge_values(p, (const char *)o->bytes + at * f->block_bytes, expected, first, count,
-                     tolerance, j);
-    }
-}
-
-uint64_t trial_first_remains(const trial_param *p, const void *bytes)
-{
-    uint64_t at = 0;
-    while (at < p->size && !((const uint8_t *)bytes)[at])
-        at++;
-    return at;
-}
 
 size_t trial_cache_count(const trial_param *p)
 {
@@ -379,7 +38,7 @@ size_t trial_cache_count(const trial_param *p)
                                                         : 1;
 }
 
-trial_buffer trial_cache(const trial_param *p, size_t sequence)
+device_buffer trial_cache(const trial_param *p, size_t sequence)
 {
     if (!p->targets)
         return p->content;
@@ -403,7 +62,7 @@ int64_t trial_valid_rows(const trial *t, size_t sequence)
 
 /* Makes the rows [from, to) of a cache [heads, rows, values] NaN, where all of it is there. All
  * bits set are a NaN in every float format. */
-static void spoil(const trial *t, trial_buffer cache, format f, int64_t from, int64_t to)
+static void spoil(const trial *t, device_buffer cache, format f, int64_t from, int64_t to)
 {
     uint64_t row = format_bytes(f, (uint64_t)problem_cache_values(&t->setup.shape));
     uint64_t head = row * ref_cache_rows(&t->problem);
@@ -518,11 +177,11 @@ static void fill(const trial *t, format f, void *bytes, uint64_t size, random_so
 }
 
 /* Several that repeat themselves lie in the same bytes, each starting a unit behind the other. */
-static void fill_all(arena *a, const trial *t, trial_buffer *made, uint64_t count, format f,
+static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t count, format f,
                      uint64_t values, uint64_t unit, uint64_t bytes, random_source *r)
 {
     uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
-    trial_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
+    device_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
     one.stored = repeat_after(unit_bytes, size, count);
     if (one.stored < size) {
         uint64_t all = one.stored + (count - 1) * unit_bytes;
@@ -548,11 +207,11 @@ static uint64_t size_of(const trial *t, const char *formula)
     return (uint64_t)formula_value(formula, t->instance, &run);
 }
 
-static void set_targets(arena *a, trial_param *p, trial_buffer *made, uint64_t count)
+static void set_targets(arena *a, trial_param *p, device_buffer *made, uint64_t count)
 {
     p->targets = made;
     p->target_count = count;
-    p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
+    p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
 }
 
 /* Caches that are written to, and states that are read first. */
@@ -560,9 +219,9 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
 {
     uint64_t count = t->setup.one_cache ? 1 : p->values;
     uint64_t size = format_bytes(p->param.target, size_of(t, p->param.target_values));
-    trial_buffer *made = arena_zalloc(a, p->values * sizeof *made);
+    device_buffer *made = arena_zalloc(a, p->values * sizeof *made);
     for (uint64_t i = 0; i < p->values; i++)
-        made[i] = (trial_buffer){ .size = size, .readable = size };
+        made[i] = (device_buffer){ .size = size, .readable = size };
     set_targets(a, p, made, count);
     if (!p->param.updated)
         return;
@@ -621,7 +280,7 @@ static void lower_floats(format f, uint8_t *bytes, uint64_t values, float lowest
  * heads differ, down to less than any constant that could stand for minus infinity but the largest
  * floats. */
 static void make_negative(const trial *t, const trial_param *p, unsigned input, format f,
-                          const trial_buffer *made, random_source *r)
+                          const device_buffer *made, random_source *r)
 {
     enum { ROUTER_W, ROUTER_X };
     const float LOWEST_SINK = -1e7f, LOWEST_X = -11000, Q8_0 = 25, LOGIT = 2500, NEARER = 0.5f;
@@ -693,7 +352,7 @@ static void make_exponents_large(const trial *t, format f, uint8_t *bytes, uint6
 /* Nobody reads it. */
 static void fill_fetched(arena *a, trial_param *p)
 {
-    p->content = (trial_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
+    p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
 }
 
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
@@ -703,7 +362,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     uint64_t unit = p->param.unit ? size_of(t, p->param.unit) : 1;
     uint64_t values = addresses ? size_of(t, p->param.target_values) : p->values;
     uint64_t rows = addresses ? p->values : 1, count = t->setup.one_cache ? 1 : rows;
-    trial_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
+    device_buffer *made = addresses ? arena_alloc(a, count * sizeof *made) : &p->content;
     const void **contents = arena_alloc(a, rows * sizeof *contents);
     fill_all(a, t, made, count, f, values, unit, addresses ? 0 : size_of(t, p->param.bytes), r);
     for (uint64_t i = 0; i < rows; i++)

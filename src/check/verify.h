@@ -3,37 +3,12 @@
 #ifndef PTXGEN_CHECK_VERIFY_H
 #define PTXGEN_CHECK_VERIFY_H
 
-#include <stdatomic.h>
-
-#include "kernel/kernel.h"
-#include "check/trial.h"
-
-typedef struct verify_result {
-    bool right;
-    double worst;       /* largest error, as a part of the family's tolerance: right is below 1 */
-    uint64_t blocks;    /* run, */
-    uint64_t of_blocks; /* of so many in the grids of the launches */
-    uint64_t instructions; /* thread-instructions */
-    unsigned isa;          /* PTX ISA version of the text, times ten */
-    size_t shared_bytes;   /* static, that it declares */
-    const char
-        *message;  /* when not right: the worst element or the rule broken, and how to repeat it */
-    unsigned line; /* of the PTX text, from 1: where the rule was broken or the worst element
-                      stored; 0 where no line is to blame */
-} verify_result;
+#include "check/verifier.h"
 
 /* Runs the cases that the kernel's instance asks for: its own size (first, last and sampled blocks
  * where the whole would take long; none where a single one would), with dynamic dims other sizes,
  * with a sequence length 0, 1, odd, full and too long. Inputs are random by the seed. */
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed);
-
-/* Cores for kernels that are verified beside one another. Those that have no kernel left run blocks
- * of the others'. */
-typedef struct verify_cores {
-    unsigned count;
-    atomic_size_t unfinished;    /* kernels: who calls for one counts it down */
-    atomic_uint_least64_t ahead; /* blocks that were run so */
-} verify_cores;
 
 /* The same, with the same result, on what cores are free. */
 verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores);

@@ -1,8 +1,8 @@
 /* A GPU as a device of the tests; a machine without one skips these tests. */
-#include "gpu/gpu.h"
-#include "kernel/device.h"
-
 #include <string.h>
+
+#include "gpu/gpu.h"
+#include "kernel/suite.h"
 
 enum { UNWRITTEN = 0xff };
 
@@ -15,40 +15,50 @@ typedef struct cuda_state {
     VEC(gpu_address) allocations;
 } cuda_state;
 
-static bool report(cuda_state *c, bool done, const char **error)
+static bool report(device *d, bool done)
 {
+    cuda_state *c = d->state;
     if (!done)
-        *error = c->gpu.error;
+        d->error = c->gpu.error;
     c->failed |= !done;
     return done;
 }
 
-static bool alloc(void *state, size_t size, uint64_t *address, const char **error)
+static bool alloc(device *d, uint64_t size, bool sparse, uint64_t *address)
 {
-    cuda_state *c = state;
-    if (!report(c, gpu_alloc(&c->gpu, size, address), error))
+    cuda_state *c = d->state;
+    (void)sparse;
+    if (!report(d, gpu_alloc(&c->gpu, size, address)))
         return false;
     *VEC_PUSH(c->launch, &c->allocations) = *address;
-    return report(c, gpu_fill(&c->gpu, *address, UNWRITTEN, size), error);
+    return report(d, gpu_fill(&c->gpu, *address, UNWRITTEN, size));
 }
 
-static bool copy_in(void *state, const void *bytes, size_t size, bool read_only, uint64_t *address,
-                    const char **error)
+static bool put(device *d, uint64_t address, const void *bytes, uint64_t size)
 {
-    cuda_state *c = state;
-    (void)read_only;
-    return alloc(state, size, address, error) &&
-           report(c, gpu_copy_in(&c->gpu, *address, bytes, size), error);
+    cuda_state *c = d->state;
+    return !bytes || report(d, gpu_copy_in(&c->gpu, address, bytes, size));
 }
 
-static bool copy_out(void *state, uint64_t address, void *bytes, size_t blocks, size_t block_bytes,
-                     uint8_t *written, const char **error)
+static bool map(device *d, const device_buffer *content, uint64_t *address)
 {
-    cuda_state *c = state;
-    if (!report(c, gpu_copy_out(&c->gpu, bytes, address, blocks * block_bytes), error))
+    cuda_state *c = d->state;
+    if (!alloc(d, content->readable, false, address))
+        return false;
+    if (content->stored == content->size)
+        return put(d, *address, content->bytes, content->readable);
+    return report(d, gpu_copy_in_repeated(&c->gpu, *address, content->readable, content->bytes,
+                                          content->stored));
+}
+
+static bool read(device *d, uint64_t address, void *bytes, uint64_t count, size_t block_bytes,
+                 uint8_t *written)
+{
+    cuda_state *c = d->state;
+    if (!report(d, gpu_copy_out(&c->gpu, bytes, address, count * block_bytes)))
         return false;
     const uint8_t *block = bytes;
-    for (size_t i = 0; i < blocks; i++, block += block_bytes) {
+    for (uint64_t i = 0; written && i < count; i++, block += block_bytes) {
         written[i] = 0;
         for (size_t j = 0; j < block_bytes; j++)
             written[i] |= block[j] != UNWRITTEN;
@@ -58,34 +68,33 @@ static bool copy_out(void *state, uint64_t address, void *bytes, size_t blocks, 
 
 /* Trials of one kernel follow each other, and a driver takes long to compile it: what is loaded
  * stays until something else is. */
-static bool load(void *state, const char *ptx, size_t length, const char **error)
+static const void *load(device *d, const char *text, size_t length)
 {
-    cuda_state *c = state;
-    if (c->loaded && strlen(c->loaded) == length && memcmp(c->loaded, ptx, length) == 0)
-        return true;
+    cuda_state *c = d->state;
+    if (c->loaded && strlen(c->loaded) == length && memcmp(c->loaded, text, length) == 0)
+        return c->loaded;
     arena_reset(c->arena);
-    const char *text = arena_copy(c->arena, ptx, length);
-    c->loaded = gpu_load(&c->gpu, text) ? text : NULL;
-    return report(c, c->loaded != NULL, error);
+    const char *copy = arena_copy(c->arena, text, length);
+    c->loaded = gpu_load(&c->gpu, copy) ? copy : NULL;
+    report(d, c->loaded != NULL);
+    return c->loaded;
 }
 
-static bool launch(void *state, const device_launch *l, const char **error)
+static bool launch_grid(device *d, const device_launch *l)
 {
-    cuda_state *c = state;
+    cuda_state *c = d->state;
     gpu_grid grid = { .blocks = { l->grid[0], l->grid[1], l->grid[2] },
                       .threads = l->block,
                       .dynamic_shared = l->dynamic_shared };
-    void *params[16];
+    void *params[MAX_PARAMS];
     memcpy(params, l->params, l->param_count * sizeof *params);
-    return report(c,
-                  gpu_select(&c->gpu, l->entry, l->dynamic_shared) &&
-                      gpu_launch(&c->gpu, &grid, params) && gpu_wait(&c->gpu),
-                  error);
+    return report(d, gpu_select(&c->gpu, l->entry, l->dynamic_shared) &&
+                         gpu_launch(&c->gpu, &grid, params) && gpu_wait(&c->gpu));
 }
 
-static void reset(void *state)
+static void reset(device *d)
 {
-    cuda_state *c = state;
+    cuda_state *c = d->state;
     for (size_t i = 0; i < c->allocations.count; i++)
         gpu_free(&c->gpu, c->allocations.items[i]);
     memset(&c->allocations, 0, sizeof c->allocations);
@@ -96,34 +105,37 @@ static void reset(void *state)
     }
 }
 
-static void close_gpu(void *state)
+static void close_gpu(device *d)
 {
-    cuda_state *c = state;
-    reset(c);
+    cuda_state *c = d->state;
+    reset(d);
     gpu_close(&c->gpu);
     arena_free(c->arena);
     arena_free(c->launch);
 }
 
-bool device_open_cuda(arena *a, device *d, const char **why)
+bool suite_gpu(arena *a, device *d)
 {
     cuda_state *c = arena_zalloc(a, sizeof *c);
+    *d = (device){ .name = "GPU", .arena = a };
     if (!gpu_open(a, &c->gpu)) {
-        *why = c->gpu.error;
+        d->error = c->gpu.error;
         return false;
     }
     c->arena = arena_new();
     c->launch = arena_new();
     *d = (device){
         .name = "GPU",
+        .arena = a,
         .state = c,
         .sm = c->gpu.sm,
         .sm_count = c->gpu.sm_count,
         .alloc = alloc,
-        .copy_in = copy_in,
-        .copy_out = copy_out,
+        .map = map,
+        .put = put,
+        .read = read,
         .load = load,
-        .launch = launch,
+        .launch = launch_grid,
         .reset = reset,
         .close = close_gpu,
     };

@@ -187,254 +187,130 @@ trial_setup suite_setup(const instance *in, const device *d)
     return setup;
 }
 
-typedef struct device_run {
-    device *device;
-    const trial *trial;
-    const char *output, *in_place_of; /* an output that lies where an input does; NULL: none */
-    uint64_t addresses[MAX_PARAMS];
-    uint8_t *outputs[MAX_PARAMS], *written[MAX_PARAMS];
-} device_run;
-
-static bool make_scratch(arena *a, device *d, const trial_param *p, uint64_t *address,
-                         const char **error)
-{
-    return p->param.zeroed
-               ? d->copy_in(d->state, arena_zalloc(a, p->size), p->size, false, address, error)
-               : d->alloc(d->state, p->size, address, error);
-}
-
-/* What a launch has to leave zero. */
-static bool check_zeroed(arena *a, device *d, const trial_param *p, uint64_t address,
-                         const char **error)
-{
-    uint8_t *bytes = arena_zalloc(a, p->size), *written = arena_alloc(a, p->size);
-    if (!d->copy_out(d->state, address, bytes, p->size, 1, written, error))
-        return false;
-    uint64_t remains = trial_first_remains(p, bytes);
-    if (remains < p->size)
-        *error = arena_format(a, "%s is not zero behind the launch, at byte %llu", p->param.name,
-                              (unsigned long long)remains);
-    return remains == p->size;
-}
-
-static bool is_named(const trial_param *p, const char *name)
-{
-    return name && strcmp(p->param.name, name) == 0;
-}
-
-static void share_address(device_run *r)
-{
-    size_t output = 0, input = 0;
-    for (size_t i = 0; i < r->trial->param_count; i++) {
-        output = is_named(&r->trial->params[i], r->output) ? i : output;
-        input = is_named(&r->trial->params[i], r->in_place_of) ? i : input;
-    }
-    if (r->output)
-        r->addresses[output] = r->addresses[input];
-}
-
-/* What an array of addresses points to: one may be that of several. */
-static bool make_targets(device *d, const trial_param *p, const char **error)
-{
-    uint64_t *addresses = p->content.bytes;
-    for (uint64_t j = 0; j < p->values; j++) {
-        const trial_buffer *one = &p->targets[j];
-        bool content = p->param.kind == PARAM_IN || p->param.updated;
-        if (j >= p->target_count)
-            addresses[j] = addresses[0];
-        else if (content && j && one->bytes == p->targets[j - 1].bytes)
-            addresses[j] = addresses[j - 1];
-        else if (!content ? !d->alloc(d->state, one->size, &addresses[j], error)
-                          : !d->copy_in(d->state, one->bytes, one->readable, !p->param.updated,
-                                        &addresses[j], error))
-            return false;
-    }
-    return true;
-}
-
-/* The blocks of an output, those of its targets one behind the other. */
-static bool copy_output(arena *a, device_run *r, size_t index, const char **error)
+/* Places a trial and launches its whole grid. Skips the test if the GPU does not run kernels of the
+ * target. Returns NULL or what went wrong. */
+static const char *launch_trial(trial_run *r, const kernel *k)
 {
     device *d = r->device;
-    const trial_param *p = &r->trial->params[index];
-    size_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
-    uint64_t blocks = trial_output_blocks(p), at_once = trial_target_blocks(p);
-    const uint64_t *addresses = p->targets ? p->content.bytes : &r->addresses[index];
-    r->outputs[index] = memset(arena_alloc(a, blocks * block_bytes), 0xff, blocks * block_bytes);
-    r->written[index] = arena_alloc(a, blocks);
-    for (uint64_t i = 0; p->param.updated && i < p->target_count; i++)
-        memcpy(r->outputs[index] + i * p->targets[i].size, p->targets[i].bytes, p->targets[i].size);
-    for (uint64_t at = 0; at < blocks; at += at_once)
-        if (!d->copy_out(d->state, *addresses++, r->outputs[index] + at * block_bytes, at_once,
-                         block_bytes, r->written[index] + at, error))
-            return false;
-    /* The largest number is one that a kernel may write, and looks as if it had not; what is
-     * updated has values everywhere. */
-    if (trial_output_format(&p->param) == FORMAT_U32 || p->param.updated)
-        memset(r->written[index], 1, blocks);
-    return true;
-}
-
-/* Skips the test if the GPU does not run kernels of the target. */
-static bool run(arena *a, device_run *r, const kernel *k, const char **error)
-{
-    const trial *t = r->trial;
-    device *d = r->device;
-    const void *pointers[MAX_PARAMS];
     unsigned sm = k->target->sm;
-    if (strcmp(d->name, "GPU") == 0 && (d->sm < sm || (k->specific && d->sm != sm)))
+    if (!d->memory && (d->sm < sm || (k->specific && d->sm != sm)))
         skip();
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &r->addresses[i];
-        bool out = p->param.kind == PARAM_OUT && !p->targets;
-        if (out && !d->alloc(d->state, p->size, &r->addresses[i], error))
-            return false;
-        if (p->targets && !make_targets(d, p, error))
-            return false;
-        if ((p->param.kind == PARAM_IN || p->targets) &&
-            !d->copy_in(d->state, p->content.bytes, p->content.readable,
-                        !is_named(p, r->in_place_of), &r->addresses[i], error))
-            return false;
-        if (p->param.kind == PARAM_SCRATCH && !make_scratch(a, d, p, &r->addresses[i], error))
-            return false;
-    }
-    share_address(r);
-    device_launch l = {
-        .entry = k->instance->name,
-        .grid = { t->grid[0], t->grid[1], t->grid[2] },
-        .block = t->block,
-        .dynamic_shared = t->dynamic_shared,
-        .params = pointers,
-        .param_count = t->param_count,
-    };
-    if (!d->load(d->state, k->ptx, k->ptx_length, error) || !d->launch(d->state, &l, error))
-        return false;
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        if (p->param.zeroed && !check_zeroed(a, d, p, r->addresses[i], error))
-            return false;
-        if (p->param.kind == PARAM_OUT && !copy_output(a, r, i, error))
-            return false;
-    }
-    return true;
+    if (!run_place(r) || !run_clear(r))
+        return d->error;
+    device_launch l = run_launch(r, &(block_choice){ 0 });
+    l.module = d->load(d, k->ptx, k->ptx_length);
+    return l.module && d->launch(d, &l) ? NULL : d->error;
 }
 
-static const char *judge(arena *a, const device_run *r, size_t index, const double *expected)
-{
-    const trial_param *p = &r->trial->params[index];
-    unsigned block_values = formats[trial_output_format(&p->param)].block_values;
-    const trial_output all = { r->outputs[index], r->written[index], 0, trial_output_blocks(p) };
-    uint64_t missing = trial_missing_block(r->trial, index, &all);
-    if (missing < all.count)
-        return arena_format(a, "%s[%llu] is never written", p->param.name,
-                            (unsigned long long)(missing * block_values));
-    uint64_t stray = trial_stray_block(r->trial, index, &all);
-    if (stray < all.count)
-        return arena_format(a, "%s[%llu] is none of this launch", p->param.name,
-                            (unsigned long long)(stray * block_values));
-
-    judgement j = { 0 };
-    const family *f = r->trial->instance->family;
-    if (expected) {
-        ref_value *values = arena_alloc(a, p->values * sizeof *values);
-        f->reference(&r->trial->problem, 0, 0, p->values, values);
-        for (uint64_t i = 0; i < p->values; i++)
-            values[i].value = expected[i];
-        judge_values(&p->param, r->outputs[index], values, 0, p->values, f->tolerance, &j);
-    } else {
-        trial_judge(r->trial, index, &all, &j);
-    }
-    return j.worst <= 1
-               ? NULL
-               : arena_format(a, "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound", j.field,
-                              j.output, (unsigned long long)j.element, j.got, j.expected, j.worst);
-}
-
-static const char *describe_failure(arena *a, const device_run *r, const kernel *k,
+static const char *describe_failure(arena *a, const trial_run *r, const kernel *k,
                                     const char *wrong)
 {
     return arena_format(a, "%s on the %s: %s (%s)", k->instance->name, r->device->name, wrong,
                         trial_describe(a, r->trial));
 }
 
-static const char *run_and_judge(arena *a, device_run *r, const kernel *k, const double *expected)
+/* Judges the first output by values that are given. */
+static const char *judge_by(arena *a, const trial_run *r, const trial_output *o,
+                            const double *expected)
 {
-    const trial *t = r->trial;
-    const char *wrong = NULL;
-    if (run(a, r, k, &wrong))
-        for (size_t i = 0; !wrong && i < t->param_count; i++)
-            if (t->params[i].param.kind == PARAM_OUT)
-                wrong = judge(a, r, i, i == 0 ? expected : NULL);
+    const trial_param *p = &r->trial->params[0];
+    const family *f = r->trial->instance->family;
+    ref_value *values = arena_alloc(a, p->values * sizeof *values);
+    judgement j = { 0 };
+    f->reference(&r->trial->problem, 0, 0, p->values, values);
+    for (uint64_t i = 0; i < p->values; i++)
+        values[i].value = expected[i];
+    judge_values(&p->param, o->bytes, values, 0, p->values, f->tolerance, &j);
+    return j.worst <= 1
+               ? NULL
+               : arena_format(a, "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound", j.field,
+                              j.output, (unsigned long long)j.element, j.got, j.expected, j.worst);
+}
+
+static trial_output read_output(arena *a, const trial_run *r, size_t index)
+{
+    return run_read(a, r, index, 0, trial_output_blocks(&r->trial->params[index]));
+}
+
+static const char *run_and_judge(arena *a, trial_run *r, const kernel *k, const double *expected,
+                                 const void **output)
+{
+    judgement j = { 0 };
+    const char *wrong = launch_trial(r, k);
+    if (!wrong && !expected)
+        wrong = run_judge(a, r, &(block_choice){ 0 }, &j).what;
+    if (!wrong && (expected || output)) {
+        const trial_output o = read_output(a, r, 0);
+        wrong = expected ? judge_by(a, r, &o, expected) : NULL;
+        if (output)
+            *output = o.bytes;
+    }
     if (wrong)
         wrong = describe_failure(a, r, k, wrong);
-    r->device->reset(r->device->state);
+    r->device->reset(r->device);
     return wrong;
 }
 
 const char *suite_run(arena *a, device *d, const kernel *k, const trial *t, const double *expected,
                       const void **output)
 {
-    device_run r = { .device = d, .trial = t };
-    const char *wrong = run_and_judge(a, &r, k, expected);
-    if (output)
-        *output = r.outputs[0];
-    return wrong;
+    trial_run r = { .device = d, .trial = t };
+    return run_and_judge(a, &r, k, expected, output);
 }
 
 const char *suite_run_in_place(arena *a, device *d, const kernel *k, const trial *t,
                                const char *output, const char *input)
 {
-    device_run r = { .device = d, .trial = t, .output = output, .in_place_of = input };
-    return run_and_judge(a, &r, k, NULL);
+    trial_run r = { .device = d, .trial = t, .output = output, .in_place_of = input };
+    return run_and_judge(a, &r, k, NULL, NULL);
+}
+
+/* Launches a trial without judging. Sets the outputs by the number of their parameter. */
+static const char *launch_and_read(arena *a, device *d, const kernel *k, const trial *t,
+                                   trial_output outputs[MAX_PARAMS])
+{
+    trial_run r = { .device = d, .trial = t };
+    const char *wrong = launch_trial(&r, k);
+    if (wrong)
+        wrong = describe_failure(a, &r, k, wrong);
+    for (size_t i = 0; i < MAX_PARAMS; i++)
+        outputs[i] = !wrong && i < t->param_count && t->params[i].param.kind == PARAM_OUT
+                         ? read_output(a, &r, i)
+                         : (trial_output){ 0 };
+    d->reset(d);
+    return wrong;
 }
 
 const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *t,
                              const void *outputs[MAX_PARAMS])
 {
-    device_run r = { .device = d, .trial = t };
-    const char *wrong = NULL;
-    if (!run(a, &r, k, &wrong))
-        wrong = describe_failure(a, &r, k, wrong);
+    trial_output all[MAX_PARAMS];
+    const char *wrong = launch_and_read(a, d, k, t, all);
     for (size_t i = 0; i < MAX_PARAMS; i++)
-        outputs[i] = r.outputs[i];
-    d->reset(d->state);
+        outputs[i] = all[i].bytes;
     return wrong;
 }
 
 const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, const void **output,
                          const uint8_t **written)
 {
-    device_run r = { .device = d, .trial = t };
-    const char *wrong = NULL;
-    if (!run(a, &r, k, &wrong))
-        wrong = describe_failure(a, &r, k, wrong);
-    *output = r.outputs[0];
-    *written = r.written[0];
-    d->reset(d->state);
+    trial_output all[MAX_PARAMS];
+    const char *wrong = launch_and_read(a, d, k, t, all);
+    *output = all[0].bytes;
+    *written = all[0].written;
     return wrong;
-}
-
-device suite_emulator(arena *a)
-{
-    device d;
-    const char *why = "";
-    if (!device_open_emulator(a, &d, &why))
-        fail_msg("%s", why);
-    return d;
 }
 
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output)
 {
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     const void *bytes;
     const uint8_t *written;
     const char *wrong = suite_launch(a, &d, k, t, output ? output : &bytes, &written);
     if (wrong)
         fail_msg("%s: %s", k->instance->name, wrong);
-    emu_stats stats = *d.stats;
-    d.close(d.state);
-    return stats;
+    d.close(&d);
+    return d.stats;
 }
 
 void expect_right(const char *wrong)
@@ -534,7 +410,7 @@ static void run_check(void **state)
 {
     const test_state *t = *state;
     bool emulator = strcmp(t->subject.device->name, "emulator") == 0;
-    if (!t->subject.device->state || (t->check->emulator_only && !emulator))
+    if (!t->subject.device->launch || (t->check->emulator_only && !emulator))
         skip();
     arena *a = arena_new();
     t->check->check(a, &t->subject);
@@ -623,12 +499,11 @@ int suite_main_with(suite_texts *texts, size_t step, bool (*fits)(const family *
     if (!names_are_known())
         return 1;
     arena *a = arena_new();
-    device devices[DEVICES] = { suite_emulator(a), { 0 } };
-    const char *why, *only = asked_for("PTXGEN_TEST_FAMILY");
+    device devices[DEVICES] = { device_emulator(a), { 0 } };
+    const char *only = asked_for("PTXGEN_TEST_FAMILY");
     const char *only_device = asked_for("PTXGEN_TEST_DEVICE");
-    if (!device_open_cuda(a, &devices[1], &why)) {
-        devices[1] = (device){ .name = "GPU" };
-        print_message("# no tests on a GPU: %s\n", why);
+    if (!suite_gpu(a, &devices[1])) {
+        print_message("# no tests on a GPU: %s\n", devices[1].error);
         if (only_device)
             return 1;
     }
@@ -652,8 +527,8 @@ int suite_main_with(suite_texts *texts, size_t step, bool (*fits)(const family *
         }
     int failures = test_run(NULL, NULL);
     for (size_t d = 0; d < DEVICES; d++)
-        if (devices[d].state)
-            devices[d].close(devices[d].state);
+        if (devices[d].launch)
+            devices[d].close(&devices[d]);
     arena_free(a);
     return failures;
 }

@@ -2,11 +2,9 @@
 #ifndef PTXGEN_TESTS_SUITE_H
 #define PTXGEN_TESTS_SUITE_H
 
-#include "emu/emu.h"
+#include "check/run.h"
 #include "kernel/kernel.h"
-#include "kernel/device.h"
 #include "kernel/mutate.h"
-#include "check/trial.h"
 
 /* The instance of a family that a text like "k=512 n=33 num_warps=2" says; keys that it does not
  * name have their defaults, and n_kv 2, experts 5, experts_used 2. Words are given as in a spec
@@ -43,8 +41,8 @@ trial suite_rows(arena *a, const instance *in, int64_t m);
 /* A parameter of a trial by its name; fails the test where there is none. */
 trial_param *suite_param(trial *t, const char *name);
 
-/* The emulator as a device: the test closes it. */
-device suite_emulator(arena *a);
+/* Opens a GPU: false and an error where there is none. */
+bool suite_gpu(arena *a, device *d);
 
 /* The sizes of an instance, with all positions of a cache valid. */
 trial_setup suite_setup(const instance *in, const device *d);
@@ -100,7 +98,7 @@ typedef struct subject {
     const family *family;
     const char *weights;   /* suite_weights, or another suite_texts */
     size_t number;         /* of that text */
-    device *device;        /* state NULL: there is none, skip */
+    device *device;        /* launch NULL: there is none, skip */
     size_t sharing, *runs; /* for suite_takes_run */
     bool shared;           /* the normal tier makes a third of its runs */
 } subject;

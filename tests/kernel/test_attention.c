@@ -287,7 +287,7 @@ static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, 
         q[i] = 1;
     for (size_t i = 0; i < t.param_count; i++)
         for (size_t j = 0; j < trial_cache_count(&t.params[i]); j++) {
-            trial_buffer cache = trial_cache(&t.params[i], j);
+            device_buffer cache = trial_cache(&t.params[i], j);
             float *keys = cache.bytes;
             for (uint64_t at = element;
                  strcmp(t.params[i].param.name, "k") == 0 && at * 4 < cache.size; at += every * dim)

@@ -228,7 +228,7 @@ static void put_positions(trial *t, const char *const content[2], uint32_t first
     uint64_t bytes = row_bytes(t->instance), rows = (uint64_t)kv_rows(t->instance), caches = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         for (size_t j = 0; j < trial_cache_count(&t->params[i]); j++) {
-            trial_buffer cache = trial_cache(&t->params[i], j);
+            device_buffer cache = trial_cache(&t->params[i], j);
             memset(cache.bytes, 0xff, cache.size);
             for (uint64_t at = 0; at < RING_HEADS * (uint64_t)(end - first); at++) {
                 uint64_t head = at % RING_HEADS, position = first + at / RING_HEADS;
@@ -269,7 +269,7 @@ static void check_ring(arena *a, const subject *s, const char *options, uint32_t
     size_t caches = 0;
     for (size_t i = 0; i < full.param_count; i++)
         if (trial_cache_count(&full.params[i])) {
-            trial_buffer cache = trial_cache(&full.params[i], 0);
+            device_buffer cache = trial_cache(&full.params[i], 0);
             content[caches++] = memcpy(arena_alloc(a, cache.size), cache.bytes, cache.size);
         }
     const uint32_t step = (rows + 1) / 2;

@@ -33,7 +33,7 @@ ARENA_TEST(one_block_strides_over_all_values)
                     { "convert", "weights=f16 k=4099 n=3" },
                     { "convert", "weights=e4m3 k=4099 n=3" },
                     { "convert", "weights=e5m2 k=4112 n=2 out=bf16" } };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         instance in;
         kernel k;
@@ -42,14 +42,14 @@ ARENA_TEST(one_block_strides_over_all_values)
         t.grid[0] = 1;
         expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(results_may_stand_in_place_of_an_input)
 {
     static const char *const texts[] = { "k=1029 m=2", "k=1029 m=2 type=f16",
                                          "k=64 m=3 type=bf16" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     instance in;
     kernel k;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -63,7 +63,7 @@ ARENA_TEST(results_may_stand_in_place_of_an_input)
             expect_right(suite_run_in_place(a, &d, &k, &t, "y", f ? "b" : "u"));
         }
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 enum { SWEPT = 4096 };
@@ -213,7 +213,7 @@ ARENA_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
     static const int lengths[] = { 1,    2,    3,    31,    33,    127,   128,   132,   1001,
                                    4096, 4100, 8190, 16384, 16385, 16388, 32770, 131072 };
     static const char *const types[] = { "", "type=f16", "type=bf16 out=f32" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t j = 0; j < 3; j++) {
             instance in;
@@ -224,7 +224,7 @@ ARENA_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
             if (j < 2)
                 expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Rows of both ways: equal values, far apart ones, the last one the largest, rising and falling. */
@@ -315,7 +315,7 @@ ARENA_TEST(rope_works_in_place)
         "head_dim=100 num_heads=2 num_kv_heads=1 m=2 rope=neox n_rot=34",
         "head_dim=6 num_heads=2 num_kv_heads=1 m=5 rope=neox type=bf16",
     };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         instance in;
         kernel k;
@@ -324,7 +324,7 @@ ARENA_TEST(rope_works_in_place)
         expect_right(suite_run_in_place(a, &d, &k, &t, "q_out", "q"));
         expect_right(suite_run_in_place(a, &d, &k, &t, "k_out", "k"));
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Bits, also those of a NaN; and every value of tiles that are not full. */

@@ -76,7 +76,7 @@ static run *run_new(arena *a, const family *f, const char *keys, int64_t sm_coun
     r->kernel = suite_kernel(a, &r->in);
     trial_setup setup = { .shape = r->in.shape, .sm_count = sm_count, .seed = 5 };
     r->trial = trial_prepare(a, &r->in, &setup);
-    r->device = suite_emulator(a);
+    r->device = device_emulator(a);
     put_list(&r->trial, 0, EXPERTS, 0);
     return r;
 }

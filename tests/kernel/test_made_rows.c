@@ -27,7 +27,7 @@ ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
                  { 0x1p-149f, 0x1p-126f },
                  { 0, 0x1p-126f } };
     enum { K = 260, COUNT = sizeof rows / sizeof *rows };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "f16_rows", "k=260 m=11", &in);
     trial t = suite_rows(a, &in, COUNT);
@@ -45,7 +45,7 @@ ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
         assert_true(half == half_to_float(half_from_float(rows[i].largest / rows[i].factor)));
     }
     expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Families that round x themselves, that make rows of it, and that take these. */
@@ -115,12 +115,12 @@ static void check_bits(arena *a, device *d, const made_by *by, const char *text,
 
 ARENA_TEST(products_of_rows_made_f16_have_the_bits_of_those_that_round_x)
 {
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     check_bits(a, &d, &halves, "weights=q4_k k=512 n=131 m=32", "", far_sizes, 33);
     check_bits(a, &d, &halves, "weights=q8_0 k=416 n=5 m=128", "", far_sizes, 9);
     check_bits(a, &d, &halves, "weights=f32 k=268 n=130 m=16", "", far_sizes, 17);
     check_bits(a, &d, &halves, "weights=mxfp4 k=96 n=7 m=64", "", far_sizes, 64);
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Of every format, with and without a norm, of whole steps and of less. */
@@ -128,7 +128,7 @@ ARENA_TEST(products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
 {
     static const made_by bytes = { "stream_gemv", "q8_rows", "stream_gemv_q8" };
     const key *weights = family_key(family_find(families, "stream_gemv_q8"), "weights");
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     size_t formats_tried = 0;
     for (const choice *c = weights->choices; c->word; c++) {
         if (!key_takes_choice(weights, c))
@@ -146,14 +146,14 @@ ARENA_TEST(products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
                near_sizes, 3);
     check_bits(a, &d, &bytes, "weights=q4_0 k=288 n=9 m=3 rows=run_time residual=add", " norm=rms",
                near_sizes, 8);
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(several_products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
 {
     static const made_by qkv = { "stream_qkv", "q8_rows", "stream_qkv_q8" };
     static const made_by gates = { "stream_gate_up", "q8_rows", "stream_gate_up_q8" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     check_bits(a, &d, &qkv, "weights=q4_k weights_v=q6_k k=1024 n=65 n_kv=33 m=4 bias=add",
                " norm=rms", near_sizes, 4);
     check_bits(a, &d, &qkv, "weights=q5_0 weights_k=iq4_nl k=1056 n=33 n_kv=7 m=1", "", near_sizes,
@@ -161,7 +161,7 @@ ARENA_TEST(several_products_of_rows_made_8_bits_have_the_bits_of_those_that_roun
     check_bits(a, &d, &gates, "weights=q4_k weights_u=q5_k k=1024 n=33 m=8 bias=add", " norm=rms",
                near_sizes, 8);
     check_bits(a, &d, &gates, "weights=q8_0 k=1056 n=33 m=2 activation=gelu", "", near_sizes, 2);
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* A block of 32 values has d of their largest, which is 1e-30 at least; what is no number or is
@@ -170,7 +170,7 @@ ARENA_TEST(blocks_of_8_bits_have_their_own_scales)
 {
     enum { K = 96, BLOCKS = K / Q8_F32_VALUES };
     static const float largest[BLOCKS] = { 254, -0x1p-120f, 0 };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "q8_rows", "k=96 m=2", &in);
     trial t = suite_rows(a, &in, 2);
@@ -192,7 +192,7 @@ ARENA_TEST(blocks_of_8_bits_have_their_own_scales)
     assert_true(factors[0] == 1 && factors[1] == 1);
     for (int i = 0; i < Q8_F32_VALUES; i++) /* 63.5 is 31.75 times 2 */
         assert_int_equal((int8_t)made[Q8_F32_QUANTS + i], i == 7 ? 127 : 32);
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(every_number_of_f16_rows_is_right)
@@ -201,7 +201,7 @@ ARENA_TEST(every_number_of_f16_rows_is_right)
     static const char *const texts[] = { "weights=q4_k k=256 n=131 m=128", "weights=f16 k=72 n=5",
                                          "weights=q6_k k=256 n=129 m=64",
                                          "weights=q4_k k=1024 n=130 m=32 splits=4" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof counts / sizeof *counts; r++) {
             instance in;
@@ -209,7 +209,7 @@ ARENA_TEST(every_number_of_f16_rows_is_right)
             trial t = suite_rows(a, &in, counts[r]);
             expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(faults_of_rows_made_f16_are_found)

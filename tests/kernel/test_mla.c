@@ -203,7 +203,7 @@ static void is_right_for_chunks_of_several_tiles(arena *a, const subject *s)
 enum { HUGE_WIDTH = 96, HUGE_BY = 100 }; /* values of a row, and a power of two */
 
 /* Makes row after row of a cache large, by other powers of two; of q8_0 the largest there are. */
-static void make_rows_huge(const trial_buffer *cache, int64_t kv_type)
+static void make_rows_huge(const device_buffer *cache, int64_t kv_type)
 {
     enum { APART = 3, DIFFERENT = 8, LARGEST_SCALE = 0x7bff, BFLOAT_EXPONENT = 7 };
     float *floats = cache->bytes;
@@ -234,7 +234,7 @@ static void nothing_finite_overflows(arena *a, const subject *s)
             const trial_param *p = &t.params[j];
             float *q = p->content.bytes;
             for (size_t row = 0; p->param.cache && row < 2; row++) {
-                trial_buffer cache = trial_cache(p, row);
+                device_buffer cache = trial_cache(p, row);
                 make_rows_huge(&cache, types[i]);
             }
             for (uint64_t k = 0; strcmp(p->param.name, "q") == 0 && k < p->values; k++)

@@ -41,11 +41,11 @@ static kernel kernel_with(arena *a, const struct fetching *of, int64_t next, con
 
 static trial trial_of(arena *a, const instance *in, int64_t seq_len)
 {
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     trial_setup setup = suite_setup(in, &d);
     if (seq_len)
         setup.shape.seq_len = seq_len;
-    d.close(d.state);
+    d.close(&d);
     return trial_prepare(a, in, &setup);
 }
 
@@ -115,39 +115,21 @@ static const char *counting(arena *a, const char *of)
  * that gets no address. */
 static const uint32_t *count_lines(arena *a, const kernel *k, trial *t, bool nowhere)
 {
-    device d = suite_emulator(a);
-    uint64_t addresses[MAX_PARAMS];
-    const void *params[MAX_PARAMS], *zeros;
-    const char *error = "";
+    device d = device_emulator(a);
     const trial_param *next = suite_param(t, "next");
     size_t number = (size_t)(next - t->params), size = next->size;
     const char *text = counting(a, k->ptx);
-    zeros = arena_zalloc(a, size);
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        params[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &addresses[i];
-        if (p->param.kind == PARAM_OUT)
-            assert_true(d.alloc(d.state, p->size, &addresses[i], &error));
-        if (p->param.kind == PARAM_IN)
-            assert_true(d.copy_in(d.state, i == number ? zeros : p->content.bytes,
-                                  p->content.readable, i != number, &addresses[i], &error));
-    }
-    if (nowhere)
-        addresses[number] = 0;
-    const device_launch l = { .entry = k->instance->name,
-                              .grid = { t->grid[0], t->grid[1], t->grid[2] },
-                              .block = t->block,
-                              .dynamic_shared = t->dynamic_shared,
-                              .params = params,
-                              .param_count = t->param_count };
     uint32_t *counted = arena_zalloc(a, size);
-    uint8_t *written = arena_alloc(a, size / WORD);
-    if (!d.load(d.state, text, strlen(text), &error) || !d.launch(d.state, &l, &error))
-        fail_msg("%s", error);
-    if (!nowhere &&
-        !d.copy_out(d.state, addresses[number], counted, size / WORD, WORD, written, &error))
-        fail_msg("%s", error);
-    d.close(d.state);
+    trial_run r = { .device = &d, .trial = t, .in_place_of = "next" };
+    assert_true(run_place(&r));
+    if (nowhere)
+        r.addresses[number] = 0;
+    device_launch l = run_launch(&r, &(block_choice){ 0 });
+    l.module = d.load(&d, text, strlen(text));
+    if (!l.module || !d.launch(&d, &l) ||
+        (!nowhere && !d.read(&d, r.addresses[number], counted, size, 1, NULL)))
+        fail_msg("%s", d.error);
+    d.close(&d);
     return counted;
 }
 

@@ -63,7 +63,7 @@ ARENA_TEST(every_number_of_rows_is_right)
                                          "head_dim=32 num_heads=8 num_kv_heads=2 m=128 kv_type=f16",
                                          "head_dim=16 num_heads=8 num_kv_heads=1 m=32 kv_type=q8_0",
                                          "head_dim=16 num_heads=16 num_kv_heads=1 m=16" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
             if (!test_takes_row(i + r, THIRD))
@@ -76,14 +76,14 @@ ARENA_TEST(every_number_of_rows_is_right)
             check_errors(each, &d, text, rows[r], LONGEST);
             arena_free(each);
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(every_head_and_kind_of_cache_is_right)
 {
     static const int head_dims[] = { 64, 80, 96, 128, 192, 256 };
     static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t h = 0; h < sizeof head_dims / sizeof *head_dims; h++)
         for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++) {
             if (head_dims[h] % Q8_0_VALUES && strcmp(kv_types[t], "q8_0") == 0)
@@ -97,7 +97,7 @@ ARENA_TEST(every_head_and_kind_of_cache_is_right)
                          20, 150);
             arena_free(each);
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(windows_smaller_than_a_tile_are_right)
@@ -106,7 +106,7 @@ ARENA_TEST(windows_smaller_than_a_tile_are_right)
         "window=1",  "window=5",           "window=40",
         "window=64", "window=40 ring=140", "window=100 ring=250"
     };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (int type = 0; type < 2; type++) {
             const char *text = arena_format(a,
@@ -120,7 +120,7 @@ ARENA_TEST(windows_smaller_than_a_tile_are_right)
             trial_shorten(&t, 90);
             run(a, &d, &k, &t);
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Of a cache of f32: K far beyond f16 with q as small, and rows of V of all sizes. */
@@ -128,7 +128,7 @@ ARENA_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
 {
     enum { HEAD = 64, LONGEST = 100, ROWS = 20 };
     static const float sizes[] = { 1, 1e8f, 1e-8f, 3e4f, 1e-4f };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "mma_attention",
                                "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=100 m=16", &in);
@@ -142,11 +142,11 @@ ARENA_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
         values[i] *= sizes[i / HEAD % (sizeof sizes / sizeof *sizes)];
     }
     assert_true(mean_error(a, &t, run(a, &d, &k, &t)) < 0.1);
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Number i of an f16 or f32 becomes a NaN or an infinity. */
-static void put_strange(trial_buffer cache, bool halves, size_t i, bool infinite)
+static void put_strange(device_buffer cache, bool halves, size_t i, bool infinite)
 {
     uint16_t half = infinite ? 0xfc00 : 0x7e00;
     float number = infinite ? -INFINITY : NAN;
@@ -160,7 +160,7 @@ static void put_strange(trial_buffer cache, bool halves, size_t i, bool infinite
 ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
 {
     enum { HEAD = 64, ROWS = 40, LONGEST = 130, STRANGE = LONGEST - 11, COLUMN = 17 };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (int i = 0; i < 8; i++) {
         bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4;
         instance in;
@@ -188,21 +188,21 @@ ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
                     assert_true(!isfinite(o[at]));
             }
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* The same of whole rows of V, at each place of a tile. */
 ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
 {
     enum { HEAD = 64, ROWS = 64, LONGEST = 128, FIRST = LONGEST - ROWS };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "mma_attention",
                                "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=128 m=64 "
                                "kv_type=f16",
                                &in);
     trial t = trial_of(a, &in, ROWS, LONGEST);
-    trial_buffer values = t.params[3].targets[0];
+    device_buffer values = t.params[3].targets[0];
     size_t bytes = t.params[0].size, row_bytes = HEAD * sizeof(uint16_t);
     const float *before = memcpy(arena_alloc(a, bytes), run(a, &d, &k, &t), bytes);
     for (size_t position = FIRST; position < LONGEST; position++) {
@@ -219,7 +219,7 @@ ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
         memcpy(row, kept, row_bytes);
         arena_free(each);
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
@@ -227,7 +227,7 @@ ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
     enum { LONGEST = 300, ROWS = 150 };
     static const int tiles[] = { 16, 32, 64, 128 };
     static const char *const kv_types[] = { "f16", "q8_0" };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t type = 0; type < 2; type++) {
         const float *first = NULL;
         for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
@@ -246,7 +246,7 @@ ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
             first = first ? first : memcpy(arena_alloc(a, t.params[0].size), o, t.params[0].size);
         }
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* Of as many rows that are further on by so many positions that all tiles lie as before. */

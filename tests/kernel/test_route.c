@@ -32,7 +32,7 @@ static router *router_new(arena *a, const char *text)
     r->kernel = suite_kernel(a, &r->in);
     trial_setup setup = { .shape = r->in.shape, .sm_count = 1, .seed = 1 };
     r->trial = trial_prepare(a, &r->in, &setup);
-    r->device = suite_emulator(a);
+    r->device = device_emulator(a);
     return r;
 }
 

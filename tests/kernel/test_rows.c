@@ -39,10 +39,10 @@ ARENA_TEST(the_last_row_of_an_embedding_is_read)
     instance in;
     kernel k;
     trial t = prepare(a, "embed_rows", "weights=q4_0 k=96 n=7", &in, &k);
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     put_input(&t, 1, &last);
     expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
-    d.close(d.state);
+    d.close(&d);
 }
 
 static const char *const byte_formats[] = { "e4m3", "e5m2" };
@@ -125,7 +125,7 @@ ARENA_TEST(rows_of_every_length_are_normed)
 {
     static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
                                    4092, 4096, 4100, 16384, 16388, 20480, 65536 };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t form = 0; form < NORMS; form++) {
             instance in;
@@ -134,13 +134,13 @@ ARENA_TEST(rows_of_every_length_are_normed)
                               &in, &k);
             expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(norms_work_in_place)
 {
     static const int lengths[] = { 256, 20480 };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < 2; i++)
         for (size_t form = 0; form < NORMS; form++) {
             instance in;
@@ -152,7 +152,7 @@ ARENA_TEST(norms_work_in_place)
             if (form != RESIDUAL_POST_NORM)
                 expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
         }
-    d.close(d.state);
+    d.close(&d);
 }
 
 /* The same bits of a row alone and as one of several. */

@@ -36,7 +36,7 @@ static void check_bits(arena *a, device *d, const char *family_name, const char 
 ARENA_TEST(every_format_has_the_same_bits)
 {
     const family *f = family_find(families, "mma_gemm_f16");
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     const char *weights;
     for (size_t i = 0; (weights = suite_weights(a, f, i)); i++) {
         int64_t step = suite_multiple(a, f, weights, family_key(f, "k"));
@@ -44,7 +44,7 @@ ARENA_TEST(every_format_has_the_same_bits)
                                         (long long)(step * (step < 64 ? 5 : 1)), 16 << i % 4);
         check_bits(a, &d, f->name, text, 17);
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(so_has_all_that_is_around_products)
@@ -63,10 +63,10 @@ ARENA_TEST(so_has_all_that_is_around_products)
           40 },
         { "mma_expert_down", "weights=mxfp4 k=96 n=130 experts=5 experts_used=3 m=40 tile=16", 40 },
     };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         check_bits(a, &d, products[i].family, products[i].text, products[i].m);
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(tiles_of_256_rows_are_right)
@@ -80,7 +80,7 @@ ARENA_TEST(tiles_of_256_rows_are_right)
         { "mma_gate_up_f16", "weights=q4_k k=256 n=70 m=256", 255 },
         { "mma_gemm", "weights=q5_0 k=96 n=131 m=256 norm=rms", 257 },
     };
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         instance in;
         assert_true(
@@ -89,7 +89,7 @@ ARENA_TEST(tiles_of_256_rows_are_right)
         trial t = suite_rows(a, &in, products[i].m);
         right_kernel_of(a, &d, &in, &t, NULL);
     }
-    d.close(d.state);
+    d.close(&d);
 }
 
 ARENA_TEST(the_loop_has_no_bank_conflicts)
@@ -130,10 +130,10 @@ ARENA_TEST(faults_are_found)
     instance in;
     const char *text = "weights=q4_k k=1280 n=130 m=32";
     assert_true(suite_instance(a, family_find(families, "mma_gemm_f16"), text, &in));
-    device d = suite_emulator(a);
+    device d = device_emulator(a);
     trial t = suite_rows(a, &in, 33);
     kernel k = right_kernel_of(a, &d, &in, &t, NULL);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_text_wrong(a, &k, edit_lines(a, k.ptx, &faults[i].edit), faults[i].how);
-    d.close(d.state);
+    d.close(&d);
 }

@@ -41,7 +41,7 @@ static bool allocate(bench *b, size_t size, gpu_address *address)
 }
 
 /* An input that is too large to exist on the host repeats what there is of it. */
-static bool put_content(bench *b, trial_buffer content, gpu_address *address)
+static bool put_content(bench *b, device_buffer content, gpu_address *address)
 {
     return allocate(b, content.size, address) &&
            gpu_copy_in_repeated(b->gpu, *address, content.size, content.bytes, content.stored);

@@ -1,0 +1,394 @@
+#include "check/run.h"
+
+#include <string.h>
+
+#include "ref/reference.h"
+
+enum {
+    LARGE_OUTPUT = 64 << 20, /* bytes, of all its targets, of which room is made only for what is
+                                written */
+    JUDGED_BLOCKS = 1 << 12, /* of an output, at once, */
+    NEAR_BLOCKS = 1 << 8,    /* and of one that is written here and there */
+};
+
+static bool is_named(const trial_param *p, const char *name)
+{
+    return name && strcmp(p->param.name, name) == 0;
+}
+
+static bool is_read_first(const trial_param *p)
+{
+    return p->param.kind == PARAM_IN || p->param.updated;
+}
+
+/* Places what an array of addresses points to: targets with the same bytes are one. */
+static bool place_targets(const trial_run *r, const trial_param *p)
+{
+    device *d = r->device;
+    uint64_t *addresses = p->content.bytes;
+    uint64_t alike = p->param.updated ? 1 : p->target_count; /* room for which is to be little */
+    for (uint64_t i = 0; i < p->values; i++) {
+        const device_buffer *one = &p->targets[i];
+        if (i >= p->target_count)
+            addresses[i] = addresses[0];
+        else if (is_read_first(p) && i && one->bytes == p->targets[i - 1].bytes)
+            addresses[i] = addresses[i - 1];
+        else if (p->param.kind == PARAM_OUT
+                     ? !d->alloc(d, one->size, one->size > LARGE_OUTPUT / alike, &addresses[i])
+                     : !d->map(d, one, &addresses[i]))
+            return false;
+    }
+    return true;
+}
+
+/* What is read of scratch memory has to have been written there. */
+static bool place_param(const trial_run *r, const trial_param *p, uint64_t *address)
+{
+    device *d = r->device;
+    bool in_place = is_named(p, r->in_place_of);
+    if (p->targets && !place_targets(r, p))
+        return false;
+    if ((p->param.kind == PARAM_IN && !in_place) || p->targets)
+        return d->map(d, &p->content, address);
+    if (p->param.kind == PARAM_U32)
+        return true;
+    const void *bytes = in_place          ? p->content.bytes
+                        : p->param.zeroed ? arena_zalloc(r->trial->arena, p->size)
+                                          : NULL;
+    bool sparse = p->param.kind == PARAM_OUT && p->size > LARGE_OUTPUT;
+    return d->alloc(d, p->size, sparse, address) && (!bytes || d->put(d, *address, bytes, p->size));
+}
+
+bool run_place(trial_run *r)
+{
+    const trial *t = r->trial;
+    size_t output = 0, input = 0;
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        r->pointers[i] = p->param.kind == PARAM_U32 ? (const void *)&p->number : &r->addresses[i];
+        if (!place_param(r, p, &r->addresses[i]))
+            return false;
+        output = is_named(p, r->output) ? i : output;
+        input = is_named(p, r->in_place_of) ? i : input;
+    }
+    if (r->output)
+        r->addresses[output] = r->addresses[input];
+    return true;
+}
+
+bool run_clear(trial_run *r)
+{
+    const trial *t = r->trial;
+    device *d = r->device;
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        const uint64_t *starts = p->targets ? p->content.bytes : &r->addresses[i];
+        uint64_t count = p->param.kind != PARAM_OUT ? 0 : p->targets ? p->target_count : 1;
+        for (uint64_t j = 0; j < count; j++)
+            if (!d->put(d, starts[j], p->param.updated ? p->targets[j].bytes : NULL,
+                        p->param.updated ? p->targets[j].size : 0))
+                return false;
+        if (p->param.kind == PARAM_SCRATCH && !p->param.zeroed && d->memory) {
+            emu_free(d->memory, r->addresses[i]);
+            r->addresses[i] = emu_alloc(d->memory, p->size);
+        }
+    }
+    return true;
+}
+
+device_launch run_launch(const trial_run *r, const block_choice *c)
+{
+    const trial *t = r->trial;
+    return (device_launch){
+        .entry = t->instance->name,
+        .grid = { t->grid[0], t->grid[1], t->grid[2] },
+        .block = t->block,
+        .dynamic_shared = t->dynamic_shared,
+        .params = r->pointers,
+        .param_count = t->param_count,
+        .blocks = c->count ? c->blocks : NULL,
+        .block_count = c->count,
+        .descending = c->descending,
+    };
+}
+
+/* Marks what launches ahead may store to. */
+static void mark_changing(const trial_run *r)
+{
+    const trial *t = r->trial;
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        if (p->param.kind == PARAM_U32 || p->param.weights || p->param.fetched)
+            continue;
+        emu_set_changing(r->device->memory, r->addresses[i],
+                         !p->param.settled || t->instance->state != STATE_SETTLED);
+        const uint64_t *addresses = p->content.bytes;
+        for (uint64_t j = 0; p->targets && j < p->target_count; j++)
+            emu_set_changing(r->device->memory, addresses[j], true);
+    }
+}
+
+bool run_behind_others(const trial_run *r, const device_launch *l)
+{
+    const trial *t = r->trial;
+    device *d = r->device;
+    const emu_launch_config config = device_emu_config(l);
+    emu_range ranges[MAX_PARAMS];
+    for (size_t i = 0; i < t->param_count; i++)
+        ranges[i] = (emu_range){ t->params[i].param.name, r->addresses[i], t->params[i].size };
+    mark_changing(r);
+    d->stats = (emu_stats){ 0 };
+    emu_stream *s = emu_stream_new(
+        d->memory,
+        &(emu_stream_config){ .ranges = ranges, .range_count = t->param_count, .behind = true });
+    bool ended = emu_stream_launch(s, &config, true, &d->stats, &d->report) &&
+                 emu_stream_finish(s, &d->report);
+    emu_stream_free(s);
+    if (ended && !d->stats.waited) {
+        ended = false;
+        d->report = (emu_report){ .fault = EMU_RACE,
+                                  .message = "ends without griddepcontrol.wait: launches behind "
+                                             "it do not wait for those ahead of it" };
+    }
+    return ended;
+}
+
+/* Where a block of an output lies. */
+static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
+{
+    const trial_param *p = &r->trial->params[index];
+    uint64_t blocks = trial_target_blocks(p), within = p->targets ? block % blocks : block;
+    const uint64_t *starts = p->targets ? p->content.bytes : &r->addresses[index];
+    uint64_t start = starts[p->targets ? block / blocks : 0];
+    return start + within * formats[trial_output_format(&p->param)].block_bytes;
+}
+
+/* The first block from one on near which something may have been written, or the one behind the
+ * last. */
+static uint64_t next_written(const trial_run *r, size_t index, uint64_t block)
+{
+    const trial_param *p = &r->trial->params[index];
+    uint64_t blocks = trial_target_blocks(p), end = trial_output_blocks(p);
+    uint64_t block_bytes = formats[trial_output_format(&p->param)].block_bytes;
+    while (block < end && r->device->memory) {
+        uint64_t within = block % blocks, start = block_address(r, index, block - within);
+        uint64_t found =
+            emu_next_written(r->device->memory, start, within * block_bytes) / block_bytes;
+        block += found - within;
+        if (found < blocks)
+            break;
+    }
+    return block;
+}
+
+trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first, uint64_t count)
+{
+    device *d = r->device;
+    const trial_param *p = &r->trial->params[index];
+    const format_info *f = &formats[trial_output_format(&p->param)];
+    uint64_t of_target = trial_target_blocks(p);
+    uint8_t *bytes = memset(arena_alloc(a, count * f->block_bytes), 0xff, count * f->block_bytes);
+    uint8_t *written = arena_alloc(a, count);
+    for (uint64_t i = 0, part; i < count; i += part) {
+        uint64_t at = first + i, within = p->targets ? at % of_target : at;
+        part = p->targets && of_target - within < count - i ? of_target - within : count - i;
+        if (p->param.updated)
+            memcpy(bytes + i * f->block_bytes,
+                   (const char *)p->targets[at / of_target].bytes + within * f->block_bytes,
+                   part * f->block_bytes);
+        d->read(d, block_address(r, index, at), bytes + i * f->block_bytes, part, f->block_bytes,
+                written + i);
+    }
+    /* A GPU does not tell the largest number, or what is updated, from what no kernel has written.
+     */
+    if (!d->memory && (p->param.updated || trial_output_format(&p->param) == FORMAT_U32))
+        memset(written, 1, count);
+    return (trial_output){ bytes, written, first, count };
+}
+
+/* The judgement of a launch. */
+typedef struct judging {
+    arena *arena;
+    const trial_run *run;
+    const trial *trial; /* that of the run, with what references keep */
+    const block_choice *blocks;
+    judgement *worst;
+    run_verdict verdict;
+} judging;
+
+static bool is_written(const judging *g, uint64_t address, uint64_t size)
+{
+    return emu_written(g->run->device->memory, address, size);
+}
+
+/* An element is to be written and is not: the first one that is shows where kernels write. */
+static bool reject_missing(judging *g, size_t index, uint64_t missing)
+{
+    const trial_param *p = &g->trial->params[index];
+    const format_info *f = &formats[trial_output_format(&p->param)];
+    uint64_t block = 0, end = g->run->device->memory ? trial_output_blocks(p) : 0;
+    while ((block = next_written(g->run, index, block)) < end &&
+           !is_written(g, block_address(g->run, index, block), f->block_bytes))
+        block++;
+    g->verdict = (run_verdict){ arena_format(g->arena, "%s[%llu] is never written", p->param.name,
+                                             (unsigned long long)(missing * f->block_values)),
+                                "; what is, is stored by",
+                                block < end ? block_address(g->run, index, block) : 0 };
+    return false;
+}
+
+/* The first byte of a block that is written, or its size. */
+static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t size)
+{
+    uint64_t at = 0;
+    while (at < size && g->run->device->memory && !is_written(g, address + at, 1))
+        at++;
+    return at;
+}
+
+/* The rest of a cache keeps its content: nothing is written there, not even a part of a block. */
+static bool judge_strays(judging *g, size_t index, const trial_output *o)
+{
+    const trial_param *p = &g->trial->params[index];
+    const format_info *f = &formats[trial_output_format(&p->param)];
+    uint64_t stray = trial_stray_block(g->trial, index, o), end = o->first + o->count;
+    for (uint64_t i = 0; p->targets && g->run->device->memory && stray == end && i < o->count; i++)
+        if (!o->written[i] && first_written_byte(g, block_address(g->run, index, o->first + i),
+                                                 f->block_bytes) < f->block_bytes)
+            stray = o->first + i;
+    if (stray == end)
+        return true;
+    uint64_t address = block_address(g->run, index, stray);
+    g->verdict =
+        (run_verdict){ arena_format(g->arena, "%s[%llu] is none of this launch", p->param.name,
+                                    (unsigned long long)(stray * f->block_values)),
+                       ", stored by", address + first_written_byte(g, address, f->block_bytes) };
+    return false;
+}
+
+static bool judge_missing(judging *g, size_t index, uint64_t first, uint64_t count)
+{
+    const trial_output o = run_read(g->arena, g->run, index, first, count);
+    uint64_t missing = trial_missing_block(g->trial, index, &o);
+    return missing == first + count || reject_missing(g, index, missing);
+}
+
+/* What rows have to write to their caches, by a grid that is run whole, or where one block apart
+ * from all others does, by that: of groups of rows along y by the last one's. */
+static bool judge_rows(judging *g, size_t index)
+{
+    const trial *t = g->trial;
+    const block_choice *c = g->blocks;
+    uint64_t last = blocks_of_grid(t) - 1;
+    bool by_last = blocks_last_of_output(t) + 1 == last && blocks_chosen(c, last);
+    size_t first = c->count ? (size_t)(t->grid[1] - 1) * MAX_VECTORS : 0;
+    for (size_t row = first; (!c->count || by_last) && row < t->sequence_count; row++)
+        for (int64_t head = 0; head < problem_cache_heads(&t->setup.shape); head++) {
+            trial_blocks b = trial_row_blocks(t, &t->params[index], row, head);
+            if (b.count && !judge_missing(g, index, b.first, b.count))
+                return false;
+        }
+    return true;
+}
+
+/* The first and the last element of an output, by the blocks of the grid that have them. */
+static bool judge_ends(judging *g, size_t index)
+{
+    const trial *t = g->trial;
+    const block_choice *c = g->blocks;
+    uint64_t blocks = trial_output_blocks(&t->params[index]);
+    if (!c->count || !blocks || t->instance->family->launch.dealt)
+        return true;
+    bool of_others = t->params[index].param.of_others;
+    uint64_t last = of_others ? blocks_of_grid(t) - 1 : blocks_last_of_output(t);
+    return (of_others || !blocks_chosen(c, 0) || judge_missing(g, index, 0, 1)) &&
+           (!blocks_chosen(c, last) || judge_missing(g, index, blocks - 1, 1));
+}
+
+/* Some blocks at a time; of a grid of which a part has run, and of caches, those near what is
+ * written. */
+static bool judge_output(judging *g, size_t index)
+{
+    const trial_param *p = &g->trial->params[index];
+    uint64_t blocks = trial_output_blocks(p);
+    bool updated = p->param.updated, parts = g->blocks->count || (p->targets && !updated);
+    bool near = parts && !g->trial->instance->family->reference_is_whole;
+    const uint64_t most = near ? NEAR_BLOCKS : JUDGED_BLOCKS;
+    if (!updated && (p->targets ? !judge_rows(g, index) : !judge_ends(g, index)))
+        return false;
+    arena *a = arena_new();
+    uint64_t at = 0, missing = 0;
+    bool right = true;
+    while (right && at < blocks && missing == at) {
+        if (parts)
+            at = next_written(g->run, index, at);
+        uint64_t count = blocks - at < most ? blocks - at : most;
+        arena_reset(a);
+        trial_output o = run_read(a, g->run, index, at, count);
+        if (updated && !parts)
+            o.written = NULL;
+        at += count;
+        missing = parts ? at : trial_missing_block(g->trial, index, &o);
+        if (missing == at)
+            trial_judge(g->trial, index, &o, g->worst);
+        right = updated || judge_strays(g, index, &o);
+    }
+    arena_free(a);
+    return right && (missing == at || reject_missing(g, index, missing));
+}
+
+/* Where the worst element lies. */
+static uint64_t address_of_worst(const judging *g)
+{
+    const judgement *j = g->worst;
+    size_t index = 0;
+    while (g->trial->params[index].param.name != j->output)
+        index++;
+    format f = trial_output_format(&g->trial->params[index].param);
+    unsigned values = formats[f].block_values;
+    uint64_t address = block_address(g->run, index, j->element / values);
+    switch (*j->field) { /* a block is d, s where it is q8_1, and one byte a value */
+    case 's':
+        return address + Q8_1_S;
+    case 'q':
+        return address + trial_quants_at(f) + j->element % values;
+    default:
+        return address;
+    }
+}
+
+/* A launch that does not leave zero what has to be makes the next one wrong. */
+static bool judge_zeroed(judging *g, size_t index)
+{
+    const trial_param *p = &g->trial->params[index];
+    device *d = g->run->device;
+    uint8_t *bytes = arena_alloc(g->arena, p->size);
+    d->read(d, g->run->addresses[index], bytes, p->size, 1, NULL);
+    uint64_t remains = trial_first_remains(p, bytes);
+    if (remains < p->size)
+        g->verdict.what = arena_format(g->arena, "%s is not zero behind the launch, at byte %llu",
+                                       p->param.name, (unsigned long long)remains);
+    return remains == p->size;
+}
+
+run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judgement *j)
+{
+    arena *kept = arena_new();
+    trial keeping = *r->trial;
+    judging g = { .arena = a, .run = r, .trial = &keeping, .blocks = c, .worst = j };
+    bool right = true;
+    keeping.problem.kept = ref_kept_new(kept);
+    for (size_t i = 0; i < keeping.param_count && right; i++)
+        right = keeping.params[i].param.kind != PARAM_OUT || judge_output(&g, i);
+    arena_free(kept);
+    if (right && j->worst > 1)
+        g.verdict =
+            (run_verdict){ arena_format(a, "%s%s[%llu] is %.9g, expected %.9g: %.3g of its bound",
+                                        j->field, j->output, (unsigned long long)j->element, j->got,
+                                        j->expected, j->worst),
+                           ", stored by", address_of_worst(&g) };
+    for (size_t i = 0; i < keeping.param_count && !g.verdict.what; i++)
+        if (keeping.params[i].param.zeroed)
+            judge_zeroed(&g, i);
+    return g.verdict;
+}

@@ -1,0 +1,272 @@
+#include "check/verifier.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    HANGING = 20,            /* times the estimate of a block's work: it hangs, */
+    HANGING_SMALL = 2000000, /* and that is at least so much */
+    TENSOR_CORE_SHARE = 16,  /* of work that one product on tensor cores stands for */
+};
+#define MOST_WORK  (UINT64_C(4) * 1000 * 1000 * 1000) /* of a block that is run at all */
+#define MOST_BYTES (UINT64_C(1) << 46)                /* of a buffer */
+
+static bool reject(verifier *v, const char *what)
+{
+    v->result.right = false;
+    v->result.message = arena_format(v->result_arena, "%s: %s (%s)", v->kernel->instance->name,
+                                     what, trial_describe(v->scratch, &v->trial));
+    return false;
+}
+
+/* Returns a line of the text without the blanks around it, cut where it is long. */
+static const char *text_line(arena *a, const char *text, unsigned number)
+{
+    enum { MOST_SHOWN = 120 };
+    for (unsigned i = 1; i < number && text; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    if (!text || !number)
+        return "";
+    text += strspn(text, " \t");
+    size_t length = strcspn(text, "\n");
+    return arena_format(a, ": %.*s%s", (int)(length < MOST_SHOWN ? length : MOST_SHOWN), text,
+                        length > MOST_SHOWN ? " ..." : "");
+}
+
+/* The line with the kernel's name and what it requires of a launch. */
+static unsigned entry_line(const char *text)
+{
+    const char *entry = strstr(text, ".entry");
+    unsigned line = entry != NULL;
+    for (; entry && text < entry; text++)
+        line += *text == '\n';
+    return line;
+}
+
+static const char *fault_message(verifier *v)
+{
+    const emu_report *r = &v->run.device->report;
+    arena *a = v->scratch;
+    v->result.line = r->line ? r->line : entry_line(v->kernel->ptx);
+    const char *what = arena_format(a, "%s [%s]", r->message, emu_fault_name(r->fault));
+    if (!r->line)
+        return what;
+    return arena_format(a, "%s, at block (%u, %u, %u) thread %u, PTX line %u%s", what, r->block[0],
+                        r->block[1], r->block[2], r->thread[0], r->line,
+                        text_line(a, v->kernel->ptx, r->line));
+}
+
+/* How many a kernel may use. */
+static unsigned free_cores(verify_cores *c)
+{
+    size_t kernels = c ? atomic_load(&c->unfinished) : 0;
+    return kernels && kernels < c->count ? c->count / (unsigned)kernels : 1;
+}
+
+/* Where inputs deal out results, those of all rows, and where a last block goes on, what all of its
+ * partners do. */
+uint64_t verifier_block_work(const trial *t)
+{
+    uint64_t rows = t->instance->family->launch.dealt ? t->grid[1] : 1;
+    return blocks_work(t) / blocks_of_grid(t) * rows * blocks_partners(t);
+}
+
+static bool launch_blocks(verifier *v, const block_choice *c, uint64_t watch)
+{
+    uint64_t ahead = 0;
+    const trial *t = &v->trial;
+    device *d = v->run.device;
+    device_launch l = run_launch(&v->run, c);
+    l.module = v->module;
+    l.instruction_limit = HANGING * verifier_block_work(t) + HANGING_SMALL;
+    l.watch = watch;
+    l.threads = free_cores(v->cores);
+    l.ahead = &ahead;
+    bool behind = v->kernel->overlaps && t->setup.kind == FILL_NORMAL && !t->spoiled && !watch &&
+                  !c->descending;
+    bool ended = behind ? run_behind_others(&v->run, &l) : d->launch(d, &l);
+    if (v->cores)
+        atomic_fetch_add(&v->cores->ahead, ahead);
+    return ended;
+}
+
+/* Runs the trial again to find which line of the PTX stores to the address that a verdict blames.
+ */
+static const char *find_store(verifier *v, const block_choice *c, const run_verdict *verdict)
+{
+    if (!verdict->address)
+        return verdict->what;
+    launch_blocks(v, c, verdict->address);
+    v->result.line = v->run.device->stats.watched_line;
+    return arena_format(v->scratch, "%s%s PTX line %u%s", verdict->what, verdict->blame,
+                        v->result.line, text_line(v->scratch, v->kernel->ptx, v->result.line));
+}
+
+static bool launch_and_judge(verifier *v, const block_choice *c)
+{
+    uint64_t grid = blocks_of_grid(&v->trial);
+    judgement j = { 0 };
+    run_clear(&v->run);
+    bool ended = launch_blocks(v, c, 0);
+    v->result.instructions += v->run.device->stats.thread_instructions;
+    v->result.blocks += c->count ? c->count : grid;
+    v->result.of_blocks += grid;
+    if (!ended)
+        return reject(v, fault_message(v));
+    const run_verdict verdict = run_judge(v->scratch, &v->run, c, &j);
+    v->result.worst = fmax(v->result.worst, j.worst);
+    return !verdict.what || reject(v, find_store(v, c, &verdict));
+}
+
+/* Blocks that run together do so in two orders, with the inputs of which most is run: which one is
+ * the last must not matter. */
+bool verifier_launch(verifier *v, selection which)
+{
+    block_choice c = blocks_choose(v->scratch, &v->trial, which);
+    if (!launch_and_judge(v, &c))
+        return false;
+    c.descending = true;
+    return blocks_partners(&v->trial) == 1 || which != SAMPLED_BLOCKS || v->alike ||
+           launch_and_judge(v, &c);
+}
+
+const char *verifier_refusal(arena *a, const trial *t)
+{
+    uint64_t at_once = t->instance->family->halves ? TENSOR_CORE_SHARE : 1;
+    uint64_t work = blocks_work(t) / blocks_of_grid(t) / at_once;
+    for (size_t i = 0; i < t->param_count; i++)
+        if (t->params[i].size > MOST_BYTES)
+            return arena_format(
+                a, "%s has %.0e bytes, too many to verify: a smaller size has the same code",
+                t->params[i].param.name, (double)t->params[i].size);
+    if (work <= MOST_WORK)
+        return NULL;
+    return arena_format(a,
+                        "a block takes some %.0e instructions, too many to verify: a smaller size "
+                        "has the same code",
+                        (double)work);
+}
+
+bool verifier_try(verifier *v, const trial_setup *setup, bool (*runs)(verifier *))
+{
+    if (v->alike && (setup->kind != FILL_NORMAL || setup->spoiled))
+        return true;
+    arena *a = arena_new();
+    v->trial = trial_prepare(a, v->kernel->instance, setup);
+    const char *refusal = verifier_refusal(v->scratch, &v->trial);
+    bool right = refusal ? reject(v, refusal) : true;
+    if (right) {
+        device d = device_emulator(a);
+        v->run = (trial_run){ .device = &d, .trial = &v->trial };
+        run_place(&v->run);
+        right = runs(v);
+        d.close(&d);
+    }
+    arena_free(a);
+    return right;
+}
+
+/* What the text says of itself. One for a newer target than its kernel's would not run where the
+ * header says it does. */
+static bool note_head(verifier *v)
+{
+    const kernel *k = v->kernel;
+    emu_module_info module;
+    emu_entry_info entry;
+    emu_module_describe(v->module, &module);
+    v->result.isa = module.isa;
+    if (emu_entry(v->module, k->instance->name, &entry))
+        v->result.shared_bytes = entry.shared_bytes;
+    v->result.right = !k->target || module.target <= k->target->sm;
+    if (!v->result.right)
+        v->result.message = arena_format(v->result_arena, "%s: .target sm_%u is too new",
+                                         k->instance->name, module.target);
+    return v->result.right;
+}
+
+/* Goes on with a message that a line of the PTX cannot be run. */
+static void add_refusal(verifier *v, const emu_report *report)
+{
+    const kernel *k = v->kernel;
+    const char *before = v->result.message;
+    if (!before)
+        v->result.line = report->line;
+    v->result.message =
+        arena_format(v->result_arena, "%s%s: PTX line %u%s: %s",
+                     before ? arena_format(v->scratch, "%s\n", before) : "", k->instance->name,
+                     report->line, text_line(v->scratch, k->ptx, report->line), report->message);
+}
+
+bool verifier_load(verifier *v)
+{
+    const kernel *k = v->kernel;
+    emu_report report;
+    v->module = emu_load_any(v->scratch, k->ptx, k->ptx_length, &report);
+    if (!v->module)
+        add_refusal(v, &report);
+    for (size_t i = 0; v->module && emu_unknown(v->module, i, &report); i++)
+        add_refusal(v, &report);
+    v->result.right = !v->result.message;
+    return v->result.right && note_head(v);
+}
+
+/* Returns true if a mnemonic has one of some modifiers: "fma.rz.f32" has ".rz". */
+static bool has_modifier(const char *mnemonic, const char *const *modifiers)
+{
+    for (; *modifiers; modifiers++) {
+        size_t length = strlen(*modifiers);
+        for (const char *at = mnemonic; (at = strstr(at, *modifiers)); at += length)
+            if (at[length] == '.' || !at[length])
+                return true;
+    }
+    return false;
+}
+
+/* Returns what is wrong with the rounding of a mnemonic; NULL: nothing. No kernel is generated with
+ * such an instruction, and no bound of a sum tells its error from those of other instructions.
+ * Approximations may make subnormal values 0. */
+static const char *rounding_fault(const char *mnemonic)
+{
+    static const char *const directed[] = { ".rz", ".rm", ".rp", NULL };
+    static const char *const flushing[] = { ".ftz", NULL }, *const inexact[] = { ".approx", NULL };
+    if (has_modifier(mnemonic, directed))
+        return "does not round to nearest (.rn does)";
+    if (has_modifier(mnemonic, flushing) && !has_modifier(mnemonic, inexact))
+        return "makes subnormal values 0 (.ftz does)";
+    return NULL;
+}
+
+/* The text has been parsed, so whatever begins with a letter and has a dot is a mnemonic. */
+void verifier_check_rounding(verifier *v)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    static const char in_words[] = "abcdefghijklmnopqrstuvwxyz0123456789_.$%"
+                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *at = arena_copy(v->scratch, v->kernel->ptx, v->kernel->ptx_length);
+    for (unsigned line = 1; *at && v->result.right; at++) {
+        size_t length = strspn(at, in_words);
+        const char *fault = NULL, *word = "";
+        if (strncmp(at, "//", 2) == 0) {
+            at += strcspn(at, "\n");
+        } else if (strncmp(at, "/*", 2) == 0) {
+            const char *end = strstr(at + 2, "*/");
+            for (; at < end; at++)
+                line += *at == '\n';
+        } else if (length) {
+            word = arena_copy(v->scratch, at, length);
+            fault = strspn(word, letters) ? rounding_fault(word) : NULL;
+            at += length;
+        }
+        if (fault) {
+            v->result.right = false;
+            v->result.line = line;
+            v->result.message =
+                arena_format(v->result_arena, "%s: %s %s", v->kernel->instance->name, word, fault);
+        }
+        line += *at == '\n';
+        if (!*at)
+            break;
+    }
+}
