@@ -33,11 +33,12 @@ static bool alloc(device *d, uint64_t size, bool sparse, uint64_t *address)
     return true;
 }
 
-static bool map(device *d, const device_buffer *b, uint64_t *address)
+static bool map(device *d, const device_buffer *b, bool read_only, uint64_t *address)
 {
-    *address = b->stored == b->size
-                   ? emu_map(d->memory, b->bytes, b->readable, true)
-                   : emu_map_pattern(d->memory, b->readable, b->bytes, b->stored, true);
+    uint64_t stored = b->stored == b->size ? b->readable : b->stored;
+    *address = read_only && stored == b->readable
+                   ? emu_map(d->memory, b->bytes, stored, true)
+                   : emu_map_pattern(d->memory, b->readable, b->bytes, stored, read_only);
     return true;
 }
 

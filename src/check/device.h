@@ -54,8 +54,9 @@ struct device {
     /* Makes room without content. Little of sparse room is written to. */
     bool (*alloc)(device *d, uint64_t size, bool sparse, uint64_t *address);
 
-    /* Makes a buffer that no kernel may write; its bytes have to stay. */
-    bool (*map)(device *d, const device_buffer *content, uint64_t *address);
+    /* Makes a buffer with content, whose bytes have to stay and are not changed; read-only where so
+     * said. */
+    bool (*map)(device *d, const device_buffer *content, bool read_only, uint64_t *address);
 
     /* Writes to the start of what alloc made. It does not count as written by a kernel, nor does
      * what was written before. Without bytes it does that alone. */

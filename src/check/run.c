@@ -35,7 +35,7 @@ static bool place_targets(const trial_run *r, const trial_param *p)
             addresses[i] = addresses[i - 1];
         else if (p->param.kind == PARAM_OUT
                      ? !d->alloc(d, one->size, one->size > LARGE_OUTPUT / alike, &addresses[i])
-                     : !d->map(d, one, &addresses[i]))
+                     : !d->map(d, one, true, &addresses[i]))
             return false;
     }
     return true;
@@ -49,7 +49,7 @@ static bool place_param(const trial_run *r, const trial_param *p, uint64_t *addr
     if (p->targets && !place_targets(r, p))
         return false;
     if ((p->param.kind == PARAM_IN && !in_place) || p->targets)
-        return d->map(d, &p->content, address);
+        return d->map(d, &p->content, true, address);
     if (p->param.kind == PARAM_U32)
         return true;
     const void *bytes = in_place          ? p->content.bytes

@@ -40,9 +40,10 @@ static bool put(device *d, uint64_t address, const void *bytes, uint64_t size)
     return !bytes || report(d, gpu_copy_in(&c->gpu, address, bytes, size));
 }
 
-static bool map(device *d, const device_buffer *content, uint64_t *address)
+static bool map(device *d, const device_buffer *content, bool read_only, uint64_t *address)
 {
     cuda_state *c = d->state;
+    (void)read_only;
     if (!alloc(d, content->readable, false, address))
         return false;
     if (content->stored == content->size)

@@ -148,11 +148,11 @@ static bool add_launches(step_trial *t, const step_stream *of, int first, bool i
             step_request request;
             if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], true, &request))
                 continue;
-            if (!request.config.blocks && step_product_repeats(t, l))
-                step_product_run_first(t, l, &request.config);
+            if (!request.launch.blocks && step_product_repeats(t, l))
+                step_product_run_first(t, l, &request.launch);
             launches[count++] = l;
-            if (!emu_stream_launch(of->stream, &request.config, k->overlaps && !in_order, NULL,
-                                   &report))
+            const emu_launch_config config = device_emu_config(&request.launch);
+            if (!emu_stream_launch(of->stream, &config, k->overlaps && !in_order, NULL, &report))
                 return step_reject_launch(t, l, of->rows[n], &report);
         }
     return true;

@@ -344,19 +344,15 @@ static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
     step_request request;
-    emu_stats stats = { 0 };
-    emu_report report;
     step_request_of(t, l, r, false, &request);
-    emu_launch_config *config = &request.config;
-    uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
+    device_launch *to = &request.launch;
+    uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];
     uint64_t parts = p.in->splits ? (uint64_t)p.in->splits : 1;
     if (grid > SOME_BLOCKS * parts) {
-        config->blocks = chosen_blocks(&p, r, config->grid, parts);
-        config->block_count = SOME_BLOCKS * parts;
+        to->blocks = chosen_blocks(&p, r, to->grid, parts);
+        to->block_count = SOME_BLOCKS * parts;
     }
-    bool ended = emu_launch(t->memory, config, &stats, &report);
-    t->result.instructions += stats.thread_instructions;
-    return ended || step_reject_launch(t, l, r, &report);
+    return step_run(t, l, r, &request);
 }
 
 /* Puts what should be there in the places that no block has written. Returns how many others there
@@ -457,10 +453,10 @@ static void mark_first(const product_launch *p, uint64_t across, bool *marks)
     }
 }
 
-void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launch_config *config)
+void step_product_run_first(const step_trial *t, const plan_launch *l, device_launch *to)
 {
     const product_launch p = product_of(t, l);
-    uint64_t across = config->grid[0], all = across * config->grid[1] * config->grid[2];
+    uint64_t across = to->grid[0], all = across * to->grid[1] * to->grid[2];
     bool *marks = arena_zalloc(t->scratch, across);
     uint64_t *blocks = arena_alloc(t->scratch, all * sizeof *blocks);
     size_t count = 0;
@@ -468,8 +464,8 @@ void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launc
     for (uint64_t i = 0; i < all; i++)
         if (marks[i % across])
             blocks[count++] = i;
-    config->blocks = count < all ? blocks : NULL;
-    config->block_count = count < all ? count : 0;
+    to->blocks = count < all ? blocks : NULL;
+    to->block_count = count < all ? count : 0;
 }
 
 /* The terms that are added to products: a residual, and a bias for each matrix. NULL: none. */
@@ -544,20 +540,16 @@ bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r
     uint64_t y = step_address(t, argument_of(&p, "y")), loaded[MOST_MATRICES];
     const added a = added_of(&p, &f, r->m * size);
     step_request request;
-    emu_stats stats = { 0 };
-    emu_report report;
     if (!step_request_of(t, l, r, false, &request))
         return true;
-    if (request.config.blocks) /* the trial has chosen some */
+    if (request.launch.blocks) /* the trial has chosen some */
         return step_launch(t, l, r);
     for (unsigned i = 0; i < f.count; i++)
         loaded[i] = emu_loaded(t->memory, t->tensors[tensor_of(&p, &f.items[i])]);
     emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
-    step_product_run_first(t, l, &request.config);
-    bool ended = emu_launch(t->memory, &request.config, &stats, &report);
-    t->result.instructions += stats.thread_instructions;
-    if (!ended)
-        return step_reject_launch(t, l, r, &report);
+    step_product_run_first(t, l, &request.launch);
+    if (!step_run(t, l, r, &request))
+        return false;
     float *row = arena_alloc(t->scratch, size * sizeof *row);
     for (size_t i = 0; i < r->m; i++) {
         uint64_t address = y + i * size * sizeof *row;

@@ -26,6 +26,6 @@ bool step_product_repeats(const step_trial *t, const plan_launch *l);
 bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r);
 
 /* Makes such a launch run only the blocks with the first rows of W. */
-void step_product_run_first(const step_trial *t, const plan_launch *l, emu_launch_config *config);
+void step_product_run_first(const step_trial *t, const plan_launch *l, device_launch *to);
 
 #endif

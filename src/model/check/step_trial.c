@@ -52,32 +52,31 @@ uint64_t step_address(const step_trial *t, const plan_argument *argument)
 }
 
 static void describe_launch(const step_trial *t, const plan_launch *l, const step_rows *r,
-                            bool dependent, emu_launch_config *config, uint64_t *values)
+                            bool dependent, step_request *request)
 {
     const step_kernel *k = &t->v->kernels[l->kernel];
     const instance *in = dependent ? k->dependent_instance : k->kernel->instance;
     const launch *how = &in->family->launch;
     run_values run = { in->shape.k, in->shape.n, (int64_t)r->m, USUAL_SM_COUNT };
-    const void **params = arena_alloc(t->scratch, MAX_PARAMS * sizeof *params);
     for (size_t i = 0; i < l->argument_count; i++) {
         const plan_argument *argument = &l->arguments[i];
-        values[i] = argument->is_number ? argument->number : step_address(t, argument);
-        params[i] = &values[i];
+        request->values[i] = argument->is_number ? argument->number : step_address(t, argument);
+        request->params[i] = &request->values[i];
         if (argument->is_number)
             run.m = argument->number;
     }
-    *config = (emu_launch_config){
+    request->launch = (device_launch){
         .module = dependent ? k->dependent : k->module,
         .entry = in->name,
-        .block = { (unsigned)formula_value(how->block, in, &run), 1, 1 },
-        .params = params,
+        .block = (unsigned)formula_value(how->block, in, &run),
+        .params = request->params,
         .param_count = l->argument_count,
         .no_race_check = true, /* each kernel by itself has it */
     };
     for (int i = 0; i < 3; i++)
-        config->grid[i] = (unsigned)formula_value(how->grid[i], in, &run);
+        request->launch.grid[i] = (unsigned)formula_value(how->grid[i], in, &run);
     if (how->dynamic_shared)
-        config->dynamic_shared = (size_t)formula_value(how->dynamic_shared, in, &run);
+        request->launch.dynamic_shared = (size_t)formula_value(how->dynamic_shared, in, &run);
 }
 
 static bool gives_logits(const plan *p, const plan_launch *l)
@@ -86,28 +85,24 @@ static bool gives_logits(const plan *p, const plan_launch *l)
            l->arguments[0].offset == p->state.logits;
 }
 
-/* From the first block to the last. What they have written is known afterwards. */
-static void choose_blocks(const step_trial *t, emu_launch_config *config, uint64_t *blocks)
-{
-    uint64_t grid = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
-    emu_clear_written(t->memory, t->state);
-    if (grid <= STEP_SOME_BLOCKS)
-        return;
-    for (uint64_t i = 0; i < STEP_SOME_BLOCKS; i++)
-        blocks[i] = i * (grid - 1) / (STEP_SOME_BLOCKS - 1);
-    config->blocks = blocks;
-    config->block_count = STEP_SOME_BLOCKS;
-}
-
 bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
                      step_request *request)
 {
-    describe_launch(t, l, r, dependent, &request->config, request->values);
-    if (t->in_part && l->layer == t->v->plan->decoder->layers) {
-        if (!gives_logits(t->v->plan, l))
-            return false;
-        choose_blocks(t, &request->config, request->blocks);
-    }
+    device_launch *to = &request->launch;
+    describe_launch(t, l, r, dependent, request);
+    if (!t->in_part || l->layer != t->v->plan->decoder->layers)
+        return true;
+    if (!gives_logits(t->v->plan, l))
+        return false;
+    /* From the first block to the last. What they have written is known afterwards. */
+    uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];
+    emu_clear_written(t->memory, t->state);
+    if (grid <= STEP_SOME_BLOCKS)
+        return true;
+    for (uint64_t i = 0; i < STEP_SOME_BLOCKS; i++)
+        request->blocks[i] = i * (grid - 1) / (STEP_SOME_BLOCKS - 1);
+    to->blocks = request->blocks;
+    to->block_count = STEP_SOME_BLOCKS;
     return true;
 }
 
@@ -120,16 +115,17 @@ bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
                         report->message, emu_fault_name(report->fault), report->line));
 }
 
+bool step_run(step_trial *t, const plan_launch *l, const step_rows *r, const step_request *request)
+{
+    bool ended = t->device.launch(&t->device, &request->launch);
+    t->result.instructions += t->device.stats.thread_instructions;
+    return ended || step_reject_launch(t, l, r, &t->device.report);
+}
+
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     step_request request;
-    emu_stats stats = { 0 };
-    emu_report report;
-    if (!step_request_of(t, l, r, false, &request))
-        return true;
-    bool ended = emu_launch(t->memory, &request.config, &stats, &report);
-    t->result.instructions += stats.thread_instructions;
-    return ended || step_reject_launch(t, l, r, &report);
+    return !step_request_of(t, l, r, false, &request) || step_run(t, l, r, &request);
 }
 
 void *step_read(const step_trial *t, uint64_t address, size_t size)
@@ -243,35 +239,36 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position)
     }
 }
 
-static uint64_t map_tensor(emu_memory *memory, const model_tensor *t, uint64_t bytes)
-{
-    return t->stored == bytes ? emu_map(memory, t->bytes, t->size, true)
-                              : emu_map_pattern(memory, t->size, t->bytes, t->stored, true);
-}
-
 void step_map(step_trial *t)
 {
     const step_verifier *v = t->v;
     const plan *p = v->plan;
     const decoder *d = p->decoder;
-    t->memory = emu_memory_new_in(t->arena);
+    device *on = &t->device;
+    *on = device_emulator(t->arena);
+    t->memory = on->memory;
     t->tensors = arena_alloc(t->arena, p->tensor_count * sizeof *t->tensors);
     t->skipped = arena_zalloc(t->arena, p->tensor_count * sizeof *t->skipped);
-    for (size_t i = 0; i < p->tensor_count; i++)
-        t->tensors[i] = map_tensor(t->memory, &v->model.tensors[i], p->tensors[i].bytes);
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const model_tensor *have = &v->model.tensors[i];
+        const device_buffer content = { p->tensors[i].bytes, have->size, have->stored,
+                                        have->bytes };
+        on->map(on, &content, true, &t->tensors[i]);
+    }
     size_t caches = 2 * (size_t)(d->layers * d->sequences);
     t->caches = arena_zalloc(t->arena, caches * sizeof *t->caches);
     for (size_t i = 0; i < caches; i++) {
         size_t layer = i / 2 % (size_t)d->layers;
         uint64_t bytes = p->caches[layer][i % 2].bytes;
-        if (bytes)
-            t->caches[i] = d->recurrent[layer]
-                               ? emu_alloc(t->memory, bytes)
-                               : emu_map_pattern(t->memory, bytes, v->model.rows[i % 2],
-                                                 MODEL_CACHE_ROWS * v->model.row_bytes, false);
+        const device_buffer content = { bytes, bytes, MODEL_CACHE_ROWS * v->model.row_bytes,
+                                        v->model.rows[i % 2] };
+        if (bytes && d->recurrent[layer])
+            on->alloc(on, bytes, false, &t->caches[i]);
+        else if (bytes)
+            on->map(on, &content, false, &t->caches[i]);
     }
-    t->state = emu_alloc(t->memory, p->bytes[PLAN_STATE]);
     static const uint8_t zero = 0;
+    on->alloc(on, p->bytes[PLAN_STATE], false, &t->state);
     emu_fill(t->memory, t->state, &zero, 1, p->bytes[PLAN_STATE]);
-    t->workspace = emu_alloc(t->memory, p->bytes[PLAN_WORKSPACE]);
+    on->alloc(on, p->bytes[PLAN_WORKSPACE], false, &t->workspace);
 }

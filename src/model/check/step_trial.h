@@ -6,7 +6,7 @@
 #include "model/check/step_model.h"
 #include "model/check/step_result.h"
 #include "model/check/verify_layers.h"
-#include "emu/emu.h"
+#include "check/device.h"
 #include "kernel/kernel.h"
 
 /* What all trials share. */
@@ -43,10 +43,11 @@ typedef struct step_trial {
     arena *arena, *scratch; /* scratch is for one step */
     step_trial_kind kind;
     random_source random;
-    emu_memory *memory;
-    uint64_t *tensors; /* addresses, as in plan.tensors */
-    uint64_t *skipped; /* bytes of each that blocks which did not run would have loaded */
-    uint64_t *caches;  /* of [sequences, layers, 2] */
+    device device;
+    emu_memory *memory; /* the device's */
+    uint64_t *tensors;  /* addresses, as in plan.tensors */
+    uint64_t *skipped;  /* bytes of each that blocks which did not run would have loaded */
+    uint64_t *caches;   /* of [sequences, layers, 2] */
     uint64_t state, workspace;
     ref_step *rounded, *exact;
     uint64_t *lengths;   /* of sequences */
@@ -86,10 +87,11 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position);
 /* Writes tokens, positions, lengths and the addresses of caches into the state. */
 void step_write_state(const step_trial *t, const step_rows *r);
 
-/* What a launch of a step asks of the emulator. */
+/* A launch of a step, and what it points to. */
 typedef struct step_request {
-    emu_launch_config config;
+    device_launch launch;
     uint64_t values[MAX_PARAMS];
+    const void *params[MAX_PARAMS];
     uint64_t blocks[STEP_SOME_BLOCKS];
 } step_request;
 
@@ -102,7 +104,9 @@ bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows 
 bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
                         const emu_report *report);
 
-/* Runs a launch of a step; false and the trial wrong where it breaks a rule. */
+/* Runs such a request, or a launch of a step as it is. Returns false, and the trial is wrong, if it
+ * breaks a rule. */
+bool step_run(step_trial *t, const plan_launch *l, const step_rows *r, const step_request *request);
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
 /* The address of an argument, 0: there is nothing. */

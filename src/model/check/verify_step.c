@@ -457,7 +457,7 @@ static void run_trial(void *context, size_t i)
         run_several(t);
     else
         run_around_a_ring(t);
-    emu_memory_free(t->memory);
+    t->device.close(&t->device);
 }
 
 /* The oldest target's kernel of each of the plan's; NULL, or the name of the one that there is not.

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/trial.h"
+#include "check/judge.h"
 
 enum {
     L2_TIMES = 3,
