@@ -1,6 +1,7 @@
 #include "libcuda/capture.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <threads.h>
 
 typedef struct capture {
@@ -211,21 +212,35 @@ CUstreamCaptureStatus capture_status(CUstream s)
                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-CUresult capture_describe(CUstream s, capture_info *info)
+CUresult capture_describe(CUstream s, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                          const CUgraphNode **dependencies, const CUgraphEdgeData **edges,
+                          size_t *count)
 {
-    capture *c = s->capture;
-    *info = (capture_info){ .status = capture_status(s) };
-    if (info->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        return CUDA_SUCCESS;
-    info->id = c->id;
-    info->graph = c->graph;
-    info->tail = s->tail;
-    info->edges =
-        arena_try_alloc(c->graph->handle.arena, (s->tail.count + 1) * sizeof *info->edges);
-    if (!info->edges)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    for (size_t i = 0; i < s->tail.count; i++)
-        info->edges[i] = (CUgraphEdgeData){ 0 };
+    CUstreamCaptureStatus now = capture_status(s);
+    capture c = { 0 };
+    node_list tail = { 0 };
+    CUgraphEdgeData *plain = NULL;
+    if (now == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        c = *s->capture;
+        tail = s->tail;
+    }
+    if (c.graph && edges) {
+        plain = arena_try_alloc(c.graph->handle.arena, (tail.count + 1) * sizeof *plain);
+        if (!plain)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        memset(plain, 0, tail.count * sizeof *plain);
+    }
+    *status = now;
+    if (id)
+        *id = c.id;
+    if (graph)
+        *graph = c.graph;
+    if (dependencies)
+        *dependencies = tail.items;
+    if (edges)
+        *edges = plain;
+    if (count)
+        *count = tail.count;
     return CUDA_SUCCESS;
 }
 

@@ -25,15 +25,11 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
 CUstreamCaptureStatus capture_status(CUstream s);
 
-/* The state of a stream's capture: all but the status only if that is active. */
-typedef struct capture_info {
-    CUstreamCaptureStatus status;
-    cuuint64_t id; /* another one for each capture */
-    CUgraph graph;
-    node_list tail;         /* what the stream's next node will depend on */
-    CUgraphEdgeData *edges; /* of these */
-} capture_info;
-CUresult capture_describe(CUstream s, capture_info *info);
+/* Tells the state of a stream's capture: all but the status is zero unless that is active. Each
+ * place but the status's may be NULL. */
+CUresult capture_describe(CUstream s, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                          const CUgraphNode **dependencies, const CUgraphEdgeData **edges,
+                          size_t *count);
 
 /* Has the next node depend on these nodes as well, or on nothing else. */
 CUresult capture_depend(CUstream s, const CUgraphNode *nodes, size_t count, bool replace);

@@ -73,7 +73,7 @@ static CUresult malformed(const char **message, const char *why)
     return CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* The images of a fat binary: *bytes goes on to the first of them. */
+/* Checks the header of a fat binary. *bytes goes on to its first image. */
 static CUresult open_images(const unsigned char **bytes, size_t size, size_t *left,
                             const char **message)
 {
@@ -99,7 +99,7 @@ static CUresult open_images(const unsigned char **bytes, size_t size, size_t *le
     return CUDA_SUCCESS;
 }
 
-/* Takes the next image off; false where it is not all there. */
+/* Takes the next image off. Returns false if it is not all there. */
 static bool next_image(const unsigned char **bytes, size_t *left, image *i)
 {
     if (*left < sizeof i->head)
@@ -115,74 +115,71 @@ static bool next_image(const unsigned char **bytes, size_t *left, image *i)
     return true;
 }
 
-/* Whether a device would rather take PTX for this architecture than for that. */
+/* Returns true if a device prefers PTX for one architecture to PTX for another. */
 static bool is_better(unsigned candidate, unsigned than, unsigned sm)
 {
     return candidate <= sm && (than > sm || candidate > than);
 }
 
+/* How PTX is compressed. decompress is NULL if this library was built without the other one. */
+typedef struct codec {
+    uint64_t flag;
+    const char *library;
+    bool (*decompress)(arena *a, char *to, size_t size, const image *i);
+} codec;
+
+#ifdef HAVE_ZSTD
 static bool decompress_zstd(arena *a, char *to, size_t size, const image *i)
 {
-#ifdef HAVE_ZSTD
     size_t written = ZSTD_decompress(to, size, i->content, i->size);
     if (ZSTD_getErrorCode(written) == ZSTD_error_memory_allocation)
         arena_exhausted(a, 0);
     return written == size;
-#else
-    (void)a, (void)to, (void)size, (void)i;
-    return false;
-#endif
 }
+#else
+#define decompress_zstd NULL
+#endif
 
+#ifdef HAVE_LZ4
 static bool decompress_lz4(arena *a, char *to, size_t size, const image *i)
 {
     (void)a;
-#ifdef HAVE_LZ4
     return i->size <= INT_MAX &&
            LZ4_decompress_safe((const char *)i->content, to, (int)i->size, (int)size) == (int)size;
+}
 #else
-    (void)to, (void)size, (void)i;
-    return false;
+#define decompress_lz4 NULL
 #endif
-}
 
-/* The name of the library that would be needed and is not there, or NULL. */
-static const char *missing_library(const image *i)
-{
-#ifndef HAVE_ZSTD
-    if (i->head.flags & FLAG_ZSTD)
-        return "libzstd";
-#endif
-#ifndef HAVE_LZ4
-    if (i->head.flags & FLAG_LZ4)
-        return "liblz4";
-#endif
-    (void)i;
-    return NULL;
-}
+static const codec codecs[] = { { FLAG_ZSTD, "libzstd", decompress_zstd },
+                                { FLAG_LZ4, "liblz4", decompress_lz4 } };
 
 static CUresult read_ptx(arena *a, image *i, const char **ptx, const char **message)
 {
-    const char *library = missing_library(i);
-    if (library) {
+    const codec *c = NULL;
+    for (size_t k = 0; !c && k < sizeof codecs / sizeof *codecs; k++)
+        if (i->head.flags & codecs[k].flag)
+            c = &codecs[k];
+    if (c && !c->decompress) {
         *message = arena_format(
             a, "the PTX of the fat binary is compressed, and this library was built without %s",
-            library);
+            c->library);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    bool compressed = i->head.flags & (FLAG_ZSTD | FLAG_LZ4);
     if (i->head.compressed_bytes > i->size || i->head.plain_bytes > MOST_PTX_BYTES)
         return malformed(message, "the PTX of the fat binary has impossible sizes");
-    size_t size = compressed ? (size_t)i->head.plain_bytes : i->size;
-    i->size = compressed ? i->head.compressed_bytes : i->size;
+    if (!c) { /* it may go on to the end of the content without a NUL */
+        *ptx = arena_copy(a, i->content, i->size);
+        return CUDA_SUCCESS;
+    }
+    size_t size = (size_t)i->head.plain_bytes;
+    i->size = i->head.compressed_bytes;
     char *text = arena_alloc(a, size + 1);
-    text[size] = '\0'; /* what is not compressed may go on to its end without one */
+    text[size] = '\0';
     *ptx = text;
-    if (!compressed)
-        memcpy(text, i->content, size);
-    else if (!(i->head.flags & FLAG_ZSTD ? decompress_zstd : decompress_lz4)(a, text, size, i))
-        return malformed(message, "the PTX of the fat binary cannot be decompressed");
-    return CUDA_SUCCESS;
+    return c->decompress(a, text, size, i)
+               ? CUDA_SUCCESS
+               : malformed(message, "the PTX of the fat binary cannot be decompressed");
 }
 
 CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const char **ptx,

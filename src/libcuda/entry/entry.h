@@ -17,9 +17,9 @@ CUresult enter_add_context(CUcontext *current);
 /* Finds the thread's current context, behind enter_driver or enter_ask. */
 CUresult find_current(CUcontext *current);
 
-static inline CUresult check_value(bool right)
+static inline CUresult check_value(bool valid)
 {
-    return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static inline CUresult check_handle(const void *object, handle_kind kind)

@@ -160,28 +160,25 @@ static bool find_pointer(CUdeviceptr *p, range *found)
 /* Returns the bytes of an answer, or 0 for an attribute that is not known. */
 static size_t answer_bytes(CUpointer_attribute which)
 {
-    switch (which) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        return 8;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        return 4;
-    default:
-        return 0;
-    }
+    static const unsigned char bytes[] = {
+        [CU_POINTER_ATTRIBUTE_CONTEXT] = 8,
+        [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = 4,
+        [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = 8,
+        [CU_POINTER_ATTRIBUTE_HOST_POINTER] = 8,
+        [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = 4,
+        [CU_POINTER_ATTRIBUTE_BUFFER_ID] = 8,
+        [CU_POINTER_ATTRIBUTE_IS_MANAGED] = 4,
+        [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = 4,
+        [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = 4,
+        [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = 8,
+        [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = 8,
+        [CU_POINTER_ATTRIBUTE_MAPPED] = 4,
+        [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = 8,
+        [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = 4,
+        [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = 4,
+        [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = 8,
+    };
+    return which < sizeof bytes ? bytes[which] : 0;
 }
 
 /* Returns an attribute as a number. */

@@ -133,30 +133,6 @@ static CUresult find_event_in(CUcontext c, CUevent e)
                                                                       : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Gives the state of a stream's capture: all but the status only if that is active. Each place but
- * the status's may be NULL. */
-static CUresult describe_capture(CUstream s, CUstreamCaptureStatus *status, cuuint64_t *id,
-                                 CUgraph *graph, const CUgraphNode **dependencies,
-                                 const CUgraphEdgeData **edges, size_t *count)
-{
-    capture_info info;
-    CUresult r = capture_describe(s, &info);
-    if (r)
-        return r;
-    *status = info.status;
-    if (id)
-        *id = info.id;
-    if (graph)
-        *graph = info.graph;
-    if (dependencies)
-        *dependencies = info.tail.items;
-    if (edges)
-        *edges = info.edges;
-    if (count)
-        *count = info.tail.count;
-    return CUDA_SUCCESS;
-}
-
 static CUresult set_dependencies(CUcontext c, CUstream s, const CUgraphNode *nodes,
                                  const CUgraphEdgeData *edges, size_t count, unsigned flags)
 {
