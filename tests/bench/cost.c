@@ -38,7 +38,7 @@ typedef struct row {
     const char *key;  /* "stream_gemv\tq4_k\t1\t" */
     const char *ptx;  /* checksum of the kernels as they are today: "1f00b2c3\t" */
     const char *line; /* of the file, or as counted since; NULL: there is none */
-    bool is_old;      /* the line is of other kernels */
+    bool is_old;      /* the file's line is of other kernels */
 } row;
 
 typedef struct table {
@@ -66,8 +66,7 @@ static double thread_count(const instance *in)
 /* A turn of the hot loops one after the other, or the whole kernel where it has none. */
 typedef struct hot_code {
     size_t instructions, products, shared_bytes, seldom; /* the last beside the loops */
-    double units;
-    char what[16];
+    double units; /* negative: blocks stay, and the loop in which they do is not in the code */
     memory_use memory;
 } hot_code;
 
@@ -89,7 +88,6 @@ static hot_code hot_code_of(const kernel *k, const machine_code *m, const cost_w
     bool found = loops.count && loops.numbers[loops.count - 1] < m->loop_count;
     hot_code hot = { .units = found ? loops.work : work->units / thread_count(k->instance),
                      .seldom = stats.has_seldom ? m->nest : 0 };
-    snprintf(hot.what, sizeof hot.what, "%s", found ? loops.unit : "values");
     for (size_t i = 0; found && i < loops.count; i++)
         add_loop(m, m->loops[loops.numbers[i]], true, &hot);
     if (!found)
@@ -300,7 +298,8 @@ static void put_cell(strbuf *out, const char *const written[FIGURES], const bool
     strbuf_put(out, any ? "" : "=");
 }
 
-static void count_row(const table *in, const ptxas *assembler, row *r)
+/* Returns false for a kernel whose hot loop ptxas has made straight code. */
+static bool count_row(const table *in, const ptxas *assembler, row *r)
 {
     const kernel_set *set = in->set;
     const char *written[TARGET_MOST][FIGURES];
@@ -313,6 +312,8 @@ static void count_row(const table *in, const ptxas *assembler, row *r)
             if (!serves(set, k, set->targets[t]))
                 continue;
             cost_figures figures = count_figures(in->arena, assembler, k, set->targets[t]);
+            if (figures.turn <= 0)
+                return false;
             write_figures(in->arena, &figures, written[t]);
             counted[t] = true;
             first = first < t ? first : t;
@@ -330,7 +331,7 @@ static void count_row(const table *in, const ptxas *assembler, row *r)
             strbuf_char(&line, '-');
     }
     r->line = line.text;
-    r->is_old = false;
+    return true;
 }
 
 static void write_table(const table *in, const char *heading)
@@ -364,7 +365,10 @@ static void count_rows(table *of, char **families_wanted)
             is_wanted |= strcmp(*name, r->in->family->name) == 0;
         if (!is_wanted || !(r->is_old || is_other))
             continue;
-        count_row(of, &assembler, r);
+        if (!count_row(of, &assembler, r)) {
+            printf("%s has no hot loop: give it a larger k\n", r->in->name);
+            continue;
+        }
         printf("%zu: %s\n", ++number, r->line);
         fflush(stdout);
         if (!is_other)
