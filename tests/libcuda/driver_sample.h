@@ -180,6 +180,36 @@ static inline CUgraphExec instantiate(CUgraph graph)
     return exec;
 }
 
+/* What a test of graphs starts from: a node that adds value to zeros at p, two streams, and a
+ * graph. */
+typedef struct graph_sample {
+    CUfunction add;
+    CUdeviceptr p;
+    uint32_t value;
+    void *params[2];
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    CUstream stream, other;
+    CUgraph graph;
+} graph_sample;
+static graph_sample t;
+
+static inline int make_graph_sample(void **state)
+{
+    if (make_context(state))
+        return 1;
+    t = (graph_sample){ .add = load(ADD, "add"),
+                        .p = zeros(),
+                        .value = 5,
+                        .params = { &t.p, &t.value },
+                        .stream = new_stream(),
+                        .other = new_stream(),
+                        .graph = new_graph() };
+    t.kernel = node_params(t.add, 1, NUMBERS, t.params);
+    return 0;
+}
+
+#define TEST_OF_GRAPHS(name) TEST_WITH(name, make_graph_sample, drop_context)
+
 /* Returns what a process that does this, and nothing with the driver before, writes to standard
  * error until it has ended. */
 static inline const char *fresh_report_of(void (*work)(void))

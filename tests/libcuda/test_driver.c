@@ -487,7 +487,7 @@ TEST_IN_CONTEXT(a_read_of_empty_memory_fails)
     assert_error(LAUNCH_FAILED, add(load(ADD, "add"), NULL, p, 1));
 }
 
-enum { ADDITIONS = 50 };
+enum { ADDITIONS = 50, THREADS = 4 };
 
 typedef struct adder {
     CUfunction add;
@@ -551,15 +551,14 @@ static int make_and_destroy(void *data)
     return 0;
 }
 
-TEST_IN_CONTEXT(threads_may_make_and_destroy_at_the_same_time)
+static void run_threads(int (*work)(void *data), CUdeviceptr shared)
 {
-    enum { THREADS = 4 };
     thrd_t threads[THREADS];
     adder adders[THREADS];
     CUfunction f = load(ADD, "add");
     for (int i = 0; i < THREADS; i++) {
-        adders[i] = (adder){ f, 0, true };
-        assert_int_equal(thrd_create(&threads[i], make_and_destroy, &adders[i]), thrd_success);
+        adders[i] = (adder){ f, shared, true };
+        assert_int_equal(thrd_create(&threads[i], work, &adders[i]), thrd_success);
     }
     for (int i = 0; i < THREADS; i++) {
         thrd_join(threads[i], NULL);
@@ -567,21 +566,15 @@ TEST_IN_CONTEXT(threads_may_make_and_destroy_at_the_same_time)
     }
 }
 
+TEST_IN_CONTEXT(threads_may_make_and_destroy_at_the_same_time)
+{
+    run_threads(make_and_destroy, 0);
+}
+
 TEST_IN_CONTEXT(threads_may_call_at_the_same_time)
 {
-    enum { THREADS = 4 };
-    thrd_t threads[THREADS];
-    adder adders[THREADS];
-    CUfunction f = load(ADD, "add");
     CUdeviceptr shared = zeros();
-    for (int i = 0; i < THREADS; i++) {
-        adders[i] = (adder){ f, shared, true };
-        assert_int_equal(thrd_create(&threads[i], add_many_times, &adders[i]), thrd_success);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        thrd_join(threads[i], NULL);
-        assert_false(adders[i].failed);
-    }
+    run_threads(add_many_times, shared);
     assert_int_equal(number(shared, 0), THREADS * ADDITIONS);
 }
 

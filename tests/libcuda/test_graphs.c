@@ -3,18 +3,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
-/* What a test of a graph starts from: a function, zeros to add to, and two streams. */
-typedef struct graph_test {
-    CUfunction add;
-    CUdeviceptr p;
-    CUstream stream, other;
-} graph_test;
-
-static graph_test start(void)
-{
-    return (graph_test){ load(ADD, "add"), zeros(), new_stream(), new_stream() };
-}
-
 static size_t node_count(CUgraph graph)
 {
     size_t count;
@@ -58,9 +46,8 @@ TEST_IN_CONTEXT(events_tell_the_time_between_them)
     assert_error(INVALID_HANDLE, cuEventElapsedTime_v2(&milliseconds, from, untimed));
 }
 
-TEST_IN_CONTEXT(streams_keep_attributes)
+TEST_OF_GRAPHS(streams_keep_attributes)
 {
-    graph_test t = start();
     CUstreamAttrValue value = { .priority = -3 }, got;
     int priority;
     assert_success(cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
@@ -78,9 +65,8 @@ TEST_IN_CONTEXT(streams_keep_attributes)
                  cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
 }
 
-TEST_IN_CONTEXT(a_capture_runs_nothing_and_its_graph_runs_it_all)
+TEST_OF_GRAPHS(a_capture_runs_nothing_and_its_graph_runs_it_all)
 {
-    graph_test t = start();
     uint32_t host = 100;
     CUstreamCaptureStatus status;
     begin_capture(t.stream);
@@ -107,9 +93,8 @@ TEST_IN_CONTEXT(a_capture_runs_nothing_and_its_graph_runs_it_all)
     assert_error(INVALID_VALUE, cuGraphLaunch(exec, t.stream));
 }
 
-TEST_IN_CONTEXT(streams_join_a_capture_by_events)
+TEST_OF_GRAPHS(streams_join_a_capture_by_events)
 {
-    graph_test t = start();
     CUevent fork = new_event(CU_EVENT_DISABLE_TIMING), join = new_event(CU_EVENT_DISABLE_TIMING);
     size_t edges = 0;
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -134,9 +119,8 @@ TEST_IN_CONTEXT(streams_join_a_capture_by_events)
     assert_int_equal(number(t.p, 0), 1111);
 }
 
-TEST_IN_CONTEXT(work_that_nobody_waits_for_spoils_a_capture)
+TEST_OF_GRAPHS(work_that_nobody_waits_for_spoils_a_capture)
 {
-    graph_test t = start();
     CUevent fork = new_event(0);
     CUgraph graph;
     assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -149,9 +133,8 @@ TEST_IN_CONTEXT(work_that_nobody_waits_for_spoils_a_capture)
     assert_int_equal(number(t.p, 0), 1);
 }
 
-TEST_IN_CONTEXT(forbidden_calls_spoil_a_capture)
+TEST_OF_GRAPHS(forbidden_calls_spoil_a_capture)
 {
-    graph_test t = start();
     CUstream blocking;
     CUdeviceptr p;
     CUgraph graph;
@@ -175,21 +158,17 @@ TEST_IN_CONTEXT(forbidden_calls_spoil_a_capture)
     assert_error(ILLEGAL_STATE, cuStreamEndCapture(t.stream, &graph));
 }
 
-TEST_IN_CONTEXT(nodes_run_behind_what_they_depend_on)
+TEST_OF_GRAPHS(nodes_run_behind_what_they_depend_on)
 {
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUDA_MEMSET_NODE_PARAMS set = {
         .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
     };
     CUgraph graph = new_graph();
     CUgraphNode nodes[2];
-    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &t.kernel));
     assert_success(cuGraphAddMemsetNode(&nodes[1], graph, NULL, 0, &set, context));
     assert_success(cuGraphAddDependencies_v2(graph, &nodes[1], &nodes[0], NULL, 1));
-    value = 6; /* a node has its own copy */
+    t.value = 6; /* a node has its own copy */
     assert_success(cuGraphLaunch(instantiate(graph), t.stream));
     assert_int_equal(number(t.p, 3), 1005);
 
@@ -199,23 +178,19 @@ TEST_IN_CONTEXT(nodes_run_behind_what_they_depend_on)
     assert_success(cuGraphDestroy(graph));
 }
 
-TEST_IN_CONTEXT(executable_graphs_take_new_parameters)
+TEST_OF_GRAPHS(executable_graphs_take_new_parameters)
 {
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUgraph graph = new_graph(), changed;
     CUgraphNode node;
     CUgraphExecUpdateResultInfo info;
-    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &t.kernel));
     CUgraphExec exec = instantiate(graph);
-    value = 70;
-    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
+    t.value = 70;
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &t.kernel));
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_int_equal(number(t.p, 0), 70);
-    kernel.blockDimX = 33;
-    assert_error(INVALID_VALUE, cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
+    t.kernel.blockDimX = 33;
+    assert_error(INVALID_VALUE, cuGraphExecKernelNodeSetParams_v2(exec, node, &t.kernel));
 
     begin_capture(t.stream);
     assert_success(add(t.add, t.stream, t.p, 900));
@@ -229,39 +204,28 @@ TEST_IN_CONTEXT(executable_graphs_take_new_parameters)
     assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
 }
 
-/* Returns the parameters as programs of CUDA 10 and 11 give them. */
-static CUDA_KERNEL_NODE_PARAMS_v1 old_add_params(const graph_test *t, void **params)
+TEST_OF_GRAPHS(graphs_of_the_first_version_run)
 {
-    CUDA_KERNEL_NODE_PARAMS newer = node_params(t->add, 1, 32, params);
-    CUDA_KERNEL_NODE_PARAMS_v1 old;
-    memcpy(&old, &newer, sizeof old);
-    return old;
-}
-
-TEST_IN_CONTEXT(graphs_of_the_first_version_run)
-{
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS_v1 kernel = old_add_params(&t, params), got;
+    CUDA_KERNEL_NODE_PARAMS_v1 old, got; /* as programs of CUDA 10 and 11 give them */
     CUgraph graph = new_graph();
     CUgraphNode node, wrong;
     CUgraphExec exec;
     CUgraphExecUpdateResult result;
     char log[100] = "old";
-    assert_success(cuGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
+    memcpy(&old, &t.kernel, sizeof old);
+    assert_success(cuGraphAddKernelNode(&node, graph, NULL, 0, &old));
     assert_success(cuGraphKernelNodeGetParams(node, &got));
     assert_true(got.func == t.add && got.blockDimX == 32);
     assert_int_equal(*(uint32_t *)got.kernelParams[1], 5);
-    value = 6;
-    assert_success(cuGraphKernelNodeSetParams(node, &kernel));
+    t.value = 6;
+    assert_success(cuGraphKernelNodeSetParams(node, &old));
     assert_success(cuGraphInstantiate(&exec, graph, &wrong, log, sizeof log));
     assert_string_equal(log, "");
     assert_null(wrong);
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_int_equal(number(t.p, 0), 6);
-    value = 70;
-    assert_success(cuGraphExecKernelNodeSetParams(exec, node, &kernel));
+    t.value = 70;
+    assert_success(cuGraphExecKernelNodeSetParams(exec, node, &old));
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_int_equal(number(t.p, 0), 76);
     assert_success(cuGraphExecUpdate(exec, graph, &wrong, &result));
@@ -319,24 +283,20 @@ TEST_IN_CONTEXT(edges_are_told_and_taken_away)
     instantiate(graph);
 }
 
-TEST_IN_CONTEXT(a_copy_of_a_graph_is_its_own)
+TEST_OF_GRAPHS(a_copy_of_a_graph_is_its_own)
 {
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUgraph graph = new_graph(), copy;
     CUgraphNode nodes[2], found;
     size_t count;
-    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &kernel));
-    assert_success(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &t.kernel));
     assert_success(cuGraphClone(&copy, graph));
     assert_success(cuGraphNodeFindInClone(&found, nodes[1], copy));
     assert_true(found != nodes[1]);
     assert_success(cuGraphNodeGetDependencies(found, NULL, &count));
     assert_int_equal(count, 1);
-    value = 100;
-    assert_success(cuGraphKernelNodeSetParams_v2(found, &kernel));
+    t.value = 100;
+    assert_success(cuGraphKernelNodeSetParams_v2(found, &t.kernel));
     assert_error(INVALID_VALUE, cuGraphNodeFindInClone(&found, found, copy));
     assert_success(cuGraphDestroy(graph));
     assert_success(cuGraphLaunch(instantiate(copy), t.stream));
@@ -348,9 +308,8 @@ static void append(void *data)
     strcat(data, "x");
 }
 
-TEST_IN_CONTEXT(host_functions_run_in_their_place)
+TEST_OF_GRAPHS(host_functions_run_in_their_place)
 {
-    graph_test t = start();
     char text[8] = "";
     assert_success(cuLaunchHostFunc(t.stream, append, text));
     assert_string_equal(text, "x");
@@ -362,9 +321,8 @@ TEST_IN_CONTEXT(host_functions_run_in_their_place)
     assert_string_equal(text, "xx");
 }
 
-TEST_IN_CONTEXT(every_kind_of_node_takes_new_parameters)
+TEST_OF_GRAPHS(every_kind_of_node_takes_new_parameters)
 {
-    graph_test t = start();
     uint32_t from = 3;
     char text[8] = "", other[8] = "";
     CUgraph graph = new_graph();
@@ -420,20 +378,16 @@ TEST_IN_CONTEXT(every_kind_of_node_takes_new_parameters)
     assert_string_equal(text, "x");
 }
 
-TEST_IN_CONTEXT(a_node_may_be_a_graph)
+TEST_OF_GRAPHS(a_node_may_be_a_graph)
 {
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUDA_MEMSET_NODE_PARAMS set = {
         .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
     };
     CUgraph inner = new_graph(), outer = new_graph(), copy, of_node;
     CUgraphNode node, first, last;
     CUgraphNodeType type;
-    assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &kernel));
-    assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &t.kernel));
     assert_success(cuGraphAddMemsetNode(&first, outer, NULL, 0, &set, context));
     assert_success(cuGraphAddChildGraphNode(&node, outer, &first, 1, inner));
     set.dst = t.p + 4;
@@ -449,7 +403,7 @@ TEST_IN_CONTEXT(a_node_may_be_a_graph)
     assert_success(cuGraphChildGraphNodeGetGraph(node, &of_node));
     assert_int_equal(node_count(of_node), 2);
     assert_error(INVALID_VALUE, cuGraphDestroy(of_node));
-    assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &t.kernel));
     assert_success(cuGraphClone(&copy, outer));
     assert_success(cuGraphDestroy(outer));
     assert_error(INVALID_VALUE, cuGraphGetNodes(of_node, NULL, NULL));
@@ -457,9 +411,8 @@ TEST_IN_CONTEXT(a_node_may_be_a_graph)
     assert_int_equal(number(t.p, 0), 1015);
 }
 
-TEST_IN_CONTEXT(a_launch_of_a_graph_is_captured)
+TEST_OF_GRAPHS(a_launch_of_a_graph_is_captured)
 {
-    graph_test t = start();
     assert_success(cuStreamBeginCapture(t.stream));
     assert_success(add(t.add, t.stream, t.p, 1));
     assert_success(add(t.add, t.stream, t.p, 10));
@@ -479,19 +432,15 @@ TEST_IN_CONTEXT(a_launch_of_a_graph_is_captured)
     assert_success(cuGraphDestroy(graph));
 }
 
-TEST_IN_CONTEXT(a_graph_outlives_its_functions)
+TEST_OF_GRAPHS(a_graph_outlives_its_functions)
 {
     static const char wide[] = PTX_HEAD ".visible .entry wide(.param .u64 a, .param .u64 b, "
                                         ".param .u64 c, .param .u64 d)\n{\n    ret;\n}\n";
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUgraph graph = new_graph(), copy;
     CUgraphNode node;
     CUgraphExec other;
     CUmodule module;
-    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &t.kernel));
     CUgraphExec exec = instantiate(graph);
     assert_success(cuFuncGetModule(&module, t.add));
     assert_success(cuModuleUnload(module));
@@ -499,20 +448,16 @@ TEST_IN_CONTEXT(a_graph_outlives_its_functions)
     assert_error(INVALID_HANDLE, cuGraphLaunch(exec, t.stream));
     assert_error(INVALID_HANDLE, cuGraphInstantiateWithFlags(&other, graph, 0));
     assert_error(INVALID_HANDLE, cuGraphClone(&copy, graph));
-    kernel.func = load(ADD, "add");
-    assert_success(cuGraphKernelNodeSetParams_v2(node, &kernel));
-    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &kernel));
+    t.kernel.func = load(ADD, "add");
+    assert_success(cuGraphKernelNodeSetParams_v2(node, &t.kernel));
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &t.kernel));
     assert_success(cuGraphLaunch(exec, t.stream));
     assert_success(cuGraphLaunch(instantiate(graph), t.stream));
     assert_int_equal(number(t.p, 0), 10);
 }
 
-TEST_IN_CONTEXT(a_capture_tells_its_graph_and_takes_nodes)
+TEST_OF_GRAPHS(a_capture_tells_its_graph_and_takes_nodes)
 {
-    graph_test t = start();
-    uint32_t value = 5;
-    void *params[] = { &t.p, &value };
-    CUDA_KERNEL_NODE_PARAMS kernel = node_params(t.add, 1, 32, params);
     CUstreamCaptureStatus status;
     cuuint64_t id, other_id;
     CUgraph graph;
@@ -529,7 +474,7 @@ TEST_IN_CONTEXT(a_capture_tells_its_graph_and_takes_nodes)
     assert_true(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1 && node_count(graph) == 1);
     assert_error(INVALID_VALUE, cuGraphDestroy(graph));
     assert_error(INVALID_VALUE, cuGraphDestroyNode(tail[0]));
-    assert_success(cuGraphAddKernelNode_v2(&node, graph, tail, count, &kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, tail, count, &t.kernel));
     assert_success(
         cuStreamUpdateCaptureDependencies(t.stream, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
     assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));

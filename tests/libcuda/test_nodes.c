@@ -3,22 +3,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "libcuda/driver_sample.h"
 
-typedef struct node_test {
-    CUfunction add;
-    CUdeviceptr p;
-    CUstream stream;
-    CUgraph graph;
-} node_test;
-
-static node_test start(void)
+static CUgraphNodeParams add_params(void)
 {
-    return (node_test){ load(ADD, "add"), zeros(), new_stream(), new_graph() };
-}
-
-static CUgraphNodeParams add_params(const node_test *t, void **params)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL,
-                                .kernel = node_params(t->add, 1, NUMBERS, params) };
+    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = t.kernel };
 }
 
 static CUgraphNodeParams set_params(CUdeviceptr p, unsigned value)
@@ -49,15 +36,13 @@ static void count_call(void *calls)
     ++*(int *)calls;
 }
 
-TEST_IN_CONTEXT(one_structure_describes_every_kind_of_node)
+TEST_OF_GRAPHS(one_structure_describes_every_kind_of_node)
 {
-    node_test t = start();
-    uint32_t value = 5, host = 70;
+    uint32_t host = 70;
     int calls = 0;
-    void *params[] = { &t.p, &value };
     CUgraph inner = new_graph();
     CUgraphNode nodes[6];
-    CUgraphNodeParams add = add_params(&t, params), set = set_params(t.p, 1000),
+    CUgraphNodeParams add = add_params(), set = set_params(t.p, 1000),
                       copy = copy_params(&host, t.p + 4),
                       call = { .type = CU_GRAPH_NODE_TYPE_HOST },
                       child = { .type = CU_GRAPH_NODE_TYPE_GRAPH },
@@ -86,7 +71,7 @@ TEST_IN_CONTEXT(one_structure_describes_every_kind_of_node)
     assert_true(number(t.p, 0) == 1005 && number(t.p, 1) == 75 && number(t.p, 2) == 5);
     assert_int_equal(calls, 2);
 
-    value = 6;
+    t.value = 6;
     set.memset.value = 2000;
     copy.memcpy.copyParams.dstDevice = t.p + 8;
     call.host.userData = &host;
@@ -104,9 +89,8 @@ TEST_IN_CONTEXT(one_structure_describes_every_kind_of_node)
     assert_true(number(t.p, 0) == 1006 && number(t.p, 1) == 76 && host == 71);
 }
 
-TEST_IN_CONTEXT(what_must_be_zero_of_a_node_is_checked)
+TEST_OF_GRAPHS(what_must_be_zero_of_a_node_is_checked)
 {
-    node_test t = start();
     CUgraphNode node;
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     p.reserved2 = 1;
@@ -120,9 +104,8 @@ TEST_IN_CONTEXT(what_must_be_zero_of_a_node_is_checked)
     assert_error(NOT_SUPPORTED, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
 }
 
-TEST_IN_CONTEXT(edges_of_new_nodes_are_checked)
+TEST_OF_GRAPHS(edges_of_new_nodes_are_checked)
 {
-    node_test t = start();
     CUgraphNode nodes[2];
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     CUgraphEdgeData edge = { .type = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT };
@@ -133,9 +116,8 @@ TEST_IN_CONTEXT(edges_of_new_nodes_are_checked)
     assert_error(INVALID_VALUE, cuGraphAddNode_v2(&nodes[1], t.graph, nodes, &edge, 1, &p));
 }
 
-TEST_IN_CONTEXT(graphs_record_events_whenever_they_run)
+TEST_OF_GRAPHS(graphs_record_events_whenever_they_run)
 {
-    node_test t = start();
     CUevent first = new_event(0), second = new_event(0), got;
     CUgraphNode nodes[2];
     float milliseconds;
@@ -159,9 +141,8 @@ TEST_IN_CONTEXT(graphs_record_events_whenever_they_run)
     assert_error(INVALID_HANDLE, cuGraphLaunch(exec, t.stream));
 }
 
-TEST_IN_CONTEXT(an_external_event_of_a_capture_is_a_node)
+TEST_OF_GRAPHS(an_external_event_of_a_capture_is_a_node)
 {
-    node_test t = start();
     CUevent first = new_event(0), second = new_event(0);
     CUgraphNode nodes[2];
     CUgraphNodeType types[2];
@@ -192,9 +173,8 @@ TEST_IN_CONTEXT(contexts_record_events)
     assert_error(INVALID_HANDLE, cuCtxRecordEvent(context, NULL));
 }
 
-TEST_IN_CONTEXT(streams_write_values_and_wait_for_them)
+TEST_OF_GRAPHS(streams_write_values_and_wait_for_them)
 {
-    node_test t = start();
     uint64_t wide;
     assert_success(cuStreamWriteValue32_v2(t.stream, t.p, 7, 0));
     assert_success(cuStreamWriteValue32(t.stream, t.p + 4, 0x80000000, 0));
@@ -220,11 +200,8 @@ TEST_IN_CONTEXT(streams_write_values_and_wait_for_them)
     assert_error(INVALID_VALUE, cuStreamWriteValue32_v2(t.stream, t.p, 1, 2));
 }
 
-TEST_IN_CONTEXT(operations_on_memory_are_nodes)
+TEST_OF_GRAPHS(operations_on_memory_are_nodes)
 {
-    node_test t = start();
-    uint32_t value = 1;
-    void *params[] = { &t.p, &value };
     CUstreamBatchMemOpParams operations[3] = {
         { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = t.p } },
         { .memoryBarrier = { .operation = CU_STREAM_MEM_OP_BARRIER } },
@@ -234,11 +211,11 @@ TEST_IN_CONTEXT(operations_on_memory_are_nodes)
     };
     CUgraphNode nodes[2];
     CUDA_BATCH_MEM_OP_NODE_PARAMS got;
-    CUgraphNodeParams batch = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP },
-                      add = add_params(&t, params);
+    CUgraphNodeParams batch = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP }, add = add_params();
     operations[0].writeValue.value = operations[2].waitValue.value = 50;
     batch.memOp.count = 3;
     batch.memOp.paramArray = operations;
+    t.value = 1;
     assert_success(cuGraphAddNode(&nodes[0], t.graph, NULL, 0, &batch));
     assert_success(cuGraphAddNode(&nodes[1], t.graph, nodes, 1, &add));
     assert_success(cuGraphBatchMemOpNodeGetParams(nodes[0], &got));
@@ -262,14 +239,12 @@ TEST_IN_CONTEXT(operations_on_memory_are_nodes)
     assert_error(NOT_SUPPORTED, cuStreamBatchMemOp(t.stream, 3, operations, 0));
 }
 
-TEST_IN_CONTEXT(nodes_of_kernels_have_attributes)
+TEST_OF_GRAPHS(nodes_of_kernels_have_attributes)
 {
-    node_test t = start();
-    uint32_t value = 1;
-    void *params[] = { &t.p, &value };
     CUgraphNode nodes[3];
     CUkernelNodeAttrValue got;
-    CUgraphNodeParams add = add_params(&t, params), empty = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
+    CUgraphNodeParams add = add_params(), empty = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
+    t.value = 1;
     assert_success(cuGraphAddNode(&nodes[0], t.graph, NULL, 0, &add));
     assert_success(cuGraphAddNode(&nodes[1], t.graph, NULL, 0, &add));
     assert_success(cuGraphAddNode(&nodes[2], t.graph, NULL, 0, &empty));
