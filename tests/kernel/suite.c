@@ -401,7 +401,7 @@ static size_t formats_sharing(arena *a, const family *f)
 {
     enum { MANY = 8 };
     bool experts = family_key(f, "experts");
-    if (test_is_full() || !suite_weights(a, f, MANY))
+    if (test_tier_asked() == TIER_FULL || !suite_weights(a, f, MANY))
         return 1;
     return experts || f->halves ? OF_LARGE : OF_FORMATS;
 }
@@ -418,8 +418,8 @@ static void run_check(void **state)
 }
 
 /* Adds tests with names like "stream_gemv_q4_k_equals_golden_data_on_the_emulator". */
-static void add_tests(arena *a, const subject *s, size_t step, size_t family_number,
-                      const suite_check *checks, size_t count)
+static void add_tests(arena *a, const char *file, const subject *s, size_t step,
+                      size_t family_number, const suite_check *checks, size_t count)
 {
     const char *words = "";
     for (const char *at = s->weights; (at = strchr(at, '=')); at++)
@@ -428,19 +428,16 @@ static void add_tests(arena *a, const subject *s, size_t step, size_t family_num
         /* Numbers that leave each check of each family some formats, and each format some. */
         size_t number = s->number + 5 * i + 7 * family_number;
         if ((checks[i].key && !family_key(s->family, checks[i].key)) ||
-            (!test_is_full() && number % step))
+            (test_tier_asked() != TIER_FULL && number % step))
             continue;
         test_state *t = arena_alloc(a, sizeof *t);
         *t = (test_state){ *s, &checks[i], s->number };
         t->subject.runs = &t->runs;
-        test_add(
-            (struct CMUnitTest){
-                .name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words, checks[i].name,
-                                     s->device->name),
-                .test_func = run_check,
-                .initial_state = t,
-            },
-            number / step);
+        const char *name = arena_format(a, "%s%s_%s_on_the_%s", s->family->name, words,
+                                        checks[i].name, s->device->name);
+        test_add(file,
+                 (struct CMUnitTest){ .name = name, .test_func = run_check, .initial_state = t },
+                 number / step);
     }
 }
 
@@ -461,8 +458,8 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-/* Returns false, with a message, if the environment asks for a family or target that is unknown. */
-static bool names_are_known(void)
+/* Ends the program, with a message, if the environment asks for an unknown family or target. */
+static void check_names(void)
 {
     const char *only = asked_for("PTXGEN_TEST_FAMILY"),
                *of_target = asked_for("PTXGEN_TEST_TARGET");
@@ -478,57 +475,55 @@ static bool names_are_known(void)
             named - known, named);
     if (no_target)
         print_message("PTXGEN_TEST_TARGET = %s is no target, such as sm_90\n", of_target);
-    return known == named && !no_target;
+    if (known != named || no_target)
+        exit(1);
 }
 
-int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count)
+enum { DEVICES = 2 };
+
+/* Returns the emulator and the GPU, whose state is NULL where there is none; they are opened once.
+ */
+static device *open_devices(void)
 {
-    return suite_main_with(suite_weights, EACH, fits, checks, count);
+    static device devices[DEVICES];
+    static arena *kept;
+    if (kept)
+        return devices;
+    check_names();
+    kept = arena_new();
+    devices[0] = device_emulator(kept);
+    if (!suite_gpu(kept, &devices[1])) {
+        print_message("# no tests on a GPU: %s\n", devices[1].error);
+        if (asked_for("PTXGEN_TEST_DEVICE"))
+            exit(1);
+    }
+    return devices;
 }
 
-int suite_main_for_some(size_t step, bool (*fits)(const family *f), const suite_check *checks,
-                        size_t count)
+void suite_list(const char *file, suite_texts *texts, size_t step, bool (*fits)(const family *f),
+                const suite_check *checks, size_t count)
 {
-    return suite_main_with(suite_weights, step, fits, checks, count);
-}
-
-int suite_main_with(suite_texts *texts, size_t step, bool (*fits)(const family *f),
-                    const suite_check *checks, size_t count)
-{
-    enum { DEVICES = 2 };
-    if (!names_are_known())
-        return 1;
-    arena *a = arena_new();
-    device devices[DEVICES] = { device_emulator(a), { 0 } };
+    static arena *kept;
     const char *only = asked_for("PTXGEN_TEST_FAMILY");
     const char *only_device = asked_for("PTXGEN_TEST_DEVICE");
-    if (!suite_gpu(a, &devices[1])) {
-        print_message("# no tests on a GPU: %s\n", devices[1].error);
-        if (only_device)
-            return 1;
-    }
-
-    for (size_t d = 0; d < DEVICES; d++)
+    device *devices = open_devices();
+    kept = kept ? kept : arena_new();
+    for (device *d = devices; d < devices + DEVICES; d++)
         for (const family *const *f = families; *f; f++) {
             if (!fits(*f) || (only && !list_has(only, (*f)->name)) ||
-                (only_device && strcmp(only_device, devices[d].name) != 0))
+                (only_device && strcmp(only_device, d->name) != 0))
                 continue;
             const char *weights;
-            size_t sharing = formats_sharing(a, *f);
-            for (size_t i = 0; (weights = texts(a, *f, i)); i++)
-                add_tests(a,
-                          &(subject){ .family = *f,
-                                      .weights = weights,
-                                      .number = i,
-                                      .device = &devices[d],
-                                      .sharing = sharing,
-                                      .shared = sharing == OF_FORMATS },
-                          step, (size_t)(f - families), checks, count);
+            size_t sharing = formats_sharing(kept, *f);
+            for (size_t i = 0; (weights = texts(kept, *f, i)); i++)
+                if (i == 0 || test_tier_asked() != TIER_QUICK)
+                    add_tests(kept, file,
+                              &(subject){ .family = *f,
+                                          .weights = weights,
+                                          .number = i,
+                                          .device = d,
+                                          .sharing = sharing,
+                                          .shared = sharing == OF_FORMATS },
+                              step, (size_t)(f - families), checks, count);
         }
-    int failures = test_run(NULL, NULL);
-    for (size_t d = 0; d < DEVICES; d++)
-        if (devices[d].launch)
-            devices[d].close(&devices[d]);
-    arena_free(a);
-    return failures;
 }

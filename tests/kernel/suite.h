@@ -115,22 +115,16 @@ typedef struct suite_check {
     bool emulator_only;
 } suite_check;
 
-/* Runs every check for every family that fits, with all weights, on every device, as
- * FAMILY_WEIGHTS_CHECK_on_the_DEVICE.
- * PTXGEN_TEST_FAMILY=NAME,NAME tests some families, PTXGEN_TEST_DEVICE=GPU the GPU alone, which
- * then has to be there, PTXGEN_TEST_TARGET=sm_90 the kernels of that target in place of the oldest
- * one's where it has them. Returns the number of failures. */
-int suite_main(bool (*fits)(const family *f), const suite_check *checks, size_t count);
-
-/* The same but in the tier full for one in step of a family's formats. */
-int suite_main_for_some(size_t step, bool (*fits)(const family *f), const suite_check *checks,
-                        size_t count);
-
 /* Returns text number i of those that set a family's formats, or NULL behind the last. */
 typedef const char *suite_texts(arena *a, const family *f, size_t i);
 
-/* Runs checks as suite_main does, for the formats that texts names. */
-int suite_main_with(suite_texts *texts, size_t step, bool (*fits)(const family *f),
-                    const suite_check *checks, size_t count);
+/* Lists every check of every family that fits, in the formats that texts names, on every device, as
+ * FAMILY_WEIGHTS_CHECK_on_the_DEVICE. But in the tier full it lists one in step of a family's
+ * formats for each check, and in the tier quick the first of all.
+ * PTXGEN_TEST_FAMILY=NAME,NAME tests some families, PTXGEN_TEST_DEVICE=GPU the GPU alone, which
+ * then has to be there, PTXGEN_TEST_TARGET=sm_90 the kernels of that target in place of the oldest
+ * one's where it has them. Ends the program if one of these is unknown. */
+void suite_list(const char *file, suite_texts *texts, size_t step, bool (*fits)(const family *f),
+                const suite_check *checks, size_t count);
 
 #endif

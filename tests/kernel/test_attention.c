@@ -661,7 +661,7 @@ static void reaches_positions_beyond_2_to_the_32_elements(arena *a, const subjec
     }
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "equals_golden_data", equals_golden_data, NULL, false },
@@ -689,5 +689,5 @@ int main(void)
         { "reaches_positions_beyond_2_to_the_32_elements",
           reaches_positions_beyond_2_to_the_32_elements, NULL, true },
     };
-    return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, is_attention, checks, sizeof checks / sizeof *checks);
 }

@@ -309,7 +309,7 @@ static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
     check_ring(a, s, "head_dim=64 kv_type=q8_0 sinks=add gate=sigmoid softcap=3", ROWS, 96, true);
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false },
@@ -317,5 +317,5 @@ int main(void)
         { "a_ring_has_the_bits_of_all_positions", a_ring_has_the_bits_of_all_positions, "ring",
           false },
     };
-    return suite_main(is_attention, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, is_attention, checks, sizeof checks / sizeof *checks);
 }

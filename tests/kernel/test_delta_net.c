@@ -406,7 +406,7 @@ static bool is_delta_net(const family *f)
     return f->op == OP_DELTA_NET;
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "is_right_for_sizes", is_right_for_sizes, NULL, false },
@@ -419,5 +419,5 @@ int main(void)
         { "a_softplus_that_is_lost_is_right", a_softplus_that_is_lost_is_right, NULL, false },
         { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false },
     };
-    return suite_main(is_delta_net, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, is_delta_net, checks, sizeof checks / sizeof *checks);
 }

@@ -133,8 +133,8 @@ static bool is_any(const family *f)
     return true;
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check check = { "is_right", is_right, NULL, false };
-    return suite_main_with(formats_of_case, EACH, is_any, &check, 1);
+    suite_list(__FILE__, formats_of_case, EACH, is_any, &check, 1);
 }

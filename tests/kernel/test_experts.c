@@ -117,7 +117,7 @@ static void any_grid_gives_the_same_bits(arena *a, const subject *s)
     }
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "rows_have_the_same_bits_alone", rows_have_the_same_bits_alone, NULL, false },
@@ -126,6 +126,6 @@ int main(void)
         { "any_grid_gives_the_same_bits", any_grid_gives_the_same_bits, "num_warps", false },
     };
     enum { ONE_FORMAT_IN = 9 }; /* formats keep the promise by code that they share */
-    return suite_main_for_some(ONE_FORMAT_IN, is_gate_up_of_experts, checks,
-                               sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, is_gate_up_of_experts, checks,
+               sizeof checks / sizeof *checks);
 }

@@ -329,8 +329,3 @@ ARENA_TEST(the_last_rows_of_large_grids_are_looked_for_where_they_are)
               NULL);
     kernel_of(a, "mwv_dp4a_q4k_gemv", "k=4096 n=4096 num_warps=3", NULL);
 }
-
-int main(void)
-{
-    return test_run(NULL, NULL);
-}

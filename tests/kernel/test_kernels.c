@@ -560,7 +560,7 @@ static bool is_no_attention(const family *f)
     return !has_key(f, "head_dim") && !has_key(f, "latent");
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "equals_golden_data", equals_golden_data, NULL, false },
@@ -574,5 +574,6 @@ int main(void)
         { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
           false },
     };
-    return suite_main(is_no_attention, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, is_no_attention, checks,
+               sizeof checks / sizeof *checks);
 }

@@ -340,7 +340,7 @@ static bool is_mla(const family *f)
     return f->op == OP_MLA_QUERY || f->op == OP_MLA_ATTENTION || f->op == OP_MLA_VALUES;
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "is_right_for_every_format", is_right_for_every_format, NULL, false },
@@ -357,5 +357,5 @@ int main(void)
         { "rows_do_not_depend_on_others_nor_on_the_grid",
           rows_do_not_depend_on_others_nor_on_the_grid, NULL, false },
     };
-    return suite_main(is_mla, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, is_mla, checks, sizeof checks / sizeof *checks);
 }

@@ -453,7 +453,7 @@ static bool is_rope(const family *f)
     return f->op == OP_ROPE_KV_WRITE;
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "is_right_for_head_dims", is_right_for_head_dims, NULL, false },
@@ -470,5 +470,5 @@ int main(void)
         { "quantizes_as_ggml_does", quantizes_as_ggml_does, NULL, false },
         { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
     };
-    return suite_main(is_rope, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, is_rope, checks, sizeof checks / sizeof *checks);
 }

@@ -153,7 +153,7 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
     }
 }
 
-int main(void)
+LIST_TESTS
 {
     static const suite_check checks[] = {
         { "rows_have_the_same_bits", rows_have_the_same_bits, NULL, false },
@@ -162,6 +162,6 @@ int main(void)
           "n_kv", false },
     };
     enum { ONE_FORMAT_IN = 9 }; /* formats keep the promise by code that they share */
-    return suite_main_for_some(ONE_FORMAT_IN, promises_same_bits, checks,
-                               sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, promises_same_bits, checks,
+               sizeof checks / sizeof *checks);
 }

@@ -689,7 +689,4 @@ TEST(it_runs_with_memory)
     assert_true(runs_to_its_end());
 }
 
-int main(void)
-{
-    return test_run(open_driver, remove_file);
-}
+TEST_FIXTURE(open_driver, remove_file)

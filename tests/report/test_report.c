@@ -165,7 +165,4 @@ TEST(the_hot_loop_has_its_work_and_mix)
     assert_string_equal(text(kernel_facts(f, 0), "configuration"), "k=512 n=8 num_warps=4");
 }
 
-int main(void)
-{
-    return test_run(make_page, forget_page);
-}
+TEST_FIXTURE(make_page, forget_page)

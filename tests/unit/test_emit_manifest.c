@@ -118,7 +118,4 @@ TEST(the_text_ends_with_one_newline)
     assert_string_equal(p->text.text + p->text.length - 3, "\n}\n");
 }
 
-int main(void)
-{
-    return test_run(set_up, tear_down);
-}
+TEST_FIXTURE(set_up, tear_down)

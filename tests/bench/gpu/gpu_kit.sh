@@ -52,7 +52,7 @@ for header in "$kit"/headers/*.gguf; do
     ${CC:-cc} -O1 -I "$scratch/$name" -I "$root/src" -I "$root/src/model/gguf" -o "$kit/bin/bench_model_$name" \
         "$root/tests/models/bench_model.c" "$build/libptxgen-core.a" -L "$build/src/libcuda" -l:libcuda.so.1 -ldl -lm
 done
-strip "$kit"/bin/bench_* "$kit"/bin/test_* 2>/dev/null || true
+strip "$kit"/bin/bench_* "$kit"/bin/ptxgen-test 2>/dev/null || true
 if [ -d "$root/../shared/models" ] && [ -z "${WITHOUT_MODELS-}" ]; then
     python3 "$root/tests/models/pack_models.py" "$build/ptxgen" "$root" "$root/../shared/models" "$kit/golden_models"
 fi

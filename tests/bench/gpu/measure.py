@@ -270,8 +270,8 @@ def all_tasks(options, device):
     # Two small families stand for all where the script itself is tried.
     one = {"PTXGEN_TEST_FAMILY": "silu,sample"} if options.quick else {}
     # Of each family the kernels that a header's loader takes on this GPU; at the end those of the oldest targets.
-    tier = dict(one, PTXGEN_TEST_TIER="quick", **newest_kernels(device))
-    wgmma = {"PTXGEN_TEST_TARGET": "sm_90a", "PTXGEN_TEST_TIER": "quick", "PTXGEN_TEST_FAMILY": "mma_qkv" if options.quick
+    tier = dict(one, TEST_GROUPS="every_family", **newest_kernels(device))
+    wgmma = {"PTXGEN_TEST_TARGET": "sm_90a", "TEST_GROUPS": "every_family", "PTXGEN_TEST_FAMILY": "mma_qkv" if options.quick
              else "mma_gemm,mma_gate_up,mma_gemm_f16,mma_gate_up_f16,mma_qkv,mma_expert_gate_up,mma_expert_down"}
     bench_gpu = [kit("bin/bench_gpu")] + (quick or ["--brief"])
     peers = ["--peers", kit("bin")] if glob.glob(kit("bin/*_peer.ptx")) else []
@@ -308,7 +308,7 @@ def all_tasks(options, device):
         Task("experiments", "probes", 8, [kit("bin/bench_probes")] + quick),
         Task("experiments", "pipes of prompts", 25, python + [gpu + "/ncu_prompts.py", kit("bin/bench_gpu")]),
         Task("sanitizer", "ten families", 45, ["sh", gpu + "/sanitize.sh", KIT], env=one),
-        Task("correct", "kernels of old targets", 20, tests, env=dict(one, PTXGEN_TEST_TIER="quick")),
+        Task("correct", "kernels of old targets", 20, tests, env=dict(one, TEST_GROUPS="every_family")),
         Task("correct", "all kernels", 60, tests, env=dict(one, **newest_kernels(device))),
     ]
     return tasks

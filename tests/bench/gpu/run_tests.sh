@@ -1,10 +1,10 @@
 #!/bin/sh
 # Runs the kernel tests of a kit on this machine's GPU: run_tests.sh KIT [--seconds N]
 #
-# KIT has the programs bin/test_* and tests/golden. Each program runs in parts, as many at a time as there are
+# KIT has the program bin/ptxgen-test and tests/golden. Each group of tests runs in parts, as many at a time as there are
 # processors, because the driver's compiler takes most of the time. Options are variables:
 #
-#     PTXGEN_TEST_TIER=quick       every family once in every format; full (default): all tests
+#     TEST_GROUPS="NAME ..."       these groups alone; every_family has every family once in every format
 #     PTXGEN_TEST_FAMILY=NAME,...  the tests of these families alone
 #     PTXGEN_TEST_TARGET=sm_90a    kernels of this target instead of the oldest one's
 #     SECONDS_LEFT=N               the same as --seconds: starts no part later, and stops those that run
@@ -16,11 +16,11 @@ set -u
 # shellcheck source=tests/bench/gpu/test_parts.sh
 . "$(dirname "$0")/test_parts.sh"
 
-# Runs part $2 of program $1 and reports its tests. Its output comes line by line and ends with its status.
+# Runs part $2 of group $1 and reports its tests. Its output comes line by line and ends with its status.
 run_part() {
     time_left || { not_reached "$@" && return 0; }
     {
-        PTXGEN_TEST_PART=$2 timeout --foreground -k 2 "$left" "$kit/bin/$1" 2>&1 </dev/null
+        PTXGEN_TEST_PART=$2 timeout --foreground -k 2 "$left" "$kit/bin/ptxgen-test" "kernel/$1" 2>&1 </dev/null
         printf '\n[  STATUS  ] %d\n' $?
     } 2>/dev/null | report_part "$1" "$2"
 }
@@ -35,7 +35,7 @@ say_passed() {
     passed=0
 }
 
-# Reads the output of part $2 of program $1. Says how many tests passed before they are too many to lose.
+# Reads the output of part $2 of group $1. Says how many tests passed before they are too many to lose.
 report_part() {
     most=20
     passed=0 skipped=0 failures=0 ended=no test='' text='' status=0 started="$logs/$1.$2"
@@ -87,13 +87,10 @@ if [ "${1-}" = --part ]; then # by xargs, below
     run_part "$2" "$3"
     exit
 fi
-case ${PTXGEN_TEST_TIER-full} in
-quick) parts=$((2 * $(nproc))) && programs=test_every_family ;;
-full) parts=16 && programs=$(cd "${1:?folder of the kit}/bin" && ls test_*) ;;
-*) echo "PTXGEN_TEST_TIER=$PTXGEN_TEST_TIER is neither quick nor full" >&2 && exit 2 ;;
-esac
+parts=16
+[ "${TEST_GROUPS-}" != every_family ] || parts=$((2 * $(nproc)))
 export longest="${LONGEST_TEST:-30}" PTXGEN_TEST_SHARE="$parts"
 prepare_parts "$@"
-for program in $programs; do
-    seq -f "$program %g" 0 $((parts - 1))
+for group in ${TEST_GROUPS-every_family kernels attention attention_rows delta_net experts mla rope same_bits}; do
+    seq -f "$group %g" 0 $((parts - 1))
 done | run_parts 2

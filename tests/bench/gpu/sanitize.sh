@@ -3,7 +3,7 @@
 #
 #     sanitize.sh KIT [--seconds N]
 #
-# KIT is as for run_tests.sh. Memcheck and racecheck each run the quick tier's cases of a family, in several processes at
+# KIT is as for run_tests.sh. Memcheck and racecheck each run a family in every format, in several processes at
 # once. Prints "FAILED TOOL.FAMILY: the first error", and "passed N" for N cases without an error. Variables:
 #
 #     SANITIZE_FAMILIES="NAME ..."   other families
@@ -19,7 +19,7 @@ run_part() {
     log=$logs/$1.$2.$3
     time_left || { not_reached "$@" && return 0; }
     PTXGEN_TEST_FAMILY=$2 PTXGEN_TEST_PART=$3 PTXGEN_TEST_SHARE=$4 timeout -k 5 "$left" "$sanitizer" --tool "$1" \
-        --max-connections 1000 --print-limit 10 --log-file "$log" "$kit/bin/test_every_family" >"$log.out" 2>&1 </dev/null &
+        --max-connections 1000 --print-limit 10 --log-file "$log" "$kit/bin/ptxgen-test" kernel/every_family >"$log.out" 2>&1 </dev/null &
     child=$! # which ends what it has started, a process group of its own
     trap 'kill "$child"; exit 1' HUP INT TERM
     wait "$child"

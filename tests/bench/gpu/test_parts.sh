@@ -23,7 +23,7 @@ prepare_parts() {
     PTXGEN_GOLDEN="$kit/tests/golden" PTXGEN_TEST_DEVICE=GPU
     export kit deadline logs LD_LIBRARY_PATH CUDA_CACHE_PATH PTXGEN_GOLDEN PTXGEN_TEST_DEVICE
     mkdir -p "$CUDA_CACHE_PATH"
-    said=$(PTXGEN_TEST_PART=1 PTXGEN_TEST_SHARE=1000000 timeout 60 "$kit/bin/test_every_family" 2>&1) && return
+    said=$(PTXGEN_TEST_PART=1 PTXGEN_TEST_SHARE=1000000 timeout 60 "$kit/bin/ptxgen-test" kernel/every_family 2>&1) && return
     printf '%s\n' "$said" | tail -5 >&2
     case $said in
     *'# no tests on a GPU'*) exit 77 ;;

@@ -109,7 +109,7 @@ def slow_down(kit):
             file.write("#!/bin/sh\n" + text)
         os.chmod(path, 0o755)
 
-    for path in glob.glob(kit.folder + "/bin/bench_*") + [kit.folder + "/bin/test_rope"]:
+    for path in glob.glob(kit.folder + "/bin/bench_*") + [kit.folder + "/bin/ptxgen-test"]:
         os.rename(path, path + ".real")
         write(path, '"$0.real" "$@"\n[ "$1" = --device ] || exec sleep 600\n')
     os.mkdir(kit.scratch + "/tools")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The kit's tests report what fails, on the emulated driver: try_tests.sh RUN_TESTS_SH GOLDEN_FOLDER
-# TEST_EVERY_FAMILY FAILING_TESTS
+# PTXGEN_TEST FAILING_TESTS
 set -eu
 run_tests=$1
 golden=$2
@@ -8,8 +8,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 kit="$scratch/a kit"
 mkdir -p "$kit/bin" "$kit/tests"
-cp "$3" "$kit/bin/test_every_family"
-cp "$4" "$kit/bin/test_failing"
+# Group failing has the tests of another program.
+cp "$3" "$kit/bin/all"
+cp "$4" "$kit/bin/failing"
+printf '#!/bin/sh\nprogram=all\nif [ "$1" = kernel/failing ]; then program=failing; shift; fi\nexec "${0%%/*}/$program" "$@"\n' >"$kit/bin/ptxgen-test"
+chmod +x "$kit/bin/ptxgen-test"
+export TEST_GROUPS="every_family failing"
 ln -s "$golden" "$kit/tests/golden"
 export PTXGEN_TEST_FAMILY=silu
 
@@ -30,16 +34,16 @@ run 1 "$run_tests" "$kit"
 said '^FAILED a_sum_is_wrong: y\[3\] is 1\.25, expected 2\.5: 0\.5 of its bound \(failing_tests\.c:[0-9]+\)$'
 said '^FAILED two_is_three: 0x2 != 0x3 \(failing_tests\.c:[0-9]+\)$'
 said '^FAILED nothing_is_read: .*Segmentation fault'
-said '^FAILED the_program_ends: test_failing was ended by signal ABRT'
+said '^FAILED the_program_ends: failing was ended by signal ABRT'
 [ "$(grep -c FAILED "$scratch/out")" = 4 ]
 [ "$(passed)" = 7 ]
 
-PTXGEN_TEST_TIER=quick PTXGEN_TEST_FAMILY=silu,sample run 0 "$run_tests" "$kit"
+TEST_GROUPS=every_family PTXGEN_TEST_FAMILY=silu,sample run 0 "$run_tests" "$kit"
 [ "$(passed)" = 5 ]
 
 # What hangs fails where it is stopped; what is only slow is not reached.
 PTXGEN_TEST_HANG=60 run 1 "$run_tests" "$kit" --seconds 5
-said '^# cut off: test_failing, part 4, in one_takes_long$'
+said '^# cut off: failing, part 4, in one_takes_long$'
 said '^# not reached: 1 of 32 parts$'
 [ "$(passed)" = 6 ]
 PTXGEN_TEST_HANG=60 LONGEST_TEST=1 SECONDS_LEFT=5 run 1 "$run_tests" "$kit"
@@ -68,7 +72,7 @@ cut_off() {
     done
     echo "these are left:" && pgrep -af "$kit/bin/" && exit 1
 }
-program=test_failing
+program=failing
 PTXGEN_TEST_HANG=60 cut_off "$run_tests"
 
 PTXGEN_TEST_FAMILY=silu,silo,sample run 1 "$run_tests" "$kit"
@@ -80,14 +84,14 @@ said 'no tests on a GPU' err
 mkdir "$scratch/tools"
 cat >"$scratch/tools/compute-sanitizer" <<'END'
 #!/bin/sh
-while [ $# -gt 1 ]; do
+while [ "${1#--}" != "$1" ]; do
     case $1 in
     --tool) tool=$2 && shift 2 ;;
     --log-file) log=$2 && shift 2 ;;
     --*) shift 2 ;;
     esac
 done
-"$1"
+"$@"
 status=$?
 summary="ERROR SUMMARY: 0 errors"
 [ "$tool" = memcheck ] || summary="RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
@@ -145,7 +149,7 @@ FAKE=warned run 0 "$sanitize" "$kit"
 said '^# warning of racecheck in silu: Warning: Race reported'
 FAKE=killed run 1 "$sanitize" "$kit"
 said '^FAILED memcheck\.silu: ended with status 137'
-program=test_every_family
+program=ptxgen-test
 FAKE=slow cut_off "$sanitize"
 FAKE=slow run 0 "$sanitize" "$kit" --seconds 3
 said '^# not reached: [0-9]+ of [0-9]+ parts$'

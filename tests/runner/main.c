@@ -1,0 +1,12 @@
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+
+#include "test.h"
+
+int main(int argc, char **argv)
+{
+    setenv("PTXGEN_GOLDEN", BUILD_ROOT "/tests/golden", 0);
+    setenv("PTXGEN_MODELS", SOURCE_ROOT "/../shared/models", 0);
+    setenv("PTXGEN_REAL_HEADERS", BUILD_ROOT "/tests", 0);
+    return test_main(argc, argv);
+}
