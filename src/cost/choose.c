@@ -38,36 +38,25 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* Whether a family computes what is asked for: each key of the operation's identity that is set is
- * one of its keys, too. */
-static bool computes(const family *f, const instance *asked)
+/* Returns true if a family computes what is asked for: it takes the weights, and each key of the
+ * operation's identity that is set is one of its keys. */
+static bool suits(const family *f, const instance *asked)
 {
-    for (const key *k = asked->family->keys; k->name; k++)
+    format weights = instance_weights(asked);
+    const key *k = f->weights == FORMAT_NONE ? family_key(f, "weights") : NULL;
+    if (f->op != asked->family->op || f->activations != asked->family->activations ||
+        (asked->dims == DIMS_DYNAMIC && !family_key(f, "dims")) ||
+        (f->weights != weights &&
+         !(k && key_takes_choice(k, k->choices + instance_weights_index(weights)))))
+        return false;
+    for (k = asked->family->keys; k->name; k++)
         if (instance_value(asked, k) != key_default(k) &&
             has_word(operations[f->op].identity, k->name) && !family_key(f, k->name))
             return false;
     return true;
 }
 
-static bool takes_weights(const family *f, format weights)
-{
-    if (f->weights == weights)
-        return true;
-    const key *k = f->weights == FORMAT_NONE ? family_key(f, "weights") : NULL;
-    for (const choice *c = k ? k->choices : NULL; c && c->word; c++)
-        if (strcmp(c->word, formats[weights].name) == 0)
-            return key_takes_choice(k, c);
-    return false;
-}
-
-static bool suits(const family *f, const instance *asked)
-{
-    return f->op == asked->family->op && f->activations == asked->family->activations &&
-           takes_weights(f, instance_weights(asked)) &&
-           (asked->dims == DIMS_STATIC || family_key(f, "dims")) && computes(f, asked);
-}
-
-/* The asked instance as one of the family. */
+/* Returns the asked instance as one of a family. */
 static instance made_of(const family *f, const instance *asked)
 {
     instance made = *asked;
@@ -97,7 +86,7 @@ static bool has_parameters(arena *a, const instance *in, const param *p, size_t 
     return true;
 }
 
-/* A family that computes what is asked for, and what no kernel of it can be faster than. */
+/* A family that computes what is asked for, and the least seconds of its kernels. */
 typedef struct contender {
     instance made;
     cost_figures figures;
@@ -114,7 +103,7 @@ typedef struct search {
     cost_prediction prediction;
 } search;
 
-/* Gives the tuned keys from one on all their values, one combination after the other. */
+/* Tries all combinations of values of the tuned keys, from one key on. */
 static void try_values(instance *candidate, const tuned_key *tuned, cost_attempt *attempt,
                        void *context)
 {
@@ -141,7 +130,7 @@ void cost_try_settings(instance *candidate, cost_attempt *attempt, void *context
     try_values(candidate, tuned_keys, attempt, context);
 }
 
-/* Whether a kernel that takes so long is better than the best that was tried. */
+/* Returns true if a kernel of these seconds beats the best one that was tried. */
 static bool is_better(const search *s, double seconds)
 {
     bool preferred = s->best.family->preference > s->tried->made.family->preference;
@@ -164,7 +153,8 @@ static void try_candidate(const instance *candidate, void *context)
     }
 }
 
-/* With sizes that the model can count with: of rows at run time one group. */
+/* Returns the instance with the usual sizes where they are left to the run, and one group of rows.
+ */
 static instance sized(const instance *asked)
 {
     instance made = *asked;
@@ -175,14 +165,8 @@ static instance sized(const instance *asked)
     return made;
 }
 
-static bool is_ahead(const contender *a, const contender *b)
-{
-    int preferred = a->made.family->preference - b->made.family->preference;
-    return preferred > 0 || (preferred == 0 && a->least < b->least);
-}
-
-/* The families that suit, those first that are preferred, and that may be fastest: what they come
- * to rules out others. */
+/* Finds the families that suit: preferred ones first, then those that may be fastest, since their
+ * times rule out others. */
 static size_t find_contenders(const instance *asked, const target *t, const search *s,
                               contender *found)
 {
@@ -205,8 +189,12 @@ static size_t find_contenders(const instance *asked, const target *t, const sear
         }
         c.least = cost_least(&c.figures, *f, &c.work, s->gpu);
         size_t at = count++;
-        for (; at && is_ahead(&c, &found[at - 1]); at--)
+        for (; at; at--) {
+            int preferred = (*f)->preference - found[at - 1].made.family->preference;
+            if (preferred < 0 || (preferred == 0 && c.least >= found[at - 1].least))
+                break;
             found[at] = found[at - 1];
+        }
         found[at] = c;
     }
     return count;

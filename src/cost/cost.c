@@ -6,8 +6,8 @@
 #include "cost/measured.h"
 #include "kernel/formula.h"
 
-/* Of the last block, when all others have stored what it merges: the counter that says so, where
- * their parts are, and the parts themselves. */
+/* Round trips of the last block, which merges what the others have stored: the counter, the
+ * addresses of their parts, and the parts. */
 enum { MERGE_TRIPS = 3 };
 
 static const double MEGA = 1e6, GIGA = 1e9;
@@ -210,16 +210,8 @@ double cost_touched(const instance *in, const param *p)
     return values;
 }
 
-/* How often a value of a cache is loaded: by each query head on its own, or by blocks for several.
- */
-static double times_loaded(const instance *in)
-{
-    double heads = (double)in->shape.num_heads / (double)problem_cache_heads(&in->shape);
-    return in->family->cache_heads ? ceil(heads / cost_vectors(in)) : heads;
-}
-
-/* Whether all positions that attention is over are one chunk, of a fixed size, of which the block
- * that has it makes the result. */
+/* Returns true if all positions of an attention are one chunk of a fixed size: its block makes the
+ * result, and nothing is merged. */
 static bool is_one_chunk(const instance *in)
 {
     int64_t positions = in->shape.max_seq_len, window = in->options.window;
@@ -241,6 +233,10 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
     double largest_input = 0;
     bool has_numbers = false, has_addresses = false, has_counters = false;
     format weights = instance_weights(in);
+    /* A value of a cache is loaded by each query head, or by blocks for several. */
+    double loads = (double)in->shape.num_heads / (double)problem_cache_heads(&in->shape);
+    if (in->family->cache_heads)
+        loads = ceil(loads / cost_vectors(in));
     for (size_t i = 0; i < count; i++) {
         const param *p = &params[i];
         has_counters |= p->zeroed;
@@ -257,7 +253,7 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         if (p->updated)
             work.units += values;
         else if (p->cache && p->kind == PARAM_IN)
-            work.units += values * times_loaded(in);
+            work.units += values * loads;
         else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE &&
                  !may_be_x)
             work.units += values;
