@@ -242,7 +242,7 @@ typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_st {
     unsigned flags;
 } CUDA_BATCH_MEM_OP_NODE_PARAMS;
 
-/* What cuGraphAddNode takes: of the kinds of nodes that there are. */
+/* The parameters of cuGraphAddNode, for the kinds of nodes that there are. */
 typedef struct CUgraphNodeParams_st {
     CUgraphNodeType type;
     int reserved0[3];

@@ -70,6 +70,16 @@ bool handle_is(const void *object, handle_kind kind);
 /* Returns the first live object of a kind after another one (NULL: of all), or NULL. */
 void *handle_next(handle_kind kind, const void *after);
 
+static inline CUresult check_handle(const void *object, handle_kind kind)
+{
+    return handle_is(object, kind) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static inline CUresult check_value(bool valid)
+{
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Takes the lock, whatever it returns: CUDA_ERROR_NOT_INITIALIZED before cuInit, and
  * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
 CUresult driver_enter(void);
@@ -84,7 +94,7 @@ struct launch_queue **driver_queues(void);
 void driver_overlap(void);
 bool driver_overlaps(void);
 
-/* What each thread has of its own; never NULL once it has the lock. */
+/* The state of a thread; never NULL once it has the lock. */
 typedef struct thread_state {
     CUcontext pushed[MOST_PUSHED]; /* contexts; the last is the current one */
     unsigned count;

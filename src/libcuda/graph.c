@@ -75,16 +75,16 @@ void node_list_drop(node_list *list, CUgraphNode node)
 void graph_remove(CUgraphNode node)
 {
     CUgraph g = node->graph;
-    CUgraphNode ahead = NULL;
+    CUgraphNode before = NULL;
     for (CUgraphNode n = g->first; n; n = n->next) {
         node_list_drop(&n->dependencies, node);
         node_list_drop(&n->early, node);
         if (n->next == node)
-            ahead = n;
+            before = n;
     }
-    *(ahead ? &ahead->next : &g->first) = node->next;
+    *(before ? &before->next : &g->first) = node->next;
     if (g->last == node)
-        g->last = ahead;
+        g->last = before;
     g->count--;
     free_inner(node);
 }

@@ -60,7 +60,7 @@ typedef struct physical {
     unsigned places; /* where it is mapped */
 } physical;
 
-/* All or a part of some memory at some addresses. */
+/* Memory, or a part of it, at some addresses. */
 typedef struct mapping {
     handle handle;
     reservation *in;

@@ -122,7 +122,7 @@ CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **m
     return CUDA_SUCCESS;
 }
 
-/* What the JIT compiler for this device would refuse. */
+/* Refuses what the JIT compiler for this device would refuse. */
 static CUresult check_target(CUmodule m, const char **message)
 {
     const target *t = device_target();
@@ -162,7 +162,7 @@ static CUresult check_target(CUmodule m, const char **message)
     return CUDA_SUCCESS;
 }
 
-/* What is loaded, and what comes of it. */
+/* A module that is loaded, its source, and what is said about it. */
 typedef struct loading {
     CUmodule module;
     load_source from;

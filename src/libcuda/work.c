@@ -6,7 +6,7 @@
 #include "libcuda/memory.h"
 #include "libcuda/queue.h"
 
-enum { HOST_ADDRESS_BITS = 48 }; /* what is above is the device's or nobody's */
+enum { HOST_ADDRESS_BITS = 48 }; /* higher addresses are the device's or nobody's */
 
 /* One side of a copy: the start of a row. */
 typedef struct place {
@@ -38,13 +38,12 @@ static CUresult check_copy(const CUDA_MEMCPY3D *c)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!c->WidthInBytes || !c->Height || !c->Depth)
         return CUDA_SUCCESS;
-    if (!has_memory(c->srcMemoryType, c->srcHost, c->srcDevice) ||
-        !has_memory(c->dstMemoryType, c->dstHost, c->dstDevice) ||
-        (rows && (c->srcPitch < c->srcXInBytes + c->WidthInBytes ||
-                  c->dstPitch < c->dstXInBytes + c->WidthInBytes)) ||
-        (slices && (c->srcHeight < c->srcY + c->Height || c->dstHeight < c->dstY + c->Height)))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    return check_value(
+        has_memory(c->srcMemoryType, c->srcHost, c->srcDevice) &&
+        has_memory(c->dstMemoryType, c->dstHost, c->dstDevice) &&
+        (!rows || (c->srcPitch >= c->srcXInBytes + c->WidthInBytes &&
+                   c->dstPitch >= c->dstXInBytes + c->WidthInBytes)) &&
+        (!slices || (c->srcHeight >= c->srcY + c->Height && c->dstHeight >= c->dstY + c->Height)));
 }
 
 /* Copies size bytes. Returns false, and says why, if they are not all inside of allocations. */
@@ -89,10 +88,8 @@ static CUresult check_set(const CUDA_MEMSET_NODE_PARAMS *s)
 {
     unsigned size = s->elementSize;
     bool known = size == 1 || size == 2 || size == 4;
-    return known && s->dst && s->dst % size == 0 &&
-                   (s->height <= 1 || (s->pitch >= s->width * size && s->pitch % size == 0))
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return check_value(known && s->dst && s->dst % size == 0 &&
+                       (s->height <= 1 || (s->pitch >= s->width * size && s->pitch % size == 0)));
 }
 
 static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
@@ -112,7 +109,7 @@ static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
 
 enum { MOST_OPERATIONS = 256 };
 
-/* What an operation on a word is. Reads and writes have their fields at the same places. */
+/* The kind of an operation on a word. Waits and writes have their fields at the same places. */
 typedef struct word_kind {
     bool waits, writes;
     size_t size;
@@ -143,10 +140,8 @@ static CUresult check_word(const CUstreamBatchMemOpParams *p)
         return CUDA_SUCCESS;
     if (!kind.size)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return p->waitValue.address && p->waitValue.address % kind.size == 0 &&
-                   !(p->waitValue.flags & ~flags)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return check_value(p->waitValue.address && p->waitValue.address % kind.size == 0 &&
+                       !(p->waitValue.flags & ~flags));
 }
 
 static CUresult check_words(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
@@ -255,10 +250,10 @@ CUresult work_check(const work *w)
     case CU_GRAPH_NODE_TYPE_MEMSET:
         return check_set(&w->as.set);
     case CU_GRAPH_NODE_TYPE_HOST:
-        return w->as.host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return check_value(w->as.host.fn);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return handle_is(w->as.event, EVENT_HANDLE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+        return check_handle(w->as.event, EVENT_HANDLE);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return check_words(&w->as.words);
     default:

@@ -14,18 +14,8 @@ CUresult enter_context(CUcontext *current);
 CUresult enter_ask_context(CUcontext *current);
 CUresult enter_add_context(CUcontext *current);
 
-/* Finds the thread's current context, behind enter_driver or enter_ask. */
+/* Finds the thread's current context, after enter_driver or enter_ask. */
 CUresult find_current(CUcontext *current);
-
-static inline CUresult check_value(bool valid)
-{
-    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static inline CUresult check_handle(const void *object, handle_kind kind)
-{
-    return handle_is(object, kind) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
 
 /* In a row's result: the first result or, if it is a success, the next; and a success once a check
  * has passed and expressions have been evaluated. */

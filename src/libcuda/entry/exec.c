@@ -128,13 +128,13 @@ static CUresult capture_launch(CUgraphExec e, CUstream s)
     CUresult r = g ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     CUgraphNode node = NULL;
     for (size_t i = 0; !r && i < e->count; i++) {
-        CUgraphNode ahead = node;
+        CUgraphNode before = node;
         if (e->steps[i].disabled)
             continue;
         if (!work_is_possible(&e->steps[i].work))
             r = CUDA_ERROR_INVALID_HANDLE;
-        else if (!(node = graph_add(g, &ahead, ahead != NULL, &e->steps[i].work)) ||
-                 (e->steps[i].work.programmatic && ahead && !graph_make_early(node, ahead)))
+        else if (!(node = graph_add(g, &before, before != NULL, &e->steps[i].work)) ||
+                 (e->steps[i].work.programmatic && before && !graph_make_early(node, before)))
             r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     r = r ? r : capture_add(s, &w);

@@ -262,9 +262,7 @@ static CUresult allocate_managed(CUcontext c, CUdeviceptr *address, size_t size,
 static CUresult check_managed(CUdeviceptr address, size_t size)
 {
     const buffer *b = buffer_of_address(address);
-    return b && b->managed && size && size <= b->size - (address - b->address)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return check_value(b && b->managed && size && size <= b->size - (address - b->address));
 }
 
 static CUresult check_location(CUmemLocation location)

@@ -141,7 +141,7 @@ static CUresult set_attribute(CUfunction f, CUfunction_attribute which, int valu
         f->dynamic_shared = (size_t)value;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return check_value(value >= -1 && value <= 100);
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
