@@ -3,6 +3,7 @@
  * each allocation in turn that a program of all kinds of calls makes, which is run again after
  * that. The driver comes by dlopen, so that what threads have of their own is allocated late. */
 #define _DEFAULT_SOURCE
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,76 +16,6 @@
 
 #include "test.h"
 #include "libcuda/api.h"
-#define DRIVER_FUNCTIONS(F)              \
-    F(cuInit)                            \
-    F(cuCtxCreate_v4)                    \
-    F(cuCtxDestroy_v2)                   \
-    F(cuCtxSetCurrent)                   \
-    F(cuDevicePrimaryCtxRetain)          \
-    F(cuDevicePrimaryCtxRelease_v2)      \
-    F(cuEventCreate)                     \
-    F(cuEventRecord)                     \
-    F(cuGraphAddDependencies)            \
-    F(cuGraphClone)                      \
-    F(cuGraphAddEmptyNode)               \
-    F(cuGraphAddHostNode)                \
-    F(cuGraphAddKernelNode_v2)           \
-    F(cuGraphAddMemcpyNode)              \
-    F(cuGraphAddMemsetNode)              \
-    F(cuGraphCreate)                     \
-    F(cuGraphDestroy)                    \
-    F(cuGraphExecDestroy)                \
-    F(cuGraphExecKernelNodeSetParams_v2) \
-    F(cuGraphExecUpdate_v2)              \
-    F(cuGraphInstantiateWithFlags)       \
-    F(cuGraphKernelNodeSetParams_v2)     \
-    F(cuGraphLaunch)                     \
-    F(cuLaunchCooperativeKernel)         \
-    F(cuLaunchKernel)                    \
-    F(cuLaunchKernelEx)                  \
-    F(cuLibraryGetKernel)                \
-    F(cuLibraryLoadData)                 \
-    F(cuLibraryUnload)                   \
-    F(cuLinkAddData_v2)                  \
-    F(cuLinkComplete)                    \
-    F(cuLinkCreate_v2)                   \
-    F(cuLinkDestroy)                     \
-    F(cuMemAddressFree)                  \
-    F(cuMemAddressReserve)               \
-    F(cuMemAllocFromPoolAsync)           \
-    F(cuMemAllocManaged)                 \
-    F(cuMemCreate)                       \
-    F(cuMemMap)                          \
-    F(cuMemPoolCreate)                   \
-    F(cuMemPoolDestroy)                  \
-    F(cuMemRelease)                      \
-    F(cuMemSetAccess)                    \
-    F(cuMemUnmap)                        \
-    F(cuMemAlloc_v2)                     \
-    F(cuMemAllocPitch_v2)                \
-    F(cuMemcpyDtoD_v2)                   \
-    F(cuMemcpyDtoH_v2)                   \
-    F(cuMemcpyHtoD_v2)                   \
-    F(cuMemFree_v2)                      \
-    F(cuMemGetInfo_v2)                   \
-    F(cuMemHostAlloc)                    \
-    F(cuMemHostGetDevicePointer_v2)      \
-    F(cuMemHostRegister_v2)              \
-    F(cuMemsetD32_v2)                    \
-    F(cuModuleEnumerateFunctions)        \
-    F(cuModuleGetFunction)               \
-    F(cuModuleGetGlobal_v2)              \
-    F(cuModuleLoad)                      \
-    F(cuModuleLoadData)                  \
-    F(cuModuleUnload)                    \
-    F(cuStreamBeginCapture_v2)           \
-    F(cuStreamCreate)                    \
-    F(cuStreamDestroy_v2)                \
-    F(cuStreamEndCapture)                \
-    F(cuStreamWaitEvent)                 \
-    F(cuThreadExchangeStreamCaptureMode)
-#include "consumer/decode/loader.h"
-
 /* The allocator that every library of this process gets. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -198,7 +129,26 @@ static const char DEPENDENT[] = ".version 7.8\n.target sm_90\n.address_size 64\n
 
 enum { NUMBERS = 32, BYTES = 4 * NUMBERS, GRANULE = 2 << 20 };
 
-static driver_api cuda;
+/* The driver's functions. */
+static struct {
+#define ENTRY(name, version, since, enters, parameters, ...) \
+    __typeof__(name##version) *name##version;
+#include "libcuda/entry_points.def"
+} cuda;
+
+static bool open_functions(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *address;
+    if (!library)
+        return false;
+#define ENTRY(name, version, since, enters, parameters, ...) \
+    if (!(address = dlsym(library, #name #version)))         \
+        return false;                                        \
+    memcpy(&cuda.name##version, &address, sizeof address);
+#include "libcuda/entry_points.def"
+    return true;
+}
+
 static const char *file; /* that holds TEXT */
 
 /* Returns what a call says from the function it stands in, unless that is success. */
@@ -674,7 +624,7 @@ static int open_driver(void **state)
     (void)state;
     file = name;
     bool wrote = write(descriptor, TEXT, sizeof TEXT - 1) == sizeof TEXT - 1;
-    return !wrote || close(descriptor) || driver_open(&cuda);
+    return !wrote || close(descriptor) || !open_functions();
 }
 
 static int remove_file(void **state)
