@@ -75,7 +75,7 @@ static CUresult find_on_bus(CUdevice *device, const char *id)
     return CUDA_SUCCESS;
 }
 
-static CUresult check_attribute(CUdevice_attribute which)
+static CUresult check_device_attribute(CUdevice_attribute which)
 {
     return check_value(which >= CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK &&
                        which <= CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED);
@@ -83,7 +83,7 @@ static CUresult check_attribute(CUdevice_attribute which)
 
 /* Returns 0 for what the device does not have, such as textures, tensor maps, one address space for
  * host and device. */
-static int attribute(const target *t, CUdevice_attribute which)
+static int device_attribute(const target *t, CUdevice_attribute which)
 {
     switch (which) {
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -151,7 +151,7 @@ static int attribute(const target *t, CUdevice_attribute which)
     }
 }
 
-static CUdevprop properties_of(const target *t)
+static CUdevprop device_properties(const target *t)
 {
     return (CUdevprop){
         .maxThreadsPerBlock = MOST_THREADS,

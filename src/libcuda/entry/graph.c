@@ -55,7 +55,7 @@ typedef struct answers {
     size_t *count, given;
 } answers;
 
-static void give(answers *a, CUgraphNode node)
+static void give_node(answers *a, CUgraphNode node)
 {
     if (a->nodes && a->given < *a->count)
         a->nodes[a->given] = node;
@@ -74,7 +74,7 @@ static void give_edge(answers *a, CUgraphNode node, CUgraphNode from, CUgraphNod
         a->edges[a->given] = node_list_has(to->early, from) ? programmatic : (CUgraphEdgeData){ 0 };
     if (room && a->others)
         a->others[a->given] = to;
-    give(a, node);
+    give_node(a, node);
 }
 
 static CUresult end_giving(answers *a)
@@ -93,7 +93,7 @@ static CUresult list_nodes(CUgraph g, bool roots, CUgraphNode *nodes, size_t *co
         return CUDA_ERROR_INVALID_VALUE;
     for (CUgraphNode n = g->first; n; n = n->next)
         if (!roots || !n->dependencies.count)
-            give(&a, n);
+            give_node(&a, n);
     return end_giving(&a);
 }
 
@@ -289,8 +289,8 @@ static CUresult set_cooperative(CUgraphNode node, bool cooperative)
 }
 
 /* Gives an attribute: those that a launch goes by, and the priority, which is kept. */
-static CUresult get_attribute(CUgraphNode node, CUkernelNodeAttrID which,
-                              CUkernelNodeAttrValue *value)
+static CUresult get_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
+                                   CUkernelNodeAttrValue *value)
 {
     if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         value->cooperative = node->work.cooperative;
@@ -301,8 +301,8 @@ static CUresult get_attribute(CUgraphNode node, CUkernelNodeAttrID which,
     return CUDA_SUCCESS;
 }
 
-static CUresult set_attribute(CUgraphNode node, CUkernelNodeAttrID which,
-                              const CUkernelNodeAttrValue *value)
+static CUresult set_node_attribute(CUgraphNode node, CUkernelNodeAttrID which,
+                                   const CUkernelNodeAttrValue *value)
 {
     if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         return set_cooperative(node, value->cooperative);
@@ -312,7 +312,7 @@ static CUresult set_attribute(CUgraphNode node, CUkernelNodeAttrID which,
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_attributes(CUgraphNode to, CUgraphNode from)
+static CUresult copy_node_attributes(CUgraphNode to, CUgraphNode from)
 {
     CUresult r = check_node(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
     r = r ? r : check_node(from, CU_GRAPH_NODE_TYPE_KERNEL, from);

@@ -48,8 +48,8 @@ static CUresult check_attributes(const attributes *a)
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUcontext c, CUstream stream, const attributes *a,
-                       const CUDA_KERNEL_NODE_PARAMS *l)
+static CUresult launch_kernel(CUcontext c, CUstream stream, const attributes *a,
+                              const CUDA_KERNEL_NODE_PARAMS *l)
 {
     work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
                .programmatic = a->programmatic && !a->cooperative,
@@ -66,19 +66,19 @@ static CUresult launch_with_attributes(CUcontext c, const CUlaunchConfig *config
     if (!config || (config->numAttrs && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
     attributes all = read_attributes(config);
-    return launch(c, config->hStream, &all,
-                  &(CUDA_KERNEL_NODE_PARAMS){
-                      .func = f,
-                      .gridDimX = config->gridDimX,
-                      .gridDimY = config->gridDimY,
-                      .gridDimZ = config->gridDimZ,
-                      .blockDimX = config->blockDimX,
-                      .blockDimY = config->blockDimY,
-                      .blockDimZ = config->blockDimZ,
-                      .sharedMemBytes = config->sharedMemBytes,
-                      .kernelParams = params,
-                      .extra = extra,
-                  });
+    return launch_kernel(c, config->hStream, &all,
+                         &(CUDA_KERNEL_NODE_PARAMS){
+                             .func = f,
+                             .gridDimX = config->gridDimX,
+                             .gridDimY = config->gridDimY,
+                             .gridDimZ = config->gridDimZ,
+                             .blockDimX = config->blockDimX,
+                             .blockDimY = config->blockDimY,
+                             .blockDimZ = config->blockDimZ,
+                             .sharedMemBytes = config->sharedMemBytes,
+                             .kernelParams = params,
+                             .extra = extra,
+                         });
 }
 
 static CUresult count_blocks(int *blocks, CUfunction f, int threads, size_t dynamic)

@@ -16,7 +16,7 @@
 enum { PITCH_UNIT = 512 };
 
 /* Allocates from a pool or, if that is NULL, without one. */
-static CUresult allocate(CUcontext c, CUdeviceptr *address, size_t size, CUmemoryPool pool)
+static CUresult allocate_memory(CUcontext c, CUdeviceptr *address, size_t size, CUmemoryPool pool)
 {
     CUresult r = capture_refuses(c);
     if (r)
@@ -44,13 +44,13 @@ static CUresult allocate_rows(CUcontext c, CUdeviceptr *address, size_t *pitch, 
     size_t bytes = (width + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
     if (!pitch || !known || width > SIZE_MAX - PITCH_UNIT || (bytes && height > SIZE_MAX / bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = allocate(c, address, bytes * height, NULL);
+    CUresult r = allocate_memory(c, address, bytes * height, NULL);
     if (!r)
         *pitch = bytes;
     return r;
 }
 
-static CUresult release(CUcontext c, CUdeviceptr address)
+static CUresult release_memory(CUcontext c, CUdeviceptr address)
 {
     CUresult r = capture_refuses(c);
     if (r || !address)
@@ -158,7 +158,7 @@ static bool find_pointer(CUdeviceptr *p, range *found)
 }
 
 /* Returns the bytes of an answer, or 0 for an attribute that is not known. */
-static size_t answer_bytes(CUpointer_attribute which)
+static size_t pointer_answer_bytes(CUpointer_attribute which)
 {
     static const unsigned char bytes[] = {
         [CU_POINTER_ATTRIBUTE_CONTEXT] = 8,
@@ -182,7 +182,7 @@ static size_t answer_bytes(CUpointer_attribute which)
 }
 
 /* Returns an attribute as a number. */
-static uint64_t answer(CUpointer_attribute which, CUdeviceptr p, const range *in)
+static uint64_t pointer_answer(CUpointer_attribute which, CUdeviceptr p, const range *in)
 {
     const buffer *b = in->buffer;
     switch (which) {
@@ -216,14 +216,14 @@ static uint64_t answer(CUpointer_attribute which, CUdeviceptr p, const range *in
 static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdeviceptr p)
 {
     range in;
-    size_t bytes = answer_bytes(which);
+    size_t bytes = pointer_answer_bytes(which);
     if (!data || !find_pointer(&p, &in))
         return CUDA_ERROR_INVALID_VALUE;
     if (!bytes)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER && !(in.buffer && in.buffer->host))
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t value = answer(which, p, &in);
+    uint64_t value = pointer_answer(which, p, &in);
     memcpy(data, &value, bytes); /* of a little-endian host */
     return CUDA_SUCCESS;
 }
@@ -235,11 +235,11 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, v
     if (!which || !data)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
-        if (!data[i] || !answer_bytes(which[i]))
+        if (!data[i] || !pointer_answer_bytes(which[i]))
             return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
         if (pointer_attribute(data[i], which[i], p))
-            memset(data[i], 0, answer_bytes(which[i]));
+            memset(data[i], 0, pointer_answer_bytes(which[i]));
     return CUDA_SUCCESS;
 }
 
@@ -265,7 +265,7 @@ static CUresult check_managed(CUdeviceptr address, size_t size)
     return check_value(b && b->managed && size && size <= b->size - (address - b->address));
 }
 
-static CUresult check_location(CUmemLocation location)
+static CUresult check_managed_location(CUmemLocation location)
 {
     return location.type == CU_MEM_LOCATION_TYPE_NONE ||
                    location.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
@@ -290,7 +290,7 @@ static CUresult check_advice(CUdeviceptr address, size_t size, CUmem_advise advi
     CUresult r = check_value(advice >= CU_MEM_ADVISE_SET_READ_MOSTLY &&
                              advice <= CU_MEM_ADVISE_UNSET_ACCESSED_BY);
     r = r ? r : check_managed(address, size);
-    return r || !places ? r : check_location(location);
+    return r || !places ? r : check_managed_location(location);
 }
 
 static CUresult prefetch(CUcontext c, CUdeviceptr address, size_t size, CUmemLocation location,
@@ -298,7 +298,7 @@ static CUresult prefetch(CUcontext c, CUdeviceptr address, size_t size, CUmemLoc
 {
     CUresult r = check_value(!flags);
     r = r ? r : check_managed(address, size);
-    r = r ? r : check_location(location);
+    r = r ? r : check_managed_location(location);
     return r ? r : stream_submit(c, stream, &(work){ .type = CU_GRAPH_NODE_TYPE_EMPTY });
 }
 
@@ -376,7 +376,7 @@ static CUresult check_pool_properties(const CUmemPoolProps *p)
 }
 
 /* Checks a place for a pool, which only the device is. */
-static CUresult check_place(const CUmemLocation *location, CUmemAllocationType type)
+static CUresult check_pool_place(const CUmemLocation *location, CUmemAllocationType type)
 {
     if (!location)
         return CUDA_ERROR_INVALID_VALUE;
@@ -401,7 +401,7 @@ static void destroy_pool(CUmemoryPool pool)
     pool_settle(pool);
 }
 
-static CUresult get_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+static CUresult get_pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
@@ -429,7 +429,7 @@ static CUresult get_attribute(CUmemoryPool pool, CUmemPool_attribute which, void
 }
 
 /* Sets an attribute. Of the counts only the highest ones can be set, and to 0. */
-static CUresult set_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+static CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
@@ -455,7 +455,7 @@ static CUresult set_attribute(CUmemoryPool pool, CUmemPool_attribute which, void
     return CUDA_SUCCESS;
 }
 
-static CUresult check_access(const CUmemLocation *location)
+static CUresult check_pool_access(const CUmemLocation *location)
 {
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE && !location->id
                ? CUDA_SUCCESS
@@ -463,11 +463,11 @@ static CUresult check_access(const CUmemLocation *location)
 }
 
 /* Accepts only full access of the device that a pool is of, which has it at all times. */
-static CUresult set_access(const CUmemAccessDesc *access, size_t count)
+static CUresult set_pool_access(const CUmemAccessDesc *access, size_t count)
 {
     CUresult r = check_value(access);
     for (size_t i = 0; !r && i < count; i++) {
-        r = check_access(&access[i].location);
+        r = check_pool_access(&access[i].location);
         r = r ? r : check_value(access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     }
     return r;
@@ -476,7 +476,7 @@ static CUresult set_access(const CUmemAccessDesc *access, size_t count)
 static CUresult allocate_pooled(CUcontext c, CUdeviceptr *address, size_t size)
 {
     CUmemoryPool pool = find_pool(false);
-    return pool ? allocate(c, address, size, pool) : CUDA_ERROR_OUT_OF_MEMORY;
+    return pool ? allocate_memory(c, address, size, pool) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 #include "libcuda/entry/memory.def"

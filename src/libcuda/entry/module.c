@@ -118,7 +118,7 @@ static int attribute_of(CUfunction f, CUfunction_attribute which)
     }
 }
 
-static CUresult get_attribute(int *value, CUfunction_attribute which, CUfunction f)
+static CUresult get_function_attribute(int *value, CUfunction_attribute which, CUfunction f)
 {
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
@@ -130,7 +130,7 @@ static CUresult get_attribute(int *value, CUfunction_attribute which, CUfunction
     return CUDA_SUCCESS;
 }
 
-static CUresult set_attribute(CUfunction f, CUfunction_attribute which, int value)
+static CUresult set_function_attribute(CUfunction f, CUfunction_attribute which, int value)
 {
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;

@@ -20,7 +20,7 @@ static CUresult find_stream(CUcontext c, CUstream *s, const void *answer)
 }
 
 /* Returns true for attributes of launches that streams have as well, but for the priority. */
-static bool is_kept(CUstreamAttrID which)
+static bool is_kept_attribute(CUstreamAttrID which)
 {
     return which == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW ||
            which == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY ||
@@ -28,35 +28,36 @@ static bool is_kept(CUstreamAttrID which)
            which == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
 }
 
-static CUresult get_attribute(CUstream s, CUstreamAttrID which, CUstreamAttrValue *value)
+static CUresult get_stream_attribute(CUstream s, CUstreamAttrID which, CUstreamAttrValue *value)
 {
     if (which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         value->priority = s->priority;
-    else if (is_kept(which))
+    else if (is_kept_attribute(which))
         *value = s->attributes[which];
     else
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
-static CUresult set_attribute(CUstream s, CUstreamAttrID which, const CUstreamAttrValue *value)
+static CUresult set_stream_attribute(CUstream s, CUstreamAttrID which,
+                                     const CUstreamAttrValue *value)
 {
     if (which == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         s->priority = stream_priority(value->priority);
-    else if (is_kept(which))
+    else if (is_kept_attribute(which))
         s->attributes[which] = *value;
     else
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
-static void copy_attributes(CUstream to, CUstream from)
+static void copy_stream_attributes(CUstream to, CUstream from)
 {
     memmove(to->attributes, from->attributes, sizeof to->attributes);
     to->priority = from->priority;
 }
 
-static CUresult synchronize(CUcontext c, CUstream s)
+static CUresult synchronize_stream(CUcontext c, CUstream s)
 {
     CUresult r = stream_find(c, s, &s);
     return !r && s->capture ? capture_refuses_waiting(s->handle.context) : r;

@@ -4,14 +4,14 @@
 
 /* Does work of a call without a stream, which finishes before it returns: no capture allows that.
  */
-static CUresult run_now(CUcontext c, work w)
+static CUresult run_work_now(CUcontext c, work w)
 {
     CUresult r = capture_refuses(c);
     r = r ? r : work_check(&w);
     return r ? r : work_run(c, c->null_stream, false, &w);
 }
 
-static CUresult submit(CUcontext c, CUstream stream, work w)
+static CUresult submit_work(CUcontext c, CUstream stream, work w)
 {
     return stream_submit(c, stream, &w);
 }
@@ -66,8 +66,8 @@ static work from_2d(const CUDA_MEMCPY2D *c)
                                 .Depth = 1 } };
 }
 
-static work fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned element_size, size_t width,
-                 size_t height)
+static work fill_rows(CUdeviceptr to, size_t pitch, unsigned value, unsigned element_size,
+                      size_t width, size_t height)
 {
     return (work){ .type = CU_GRAPH_NODE_TYPE_MEMSET,
                    .as.set = { .dst = to,
@@ -78,7 +78,7 @@ static work fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned element_
                                .height = height } };
 }
 
-static work box(const CUDA_MEMCPY3D *copy)
+static work copy_box(const CUDA_MEMCPY3D *copy)
 {
     return (work){ .type = CU_GRAPH_NODE_TYPE_MEMCPY, .as.copy = *copy };
 }

@@ -85,7 +85,7 @@ static CUresult free_addresses(CUdeviceptr address, size_t size)
 }
 
 /* Accepts only memory of the device that other processes do not see. */
-static CUresult check_properties(const CUmemAllocationProp *p)
+static CUresult check_memory_properties(const CUmemAllocationProp *p)
 {
     if (!p || p->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
         p->location.type == CU_MEM_LOCATION_TYPE_NONE)
@@ -99,7 +99,7 @@ static CUresult create_memory(CUmemGenericAllocationHandle *memory, size_t size,
                               const CUmemAllocationProp *properties, unsigned long long flags)
 {
     CUresult r = check_value(memory && !flags && is_whole(0, size));
-    r = r ? r : check_properties(properties);
+    r = r ? r : check_memory_properties(properties);
     if (r)
         return r;
     physical *p = size <= DEVICE_MEMORY_BYTES - memory_used()
@@ -206,8 +206,8 @@ static CUresult unmap_memory(CUdeviceptr address, size_t size)
 }
 
 /* Sets what programs may do with memory, as the last description says. */
-static CUresult set_access(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
-                           size_t count)
+static CUresult set_mapping_access(CUdeviceptr address, size_t size, const CUmemAccessDesc *access,
+                                   size_t count)
 {
     if (!access || !count || !is_whole(address, size) || !is_mapped_whole(address, size))
         return CUDA_ERROR_INVALID_VALUE;
@@ -228,8 +228,8 @@ static CUresult set_access(CUdeviceptr address, size_t size, const CUmemAccessDe
     return CUDA_SUCCESS;
 }
 
-static CUresult get_access(unsigned long long *flags, const CUmemLocation *location,
-                           CUdeviceptr address)
+static CUresult get_mapping_access(unsigned long long *flags, const CUmemLocation *location,
+                                   CUdeviceptr address)
 {
     const mapping *m = mapping_of(address);
     if (!flags || !location || !m)
