@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Manifests are as templates/manifest.schema.json says, and the schema says enough: it refuses a manifest
-that lacks something, has something more, or something else.
+"""Manifests are as their schema says, and the schema says enough: it refuses a manifest that
+lacks something, has something more, or something else.
 
-    schema.py SOURCE_ROOT MANIFEST...        with PTXGEN set
+    schema.py SOURCE_ROOT SCHEMA MANIFEST...        with PTXGEN set
 
 The manifests are checked beside those of some specs.
 
@@ -136,8 +136,8 @@ def check(schema, path, failures):
     return manifest
 
 
-def main(root, manifests):
-    schema = json.loads((root / "templates/manifest.schema.json").read_text())
+def main(root, schema, manifests):
+    schema = json.loads(schema.read_text())
     failures, tried = [], 0
     for path in manifests:
         manifest = check(schema, path, failures)
@@ -177,4 +177,4 @@ def main(root, manifests):
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1]), [pathlib.Path(path) for path in sys.argv[2:]]))
+    sys.exit(main(*map(pathlib.Path, sys.argv[1:3]), [pathlib.Path(path) for path in sys.argv[3:]]))

@@ -1,0 +1,90 @@
+/* Run while building: prints the JSON schema of manifests, of the rows that manifests are made of.
+ *
+ *     schema manifest.schema.json.in > manifest.schema.json
+ *
+ * The definitions of all objects stand in place of the line @OBJECTS@.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A field is required unless it is there on a condition. */
+typedef struct field {
+    const char *name, *type, *when, *said;
+    int least; /* items of a list; -1: it is none */
+} field;
+
+static void print_said(const char *said)
+{
+    if (*said)
+        printf("\"description\": \"%s\", ", said);
+}
+
+/* Prints a definition; objects that may be null are of two types. The last field has no name. */
+static void print_object(const char *name, const char *type, const char *said, const field *fields)
+{
+    static bool is_first = true;
+    const char *comma = "";
+    printf("%s    \"%s\": {\n      ", is_first ? "" : ",\n", name);
+    is_first = false;
+    print_said(said);
+    printf("\"type\": %s, \"additionalProperties\": false,\n      \"required\": [", type);
+    for (const field *f = fields; f->name; f++) {
+        if (strcmp(f->when, "ALWAYS") != 0)
+            continue;
+        printf("%s\"%s\"", comma, f->name);
+        comma = ", ";
+    }
+    printf("],\n      \"properties\": {");
+    for (const field *f = fields; f->name; f++) {
+        printf("%s\n        \"%s\": { ", f == fields ? "" : ",", f->name);
+        print_said(f->said);
+        if (f->least >= 0)
+            printf(
+                "\"type\": \"array\", \"minItems\": %d, \"items\": { \"$ref\": \"#/$defs/%s\" } }",
+                f->least, f->type);
+        else
+            printf("\"$ref\": \"#/$defs/%s\" }", f->type);
+    }
+    printf("\n      }\n    }");
+}
+
+static void print_objects(void)
+{
+#define OBJECT(type, parameters, said) \
+    print_object(#type, "\"object\"", said, (const field[]){
+#define OBJECT_OR_NULL(type, parameters, there, said) \
+    print_object(#type, "[\"object\", \"null\"]", said, (const field[]){
+#define LET(declaration)
+#define TEXT(name, type, when, value, said)             { #name, #type, #when, said, -1 },
+#define NUMBER(name, type, when, value, said)           { #name, #type, #when, said, -1 },
+#define VALUE(name, type, when, value, said)            { #name, #type, #when, said, -1 },
+#define PART(name, type, when, arguments, said)         { #name, #type, #when, said, -1 },
+#define EACH(name, type, least, count, arguments, said) { #name, #type, "ALWAYS", said, least },
+#define END                       \
+    {                             \
+        NULL, NULL, NULL, NULL, 0 \
+    }                             \
+    });
+#include "../src/emit/manifest.def"
+#include "../src/model/emit/plan.def"
+    putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+    char line[256];
+    FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+    if (!file) {
+        perror(argc == 2 ? argv[1] : "schema FILE");
+        return EXIT_FAILURE;
+    }
+    while (fgets(line, sizeof line, file)) {
+        if (strcmp(line, "@OBJECTS@\n") == 0)
+            print_objects();
+        else
+            fputs(line, stdout);
+    }
+    return fclose(file) == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
