@@ -191,20 +191,20 @@ typedef struct graph_sample {
     CUstream stream, other;
     CUgraph graph;
 } graph_sample;
-static graph_sample t;
+static graph_sample sample;
 
 static inline int make_graph_sample(void **state)
 {
     if (make_context(state))
         return 1;
-    t = (graph_sample){ .add = load(ADD, "add"),
-                        .p = zeros(),
-                        .value = 5,
-                        .params = { &t.p, &t.value },
-                        .stream = new_stream(),
-                        .other = new_stream(),
-                        .graph = new_graph() };
-    t.kernel = node_params(t.add, 1, NUMBERS, t.params);
+    sample = (graph_sample){ .add = load(ADD, "add"),
+                             .p = zeros(),
+                             .value = 5,
+                             .params = { &sample.p, &sample.value },
+                             .stream = new_stream(),
+                             .other = new_stream(),
+                             .graph = new_graph() };
+    sample.kernel = node_params(sample.add, 1, NUMBERS, sample.params);
     return 0;
 }
 

@@ -50,63 +50,64 @@ TEST_OF_GRAPHS(streams_keep_attributes)
 {
     CUstreamAttrValue value = { .priority = -3 }, got;
     int priority;
-    assert_success(cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
-    assert_success(cuStreamGetPriority(t.stream, &priority));
+    assert_success(cuStreamSetAttribute(sample.stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    assert_success(cuStreamGetPriority(sample.stream, &priority));
     assert_int_equal(priority, -3);
     value.pad[40] = 7;
     assert_success(
-        cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
-    assert_success(cuStreamCopyAttributes(t.other, t.stream));
-    assert_success(cuStreamGetAttribute(t.other, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
+        cuStreamSetAttribute(sample.stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value));
+    assert_success(cuStreamCopyAttributes(sample.other, sample.stream));
+    assert_success(
+        cuStreamGetAttribute(sample.other, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
     assert_memory_equal(&got, &value, sizeof got);
-    assert_success(cuStreamGetAttribute(t.other, CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
+    assert_success(cuStreamGetAttribute(sample.other, CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
     assert_int_equal(got.priority, -3);
     assert_error(INVALID_VALUE,
-                 cuStreamSetAttribute(t.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
+                 cuStreamSetAttribute(sample.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
 }
 
 TEST_OF_GRAPHS(a_capture_runs_nothing_and_its_graph_runs_it_all)
 {
     uint32_t host = 100;
     CUstreamCaptureStatus status;
-    begin_capture(t.stream);
-    assert_success(cuStreamIsCapturing(t.stream, &status));
+    begin_capture(sample.stream);
+    assert_success(cuStreamIsCapturing(sample.stream, &status));
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    assert_success(cuMemcpyHtoDAsync_v2(t.p, &host, sizeof host, t.stream));
-    assert_success(add(t.add, t.stream, t.p, 7));
-    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
-    CUgraph graph = end_capture(t.stream);
+    assert_success(cuMemcpyHtoDAsync_v2(sample.p, &host, sizeof host, sample.stream));
+    assert_success(add(sample.add, sample.stream, sample.p, 7));
+    assert_success(cuMemsetD32Async(sample.p + 4, 50, 1, sample.stream));
+    CUgraph graph = end_capture(sample.stream);
     assert_int_equal(node_count(graph), 3);
-    assert_int_equal(number(t.p, 0), 0);
+    assert_int_equal(number(sample.p, 0), 0);
 
     CUgraphExec exec = instantiate(graph);
     assert_success(cuGraphDestroy(graph));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 107);
-    assert_int_equal(number(t.p, 1), 50);
-    assert_int_equal(number(t.p, 2), 7);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 107);
+    assert_int_equal(number(sample.p, 1), 50);
+    assert_int_equal(number(sample.p, 2), 7);
     host = 200;
-    assert_success(cuGraphLaunch(exec, t.other));
-    assert_int_equal(number(t.p, 0), 207);
-    assert_int_equal(number(t.p, 2), 14);
+    assert_success(cuGraphLaunch(exec, sample.other));
+    assert_int_equal(number(sample.p, 0), 207);
+    assert_int_equal(number(sample.p, 2), 14);
     assert_success(cuGraphExecDestroy(exec));
-    assert_error(INVALID_VALUE, cuGraphLaunch(exec, t.stream));
+    assert_error(INVALID_VALUE, cuGraphLaunch(exec, sample.stream));
 }
 
 TEST_OF_GRAPHS(streams_join_a_capture_by_events)
 {
     CUevent fork = new_event(CU_EVENT_DISABLE_TIMING), join = new_event(CU_EVENT_DISABLE_TIMING);
     size_t edges = 0;
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    assert_success(add(t.add, t.stream, t.p, 1));
-    assert_success(cuEventRecord(fork, t.stream));
-    assert_success(cuStreamWaitEvent(t.other, fork, 0));
-    assert_success(add(t.add, t.other, t.p, 10));
-    assert_success(add(t.add, t.stream, t.p, 100));
-    assert_success(cuEventRecord(join, t.other));
-    assert_success(cuStreamWaitEvent(t.stream, join, 0));
-    assert_success(add(t.add, t.stream, t.p, 1000));
-    CUgraph graph = end_capture(t.stream);
+    assert_success(cuStreamBeginCapture_v2(sample.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    assert_success(add(sample.add, sample.stream, sample.p, 1));
+    assert_success(cuEventRecord(fork, sample.stream));
+    assert_success(cuStreamWaitEvent(sample.other, fork, 0));
+    assert_success(add(sample.add, sample.other, sample.p, 10));
+    assert_success(add(sample.add, sample.stream, sample.p, 100));
+    assert_success(cuEventRecord(join, sample.other));
+    assert_success(cuStreamWaitEvent(sample.stream, join, 0));
+    assert_success(add(sample.add, sample.stream, sample.p, 1000));
+    CUgraph graph = end_capture(sample.stream);
     assert_error(CAPTURED_EVENT, cuEventQuery(join));
 
     CUgraphNode nodes[4];
@@ -115,22 +116,22 @@ TEST_OF_GRAPHS(streams_join_a_capture_by_events)
     assert_int_equal(count, 4);
     assert_success(cuGraphNodeGetDependencies(nodes[3], NULL, &edges));
     assert_int_equal(edges, 2);
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
-    assert_int_equal(number(t.p, 0), 1111);
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
+    assert_int_equal(number(sample.p, 0), 1111);
 }
 
 TEST_OF_GRAPHS(work_that_nobody_waits_for_spoils_a_capture)
 {
     CUevent fork = new_event(0);
     CUgraph graph;
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    assert_success(cuEventRecord(fork, t.stream));
-    assert_success(cuStreamWaitEvent(t.other, fork, 0));
-    assert_success(add(t.add, t.other, t.p, 1));
-    assert_error(STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(t.stream, &graph));
+    assert_success(cuStreamBeginCapture_v2(sample.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_success(cuEventRecord(fork, sample.stream));
+    assert_success(cuStreamWaitEvent(sample.other, fork, 0));
+    assert_success(add(sample.add, sample.other, sample.p, 1));
+    assert_error(STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(sample.stream, &graph));
     assert_null(graph);
-    assert_success(add(t.add, t.other, t.p, 1));
-    assert_int_equal(number(t.p, 0), 1);
+    assert_success(add(sample.add, sample.other, sample.p, 1));
+    assert_int_equal(number(sample.p, 0), 1);
 }
 
 TEST_OF_GRAPHS(forbidden_calls_spoil_a_capture)
@@ -139,38 +140,38 @@ TEST_OF_GRAPHS(forbidden_calls_spoil_a_capture)
     CUdeviceptr p;
     CUgraph graph;
     assert_success(cuStreamCreate(&blocking, 0));
-    begin_capture(t.stream);
+    begin_capture(sample.stream);
     assert_error(STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2(&p, 4));
-    assert_error(STREAM_CAPTURE_INVALIDATED, add(t.add, t.stream, t.p, 1));
-    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(t.stream, &graph));
+    assert_error(STREAM_CAPTURE_INVALIDATED, add(sample.add, sample.stream, sample.p, 1));
+    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(sample.stream, &graph));
 
-    assert_success(cuStreamBeginCapture_v2(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_success(cuStreamBeginCapture_v2(sample.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     assert_success(cuMemAlloc_v2(&p, 4));
-    assert_error(STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(t.stream));
-    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(t.stream, &graph));
+    assert_error(STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(sample.stream));
+    assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(sample.stream, &graph));
 
     assert_success(cuStreamBeginCapture_v2(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
-    assert_error(STREAM_CAPTURE_IMPLICIT, add(t.add, NULL, t.p, 1));
+    assert_error(STREAM_CAPTURE_IMPLICIT, add(sample.add, NULL, sample.p, 1));
     assert_error(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(blocking, &graph));
 
     assert_error(STREAM_CAPTURE_UNSUPPORTED,
                  cuStreamBeginCapture_v2(NULL, CU_STREAM_CAPTURE_MODE_RELAXED));
-    assert_error(ILLEGAL_STATE, cuStreamEndCapture(t.stream, &graph));
+    assert_error(ILLEGAL_STATE, cuStreamEndCapture(sample.stream, &graph));
 }
 
 TEST_OF_GRAPHS(nodes_run_behind_what_they_depend_on)
 {
     CUDA_MEMSET_NODE_PARAMS set = {
-        .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
+        .dst = sample.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
     };
     CUgraph graph = new_graph();
     CUgraphNode nodes[2];
-    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &sample.kernel));
     assert_success(cuGraphAddMemsetNode(&nodes[1], graph, NULL, 0, &set, context));
     assert_success(cuGraphAddDependencies_v2(graph, &nodes[1], &nodes[0], NULL, 1));
-    t.value = 6; /* a node has its own copy */
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
-    assert_int_equal(number(t.p, 3), 1005);
+    sample.value = 6; /* a node has its own copy */
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
+    assert_int_equal(number(sample.p, 3), 1005);
 
     CUgraphExec exec;
     assert_success(cuGraphAddDependencies(graph, &nodes[0], &nodes[1], 1));
@@ -183,21 +184,21 @@ TEST_OF_GRAPHS(executable_graphs_take_new_parameters)
     CUgraph graph = new_graph(), changed;
     CUgraphNode node;
     CUgraphExecUpdateResultInfo info;
-    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &sample.kernel));
     CUgraphExec exec = instantiate(graph);
-    t.value = 70;
-    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &t.kernel));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 70);
-    t.kernel.blockDimX = 33;
-    assert_error(INVALID_VALUE, cuGraphExecKernelNodeSetParams_v2(exec, node, &t.kernel));
+    sample.value = 70;
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &sample.kernel));
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 70);
+    sample.kernel.blockDimX = 33;
+    assert_error(INVALID_VALUE, cuGraphExecKernelNodeSetParams_v2(exec, node, &sample.kernel));
 
-    begin_capture(t.stream);
-    assert_success(add(t.add, t.stream, t.p, 900));
-    changed = end_capture(t.stream);
+    begin_capture(sample.stream);
+    assert_success(add(sample.add, sample.stream, sample.p, 900));
+    changed = end_capture(sample.stream);
     assert_success(cuGraphExecUpdate_v2(exec, changed, &info));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 970);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 970);
 
     assert_success(cuGraphAddEmptyNode(&node, changed, NULL, 0));
     assert_error(GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2(exec, changed, &info));
@@ -212,26 +213,26 @@ TEST_OF_GRAPHS(graphs_of_the_first_version_run)
     CUgraphExec exec;
     CUgraphExecUpdateResult result;
     char log[100] = "old";
-    memcpy(&old, &t.kernel, sizeof old);
+    memcpy(&old, &sample.kernel, sizeof old);
     assert_success(cuGraphAddKernelNode(&node, graph, NULL, 0, &old));
     assert_success(cuGraphKernelNodeGetParams(node, &got));
-    assert_true(got.func == t.add && got.blockDimX == 32);
+    assert_true(got.func == sample.add && got.blockDimX == 32);
     assert_int_equal(*(uint32_t *)got.kernelParams[1], 5);
-    t.value = 6;
+    sample.value = 6;
     assert_success(cuGraphKernelNodeSetParams(node, &old));
     assert_success(cuGraphInstantiate(&exec, graph, &wrong, log, sizeof log));
     assert_string_equal(log, "");
     assert_null(wrong);
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 6);
-    t.value = 70;
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 6);
+    sample.value = 70;
     assert_success(cuGraphExecKernelNodeSetParams(exec, node, &old));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 76);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 76);
     assert_success(cuGraphExecUpdate(exec, graph, &wrong, &result));
     assert_int_equal(result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 82);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 82);
 }
 
 TEST_IN_CONTEXT(a_circle_is_in_the_log)
@@ -288,19 +289,19 @@ TEST_OF_GRAPHS(a_copy_of_a_graph_is_its_own)
     CUgraph graph = new_graph(), copy;
     CUgraphNode nodes[2], found;
     size_t count;
-    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &t.kernel));
-    assert_success(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[0], graph, NULL, 0, &sample.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&nodes[1], graph, nodes, 1, &sample.kernel));
     assert_success(cuGraphClone(&copy, graph));
     assert_success(cuGraphNodeFindInClone(&found, nodes[1], copy));
     assert_true(found != nodes[1]);
     assert_success(cuGraphNodeGetDependencies(found, NULL, &count));
     assert_int_equal(count, 1);
-    t.value = 100;
-    assert_success(cuGraphKernelNodeSetParams_v2(found, &t.kernel));
+    sample.value = 100;
+    assert_success(cuGraphKernelNodeSetParams_v2(found, &sample.kernel));
     assert_error(INVALID_VALUE, cuGraphNodeFindInClone(&found, found, copy));
     assert_success(cuGraphDestroy(graph));
-    assert_success(cuGraphLaunch(instantiate(copy), t.stream));
-    assert_int_equal(number(t.p, 0), 105);
+    assert_success(cuGraphLaunch(instantiate(copy), sample.stream));
+    assert_int_equal(number(sample.p, 0), 105);
 }
 
 static void append(void *data)
@@ -311,13 +312,13 @@ static void append(void *data)
 TEST_OF_GRAPHS(host_functions_run_in_their_place)
 {
     char text[8] = "";
-    assert_success(cuLaunchHostFunc(t.stream, append, text));
+    assert_success(cuLaunchHostFunc(sample.stream, append, text));
     assert_string_equal(text, "x");
-    begin_capture(t.stream);
-    assert_success(cuLaunchHostFunc(t.stream, append, text));
-    CUgraph graph = end_capture(t.stream);
+    begin_capture(sample.stream);
+    assert_success(cuLaunchHostFunc(sample.stream, append, text));
+    CUgraph graph = end_capture(sample.stream);
     assert_string_equal(text, "x");
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
     assert_string_equal(text, "xx");
 }
 
@@ -331,12 +332,12 @@ TEST_OF_GRAPHS(every_kind_of_node_takes_new_parameters)
     CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_HOST,
                            .srcHost = &from,
                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                           .dstDevice = t.p,
+                           .dstDevice = sample.p,
                            .WidthInBytes = 4,
                            .Height = 1,
                            .Depth = 1 },
                   got;
-    CUDA_MEMSET_NODE_PARAMS set = { .dst = t.p + 4,
+    CUDA_MEMSET_NODE_PARAMS set = { .dst = sample.p + 4,
                                     .value = 9,
                                     .elementSize = 4,
                                     .width = 1,
@@ -346,7 +347,7 @@ TEST_OF_GRAPHS(every_kind_of_node_takes_new_parameters)
     assert_success(cuGraphAddMemcpyNode(&copy_node, graph, NULL, 0, &copy, context));
     assert_success(cuGraphAddMemsetNode(&set_node, graph, NULL, 0, &set, context));
     assert_success(cuGraphAddHostNode(&host_node, graph, NULL, 0, &host));
-    copy.dstDevice = t.p + 8;
+    copy.dstDevice = sample.p + 8;
     set.value = 10;
     host.userData = other;
     assert_success(cuGraphMemcpyNodeSetParams(copy_node, &copy));
@@ -356,14 +357,14 @@ TEST_OF_GRAPHS(every_kind_of_node_takes_new_parameters)
     assert_success(cuGraphMemcpyNodeGetParams(copy_node, &got));
     assert_success(cuGraphMemsetNodeGetParams(set_node, &got_set));
     assert_success(cuGraphHostNodeGetParams(host_node, &got_host));
-    assert_true(got.dstDevice == t.p + 8 && got_set.value == 10 && got_host.userData == other);
+    assert_true(got.dstDevice == sample.p + 8 && got_set.value == 10 && got_host.userData == other);
     CUgraphExec exec = instantiate(graph);
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_true(number(t.p, 2) == 3 && number(t.p, 1) == 10 && number(t.p, 0) == 0);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_true(number(sample.p, 2) == 3 && number(sample.p, 1) == 10 && number(sample.p, 0) == 0);
     assert_string_equal(other, "x");
 
-    copy.dstDevice = t.p + 12;
-    set.dst = t.p + 16;
+    copy.dstDevice = sample.p + 12;
+    set.dst = sample.p + 16;
     host.userData = text;
     assert_success(cuGraphExecMemcpyNodeSetParams(exec, copy_node, &copy, context));
     assert_success(cuGraphExecMemsetNodeSetParams(exec, set_node, &set, context));
@@ -373,62 +374,62 @@ TEST_OF_GRAPHS(every_kind_of_node_takes_new_parameters)
     assert_success(cuGraphNodeGetEnabled(exec, copy_node, &enabled));
     assert_int_equal(enabled, 0);
     assert_error(INVALID_VALUE, cuGraphNodeSetEnabled(exec, host_node, 0));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_true(number(t.p, 3) == 0 && number(t.p, 4) == 10);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_true(number(sample.p, 3) == 0 && number(sample.p, 4) == 10);
     assert_string_equal(text, "x");
 }
 
 TEST_OF_GRAPHS(a_node_may_be_a_graph)
 {
     CUDA_MEMSET_NODE_PARAMS set = {
-        .dst = t.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
+        .dst = sample.p, .value = 1000, .elementSize = 4, .width = NUMBERS, .height = 1
     };
     CUgraph inner = new_graph(), outer = new_graph(), copy, of_node;
     CUgraphNode node, first, last;
     CUgraphNodeType type;
-    assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &t.kernel));
-    assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, NULL, 0, &sample.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, inner, &node, 1, &sample.kernel));
     assert_success(cuGraphAddMemsetNode(&first, outer, NULL, 0, &set, context));
     assert_success(cuGraphAddChildGraphNode(&node, outer, &first, 1, inner));
-    set.dst = t.p + 4;
+    set.dst = sample.p + 4;
     set.width = 1;
     assert_success(cuGraphAddMemsetNode(&last, outer, &node, 1, &set, context));
     assert_success(cuGraphNodeGetType(node, &type));
     assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
     assert_error(INVALID_VALUE, cuGraphAddChildGraphNode(&node, outer, NULL, 0, outer));
     assert_success(cuGraphDestroy(inner)); /* the node has a copy */
-    assert_success(cuGraphLaunch(instantiate(outer), t.stream));
-    assert_true(number(t.p, 0) == 1010 && number(t.p, 1) == 1000);
+    assert_success(cuGraphLaunch(instantiate(outer), sample.stream));
+    assert_true(number(sample.p, 0) == 1010 && number(sample.p, 1) == 1000);
 
     assert_success(cuGraphChildGraphNodeGetGraph(node, &of_node));
     assert_int_equal(node_count(of_node), 2);
     assert_error(INVALID_VALUE, cuGraphDestroy(of_node));
-    assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&first, of_node, NULL, 0, &sample.kernel));
     assert_success(cuGraphClone(&copy, outer));
     assert_success(cuGraphDestroy(outer));
     assert_error(INVALID_VALUE, cuGraphGetNodes(of_node, NULL, NULL));
-    assert_success(cuGraphLaunch(instantiate(copy), t.stream));
-    assert_int_equal(number(t.p, 0), 1015);
+    assert_success(cuGraphLaunch(instantiate(copy), sample.stream));
+    assert_int_equal(number(sample.p, 0), 1015);
 }
 
 TEST_OF_GRAPHS(a_launch_of_a_graph_is_captured)
 {
-    assert_success(cuStreamBeginCapture(t.stream));
-    assert_success(add(t.add, t.stream, t.p, 1));
-    assert_success(add(t.add, t.stream, t.p, 10));
-    CUgraph graph = end_capture(t.stream);
+    assert_success(cuStreamBeginCapture(sample.stream));
+    assert_success(add(sample.add, sample.stream, sample.p, 1));
+    assert_success(add(sample.add, sample.stream, sample.p, 10));
+    CUgraph graph = end_capture(sample.stream);
     CUgraphExec exec = instantiate(graph);
-    assert_success(cuStreamBeginCapture(t.stream));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
-    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuStreamBeginCapture(sample.stream));
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_success(cuMemsetD32Async(sample.p + 4, 50, 1, sample.stream));
+    assert_success(cuGraphLaunch(exec, sample.stream));
     assert_success(cuGraphDestroy(graph));
-    graph = end_capture(t.stream);
+    graph = end_capture(sample.stream);
     assert_success(cuGraphExecDestroy(exec));
     assert_int_equal(node_count(graph), 3);
-    assert_int_equal(number(t.p, 0), 0);
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
-    assert_true(number(t.p, 0) == 22 && number(t.p, 1) == 61);
+    assert_int_equal(number(sample.p, 0), 0);
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
+    assert_true(number(sample.p, 0) == 22 && number(sample.p, 1) == 61);
     assert_success(cuGraphDestroy(graph));
 }
 
@@ -440,20 +441,20 @@ TEST_OF_GRAPHS(a_graph_outlives_its_functions)
     CUgraphNode node;
     CUgraphExec other;
     CUmodule module;
-    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &sample.kernel));
     CUgraphExec exec = instantiate(graph);
-    assert_success(cuFuncGetModule(&module, t.add));
+    assert_success(cuFuncGetModule(&module, sample.add));
     assert_success(cuModuleUnload(module));
     load(wide, "wide"); /* whose handle may be at the same address */
-    assert_error(INVALID_HANDLE, cuGraphLaunch(exec, t.stream));
+    assert_error(INVALID_HANDLE, cuGraphLaunch(exec, sample.stream));
     assert_error(INVALID_HANDLE, cuGraphInstantiateWithFlags(&other, graph, 0));
     assert_error(INVALID_HANDLE, cuGraphClone(&copy, graph));
-    t.kernel.func = load(ADD, "add");
-    assert_success(cuGraphKernelNodeSetParams_v2(node, &t.kernel));
-    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &t.kernel));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
-    assert_int_equal(number(t.p, 0), 10);
+    sample.kernel.func = load(ADD, "add");
+    assert_success(cuGraphKernelNodeSetParams_v2(node, &sample.kernel));
+    assert_success(cuGraphExecKernelNodeSetParams_v2(exec, node, &sample.kernel));
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
+    assert_int_equal(number(sample.p, 0), 10);
 }
 
 TEST_OF_GRAPHS(a_capture_tells_its_graph_and_takes_nodes)
@@ -465,29 +466,30 @@ TEST_OF_GRAPHS(a_capture_tells_its_graph_and_takes_nodes)
     const CUgraphEdgeData *edges;
     CUgraphNode node;
     size_t count;
-    assert_success(cuStreamGetCaptureInfo(t.stream, &status, &id));
+    assert_success(cuStreamGetCaptureInfo(sample.stream, &status, &id));
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
-    assert_success(cuStreamBeginCapture(t.stream));
-    assert_success(add(t.add, t.stream, t.p, 1));
+    assert_success(cuStreamBeginCapture(sample.stream));
+    assert_success(add(sample.add, sample.stream, sample.p, 1));
     assert_success(
-        cuStreamGetCaptureInfo_v3(t.stream, &status, &id, &graph, &tail, &edges, &count));
+        cuStreamGetCaptureInfo_v3(sample.stream, &status, &id, &graph, &tail, &edges, &count));
     assert_true(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1 && node_count(graph) == 1);
     assert_error(INVALID_VALUE, cuGraphDestroy(graph));
     assert_error(INVALID_VALUE, cuGraphDestroyNode(tail[0]));
-    assert_success(cuGraphAddKernelNode_v2(&node, graph, tail, count, &t.kernel));
+    assert_success(cuGraphAddKernelNode_v2(&node, graph, tail, count, &sample.kernel));
+    assert_success(cuStreamUpdateCaptureDependencies(sample.stream, &node, 1,
+                                                     CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    assert_success(cuMemsetD32Async(sample.p + 4, 50, 1, sample.stream));
     assert_success(
-        cuStreamUpdateCaptureDependencies(t.stream, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
-    assert_success(cuMemsetD32Async(t.p + 4, 50, 1, t.stream));
-    assert_success(cuStreamGetCaptureInfo_v2(t.stream, &status, &other_id, NULL, &tail, &count));
+        cuStreamGetCaptureInfo_v2(sample.stream, &status, &other_id, NULL, &tail, &count));
     assert_int_equal(id, other_id);
     assert_success(cuGraphNodeGetDependencies(tail[0], &node, &count));
     assert_true(count == 1 && node != tail[0]);
-    assert_ptr_equal(end_capture(t.stream), graph);
-    assert_error(ILLEGAL_STATE, cuStreamUpdateCaptureDependencies(t.stream, &node, 1, 0));
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
-    assert_int_equal(number(t.p, 0), 6);
-    assert_success(cuStreamBeginCapture(t.stream));
-    assert_success(cuStreamGetCaptureInfo(t.stream, &status, &other_id));
+    assert_ptr_equal(end_capture(sample.stream), graph);
+    assert_error(ILLEGAL_STATE, cuStreamUpdateCaptureDependencies(sample.stream, &node, 1, 0));
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
+    assert_int_equal(number(sample.p, 0), 6);
+    assert_success(cuStreamBeginCapture(sample.stream));
+    assert_success(cuStreamGetCaptureInfo(sample.stream, &status, &other_id));
     assert_true(id != other_id);
-    assert_success(cuGraphDestroy(end_capture(t.stream)));
+    assert_success(cuGraphDestroy(end_capture(sample.stream)));
 }

@@ -5,7 +5,7 @@
 
 static CUgraphNodeParams add_params(void)
 {
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = t.kernel };
+    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = sample.kernel };
 }
 
 static CUgraphNodeParams set_params(CUdeviceptr p, unsigned value)
@@ -42,8 +42,8 @@ TEST_OF_GRAPHS(one_structure_describes_every_kind_of_node)
     int calls = 0;
     CUgraph inner = new_graph();
     CUgraphNode nodes[6];
-    CUgraphNodeParams add = add_params(), set = set_params(t.p, 1000),
-                      copy = copy_params(&host, t.p + 4),
+    CUgraphNodeParams add = add_params(), set = set_params(sample.p, 1000),
+                      copy = copy_params(&host, sample.p + 4),
                       call = { .type = CU_GRAPH_NODE_TYPE_HOST },
                       child = { .type = CU_GRAPH_NODE_TYPE_GRAPH },
                       empty = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
@@ -51,12 +51,12 @@ TEST_OF_GRAPHS(one_structure_describes_every_kind_of_node)
     call.host.userData = &calls;
     assert_success(cuGraphAddNode(&nodes[0], inner, NULL, 0, &call));
     child.graph.graph = inner;
-    assert_success(cuGraphAddNode(&nodes[0], t.graph, NULL, 0, &set));
-    assert_success(cuGraphAddNode(&nodes[1], t.graph, nodes, 1, &copy));
-    assert_success(cuGraphAddNode(&nodes[2], t.graph, nodes, 2, &empty));
-    assert_success(cuGraphAddNode_v2(&nodes[3], t.graph, &nodes[2], NULL, 1, &add));
-    assert_success(cuGraphAddNode(&nodes[4], t.graph, NULL, 0, &child));
-    assert_success(cuGraphAddNode(&nodes[5], t.graph, &nodes[4], 1, &call));
+    assert_success(cuGraphAddNode(&nodes[0], sample.graph, NULL, 0, &set));
+    assert_success(cuGraphAddNode(&nodes[1], sample.graph, nodes, 1, &copy));
+    assert_success(cuGraphAddNode(&nodes[2], sample.graph, nodes, 2, &empty));
+    assert_success(cuGraphAddNode_v2(&nodes[3], sample.graph, &nodes[2], NULL, 1, &add));
+    assert_success(cuGraphAddNode(&nodes[4], sample.graph, NULL, 0, &child));
+    assert_success(cuGraphAddNode(&nodes[5], sample.graph, &nodes[4], 1, &call));
     for (unsigned i = 0; i < 6; i++) {
         static const CUgraphNodeType types[] = {
             CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_EMPTY,
@@ -66,27 +66,29 @@ TEST_OF_GRAPHS(one_structure_describes_every_kind_of_node)
         assert_success(cuGraphNodeGetType(nodes[i], &type));
         assert_int_equal(type, types[i]);
     }
-    CUgraphExec exec = instantiate(t.graph);
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_true(number(t.p, 0) == 1005 && number(t.p, 1) == 75 && number(t.p, 2) == 5);
+    CUgraphExec exec = instantiate(sample.graph);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_true(number(sample.p, 0) == 1005 && number(sample.p, 1) == 75 &&
+                number(sample.p, 2) == 5);
     assert_int_equal(calls, 2);
 
-    t.value = 6;
+    sample.value = 6;
     set.memset.value = 2000;
-    copy.memcpy.copyParams.dstDevice = t.p + 8;
+    copy.memcpy.copyParams.dstDevice = sample.p + 8;
     call.host.userData = &host;
     assert_success(cuGraphExecNodeSetParams(exec, nodes[3], &add));
     assert_success(cuGraphExecNodeSetParams(exec, nodes[0], &set));
     assert_success(cuGraphExecNodeSetParams(exec, nodes[1], &copy));
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_true(number(t.p, 0) == 2006 && number(t.p, 1) == 81 && number(t.p, 2) == 76);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_true(number(sample.p, 0) == 2006 && number(sample.p, 1) == 81 &&
+                number(sample.p, 2) == 76);
 
     assert_success(cuGraphNodeSetParams(nodes[3], &add));
     assert_success(cuGraphNodeSetParams(nodes[5], &call));
     assert_error(INVALID_VALUE, cuGraphNodeSetParams(nodes[5], &add));
     host = 70;
-    assert_success(cuGraphLaunch(instantiate(t.graph), t.stream));
-    assert_true(number(t.p, 0) == 1006 && number(t.p, 1) == 76 && host == 71);
+    assert_success(cuGraphLaunch(instantiate(sample.graph), sample.stream));
+    assert_true(number(sample.p, 0) == 1006 && number(sample.p, 1) == 76 && host == 71);
 }
 
 TEST_OF_GRAPHS(what_must_be_zero_of_a_node_is_checked)
@@ -94,14 +96,14 @@ TEST_OF_GRAPHS(what_must_be_zero_of_a_node_is_checked)
     CUgraphNode node;
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     p.reserved2 = 1;
-    assert_error(INVALID_VALUE, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
+    assert_error(INVALID_VALUE, cuGraphAddNode(&node, sample.graph, NULL, 0, &p));
     p.reserved2 = 0;
     p.reserved0[2] = 1;
-    assert_error(INVALID_VALUE, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
-    assert_error(INVALID_VALUE, cuGraphAddNode(&node, t.graph, NULL, 0, NULL));
+    assert_error(INVALID_VALUE, cuGraphAddNode(&node, sample.graph, NULL, 0, &p));
+    assert_error(INVALID_VALUE, cuGraphAddNode(&node, sample.graph, NULL, 0, NULL));
     p.reserved0[2] = 0;
     p.type = 10;
-    assert_error(NOT_SUPPORTED, cuGraphAddNode(&node, t.graph, NULL, 0, &p));
+    assert_error(NOT_SUPPORTED, cuGraphAddNode(&node, sample.graph, NULL, 0, &p));
 }
 
 TEST_OF_GRAPHS(edges_of_new_nodes_are_checked)
@@ -109,11 +111,11 @@ TEST_OF_GRAPHS(edges_of_new_nodes_are_checked)
     CUgraphNode nodes[2];
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     CUgraphEdgeData edge = { .type = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT };
-    assert_success(cuGraphAddNode_v2(&nodes[0], t.graph, NULL, NULL, 0, &p));
-    assert_success(cuGraphAddNode_v2(&nodes[1], t.graph, nodes, &edge, 1, &p));
+    assert_success(cuGraphAddNode_v2(&nodes[0], sample.graph, NULL, NULL, 0, &p));
+    assert_success(cuGraphAddNode_v2(&nodes[1], sample.graph, nodes, &edge, 1, &p));
     edge = (CUgraphEdgeData){ .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
                               .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC };
-    assert_error(INVALID_VALUE, cuGraphAddNode_v2(&nodes[1], t.graph, nodes, &edge, 1, &p));
+    assert_error(INVALID_VALUE, cuGraphAddNode_v2(&nodes[1], sample.graph, nodes, &edge, 1, &p));
 }
 
 TEST_OF_GRAPHS(graphs_record_events_whenever_they_run)
@@ -121,24 +123,24 @@ TEST_OF_GRAPHS(graphs_record_events_whenever_they_run)
     CUevent first = new_event(0), second = new_event(0), got;
     CUgraphNode nodes[2];
     float milliseconds;
-    assert_success(cuGraphAddEventRecordNode(&nodes[0], t.graph, NULL, 0, first));
-    assert_success(cuGraphAddEventWaitNode(&nodes[1], t.graph, nodes, 1, first));
+    assert_success(cuGraphAddEventRecordNode(&nodes[0], sample.graph, NULL, 0, first));
+    assert_success(cuGraphAddEventWaitNode(&nodes[1], sample.graph, nodes, 1, first));
     assert_success(cuGraphEventWaitNodeGetEvent(nodes[1], &got));
     assert_ptr_equal(got, first);
     assert_error(INVALID_VALUE, cuGraphEventWaitNodeGetEvent(nodes[0], &got));
-    CUgraphExec exec = instantiate(t.graph);
-    assert_success(cuEventRecord(second, t.stream));
+    CUgraphExec exec = instantiate(sample.graph);
+    assert_success(cuEventRecord(second, sample.stream));
     assert_error(INVALID_HANDLE, cuEventElapsedTime(&milliseconds, second, first));
-    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuGraphLaunch(exec, sample.stream));
     assert_success(cuEventElapsedTime(&milliseconds, second, first));
     assert_true(milliseconds >= 0);
 
     assert_success(cuGraphExecEventRecordNodeSetEvent(exec, nodes[0], second));
-    assert_success(cuGraphLaunch(exec, t.stream));
+    assert_success(cuGraphLaunch(exec, sample.stream));
     assert_success(cuEventElapsedTime(&milliseconds, first, second));
     assert_true(milliseconds >= 0);
     assert_success(cuEventDestroy_v2(second));
-    assert_error(INVALID_HANDLE, cuGraphLaunch(exec, t.stream));
+    assert_error(INVALID_HANDLE, cuGraphLaunch(exec, sample.stream));
 }
 
 TEST_OF_GRAPHS(an_external_event_of_a_capture_is_a_node)
@@ -148,11 +150,11 @@ TEST_OF_GRAPHS(an_external_event_of_a_capture_is_a_node)
     CUgraphNodeType types[2];
     size_t count = 2;
     float milliseconds;
-    assert_success(cuEventRecord(first, t.stream));
-    begin_capture(t.stream);
-    assert_success(cuEventRecordWithFlags(second, t.stream, CU_EVENT_RECORD_EXTERNAL));
-    assert_success(cuStreamWaitEvent(t.stream, first, CU_EVENT_WAIT_EXTERNAL));
-    CUgraph graph = end_capture(t.stream);
+    assert_success(cuEventRecord(first, sample.stream));
+    begin_capture(sample.stream);
+    assert_success(cuEventRecordWithFlags(second, sample.stream, CU_EVENT_RECORD_EXTERNAL));
+    assert_success(cuStreamWaitEvent(sample.stream, first, CU_EVENT_WAIT_EXTERNAL));
+    CUgraph graph = end_capture(sample.stream);
     assert_success(cuGraphGetNodes(graph, nodes, &count));
     assert_int_equal(count, 2);
     for (unsigned i = 0; i < 2; i++)
@@ -160,7 +162,7 @@ TEST_OF_GRAPHS(an_external_event_of_a_capture_is_a_node)
     assert_true(types[0] == CU_GRAPH_NODE_TYPE_EVENT_RECORD &&
                 types[1] == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
     assert_error(INVALID_HANDLE, cuEventElapsedTime(&milliseconds, first, second));
-    assert_success(cuGraphLaunch(instantiate(graph), t.stream));
+    assert_success(cuGraphLaunch(instantiate(graph), sample.stream));
     assert_success(cuEventElapsedTime(&milliseconds, first, second));
 }
 
@@ -176,37 +178,41 @@ TEST_IN_CONTEXT(contexts_record_events)
 TEST_OF_GRAPHS(streams_write_values_and_wait_for_them)
 {
     uint64_t wide;
-    assert_success(cuStreamWriteValue32_v2(t.stream, t.p, 7, 0));
-    assert_success(cuStreamWriteValue32(t.stream, t.p + 4, 0x80000000, 0));
-    assert_success(cuStreamWriteValue64_v2(t.stream, t.p + 8, UINT64_C(0x100000002), 0));
-    assert_success(cuMemcpyDtoH_v2(&wide, t.p + 8, sizeof wide));
-    assert_true(number(t.p, 0) == 7 && number(t.p, 1) == 0x80000000 &&
+    assert_success(cuStreamWriteValue32_v2(sample.stream, sample.p, 7, 0));
+    assert_success(cuStreamWriteValue32(sample.stream, sample.p + 4, 0x80000000, 0));
+    assert_success(cuStreamWriteValue64_v2(sample.stream, sample.p + 8, UINT64_C(0x100000002), 0));
+    assert_success(cuMemcpyDtoH_v2(&wide, sample.p + 8, sizeof wide));
+    assert_true(number(sample.p, 0) == 7 && number(sample.p, 1) == 0x80000000 &&
                 wide == UINT64_C(0x100000002));
 
-    assert_success(cuStreamWaitValue32_v2(t.stream, t.p, 7, CU_STREAM_WAIT_VALUE_EQ));
-    assert_success(cuStreamWaitValue32_v2(t.stream, t.p, 6, CU_STREAM_WAIT_VALUE_GEQ));
-    assert_success(cuStreamWaitValue32(t.stream, t.p, 4, CU_STREAM_WAIT_VALUE_AND));
-    assert_success(cuStreamWaitValue32(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_NOR));
+    assert_success(cuStreamWaitValue32_v2(sample.stream, sample.p, 7, CU_STREAM_WAIT_VALUE_EQ));
+    assert_success(cuStreamWaitValue32_v2(sample.stream, sample.p, 6, CU_STREAM_WAIT_VALUE_GEQ));
+    assert_success(cuStreamWaitValue32(sample.stream, sample.p, 4, CU_STREAM_WAIT_VALUE_AND));
+    assert_success(cuStreamWaitValue32(sample.stream, sample.p, 8, CU_STREAM_WAIT_VALUE_NOR));
     /* the difference is what has a sign: 0x80000000 lies behind 0x7fffffff */
-    assert_success(cuStreamWaitValue32(t.stream, t.p + 4, 0x7fffffff, CU_STREAM_WAIT_VALUE_GEQ));
     assert_success(
-        cuStreamWaitValue64_v2(t.stream, t.p + 8, UINT64_C(0xffffffff), CU_STREAM_WAIT_VALUE_GEQ));
-    assert_error(NOT_SUPPORTED, cuStreamWaitValue32_v2(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_GEQ));
-    assert_error(NOT_SUPPORTED, cuStreamWaitValue32_v2(t.stream, t.p, 6, CU_STREAM_WAIT_VALUE_EQ));
-    assert_error(NOT_SUPPORTED, cuStreamWaitValue32_v2(t.stream, t.p, 8, CU_STREAM_WAIT_VALUE_AND));
+        cuStreamWaitValue32(sample.stream, sample.p + 4, 0x7fffffff, CU_STREAM_WAIT_VALUE_GEQ));
+    assert_success(cuStreamWaitValue64_v2(sample.stream, sample.p + 8, UINT64_C(0xffffffff),
+                                          CU_STREAM_WAIT_VALUE_GEQ));
     assert_error(NOT_SUPPORTED,
-                 cuStreamWaitValue32_v2(t.stream, t.p, ~7u, CU_STREAM_WAIT_VALUE_NOR));
-    assert_error(INVALID_VALUE, cuStreamWriteValue64_v2(t.stream, t.p + 4, 1, 0));
-    assert_error(INVALID_VALUE, cuStreamWriteValue32_v2(t.stream, t.p, 1, 2));
+                 cuStreamWaitValue32_v2(sample.stream, sample.p, 8, CU_STREAM_WAIT_VALUE_GEQ));
+    assert_error(NOT_SUPPORTED,
+                 cuStreamWaitValue32_v2(sample.stream, sample.p, 6, CU_STREAM_WAIT_VALUE_EQ));
+    assert_error(NOT_SUPPORTED,
+                 cuStreamWaitValue32_v2(sample.stream, sample.p, 8, CU_STREAM_WAIT_VALUE_AND));
+    assert_error(NOT_SUPPORTED,
+                 cuStreamWaitValue32_v2(sample.stream, sample.p, ~7u, CU_STREAM_WAIT_VALUE_NOR));
+    assert_error(INVALID_VALUE, cuStreamWriteValue64_v2(sample.stream, sample.p + 4, 1, 0));
+    assert_error(INVALID_VALUE, cuStreamWriteValue32_v2(sample.stream, sample.p, 1, 2));
 }
 
 TEST_OF_GRAPHS(operations_on_memory_are_nodes)
 {
     CUstreamBatchMemOpParams operations[3] = {
-        { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = t.p } },
+        { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = sample.p } },
         { .memoryBarrier = { .operation = CU_STREAM_MEM_OP_BARRIER } },
         { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
-                         .address = t.p,
+                         .address = sample.p,
                          .flags = CU_STREAM_WAIT_VALUE_EQ } },
     };
     CUgraphNode nodes[2];
@@ -215,28 +221,28 @@ TEST_OF_GRAPHS(operations_on_memory_are_nodes)
     operations[0].writeValue.value = operations[2].waitValue.value = 50;
     batch.memOp.count = 3;
     batch.memOp.paramArray = operations;
-    t.value = 1;
-    assert_success(cuGraphAddNode(&nodes[0], t.graph, NULL, 0, &batch));
-    assert_success(cuGraphAddNode(&nodes[1], t.graph, nodes, 1, &add));
+    sample.value = 1;
+    assert_success(cuGraphAddNode(&nodes[0], sample.graph, NULL, 0, &batch));
+    assert_success(cuGraphAddNode(&nodes[1], sample.graph, nodes, 1, &add));
     assert_success(cuGraphBatchMemOpNodeGetParams(nodes[0], &got));
     assert_true(got.count == 3 && got.paramArray != operations &&
                 got.paramArray[0].writeValue.value == 50);
     operations[0].writeValue.value = 60; /* a node has its own copy */
-    CUgraphExec exec = instantiate(t.graph);
-    assert_success(cuGraphLaunch(exec, t.stream));
-    assert_int_equal(number(t.p, 0), 51);
+    CUgraphExec exec = instantiate(sample.graph);
+    assert_success(cuGraphLaunch(exec, sample.stream));
+    assert_int_equal(number(sample.p, 0), 51);
     assert_success(cuGraphExecNodeSetParams(exec, nodes[0], &batch));
-    assert_error(NOT_SUPPORTED, cuGraphLaunch(exec, t.stream));
+    assert_error(NOT_SUPPORTED, cuGraphLaunch(exec, sample.stream));
 
     operations[2].waitValue.value = 60;
-    begin_capture(t.stream);
-    assert_success(cuStreamBatchMemOp_v2(t.stream, 3, operations, 0));
-    CUgraph captured = end_capture(t.stream);
+    begin_capture(sample.stream);
+    assert_success(cuStreamBatchMemOp_v2(sample.stream, 3, operations, 0));
+    CUgraph captured = end_capture(sample.stream);
     operations[0].writeValue.value = 61;
-    assert_success(cuGraphLaunch(instantiate(captured), t.stream));
-    assert_int_equal(number(t.p, 0), 60);
+    assert_success(cuGraphLaunch(instantiate(captured), sample.stream));
+    assert_int_equal(number(sample.p, 0), 60);
     operations[0].operation = 77;
-    assert_error(NOT_SUPPORTED, cuStreamBatchMemOp(t.stream, 3, operations, 0));
+    assert_error(NOT_SUPPORTED, cuStreamBatchMemOp(sample.stream, 3, operations, 0));
 }
 
 TEST_OF_GRAPHS(nodes_of_kernels_have_attributes)
@@ -244,10 +250,10 @@ TEST_OF_GRAPHS(nodes_of_kernels_have_attributes)
     CUgraphNode nodes[3];
     CUkernelNodeAttrValue got;
     CUgraphNodeParams add = add_params(), empty = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-    t.value = 1;
-    assert_success(cuGraphAddNode(&nodes[0], t.graph, NULL, 0, &add));
-    assert_success(cuGraphAddNode(&nodes[1], t.graph, NULL, 0, &add));
-    assert_success(cuGraphAddNode(&nodes[2], t.graph, NULL, 0, &empty));
+    sample.value = 1;
+    assert_success(cuGraphAddNode(&nodes[0], sample.graph, NULL, 0, &add));
+    assert_success(cuGraphAddNode(&nodes[1], sample.graph, NULL, 0, &add));
+    assert_success(cuGraphAddNode(&nodes[2], sample.graph, NULL, 0, &empty));
     assert_success(cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
                                                  &(CUkernelNodeAttrValue){ .cooperative = 1 }));
     assert_success(cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_PRIORITY,
@@ -258,6 +264,6 @@ TEST_OF_GRAPHS(nodes_of_kernels_have_attributes)
     assert_success(cuGraphKernelNodeGetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_PRIORITY, &got));
     assert_int_equal(got.priority, -2);
     assert_error(INVALID_VALUE, cuGraphKernelNodeCopyAttributes(nodes[2], nodes[0]));
-    assert_success(cuGraphLaunch(instantiate(t.graph), t.stream));
-    assert_int_equal(number(t.p, 0), 2);
+    assert_success(cuGraphLaunch(instantiate(sample.graph), sample.stream));
+    assert_int_equal(number(sample.p, 0), 2);
 }
