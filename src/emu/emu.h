@@ -182,8 +182,7 @@ typedef struct emu_entry_info {
 } emu_entry_info;
 bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 
-/* Where a parameter lies in the parameter buffer of a launch, in bytes; false when there is no such
- * entry or parameter. */
+/* Finds a parameter in the buffer of a launch, in bytes. False: no such entry or parameter. */
 bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *offset, size_t *size);
 
 /* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. One made in an arena fails
@@ -192,16 +191,14 @@ emu_memory *emu_memory_new(void);
 emu_memory *emu_memory_new_in(arena *parent);
 void emu_memory_free(emu_memory *m);
 
-/* size bytes without content: reading them before a write is a fault. 0 when the host has not that
- * much memory. */
+/* size bytes without content: reading them before a write is a fault. 0: no memory. */
 uint64_t emu_alloc(emu_memory *m, size_t size);
 
 /* The same for one of which little is written: it costs no more than the pages written to, and
  * reading what has no content is no fault but gives zeros. */
 uint64_t emu_alloc_sparse(emu_memory *m, uint64_t size);
 
-/* An allocation over memory of the caller's, not copied, all initialised; read-only where so said.
- */
+/* An allocation over memory of the caller's, not copied, all initialised; may be read-only. */
 uint64_t emu_map(emu_memory *m, void *bytes, size_t size, bool read_only);
 
 /* The same, under the address that the host has it at, and writable. */
@@ -239,8 +236,7 @@ bool emu_fill(emu_memory *m, uint64_t address, const void *element, size_t eleme
  * stay so in the copy: a kernel that reads them there is at fault. */
 bool emu_copy(emu_memory *m, uint64_t to, uint64_t from, size_t size);
 
-/* Whether a kernel (or emu_write) has written all of these bytes since emu_alloc or
- * emu_clear_written. */
+/* Whether all of these bytes were written since emu_alloc or emu_clear_written. */
 bool emu_written(const emu_memory *m, uint64_t address, size_t size);
 void emu_clear_written(emu_memory *m, uint64_t address);
 

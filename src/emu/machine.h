@@ -146,8 +146,7 @@ static inline bool has_fault(const machine *m)
     return m->report->fault != EMU_OK;
 }
 
-/* Behind what a block may find in memory of others: where blocks run beside one another, these go
- * on. */
+/* After a block may have seen memory of others: where blocks run side by side, these go on. */
 static inline void let_others_go_on(warp *w, const op *o)
 {
     if (o->order && w->machine->dependence.yields)
@@ -232,8 +231,7 @@ void warp_yield(warp *w, bool may_wait_for_own);
  * fault where all of them wait for members that never come. */
 void warp_resume(warp *w);
 
-/* Reports the lanes that have waited longest for members. now: where the active lanes are, if there
- * are any. */
+/* Reports the lanes that have waited longest for members. now: where the active lanes are. */
 void warp_report_meeting(warp *w, const op *now);
 
 /* Has lanes that have come to an instruction wait there until all of the warp have that have not

@@ -115,8 +115,7 @@ typedef enum ptx_combine {
 /* What op.variant says, by instruction. */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNIFORM };
-/* mbarrier: what the operand behind the address is, of arrive, of expect_tx and complete_tx, and of
- * test_wait and try_wait */
+/* mbarrier: the last operand of arrive, of expect_tx and complete_tx, of test_wait and try_wait */
 enum { ARRIVE_COUNT, ARRIVE_BYTES };
 enum { TX_EXPECTED, TX_COMES };
 enum { WAIT_STATE, WAIT_PARITY };

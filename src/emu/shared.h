@@ -1,5 +1,4 @@
-/* What is kept of the shared memory of a block: bytes, and who has touched them when; see
- * check/shared_race.h. */
+/* The shared memory of a block, and who has touched it when: see check/shared_race.h. */
 #ifndef PTXGEN_EMU_SHARED_H
 #define PTXGEN_EMU_SHARED_H
 

@@ -77,8 +77,7 @@ static inline unsigned emu_type_bytes(ptx_type type)
     return emu_type_bits(type) / 8;
 }
 
-/* The C types that stand for PTX types where an instruction's meaning is written down. 16-bit and
- * packed floats stay bits. */
+/* C types for PTX types, in the meanings of instructions. 16-bit and packed floats stay bits. */
 typedef uint16_t u16, b16, f16, bf16;
 typedef int16_t s16;
 typedef uint32_t u32, b32, f16x2, bf16x2;
@@ -116,8 +115,8 @@ static inline u64 bits_of_double(double value)
     return bits;
 }
 
-/* get_u32(register, lane) and put_u32(register, lane, value), for each of them; lanes_of_u32 is the
- * vector that holds it. */
+/* get_u32(register, lane), put_u32(register, lane, value) and the vector type lanes_of_u32, each.
+ */
 #define PTX_VALUES(X)                 \
     X(b16, lanes32, u32, uint16_t)    \
     X(u16, lanes32, u32, uint16_t)    \

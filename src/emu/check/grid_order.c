@@ -189,8 +189,7 @@ static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
     g->fences[warp].count = kept;
 }
 
-/* Whether a fence by lanes of a warp would say what the warp's last fence says, as in a loop that
- * waits for something. */
+/* Returns true if a fence would say what the warp's last one says, as in a loop that waits. */
 static bool is_same_fence(const grid_order *g, unsigned warp, uint32_t lanes)
 {
     size_t count = g->fences[warp].count;
@@ -283,8 +282,7 @@ static uint32_t first_of_block(const grid_order *g, const release_sequence *s, u
     return from;
 }
 
-/* An acquire leads to the first releases of its sequence: those that the search has not met before
- * are to be looked at. */
+/* An acquire leads to the first releases of its sequence: new ones are to be looked at. */
 static void reach(grid_order *g, const grid_acquire *a, uint32_t root)
 {
     release_sequence *s = a->from;

@@ -98,8 +98,7 @@ struct grid_block {
     uint32_t found_root;
 };
 
-/* The releases that have gone into some bytes of memory, in the order of time: also that of blocks
- * where none was held up. */
+/* The releases that have gone into some bytes of memory, in the order of time. */
 struct release_sequence {
     VEC(grid_release) releases;
     uint32_t acquirer, acquire; /* the block that acquired last, and 1 + its newest acquire here */

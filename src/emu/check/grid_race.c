@@ -240,8 +240,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     for (unsigned i = first; i < first + count; i++) {
         grid_store *s = &p->stores[i];
         bool own = s->block == store.block;
-        /* A store of the own block: by the same thread, or behind a barrier, or of the value that
-         * is there. */
+        /* Orders stores of one block: the same thread, a barrier, or the value that is there. */
         bool plain = own && !s->strong && !x->op->order && !x->op->atomic;
         if (plain ? !grid_race_has_seen(x, s) && !holds(a, x->address, bytes, x->size) &&
                         !grid_race_passes_overwriting(x, s)

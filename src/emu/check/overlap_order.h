@@ -22,8 +22,7 @@
 
 #include "emu/machine.h"
 
-/* Launches that are remembered at a time. What is that far behind, though never waited for, is
- * taken to have finished. */
+/* Launches that are remembered at a time. Older ones are taken to have finished. */
 enum { OVERLAP_LAUNCHES = 64 };
 
 typedef uint64_t overlap_set; /* of launches, a bit each */

@@ -20,8 +20,7 @@
 #include "emu/machine.h"
 #include "emu/memory/allocation.h"
 
-/* Accesses by lanes, or by one, that are known to be inside of an allocation: false and a fault
- * where one races. */
+/* Accesses by lanes, or one, inside of an allocation: false and a fault where one races. */
 bool overlap_check_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of);
 bool overlap_check_lane(const access *x, const allocation *of);
 

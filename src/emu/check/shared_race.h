@@ -45,8 +45,7 @@ typedef enum shared_problem {
     SHARED_MBARRIER,     /* they are an mbarrier's */
 } shared_problem;
 
-/* Of pending: something asynchronous reads the byte, which threads may do as well, or it is an
- * mbarrier's. */
+/* Of pending: something asynchronous reads the byte, or it is an mbarrier's. */
 enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 
 void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check);
@@ -106,8 +105,7 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
 /* Whether a thread has seen what another one did at a time. */
 bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time);
 
-/* Some lanes of a warp, or all warps of a set, come together. all: the lanes are all that the
- * warp began with. */
+/* Some lanes of a warp, or all warps of a set, meet. all: these lanes are all of the warp's. */
 void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all);
 void shared_barrier(shared_memory *s, uint32_t warps);
 

@@ -12,8 +12,7 @@
 
 #include "emu/machine.h"
 
-/* What an instruction that is about to run does with such values. False and a fault where one
- * decides something. */
+/* Tracks such values through an instruction. False and a fault where one decides something. */
 bool undefined_step(warp *w, const op *o, lane_mask mask);
 
 static inline bool undefined_carries(const warp *w, const op *o)

@@ -37,8 +37,7 @@ static bool may_note_stores(grid_race *g, const block_page *p)
     return !s.records || grid_race_may_store_all(g, p->of, &s);
 }
 
-/* Where some block may have loaded from an allocation without noting what, the next blocks are to
- * note it. */
+/* Where some block may have loaded without noting what, the next blocks are to note it. */
 static bool may_change(const commit *c, allocation *a)
 {
     if (a->tracked == c->launch || a->loaded_in != c->launch)
@@ -152,8 +151,7 @@ void commit_prepare(const commit *c, const speculation *s)
     }
 }
 
-/* Whether nothing that is known of an allocation, and of what blocks have stored before, asks for a
- * closer look at a page. */
+/* Returns true if neither an allocation nor earlier stores ask for a closer look at a page. */
 static bool is_plain(const commit_share *share, const block_page *p)
 {
     const commit *c = share->of;

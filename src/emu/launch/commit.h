@@ -1,5 +1,4 @@
-/* Making good, in the order of the blocks, what blocks have done that ran ahead of their turn: see
- * speculation.h. */
+/* Makes good, in the order of blocks, what blocks have done ahead of turn: see speculation.h. */
 #ifndef PTXGEN_EMU_LAUNCH_COMMIT_H
 #define PTXGEN_EMU_LAUNCH_COMMIT_H
 

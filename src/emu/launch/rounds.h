@@ -26,8 +26,7 @@ void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, uns
 /* NULL: there are none. */
 void rounds_free(rounds *r);
 
-/* Whether blocks of a kernel do nothing, as far as its instructions show, that depends on the order
- * of blocks. */
+/* Returns false if a kernel's instructions may depend on the order of blocks. */
 bool rounds_suit(const entry *e);
 
 #endif

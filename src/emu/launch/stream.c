@@ -119,8 +119,7 @@ emu_stream *emu_stream_new(emu_memory *m, const emu_stream_config *config)
     return s;
 }
 
-/* Takes the shadows of the launch that ran last off their allocations, and puts another one's
- * there. */
+/* Exchanges the shadows of the launch that ran last for those of another one. */
 static void switch_to(emu_stream *s, const flight *f)
 {
     if (s->running == f)

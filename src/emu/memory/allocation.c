@@ -323,8 +323,7 @@ allocation_state *allocation_save(arena *a, const allocation *of)
     return s;
 }
 
-/* Of a page whose number is in a state, its content then; else NULL. at: of numbers from there on.
- */
+/* The saved content of a page, or NULL. at: of numbers from there on. */
 static const page *saved_page(const allocation_state *s, uint64_t number, size_t *at)
 {
     while (*at < s->page_count && s->numbers[*at] < number)

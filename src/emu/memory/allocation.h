@@ -94,8 +94,7 @@ typedef struct allocation_state allocation_state;
 allocation_state *allocation_save(arena *a, const allocation *of);
 void allocation_restore(allocation *to, const allocation_state *s);
 
-/* The first offset at which what it holds is not what it held; the allocation's size: there is
- * none. */
+/* The first offset at which its content has changed, or the allocation's size. */
 uint64_t allocation_first_change(const allocation *now, const allocation_state *s);
 
 /* Room for a bit a byte, all 0, or NULL where there is no memory. */

@@ -11,16 +11,14 @@
 #include "emu/emu.h"
 #include "emu/memory/allocation.h"
 
-/* The allocation whose slots address lies in, freed ones too, or NULL. The address need not be
- * inside of it. */
+/* The allocation, live or freed, whose slots address lies in; or NULL. */
 allocation *memory_find(const emu_memory *m, uint64_t address);
 
 /* The addresses of a module's variables of global and constant memory, which come into being when
  * they are first asked for. */
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
 
-/* What kernels allocate and free: 0 where there is no memory, false where address is not the start
- * of what is live of it. */
+/* malloc and free of kernels: 0 without memory, false for an address that is no live start. */
 uint64_t memory_heap_alloc(emu_memory *m, uint64_t size);
 bool memory_heap_free(emu_memory *m, uint64_t address);
 

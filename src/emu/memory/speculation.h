@@ -108,8 +108,7 @@ typedef enum block_fate {
     BLOCK_RUN_AHEAD, /* to its end */
 } block_fate;
 
-/* An atomic operation on a word, which is done when the block's turn comes; b and c: its operands.
- */
+/* An atomic operation that is done when the block's turn comes; b and c: its operands. */
 typedef struct atomic_update {
     const op *op;
     allocation *of;

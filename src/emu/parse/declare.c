@@ -112,8 +112,7 @@ typedef struct initialiser {
     ptx_type type;
 } initialiser;
 
-/* name, generic(name), and either plus an offset: addend, where it is a function's, is its address.
- */
+/* name, generic(name), and either plus an offset; a function's address goes to addend. */
 static void parse_base(parser *p, relocation *r)
 {
     lexer *l = &p->lex;
@@ -135,8 +134,7 @@ static void parse_base(parser *p, relocation *r)
         r->addend += (uint64_t)parser_integer(p);
 }
 
-/* An address, or as 0xff00(address) some bytes of it. False, and nothing read, where there is none.
- */
+/* An address, or some bytes of it: 0xff00(address). False, and nothing read: there is none. */
 static bool parse_address_value(parser *p, const initialiser *to, relocation *r)
 {
     lexer *l = &p->lex, before = *l;

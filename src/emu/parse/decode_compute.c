@@ -1,5 +1,4 @@
-/* Moves, conversions, arithmetic with a carry, comparisons, reductions among lanes, and control
- * flow. */
+/* Moves, conversions, carries, comparisons, reductions among lanes, and control flow. */
 #include "emu/exec.h"
 #include "emu/parse/decoder.h"
 

@@ -1,5 +1,4 @@
-/* Addresses, vectors, and the instructions that access memory: also asynchronous copies and
- * mbarriers. */
+/* Addresses, vectors, and instructions that access memory, also asynchronously. */
 #include "emu/parse/decoder.h"
 
 /* Where a path through the text has a use for a shared array, the entry has it. */
@@ -252,8 +251,8 @@ static void decode_hint(decoder *d, unsigned index)
         decode_source_place(d, &d->in->operands[index], TYPE_b64, false);
 }
 
-/* [to], [from], size, [mbarrier]: the third address has its offset among the results, of which
- * there are none. */
+/* [to], [from], size, [mbarrier]: the third address keeps its offset in dst, which has no result.
+ */
 void decode_bulk_load(decoder *d)
 {
     decode_hint(d, 4);

@@ -19,8 +19,7 @@ _Noreturn void decode_error(decoder *d, const char *what);
 
 bool instruction_has(const instruction *in, const char *modifier);
 
-/* Whether a register of one type may stand where another is wanted; wider: it may have more bits.
- */
+/* Whether a register of one type may be used as another. wider: it may have more bits. */
 bool decode_type_takes(ptx_type wanted, ptx_type given, bool wider);
 
 void decode_expect(decoder *d, unsigned least, unsigned most);
@@ -45,8 +44,7 @@ uint32_t decode_address_place(decoder *d, const operand *o, bool wide);
 /* As many registers of the op's type as op.vector says, as results or as sources from to on. */
 void decode_vector(decoder *d, unsigned to, const operand *o, bool result);
 
-/* The registers that an op of matrices has of matrix A, B, C or D, or F: of the one that it loads
- * or stores. */
+/* Registers that an op has of matrix A, B, C or D, or F: of the one that it loads or stores. */
 unsigned decode_fragment_registers(const op *o, char matrix);
 
 #define CHECKED(name, pattern, operands, decoder_name) void decode_##decoder_name(decoder *d);

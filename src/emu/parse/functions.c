@@ -1,5 +1,4 @@
-/* The functions of a module: where they stand, what they take and give, and which have an address.
- */
+/* The functions of a module: where they are, their parameters, and which have an address. */
 #include "emu/parse/parser.h"
 
 enum { MOST_SIZES = 256 };

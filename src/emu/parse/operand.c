@@ -98,8 +98,7 @@ static bool find_in_range(parser *p, const char *name, const symbol *exact, oper
     while (digits < length && digits < 7 && name[length - digits - 1] >= '0' &&
            name[length - digits - 1] <= '9')
         digits++;
-    /* Where the range's own name ends in digits, more than one way to split the name is possible.
-     */
+    /* Where the range's own name ends in digits, there is more than one way to split. */
     for (size_t take = 1; take <= digits; take++) {
         const char *number = name + length - take;
         if (number[0] == '0' && take > 1)

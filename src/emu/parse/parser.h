@@ -170,8 +170,7 @@ bool function_takes(parser *p, const function *f, const uint64_t *results, size_
 
 /* expand.c */
 
-/* call … behind the word: appends the ops of the function that is called, or of those that may be.
- */
+/* call … behind the word: appends the ops of the function, or of those that may be called. */
 void parser_call(parser *p, unsigned line, const operand *guard);
 
 void parser_return(parser *p, unsigned line, const operand *guard);

@@ -167,8 +167,7 @@ static const variable *array_of(const machine *m, const variables *all, uint64_t
     return NULL;
 }
 
-/* The array an aligned access is inside of, or NULL and a fault that names the nearest one before
- * it. */
+/* The array an access is inside of; or NULL and a fault that names the nearest one before it. */
 static const variable *find_array(const access *x)
 {
     if (!access_is_aligned(x))

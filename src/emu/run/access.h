@@ -35,8 +35,7 @@ uint8_t *access_array(const access *x);
 uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
                              unsigned size, access_kind kind, uint64_t *lowest);
 
-/* Where an access to shared memory is, in bytes from its start, without a look at races. False
- * after a fault. */
+/* Finds the offset of an access to shared memory, without a race check. False after a fault. */
 bool access_shared_place(const access *x, size_t *offset);
 
 /* The same for a row of a matrix of 16-bit elements in shared memory, which is 16 bytes at the
@@ -54,13 +53,10 @@ const uint8_t *access_read(const access *x, uint8_t *room);
 /* Stores to global memory; to: the allocation, if that is known. False after a fault. */
 bool access_write(const access *x, allocation *to, const uint8_t *bytes);
 
-/* global.c: reads global memory with all checks, at its block's turn or ahead of it. False after a
- * fault. */
+/* global.c: reads global memory with all checks. False after a fault. */
 bool global_read(const access *x, void *bytes);
 
-/* atomic.c: does what a block that ran ahead of its turn would have done then, without a look at
- * races.
- */
+/* atomic.c: does a deferred operation at its block's turn, without a race check. */
 struct atomic_update;
 void atomic_make_good(const struct atomic_update *u);
 

@@ -159,8 +159,7 @@ static inline u32 choose_halves(u32 a, u32 b, bool is_signed, bool most, unsigne
     return result;
 }
 
-/* The differences of parts of so many bits of a and b, without sign: in their places or, where adds
- * says so, all added to c. */
+/* Absolute differences of parts of a and b: in their places or, with adds, added to c. */
 static inline u32 differences(u32 a, u32 b, u32 c, int bits, bool adds)
 {
     u32 result = adds ? c : 0;
@@ -323,8 +322,7 @@ static inline double sqrt_double(double a, unsigned mods)
     return canonical_double(root);
 }
 
-/* The lesser of two is the first where they are equal and it is -0. A NaN is not chosen, but for
- * .NaN. */
+/* Of equal values -0 is the lesser. A NaN is not chosen, except with .NaN. */
 #define EXTREME(name, T, in, out, if_less, if_not)                \
     static inline T name(T a, T b, unsigned mods)                 \
     {                                                             \

@@ -55,8 +55,7 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
     return true;
 }
 
-/* The bytes to be read: all, as many as the fourth operand says, or none where its predicate
- * holds. */
+/* Bytes to be read: all, as many as the last operand says, or none if its predicate holds. */
 static unsigned source_size(const warp *w, const op *o, int lane)
 {
     unsigned size = o->vector * 4u;

@@ -80,8 +80,7 @@ uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t siz
 /* Has a copier finish a lane's cp.async up to a number; what it writes is added to a view. */
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view);
 
-/* mbarrier.c: the mbarrier at a lane's address, which its thread knows to be initialised, or NULL
- * and a fault. */
+/* mbarrier.c: the initialised mbarrier at a lane's address, or NULL and a fault. */
 mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address);
 
 /* bulk.c: lanes end, and with them their bulk copies. */

@@ -17,8 +17,7 @@ typedef struct places {
     addresses to, from, at; /* at: of the mbarrier */
 } places;
 
-/* Sources: where to, where from, how much, and the mbarrier, of which dst has the offset and
- * whether it has 64 bits. */
+/* Sources: to, from, size and mbarrier, of which dst has the offset and whether it has 64 bits. */
 static places gather(const warp *w, const op *o, lane_mask mask)
 {
     places p;

@@ -83,8 +83,7 @@ static u64 highest_of(ptx_type type)
     return low_bits(emu_type_bits(type) - (emu_type_kind(type) == KIND_SIGNED));
 }
 
-/* Out of range gives the nearest integer of the type. NaN gives 0, or 2^63 where source or result
- * has 64 bits. */
+/* Saturates. NaN gives 0, or 2^63 if the source or the result has 64 bits. */
 static s64 integer_near(double value, ptx_type type, bool nan_is_high)
 {
     if (value != value)

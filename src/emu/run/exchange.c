@@ -57,8 +57,7 @@ static void wait_for(warp *w, const op *o, lane_mask group, lane_mask members)
     set_active(w, w->active & ~group);
 }
 
-/* Lanes that have waited need wait no longer. Those whose way is that of the active ones join
- * them. */
+/* Ends the waiting of lanes. Lanes at the pc of the active ones join them. */
 static void let_go(warp *w, const op *o, lane_mask members)
 {
     for (uint32_t i = w->depth; i-- > 0;) {
@@ -228,8 +227,7 @@ void exec_vote(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* Of each lane: the lanes that its mask names and whose value is the same. Returns those lanes
- * where that is all. */
+/* Finds, for each lane, equal members of its mask. Returns the lanes whose members all are. */
 static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *equal)
 {
     const void *value = source(w, o, 0);

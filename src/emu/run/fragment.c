@@ -171,8 +171,7 @@ static bool check_rows(warp *w, const op *o, const stored_matrix *m)
     return false;
 }
 
-/* Takes a matrix from an op of all lanes; stride: which of the sources has it. Returns false after
- * a fault. */
+/* Takes a matrix from an op; stride: the source that has it. Returns false after a fault. */
 static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, int stride,
                         stored_matrix *found)
 {

@@ -8,8 +8,7 @@
 
 #include "emu/run/arith.h"
 
-/* The f16 and bf16 nearest to a double or, by mods, in the direction asked for; .sat and .relu
- * apply. */
+/* The nearest f16 and bf16, or rounded as mods say; .sat and .relu apply. */
 f16 half_of(double value, unsigned mods);
 bf16 bfloat_of(double value, unsigned mods);
 

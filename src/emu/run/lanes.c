@@ -16,8 +16,7 @@
         (void)mods;              \
         for (int i = 0; i < WARP_LANES; i++) {
 #define GET(n, T, x) T x = get_##T(source(w, o, n), i);
-/* That mostly all lanes are active is asked here as well: a function for plain vectors is no part
- * of one for wider ones. */
+/* Repeats the fast path of WRITE: a function for plain vectors is not inlined for wider ones. */
 #define END(R, value)                                        \
     put_##R(&result, i, (R)(value));                         \
     }                                                        \

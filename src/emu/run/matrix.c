@@ -138,8 +138,7 @@ static s32 whole_element(matrix_element e, u32 bits, unsigned which)
     }
 }
 
-/* Takes a matrix of a product from the registers of all lanes, which are sources from first on:
- * VALUE of each element. */
+/* Gathers a matrix from the registers of all lanes, from source first on. */
 #define GATHER_PART(PART, e, registers, first, GET, VALUE, TO)              \
     for (unsigned r = 0; r < (registers); r++) {                            \
         matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART, e, r); \

@@ -261,8 +261,7 @@ static void come_back(warp *w, const struct call_record *r, lane_mask lanes)
     }
 }
 
-/* dst[0]: which of the entry's bodies ends. Lanes that come from calls of several depths go one
- * depth after the other. */
+/* dst[0]: which of the entry's bodies ends. Lanes of several depths return depth by depth. */
 void exec_return(warp *w, const op *o, lane_mask mask)
 {
     const recursion *of = w->machine->entry->recursions.items[o->dst[0]];

@@ -1,6 +1,4 @@
-/* Functions that a driver has: those that assert(), printf(), malloc() and free() of device code
- * call.
- */
+/* Functions of a driver: those that assert(), printf(), malloc() and free() of device code call. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -90,8 +88,7 @@ static u64 next_argument(print *p, unsigned size)
     return value;
 }
 
-/* spec: % with flags, width and precision, and with room for more. sizes: the letters before type.
- */
+/* spec: % with flags, width and precision. sizes: the letters before type. */
 static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
 {
     bool is_long = *sizes && *sizes != 'h';

@@ -278,8 +278,7 @@ static const product *pending_on(const warp *w, const reg *r, unsigned *i)
     return found;
 }
 
-/* Result i of D ahead of the product: what is under way, or what the register has held since the
- * latest fence. */
+/* Result i of D before the product: of products under way, or the register's content. */
 static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
 {
     const reg *r = sum_register(w, o, i);
@@ -302,8 +301,7 @@ static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     return true;
 }
 
-/* Where lane 0 has its element of a register of D: of fragments of 8 columns, of which each has
- * four registers. */
+/* Where lane 0 has its element of a register of D, which is made of fragments of 8 columns. */
 static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
 {
     enum { OF_FRAGMENT = 4, FRAGMENT_COLUMNS = 8 };
