@@ -87,33 +87,18 @@ typedef int64_t s64;
 typedef float f32;
 typedef double f64;
 
-static inline float float_of_bits(u32 bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline u32 bits_of_float(float value)
-{
-    u32 bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline double double_of_bits(u64 bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline u64 bits_of_double(double value)
-{
-    u64 bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
+/* The same bits as another type. */
+#define SAME_BITS(name, R, A)               \
+    static inline R name(A value)           \
+    {                                       \
+        R bits;                             \
+        memcpy(&bits, &value, sizeof bits); \
+        return bits;                        \
+    }
+SAME_BITS(float_of_bits, float, u32)
+SAME_BITS(bits_of_float, u32, float)
+SAME_BITS(double_of_bits, double, u64)
+SAME_BITS(bits_of_double, u64, double)
 
 /* get_u32(register, lane), put_u32(register, lane, value) and the vector type lanes_of_u32, each.
  */

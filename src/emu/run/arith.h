@@ -202,6 +202,34 @@ static inline u32 lookup3(u32 a, u32 b, u32 c, u32 table)
     return result;
 }
 
+/* What an atomic operation or a reduction makes of two integers, or masks of lanes. */
+static inline u64 combine_integers(ptx_combine how, ptx_type type, u64 a, u64 b)
+{
+    bool less = type == TYPE_s32 ? (s32)a < (s32)b : type == TYPE_s64 ? (s64)a < (s64)b : a < b;
+    switch (how) {
+    case COMBINE_ADD:
+        return a + b;
+    case COMBINE_MIN:
+        return less ? a : b;
+    case COMBINE_MAX:
+        return less ? b : a;
+    case COMBINE_INC:
+        return a >= b ? 0 : a + 1;
+    case COMBINE_DEC:
+        return a == 0 || a > b ? b : a - 1;
+    case COMBINE_EXCH:
+        return b;
+    case COMBINE_AND:
+        return a & b;
+    case COMBINE_OR:
+        return a | b;
+    case COMBINE_XOR:
+        return a ^ b;
+    default:
+        return a;
+    }
+}
+
 static inline float canonical(float value)
 {
     return value == value ? value : float_of_bits(0x7fffffff);
@@ -276,23 +304,28 @@ ROUNDED(add_double, double, flush_double, finish_double, x + y)
 ROUNDED(mul_double, double, flush_double, finish_double, x *y)
 ROUNDED(div_double, double, flush_double, finish_double, x / y)
 
-static inline float fma_single(float a, float b, float c, unsigned mods)
-{
-    volatile float x = flush(a, mods), y = flush(b, mods), z = flush(c, mods);
-    round_begin(mods);
-    volatile float result = fmaf(x, y, z);
-    round_end(mods);
-    return finish(result, mods);
-}
-
-static inline float sqrt_single(float a, unsigned mods)
-{
-    volatile float x = flush(a, mods);
-    round_begin(mods);
-    volatile float root = sqrtf(x);
-    round_end(mods);
-    return finish(root, mods);
-}
+#define ROUNDED3(name, T, in, out, value)                             \
+    static inline T name(T a, T b, T c, unsigned mods)                \
+    {                                                                 \
+        volatile T x = in(a, mods), y = in(b, mods), z = in(c, mods); \
+        round_begin(mods);                                            \
+        volatile T result = value;                                    \
+        round_end(mods);                                              \
+        return out(result, mods);                                     \
+    }
+#define ROUNDED1(name, T, in, out, value)    \
+    static inline T name(T a, unsigned mods) \
+    {                                        \
+        volatile T x = in(a, mods);          \
+        round_begin(mods);                   \
+        volatile T result = value;           \
+        round_end(mods);                     \
+        return out(result, mods);            \
+    }
+ROUNDED3(fma_single, float, flush, finish, fmaf(x, y, z))
+ROUNDED3(fma_double, double, flush_double, finish_double, fma(x, y, z))
+ROUNDED1(sqrt_single, float, flush, finish, sqrtf(x))
+ROUNDED1(sqrt_double, double, flush_double, finish_double, sqrt(x))
 
 static inline double reciprocal_root(double x)
 {
@@ -302,24 +335,6 @@ static inline double reciprocal_root(double x)
 static inline float approximate(float a, unsigned mods, double (*function)(double))
 {
     return finish((float)function((double)flush(a, mods)), mods);
-}
-
-static inline double fma_double(double a, double b, double c, unsigned mods)
-{
-    volatile double x = a, y = b, z = c;
-    round_begin(mods);
-    volatile double result = fma(x, y, z);
-    round_end(mods);
-    return canonical_double(result);
-}
-
-static inline double sqrt_double(double a, unsigned mods)
-{
-    volatile double x = a;
-    round_begin(mods);
-    volatile double root = sqrt(x);
-    round_end(mods);
-    return canonical_double(root);
 }
 
 /* Of equal values -0 is the lesser. A NaN is not chosen, except with .NaN. */

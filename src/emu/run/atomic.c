@@ -25,38 +25,14 @@ static u64 add_floats(ptx_type type, u64 a, u64 b)
     }
 }
 
-static bool less(ptx_type type, u64 a, u64 b)
-{
-    if (type == TYPE_s32)
-        return (s32)a < (s32)b;
-    return type == TYPE_s64 ? (s64)a < (s64)b : a < b;
-}
-
 /* What the operation leaves in memory where it found old. */
 static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 {
-    switch (how) {
-    case COMBINE_ADD:
-        return emu_type_kind(type) == KIND_FLOAT ? add_floats(type, old, b) : old + b;
-    case COMBINE_MIN:
-        return less(type, b, old) ? b : old;
-    case COMBINE_MAX:
-        return less(type, old, b) ? b : old;
-    case COMBINE_INC:
-        return old >= b ? 0 : old + 1;
-    case COMBINE_DEC:
-        return old == 0 || old > b ? b : old - 1;
-    case COMBINE_EXCH:
-        return b;
-    case COMBINE_CAS:
+    if (how == COMBINE_CAS)
         return old == b ? c : old;
-    case COMBINE_AND:
-        return old & b;
-    case COMBINE_OR:
-        return old | b;
-    default:
-        return old ^ b;
-    }
+    if (how == COMBINE_ADD && emu_type_kind(type) == KIND_FLOAT)
+        return add_floats(type, old, b);
+    return combine_integers(how, type, old, b);
 }
 
 void atomic_make_good(const atomic_update *u)

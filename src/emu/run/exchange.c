@@ -8,6 +8,7 @@
 #include "emu/check/undefined.h"
 #include "emu/exec.h"
 #include "emu/machine.h"
+#include "emu/run/arith.h"
 
 static bool is_whole(const lanes32 *masks, lane_mask mask)
 {
@@ -287,25 +288,6 @@ void exec_activemask(warp *w, const op *o, lane_mask mask)
     write_lanes32(w->file + o->dst[0], &result, mask);
 }
 
-static u32 reduce(ptx_combine how, bool is_signed, u32 a, u32 b)
-{
-    bool less = is_signed ? (s32)a < (s32)b : a < b;
-    switch (how) {
-    case COMBINE_ADD:
-        return a + b;
-    case COMBINE_MIN:
-        return less ? a : b;
-    case COMBINE_MAX:
-        return less ? b : a;
-    case COMBINE_AND:
-        return a & b;
-    case COMBINE_OR:
-        return a | b;
-    default:
-        return a ^ b;
-    }
-}
-
 void exec_redux(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
@@ -316,8 +298,8 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
         u32 sum = get_u32(source(w, o, 0), lowest_lane(members));
         for (int j = lowest_lane(members) + 1; j < WARP_LANES; j++)
             if (members >> j & 1)
-                sum = reduce((ptx_combine)o->combine, o->type == TYPE_s32, sum,
-                             get_u32(source(w, o, 0), j));
+                sum = (u32)combine_integers((ptx_combine)o->combine, (ptx_type)o->type, sum,
+                                            get_u32(source(w, o, 0), j));
         result.u32[i] = sum;
     }
     write_lanes32(w->file + o->dst[0], &result, mask);
