@@ -13,12 +13,6 @@ static void run_block_at_turn(machine *m, uint64_t number)
     block_run(m);
 }
 
-static void run_grid(machine *m)
-{
-    for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++)
-        run_block_at_turn(m, i);
-}
-
 /* What may run out of memory: all of a launch. */
 typedef struct single_launch {
     arena *arena;
@@ -47,7 +41,8 @@ static void run_single(void *context)
     if (l->config->threads > 1 && rounds_suit(l->entry))
         rounds_run(l->arena, m, &job, run_block_at_turn, l->config->threads, &l->rounds);
     else
-        run_grid(m);
+        for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++)
+            run_block_at_turn(m, i);
 }
 
 bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *stats,
@@ -59,11 +54,11 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
     const entry *e = module_entry(config->module, config->entry);
     if (!launch_is_valid(memory, config, e, report))
         return false;
-    if (config->grid_workspace)
+    if (config->grid_workspace) {
         *report = (emu_report){ .fault = EMU_BAD_LAUNCH,
                                 .message = "blocks that wait for one another need a stream" };
-    if (report->fault)
         return false;
+    }
     const emu_launch_config settled = launch_settle(config);
     config = &settled;
     arena *a = arena_new_in(memory_arena(memory));

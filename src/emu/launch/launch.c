@@ -4,17 +4,6 @@
 
 enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
 
-static void fill_constants(machine *m, warp *w)
-{
-    for (size_t i = 0; i < m->entry->constants.count; i++) {
-        const constant *c = &m->entry->constants.items[i];
-        u64 values[WARP_LANES];
-        for (int lane = 0; lane < WARP_LANES; lane++)
-            values[lane] = c->bits + (c->base ? m->globals[c->base->index] : 0);
-        write_lanes(w->file + c->place, values, c->wide, ALL_LANES);
-    }
-}
-
 static void make_warps(machine *m)
 {
     const entry *e = m->entry;
@@ -33,7 +22,13 @@ static void make_warps(machine *m)
         w->defined =
             arena_zalloc(m->arena, (e->tracked_count + e->carried_count + 1) * sizeof *w->defined);
         w->frames = arena_alloc(m->arena, m->frames * sizeof *w->frames);
-        fill_constants(m, w);
+        for (size_t j = 0; j < e->constants.count; j++) {
+            const constant *c = &e->constants.items[j];
+            u64 values[WARP_LANES];
+            for (int lane = 0; lane < WARP_LANES; lane++)
+                values[lane] = c->bits + (c->base ? m->globals[c->base->index] : 0);
+            write_lanes(w->file + c->place, values, c->wide, ALL_LANES);
+        }
     }
 }
 

@@ -109,7 +109,7 @@ static void run_blocks(void *context)
     }
 }
 
-static void work(void *context, size_t i)
+static void run_worker(void *context, size_t i)
 {
     worker *k = ((rounds *)context)->workers[i];
     k->failed = !arena_try(k->arena, k->of->work_of_all, k);
@@ -122,7 +122,7 @@ static bool run_all(rounds *r, void (*does)(void *k))
 {
     bool failed = false;
     r->work_of_all = does;
-    os_parallel(r->threads, r->threads, work, r);
+    os_parallel(r->threads, r->threads, run_worker, r);
     for (unsigned i = 0; i < r->threads; i++)
         failed |= r->workers[i]->failed;
     return !failed;
@@ -214,14 +214,6 @@ static uint64_t choose_blocks(const rounds *r)
     return count < left ? count : left;
 }
 
-static void settle_limit(rounds *r)
-{
-    uint64_t limit = HANGING * r->largest + HANGING_SMALL;
-    limit = limit < r->machine->limit ? limit : r->machine->limit;
-    for (unsigned i = 0; i < r->threads; i++)
-        r->workers[i]->machine.limit = limit;
-}
-
 static void check_share(void *context)
 {
     worker *k = context;
@@ -278,7 +270,9 @@ static void run_round(rounds *r, uint64_t count)
     arena *a = arena_new_in(r->machine->arena);
     r->logs = arena_zalloc(a, count * sizeof *r->logs);
     r->commit.stored = (page_table){ .arena = a, .slots_arena = a, .generation = 1 };
-    settle_limit(r);
+    uint64_t limit = HANGING * r->largest + HANGING_SMALL;
+    for (unsigned i = 0; i < r->threads; i++)
+        r->workers[i]->machine.limit = limit < r->machine->limit ? limit : r->machine->limit;
     grid_race_track(r->machine->grid, r->commit.launch);
     atomic_store(&r->taken, r->next);
     atomic_store(&r->end, r->next + count);

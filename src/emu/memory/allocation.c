@@ -122,18 +122,6 @@ page_group **allocation_groups(const allocation *a)
     return allocate(a, (size_t)group_count(a) * sizeof(page_group *));
 }
 
-/* Once through the pattern, then twice as much each time as is there. */
-static void fill_page(const allocation *a, uint64_t number, uint8_t *bytes)
-{
-    uint64_t have = a->pattern_size < PAGE_BYTES ? a->pattern_size : PAGE_BYTES;
-    for (uint64_t i = 0; i < have; i++)
-        bytes[i] = a->pattern[(number * PAGE_BYTES + i) % a->pattern_size];
-    for (uint64_t more; have < PAGE_BYTES; have += more) {
-        more = have < PAGE_BYTES - have ? have : PAGE_BYTES - have;
-        memcpy(bytes + have, bytes, more);
-    }
-}
-
 static page *make_page(allocation *a, uint64_t offset)
 {
     uint64_t index = offset / PAGE_BYTES;
@@ -142,8 +130,15 @@ static page *make_page(allocation *a, uint64_t offset)
         *group = allocate(a, sizeof **group);
     page **p = &(*group)->pages[index % PAGES_A_GROUP];
     if (!*p) {
+        /* Once through the pattern, then twice as much each time as is there. */
         *p = allocate(a, sizeof **p);
-        fill_page(a, index, (*p)->bytes);
+        uint64_t have = a->pattern_size < PAGE_BYTES ? a->pattern_size : PAGE_BYTES;
+        for (uint64_t i = 0; i < have; i++)
+            (*p)->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
+        for (uint64_t more; have < PAGE_BYTES; have += more) {
+            more = have < PAGE_BYTES - have ? have : PAGE_BYTES - have;
+            memcpy((*p)->bytes + have, (*p)->bytes, more);
+        }
     }
     return *p;
 }
@@ -193,20 +188,15 @@ bool allocation_share(allocation *a)
     return a->bytes;
 }
 
-static void mark(allocation *a, uint64_t address, size_t size)
-{
-    begin_marks(a);
-    set_bits(a->written, address - a->address, size);
-    if (a->initialised)
-        set_bits(a->initialised, address - a->address, size);
-}
-
 void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size)
 {
     uint64_t offset = address - a->address;
     if (a->bytes) {
         memmove(a->bytes + offset, bytes, size);
-        mark(a, address, size);
+        begin_marks(a);
+        set_bits(a->written, offset, size);
+        if (a->initialised)
+            set_bits(a->initialised, offset, size);
         return;
     }
     const uint8_t *from = bytes;

@@ -29,18 +29,6 @@ uint32_t decode_address_place(decoder *d, const operand *o, bool wide)
                            in_memory ? v : NULL, wide);
 }
 
-/* A space that the address of a variable contradicts is a mistake that no run is needed for. */
-static void check_space(decoder *d, const operand *base)
-{
-    ptx_space space = (ptx_space)d->op.space;
-    ptx_space declared = base->kind == OPERAND_PARAM ? SPACE_PARAM : base->variable->space;
-    bool anywhere = declared == SPACE_GLOBAL || declared == SPACE_CONST;
-    if (space == SPACE_PARAM && base->kind == OPERAND_VARIABLE && base->variable->parameter)
-        d->op.space = SPACE_LOCAL;
-    else if (space != declared && !(space == SPACE_GENERIC && anywhere))
-        decode_error(d, "this variable is in another state space");
-}
-
 void decode_address(decoder *d, unsigned to, const operand *o)
 {
     bool element = o->kind == OPERAND_VARIABLE && o->element; /* name[index] for [name + offset] */
@@ -59,7 +47,14 @@ void decode_address(decoder *d, unsigned to, const operand *o)
         d->op.src[to] = decode_read_register(d, base->index);
     } else {
         d->op.src[to] = decode_address_place(d, base, true);
-        check_space(d, base);
+        /* A space that the address of a variable contradicts needs no run to be a mistake. */
+        ptx_space declared = base->kind == OPERAND_PARAM ? SPACE_PARAM : base->variable->space;
+        bool anywhere = declared == SPACE_GLOBAL || declared == SPACE_CONST;
+        if (d->op.space == SPACE_PARAM && base->kind == OPERAND_VARIABLE &&
+            base->variable->parameter)
+            d->op.space = SPACE_LOCAL;
+        else if (d->op.space != declared && !(d->op.space == SPACE_GENERIC && anywhere))
+            decode_error(d, "this variable is in another state space");
     }
 }
 

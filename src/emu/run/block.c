@@ -23,15 +23,6 @@ static bool check_reads(warp *w, const op *o, lane_mask mask)
     return true;
 }
 
-static void mark_writes(warp *w, const op *o, lane_mask mask)
-{
-    for (unsigned i = 0; i < o->writes; i++) {
-        const reg *r = op_register(w->machine->entry, o, o->reads + i);
-        if (r->tracked)
-            w->defined[r->tracked - 1] |= mask;
-    }
-}
-
 /* False after a fault. */
 static bool watch_registers(warp *w, const op *o, lane_mask mask)
 {
@@ -39,8 +30,11 @@ static bool watch_registers(warp *w, const op *o, lane_mask mask)
         return undefined_step(w, o, mask);
     if (o->watch & WATCH_READS && !check_reads(w, o, mask))
         return false;
-    if (o->watch & WATCH_WRITES)
-        mark_writes(w, o, mask);
+    for (unsigned i = 0; o->watch & WATCH_WRITES && i < o->writes; i++) {
+        const reg *r = op_register(w->machine->entry, o, o->reads + i);
+        if (r->tracked)
+            w->defined[r->tracked - 1] |= mask;
+    }
     return true;
 }
 

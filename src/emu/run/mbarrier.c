@@ -257,17 +257,6 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
     }
 }
 
-static void look_in_vain(warp *w, const op *o, int lane, mbarrier *b)
-{
-    async_state *s = w->machine->async;
-    complete_late(w, o, lane, b);
-    if (++s->vain > MOST_VAIN)
-        warp_fault(w, o, lane, EMU_BARRIER, 0,
-                   "this mbarrier waits for %u more arrivals of %u and for %d bytes, and nothing "
-                   "comes any more",
-                   b->pending, b->expected, b->bytes);
-}
-
 /* mbarrier.test_wait and try_wait: op.variant says whether by parity, op.order whether it acquires.
  * What is complete and was not is so from the next look on. */
 void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
@@ -288,9 +277,17 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
                            b->lanes_before[w->index] == w->present);
     }
     write_predicate(w, o->dst[0], complete, mask);
-    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
-        if ((mask & ~complete) >> i & 1)
-            look_in_vain(w, o, i, mbarrier_at(w, o, i, a.at[i]));
+    for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
+        if (!((mask & ~complete) >> i & 1))
+            continue;
+        mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
+        complete_late(w, o, i, b);
+        if (++w->machine->async->vain > MOST_VAIN)
+            warp_fault(w, o, i, EMU_BARRIER, 0,
+                       "this mbarrier waits for %u more arrivals of %u and for %d bytes, and "
+                       "nothing comes any more",
+                       b->pending, b->expected, b->bytes);
+    }
     if (mask & ~complete)
         warp_yield(w, true);
 }

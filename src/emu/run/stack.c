@@ -105,21 +105,15 @@ static void transfer_all(transfer *t, const recursion *r)
         transfer_local(t, r->shared.items[i]->offset, (size_t)r->shared.items[i]->size);
 }
 
-/* At the most. */
-static size_t record_size(const recursion *r)
-{
-    size_t local = (size_t)(r->end_local - r->first_local);
-    for (size_t i = 0; i < r->shared.count; i++)
-        local += (size_t)r->shared.items[i]->size;
-    return (r->end_register - r->first_register) *
-               (WARP_LANES * sizeof(u64) + 2 * sizeof(lane_mask)) +
-           local * 3 * WARP_LANES;
-}
-
 static struct call_record *new_record(warp *w, const recursive_call *c)
 {
     machine *m = w->machine;
-    size_t size = record_size(c->of);
+    size_t local = (size_t)(c->of->end_local - c->of->first_local);
+    for (size_t i = 0; i < c->of->shared.count; i++)
+        local += (size_t)c->of->shared.items[i]->size;
+    size_t registers = c->of->end_register - c->of->first_register; /* size: at most */
+    size_t size =
+        registers * (WARP_LANES * sizeof(u64) + 2 * sizeof(lane_mask)) + local * 3 * WARP_LANES;
     struct call_record **at = &m->spare_records, *r;
     while (*at && (*at)->room < size)
         at = &(*at)->next;
@@ -190,17 +184,6 @@ static bool take_stack(warp *w, const op *o, lane_mask mask)
     return true;
 }
 
-static void forget_written(warp *w, const recursion *r, lane_mask mask)
-{
-    const entry *e = w->machine->entry;
-    for (uint32_t i = r->first_register; i < r->end_register; i++) {
-        if (e->regs.items[i].tracked)
-            w->defined[e->regs.items[i].tracked - 1] &= ~mask;
-        if (e->regs.items[i].carried)
-            w->defined[e->regs.items[i].carried - 1] &= ~mask;
-    }
-}
-
 /* dst[0]: which of the entry's calls of this kind. */
 void exec_recurse(warp *w, const op *o, lane_mask mask)
 {
@@ -218,7 +201,13 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
     transfer_all(&t, c->of);
     EACH_LANE (i, mask)
         copy_variables(w, i, c->arguments.items, c->arguments.count);
-    forget_written(w, c->of, mask);
+    for (uint32_t i = c->of->first_register; i < c->of->end_register; i++) { /* not yet written */
+        const reg *of = &m->entry->regs.items[i];
+        if (of->tracked)
+            w->defined[of->tracked - 1] &= ~mask;
+        if (of->carried)
+            w->defined[of->carried - 1] &= ~mask;
+    }
     w->frames[w->depth++] = (frame){ .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
     w->reconverge = NEVER_THERE;
     w->pc = c->of->start;

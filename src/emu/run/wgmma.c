@@ -268,23 +268,16 @@ static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
     return false;
 }
 
-/* The latest product under way that leaves its sums in a register, as its result i; or NULL. */
-static const product *pending_on(const warp *w, const reg *r, unsigned *i)
-{
-    const product *found = NULL;
-    for (const product *p = w->machine->wgmma->warps[w->index].pending; p; p = p->next)
-        if (is_sum(w, p->op, r, i))
-            found = p;
-    return found;
-}
-
 /* Result i of D before the product: of products under way, or the register's content. */
 static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
 {
     const reg *r = sum_register(w, o, i);
     const lanes32 *now = (const lanes32 *)(w->file + r->place);
     unsigned j = i;
-    const product *ahead = pending_on(w, r, &j);
+    const product *ahead = NULL; /* the latest one that leaves its sums there, as result j */
+    for (const product *q = w->machine->wgmma->warps[w->index].pending; q; q = q->next)
+        if (is_sum(w, q->op, r, &j))
+            ahead = q;
     const void *expected =
         ahead ? (const void *)ahead->before[j] : w->machine->wgmma->warps[w->index].file + r->place;
     memcpy(p->before[i], now, sizeof p->before[i]);
