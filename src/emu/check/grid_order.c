@@ -88,17 +88,6 @@ static void add_release(arena *a, release_sequence *s, const grid_release *r)
     }
 }
 
-/* A copy of what the lanes of a warp have seen of each other, or NULL where that is nothing. */
-static const lanes_seen *copy_lanes(arena *a, const lanes_seen *seen)
-{
-    static const lanes_seen nothing;
-    if (!seen || memcmp(seen, nothing, sizeof nothing) == 0)
-        return NULL;
-    lanes_seen *copy = arena_alloc(a, sizeof *copy);
-    memcpy(copy, seen, sizeof *copy);
-    return (const lanes_seen *)copy;
-}
-
 /* What lanes of a warp would release now. */
 static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
 {
@@ -107,7 +96,12 @@ static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
         grid_view *view = arena_alloc(g->arena, sizeof *view);
         view->time = t->sync_time[warp];
         memcpy(view->seen, t->seen[warp], sizeof view->seen);
-        view->lanes = copy_lanes(g->arena, (const lanes_seen *)t->seen_lanes[warp]);
+        static const lanes_seen nothing;
+        const lanes_seen *lanes_have = (const lanes_seen *)t->seen_lanes[warp];
+        bool any = lanes_have && memcmp(lanes_have, nothing, sizeof nothing) != 0;
+        view->lanes =
+            any ? (const lanes_seen *)(const void *)arena_copy(g->arena, lanes_have, sizeof nothing)
+                : NULL;
         g->views[warp] = view;
     }
     return (grid_release){ .block = running_block(g),

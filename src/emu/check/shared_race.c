@@ -64,16 +64,10 @@ static void settle(shared_memory *s, unsigned warp)
     s->seen_of_all[warp] = earliest;
 }
 
-/* What any of the lanes has seen, all of them have now. */
-static void meet(lanes_seen seen, uint32_t lanes, uint32_t now)
+static void raise(uint32_t *times, const uint32_t *to, unsigned count)
 {
-    uint32_t newest[LANES] = { 0 };
-    for (unsigned i = 0; i < LANES; i++)
-        for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
-            newest[other] = seen[i][other] > newest[other] ? seen[i][other] : newest[other];
-    for (unsigned i = 0; i < LANES; i++)
-        for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
-            seen[i][other] = lanes >> other & 1 ? now : newest[other];
+    for (unsigned i = 0; i < count; i++)
+        times[i] = to[i] > times[i] ? to[i] : times[i];
 }
 
 void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all)
@@ -86,7 +80,13 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
     }
     if (!s->seen_lanes[warp])
         s->seen_lanes[warp] = arena_zalloc(a, sizeof *s->seen_lanes[warp]);
-    meet(*s->seen_lanes[warp], lanes, s->now);
+    uint32_t(*seen)[LANES] = *s->seen_lanes[warp], newest[LANES] = { 0 };
+    for (unsigned i = 0; i < LANES; i++)
+        if (lanes >> i & 1)
+            raise(newest, seen[i], LANES);
+    for (unsigned i = 0; i < LANES; i++)
+        for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
+            seen[i][other] = lanes >> other & 1 ? s->now : newest[other];
 }
 
 void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark)
@@ -127,12 +127,6 @@ void shared_use_copiers(shared_memory *s, arena *a)
 {
     if (!s->copiers)
         s->copiers = arena_zalloc(a, sizeof *s->copiers);
-}
-
-static void raise(uint32_t *times, const uint32_t *to, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        times[i] = to[i] > times[i] ? to[i] : times[i];
 }
 
 void shared_view_join(shared_view *to, const shared_view *from)
@@ -187,40 +181,33 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
     return true;
 }
 
-/* What any warp of a set knows of copiers and fences, all of them do now. */
-static void join_copiers(shared_copiers *a, uint32_t warps)
-{
-    uint32_t seen[SHARED_COPIERS] = { 0 }, fenced[SHARED_MAX_WARPS] = { 0 };
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
-        if (warps >> w & 1) {
-            raise(seen, a->seen[w], SHARED_COPIERS);
-            raise(fenced, a->fenced[w], SHARED_MAX_WARPS);
-        }
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
-        if (warps >> w & 1) {
-            raise(a->seen[w], seen, SHARED_COPIERS);
-            raise(a->fenced[w], fenced, SHARED_MAX_WARPS);
-        }
-}
-
+/* What any warp of the set has seen, and knows of copiers and fences, all of them do now. */
 void shared_barrier(shared_memory *s, uint32_t warps)
 {
-    uint32_t newest[SHARED_MAX_WARPS] = { 0 };
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
-        for (unsigned other = 0; warps >> w & 1 && other < SHARED_MAX_WARPS; other++)
-            if (s->seen[w][other] > newest[other])
-                newest[other] = s->seen[w][other];
+    shared_view all = { { 0 }, { 0 }, { 0 } };
+    shared_copiers *c = s->copiers;
+    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
+        if (!(warps >> w & 1))
+            continue;
+        raise(all.seen, s->seen[w], SHARED_MAX_WARPS);
+        if (c) {
+            raise(all.copiers, c->seen[w], SHARED_COPIERS);
+            raise(all.fenced, c->fenced[w], SHARED_MAX_WARPS);
+        }
+    }
     s->now++;
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
         if (!(warps >> w & 1))
             continue;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
-            s->seen[w][other] = warps >> other & 1 ? s->now : newest[other];
+            s->seen[w][other] = warps >> other & 1 ? s->now : all.seen[other];
         settle(s, w);
         s->warp_time[w] = s->sync_time[w] = s->now;
+        if (c) {
+            memcpy(c->seen[w], all.copiers, sizeof c->seen[w]);
+            memcpy(c->fenced[w], all.fenced, sizeof c->fenced[w]);
+        }
     }
-    if (s->copiers)
-        join_copiers(s->copiers, warps);
 }
 
 static inline bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)

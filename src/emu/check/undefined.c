@@ -53,23 +53,6 @@ static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, co
     return true;
 }
 
-static bool address_decides(warp *w, const op *o, lane_mask mask)
-{
-    for (unsigned i = op_first_source(o); i < o->reads; i++) {
-        const reg *r = op_register(w->machine->entry, o, i);
-        if (r->type != TYPE_pred && r->place == o->src[0])
-            return decides(w, o, r, mask, "it is an address");
-    }
-    return true;
-}
-
-static lane_mask undefined_choice(const warp *w, const op *o)
-{
-    lane_mask first = predicate(w, o->src[2], o->pred_not);
-    return (undefined_source(w, o, 0, false) & first) |
-           (undefined_source(w, o, 1, false) & ~first) | undefined_source(w, o, 2, true);
-}
-
 /* Of two predicates, one undefined: the lanes in which the other one does not decide. value: the
  * other one's, where it is defined. */
 static lane_mask undecided(const op *o, lane_mask value)
@@ -77,39 +60,31 @@ static lane_mask undecided(const op *o, lane_mask value)
     return o->combine == COMBINE_AND ? value : o->combine == COMBINE_OR ? ~value : ALL_LANES;
 }
 
-static lane_mask undefined_logic(const warp *w, const op *o)
-{
-    lane_mask a = undefined_source(w, o, 0, true), b = undefined_source(w, o, 1, true);
-    return (a & b) | (a & ~b & undecided(o, predicate(w, o->src[1], o->pred_not))) |
-           (b & ~a & undecided(o, predicate(w, o->src[0], false)));
-}
-
-static lane_mask undefined_comparison(const warp *w, const op *o)
-{
-    lane_mask compared = undefined_source(w, o, 0, false) | undefined_source(w, o, 1, false);
-    lane_mask other = undefined_source(w, o, 2, true);
-    if (o->combine == COMBINE_NONE)
-        return compared;
-    return other | (compared & undecided(o, predicate(w, o->src[2], o->pred_not)));
-}
-
 bool undefined_step(warp *w, const op *o, lane_mask mask)
 {
     if (op_first_source(o) && !decides(w, o, op_register(w->machine->entry, o, 0), w->active,
                                        "it decides whether the thread does this"))
         return false;
-    lane_mask results = 0;
+    lane_mask results = 0, a, b;
     switch (o->carry) {
     case CARRY_BY_ITSELF:
         return true;
     case CARRY_CHOSEN:
-        results = undefined_choice(w, o);
+        a = predicate(w, o->src[2], o->pred_not); /* lanes that choose the first source */
+        results = (undefined_source(w, o, 0, false) & a) | (undefined_source(w, o, 1, false) & ~a) |
+                  undefined_source(w, o, 2, true);
         break;
     case CARRY_LOGIC:
-        results = undefined_logic(w, o);
+        a = undefined_source(w, o, 0, true);
+        b = undefined_source(w, o, 1, true);
+        results = (a & b) | (a & ~b & undecided(o, predicate(w, o->src[1], o->pred_not))) |
+                  (b & ~a & undecided(o, predicate(w, o->src[0], false)));
         break;
     case CARRY_COMPARED:
-        results = undefined_comparison(w, o);
+        results = undefined_source(w, o, 0, false) | undefined_source(w, o, 1, false);
+        if (o->combine != COMBINE_NONE)
+            results = undefined_source(w, o, 2, true) |
+                      (results & undecided(o, predicate(w, o->src[2], o->pred_not)));
         break;
     case CARRY_TOGETHER:
         results = undefined_sources(w, o) & mask ? ALL_LANES : 0;
@@ -120,8 +95,12 @@ bool undefined_step(warp *w, const op *o, lane_mask mask)
     }
     for (unsigned i = 0; i < o->writes; i++)
         undefined_set_register(w, op_register(w->machine->entry, o, o->reads + i), results, mask);
-    if (o->carry == CARRY_LOADED || o->carry == CARRY_STORED)
-        return address_decides(w, o, mask);
+    for (unsigned i = op_first_source(o);
+         (o->carry == CARRY_LOADED || o->carry == CARRY_STORED) && i < o->reads; i++) {
+        const reg *r = op_register(w->machine->entry, o, i);
+        if (r->type != TYPE_pred && r->place == o->src[0])
+            return decides(w, o, r, mask, "it is an address");
+    }
     return o->carry != CARRY_DECIDES ||
            all_decide(w, o, mask, UINT32_MAX, "it decides what this does");
 }

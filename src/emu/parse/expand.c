@@ -121,20 +121,14 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
     return count;
 }
 
-static void pass(parser *p, binding *b, unsigned line)
+/* Passes an argument to its parameter, or a result back. */
+static void pass(parser *p, binding *b, unsigned line, bool back)
 {
-    if (b->in_memory && !b->shared)
-        emit_move(p, line, NULL, "st.param", b->type, in_brackets(&b->formal), b->actual);
-    else if (!b->in_memory)
-        emit_move(p, line, NULL, "mov", b->type, b->formal, b->actual);
-}
-
-static void take_back(parser *p, binding *b, unsigned line)
-{
-    if (b->in_memory && !b->shared)
-        emit_move(p, line, NULL, "ld.param", b->type, b->actual, in_brackets(&b->formal));
-    else if (!b->in_memory)
-        emit_move(p, line, NULL, "mov", b->type, b->actual, b->formal);
+    operand formal = b->in_memory ? in_brackets(&b->formal) : b->formal;
+    const char *name = !b->in_memory ? "mov" : back ? "ld.param" : "st.param";
+    if (!b->shared)
+        emit_move(p, line, NULL, name, b->type, back ? b->actual : formal,
+                  back ? formal : b->actual);
 }
 
 /* Emits a branch to a label that is declared later. */
@@ -249,7 +243,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
     lexer_next(l); /* its name */
     c->argument_count = parse_formals(p, given, c->line, bound, "arguments");
     for (unsigned i = 0; i < c->argument_count; i++)
-        pass(p, &bound[i], c->line);
+        pass(p, &bound[i], c->line, false);
     c->here.start = (uint32_t)p->entry->ops.count;
     if (c->recurs) {
         c->stack = new_register(p, "(value)", TYPE_u64);
@@ -275,7 +269,7 @@ static void end_body(parser *p)
         lexer_error(&p->lex, r->line, "'%s' is not declared", r->label);
     }
     for (unsigned i = 0; i < c->result_count; i++)
-        take_back(p, &c->results[i], c->line);
+        pass(p, &c->results[i], c->line, true);
     if (c->skip != NO_TARGET)
         e->ops.items[c->skip].target = (uint32_t)e->ops.count;
     symbols_close(&p->symbols, c->symbols);

@@ -280,15 +280,6 @@ static uint32_t weight(const entry *e, uint32_t r)
     return type == TYPE_pred ? 0 : emu_type_bits(type) == 64 ? 2 : 1;
 }
 
-static uint32_t registers_in(const entry *e, const bits *live, const uint64_t *words)
-{
-    uint32_t total = 0;
-    for (size_t w = 0; w < live->stride; w++)
-        for (uint32_t i = 0; words[w] && i < 64; i++)
-            total += words[w] >> i & 1 ? weight(e, (uint32_t)w * 64 + i) : 0;
-    return total;
-}
-
 /* Makes a register live or not; how many 32-bit registers more there are then. */
 static int32_t set_live(const entry *e, uint64_t *words, uint32_t r, bool live)
 {
@@ -299,10 +290,12 @@ static int32_t set_live(const entry *e, uint64_t *words, uint32_t r, bool live)
 }
 
 /* Backwards through a block: words, what is live at its end, becomes what is at its start. */
-static void live_through(const graph *g, uint32_t b, const bits *live, uint64_t *words)
+static void live_through(const graph *g, uint32_t b, uint64_t *words)
 {
     entry *e = g->entry;
-    uint32_t now = registers_in(e, live, words);
+    uint32_t now = 0; /* 32-bit registers that are live */
+    for (uint32_t r = 0; r < e->regs.count; r++)
+        now += bit_at(words, r) ? weight(e, r) : 0;
     for (uint32_t i = g->blocks[b].end; i-- > g->blocks[b].first;) {
         const op *o = &e->ops.items[i];
         for (unsigned w = 0; w < o->writes && !is_guarded(o); w++)
@@ -329,7 +322,7 @@ static void count_live_registers(graph *g)
                 for (size_t w = 0; next < g->count && w < live.stride; w++)
                     words[w] |= live.words[next * live.stride + w];
             }
-            live_through(g, b, &live, words);
+            live_through(g, b, words);
             changed |= memcmp(words, live.words + b * live.stride, bytes) != 0;
             memcpy(live.words + b * live.stride, words, bytes);
         }

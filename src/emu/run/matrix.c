@@ -219,17 +219,6 @@ static u64 result_bits(const product *p, const op *o, const tile *m, matrix_plac
     }
 }
 
-static void scatter(warp *w, const op *o, const product *p, const tile *m)
-{
-    for (unsigned r = 0; r < p->registers_d; r++) {
-        u64 values[WARP_LANES];
-        matrix_place lane_0 = matrix_place_in_lane_0(p->shape, PART_C, p->d, r);
-        for (int lane = 0; lane < WARP_LANES; lane++)
-            values[lane] = result_bits(p, o, m, matrix_place_in(lane_0, PART_C, p->d, lane));
-        write_lanes(w->file + o->dst[r], values, p->d == ELEMENT_f64, ALL_LANES);
-    }
-}
-
 /* A bit a row of A, a column of B, and the columns of each row of C that are undefined. */
 typedef struct undefined_parts {
     u32 rows, columns, sums[MOST_ROWS];
@@ -413,7 +402,13 @@ static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
     if (multiply_as_halves(w, o, &p))
         return;
     multiply(w, o, &p, &m);
-    scatter(w, o, &p, &m);
+    for (unsigned r = 0; r < p.registers_d; r++) {
+        u64 values[WARP_LANES];
+        matrix_place lane_0 = matrix_place_in_lane_0(p.shape, PART_C, p.d, r);
+        for (int lane = 0; lane < WARP_LANES; lane++)
+            values[lane] = result_bits(&p, o, &m, matrix_place_in(lane_0, PART_C, p.d, lane));
+        write_lanes(w->file + o->dst[r], values, p.d == ELEMENT_f64, ALL_LANES);
+    }
 }
 
 void exec_mma(warp *w, const op *o, lane_mask mask)

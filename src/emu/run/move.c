@@ -77,14 +77,6 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* a + b + carry in width bits; carry is set to the carry out. */
-static u64 add_with_carry(u64 a, u64 b, bool wide, bool *carry)
-{
-    u64 sum = a + b + *carry;
-    *carry = wide ? sum < a || (sum == a && *carry) : sum >> 32;
-    return sum;
-}
-
 /* The flag is the carry out of an addition, of subtractions too: 1 where nothing was borrowed. So
  * an addc behind a sub.cc adds 1 there, as code relies on that divides 128 bits. */
 static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool first)
@@ -94,8 +86,9 @@ static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 
     lane_mask out = 0;
     for (int i = 0; i < WARP_LANES; i++) {
         bool carry = o->variant & CARRY_IN ? w->carry >> i & 1 : first;
-        values[i] = add_with_carry(a[i], b[i], wide, &carry);
-        out |= (lane_mask)carry << i;
+        values[i] = a[i] + b[i] + carry;
+        bool over = wide ? values[i] < a[i] || (values[i] == a[i] && carry) : values[i] >> 32;
+        out |= (lane_mask)over << i;
     }
     write_lanes(w->file + o->dst[0], values, wide, mask);
     if (o->variant & CARRY_OUT)
