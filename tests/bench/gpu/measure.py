@@ -55,10 +55,14 @@ def number(text):
         return text
 
 
-def as_text(data):
-    """Returns JSON with a row of a table in a line, so that changes can be read."""
-    text = json.dumps(data, indent=1)
-    return re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: "[" + re.sub(r"\n\s*", " ", found[1]) + "]", text) + "\n"
+def as_text(value, line="\n"):
+    """Returns JSON with a list of plain values, such as a row of a table, in a line, so that changes can be read."""
+    inner = line + " "
+    if isinstance(value, dict) and value:
+        return "{" + ",".join(inner + json.dumps(k) + ": " + as_text(v, inner) for k, v in value.items()) + line + "}"
+    if isinstance(value, list) and any(isinstance(v, (list, dict)) for v in value):
+        return "[" + ",".join(inner + as_text(v, inner) for v in value) + line + "]"
+    return json.dumps(value)
 
 
 class Task:
@@ -121,7 +125,7 @@ class Run:
         data = dict(self.device, seconds=round(time.monotonic() - self.started, 1), quick=self.options.quick,
                     tasks=[task.as_data() for task in self.tasks])
         with open(self.json + ".new", "w") as file:
-            file.write(as_text(data))
+            file.write(as_text(data) + "\n")
         os.replace(self.json + ".new", self.json)
         self.written, self.is_written = time.monotonic(), True
 

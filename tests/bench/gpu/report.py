@@ -26,7 +26,7 @@ MODELS = {"llama_3.1_8b": "Llama-3.1-8B Q4_K_M", "llama_3.1_8b_q8_0": "Llama-3.1
 WORK = {"one token": (["step of 1"], "ours_tg128", "tg128"), "8 rows": (["step of 8"], "ours_rows8", "rows8"),
         "prompt": (["prompt of 512", "step of 256"], "ours_pp512", "pp512")}
 HEADING = "## Measured"
-PARTS = "../../../src/target.c"
+PARTS = "../../../src/kernel/target.c"
 
 
 def read(path):
