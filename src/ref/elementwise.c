@@ -85,21 +85,13 @@ static ref_value multiplied(const problem *p, uint64_t element)
     return rounded(of_first(p, element) * of_second(p, element));
 }
 
-#define REFERENCE(name, of_element)                                                           \
-    void ref_##name##_rows(const problem *p, unsigned output, uint64_t first, uint64_t count, \
-                           ref_value *values)                                                 \
-    {                                                                                         \
-        (void)output;                                                                         \
-        for (uint64_t i = 0; i < count; i++)                                                  \
-            values[i] = of_element(p, first + i);                                             \
-    }
-REFERENCE(silu, silu)
-REFERENCE(gelu, gelu)
-REFERENCE(relu, relu)
-REFERENCE(scale, scaled)
-REFERENCE(swiglu, swiglu)
-REFERENCE(add, sum)
-REFERENCE(multiply, multiplied)
+REF_BY_ELEMENT(ref_silu_rows, silu)
+REF_BY_ELEMENT(ref_gelu_rows, gelu)
+REF_BY_ELEMENT(ref_relu_rows, relu)
+REF_BY_ELEMENT(ref_scale_rows, scaled)
+REF_BY_ELEMENT(ref_swiglu_rows, swiglu)
+REF_BY_ELEMENT(ref_add_rows, sum)
+REF_BY_ELEMENT(ref_multiply_rows, multiplied)
 
 void ref_convert(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)

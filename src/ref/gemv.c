@@ -4,6 +4,14 @@
 #include "ref/quant.h"
 #include "ref/reference.h"
 
+void ref_scale(const problem *p, ref_value *sum)
+{
+    if (!(p->options.scale > 0))
+        return;
+    sum->value *= p->options.scale;
+    sum->magnitude = sum->magnitude * p->options.scale + ref_lost(sum->value);
+}
+
 void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum)
 {
     double value = problem_read_one(p, input, element);
@@ -29,69 +37,49 @@ static ref_value capped(ref_value y, double c)
                                    of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
-/* Multiplies a sum by the only value of an input. */
-static void multiply_by(const problem *p, unsigned input, ref_value *sum)
+/* A row of a matrix times a vector of x, which is the input behind all matrices; behind it and what
+ * stands beside it are factors of all matrices, then biases, where there are such. */
+static ref_value value_of_row(const problem *p, unsigned matrix, unsigned x, uint64_t row,
+                              uint64_t vector)
 {
-    double factor = problem_read_one(p, input, 0);
-    sum->value *= factor;
-    sum->magnitude = sum->magnitude * fabs(factor) + ref_lost(sum->value);
-}
-
-/* What follows the product: the inputs behind W, x and gamma, and the options. */
-static void finish(const problem *p, uint64_t element, ref_value *sum)
-{
-    enum { FIRST_ADDED = 2 };
-    unsigned input = FIRST_ADDED + ref_beside_x(p);
-    if (p->options.scaled)
-        multiply_by(p, input++, sum);
+    unsigned factor = x + 1 + ref_beside_x(p), bias = factor + (p->options.scaled ? x : 0);
+    ref_value sum = ref_dot_row(p, matrix, row, x, vector);
+    if (p->options.scaled) {
+        double by = problem_read_one(p, factor + matrix, 0);
+        sum.value *= by;
+        sum.magnitude = sum.magnitude * fabs(by) + ref_lost(sum.value);
+    }
     if (p->options.bias)
-        ref_add(p, input++, element % (uint64_t)p->shape.n, sum);
-    if (p->options.scale > 0) {
-        sum->value *= p->options.scale;
-        sum->magnitude = sum->magnitude * p->options.scale + ref_lost(sum->value);
-    }
-    if (p->options.residual)
-        ref_add(p, input, element, sum);
-    if (p->options.softcap > 0)
-        *sum = capped(*sum, p->options.softcap);
+        ref_add(p, bias + matrix, row, &sum);
+    return sum;
 }
 
-void ref_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
+static ref_value value_of_gemv(const problem *p, uint64_t element)
 {
-    (void)output;
+    enum { W, X };
     uint64_t n = (uint64_t)p->shape.n;
-    for (uint64_t i = 0; i < count; i++) {
-        values[i] = ref_dot_row(p, 0, (first + i) % n, 1, (first + i) / n);
-        finish(p, first + i, &values[i]);
-    }
+    unsigned residual = 2 + ref_beside_x(p) + (p->options.scaled != 0) + (p->options.bias != 0);
+    ref_value sum = value_of_row(p, W, X, element % n, element / n);
+    ref_scale(p, &sum);
+    if (p->options.residual)
+        ref_add(p, residual, element, &sum);
+    return p->options.softcap > 0 ? capped(sum, p->options.softcap) : sum;
 }
-
-enum { Q, K, V, QKV_MATRICES }; /* inputs of Q, K and V; without V x is there */
+REF_BY_ELEMENT(ref_gemv, value_of_gemv)
 
 /* A value of Y, whose rows are those of Q, of K, of V. */
 static ref_value value_of_qkv(const problem *p, uint64_t element)
 {
+    enum { Q, K, V, QKV_MATRICES }; /* inputs; without V x is there */
     const uint64_t rows[QKV_MATRICES] = { (uint64_t)p->shape.n, (uint64_t)p->shape.n_kv,
                                           (uint64_t)p->shape.n_v };
     uint64_t all = rows[Q] + rows[K] + rows[V], row = element % all, vector = element / all;
-    unsigned matrix = Q, x = rows[V] ? QKV_MATRICES : V;
+    unsigned matrix = Q;
     while (row >= rows[matrix])
         row -= rows[matrix++];
-    ref_value sum = ref_dot_row(p, matrix, row, x, vector);
-    unsigned input = x + 1 + ref_beside_x(p);
-    if (p->options.scaled)
-        multiply_by(p, input + matrix, &sum);
-    if (p->options.bias)
-        ref_add(p, input + (p->options.scaled ? x : 0) + matrix, row, &sum);
-    return sum;
+    return value_of_row(p, matrix, rows[V] ? QKV_MATRICES : V, row, vector);
 }
-
-void ref_qkv(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
-{
-    (void)output;
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = value_of_qkv(p, first + i);
-}
+REF_BY_ELEMENT(ref_qkv, value_of_qkv)
 
 enum { FIRST, SECOND, VECTOR }; /* inputs of what has two matrices */
 
@@ -145,25 +133,10 @@ ref_value ref_gated(const problem *p, ref_value g, ref_value u)
 static ref_value gated_value(const problem *p, uint64_t element)
 {
     uint64_t row = element % (uint64_t)p->shape.n, vector = element / (uint64_t)p->shape.n;
-    ref_value sums[VECTOR];
-    for (unsigned i = FIRST; i < VECTOR; i++) {
-        sums[i] = ref_dot_row(p, i, row, VECTOR, vector);
-        unsigned input = VECTOR + 1 + ref_beside_x(p);
-        if (p->options.scaled)
-            multiply_by(p, input + i, &sums[i]);
-        if (p->options.bias)
-            ref_add(p, input + (p->options.scaled ? VECTOR : 0) + i, row, &sums[i]);
-    }
-    return ref_gated(p, sums[FIRST], sums[SECOND]);
+    return ref_gated(p, value_of_row(p, FIRST, VECTOR, row, vector),
+                     value_of_row(p, SECOND, VECTOR, row, vector));
 }
-
-void ref_gate_up_swiglu(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                        ref_value *values)
-{
-    (void)output;
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = gated_value(p, first + i);
-}
+REF_BY_ELEMENT(ref_gate_up_swiglu, gated_value)
 
 void ref_rmsnorm_gemv(const problem *p, unsigned output, uint64_t first, uint64_t count,
                       ref_value *values)
@@ -173,13 +146,9 @@ void ref_rmsnorm_gemv(const problem *p, unsigned output, uint64_t first, uint64_
     ref_gemv(&normed, output, first, count, values);
 }
 
-void ref_q8_1_quantize(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                       ref_value *values)
+static ref_value value_to_quantize(const problem *p, uint64_t element)
 {
-    (void)output;
-    for (uint64_t i = 0; i < count; i++) {
-        float x;
-        problem_read(p, 0, first + i, 1, &x);
-        values[i] = (ref_value){ (double)x, fabs((double)x) };
-    }
+    double x = problem_read_one(p, 0, element);
+    return (ref_value){ x, fabs(x) };
 }
+REF_BY_ELEMENT(ref_q8_1_quantize, value_to_quantize)

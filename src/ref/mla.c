@@ -13,12 +13,6 @@ enum { OUTPUT_Q, OUTPUT_CACHE };
 enum { MOST_ROPE = 256, MOST_LATENT = 1024, MOST_NOPE = 1024, MOST_RANK = 16384 };
 enum { NORM_MAGNITUDE = 3 };
 
-/* What products below the least normal float lose, as in gemv.c. */
-static double lost(double value)
-{
-    return value != 0 ? 0x1p-150 / 2e-7 : 0;
-}
-
 /* The inputs by their numbers. */
 typedef struct query_inputs {
     unsigned w, wq, qc, kv, gamma, gamma_q, positions, factors;
@@ -62,7 +56,7 @@ static void read_normed(const problem *p, unsigned input, uint64_t first, uint64
     double factor = 1 / sqrt(squares / (double)count + p->options.epsilon);
     for (uint64_t i = 0; i < count; i++) {
         double value = (double)x[i] * factor * (double)weights[i];
-        values[i] = (ref_value){ value, NORM_MAGNITUDE * fabs(value) + lost(value) };
+        values[i] = (ref_value){ value, NORM_MAGNITUDE * fabs(value) + ref_lost(value) };
     }
 }
 
@@ -76,7 +70,7 @@ static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint
     for (uint64_t i = 0; i < columns; i++) {
         double term = (double)w[i] * x[i].value;
         sum.value += term;
-        sum.magnitude += fabs((double)w[i]) * x[i].magnitude + lost(term);
+        sum.magnitude += fabs((double)w[i]) * x[i].magnitude + ref_lost(term);
     }
     return sum;
 }
@@ -87,7 +81,6 @@ static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first
 {
     const problem_shape *s = &p->shape;
     uint64_t start = head * (uint64_t)(s->nope + s->n_rope) + first;
-    float q[MOST_NOPE];
     ref_value x[MOST_RANK];
     if (s->q_rank) {
         uint64_t rank = (uint64_t)s->q_rank;
@@ -96,9 +89,7 @@ static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first
             values[i] = times_row(p, inputs_of(p).wq, start + i, rank, x);
         return;
     }
-    problem_read(p, inputs_of(p).qc, row * row_values(p) + start, count, q);
-    for (uint64_t i = 0; i < count; i++)
-        values[i] = (ref_value){ (double)q[i], fabs((double)q[i]) };
+    ref_read(p, inputs_of(p).qc, row * row_values(p) + start, count, values);
 }
 
 static void turn(const problem *p, uint64_t row, ref_value *values)
@@ -106,12 +97,7 @@ static void turn(const problem *p, uint64_t row, ref_value *values)
     rope_options o = p->options.rope;
     o.dims = p->shape.n_rope;
     uint32_t position = ((const uint32_t *)p->inputs[inputs_of(p).positions])[row];
-    for (uint64_t pair = 0; o.style != ROPE_NONE && pair < (uint64_t)o.dims / 2; pair++) {
-        float divisor = 1;
-        if (o.factors)
-            problem_read(p, inputs_of(p).factors, pair, 1, &divisor);
-        ref_turn_pair(&o, pair, (double)divisor, position, values);
-    }
+    ref_turn(p, &o, inputs_of(p).factors, position, values);
 }
 
 /* A head of q' or a cache's row, by values from first on: the first of its latents that are
@@ -153,10 +139,7 @@ static void row_of_cache(const problem *p, uint64_t number, ref_value *values)
     uint64_t first =
         p->options.apart ? row * row_of_kv(s) : (row + 1) * row_values(p) - row_of_kv(s);
     read_normed(p, inputs_of(p).kv, first, latent, inputs_of(p).gamma, values);
-    float x[MOST_ROPE];
-    problem_read(p, inputs_of(p).kv, first + latent, turned, x);
-    for (uint64_t i = 0; i < turned; i++)
-        values[latent + i] = (ref_value){ (double)x[i], fabs((double)x[i]) };
+    ref_read(p, inputs_of(p).kv, first + latent, turned, values + latent);
     turn(p, row, values + latent);
 }
 
@@ -185,14 +168,10 @@ void ref_mla_values(const problem *p, unsigned output, uint64_t first, uint64_t 
     (void)output;
     uint64_t latent = (uint64_t)p->shape.latent, rows = (uint64_t)p->shape.value_dim;
     uint64_t heads = (uint64_t)p->shape.num_heads;
-    float o[MOST_LATENT];
     ref_value x[MOST_LATENT];
     for (uint64_t at = first; at < first + count; at++) {
-        if (at == first || at % rows == 0) {
-            problem_read(p, O, at / rows * latent, latent, o);
-            for (uint64_t i = 0; i < latent; i++)
-                x[i] = (ref_value){ (double)o[i], fabs((double)o[i]) };
-        }
+        if (at == first || at % rows == 0)
+            ref_read(p, O, at / rows * latent, latent, x);
         *values++ = times_row(p, W, at % (rows * heads), latent, x);
     }
 }

@@ -1,5 +1,11 @@
-#include "ref/quant.h"
 #include "ref/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ref/quant.h"
+
+#include <string.h>
 
 static void read(const void *blocks, format f, uint64_t period, uint64_t first, uint64_t count,
                  float *values)
@@ -26,9 +32,30 @@ double problem_read_one(const problem *p, unsigned input, uint64_t element)
     return (double)value;
 }
 
+void ref_read(const problem *p, unsigned input, uint64_t first, uint64_t count, ref_value *values)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        double x = problem_read_one(p, input, first + i);
+        values[i] = (ref_value){ x, fabs(x) };
+    }
+}
+
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values)
 {
     const void *blocks = p->sequences[input] ? p->sequences[input][sequence] : p->inputs[input];
     read(blocks, p->input_formats[input], p->periods[input], first, count, values);
+}
+
+void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t first, uint64_t count,
+                 ref_value *values,
+                 void (*row_of)(const problem *p, unsigned output, uint64_t number, ref_value *row))
+{
+    ref_value row[REF_MOST_OF_ROW];
+    for (uint64_t done = 0, run; done < count; done += run) {
+        uint64_t at = (first + done) % width;
+        run = width - at < count - done ? width - at : count - done;
+        row_of(p, output, (first + done) / width, row);
+        memcpy(values + done, row + at, run * sizeof *row);
+    }
 }

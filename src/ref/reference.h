@@ -25,13 +25,30 @@ void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t cou
 /* One value of an input that is no blocks. */
 double problem_read_one(const problem *p, unsigned input, uint64_t element);
 
-/* The same of what a sequence's address points to. */
+/* Reads values of an input that is no blocks; their magnitudes are their own. */
+void ref_read(const problem *p, unsigned input, uint64_t first, uint64_t count, ref_value *values);
+
+/* Reads values of what a sequence's address points to. */
 void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, uint64_t first,
                            uint64_t count, float *values);
 
-/* An activation a(g), and what a(g) is multiplied by. */
-double ref_activation(int64_t activation, double g);
-double ref_gate_factor(int64_t activation, double u);
+/* Defines a reference of one output by a function that computes an element of it. */
+#define REF_BY_ELEMENT(name, element_of)                                         \
+    void name(const problem *p, unsigned output, uint64_t first, uint64_t count, \
+              ref_value *values)                                                 \
+    {                                                                            \
+        (void)output;                                                            \
+        for (uint64_t i = 0; i < count; i++)                                     \
+            values[i] = element_of(p, first + i);                                \
+    }
+
+/* Computes a run of elements of an output row by row: row_of gives all width values of a row, by
+ * its number. */
+enum { REF_MOST_OF_ROW = 256 };
+void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t first, uint64_t count,
+                 ref_value *values,
+                 void (*row_of)(const problem *p, unsigned output, uint64_t number,
+                                ref_value *row));
 
 /* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and where the
  * problem says so gamma [k] of a norm, by which x becomes x / sqrt(mean(x^2) + epsilon) * gamma
@@ -85,6 +102,9 @@ unsigned ref_beside_x(const problem *p);
 /* A row of k values of one input times a vector of another. */
 ref_value ref_dot_row(const problem *p, unsigned matrix, uint64_t row, unsigned vectors,
                       uint64_t vector);
+
+/* Multiplies a sum by the problem's scale, where there is one. */
+void ref_scale(const problem *p, ref_value *sum);
 
 /* Adds a value of an input to a sum. */
 void ref_add(const problem *p, unsigned input, uint64_t element, ref_value *sum);
@@ -225,6 +245,25 @@ reference ref_moe_route;
 #define REF_ROUTE_TOLERANCE 5e-7
 #define ROUTE_LEAST_SUM     0x1p-14
 
+/* How a row's experts are chosen. */
+typedef struct ref_score {
+    double value, error;
+    unsigned number;
+    bool same_bits; /* its logit was not rounded: of equal values floats are equal, too */
+} ref_score;
+typedef struct ref_routing {
+    ref_value logits[PROBLEM_MOST_EXPERTS], p[PROBLEM_MOST_EXPERTS];
+    double by_number[PROBLEM_MOST_EXPERTS]; /* scores of all experts */
+    ref_score scores[PROBLEM_MOST_EXPERTS]; /* in their order; of groups that are not chosen none */
+    unsigned count;
+    double gap; /* by which the last chosen one, or the last group, is ahead of the next */
+    bool slot_in_doubt[PROBLEM_MOST_EXPERTS_USED], set_in_doubt;
+    ref_value weights[PROBLEM_MOST_EXPERTS_USED + 1];
+} ref_routing;
+
+/* Chooses and weighs experts by logits that are there. */
+void ref_route(const problem *p, ref_routing *r);
+
 /* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
  * is clamped to max_seq_len. */
 typedef struct ref_positions {
@@ -272,9 +311,9 @@ typedef struct rope_angle {
  */
 rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position);
 
-/* Turns a pair of a head's values in place. */
-void ref_turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_t position,
-                   ref_value *values);
+/* Turns a head's values in place; factors is the input that has these, where the options say so. */
+void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_t position,
+              ref_value *values);
 
 /* Finds the row of m that is written to a row of a cache, by the input that has the positions.
  * Returns false if there is none. */

@@ -133,17 +133,9 @@ static void norm_head(const problem *p, unsigned weights, double *x)
         x[d] = x[d] / root * (double)w[d];
 }
 
-static double divisor_of(const problem *p, uint64_t pair)
-{
-    float divisor = 1;
-    if (p->options.rope.factors)
-        problem_read(p, p->options.qk_norm ? k_norm_of(p) + 1 : positions_of(p) + 1, pair, 1,
-                     &divisor);
-    return (double)divisor;
-}
-
-void ref_turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_t position,
-                   ref_value *values)
+/* Turns a pair of a head's values in place. */
+static void turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_t position,
+                      ref_value *values)
 {
     bool norm = o->style == ROPE_NORM;
     uint64_t first = norm ? 2 * pair : pair;
@@ -157,18 +149,20 @@ void ref_turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_
     values[second] = (ref_value){ a.value * by.sin + b.value * by.cos, size };
 }
 
-/* A head of q (output 0) or k, as it leaves the kernel. */
-static void turn_head(const problem *p, unsigned output, uint64_t position, double *x,
+void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_t position,
+              ref_value *values)
+{
+    for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++)
+        turn_pair(o, pair, o->factors ? problem_read_one(p, factors, pair) : 1, position, values);
+}
+
+/* Turns a head of q (output 0) or k, whose magnitudes are its values'; q has a temperature. */
+static void turn_head(const problem *p, unsigned output, unsigned factors, uint64_t position,
                       ref_value *values)
 {
     const rope_options *o = &p->options.rope;
-    if (p->options.qk_norm)
-        norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), x);
-    for (int64_t d = 0; d < p->shape.head_dim; d++)
-        values[d] = (ref_value){ x[d], fabs(x[d]) };
-    for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++)
-        ref_turn_pair(o, pair, divisor_of(p, pair), position, values);
     double temperature = output == OUTPUT_Q ? ref_rope_temperature(o, position) : 1;
+    ref_turn(p, o, factors, position, values);
     for (int64_t d = 0; d < p->shape.head_dim; d++) {
         values[d].value *= temperature;
         values[d].magnitude *= temperature;
@@ -225,27 +219,22 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
                      (at.row * kv_heads + at.head % kv_heads) * dim, dim, read);
     else
         problem_read(p, QKV, place_in_qkv(p, output, &at) * dim, dim, read);
-    for (uint64_t d = 0; d < dim; d++) {
+    for (uint64_t d = 0; d < dim; d++)
         x[d] = (double)read[d];
-        values[d] = (ref_value){ x[d], 0 };
-    }
-    if (output == OUTPUT_Q || output == OUTPUT_K)
-        turn_head(p, output, position_of(p, positions_of(p), at.row), x, values);
+    bool turns = output == OUTPUT_Q || output == OUTPUT_K;
+    if (turns && p->options.qk_norm)
+        norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), x);
+    for (uint64_t d = 0; d < dim; d++)
+        values[d] = (ref_value){ x[d], turns ? fabs(x[d]) : 0 };
+    if (turns)
+        turn_head(p, output, p->options.qk_norm ? k_norm_of(p) + 1 : positions_of(p) + 1,
+                  position_of(p, positions_of(p), at.row), values);
 }
 
 void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
                        ref_value *values)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, end = first + count;
-    ref_value head[MAX_HEAD_DIM];
-    while (first < end) {
-        uint64_t number = first / dim, left = (number + 1) * dim - first;
-        uint64_t run = left < end - first ? left : end - first;
-        head_values(p, output, number, head);
-        memcpy(values, head + first % dim, run * sizeof *values);
-        first += run;
-        values += run;
-    }
+    ref_by_rows(p, output, (uint64_t)p->shape.head_dim, first, count, values, head_values);
 }
 
 void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
@@ -288,36 +277,14 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
 /* A head of q (output 0) or k without a norm ahead of it. */
 static void turned_values(const problem *p, unsigned output, uint64_t head, ref_value *values)
 {
-    const rope_options *o = &p->options.rope;
     unsigned positions = p->shape.num_kv_heads ? 2 : 1;
     uint64_t dim = (uint64_t)p->shape.head_dim;
     uint64_t heads = (uint64_t)(output ? p->shape.num_kv_heads : p->shape.num_heads);
-    uint32_t position = position_of(p, positions, head / heads);
-    float x[MAX_HEAD_DIM], divisor = 1;
-    problem_read(p, output, head * dim, dim, x);
-    for (uint64_t d = 0; d < dim; d++)
-        values[d] = (ref_value){ (double)x[d], fabs((double)x[d]) };
-    for (uint64_t pair = 0; pair < (uint64_t)o->dims / 2; pair++) {
-        if (o->factors)
-            problem_read(p, positions + 1, pair, 1, &divisor);
-        ref_turn_pair(o, pair, (double)divisor, position, values);
-    }
-    double temperature = output ? 1 : ref_rope_temperature(o, position);
-    for (uint64_t d = 0; d < dim; d++) {
-        values[d].value *= temperature;
-        values[d].magnitude *= temperature;
-    }
+    ref_read(p, output, head * dim, dim, values);
+    turn_head(p, output, positions + 1, position_of(p, positions, head / heads), values);
 }
 
 void ref_rope(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim, last = UINT64_MAX;
-    ref_value head[MAX_HEAD_DIM];
-    for (uint64_t i = 0; i < count; i++) {
-        if ((first + i) / dim != last) {
-            last = (first + i) / dim;
-            turned_values(p, output, last, head);
-        }
-        values[i] = head[(first + i) % dim];
-    }
+    ref_by_rows(p, output, (uint64_t)p->shape.head_dim, first, count, values, turned_values);
 }

@@ -9,6 +9,8 @@
 
 enum { IDS, WEIGHTS }; /* outputs, and the list */
 enum { MOST_EXPERTS = PROBLEM_MOST_EXPERTS, MOST_USED = PROBLEM_MOST_EXPERTS_USED };
+typedef ref_score score;
+typedef ref_routing routed;
 static const double TOLERANCE = REF_ROUTE_TOLERANCE;
 
 /* Errors of functions of floats, in units of the tolerance, as parts of a result: of a sum of some
@@ -26,20 +28,6 @@ static const double MOST_FINITE = FLT_MAX / 4; /* what is above may be infinite 
 typedef struct route_inputs {
     unsigned bias, choice_bias, w_shared;
 } route_inputs;
-
-typedef struct score {
-    double value, error;
-    unsigned number;
-    bool same_bits; /* its logit was not rounded: of equal values floats are equal, too */
-} score;
-
-typedef struct routed {
-    ref_value logits[MOST_EXPERTS], p[MOST_EXPERTS];
-    score scores[MOST_EXPERTS]; /* in their order; of groups that are not chosen none */
-    unsigned count;
-    bool slot_in_doubt[MOST_USED], set_in_doubt;
-    ref_value weights[MOST_USED + 1];
-} routed;
 
 static route_inputs inputs_of(const problem *p)
 {
@@ -157,6 +145,12 @@ static bool is_set_sure(const score *s, unsigned count, unsigned few)
     return true;
 }
 
+/* Returns how far the last of the first few is ahead of the next one. */
+static double gap_behind(const score *s, unsigned count, unsigned few)
+{
+    return few < count ? s[few - 1].value - s[few].value : HUGE_VAL;
+}
+
 /* The two best of sorted members; none is ahead of two of the same error. */
 static score group_score(const score *members, unsigned size, unsigned number)
 {
@@ -184,6 +178,7 @@ static void choose_groups(const problem *p, routed *r)
         of_groups[g] = group_score(members, size, g);
     }
     sort(of_groups, groups);
+    r->gap = gap_behind(of_groups, groups, used);
     r->set_in_doubt = !is_set_sure(of_groups, groups, used);
     r->count = 0;
     for (unsigned g = 0; g < used; g++)
@@ -204,14 +199,17 @@ static void choose(const problem *p, routed *r)
             v.value += problem_read_one(p, inputs_of(p).choice_bias, e);
             v.magnitude += fabs(v.value);
         }
+        r->by_number[e] = v.value;
         r->scores[e] = score_of(v, e);
         r->scores[e].same_bits = r->logits[e].magnitude == 0;
     }
     r->count = experts;
+    r->gap = HUGE_VAL;
     r->set_in_doubt = false;
     if (o->groups)
         choose_groups(p, r);
     sort(r->scores, r->count);
+    r->gap = fmin(r->gap, gap_behind(r->scores, r->count, used));
     r->set_in_doubt |= !is_set_sure(r->scores, r->count, used);
     for (unsigned i = 0; i < used; i++) {
         r->slot_in_doubt[i] = r->set_in_doubt && o->groups;
@@ -238,7 +236,7 @@ static void divide_by_sum(ref_value *w, unsigned count)
     }
 }
 
-static void weigh(const problem *p, routed *r, uint64_t row)
+static void weigh(const problem *p, routed *r)
 {
     const route_options *o = &p->options.route;
     unsigned used = (unsigned)p->shape.experts_used;
@@ -263,25 +261,28 @@ static void weigh(const problem *p, routed *r, uint64_t row)
                 fmax(r->weights[i].magnitude,
                      p->options.scale > 0 ? IN_DOUBT * p->options.scale : IN_DOUBT);
     }
-    if (o->shared == SHARED_PLAIN)
-        r->weights[used] = (ref_value){ 1, 0 };
-    if (o->shared == SHARED_GATED)
-        r->weights[used] = sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, row));
+}
+
+void ref_route(const problem *p, routed *r)
+{
+    gate(p, r);
+    choose(p, r);
+    weigh(p, r);
 }
 
 static void route_row(const problem *p, routed *r, uint64_t row)
 {
     for (unsigned e = 0; e < p->shape.experts; e++) {
         r->logits[e] = ref_dot_row(p, 0, e, 1, row);
-        if (p->options.bias) {
-            double bias = problem_read_one(p, inputs_of(p).bias, e);
-            r->logits[e].value += bias;
-            r->logits[e].magnitude += fabs(bias);
-        }
+        if (p->options.bias)
+            ref_add(p, inputs_of(p).bias, e, &r->logits[e]);
     }
-    gate(p, r);
-    choose(p, r);
-    weigh(p, r, row);
+    ref_route(p, r);
+    if (p->options.route.shared == SHARED_PLAIN)
+        r->weights[p->shape.experts_used] = (ref_value){ 1, 0 };
+    if (p->options.route.shared == SHARED_GATED)
+        r->weights[p->shape.experts_used] =
+            sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, row));
 }
 
 static ref_value number_in_doubt(double number, bool doubt)

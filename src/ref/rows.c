@@ -303,14 +303,10 @@ void ref_softmax(const problem *p, unsigned output, uint64_t first, uint64_t cou
     }
 }
 
-void ref_transpose(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                   ref_value *values)
+static ref_value transposed(const problem *p, uint64_t element)
 {
     uint64_t n = (uint64_t)p->shape.n, k = (uint64_t)p->shape.k;
-    (void)output;
-    for (uint64_t i = first; i < first + count; i++) {
-        uint64_t matrix = i / (n * k), column = i / n % k, row = i % n;
-        double value = problem_read_one(p, 0, matrix * n * k + row * k + column);
-        values[i - first] = (ref_value){ value, 0 };
-    }
+    uint64_t matrix = element / (n * k), column = element / n % k, row = element % n;
+    return (ref_value){ problem_read_one(p, 0, matrix * n * k + row * k + column), 0 };
 }
+REF_BY_ELEMENT(ref_transpose, transposed)

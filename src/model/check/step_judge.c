@@ -11,7 +11,7 @@
  * a softmax, and rms that of the reference. With activations of 8 bits that is some percent; what
  * is wired wrongly changes a vector by about its own size.
  */
-#include "model/check/step_judge.h"
+#include "model/check/step_trial.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-#include "model/check/step_overlap.h"
-#include "model/check/step_product.h"
+#include "model/check/step_trial.h"
 
 #include <string.h>
 

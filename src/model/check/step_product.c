@@ -2,7 +2,7 @@
  * as the kernel does, and exactly. The difference of the two says how far the kernel may be off.
  * Rows of W repeat, and with them their products.
  */
-#include "model/check/step_product.h"
+#include "model/check/step_trial.h"
 
 #include <math.h>
 #include <string.h>

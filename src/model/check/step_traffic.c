@@ -1,4 +1,4 @@
-#include "model/check/step_traffic.h"
+#include "model/check/step_trial.h"
 
 #include <string.h>
 

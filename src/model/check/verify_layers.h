@@ -1,8 +1,32 @@
-/* Which of a model's layers are run in place of all, and whether the others are like them. */
+/* Which of a model's layers are run in place of all, and whether the others are like them; and what
+ * is found of a step. */
 #ifndef PTXGEN_MODEL_CHECK_VERIFY_LAYERS_H
 #define PTXGEN_MODEL_CHECK_VERIFY_LAYERS_H
 
 #include "model/plan/plan.h"
+
+/* Bytes that were read, and that had to be. */
+typedef struct step_bytes {
+    uint64_t read, needed;
+} step_bytes;
+
+typedef struct step_result {
+    bool right;
+    int64_t layers, of_layers; /* that were run, of so many */
+    size_t positions;          /* of tokens that were fed */
+    double worst;              /* largest error of a logit, as a part of its bound */
+    double worst_hidden;       /* the same of hidden states and caches */
+    double weights_read;   /* how often a step reads the layers' weights that it needs, at most */
+    step_bytes caches;     /* what tokens see of them, in all steps */
+    uint64_t instructions; /* thread-instructions */
+    const char *message;   /* when not right: the layer, what is wrong there, and by how much */
+} step_result;
+
+/* How often what is needed was read; 0 where nothing is needed. */
+static inline double step_bytes_times(step_bytes of)
+{
+    return of.needed ? (double)of.read / (double)of.needed : 0;
+}
 
 /* Layers of a decoder, ascending: the fewest that have all kernels of a plan, but for what these
  * fetch for the next launch, at least two where there are; and a decoder of these alone. */

@@ -11,11 +11,8 @@
 #include <string.h>
 
 #include "base/os_process.h"
-#include "model/check/step_judge.h"
-#include "model/check/step_overlap.h"
-#include "model/check/step_product.h"
-#include "model/check/step_traffic.h"
 #include "model/check/step_router.h"
+#include "model/check/step_trial.h"
 #include "model/plan/plan_make.h"
 
 enum {

@@ -5,7 +5,6 @@
 #ifndef PTXGEN_MODEL_CHECK_VERIFY_STEP_H
 #define PTXGEN_MODEL_CHECK_VERIFY_STEP_H
 
-#include "model/check/step_result.h"
 #include "model/check/verify_layers.h"
 #include "kernel/kernel.h"
 
@@ -13,7 +12,7 @@
  * kernels, at least two where there are. Sizes are the model's own. What the other layers launch
  * has to be the same, with their own tensors and caches. kernels are those of the spec, for any
  * targets, the oldest first. Where some wait for the launches ahead of them (griddepcontrol.wait),
- * steps are also run in so many orders of launches that overlap: see step_overlap.h. */
+ * steps are also run in so many orders of launches that overlap: see step_overlap.c. */
 step_result verify_step(arena *a, const plan *p, const target *const *wanted, size_t wanted_count,
                         const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
                         unsigned jobs);

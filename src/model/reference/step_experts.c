@@ -66,89 +66,6 @@ void call_add_ffn(const call *c, double *h)
     call_add_branch(c, h, feed_forward(c, &o, &dense, 0), TENSOR_POST_FFW_NORM);
 }
 
-/* Numbers of the largest of some scores that are not out, the largest first, of equal ones the
- * first; a NaN is larger than all. They are out then. Returns how far the last of them is ahead of
- * what is left. */
-static double choose(const double *scores, bool *out, int64_t count, int64_t few, int64_t *chosen)
-{
-    for (int64_t n = 0;; n++) {
-        int64_t best = -1;
-        for (int64_t i = 0; i < count; i++)
-            if (!out[i] && (best < 0 || scores[i] > scores[best] ||
-                            (isnan(scores[i]) && !isnan(scores[best]))))
-                best = i;
-        if (n == few)
-            return best < 0 ? HUGE_VAL : scores[chosen[few - 1]] - scores[best];
-        chosen[n] = best;
-        out[best] = true;
-    }
-}
-
-static void softmax(double *values, int64_t count)
-{
-    double largest = -HUGE_VAL, sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        largest = fmax(largest, values[i]);
-    for (int64_t i = 0; i < count; i++)
-        sum += values[i] = exp(values[i] - largest);
-    for (int64_t i = 0; i < count; i++)
-        values[i] /= sum;
-}
-
-/* Takes out all experts but those of the best groups, by the sums of the two best of each. Returns
- * how far the last of these groups is ahead. */
-static double choose_groups(const call *c, const double *scores, bool *out)
-{
-    enum { BEST = 2 };
-    const decoder *d = c->s->d;
-    int64_t groups = d->expert_groups, size = d->experts / groups, best[BEST];
-    int64_t few = size < BEST ? size : BEST;
-    double *sums = arena_zalloc(c->a, (size_t)groups * sizeof *sums);
-    bool *taken = arena_zalloc(c->a, (size_t)groups * sizeof *taken);
-    int64_t *chosen = arena_alloc(c->a, (size_t)groups * sizeof *chosen);
-    for (int64_t g = 0; g < groups; g++) {
-        choose(scores + g * size, out + g * size, size, few, best);
-        for (int64_t i = 0; i < few; i++)
-            sums[g] += scores[g * size + best[i]];
-    }
-    double gap = choose(sums, taken, groups, d->expert_groups_used, chosen);
-    for (int64_t i = 0; i < d->experts; i++)
-        out[i] = !taken[i / size];
-    return gap;
-}
-
-/* A token's experts and their weights, from its logits. */
-static ref_choice route(const call *c, const double *logits, int64_t *ids, double *weights)
-{
-    const decoder *d = c->s->d;
-    const double *bias = call_row(c, TENSOR_EXP_PROBS_B, 0);
-    size_t bytes = (size_t)d->experts * sizeof *logits;
-    bool *out = arena_zalloc(c->a, (size_t)d->experts * sizeof *out);
-    double *p = memcpy(arena_alloc(c->a, bytes), logits, bytes), gap = HUGE_VAL, sum = 0;
-    double *scores = memcpy(arena_alloc(c->a, bytes), logits, bytes);
-    if (d->gating == GATING_SOFTMAX)
-        softmax(p, d->experts);
-    for (int64_t e = 0; e < d->experts; e++) {
-        p[e] = d->gating == GATING_SIGMOID ? ref_sigmoid(p[e]) : p[e];
-        if (bias || d->expert_groups)
-            scores[e] = p[e] + (bias ? bias[e] : 0);
-    }
-    if (d->expert_groups)
-        gap = choose_groups(c, scores, out);
-    gap = fmin(gap, choose(scores, out, d->experts, d->experts_used, ids));
-    for (int64_t i = 0; i < d->experts_used; i++)
-        weights[i] = p[ids[i]];
-    if (d->gating == GATING_SOFTMAX_OF_CHOSEN)
-        softmax(weights, d->experts_used);
-    for (int64_t i = 0; i < d->experts_used; i++)
-        sum += weights[i];
-    for (int64_t i = 0; i < d->experts_used; i++)
-        weights[i] *= step_or_1(d->experts_scale) / (!d->experts_normed      ? 1
-                                                     : sum < ROUTE_LEAST_SUM ? ROUTE_LEAST_SUM
-                                                                             : sum);
-    return (ref_choice){ scores, gap };
-}
-
 /* The experts of all tokens, [count, experts_used] each. */
 typedef struct routing {
     int64_t *ids;
@@ -157,18 +74,37 @@ typedef struct routing {
 
 static routing route_all(const call *c, const operand *o)
 {
+    enum { CHOICE_BIAS = 2 }; /* the input behind W and x */
     const decoder *d = c->s->d;
-    int64_t used = d->experts_used;
+    size_t used = (size_t)d->experts_used, experts = (size_t)d->experts;
     const double *logits = call_product(c, o, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP_BIAS);
-    routing r = { arena_alloc(c->a, c->count * (size_t)used * sizeof *r.ids),
-                  call_vectors(c, used) };
+    routing r = { arena_alloc(c->a, c->count * used * sizeof *r.ids),
+                  call_vectors(c, d->experts_used) };
+    problem p = { .shape = { .experts = d->experts, .experts_used = d->experts_used },
+                  .options = {
+                      .scale = d->experts_scale,
+                      .route = { .gating = d->gating,
+                                 .normed = d->experts_normed,
+                                 .choice_bias = decoder_has(d, TENSOR_EXP_PROBS_B, c->layer),
+                                 .groups = d->expert_groups,
+                                 .groups_used = d->expert_groups_used } } };
+    if (p.options.route.choice_bias) {
+        const ref_matrix bias = call_matrix(c, TENSOR_EXP_PROBS_B, 0);
+        p.inputs[CHOICE_BIAS] = bias.blocks;
+        p.input_formats[CHOICE_BIAS] = bias.format;
+    }
+    ref_routing *row = arena_alloc(c->a, sizeof *row);
     for (size_t v = 0; v < c->count; v++) {
-        const ref_choice choice = route(c, logits + (int64_t)v * d->experts,
-                                        r.ids + (int64_t)v * used, r.weights + (int64_t)v * used);
-        size_t row = (size_t)c->layer * c->s->scored + v;
-        c->s->gaps[row] = choice.gap;
-        memcpy(c->s->scores + row * (size_t)d->experts, choice.scores,
-               (size_t)d->experts * sizeof *choice.scores);
+        size_t at = (size_t)c->layer * c->s->scored + v;
+        for (size_t e = 0; e < experts; e++)
+            row->logits[e] = (ref_value){ logits[v * experts + e], 0 };
+        ref_route(&p, row);
+        for (size_t i = 0; i < used; i++) {
+            r.ids[v * used + i] = row->scores[i].number;
+            r.weights[v * used + i] = row->weights[i].value;
+        }
+        c->s->gaps[at] = row->gap;
+        memcpy(c->s->scores + at * experts, row->by_number, experts * sizeof *row->by_number);
     }
     return r;
 }
