@@ -7,7 +7,7 @@
 #include "test.h"
 #include "kernel/suite.h"
 #include "ref/quant.h"
-#include "model/decoder.h"
+#include "kernel/problem.h"
 #include "ref/reference.h"
 
 enum { OUT_Y, OUT_STATES, OUT_CONVS, OUTPUTS };         /* parameters */

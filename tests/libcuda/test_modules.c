@@ -376,7 +376,7 @@ TEST_IN_CONTEXT(the_time_to_load_a_module_is_about_linear)
     for (size_t i = 0; i < sizeof large_modules / sizeof *large_modules; i++) {
         const large_module *l = &large_modules[i];
         clock_t few = time_of(l, PARTS), many = time_of(l, TIMES * PARTS);
-        for (int t = 1; t < TRIES && many >= 3 * TIMES * few; t++) {
+        for (int tries = 1; tries < TRIES && many >= 3 * TIMES * few; tries++) {
             clock_t again = time_of(l, TIMES * PARTS);
             many = again < many ? again : many;
         }

@@ -7,7 +7,6 @@
 #include "kernel/formula.h"
 #include "kernel/limits.h"
 #include "input/spec.h"
-#include "model/storey.h"
 
 static bool is_size(const key *k)
 {
@@ -239,7 +238,7 @@ static const char *read_spec(arena *a, const char *text)
     spec out;
     diags d = diags_new(a);
     strbuf messages = strbuf_new(a);
-    spec_parse(a, "spec.ini", text, strlen(text), families, &model_storey, NULL, &out, &d);
+    spec_parse(a, "spec.ini", text, strlen(text), families, NULL, NULL, &out, &d);
     diags_render(&d, &messages, false);
     return messages.text;
 }
@@ -302,8 +301,7 @@ ARENA_TEST(stages_are_as_many_as_all_gpus_have_room_for)
                                         cases[i].targets, cases[i].weights);
         diags d = diags_new(a);
         spec s;
-        assert_true(
-            spec_parse(a, "k.ini", text, strlen(text), families, &model_storey, NULL, &s, &d));
+        assert_true(spec_parse(a, "k.ini", text, strlen(text), families, NULL, NULL, &s, &d));
         assert_int_equal(s.instance_count, 1);
         assert_int_equal(s.instances->stages, cases[i].stages);
         assert_non_null(strstr(s.instances->name, cases[i].stages == 3 ? "_s3" : "_s2"));

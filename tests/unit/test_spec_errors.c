@@ -1,12 +1,21 @@
 /* Wrong specs, and all that is said of each: place, message, code and caret. */
 #include "test_arena.h"
 #include "spec_sample.h"
-#include "model/storey.h"
 
 #define SPEC(text) text, sizeof(text) - 1
 #define DECODER_KEYS                                      \
     "layers = 4\nhidden = 256\nff = 512\nnum_heads = 4\n" \
     "vocab = 8k\nweights = q4_k\n"
+
+/* A storey above whose section plans nothing. */
+static bool read_nothing(arena *a, const struct section *s, const target *const *wanted,
+                         size_t wanted_count, planned *out, diags *d)
+{
+    (void)a, (void)s, (void)wanted, (void)wanted_count, (void)d;
+    *out = (planned){ 0 };
+    return true;
+}
+static const upper_storey sample_storey = { .section = "decoder", .read = read_nothing };
 
 typedef struct wrong_spec {
     const char *what;
@@ -287,7 +296,7 @@ static const char *messages_of(arena *a, const char *text, size_t size,
     diags d = diags_new(a);
     spec s;
     bool right =
-        spec_parse(a, "spec.ini", text, size, sample_families, &model_storey, overrides, &s, &d);
+        spec_parse(a, "spec.ini", text, size, sample_families, &sample_storey, overrides, &s, &d);
     assert_int_equal(right, d.errors == 0);
     strbuf messages = strbuf_new(a);
     diags_render(&d, &messages, false);
@@ -377,7 +386,7 @@ TEST(a_line_may_have_any_length)
                 strbuf_format(&text, ", %zu", n + 4000);
             strbuf_put(&text, "\nk = 256\n");
             assert_true(spec_parse(a, "spec.ini", text.text, text.length, sample_families,
-                                   &model_storey, NULL, &s, &d));
+                                   &sample_storey, NULL, &s, &d));
             assert_int_equal(s.instance_count, 2 * items[i]);
             assert_int_equal(s.instances[items[i] - 1].shape.n, 1000 + items[i]);
             assert_int_equal(s.instances[items[i]].shape.n, 1);
@@ -424,7 +433,7 @@ ARENA_TEST(a_file_that_is_no_text_is_given_up_after_ten_lines)
         noise[i] = i % 20 == 19 ? '\n' : (char)(128 + i % 50);
     diags d = diags_new(a);
     spec s;
-    assert_false(spec_parse(a, "spec.ini", noise, sizeof noise, sample_families, &model_storey,
+    assert_false(spec_parse(a, "spec.ini", noise, sizeof noise, sample_families, &sample_storey,
                             NULL, &s, &d));
     assert_int_equal(d.errors, 10);
 }

@@ -106,7 +106,7 @@ static bool measure_stream(bench *b, const char *host_name, const char *gap_name
 {
     unsigned launches = b->quick ? 10 : 500;
     const gpu_grid grid = { .blocks = { b->gpu->sm_count, 1, 1 }, .threads = 256 };
-    double host = 1e9, device = 1e9;
+    double host = 1e9, on_device = 1e9;
     if (!gpu_select(b->gpu, "empty", 0))
         return false;
     for (int run = 0; run < RUNS; run++) {
@@ -118,10 +118,10 @@ static bool measure_stream(bench *b, const char *host_name, const char *gap_name
         if (!done || !gpu_stop(b->gpu, &seconds))
             return false;
         host = took < host ? took : host;
-        device = seconds < device ? seconds : device;
+        on_device = seconds < on_device ? seconds : on_device;
     }
     figure_print(b->figures, host_name, host / launches * 1e6, "us");
-    figure_print(b->figures, gap_name, device / launches * 1e6, "us");
+    figure_print(b->figures, gap_name, on_device / launches * 1e6, "us");
     return true;
 }
 
