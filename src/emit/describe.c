@@ -68,13 +68,60 @@ static void describe_launch(description *d)
     d->dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
 }
 
-/* Most kernels of a step of one token and of those of more differ in their grid alone. */
+/* Prints a line without what ptxas passes over. It stays a line, if an empty one, so that lines
+ * have the numbers that they have in the file. No line has a string with blanks in it. */
+static void print_dense(strbuf *out, const char *line, const char *end)
+{
+    const char *comment = NULL;
+    for (const char *at = line; at + 1 < end && !comment; at++)
+        if (at[0] == '/' && at[1] == '/')
+            comment = at;
+    end = comment ? comment : end;
+    while (end > line && end[-1] == ' ')
+        end--;
+    size_t before = out->length;
+    for (const char *at = line; at < end; at++) {
+        bool starts = out->length == before;
+        if (*at != ' ' || (!starts && at[-1] != ' ' && at[-1] != ','))
+            strbuf_char(out, *at);
+    }
+    strbuf_char(out, '\n');
+}
+
+static header_text text_of_header(arena *a, const kernel_set *set, const kernel *k)
+{
+    static const char entry[] = ".visible .entry ";
+    header_text made = { k->ptx, k->ptx_length, 0, NULL, 0 };
+    if (set->plan && set->embed == EMBED_STRING && !k->edited_file) {
+        const char *end;
+        strbuf out = strbuf_new(a);
+        for (const char *line = k->ptx; *line; line = *end ? end + 1 : end) {
+            end = line + strcspn(line, "\n");
+            print_dense(&out, line, end);
+        }
+        const char *name = strstr(out.text, entry);
+        made = (header_text){ .text = out.text, .length = out.length };
+        made.before = (size_t)(name + strlen(entry) - out.text);
+        made.behind = name + strlen(entry) + strlen(k->instance->name);
+    }
+    made.checksum = fnv1a64(made.text, made.length);
+    return made;
+}
+
+/* Returns true if two texts are the same but for the name. Most kernels of a step of one token and
+ * of those of more differ in their grid alone. */
+static bool are_alike(const header_text *a, const header_text *b)
+{
+    return a->behind && b->behind && a->before == b->before &&
+           memcmp(a->text, b->text, a->before) == 0 && strcmp(a->behind, b->behind) == 0;
+}
+
 static void find_alike(const kernel_set *set, description *kernels)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
         kernels[i].like = &kernels[i];
         for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++)
-            if (header_text_is_alike(&kernels[i].text, &kernels[j].text))
+            if (are_alike(&kernels[i].text, &kernels[j].text))
                 kernels[i].like = kernels[j].like;
     }
 }
@@ -92,7 +139,7 @@ described_set describe_set(arena *a, const kernel_set *set)
         describe_params(a, d);
         describe_launch(d);
         d->checksum = fnv1a64(k->ptx, k->ptx_length);
-        d->text = header_text_of(a, set, k);
+        d->text = text_of_header(a, set, k);
     }
     find_alike(set, kernels);
     return (described_set){ .set = set, .kernels = kernels };

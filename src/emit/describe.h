@@ -4,11 +4,22 @@
 #define PTXGEN_EMIT_DESCRIBE_H
 
 #include "base/strbuf.h"
-#include "emit/header_text.h"
 #include "kernel/kernel.h"
 #include "kernel/pipeline.h"
 
 enum { PTXGEN_HEADER_ABI = 9 };
+
+/* A kernel's PTX as a header has it: the text of its file, but for the strings of a model's header.
+ * Its kernels are long, and what only readers of PTX need, indentation, columns and comments, would
+ * be a third of the header. Lines are those of the file, so that the driver's report of a fault is.
+ */
+typedef struct header_text {
+    const char *text;
+    size_t length;
+    uint64_t checksum;  /* FNV-1a */
+    const char *behind; /* the kernel's name; NULL: the file's text */
+    size_t before;      /* bytes ahead of the name */
+} header_text;
 
 /* Figures that run-time values decide are -1. */
 typedef struct description {

@@ -4,11 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "emit/header_cuda.h"
-#include "emit/header_data.h"
-#include "emit/header_pipelines.h"
-#include "emit/header_ptx.h"
-#include "emit/header_query.h"
+#include "emit/header_parts.h"
 #include "kernel/formula.h"
 #include "kernel/memory_plan.h"
 #include "templates/templates.h"
@@ -23,50 +19,37 @@ static void print_upper_prefix(strbuf *out, const described_set *d)
     strbuf_upper(out, d->set->prefix);
 }
 
-static void print_abi(strbuf *out, const described_set *d)
+static void print_number(strbuf *out, const described_set *d, int number)
 {
     (void)d;
-    strbuf_unsigned(out, PTXGEN_HEADER_ABI);
+    strbuf_signed(out, number);
 }
 
-static void print_enumerator(strbuf *out, const char *name)
+/* Names of which there is a constant each. */
+enum { NAMES_OF_OPERATIONS, NAMES_OF_FORMATS };
+
+static const char *name_of(int names, size_t i)
 {
-    strbuf_put(out, "    PTXGEN_");
-    strbuf_upper(out, name);
-    strbuf_put(out, ",\n");
+    return names == NAMES_OF_FORMATS ? i < FORMAT_COUNT ? formats[i].name : NULL
+           : i < OP_COUNT            ? operations[i].name
+                                     : NULL;
 }
 
-static void print_operations(strbuf *out, const described_set *d)
-{
-    (void)d;
-    for (size_t i = 0; i < OP_COUNT; i++)
-        print_enumerator(out, operations[i].name);
-}
-
-static void print_formats(strbuf *out, const described_set *d)
+static void print_enumerators(strbuf *out, const described_set *d, int names)
 {
     (void)d;
-    for (size_t i = 0; i < FORMAT_COUNT; i++)
-        print_enumerator(out, formats[i].name);
+    for (size_t i = 0; name_of(names, i); i++) {
+        strbuf_put(out, "    ");
+        print_constant(out, name_of(names, i));
+        strbuf_put(out, ",\n");
+    }
 }
 
-static void print_quoted(strbuf *out, const char *name)
-{
-    strbuf_format(out, "        \"%s\",\n", name);
-}
-
-static void print_operation_names(strbuf *out, const described_set *d)
+static void print_names(strbuf *out, const described_set *d, int names)
 {
     (void)d;
-    for (size_t i = 0; i < OP_COUNT; i++)
-        print_quoted(out, operations[i].name);
-}
-
-static void print_format_names(strbuf *out, const described_set *d)
-{
-    (void)d;
-    for (size_t i = 0; i < FORMAT_COUNT; i++)
-        print_quoted(out, formats[i].name);
+    for (size_t i = 0; name_of(names, i); i++)
+        strbuf_format(out, "        \"%s\",\n", name_of(names, i));
 }
 
 typedef struct family_count {
@@ -221,12 +204,7 @@ static void print_declarations(strbuf *out, const described_set *d)
 
 static void print_data(strbuf *out, const described_set *d)
 {
-    const run_functions *at_run_time = print_run_functions(out, d);
-    for (size_t i = 0; i < d->set->kernel_count; i++) {
-        if (d->kernels[i].like == &d->kernels[i])
-            print_ptx(out, d->set, &d->kernels[i]);
-        print_definitions(out, d->set, &d->kernels[i], &at_run_time[i]);
-    }
+    print_kernel_definitions(out, d);
     print_pipeline_definitions(out, d);
 }
 
@@ -234,24 +212,6 @@ static void print_table(strbuf *out, const described_set *d)
 {
     for (size_t i = 0; i < d->set->kernel_count; i++)
         strbuf_format(out, "    &%s,\n", d->kernels[i].id);
-}
-
-static void print_most_arguments(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, MAX_PARAMS);
-}
-
-static void print_most_steps(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, PIPELINE_MOST_STEPS);
-}
-
-static void print_most_sms(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, TARGET_MOST_SMS);
 }
 
 /* "{ 75, 65536 },", of each architecture from the first one on that differs from the one before. */
@@ -289,88 +249,67 @@ static void print_embedding(strbuf *out, const described_set *d)
 }
 
 /* What only a header with a plan has. */
-#define PRINT_PLACE(name, place)                          \
-    static void name(strbuf *out, const described_set *d) \
-    {                                                     \
-        if (d->set->plan)                                 \
-            d->set->upper->header(out, d, place);         \
-    }
-PRINT_PLACE(print_plan_head, HEADER_PLAN_HEAD)
-PRINT_PLACE(print_plan_types, HEADER_PLAN_TYPES)
-PRINT_PLACE(print_plan_declarations, HEADER_PLAN_DECLARATIONS)
-PRINT_PLACE(print_plan_data, HEADER_PLAN_DATA)
-PRINT_PLACE(print_plan_functions, HEADER_PLAN_FUNCTIONS)
-
-static void print_most_rows(strbuf *out, const described_set *d)
+static void print_plan(strbuf *out, const described_set *d, int place)
 {
-    (void)d;
-    strbuf_unsigned(out, PROBLEM_MOST_ROWS);
+    if (d->set->plan)
+        d->set->upper->header(out, d, (header_place)place);
 }
 
-static void print_sampling_words(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, SAMPLING_WORDS);
-}
-
-static void print_piece_alignment(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, MEMORY_ALIGNMENT);
-}
-
-/* What stands in its place: what a function prints, or a text with placeholders of its own. */
+/* What stands in its place: what a function prints, of a number too, or a text with placeholders of
+ * its own. */
 typedef struct placeholder {
     const char *name;
     void (*print)(strbuf *out, const described_set *d);
+    void (*print_of)(strbuf *out, const described_set *d, int number);
+    int number;
     const char *text;
 } placeholder;
 
 static const placeholder placeholders[] = {
-    { "@PREFIX@", print_prefix, NULL },
-    { "@UPPER@", print_upper_prefix, NULL },
-    { "@VERSION@", NULL, PTXGEN_VERSION },
-    { "@ABI@", print_abi, NULL },
-    { "@CONTENTS@", print_contents, NULL },
-    { "@OPERATIONS@", print_operations, NULL },
-    { "@FORMATS@", print_formats, NULL },
-    { "@DECLARATIONS@", print_declarations, NULL },
-    { "@DATA@", print_data, NULL },
-    { "@TABLE@", print_table, NULL },
-    { "@PIPELINES@", print_pipeline_table, NULL },
-    { "@PLAN_HEAD@", print_plan_head, NULL },
-    { "@PLAN_TYPES@", print_plan_types, NULL },
-    { "@PLAN_DECLARATIONS@", print_plan_declarations, NULL },
-    { "@PLAN_DATA@", print_plan_data, NULL },
-    { "@DECODER@", print_plan_functions, NULL },
-    { "@MOST_ROWS@", print_most_rows, NULL },
-    { "@SAMPLING_WORDS@", print_sampling_words, NULL },
-    { "@PIECE_ALIGNMENT@", print_piece_alignment, NULL },
-    { "@CUDA@", NULL, template_header_cuda_h_in },
-    { "@EXPLAIN@", NULL, template_header_explain_h_in },
-    { "@EMBED@", print_embedding, NULL },
-    { "@OPERATION_NAMES@", print_operation_names, NULL },
-    { "@FORMAT_NAMES@", print_format_names, NULL },
-    { "@MOST_ARGUMENTS@", print_most_arguments, NULL },
-    { "@MOST_STEPS@", print_most_steps, NULL },
-    { "@MOST_SMS@", print_most_sms, NULL },
-    { "@KERNEL_COUNT@", print_kernel_count, NULL },
-    { "@SHARED_LIMITS@", print_shared_limits, NULL },
-    { "@LAUNCHES@", print_launches, NULL },
-    { "@PIPELINE_LAUNCHES@", print_pipeline_launches, NULL },
-    { "@QUERY_ENUMS@", print_query_enums, NULL },
-    { "@QUERY_SIZE_MEMBERS@", print_query_size_members, NULL },
-    { "@QUERY_OPTION_MEMBERS@", print_query_option_members, NULL },
-    { "@QUERY_MATRIX_MEMBERS@", print_query_matrix_members, NULL },
-    { "@QUERY_MATRICES@", print_query_matrix_count, NULL },
-    { "@QUERY_MATRIX_ROWS@", print_query_matrix_rows, NULL },
-    { "@QUERY_SIZES@", print_query_size_count, NULL },
-    { "@QUERY_OPTIONS@", print_query_option_count, NULL },
-    { "@QUERY_SIZE_ROWS@", print_query_size_rows, NULL },
-    { "@QUERY_OPTION_ROWS@", print_query_option_rows, NULL },
-    { "@ALIAS_LAUNCHES@", print_alias_launches, NULL },
-    { "@FIRST@", print_first, NULL },
-    { "@FIRST_ARGUMENTS@", print_first_arguments, NULL },
+    { "@PREFIX@", .print = print_prefix },
+    { "@UPPER@", .print = print_upper_prefix },
+    { "@VERSION@", .text = PTXGEN_VERSION },
+    { "@ABI@", .print_of = print_number, .number = PTXGEN_HEADER_ABI },
+    { "@CONTENTS@", .print = print_contents },
+    { "@OPERATIONS@", .print_of = print_enumerators, .number = NAMES_OF_OPERATIONS },
+    { "@FORMATS@", .print_of = print_enumerators, .number = NAMES_OF_FORMATS },
+    { "@DECLARATIONS@", .print = print_declarations },
+    { "@DATA@", .print = print_data },
+    { "@TABLE@", .print = print_table },
+    { "@PIPELINES@", .print = print_pipeline_table },
+    { "@PLAN_HEAD@", .print_of = print_plan, .number = HEADER_PLAN_HEAD },
+    { "@PLAN_TYPES@", .print_of = print_plan, .number = HEADER_PLAN_TYPES },
+    { "@PLAN_DECLARATIONS@", .print_of = print_plan, .number = HEADER_PLAN_DECLARATIONS },
+    { "@PLAN_DATA@", .print_of = print_plan, .number = HEADER_PLAN_DATA },
+    { "@DECODER@", .print_of = print_plan, .number = HEADER_PLAN_FUNCTIONS },
+    { "@MOST_ROWS@", .print_of = print_number, .number = PROBLEM_MOST_ROWS },
+    { "@SAMPLING_WORDS@", .print_of = print_number, .number = SAMPLING_WORDS },
+    { "@PIECE_ALIGNMENT@", .print_of = print_number, .number = MEMORY_ALIGNMENT },
+    { "@CUDA@", .text = template_header_cuda_h_in },
+    { "@EXPLAIN@", .text = template_header_explain_h_in },
+    { "@EMBED@", .print = print_embedding },
+    { "@OPERATION_NAMES@", .print_of = print_names, .number = NAMES_OF_OPERATIONS },
+    { "@FORMAT_NAMES@", .print_of = print_names, .number = NAMES_OF_FORMATS },
+    { "@MOST_ARGUMENTS@", .print_of = print_number, .number = MAX_PARAMS },
+    { "@MOST_STEPS@", .print_of = print_number, .number = PIPELINE_MOST_STEPS },
+    { "@MOST_SMS@", .print_of = print_number, .number = TARGET_MOST_SMS },
+    { "@KERNEL_COUNT@", .print = print_kernel_count },
+    { "@SHARED_LIMITS@", .print = print_shared_limits },
+    { "@LAUNCHES@", .print = print_launches },
+    { "@PIPELINE_LAUNCHES@", .print = print_pipeline_launches },
+    { "@QUERY_ENUMS@", .print = print_query_enums },
+    { "@QUERY_SIZE_MEMBERS@", .print_of = print_query_members, .number = QUERY_SIZES },
+    { "@QUERY_OPTION_MEMBERS@", .print_of = print_query_members, .number = QUERY_OPTIONS },
+    { "@QUERY_MATRIX_MEMBERS@", .print_of = print_query_members, .number = QUERY_MATRICES },
+    { "@QUERY_MATRICES@", .print_of = print_query_count, .number = QUERY_MATRICES },
+    { "@QUERY_MATRIX_ROWS@", .print_of = print_query_rows, .number = QUERY_MATRICES },
+    { "@QUERY_SIZES@", .print_of = print_query_count, .number = QUERY_SIZES },
+    { "@QUERY_OPTIONS@", .print_of = print_query_count, .number = QUERY_OPTIONS },
+    { "@QUERY_SIZE_ROWS@", .print_of = print_query_rows, .number = QUERY_SIZES },
+    { "@QUERY_OPTION_ROWS@", .print_of = print_query_rows, .number = QUERY_OPTIONS },
+    { "@ALIAS_LAUNCHES@", .print = print_alias_launches },
+    { "@FIRST@", .print = print_first },
+    { "@FIRST_ARGUMENTS@", .print = print_first_arguments },
 };
 
 static const placeholder *find_placeholder(const char *text)
@@ -390,6 +329,8 @@ void header_fill(strbuf *out, const char *text, const described_set *d)
         const placeholder *p = find_placeholder(text);
         if (p && p->print)
             p->print(out, d);
+        else if (p && p->print_of)
+            p->print_of(out, d, p->number);
         else if (p)
             header_fill(out, p->text, d);
         else if (*text)

@@ -5,7 +5,7 @@
  * A load function names its kernels, and a launch function of a kernel names none: so a linker that
  * leaves out what is not used leaves out what is not loaded.
  */
-#include "emit/header_cuda.h"
+#include "emit/header_parts.h"
 
 #include <inttypes.h>
 

@@ -1,31 +1,36 @@
 /* Descriptors are initialised by position, since C++ before C++20 knows no designated initialisers;
- * their order is that of ptxgen_kernel in templates/header.h.in. */
-#include "emit/header_data.h"
+ * their order is that of ptxgen_kernel in templates/header.h.in.
+ *
+ * Grids and dynamic shared memory that run-time values decide are C functions. k and n are run-time
+ * values here also where the configuration fixes them (ptxgen_run_of fills them in): so kernels
+ * that differ in their shape alone share one function. A function each would cost the compiler of
+ * the header more than all the rest.
+ */
+#include "emit/header_parts.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "emit/header_ptx.h"
 #include "kernel/formula.h"
 
 enum { WARP = 32 };
 
-static void print_params(strbuf *out, const description *d)
+void print_constant(strbuf *out, const char *name)
 {
-    strbuf_format(out, "static const ptxgen_param %s_params[] = {\n", d->id);
-    for (size_t i = 0; i < d->param_count; i++) {
-        const param *p = &d->params[i];
-        bool pointer = param_is_pointer(p);
-        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
-                      pointer ? "POINTER" : "U32");
-        strbuf_upper(out, param_direction(p));
-        strbuf_put(out, ", PTXGEN_");
-        strbuf_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
-        strbuf_format(out, ", %" PRId64 ", \"%s\", %u },\n",
-                      d->param_bytes[i] < 0 ? 0 : d->param_bytes[i],
-                      pointer ? formula_names(out->arena, p->bytes, d->kernel->instance) : p->size,
-                      pointer ? p->align : (unsigned)sizeof(uint32_t));
-    }
-    strbuf_put(out, "};\n");
+    strbuf_put(out, "PTXGEN_");
+    strbuf_upper(out, name);
+}
+
+void print_param(strbuf *out, const param *p, int64_t bytes, const char *size)
+{
+    bool pointer = param_is_pointer(p);
+    strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
+                  pointer ? "POINTER" : "U32");
+    strbuf_upper(out, param_direction(p));
+    strbuf_put(out, ", ");
+    print_constant(out, formats[pointer ? p->format : FORMAT_U32].name);
+    strbuf_format(out, ", %" PRId64 ", \"%s\", %u },\n", bytes < 0 ? 0 : bytes, size,
+                  pointer ? p->align : (unsigned)sizeof(uint32_t));
 }
 
 size_t print_config(strbuf *out, const char *id, const instance *in)
@@ -46,6 +51,85 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
     }
     strbuf_put(out, "};\n");
     return (size_t)(k - first);
+}
+
+/* The names of the C functions that give a kernel's grid and dynamic shared memory; NULL where they
+ * are fixed. */
+typedef struct run_functions {
+    const char *grid, *shared;
+} run_functions;
+
+typedef VEC(const char *) bodies;
+
+/* Returns the name of the function with this body, defined where it is the first: "llama_grid_1".
+ */
+static const char *define_function(strbuf *out, bodies *known, const char *type, const char *stem,
+                                   const char *parameters, const char *body)
+{
+    size_t number = 0;
+    while (number < known->count && strcmp(known->items[number], body) != 0)
+        number++;
+    const char *name = arena_format(out->arena, "%s_%zu", stem, number);
+    if (number == known->count) {
+        *VEC_PUSH(out->arena, known) = body;
+        strbuf_format(out, "static %s %s(%s)\n{\n%s}\n\n", type, name, parameters, body);
+    }
+    return name;
+}
+
+static void print_formula(strbuf *body, const char *formula, const instance *in)
+{
+    instance any_size = *in;
+    any_size.dims = DIMS_DYNAMIC;
+    formula_print(body, formula, &any_size, FORMULA_C);
+}
+
+/* Grids divide by run-time values: without one that they need they are left 0. So are extents that
+ * CUDA does not allow. */
+static const char *grid_body(arena *a, const instance *in)
+{
+    static const char *const values[] = { "run->k", "run->n", "run->m", "run->sm_count" };
+    strbuf grids = strbuf_new(a), body = strbuf_new(a);
+    for (size_t i = 0; i < 3; i++) {
+        strbuf_format(&grids, "    grid[%zu] = ptxgen_extent(", i);
+        print_formula(&grids, in->family->launch.grid[i], in);
+        strbuf_format(&grids, ", %d);\n", i ? TARGET_MOST_GRID_YZ : TARGET_MOST_GRID_X);
+    }
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (strstr(grids.text, values[i]))
+            strbuf_format(&body, "    if (%s <= 0)\n        return;\n", values[i]);
+    strbuf_put(&body, grids.text);
+    return body.text;
+}
+
+static const char *shared_body(arena *a, const instance *in)
+{
+    strbuf body = strbuf_new(a);
+    strbuf_put(&body, "    return (unsigned)PTXGEN_MIN(");
+    print_formula(&body, in->family->launch.dynamic_shared, in);
+    strbuf_put(&body, ", UINT32_MAX);\n");
+    return body.text;
+}
+
+static const run_functions *print_run_functions(strbuf *out, const described_set *d)
+{
+    arena *a = out->arena;
+    const kernel_set *set = d->set;
+    run_functions *functions = arena_zalloc(a, set->kernel_count * sizeof *functions);
+    bodies grids = { 0 }, shareds = { 0 };
+    const char *grid = arena_format(a, "%s_grid", set->prefix);
+    const char *shared = arena_format(a, "%s_shared", set->prefix);
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const instance *in = set->kernels[i].instance;
+        if (!d->kernels[i].grid_fixed)
+            functions[i].grid =
+                define_function(out, &grids, "void", grid,
+                                "const ptxgen_run *run, unsigned grid[3]", grid_body(a, in));
+        if (d->kernels[i].dynamic_shared < 0)
+            functions[i].shared = define_function(out, &shareds, "unsigned", shared,
+                                                  "const ptxgen_run *run", shared_body(a, in));
+    }
+    return functions;
 }
 
 static void print_launch(strbuf *out, const description *d, const run_functions *at_run_time)
@@ -96,30 +180,36 @@ static void print_resources(strbuf *out, const description *d)
                   blocks);
 }
 
-void print_definitions(strbuf *out, const kernel_set *set, const description *d,
-                       const run_functions *at_run_time)
+static void print_definitions(strbuf *out, const kernel_set *set, const description *d,
+                              const run_functions *at_run_time)
 {
     const kernel *k = d->kernel;
     const instance *in = k->instance;
     const family *f = in->family;
 
-    print_params(out, d);
+    strbuf_format(out, "static const ptxgen_param %s_params[] = {\n", d->id);
+    for (size_t i = 0; i < d->param_count; i++) {
+        const param *p = &d->params[i];
+        print_param(out, p, d->param_bytes[i],
+                    param_is_pointer(p) ? formula_names(out->arena, p->bytes, in) : p->size);
+    }
+    strbuf_put(out, "};\n");
     size_t config_count = print_config(out, d->id, in);
 
     strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", d->id, in->name,
                   d->like->kernel->instance->name);
     strbuf_format(out,
                   "    %s%s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
-                  "    \"%s\", PTXGEN_",
+                  "    \"%s\", ",
                   is_printed_as_words(set, d->like) ? "(const char *)" : "", d->like->id,
                   d->like->text.length, d->like->text.checksum, f->name);
-    strbuf_upper(out, operations[f->op].name);
-    strbuf_put(out, ", PTXGEN_");
-    strbuf_upper(out, formats[weights_of(in)].name);
-    strbuf_put(out, ", PTXGEN_");
-    strbuf_upper(out, formats[instance_activations(in)].name);
-    strbuf_put(out, ", PTXGEN_");
-    strbuf_upper(out, formats[instance_precision(in)].name);
+    const char *constants[] = { operations[f->op].name, formats[weights_of(in)].name,
+                                formats[instance_activations(in)].name,
+                                formats[instance_precision(in)].name };
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        strbuf_put(out, i ? ", " : "");
+        print_constant(out, constants[i]);
+    }
     strbuf_format(out, ",\n    %u, %u, %d, %d, /* sm, isa, overlaps, specific */\n", k->target->sm,
                   k->isa, k->overlaps, k->specific);
     strbuf_format(out, "    %s_params, %zu,\n", d->id, d->param_count);
@@ -135,4 +225,14 @@ void print_definitions(strbuf *out, const kernel_set *set, const description *d,
         strbuf_put(out, "NULL");
     strbuf_format(out, ", %u, %u, /* chosen_by, chosen_f32, chosen_q8 */\n};\n\n",
                   chosen >> PRECISION_F32 & 1, chosen >> PRECISION_Q8 & 1);
+}
+
+void print_kernel_definitions(strbuf *out, const described_set *d)
+{
+    const run_functions *at_run_time = print_run_functions(out, d);
+    for (size_t i = 0; i < d->set->kernel_count; i++) {
+        if (d->kernels[i].like == &d->kernels[i])
+            print_ptx(out, d->set, &d->kernels[i]);
+        print_definitions(out, d->set, &d->kernels[i], &at_run_time[i]);
+    }
 }

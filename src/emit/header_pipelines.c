@@ -1,18 +1,9 @@
 /* Pipelines as C data: each step names its kernel, since there may be one for several targets, and
  * says for every parameter which buffer it gets. */
-#include "emit/header_pipelines.h"
+#include "emit/header_parts.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#include "emit/header_data.h"
-
-/* "LLAMA_QKV_K4096_N4096_KV1024_WORKSPACE" */
-static void print_workspace_name(strbuf *out, const char *id)
-{
-    strbuf_upper(out, id);
-    strbuf_put(out, "_WORKSPACE");
-}
 
 void print_pipeline_declarations(strbuf *out, const described_set *d)
 {
@@ -28,28 +19,10 @@ void print_pipeline_declarations(strbuf *out, const described_set *d)
         strbuf_format(out, ". Workspace %" PRId64 " bytes%s. */\n", workspace,
                       buffers.by_row ? " a row" : "");
         strbuf_format(out, "extern const ptxgen_pipeline %s;\n#define ", id);
-        print_workspace_name(out, id);
-        strbuf_format(out, "%s%" PRId64 ")\n\n",
+        strbuf_upper(out, id);
+        strbuf_format(out, "_WORKSPACE%s%" PRId64 ")\n\n",
                       buffers.by_row ? "(rows) ((size_t)(rows) * " : " ((size_t)", workspace);
     }
-}
-
-static void print_buffers(strbuf *out, const char *id, const pipeline_buffers *buffers)
-{
-    strbuf_format(out, "static const ptxgen_param %s_buffers[] = {\n", id);
-    for (size_t i = 0; i < buffers->count; i++) {
-        const param *p = &buffers->params[i];
-        bool pointer = param_is_pointer(p);
-        strbuf_format(out, "    { \"%s\", PTXGEN_PARAM_%s, PTXGEN_PARAM_", p->name,
-                      pointer ? "POINTER" : "U32");
-        strbuf_upper(out, param_direction(p));
-        strbuf_put(out, ", PTXGEN_");
-        strbuf_upper(out, formats[pointer ? p->format : FORMAT_U32].name);
-        strbuf_format(out, ", %" PRId64 ", \"%s\", %zu },\n",
-                      buffers->bytes[i] < 0 ? 0 : buffers->bytes[i], buffers->sizes[i],
-                      pointer ? (size_t)p->align : sizeof(uint32_t));
-    }
-    strbuf_put(out, "};\n");
 }
 
 /* The arguments of a step, in the order of its kernel's parameters: their number. */
@@ -72,35 +45,26 @@ static size_t print_step_arguments(strbuf *out, const char *id, const pipeline *
     return count;
 }
 
-/* The place in the table of kernels of the first that an instance has. */
-static size_t kernel_place(const kernel_set *set, const instance *in)
-{
-    size_t at = 0;
-    while (set->kernels[at].instance->name != in->name)
-        at++;
-    return at;
-}
-
-/* "PTXGEN_Q4_K, " */
-static void print_constant(strbuf *out, const char *name)
-{
-    strbuf_put(out, "PTXGEN_");
-    strbuf_upper(out, name);
-    strbuf_put(out, ", ");
-}
-
 static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p)
 {
     const char *id = pipeline_identifier(out->arena, set, p);
     pipeline_buffers buffers = pipeline_buffers_of(out->arena, p);
     size_t *counts = arena_alloc(out->arena, (p->step_count + 1) * sizeof *counts);
-    print_buffers(out, id, &buffers);
+    strbuf_format(out, "static const ptxgen_param %s_buffers[] = {\n", id);
+    for (size_t i = 0; i < buffers.count; i++)
+        print_param(out, &buffers.params[i], buffers.bytes[i], buffers.sizes[i]);
+    strbuf_put(out, "};\n");
     for (size_t s = 0; s < p->step_count; s++)
         counts[s] = print_step_arguments(out, id, p, s, &buffers);
     strbuf_format(out, "static const ptxgen_pipeline_step %s_steps[] = {\n", id);
-    for (size_t s = 0; s < p->step_count; s++)
-        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", p->steps[s].kernel->name,
-                      kernel_place(set, p->steps[s].kernel), id, s, counts[s]);
+    for (size_t s = 0; s < p->step_count; s++) {
+        const char *name = p->steps[s].kernel->name;
+        size_t place = 0; /* in the table of kernels, of the first that the instance has */
+        while (set->kernels[place].instance->name != name)
+            place++;
+        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", name, place, id, s,
+                      counts[s]);
+    }
     strbuf_put(out, "};\n");
     const instance *in = p->instance;
     size_t config_count = print_config(out, id, in);
@@ -114,10 +78,13 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
                   id, in->name, in->family->name, id, buffers.count, id, p->step_count,
                   buffers.workspace, buffers.by_row, in->shape.k, in->shape.n, in->shape.n_kv,
                   family_key(in->family, "m") ? in->shape.m : 1, id, config_count);
-    print_constant(out, operations[in->family->op].name);
-    print_constant(out, formats[pipeline_weights(p)].name);
-    print_constant(out, formats[pipeline_activations(&buffers)].name);
-    print_constant(out, formats[pipeline_precision(p)].name);
+    const char *constants[] = { operations[in->family->op].name, formats[pipeline_weights(p)].name,
+                                formats[pipeline_activations(&buffers)].name,
+                                formats[pipeline_precision(p)].name };
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+        print_constant(out, constants[i]);
+        strbuf_put(out, ", ");
+    }
     strbuf_put(out, "/* operation, weights, activations, precision */\n};\n\n");
 }
 

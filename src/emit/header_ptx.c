@@ -9,7 +9,7 @@
  * whatever depends on the header is made anew when ptxgen changes the file, also where the compiler
  * reports no dependency on the file; ptxgen_is_intact compares it with what was read.
  */
-#include "emit/header_ptx.h"
+#include "emit/header_parts.h"
 
 #include <inttypes.h>
 #include <string.h>

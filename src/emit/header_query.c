@@ -1,4 +1,4 @@
-#include "emit/header_query.h"
+#include "emit/header_parts.h"
 
 typedef struct query_row {
     const char *key, *type, *member, *said; /* said: NULL where the member's name says all */
@@ -35,103 +35,58 @@ static const query_row matrices[] = {
 #include "kernel/query.def"
 };
 
-enum {
-    SIZES = sizeof sizes / sizeof *sizes,
-    OPTIONS = sizeof options / sizeof *options,
-    MATRICES = sizeof matrices / sizeof *matrices
+static const struct {
+    const query_row *rows;
+    size_t count;
+} kinds[QUERY_KINDS] = {
+    [QUERY_SIZES] = { sizes, sizeof sizes / sizeof *sizes },
+    [QUERY_OPTIONS] = { options, sizeof options / sizeof *options },
+    [QUERY_MATRICES] = { matrices, sizeof matrices / sizeof *matrices },
 };
-
-static void print_enum(strbuf *out, const query_row *row)
-{
-    strbuf_format(out, "typedef enum %s {\n", row->type);
-    for (const choice *c = row->words; c->word; c++) {
-        strbuf_put(out, "    PTXGEN_");
-        strbuf_upper(out, row->key);
-        strbuf_char(out, '_');
-        strbuf_upper(out, c->word);
-        strbuf_put(out, row->first && c == row->words ? " = 1,\n" : ",\n");
-    }
-    strbuf_format(out, "} %s;\n", row->type);
-}
-
-static void print_members(strbuf *out, const query_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        strbuf_format(out, "    %s %s;", rows[i].type, rows[i].member);
-        if (rows[i].said)
-            strbuf_format(out, " /* %s */", rows[i].said);
-        strbuf_char(out, '\n');
-    }
-}
-
-static void print_rows(strbuf *out, const query_row *rows, size_t count, const char *cast)
-{
-    for (size_t i = 0; i < count; i++)
-        strbuf_format(out, "        { \"%s\", %squery->%s },\n", rows[i].key, cast, rows[i].member);
-}
 
 void print_query_enums(strbuf *out, const described_set *d)
 {
     (void)d;
-    for (size_t i = 0; i < SIZES; i++)
-        if (sizes[i].words)
-            print_enum(out, &sizes[i]);
-    for (size_t i = 0; i < OPTIONS; i++)
-        if (options[i].words)
-            print_enum(out, &options[i]);
+    for (int kind = 0; kind < QUERY_KINDS; kind++)
+        for (size_t i = 0; i < kinds[kind].count; i++) {
+            const query_row *row = &kinds[kind].rows[i];
+            if (!row->words)
+                continue;
+            strbuf_format(out, "typedef enum %s {\n", row->type);
+            for (const choice *c = row->words; c->word; c++) {
+                strbuf_put(out, "    ");
+                print_constant(out, row->key);
+                strbuf_char(out, '_');
+                strbuf_upper(out, c->word);
+                strbuf_put(out, row->first && c == row->words ? " = 1,\n" : ",\n");
+            }
+            strbuf_format(out, "} %s;\n", row->type);
+        }
     strbuf_char(out, '\n');
 }
 
-void print_query_size_members(strbuf *out, const described_set *d)
+void print_query_members(strbuf *out, const described_set *d, int kind)
 {
     (void)d;
-    print_members(out, sizes, SIZES);
+    for (size_t i = 0; i < kinds[kind].count; i++) {
+        const query_row *row = &kinds[kind].rows[i];
+        strbuf_format(out, "    %s %s;", row->type, row->member);
+        if (row->said)
+            strbuf_format(out, " /* %s */", row->said);
+        strbuf_char(out, '\n');
+    }
 }
 
-void print_query_option_members(strbuf *out, const described_set *d)
+void print_query_count(strbuf *out, const described_set *d, int kind)
 {
     (void)d;
-    print_members(out, options, OPTIONS);
+    strbuf_unsigned(out, kinds[kind].count);
 }
 
-void print_query_matrix_members(strbuf *out, const described_set *d)
+void print_query_rows(strbuf *out, const described_set *d, int kind)
 {
     (void)d;
-    print_members(out, matrices, MATRICES);
-}
-
-void print_query_matrix_count(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, MATRICES);
-}
-
-void print_query_matrix_rows(strbuf *out, const described_set *d)
-{
-    (void)d;
-    print_rows(out, matrices, MATRICES, "");
-}
-
-void print_query_size_count(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, SIZES);
-}
-
-void print_query_option_count(strbuf *out, const described_set *d)
-{
-    (void)d;
-    strbuf_unsigned(out, OPTIONS);
-}
-
-void print_query_size_rows(strbuf *out, const described_set *d)
-{
-    (void)d;
-    print_rows(out, sizes, SIZES, "");
-}
-
-void print_query_option_rows(strbuf *out, const described_set *d)
-{
-    (void)d;
-    print_rows(out, options, OPTIONS, "(double)");
+    for (size_t i = 0; i < kinds[kind].count; i++)
+        strbuf_format(out, "        { \"%s\", %squery->%s },\n", kinds[kind].rows[i].key,
+                      kind == QUERY_OPTIONS ? "(double)" : "", kinds[kind].rows[i].member);
 }
