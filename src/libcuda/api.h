@@ -314,7 +314,5 @@ extern "C" {
     MISSING(name, version, since)                        \
     CUresult refuse_##name##version##ending(void) __asm__(SYMBOL_TEXT(name##version##ending));
 #include "libcuda/unsupported.def"
-#undef MISSING
-#undef MISSING_PER_THREAD
 
 #endif

@@ -174,20 +174,19 @@ static bool is_word(const char *word, const char *text, size_t length)
     return strlen(word) == length && strncmp(word, text, length) == 0;
 }
 
-/* Reads kind=action or all=action. Returns false if there is none of that name. */
+/* Reads CHECK=ACTION or all=ACTION. Returns false if there is none of that name. */
 static bool read_check(emu_checks *c, const char *text, size_t length)
 {
-    const char *equals = memchr(text, '=', length);
-    size_t kind = equals ? (size_t)(equals - text) : length;
-    int action = 0;
     bool found = false;
-    while (equals && action < ACTIONS &&
-           !is_word(action_names[action], equals + 1, length - kind - 1))
-        action++;
-    for (int i = 0; equals && action < ACTIONS && i < EMU_CHECK_COUNT; i++)
-        if (is_word("all", text, kind) || is_word(emu_check_name((emu_check)i), text, kind)) {
-            c->actions[i] = (emu_action)action;
-            found = true;
+    for (int i = 0; i < EMU_CHECK_COUNT; i++)
+        for (int action = 0; action < ACTIONS; action++) {
+            char one[MOST_NAMES], all[MOST_NAMES];
+            snprintf(one, sizeof one, "%s=%s", emu_check_name((emu_check)i), action_names[action]);
+            snprintf(all, sizeof all, "all=%s", action_names[action]);
+            if (is_word(one, text, length) || is_word(all, text, length)) {
+                c->actions[i] = (emu_action)action;
+                found = true;
+            }
         }
     return found;
 }

@@ -13,8 +13,7 @@ typedef struct entry_point {
 static entry_point entry_points[] = {
 #define ENTRY(name, version, since, enters, parameters, ...) { #name #version, since, "built" },
 #include "libcuda/entry_points.def"
-#define MISSING(name, version, since)                    { #name #version, since, "not supported" },
-#define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
+#define MISSING(name, version, since) { #name #version, since, "not supported" },
 #include "libcuda/unsupported.def"
 };
 

@@ -4,21 +4,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static void *map_pages(size_t size, int access)
+void *pages_new(size_t size, int access)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *pages = mmap(NULL, size, access, flags, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
-}
-
-void *pages_new(size_t size)
-{
-    return map_pages(size, PROT_READ | PROT_WRITE);
-}
-
-void *pages_reserve(size_t size)
-{
-    return map_pages(size, PROT_NONE);
 }
 
 void pages_free(void *pages, size_t size)
@@ -57,7 +47,7 @@ buffer *buffer_new(CUcontext c, void *host, size_t size)
 
 buffer *buffer_new_managed(CUcontext c, size_t size)
 {
-    void *host = pages_new(size);
+    void *host = pages_new(size, PROT_READ | PROT_WRITE);
     buffer *b = host ? make_buffer(c, host, size, true) : NULL;
     if (!b)
         pages_free(host, size);
@@ -82,6 +72,16 @@ void buffer_destroy(buffer *b)
         pool_settle(b->pool);
     }
     handle_free(b);
+}
+
+CUresult memory_check(CUmemAllocationType type, CUmemAllocationHandleType handle_types,
+                      CUmemLocation location)
+{
+    if (type != CU_MEM_ALLOCATION_TYPE_PINNED || location.type == CU_MEM_LOCATION_TYPE_NONE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || handle_types)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return location.id ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
 size_t memory_used(void)

@@ -73,11 +73,13 @@ typedef struct mapping {
 /* Returns the mapping that contains an address, or NULL. */
 mapping *mapping_of(uint64_t address);
 
-/* Map pages of the host: zeros, or addresses with nothing there. Return NULL if the host has none.
- */
-void *pages_new(size_t size);
-void *pages_reserve(size_t size);
+/* Maps pages of the host with an access that PROT_… names. Returns NULL if the host has none. */
+void *pages_new(size_t size, int access);
 void pages_free(void *pages, size_t size);
+
+/* Accepts only device memory that other processes do not see. */
+CUresult memory_check(CUmemAllocationType type, CUmemAllocationHandleType handle_types,
+                      CUmemLocation location);
 
 /* Returns the bytes of device memory that are allocated. */
 size_t memory_used(void);

@@ -18,8 +18,6 @@ static const entry_point entry_points[] = {
 #define MISSING_PER_THREAD(name, version, since, ending) \
     MISSING(name, version, since) MISSING_AT(NULL, since, refuse_##name##version##ending)
 #include "libcuda/unsupported.def"
-#undef MISSING
-#undef MISSING_PER_THREAD
 };
 
 enum { ENTRY_POINTS = sizeof entry_points / sizeof *entry_points };
@@ -80,8 +78,7 @@ static void refuse_all(void)
 TEST(what_is_not_built_is_refused)
 {
     size_t missing = 0;
-#define MISSING(name, version, since)                    missing++;
-#define MISSING_PER_THREAD(name, version, since, ending) missing++;
+#define MISSING(name, version, since) missing++;
 #include "libcuda/unsupported.def"
     const char *text = report_of(refuse_all);
     assert_int_equal(occurrences(text, " is not supported\n"), missing);

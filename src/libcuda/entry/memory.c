@@ -364,28 +364,9 @@ static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool is_default)
     return CUDA_SUCCESS;
 }
 
-/* Accepts only device memory that other processes do not see. */
-static CUresult check_pool_properties(const CUmemPoolProps *p)
-{
-    if (p->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        p->location.type == CU_MEM_LOCATION_TYPE_NONE)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->handleTypes)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return p->location.id ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-}
-
-/* Checks a place for a pool, which only the device is. */
-static CUresult check_pool_place(const CUmemLocation *location, CUmemAllocationType type)
-{
-    if (!location)
-        return CUDA_ERROR_INVALID_VALUE;
-    return check_pool_properties(&(CUmemPoolProps){ .allocType = type, .location = *location });
-}
-
 static CUresult create_pool(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
-    CUresult r = check_pool_properties(properties);
+    CUresult r = memory_check(properties->allocType, properties->handleTypes, properties->location);
     CUmemoryPool made = r ? NULL : new_pool(properties->maxSize);
     if (!made)
         return r ? r : CUDA_ERROR_OUT_OF_MEMORY;

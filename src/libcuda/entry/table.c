@@ -36,8 +36,6 @@ static CUresult refuse(atomic_flag *said, const char *symbol)
         return refuse_##name##version();                 \
     }
 #include "libcuda/unsupported.def"
-#undef MISSING
-#undef MISSING_PER_THREAD
 
 typedef void function(void);
 typedef struct entry_point {
@@ -51,8 +49,7 @@ static const entry_point entry_points[] = {
     { #name, since, (function *)(name##version) },
 #include "libcuda/entry_points.def"
     { "cuGraphInstantiate", 12000, (function *)cuGraphInstantiateWithFlags },
-#define MISSING_PER_THREAD(name, version, since, ending) MISSING(name, version, since)
-#define MISSING(name, version, since)                    { #name, since, (function *)(refuse_##name##version) },
+#define MISSING(name, version, since) { #name, since, (function *)(refuse_##name##version) },
 #include "libcuda/unsupported.def"
 };
 

@@ -63,7 +63,7 @@ static CUresult reserve_addresses(CUdeviceptr *address, size_t size, size_t alig
     if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
     r->size = size;
-    r->pages = pages_reserve(size);
+    r->pages = pages_new(size, PROT_NONE);
     if (!r->pages || driver_try(place_reservation, r)) {
         pages_free(r->pages, size);
         handle_free(r);
@@ -84,15 +84,10 @@ static CUresult free_addresses(CUdeviceptr address, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* Accepts only memory of the device that other processes do not see. */
 static CUresult check_memory_properties(const CUmemAllocationProp *p)
 {
-    if (!p || p->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-        p->location.type == CU_MEM_LOCATION_TYPE_NONE)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (p->location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->requestedHandleTypes)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return p->location.id ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+    return p ? memory_check(p->type, p->requestedHandleTypes, p->location)
+             : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult create_memory(CUmemGenericAllocationHandle *memory, size_t size,
