@@ -111,24 +111,6 @@ val attention_score(ptx *p, const instance *in, val product)
     return product;
 }
 
-static val score(ptx *p, const attention *a, const raw_row *k)
-{
-    val values[LANE_VALUES];
-    raw_row_unpack(p, &a->row, k, values);
-    val sum = mul(p, a->q[0], values[0]);
-    for (unsigned i = 1; i < row_split_values(&a->row.split); i++)
-        sum = fma(p, a->q[i], values[i], sum);
-    return attention_score(p, a->in, group_sum(p, sum, a->row.split.group));
-}
-
-static void add_row(ptx *p, const attention *a, val weight, const raw_row *v)
-{
-    val values[LANE_VALUES];
-    raw_row_unpack(p, &a->row, v, values);
-    for (unsigned i = 0; i < row_split_values(&a->row.split); i++)
-        assign(p, a->state.values[i], fma(p, weight, values[i], a->state.values[i]));
-}
-
 /* One position for every group, count times: position i of a group lies i * step bytes behind its
  * pointers. valid, a predicate or none, says whether a group's position exists; one that does not
  * weighs nothing. */
@@ -142,13 +124,23 @@ static void add_positions(ptx *p, const attention *a, unsigned count, int64_t st
         v[i] = raw_row_load(p, &a->row, V(a->v.first), V(a->v.last), i * step);
     }
     for (unsigned i = 0; i < count; i++) {
-        scores[i] = score(p, a, &k[i]);
+        val values[LANE_VALUES];
+        raw_row_unpack(p, &a->row, &k[i], values);
+        val sum = mul(p, a->q[0], values[0]);
+        for (unsigned j = 1; j < row_split_values(&a->row.split); j++)
+            sum = fma(p, a->q[j], values[j], sum);
+        scores[i] = attention_score(p, a->in, group_sum(p, sum, a->row.split.group));
         if (valid)
             scores[i] = select(p, *valid, scores[i], -INFINITY);
     }
     softmax_raise(p, &a->state, scores, count);
-    for (unsigned i = 0; i < count; i++)
-        add_row(p, a, softmax_weight(p, &a->state, scores[i]), &v[i]);
+    for (unsigned i = 0; i < count; i++) {
+        val weight = softmax_weight(p, &a->state, scores[i]);
+        val x[LANE_VALUES];
+        raw_row_unpack(p, &a->row, &v[i], x);
+        for (unsigned l = 0; l < row_split_values(&a->row.split); l++)
+            assign(p, a->state.values[l], fma(p, weight, x[l], a->state.values[l]));
+    }
 }
 
 static void point_at(ptx *p, const attention *a, val k, val v, val position)
@@ -162,27 +154,13 @@ static void point_at(ptx *p, const attention *a, val k, val v, val position)
     }
 }
 
-static void advance(ptx *p, const attention *a, int64_t bytes)
-{
-    const lane_rows *rows[] = { &a->k, &a->v };
-    for (int i = 0; i < 2; i++) {
-        assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
-        assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
-    }
-}
-
-static unsigned positions_in_flight(const instance *in, const row_split *s)
-{
-    unsigned count = share(in, BYTES_IN_FLIGHT) / (raw_row_words(s) * F32_BYTES);
-    return count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
-}
-
 /* Several positions a group at once as long as they all exist; the rest one a group, where a group
  * without one takes the last position and gives it no weight. */
 void attention_add(ptx *p, attention *a, val k, val v, positions run)
 {
+    unsigned count = share(a->in, BYTES_IN_FLIGHT) / (raw_row_words(&a->row.split) * F32_BYTES);
     unsigned groups = WARP / a->row.split.group,
-             in_flight = positions_in_flight(a->in, &a->row.split);
+             in_flight = count < MAX_IN_FLIGHT ? count : MAX_IN_FLIGHT;
     int64_t step = groups * cache_row_bytes(a->in);
     val turns = div(p, sub(p, run.end, run.first), groups * in_flight);
     val offset = row_lane_offset(p, &a->row);
@@ -196,7 +174,12 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
     ptx_loop_work(p, 2 * in_flight * row_split_values(&a->row.split), "elements");
     PTX_FOR (p, turn, 0, turns, 1) {
         add_positions(p, a, in_flight, step, NULL);
-        advance(p, a, in_flight * step);
+        int64_t bytes = in_flight * step;
+        const lane_rows *rows[] = { &a->k, &a->v };
+        for (int i = 0; i < 2; i++) {
+            assign(p, rows[i]->first, add(p, rows[i]->first, bytes));
+            assign(p, rows[i]->last, add(p, rows[i]->last, bytes));
+        }
     }
     phase(p, "attend: the positions left over, one a group");
     val rest_first = mad(p, turns, imm(U32, groups * in_flight), run.first);
@@ -260,11 +243,22 @@ unsigned partial_bytes(const instance *in)
     return (unsigned)(in->shape.head_dim + PARTIAL_EXTRA) * F32_BYTES;
 }
 
-val partial_rows(ptx *p, const instance *in, val query)
+val partial_rows(ptx *p, const instance *in, val query, val chunks)
 {
-    int64_t size = in->shape.chunk_size;
-    val row = mul_wide(p, query, (in->shape.max_seq_len + size - 1) / size); /* may pass 2^32 */
+    val row = mul_wide(p, query, chunks); /* may pass 2^32 */
     return mad(p, row, imm(U64, partial_bytes(in)), parameter(p, "partials"));
+}
+
+val attention_chunk_count(ptx *p, val count, val size)
+{
+    return div(p, add(p, count, sub(p, size, 1)), size);
+}
+
+positions attention_chunk(ptx *p, positions all, val size, val chunk)
+{
+    positions run = { .first = mad(p, chunk, size, all.first) };
+    run.end = min(p, add(p, run.first, size), all.end);
+    return run;
 }
 
 /* A lane's four values of a partial row, and the row's max and sum. */
@@ -353,14 +347,6 @@ val attention_gated(ptx *p, val value, val gate)
     return fma(p, gate, imm(F32, 0), by_sigmoid(p, value, gate));
 }
 
-static void multiply_by_gate(ptx *p, const instance *in, val query, val piece, val4 *values)
-{
-    val row = f32_row(p, in, "gate", query);
-    val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0);
-    for (unsigned j = 0; j < 4; j++)
-        values->v[j] = attention_gated(p, values->v[j], gates.v[j]);
-}
-
 static void store_merged(ptx *p, const instance *in, const softmax *state, val query, val piece)
 {
     val scale = attention_output_scale(p, in, state, query);
@@ -368,8 +354,12 @@ static void store_merged(ptx *p, const instance *in, const softmax *state, val q
     val4 values;
     for (unsigned j = 0; j < 4; j++)
         values.v[j] = mul(p, state->values[j], scale);
-    if (in->options.gate)
-        multiply_by_gate(p, in, query, piece, &values);
+    if (in->options.gate) {
+        val gate_row = f32_row(p, in, "gate", query);
+        val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, gate_row), 0);
+        for (unsigned j = 0; j < 4; j++)
+            values.v[j] = attention_gated(p, values.v[j], gates.v[j]);
+    }
     st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
 }
 

@@ -101,7 +101,12 @@ val2 partial_load_sums(ptx *p, const instance *in, val row); /* max and sum; in 
 void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum);
 
 /* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
-val partial_rows(ptx *p, const instance *in, val query);
+val partial_rows(ptx *p, const instance *in, val query, val chunks);
+
+/* Splits positions into chunks of a size: how many chunks count positions need, and the positions
+ * of one, which are none where first >= end. */
+val attention_chunk_count(ptx *p, val count, val size);
+positions attention_chunk(ptx *p, positions all, val size, val chunk);
 
 /* Whether all other blocks that count up a counter of the parameter counters have stored their
  * partial rows: the last one's count sets it back to 0. ticket is a word of shared memory that

@@ -188,21 +188,17 @@ static unsigned block_words(const row_split *s)
     return s->in_pairs ? s->piece / PAIR_BYTES : s->piece / WORD_BYTES + 1;
 }
 
-static raw_row load_words(ptx *p, const row_split *s, val words, val d, int64_t offset)
-{
-    raw_row row = { { { 0 } } };
-    for (unsigned i = 0; i < block_words(s); i++)
-        row.words[i] = s->in_pairs ? ld_const(p, U16, words, offset + i * PAIR_BYTES)
-                                   : ld_const(p, U32, words, offset + i * WORD_BYTES);
-    row.words[block_words(s)] = ld_const(p, U16, d, offset);
-    return row;
-}
-
 raw_row raw_row_load(ptx *p, const row_lane *l, val first, val last, int64_t offset)
 {
     const row_split *s = &l->split;
-    if (s->format == FORMAT_Q8_0)
-        return load_words(p, s, first, last, offset);
+    if (s->format == FORMAT_Q8_0) {
+        raw_row raw = { { { 0 } } };
+        for (unsigned i = 0; i < block_words(s); i++)
+            raw.words[i] = s->in_pairs ? ld_const(p, U16, first, offset + i * PAIR_BYTES)
+                                       : ld_const(p, U32, first, offset + i * WORD_BYTES);
+        raw.words[block_words(s)] = ld_const(p, U16, last, offset);
+        return raw;
+    }
     type t = word_type(s);
     unsigned words = s->piece * value_bytes(s) / WORD_BYTES;
     raw_row row = { { { 0 } } };
@@ -239,20 +235,6 @@ static val if_last(ptx *p, const row_lane *l, val word)
     return select(p, l->has_last, word, imm(word.type, 0));
 }
 
-static void unpack_words(ptx *p, const row_lane *l, const raw_row *row, val *values)
-{
-    enum { LOW_HALVES = 0x5410 };
-    unsigned count = block_words(&l->split), quant_words = l->split.piece / WORD_BYTES;
-    val quants[MAX_LANE_VALUES / WORD_BYTES];
-    for (unsigned i = 0; i < quant_words; i++)
-        quants[i] = l->split.in_pairs
-                        ? prmt(p, row->words[2 * i], row->words[2 * i + 1], imm(U32, LOW_HALVES))
-                        : prmt(p, row->words[i], row->words[i + 1], l->selector);
-    val word = l->split.ragged ? if_last(p, l, row->words[count]) : row->words[count];
-    val d = convert(p, F32, halves(p, word).v[0]);
-    scaled_signed_bytes(p, quants, quant_words, d, values);
-}
-
 static val value_of(ptx *p, format f, val word, unsigned i)
 {
     switch (f) {
@@ -269,7 +251,16 @@ void raw_row_unpack(ptx *p, const row_lane *l, const raw_row *row, val values[MA
 {
     const row_split *s = &l->split;
     if (s->format == FORMAT_Q8_0) {
-        unpack_words(p, l, row, values);
+        enum { LOW_HALVES = 0x5410 };
+        unsigned count = block_words(&l->split), quant_words = l->split.piece / WORD_BYTES;
+        val quants[MAX_LANE_VALUES / WORD_BYTES];
+        for (unsigned i = 0; i < quant_words; i++)
+            quants[i] = l->split.in_pairs ? prmt(p, row->words[2 * i], row->words[2 * i + 1],
+                                                 imm(U32, LOW_HALVES))
+                                          : prmt(p, row->words[i], row->words[i + 1], l->selector);
+        val d_word = l->split.ragged ? if_last(p, l, row->words[count]) : row->words[count];
+        val d = convert(p, F32, halves(p, d_word).v[0]);
+        scaled_signed_bytes(p, quants, quant_words, d, values);
         return;
     }
     unsigned in_word = WORD_BYTES / value_bytes(s);

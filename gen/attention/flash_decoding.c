@@ -27,7 +27,8 @@ static query_row query_row_of_block(ptx *p, const instance *in)
     query_row r = { .head = named(p, "head", ctaid_x(p)),
                     .sequence = named(p, "sequence", ctaid_y(p)) };
     r.query = mad(p, r.sequence, imm(U32, in->shape.num_heads), r.head);
-    r.partials = partial_rows(p, in, r.query);
+    int64_t size = in->shape.chunk_size, chunks = (in->shape.max_seq_len + size - 1) / size;
+    r.partials = partial_rows(p, in, r.query, imm(U32, chunks));
     return r;
 }
 

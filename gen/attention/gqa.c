@@ -2,6 +2,8 @@
 
 #include <float.h>
 
+#include "gen/common/reduce.h"
+
 enum {
     WARP = 32,
     VALUES = 8,           /* of a row, a lane */
@@ -157,28 +159,15 @@ void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
     barrier(p);
 }
 
-static void load_queries(ptx *p, const gqa *g, head_set *s)
-{
-    for (unsigned i = 0; i < s->size; i++)
-        for (unsigned j = 0; j < row_split_values(&g->row.split); j += 4) {
-            val4 four = ld_shared_v4(p, F32, g->queries, query_offset(g, s, i, j));
-            for (unsigned k = 0; k < 4; k++)
-                s->q[i][j + k] = four.v[k];
-        }
-}
-
-/* The row of the cache that has a position, or the last one. Positions of a ring have been counted
- * from its first row on, so that they are below twice its rows: of those below its rows, what is
- * left wraps around, and is larger. */
-static val cache_row(ptx *p, const gqa *g, val position)
-{
-    val row = min(p, position, g->last);
-    return g->in->options.ring ? min(p, row, sub(p, row, g->in->options.ring)) : row;
-}
-
 static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
 {
-    val first = mad_wide(p, cache_row(p, g, position), cache_row_bytes(g->in), cache);
+    /* The row of the cache that has a position, or the last one. Positions of a ring have been
+     * counted from its first row on, so that they are below twice its rows: of those below its
+     * rows, what is left wraps around, and is larger. */
+    val number = min(p, position, g->last);
+    val first = mad_wide(
+        p, g->in->options.ring ? min(p, number, sub(p, number, g->in->options.ring)) : number,
+        cache_row_bytes(g->in), cache);
     raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
     for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
         assign(p, g->raw[i % g->depth][j], row.words[j]);
@@ -219,9 +208,7 @@ static val multiply(ptx *p, const gqa *g, const head_set *s, const val *values)
     for (unsigned half = s->size / 2; half > 0; half /= 2)
         for (unsigned i = 0; i < half; i++)
             sums[i] = add(p, sums[i], shuffle_xor(p, sums[i + half], half));
-    for (unsigned mask = s->size; mask < g->row.split.group; mask *= 2)
-        sums[0] = add(p, sums[0], shuffle_xor(p, sums[0], mask));
-    return sums[0];
+    return lanes_sum(p, sums[0], s->size, g->row.split.group);
 }
 
 /* Shared memory has the products of the lane's group and the turn at position 0 at it. */
@@ -236,7 +223,12 @@ static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
     val store_at[GQA_SETS];
     for (unsigned i = 0; i < g->set_count; i++) {
         head_set *s = &g->sets[i];
-        load_queries(p, g, s);
+        for (unsigned l = 0; l < s->size; l++)
+            for (unsigned j = 0; j < row_split_values(&g->row.split); j += 4) {
+                val4 four = ld_shared_v4(p, F32, g->queries, query_offset(g, s, l, j));
+                for (unsigned n = 0; n < 4; n++)
+                    s->q[l][j + n] = four.v[n];
+            }
         assign(p, s->tile_max, -FLT_MAX);
         store_at[i] = mad(p, head_in_set(p, g, s), imm(U32, s->stride), quad_address(p, g));
     }
@@ -286,28 +278,6 @@ static val weigh_products(ptx *p, const gqa *g, const head_set *s, val count, va
     return get(p, sum);
 }
 
-/* The softmax of a tile, with the sums that were there before it: raises the heads' maxima to that
- * of the tile, and adds the weights. */
-static void weigh(ptx *p, const gqa *g, head_set *s, val2 before, val count)
-{
-    for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
-        assign(p, s->tile_max, max(p, s->tile_max, shuffle_xor(p, s->tile_max, mask)));
-    val now = max(p, before.v[0], attention_score(p, g->in, get(p, s->tile_max)));
-    s->factor = ex2(p, sub(p, before.v[0], now));
-    val sum = weigh_products(p, g, s, count, now);
-    store_sums(p, g, s, now, fma(p, before.v[1], s->factor, sum));
-}
-
-/* Of two positions of every head: more would not leave registers enough for 8 heads. */
-static void load_weights(ptx *p, const gqa *g, val at, int64_t offset, val2 weights[GQA_HEADS])
-{
-    for (unsigned i = 0; i < g->set_count; i++) {
-        const head_set *s = &g->sets[i];
-        for (unsigned j = 0; j < s->heads; j++)
-            weights[s->first + j] = ld_shared_v2(p, F32, at, offset + s->offset + j * s->stride);
-    }
-}
-
 static void add_values(ptx *p, const gqa *g, val v, val first, val count)
 {
     unsigned width = row_split_values(&g->row.split);
@@ -318,8 +288,17 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
         val at = mad(p, v_position, imm(U32, F32_BYTES), quad), turn = add(p, first, v_position);
         val2 weights[GQA_HEADS];
         for (unsigned i = 0; i < GQA_QUAD; i++) {
-            if (i % 2 == 0)
-                load_weights(p, g, at, i * F32_BYTES, weights);
+            if (i % 2 == 0) {
+                /* Of two positions of every head: more would not leave registers enough for 8
+                 * heads. */
+                int64_t offset = i * F32_BYTES;
+                for (unsigned k = 0; k < g->set_count; k++) {
+                    const head_set *s = &g->sets[k];
+                    for (unsigned j = 0; j < s->heads; j++)
+                        weights[s->first + j] =
+                            ld_shared_v2(p, F32, at, offset + s->offset + j * s->stride);
+                }
+            }
             val values[MAX_LANE_VALUES];
             take_row(p, g, i, values);
             for (unsigned h = 0; h < g->heads; h++)
@@ -328,19 +307,6 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
                            fma(p, weights[h].v[i % 2], values[j], g->results[h][j]));
             load_ahead(p, g, v, turn, i);
         }
-    }
-}
-
-static void add_to_rows(ptx *p, const gqa *g, const head_set *s)
-{
-    for (unsigned i = 0; i < s->heads; i++) {
-        const var *results = g->results[s->first + i];
-        for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
-            for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
-                assign(p, results[j], add(p, results[j], shuffle_xor(p, results[j], mask)));
-        val factor = shuffle_from(p, s->factor, i);
-        row_lane_add(p, &g->row, add(p, g->lane_rows, (s->first + i) * g->row_stride), factor,
-                     results);
     }
 }
 
@@ -365,15 +331,32 @@ void gqa_attend(ptx *p, gqa *g, val k, val v, positions run)
             sums[i] = partial_load_sums(p, g->in, row_of_head(p, g, &g->sets[i]));
         warp_barrier(p);
         phase(p, "softmax: the products become weights");
-        for (unsigned i = 0; i < g->set_count; i++)
-            weigh(p, g, &g->sets[i], sums[i], count);
+        for (unsigned i = 0; i < g->set_count; i++) {
+            head_set *s = &g->sets[i];
+            for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
+                assign(p, s->tile_max, max(p, s->tile_max, shuffle_xor(p, s->tile_max, mask)));
+            val now = max(p, sums[i].v[0], attention_score(p, g->in, get(p, s->tile_max)));
+            s->factor = ex2(p, sub(p, sums[i].v[0], now));
+            val sum = weigh_products(p, g, s, count, now);
+            store_sums(p, g, s, now, fma(p, sums[i].v[1], s->factor, sum));
+        }
         warp_barrier(p);
         phase(p, "weighted values of the tile");
         add_values(p, g, v, first, count);
         load_first(p, g, k, add(p, first, GQA_TILE));
         phase(p, "add the tile to the warp's partial rows");
-        for (unsigned i = 0; i < g->set_count; i++)
-            add_to_rows(p, g, &g->sets[i]);
+        for (unsigned i = 0; i < g->set_count; i++) {
+            const head_set *s = &g->sets[i];
+            for (unsigned l = 0; l < s->heads; l++) {
+                const var *results = g->results[s->first + l];
+                for (unsigned j = 0; j < row_split_values(&g->row.split); j++)
+                    for (unsigned mask = g->row.split.group; mask < WARP; mask *= 2)
+                        assign(p, results[j], add(p, results[j], shuffle_xor(p, results[j], mask)));
+                val factor = shuffle_from(p, s->factor, l);
+                row_lane_add(p, &g->row, add(p, g->lane_rows, (s->first + l) * g->row_stride),
+                             factor, results);
+            }
+        }
         warp_barrier(p);
     }
 }

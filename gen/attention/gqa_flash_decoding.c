@@ -75,14 +75,6 @@ static unsigned term_value(const instance *in, const char *name)
     return (unsigned)formula_value(name, in, NULL);
 }
 
-static layout layout_of(const instance *in)
-{
-    return (layout){ .ratio = term_value(in, "ratio"),
-                     .parts = term_value(in, "parts"),
-                     .heads = term_value(in, "heads"),
-                     .warps = term_value(in, "warps") };
-}
-
 /* The heads of a block, and the part of a sequence that it has. */
 typedef struct work {
     const instance *in;
@@ -112,7 +104,11 @@ static val load_cache(ptx *p, const instance *in, const char *name, val sequence
 
 static work work_new(ptx *p, const instance *in)
 {
-    work w = { .in = in, .is = layout_of(in) };
+    work w = { .in = in,
+               .is = (layout){ .ratio = term_value(in, "ratio"),
+                               .parts = term_value(in, "parts"),
+                               .heads = term_value(in, "heads"),
+                               .warps = term_value(in, "warps") } };
     w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.is.parts));
     w.part = rem(p, ctaid_x(p), w.is.parts);
     w.sequence = named(p, "sequence", ctaid_y(p));
@@ -141,12 +137,10 @@ static void take_chunk(ptx *p, work *w)
 {
     positions all = positions_of(p, w);
     val count = sub(p, all.end, all.first);
-    val equal = div(p, add(p, count, sub(p, w->chunks, 1)), w->chunks);
+    val equal = attention_chunk_count(p, count, w->chunks); /* by as many chunks */
     val length = named(p, "chunk_length", max(p, equal, LEAST_CHUNK));
-    val used = div(p, add(p, count, sub(p, length, 1)), length);
-    w->blocks = w->active = named(p, "active", max(p, used, 1));
-    w->own.first = mad(p, w->chunk, length, all.first);
-    w->own.end = min(p, add(p, w->own.first, length), all.end);
+    w->blocks = w->active = named(p, "active", max(p, attention_chunk_count(p, count, length), 1));
+    w->own = attention_chunk(p, all, length, w->chunk);
 }
 
 static bool is_fixed(const instance *in)
@@ -192,7 +186,7 @@ static fixed_chunks fixed_chunks_of(ptx *p, const work *w)
     const instance *in = w->in;
     int64_t size = in->shape.chunk_size, most = most_of_least_size(in);
     fixed_chunks f = { .all = positions_of(p, w) };
-    f.of_least_size = div(p, add(p, sub(p, f.all.end, f.all.first), size - 1), size);
+    f.of_least_size = attention_chunk_count(p, sub(p, f.all.end, f.all.first), imm(U32, size));
     for (int64_t limit = in->chunk_limit; limit && limit < most; limit *= 2) {
         val more = select(p, gt(p, f.of_least_size, limit), imm(U32, 1), imm(U32, 0));
         f.doublings = f.doublings.kind ? add(p, f.doublings, more) : more;
@@ -219,8 +213,7 @@ static void take_fixed_chunk(ptx *p, work *w, val chunk)
     val size = imm(U32, w->in->shape.chunk_size);
     if (f.doublings.kind)
         size = shl(p, size, f.doublings);
-    w->own.first = mad(p, chunk, size, f.all.first);
-    w->own.end = min(p, add(p, w->own.first, size), f.all.end);
+    w->own = attention_chunk(p, f.all, size, chunk);
 }
 
 /* Positions of a warp's turn. */
@@ -248,32 +241,14 @@ static void put_caches(ptx *p, const work *w, val k, val v)
         st_shared(p, U32, w->caches, LENGTH_AT, w->length);
 }
 
-/* The addresses wait in shared memory for each of a block's chunks, and come with what it starts
- * with: nothing is loaded from an address that was itself waited for, but K and V. */
-static void stage_caches(ptx *p, work *w)
-{
-    w->caches = shared_array(p, "caches", U64, CACHES + is_settled(w->in));
-    PTX_IF (p, eq(p, tid_x(p), 0)) {
-        val k = load_cache(p, w->in, "k", w->sequence);
-        val v = load_cache(p, w->in, "v", w->sequence);
-        put_caches(p, w, k, v);
-    }
-}
-
-/* Lines of a row, a power of two so that lanes share them out. */
-static unsigned lines_of_row(const instance *in)
-{
-    unsigned lines = 1;
-    while (lines * TARGET_LINE < cache_row_bytes(in))
-        lines *= 2;
-    return lines;
-}
-
-/* Has rows of K and V fetched, from the first of the run on: a lane a line of each at a time. */
+/* Has rows of K and V fetched, from the first of the run on: a lane a line of each at a time. A row
+ * counts as a power of two of lines, so that lanes share them out. */
 static void fetch_rows(ptx *p, const work *w, val k, val v, positions run)
 {
     int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);
-    unsigned lines = lines_of_row(w->in), bytes = CACHES * WARP * TARGET_LINE;
+    unsigned lines = 1, bytes = CACHES * WARP * TARGET_LINE;
+    while (lines * TARGET_LINE < row_bytes)
+        lines *= 2;
     val byte = mul(p, rem(p, lane_id(p), lines), TARGET_LINE), first;
     if (lines * TARGET_LINE > row_bytes)
         byte = min(p, byte, imm(U32, row_bytes - 1));
@@ -369,8 +344,17 @@ static attend_by begin(ptx *p, work *w)
     if (early)
         fetch_ahead(p, w);
     phase(p, halves ? "load q" : "stage q");
-    if (!early)
-        stage_caches(p, w);
+    if (!early) {
+        /* The addresses wait in shared memory for each of a block's chunks, and come with what it
+         * starts with: nothing is loaded from an address that was itself waited for, but K and V.
+         */
+        w->caches = shared_array(p, "caches", U64, CACHES + is_settled(w->in));
+        PTX_IF (p, eq(p, tid_x(p), 0)) {
+            val k = load_cache(p, w->in, "k", w->sequence);
+            val v = load_cache(p, w->in, "v", w->sequence);
+            put_caches(p, w, k, v);
+        }
+    }
     if (halves)
         by.halves = load_queries(p, w);
     else
@@ -398,16 +382,7 @@ static val head_rows(ptx *p, const work *w, val head, unsigned rows)
 static val partials_of(ptx *p, const work *w, val head)
 {
     val chunks = is_fixed(w->in) ? imm(U32, most_chunks(w->in)) : w->chunks;
-    val row = mul_wide(p, add(p, w->query, head), chunks);
-    return mad(p, row, imm(U64, partial_bytes(w->in)), parameter(p, "partials"));
-}
-
-/* Whether all other blocks of the KV head have stored their partial rows. */
-static val is_last_block(ptx *p, const work *w)
-{
-    val ticket = is_fixed(w->in) ? w->ticket : shared_array(p, "ticket", U32, 1);
-    val column = mad(p, w->sequence, imm(U32, w->in->shape.num_kv_heads * w->is.parts), ctaid_x(p));
-    return attention_is_last_block(p, column, w->blocks, ticket);
+    return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
 static void merge_chunks(ptx *p, const work *w)
@@ -506,7 +481,9 @@ static void build(ptx *p, const instance *in)
         add_free_chunk(p, &w);
     fetch_next(p, in);
     phase(p, "whether this block is its KV head's last");
-    ret_if(p, bit_not(p, is_last_block(p, &w)));
+    val ticket = is_fixed(in) ? w.ticket : shared_array(p, "ticket", U32, 1);
+    val column = mad(p, w.sequence, imm(U32, in->shape.num_kv_heads * w.is.parts), ctaid_x(p));
+    ret_if(p, bit_not(p, attention_is_last_block(p, column, w.blocks, ticket)));
     phase(p, "merge the chunks");
     merge_chunks(p, &w);
 }

@@ -112,12 +112,6 @@ static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
     }
 }
 
-static val4 query_of(ptx *p, const gqa_halves *g, unsigned set, unsigned unit)
-{
-    return g->parked.kind ? ld_shared_v4(p, U32, g->parked, parked_offset(g, set, unit))
-                          : g->q[set][unit];
-}
-
 gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
                           val queries, val rows, unsigned row_stride)
 {
@@ -215,7 +209,9 @@ static void multiply_keys(ptx *p, const gqa_halves *g, tile_scores *s)
             val4 sums = { { zero, zero, zero, zero } };
             for (unsigned unit = 0; unit < units_of(g->in); unit++) {
                 unsigned upper = key_piece(g, depth, unit, 0), lower = key_piece(g, depth, unit, 1);
-                val4 q = query_of(p, g, set, unit);
+                val4 q = g->parked.kind
+                             ? ld_shared_v4(p, U32, g->parked, parked_offset(g, set, unit))
+                             : g->q[set][unit];
                 for (unsigned i = 0; i < UNIT_WORDS; i += 2) {
                     val4 a = { { word(g, upper, i), word(g, lower, i), word(g, upper, i + 1),
                                  word(g, lower, i + 1) } };
@@ -227,58 +223,27 @@ static void multiply_keys(ptx *p, const gqa_halves *g, tile_scores *s)
         }
 }
 
-/* Products become scores, in units of log 2; of positions from end on these weigh nothing. */
-static void make_scores(ptx *p, const gqa_halves *g, val tile, val end, tile_scores *s)
-{
-    val position = add(p, tile, g->group);
-    for (unsigned depth = 0; depth < g->depths; depth++)
-        for (unsigned half = 0; half < 2; half++) {
-            val counts = lt(p, add(p, position, depth * DEPTH + half * HALF_DEPTH), end);
-            for (unsigned set = 0; set < g->sets; set++)
-                for (unsigned i = 0; i < 2; i++) {
-                    val *score = &s->of[depth][set][half * 2 + i];
-                    *score = attention_score(p, g->in, mul(p, *score, g->factor[set][i]));
-                    *score = select(p, counts, *score, -INFINITY);
-                }
-        }
-}
-
-/* Raises the maximum of one of the lane's heads to that of a tile. What is there has to be scaled
- * down by what it gives. */
-static val raise(ptx *p, const gqa_halves *g, unsigned set, unsigned i, const tile_scores *s)
-{
-    val largest = max(p, s->of[0][set][i], s->of[0][set][2 + i]);
-    for (unsigned depth = 1; depth < g->depths; depth++)
-        for (unsigned half = 0; half < 2; half++)
-            largest = max(p, largest, s->of[depth][set][half * 2 + i]);
-    for (unsigned mask = QUAD; mask < WARP; mask *= 2)
-        largest = max(p, largest, shuffle_xor(p, largest, mask));
-    val old = get(p, g->max[set][i]), now = max(p, old, largest);
-    assign(p, g->max[set][i], now);
-    return ex2(p, sub(p, old, now));
-}
-
-static void scale_down(ptx *p, const gqa_halves *g, unsigned set, const val factors[2])
-{
-    PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f)))
-        for (unsigned i = 0; i < 4; i++) {
-            assign(p, g->sums[set][i], mul(p, g->sums[set][i], factors[i % 2]));
-            for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++) {
-                var result = g->results[j][set][i];
-                assign(p, result, mul(p, result, factors[i % 2]));
-            }
-        }
-}
-
 /* The weights of a tile as parts of B: rows are positions. */
 static void weigh(ptx *p, const gqa_halves *g, const tile_scores *s,
                   val2 weights[MOST_DEPTHS][GQA_HALVES_SETS])
 {
     for (unsigned set = 0; set < g->sets; set++) {
         val factors[2];
-        for (unsigned i = 0; i < 2; i++)
-            factors[i] = raise(p, g, set, i, s);
-        scale_down(p, g, set, factors);
+        for (unsigned i = 0; i < 2; i++) {
+            val largest = max(p, s->of[0][set][i], s->of[0][set][2 + i]);
+            for (unsigned depth = 1; depth < g->depths; depth++)
+                for (unsigned half = 0; half < 2; half++)
+                    largest = max(p, largest, s->of[depth][set][half * 2 + i]);
+            factors[i] = softmax_raise_max(p, g->max[set][i], lanes_max(p, largest, QUAD, WARP));
+        }
+        PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f)))
+            for (unsigned i = 0; i < 4; i++) {
+                assign(p, g->sums[set][i], mul(p, g->sums[set][i], factors[i % 2]));
+                for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++) {
+                    var result = g->results[j][set][i];
+                    assign(p, result, mul(p, result, factors[i % 2]));
+                }
+            }
         for (unsigned depth = 0; depth < g->depths; depth++)
             for (unsigned half = 0; half < 2; half++) {
                 val two[2];
@@ -374,7 +339,17 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
         else
             load_values(p, g, v, tile);
         phase(p, "softmax: the products become weights");
-        make_scores(p, g, tile, run.end, &scores);
+        val position = add(p, tile, g->group);
+        for (unsigned depth = 0; depth < g->depths; depth++)
+            for (unsigned half = 0; half < 2; half++) {
+                val counts = lt(p, add(p, position, depth * DEPTH + half * HALF_DEPTH), run.end);
+                for (unsigned set = 0; set < g->sets; set++)
+                    for (unsigned i = 0; i < 2; i++) {
+                        val *score = &scores.of[depth][set][half * 2 + i];
+                        *score = attention_score(p, g->in, mul(p, *score, g->factor[set][i]));
+                        *score = select(p, counts, *score, -INFINITY);
+                    }
+            }
         weigh(p, g, &scores, weights);
         phase(p, "weighted values of the tile");
         add_values(p, g, weights);

@@ -62,17 +62,6 @@ static kv_part part_new(ptx *p, const kv_tiles *t, unsigned units, unsigned firs
     return part;
 }
 
-static void split_rows(ptx *p, kv_tiles *t)
-{
-    unsigned left = (unsigned)t->in->shape.head_dim / UNIT_VALUES, first = 0;
-    for (unsigned units = MOST_UNITS; left; units /= 2)
-        if (left >= units) {
-            t->parts[t->part_count++] = part_new(p, t, units, first);
-            first += units;
-            left -= units;
-        }
-}
-
 val kv_tiles_put_caches(ptx *p, val k, val v)
 {
     val caches = shared_array(p, "caches", U64, 2);
@@ -103,7 +92,13 @@ kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps,
     val odd = bit_and(p, octet, 1), upper = div(p, octet, 2);
     t.k_at = mad(p, mad(p, upper, 8, row), imm(U32, t.stride), mad(p, odd, UNIT_BYTES, t.memory));
     t.v_at = mad(p, mad(p, odd, 8, row), imm(U32, t.stride), mad(p, upper, UNIT_BYTES, t.memory));
-    split_rows(p, &t);
+    unsigned left = (unsigned)t.in->shape.head_dim / UNIT_VALUES, first_unit = 0;
+    for (unsigned units = MOST_UNITS; left; units /= 2)
+        if (left >= units) {
+            t.parts[t.part_count++] = part_new(p, &t, units, first_unit);
+            first_unit += units;
+            left -= units;
+        }
     if (t.rounded)
         t.lane = row_lane_new(p, in, row_split_of(in, LANE_VALUES, LEAST_GROUP));
     return t;
@@ -230,19 +225,6 @@ static val round_row(ptx *p, const kv_tiles *t, const raw_row *loaded, unsigned 
     return exponent;
 }
 
-/* What is said of a column, by the first lane of those that have its row. */
-static void say_columns(ptx *p, const kv_tiles *t, val number, val exponent_of_k, val exponent_of_v)
-{
-    unsigned next = t->keys * F32_BYTES;
-    PTX_IF (p, eq(p, t->lane.lane, 0)) {
-        val to = mad(p, number, F32_BYTES, t->columns);
-        val exponent = sub(p, exponent_of_v, LARGEST);
-        st_shared(p, F32, to, 0, power_of_two(p, sub(p, exponent_of_k, LARGEST - BIAS)));
-        st_shared(p, F32, to, next, convert(p, F32, as(p, S32, exponent)));
-        st_shared(p, F32, to, 2 * next, power_of_two(p, sub(p, imm(U32, BIAS), exponent)));
-    }
-}
-
 static void round_tile(ptx *p, const kv_tiles *t, val tile)
 {
     unsigned rows = t->warps * (WARP / t->lane.split.group), at_once = MOST_AT_ONCE;
@@ -262,7 +244,14 @@ static void round_tile(ptx *p, const kv_tiles *t, val tile)
             val at = mad(p, here, imm(U32, t->stride), t->memory);
             val of_k = round_row(p, t, &k[i], LEAST_OF_K, at);
             val of_v = round_row(p, t, &v[i], LEAST_OF_V, add(p, at, t->bytes));
-            say_columns(p, t, here, of_k, of_v);
+            unsigned next = t->keys * F32_BYTES;
+            PTX_IF (p, eq(p, t->lane.lane, 0)) {
+                val to = mad(p, here, F32_BYTES, t->columns);
+                val exponent = sub(p, of_v, LARGEST);
+                st_shared(p, F32, to, 0, power_of_two(p, sub(p, of_k, LARGEST - BIAS)));
+                st_shared(p, F32, to, next, convert(p, F32, as(p, S32, exponent)));
+                st_shared(p, F32, to, 2 * next, power_of_two(p, sub(p, imm(U32, BIAS), exponent)));
+            }
         }
     }
 }

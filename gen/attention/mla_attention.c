@@ -24,14 +24,12 @@
  * grid, and for a row alone or among others. A block takes chunks z, z + %nctaid.z, ... The last
  * block of a row and its heads, which a counter tells, sets that back to zero and merges.
  */
-#include <float.h>
 #include <math.h>
 
-#include "gen/attention/mla_chunks.h"
+#include "gen/attention/mla.h"
 #include "gen/common/reduce.h"
 #include "gen/common/next.h"
 #include "gen/formats/formats.h"
-#include "gen/attention/mla_keys.h"
 #include "kernel/formula.h"
 #include "ref/reference.h"
 
@@ -48,8 +46,7 @@ enum {
     LINE_VALUES = 4,
     LINE_BYTES = LINE_VALUES * F32_BYTES,
     MOST_VALUES = (MLA_MOST_LATENT + MLA_MOST_ROPE) / SET_LANES,
-    POSITIONS_A_TURN = 2,        /* whose values are added */
-    STATE_BYTES = 2 * F32_BYTES, /* of a head: max and sum */
+    POSITIONS_A_TURN = 2, /* whose values are added */
 };
 
 /* How a lane's values of so many lie: lines of 4, then single ones, of which the last may be of a
@@ -89,20 +86,15 @@ typedef struct work {
     share key, value;
     val lane; /* of a set's 64 */
     val set;
-    val rows, products, weights, factors, states; /* shared memory */
+    val rows, products, weights; /* shared memory */
     val q[SET_HEADS][MOST_VALUES];
     var results_of[SET_HEADS][MOST_VALUES];
-    var max, sum; /* of the head that the thread has in the softmax */
+    mla_softmax softmax; /* of the head that the thread has there */
 } work;
 
 static unsigned term_value(const instance *in, const char *name)
 {
     return (unsigned)formula_value(name, in, NULL);
-}
-
-static unsigned block_threads(const work *w)
-{
-    return w->sets * SET_LANES;
 }
 
 /* Bytes from a position's products or weights to the next one's: with a gap that spreads those of
@@ -133,11 +125,8 @@ static work work_new(ptx *p, const instance *in)
     w.products =
         shared_array(p, "products", F32, SET_WARPS * TILE * product_stride(&w) / F32_BYTES);
     w.weights = shared_array(p, "weights", F32, TILE * product_stride(&w) / F32_BYTES);
-    w.factors = shared_array(p, "factors", F32, w.slots);
-    w.states = shared_array(p, "states", F32, 2 * w.slots);
+    w.softmax = mla_softmax_new(p, WARP_HEADS, WARP, w.slots);
     w.block.ticket = shared_array(p, "ticket", U32, 1);
-    w.max = var_f32(p, -FLT_MAX);
-    w.sum = var_f32(p, 0.0f);
     return w;
 }
 
@@ -205,7 +194,7 @@ static void stage(ptx *p, const work *w, val tile, val last)
     unsigned pieces = w->width / UNPACKED;
     unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->width);
     ptx_loop_work(p, UNPACKED, "values");
-    PTX_FOR (p, unit, tid_x(p), TILE * pieces, block_threads(w)) {
+    PTX_FOR (p, unit, tid_x(p), TILE * pieces, w->sets * SET_LANES) {
         val position = div(p, unit, pieces), piece = rem(p, unit, pieces), x[UNPACKED];
         val row = mad_wide(p, min(p, add(p, tile, position), last), bytes, w->block.cache);
         unpack_piece(p, kv_format(w->in), row, piece, x);
@@ -239,30 +228,25 @@ static void multiply(ptx *p, const work *w, val first)
     for (unsigned half = w->size / 2; half > 0; half /= 2)
         for (unsigned i = 0; i < half; i++)
             sums[0][i] = add(p, sums[0][i], shuffle_xor(p, sums[0][i + half], half));
-    for (unsigned mask = w->size * w->at_once; mask < WARP; mask *= 2)
-        sums[0][0] = add(p, sums[0][0], shuffle_xor(p, sums[0][0], mask));
+    val sum = lanes_sum(p, sums[0][0], w->size * w->at_once, WARP);
     val half = bit_and(p, warp_id(p), SET_WARPS - 1);
     val position = add(p, first, own);
     val head = mad(p, w->set, imm(U32, w->size), bit_and(p, lane_id(p), w->size - 1));
     val at = mad(p, mad(p, half, imm(U32, TILE), position), imm(U32, product_stride(w)),
                  mad(p, head, imm(U32, F32_BYTES), w->products));
     PTX_IF (p, lt(p, lane_id(p), w->size * w->at_once))
-        st_shared(p, F32, at, 0, sums[0][0]);
+        st_shared(p, F32, at, 0, sum);
 }
 
 /* The lane's head and its first position in the softmax: 8 lanes a head, 4 heads a warp. Threads
  * without a head take the last one's, and store nothing. */
-typedef struct softmax_place {
-    val head, position, exists;
-} softmax_place;
-
-static softmax_place softmax_place_of(ptx *p, const work *w)
+static mla_softmax_lane softmax_lane_of(ptx *p, const work *w)
 {
     unsigned heads = w->sets * w->size;
     val head = mad(p, warp_id(p), imm(U32, WARP_HEADS), bit_and(p, lane_id(p), WARP_HEADS - 1));
-    return (softmax_place){ .head = heads % SET_HEADS ? min(p, head, heads - 1) : head,
-                            .position = div(p, lane_id(p), WARP_HEADS),
-                            .exists = heads % SET_HEADS ? lt(p, head, heads) : imm(PRED, 1) };
+    return (mla_softmax_lane){ .head = heads % SET_HEADS ? min(p, head, heads - 1) : head,
+                               .position = div(p, lane_id(p), WARP_HEADS),
+                               .exists = heads % SET_HEADS ? lt(p, head, heads) : imm(PRED, 1) };
 }
 
 /* Makes weights of a tile's products, of which the first count are of positions that are there, and
@@ -270,32 +254,26 @@ static softmax_place softmax_place_of(ptx *p, const work *w)
 static val weigh(ptx *p, const work *w, val count)
 {
     unsigned stride = product_stride(w);
-    softmax_place own = softmax_place_of(p, w);
+    mla_softmax_lane own = softmax_lane_of(p, w);
     val here = mad(p, own.position, imm(U32, stride), mul(p, own.head, F32_BYTES));
     val at = add(p, w->products, here), to = add(p, w->weights, here);
-    val before = get(p, w->max), now = before, scores[HEAD_POSITIONS];
+    val scores[HEAD_POSITIONS], now;
     for (unsigned i = 0; i < HEAD_POSITIONS; i++) {
         int64_t offset = (int64_t)i * HEAD_LANES * stride;
         val sum = add(p, ld_shared(p, F32, at, offset),
                       ld_shared(p, F32, at, offset + (int64_t)TILE * stride));
         val exists = lt(p, add(p, own.position, i * HEAD_LANES), count);
         scores[i] = select(p, exists, sum, -INFINITY);
-        now = max(p, now, scores[i]);
     }
-    for (unsigned mask = WARP_HEADS; mask < WARP; mask *= 2)
-        now = max(p, now, shuffle_xor(p, now, mask));
-    val factor = named(p, "factor", ex2(p, sub(p, before, now)));
-    assign(p, w->max, now);
-    assign(p, w->sum, mul(p, w->sum, factor));
+    val factor = mla_softmax_raise(p, &w->softmax, scores, HEAD_POSITIONS, &now);
     for (unsigned i = 0; i < HEAD_POSITIONS; i++) {
         scores[i] = ex2(p, sub(p, scores[i], now));
-        assign(p, w->sum, add(p, w->sum, scores[i]));
+        assign(p, w->softmax.sum, add(p, w->softmax.sum, scores[i]));
     }
     PTX_IF (p, own.exists) {
         for (unsigned i = 0; i < HEAD_POSITIONS; i++)
             st_shared(p, F32, to, (int64_t)i * HEAD_LANES * stride, scores[i]);
-        PTX_IF (p, eq(p, own.position, 0))
-            st_shared(p, F32, mad(p, own.head, imm(U32, F32_BYTES), w->factors), 0, factor);
+        mla_softmax_tell(p, &w->softmax, &own, factor);
     }
     return barrier_count(p, ne(p, factor, 1.0f));
 }
@@ -318,15 +296,6 @@ static void load_of_heads(ptx *p, const work *w, val at, int64_t offset, val val
 static val of_set(ptx *p, const work *w, val array)
 {
     return mad(p, w->set, imm(U32, w->size * F32_BYTES), array);
-}
-
-static void scale_down(ptx *p, const work *w)
-{
-    val factors[SET_HEADS];
-    load_of_heads(p, w, of_set(p, w, w->factors), 0, factors);
-    for (unsigned i = 0; i < w->heads; i++)
-        for (unsigned j = 0; j < share_values(&w->value); j++)
-            assign(p, w->results_of[i][j], mul(p, w->results_of[i][j], factors[i]));
 }
 
 /* Weights behind the last position are 0, up to the end of a turn. */
@@ -362,27 +331,17 @@ static void attend(ptx *p, const work *w, positions run)
         barrier(p);
         phase(p, "softmax: the products become weights");
         val rose = weigh(p, w, count);
-        PTX_IF (p, ne(p, rose, 0))
-            scale_down(p, w);
+        PTX_IF (p, ne(p, rose, 0)) {
+            val factors[SET_HEADS];
+            load_of_heads(p, w, of_set(p, w, w->softmax.factors), 0, factors);
+            for (unsigned i = 0; i < w->heads; i++)
+                for (unsigned j = 0; j < share_values(&w->value); j++)
+                    assign(p, w->results_of[i][j], mul(p, w->results_of[i][j], factors[i]));
+        }
         phase(p, "weighted values of the tile");
         add_values(p, w, count);
         barrier(p);
     }
-}
-
-/* Max and sum of each head, for all threads. */
-static void share_states(ptx *p, const work *w)
-{
-    softmax_place own = softmax_place_of(p, w);
-    val sum = get(p, w->sum);
-    for (unsigned mask = WARP_HEADS; mask < WARP; mask *= 2)
-        sum = add(p, sum, shuffle_xor(p, sum, mask));
-    val at = mad(p, own.head, imm(U32, STATE_BYTES), w->states);
-    PTX_IF (p, bit_and(p, own.exists, eq(p, own.position, 0))) {
-        st_shared(p, F32, at, 0, w->max);
-        st_shared(p, F32, at, F32_BYTES, sum);
-    }
-    barrier(p);
 }
 
 /* Stores the lane's share of a head's results, times a factor where there is one. */
@@ -410,13 +369,14 @@ static void store_share(ptx *p, const work *w, unsigned head, val row, const val
 /* What a chunk comes to: the result, where there is no other one, or partial rows. */
 static void store_chunk(ptx *p, const work *w, val chunk)
 {
-    val alone = mla_is_alone(p, &w->block);
-    share_states(p, w);
+    val alone = eq(p, w->block.active, 1);
+    mla_softmax_lane own = softmax_lane_of(p, w);
+    mla_softmax_share(p, &w->softmax, &own);
     for (unsigned i = 0; i < w->heads; i++) {
         val number = add(p, mul(p, w->set, w->heads), i),
             query = mla_query_row(p, &w->block, number);
         val slot = add(p, mul(p, w->set, w->size), i);
-        val2 state = ld_shared_v2(p, F32, mad(p, slot, imm(U32, STATE_BYTES), w->states), 0);
+        val2 state = mla_softmax_state(p, &w->softmax, slot);
         PTX_IF (p, mla_has_head(p, &w->block, number)) {
             PTX_IF (p, alone) {
                 val factor = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
@@ -430,15 +390,6 @@ static void store_chunk(ptx *p, const work *w, val chunk)
             }
         }
     }
-}
-
-static void clear(ptx *p, const work *w)
-{
-    assign(p, w->max, -FLT_MAX);
-    assign(p, w->sum, 0.0f);
-    for (unsigned i = 0; i < w->heads; i++)
-        for (unsigned j = 0; j < share_values(&w->value); j++)
-            assign(p, w->results_of[i][j], 0.0f);
 }
 
 static void build_floats(ptx *p, const instance *in)
@@ -455,7 +406,10 @@ static void build_floats(ptx *p, const instance *in)
         attend(p, &w, mla_chunk(p, &w.block, chunk));
         phase(p, "store what the chunk comes to");
         store_chunk(p, &w, chunk);
-        clear(p, &w);
+        mla_softmax_clear(p, &w.softmax);
+        for (unsigned i = 0; i < w.heads; i++)
+            for (unsigned j = 0; j < share_values(&w.value); j++)
+                assign(p, w.results_of[i][j], 0.0f);
     }
     mla_merge(p, &w.block);
 }

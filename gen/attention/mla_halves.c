@@ -29,7 +29,7 @@
 #include <math.h>
 
 #include "gen/common/halves.h"
-#include "gen/attention/mla_chunks.h"
+#include "gen/attention/mla.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/formats/formats.h"
@@ -58,7 +58,6 @@ enum {
     PRODUCT_STRIDE = (TILE + 4) * F32_BYTES, /* bytes from a head's products to the next one's, */
     PRODUCT_PART = HEADS * PRODUCT_STRIDE,   /* from a warp's part to the next one's, */
     WEIGHT_STRIDE = (TILE + UNPACKED) * HALF_BYTES,
-    STATE_BYTES = 2 * F32_BYTES,
     BIAS = EXPONENT_BIAS,
     LARGEST = LARGEST_EXPONENT,
     LEAST = LARGEST - BIAS,    /* what counts at least for that: 2^-E is a float, */
@@ -70,15 +69,15 @@ typedef struct work {
     const instance *in;
     mla_block block;
     unsigned units, groups, stride;
-    bool scaled;                                          /* rows have powers of two */
-    val rows, products, weights, factors, powers, states; /* shared memory */
-    val warp, lane, group, part;                          /* lane / 4, lane % 4 */
-    val head, position;                                   /* of the softmax */
-    val exponent;                                         /* of the head's q, an s32, */
-    val factor; /* and what that and the scale make of a product */
+    bool scaled;                         /* rows have powers of two */
+    val rows, products, weights, powers; /* shared memory */
+    val warp, lane, group, part;         /* lane / 4, lane % 4 */
+    mla_softmax_lane own;                /* of the softmax */
+    val exponent;                        /* of the head's q, an s32, */
+    val factor;                          /* and what that and the scale make of a product */
     val4 q[MOST_UNITS][2];
     var sums[MOST_GROUPS][UNPACKED][4]; /* of each matrix */
-    var max, sum;
+    mla_softmax softmax;
 } work;
 
 static work work_new(ptx *p, const instance *in)
@@ -94,17 +93,16 @@ static work work_new(ptx *p, const instance *in)
     w.lane = named(p, "lane", lane_id(p));
     w.group = named(p, "group", div(p, w.lane, ROW_LANES));
     w.part = named(p, "part", bit_and(p, w.lane, ROW_LANES - 1));
-    w.head = named(p, "head", div(p, tid_x(p), HEAD_LANES));
-    w.position = named(p, "position", mul(p, bit_and(p, tid_x(p), HEAD_LANES - 1), LANE_POSITIONS));
+    w.own.head = named(p, "head", div(p, tid_x(p), HEAD_LANES));
+    w.own.position =
+        named(p, "position", mul(p, bit_and(p, tid_x(p), HEAD_LANES - 1), LANE_POSITIONS));
     w.rows = shared_array(p, "rows", U32, TILE * w.stride / WORD_BYTES);
     w.products = shared_array(p, "products", F32, WARPS * PRODUCT_PART / F32_BYTES);
     w.weights = shared_array(p, "weights", U32, HEADS * WEIGHT_STRIDE / WORD_BYTES);
-    w.factors = shared_array(p, "factors", F32, HEADS);
-    w.states = shared_array(p, "states", F32, HEADS * STATE_BYTES / F32_BYTES);
+    w.own.exists = imm(PRED, 1);
+    w.softmax = mla_softmax_new(p, 1, HEAD_LANES, HEADS);
     w.powers = shared_array(p, "powers", U32, TILE);
     w.block.ticket = shared_array(p, "ticket", U32, 1);
-    w.max = var_f32(p, -FLT_MAX);
-    w.sum = var_f32(p, 0.0f);
     return w;
 }
 
@@ -112,14 +110,6 @@ static work work_new(ptx *p, const instance *in)
 static val spread_row(ptx *p, const work *w)
 {
     return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
-}
-
-/* The exponent of the largest of a row's values, or of what counts as the least, of which the lanes
- * of a warp have some. */
-static val largest_exponent(ptx *p, const val *values, unsigned count, unsigned least)
-{
-    val largest = q8_largest(p, imm(U32, least << EXPONENT_SHIFT), values, count);
-    return shr(p, warp_max(p, largest), EXPONENT_SHIFT);
 }
 
 /* A warp rounds a row to f16, multiplied by a power of two. What is put down of that is E, plus the
@@ -134,7 +124,8 @@ static void round_row(ptx *p, const work *w, format f, val row, val number, unsi
             piece = min(p, piece, pieces - 1);
         unpack_piece(p, f, row, piece, values + (size_t)i * UNPACKED);
     }
-    val exponent = named(p, "exponent", largest_exponent(p, values, turns * UNPACKED, least));
+    val largest = q8_largest(p, imm(U32, least << EXPONENT_SHIFT), values, turns * UNPACKED);
+    val exponent = named(p, "exponent", shr(p, warp_max(p, largest), EXPONENT_SHIFT));
     val power = power_of_two(p, sub(p, imm(U32, LARGEST + BIAS), exponent));
     val to = mad(p, number, imm(U32, w->stride), mad(p, w->lane, imm(U32, PIECE_BYTES), w->rows));
     for (unsigned i = 0; i < turns; i++)
@@ -243,7 +234,7 @@ static void load_queries(ptx *p, work *w)
             w->q[i][j] = (val4){ { upper.v[2 * j], lower.v[2 * j], upper.v[2 * j + 1],
                                    lower.v[2 * j + 1] } };
     }
-    val number = mad(p, w->head, imm(U32, WORD_BYTES), w->powers);
+    val number = mad(p, w->own.head, imm(U32, WORD_BYTES), w->powers);
     w->exponent = sub(p, as(p, S32, ld_shared(p, U32, number, 0)), BIAS);
     w->factor =
         named(p, "factor", min(p, times_power(p, V(mla_score_scale(w->in)), w->exponent), FLT_MAX));
@@ -287,15 +278,15 @@ static scores load_scores(ptx *p, const work *w, val count)
 {
     scores s;
     val4 powers, sums;
-    val at = mad(p, w->head, imm(U32, PRODUCT_STRIDE),
-                 mad(p, w->position, imm(U32, F32_BYTES), w->products));
+    val at = mad(p, w->own.head, imm(U32, PRODUCT_STRIDE),
+                 mad(p, w->own.position, imm(U32, F32_BYTES), w->products));
     for (unsigned i = 0; i < WARPS; i++) {
         val4 part = ld_shared_v4(p, F32, at, (int64_t)i * PRODUCT_PART);
         for (unsigned j = 0; j < LANE_POSITIONS; j++)
             sums.v[j] = i ? add(p, sums.v[j], part.v[j]) : part.v[j];
     }
     if (w->scaled)
-        powers = ld_shared_v4(p, U32, mad(p, w->position, imm(U32, WORD_BYTES), w->powers), 0);
+        powers = ld_shared_v4(p, U32, mad(p, w->own.position, imm(U32, WORD_BYTES), w->powers), 0);
     for (unsigned j = 0; j < LANE_POSITIONS; j++) {
         val score = mul(p, sums.v[j], w->factor);
         if (w->scaled) {
@@ -304,7 +295,7 @@ static scores load_scores(ptx *p, const work *w, val count)
             score = times_power(p, sums.v[j], add(p, w->exponent, exponent));
             score = fma(p, score, mla_score_scale(w->in), convert(p, F32, exponent));
         }
-        s.of[j] = select(p, lt(p, add(p, w->position, j), count), score, -INFINITY);
+        s.of[j] = select(p, lt(p, add(p, w->own.position, j), count), score, -INFINITY);
     }
     return s;
 }
@@ -314,33 +305,26 @@ static scores load_scores(ptx *p, const work *w, val count)
 static val weigh(ptx *p, const work *w, val count)
 {
     scores s = load_scores(p, w, count);
-    val before = get(p, w->max), now = before;
     val4 weights;
-    for (unsigned j = 0; j < LANE_POSITIONS; j++)
-        now = max(p, now, s.of[j]);
-    for (unsigned mask = 1; mask < HEAD_LANES; mask *= 2)
-        now = max(p, now, shuffle_xor(p, now, mask));
-    val factor = named(p, "factor", ex2(p, sub(p, before, now)));
-    assign(p, w->max, now);
-    assign(p, w->sum, mul(p, w->sum, factor));
+    val now, factor = mla_softmax_raise(p, &w->softmax, s.of, LANE_POSITIONS, &now);
+    var sum = w->softmax.sum;
     for (unsigned j = 0; j < LANE_POSITIONS; j++) {
         val weight = ex2(p, sub(p, s.of[j], now));
         weights.v[j] = convert(p, F16, weight);
-        assign(p, w->sum,
-               w->scaled ? fma(p, weight, s.power[j], w->sum)
-                         : add(p, convert(p, F32, weights.v[j]), w->sum));
+        assign(p, sum,
+               w->scaled ? fma(p, weight, s.power[j], sum)
+                         : add(p, convert(p, F32, weights.v[j]), sum));
     }
-    val to = mad(p, w->head, imm(U32, WEIGHT_STRIDE),
-                 mad(p, w->position, imm(U32, HALF_BYTES), w->weights));
+    val to = mad(p, w->own.head, imm(U32, WEIGHT_STRIDE),
+                 mad(p, w->own.position, imm(U32, HALF_BYTES), w->weights));
     st_shared_v4(p, F16, to, 0, weights);
-    PTX_IF (p, eq(p, w->position, 0))
-        st_shared(p, F32, mad(p, w->head, imm(U32, F32_BYTES), w->factors), 0, factor);
+    mla_softmax_tell(p, &w->softmax, &w->own, factor);
     return barrier_count(p, ne(p, factor, 1.0f));
 }
 
 static void scale_down(ptx *p, const work *w)
 {
-    val at = mad(p, w->group, imm(U32, F32_BYTES), w->factors), factors[2];
+    val at = mad(p, w->group, imm(U32, F32_BYTES), w->softmax.factors), factors[2];
     for (unsigned i = 0; i < 2; i++)
         factors[i] = ld_shared(p, F32, at, (int64_t)i * (HEADS / 2) * F32_BYTES);
     for (unsigned i = 0; i < warp_groups(w); i++)
@@ -409,20 +393,6 @@ static void attend(ptx *p, const work *w, positions run)
     }
 }
 
-/* Max and sum of each head, for all threads. */
-static void share_states(ptx *p, const work *w)
-{
-    val sum = get(p, w->sum);
-    for (unsigned mask = 1; mask < HEAD_LANES; mask *= 2)
-        sum = add(p, sum, shuffle_xor(p, sum, mask));
-    val at = mad(p, w->head, imm(U32, STATE_BYTES), w->states);
-    PTX_IF (p, eq(p, w->position, 0)) {
-        st_shared(p, F32, at, 0, w->max);
-        st_shared(p, F32, at, F32_BYTES, sum);
-    }
-    barrier(p);
-}
-
 /* Stores what the lane has of the upper or the lower one of its heads: of each of the warp's groups
  * 16 neighbouring values, the even columns' and the odd ones'. */
 static void store_values(ptx *p, const work *w, unsigned lower, val row, val factor)
@@ -447,11 +417,11 @@ static void store_values(ptx *p, const work *w, unsigned lower, val row, val fac
 /* What a chunk comes to: the result, where there is no other one, or partial rows. */
 static void store_chunk(ptx *p, const work *w, val chunk)
 {
-    val alone = mla_is_alone(p, &w->block);
-    share_states(p, w);
+    val alone = eq(p, w->block.active, 1);
+    mla_softmax_share(p, &w->softmax, &w->own);
     for (unsigned lower = 0; lower < 2; lower++) {
         val head = add(p, w->group, lower * (HEADS / 2)), query = mla_query_row(p, &w->block, head);
-        val2 state = ld_shared_v2(p, F32, mad(p, head, imm(U32, STATE_BYTES), w->states), 0);
+        val2 state = mla_softmax_state(p, &w->softmax, head);
         val scale = select(p, gt(p, state.v[1], 0.0f), rcp(p, state.v[1]), imm(F32, 0));
         PTX_IF (p, mla_has_head(p, &w->block, head)) {
             val row = mla_partial(p, &w->block, query, chunk);
@@ -463,22 +433,12 @@ static void store_chunk(ptx *p, const work *w, val chunk)
     }
 }
 
-static void clear(ptx *p, const work *w)
-{
-    assign(p, w->max, -FLT_MAX);
-    assign(p, w->sum, 0.0f);
-    for (unsigned i = 0; i < warp_groups(w); i++)
-        for (unsigned j = 0; j < UNPACKED; j++)
-            for (unsigned k = 0; k < 4; k++)
-                assign(p, w->sums[i][j][k], 0.0f);
-}
-
 /* A tile, products by warps, weights, of a head a factor and its state, powers, the ticket. */
 int64_t mla_halves_shared(const instance *in)
 {
     int64_t stride = (in->shape.latent + in->shape.n_rope + UNPACKED) * HALF_BYTES;
-    return TILE * stride + WARPS * PRODUCT_PART +
-           HEADS * (WEIGHT_STRIDE + F32_BYTES + STATE_BYTES) + (TILE + 1) * WORD_BYTES;
+    return TILE * stride + WARPS * PRODUCT_PART + HEADS * (WEIGHT_STRIDE + 3 * F32_BYTES) +
+           (TILE + 1) * WORD_BYTES;
 }
 
 void mla_halves_build(ptx *p, const instance *in)
@@ -495,7 +455,11 @@ void mla_halves_build(ptx *p, const instance *in)
         attend(p, &w, mla_chunk(p, &w.block, chunk));
         phase(p, "store what the chunk comes to");
         store_chunk(p, &w, chunk);
-        clear(p, &w);
+        mla_softmax_clear(p, &w.softmax);
+        for (unsigned i = 0; i < warp_groups(&w); i++)
+            for (unsigned j = 0; j < UNPACKED; j++)
+                for (unsigned k = 0; k < 4; k++)
+                    assign(p, w.sums[i][j][k], 0.0f);
     }
     mla_block_count(p, &w.block); /* anew, so that no register has it through the loops */
     mla_merge(p, &w.block);

@@ -25,7 +25,7 @@
 #include "gen/rows/rope.h"
 #include "gen/products/row_products.h"
 #include "gen/formats/formats.h"
-#include "gen/attention/mla_keys.h"
+#include "gen/attention/mla.h"
 #include "gen/products/product_keys.h"
 #include "gen/rows/rope_keys.h"
 #include "ref/reference.h"
@@ -85,18 +85,6 @@ static val position_of(ptx *p, val row)
     return ld_const(p, U32, mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions")), 0);
 }
 
-/* 1 / sqrt(mean(x^2) + epsilon) of so many values from an address on, for all lanes of a warp. */
-static val factor_of_values(ptx *p, const instance *in, val x, unsigned count)
-{
-    var squares = var_f32(p, 0.0f);
-    PTX_FOR (p, i, lane_id(p), count, WARP) {
-        val own = ld_const(p, F32, mad_wide(p, i, F32_BYTES, x), 0);
-        assign(p, squares, fma(p, own, own, squares));
-    }
-    val mean = mul(p, warp_sum(p, get(p, squares)), 1.0f / (float)count);
-    return norm_factor(p, in, mean);
-}
-
 /* The lane's value of a part of the values that turn, of 32-bit (shared) or 64-bit addresses. */
 static val load_at(ptx *p, val base, val place)
 {
@@ -113,19 +101,14 @@ static val turned_part(ptx *p, const instance *rope, val base, val position, uns
     return rope_turned(p, rope, &pair, position, x, load_at(p, base, pair.partner));
 }
 
-/* The latents of a row and what turns behind them. */
-static val row_of_kv(ptx *p, const instance *in, val row)
-{
-    return in->options.apart ? mad_wide(p, row, row_of_kv_bytes(in), parameter(p, "kv"))
-                             : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
-}
-
 static void write_cache_row(ptx *p, const instance *in, val row)
 {
     const problem_shape *s = &in->shape;
     instance rope = of_rope(in), whole = of_row(in);
     unsigned parts = (unsigned)s->latent / HEAD_PART;
-    val x = row_of_kv(p, in, row);
+    /* The latents of a row and what turns behind them. */
+    val x = in->options.apart ? mad_wide(p, row, row_of_kv_bytes(in), parameter(p, "kv"))
+                              : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
     val position = position_of(p, row);
     val cache = ld_const(p, U64, mad_wide(p, row, ADDRESS_BYTES, parameter(p, "c")), 0);
     unsigned bytes = (unsigned)format_bytes(kv_format(in), (uint64_t)whole.shape.head_dim);
@@ -173,12 +156,6 @@ static void copy_q(ptx *p, const head_work *w)
     barrier(p);
 }
 
-static format format_of_q(const instance *in)
-{
-    instance of_q = instance_matrix(in, 0);
-    return instance_weights(&of_q);
-}
-
 /* Wq[h] times the normed values: the norm's factor comes behind the product. */
 static void make_q(ptx *p, const head_work *w)
 {
@@ -187,12 +164,20 @@ static void make_q(ptx *p, const head_work *w)
     val factors = shared_array(p, "factors", F32, MAX_VECTORS);
     PTX_IF (p, lt(p, warp_id(p), w->rows)) {
         val row = row_of_group(p, &w->group, warp_id(p));
-        val factor = factor_of_values(p, in, row_of_qc(p, in, row), rank);
+        val x = row_of_qc(p, in, row);
+        var squares = var_f32(p, 0.0f);
+        PTX_FOR (p, i, lane_id(p), rank, WARP) {
+            val own = ld_const(p, F32, mad_wide(p, i, F32_BYTES, x), 0);
+            assign(p, squares, fma(p, own, own, squares));
+        }
+        val mean = mul(p, warp_sum(p, get(p, squares)), 1.0f / (float)rank);
+        val factor = norm_factor(p, in, mean);
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_shared(p, F32, mad(p, warp_id(p), imm(U32, F32_BYTES), factors), 0, factor);
     }
     barrier(p);
-    format f = format_of_q(in);
+    instance of_q = instance_matrix(in, 0);
+    format f = instance_weights(&of_q);
     val qc = row_group_start(p, &w->group, parameter(p, "qc"), row_bytes(in));
     row_products r = row_products_new(f, rank, w->rows, qc, row_bytes(in));
     r.gamma = parameter(p, "gamma_q");
@@ -211,14 +196,10 @@ static void make_q(ptx *p, const head_work *w)
     barrier(p);
 }
 
-static bool is_warm(const instance *in)
-{
-    return in->options.rope.temperature_length > 0;
-}
-
 static val warmed(ptx *p, const instance *in, val x, val position)
 {
-    return is_warm(in) ? mul(p, x, rope_temperature(p, in, position)) : x;
+    return (in->options.rope.temperature_length > 0) ? mul(p, x, rope_temperature(p, in, position))
+                                                     : x;
 }
 
 /* The latents of a block's part: a turn is a few rows of W a warp. */

@@ -3,7 +3,7 @@
  * than 8 rows of o a block has 8. */
 #include "gen/common/next.h"
 #include "gen/products/row_products.h"
-#include "gen/attention/mla_keys.h"
+#include "gen/attention/mla.h"
 #include "ref/reference.h"
 
 enum { WARPS = 8 };

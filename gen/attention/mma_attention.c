@@ -103,12 +103,6 @@ typedef struct parts {
     unsigned first, end;
 } parts;
 
-/* The score, or the result, numbered i of a part's, is of this one of the lane's rows. */
-static unsigned row_of(unsigned part, unsigned i)
-{
-    return part * HALVES + i / 2;
-}
-
 static int64_t tile_rows(const instance *in)
 {
     int64_t rows = FRAGMENT;
@@ -181,8 +175,7 @@ static val4 largest_of_rows(ptx *p, const work *w, val4 all)
 {
     val at = shared_array(p, "largest", U32, QUAD * w->warps);
     for (unsigned i = 0; i < QUAD; i++)
-        for (unsigned mask = QUAD; mask < WARP; mask *= 2)
-            all.v[i] = max(p, all.v[i], shuffle_xor(p, all.v[i], mask));
+        all.v[i] = lanes_max(p, all.v[i], QUAD, WARP);
     PTX_IF (p, eq(p, lane_id(p), 0))
         st_shared_v4(p, U32, mad(p, warp_id(p), QUAD * sizeof(uint32_t), at), 0, all);
     barrier(p);
@@ -333,8 +326,8 @@ static void make_scores(ptx *p, const work *w, parts of)
             for (unsigned i = 0; i < 4; i++) {
                 var score = w->scores[part][n][i];
                 assign(p, score,
-                       score_of(p, w, V(score), w->factor[row_of(part, i)], c.factors, c.exponents,
-                                i % 2));
+                       score_of(p, w, V(score), w->factor[part * HALVES + i / 2], c.factors,
+                                c.exponents, i % 2));
             }
     }
 }
@@ -369,24 +362,6 @@ static void mask_scores(ptx *p, const work *w, parts of, val first)
                 assign(p, score, masked(p, &m, n * COLUMNS + i, V(score), V(-INFINITY)));
             }
     }
-}
-
-/* Raises a row's maximum to that of a tile. What is there has to be scaled down by what it gives.
- */
-static val raise(ptx *p, const work *w, unsigned row)
-{
-    val largest = { 0 };
-    for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
-        for (unsigned i = 0; i < 2; i++) {
-            val score = V(w->scores[row / HALVES][n][row % HALVES * 2 + i]);
-            largest = largest.kind ? max(p, largest, score) : score;
-        }
-    largest = group_max(p, largest, QUAD);
-    if (!makes_scores(w))
-        largest = mul(p, largest, w->factor[row]);
-    val old = get(p, w->max[row]), raised = max(p, old, largest);
-    assign(p, w->max[row], raised);
-    return ex2(p, sub(p, old, raised));
 }
 
 static void scale_down(ptx *p, const work *w, unsigned part, const val factors[HALVES])
@@ -496,8 +471,18 @@ static void score(ptx *p, const work *w, parts of, val first, bool whole,
         make_scores(p, w, of);
     if (!whole)
         mask_scores(p, w, of, first);
-    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++)
-        scales[row] = raise(p, w, row);
+    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
+        val largest = { 0 };
+        for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
+            for (unsigned i = 0; i < 2; i++) {
+                val score = V(w->scores[row / HALVES][n][row % HALVES * 2 + i]);
+                largest = largest.kind ? max(p, largest, score) : score;
+            }
+        largest = group_max(p, largest, QUAD);
+        if (!makes_scores(w))
+            largest = mul(p, largest, w->factor[row]);
+        scales[row] = softmax_raise_max(p, w->max[row], largest);
+    }
     for (unsigned part = of.first; part < of.end; part++)
         scale_down(p, w, part, scales + part * HALVES);
     weigh(p, w, of, weights);

@@ -26,6 +26,20 @@ val group_max(ptx *p, val v, unsigned width)
     return v;
 }
 
+val lanes_sum(ptx *p, val v, unsigned first, unsigned end)
+{
+    for (unsigned mask = first; mask < end; mask *= 2)
+        v = add(p, v, shuffle_xor(p, v, mask));
+    return v;
+}
+
+val lanes_max(ptx *p, val v, unsigned first, unsigned end)
+{
+    for (unsigned mask = first; mask < end; mask *= 2)
+        v = max(p, v, shuffle_xor(p, v, mask));
+    return v;
+}
+
 static unsigned power_of_two_from(unsigned number)
 {
     unsigned power = 1;

@@ -16,6 +16,11 @@ val group_max(ptx *p, val v, unsigned width);
 #define warp_sum(p, v) group_sum(p, v, 32)
 #define warp_max(p, v) group_max(p, v, 32)
 
+/* Butterflies over the lanes of a warp whose numbers differ in the bits from first up to end, both
+ * powers of two: every lane gets the result. */
+val lanes_sum(ptx *p, val v, unsigned first, unsigned end);
+val lanes_max(ptx *p, val v, unsigned first, unsigned end);
+
 /* The sum over the threads of a block of num_warps warps; warp 0 gets the result, what the others
  * get means nothing. Every thread must call it. One call a kernel: it takes its shared memory, 4
  * bytes a warp, for good. */

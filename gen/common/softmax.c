@@ -19,6 +19,13 @@ static void scale_down(ptx *p, const softmax *s, val factor)
         assign(p, s->values[i], mul(p, s->values[i], factor));
 }
 
+val softmax_raise_max(ptx *p, var max, val largest)
+{
+    val old = get(p, max), raised = max(p, old, largest);
+    assign(p, max, raised);
+    return ex2(p, sub(p, old, raised));
+}
+
 void softmax_raise(ptx *p, const softmax *s, const val *scores, unsigned count)
 {
     val old_max = get(p, s->max), new_max = old_max;

@@ -23,6 +23,10 @@ typedef struct softmax {
 
 softmax softmax_new(ptx *p, unsigned count);
 
+/* Raises a maximum to the largest score of a tile, and returns the factor by which what was summed
+ * up before is scaled down. */
+val softmax_raise_max(ptx *p, var max, val largest);
+
 /* Makes room for new scores: raises the maximum and scales the state. Then each score's weight,
  * once, which also goes into the sum; the caller adds weight * value to values. */
 void softmax_raise(ptx *p, const softmax *s, const val *scores, unsigned count);

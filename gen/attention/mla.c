@@ -1,9 +1,11 @@
+#include <float.h>
 #include <math.h>
 
-#include "gen/attention/mla_chunks.h"
+#include "gen/attention/mla.h"
 #include "gen/common/next.h"
+#include "gen/common/reduce.h"
 
-enum { WARP = 32 };
+enum { WARP = 32, STATE_BYTES = 2 * F32_BYTES /* of a head: max and sum */ };
 
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
 {
@@ -20,14 +22,6 @@ static positions all_positions(ptx *p, const mla_block *b)
 {
     val at = attention_sequence_length_at(p, b->row);
     return attention_positions(p, b->in, load_state(p, b->early, U32, at));
-}
-
-static positions chunk_of(ptx *p, const mla_block *b, positions all, val chunk)
-{
-    int64_t size = b->in->shape.chunk_size;
-    positions run = { .first = mul(p, chunk, size) };
-    run.end = min(p, add(p, run.first, size), all.end);
-    return run;
 }
 
 /* Has the first rows of a run fetched into the L2 cache, for whose values the block has not waited
@@ -51,24 +45,24 @@ static void fetch_rows(ptx *p, const mla_block *b, positions run)
     }
 }
 
-static void count(ptx *p, mla_block *b, positions all)
+static void count_chunks(ptx *p, mla_block *b, positions all)
 {
-    int64_t size = b->in->shape.chunk_size;
-    b->active = named(p, "active", max(p, div(p, add(p, all.end, size - 1), size), 1));
+    val chunks = attention_chunk_count(p, all.end, imm(U32, b->in->shape.chunk_size));
+    b->active = named(p, "active", max(p, chunks, 1));
     b->blocks = min(p, b->active, nctaid_z(p));
 }
 
 void mla_block_count(ptx *p, mla_block *b)
 {
-    count(p, b, all_positions(p, b));
+    count_chunks(p, b, all_positions(p, b));
 }
 
 void mla_block_begin(ptx *p, mla_block *b)
 {
     positions all = all_positions(p, b);
-    count(p, b, all);
+    count_chunks(p, b, all);
     if (b->early && ptx_overlaps(p)) {
-        fetch_rows(p, b, chunk_of(p, b, all, ctaid_z(p)));
+        fetch_rows(p, b, attention_chunk(p, all, imm(U32, b->in->shape.chunk_size), ctaid_z(p)));
         wait_for_launches(p);
     }
     b->early = false;
@@ -95,17 +89,12 @@ float mla_score_scale(const instance *in)
 
 positions mla_chunk(ptx *p, const mla_block *b, val chunk)
 {
-    return chunk_of(p, b, all_positions(p, b), chunk);
+    return attention_chunk(p, all_positions(p, b), imm(U32, b->in->shape.chunk_size), chunk);
 }
 
 int64_t mla_most_chunks(const instance *in)
 {
     return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
-}
-
-val mla_is_alone(ptx *p, const mla_block *b)
-{
-    return eq(p, b->active, 1);
 }
 
 val mla_output(ptx *p, const mla_block *b, val query)
@@ -116,8 +105,7 @@ val mla_output(ptx *p, const mla_block *b, val query)
 /* The place of a query row's partial row of the first chunk. */
 static val partials_of(ptx *p, const mla_block *b, val query)
 {
-    val row = mul_wide(p, query, mla_most_chunks(b->in));
-    return mad(p, row, imm(U64, partial_bytes(&b->results)), parameter(p, "partials"));
+    return partial_rows(p, &b->results, query, imm(U32, mla_most_chunks(b->in)));
 }
 
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk)
@@ -138,10 +126,60 @@ static void merge_chunks(ptx *p, const mla_block *b)
 void mla_merge(ptx *p, const mla_block *b)
 {
     fetch_next(p, b->in);
-    ret_if(p, mla_is_alone(p, b));
+    ret_if(p, eq(p, b->active, 1));
     phase(p, "whether this block is its row's last");
     val column = mad(p, b->row, nctaid_x(p), ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, b->blocks, b->ticket)));
     phase(p, "merge the chunks");
     merge_chunks(p, b);
+}
+
+mla_softmax mla_softmax_new(ptx *p, unsigned first, unsigned end, unsigned heads)
+{
+    return (mla_softmax){ .max = var_f32(p, -FLT_MAX),
+                          .sum = var_f32(p, 0.0f),
+                          .first = first,
+                          .end = end,
+                          .factors = shared_array(p, "factors", F32, heads),
+                          .states = shared_array(p, "states", F32, 2 * heads) };
+}
+
+void mla_softmax_clear(ptx *p, const mla_softmax *s)
+{
+    assign(p, s->max, -FLT_MAX);
+    assign(p, s->sum, 0.0f);
+}
+
+val mla_softmax_raise(ptx *p, const mla_softmax *s, const val *scores, unsigned count, val *now)
+{
+    val before = get(p, s->max), largest = before;
+    for (unsigned i = 0; i < count; i++)
+        largest = max(p, largest, scores[i]);
+    *now = lanes_max(p, largest, s->first, s->end);
+    val factor = named(p, "factor", ex2(p, sub(p, before, *now)));
+    assign(p, s->max, *now);
+    assign(p, s->sum, mul(p, s->sum, factor));
+    return factor;
+}
+
+void mla_softmax_tell(ptx *p, const mla_softmax *s, const mla_softmax_lane *own, val factor)
+{
+    PTX_IF (p, eq(p, own->position, 0))
+        st_shared(p, F32, mad(p, own->head, imm(U32, F32_BYTES), s->factors), 0, factor);
+}
+
+void mla_softmax_share(ptx *p, const mla_softmax *s, const mla_softmax_lane *own)
+{
+    val sum = lanes_sum(p, get(p, s->sum), s->first, s->end);
+    val at = mad(p, own->head, imm(U32, STATE_BYTES), s->states);
+    PTX_IF (p, bit_and(p, own->exists, eq(p, own->position, 0))) {
+        st_shared(p, F32, at, 0, s->max);
+        st_shared(p, F32, at, F32_BYTES, sum);
+    }
+    barrier(p);
+}
+
+val2 mla_softmax_state(ptx *p, const mla_softmax *s, val head)
+{
+    return ld_shared_v2(p, F32, mad(p, head, imm(U32, STATE_BYTES), s->states), 0);
 }
