@@ -41,7 +41,7 @@ for file; do
 done
 for file; do
     ldd "$file" 2>/dev/null || true
-done | sed -n 's,.*=> \(.*/lib\(inih\|jansson\|cmocka\)\.so[^ ]*\) .*,\1,p' | sort -u |
+done | sed -n 's,.*=> \(.*/lib\(inih\|jansson\|cmocka\|pcre2-8\|utf8proc\)\.so[^ ]*\) .*,\1,p' | sort -u |
     while read -r library; do
         cp -L "$library" "$kit/bin/"
     done
