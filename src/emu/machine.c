@@ -144,7 +144,7 @@ static bool end_meeting(warp *w)
 /* Has lanes run that do not wait for members: the topmost ones, also such that would wait for
  * others where their ways meet, as no thread has to; or the lowest, so that all have a turn after
  * the other. Returns false if there are none. */
-static bool take_up(warp *w, bool lowest)
+static bool resume_lanes(warp *w, bool lowest)
 {
     lane_mask above = 0, lanes = 0;
     frame *found = NULL;
@@ -176,7 +176,7 @@ void warp_yield(warp *w, bool may_wait_for_own)
         return;
     frame now = { .pc = w->pc, .reconverge = w->reconverge, .mask = w->active };
     w->frames[w->depth++] = now;
-    take_up(w, true);
+    resume_lanes(w, true);
 }
 
 void warp_resume(warp *w)
@@ -184,7 +184,7 @@ void warp_resume(warp *w)
     do {
         if (w->meeting) {
             set_active(w, 0);
-            if (!take_up(w, false) && !end_meeting(w)) {
+            if (!resume_lanes(w, false) && !end_meeting(w)) {
                 warp_report_meeting(w, NULL);
                 return;
             }

@@ -36,7 +36,7 @@ static grid_block *running_block(grid_order *g)
 /* Whether a release covers what some lanes of a warp of its block did at a time: where the view has
  * seen the warp beyond that time, where the lanes are among the releasing ones, or where one of the
  * releasing lanes has seen one of the lanes beyond it. */
-static bool covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
+static bool release_covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
 {
     if (time < r->view->seen[warp])
         return true;
@@ -53,7 +53,7 @@ static bool covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_
 
 static bool covers_store(const grid_release *r, const grid_store *s)
 {
-    return covers(r, s->thread / LANES, UINT32_C(1) << s->thread % LANES, s->time);
+    return release_covers(r, s->thread / LANES, UINT32_C(1) << s->thread % LANES, s->time);
 }
 
 /* Adds a release of the running block to a sequence. A newer release by all lanes of an older one
@@ -141,7 +141,7 @@ static void note_acquire(grid_order *g, const grid_acquire *new)
 }
 
 /* Whether a thread has seen an acquire of its block. */
-static bool knows(const grid_order *g, unsigned thread, const grid_acquire *a)
+static bool knows_acquire(const grid_order *g, unsigned thread, const grid_acquire *a)
 {
     return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
 }
@@ -156,7 +156,7 @@ static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
             continue;
         uint32_t know = 0;
         for (unsigned lane = 0; lane < LANES; lane++)
-            if (lanes >> lane & 1 && knows(g, warp * LANES + lane, &a))
+            if (lanes >> lane & 1 && knows_acquire(g, warp * LANES + lane, &a))
                 know |= UINT32_C(1) << lane;
         a.lanes = know;
         a.warp = (uint16_t)warp;
@@ -277,7 +277,7 @@ static uint32_t first_of_block(const grid_order *g, const release_sequence *s, u
 }
 
 /* An acquire leads to the first releases of its sequence: new ones are to be looked at. */
-static void reach(grid_order *g, const grid_acquire *a, uint32_t root)
+static void reach_releases(grid_order *g, const grid_acquire *a, uint32_t root)
 {
     release_sequence *s = a->from;
     uint32_t count = (uint32_t)s->releases.count;
@@ -301,8 +301,8 @@ static bool has_found(const grid_block *b, const grid_store *s)
 /* The release that covers a store: r itself, where r is by the store's block, or the one that an
  * acquire of r's block was last found to lead to. Else NULL, and what the acquires that r covers
  * lead to is to be looked at. */
-static const grid_release *follow(grid_order *g, const grid_release *r, const grid_store *s,
-                                  uint32_t root)
+static const grid_release *follow_release(grid_order *g, const grid_release *r, const grid_store *s,
+                                          uint32_t root)
 {
     const grid_block *b = r->block;
     const grid_acquire *acquires = b->acquires.items;
@@ -310,13 +310,13 @@ static const grid_release *follow(grid_order *g, const grid_release *r, const gr
         return covers_store(r, s) ? r : NULL;
     if (has_found(b, s)) {
         const grid_acquire *a = &acquires[b->found_root];
-        if (covers(r, a->warp, a->lanes, a->time))
+        if (release_covers(r, a->warp, a->lanes, a->time))
             return &b->found;
     }
     for (size_t i = 0; i < b->acquires.count; i++)
         if (acquires[i].complete &&
-            covers(r, acquires[i].warp, acquires[i].lanes, acquires[i].time))
-            reach(g, &acquires[i], root);
+            release_covers(r, acquires[i].warp, acquires[i].lanes, acquires[i].time))
+            reach_releases(g, &acquires[i], root);
     return NULL;
 }
 
@@ -326,7 +326,8 @@ static bool search_pending(grid_order *g, const grid_store *s)
     while (g->pending.count) {
         grid_reach p = g->pending.items[--g->pending.count];
         for (uint32_t i = first_of_block(g, p.sequence, p.from, p.to, s->block); i < p.to; i++) {
-            const grid_release *found = follow(g, &p.sequence->releases.items[i], s, p.root);
+            const grid_release *found =
+                follow_release(g, &p.sequence->releases.items[i], s, p.root);
             if (!found)
                 continue;
             g->running->found = *found;
@@ -341,14 +342,15 @@ typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
 
 /* Whether a release that covers a store was acquired: in what a thread knows, by any thread of the
  * block, or by a strong load that only lacks a fence. */
-static bool search(grid_order *g, unsigned thread, const grid_store *s, searched how)
+static bool search_releases(grid_order *g, unsigned thread, const grid_store *s, searched how)
 {
     g->searches++;
     g->pending.count = 0;
     for (uint32_t i = 0; i < g->running->acquires.count; i++) {
         const grid_acquire *a = &g->running->acquires.items[i];
-        if ((a->complete || how == AND_INCOMPLETE) && (how != BY_THREAD || knows(g, thread, a)))
-            reach(g, a, i);
+        if ((a->complete || how == AND_INCOMPLETE) &&
+            (how != BY_THREAD || knows_acquire(g, thread, a)))
+            reach_releases(g, a, i);
     }
     return search_pending(g, s);
 }
@@ -358,10 +360,10 @@ order_gap order_find_gap(grid_order *g, unsigned thread, const grid_store *s)
     const grid_block *b = g->running;
     if (!b || !b->acquires.count)
         return GAP_NO_RELEASE;
-    if ((has_found(b, s) && knows(g, thread, &b->acquires.items[b->found_root])) ||
-        search(g, thread, s, BY_THREAD))
+    if ((has_found(b, s) && knows_acquire(g, thread, &b->acquires.items[b->found_root])) ||
+        search_releases(g, thread, s, BY_THREAD))
         return GAP_NONE;
-    return search(g, thread, s, BY_BLOCK)         ? GAP_NO_BARRIER
-           : search(g, thread, s, AND_INCOMPLETE) ? GAP_NOT_ACQUIRED
-                                                  : GAP_NOT_RELEASED;
+    return search_releases(g, thread, s, BY_BLOCK)         ? GAP_NO_BARRIER
+           : search_releases(g, thread, s, AND_INCOMPLETE) ? GAP_NOT_ACQUIRED
+                                                           : GAP_NOT_RELEASED;
 }

@@ -129,7 +129,7 @@ static bool passes_race(const access *x, const grid_store *s, bool loads, order_
         block_name(m, s->block), s->strong ? "stored atomically" : "stored", s->line, gaps[gap]);
 }
 
-static bool holds(const allocation *a, uint64_t address, const void *bytes, unsigned size)
+static bool memory_holds(const allocation *a, uint64_t address, const void *bytes, unsigned size)
 {
     uint8_t there[64];
     allocation_read(a, address, there, size);
@@ -142,7 +142,7 @@ static bool goes_with(const access *x, const allocation *a, const void *bytes, c
 {
     if (s->strong && x->op->order)
         return true;
-    if (bytes && !x->op->atomic && holds(a, x->address, bytes, x->size))
+    if (bytes && !x->op->atomic && memory_holds(a, x->address, bytes, x->size))
         return true;
     order_gap gap = order_find_gap(&x->warp->machine->grid->order, thread_of(x->warp, x->lane), s);
     return gap == GAP_NONE || passes_race(x, s, !bytes, gap);
@@ -198,8 +198,8 @@ bool grid_race_check_load(const access *x, const allocation *a)
 
 /* A store ends the release sequences of its records, a strong one starts one for all of them, and
  * an atomic operation goes on with what there is. */
-static void release(grid_order *order, const op *o, unsigned thread, shadow_page *p, unsigned first,
-                    unsigned count)
+static void note_release(grid_order *order, const op *o, unsigned thread, shadow_page *p,
+                         unsigned first, unsigned count)
 {
     release_sequence *new = NULL;
     bool releases = o->order & ORDER_RELEASE || (o->order && order->fenced_warps);
@@ -242,7 +242,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
         bool own = s->block == store.block;
         /* Orders stores of one block: the same thread, a barrier, or the value that is there. */
         bool plain = own && !s->strong && !x->op->order && !x->op->atomic;
-        if (plain ? !grid_race_has_seen(x, s) && !holds(a, x->address, bytes, x->size) &&
+        if (plain ? !grid_race_has_seen(x, s) && !memory_holds(a, x->address, bytes, x->size) &&
                         !grid_race_passes_overwriting(x, s)
                   : s->block && !own && !goes_with(x, a, bytes, s))
             return false;
@@ -251,7 +251,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     }
     order_stored(&g->order, store.thread);
     if (x->op->order || p->sequences)
-        release(&g->order, x->op, store.thread, p, first, count);
+        note_release(&g->order, x->op, store.thread, p, first, count);
     return true;
 }
 
@@ -261,7 +261,7 @@ static bool holds_all(const allocation *a, const grid_stores *s)
     unsigned size = 1u << s->shift;
     for (unsigned i = 0; i < s->size; i += size)
         if (s->records[i >> s->shift].block &&
-            !holds(a, a->address + s->offset + i, s->bytes + i, size))
+            !memory_holds(a, a->address + s->offset + i, s->bytes + i, size))
             return false;
     return true;
 }

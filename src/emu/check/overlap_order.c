@@ -2,7 +2,7 @@
 #include "emu/check/shared_race.h"
 
 /* Takes a launch out of all that is kept. */
-static void drop(overlap *all, overlap_launch *gone)
+static void drop_launch(overlap *all, overlap_launch *gone)
 {
     overlap_set others = ~overlap_set_of(gone);
     all->launches[gone->bit] = NULL;
@@ -29,7 +29,7 @@ static unsigned free_bit(overlap *all)
             oldest = all->launches[i];
     }
     unsigned bit = oldest->bit;
-    drop(all, oldest);
+    drop_launch(all, oldest);
     return bit;
 }
 
@@ -84,7 +84,7 @@ void overlap_forget(overlap *all, overlap_set kept)
             needed |= all->launches[i]->unfinished[BEFORE_WAIT];
     for (unsigned i = 0; i < OVERLAP_LAUNCHES; i++)
         if (all->launches[i] && !(needed >> i & 1))
-            drop(all, all->launches[i]);
+            drop_launch(all, all->launches[i]);
 }
 
 void overlap_end_block(machine *m)

@@ -173,8 +173,8 @@ static bool check_unknown(const access *x, const addresses *a, lane_mask mask, c
 }
 
 /* Whether a new record and an old one of another launch race. */
-static bool races(const overlap_launch *mine, const overlap_record *new,
-                  const overlap_launch *other, const overlap_record *old)
+static bool records_race(const overlap_launch *mine, const overlap_record *new,
+                         const overlap_launch *other, const overlap_record *old)
 {
     overlap_set unfinished = other->number < mine->number
                                  ? mine->unfinished[phase_of(new)] & overlap_set_of(other)
@@ -195,8 +195,8 @@ static access access_of_lane(const access *x, const addresses *a, lane_mask mask
 }
 
 /* What lanes do to a grain: false and a fault where it races. */
-static bool note(const access *x, const addresses *a, lane_mask mask, const allocation *of,
-                 uint64_t grain, const overlap_record *new)
+static bool note_in_grain(const access *x, const addresses *a, lane_mask mask, const allocation *of,
+                          uint64_t grain, const overlap_record *new)
 {
     overlap_launch *mine = x->warp->machine->dependence.overlap->launch;
     const overlap *all = mine->all;
@@ -206,7 +206,7 @@ static bool note(const access *x, const addresses *a, lane_mask mask, const allo
             continue;
         const overlap_launch *other = all->launches[i];
         for (const overlap_record *old = find_records(other, grain); old; old = old->next)
-            if (races(mine, new, other, old)) {
+            if (records_race(mine, new, other, old)) {
                 unsigned byte = 0;
                 while (!((new->bytes & old->bytes) >> byte & 1))
                     byte++;
@@ -242,14 +242,14 @@ static bool check_phase(const access *x, const addresses *a, lane_mask mask, int
         return false;
     EACH_LANE (i, mask) {
         if (r.bytes && grain != a->at[i] >> GRAIN_LOG2) {
-            if (!note(x, a, mask, of, grain, &r))
+            if (!note_in_grain(x, a, mask, of, grain, &r))
                 return false;
             r.bytes = 0;
         }
         grain = a->at[i] >> GRAIN_LOG2;
         r.bytes |= bytes_in_grain(a->at[i], x->size);
     }
-    return !r.bytes || note(x, a, mask, of, grain, &r);
+    return !r.bytes || note_in_grain(x, a, mask, of, grain, &r);
 }
 
 bool overlap_check_lanes(const access *x, const addresses *a, lane_mask mask, const allocation *of)

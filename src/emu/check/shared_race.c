@@ -56,7 +56,7 @@ void shared_begin_block(shared_memory *s)
 }
 
 /* After a warp has seen more. */
-static void settle(shared_memory *s, unsigned warp)
+static void settle_earliest(shared_memory *s, unsigned warp)
 {
     uint32_t earliest = UINT32_MAX;
     for (unsigned other = 0; other < s->warps; other++)
@@ -64,7 +64,7 @@ static void settle(shared_memory *s, unsigned warp)
     s->seen_of_all[warp] = earliest;
 }
 
-static void raise(uint32_t *times, const uint32_t *to, unsigned count)
+static void raise_times(uint32_t *times, const uint32_t *to, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         times[i] = to[i] > times[i] ? to[i] : times[i];
@@ -75,7 +75,7 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
     s->warp_time[warp] = s->sync_time[warp] = ++s->now;
     if (all) {
         s->seen[warp][warp] = s->now;
-        settle(s, warp);
+        settle_earliest(s, warp);
         return;
     }
     if (!s->seen_lanes[warp])
@@ -83,7 +83,7 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
     uint32_t(*seen)[LANES] = *s->seen_lanes[warp], newest[LANES] = { 0 };
     for (unsigned i = 0; i < LANES; i++)
         if (lanes >> i & 1)
-            raise(newest, seen[i], LANES);
+            raise_times(newest, seen[i], LANES);
     for (unsigned i = 0; i < LANES; i++)
         for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
             seen[i][other] = lanes >> other & 1 ? s->now : newest[other];
@@ -131,34 +131,34 @@ void shared_use_copiers(shared_memory *s, arena *a)
 
 void shared_view_join(shared_view *to, const shared_view *from)
 {
-    raise(to->seen, from->seen, SHARED_MAX_WARPS);
-    raise(to->copiers, from->copiers, SHARED_COPIERS);
-    raise(to->fenced, from->fenced, SHARED_MAX_WARPS);
+    raise_times(to->seen, from->seen, SHARED_MAX_WARPS);
+    raise_times(to->copiers, from->copiers, SHARED_COPIERS);
+    raise_times(to->fenced, from->fenced, SHARED_MAX_WARPS);
 }
 
 void shared_release(shared_memory *s, unsigned warp, shared_view *to)
 {
-    raise(to->seen, s->seen[warp], SHARED_MAX_WARPS);
-    raise(to->copiers, s->copiers->seen[warp], SHARED_COPIERS);
-    raise(to->fenced, s->copiers->fenced[warp], SHARED_MAX_WARPS);
+    raise_times(to->seen, s->seen[warp], SHARED_MAX_WARPS);
+    raise_times(to->copiers, s->copiers->seen[warp], SHARED_COPIERS);
+    raise_times(to->fenced, s->copiers->fenced[warp], SHARED_MAX_WARPS);
     to->seen[warp] = s->warp_time[warp] = s->sync_time[warp] = ++s->now;
 }
 
 void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole)
 {
     uint32_t own = s->seen[warp][warp];
-    raise(s->seen[warp], from->seen, SHARED_MAX_WARPS);
-    raise(s->copiers->seen[warp], from->copiers, SHARED_COPIERS);
-    raise(s->copiers->fenced[warp], from->fenced, SHARED_MAX_WARPS);
+    raise_times(s->seen[warp], from->seen, SHARED_MAX_WARPS);
+    raise_times(s->copiers->seen[warp], from->copiers, SHARED_COPIERS);
+    raise_times(s->copiers->fenced[warp], from->fenced, SHARED_MAX_WARPS);
     if (!whole)
         s->seen[warp][warp] = own;
-    settle(s, warp);
+    settle_earliest(s, warp);
 }
 
 void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp)
 {
     shared_use_copiers(s, a);
-    raise(s->copiers->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
+    raise_times(s->copiers->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
     s->warp_time[warp] = s->sync_time[warp] = ++s->now;
     s->copiers->fenced[warp][warp] = s->now;
 }
@@ -189,10 +189,10 @@ void shared_barrier(shared_memory *s, uint32_t warps)
     for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
         if (!(warps >> w & 1))
             continue;
-        raise(all.seen, s->seen[w], SHARED_MAX_WARPS);
+        raise_times(all.seen, s->seen[w], SHARED_MAX_WARPS);
         if (c) {
-            raise(all.copiers, c->seen[w], SHARED_COPIERS);
-            raise(all.fenced, c->fenced[w], SHARED_MAX_WARPS);
+            raise_times(all.copiers, c->seen[w], SHARED_COPIERS);
+            raise_times(all.fenced, c->fenced[w], SHARED_MAX_WARPS);
         }
     }
     s->now++;
@@ -201,7 +201,7 @@ void shared_barrier(shared_memory *s, uint32_t warps)
             continue;
         for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
             s->seen[w][other] = warps >> other & 1 ? s->now : all.seen[other];
-        settle(s, w);
+        settle_earliest(s, w);
         s->warp_time[w] = s->sync_time[w] = s->now;
         if (c) {
             memcpy(c->seen[w], all.copiers, sizeof c->seen[w]);
@@ -303,7 +303,8 @@ static inline shared_problem find_problem(const shared_memory *s, const shared_r
                                                                   : SHARED_FINE;
 }
 
-static inline void note(shared_memory *s, shared_record *r, unsigned thread, shared_access access)
+static inline void note_in_record(shared_memory *s, shared_record *r, unsigned thread,
+                                  shared_access access)
 {
     if (access != SHARED_READ) {
         r->written = s->sync_time[thread / LANES];
@@ -368,7 +369,7 @@ static inline shared_problem note_bytes(shared_memory *s, size_t offset, unsigne
         shared_problem problem = find_problem(s, r, thread, access, other);
         if (problem != SHARED_FINE)
             return problem;
-        note(s, r, thread, access);
+        note_in_record(s, r, thread, access);
     }
     return SHARED_FINE;
 }
@@ -398,7 +399,7 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
                     : find_problem(s, r, thread, access, &other) != SHARED_FINE)
                 return false;
             if (!s->split[word])
-                note(s, r, thread, access);
+                note_in_record(s, r, thread, access);
         }
     }
     return true;
@@ -448,7 +449,7 @@ bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, uns
         for (unsigned thread = first; thread < first + readers * APART; thread += APART) {
             if (find_problem(s, r, thread, SHARED_READ, &other) != SHARED_FINE)
                 return false;
-            note(s, r, thread, SHARED_READ);
+            note_in_record(s, r, thread, SHARED_READ);
         }
     }
     return true;
@@ -471,5 +472,5 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
     if (size < WORD)
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD)
-        note(s, record_at(s, at), thread, access);
+        note_in_record(s, record_at(s, at), thread, access);
 }

@@ -171,7 +171,7 @@ static bool has_ended(const flight *f)
     return f->ended == f->block_count;
 }
 
-static void shuffle(emu_stream *s, flight *f)
+static void shuffle_blocks(emu_stream *s, flight *f)
 {
     f->step = 1;
     if (!s->shuffled || f->block_count < 2 || f->block_count > INT32_MAX)
@@ -235,7 +235,7 @@ static block_pool *find_pool(emu_stream *s, const flight *f)
     return s->pools = p;
 }
 
-static void take_off(emu_stream *s, flight *f)
+static void begin_flight(emu_stream *s, flight *f)
 {
     size_t held = HELD_BYTES / held_bytes(f);
     f->flies = true;
@@ -243,7 +243,7 @@ static void take_off(emu_stream *s, flight *f)
                    : held < LEAST_HELD      ? LEAST_HELD
                    : held < MOST_HELD       ? held
                                             : MOST_HELD;
-    shuffle(s, f);
+    shuffle_blocks(s, f);
     f->pool = find_pool(s, f);
     f->pool->users++;
     f->grid = grid_race_new(f->arena, !f->config.no_race_check);
@@ -252,12 +252,12 @@ static void take_off(emu_stream *s, flight *f)
 }
 
 /* Has launches go into flight that may, and those that have ended leave. */
-static void move_on(emu_stream *s)
+static void move_flights(emu_stream *s)
 {
     overlap_set kept = 0;
     while (s->flights && (!s->flights->flies || has_ended(s->flights)))
         if (!s->flights->flies)
-            take_off(s, s->flights);
+            begin_flight(s, s->flights);
         else
             drop_first(s);
     flight *f = s->flights;
@@ -265,7 +265,7 @@ static void move_on(emu_stream *s)
         if (!f->next->flies) {
             if (f->triggered < f->block_count)
                 break;
-            take_off(s, f->next);
+            begin_flight(s, f->next);
         }
     for (f = s->flights; f && f->flies; f = f->next)
         kept |= overlap_set_of(f->overlap);
@@ -398,7 +398,7 @@ static void run_all(void *context)
     emu_stream *s = context;
     if (s->behind)
         overlap_begin_behind(&s->overlap, s->arena);
-    for (move_on(s); s->flights && !s->report->fault; move_on(s))
+    for (move_flights(s); s->flights && !s->report->fault; move_flights(s))
         run_one(s);
 }
 

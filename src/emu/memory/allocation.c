@@ -5,7 +5,7 @@
 
 #include "emu/emu.h"
 
-static void *allocate(const allocation *a, size_t size)
+static void *allocate_zeros(const allocation *a, size_t size)
 {
     void *bytes = calloc(size, 1);
     if (!bytes)
@@ -119,7 +119,7 @@ void allocation_release(allocation *a)
 
 page_group **allocation_groups(const allocation *a)
 {
-    return allocate(a, (size_t)group_count(a) * sizeof(page_group *));
+    return allocate_zeros(a, (size_t)group_count(a) * sizeof(page_group *));
 }
 
 static page *make_page(allocation *a, uint64_t offset)
@@ -127,11 +127,11 @@ static page *make_page(allocation *a, uint64_t offset)
     uint64_t index = offset / PAGE_BYTES;
     page_group **group = &a->groups[index / PAGES_A_GROUP];
     if (!*group)
-        *group = allocate(a, sizeof **group);
+        *group = allocate_zeros(a, sizeof **group);
     page **p = &(*group)->pages[index % PAGES_A_GROUP];
     if (!*p) {
         /* Once through the pattern, then twice as much each time as is there. */
-        *p = allocate(a, sizeof **p);
+        *p = allocate_zeros(a, sizeof **p);
         uint64_t have = a->pattern_size < PAGE_BYTES ? a->pattern_size : PAGE_BYTES;
         for (uint64_t i = 0; i < have; i++)
             (*p)->bytes[i] = a->pattern[(index * PAGE_BYTES + i) % a->pattern_size];
@@ -178,7 +178,7 @@ void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t 
 static void begin_marks(allocation *a)
 {
     if (!a->written)
-        a->written = allocate(a, bitmap_bytes(a->size));
+        a->written = allocate_zeros(a, bitmap_bytes(a->size));
 }
 
 bool allocation_share(allocation *a)
@@ -217,7 +217,7 @@ void allocation_copy(allocation *to, uint64_t address, const allocation *from,
                      uint64_t from_address, size_t size)
 {
     uint64_t start = address - to->address;
-    uint8_t *have = allocate(to, bitmap_bytes(size));
+    uint8_t *have = allocate_zeros(to, bitmap_bytes(size));
     for (size_t i = 0; i < size; i++)
         if (allocation_is_initialised(from, from_address + i, 1))
             set_bits(have, i, 1);

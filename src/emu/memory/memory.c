@@ -377,7 +377,7 @@ bool emu_snapshot_differs(const emu_snapshot *s, const emu_memory *m, uint64_t *
     return false;
 }
 
-static emu_allocation describe(const allocation *a)
+static emu_allocation describe_allocation(const allocation *a)
 {
     return (emu_allocation){
         .address = a->address, .size = a->size, .freed = a->freed, .variable = a->variable
@@ -388,7 +388,7 @@ bool emu_find(const emu_memory *m, uint64_t address, emu_allocation *found)
 {
     const allocation *a = memory_find(m, address);
     if (a)
-        *found = describe(a);
+        *found = describe_allocation(a);
     return a;
 }
 
@@ -403,7 +403,7 @@ size_t emu_live(const emu_memory *m, emu_allocation *list, size_t room, uint64_t
         if (!a || !begins || a->freed || a->variable || a->rights)
             continue;
         if (count < room)
-            list[count] = describe(a);
+            list[count] = describe_allocation(a);
         count++;
         bytes += a->size;
     }

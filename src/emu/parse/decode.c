@@ -306,14 +306,14 @@ static void take_operands(decoder *d, const form *f)
     }
 }
 
-static decoder begin(parser *p, const instruction *in)
+static decoder begin_decoder(parser *p, const instruction *in)
 {
     return (decoder){ .p = p, .in = in, .op = { .target = NO_TARGET, .reconverge = NO_TARGET } };
 }
 
 const char *decode_find(parser *p, instruction *in)
 {
-    decoder d = begin(p, in);
+    decoder d = begin_decoder(p, in);
     in->form = find_form(&d);
     return in->form->unknown;
 }
@@ -328,7 +328,7 @@ void decode_unknown(parser *p, unsigned line, const operand *guard, const char *
 op *decode_instruction(parser *p, const instruction *in)
 {
     entry *e = p->entry;
-    decoder d = begin(p, in);
+    decoder d = begin_decoder(p, in);
     const form *f = in->form ? in->form : find_form(&d);
     d.op = f->op;
     d.op.line = in->line;

@@ -122,7 +122,7 @@ static unsigned parse_formals(parser *p, const arguments *a, unsigned line, bind
 }
 
 /* Passes an argument to its parameter, or a result back. */
-static void pass(parser *p, binding *b, unsigned line, bool back)
+static void pass_parameter(parser *p, binding *b, unsigned line, bool back)
 {
     operand formal = b->in_memory ? in_brackets(&b->formal) : b->formal;
     const char *name = !b->in_memory ? "mov" : back ? "ld.param" : "st.param";
@@ -243,7 +243,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
     lexer_next(l); /* its name */
     c->argument_count = parse_formals(p, given, c->line, bound, "arguments");
     for (unsigned i = 0; i < c->argument_count; i++)
-        pass(p, &bound[i], c->line, false);
+        pass_parameter(p, &bound[i], c->line, false);
     c->here.start = (uint32_t)p->entry->ops.count;
     if (c->recurs) {
         c->stack = new_register(p, "(value)", TYPE_u64);
@@ -269,7 +269,7 @@ static void end_body(parser *p)
         lexer_error(&p->lex, r->line, "'%s' is not declared", r->label);
     }
     for (unsigned i = 0; i < c->result_count; i++)
-        pass(p, &c->results[i], c->line, true);
+        pass_parameter(p, &c->results[i], c->line, true);
     if (c->skip != NO_TARGET)
         e->ops.items[c->skip].target = (uint32_t)e->ops.count;
     symbols_close(&p->symbols, c->symbols);
@@ -333,7 +333,8 @@ static void start_over(parser *p, const call_statement *s, const operand *guard,
 }
 
 /* The function's body in the place of the call. */
-static void expand(parser *p, const call_statement *s, const operand *guard, const function *called)
+static void expand_call(parser *p, const call_statement *s, const operand *guard,
+                        const function *called)
 {
     const function body = *called, *f = &body; /* the list of them may move */
     struct call *running = p->call;
@@ -405,7 +406,7 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
         if (obstacle)
             decode_unknown(p, s->line, &hit, obstacle);
         else
-            expand(p, s, &hit, &f);
+            expand_call(p, s, &hit, &f);
     }
     if (s->guard) {
         operand others = *s->guard;
@@ -446,7 +447,7 @@ void parser_call(parser *p, unsigned line, const operand *guard)
     if (obstacle)
         decode_unknown(p, line, guard, obstacle);
     else
-        expand(p, &s, guard, f);
+        expand_call(p, &s, guard, f);
 }
 
 /* ret inside of a function */

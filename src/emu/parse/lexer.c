@@ -64,7 +64,7 @@ static void skip_space(lexer *l)
     }
 }
 
-static const char *take(lexer *l, const char *start)
+static const char *take_text(lexer *l, const char *start)
 {
     size_t length = (size_t)(l->at - start);
     if (length > MAX_NAME)
@@ -189,7 +189,7 @@ static void lex_string(lexer *l)
         l->at += *l->at == '\\' && peek(l, 1) != '\0' && peek(l, 1) != '\n' ? 2 : 1;
     if (peek(l, 0) != '"')
         lexer_error(l, l->line, "this string has no end");
-    l->token.text = take(l, start);
+    l->token.text = take_text(l, start);
     l->at++;
     l->token.kind = TOKEN_STRING;
 }
@@ -210,7 +210,7 @@ static void lex_punctuation(lexer *l)
             break;
         }
     const char *found = l->at - start == 1 ? strchr(usual, c) : NULL;
-    l->token.text = found ? texts[found - usual] : take(l, start);
+    l->token.text = found ? texts[found - usual] : take_text(l, start);
     l->token.kind = TOKEN_PUNCTUATION;
 }
 
@@ -224,18 +224,18 @@ void lexer_next(lexer *l)
     char c = *start;
     if (is_digit(c)) {
         lex_number(l);
-        l->token.text = take(l, start);
+        l->token.text = take_text(l, start);
     } else if (is_letter(c) || c == '_' || c == '$' || c == '%') {
         for (l->at++; is_word(peek(l, 0)) || peek(l, 0) == '$'; l->at++) {
         }
         l->token.kind = TOKEN_NAME;
-        l->token.text = take(l, start);
+        l->token.text = take_text(l, start);
     } else if (c == '.' && is_word(peek(l, 1))) {
         start = ++l->at;
         while (is_word(peek(l, 0)) || (peek(l, 0) == ':' && peek(l, 1) == ':'))
             l->at += peek(l, 0) == ':' ? 2 : 1;
         l->token.kind = TOKEN_DIRECTIVE;
-        l->token.text = take(l, start);
+        l->token.text = take_text(l, start);
     } else if (c == '"') {
         lex_string(l);
     } else {

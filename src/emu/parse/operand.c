@@ -183,7 +183,7 @@ static const char *const levels[][4] = {
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
 
-static uint64_t apply(parser *p, const char *sign, uint64_t a, uint64_t b)
+static uint64_t apply_operator(parser *p, const char *sign, uint64_t a, uint64_t b)
 {
     switch (sign[0]) {
     case '+':
@@ -220,7 +220,8 @@ static uint64_t parse_expression(parser *p, int lowest, int depth)
     uint64_t value = parse_expression(p, lowest + 1, depth);
     for (int i = 0; i < 4 && levels[lowest][i]; i++)
         if (lexer_accept(&p->lex, levels[lowest][i])) {
-            value = apply(p, levels[lowest][i], value, parse_expression(p, lowest + 1, depth));
+            value =
+                apply_operator(p, levels[lowest][i], value, parse_expression(p, lowest + 1, depth));
             i = -1; /* any of them may follow */
         }
     return value;

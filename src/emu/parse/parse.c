@@ -314,7 +314,8 @@ static void parse_module(parser *p)
     }
 }
 
-static emu_module *load(arena *a, const char *text, size_t length, bool defers, emu_report *report)
+static emu_module *load_module(arena *a, const char *text, size_t length, bool defers,
+                               emu_report *report)
 {
     parser *p = arena_zalloc(a, sizeof *p);
     emu_report unused;
@@ -337,10 +338,10 @@ static emu_module *load(arena *a, const char *text, size_t length, bool defers, 
 
 emu_module *emu_load(arena *a, const char *text, size_t length, emu_report *report)
 {
-    return load(a, text, length, false, report);
+    return load_module(a, text, length, false, report);
 }
 
 emu_module *emu_load_any(arena *a, const char *text, size_t length, emu_report *report)
 {
-    return load(a, text, length, true, report);
+    return load_module(a, text, length, true, report);
 }

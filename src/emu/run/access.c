@@ -11,7 +11,7 @@ static const char *const kind_names[] = { "load", "store", "atomic operation", "
 typedef unsigned long long ull;
 
 /* 4-byte global load at 0x1000 */
-static const char *describe(const access *x)
+static const char *describe_access(const access *x)
 {
     return arena_format(x->warp->machine->messages, "%u-byte %s %s at 0x%llx", x->size,
                         space_names[x->space], kind_names[x->kind], (ull)x->address);
@@ -43,7 +43,7 @@ void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses 
 }
 
 /* The lanes of a generic access that mean a space, their addresses made relative to it. */
-static lane_mask split(addresses *a, ptx_space space, lane_mask mask)
+static lane_mask split_by_space(addresses *a, ptx_space space, lane_mask mask)
 {
     lane_mask in = 0;
     for (int i = 0; i < WARP_LANES; i++)
@@ -65,7 +65,7 @@ void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
     }
     for (int i = 0; i < 3; i++) {
         addresses part = a;
-        lane_mask lanes = split(&part, spaces[i], mask);
+        lane_mask lanes = split_by_space(&part, spaces[i], mask);
         if (lanes && !has_fault(w->machine))
             each(w, o, spaces[i], &part, lanes);
     }
@@ -76,7 +76,8 @@ bool access_is_aligned(const access *x)
     bool power_of_2 = !(x->size & (x->size - 1)); /* as nearly all are; dividing takes long */
     if (power_of_2 ? !(x->address & (x->size - 1)) : x->address % x->size == 0)
         return true;
-    return ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe(x), x->size);
+    return ACCESS_FAULT(x, EMU_MISALIGNED, "%s is not aligned to %u bytes", describe_access(x),
+                        x->size);
 }
 
 /* How far an access misses something of so many bytes. */
@@ -88,8 +89,8 @@ static void report_miss(const access *x, const char *of, uint64_t start, uint64_
         where = arena_format(a, "is %llu bytes before the start", (ull)(start - x->address));
     else if (x->address - start >= length)
         where = arena_format(a, "is %llu bytes past the end", (ull)(x->address - start - length));
-    ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s %s of %s of %llu bytes", describe(x),
-                 where, of, (ull)length);
+    ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s %s of %s of %llu bytes",
+                 describe_access(x), where, of, (ull)length);
 }
 
 static bool are_initialised(const access *x, const allocation *a, uint64_t address, unsigned size)
@@ -117,31 +118,32 @@ allocation *access_global(const access *x)
         return NULL;
     allocation *a = memory_find(x->warp->machine->memory, x->address);
     if (!a)
-        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no allocation", describe(x));
+        ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no allocation",
+                     describe_access(x));
     else if (a->rights && x->address - a->address < a->size &&
              !allocation_permits(a, x->address, x->size, false))
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS,
                      "out of bounds: %s in reserved addresses where no memory may be accessed",
-                     describe(x));
+                     describe_access(x));
     else if (!allocation_holds(a, x->address, x->size))
         report_miss(x, a->freed ? "a freed allocation" : "an allocation", a->address, a->size);
     else if (a->freed)
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "use after free: %s in a freed allocation of %llu bytes",
-                     describe(x), (ull)a->size);
+                     describe_access(x), (ull)a->size);
     else if (x->op->space == SPACE_CONST && !(a->variable && a->read_only))
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s is in no .const variable",
-                     describe(x));
+                     describe_access(x));
     else if (x->kind == ACCESS_PREFETCH)
         return a;
     else if (x->kind != ACCESS_LOAD &&
              (a->read_only || (a->rights && !allocation_permits(a, x->address, x->size, true))))
-        ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe(x));
+        ACCESS_FAULT(x, EMU_READ_ONLY, "%s in memory that is read-only", describe_access(x));
     else if (x->kind == ACCESS_STORE || is_initialised(x, a))
         return a;
     else if (ACCESS_CHECK(x, EMU_CHECK_UNINIT,
                           "uninitialised: %s, byte %llu of an allocation of %llu bytes, reads what "
                           "nothing has written",
-                          describe(x), (ull)(x->address - a->address), (ull)a->size) ||
+                          describe_access(x), (ull)(x->address - a->address), (ull)a->size) ||
              overlap_excuses(x->warp, x->lane))
         return a;
     return NULL;
@@ -188,7 +190,7 @@ static const variable *find_array(const access *x)
                     array_size(m, nearest));
     else
         ACCESS_FAULT(x, EMU_OUT_OF_BOUNDS, "out of bounds: %s and the kernel has no array there",
-                     describe(x));
+                     describe_access(x));
     return NULL;
 }
 
@@ -289,7 +291,7 @@ static uint8_t *local_bytes(const access *x)
     for (unsigned i = 0; i < x->size; i++) {
         if (x->kind == ACCESS_LOAD && !m->local_written[at + i] && !(x->op->unused >> i & 1) &&
             !ACCESS_CHECK(x, EMU_CHECK_UNINIT, "uninitialised: %s reads what nothing has written",
-                          describe(x)))
+                          describe_access(x)))
             return NULL;
         m->local_written[at + i] |= x->kind != ACCESS_LOAD;
     }

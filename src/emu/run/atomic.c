@@ -26,7 +26,7 @@ static u64 add_floats(ptx_type type, u64 a, u64 b)
 }
 
 /* What the operation leaves in memory where it found old. */
-static u64 apply(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
+static u64 updated_value(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 {
     if (how == COMBINE_CAS)
         return old == b ? c : old;
@@ -43,7 +43,7 @@ void atomic_make_good(const atomic_update *u)
     allocation_read(u->of, u->address, &old, size);
     if (o->combine == COMBINE_CAS && old != u->b)
         return;
-    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, old, u->b, u->c);
+    u64 new = updated_value((ptx_combine)o->combine, (ptx_type)o->type, old, u->b, u->c);
     allocation_write(u->of, u->address, &new, size);
 }
 
@@ -75,7 +75,7 @@ static bool atom_ahead(const access *x, u64 b, u64 c)
 }
 
 /* One lane's operation on an element of a vector, or all; false after a fault. */
-static bool atom(const access *x, int element, u64 *old)
+static bool update_word(const access *x, int element, u64 *old)
 {
     const op *o = x->op;
     bool wide = x->size == 8;
@@ -98,7 +98,7 @@ static bool atom(const access *x, int element, u64 *old)
         memcpy(old, bytes, x->size);
         undefined_mark(x->warp->machine, x->space, bytes, x->size, false);
     }
-    u64 new = apply((ptx_combine)o->combine, (ptx_type)o->type, *old, b, c);
+    u64 new = updated_value((ptx_combine)o->combine, (ptx_type)o->type, *old, b, c);
     if (!a)
         memcpy(bytes, &new, x->size);
     else if (o->combine == COMBINE_CAS && *old != b)
@@ -118,7 +118,7 @@ static bool atom_vector(access x, u64 (*found)[WARP_LANES])
     if (!access_is_aligned(&all))
         return false;
     for (int e = 0; e < x.op->vector; e++, x.address += x.size)
-        if (!atom(&x, e, &found[e][x.lane]))
+        if (!update_word(&x, e, &found[e][x.lane]))
             return false;
     return true;
 }

@@ -18,7 +18,7 @@ typedef struct places {
 } places;
 
 /* Sources: to, from, size and mbarrier, of which dst has the offset and whether it has 64 bits. */
-static places gather(const warp *w, const op *o, lane_mask mask)
+static places gather_places(const warp *w, const op *o, lane_mask mask)
 {
     places p;
     op at = *o;
@@ -155,7 +155,7 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
 
 static void begin_copies(warp *w, const op *o, lane_mask mask)
 {
-    places p = gather(w, o, mask);
+    places p = gather_places(w, o, mask);
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
         if (mask >> i & 1)
             (o->exec == exec_bulk_load ? begin_load : begin_store)(w, o, i, &p);
@@ -194,7 +194,7 @@ void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
 }
 
 /* Completes the stores of lanes, of all groups but the newest so many that each leaves open. */
-static void finish(warp *w, lane_mask mask, const lanes32 *open, bool only_reads)
+static void finish_stores(warp *w, lane_mask mask, const lanes32 *open, bool only_reads)
 {
     machine *m = w->machine;
     async_state *s = async_state_of(m);
@@ -219,7 +219,7 @@ static void finish(warp *w, lane_mask mask, const lanes32 *open, bool only_reads
 
 void exec_bulk_wait(warp *w, const op *o, lane_mask mask)
 {
-    finish(w, mask, source(w, o, 0), o->variant);
+    finish_stores(w, mask, source(w, o, 0), o->variant);
 }
 
 void bulk_exit(warp *w, const op *o, lane_mask mask)
@@ -231,5 +231,5 @@ void bulk_exit(warp *w, const op *o, lane_mask mask)
                         "memory: nothing has waited for it",
                         c->op->line))
             return;
-    finish(w, mask, NULL, false);
+    finish_stores(w, mask, NULL, false);
 }

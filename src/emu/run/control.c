@@ -14,7 +14,7 @@
 /* A loop that looks for what others store has looked often enough. */
 enum { MOST_POLLS = 1000 };
 
-static void push(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
+static void push_frame(warp *w, uint32_t pc, uint32_t reconverge, lane_mask mask)
 {
     w->frames[w->depth++] = (frame){ .pc = pc, .reconverge = reconverge, .mask = mask };
 }
@@ -28,7 +28,7 @@ static bool check_uniform(warp *w, const op *o, lane_mask others)
                others);
 }
 
-static void branch(warp *w, const op *o, lane_mask mask)
+static void take_branch(warp *w, const op *o, lane_mask mask)
 {
     const machine *m = w->machine;
     lane_mask others = w->active & ~mask;
@@ -45,7 +45,7 @@ static void branch(warp *w, const op *o, lane_mask mask)
     bool room = w->depth + WARP_LANES < m->frames;
     uint32_t meet = room && o->reconverge != NO_TARGET ? o->reconverge : w->reconverge;
     if (meet != w->reconverge) {
-        push(w, meet, w->reconverge, w->active);
+        push_frame(w, meet, w->reconverge, w->active);
         w->reconverge = meet;
     }
     if (w->pc == meet) {
@@ -54,14 +54,14 @@ static void branch(warp *w, const op *o, lane_mask mask)
         return;
     }
     if (o->target != meet)
-        push(w, o->target, meet, mask);
+        push_frame(w, o->target, meet, mask);
     set_active(w, others);
 }
 
 void exec_bra(warp *w, const op *o, lane_mask mask)
 {
     bool back = o->target < w->pc;
-    branch(w, o, mask);
+    take_branch(w, o, mask);
     if (back && w->polls > MOST_POLLS && !has_fault(w->machine))
         warp_yield(w, false);
 }
@@ -166,7 +166,7 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
 }
 
 /* A warp comes to a barrier, and waits there or goes on. */
-static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
+static void arrive_at_barrier(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;
     /* Where a barrier does not wait for threads that have ended, some may be about to. */
@@ -205,12 +205,12 @@ static void arrive(warp *w, const op *o, lane_mask mask, bool waits)
 
 void exec_bar(warp *w, const op *o, lane_mask mask)
 {
-    arrive(w, o, mask, true);
+    arrive_at_barrier(w, o, mask, true);
 }
 
 void exec_bar_arrive(warp *w, const op *o, lane_mask mask)
 {
-    arrive(w, o, mask, false);
+    arrive_at_barrier(w, o, mask, false);
 }
 
 /* Only the first of a block counts. */

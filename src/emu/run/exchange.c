@@ -49,7 +49,7 @@ static lane_mask lanes_waiting(const warp *w, const op *o, lane_mask members)
     return lanes;
 }
 
-static void wait_for(warp *w, const op *o, lane_mask group, lane_mask members)
+static void wait_for_members(warp *w, const op *o, lane_mask group, lane_mask members)
 {
     w->frames[w->depth++] = (frame){
         .pc = w->pc, .reconverge = w->reconverge, .mask = group, .meets = o, .members = members
@@ -59,7 +59,7 @@ static void wait_for(warp *w, const op *o, lane_mask group, lane_mask members)
 }
 
 /* Ends the waiting of lanes. Lanes at the pc of the active ones join them. */
-static void let_go(warp *w, const op *o, lane_mask members)
+static void end_waiting(warp *w, const op *o, lane_mask members)
 {
     for (uint32_t i = w->depth; i-- > 0;) {
         frame *f = &w->frames[i];
@@ -76,7 +76,7 @@ static void let_go(warp *w, const op *o, lane_mask members)
 
 /* Of the lanes in mask, which have come to an instruction, and of those that wait there: those of
  * which all members have come. They go on, the others wait. None after a fault. */
-static lane_mask meet(warp *w, const op *o, lane_mask mask, int member_source)
+static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_source)
 {
     const lanes32 *masks = source(w, o, member_source);
     shared_memory *shared = &w->machine->shared;
@@ -94,10 +94,10 @@ static lane_mask meet(warp *w, const op *o, lane_mask mask, int member_source)
             return 0;
         lane_mask there = group | lanes_waiting(w, o, members);
         if (members & w->alive & ~there) {
-            wait_for(w, o, group, members);
+            wait_for_members(w, o, group, members);
             continue;
         }
-        let_go(w, o, members);
+        end_waiting(w, o, members);
         ready |= there;
         if (orders)
             shared_warp_sync(shared, w->machine->arena, w->index, there, there == w->present);
@@ -111,10 +111,10 @@ lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
 {
     lane_mask there = mask | lanes_waiting(w, o, ALL_LANES);
     if (there == w->alive) {
-        let_go(w, o, ALL_LANES);
+        end_waiting(w, o, ALL_LANES);
         return there;
     }
-    wait_for(w, o, mask, ALL_LANES);
+    wait_for_members(w, o, mask, ALL_LANES);
     if (!w->active)
         warp_resume(w);
     return 0;
@@ -164,7 +164,7 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
     lanes32 result;
     uint8_t taken[WARP_LANES] = { 0 };
     lane_mask in_range = 0;
-    mask = meet(w, o, mask, 3);
+    mask = meet_members(w, o, mask, 3);
     if (mask == ALL_LANES && is_whole(source(w, o, 3), mask) && !undefined_carries(w, o)) {
         lanes32 from;
         in_range = shuffle_by_mode(w, o, &from);
@@ -209,7 +209,7 @@ static void take_votes(const warp *w, const op *o, lane_mask mask, u64 *votes)
 void exec_ballot(warp *w, const op *o, lane_mask mask)
 {
     u64 votes[WARP_LANES];
-    mask = meet(w, o, mask, 1);
+    mask = meet_members(w, o, mask, 1);
     take_votes(w, o, mask, votes);
     write_lanes(w->file + o->dst[0], votes, false, mask);
 }
@@ -218,7 +218,7 @@ void exec_vote(warp *w, const op *o, lane_mask mask)
 {
     u64 votes[WARP_LANES];
     lane_mask bits = 0;
-    mask = meet(w, o, mask, 1);
+    mask = meet_members(w, o, mask, 1);
     take_votes(w, o, mask, votes);
     for (int i = 0; i < WARP_LANES; i++) {
         bool all = votes[i] == (mask & get_u32(source(w, o, 1), i)), any = votes[i] != 0;
@@ -248,7 +248,7 @@ static lane_mask find_matches(const warp *w, const op *o, lane_mask mask, u64 *e
 void exec_match_any(warp *w, const op *o, lane_mask mask)
 {
     u64 equal[WARP_LANES];
-    mask = meet(w, o, mask, 1);
+    mask = meet_members(w, o, mask, 1);
     find_matches(w, o, mask, equal);
     write_lanes(w->file + o->dst[0], equal, false, mask);
 }
@@ -256,7 +256,7 @@ void exec_match_any(warp *w, const op *o, lane_mask mask)
 void exec_match_all(warp *w, const op *o, lane_mask mask)
 {
     u64 equal[WARP_LANES];
-    mask = meet(w, o, mask, 1);
+    mask = meet_members(w, o, mask, 1);
     lane_mask all = find_matches(w, o, mask, equal);
     for (int i = 0; i < WARP_LANES; i++)
         equal[i] = all >> i & 1 ? equal[i] : 0;
@@ -269,7 +269,7 @@ void exec_elect(warp *w, const op *o, lane_mask mask)
 {
     lanes32 leaders;
     lane_mask leads = 0;
-    mask = meet(w, o, mask, 0);
+    mask = meet_members(w, o, mask, 0);
     memset(&leaders, 0, sizeof leaders);
     EACH_LANE (i, mask) {
         int leader = lowest_lane(get_u32(source(w, o, 0), i) & mask);
@@ -291,7 +291,7 @@ void exec_activemask(warp *w, const op *o, lane_mask mask)
 void exec_redux(warp *w, const op *o, lane_mask mask)
 {
     lanes32 result;
-    mask = meet(w, o, mask, 1);
+    mask = meet_members(w, o, mask, 1);
     memset(&result, 0, sizeof result);
     EACH_LANE (i, mask) {
         lane_mask members = get_u32(source(w, o, 1), i) & mask;
@@ -308,5 +308,5 @@ void exec_redux(warp *w, const op *o, lane_mask mask)
 /* bar.warp.sync */
 void exec_bar_warp(warp *w, const op *o, lane_mask mask)
 {
-    meet(w, o, mask, 0);
+    meet_members(w, o, mask, 0);
 }

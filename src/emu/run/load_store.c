@@ -113,7 +113,7 @@ static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask,
     return true;
 }
 
-static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
+static void load_warp(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     elements loaded;
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
@@ -154,7 +154,7 @@ static void load(warp *w, const op *o, ptx_space space, const addresses *a, lane
     store_results(w, o, loaded, mask);
 }
 
-static void store(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
+static void store_warp(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
     allocation *common =
@@ -230,7 +230,7 @@ void exec_ld(warp *w, const op *o, lane_mask mask)
     if (o->space == SPACE_PARAM)
         load_param(w, o, mask);
     else
-        access_by_space(w, o, mask, load);
+        access_by_space(w, o, mask, load_warp);
     let_others_go_on(w, o);
 }
 
@@ -241,7 +241,7 @@ void exec_st(warp *w, const op *o, lane_mask mask)
                    "store to %s memory, which is read-only",
                    o->space == SPACE_PARAM ? "parameter" : "constant");
     else
-        access_by_space(w, o, mask, store);
+        access_by_space(w, o, mask, store_warp);
 }
 
 /* Real GPUs pass over an address that is none; but a kernel that prefetches there means another. */

@@ -180,7 +180,7 @@ enum { SIDE_BY_SIDE = 8 };
 #define STEP_WHOLE(a, b, sum)  ((sum) + (s64)(a) * (b))
 #define STEP_XOR(a, b, sum)    ((sum) + ((a) ^ (b))) /* of bits, as STEP_WHOLE is by and */
 
-static void multiply(const warp *w, const op *o, const product *p, tile *m)
+static void multiply_tile(const warp *w, const op *o, const product *p, tile *m)
 {
     if (p->a == ELEMENT_f64) {
         GATHER(&m->wide, get_f64, WIDE_ELEMENT)
@@ -401,7 +401,7 @@ static void run_product(warp *w, const op *o, lane_mask mask, const char *name)
         carry_undefined(w, o, &p);
     if (multiply_as_halves(w, o, &p))
         return;
-    multiply(w, o, &p, &m);
+    multiply_tile(w, o, &p, &m);
     for (unsigned r = 0; r < p.registers_d; r++) {
         u64 values[WARP_LANES];
         matrix_place lane_0 = matrix_place_in_lane_0(p.shape, PART_C, p.d, r);

@@ -16,7 +16,7 @@ enum {
     PENDING_BITS = 20,
 };
 
-static mbarrier *find(const async_state *s, size_t offset)
+static mbarrier *find_mbarrier(const async_state *s, size_t offset)
 {
     for (size_t i = 0; i < s->barriers.count; i++)
         if (s->barriers.items[i].live && s->barriers.items[i].offset == offset)
@@ -38,7 +38,7 @@ mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
     access x = access_object(w, o, lane, ACCESS_ATOMIC, address);
     if (!access_shared_place(&x, &offset))
         return NULL;
-    mbarrier *b = m->async ? find(m->async, offset) : NULL;
+    mbarrier *b = m->async ? find_mbarrier(m->async, offset) : NULL;
     if (!b) {
         warp_fault(w, o, lane, EMU_BARRIER, address,
                    "there is no mbarrier at shared address 0x%llx that is initialised",
@@ -54,7 +54,7 @@ mbarrier *mbarrier_at(warp *w, const op *o, int lane, u64 address)
     return b;
 }
 
-static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
+static void initialise_mbarrier(warp *w, const op *o, int lane, u64 address, u32 count)
 {
     machine *m = w->machine;
     async_state *s = async_state_of(m);
@@ -62,7 +62,7 @@ static void initialise(warp *w, const op *o, int lane, u64 address, u32 count)
     size_t offset;
     if (!access_shared_place(&x, &offset))
         return;
-    if (find(s, offset)) {
+    if (find_mbarrier(s, offset)) {
         warp_fault(w, o, lane, EMU_BARRIER, address,
                    "an mbarrier is initialised where there is one, without mbarrier.inval");
         return;
@@ -95,7 +95,7 @@ void exec_mbarrier_init(warp *w, const op *o, lane_mask mask)
     access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
         if (mask >> i & 1)
-            initialise(w, o, i, a.at[i], get_u32(source(w, o, 1), i));
+            initialise_mbarrier(w, o, i, a.at[i], get_u32(source(w, o, 1), i));
 }
 
 void exec_mbarrier_inval(warp *w, const op *o, lane_mask mask)
@@ -138,7 +138,7 @@ static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t com
 }
 
 /* Some threads arrive. False after a fault. */
-static bool arrive(warp *w, const op *o, int lane, mbarrier *b, u32 count)
+static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 count)
 {
     if (count > b->pending)
         return warp_fault(
@@ -178,7 +178,7 @@ void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
             b->expected -= count;
         if (o->variant == ARRIVE_BYTES)
             count_bytes(w, o, i, b, -(int64_t)operand);
-        if (has_fault(w->machine) || !arrive(w, o, i, b, count))
+        if (has_fault(w->machine) || !count_arrivals(w, o, i, b, count))
             return;
     }
     write_lanes(w->file + o->dst[0], states, true, mask);
@@ -253,7 +253,7 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
         }
         LIST_MOVE(l, at, s->spare_late);
         async_finish_at(l->warp, l->lane, l->number, b->copier, &b->arrived);
-        arrive(w, o, lane, b, 1);
+        count_arrivals(w, o, lane, b, 1);
     }
 }
 

@@ -79,7 +79,8 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
 
 /* The flag is the carry out of an addition, of subtractions too: 1 where nothing was borrowed. So
  * an addc behind a sub.cc adds 1 there, as code relies on that divides 128 bits. */
-static void chain(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b, bool first)
+static void add_chained(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b,
+                        bool first)
 {
     bool wide = emu_type_bits((ptx_type)o->type) == 64;
     u64 values[WARP_LANES];
@@ -107,7 +108,7 @@ void exec_add_carry(warp *w, const op *o, lane_mask mask)
     u64 a[WARP_LANES], b[WARP_LANES];
     load_elements(w, o, 0, a);
     load_elements(w, o, 1, b);
-    chain(w, o, mask, a, b, false);
+    add_chained(w, o, mask, a, b, false);
 }
 
 /* a - b is a + ~b + 1, and without the 1 where one was borrowed. */
@@ -118,7 +119,7 @@ void exec_sub_carry(warp *w, const op *o, lane_mask mask)
     load_elements(w, o, 1, b);
     for (int i = 0; i < WARP_LANES; i++)
         b[i] = ~b[i] & all;
-    chain(w, o, mask, a, b, true);
+    add_chained(w, o, mask, a, b, true);
 }
 
 void exec_mad_carry(warp *w, const op *o, lane_mask mask)
@@ -138,5 +139,5 @@ void exec_mad_carry(warp *w, const op *o, lane_mask mask)
             a[i] = (u32)(o->variant & MUL_HIGH ? product >> 32 : product);
         }
     }
-    chain(w, o, mask, a, c, false);
+    add_chained(w, o, mask, a, c, false);
 }

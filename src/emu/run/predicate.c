@@ -41,7 +41,7 @@
 #define FLUSHED(x) flush(x, o->mods)
 #define HALF(x)    value_of_half(flush_half(x, o->mods))
 
-static lane_mask compare(const warp *w, const op *o)
+static lane_mask compare_sources(const warp *w, const op *o)
 {
     lane_mask bits = 0;
     switch ((ptx_type)o->type2) {
@@ -73,16 +73,16 @@ static lane_mask compare(const warp *w, const op *o)
 }
 
 /* A result as and, or and xor combine it with another predicate, if there is one. */
-static lane_mask combine(const op *o, lane_mask a, lane_mask b)
+static lane_mask combine_predicates(const op *o, lane_mask a, lane_mask b)
 {
     return (lane_mask)combine_integers((ptx_combine)o->combine, TYPE_b32, a, b);
 }
 
 void exec_setp(warp *w, const op *o, lane_mask mask)
 {
-    lane_mask bits = compare(w, o), other = predicate(w, o->src[2], o->pred_not);
-    write_predicate(w, o->dst[0], combine(o, bits, other), mask);
-    write_predicate(w, o->dst[1], combine(o, ~bits, other), mask);
+    lane_mask bits = compare_sources(w, o), other = predicate(w, o->src[2], o->pred_not);
+    write_predicate(w, o->dst[0], combine_predicates(o, bits, other), mask);
+    write_predicate(w, o->dst[1], combine_predicates(o, ~bits, other), mask);
 }
 
 /* What set gives where a comparison of this type of result holds. */
@@ -127,7 +127,7 @@ static lane_mask compare_part(const warp *w, const op *o, unsigned shift)
         float x = half ? HALF(a) : value_of_bfloat(a), y = half ? HALF(b) : value_of_bfloat(b);
         bits |= (lane_mask)compare_floats((ptx_compare)o->compare, x, y) << i;
     }
-    return combine(o, bits, predicate(w, o->src[2], o->pred_not));
+    return combine_predicates(o, bits, predicate(w, o->src[2], o->pred_not));
 }
 
 void exec_setp_x2(warp *w, const op *o, lane_mask mask)
@@ -150,7 +150,7 @@ void exec_set_x2(warp *w, const op *o, lane_mask mask)
 void exec_set(warp *w, const op *o, lane_mask mask)
 {
     lane_mask other = predicate(w, o->src[2], o->pred_not);
-    lane_mask bits = combine(o, compare(w, o), other);
+    lane_mask bits = combine_predicates(o, compare_sources(w, o), other);
     const u32 one = true_value((ptx_type)o->type);
     lanes32 result;
     for (int i = 0; i < WARP_LANES; i++)
@@ -209,5 +209,5 @@ void exec_predicate_not(warp *w, const op *o, lane_mask mask)
 void exec_predicate_logic(warp *w, const op *o, lane_mask mask)
 {
     lane_mask a = predicate(w, o->src[0], false), b = predicate(w, o->src[1], o->pred_not);
-    write_predicate(w, o->dst[0], combine(o, a, b), mask);
+    write_predicate(w, o->dst[0], combine_predicates(o, a, b), mask);
 }

@@ -303,7 +303,7 @@ static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
     return at;
 }
 
-static void multiply(const op *o, product *p, const matrices *m)
+static void multiply_product(const op *o, product *p, const matrices *m)
 {
     float sign = o->compare ? -1.0f : 1.0f, sums[ROWS][COLUMNS];
     unsigned columns = columns_of(o);
@@ -370,7 +370,7 @@ static product *new_product(machine *m, const op *o)
 }
 
 /* Adds a product to those under way, of which nobody changes what they read. */
-static void append(warp *w, product *p)
+static void add_pending(warp *w, product *p)
 {
     machine *m = w->machine;
     product **end = &m->wgmma->warps[w->index].pending;
@@ -416,8 +416,8 @@ void exec_wgmma(warp *w, const op *o, lane_mask mask)
         good = take_sums(w, o, p, i, adds);
     if (!good)
         return;
-    multiply(o, p, &m);
-    append(w, p);
+    multiply_product(o, p, &m);
+    add_pending(w, p);
 }
 
 void exec_wgmma_fence(warp *w, const op *o, lane_mask mask)
