@@ -18,17 +18,17 @@ ptx_type emu_type_named(const char *name)
     return TYPE_NONE;
 }
 
-const char *emu_type_name(ptx_type type)
+const char *emu_type_name(unsigned type)
 {
     return types[type].name;
 }
 
-unsigned emu_type_bits(ptx_type type)
+unsigned emu_type_bits(unsigned type)
 {
     return types[type].bits;
 }
 
-type_kind emu_type_kind(ptx_type type)
+type_kind emu_type_kind(unsigned type)
 {
     return types[type].kind;
 }

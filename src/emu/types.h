@@ -68,11 +68,13 @@ typedef enum ptx_type {
 
 /* The type written as "u32", without the dot; TYPE_NONE where there is none of that name. */
 ptx_type emu_type_named(const char *name);
-const char *emu_type_name(ptx_type type);
-unsigned emu_type_bits(ptx_type type);
-type_kind emu_type_kind(ptx_type type);
 
-static inline unsigned emu_type_bytes(ptx_type type)
+/* Of a type, which ops keep in a byte. */
+const char *emu_type_name(unsigned type);
+unsigned emu_type_bits(unsigned type);
+type_kind emu_type_kind(unsigned type);
+
+static inline unsigned emu_type_bytes(unsigned type)
 {
     return emu_type_bits(type) / 8;
 }

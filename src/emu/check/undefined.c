@@ -143,7 +143,7 @@ static uint8_t *shadow_of(machine *m, ptx_space space, const uint8_t *bytes)
 
 void undefined_store(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes)
 {
-    unsigned size = emu_type_bytes((ptx_type)o->type);
+    unsigned size = emu_type_bytes(o->type);
     if (!w->machine->shared_undefined)
         return;
     uint8_t *shadow = shadow_of(w->machine, space, bytes);
@@ -153,7 +153,7 @@ void undefined_store(warp *w, const op *o, int lane, ptx_space space, const uint
 
 void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes)
 {
-    unsigned size = emu_type_bytes((ptx_type)o->type);
+    unsigned size = emu_type_bytes(o->type);
     const entry *of = w->machine->entry;
     if (!w->machine->shared_undefined)
         return;

@@ -125,7 +125,7 @@ bool commit_block(commit *c, const block_log *log)
         const atomic_update *u = &log->updates.items[i];
         if (!may_change(c, u->of) ||
             !grid_race_may_update(g, u->of, u->address - u->of->address,
-                                  emu_type_bytes((ptx_type)u->op->type), u->store.block))
+                                  emu_type_bytes(u->op->type), u->store.block))
             return false;
     }
     for (size_t i = 0; i < log->pages.count; i++)
@@ -134,8 +134,8 @@ bool commit_block(commit *c, const block_log *log)
     for (size_t i = 0; i < log->updates.count; i++) {
         const atomic_update *u = &log->updates.items[i];
         atomic_make_good(u);
-        grid_race_update(g, u->of, u->address - u->of->address,
-                         emu_type_bytes((ptx_type)u->op->type), &u->store);
+        grid_race_update(g, u->of, u->address - u->of->address, emu_type_bytes(u->op->type),
+                         &u->store);
     }
     commit_note(c, log);
     commit_others(c, log);

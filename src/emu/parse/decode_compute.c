@@ -105,7 +105,7 @@ void decode_cvt_pack(decoder *d)
 {
     bool joined = d->op.type2 == TYPE_b32;
     d->op.type = (uint8_t)emu_type_named(d->in->modifiers[2]);
-    if (joined != (emu_type_bits((ptx_type)d->op.type) == 8))
+    if (joined != (emu_type_bits(d->op.type) == 8))
         decode_error(d, "a third operand goes with 8-bit results");
 }
 

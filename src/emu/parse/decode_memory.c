@@ -113,7 +113,7 @@ static void take_order(decoder *d)
 
 static void check_vector(decoder *d)
 {
-    if (d->op.vector * emu_type_bits((ptx_type)d->op.type) > (d->op.vector == 8 ? 256 : 128))
+    if (d->op.vector * emu_type_bits(d->op.type) > (d->op.vector == 8 ? 256 : 128))
         decode_error(d, "a vector has at most 128 bits");
 }
 
@@ -153,7 +153,7 @@ void decode_atom(decoder *d)
         { COMBINE_OR, "b32 b64" },
         { COMBINE_XOR, "b32 b64" },
     };
-    const char *type = emu_type_name((ptx_type)d->op.type);
+    const char *type = emu_type_name(d->op.type);
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
         if (allowed[i].combine == d->op.combine && !strstr(allowed[i].types, type))
             decode_error(d, "this operation does not exist for this type");

@@ -39,7 +39,7 @@ void atomic_make_good(const atomic_update *u)
 {
     const op *o = u->op;
     u64 old = 0;
-    unsigned size = emu_type_bytes((ptx_type)o->type);
+    unsigned size = emu_type_bytes(o->type);
     allocation_read(u->of, u->address, &old, size);
     if (o->combine == COMBINE_CAS && old != u->b)
         return;
@@ -126,7 +126,7 @@ static bool atom_vector(access x, u64 (*found)[WARP_LANES])
 static void atom_lanes(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     u64 found[MAX_VECTOR][WARP_LANES] = { { 0 } };
-    access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes((ptx_type)o->type) };
+    access x = { w, o, 0, ACCESS_ATOMIC, space, 0, emu_type_bytes(o->type) };
     for (x.lane = 0; x.lane < WARP_LANES; x.lane++) {
         x.address = a->at[x.lane];
         if (mask >> x.lane & 1 && !atom_vector(x, found))

@@ -77,8 +77,8 @@ const uint8_t *access_read(const access *x, uint8_t *room)
 /* Registers may be wider than what is loaded: signed types are extended by their sign. */
 static void store_results(warp *w, const op *o, elements from, lane_mask mask)
 {
-    unsigned bits = emu_type_bits((ptx_type)o->type);
-    bool extend = emu_type_kind((ptx_type)o->type) == KIND_SIGNED && bits < o->dst_bits;
+    unsigned bits = emu_type_bits(o->type);
+    bool extend = emu_type_kind(o->type) == KIND_SIGNED && bits < o->dst_bits;
     uint64_t sign = extend ? UINT64_C(1) << (bits - 1) : 0;
     uint64_t all = o->dst_bits < 64 ? (UINT64_C(1) << o->dst_bits) - 1 : UINT64_MAX;
     for (unsigned e = 0; e < o->vector; e++) {
@@ -116,7 +116,7 @@ static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask,
 static void load_warp(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
     elements loaded;
-    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
+    unsigned size = emu_type_bytes(o->type), total = size * o->vector;
     common_memory memory = { .of = NULL };
     if (!space_has_arrays(space))
         memory = find_common(w, o, a, total, ACCESS_LOAD);
@@ -156,7 +156,7 @@ static void load_warp(warp *w, const op *o, ptx_space space, const addresses *a,
 
 static void store_warp(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask)
 {
-    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
+    unsigned size = emu_type_bytes(o->type), total = size * o->vector;
     allocation *common =
         space_has_arrays(space) ? NULL : find_common(w, o, a, total, ACCESS_STORE).of;
     bool carries = undefined_carries(w, o);
@@ -192,7 +192,7 @@ static void store_warp(warp *w, const op *o, ptx_space space, const addresses *a
 static void load_param(warp *w, const op *o, lane_mask mask)
 {
     const machine *m = w->machine;
-    unsigned size = emu_type_bytes((ptx_type)o->type), total = size * o->vector;
+    unsigned size = emu_type_bytes(o->type), total = size * o->vector;
     elements loaded;
     addresses a;
     access_gather(w, o, mask, &a);

@@ -82,7 +82,7 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
 static void add_chained(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b,
                         bool first)
 {
-    bool wide = emu_type_bits((ptx_type)o->type) == 64;
+    bool wide = emu_type_bits(o->type) == 64;
     u64 values[WARP_LANES];
     lane_mask out = 0;
     for (int i = 0; i < WARP_LANES; i++) {
@@ -98,7 +98,7 @@ static void add_chained(warp *w, const op *o, lane_mask mask, const u64 *a, cons
 
 static void load_elements(const warp *w, const op *o, int which, u64 *values)
 {
-    bool wide = emu_type_bits((ptx_type)o->type) == 64;
+    bool wide = emu_type_bits(o->type) == 64;
     for (int i = 0; i < WARP_LANES; i++)
         values[i] = get_bits(source(w, o, which), i, wide);
 }
@@ -114,7 +114,7 @@ void exec_add_carry(warp *w, const op *o, lane_mask mask)
 /* a - b is a + ~b + 1, and without the 1 where one was borrowed. */
 void exec_sub_carry(warp *w, const op *o, lane_mask mask)
 {
-    u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(emu_type_bits((ptx_type)o->type));
+    u64 a[WARP_LANES], b[WARP_LANES], all = low_bits(emu_type_bits(o->type));
     load_elements(w, o, 0, a);
     load_elements(w, o, 1, b);
     for (int i = 0; i < WARP_LANES; i++)

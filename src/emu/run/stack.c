@@ -280,7 +280,7 @@ void exec_alloca(warp *w, const op *o, lane_mask mask)
     machine *m = w->machine;
     uint64_t base = m->entry->stack->offset;
     u64 results[WARP_LANES] = { 0 };
-    bool wide = emu_type_bits((ptx_type)o->type) == 64;
+    bool wide = emu_type_bits(o->type) == 64;
     EACH_LANE (i, mask) {
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         u64 size = get_bits(source(w, o, 0), i, wide), align = get_u32(source(w, o, 1), i);
@@ -310,15 +310,15 @@ void exec_stack_save(warp *w, const op *o, lane_mask mask)
     u64 results[WARP_LANES];
     for (int i = 0; i < WARP_LANES; i++)
         results[i] = m->entry->stack->offset + m->stack_used[thread_of(w, i) % m->threads];
-    write_lanes(w->file + o->dst[0], results, emu_type_bits((ptx_type)o->type) == 64, mask);
+    write_lanes(w->file + o->dst[0], results, emu_type_bits(o->type) == 64, mask);
 }
 
 void exec_stack_restore(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
     EACH_LANE (i, mask) {
-        u64 to = get_bits(source(w, o, 0), i, emu_type_bits((ptx_type)o->type) == 64) -
-                 m->entry->stack->offset;
+        u64 to =
+            get_bits(source(w, o, 0), i, emu_type_bits(o->type) == 64) - m->entry->stack->offset;
         uint32_t *used = &m->stack_used[thread_of(w, i)];
         if (to > *used) {
             warp_fault(w, o, i, EMU_OUT_OF_BOUNDS, 0,

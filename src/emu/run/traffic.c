@@ -99,7 +99,7 @@ void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lan
                   access_kind kind)
 {
     emu_stats *stats = w->machine->stats;
-    unsigned size = emu_type_bytes((ptx_type)o->type) * o->vector;
+    unsigned size = emu_type_bytes(o->type) * o->vector;
     if (!stats)
         return;
     if (kind == ACCESS_PREFETCH) {
