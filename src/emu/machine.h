@@ -247,4 +247,18 @@ void stack_begin_block(machine *m);
 /* The indices of the block that begins after so many others. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);
 
+/* block.c */
+
+typedef enum block_status {
+    BLOCK_ENDED,   /* or has met a fault */
+    BLOCK_DEPENDS, /* waits for launches ahead */
+    BLOCK_PAUSED,  /* as machine.dependence says */
+} block_status;
+
+/* Puts the block of indices machine.block to its start. */
+void block_begin(machine *m);
+
+/* Runs the block from where it is until it ends or is held up. */
+block_status block_run(machine *m);
+
 #endif

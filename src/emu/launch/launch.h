@@ -37,4 +37,23 @@ void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
 /* Has it run blocks of a launch, from the first to the last. */
 void launch_take(machine *m, const launch_job *job);
 
+/* rounds.c */
+
+/* Runs one block at its turn. */
+typedef void run_block(machine *m, uint64_t number);
+
+/* What threads have for their blocks; freed last. */
+typedef struct rounds rounds;
+
+/* Runs all blocks of what a machine has taken: job. threads: at least 2. The rounds are set before
+ * anything can fail for want of memory. */
+void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, unsigned threads,
+                rounds **made);
+
+/* NULL: there are none. */
+void rounds_free(rounds *r);
+
+/* Returns false if a kernel's instructions may depend on the order of blocks. */
+bool rounds_suit(const entry *e);
+
 #endif

@@ -1,13 +1,20 @@
-#include "emu/launch/rounds.h"
-#include "emu/memory/memory.h"
-
+/* The blocks of a launch on several threads, in rounds: threads run blocks ahead of their turn, and
+ * behind that what they have done is made good in the order of the blocks; see speculation.h. As
+ * long as blocks have nothing to do with one another all threads do that, each for some pages of
+ * memory; from the first on that has, one does. A block that cannot be made good runs there, and
+ * the next round begins behind it.
+ *
+ * How many blocks a round has depends on the work in them and on how the rounds before went. Where
+ * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
+ */
 #include <stdatomic.h>
 
 #include "base/os_process.h"
 #include "emu/check/grid_race.h"
 #include "emu/exec.h"
 #include "emu/launch/commit.h"
-#include "emu/run/block.h"
+#include "emu/launch/launch.h"
+#include "emu/memory/memory.h"
 
 enum {
     LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */

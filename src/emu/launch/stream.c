@@ -13,7 +13,6 @@
 #include "emu/check/overlap_order.h"
 #include "emu/launch/launch.h"
 #include "emu/memory/memory.h"
-#include "emu/run/block.h"
 
 enum {
     IN_FLIGHT = 3,

@@ -185,32 +185,22 @@ enum { LEVELS = sizeof levels / sizeof *levels };
 
 static uint64_t apply_operator(parser *p, const char *sign, uint64_t a, uint64_t b)
 {
-    switch (sign[0]) {
-    case '+':
-        return a + b;
-    case '-':
-        return a - b;
-    case '*':
-        return a * b;
-    case '^':
-        return a ^ b;
-    case '=':
-        return a == b;
-    case '!':
-        return a != b;
-    case '<':
-        return b < 64 ? a << b : 0;
-    case '>':
-        return b < 64 ? a >> b : 0;
-    case '&':
-        return sign[1] ? a && b : (a & b);
-    case '|':
-        return sign[1] ? a || b : (a | b);
-    default:
-        if (b == 0)
-            lexer_error(&p->lex, p->lex.token.line, "division by zero in a constant");
-        return sign[0] == '/' ? a / b : a % b;
-    }
+    char c = sign[0];
+    bool twice = sign[1]; /* && and ||, not & and | */
+    if ((c == '/' || c == '%') && b == 0)
+        lexer_error(&p->lex, p->lex.token.line, "division by zero in a constant");
+    return c == '+'   ? a + b
+           : c == '-' ? a - b
+           : c == '*' ? a * b
+           : c == '/' ? a / b
+           : c == '%' ? a % b
+           : c == '^' ? a ^ b
+           : c == '=' ? a == b
+           : c == '!' ? a != b
+           : c == '<' ? (b < 64 ? a << b : 0)
+           : c == '>' ? (b < 64 ? a >> b : 0)
+           : c == '&' ? (twice ? a && b : a & b)
+                      : (twice ? a || b : a | b);
 }
 
 static uint64_t parse_expression(parser *p, int lowest, int depth)

@@ -206,28 +206,16 @@ static inline u32 lookup3(u32 a, u32 b, u32 c, u32 table)
 static inline u64 combine_integers(ptx_combine how, ptx_type type, u64 a, u64 b)
 {
     bool less = type == TYPE_s32 ? (s32)a < (s32)b : type == TYPE_s64 ? (s64)a < (s64)b : a < b;
-    switch (how) {
-    case COMBINE_ADD:
-        return a + b;
-    case COMBINE_MIN:
-        return less ? a : b;
-    case COMBINE_MAX:
-        return less ? b : a;
-    case COMBINE_INC:
-        return a >= b ? 0 : a + 1;
-    case COMBINE_DEC:
-        return a == 0 || a > b ? b : a - 1;
-    case COMBINE_EXCH:
-        return b;
-    case COMBINE_AND:
-        return a & b;
-    case COMBINE_OR:
-        return a | b;
-    case COMBINE_XOR:
-        return a ^ b;
-    default:
-        return a;
-    }
+    return how == COMBINE_NONE  ? a
+           : how == COMBINE_AND ? a & b
+           : how == COMBINE_OR  ? a | b
+           : how == COMBINE_XOR ? a ^ b
+           : how == COMBINE_ADD ? a + b
+           : how == COMBINE_MIN ? (less ? a : b)
+           : how == COMBINE_MAX ? (less ? b : a)
+           : how == COMBINE_INC ? (a >= b ? 0 : a + 1)
+           : how == COMBINE_DEC ? (a == 0 || a > b ? b : a - 1)
+                                : b; /* exch */
 }
 
 static inline float canonical(float value)

@@ -9,20 +9,13 @@
 
 static u64 add_floats(ptx_type type, u64 a, u64 b)
 {
-    switch (type) {
-    case TYPE_f16:
-        return add_half((f16)a, (f16)b, 0);
-    case TYPE_f16x2:
-        return both2(add_half, (u32)a, (u32)b, 0);
-    case TYPE_bf16:
-        return add_bfloat((bf16)a, (bf16)b, 0);
-    case TYPE_bf16x2:
-        return both2(add_bfloat, (u32)a, (u32)b, 0);
-    case TYPE_f32:
-        return bits_of_float(canonical(float_of_bits((u32)a) + float_of_bits((u32)b)));
-    default:
-        return bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
-    }
+    return type == TYPE_f16      ? add_half((f16)a, (f16)b, 0)
+           : type == TYPE_f16x2  ? both2(add_half, (u32)a, (u32)b, 0)
+           : type == TYPE_bf16   ? add_bfloat((bf16)a, (bf16)b, 0)
+           : type == TYPE_bf16x2 ? both2(add_bfloat, (u32)a, (u32)b, 0)
+           : type == TYPE_f32
+               ? bits_of_float(canonical(float_of_bits((u32)a) + float_of_bits((u32)b)))
+               : bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
 }
 
 /* What the operation leaves in memory where it found old. */

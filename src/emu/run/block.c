@@ -4,7 +4,6 @@
  * then the next one does, so that a run is the same every time. What other orders would have shown,
  * the race check finds. A block that is held up keeps its state in its machine.
  */
-#include "emu/run/block.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
 #include "emu/run/async.h"

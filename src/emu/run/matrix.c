@@ -102,40 +102,24 @@ typedef union tile {
     } whole;
 } tile;
 
+/* An element of a register. Of tf32 the hardware does not look at all bits. */
 static float single_element(matrix_element e, u32 bits, unsigned which)
 {
-    switch (e) {
-    case ELEMENT_f16:
-        return value_of_half((u16)(bits >> 16 * which));
-    case ELEMENT_bf16:
-        return value_of_bfloat((u16)(bits >> 16 * which));
-    case ELEMENT_e4m3:
-        return value_of_e4m3((uint8_t)(bits >> 8 * which));
-    case ELEMENT_e5m2:
-        return value_of_e5m2((uint8_t)(bits >> 8 * which));
-    case ELEMENT_tf32:
-        return float_of_bits(bits & ~0x1fffu); /* the hardware does not look at the others */
-    default:
-        return float_of_bits(bits);
-    }
+    return e == ELEMENT_f16    ? value_of_half((u16)(bits >> 16 * which))
+           : e == ELEMENT_bf16 ? value_of_bfloat((u16)(bits >> 16 * which))
+           : e == ELEMENT_e4m3 ? value_of_e4m3((uint8_t)(bits >> 8 * which))
+           : e == ELEMENT_e5m2 ? value_of_e5m2((uint8_t)(bits >> 8 * which))
+                               : float_of_bits(e == ELEMENT_tf32 ? bits & ~0x1fffu : bits);
 }
 
 static s32 whole_element(matrix_element e, u32 bits, unsigned which)
 {
-    switch (e) {
-    case ELEMENT_s8:
-        return (int8_t)(bits >> 8 * which);
-    case ELEMENT_u8:
-        return (uint8_t)(bits >> 8 * which);
-    case ELEMENT_s4:
-        return (s32)((bits >> 4 * which & 15) ^ 8) - 8;
-    case ELEMENT_u4:
-        return (s32)(bits >> 4 * which & 15);
-    case ELEMENT_b1:
-        return (s32)(bits >> which & 1);
-    default:
-        return (s32)bits;
-    }
+    return e == ELEMENT_s8   ? (int8_t)(bits >> 8 * which)
+           : e == ELEMENT_u8 ? (uint8_t)(bits >> 8 * which)
+           : e == ELEMENT_s4 ? (s32)((bits >> 4 * which & 15) ^ 8) - 8
+           : e == ELEMENT_u4 ? (s32)(bits >> 4 * which & 15)
+           : e == ELEMENT_b1 ? (s32)(bits >> which & 1)
+                             : (s32)bits;
 }
 
 /* Gathers a matrix from the registers of all lanes, from source first on. */
@@ -203,20 +187,12 @@ static void multiply_tile(const warp *w, const op *o, const product *p, tile *m)
 /* A register of D, which begins at a place. */
 static u64 result_bits(const product *p, const op *o, const tile *m, matrix_place at)
 {
-    switch (p->d) {
-    case ELEMENT_f64:
-        return bits_of_double(canonical_double(m->wide.d[at.row][at.column]));
-    case ELEMENT_s32: {
-        s64 sum = m->whole.d[at.row][at.column];
-        return (u32)(o->mods & MOD_SAT ? saturate_s32(sum) : (s32)sum);
-    }
-    case ELEMENT_f16: {
-        const float *pair = &m->single.d[at.row][at.column];
-        return half_of((double)pair[0], 0) | (u32)half_of((double)pair[1], 0) << 16;
-    }
-    default:
-        return bits_of_float(canonical(m->single.d[at.row][at.column]));
-    }
+    const float *single = &m->single.d[at.row][at.column];
+    s64 sum = p->d == ELEMENT_s32 ? m->whole.d[at.row][at.column] : 0;
+    return p->d == ELEMENT_f64   ? bits_of_double(canonical_double(m->wide.d[at.row][at.column]))
+           : p->d == ELEMENT_s32 ? (u32)(o->mods & MOD_SAT ? saturate_s32(sum) : (s32)sum)
+           : p->d == ELEMENT_f16 ? half_pair((double)single[1], (double)single[0], 0)
+                                 : bits_of_float(canonical(*single));
 }
 
 /* A bit a row of A, a column of B, and the columns of each row of C that are undefined. */

@@ -88,21 +88,11 @@ void exec_setp(warp *w, const op *o, lane_mask mask)
 /* What set gives where a comparison of this type of result holds. */
 static u32 true_value(ptx_type type)
 {
-    switch (type) {
-    case TYPE_f32:
-        return 0x3f800000;
-    case TYPE_f16:
-    case TYPE_f16x2:
-        return 0x3c00;
-    case TYPE_bf16:
-    case TYPE_bf16x2:
-        return 0x3f80;
-    case TYPE_u16:
-    case TYPE_s16:
-        return UINT16_MAX;
-    default:
-        return UINT32_MAX;
-    }
+    return type == TYPE_f32                           ? 0x3f800000
+           : type == TYPE_f16 || type == TYPE_f16x2   ? 0x3c00
+           : type == TYPE_bf16 || type == TYPE_bf16x2 ? 0x3f80
+           : type == TYPE_u16 || type == TYPE_s16     ? UINT16_MAX
+                                                      : UINT32_MAX;
 }
 
 static bool compare_floats(ptx_compare how, float a, float b)
