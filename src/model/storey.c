@@ -4,8 +4,7 @@
 
 #include "model/from_gguf/read.h"
 #include "model/check/verify_step.h"
-#include "model/emit/header_plan.h"
-#include "model/emit/manifest_plan.h"
+#include "model/emit/emit_plan.h"
 #include "model/from_gguf/from_gguf.h"
 #include "model/plan/plan_make.h"
 #include "model/plan_cost.h"

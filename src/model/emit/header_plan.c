@@ -1,10 +1,11 @@
 /* Data are initialised by position, in the order of templates/header_plan.h.in, as kernels are. */
-#include "model/emit/header_plan.h"
+#include "model/emit/emit_plan.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "emit/header.h"
+#include "emit/header_parts.h"
 #include "model/plan/plan.h"
 #include "templates/templates.h"
 
@@ -37,92 +38,6 @@ static void print_plan_declarations(strbuf *out, const described_set *d)
                   d->set->prefix, d->set->prefix, d->set->prefix);
 }
 
-/* A C string, of printable ASCII. */
-static void put_quoted(strbuf *out, const char *text)
-{
-    strbuf_char(out, '"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            strbuf_char(out, '\\');
-        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
-    }
-    strbuf_char(out, '"');
-}
-
-/* The keys of the model's file, and tensors that it may have besides. */
-static void print_file(strbuf *out, const kernel_set *set)
-{
-    static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "REQUIRED",
-                                        [DECODER_KEY_OPTIONAL] = "OPTIONAL",
-                                        [DECODER_KEY_IGNORED] = "IGNORED" };
-    const decoder_file *file = set->plan->decoder->file;
-    size_t at = 0;
-    if (!file || !file->key_count)
-        return;
-    strbuf_format(out, "static const double %s_key_values[] = {\n", set->prefix);
-    for (size_t i = 0; i < file->key_count; i++)
-        for (size_t v = 0; v < file->keys[i].count; v++)
-            strbuf_format(out, "%s%.17g,%s", v ? " " : "    ", file->keys[i].values[v],
-                          v + 1 < file->keys[i].count ? "" : "\n");
-    strbuf_format(out, "    0,\n};\nstatic const ptxgen_file_key %s_keys[] = {\n", set->prefix);
-    for (size_t i = 0; i < file->key_count; i++) {
-        const decoder_key *k = &file->keys[i];
-        strbuf_put(out, "    { ");
-        put_quoted(out, k->name);
-        strbuf_put(out, ", ");
-        put_quoted(out, k->same ? arena_format(out->arena, "%s|%s", k->text, k->same) : k->text);
-        strbuf_format(out, ", PTXGEN_KEY_%s, ", uses[k->use]);
-        if (k->values)
-            strbuf_format(out, "%s_key_values + %zu, %zu },\n", set->prefix, at, k->count);
-        else
-            strbuf_put(out, "NULL, 0 },\n");
-        at += k->count;
-    }
-    strbuf_put(out, "};\n");
-    if (file->ignored_tensor_count) {
-        strbuf_format(out, "static const char *const %s_ignored_tensors[] = {\n", set->prefix);
-        for (size_t i = 0; i < file->ignored_tensor_count; i++)
-            strbuf_format(out, "    \"%s\",\n", file->ignored_tensors[i]);
-        strbuf_put(out, "};\n");
-    }
-    strbuf_char(out, '\n');
-}
-
-/* The members of a plan that are about the file. */
-static void print_file_members(strbuf *out, const kernel_set *set)
-{
-    const decoder_file *file = set->plan->decoder->file;
-    if (!file || !file->key_count)
-        strbuf_put(out, "    NULL, 0, NULL, 0, ");
-    else
-        strbuf_format(out, "    %s_keys, %zu, ", set->prefix, file->key_count);
-    if (file && file->ignored_tensor_count)
-        strbuf_format(out, "%s_ignored_tensors, %zu, ", set->prefix, file->ignored_tensor_count);
-    else if (file && file->key_count)
-        strbuf_put(out, "NULL, 0, ");
-    if (file && file->edited)
-        put_quoted(out, file->edited);
-    else
-        strbuf_put(out, "NULL");
-    strbuf_put(out, ",\n");
-}
-
-static void print_tensors(strbuf *out, const kernel_set *set)
-{
-    const plan *p = set->plan;
-    strbuf_format(out, "const ptxgen_tensor %s_tensors[] = {\n", set->prefix);
-    for (size_t i = 0; i < p->tensor_count; i++) {
-        const plan_tensor *t = &p->tensors[i];
-        strbuf_format(out, "    { \"%s\", \"%s\", PTXGEN_", t->name, formats[t->format].name);
-        strbuf_upper(out, formats[t->format].name);
-        strbuf_format(out, ", %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " },\n",
-                      formats[t->format].gguf_type, t->rows, t->columns, t->bytes, t->offset);
-    }
-    strbuf_format(out,
-                  "};\nconst size_t %s_tensor_count = sizeof %s_tensors / sizeof *%s_tensors;\n\n",
-                  set->prefix, set->prefix, set->prefix);
-}
-
 /* How the tables, which are long, name a piece. */
 static const struct {
     char letter;
@@ -133,34 +48,112 @@ static const struct {
     [PLAN_MEMORIES] = { 'N', "NUMBER" },
 };
 
-static void print_place(strbuf *out, const plan_argument *argument)
+/* Prints a C string, of printable ASCII; NULL as such. */
+static void put_quoted(strbuf *out, const char *text)
 {
-    if (argument->is_number)
-        strbuf_format(out, "PTXGEN_%c(%" PRIu32 ")", pieces[PLAN_MEMORIES].letter,
-                      argument->number);
-    else
-        strbuf_format(out, "PTXGEN_%c(%" PRIu64 ")", pieces[argument->memory].letter,
-                      argument->offset);
-}
-
-static void print_launch(strbuf *out, const kernel_set *set, const plan_launch *l, size_t number)
-{
-    strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", number,
-                  kernel_place(set, l->kernel), l->layer, l->said, l->argument_count);
-    for (size_t i = 0; i < l->argument_count; i++) {
-        strbuf_put(out, i ? ", " : "");
-        print_place(out, &l->arguments[i]);
+    if (!text) {
+        strbuf_put(out, "NULL");
+        return;
     }
-    strbuf_put(out, " } },\n");
+    strbuf_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            strbuf_char(out, '\\');
+        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
+    }
+    strbuf_char(out, '"');
 }
 
-/* Launches count from 1, as they do in what a failed one is reported with. */
+/* Prints the keys of the model's file, and tensors that it may have besides. */
+static void print_file(strbuf *out, const char *prefix, const decoder_file *file)
+{
+    static const char *const uses[] = { [DECODER_KEY_REQUIRED] = "REQUIRED",
+                                        [DECODER_KEY_OPTIONAL] = "OPTIONAL",
+                                        [DECODER_KEY_IGNORED] = "IGNORED" };
+    size_t at = 0;
+    if (!file || !file->key_count)
+        return;
+    strbuf_format(out, "static const double %s_key_values[] = {\n", prefix);
+    for (size_t i = 0; i < file->key_count; i++)
+        for (size_t v = 0; v < file->keys[i].count; v++)
+            strbuf_format(out, "%s%.17g,%s", v ? " " : "    ", file->keys[i].values[v],
+                          v + 1 < file->keys[i].count ? "" : "\n");
+    strbuf_format(out, "    0,\n};\nstatic const ptxgen_file_key %s_keys[] = {\n", prefix);
+    for (size_t i = 0; i < file->key_count; i++) {
+        const decoder_key *k = &file->keys[i];
+        strbuf_put(out, "    { ");
+        put_quoted(out, k->name);
+        strbuf_put(out, ", ");
+        put_quoted(out, k->same ? arena_format(out->arena, "%s|%s", k->text, k->same) : k->text);
+        strbuf_format(out, ", PTXGEN_KEY_%s, ", uses[k->use]);
+        if (k->values)
+            strbuf_format(out, "%s_key_values + %zu, %zu },\n", prefix, at, k->count);
+        else
+            strbuf_put(out, "NULL, 0 },\n");
+        at += k->count;
+    }
+    strbuf_put(out, "};\n");
+    if (file->ignored_tensor_count) {
+        strbuf_format(out, "static const char *const %s_ignored_tensors[] = {\n", prefix);
+        for (size_t i = 0; i < file->ignored_tensor_count; i++)
+            strbuf_format(out, "    \"%s\",\n", file->ignored_tensors[i]);
+        strbuf_put(out, "};\n");
+    }
+    strbuf_char(out, '\n');
+}
+
+/* Prints the members of a plan that are about the file. */
+static void print_file_members(strbuf *out, const char *prefix, const decoder_file *file)
+{
+    static const decoder_file none = { 0 };
+    const decoder_file *f = file ? file : &none;
+    strbuf_put(out, "    ");
+    if (f->key_count)
+        strbuf_format(out, "%s_keys, %zu, ", prefix, f->key_count);
+    else
+        strbuf_put(out, "NULL, 0, ");
+    if (f->ignored_tensor_count)
+        strbuf_format(out, "%s_ignored_tensors, %zu, ", prefix, f->ignored_tensor_count);
+    else
+        strbuf_put(out, "NULL, 0, ");
+    put_quoted(out, f->edited);
+    strbuf_put(out, ",\n");
+}
+
+static void print_tensors(strbuf *out, const char *prefix, const plan *p)
+{
+    strbuf_format(out, "const ptxgen_tensor %s_tensors[] = {\n", prefix);
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const plan_tensor *t = &p->tensors[i];
+        const format_info *f = &formats[t->format];
+        strbuf_format(out, "    { \"%s\", \"%s\", ", t->name, f->name);
+        print_constant(out, f->name);
+        strbuf_format(out, ", %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 " },\n",
+                      f->gguf_type, t->rows, t->columns, t->bytes, t->offset);
+    }
+    strbuf_format(out,
+                  "};\nconst size_t %s_tensor_count = sizeof %s_tensors / sizeof *%s_tensors;\n\n",
+                  prefix, prefix, prefix);
+}
+
+/* Prints the launches of a step. They count from 1, as they do in what a failed one is reported
+ * with. */
 static void print_launches_of(strbuf *out, const kernel_set *set, const plan_step *step)
 {
     strbuf_format(out, "static const ptxgen_plan_launch %s_plan_m%" PRId64 "[] = {\n", set->prefix,
                   step->m);
-    for (size_t i = 0; i < step->launch_count; i++)
-        print_launch(out, set, &step->launches[i], i + 1);
+    for (size_t i = 0; i < step->launch_count; i++) {
+        const plan_launch *l = &step->launches[i];
+        strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", i + 1,
+                      kernel_place(set, l->kernel), l->layer, l->said, l->argument_count);
+        for (size_t j = 0; j < l->argument_count; j++) {
+            const plan_argument *a = &l->arguments[j];
+            strbuf_format(out, "%sPTXGEN_%c(%" PRIu64 ")", j ? ", " : "",
+                          pieces[a->is_number ? PLAN_MEMORIES : a->memory].letter,
+                          a->is_number ? a->number : a->offset);
+        }
+        strbuf_put(out, " } },\n");
+    }
     strbuf_put(out, "};\n\n");
 }
 
@@ -183,26 +176,20 @@ static void print_steps(strbuf *out, const kernel_set *set)
     strbuf_put(out, "};\n\n");
 }
 
-static void print_caches(strbuf *out, const kernel_set *set)
-{
-    const plan *p = set->plan;
-    strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
-    for (int64_t layer = 0; layer < p->decoder->layers; layer++)
-        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[layer][0].offset,
-                      p->caches[layer][1].offset);
-    strbuf_put(out, "};\n\n");
-}
-
 static void print_plan_data(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
     const plan *p = set->plan;
     const decoder *model = p->decoder;
     const plan_state *s = &p->state;
-    print_tensors(out, set);
-    print_file(out, set);
+    print_tensors(out, set->prefix, p);
+    print_file(out, set->prefix, model->file);
     print_steps(out, set);
-    print_caches(out, set);
+    strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
+    for (int64_t layer = 0; layer < model->layers; layer++)
+        strbuf_format(out, "    { %" PRIu64 ", %" PRIu64 " },\n", p->caches[layer][0].offset,
+                      p->caches[layer][1].offset);
+    strbuf_put(out, "};\n\n");
     strbuf_format(out,
                   "const ptxgen_decoder_plan %s_plan = {\n"
                   "    \"%s\", \"%s\",\n"
@@ -220,7 +207,7 @@ static void print_plan_data(strbuf *out, const described_set *d)
                   "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
                   set->prefix, p->sequence_bytes, s->tokens, s->positions, s->lengths, s->sampling,
                   s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
-    print_file_members(out, set);
+    print_file_members(out, set->prefix, model->file);
     strbuf_put(out, "};\n\n");
 }
 

@@ -1,4 +1,4 @@
-#include "model/emit/manifest_plan.h"
+#include "model/emit/emit_plan.h"
 
 #include <inttypes.h>
 
