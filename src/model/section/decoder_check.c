@@ -1,7 +1,5 @@
-#include "model/section/decoder_check.h"
-
-#include "model/section/decoder_formats.h"
 #include "model/section/decoder_keys.h"
+#include "model/section/decoder_reader.h"
 
 static void check_heads(const reader *r)
 {
@@ -224,7 +222,9 @@ static void check_columns(const reader *r, unsigned t)
         if (columns % f->block_values == 0)
             continue;
         const char *word = tensor_word(r->arena, t);
-        diag_error(r->diags, DIAG_NOT_A_MULTIPLE, reader_blame(r, decoder_formats_key(r, t)),
+        const char *own = arena_format(r->arena, "%s%s", FORMATS_PREFIX, word);
+        diag_error(r->diags, DIAG_NOT_A_MULTIPLE,
+                   reader_blame(r, reader_entry(r, own) ? own : "weights"),
                    "%s has %llu columns, not a multiple of %u, as %s needs; give weights.%s "
                    "another format",
                    word, (unsigned long long)columns, f->block_values, f->name, word);
@@ -244,7 +244,7 @@ static void check_prompts(const reader *r)
                    (long long)most, lacking, DECODER_FEW_ROWS);
 }
 
-void decoder_check(reader *r)
+void decoder_check(const reader *r)
 {
     check_prompts(r);
     check_heads(r);

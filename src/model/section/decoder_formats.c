@@ -1,4 +1,4 @@
-#include "model/section/decoder_formats.h"
+#include "model/section/decoder_reader.h"
 
 #include <string.h>
 
@@ -24,12 +24,6 @@ static const uint8_t formats_of_choices[] = {
 static const char *key_of(const reader *r, unsigned t)
 {
     return arena_format(r->arena, "%s%s", FORMATS_PREFIX, tensor_word(r->arena, t));
-}
-
-const char *decoder_formats_key(const reader *r, decoder_tensor t)
-{
-    const char *name = key_of(r, t);
-    return reader_entry(r, name) ? name : "weights";
 }
 
 /* The length of an item's format, without what may stand behind it: 0 where it has none. */

@@ -112,29 +112,9 @@ static const real_range temperature_range = {
     .min = 1e-9, .max = 1e3, .def = 0, .def_text = "none"
 };
 
-static bool has_experts(const decoder *d)
-{
-    return d->experts > 0;
-}
-
 static bool has_dense(const decoder *d)
 {
     return !d->experts || d->dense_layers > 0;
-}
-
-static bool has_shared(const decoder *d)
-{
-    return d->shared_ff > 0;
-}
-
-static bool has_groups(const decoder *d)
-{
-    return d->expert_groups > 0;
-}
-
-static bool has_latent(const decoder *d)
-{
-    return d->latent > 0;
 }
 
 static bool has_no_latent(const decoder *d)
@@ -147,72 +127,54 @@ static bool has_recurrent(const decoder *d)
     return memchr(d->recurrent, 1, sizeof d->recurrent);
 }
 
-static bool has_window(const decoder *d)
+static bool turns(const rope_options *rope)
 {
-    return d->window > 0;
+    return rope->style != ROPE_NONE;
 }
 
-static bool has_temperature(const decoder *d)
+static bool is_scaled(const rope_options *rope)
 {
-    return d->rope[0].temperature_scale > 0;
+    return turns(rope) && rope->scaling != ROPE_UNSCALED;
 }
 
-static bool has_rope(const decoder *d)
+static bool is_yarn(const rope_options *rope)
 {
-    return d->rope[0].style != ROPE_NONE;
+    return turns(rope) && rope->scaling == ROPE_YARN;
 }
 
-static bool is_scaled(const decoder *d)
+static bool has_temperature(const rope_options *rope)
 {
-    return has_rope(d) && d->rope[0].scaling != ROPE_UNSCALED;
+    return rope->temperature_scale > 0;
 }
 
-static bool is_yarn(const decoder *d)
-{
-    return has_rope(d) && d->rope[0].scaling == ROPE_YARN;
-}
+#define NUMBER(member) .number = offsetof(decoder, member)
+static const setting_case with_experts = { NUMBER(experts), .said = "experts" },
+                          with_dense = { .holds = has_dense,
+                                         .said = "dense_layers",
+                                         .usual = true },
+                          with_shared = { NUMBER(shared_ff), .said = "shared_ff" },
+                          with_groups = { NUMBER(expert_groups), .said = "expert_groups" },
+                          with_latent = { NUMBER(latent), .said = "latent" },
+                          without_latent = { .holds = has_no_latent,
+                                             .said = "no latent",
+                                             .usual = true },
+                          with_recurrent = { .holds = has_recurrent, .said = "recurrent_layers" },
+                          with_window = { NUMBER(window), .said = "window" };
 
-static bool window_has_temperature(const decoder *d)
-{
-    return has_window(d) && d->rope[1].temperature_scale > 0;
-}
-
-static bool window_has_rope(const decoder *d)
-{
-    return has_window(d) && d->rope[1].style != ROPE_NONE;
-}
-
-static bool window_is_scaled(const decoder *d)
-{
-    return window_has_rope(d) && d->rope[1].scaling != ROPE_UNSCALED;
-}
-
-static bool window_is_yarn(const decoder *d)
-{
-    return window_has_rope(d) && d->rope[1].scaling == ROPE_YARN;
-}
-
-static const setting_case with_experts = { has_experts, "experts", false };
-static const setting_case with_dense = { has_dense, "dense_layers", true };
-static const setting_case with_shared = { has_shared, "shared_ff", false };
-static const setting_case with_groups = { has_groups, "expert_groups", false };
-static const setting_case with_latent = { has_latent, "latent", false };
-static const setting_case without_latent = { has_no_latent, "no latent", true };
-static const setting_case with_recurrent = { has_recurrent, "recurrent_layers", false };
-static const setting_case with_window = { has_window, "window", false };
-static const setting_case with_rope[] = { { has_rope, "rope = norm or neox", false },
-                                          { window_has_rope, "rope.window = norm or neox",
-                                            false } };
-static const setting_case when_scaled[] = {
-    { is_scaled, "rope_scaling = linear or yarn", false },
-    { window_is_scaled, "rope_scaling.window = linear or yarn", false },
-};
-static const setting_case when_yarn[] = { { is_yarn, "rope_scaling = yarn", false },
-                                          { window_is_yarn, "rope_scaling.window = yarn", false } };
-static const setting_case with_temperature[] = {
-    { has_temperature, "temperature_scale", false },
-    { window_has_temperature, "temperature_scale.window", false },
-};
+/* Of RoPE of layers over the whole context, and of windowed ones, of which there have to be some.
+ */
+#define OF_ROPES(condition, key, value)                                   \
+    {                                                                     \
+        { .rope_holds = condition, .said = key value },                   \
+        {                                                                 \
+            NUMBER(window), .rope_holds = condition, .is_windowed = true, \
+                            .said = key ".window" value                   \
+        }                                                                 \
+    }
+static const setting_case with_rope[] = OF_ROPES(turns, "rope", " = norm or neox"),
+                          when_scaled[] = OF_ROPES(is_scaled, "rope_scaling", " = linear or yarn"),
+                          when_yarn[] = OF_ROPES(is_yarn, "rope_scaling", " = yarn"),
+                          with_temperature[] = OF_ROPES(has_temperature, "temperature_scale", "");
 
 static int64_t derive_head_dim(const decoder *d)
 {
@@ -513,7 +475,14 @@ const char *setting_default_text(arena *a, const setting *s)
 
 bool setting_matters(const setting *s, const decoder *d)
 {
-    return !s->when || s->when->holds(d);
+    const setting_case *c = s->when;
+    int64_t number = 1;
+    if (!c)
+        return true;
+    if (c->number)
+        memcpy(&number, (const char *)d + c->number, sizeof number);
+    return number > 0 && (!c->holds || c->holds(d)) &&
+           (!c->rope_holds || c->rope_holds(&d->rope[c->is_windowed]));
 }
 
 const char *tensor_word(arena *a, decoder_tensor t)

@@ -22,7 +22,10 @@ typedef enum setting_kind {
 
 /* What it takes for a key to mean something. */
 typedef struct setting_case {
+    size_t number; /* field of the decoder that is not 0; 0: any is */
     bool (*holds)(const decoder *d);
+    bool (*rope_holds)(const rope_options *rope); /* of rope[is_windowed] */
+    bool is_windowed;
     const char *said; /* "window" */
     bool usual;       /* it holds of decoders that say nothing of it */
 } setting_case;

@@ -128,15 +128,25 @@ static void add_tensors(printer *p, const setting *s)
     }
 }
 
+static void add_tensor(printer *p, const setting *s)
+{
+    if (p->decoder->has[s->words[0]])
+        add_line(p, s->key.name, s->key.choices[1].word);
+}
+
+static void add_output(printer *p, const setting *s)
+{
+    if (!p->decoder->has[TENSOR_OUTPUT])
+        add_line(p, s->key.name, "tied");
+}
+
 static void add_factors(printer *p, const setting *s)
 {
-    const uint8_t *has = p->decoder->has;
-    size_t which = has[TENSOR_ROPE_FREQS]   ? 1
-                   : has[TENSOR_ROPE_LONG]  ? 2
-                   : has[TENSOR_ROPE_SHORT] ? 3
-                                            : 0;
-    if (which)
-        add_line(p, s->key.name, s->key.choices[which].word);
+    for (int t = TENSOR_ROPE_FREQS; t <= TENSOR_ROPE_SHORT; t++)
+        if (p->decoder->has[t]) {
+            add_line(p, s->key.name, s->key.choices[1 + t - TENSOR_ROPE_FREQS].word);
+            return;
+        }
 }
 
 static uint8_t most_frequent(const size_t counts[FORMAT_COUNT])
@@ -222,8 +232,9 @@ static void add_weights(printer *p, const setting *s)
             add_formats(p, t, (uint8_t)tensor_usual_format(t, common));
 }
 
-static void add_metadata(printer *p)
+static void add_metadata(printer *p, const setting *s)
 {
+    (void)s;
     const decoder *d = p->decoder;
     for (size_t i = 0; i < d->metadata_count; i++) {
         line *added = VEC_PUSH(p->arena, &p->metadata);
@@ -238,47 +249,24 @@ static void add_metadata(printer *p)
     }
 }
 
+static void add_name(printer *p, const setting *s)
+{
+    add_line(p, s->key.name, p->decoder->architecture);
+}
+
 static void add_setting(printer *p, const setting *s)
 {
-    const decoder *d = p->decoder;
-    if (!setting_matters(s, d))
-        return;
-    switch (s->kind) {
-    case SETTING_VALUE:
-        add_value(p, s);
-        break;
-    case SETTING_NAME:
-        add_line(p, s->key.name, d->architecture);
-        break;
-    case SETTING_LAYERS:
-        add_layers_of(p, s);
-        break;
-    case SETTING_ROWS:
-        add_rows(p, s);
-        break;
-    case SETTING_TENSORS:
-        add_tensors(p, s);
-        break;
-    case SETTING_TENSOR:
-        if (d->has[s->words[0]])
-            add_line(p, s->key.name, s->key.choices[1].word);
-        break;
-    case SETTING_OUTPUT:
-        if (!d->has[TENSOR_OUTPUT])
-            add_line(p, s->key.name, "tied");
-        break;
-    case SETTING_FACTORS:
-        add_factors(p, s);
-        break;
-    case SETTING_WEIGHTS:
-        add_weights(p, s);
-        break;
-    case SETTING_METADATA:
-        add_metadata(p);
-        break;
-    case SETTING_FORMATS:
-        break; /* with those of all */
-    }
+    /* Formats of single tensors are added with those of all. */
+    static void (*const adders[])(printer * p, const setting *s) = {
+        [SETTING_VALUE] = add_value,       [SETTING_NAME] = add_name,
+        [SETTING_LAYERS] = add_layers_of,  [SETTING_ROWS] = add_rows,
+        [SETTING_TENSORS] = add_tensors,   [SETTING_TENSOR] = add_tensor,
+        [SETTING_OUTPUT] = add_output,     [SETTING_FACTORS] = add_factors,
+        [SETTING_WEIGHTS] = add_weights,   [SETTING_FORMATS] = NULL,
+        [SETTING_METADATA] = add_metadata,
+    };
+    if (setting_matters(s, p->decoder) && adders[s->kind])
+        adders[s->kind](p, s);
 }
 
 /* A line, which goes on in indented ones where it is long. */

@@ -4,24 +4,12 @@
 
 #include <string.h>
 
-#include "model/section/decoder_check.h"
-#include "model/section/decoder_formats.h"
 #include "model/section/decoder_keys.h"
 #include "model/section/decoder_reader.h"
 #include "input/help.h"
 #include "input/values.h"
 
-static size_t setting_count(void)
-{
-    size_t count = 0;
-    while (decoder_settings[count].key.name)
-        count++;
-    return count;
-}
-
-typedef VEC(const char *) name_list;
-
-/* Whether a tensor ahead of it has the same name. */
+/* Returns true if a tensor ahead of it has the same name. */
 static bool is_namesake(unsigned t)
 {
     for (unsigned other = 0; other < t; other++)
@@ -30,17 +18,15 @@ static bool is_namesake(unsigned t)
     return false;
 }
 
-/* All that may stand in front of '=': of tensors' formats, those of matrices. */
-static name_list names_of_keys(arena *a)
+static void add_names(reader *r)
 {
-    name_list names = { 0 };
     for (const setting *s = decoder_settings; s->key.name; s++)
         if (s->kind != SETTING_FORMATS && s->kind != SETTING_METADATA)
-            *VEC_PUSH(a, &names) = s->key.name;
+            *VEC_PUSH(r->arena, &r->names) = s->key.name;
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
         if (tensor_is_matrix(t) && !is_namesake(t))
-            *VEC_PUSH(a, &names) = arena_format(a, "%s%s", FORMATS_PREFIX, tensor_word(a, t));
-    return names;
+            *VEC_PUSH(r->arena, &r->names) =
+                arena_format(r->arena, "%s%s", FORMATS_PREFIX, tensor_word(r->arena, t));
 }
 
 /* Returns the name of a key of the file, or NULL if the name is no "metadata.NAME". */
@@ -50,33 +36,21 @@ static const char *metadata_name(const char *name)
     return strncmp(name, METADATA_PREFIX, length) == 0 && name[length] ? name + length : NULL;
 }
 
-static const setting *find_setting(arena *a, const char *name)
+static bool is_known(const reader *r, const char *name)
 {
-    for (const setting *s = decoder_settings; metadata_name(name) && s->key.name; s++)
-        if (s->kind == SETTING_METADATA)
-            return s;
-    name_list names = names_of_keys(a);
-    for (size_t i = 0; i < names.count; i++) {
-        if (strcmp(names.items[i], name) != 0)
-            continue;
-        const setting *s = decoder_settings;
-        while (strcmp(s->key.name, name) != 0 && s->kind != SETTING_FORMATS)
-            s++;
-        return s;
-    }
-    return NULL;
+    bool known = metadata_name(name);
+    for (size_t i = 0; i < r->names.count && !known; i++)
+        known = strcmp(r->names.items[i], name) == 0;
+    return known;
 }
 
-static void report_unknown_key(reader *r, const entry *e)
+static void report_unknown_key(const reader *r, const entry *e)
 {
-    if (is_global_key(e->key)) {
+    const char *closest = closest_match(e->key, r->names.items, r->names.count);
+    if (is_global_key(e->key))
         diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
                    "decoder has no key '%s'; it belongs into [ptxgen]", e->key);
-        return;
-    }
-    name_list names = names_of_keys(r->arena);
-    const char *closest = closest_match(e->key, names.items, names.count);
-    if (closest)
+    else if (closest)
         diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
                    "decoder has no key '%s'; did you mean '%s'?", e->key, closest);
     else
@@ -84,24 +58,23 @@ static void report_unknown_key(reader *r, const entry *e)
                    "decoder has no key '%s'; ptxgen --help-family decoder shows them all", e->key);
 }
 
-/* Whether an unknown key was probably meant to be this one. */
-static bool is_misspelt(reader *r, const char *name)
+/* Returns true if an unknown key was probably meant to be this one. */
+static bool is_misspelt(const reader *r, const char *name)
 {
-    name_list names = names_of_keys(r->arena);
     for (size_t i = 0; i < r->section->entries.count; i++) {
         const char *written = r->section->entries.items[i].key;
-        const char *meant = closest_match(written, names.items, names.count);
+        const char *meant = closest_match(written, r->names.items, r->names.count);
         if (meant && strcmp(meant, written) != 0 && strcmp(meant, name) == 0)
             return true;
     }
     return false;
 }
 
-static void check_keys(reader *r)
+static void check_keys(const reader *r)
 {
     for (size_t i = 0; i < r->section->entries.count; i++) {
         const entry *e = &r->section->entries.items[i], *first = reader_entry(r, e->key);
-        if (!find_setting(r->arena, e->key))
+        if (!is_known(r, e->key))
             report_unknown_key(r, e);
         else if (first != e)
             diag_error(r->diags, DIAG_DUPLICATE_KEY, e->where,
@@ -201,37 +174,27 @@ static void read_value(reader *r, const setting *s, const entry *e)
     setting_store(s, r->out, number);
 }
 
-static void read_tensor(reader *r, const setting *s, const entry *e)
+/* Reads one of a few words: whether there is a tensor; whether the output's matrix is tied to the
+ * embedding's; which tensor has RoPE's factors. */
+static void read_choice(reader *r, const setting *s, const entry *e)
 {
-    int64_t there = 0;
+    static const uint8_t factors[] = { TENSOR_ROPE_FREQS, TENSOR_ROPE_LONG, TENSOR_ROPE_SHORT };
+    int64_t chosen = 0;
     if (e)
-        read_one(r, s, e, &there);
-    r->out->has[s->words[0]] = there > 0;
+        read_one(r, s, e, &chosen);
+    if (s->kind == SETTING_TENSOR)
+        r->out->has[s->words[0]] = chosen > 0;
+    else if (s->kind == SETTING_OUTPUT)
+        r->out->has[TENSOR_OUTPUT] = !chosen;
+    else if (chosen)
+        r->out->rope[0].factors = r->out->has[factors[chosen - 1]] = 1;
 }
 
-/* A matrix of its own, or the embedding's. */
-static void read_output(reader *r, const setting *s, const entry *e)
-{
-    int64_t tied = 0;
-    if (e)
-        read_one(r, s, e, &tied);
-    r->out->has[TENSOR_OUTPUT] = !tied;
-}
-
-static void read_factors(reader *r, const setting *s, const entry *e)
-{
-    static const uint8_t tensors[] = { TENSOR_ROPE_FREQS, TENSOR_ROPE_LONG, TENSOR_ROPE_SHORT };
-    int64_t which = 0;
-    if (e)
-        read_one(r, s, e, &which);
-    r->out->rope[0].factors = which > 0;
-    if (which)
-        r->out->has[tensors[which - 1]] = 1;
-}
-
-static void read_metadata(reader *r)
+static void read_metadata(reader *r, const setting *s, const entry *first)
 {
     VEC(decoder_metadata) kept = { 0 };
+    (void)s;
+    (void)first;
     for (size_t i = 0; i < r->section->entries.count; i++) {
         const entry *e = &r->section->entries.items[i];
         strbuf text = strbuf_new(r->arena);
@@ -247,6 +210,15 @@ static void read_metadata(reader *r)
 
 static void read_setting(reader *r, const setting *s)
 {
+    /* Formats are read when all is known of which tensors there are. */
+    static void (*const readers[])(reader * r, const setting *s, const entry *e) = {
+        [SETTING_VALUE] = read_value,       [SETTING_NAME] = read_name,
+        [SETTING_LAYERS] = read_layers,     [SETTING_ROWS] = read_rows,
+        [SETTING_TENSORS] = read_tensors,   [SETTING_TENSOR] = read_choice,
+        [SETTING_OUTPUT] = read_choice,     [SETTING_FACTORS] = read_choice,
+        [SETTING_WEIGHTS] = NULL,           [SETTING_FORMATS] = NULL,
+        [SETTING_METADATA] = read_metadata,
+    };
     const entry *e = reader_entry(r, s->key.name);
     bool matters = setting_matters(s, r->out);
     if (e && !matters) {
@@ -261,47 +233,8 @@ static void read_setting(reader *r, const setting *s)
                    s->when && !s->when->usual ? "decoder requires the key '%s' with %s"
                                               : "decoder requires the key '%s'",
                    s->key.name, s->when ? s->when->said : "");
-    switch (s->kind) {
-    case SETTING_VALUE:
-        read_value(r, s, e);
-        break;
-    case SETTING_NAME:
-        read_name(r, s, e);
-        break;
-    case SETTING_LAYERS:
-        read_layers(r, s, e);
-        break;
-    case SETTING_ROWS:
-        read_rows(r, s, e);
-        break;
-    case SETTING_TENSORS:
-        read_tensors(r, s, e);
-        break;
-    case SETTING_TENSOR:
-        read_tensor(r, s, e);
-        break;
-    case SETTING_OUTPUT:
-        read_output(r, s, e);
-        break;
-    case SETTING_FACTORS:
-        read_factors(r, s, e);
-        break;
-    case SETTING_METADATA:
-        read_metadata(r);
-        break;
-    case SETTING_WEIGHTS:
-    case SETTING_FORMATS:
-        break; /* of tensors, when all is known of which there are */
-    }
-}
-
-/* Whether parts of the section could not be read, which was said then. */
-static bool is_damaged(const section *s)
-{
-    bool damaged = s->damaged;
-    for (size_t i = 0; i < s->entries.count; i++)
-        damaged |= !s->entries.items[i].items.count;
-    return damaged;
+    if (readers[s->kind])
+        readers[s->kind](r, s, e);
 }
 
 /* Returns true for keys that say nothing of which model it is: those of the user, and those that
@@ -348,16 +281,20 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     size_t errors = d->errors;
     reader r = { .arena = a, .diags = d, .section = s, .out = out };
     *out = (decoder){ 0 };
+    bool damaged = s->damaged; /* parts could not be read, which was said then */
+    for (size_t i = 0; i < s->entries.count; i++)
+        damaged |= !s->entries.items[i].items.count;
+    add_names(&r);
     check_keys(&r);
-    for (size_t i = 0; i < setting_count(); i++)
-        read_setting(&r, &decoder_settings[i]);
+    for (const setting *at = decoder_settings; at->key.name; at++)
+        read_setting(&r, at);
     decoder_add_tensors(out);
-    bool complete = d->errors == errors && !is_damaged(s);
-    if (complete)
-        decoder_read_formats(&r);
-    if (complete && d->errors == errors)
+    if (damaged || d->errors > errors)
+        return false;
+    decoder_read_formats(&r);
+    if (d->errors == errors)
         decoder_check(&r);
-    return complete && d->errors == errors;
+    return d->errors == errors;
 }
 
 void decoder_help(strbuf *out)
