@@ -100,7 +100,7 @@ const char *warp_absence(const warp *w, int lane)
                                      : "is inactive";
 }
 
-/* The lanes that wait at an instruction for the same members as those of a frame. */
+/* Returns the lanes that wait at the same instruction for the same members as a frame. */
 static lane_mask lanes_meeting(const warp *w, const frame *f)
 {
     lane_mask there = 0;
@@ -128,7 +128,7 @@ void warp_report_meeting(warp *w, const op *now)
                absent, why);
 }
 
-/* Has lanes go on that wait for members that have ended all. False: there are none. */
+/* Resumes lanes whose missing members have all ended. Returns false if there are none. */
 static bool end_meeting(warp *w)
 {
     for (uint32_t i = 0; i < w->depth; i++) {

@@ -32,7 +32,7 @@ bool emu_unknown(const emu_module *m, size_t index, emu_report *what)
     return there;
 }
 
-/* Without the gaps that the emulator leaves between arrays. */
+/* Returns the bytes of variables without the gaps that the emulator leaves between them. */
 static size_t packed_bytes(const variables *all)
 {
     size_t bytes = 0;

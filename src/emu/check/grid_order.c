@@ -88,7 +88,7 @@ static void add_release(arena *a, release_sequence *s, const grid_release *r)
     }
 }
 
-/* What lanes of a warp would release now. */
+/* Returns what lanes of a warp would release now. */
 static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
 {
     const shared_memory *t = g->times;
@@ -140,7 +140,7 @@ static void note_acquire(grid_order *g, const grid_acquire *new)
     g->changed |= UINT32_C(1) << a->warp;
 }
 
-/* Whether a thread has seen an acquire of its block. */
+/* Returns true if a thread has seen an acquire of its block. */
 static bool knows_acquire(const grid_order *g, unsigned thread, const grid_acquire *a)
 {
     return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
@@ -224,7 +224,7 @@ void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acq
                                      .complete = acquires });
 }
 
-/* Adds to a sequence, of each lane of a warp, the newest fence that a thread knows of. */
+/* Adds to a sequence the newest fence of each lane of a warp that a thread knows of. */
 static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_sequence *to)
 {
     uint32_t left = g->fenced[warp];
@@ -276,7 +276,7 @@ static uint32_t first_of_block(const grid_order *g, const release_sequence *s, u
     return from;
 }
 
-/* An acquire leads to the first releases of its sequence: new ones are to be looked at. */
+/* Queues the releases that an acquire leads to and that the search has not met yet. */
 static void reach_releases(grid_order *g, const grid_acquire *a, uint32_t root)
 {
     release_sequence *s = a->from;
@@ -292,7 +292,7 @@ static void reach_releases(grid_order *g, const grid_acquire *a, uint32_t root)
     s->searched = count;
 }
 
-/* Whether the release that a block's last search has found covers a store. */
+/* Returns true if the release that the last search found covers a store. */
 static bool has_found(const grid_block *b, const grid_store *s)
 {
     return b->found.lanes && b->found.block->number == s->block && covers_store(&b->found, s);
@@ -320,7 +320,7 @@ static const grid_release *follow_release(grid_order *g, const grid_release *r, 
     return NULL;
 }
 
-/* Looks for a release that covers a store among those that are to be looked at. */
+/* Looks for a release that covers a store among the queued ones. */
 static bool search_pending(grid_order *g, const grid_store *s)
 {
     while (g->pending.count) {

@@ -41,7 +41,7 @@ void grid_race_enter(const grid_race *g)
         s->of->shadow = s;
 }
 
-/* The page of an offset, or NULL: nothing was stored there. */
+/* Returns the page of an offset, or NULL if nothing was stored there. */
 static shadow_page *find_page(grid_race *g, const allocation *a, uint64_t offset)
 {
     uint64_t index = offset / GRID_PAGE_BYTES;
@@ -255,7 +255,7 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     return true;
 }
 
-/* Whether memory holds what the stores leave there. */
+/* Returns true if memory holds already what the stores leave there. */
 static bool holds_all(const allocation *a, const grid_stores *s)
 {
     unsigned size = 1u << s->shift;

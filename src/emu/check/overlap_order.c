@@ -1,7 +1,7 @@
 #include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
 
-/* Takes a launch out of all that is kept. */
+/* Removes a launch from all sets. */
 static void drop_launch(overlap *all, overlap_launch *gone)
 {
     overlap_set others = ~overlap_set_of(gone);
@@ -33,7 +33,7 @@ static unsigned free_bit(overlap *all)
     return bit;
 }
 
-/* Where one thread of a launch has waited, the launch ends behind what that thread waited for. */
+/* Returns what is unfinished when a launch ends: one thread that has waited is enough. */
 static overlap_set unfinished_at_end(const overlap_launch *l)
 {
     return l->unfinished[l->waited ? AFTER_WAIT : BEFORE_WAIT];

@@ -22,7 +22,7 @@ typedef struct overlap_page {
     overlap_record *grains[PAGE_GRAINS];
 } overlap_page;
 
-/* Where a page is, or belongs. */
+/* Returns the place of a page in the table, empty if there is none. */
 static overlap_page **find_page(const overlap_launch *l, uint64_t number)
 {
     uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15);
@@ -67,7 +67,7 @@ static void add_record(overlap_launch *l, uint64_t grain, const overlap_record *
     *first = r;
 }
 
-/* "byte 8 of 'h' or byte 72 of 'o'": of all ranges that hold the address */
+/* Names all ranges that hold the address: "byte 8 of 'h' or byte 72 of 'o'". */
 static const char *place_of(const overlap *all, const allocation *of, uint64_t address)
 {
     const char *said = NULL;
@@ -100,7 +100,7 @@ static const char *own_reason(const overlap_record *r)
                            : NULL;
 }
 
-/* Why one access does not come after the other. */
+/* Explains why one access does not come after the other. */
 static const char *find_reason(const side *earlier, const side *later)
 {
     const overlap *all = earlier->launch->all;
@@ -148,13 +148,13 @@ static bool passes_race(const access *x, const allocation *of, const overlap_lau
     return false;
 }
 
-/* What a thread has waited for need not be seen by a load that is not coherent. */
+/* A load that is not coherent need not see what its thread has waited for. */
 static int phase_of(const overlap_record *r)
 {
     return r->non_coherent ? BEFORE_WAIT : r->phase;
 }
 
-/* Checks an access against launches that are not known: false and a fault where it races. */
+/* Checks an access against unknown launches. Returns false and a fault if it races. */
 static bool check_unknown(const access *x, const addresses *a, lane_mask mask, const allocation *of,
                           const overlap_record *r)
 {
@@ -172,7 +172,7 @@ static bool check_unknown(const access *x, const addresses *a, lane_mask mask, c
                         x->kind == ACCESS_LOAD ? "store" : "use", own_reason(r));
 }
 
-/* Whether a new record and an old one of another launch race. */
+/* Returns true if a new record and an old one of another launch race. */
 static bool records_race(const overlap_launch *mine, const overlap_record *new,
                          const overlap_launch *other, const overlap_record *old)
 {
@@ -183,7 +183,7 @@ static bool records_race(const overlap_launch *mine, const overlap_record *new,
            (new->kind != ACCESS_LOAD || old->kind != ACCESS_LOAD) && !(new->strong && old->strong);
 }
 
-/* The access of the lane that touches an address, of those by some lanes. */
+/* Returns the access of the lane that touches an address. */
 static access access_of_lane(const access *x, const addresses *a, lane_mask mask, uint64_t address)
 {
     access found = *x;
@@ -194,7 +194,7 @@ static access access_of_lane(const access *x, const addresses *a, lane_mask mask
     return found;
 }
 
-/* What lanes do to a grain: false and a fault where it races. */
+/* Notes what lanes do to a grain. Returns false and a fault if it races. */
 static bool note_in_grain(const access *x, const addresses *a, lane_mask mask, const allocation *of,
                           uint64_t grain, const overlap_record *new)
 {
@@ -228,7 +228,7 @@ static uint64_t bytes_in_grain(uint64_t address, unsigned size)
     return bytes << address % GRAIN_BYTES;
 }
 
-/* Lanes of one phase: what neighbours touch of one grain makes one record. */
+/* Checks lanes of one phase, with one record for neighbours in a grain. */
 static bool check_phase(const access *x, const addresses *a, lane_mask mask, int phase,
                         const allocation *of)
 {

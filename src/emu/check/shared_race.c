@@ -23,7 +23,7 @@ void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool 
     s->split = arena_zalloc(a, words);
 }
 
-/* The record of a word, or of a byte of one that is split. */
+/* Returns the record of a word, or of a byte of a split word. */
 static shared_record *record_at(const shared_memory *s, size_t at)
 {
     size_t word = at / WORD, byte = at % WORD;
@@ -55,7 +55,7 @@ void shared_begin_block(shared_memory *s)
         memset(s->copiers, 0, sizeof *s->copiers);
 }
 
-/* After a warp has seen more. */
+/* Updates seen_of_all after a warp has seen more. */
 static void settle_earliest(shared_memory *s, unsigned warp)
 {
     uint32_t earliest = UINT32_MAX;
@@ -243,7 +243,7 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uin
     return seen;
 }
 
-/* Whether a thread has seen the reads of all lanes of its own warp but itself. */
+/* Returns true if a thread has seen the reads of all other lanes of its warp. */
 static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
 {
     for (lane_mask left = r->reader_lanes; left; left &= left - 1)
@@ -252,7 +252,7 @@ static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared
     return true;
 }
 
-/* Whether a thread has seen all reads of a record but its own. */
+/* Returns true if a thread has seen all reads of a record but its own. */
 static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const shared_record *r)
 {
     if (r->read < s->seen_of_all[thread / LANES] || r->reader == thread)
@@ -326,7 +326,6 @@ static void split_word(shared_memory *s, size_t word)
     s->split[word] = 1;
 }
 
-/* Whether any of size bytes has a mark. */
 static bool is_pending(const uint16_t *marks, unsigned size)
 {
     uint64_t of_word, any = 0;
@@ -405,7 +404,7 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
     return true;
 }
 
-/* The same of any sizes. */
+/* The same for any size. */
 static inline bool note_parts(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
                               shared_access access)

@@ -13,7 +13,7 @@ static lane_mask undefined_sources(const warp *w, const op *o)
     return lanes;
 }
 
-/* The same of one source, which may be no register. */
+/* Returns the lanes in which a source is undefined; none if it is no register. */
 static lane_mask undefined_source(const warp *w, const op *o, int which, bool predicate)
 {
     for (unsigned i = op_first_source(o); i < o->reads; i++) {
@@ -32,7 +32,7 @@ void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask ma
     }
 }
 
-/* A register's value decides something in some lanes. */
+/* Checks a register whose value decides something in some lanes. */
 static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const char *what)
 {
     lane_mask lanes = undefined_register(w, r) & mask;
@@ -42,7 +42,7 @@ static bool decides(warp *w, const op *o, const reg *r, lane_mask mask, const ch
                                 r->name, what);
 }
 
-/* The sources from one on, except for one place, decide something. */
+/* Checks all sources, except for one place. */
 static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, const char *what)
 {
     for (unsigned i = op_first_source(o); i < o->reads; i++) {

@@ -12,7 +12,7 @@ static bool have_common(const byte_set *a, const byte_set *b)
     return any;
 }
 
-/* Whether a block has loaded what blocks before it have stored since it ran. */
+/* Returns true if a block has loaded what blocks before it have stored since it ran. */
 static bool is_outdated(const page_table *t, const block_page *p)
 {
     if (!have_common(&p->loaded, &p->loaded))
@@ -37,7 +37,7 @@ static bool may_note_stores(grid_race *g, const block_page *p)
     return !s.records || grid_race_may_store_all(g, p->of, &s);
 }
 
-/* Where some block may have loaded without noting what, the next blocks are to note it. */
+/* Returns false, and has the next blocks note loads, if a block may have loaded without that. */
 static bool may_change(const commit *c, allocation *a)
 {
     if (a->tracked == c->launch || a->loaded_in != c->launch)
@@ -46,7 +46,7 @@ static bool may_change(const commit *c, allocation *a)
     return false;
 }
 
-/* The end of the run of bytes from one on that are all in a set, or all not. */
+/* Returns the end of a run of bytes that are all in a set, or all not. */
 static unsigned run_end(const byte_set *s, unsigned from)
 {
     bool in = s->bits[from / 64] >> from % 64 & 1;

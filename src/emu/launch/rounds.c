@@ -76,7 +76,7 @@ bool rounds_suit(const entry *e)
     return true;
 }
 
-/* No block from a number on is to be begun in this round. */
+/* Lets the round begin no block from a number on. */
 static void end_round(rounds *r, uint64_t number)
 {
     uint64_t end = atomic_load(&r->end);
@@ -124,7 +124,7 @@ static void run_worker(void *context, size_t i)
         end_round(k->of, 0);
 }
 
-/* Has every worker do something; false where one has no memory for it. */
+/* Runs a function in every worker. Returns false if one has no memory for it. */
 static bool run_all(rounds *r, void (*does)(void *k))
 {
     bool failed = false;
@@ -160,7 +160,7 @@ static void build_worker(void *context)
                         .stored = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
 }
 
-/* False where there is no memory for even two of them. */
+/* Returns false if there is no memory for two workers. */
 static bool make_workers(rounds *r)
 {
     for (bool fails = false; r->count < r->threads && !fails;) {
@@ -199,13 +199,13 @@ static void run_next(rounds *r)
     note_work(r, r->machine->thread_instructions);
 }
 
-/* Instructions of a block, on average so far. */
+/* Returns the average number of instructions of a block so far. */
 static uint64_t average(const rounds *r)
 {
     return r->work / r->next + 1;
 }
 
-/* How many blocks the next round has; 0: it is not worth one. */
+/* Returns the size of the next round in blocks; 0: it is not worth one. */
 static uint64_t choose_blocks(const rounds *r)
 {
     uint64_t left = r->machine->block_count - r->next;
@@ -233,7 +233,7 @@ static void store_share(void *context)
     commit_store_share(&k->share, k->of->good);
 }
 
-/* Makes blocks of a round good that have nothing to do with one another; gives how many were. */
+/* Commits leading blocks of a round that are independent. Returns their number. */
 static uint64_t commit_apart(rounds *r, uint64_t count)
 {
     uint64_t pages = 0;
@@ -255,7 +255,7 @@ static uint64_t commit_apart(rounds *r, uint64_t count)
     return r->good;
 }
 
-/* Makes the blocks of a round good up to the first that cannot be; gives how many were. */
+/* Commits the blocks of a round up to the first that fails. Returns their number. */
 static uint64_t commit_round(rounds *r, uint64_t count)
 {
     uint64_t ran = 0;

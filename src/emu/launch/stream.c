@@ -142,7 +142,7 @@ static void drop_first(emu_stream *s)
     arena_free(f->arena);
 }
 
-/* Nothing that has been launched overlaps with what will be. */
+/* Ends overlapping: what has been launched does not overlap with what will be. */
 static void forget_all(emu_stream *s)
 {
     while (s->flights)
@@ -184,7 +184,7 @@ static void shuffle_blocks(emu_stream *s, flight *f)
     }
 }
 
-/* Bytes of a machine, about: records of shared memory are the most of them. */
+/* Estimates the bytes of a machine, most of which are records of shared memory. */
 static size_t held_bytes(const flight *f)
 {
     const unsigned *block = f->config.block;
@@ -250,7 +250,7 @@ static void begin_flight(emu_stream *s, flight *f)
                                may_be_followed(f));
 }
 
-/* Has launches go into flight that may, and those that have ended leave. */
+/* Starts launches that may go into flight, and drops those that have ended. */
 static void move_flights(emu_stream *s)
 {
     overlap_set kept = 0;
@@ -348,7 +348,7 @@ static bool may_begin(const flight *f)
     return f->begun < f->block_count && f->held.count < f->most_held;
 }
 
-/* The number of blocks that may go on, and the last of the first so many of these. */
+/* Counts blocks that may go on, nth at most, and finds the last one counted. */
 static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size_t *index)
 {
     size_t count = 0;
@@ -360,7 +360,7 @@ static size_t find_ready(const flight *f, bool ahead_has_ended, size_t nth, size
     return count;
 }
 
-/* Has some block of a launch run. False where none may. */
+/* Runs a block of a launch. Returns false if none may run. */
 static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
 {
     size_t index = 0, ready = find_ready(f, ahead_has_ended, SIZE_MAX, &index);
@@ -377,7 +377,7 @@ static bool run_some(emu_stream *s, flight *f, bool ahead_has_ended)
     return true;
 }
 
-/* Has one block run, of the launch that the order chooses. */
+/* Runs a block of the launch that the order chooses. */
 static void run_one(emu_stream *s)
 {
     flight *flights[IN_FLIGHT];

@@ -59,21 +59,20 @@ static uint64_t group_count(const allocation *a)
     return a->size / PAGE_BYTES / PAGES_A_GROUP + 1;
 }
 
-/* From an offset to the end of its page, or to an end ahead of that. */
+/* Returns the bytes from an offset to the end of its page, or to an earlier end. */
 static uint64_t bytes_in_page(uint64_t offset, uint64_t end)
 {
     uint64_t left = PAGE_BYTES - offset % PAGE_BYTES;
     return left < end - offset ? left : end - offset;
 }
 
-/* The page of an offset, or NULL. */
 static page *page_at(const allocation *a, uint64_t offset)
 {
     const page_group *group = a->groups[offset / PAGE_BYTES / PAGES_A_GROUP];
     return group ? group->pages[offset / PAGE_BYTES % PAGES_A_GROUP] : NULL;
 }
 
-/* Takes a step to the next page that is there, from a number on; NULL: there is none. */
+/* Returns the next page that exists, from a number on; NULL: there is none. */
 static page *next_page(const allocation *a, uint64_t *number)
 {
     uint64_t end = a->groups ? group_count(a) * PAGES_A_GROUP : 0;
@@ -242,7 +241,7 @@ bool allocation_is_written(const allocation *a, uint64_t address, size_t size)
     return true;
 }
 
-/* The first bit from one on that is set, or the number of bits. */
+/* Returns the first set bit from one on, or the number of bits. */
 static uint64_t next_bit(const uint8_t *bits, uint64_t bit, uint64_t count)
 {
     uint64_t word = 0;
@@ -313,7 +312,7 @@ allocation_state *allocation_save(arena *a, const allocation *of)
     return s;
 }
 
-/* The saved content of a page, or NULL. at: of numbers from there on. */
+/* Returns the saved content of a page, or NULL. at: an index that only grows. */
 static const page *saved_page(const allocation_state *s, uint64_t number, size_t *at)
 {
     while (*at < s->page_count && s->numbers[*at] < number)
@@ -354,7 +353,7 @@ static uint64_t first_difference(const uint8_t *x, const uint8_t *y, uint64_t si
     return i;
 }
 
-/* Of pages that have been written since as of those that had been: what they hold. */
+/* Compares pages that exist now with saved ones, or with the pattern. */
 static uint64_t first_change_in_pages(const allocation *now, const allocation_state *s)
 {
     const page *p;

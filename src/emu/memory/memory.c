@@ -71,7 +71,7 @@ arena *memory_arena(emu_memory *m)
     return m->arena;
 }
 
-/* As if freed, until it has its bytes. */
+/* Adds an allocation that counts as freed until it has its bytes. */
 static allocation *add_allocation(emu_memory *m, uint64_t size)
 {
     allocation *a = arena_zalloc(m->arena, sizeof *a);
@@ -335,7 +335,7 @@ struct emu_snapshot {
     allocation_state **states; /* of the allocation that begins in a slot, NULL for none */
 };
 
-/* The allocation that begins in a slot and that kernels can write to, or NULL. */
+/* Returns the writable allocation that begins in a slot, or NULL. */
 static allocation *writable_at(const emu_memory *m, size_t slot)
 {
     allocation *a = m->slots.items[slot];

@@ -2,7 +2,7 @@
 
 enum { LEAST_SLOTS = 64, WORD_LOG2 = 2 };
 
-/* The slot that has a page, or the one that it belongs in. */
+/* Returns the slot that has a page, or the free one where it belongs. */
 static struct page_slot *find_slot(const page_table *t, const allocation *of, uint64_t index)
 {
     uint64_t key = (of->address / BLOCK_PAGE_BYTES + index) * UINT64_C(0x9e3779b97f4a7c15);
@@ -79,14 +79,14 @@ static block_page *get_page(speculation *s, allocation *of, uint64_t index)
     return p;
 }
 
-/* The length of the part of a range that lies in the first page it touches. */
+/* Returns how much of a range lies in its first page. */
 static unsigned part_in_page(uint64_t offset, uint64_t size)
 {
     unsigned room = BLOCK_PAGE_BYTES - (unsigned)(offset % BLOCK_PAGE_BYTES);
     return size < room ? (unsigned)size : room;
 }
 
-/* Whether loads from an allocation are noted byte by byte; of others, that there are some. */
+/* Returns true if loads from an allocation are noted by byte, else notes that there are some. */
 static bool is_tracked(const speculation *s, allocation *of)
 {
     if (of->read_only)
@@ -143,7 +143,7 @@ void speculation_update(speculation *s, const atomic_update *u, unsigned size)
     s->bytes += sizeof *u;
 }
 
-/* Whether atomic operations of the block, or stores, have to do with some of these bytes. */
+/* Returns true if the block has updated, or stored to, some of these bytes. */
 static bool touches(const speculation *s, const allocation *of, uint64_t address, uint64_t size,
                     bool stores)
 {
@@ -173,7 +173,7 @@ bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_
     return !speculation_updates(s, of, address, size) && !touches(s, of, address, size, true);
 }
 
-/* What the block has stored to the page of an offset, or NULL. */
+/* Returns the block's stores to the page of an offset, or NULL. */
 static const page_stores *stores_at(const speculation *s, const allocation *of, uint64_t offset)
 {
     const block_page *p = page_table_find(&s->pages, of, offset / BLOCK_PAGE_BYTES);

@@ -53,7 +53,7 @@ static bool accesses_arrays(const op *o)
            (space_has_arrays((ptx_space)o->space) || o->space == SPACE_GENERIC);
 }
 
-/* Whether what an op leaves is to be carried further than is known so far, and now is. */
+/* Marks what an op makes undefined. Returns true if that is new. */
 static bool spread(entry *e, const op *o)
 {
     bool loads = o->carry == CARRY_LOADED, changed = false;

@@ -193,7 +193,7 @@ static void parse_initialiser(parser *p, initialiser *to, int depth)
         to->bytes[to->used++] = (uint8_t)(bits >> 8 * i);
 }
 
-/* [4][8] behind a name; false when there is none. A dimension left out is 0. */
+/* Parses [4][8] after a name. Returns false if there is none. An empty dimension is 0. */
 static bool parse_dimensions(parser *p, uint64_t *elements)
 {
     bool array = false;
@@ -241,7 +241,7 @@ static void place_variable(parser *p, variable *v, unsigned line)
     }
 }
 
-/* A local variable of a function that may call itself: each call has its own. */
+/* Allocates a local variable of a recursive function on the stack. */
 static void put_on_stack(parser *p, const variable *v, unsigned line)
 {
     uint32_t address = parser_add_register(p, v->name, TYPE_u64);

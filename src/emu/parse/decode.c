@@ -51,7 +51,7 @@ static const form unknown_form = {
     .op = { .exec = exec_unknown, .target = NO_TARGET, .reconverge = NO_TARGET },
 };
 
-/* The number of a modifier among the alternatives a|b|c that end at close, or -1. */
+/* Returns the index of a modifier among the alternatives a|b|c that end at close, or -1. */
 static int find_alternative(const char *alternatives, const char *close, const char *modifier)
 {
     size_t length = strlen(modifier);
@@ -167,7 +167,7 @@ static void read_modifiers(const instruction *in, op *o)
         o->vector = 1;
 }
 
-/* A rule from a row's text, which is size characters. */
+/* Makes a rule from a row's text of size characters. */
 static rule make_rule(const char *text, size_t size, const op *o)
 {
     rule r = { .optional = *text == '[', .count = 1 };
@@ -253,7 +253,7 @@ static const form *find_form(decoder *d)
     return f;
 }
 
-/* {a, b, c, d} */
+/* Takes {a, b, c, d}. */
 static void take_group(decoder *d, unsigned index, const rule *r, uint32_t *places)
 {
     const operand *o = &d->in->operands[index];

@@ -12,7 +12,6 @@ static int element_named(const char *name)
     return -1;
 }
 
-/* Finds the shape among the modifiers. */
 static const matrix_shape *take_shape(decoder *d)
 {
     for (unsigned i = 0; i < d->in->modifier_count; i++) {
@@ -23,7 +22,7 @@ static const matrix_shape *take_shape(decoder *d)
     return matrix_shape_at(d->op.variant);
 }
 
-/* Registers of A or B in a lane. wmma gives f16 eight in every shape. */
+/* Returns the registers of A or B in a lane. wmma gives f16 eight in every shape. */
 static unsigned registers_of(const decoder *d, const matrix_shape *s, matrix_part part,
                              matrix_element e)
 {
@@ -84,7 +83,7 @@ void decode_specific(decoder *d)
         DECODE_ERROR(d, "%s exists on sm_90a alone", d->in->name);
 }
 
-/* A number that is one of two. */
+/* Takes a number that is one of two. */
 static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
 {
     if (o->kind != OPERAND_INTEGER || (o->bits != no && o->bits != yes))

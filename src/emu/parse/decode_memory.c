@@ -1,7 +1,7 @@
 /* Addresses, vectors, and instructions that access memory, also asynchronously. */
 #include "emu/parse/decoder.h"
 
-/* Where a path through the text has a use for a shared array, the entry has it. */
+/* Adds a shared array that an instruction uses to the entry. */
 static void use_variable(decoder *d, const variable *v)
 {
     entry *e = d->p->entry;
@@ -95,7 +95,7 @@ static uint8_t order_of(const instruction *in)
                      (releases ? ORDER_RELEASE : 0));
 }
 
-/* .relaxed, .acquire and .release say among whom, nothing else does. */
+/* Reads ordering and scope: .relaxed, .acquire and .release need a scope. */
 static void take_order(decoder *d)
 {
     const instruction *in = d->in;
@@ -183,7 +183,7 @@ void decode_cvta(decoder *d)
         decode_source(d, 0, o, TYPE_u64);
 }
 
-/* Where a copy by so many bytes goes and where it comes from, in these spaces. */
+/* Takes the two addresses of a copy of so many bytes. */
 static void decode_places(decoder *d, unsigned bytes, ptx_space to, ptx_space from)
 {
     d->op.type = TYPE_b32;
@@ -237,7 +237,7 @@ static void decode_bulk_places(decoder *d, ptx_space to, ptx_space from)
     decode_source(d, 2, &d->in->operands[2], TYPE_u32);
 }
 
-/* The policy of .L2::cache_hint, which changes no result. */
+/* Takes the policy of .L2::cache_hint, which changes no result. */
 static void decode_hint(decoder *d, unsigned index)
 {
     bool hinted = instruction_has(d->in, "L2::cache_hint");

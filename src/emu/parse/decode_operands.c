@@ -59,7 +59,6 @@ static uint32_t write_register(decoder *d, uint32_t index)
     return d->p->entry->regs.items[index].place;
 }
 
-/* The place of a constant of a type. */
 static uint32_t constant_operand(decoder *d, const operand *o, ptx_type type)
 {
     unsigned width = emu_type_bits(type);

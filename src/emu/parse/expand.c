@@ -76,7 +76,7 @@ static void emit_move(parser *p, unsigned line, const operand *guard, const char
     EMIT(p, line, guard, arena_format(p->arena, "%s.%s", name, suffix), to, from);
 }
 
-/* .reg .b32 x  or  .param .align 8 .b8 x[24]: declared in the function's scope. */
+/* Declares a parameter in the function's scope: .reg .b32 x, or .param .align 8 .b8 x[24]. */
 static void parse_formal(parser *p, const operand *actual, unsigned line, binding *b)
 {
     b->actual = *actual;
@@ -139,7 +139,7 @@ static void emit_branch(parser *p, unsigned line, const operand *guard, const ch
     EMIT(p, line, guard, uniform ? "bra.uni" : "bra", to);
 }
 
-/* Why a function cannot be called here, or NULL. */
+/* Returns why a function cannot be called here, or NULL. */
 static const char *find_obstacle(const parser *p, const function *f, const char *name)
 {
     unsigned depth = 0;
@@ -208,7 +208,7 @@ static bool call_system(parser *p, const char *name, const call_statement *s)
     return true;
 }
 
-/* The end of a body that lanes may have started over. */
+/* Ends a body that lanes may have started over. */
 static void end_recursion(parser *p, const struct call *c)
 {
     entry *e = p->entry;
@@ -224,7 +224,7 @@ static void end_recursion(parser *p, const struct call *c)
     parser_emit(p, c->line, NULL, "(return)", NULL, 0)->dst[0] = (uint32_t)which;
 }
 
-/* Goes to a function's body, with its parameters bound to what the caller gives. */
+/* Moves to a function's body and binds its parameters. */
 static void begin_body(parser *p, struct call *c, const function *f, const arguments *results,
                        const arguments *given)
 {
@@ -253,7 +253,7 @@ static void begin_body(parser *p, struct call *c, const function *f, const argum
         lexer_next(l);
 }
 
-/* Goes back behind the call. */
+/* Returns to the text after the call. */
 static void end_body(parser *p)
 {
     const struct call *c = p->call;
@@ -279,7 +279,7 @@ static void end_body(parser *p)
     p->lex = c->back;
 }
 
-/* The pairs of variables that a call and a body name alike. False where one is no variable. */
+/* Pairs the variables of a call and of a body. Returns false if one is no variable. */
 static bool pair_up(parser *p, const call_statement *s, const arguments *given,
                     const binding *bound, variable_pair *pairs)
 {
@@ -298,7 +298,7 @@ static bool pair_up(parser *p, const call_statement *s, const arguments *given,
     return true;
 }
 
-/* A call of a function inside of its own body. */
+/* Emits a call of a function inside of its own body. */
 static void start_over(parser *p, const call_statement *s, const operand *guard, struct call *c)
 {
     entry *e = p->entry;
@@ -332,7 +332,7 @@ static void start_over(parser *p, const call_statement *s, const operand *guard,
         (uint32_t)e->recursive_calls.count - 1;
 }
 
-/* The function's body in the place of the call. */
+/* Parses the function's body in place of the call. */
 static void expand_call(parser *p, const call_statement *s, const operand *guard,
                         const function *called)
 {

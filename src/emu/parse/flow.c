@@ -112,7 +112,7 @@ static void make_preds(graph *g)
             }
 }
 
-/* Depth first from the exit against the edges; blocks get their place in reverse postorder. */
+/* Orders blocks in reverse postorder, depth first from the exit against the edges. */
 static void order_blocks(graph *g)
 {
     uint32_t total = g->count + 1, depth = 0;
@@ -215,7 +215,7 @@ static void set_writes(const entry *e, const op *o, uint64_t *defined)
     }
 }
 
-/* defined: for each block the registers written on every path to its end. */
+/* Finds the registers that are written on every path to a block. */
 static void flow_through(const graph *g, const bits *defined, uint32_t b, uint64_t *at_start)
 {
     const block *blk = &g->blocks[b];
@@ -280,7 +280,7 @@ static uint32_t weight(const entry *e, uint32_t r)
     return type == TYPE_pred ? 0 : emu_type_bits(type) == 64 ? 2 : 1;
 }
 
-/* Makes a register live or not; how many 32-bit registers more there are then. */
+/* Makes a register live or not. Returns the change in 32-bit registers. */
 static int32_t set_live(const entry *e, uint64_t *words, uint32_t r, bool live)
 {
     if (bit_at(words, r) == live)
@@ -289,7 +289,7 @@ static int32_t set_live(const entry *e, uint64_t *words, uint32_t r, bool live)
     return live ? (int32_t)weight(e, r) : -(int32_t)weight(e, r);
 }
 
-/* Backwards through a block: words, what is live at its end, becomes what is at its start. */
+/* Turns what is live at a block's end into what is live at its start. */
 static void live_through(const graph *g, uint32_t b, uint64_t *words)
 {
     entry *e = g->entry;
@@ -306,7 +306,7 @@ static void live_through(const graph *g, uint32_t b, uint64_t *words)
     }
 }
 
-/* Which registers are live at the start of each block, by iteration to a fixed point. */
+/* Finds live registers at the start of each block, by iteration to a fixed point. */
 static void count_live_registers(graph *g)
 {
     bits live = { .stride = (g->entry->regs.count + 63) / 64 + 1 };

@@ -47,7 +47,7 @@ const function *function_find(parser *p, const char *name)
     return f;
 }
 
-/* Whether a body names a function, or one whose body does. */
+/* Returns true if a body names a function, also by way of others. */
 static bool reaches(parser *p, const function *from, const char *name)
 {
     lexer l = from->start;
@@ -95,7 +95,7 @@ static void skip_to(lexer *l, const char *signs)
         lexer_next(l);
 }
 
-/* Gives addresses to the functions whose names stand somewhere as a value. */
+/* Gives addresses to functions whose names are used as values. */
 static void find_pointers(parser *p)
 {
     lexer *l = &p->lex, here = *l;
@@ -126,7 +126,7 @@ uint64_t function_address(parser *p, const char *name)
     return f ? f->address : 0;
 }
 
-/* The sizes of what stands declared in parentheses; the most where there are more. */
+/* Reads the sizes of declarations in parentheses, MOST_SIZES at most. */
 static size_t read_sizes(lexer *l, uint64_t *sizes)
 {
     size_t count = 0;

@@ -18,7 +18,7 @@ uint32_t parser_add_register(parser *p, const char *name, ptx_type type)
     return (uint32_t)p->entry->regs.count - 1;
 }
 
-/* Returns the head of the chain of constants that have the same hash. */
+/* Returns the head of the chain of constants with the same hash. */
 static uint32_t *constant_head(const parser *p, uint64_t bits)
 {
     return &p->constant_heads[(bits * UINT64_C(0x9e3779b97f4a7c15)) >>
@@ -72,7 +72,7 @@ uint32_t parser_special(parser *p, special which)
     return *known - 1;
 }
 
-/* Goes past the name of a special register; false, and nothing read, when it is none. */
+/* Goes past the name of a special register. Returns false if it is none. */
 static bool accept_special(parser *p, const char *name, special *which)
 {
     if (name[0] != '%')
@@ -91,7 +91,7 @@ static bool accept_special(parser *p, const char *name, special *which)
     return false;
 }
 
-/* A register of a range like %r<4>: made when it is first named. */
+/* Finds a register of a range like %r<4>, which is made when it is first named. */
 static bool find_in_range(parser *p, const char *name, const symbol *exact, operand *found)
 {
     size_t length = strlen(name), digits = 0;

@@ -6,7 +6,7 @@
 
 enum { MAX_SCOPES = 64, MAX_OPS = 1 << 20 };
 
-/* A directive whose effect, where it has one, is left out. */
+/* Notes an unknown directive, whose effect is left out. */
 static void note_directive(parser *p)
 {
     lexer *l = &p->lex;
@@ -17,7 +17,7 @@ static void note_directive(parser *p)
     lexer_next(l);
 }
 
-/* Directives that may stand anywhere and mean nothing to a run, or little. */
+/* Skips directives that may be anywhere and mean little to a run. */
 static bool parse_ignored(parser *p)
 {
     lexer *l = &p->lex;
@@ -101,7 +101,7 @@ static void parse_guarded(parser *p)
 
 static void parse_statement(parser *p);
 
-/* { statements } with a scope of their own. */
+/* Parses { statements } with a scope of their own. */
 static void parse_body(parser *p)
 {
     unsigned line = parser_line(p);
@@ -192,7 +192,7 @@ static void parse_performance(parser *p)
     }
 }
 
-/* The stack lies behind all that has a place of its own in local memory. */
+/* Places the stack after all that has a fixed place in local memory. */
 static void place_stack(parser *p)
 {
     entry *e = p->entry;
@@ -280,7 +280,7 @@ static void parse_header(parser *p)
     }
 }
 
-/* Up to ; or, where it has a body, behind that. */
+/* Skips to ; or past a body. */
 static void skip_unknown_declaration(parser *p)
 {
     lexer *l = &p->lex;

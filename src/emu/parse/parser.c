@@ -11,7 +11,7 @@ static size_t bucket_of(const symbols *s, const char *name, size_t length)
     return (hash ^ hash >> 16) & (s->buckets - 1);
 }
 
-/* Makes a symbol, which is newer than all others of its bucket, the head of its chain. */
+/* Makes a symbol the head of its chain: newer ones come first. */
 static void link_symbol(symbols *s, size_t index)
 {
     symbol *added = &s->list.items[index];

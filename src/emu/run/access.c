@@ -10,7 +10,7 @@ static const char *const kind_names[] = { "load", "store", "atomic operation", "
 
 typedef unsigned long long ull;
 
-/* 4-byte global load at 0x1000 */
+/* Describes an access: "4-byte global load at 0x1000". */
 static const char *describe_access(const access *x)
 {
     return arena_format(x->warp->machine->messages, "%u-byte %s %s at 0x%llx", x->size,
@@ -42,7 +42,7 @@ void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses 
     access_gather(w, &second, mask, a);
 }
 
-/* The lanes of a generic access that mean a space, their addresses made relative to it. */
+/* Returns the lanes whose generic address is in a space, and makes these relative to it. */
 static lane_mask split_by_space(addresses *a, ptx_space space, lane_mask mask)
 {
     lane_mask in = 0;
@@ -80,7 +80,7 @@ bool access_is_aligned(const access *x)
                         x->size);
 }
 
-/* How far an access misses something of so many bytes. */
+/* Reports by how far an access misses an array or allocation. */
 static void report_miss(const access *x, const char *of, uint64_t start, uint64_t length)
 {
     arena *a = x->warp->machine->messages;
@@ -100,7 +100,7 @@ static bool are_initialised(const access *x, const allocation *a, uint64_t addre
            (s && speculation_is_initialised(s, a, address, size));
 }
 
-/* All bytes, or those that something is done with. */
+/* Checks all bytes, or those that are used. */
 static bool is_initialised(const access *x, const allocation *a)
 {
     bool all = are_initialised(x, a, x->address, x->size);
@@ -156,7 +156,7 @@ static uint64_t array_size(const machine *m, const variable *v)
                                      : m->config->dynamic_shared;
 }
 
-/* The array that holds so many bytes at an address; NULL where none does. */
+/* Returns the array that holds size bytes at an address, or NULL. */
 static const variable *array_of(const machine *m, const variables *all, uint64_t address,
                                 uint64_t size)
 {
@@ -194,7 +194,7 @@ static const variable *find_array(const access *x)
     return NULL;
 }
 
-/* Lanes that write the same value to the same place in one instruction do not race. */
+/* Returns true if two lanes store the same value to the same place, which is no race. */
 static bool is_same_store(const access *x, unsigned other)
 {
     const warp *w = x->warp;
@@ -213,7 +213,7 @@ static bool is_same_store(const access *x, unsigned other)
     return true;
 }
 
-/* False and a fault where the thread does not go on in spite of the problem. */
+/* Reports a problem. Returns false after a fault. */
 static bool passes_shared(const access *x, const variable *v, shared_problem problem,
                           unsigned other)
 {
@@ -244,7 +244,7 @@ static bool passes_shared(const access *x, const variable *v, shared_problem pro
                         problem == SHARED_UNWRITTEN ? "uninitialised" : "race", what, why);
 }
 
-/* The first problem of those bytes of a part of a load that something is done with. */
+/* Notes bytes of a load that are used, and returns the first problem. */
 static shared_problem note_used_bytes(const access *x, size_t offset, unsigned first, unsigned size,
                                       shared_access how, unsigned *other)
 {
@@ -256,7 +256,7 @@ static shared_problem note_used_bytes(const access *x, size_t offset, unsigned f
     return problem;
 }
 
-/* The shared memory behind offset; the race check takes 8 bytes at a time. */
+/* Notes an access to shared memory, 8 bytes at a time. */
 static uint8_t *shared_bytes(const access *x, size_t offset, const variable *v)
 {
     shared_memory *s = &x->warp->machine->shared;
@@ -298,7 +298,7 @@ static uint8_t *local_bytes(const access *x)
     return m->local + at;
 }
 
-/* Where an address in an array is in shared memory: a dynamic one is behind the static arrays. */
+/* Returns the offset in shared memory: dynamic arrays come after static ones. */
 static size_t shared_offset(const access *x, const variable *v)
 {
     const variables *all = &x->warp->machine->entry->shared;

@@ -41,7 +41,7 @@ void async_begin_block(machine *m, warp *w)
         LIST_MOVE(bulk, &s->bulk, s->spare_bulk);
 }
 
-/* Reads the bytes that a copy has from global memory; the others are 0. */
+/* Reads wanted bytes of a copy from global memory; the others are 0. */
 static bool read_source(access x, unsigned wanted, uint8_t *bytes)
 {
     memset(bytes, 0, x.size);
@@ -55,7 +55,7 @@ static bool read_source(access x, unsigned wanted, uint8_t *bytes)
     return true;
 }
 
-/* Bytes to be read: all, as many as the last operand says, or none if its predicate holds. */
+/* Returns the bytes to read: all, the last operand, or none if its predicate holds. */
 static unsigned source_size(const warp *w, const op *o, int lane)
 {
     unsigned size = o->vector * 4u;
@@ -141,7 +141,7 @@ void exec_async_commit(warp *w, const op *o, lane_mask mask)
         w->groups[i] += mask >> i & 1;
 }
 
-/* Finishes the copies of all groups but the newest so many that a lane leaves open. */
+/* Finishes copies of all groups except the newest ones that each lane leaves open. */
 static void finish_copies(warp *w, lane_mask mask, const lanes32 *open)
 {
     for (async_copy **at = &w->copies; *at;) {

@@ -18,7 +18,7 @@ static u64 add_floats(ptx_type type, u64 a, u64 b)
                : bits_of_double(canonical_double(double_of_bits(a) + double_of_bits(b)));
 }
 
-/* What the operation leaves in memory where it found old. */
+/* Returns what the operation leaves in memory. */
 static u64 updated_value(ptx_combine how, ptx_type type, u64 old, u64 b, u64 c)
 {
     if (how == COMBINE_CAS)
@@ -67,7 +67,7 @@ static bool atom_ahead(const access *x, u64 b, u64 c)
     return true;
 }
 
-/* One lane's operation on an element of a vector, or all; false after a fault. */
+/* Runs one lane's operation on an element. Returns false after a fault. */
 static bool update_word(const access *x, int element, u64 *old)
 {
     const op *o = x->op;
@@ -103,7 +103,7 @@ static bool update_word(const access *x, int element, u64 *old)
     return true;
 }
 
-/* The elements of a vector are atomic each, and it begins at a multiple of its size. */
+/* Updates the elements of a vector one by one. It is aligned to its size. */
 static bool atom_vector(access x, u64 (*found)[WARP_LANES])
 {
     access all = x;

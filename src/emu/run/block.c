@@ -70,7 +70,7 @@ static u64 special_value(const machine *m, const warp *w, special which, unsigne
     }
 }
 
-/* What registers hold that nothing has written does not depend on which block ran before. */
+/* Clears unwritten registers, so that their values do not depend on earlier blocks. */
 static void clear_tracked(warp *w)
 {
     const entry *e = w->machine->entry;
@@ -167,7 +167,6 @@ void block_begin(machine *m)
     m->dependence.triggered = false;
 }
 
-/* Whether some warp of the block is in a state. */
 static bool has_warp(const machine *m, warp_status status)
 {
     for (unsigned i = 0; i < m->warp_count; i++)
@@ -176,7 +175,7 @@ static bool has_warp(const machine *m, warp_status status)
     return false;
 }
 
-/* Has each warp run until it waits, unless the block is to pause. */
+/* Runs each warp until it waits, unless the block is to pause. */
 static block_status run_warps(machine *m)
 {
     dependence *d = &m->dependence;

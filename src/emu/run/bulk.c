@@ -40,7 +40,6 @@ static bool check_size(warp *w, const op *o, int lane, u32 size)
                       "a bulk copy of %u bytes, which is not a multiple of %d", size, PIECE);
 }
 
-/* A new copy at the end of the list. */
 static bulk_copy *new_bulk_copy(warp *w, const op *o, int lane, u32 size)
 {
     async_state *s = async_state_of(w->machine);
@@ -86,7 +85,7 @@ static bool access_pieces(access x, size_t size, uint8_t *bytes, piece_access ho
     return true;
 }
 
-/* The place of a copy in shared memory, all of it inside of an array. */
+/* Finds a copy in shared memory, where all of it must be inside of an array. */
 static bool find_shared(const access *x, u32 size, size_t *offset)
 {
     return access_pieces(*x, size, NULL, IS_IN_SHARED) && (!size || access_shared_place(x, offset));
@@ -193,7 +192,7 @@ void exec_bulk_commit(warp *w, const op *o, lane_mask mask)
         s->groups[w->index][i] += mask >> i & 1;
 }
 
-/* Completes the stores of lanes, of all groups but the newest so many that each leaves open. */
+/* Completes stores of all groups except the newest ones that each lane leaves open. */
 static void finish_stores(warp *w, lane_mask mask, const lanes32 *open, bool only_reads)
 {
     machine *m = w->machine;

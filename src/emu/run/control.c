@@ -165,7 +165,6 @@ static bool check_barrier(warp *w, const op *o, lane_mask mask, unsigned id, uns
     return false;
 }
 
-/* A warp comes to a barrier, and waits there or goes on. */
 static void arrive_at_barrier(warp *w, const op *o, lane_mask mask, bool waits)
 {
     machine *m = w->machine;

@@ -24,7 +24,7 @@ static bool is_float(ptx_type type)
     X(u32, uint32_t)       \
     X(s32, int32_t)
 
-/* An integer of a type from the bits of a register, which may be wider. */
+/* Returns an integer of a type from the bits of a register, which may be wider. */
 static s64 integer_of(u64 bits, ptx_type type)
 {
     switch (type) {
@@ -136,7 +136,7 @@ ROUNDING(single_of_u64, float, u64)
 ROUNDING(double_of_s64, double, s64)
 ROUNDING(double_of_u64, double, u64)
 
-/* Bits that a double has no room for are folded into its last one, for a later rounding. */
+/* Folds bits that a double has no room for into its last one, for a later rounding. */
 static double odd_double_of_integer(s64 value, bool is_unsigned)
 {
     bool negative = value < 0 && !is_unsigned;

@@ -120,7 +120,7 @@ lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask)
     return 0;
 }
 
-/* The lane that a lane's value comes from; false: from itself, as the other is out of range. */
+/* Finds the lane that a lane's value comes from. Returns false if that is out of range. */
 static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, unsigned *from)
 {
     unsigned clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
@@ -134,7 +134,7 @@ static inline bool shuffle_source(unsigned mode, unsigned lane, u32 b, u32 c, un
     return in_range;
 }
 
-/* Where all lanes take part: those whose source is in range. */
+/* Shuffles with all lanes. Returns those whose source is in range. */
 static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, lanes32 *from)
 {
     const lanes32 *b = source(w, o, 1), *c = source(w, o, 2);
@@ -144,7 +144,7 @@ static inline lane_mask shuffle_all(const warp *w, const op *o, unsigned mode, l
     return in_range;
 }
 
-/* The same for each mode by itself, so that compilers make vectors of it. */
+/* Calls shuffle_all with a constant mode, so that compilers vectorize it. */
 static lane_mask shuffle_by_mode(const warp *w, const op *o, lanes32 *from)
 {
     switch (o->variant) {
@@ -198,7 +198,7 @@ void exec_shfl(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], in_range, mask);
 }
 
-/* Of each lane: the lanes that its mask names and whose predicate holds. */
+/* Finds, for each lane, the members of its mask whose predicate holds. */
 static void take_votes(const warp *w, const op *o, lane_mask mask, u64 *votes)
 {
     lane_mask holds = predicate(w, o->src[0], o->pred_not) & mask;

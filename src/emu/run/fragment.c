@@ -20,7 +20,7 @@
 
 enum { ROWS = 8, ROW_BYTES = 16, ELEMENT_BYTES = 2 };
 
-/* Addresses of rows, as those of shared memory. False after a fault. */
+/* Gathers addresses of rows in shared memory. Returns false after a fault. */
 static bool gather_rows(warp *w, const op *o, addresses *a, lane_mask lanes)
 {
     access_gather(w, o, ALL_LANES, a);
@@ -34,7 +34,7 @@ static bool gather_rows(warp *w, const op *o, addresses *a, lane_mask lanes)
     return true;
 }
 
-/* The bytes of the rows of o->variant matrices. False after a fault. */
+/* Finds the bytes of the rows of o->variant matrices. Returns false after a fault. */
 static bool find_rows(warp *w, const op *o, access_kind kind, uint8_t *rows[WARP_LANES])
 {
     addresses a;
@@ -52,7 +52,7 @@ static bool find_rows(warp *w, const op *o, access_kind kind, uint8_t *rows[WARP
     return true;
 }
 
-/* Where one of the two elements of a lane's register is in its matrix's rows. */
+/* Returns the place of an element of a lane's register in its matrix. */
 static uint8_t *element_at(uint8_t *const *rows, const op *o, int lane, unsigned which)
 {
     unsigned g = (unsigned)lane / 4, pair = (unsigned)lane % 4 * 2 + which;
@@ -152,7 +152,7 @@ static bool is_given_by_all(warp *w, const op *o, int which, bool wide, const ch
     return true;
 }
 
-/* False and a fault where a row does not begin where one may. */
+/* Checks the alignment of rows. Returns false and a fault if it is wrong. */
 static bool check_rows(warp *w, const op *o, const stored_matrix *m)
 {
     unsigned fragment = m->registers * (m->element == ELEMENT_f64 ? 8 : 4);
@@ -223,7 +223,7 @@ static unsigned find_elements(warp *w, const op *o, const stored_matrix *m, unsi
     return size;
 }
 
-/* Has all lanes load what of a register lies side by side, from element e on. */
+/* Loads, in all lanes, the elements of a register that are adjacent in memory. */
 static bool load_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                           u64 *values, lane_mask *undefined)
 {

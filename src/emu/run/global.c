@@ -4,7 +4,7 @@
 #include "emu/check/overlap_race.h"
 #include "emu/memory/speculation.h"
 
-/* Memory holds bytes; what the block has stored goes before. False where it is to be abandoned. */
+/* Overlays memory with the block's stores. Returns false if the block is abandoned. */
 static bool read_ahead(speculation *s, const access *x, allocation *of, uint8_t *bytes)
 {
     machine *m = x->warp->machine;
@@ -28,7 +28,7 @@ bool global_read(const access *x, void *bytes)
     return !s || read_ahead(s, x, a, bytes);
 }
 
-/* Whether the block finds a value there already. */
+/* Returns true if the block finds a value there already. */
 static bool is_there(const access *x, const allocation *a, const void *bytes)
 {
     uint8_t there[64];
@@ -37,7 +37,7 @@ static bool is_there(const access *x, const allocation *a, const void *bytes)
     return memcmp(there, bytes, x->size) == 0;
 }
 
-/* Notes who has stored; false where another thread of the block has before. */
+/* Notes who has stored. Returns false after a race with another thread of the block. */
 static bool note_stores(const access *x, const allocation *a, const void *bytes, page_stores *t,
                         unsigned at)
 {
@@ -56,7 +56,7 @@ static bool note_stores(const access *x, const allocation *a, const void *bytes,
     return true;
 }
 
-/* Whether a store changes something of what the block has stored to a page. */
+/* Returns true if a store changes bytes that the block has stored before. */
 static bool changes(const page_stores *t, unsigned at, const uint8_t *bytes, unsigned size)
 {
     bool changed = false;
@@ -65,7 +65,7 @@ static bool changes(const page_stores *t, unsigned at, const uint8_t *bytes, uns
     return changed;
 }
 
-/* False where the block is to be abandoned. */
+/* Stores to the block's log. Returns false if the block is abandoned. */
 static bool store_ahead(const access *x, allocation *a, const void *bytes)
 {
     speculation *s = x->warp->machine->speculation;

@@ -25,7 +25,7 @@ static double round_whole(double magnitude, bool negative, unsigned mods)
     return (magnitude + 0x1p52) - 0x1p52; /* doubles from there on are whole */
 }
 
-/* 2^n of a normal double. */
+/* Returns 2^n, a normal double. */
 static double power_of_2(int n)
 {
     return double_of_bits((u64)(n + 1023) << 52);

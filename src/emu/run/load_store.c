@@ -34,7 +34,6 @@ static common_memory find_common(const warp *w, const op *o, const addresses *a,
     return (common_memory){ from ? found : NULL, lowest, bytes, from };
 }
 
-/* Bytes of a little-endian value. */
 static uint64_t load_value(const uint8_t *from, unsigned size)
 {
     uint64_t value = 0;
@@ -74,7 +73,7 @@ const uint8_t *access_read(const access *x, uint8_t *room)
     return global_read(x, room) ? room : NULL;
 }
 
-/* Registers may be wider than what is loaded: signed types are extended by their sign. */
+/* Writes loaded values to registers, which may be wider: signed types are extended. */
 static void store_results(warp *w, const op *o, elements from, lane_mask mask)
 {
     unsigned bits = emu_type_bits(o->type);

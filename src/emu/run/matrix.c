@@ -102,7 +102,7 @@ typedef union tile {
     } whole;
 } tile;
 
-/* An element of a register. Of tf32 the hardware does not look at all bits. */
+/* Returns an element of a register. Hardware ignores the low bits of tf32. */
 static float single_element(matrix_element e, u32 bits, unsigned which)
 {
     return e == ELEMENT_f16    ? value_of_half((u16)(bits >> 16 * which))
@@ -184,7 +184,7 @@ static void multiply_tile(const warp *w, const op *o, const product *p, tile *m)
     }
 }
 
-/* A register of D, which begins at a place. */
+/* Returns a register of D that begins at a place. */
 static u64 result_bits(const product *p, const op *o, const tile *m, matrix_place at)
 {
     const float *single = &m->single.d[at.row][at.column];

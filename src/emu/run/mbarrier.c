@@ -24,7 +24,7 @@ static mbarrier *find_mbarrier(const async_state *s, size_t offset)
     return NULL;
 }
 
-/* A lane's access to the object at its address: a generic one is in shared memory's window. */
+/* Makes an access to the object; generic addresses lie in the window of shared memory. */
 static access access_object(warp *w, const op *o, int lane, access_kind kind, u64 address)
 {
     u64 window = o->space == SPACE_GENERIC ? space_window(SPACE_SHARED) : 0;
@@ -123,7 +123,7 @@ static void complete_phase(async_state *s, mbarrier *b)
     memset(b->lanes, 0, sizeof b->lanes);
 }
 
-/* Bytes have come, or are expected where negative. */
+/* Counts bytes that have come or, if negative, that are expected. */
 static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t come)
 {
     int64_t left = b->bytes - come;
@@ -137,7 +137,7 @@ static void count_bytes(warp *w, const op *o, int lane, mbarrier *b, int64_t com
     complete_phase(w->machine->async, b);
 }
 
-/* Some threads arrive. False after a fault. */
+/* Returns false after a fault. */
 static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 count)
 {
     if (count > b->pending)
@@ -222,7 +222,6 @@ void exec_async_arrive(warp *w, const op *o, lane_mask mask)
     }
 }
 
-/* Completes the bulk copies of an mbarrier, by its index. */
 static void complete_bulk(machine *m, unsigned index)
 {
     async_state *s = m->async;
@@ -239,7 +238,7 @@ static void complete_bulk(machine *m, unsigned index)
     }
 }
 
-/* What completes at an mbarrier does so. */
+/* Completes everything that completes at an mbarrier. */
 static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
 {
     async_state *s = w->machine->async;
@@ -292,7 +291,7 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
         warp_yield(w, true);
 }
 
-/* What copies are to see of mbarriers, they do now. */
+/* Lets copies see the mbarriers that a thread has seen. */
 static void fence_mbarriers(warp *w, lane_mask mask)
 {
     async_state *s = w->machine->async;

@@ -72,7 +72,7 @@ static lane_mask compare_sources(const warp *w, const op *o)
     return bits;
 }
 
-/* A result as and, or and xor combine it with another predicate, if there is one. */
+/* Combines a result with another predicate, if the op has one. */
 static lane_mask combine_predicates(const op *o, lane_mask a, lane_mask b)
 {
     return (lane_mask)combine_integers((ptx_combine)o->combine, TYPE_b32, a, b);
@@ -85,7 +85,7 @@ void exec_setp(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[1], combine_predicates(o, ~bits, other), mask);
 }
 
-/* What set gives where a comparison of this type of result holds. */
+/* Returns what set gives if a comparison holds. */
 static u32 true_value(ptx_type type)
 {
     return type == TYPE_f32                           ? 0x3f800000
@@ -106,7 +106,7 @@ static bool compare_floats(ptx_compare how, float a, float b)
     return false;
 }
 
-/* Of two numbers in 32 bits each: those from bit shift on. */
+/* Compares the 16-bit floats from bit shift on. */
 static lane_mask compare_part(const warp *w, const op *o, unsigned shift)
 {
     lane_mask bits = 0;

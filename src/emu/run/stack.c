@@ -46,7 +46,7 @@ static void transfer_bytes(transfer *t, void *there, size_t size)
     t->at += size;
 }
 
-/* A bit a lane, of which other lanes' stay as they are. */
+/* Transfers a mask, of which other lanes' bits stay as they are. */
 static void transfer_mask(transfer *t, lane_mask *there)
 {
     lane_mask kept = *there;
@@ -78,7 +78,7 @@ static size_t place_in_local(const warp *w, int lane, uint64_t address)
     return thread_of(w, lane) * w->machine->local_bytes + (size_t)(address - LOCAL_BASE);
 }
 
-/* Bytes of local memory, whether they were written, and whether with an undefined value. */
+/* Transfers local memory with what is known of it. */
 static void transfer_local(transfer *t, uint64_t address, size_t size)
 {
     machine *m = t->warp->machine;
@@ -140,7 +140,7 @@ void stack_begin_block(machine *m)
             LIST_MOVE(r, &m->warps[i].records, m->spare_records);
 }
 
-/* Copies variables of a lane that a call passes, of which the two of a pair have one size. */
+/* Copies a lane's variables of a call. Both of a pair have one size. */
 static void copy_variables(const warp *w, int lane, const variable_pair *pairs, size_t count)
 {
     machine *m = w->machine;
@@ -154,7 +154,7 @@ static void copy_variables(const warp *w, int lane, const variable_pair *pairs, 
     }
 }
 
-/* Room for as many frames again as a kernel has without calls of this kind. */
+/* Makes room for the frames of one more call. */
 static void make_room(machine *m, uint32_t depth)
 {
     if (depth + m->own_frames < m->frames)
@@ -214,7 +214,7 @@ void exec_recurse(warp *w, const op *o, lane_mask mask)
     set_active(w, mask);
 }
 
-/* The newest record that a lane has of a body; NULL: none. */
+/* Returns the newest record that a lane has of a body, or NULL. */
 static struct call_record **find_record(warp *w, const recursion *of, int lane)
 {
     for (struct call_record **at = &w->records; *at; at = &(*at)->next)
@@ -237,7 +237,7 @@ static void move_results(const warp *w, int lane, const recursive_call *c, bool 
     }
 }
 
-/* Results are in the way of what a lane takes back, so that they are put aside meanwhile. */
+/* Restores what lanes have put aside, except results. */
 static void come_back(warp *w, const struct call_record *r, lane_mask lanes)
 {
     EACH_LANE (i, lanes)

@@ -10,7 +10,7 @@
 
 enum { MOST_TEXT = 1 << 16, MOST_SPEC = 64 };
 
-/* Reads what a lane's generic address points to. False after a fault. */
+/* Reads from a lane's generic address. Returns false after a fault. */
 static bool read_bytes(warp *w, const op *o, int lane, u64 address, void *to, unsigned size)
 {
     ptx_space space = space_at(address);
@@ -24,7 +24,7 @@ static bool read_bytes(warp *w, const op *o, int lane, u64 address, void *to, un
     return global_read(&x, to);
 }
 
-/* The string at a lane's address, or NULL after a fault. */
+/* Returns the string at a lane's address, or NULL after a fault. */
 static const char *read_string(arena *a, warp *w, const op *o, int lane, u64 address)
 {
     strbuf text = strbuf_new(a);
@@ -37,7 +37,7 @@ static const char *read_string(arena *a, warp *w, const op *o, int lane, u64 add
     return address ? text.text : "(null)";
 }
 
-/* As a device's driver says it. */
+/* Says it as a device's driver does. */
 static void say_failure(strbuf *to, arena *a, warp *w, const op *o, int lane)
 {
     const machine *m = w->machine;
@@ -76,7 +76,7 @@ typedef struct print {
     u32 taken;    /* arguments */
 } print;
 
-/* The next argument of so many bytes, which stands at a multiple of them; 0 after a fault. */
+/* Returns the next argument, aligned to its size; 0 after a fault. */
 static u64 next_argument(print *p, unsigned size)
 {
     u64 value = 0;
@@ -88,7 +88,7 @@ static u64 next_argument(print *p, unsigned size)
     return value;
 }
 
-/* spec: % with flags, width and precision. sizes: the letters before type. */
+/* Prints an argument. spec: % with flags, width and precision. sizes: letters before type. */
 static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
 {
     bool is_long = *sizes && *sizes != 'h';
@@ -129,7 +129,7 @@ static bool print_value(print *p, strbuf *spec, const char *sizes, char type)
     return true;
 }
 
-/* What stands behind a %; returns what stands behind that. One that is none is printed as it is. */
+/* Prints what follows a %, as it is if it is invalid. Returns the text after it. */
 static const char *print_spec(print *p, const char *at)
 {
     const char *start = at - 1;
@@ -151,7 +151,7 @@ static const char *print_spec(print *p, const char *at)
     return at + (*at != '\0');
 }
 
-/* The number of arguments comes back. */
+/* Returns the number of arguments. */
 static u32 print_lane(warp *w, const op *o, int lane, arena *a)
 {
     const emu_launch_config *c = w->machine->config;

@@ -44,7 +44,7 @@ static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_m
     return count;
 }
 
-/* All lanes at one address, or each behind the one ahead of it. */
+/* Returns true if all lanes have one address, or adjacent ones in order. */
 static bool is_in_line(const addresses *a, unsigned size)
 {
     uint64_t step = a->at[1] - a->at[0], off = 0;
@@ -66,7 +66,7 @@ static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, 
     return !twice;
 }
 
-/* Lanes go in groups of as many as fill 128 bytes; a bank serves one word at a time. */
+/* Counts extra passes: lanes go in groups of 128 bytes, and a bank serves one word a pass. */
 static unsigned count_conflicts(const addresses *a, unsigned size, lane_mask mask)
 {
     unsigned conflicts = 0, words = size < BANK_BYTES ? 1 : size / BANK_BYTES;

@@ -92,7 +92,7 @@ static unsigned columns_of(const op *o)
     return o->type2 * 8u;
 }
 
-/* The register of D that is result i. */
+/* Returns the register of D that is result i. */
 static const reg *sum_register(const warp *w, const op *o, unsigned i)
 {
     return op_register(w->machine->entry, o, o->reads + i);
@@ -126,7 +126,7 @@ static void find_start(const machine *m, u64 descriptor, layout *l)
     }
 }
 
-/* PTX ISA, "Matrix Descriptor Format". */
+/* Decodes a descriptor: PTX ISA, "Matrix Descriptor Format". */
 static layout layout_of(const machine *m, u64 descriptor)
 {
     enum { NONE, SWIZZLE_128, SWIZZLE_64, SWIZZLE_32 };
@@ -153,7 +153,7 @@ static u64 unit_address(const layout *l, unsigned row, unsigned unit)
     return (at ^ line << 4) + l->moved;
 }
 
-/* The descriptor of that source, the same in all lanes. */
+/* Takes a descriptor, which must be the same in all lanes. */
 static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
 {
     enum { BASE_OFFSET = 7 };
@@ -169,7 +169,7 @@ static bool take_descriptor(warp *w, const op *o, int which, u64 *descriptor)
     return true;
 }
 
-/* A unit of a matrix in shared memory: its bytes, as lane 0 may read them, or NULL and a fault. */
+/* Returns the bytes of a unit of a matrix in shared memory, or NULL and a fault. */
 static const uint8_t *read_unit(warp *w, const op *o, product *p, u64 address, bool *undefined)
 {
     machine *m = w->machine;
@@ -231,7 +231,7 @@ static const matrix_shape *fragment_shape(void)
     return matrix_shape_at((unsigned)matrix_shape_named("m16n8k16"));
 }
 
-/* A in registers, of which none has changed since the latest fence. */
+/* Gathers A from registers, of which none has changed since the latest fence. */
 static bool gather_a(warp *w, const op *o, matrices *m)
 {
     const matrix_shape *s = fragment_shape();
@@ -255,7 +255,7 @@ static bool gather_a(warp *w, const op *o, matrices *m)
     return true;
 }
 
-/* Which result of an op a register is, mostly the same as of another one, or that it is none. */
+/* Finds the result of an op that is a register, mostly i. Returns false if there is none. */
 static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
 {
     if (*i < o->writes && sum_register(w, o, *i) == r)
@@ -268,7 +268,7 @@ static bool is_sum(const warp *w, const op *o, const reg *r, unsigned *i)
     return false;
 }
 
-/* Result i of D before the product: of products under way, or the register's content. */
+/* Takes result i of D: from products under way, or the register's content. */
 static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
 {
     const reg *r = sum_register(w, o, i);
@@ -294,7 +294,7 @@ static bool take_sums(warp *w, const op *o, product *p, unsigned i, bool adds)
     return true;
 }
 
-/* Where lane 0 has its element of a register of D, which is made of fragments of 8 columns. */
+/* Returns the place of element i of D in lane 0. D is fragments of 8 columns. */
 static matrix_place place_in_lane_0(const matrix_shape *s, unsigned i)
 {
     enum { OF_FRAGMENT = 4, FRAGMENT_COLUMNS = 8 };
@@ -332,7 +332,7 @@ static void multiply_product(const op *o, product *p, const matrices *m)
     }
 }
 
-/* Whether the other warps of the group, as far as they have come, did the same at this place. */
+/* Checks that the other warps of the group do the same product. */
 static bool is_as_others(warp *w, const op *o, u64 a, u64 b)
 {
     wgmma_state *s = state_of(w->machine);
@@ -369,7 +369,6 @@ static product *new_product(machine *m, const op *o)
     return p;
 }
 
-/* Adds a product to those under way, of which nobody changes what they read. */
 static void add_pending(warp *w, product *p)
 {
     machine *m = w->machine;
@@ -445,7 +444,7 @@ void exec_wgmma_commit(warp *w, const op *o, lane_mask mask)
     s->groups++;
 }
 
-/* The registers get their sums; what the fence has seen of them is the same then. */
+/* Writes the sums to their registers, and to the copy that the fence has made. */
 static bool leave_sums(warp *w, product *p)
 {
     machine *m = w->machine;
