@@ -141,9 +141,8 @@ static bool end_meeting(warp *w)
     return false;
 }
 
-/* Has lanes run that do not wait for members: the topmost ones, also such that would wait for
- * others where their ways meet, as no thread has to; or the lowest, so that all have a turn after
- * the other. Returns false if there are none. */
+/* Resumes the topmost lanes that are not blocked on a member mask; or the lowest, so that all have
+ * turns. Returns false if there are none. */
 static bool resume_lanes(warp *w, bool lowest)
 {
     lane_mask above = 0, lanes = 0;

@@ -33,9 +33,9 @@ static grid_block *running_block(grid_order *g)
     return g->running;
 }
 
-/* Whether a release covers what some lanes of a warp of its block did at a time: where the view has
- * seen the warp beyond that time, where the lanes are among the releasing ones, or where one of the
- * releasing lanes has seen one of the lanes beyond it. */
+/* Returns true if a release covers what lanes of a warp of its block did at a time: its view has
+ * seen the warp beyond that time, or the lanes are among the releasing ones or seen by one of them.
+ */
 static bool release_covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
 {
     if (time < r->view->seen[warp])
@@ -111,8 +111,7 @@ static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
                            .warp = warp };
 }
 
-/* Adds an acquire to the running block's, unless an earlier one by the same lanes, of as many
- * releases of the sequence, says the same. */
+/* Adds an acquire to the running block's, unless an earlier one says the same. */
 static void note_acquire(grid_order *g, const grid_acquire *new)
 {
     grid_block *b = running_block(g);
@@ -146,8 +145,7 @@ static bool knows_acquire(const grid_order *g, unsigned thread, const grid_acqui
     return shared_seen(g->times, thread, a->warp, a->lanes, a->time);
 }
 
-/* A fence by lanes of a warp: each strong load of the block that some of the lanes know of is an
- * acquire by these from now on. */
+/* A fence by lanes turns strong loads of the block that they know of into acquires. */
 static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
 {
     for (size_t i = 0, count = g->running ? g->running->acquires.count : 0; i < count; i++) {
@@ -167,8 +165,8 @@ static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
     }
 }
 
-/* Makes room for a fence by lanes of a warp. With no synchronisation since an older fence of these
- * lanes, no thread can see the older fence and not the new one: the older fence goes. */
+/* Removes older fences of these lanes that no synchronisation has followed: no thread can see one
+ * of them and not the new one. */
 static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
 {
     size_t kept = g->fences[warp].count;
@@ -261,8 +259,8 @@ void order_write(grid_order *g, unsigned thread, release_sequence *to, bool rele
     }
 }
 
-/* The first of a sequence's releases, of two indices, that is by a block or by one that ran later:
- * those ahead of it cover no store of the block. */
+/* Returns the first release between two indices that is not older than a block: earlier ones cover
+ * no store of it. */
 static uint32_t first_of_block(const grid_order *g, const release_sequence *s, uint32_t from,
                                uint32_t to, uint32_t block)
 {
@@ -298,9 +296,8 @@ static bool has_found(const grid_block *b, const grid_store *s)
     return b->found.lanes && b->found.block->number == s->block && covers_store(&b->found, s);
 }
 
-/* The release that covers a store: r itself, where r is by the store's block, or the one that an
- * acquire of r's block was last found to lead to. Else NULL, and what the acquires that r covers
- * lead to is to be looked at. */
+/* Returns the release that covers a store: r itself, or the last found of r's block. Returns NULL
+ * and queues what the acquires that r covers lead to, if there is none. */
 static const grid_release *follow_release(grid_order *g, const grid_release *r, const grid_store *s,
                                           uint32_t root)
 {
@@ -340,8 +337,8 @@ static bool search_pending(grid_order *g, const grid_store *s)
 
 typedef enum searched { BY_THREAD, BY_BLOCK, AND_INCOMPLETE } searched;
 
-/* Whether a release that covers a store was acquired: in what a thread knows, by any thread of the
- * block, or by a strong load that only lacks a fence. */
+/* Returns true if a release that covers a store was acquired: in what a thread knows, by any thread
+ * of the block, or by a strong load that only lacks a fence. */
 static bool search_releases(grid_order *g, unsigned thread, const grid_store *s, searched how)
 {
     g->searches++;

@@ -71,8 +71,7 @@ static shadow_group *make_group(grid_race *g, allocation *a, uint64_t offset)
     return *group;
 }
 
-/* The page of an offset, with records of no more than the size that is stored. Most of a page is
- * stored in the size of its first store. */
+/* Returns the page of an offset, with records that are not larger than the store. */
 static shadow_page *page_to_store(grid_race *g, allocation *a, uint64_t offset, unsigned size)
 {
     arena *memory = g->order.arena;
@@ -136,7 +135,7 @@ static bool memory_holds(const allocation *a, uint64_t address, const void *byte
     return memcmp(there, bytes, size) == 0;
 }
 
-/* Whether an access comes in order with a store of another block, or has no need to. bytes: what
+/* Returns true if an access is ordered with a store of another block, or need not be. bytes: what
  * is to be stored; NULL for a load. */
 static bool goes_with(const access *x, const allocation *a, const void *bytes, const grid_store *s)
 {
@@ -196,8 +195,8 @@ bool grid_race_check_load(const access *x, const allocation *a)
     return true;
 }
 
-/* A store ends the release sequences of its records, a strong one starts one for all of them, and
- * an atomic operation goes on with what there is. */
+/* A store ends the release sequences of its records, a strong one starts a new one, and an atomic
+ * operation continues them. */
 static void note_release(grid_order *order, const op *o, unsigned thread, shadow_page *p,
                          unsigned first, unsigned count)
 {

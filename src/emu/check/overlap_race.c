@@ -89,8 +89,7 @@ typedef struct side {
     const overlap_record *record;
 } side;
 
-/* Returns why an access races with a launch ahead that it has waited for, or has not; NULL where
- * another launch is to blame. */
+/* Returns why an access races with a launch ahead, or NULL if another launch is to blame. */
 static const char *own_reason(const overlap_record *r)
 {
     if (r->phase == BEFORE_WAIT)

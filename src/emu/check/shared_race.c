@@ -379,8 +379,8 @@ shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsig
     return note_bytes(s, offset, size, thread, access, other);
 }
 
-/* Of whole words: by one function for each of the accesses that most are, as the compiler then
- * leaves out what the other one needs. False where something is pending, too, whatever it says. */
+/* Notes whole words. Inlined for each common kind of access, so that the compiler drops the rest.
+ * Returns false also if something is pending. */
 static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
                               uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
                               shared_access access)

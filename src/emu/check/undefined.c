@@ -53,8 +53,7 @@ static bool all_decide(warp *w, const op *o, lane_mask mask, uint32_t except, co
     return true;
 }
 
-/* Of two predicates, one undefined: the lanes in which the other one does not decide. value: the
- * other one's, where it is defined. */
+/* Returns the lanes in which the value of one predicate does not decide a result alone. */
 static lane_mask undecided(const op *o, lane_mask value)
 {
     return o->combine == COMBINE_AND ? value : o->combine == COMBINE_OR ? ~value : ALL_LANES;

@@ -72,8 +72,7 @@ static bool names_instruction(const char *pattern, const char *name)
            (pattern[length] == '\0' || strchr("[(<.", pattern[length]));
 }
 
-/* Whether the modifiers of in are those that a pattern of its name allows: in that order, or in any
- * with the type as the last. */
+/* Returns true if a pattern of the name allows the modifiers of in. */
 static bool matches(const char *pattern, const instruction *in, uint8_t *variant)
 {
     /* ptxas takes the modifiers of these in any order, and nvcc writes several of them. */

@@ -92,7 +92,7 @@ static bool take_choice(decoder *d, const operand *o, uint64_t no, uint64_t yes)
 }
 
 /* {d}, a-descriptor or {a}, b-descriptor, whether d is added to, signs of a and b, and whether they
- * are transposed, a only where it is in memory. */
+ * are transposed, a only if it is in memory. */
 void decode_wgmma(decoder *d)
 {
     const operand *o = d->in->operands;

@@ -82,8 +82,8 @@ void decode_vector(decoder *d, unsigned to, const operand *o, bool result)
     }
 }
 
-/* What an instruction that is strong means to other blocks: nothing at a scope of less than .gpu.
- * An atomic operation has that scope where it names none. */
+/* Returns the ORDER_ bits of a strong instruction: none at a scope below .gpu, which is the default
+ * of atomic operations. */
 static uint8_t order_of(const instruction *in)
 {
     bool both = instruction_has(in, "acq_rel") || instruction_has(in, "sc");
@@ -246,8 +246,7 @@ static void decode_hint(decoder *d, unsigned index)
         decode_source_place(d, &d->in->operands[index], TYPE_b64, false);
 }
 
-/* [to], [from], size, [mbarrier]: the third address keeps its offset in dst, which has no result.
- */
+/* [to], [from], size, [mbarrier]: the third address keeps its offset in dst. */
 void decode_bulk_load(decoder *d)
 {
     decode_hint(d, 4);

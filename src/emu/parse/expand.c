@@ -386,8 +386,8 @@ static uint64_t *sizes_of(parser *p, const arguments *a)
     return sizes;
 }
 
-/* A call through a pointer is one of each function that it may point to, for the lanes whose
- * pointer is that function's address. */
+/* Expands a call through a pointer as one call of each possible function, for the lanes that have
+ * its address. */
 static void call_pointer(parser *p, const call_statement *s, operand pointer)
 {
     const uint64_t *results = sizes_of(p, &s->results), *given = sizes_of(p, &s->given);

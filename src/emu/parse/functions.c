@@ -82,8 +82,7 @@ bool function_recurs(parser *p, const char *name)
     return f->recurs == RECURS;
 }
 
-/* Names of functions that stand as a value do so between two of these, which no name that is called
- * or declared does: calls and headers are passed over. */
+/* Function names that are values stand between such signs, unlike names in calls and headers. */
 static bool is_one_of(const lexer *l, const char *signs)
 {
     return l->token.kind == TOKEN_PUNCTUATION && !l->token.text[1] && strchr(signs, *l->token.text);

@@ -105,8 +105,7 @@ static void lex_float_bits(lexer *l, token_kind kind, unsigned digits)
     l->token.kind = kind;
 }
 
-/* Digits with a point or an exponent. Exact as long as digits and power of ten fit a double; what
- * does not is refused rather than rounded twice. */
+/* Reads a decimal number. One that a double does not hold exactly is refused, not rounded twice. */
 static void lex_decimal(lexer *l)
 {
     uint64_t digits = 0;
@@ -243,8 +242,7 @@ void lexer_next(lexer *l)
     }
 }
 
-/* Reports the first byte that no reader of PTX accepts, not even in a comment: text ends at a NUL,
- * and ptxas refuses whatever is not ASCII. */
+/* Reports the first byte that ptxas refuses, even in comments: a NUL, or what is not ASCII. */
 static void check_bytes(lexer *l)
 {
     unsigned line = 1;

@@ -354,8 +354,8 @@ static bool note_part(const access *x, size_t offset, const variable *v, unsigne
     return shared_bytes(&part, offset + at, v);
 }
 
-/* Transposed, an element of row i and column c is that of lane 4 c + i / 2. Both lanes of a word
- * load all of it as far as the check goes, where its bytes have one history. */
+/* Transposed, an element of row i and column c is that of lane 4 c + i / 2. For the race check,
+ * both lanes of a word load all of it if its bytes have one history. */
 uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed)
 {
     enum { WORDS = 4, WORD = 4, HALF = 2 };

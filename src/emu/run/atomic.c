@@ -40,8 +40,8 @@ void atomic_make_good(const atomic_update *u)
     allocation_write(u->of, u->address, &new, size);
 }
 
-/* Ahead of its turn a block can only note an operation, of which nobody wants to know what it found
- * and which orders nothing. False: it is abandoned. */
+/* Defers an operation whose result is unread and that orders nothing. Returns false if the block is
+ * abandoned. */
 static bool atom_ahead(const access *x, u64 b, u64 c)
 {
     const op *o = x->op;

@@ -112,8 +112,8 @@ static void start_warp(machine *m, warp *w)
     }
 }
 
-/* A block in which every warp that has not ended waits: a fault, or it goes on where a barrier need
- * not wait for warps that have ended. */
+/* Handles a block in which all warps wait: a fault, unless a barrier need not wait for ended warps.
+ */
 static void report_stuck(machine *m)
 {
     warp *stuck = NULL;

@@ -18,8 +18,8 @@ static bool is_whole(const lanes32 *masks, lane_mask mask)
     return all == ALL_LANES;
 }
 
-/* False and a fault where a lane of a group, which names these members, is not one of them, or
- * another lane that has come names others. */
+/* Returns false and a fault if a lane of a group is not one of its own members, or if a member that
+ * has come names others. */
 static bool check_members(warp *w, const op *o, const lanes32 *masks, lane_mask mask,
                           lane_mask group, lane_mask members)
 {
@@ -74,8 +74,8 @@ static void end_waiting(warp *w, const op *o, lane_mask members)
     }
 }
 
-/* Of the lanes in mask, which have come to an instruction, and of those that wait there: those of
- * which all members have come. They go on, the others wait. None after a fault. */
+/* Returns the lanes in mask, and of those that wait, whose members have all come. Others wait.
+ * Returns none after a fault. */
 static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_source)
 {
     const lanes32 *masks = source(w, o, member_source);

@@ -204,8 +204,8 @@ static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, 
     return check_rows(w, o, found);
 }
 
-/* Finds where element e of a register of all lanes is, and what lies with it side by side. Returns
- * its bytes, which are counted in statistics. */
+/* Finds element e of a register in all lanes. Returns the bytes that are adjacent and counts them.
+ */
 static unsigned find_elements(warp *w, const op *o, const stored_matrix *m, unsigned r, unsigned e,
                               access_kind kind, addresses *a)
 {

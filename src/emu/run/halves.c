@@ -31,9 +31,8 @@ static double power_of_2(int n)
     return double_of_bits((u64)(n + 1023) << 52);
 }
 
-/* A magnitude rounded to a format of exponent and mantissa_bits. 2^(e - mantissa_bits) is the
- * distance of its values at 2^e; a value is a whole number of them, and its encoding continues
- * across powers of two, so that a carry needs no care. */
+/* Rounds a magnitude to a format. 2^(e - mantissa_bits) is the distance of its values at 2^e.
+ * Encodings continue across powers of two, so that a carry needs no care. */
 static double code_of(double magnitude, bool negative, int mantissa_bits, int lowest_exponent,
                       unsigned mods)
 {
@@ -65,8 +64,8 @@ static u16 encode(double value, int mantissa_bits, int lowest_exponent, unsigned
     return (u16)(sign | (unsigned)code);
 }
 
-/* A finite magnitude of the normal range rounded to the nearest: its bits without those of the
- * mantissa that there is no room for, with another bias. A carry may make it infinity. */
+/* Rounds a magnitude of the normal range to the nearest, with another bias. A carry may make it
+ * infinity. */
 static u16 encode_normal(u64 bits, int mantissa_bits, int lowest_exponent)
 {
     int lost = 52 - mantissa_bits;

@@ -95,8 +95,8 @@ static void store_results(warp *w, const op *o, elements from, lane_mask mask)
     }
 }
 
-/* What a load of a block that runs ahead has to do besides: false where the block is abandoned. Of
- * common memory it forgets that there is, where the block has stored to it. */
+/* Notes a load of a block that runs ahead. Returns false if the block is abandoned; drops common
+ * memory that the block has stored to. */
 static bool load_ahead(warp *w, const op *o, const addresses *a, lane_mask mask, unsigned size,
                        common_memory *memory)
 {

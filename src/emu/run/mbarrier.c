@@ -153,8 +153,8 @@ static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 coun
     return true;
 }
 
-/* mbarrier.arrive and arrive_drop: op.variant says what the last operand is, op.compare whether the
- * thread drops out, op.order whether the arrival releases. */
+/* mbarrier.arrive and arrive_drop: op.variant is the meaning of the last operand, op.compare drops
+ * the thread out, op.order releases. */
 void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
 {
     u64 states[WARP_LANES] = { 0 };
@@ -256,8 +256,8 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
     }
 }
 
-/* mbarrier.test_wait and try_wait: op.variant says whether by parity, op.order whether it acquires.
- * What is complete and was not is so from the next look on. */
+/* mbarrier.test_wait and try_wait: op.variant is by parity or state, op.order acquires. What
+ * completes now is seen by the next look. */
 void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
 {
     addresses a;

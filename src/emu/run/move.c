@@ -77,8 +77,8 @@ void exec_isspacep(warp *w, const op *o, lane_mask mask)
     write_predicate(w, o->dst[0], bits, mask);
 }
 
-/* The flag is the carry out of an addition, of subtractions too: 1 where nothing was borrowed. So
- * an addc behind a sub.cc adds 1 there, as code relies on that divides 128 bits. */
+/* The flag is the carry out, of subtractions too: 1 if nothing was borrowed. An addc after a sub.cc
+ * adds 1 then, as code for division of 128 bits expects. */
 static void add_chained(warp *w, const op *o, lane_mask mask, const u64 *a, const u64 *b,
                         bool first)
 {

@@ -14,8 +14,8 @@ static void note_loaded(warp *w, allocation *of, unsigned sectors)
         of->loaded += bytes;
 }
 
-/* Sectors of a load, and of the allocation those that the warp has not loaded lately: what it asks
- * for again while its lines are near does not leave the SM. */
+/* Counts sectors of a load and, for the allocation, those that the warp has not loaded lately:
+ * repeated loads do not leave the SM. */
 static unsigned count_sectors(warp *w, const addresses *a, unsigned size, lane_mask mask)
 {
     uint64_t seen[2 * WARP_LANES], highest = 0; /* plus 1 */
@@ -53,8 +53,7 @@ static bool is_in_line(const addresses *a, unsigned size)
     return !off && (!step || step == size);
 }
 
-/* Whether the lanes of a group have banks of their own, as they are after most ways of storing
- * rows. first: their first number; words: of each, which are side by side. */
+/* Returns true if no two lanes of a group, from first on, share a bank. words: of each lane. */
 static bool are_banks_apart(const addresses *a, unsigned first, unsigned words, lane_mask mask)
 {
     uint32_t used = 0, twice = 0, each = words < BANKS ? (UINT32_C(1) << words) - 1 : UINT32_MAX;

@@ -107,8 +107,8 @@ typedef struct layout {
     u64 moved;      /* what its addresses are here, less what a GPU has */
 } layout;
 
-/* Where a GPU has dynamic shared memory follows from the static arrays, and with it which lines
- * units lie in. A descriptor has the lowest bits of an address here. */
+/* Maps an address to where a GPU would have it: dynamic shared memory follows the static arrays
+ * there, which decides the lines of units. */
 static void find_start(const machine *m, u64 descriptor, layout *l)
 {
     const variables *all = &m->entry->shared;
