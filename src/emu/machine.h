@@ -68,7 +68,7 @@ typedef struct barrier {
     unsigned popc;
 } barrier;
 
-/* What a block in a stream of launches has to do with the others; see stream.c. */
+/* How a block in a stream depends on other launches; see stream.c. */
 typedef struct dependence {
     bool waits;     /* griddepcontrol.wait waits: a launch ahead has not ended */
     bool pauses;    /* griddepcontrol.launch_dependents pauses the block */
@@ -163,8 +163,8 @@ static inline unsigned thread_of(const warp *w, int lane)
 bool warp_fault(warp *w, const op *o, int lane, emu_fault fault, uint64_t address,
                 const char *format, ...) PRINTF_LIKE(6, 7);
 
-/* The same for what a check of a device's lenience has found: whether the lane goes on, which costs
- * little where it is known to. */
+/* The same for a check of a device's lenience. Returns true if the lane goes on, quickly where that
+ * is known. */
 #define WARP_CHECK(w, o, lane, check, ...) \
     (warp_passes(w, o, check) || warp_check(w, o, lane, check, __VA_ARGS__))
 bool warp_check(warp *w, const op *o, int lane, emu_check check, uint64_t address,
@@ -196,7 +196,7 @@ typedef struct access {
 #define ACCESS_CHECK(x, check, ...) \
     WARP_CHECK((x)->warp, (x)->op, (x)->lane, check, (x)->address, __VA_ARGS__)
 
-/* Where each lane's access goes: in lanes that do not take part, where the first does that does. */
+/* Where each lane's access goes. Inactive lanes have the address of the first active one. */
 typedef struct addresses {
     uint64_t at[WARP_LANES];
 } addresses;
@@ -217,34 +217,34 @@ static inline address_span span_of(const uint64_t at[WARP_LANES])
     return s;
 }
 
-/* A fault where the block has run so many instructions that it hangs: for what goes back. */
+/* Reports a block that has run too many instructions: called by what jumps back. */
 void warp_check_limit(warp *w, const op *o, lane_mask mask);
 
-/* Why a lane does not take part in something, as in "it is inactive". */
+/* Returns why a lane does not take part, as in "it is inactive". */
 const char *warp_absence(const warp *w, int lane);
 
 /* Lets others have a turn: other warps and, where what this one waits for may have to come from
  * lanes of its own, or a barrier waits for lanes that come later, other lanes of this one. */
 void warp_yield(warp *w, bool may_wait_for_own);
 
-/* Goes on with the lanes that wait: those of the topmost frame that has some, or ends the warp. A
- * fault where all of them wait for members that never come. */
+/* Resumes waiting lanes, those of the topmost frame that has some, or ends the warp. A fault if all
+ * wait for members that never come. */
 void warp_resume(warp *w);
 
 /* Reports the lanes that have waited longest for members. now: where the active lanes are. */
 void warp_report_meeting(warp *w, const op *now);
 
-/* Has lanes that have come to an instruction wait there until all of the warp have that have not
- * ended. These, when the last come; none: there are others to come, or a fault. */
+/* Blocks lanes at an instruction until all live lanes of the warp have come. Returns them then;
+ * none: others are to come, or a fault. */
 lane_mask warp_meet_all(warp *w, const op *o, lane_mask mask);
 
-/* Lets all warps go on that wait at a barrier. */
+/* Resumes all warps that wait at a barrier. */
 void machine_release_barrier(machine *m, unsigned id);
 
-/* Forgets the calls of the block before, and what was on its threads' stacks. */
+/* Forgets the calls and stacks of the block before. */
 void stack_begin_block(machine *m);
 
-/* The indices of the block that begins after so many others. */
+/* Finds the indices of the block that runs as number. */
 void machine_block(const machine *m, uint64_t number, unsigned block[3]);
 
 /* block.c */

@@ -35,8 +35,7 @@ typedef struct grid_race {
 
 grid_race *grid_race_new(arena *a, bool enabled);
 
-/* Takes the shadows off their allocations, for good or until they are put back, as where blocks of
- * another launch run for a while. */
+/* Takes the shadows off their allocations, for good or while blocks of another launch run. */
 void grid_race_leave(const grid_race *g);
 void grid_race_enter(const grid_race *g);
 
@@ -51,8 +50,8 @@ static inline bool grid_race_load(const access *x, const allocation *a)
     return !a->shadow || grid_race_check_load(x, a);
 }
 
-/* Of a store to bytes that another thread of the block has stored to: whether it has seen that
- * store, and whether it passes where it has not and changes the value. */
+/* For a store to bytes that another thread of the block has stored to: whether it has seen that
+ * store, and whether it passes otherwise. */
 bool grid_race_has_seen(const access *x, const grid_store *s);
 bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 
@@ -76,13 +75,12 @@ bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, un
 void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
                       const grid_store *store);
 
-/* Has what a first store to a region (STORED_REGION_BYTES) would bring into being: behind that,
- * threads may note stores to pages of GRID_PAGE_BYTES at the same time, each with a grid_race of
- * its own for its arena. */
+/* Prepares a region (STORED_REGION_BYTES) for threads that note stores to different pages of
+ * GRID_PAGE_BYTES at the same time, each with a grid_race of its own. */
 enum { GRID_PAGE_BYTES = 4096 };
 void grid_race_share(grid_race *g, allocation *a, uint64_t offset);
 
-/* Marks all that the launch has stored to as tracked by it. */
+/* Marks all allocations that the launch has stored to as tracked by it. */
 void grid_race_track(const grid_race *g, uint32_t launch);
 
 /* Called when all lanes have stored. */

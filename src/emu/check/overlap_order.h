@@ -78,8 +78,8 @@ static inline overlap_set overlap_set_of(const overlap_launch *l)
     return l ? UINT64_C(1) << l->bit : 0;
 }
 
-/* A launch begins, beside the newest one or behind all. leads: another one may begin beside it.
- * NULL where there is nothing to keep account of. */
+/* Begins a launch, beside the newest one or after all. leads: another one may begin beside it.
+ * NULL: there is nothing to track. */
 overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, size_t number,
                               bool beside, bool leads);
 
@@ -89,8 +89,7 @@ void overlap_begin_behind(overlap *all, arena *parent);
 /* The launch has ended; next is the one right behind it, or NULL where that has not begun. */
 void overlap_end(overlap_launch *l, overlap_launch *next);
 
-/* Forgets launches that no other one can race with any more: all but those that are in a set, and
- * what these have not finished. */
+/* Forgets launches that cannot race any more: all except a set and what these have not finished. */
 void overlap_forget(overlap *all, overlap_set kept);
 
 void overlap_end_block(machine *m);
@@ -99,12 +98,11 @@ void overlap_end_block(machine *m);
 void overlap_trigger(warp *w, lane_mask mask);
 void overlap_wait(warp *w, lane_mask mask);
 
-/* Those of some lanes that have waited. */
+/* Returns the lanes that have waited. */
 lane_mask overlap_behind(const warp *w, lane_mask lanes);
 
-/* Whether a lane's load of bytes without content, which has been reported, may be a race rather
- * than that: a launch ahead may store them later. Takes the report back and keeps it for the case
- * that none does. */
+/* Takes back a report of reading bytes without content, if a launch ahead may store them later and
+ * so race. The report is kept in case that none does. */
 bool overlap_excuses(const warp *w, int lane);
 
 #endif

@@ -51,21 +51,18 @@ enum { PENDING_READ = 0x8000, PENDING_MBARRIER = 0x7fff };
 void shared_start(shared_memory *s, arena *a, size_t size, unsigned warps, bool race_check);
 void shared_begin_block(shared_memory *s);
 
-/* Notes an access to size bytes (a power of two up to 8, aligned) at offset, unless there is a
- * problem. other is set to the thread it races with, or to more than any where it is not a single
- * one. */
+/* Notes an access to size bytes (a power of two up to 8, aligned), unless there is a problem. other
+ * is set to the thread it races with, or beyond all threads if there are several. */
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
                            shared_access access, unsigned *other);
 
-/* Notes one of size bytes (a power of two) by each of a warp's lanes, lane i at offset + at[i] -
- * lowest. False where one has a problem: those ahead of it are noted then, which noting them once
- * more does not change. */
+/* Notes an access of size bytes (a power of two) by each lane, lane i at offset + at[i] - lowest.
+ * Returns false at the first problem; noting the lanes before it again changes nothing. */
 bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
                        uint32_t lanes, unsigned size, unsigned warp, shared_access access);
 
-/* Notes a load of a matrix's row, four words at an aligned offset: word i by thread first + step i,
- * or by two, four threads apart. False as above, or where a word's bytes do not have one history.
- */
+/* Notes a load of a matrix's row, four words: word i by thread first + step i, or by two, four
+ * threads apart. Returns false at a problem, or if a word is split. */
 bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, unsigned step,
                             unsigned readers);
 
@@ -84,11 +81,11 @@ void shared_end_read(shared_memory *s, size_t offset, size_t size);
 /* Sets what pending says of bytes; 0: nothing. */
 void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark);
 
-/* A copier has written bytes, at a time of its own, which is what is returned. */
+/* A copier writes bytes, at a time of its own, which is returned. */
 uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier);
 
-/* What a warp has done and seen is added to a view, and the other way round. whole: all lanes of
- * the warp are in the view. */
+/* Adds what a warp has done and seen to a view, and the other way round. whole: all lanes of the
+ * warp are in the view. */
 void shared_release(shared_memory *s, unsigned warp, shared_view *to);
 void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole);
 void shared_view_join(shared_view *to, const shared_view *from);
@@ -96,7 +93,7 @@ void shared_view_join(shared_view *to, const shared_view *from);
 /* Room for what warps have seen of copiers. */
 void shared_use_copiers(shared_memory *s, arena *a);
 
-/* A proxy fence of a warp, and whether those last writes to bytes that a thread has seen are behind
+/* A proxy fence of a warp; and whether the last writes to bytes that a thread has seen are before
  * one; other: whose is not. */
 void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp);
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
@@ -109,10 +106,10 @@ bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, ui
 void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all);
 void shared_barrier(shared_memory *s, uint32_t warps);
 
-/* What a warp does from here on comes later than what it has done. */
+/* Starts a new time for what a warp does from now on. */
 void shared_tick(shared_memory *s, unsigned warp);
 
-/* Those lanes of a warp whose accesses up to a time a thread has seen or made itself. */
+/* Returns the lanes of a warp whose accesses up to a time a thread has seen, or made itself. */
 uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uint32_t lanes,
                      uint32_t time);
 

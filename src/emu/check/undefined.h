@@ -26,21 +26,19 @@ void undefined_shuffle(warp *w, const op *o, lane_mask mask, const uint8_t *from
 /* A store to global memory. */
 bool undefined_output(warp *w, const op *o, lane_mask mask);
 
-/* A lane's store to shared or local memory, of which these are the bytes, and a load from there. */
+/* A lane's store to shared or local memory, to these bytes, and a load from there. */
 void undefined_store(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
 void undefined_load(warp *w, const op *o, int lane, ptx_space space, const uint8_t *bytes);
 
-/* Bytes of shared or local memory that something else has written, with what is defined or not, and
- * whether some are undefined. */
+/* Sets whether bytes of shared or local memory are undefined, and returns whether some are. */
 void undefined_mark(machine *m, ptx_space space, const uint8_t *bytes, size_t size, bool undefined);
 bool undefined_bytes(machine *m, ptx_space space, const uint8_t *bytes, size_t size);
 
-/* The lanes in which a register is undefined; and sets them, of those in mask. */
+/* Returns the lanes in which a register is undefined, and sets them for lanes in mask. */
 lane_mask undefined_register(const warp *w, const reg *r);
 void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask mask);
 
-/* Where an instruction itself says what becomes of its undefined sources: the lanes in which a
- * source is undefined, and those in which a result is to be. */
+/* The same for a source and a result of an instruction that tracks them itself. */
 lane_mask undefined_value(const warp *w, const op *o, int which);
 void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mask mask);
 

@@ -12,7 +12,7 @@ typedef struct commit {
     page_table stored; /* by blocks of this round, of what is tracked: their loaded sets */
 } commit;
 
-/* What a thread has for its share of a round's pages, which no other one touches. */
+/* A thread's share of a round's pages, which no other thread touches. */
 typedef struct commit_share {
     const commit *of;
     grid_race *grid;   /* for what it notes of stores */
@@ -25,26 +25,25 @@ typedef struct commit_share {
     uint64_t good;
 } commit_share;
 
-/* Makes shared what blocks of a round have stored to, for threads to make it good. */
+/* Prepares what blocks of a round have stored to for several threads. */
 void commit_prepare(const commit *c, const speculation *s);
 
-/* Looks through one of so many shares of a round's pages, without a change to memory. share->good
- * is set to how many blocks have nothing in the way there, so that neither their order nor that of
- * their pages matters. */
+/* Checks one of several shares of a round's pages without changing memory. share->good is set to
+ * how many leading blocks are independent there. */
 void commit_check_share(commit_share *share, unsigned number, unsigned shares,
                         const block_log *logs, uint64_t count);
 
-/* Stores the share's pages of so many blocks, which are good in all shares. */
+/* Stores the share's pages of the first count blocks, which are good in all shares. */
 void commit_store_share(commit_share *share, uint64_t count);
 
-/* All else of a block whose pages have been stored. */
+/* Commits everything else of a block whose pages have been stored. */
 void commit_others(const commit *c, const block_log *log);
 
-/* Notes for blocks to come what such a block has stored. */
+/* Notes what such a block has stored, for later blocks. */
 void commit_note(commit *c, const block_log *log);
 
-/* Makes a block's log good, all blocks before it being done. False, and nothing done, where it has
- * to run again, as what it has seen or stored may not be what it would at its turn. */
+/* Commits a block after all blocks before it. Returns false, and does nothing, if it has to run
+ * again. */
 bool commit_block(commit *c, const block_log *log);
 
 #endif

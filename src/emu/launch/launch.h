@@ -6,11 +6,11 @@
 
 #include "emu/machine.h"
 
-/* False, and the report, where it cannot be run. */
+/* Returns false and a report if a launch is invalid. */
 bool launch_is_valid(emu_memory *memory, const emu_launch_config *config, const entry *e,
                      emu_report *report);
 
-/* The same launch with all said where it is looked for. */
+/* Returns the launch with implied settings filled in. */
 emu_launch_config launch_settle(const emu_launch_config *config);
 
 /* How many blocks it runs. */
@@ -29,12 +29,12 @@ typedef struct launch_job {
     struct grid_race *grid;
 } launch_job;
 
-/* Builds a machine, all zero before, for launches that were checked and are like one: of its entry,
- * size of a block, shared memory, stack and race check. */
+/* Builds a machine, all zero before, for valid launches of one entry with equal sizes, stack and
+ * race check. */
 void launch_build(machine *m, arena *a, emu_memory *memory, const entry *e,
                   const emu_launch_config *like);
 
-/* Has it run blocks of a launch, from the first to the last. */
+/* Prepares it to run the blocks of a launch, first to last. */
 void launch_take(machine *m, const launch_job *job);
 
 /* rounds.c */
@@ -45,7 +45,7 @@ typedef void run_block(machine *m, uint64_t number);
 /* What threads have for their blocks; freed last. */
 typedef struct rounds rounds;
 
-/* Runs all blocks of what a machine has taken: job. threads: at least 2. The rounds are set before
+/* Runs all blocks of a machine's launch, the job, on at least 2 threads. made is set before
  * anything can fail for want of memory. */
 void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, unsigned threads,
                 rounds **made);

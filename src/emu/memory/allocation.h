@@ -52,34 +52,32 @@ typedef struct page_group {
     page *pages[PAGES_A_GROUP]; /* NULL: not written */
 } page_group;
 
-/* Whether size bytes at address, which are inside of a reservation, may be loaded or stored. */
+/* Returns true if size bytes inside of a reservation may be loaded or stored. */
 bool allocation_permits(const allocation *a, uint64_t address, uint64_t size, bool stores);
 
-/* Whether size bytes at address are inside of a, and there. */
+/* Returns true if size bytes at address are inside of a, and there. */
 static inline bool allocation_holds(const allocation *a, uint64_t address, uint64_t size)
 {
     return address - a->address <= a->size && size <= a->size - (address - a->address) &&
            (!a->rights || allocation_permits(a, address, size, false));
 }
 
-/* Gives back what an allocation holds; its addresses stay known as freed. */
+/* Frees what an allocation holds; its addresses stay known as freed. */
 void allocation_release(allocation *a);
 
-/* Bytes that are known to be inside, where they are in one piece; else NULL. */
+/* Returns bytes inside if they are in one piece, else NULL. */
 const uint8_t *allocation_piece(const allocation *a, uint64_t address, uint64_t size);
 
-/* Reads and writes that are known to be inside. */
+/* Read and write inside. */
 void allocation_read(const allocation *a, uint64_t address, void *bytes, size_t size);
 void allocation_write(allocation *a, uint64_t address, const void *bytes, size_t size);
 bool allocation_is_initialised(const allocation *a, uint64_t address, size_t size);
 
-/* Has what the first write to an allocation would bring into being: behind that, threads may write
- * to places of it that are a multiple of 8 bytes apart at the same time. False where they may not:
- * the allocation is a pattern. */
+/* Prepares for threads that write to different multiples of 8 bytes at the same time. False: the
+ * allocation is a pattern. */
 bool allocation_share(allocation *a);
 
-/* Copies bytes together with which of them are initialised, which not all of from are; to keeps
- * account of its own. The two may overlap. */
+/* Copies bytes, and which are initialised. to has initialised bits. The two may overlap. */
 void allocation_copy(allocation *to, uint64_t address, const allocation *from,
                      uint64_t from_address, size_t size);
 
@@ -89,7 +87,7 @@ void allocation_clear_written(allocation *a);
 /* See emu_next_written. */
 uint64_t allocation_next_written(const allocation *a, uint64_t offset);
 
-/* What an allocation holds at a time, and which of it has been written. */
+/* The content of an allocation at a time. */
 typedef struct allocation_state allocation_state;
 allocation_state *allocation_save(arena *a, const allocation *of);
 void allocation_restore(allocation *to, const allocation_state *s);
@@ -97,10 +95,10 @@ void allocation_restore(allocation *to, const allocation_state *s);
 /* The first offset at which its content has changed, or the allocation's size. */
 uint64_t allocation_first_change(const allocation *now, const allocation_state *s);
 
-/* Room for a bit a byte, all 0, or NULL where there is no memory. */
+/* Returns a bit a byte, all 0, or NULL if there is no memory. */
 uint8_t *allocation_bitmap(uint64_t size);
 
-/* Room for the pages of a pattern, none of them there yet. */
+/* Returns room for the pages of a pattern. */
 page_group **allocation_groups(const allocation *a);
 
 #endif

@@ -14,8 +14,7 @@
 /* The allocation, live or freed, whose slots address lies in; or NULL. */
 allocation *memory_find(const emu_memory *m, uint64_t address);
 
-/* The addresses of a module's variables of global and constant memory, which come into being when
- * they are first asked for. */
+/* Returns the addresses of a module's variables, which are made on first use. */
 const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
 
 /* malloc and free of kernels: 0 without memory, false for an address that is no live start. */
@@ -24,10 +23,10 @@ bool memory_heap_free(emu_memory *m, uint64_t address);
 
 struct entry;
 
-/* For each line of an entry's ops, what has been warned of there: a bit for each check. */
+/* Returns, for each line of an entry, a bit for each check that has warned there. */
 uint8_t *memory_warned(emu_memory *m, const struct entry *e);
 
-/* The number of a launch, from 1 on. */
+/* Returns the number of a new launch, from 1. */
 uint32_t memory_begin_launch(emu_memory *m);
 
 arena *memory_arena(emu_memory *m);

@@ -57,7 +57,7 @@ static inline bool byte_set_has_some(const byte_set *s, unsigned first, unsigned
     return found;
 }
 
-/* What a block has stored to a page. */
+/* A block's stores to a page. */
 typedef struct page_stores {
     byte_set bytes;      /* that it has stored to */
     bool changed;        /* some of them more than once, with different values */
@@ -66,7 +66,7 @@ typedef struct page_stores {
     uint8_t values[BLOCK_PAGE_BYTES];
 } page_stores;
 
-/* A part of an allocation that a block has touched. */
+/* A page of an allocation that a block has touched. */
 typedef struct block_page {
     allocation *of;
     uint64_t index; /* in units of BLOCK_PAGE_BYTES */
@@ -91,7 +91,7 @@ void page_table_clear(page_table *t);
 block_page *page_table_find(const page_table *t, const allocation *of, uint64_t index);
 block_page *page_table_get(page_table *t, allocation *of, uint64_t index);
 
-/* Bytes of an allocation's that a block has loaded, as emu_loaded counts them. */
+/* Bytes of an allocation that a block has loaded, as emu_loaded counts them. */
 typedef struct loaded_bytes {
     allocation *of;
     uint64_t bytes;
@@ -151,43 +151,43 @@ typedef struct speculation {
 void speculation_begin_round(speculation *s);
 void speculation_begin_block(speculation *s, block_log *log);
 
-/* Notes loads that are inside of an allocation, by lanes or of one range. */
+/* Notes loads inside of an allocation, by lanes or of one range. */
 void speculation_load_lanes(speculation *s, allocation *of, const uint64_t *at, lane_mask mask,
                             unsigned size);
 void speculation_load(speculation *s, allocation *of, uint64_t address, uint64_t size);
 
-/* Notes an atomic operation, which comes behind what the block has stored so far: from now on it
- * may neither load nor store the bytes. */
+/* Defers an atomic operation. From now on the block may neither load nor store its bytes. */
 void speculation_update(speculation *s, const atomic_update *u, unsigned size);
 
-/* Whether an atomic operation of the block has to do with some of these bytes. */
+/* Returns true if a deferred operation concerns some of these bytes. */
 bool speculation_updates(const speculation *s, const allocation *of, uint64_t address,
                          uint64_t size);
 
-/* Whether the block has stored nothing to these bytes. */
+/* Returns true if the block has not stored to these bytes. */
 bool speculation_sees_memory(const speculation *s, const allocation *of, uint64_t address,
                              uint64_t size);
 
-/* Puts what the block has stored over what memory holds. */
+/* Overlays bytes of memory with the block's stores. */
 void speculation_overlay(const speculation *s, const allocation *of, uint64_t address,
                          uint8_t *bytes, unsigned size);
 
-/* Whether all bytes have content, by the block's own stores or before. */
+/* Returns true if all bytes have content, by the block's own stores or before. */
 bool speculation_is_initialised(const speculation *s, const allocation *of, uint64_t address,
                                 unsigned size);
 
-/* Room for a block's stores of size bytes each to the page of an offset. */
+/* Returns the block's stores to the page of an offset, with records of at most size bytes. */
 page_stores *speculation_stores(speculation *s, allocation *of, uint64_t offset, unsigned size,
                                 bool race_check);
 
 void speculation_count_loaded(speculation *s, allocation *of, uint64_t bytes);
 void speculation_print(speculation *s, const char *text, size_t length);
 
-/* Ends the running block, which is to run again at its turn: who unwinds it asks no more of a
- * report than whether there is a fault. */
+/* Abandons the running block, which is to run again at its turn. The report says only that it ends.
+ */
 void speculation_end_block(machine *m);
 
-/* The same where it comes to what the order of blocks decides, as others of its kernel will. */
+/* The same at an instruction that depends on the order of blocks: other blocks will reach it, too.
+ */
 void speculation_abandon(warp *w);
 
 #endif

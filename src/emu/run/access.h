@@ -7,50 +7,47 @@
 
 void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a);
 
-/* The same of where a copy comes from: op.src[1], op.offset2, and op.variant for op.address64. */
+/* Gathers where a copy comes from: op.src[1], op.offset2, and op.variant for op.address64. */
 void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses *a);
 
-/* Has the lanes of an instruction access the space that it names or, where that is generic, each
- * the one that its address is in, with addresses relative to it. Ends with the first fault. */
+/* Splits a generic access by space, with addresses relative to it. Ends with the first fault. */
 typedef void access_lanes(warp *w, const op *o, ptx_space space, const addresses *a,
                           lane_mask mask);
 void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each);
 
-/* Adds an access to the launch's statistics, where somebody wants them. */
+/* Adds an access to the launch's statistics, if there are any. */
 void access_count(warp *w, const op *o, ptx_space space, const addresses *a, lane_mask mask,
                   access_kind kind);
 
-/* The same for a copy of that many bytes to or from global memory. */
+/* The same for a bulk copy of size bytes to or from global memory. */
 void access_count_bulk(warp *w, uint64_t address, unsigned size, access_kind kind);
 
-/* False and a fault where the address is not a multiple of size. */
+/* Returns false and a fault if the address is not a multiple of size. */
 bool access_is_aligned(const access *x);
 
 /* The bytes of an access to shared or local memory, or NULL and a fault. */
 uint8_t *access_array(const access *x);
 
-/* The shared memory behind the lowest address of a warp's accesses, which have been noted: a load
- * of all lanes, or a store that is not strong. NULL, and no fault, where some lane needs a closer
- * look: then all are to be made one by one, which notes the same once more. */
+/* Notes a load of all lanes, or a store that is not strong. Returns the shared memory at the lowest
+ * address. NULL, without a fault: the accesses are to be made one by one. */
 uint8_t *access_shared_lanes(const warp *w, const op *o, const addresses *a, lane_mask mask,
                              unsigned size, access_kind kind, uint64_t *lowest);
 
 /* Finds the offset of an access to shared memory, without a race check. False after a fault. */
 bool access_shared_place(const access *x, size_t *offset);
 
-/* The same for a row of a matrix of 16-bit elements in shared memory, which is 16 bytes at the
- * address that x->lane gives: for the lanes that have its elements, as ldmatrix and stmatrix
- * spread them. */
+/* The same for a row of a matrix in shared memory, 16 bytes at the address that x->lane gives:
+ * noted for the lanes that have its elements, as ldmatrix and stmatrix spread them. */
 uint8_t *access_matrix_row(const access *x, unsigned row, bool transposed);
 
 /* The allocation that an access to global memory is inside of, or NULL and a fault. */
 allocation *access_global(const access *x);
 
-/* The bytes that an access to any of the three loads, in the room given where they are not in one
- * piece; NULL after a fault. */
+/* Returns the bytes of a load from any of the three, in room if they are not in one piece; NULL
+ * after a fault. */
 const uint8_t *access_read(const access *x, uint8_t *room);
 
-/* Stores to global memory; to: the allocation, if that is known. False after a fault. */
+/* Stores to global memory; to: the allocation, if it is known. False after a fault. */
 bool access_write(const access *x, allocation *to, const uint8_t *bytes);
 
 /* global.c: reads global memory with all checks. False after a fault. */

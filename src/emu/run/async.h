@@ -68,16 +68,16 @@ typedef struct async_state {
     uint32_t vain; /* looks at mbarriers since something last happened at one */
 } async_state;
 
-/* Forgets the copies that a warp of the block before has not waited for. */
+/* Forgets the copies of a warp of the block before. */
 void async_begin_block(machine *m, warp *w);
 
-/* What the block has of all this; made when it is first used. */
+/* Returns the block's state, which is made on first use. */
 async_state *async_state_of(machine *m);
 
-/* Ends a copy to shared memory, whose bytes a copier writes at the time that is returned. */
+/* Ends a copy to shared memory. Returns the time at which the copier writes it. */
 uint32_t async_write(machine *m, size_t offset, const uint8_t *bytes, size_t size, unsigned copier);
 
-/* Has a copier finish a lane's cp.async up to a number; what it writes is added to a view. */
+/* Finishes a lane's cp.async up to a number; a copier writes them, and the view sees it. */
 void async_finish_at(warp *w, int lane, uint32_t number, unsigned copier, shared_view *view);
 
 /* mbarrier.c: the initialised mbarrier at a lane's address, or NULL and a fault. */
