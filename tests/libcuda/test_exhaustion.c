@@ -518,20 +518,15 @@ static int status_of(int (*work)(size_t n, bool from_there_on), size_t n, bool f
 
 static const char *words_for(int status)
 {
-    switch (status) {
-    case WENT_ON:
-        return "no call does";
-    case SAYS_ELSE:
-        return "a call says something else";
-    case CANNOT_END:
-        return "what was made is not given back";
-    case KEEPS_MEMORY:
-        return "memory of the host is lost";
-    case CANNOT_GO_ON:
-        return "the driver is of no more use";
-    default:
-        return "the process ends";
-    }
+    static const char *const words[] = {
+        [WENT_ON - FAILED_WELL] = "no call does",
+        [SAYS_ELSE - FAILED_WELL] = "a call says something else",
+        [CANNOT_END - FAILED_WELL] = "what was made is not given back",
+        [KEEPS_MEMORY - FAILED_WELL] = "memory of the host is lost",
+        [CANNOT_GO_ON - FAILED_WELL] = "the driver is of no more use",
+    };
+    return status >= WENT_ON && status <= CANNOT_GO_ON ? words[status - FAILED_WELL]
+                                                       : "the process ends";
 }
 
 /* Each in a process of its own: the first ones, which cuInit makes, and then each of a step, of

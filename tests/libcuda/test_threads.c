@@ -5,44 +5,59 @@
 
 enum { BLOCKS = 96, THREADS = 64, COUNT = BLOCKS * THREADS, ROOM = COUNT + 4096 };
 
-/* k(p): %p0 to %p9, %r0 to %r9 and %l0 to %l9 are free, %mine is the address of the thread's own
- * number, %b and %t are its block and its place there. */
-#define BUSY_KERNEL(name, body)                                                             \
-    ".visible .entry " name "(.param .u64 p)\n{\n"                                          \
-    ".reg .pred %p<10>; .reg .b32 %r<10>, %b, %t, %g; .reg .b64 %l<10>, %out, %mine;\n"     \
-    ".local .align 4 .b32 a[1];\nld.param.u64 %out, [p];\nmov.u32 %t, %tid.x;\n"            \
-    "mov.u32 %b, %ctaid.x;\nmad.lo.u32 %g, %b, 64, %t;\nmad.wide.u32 %mine, %g, 4, %out;\n" \
-    "mov.u32 %r0, 0;\n$busy: add.u32 %r0, %r0, 1;\nsetp.lt.u32 %p9, %r0, 1000;\n"           \
-    "@%p9 bra $busy;\n" body "\nret;\n}\n"
+/* A kernel that is busy for a while first. In its body %p0 to %p9, %r0 to %r9 and %l0 to %l9 are
+ * free, %mine is the address of the thread's own number, %b and %t are its block and its place
+ * there. */
+typedef struct busy_kernel {
+    const char *name, *body;
+} busy_kernel;
 
-static const char kernels[] = PTX_HEAD
-    ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
-    ".global .align 1 .b8 format[10] = {98, 108, 111, 99, 107, 32, 37, 117, 10, 0};\n" BUSY_KERNEL(
-        "adds", "ld.global.u32 %r1, [%mine];\nmad.lo.u32 %r1, %r1, 3, %g;\n"
-                "st.global.u32 [%mine], %r1;")
-        BUSY_KERNEL("races",
-                    "st.global.u32 [%mine], %g;\nrem.u32 %r1, %b, 7;\n"
-                    "setp.ne.u32 %p1, %r1, 3;\n@%p1 ret;\nld.global.u32 %r1, [%out+5120];\n"
-                    "st.global.u32 [%mine], %r1;\nst.global.u32 [%out+16], %r1;")
-            BUSY_KERNEL("races_once", "st.global.u32 [%mine], %g;\nsetp.ne.u32 %p1, %b, 70;\n"
-                                      "@%p1 ret;\nld.global.u32 %r1, [%out+5120];")
-                BUSY_KERNEL("reads_unwritten",
-                            "ld.global.u32 %r1, [%mine];\nadd.u32 %r1, %r1, %r2;\n"
-                            "st.global.u32 [%mine], %r1;")
-                    BUSY_KERNEL(
-                        "reaches_too_far",
-                        "st.global.u32 [%mine], %g;\nsetp.ne.u32 %p1, %g, 4500;\n@%p1 ret;\n"
-                        "st.global.u32 [%out+-4], %g;")
-                        BUSY_KERNEL(
-                            "prints",
-                            "setp.ne.u32 %p1, %t, 0;\n@%p1 ret;\nst.local.u32 [a], %b;\n"
-                            "{ .param .b64 p; .param .b64 q; .param .b32 r; mov.u64 %l1, format;\n"
-                            "mov.u64 %l2, a; cvta.local.u64 %l2, %l2; st.param.b64 [p], %l1;\n"
-                            "st.param.b64 [q], %l2; call.uni (r), vprintf, (p, q); }")
-                            BUSY_KERNEL(
-                                "takes_tickets",
-                                "atom.global.add.u32 %r1, [%out], 1;\nadd.u32 %r1, %r1, %r1;\n"
-                                "st.global.u32 [%mine+4096], %r1;");
+static const busy_kernel kernels[] = {
+    { "adds", "ld.global.u32 %r1, [%mine];\n"
+              "mad.lo.u32 %r1, %r1, 3, %g;\n"
+              "st.global.u32 [%mine], %r1;" },
+    { "races", "st.global.u32 [%mine], %g;\n"
+               "rem.u32 %r1, %b, 7;\nsetp.ne.u32 %p1, %r1, 3;\n@%p1 ret;\n"
+               "ld.global.u32 %r1, [%out+5120];\n"
+               "st.global.u32 [%mine], %r1;\nst.global.u32 [%out+16], %r1;" },
+    { "races_once", "st.global.u32 [%mine], %g;\n"
+                    "setp.ne.u32 %p1, %b, 70;\n@%p1 ret;\n"
+                    "ld.global.u32 %r1, [%out+5120];" },
+    { "reads_unwritten", "ld.global.u32 %r1, [%mine];\n"
+                         "add.u32 %r1, %r1, %r2;\n"
+                         "st.global.u32 [%mine], %r1;" },
+    { "reaches_too_far", "st.global.u32 [%mine], %g;\n"
+                         "setp.ne.u32 %p1, %g, 4500;\n@%p1 ret;\n"
+                         "st.global.u32 [%out+-4], %g;" },
+    { "prints", "setp.ne.u32 %p1, %t, 0;\n@%p1 ret;\nst.local.u32 [a], %b;\n"
+                "{ .param .b64 p; .param .b64 q; .param .b32 r; mov.u64 %l1, format;\n"
+                "mov.u64 %l2, a; cvta.local.u64 %l2, %l2; st.param.b64 [p], %l1;\n"
+                "st.param.b64 [q], %l2; call.uni (r), vprintf, (p, q); }" },
+    { "takes_tickets", "atom.global.add.u32 %r1, [%out], 1;\n"
+                       "add.u32 %r1, %r1, %r1;\n"
+                       "st.global.u32 [%mine+4096], %r1;" },
+};
+
+static CUfunction load_kernel(const char *name)
+{
+    static char text[2000];
+    const busy_kernel *k = kernels;
+    while (strcmp(k->name, name) != 0)
+        k++;
+    snprintf(text, sizeof text,
+             PTX_HEAD
+             ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
+             ".global .align 1 .b8 format[10] = {98, 108, 111, 99, 107, 32, 37, 117, 10, 0};\n"
+             ".visible .entry %s(.param .u64 p)\n{\n"
+             ".reg .pred %%p<10>; .reg .b32 %%r<10>, %%b, %%t, %%g;\n"
+             ".reg .b64 %%l<10>, %%out, %%mine;\n.local .align 4 .b32 a[1];\n"
+             "ld.param.u64 %%out, [p];\nmov.u32 %%t, %%tid.x;\nmov.u32 %%b, %%ctaid.x;\n"
+             "mad.lo.u32 %%g, %%b, 64, %%t;\nmad.wide.u32 %%mine, %%g, 4, %%out;\n"
+             "mov.u32 %%r0, 0;\n$busy: add.u32 %%r0, %%r0, 1;\nsetp.lt.u32 %%p9, %%r0, 1000;\n"
+             "@%%p9 bra $busy;\n%s\nret;\n}\n",
+             k->name, k->body);
+    return load(text, name);
+}
 
 /* A sum of the numbers there, weighted by their places. */
 static void say_sum(CUdeviceptr p)
@@ -61,7 +76,7 @@ static void run(const char *name, bool zeroed)
     assert_success(cuMemAlloc_v2(&p, ROOM * sizeof(uint32_t)));
     if (zeroed)
         assert_success(cuMemsetD32_v2(p, 0, ROOM));
-    CUresult r = launch(load(kernels, name), BLOCKS, THREADS, (void *[]){ &p });
+    CUresult r = launch(load_kernel(name), BLOCKS, THREADS, (void *[]){ &p });
     fprintf(stderr, "%s: %d\n", name, (int)r);
     say_sum(p);
     fflush(stdout);
