@@ -56,23 +56,30 @@ static code_table table_of(const int8_t values[CODES])
                          { word_of_bytes(high, 0), word_of_bytes(high + 4, 0) } };
 }
 
-/* A permutation takes one immediate: the other words stay in registers. */
-static void keep_table(ptx *p, stream_lane *lane, const code_table *table)
+/* The same of values that an offset makes positive. */
+static code_table table_without_signs(const int8_t values[CODES], int offset)
 {
-    lane->constants[LOW] = kept_in_register(p, table->low[0]);
-    lane->constants[HIGH] = kept_in_register(p, table->high[0]);
+    return (code_table){ { word_of_bytes(values, offset), word_of_bytes(values + 4, offset) },
+                         { word_of_bytes(values + HALF, offset),
+                           word_of_bytes(values + HALF + 4, offset) } };
+}
+
+/* A permutation takes one immediate: the other words stay in registers. */
+static void keep_table(ptx *p, const code_table *table, val kept[2])
+{
+    kept[LOW] = kept_in_register(p, table->low[0]);
+    kept[HIGH] = kept_in_register(p, table->high[0]);
 }
 
 /* Looks up the eight codes in a word: those in its lower (0) and upper (1) half, in each half of
  * the table. */
-static void look_up(ptx *p, const stream_lane *lane, const code_table *table, val codes,
-                    val parts[2][2])
+static void look_up(ptx *p, const val kept[2], const code_table *table, val codes, val parts[2][2])
 {
-    const val *c = lane->constants;
     val flipped = bit_xor(p, codes, IN_EACH_BYTE(0x88));
     for (unsigned i = 0; i < 2; i++) {
-        parts[i][0] = prmt(p, c[LOW], imm(U32, table->low[1]), i ? shr(p, codes, 16) : codes);
-        parts[i][1] = prmt(p, c[HIGH], imm(U32, table->high[1]), i ? shr(p, flipped, 16) : flipped);
+        parts[i][0] = prmt(p, kept[LOW], imm(U32, table->low[1]), i ? shr(p, codes, 16) : codes);
+        parts[i][1] =
+            prmt(p, kept[HIGH], imm(U32, table->high[1]), i ? shr(p, flipped, 16) : flipped);
     }
 }
 
@@ -83,7 +90,7 @@ static void look_up_piece(ptx *p, const stream_lane *lane, const stream_row *row
     val codes[STREAM_WORDS], parts[2][2];
     stream_join(p, &row->shift, lines, codes);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        look_up(p, lane, &table, codes[j], parts);
+        look_up(p, lane->constants, &table, codes[j], parts);
         for (unsigned i = 0; i < 2; i++) {
             w->q[i][j] = as(p, S32, parts[i][0]);
             w->q[i][STREAM_WORDS + j] = as(p, S32, parts[i][1]);
@@ -94,7 +101,7 @@ static void look_up_piece(ptx *p, const stream_lane *lane, const stream_row *row
 static void lane_iq4(ptx *p, stream_lane *lane)
 {
     code_table table = table_of(iq4_values);
-    keep_table(p, lane, &table);
+    keep_table(p, &table, lane->constants);
 }
 
 static void unpack_iq4_nl(ptx *p, val block, val first, val w[UNPACKED])
@@ -175,7 +182,7 @@ static void unpack_mxfp4(ptx *p, val block, val first, val w[UNPACKED])
 static void lane_mxfp4(ptx *p, stream_lane *lane)
 {
     code_table table = table_of(fp4_values);
-    keep_table(p, lane, &table);
+    keep_table(p, &table, lane->constants);
 }
 
 static void load_mxfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -211,14 +218,6 @@ static void unpack_nvfp4(ptx *p, val block, val first, val w[UNPACKED])
 
 enum { LARGEST = 12 }; /* of its values, which are in halves */
 
-static code_table table_of_nvfp4(void)
-{
-    return (code_table){
-        { word_of_bytes(fp4_values, LARGEST), word_of_bytes(fp4_values + 4, LARGEST) },
-        { word_of_bytes(fp4_values + HALF, LARGEST), word_of_bytes(fp4_values + HALF + 4, LARGEST) }
-    };
-}
-
 /* A lane's two scales are bytes of two halves, in the order of its segments. */
 static void lane_nvfp4(ptx *p, stream_lane *lane)
 {
@@ -226,8 +225,8 @@ static void lane_nvfp4(ptx *p, stream_lane *lane)
     val swapped = ne(p, bit_and(p, lane->turned, STREAM_LANE_BYTES / 2), 0);
     lane->constants[SELECTOR] = mad(p, lane->part, imm(U32, SECOND_TWO),
                                     select(p, swapped, imm(U32, SWAPPED), imm(U32, TWO_BYTES)));
-    code_table table = table_of_nvfp4();
-    keep_table(p, lane, &table);
+    code_table table = table_without_signs(fp4_values, LARGEST);
+    keep_table(p, &table, lane->constants);
 }
 
 static void load_nvfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -249,7 +248,7 @@ static val2 scales_of_nvfp4(ptx *p, val codes)
 static stream_weights decode_nvfp4(ptx *p, const stream_lane *lane, const stream_row *row,
                                    const val words[STREAM_LOADED])
 {
-    code_table table = table_of_nvfp4();
+    code_table table = table_without_signs(fp4_values, LARGEST);
     stream_weights w = { .d = V(128.0f) };
     val2 scales = scales_of_nvfp4(p, prmt(p, words[SCALE], imm(U32, 0), lane->constants[SELECTOR]));
     for (unsigned i = 0; i < 2; i++)
@@ -257,14 +256,15 @@ static stream_weights decode_nvfp4(ptx *p, const stream_lane *lane, const stream
     val codes[STREAM_WORDS], parts[2][2];
     stream_join(p, &row->shift, words + AT_LINES, codes);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        look_up(p, lane, &table, codes[j], parts);
+        look_up(p, lane->constants, &table, codes[j], parts);
         for (unsigned i = 0; i < 2; i++)
             w.q[j / 2][2 * (j % 2) + i] = bit_or(p, parts[i][0], parts[i][1]);
     }
     return w;
 }
 
-#define OF_TABLE .scales = ONE_SCALE, .order = TURNED_PAIRS, .segments = 2, .at_end = true
+#define OF_TABLE \
+    .scales = ONE_SCALE, .order = TURNED_PAIRS, .segments = 2, .unit = 1, .at_end = true
 
 const weight_format weight_format_IQ4_NL = {
     .unpack = unpack_iq4_nl,

@@ -77,7 +77,7 @@ typedef struct stream_row {
 } stream_row;
 
 /* A lane's weights: quants, four a word, and what makes weights of them. Of a segment with eight
- * words, weight i of it is the sum of those at i and at 16 + i. */
+ * words, weight i is the format's unit times the quant at i, and the one at 16 + i. */
 typedef struct stream_weights {
     val q[STREAM_SEGMENTS][STREAM_FACTORS];
     val d, dmin;
@@ -123,6 +123,7 @@ typedef struct stream_format {
     int offset;
     unsigned segments;            /* of a lane: 2 or 4 */
     unsigned up[STREAM_SEGMENTS]; /* bits that the quants of each stand above their place */
+    int unit;                     /* of the first four words of a segment's eight; 0: it has four */
     unsigned index_bit; /* the segments of a row are numbered; the bits from this one on are a
                            segment's index in its lane, the other ones the lane's number */
     bool twos; /* SCALES: segments 2i and 2i + 1 are of the same 32 values and have scale[2i] */

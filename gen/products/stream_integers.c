@@ -50,9 +50,15 @@ static stream_x load_beside(ptx *p, const stream *s, const tile_place *tile, int
 static val products(ptx *p, const stream_format *f, const val q[STREAM_FACTORS], const val4 *x,
                     val sum)
 {
-    unsigned words = f->order == TURNED_PAIRS ? STREAM_FACTORS : STREAM_WORDS;
-    for (unsigned i = 0; i < words; i++)
-        sum = dp4a(p, q[i], x->v[i % STREAM_WORDS], sum);
+    val start = sum;
+    if (f->unit > 1)
+        sum = imm(S32, 0);
+    for (unsigned i = 0; i < STREAM_WORDS; i++)
+        sum = dp4a(p, q[i], x->v[i], sum);
+    if (f->unit > 1)
+        sum = mad(p, sum, imm(S32, f->unit), start);
+    for (unsigned i = 0; i < STREAM_WORDS && f->unit; i++)
+        sum = dp4a(p, q[STREAM_WORDS + i], x->v[i], sum);
     return sum;
 }
 
