@@ -36,6 +36,9 @@ typedef struct codec {
     /* Many blocks at once, of formats whose blocks are so small that a call for each takes long; or
      * NULL. */
     void (*decode_many)(const uint8_t *blocks, uint64_t count, float *values);
+    /* One block as products with x of 8 bits take it, where they round weights, too; NULL: they do
+     * not. */
+    void (*decode_rounded)(const uint8_t *block, float *values);
 
     /* Random blocks: bits are random but for these fields, */
     scale_field scales[MAX_SCALE_FIELDS];

@@ -88,7 +88,8 @@ static void find_largest(kept_row *row)
     }
 }
 
-static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count, bool minima)
+static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count, bool rounded,
+                                   bool minima)
 {
     ref_kept *kept = p->kept;
     kept_row **at = &kept->rows[hash(run) % BUCKETS], *row = &kept->spare;
@@ -107,7 +108,7 @@ static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count
     }
     row->run = run;
     row->count = count;
-    problem_read(p, run.input, run.first, count, row->values);
+    (rounded ? problem_read_rounded : problem_read)(p, run.input, run.first, count, row->values);
     if (minima)
         find_largest(row);
     return row;
@@ -279,7 +280,7 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
     bool rounded = p->quantizes && formats[p->input_formats[weights.input]].block_values > 1;
     const kept_vector *v = vector_of(p, x, k, rounded);
     bool minima = rounded && ref_has_minima(p->input_formats[weights.input]);
-    const kept_row *w = decoded_row(p, weights, k, minima);
+    const kept_row *w = decoded_row(p, weights, k, rounded, minima);
     ref_value sum = add_products(w->values, v);
     if (minima)
         sum.magnitude += lost_of_parts(w, v);

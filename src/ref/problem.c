@@ -5,15 +5,15 @@
 
 #include "ref/quant.h"
 
-#include <string.h>
+typedef void decoder(format f, const void *blocks, uint64_t values, float *decoded);
 
 static void read(const void *blocks, format f, uint64_t period, uint64_t first, uint64_t count,
-                 float *values)
+                 float *values, decoder *decode)
 {
     while (count) {
         uint64_t at = period ? first % period : first;
         uint64_t run = period && count > period - at ? period - at : count;
-        ref_decode(f, (const char *)blocks + format_bytes(f, at), run, values);
+        decode(f, (const char *)blocks + format_bytes(f, at), run, values);
         first += run;
         values += run;
         count -= run;
@@ -22,7 +22,15 @@ static void read(const void *blocks, format f, uint64_t period, uint64_t first, 
 
 void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values)
 {
-    read(p->inputs[input], p->input_formats[input], p->periods[input], first, count, values);
+    read(p->inputs[input], p->input_formats[input], p->periods[input], first, count, values,
+         ref_decode);
+}
+
+void problem_read_rounded(const problem *p, unsigned input, uint64_t first, uint64_t count,
+                          float *values)
+{
+    read(p->inputs[input], p->input_formats[input], p->periods[input], first, count, values,
+         ref_decode_rounded);
 }
 
 double problem_read_one(const problem *p, unsigned input, uint64_t element)
@@ -44,7 +52,7 @@ void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, 
                            uint64_t count, float *values)
 {
     const void *blocks = p->sequences[input] ? p->sequences[input][sequence] : p->inputs[input];
-    read(blocks, p->input_formats[input], p->periods[input], first, count, values);
+    read(blocks, p->input_formats[input], p->periods[input], first, count, values, ref_decode);
 }
 
 void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t first, uint64_t count,

@@ -37,6 +37,19 @@ void ref_decode(format f, const void *blocks, uint64_t values, float *decoded)
     }
 }
 
+void ref_decode_rounded(format f, const void *blocks, uint64_t values, float *decoded)
+{
+    const uint8_t *block = blocks;
+    if (!codecs[f]->decode_rounded) {
+        ref_decode(f, blocks, values, decoded);
+        return;
+    }
+    for (uint64_t i = 0; i < values; i += formats[f].block_values) {
+        codecs[f]->decode_rounded(block, decoded + i);
+        block += formats[f].block_bytes;
+    }
+}
+
 bool ref_has_minima(format f)
 {
     return codecs[f]->scales[1].size > 0;
@@ -53,6 +66,11 @@ static void fill_random_bits(uint8_t *bytes, uint64_t size, random_source *r)
     memcpy(bytes, &bits, size);
 }
 
+static const float_kind *kind_of(const codec *c)
+{
+    return c->number ? c->number : &number_f16;
+}
+
 static void fill_weights(const codec *c, uint8_t *block, uint64_t blocks, unsigned block_bytes,
                          fill_kind kind, random_source *r)
 {
@@ -64,7 +82,8 @@ static void fill_weights(const codec *c, uint8_t *block, uint64_t blocks, unsign
     for (uint64_t i = 0; i < blocks; i++, block += block_bytes) {
         for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
             if (s->size > 0)
-                store_half(block + s->offset, random_scale(s->size, s->either_sign, kind, r));
+                kind_of(c)->store(block + s->offset,
+                                  half_to_float(random_scale(s->size, s->either_sign, kind, r)));
         if (c->set_scales)
             c->set_scales(block, kind, r);
     }
@@ -81,11 +100,6 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
         fill_weights(c, bytes, blocks, block_bytes, kind, r);
     else
         c->fill(bytes, blocks, kind, r);
-}
-
-static const float_kind *kind_of(const codec *c)
-{
-    return c->number ? c->number : &number_f16;
 }
 
 /* The factor has either sign, so that blocks whose values are all of one sign don't add up to more

@@ -19,6 +19,9 @@ typedef struct q8_1_block {
  * dequantize_row does in float. */
 void ref_decode(format f, const void *blocks, uint64_t values, float *decoded);
 
+/* The same as products with x of 8 bits take weights of the format, which some round. */
+void ref_decode_rounded(format f, const void *blocks, uint64_t values, float *decoded);
+
 /* Returns true if a weight of the format is d q - m, where both parts may be far larger than it. */
 bool ref_has_minima(format f);
 

@@ -22,6 +22,10 @@ ref_kept *ref_kept_new(arena *a);
 /* Values first .. first + count - 1 of an input, decoded; both numbers are whole blocks. */
 void problem_read(const problem *p, unsigned input, uint64_t first, uint64_t count, float *values);
 
+/* The same of weights as products with x of 8 bits take them. */
+void problem_read_rounded(const problem *p, unsigned input, uint64_t first, uint64_t count,
+                          float *values);
+
 /* One value of an input that is no blocks. */
 double problem_read_one(const problem *p, unsigned input, uint64_t element);
 
