@@ -1,4 +1,4 @@
-/* Formats whose four-bit codes index a table (grid.h): T of iq4, F of fp4.
+/* Formats whose four-bit codes index a table: T of iq4, F of fp4 (grid.h), N of nf4.
  * Source: ggml, src/ggml-quants.c (dequantize_row_*), src/ggml-impl.h (scales of fp4).
  *
  *   iq4_nl  w = d * T[q]
@@ -19,6 +19,12 @@
  *      0    4 x u8      scales, ue4m3: 4 bits of exponent (bias 7), 3 of fraction, subnormals (2^-9
  * the smallest) where the exponent is 0; the byte 0x7f is 0, the top bit of others is ignored 4 4 x
  * 8 u8    byte j of a sub-block: weight j in the low nibble, j + 8 in the high one
+ *
+ *   nf4     w = absmax * N[q]. Source: bitsandbytes (create_normal_map, kDequantizeBlockwise),
+ * QLoRA 0    f32 absmax 4    32 x u8     byte j: weight 2j in the high nibble, weight 2j + 1 in the
+ * low one
+ *
+ *   nf4_h   the same with an fp16 absmax: quants from 2 on
  */
 #include <math.h>
 
@@ -102,7 +108,63 @@ static void set_nvfp4_scales(uint8_t *block, fill_kind kind, random_source *r)
     }
 }
 
+static const float nf4_values[16] = {
+    -1.0f,
+    -0.6961928009986877f,
+    -0.5250730514526367f,
+    -0.39491748809814453f,
+    -0.28444138169288635f,
+    -0.18477343022823334f,
+    -0.09105003625154495f,
+    0.0f,
+    0.07958029955625534f,
+    0.16093020141124725f,
+    0.24611230194568634f,
+    0.33791524171829224f,
+    0.44070982933044434f,
+    0.5626170039176941f,
+    0.7229568362236023f,
+    1.0f,
+};
+
+/* What streaming products make of them. */
+static const float nf4_rounded[16] = { -914, -636, -480, -361, -260, -169, -83, 0,
+                                       73,   147,  225,  309,  403,  514,  661, 914 };
+
+static void decode_nf4_codes(const uint8_t *quants, float scale, const float *table, float *w)
+{
+    for (int j = 0; j < NF4_VALUES / 2; j++) {
+        w[2 * j] = scale * table[quants[j] >> 4];
+        w[2 * j + 1] = scale * table[quants[j] & 15];
+    }
+}
+
+static void decode_nf4(const uint8_t *block, float *w)
+{
+    decode_nf4_codes(block + NF4_QUANTS, number_f32.load(block + NF4_ABSMAX), nf4_values, w);
+}
+
+static void decode_nf4_rounded(const uint8_t *block, float *w)
+{
+    float unit = number_f32.load(block + NF4_ABSMAX) / 914;
+    decode_nf4_codes(block + NF4_QUANTS, unit, nf4_rounded, w);
+}
+
+static void decode_nf4_h(const uint8_t *block, float *w)
+{
+    decode_nf4_codes(block + NF4_H_QUANTS, load_half(block + NF4_H_ABSMAX), nf4_values, w);
+}
+
+static void decode_nf4_h_rounded(const uint8_t *block, float *w)
+{
+    decode_nf4_codes(block + NF4_H_QUANTS, load_half(block + NF4_H_ABSMAX) / 914, nf4_rounded, w);
+}
+
 const codec codec_IQ4_NL = { decode_iq4_nl, .scales = { { IQ4_NL_D, 8e-4f, true } } };
 const codec codec_IQ4_XS = { decode_iq4_xs, .scales = { { IQ4_XS_D, 4e-5f, true } } };
 const codec codec_MXFP4 = { decode_mxfp4, .set_scales = set_mxfp4_scale };
 const codec codec_NVFP4 = { decode_nvfp4, .set_scales = set_nvfp4_scales };
+const codec codec_NF4 = { decode_nf4, .decode_rounded = decode_nf4_rounded,
+                          .scales = { { NF4_ABSMAX, 0.1f, true } }, .number = &number_f32 };
+const codec codec_NF4_H = { decode_nf4_h, .decode_rounded = decode_nf4_h_rounded,
+                            .scales = { { NF4_H_ABSMAX, 0.1f, true } } };

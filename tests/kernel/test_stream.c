@@ -269,9 +269,9 @@ ARENA_TEST(several_vectors_leave_room_for_sixteen_warps_on_an_sm)
 /* All lines moved on by one: of blocks that end with their quants, the last is behind the row. */
 ARENA_TEST(a_line_behind_a_row_is_found)
 {
-    static const char *const ending_with_quants[] = { "q4_0",   "q5_0",  "q8_0", "q4_1",
-                                                      "q5_1",   "q1_0",  "q2_0", "iq4_nl",
-                                                      "iq4_xs", "mxfp4", "nvfp4" };
+    static const char *const ending_with_quants[] = { "q4_0",  "q5_0", "q8_0",   "q4_1",   "q5_1",
+                                                      "q1_0",  "q2_0", "iq4_nl", "iq4_xs", "mxfp4",
+                                                      "nvfp4", "nf4",  "nf4_h" };
     const line_edit one_more = { "and.b64", "0xFFFFFFFFFFFFFFF0;", 0,
                                  "$0\n    add.u64 $1, $1, 16;" };
     for (size_t i = 0; i < sizeof ending_with_quants / sizeof *ending_with_quants; i++) {

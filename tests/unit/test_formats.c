@@ -54,6 +54,8 @@ static const format_info promised[] = {
     { "q8_f32", NO_GGUF_TYPE, 32, 36, 4 },
     { "e4m3", NO_GGUF_TYPE, 1, 1, 1 },
     { "e5m2", NO_GGUF_TYPE, 1, 1, 1 },
+    { "nf4", NO_GGUF_TYPE, 64, 36, 4 },
+    { "nf4_h", NO_GGUF_TYPE, 64, 34, 2 },
 };
 
 TEST(formats_keep_their_numbers_names_and_blocks)
@@ -252,6 +254,58 @@ TEST(every_scale_of_nvfp4_is_half_a_ue4m3)
     }
 }
 
+/* The values of bitsandbytes by code, of a block with absmax = 2: byte j has weight 2j in its high
+ * nibble. Products with x of 8 bits take multiples of absmax / 914. */
+TEST(codes_of_nf4_are_bitsandbytes_s)
+{
+    static const float values[16] = {
+        -1.0f,
+        -0.6961928009986877f,
+        -0.5250730514526367f,
+        -0.39491748809814453f,
+        -0.28444138169288635f,
+        -0.18477343022823334f,
+        -0.09105003625154495f,
+        0.0f,
+        0.07958029955625534f,
+        0.16093020141124725f,
+        0.24611230194568634f,
+        0.33791524171829224f,
+        0.44070982933044434f,
+        0.5626170039176941f,
+        0.7229568362236023f,
+        1.0f,
+    };
+    static const format both[] = { FORMAT_NF4, FORMAT_NF4_H };
+    for (unsigned f = 0; f < 2; f++) {
+        uint8_t block[NF4_BYTES] = { 0, 0, 0, 0x40 }; /* 2.0f */
+        float w[NF4_VALUES], rounded[NF4_VALUES];
+        if (both[f] == FORMAT_NF4_H)
+            block[NF4_H_ABSMAX + 1] = 0x40; /* 2 as fp16 */
+        unsigned quants = both[f] == FORMAT_NF4 ? NF4_QUANTS : NF4_H_QUANTS;
+        for (unsigned j = 0; j < NF4_VALUES / 2; j++)
+            block[quants + j] = (uint8_t)((j % 16) << 4 | (15 - j % 16));
+        ref_decode(both[f], block, NF4_VALUES, w);
+        ref_decode_rounded(both[f], block, NF4_VALUES, rounded);
+        for (unsigned i = 0; i < NF4_VALUES; i++) {
+            unsigned code = i % 2 ? 15 - i / 2 % 16 : i / 2 % 16;
+            float unit = 2.0f / 914;
+            assert_true(w[i] == 2 * values[code]);
+            assert_true(rounded[i] == unit * nearbyintf(914 * values[code]));
+            assert_true(fabsf(rounded[i] - w[i]) <= 2 * 3.6e-4f);
+        }
+    }
+}
+
+TEST(weights_of_most_formats_are_not_rounded)
+{
+    uint8_t block[Q4_K_BYTES] = { 1, 0x2c, 3, 0x24, 5, 77 };
+    float w[Q4_K_VALUES], rounded[Q4_K_VALUES];
+    ref_decode(FORMAT_Q4_K, block, Q4_K_VALUES, w);
+    ref_decode_rounded(FORMAT_Q4_K, block, Q4_K_VALUES, rounded);
+    assert_memory_equal(w, rounded, sizeof w);
+}
+
 ARENA_TEST(grids_equal_ggml_s)
 {
     static const struct {
@@ -350,11 +404,16 @@ static unsigned varying_bits(format f, const uint8_t *blocks, unsigned byte)
     return set & clear;
 }
 
+static unsigned scale_bytes(format f)
+{
+    return codecs[f]->number ? codecs[f]->number->bytes : F16_BYTES;
+}
+
 /* All but the scales that a randomiser sets is random: every bit of it takes both values. */
 static unsigned random_bits_of(format f, unsigned byte)
 {
-    for (int i = 0; i < MAX_SCALE_FIELDS; i++)
-        if (codecs[f]->scales[i].size > 0 && byte / 2 == codecs[f]->scales[i].offset / 2)
+    for (const scale_field *s = codecs[f]->scales; s < codecs[f]->scales + MAX_SCALE_FIELDS; s++)
+        if (s->size > 0 && byte >= s->offset && byte < s->offset + scale_bytes(f))
             return 0;
     switch (f) {
     case FORMAT_MXFP4:
@@ -385,8 +444,9 @@ ARENA_TEST(random_blocks_take_all_bits_and_signs)
             }
             for (int i = 0; i < MAX_SCALE_FIELDS; i++) {
                 const scale_field *s = &codecs[f]->scales[i];
+                unsigned top = s->offset + scale_bytes(f) - 1;
                 if (s->size > 0)
-                    assert_int_equal(varying_bits(f, blocks, s->offset + 1) >> 7, s->either_sign);
+                    assert_int_equal(varying_bits(f, blocks, top) >> 7, s->either_sign);
             }
         }
     }
@@ -401,7 +461,7 @@ ARENA_TEST(tiny_scales_are_subnormal)
         for (unsigned i = 0; i < FILLED_VALUES / formats[f].block_values; i++)
             for (const scale_field *s = codecs[f]->scales; s < codecs[f]->scales + MAX_SCALE_FIELDS;
                  s++)
-                if (s->size > 0)
+                if (s->size > 0 && scale_bytes(f) == F16_BYTES)
                     assert_int_equal(block[i * formats[f].block_bytes + s->offset + 1] & 0x7c, 0);
     }
 }
