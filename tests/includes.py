@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws who uses whom in src/ and gen/, and fails where an arrow points up or a circle closes: includes.py [SOURCE_ROOT]
 
-A .c and the .h of its name are one file here. There is an arrow from a file to each that it includes and to each whose
+A .c and the .h and .def of its name are one file here. There is an arrow from a file to each that it includes and to each whose
 functions it uses, which a header of another name may declare; names that a macro pastes together are not seen. Arrows
 between files must make no circle, and an arrow out of a room must end in one that the room may use.
 
@@ -42,6 +42,7 @@ MAY_USE = {
     "src/emu/parse": ["src/emu/run"],
     "src/emu/launch": ["src/emu/run"],
     "src/libcuda": ["src/emu/parse", "src/emu/launch", "src/kernel/target"],
+    "src/libcuda/entry": ["src/libcuda"],
     "src/check": ["src/kernel", "src/emu/parse", "src/emu/launch", "src/ref"],
     "src/emit": ["src/kernel"],
     "src/model/gguf": [],
@@ -58,7 +59,7 @@ BODY = re.compile(r"^\{$.*?^\}$|^#define (?:[^\n]*\\\n)*[^\n]*", re.MULTILINE | 
 
 
 class File:
-    """A .c, its .h, or both: what they include, define and name."""
+    """A .c, its .h and its table: what they include, define and name."""
 
     def __init__(self):
         self.includes, self.names = [], set()  # names: of all that it mentions
@@ -81,7 +82,9 @@ def read_files(root):
     """All files of src/ and gen/, by their path without suffix."""
     files = collections.defaultdict(File)
     for folder in ("src", "gen"):
-        for path in sorted((root / folder).rglob("*.[ch]")):
+        for path in sorted((root / folder).rglob("*.*")):
+            if path.suffix not in (".c", ".h") and not (path.suffix == ".def" and path.with_suffix(".c").exists()):
+                continue
             name = path.relative_to(root).with_suffix("").as_posix()
             files[name].read(path.read_text(), path.suffix == ".h")
     return files
