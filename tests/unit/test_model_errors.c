@@ -10,7 +10,7 @@ typedef struct wrong_model {
 /* clang-format off */
 #define ALL_NAMES \
     "deepseek2, gemma2, gemma3, gpt-oss, granite, granitemoe, llama, mistral3, phi3, qwen2, qwen3, qwen3moe, " \
-    "qwen3next, qwen35, qwen35moe"
+    "qwen3next, qwen35, qwen35moe, seed_oss"
 #define MIXTRAL "ARCH.feed_forward_length = 256\n" EXPERT_KEYS EXPERTS
 static const wrong_model wrong_models[] = {
     { "llama", "-general.architecture\n", "general.architecture is missing; this is no file of a model [E072]\n" },

@@ -195,6 +195,12 @@ ARENA_TEST(models_beside_the_project_become_their_decoders)
                "temperature_length = 16\noutput = tied\nweights = iq4_xs\n"
                "weights.token_embd = q6_k\nweights.attn_v = q5_k\n"
                "weights.attn_output = iq4_nl\nweights.ffn_down = iq4_nl\n") },
+        { "seed_oss",
+          TINY("architecture = seed_oss\nlayers = 2\nhidden = 256\nff = 96\nnum_heads = 3\n"
+               "num_kv_heads = 1\nhead_dim = 64\nrope = neox\nrope_base = 10000000\n"
+               "biases = attn_q, attn_k, attn_v\nffn_norm = post_attention_norm\n"
+               "weights = q4_k\nweights.attn_v = q6_k: 1\nweights.attn_output = q5_0\n"
+               "weights.ffn_down = q5_0, q8_0: 1\nweights.output = q6_k\n") },
         { "stories260K",
           "[decoder]\narchitecture = llama\nlayers = 5\nhidden = 64\nff = 172\nnum_heads = 8\n"
           "num_kv_heads = 4\nvocab = 512\nmax_seq_len = 512\noutput = tied\nweights = f32\n" },

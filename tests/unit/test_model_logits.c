@@ -91,10 +91,9 @@ static double largest_error(tested_model *m, const double *golden, size_t tokens
     return most;
 }
 
-static const char *const names[] = {
-    "llama",  "llama_bias", "qwen2",   "qwen3",    "gemma2",
-    "gemma3", "phi3",       "granite", "mistral3", "stories260K_q4"
-};
+static const char *const names[] = { "llama",    "llama_bias",     "qwen2",   "qwen3",
+                                     "gemma2",   "gemma3",         "phi3",    "granite",
+                                     "mistral3", "stories260K_q4", "seed_oss" };
 enum { MODELS = sizeof names / sizeof *names };
 
 ARENA_TEST(logits_are_those_that_others_computed)
