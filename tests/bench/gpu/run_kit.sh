@@ -48,6 +48,6 @@ kernels)
         esac
     done
     # shellcheck disable=SC2086
-    exec "$here/bin/bench_gpu" ${peers:+--peers "$here/bin"} $options "${SHAPES:-$gpu/shapes.ini}" "$@"
+    exec "$here/bin/bench_gpu" ${peers:+--peers "$here/bin"} $options "${SHAPES:-$here/bin/shapes.ini}" "$@"
     ;;
 esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes out the loops and macros of a PTX file: expand_ptx.py FILE.ptx.in FILE.ptx
+"""Writes out the loops and macros of a text: expand.py FILE.in FILE
 
     @for i in 0 1 2 3           repeats the lines up to @end, with {i}, {4*i+1} and so on as numbers
     @define square(x, y)        names the lines up to @end; "@square(%f0, 2)" stands for them, with {x} and {y}
