@@ -2,7 +2,7 @@
 #ifndef PTXGEN_GEN_ATTENTION_ATTENTION_KEYS_H
 #define PTXGEN_GEN_ATTENTION_ATTENTION_KEYS_H
 
-#include "gen/rows/rope_keys.h"
+#include "gen/rows/rope.h"
 
 #define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
 #define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE

@@ -27,7 +27,6 @@
 #include "gen/formats/formats.h"
 #include "gen/attention/mla.h"
 #include "gen/products/product_keys.h"
-#include "gen/rows/rope_keys.h"
 #include "ref/reference.h"
 
 enum {

@@ -27,7 +27,7 @@
  * kv_write is the same of K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim] in
  * place of qkv: num_heads is 0.
  *
- * Angles are counted in turns, in fixed point: see rows/rope_table.h.
+ * Angles are counted in turns, in fixed point: see rows/rope.c.
  */
 #include "gen/common/norm.h"
 #include "gen/attention/attention_keys.h"
@@ -35,7 +35,6 @@
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
 #include "gen/common/next.h"
-#include "gen/rows/rope_keys.h"
 #include "ref/reference.h"
 
 enum { ADDRESS_BYTES = 8 };
@@ -95,18 +94,6 @@ static val load_at(ptx *p, val base, val place)
     return ld_const(p, F32, mad_wide(p, place, F32_BYTES, base), 0);
 }
 
-/* What the head's values are multiplied by, besides their weights. */
-static val inverse_root(ptx *p, const head_work *w, const val *x)
-{
-    val squares = imm(F32, 0);
-    for (unsigned i = 0; i < w->parts; i++) {
-        val own = select(p, head_has(p, w->in, i), x[i], imm(F32, 0));
-        squares = i ? fma(p, own, own, squares) : mul(p, own, own);
-    }
-    val mean = mul(p, warp_sum(p, squares), 1.0f / (float)w->in->shape.head_dim);
-    return norm_factor(p, w->in, mean);
-}
-
 /* The lane's values of the head by its norm, and their partners. */
 static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
 {
@@ -118,7 +105,13 @@ static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x
         own[i] = load_at(p, weights, head_place(p, w->in, i));
         others[i] = load_at(p, weights, pairs[i].partner);
     }
-    val factor = inverse_root(p, w, x);
+    val squares = imm(F32, 0);
+    for (unsigned i = 0; i < w->parts; i++) {
+        val x_own = select(p, head_has(p, w->in, i), x[i], imm(F32, 0));
+        squares = i ? fma(p, x_own, x_own, squares) : mul(p, x_own, x_own);
+    }
+    val mean = mul(p, warp_sum(p, squares), 1.0f / (float)w->in->shape.head_dim);
+    val factor = norm_factor(p, w->in, mean);
     for (unsigned i = 0; i < w->parts; i++) {
         x[i] = mul(p, mul(p, x[i], factor), own[i]);
         partners[i] = mul(p, mul(p, partners[i], factor), others[i]);
@@ -129,17 +122,6 @@ static bool has_turns(const instance *in, unsigned part)
 {
     const rope_options *o = &in->options.rope;
     return o->style != ROPE_NONE && (int64_t)part * HEAD_PART < o->dims;
-}
-
-/* Angles follow from the position alone: those of a head of V, which has none, are made in vain. */
-static void turn_ahead(ptx *p, head_work *w)
-{
-    phase(p, "cos and sin");
-    for (unsigned i = 0; i < w->parts; i++)
-        if (has_turns(w->in, i)) {
-            w->pairs[i] = rope_pair_of(p, w->in, i);
-            w->turns[i] = rope_turn_at(p, w->in, w->pairs[i].pair, w->position);
-        }
 }
 
 static val turned(ptx *p, const head_work *w, unsigned part, const rope_pair *pair, val x,
@@ -169,18 +151,6 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
                has_turns(w->in, i) ? turned(p, w, i, &pairs[i], x[i], partners[i]) : x[i]);
 }
 
-static void copy_gate(ptx *p, const head_work *w, val number)
-{
-    int64_t head_bytes = w->in->shape.head_dim * F32_BYTES;
-    val from = add(p, w->source, head_bytes);
-    val to = mad_wide(p, number, head_bytes, parameter(p, "gate"));
-    for (unsigned i = 0; i < w->parts; i++) {
-        val place = head_place(p, w->in, i), value = load_at(p, from, place);
-        PTX_IF (p, head_has(p, w->in, i))
-            st_global(p, F32, mad_wide(p, place, F32_BYTES, to), 0, value);
-    }
-}
-
 static void store_q(ptx *p, const head_work *w, const var *values)
 {
     const problem_shape *s = &w->in->shape;
@@ -194,8 +164,16 @@ static void store_q(ptx *p, const head_work *w, const var *values)
         PTX_IF (p, head_has(p, w->in, i))
             st_global(p, F32, at, 0, warm ? mul(p, value, temperature) : value);
     }
-    if (w->in->options.gated)
-        copy_gate(p, w, number);
+    if (w->in->options.gated) {
+        int64_t head_bytes = w->in->shape.head_dim * F32_BYTES;
+        val from = add(p, w->source, head_bytes);
+        val to = mad_wide(p, number, head_bytes, parameter(p, "gate"));
+        for (unsigned i = 0; i < w->parts; i++) {
+            val place = head_place(p, w->in, i), gate = load_at(p, from, place);
+            PTX_IF (p, head_has(p, w->in, i))
+                st_global(p, F32, mad_wide(p, place, F32_BYTES, to), 0, gate);
+        }
+    }
 }
 
 static void store_kv(ptx *p, const head_work *w, const var *values)
@@ -220,7 +198,12 @@ static void build(ptx *p, const instance *in)
     phase(p, "load a head");
     head_work w = work_new(p, in);
     if (early) {
-        turn_ahead(p, &w);
+        phase(p, "cos and sin");
+        for (unsigned i = 0; i < w.parts; i++)
+            if (has_turns(w.in, i)) {
+                w.pairs[i] = rope_pair_of(p, w.in, i);
+                w.turns[i] = rope_turn_at(p, w.in, w.pairs[i].pair, w.position);
+            }
         wait_for_launches(p);
         phase(p, "load its values");
     }

@@ -42,15 +42,6 @@ static void fetch_lines(ptx *p, val next, val bytes, val warp, val warps)
         fetch_line(p, next, lines, mad(p, warps, WARP, line));
 }
 
-/* One lane all of its warp's: nothing waits in line with what warps load for themselves. */
-static void fetch_in_bulk(ptx *p, val next, val bytes, val warp)
-{
-    unsigned most = target_bytes_ahead(ptx_target(p));
-    val from = mul(p, warp, most);
-    PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), lt(p, from, bytes)))
-        prefetch_bulk(p, add(p, next, convert(p, U64, from)), 0, min(p, sub(p, bytes, from), most));
-}
-
 void fetch_next(ptx *p, const instance *in)
 {
     if (!in->next)
@@ -61,9 +52,14 @@ void fetch_next(ptx *p, const instance *in)
     val bytes = select(p, ne(p, next, 0), imm(U32, in->next), imm(U32, 0));
     val blocks, block = block_of_grid(p, &in->family->launch, &blocks);
     val warp = mad(p, block, warps, warp_id(p));
-    if (ptx_can_prefetch_bulk(p))
-        fetch_in_bulk(p, next, bytes, warp);
-    else
+    if (ptx_can_prefetch_bulk(p)) {
+        /* One lane all of its warp's: nothing waits in line with what warps load for themselves. */
+        unsigned most = target_bytes_ahead(ptx_target(p));
+        val from = mul(p, warp, most);
+        PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), lt(p, from, bytes)))
+            prefetch_bulk(p, add(p, next, convert(p, U64, from)), 0,
+                          min(p, sub(p, bytes, from), most));
+    } else
         fetch_lines(p, next, bytes, warp, mul(p, blocks, warps));
 }
 

@@ -42,25 +42,19 @@ static val wide_bfloat(ptx *p, val bits)
     return bits_as(p, F32, shl(p, bits, HALF_BITS));
 }
 
-/* Loads one value of 8 bits, or a multiple of four. */
-static void load_bytes(ptx *p, format f, val at, unsigned count, val *values)
-{
-    val words[MOST_VALUES / 4], four[4];
-    if (count == 1)
-        words[0] = convert(p, U32, ld_global(p, U8, at, 0));
-    else
-        load_words(p, U32, at, count / 4, words);
-    for (unsigned i = 0; i < count; i += 4) {
-        (f == FORMAT_E4M3 ? e4m3_as_f32 : e5m2_as_f32)(p, words[i / 4], four);
-        for (unsigned j = 0; j < 4 && i + j < count; j++)
-            values[i + j] = four[j];
-    }
-}
-
 void values_load(ptx *p, format f, val at, unsigned count, val *values)
 {
     if (formats[f].block_bytes == 1) {
-        load_bytes(p, f, at, count, values);
+        val of_bytes[MOST_VALUES / 4], four[4];
+        if (count == 1)
+            of_bytes[0] = convert(p, U32, ld_global(p, U8, at, 0));
+        else
+            load_words(p, U32, at, count / 4, of_bytes);
+        for (unsigned i = 0; i < count; i += 4) {
+            (f == FORMAT_E4M3 ? e4m3_as_f32 : e5m2_as_f32)(p, of_bytes[i / 4], four);
+            for (unsigned j = 0; j < 4 && i + j < count; j++)
+                values[i + j] = four[j];
+        }
     } else if (f == FORMAT_F32) {
         load_words(p, F32, at, count, values);
     } else if (count == 1) {

@@ -2,7 +2,7 @@
  * it, a row of X at a time. What is computed stands in experts/expert_down.h.
  */
 #include "gen/products/exact.h"
-#include "gen/experts/expert_down_keys.h"
+#include "gen/experts/expert_down.h"
 #include "ref/reference.h"
 
 enum { WARP = 32 };
@@ -26,23 +26,6 @@ static val exact_product(ptx *p, const expert_down *d, val id, val row, val vect
     return product;
 }
 
-static void add_exact_shared(ptx *p, expert_down *d, val row)
-{
-    val products[MAX_VECTORS];
-    gemv_operands g = d->of_shared;
-    for (unsigned v = 0; v < d->vectors; v++)
-        g.behind[v] = imm(U64, expert_down_shared_values_at(d->in, v));
-    exact s = { .in = &d->shared,
-                .x = &g,
-                .rows = 1,
-                .formats = { instance_weights(&d->shared) },
-                .at = { gemv_row(p, &g, row) },
-                .columns = dim_k(p, &d->shared) };
-    exact_multiply(p, &s, products);
-    for (unsigned v = 0; v < d->vectors; v++)
-        expert_down_add(p, d, imm(U32, v), expert_down_weight_of_shared(p, d, v), &products[v]);
-}
-
 static void build(ptx *p, const instance *in)
 {
     expert_down d = expert_down_new(p, in, 1, WARP);
@@ -64,8 +47,22 @@ static void build(ptx *p, const instance *in)
             expert_down_add(p, &d, row_of_x, expert_down_weight(p, &d, word, row_of_x), &of_row);
         }
     }
-    if (expert_down_has_shared(in))
-        add_exact_shared(p, &d, row);
+    if (expert_down_has_shared(in)) {
+        val products[MAX_VECTORS];
+        gemv_operands g = d.of_shared;
+        for (unsigned v = 0; v < d.vectors; v++)
+            g.behind[v] = imm(U64, expert_down_shared_values_at(d.in, v));
+        exact s = { .in = &d.shared,
+                    .x = &g,
+                    .rows = 1,
+                    .formats = { instance_weights(&d.shared) },
+                    .at = { gemv_row(p, &g, row) },
+                    .columns = dim_k(p, &d.shared) };
+        exact_multiply(p, &s, products);
+        for (unsigned v = 0; v < d.vectors; v++)
+            expert_down_add(p, &d, imm(U32, v), expert_down_weight_of_shared(p, &d, v),
+                            &products[v]);
+    }
     expert_down_store(p, &d, row);
 }
 

@@ -29,13 +29,6 @@ typedef struct matrices {
     gemv_operands g[PAIR];
 } matrices;
 
-/* Values of a row of f. */
-static unsigned f_values(const instance *in)
-{
-    const problem_shape *s = &in->shape;
-    return (unsigned)(s->experts_used * s->n + s->n_shared);
-}
-
 /* For so many vectors. Biases are the experts' alone, and behind their values are the shared one's.
  */
 static matrices matrices_of(ptx *p, const instance *in, unsigned first, unsigned vectors)
@@ -51,15 +44,10 @@ static matrices matrices_of(ptx *p, const instance *in, unsigned first, unsigned
     }
     if (first == SHARED) {
         m.g[0].y = add(p, m.g[0].y, imm(U64, in->shape.experts_used * in->shape.n * F32_BYTES));
-        m.g[0].stride = imm(U32, f_values(in));
+        const problem_shape *s = &in->shape;
+        m.g[0].stride = imm(U32, (unsigned)(s->experts_used * s->n + s->n_shared));
     }
     return m;
-}
-
-static void move_to_expert(ptx *p, const instance *in, matrices *m, val id)
-{
-    for (unsigned i = 0; i < PAIR; i++)
-        m->g[i].w = expert_plane(p, in, m->g[i].w, id, m->g[i].row_bytes);
 }
 
 static gemv_chosen rows_of(const instance *in, const expert_entry *e)
@@ -93,7 +81,8 @@ static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val 
 {
     PTX_IF (p, expert_exists(p, in, e->id)) {
         matrices m = matrices_of(p, in, OF_EXPERTS, 1);
-        move_to_expert(p, in, &m, e->id);
+        for (unsigned i = 0; i < PAIR; i++)
+            m.g[i].w = expert_plane(p, in, m.g[i].w, e->id, m.g[i].row_bytes);
         val bias = add(p, row, first_bias(p, in, e->id)), x = m.g[0].x;
         PTX_FOR (p, vector, 0, e->count, 1) {
             gemv_chosen one = rows_of(in, e);
@@ -108,17 +97,6 @@ static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val 
         store_nans(p, in, e, mad(p, row, 32, lane_id(p)), imm(U32, in->shape.n * 32));
 }
 
-static void exact_shared(ptx *p, const instance *in, val row)
-{
-    PTX_FOR (p, vector, 0, in->shape.m, 1) {
-        matrices m = matrices_of(p, in, SHARED, 1);
-        val stored;
-        m.g[0].y = gemv_results(p, &m.g[0], vector, &stored);
-        m.g[0].x = gemv_vector(p, &m.g[0], vector);
-        exact_gated_row(p, m.of, m.g, row, row);
-    }
-}
-
 static void build_exact(ptx *p, const instance *in)
 {
     val list = parameter(p, "list"), number = named(p, "entry", ctaid_y(p));
@@ -130,8 +108,15 @@ static void build_exact(ptx *p, const instance *in)
         }
     if (in->shape.n_shared)
         PTX_IF (p, eq(p, number, (unsigned)experts_listed(in)))
-            PTX_IF (p, lt(p, row, in->shape.n_shared))
-                exact_shared(p, in, row);
+            PTX_IF (p, lt(p, row, in->shape.n_shared)) {
+                PTX_FOR (p, vector, 0, in->shape.m, 1) {
+                    matrices m = matrices_of(p, in, SHARED, 1);
+                    val stored;
+                    m.g[0].y = gemv_results(p, &m.g[0], vector, &stored);
+                    m.g[0].x = gemv_vector(p, &m.g[0], vector);
+                    exact_gated_row(p, m.of, m.g, row, row);
+                }
+            }
 }
 
 /* The largest of 1, 2, 4 that is less than count. */

@@ -1,5 +1,7 @@
 #include "gen/experts/expert_tile.h"
 
+#include "gen/common/reduce.h"
+
 enum { WARP = 32 };
 
 unsigned expert_tile_variants(unsigned vectors, unsigned variants[EXPERT_TILE_VARIANTS])
@@ -89,4 +91,117 @@ bool expert_tile_all_fit(const instance *in)
 {
     return stream_passes(in) == 1 && expert_tile_slots(in) >= most_vectors(in) &&
            (expert_tile_is_apart(in) || !expert_down_has_shared(in));
+}
+
+enum { PLAN_BYTES = PLAN_RECORD * 4 };
+
+static val record(ptx *p, const expert_plan *plan, val number, unsigned behind)
+{
+    return mad(p, number, PLAN_BYTES, add(p, plan->words, behind * PLAN_BYTES));
+}
+
+val expert_plan_expert(ptx *p, const expert_plan *plan, val number)
+{
+    return record(p, plan, number, 1);
+}
+
+val expert_plan_vector(ptx *p, const expert_plan *plan, val number)
+{
+    return record(p, plan, number, 1 + plan->slots);
+}
+
+val expert_plan_word(ptx *p, val at, unsigned word)
+{
+    return ld_shared(p, U32, at, word * 4);
+}
+
+/* Of one row: an expert, and its vector, a thread. */
+void expert_plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
+{
+    const expert_down *d = plan->of;
+    val number = tid_x(p);
+    PTX_IF (p, eq(p, number, 0)) {
+        st_shared(p, U32, plan->words, PLAN_HEAD_FIRST * 4, plan->first);
+        st_shared(p, U32, plan->words, PLAN_HEAD_EXPERTS * 4, experts);
+    }
+    PTX_IF (p, lt(p, number, plan->slots))
+        st_shared(p, U32, expert_plan_expert(p, plan, number), PLAN_EXPERT_ID * 4,
+                  imm(U32, PLAN_NO_EXPERT));
+    PTX_IF (p, lt(p, number, experts)) {
+        expert_entry e = expert_entry_at(p, &d->planes, d->list, add(p, plan->first, number));
+        val word = expert_choice(p, &e, imm(U32, 0)), none = imm(U32, 0);
+        val id = min(p, e.id, imm(U32, PLAN_NO_EXPERT - 1));
+        st_shared(p, U32, expert_plan_expert(p, plan, number), PLAN_EXPERT_ID * 4, id);
+        st_shared(p, F32, expert_plan_vector(p, plan, number), PLAN_WEIGHT * 4,
+                  expert_down_weight(p, d, word, none));
+    }
+}
+
+/* The sum over the lanes up to the own one. */
+static val sum_up_to(ptx *p, val v)
+{
+    val lane = lane_id(p);
+    for (unsigned behind = 1; behind < WARP; behind *= 2) {
+        val other = shuffle_from(p, v, bit_and(p, sub(p, lane, behind), WARP - 1));
+        v = add(p, v, select(p, ge(p, lane, behind), other, imm(U32, 0)));
+    }
+    return v;
+}
+
+/* The vectors that an expert takes whose rows are so many. */
+static val places_for(ptx *p, const expert_plan *plan, val rows)
+{
+    unsigned variants[EXPERT_TILE_VARIANTS],
+        i = expert_tile_variants(plan->of->vectors, variants) - 1;
+    val places = imm(U32, variants[i]);
+    while (i--)
+        places = select(p, le(p, rows, variants[i]), imm(U32, variants[i]), places);
+    return places;
+}
+
+/* Of several rows: an expert a lane of the first warp, as many as fit. */
+void expert_plan_of_rows(ptx *p, const expert_plan *plan)
+{
+    const expert_down *d = plan->of;
+    val lane = lane_id(p), number = add(p, plan->first, lane), zero = imm(U32, 0);
+    bool alone = stream_passes(d->in) > 1;
+    val exists = alone ? eq(p, lane, 0) : lt(p, number, d->in_use);
+    expert_entry e = expert_entry_at(p, &d->planes, d->list, min(p, number, sub(p, d->in_use, 1)));
+    val places = select(p, exists, places_for(p, plan, e.count), zero);
+    val end = sum_up_to(p, places), first = sub(p, end, places);
+    val fits = bit_and(p, exists, le(p, end, plan->slots));
+    val experts = warp_max(p, select(p, fits, add(p, lane, 1), zero));
+    val vectors = warp_max(p, select(p, fits, end, zero));
+    PTX_IF (p, eq(p, lane, 0)) {
+        val4 head = { { plan->first, experts, vectors, zero } };
+        st_shared_v4(p, U32, plan->words, 0, head);
+    }
+    PTX_IF (p, fits) {
+        val4 of_expert = { { e.id, first, places, zero } };
+        st_shared_v4(p, U32, expert_plan_expert(p, plan, lane), 0, of_expert);
+        for (unsigned i = 0; i < d->vectors; i++)
+            PTX_IF (p, gt(p, places, i)) {
+                val used = gt(p, e.count, i);
+                val word = expert_choice(p, &e, select(p, used, imm(U32, i), zero));
+                val row = expert_row(p, d->in, word), weight = expert_down_weight(p, d, word, row);
+                val4 of_vector = { { word, select(p, used, row, imm(U32, PLAN_NO_ROW)),
+                                     bits_as(p, U32, weight), row } };
+                st_shared_v4(p, U32, expert_plan_vector(p, plan, add(p, first, i)), 0, of_vector);
+            }
+    }
+}
+
+/* Where vector number vector of the tile comes from. */
+val expert_plan_source(ptx *p, const void *context, val vector)
+{
+    const expert_plan *plan = context;
+    const expert_down *d = plan->of;
+    val zero = imm(U32, 0);
+    if (d->vectors == 1) {
+        expert_entry e = expert_entry_at(p, &d->planes, d->list, add(p, plan->first, vector));
+        return expert_down_values(p, d, expert_choice(p, &e, zero), zero);
+    }
+    val at = expert_plan_vector(p, plan, vector);
+    return expert_down_values(p, d, expert_plan_word(p, at, PLAN_WORD_OF_LIST),
+                              expert_plan_word(p, at, PLAN_ROW));
 }

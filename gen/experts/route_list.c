@@ -51,18 +51,6 @@ static row_count count_rows(ptx *p, const route *r, const place_of_id *at)
     return rows;
 }
 
-/* Keeps those ids that no row ahead has. */
-static void find_firsts(ptx *p, const route *r)
-{
-    barrier(p);
-    PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
-        place_of_id at = place_new(p, r, number);
-        row_count rows = count_rows(p, r, &at);
-        val first = select(p, eq(p, rows.ahead, 0), at.id, imm(U32, ROUTE_NO_ID));
-        st_shared(p, U32, mad(p, number, ROUTE_WORD, r->firsts), 0, first);
-    }
-}
-
 /* Entries of experts lower than one. */
 static val count_entries(ptx *p, const route *r, val id)
 {
@@ -107,30 +95,32 @@ static void store_pair(ptx *p, const route *r, const place_of_id *pair)
               number);
 }
 
-/* Stores the list's head and the entries that are left. */
-static void store_rest(ptx *p, const route *r)
-{
-    val entries = r->m > 1 ? count_entries(p, r, imm(U32, ROUTE_NO_ID)) : imm(U32, r->used);
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        route_store_head(p, entries);
-    unsigned most = (unsigned)problem_experts_listed(&r->in->shape);
-    if (r->m > 1)
-        PTX_FOR (p, left, add(p, tid_x(p), entries), most, r->threads) {
-            val at = route_entry(p, r, left);
-            for (unsigned i = 0; i < EXPERT_FIRST_ROW + r->m; i++)
-                st_global(p, U32, at, i * ROUTE_WORD, imm(U32, i == 1 ? 0 : ROUTE_NO_ID));
-        }
-}
-
 void route_make_list(ptx *p, const route *r)
 {
-    if (r->m > 1)
-        find_firsts(p, r);
+    if (r->m > 1) {
+        barrier(p);
+        PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
+            place_of_id place = place_new(p, r, number);
+            row_count rows = count_rows(p, r, &place);
+            val first = select(p, eq(p, rows.ahead, 0), place.id, imm(U32, ROUTE_NO_ID));
+            st_shared(p, U32, mad(p, number, ROUTE_WORD, r->firsts), 0, first);
+        }
+    }
     barrier(p);
     PTX_FOR (p, number, tid_x(p), r->m * r->room, r->threads) {
         place_of_id at = place_new(p, r, number);
         PTX_IF (p, lt(p, at.slot, r->used))
             store_pair(p, r, &at);
     }
-    store_rest(p, r);
+    /* Stores the list's head and the entries that are left. */
+    val entries = r->m > 1 ? count_entries(p, r, imm(U32, ROUTE_NO_ID)) : imm(U32, r->used);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        route_store_head(p, entries);
+    unsigned most = (unsigned)problem_experts_listed(&r->in->shape);
+    if (r->m > 1)
+        PTX_FOR (p, left, add(p, tid_x(p), entries), most, r->threads) {
+            val entry = route_entry(p, r, left);
+            for (unsigned i = 0; i < EXPERT_FIRST_ROW + r->m; i++)
+                st_global(p, U32, entry, i * ROUTE_WORD, imm(U32, i == 1 ? 0 : ROUTE_NO_ID));
+        }
 }

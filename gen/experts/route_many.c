@@ -77,12 +77,6 @@ static val id_of(ptx *p, val pair)
     return ld_global(p, U32, mad_wide(p, pair, ROUTE_WORD, parameter(p, "ids")), 0);
 }
 
-static void note_pairs(ptx *p, const many *m)
-{
-    PTX_FOR (p, pair, tid_x(p), m->r->m * m->r->used, m->r->threads)
-        set_bit(p, bits_of_expert(p, m, id_of(p, pair)), div(p, pair, m->r->used));
-}
-
 static val rows_of_expert(ptx *p, const many *m, val id)
 {
     val at = bits_of_expert(p, m, id), count = { 0 };
@@ -91,35 +85,6 @@ static val rows_of_expert(ptx *p, const many *m, val id)
         count = i ? add(p, count, of_word) : of_word;
     }
     return count;
-}
-
-static void note_experts(ptx *p, const many *m)
-{
-    PTX_FOR (p, id, tid_x(p), m->r->experts, m->r->threads)
-        PTX_IF (p, ne(p, rows_of_expert(p, m, id), 0))
-            set_bit(p, m->in_use, id);
-}
-
-static void store_heads(ptx *p, const many *m)
-{
-    PTX_FOR (p, id, tid_x(p), m->r->experts, m->r->threads) {
-        val count = rows_of_expert(p, m, id);
-        PTX_IF (p, ne(p, count, 0)) {
-            val number = bits_ahead(p, m->in_use, id), at = route_entry(p, m->r, number);
-            st_global(p, U32, at, 0, id);
-            st_global(p, U32, at, ROUTE_WORD, count);
-            st_shared(p, U32, word_at(p, m->counts, number), 0, count);
-        }
-    }
-}
-
-static void store_pairs(ptx *p, const many *m)
-{
-    PTX_FOR (p, pair, tid_x(p), m->r->m * m->r->used, m->r->threads) {
-        val id = id_of(p, pair), at = route_entry(p, m->r, bits_ahead(p, m->in_use, id));
-        val place = bits_ahead(p, bits_of_expert(p, m, id), div(p, pair, m->r->used));
-        st_global(p, U32, mad_wide(p, place, ROUTE_WORD, at), EXPERT_FIRST_ROW * ROUTE_WORD, pair);
-    }
 }
 
 /* Behind an entry's choices, and behind the list's entries: a warp each. */
@@ -154,12 +119,28 @@ void route_make_list_of_many(ptx *p, const route *r)
     clear(p, m.in_use, of_experts, r->threads);
     clear(p, m.counts, m.entries, r->threads);
     barrier(p);
-    note_pairs(p, &m);
+    PTX_FOR (p, pair, tid_x(p), m.r->m * m.r->used, m.r->threads)
+        set_bit(p, bits_of_expert(p, &m, id_of(p, pair)), div(p, pair, m.r->used));
     barrier(p);
-    note_experts(p, &m);
+    PTX_FOR (p, id, tid_x(p), m.r->experts, m.r->threads)
+        PTX_IF (p, ne(p, rows_of_expert(p, &m, id), 0))
+            set_bit(p, m.in_use, id);
     barrier(p);
-    store_heads(p, &m);
-    store_pairs(p, &m);
+    PTX_FOR (p, id, tid_x(p), m.r->experts, m.r->threads) {
+        val count = rows_of_expert(p, &m, id);
+        PTX_IF (p, ne(p, count, 0)) {
+            val number = bits_ahead(p, m.in_use, id), at = route_entry(p, m.r, number);
+            st_global(p, U32, at, 0, id);
+            st_global(p, U32, at, ROUTE_WORD, count);
+            st_shared(p, U32, word_at(p, m.counts, number), 0, count);
+        }
+    }
+    PTX_FOR (p, pair, tid_x(p), m.r->m * m.r->used, m.r->threads) {
+        val id = id_of(p, pair), entry = route_entry(p, m.r, bits_ahead(p, m.in_use, id));
+        val place = bits_ahead(p, bits_of_expert(p, &m, id), div(p, pair, m.r->used));
+        st_global(p, U32, mad_wide(p, place, ROUTE_WORD, entry), EXPERT_FIRST_ROW * ROUTE_WORD,
+                  pair);
+    }
     barrier(p);
     val last = ld_shared(p, U32, m.in_use, (of_experts - 1) * ROUTE_WORD);
     val ahead = bits_ahead(p, m.in_use, imm(U32, (of_experts - 1) * WORD_BITS));

@@ -9,10 +9,9 @@
  * that fit, for all rows of a turn one after the other, and all warps of a block with them. With
  * passes each expert's columns are staged in parts, as those of other streams.
  */
-#include "gen/experts/expert_plan.h"
 #include "gen/experts/expert_tile.h"
 #include "gen/common/next.h"
-#include "gen/experts/expert_down_keys.h"
+#include "gen/experts/expert_down.h"
 #include "gen/products/stream_keys.h"
 #include "ref/reference.h"
 
@@ -30,13 +29,6 @@ static val shared_vector(ptx *p, const void *context, val vector)
         p, vector,
         (unsigned)(expert_down_shared_values_at(d->in, 1) - expert_down_shared_values_at(d->in, 0)),
         first);
-}
-
-/* The experts of the group; of one row of X as many as there may be. */
-static val experts_of_group(ptx *p, const streamed *s)
-{
-    return s->d.vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
-                            : imm(U32, s->plan.slots);
 }
 
 /* Plans a group and puts its vectors into the tile; with passes the latter is for later. */
@@ -172,7 +164,11 @@ static void multiply_at_once(ptx *p, streamed *s)
         phase(p, "stream experts' weights");
         stream_begin_lane(p, &s->experts);
         stream_note_rows(p, &s->experts);
-        PTX_FOR (p, number, 0, experts_of_group(p, s), 1)
+        /* The experts of the group; of one row of X as many as there may be. */
+        PTX_FOR (p, number, 0,
+                 s->d.vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
+                                  : imm(U32, s->plan.slots),
+                 1)
             add_expert(p, s, number, row);
         if (expert_down_has_shared(d->in))
             add_shared(p, s, row);
@@ -211,15 +207,6 @@ static void forget_group(ptx *p, const streamed *s)
         st_shared_v4(p, U32, s->plan.words, 0, ((val4){ { zero, zero, zero, zero } }));
 }
 
-/* The shared expert, where its values are in the same tile as those of others. */
-static void stage_shared_again(ptx *p, streamed *s)
-{
-    barrier(p);
-    forget_group(p, s);
-    stage_shared(p, s);
-    barrier(p);
-}
-
 /* All warps of a block go through the groups of a turn. Those that it has no rows for do nothing in
  * between, or with passes take the last ones again and store nothing. */
 static void multiply_in_groups(ptx *p, streamed *s)
@@ -238,8 +225,12 @@ static void multiply_in_groups(ptx *p, streamed *s)
         stream_begin_lane(p, &s->experts);
         PTX_FOR (p, entry, 0, d->in_use, 1)
             add_entry(p, s, entry, own);
-        if (shared && !shared_passes && !expert_tile_is_apart(d->in))
-            stage_shared_again(p, s);
+        if (shared && !shared_passes && !expert_tile_is_apart(d->in)) {
+            barrier(p);
+            forget_group(p, s);
+            stage_shared(p, s);
+            barrier(p);
+        }
         if (shared_passes) {
             barrier(p);
             forget_group(p, s);

@@ -126,21 +126,6 @@ static void make_q_and_k(ptx *p, const net *n, val number)
             st_shared(p, F32, at, sums_at(n, i, 0), sums[i]);
 }
 
-static void make_v(ptx *p, const net *n, val number)
-{
-    unsigned ahead = 2 * (unsigned)n->in->shape.num_kv_heads;
-    val channel = mad(p, add(p, n->head, ahead), n->size, n->lane);
-    put_vector(p, n, number, AT_V, delta_convolved(p, &n->rows, number, channel, imm(PRED, 1)));
-}
-
-static void make_gate(ptx *p, const net *n, val number)
-{
-    val place = mad(p, n->head, n->size, n->lane), row = delta_row_of_x(p, &n->rows, number);
-    val z = ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->rows.channels * F32_BYTES);
-    val gamma = ld_const(p, F32, mad_wide(p, n->lane, F32_BYTES, parameter(p, "gamma")), 0);
-    put_vector(p, n, number, AT_GATE, mul(p, by_sigmoid(p, z, z), gamma));
-}
-
 /* b and alpha of a row and the value head: a number of values between them, from an address on. */
 typedef struct factor_inputs {
     val from;
@@ -184,10 +169,20 @@ static void prepare(ptx *p, const net *n)
     PTX_FOR (p, number, n->first, n->end, 1) {
         PTX_IF (p, eq(p, n->part, 0))
             make_q_and_k(p, n, number);
-        PTX_IF (p, eq(p, n->part, 1))
-            make_v(p, n, number);
-        PTX_IF (p, eq(p, n->part, 2))
-            make_gate(p, n, number);
+        PTX_IF (p, eq(p, n->part, 1)) {
+            unsigned ahead = 2 * (unsigned)n->in->shape.num_kv_heads;
+            val channel = mad(p, add(p, n->head, ahead), n->size, n->lane);
+            put_vector(p, n, number, AT_V,
+                       delta_convolved(p, &n->rows, number, channel, imm(PRED, 1)));
+        }
+        PTX_IF (p, eq(p, n->part, 2)) {
+            val place = mad(p, n->head, n->size, n->lane),
+                row = delta_row_of_x(p, &n->rows, number);
+            val z =
+                ld_global(p, F32, mad_wide(p, place, F32_BYTES, row), n->rows.channels * F32_BYTES);
+            val gamma = ld_const(p, F32, mad_wide(p, n->lane, F32_BYTES, parameter(p, "gamma")), 0);
+            put_vector(p, n, number, AT_GATE, mul(p, by_sigmoid(p, z, z), gamma));
+        }
         PTX_IF (p, eq(p, tid_x(p), 3 * n->size))
             make_factors(p, n, number);
     }
@@ -400,18 +395,6 @@ static void step_rows(ptx *p, const net *n, const columns *c)
         step(p, n, c, number);
 }
 
-static void step_few(ptx *p, net *n, const columns *c)
-{
-    n->first = imm(U32, 0);
-    n->end = n->rows.count;
-    step_rows(p, n, c);
-    phase(p, "store the state");
-    store_columns(p, n, c);
-    barrier(p);
-    phase(p, "norm and store y");
-    store_y(p, n);
-}
-
 static void keep_inputs(ptx *p, const net *n)
 {
     const problem_shape *s = &n->in->shape;
@@ -459,8 +442,16 @@ static void build(ptx *p, const instance *in)
     columns c = load_columns(p, &n);
     if (delta_has_many_rows(in))
         step_many(p, &n, &c);
-    else
-        step_few(p, &n, &c);
+    else {
+        n.first = imm(U32, 0);
+        n.end = n.rows.count;
+        step_rows(p, &n, &c);
+        phase(p, "store the state");
+        store_columns(p, &n, &c);
+        barrier(p);
+        phase(p, "norm and store y");
+        store_y(p, &n);
+    }
 }
 
 static const char *check(const instance *in, arena *a, const char **blamed)

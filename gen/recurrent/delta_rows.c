@@ -96,27 +96,20 @@ static val ring_slot(ptx *p, const delta_rows *r, val position)
     return mad_wide(p, bit_and(p, position, DELTA_RING - 1), r->channels * F32_BYTES, r->inputs);
 }
 
-/* What a channel has of the input back positions ahead of a row's. */
-static val earlier_input(ptx *p, const delta_rows *r, val number, val row, val position,
-                         unsigned back, val channel)
-{
-    var input = var_f32(p, 0.0f);
-    val from_x = ge(p, number, back), ring = ring_slot(p, r, sub(p, position, back));
-    val from = select(p, from_x, sub(p, row, (long long)back * r->columns * F32_BYTES), ring);
-    PTX_IF (p, ge(p, position, back))
-        assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
-    return get(p, input);
-}
-
 val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val keeps)
 {
     val row = delta_row_of_x(p, r, number), position = add(p, r->position, number);
     val own = ld_global(p, F32, mad_wide(p, channel, F32_BYTES, row), 0);
     val4 w = ld_const_v4(p, F32, mad_wide(p, channel, 16, parameter(p, "conv")), 0);
     val sum = mul(p, own, w.v[DELTA_CONV - 1]);
-    for (unsigned back = 1; back < DELTA_CONV; back++)
-        sum = fma(p, earlier_input(p, r, number, row, position, back, channel),
-                  w.v[DELTA_CONV - 1 - back], sum);
+    for (unsigned back = 1; back < DELTA_CONV; back++) {
+        var input = var_f32(p, 0.0f);
+        val from_x = ge(p, number, back), ring = ring_slot(p, r, sub(p, position, back));
+        val from = select(p, from_x, sub(p, row, (long long)back * r->columns * F32_BYTES), ring);
+        PTX_IF (p, ge(p, position, back))
+            assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
+        sum = fma(p, get(p, input), w.v[DELTA_CONV - 1 - back], sum);
+    }
     if (delta_has_many_rows(r->in))
         return by_sigmoid(p, sum, sum);
     val slot = ring_slot(p, r, position);

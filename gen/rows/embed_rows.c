@@ -18,20 +18,6 @@ static unsigned piece_values(const instance *in)
     return instance_weights(in) == FORMAT_F32 ? LINE_VALUES : UNPACKED;
 }
 
-static void load_piece(ptx *p, const instance *in, val w_row, val piece, val values[UNPACKED])
-{
-    const float scale = (float)in->options.scale;
-    if (instance_weights(in) == FORMAT_F32) {
-        val4 line = ld_const_v4(p, F32, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0);
-        for (int i = 0; i < LINE_VALUES; i++)
-            values[i] = line.v[i];
-    } else {
-        unpack_piece(p, instance_weights(in), w_row, piece, values);
-    }
-    for (unsigned i = 0; i < piece_values(in) && in->options.scale > 0; i++)
-        values[i] = mul(p, values[i], scale);
-}
-
 static void store_piece(ptx *p, const instance *in, val at, const val values[UNPACKED])
 {
     for (unsigned i = 0; i < piece_values(in); i += LINE_VALUES) {
@@ -54,7 +40,17 @@ static void build(ptx *p, const instance *in)
     val out = add(p, y, shl(p, element, 2));
     PTX_IF (p, lt(p, token, dim_n(p, in))) {
         val row_bytes = mul(p, div(p, columns, weights->block_values), weights->block_bytes);
-        load_piece(p, in, mad_wide(p, token, row_bytes, w), piece, values);
+        val w_row = mad_wide(p, token, row_bytes, w);
+        const float scale = (float)in->options.scale;
+        if (instance_weights(in) == FORMAT_F32) {
+            val4 line = ld_const_v4(p, F32, mad_wide(p, piece, LINE_VALUES * F32_BYTES, w_row), 0);
+            for (int i = 0; i < LINE_VALUES; i++)
+                values[i] = line.v[i];
+        } else {
+            unpack_piece(p, instance_weights(in), w_row, piece, values);
+        }
+        for (unsigned i = 0; i < piece_values(in) && in->options.scale > 0; i++)
+            values[i] = mul(p, values[i], scale);
         store_piece(p, in, out, values);
     }
     PTX_ELSE (p) {

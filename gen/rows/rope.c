@@ -1,13 +1,126 @@
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
 #include "gen/rows/rope.h"
 
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
-#include "gen/rows/rope_table.h"
 #include "gen/common/next.h"
 #include "gen/common/values.h"
+#include "ref/reference.h"
 
-#define TWO_PI 6.28318530717958647693
-#define LN_2   0.693147180559945309417
+#define TWO_PI    6.28318530717958647693
+#define LN_2      0.693147180559945309417
+#define ROOT_HALF 0.70710678118654752440
+
+enum { ROPE_MOST_PAIRS = 128 };
+
+const choice rope_style_choices[] = {
+    [ROPE_NORM] = { "norm", "_norm" },
+    [ROPE_NEOX] = { "neox", "_neox" },
+    [ROPE_NONE] = { "none", "" },
+    { NULL, NULL },
+};
+const choice rope_scaling_choices[] = {
+    [ROPE_UNSCALED] = { "none", "" },
+    [ROPE_LINEAR] = { "linear", "_linear" },
+    [ROPE_YARN] = { "yarn", "_yarn" },
+    { NULL, NULL },
+};
+const choice rope_factors_choices[] = { { "none", "" }, { "divide", "_factors" }, { NULL, NULL } };
+
+const char *check_rope(const instance *in, arena *a, const char **blamed)
+{
+    const rope_options *o = &in->options.rope;
+    if (o->scaling == ROPE_YARN && !(o->original_context >= 1)) {
+        *blamed = "rope_scaling";
+        return "rope_scaling = yarn needs rope_original_context: the positions that the model was "
+               "trained for";
+    }
+    if (o->temperature_length > floor(o->temperature_length)) {
+        *blamed = "temperature_length";
+        return arena_format(a, "temperature_length = %g is no whole number of positions",
+                            o->temperature_length);
+    }
+    return NULL;
+}
+
+/* The frequencies of RoPE, worked out while a kernel is generated. Everything is +, -, * and / of
+ * doubles, in one order, so that a kernel has the same bits wherever it is generated: pow and log
+ * of C libraries differ in the last place. */
+
+/* 2 atanh((m - 1) / (m + 1)), where m is of [sqrt(1/2), sqrt(2)). */
+static double host_log(double x)
+{
+    enum { TERMS = 14 };
+    int exponent;
+    double m = frexp(x, &exponent), sum = 0;
+    if (m < ROOT_HALF) {
+        m *= 2;
+        exponent--;
+    }
+    double t = (m - 1) / (m + 1);
+    for (int i = TERMS; i >= 0; i--)
+        sum = sum * t * t + 1.0 / (2 * i + 1);
+    return exponent * LN_2 + 2 * t * sum;
+}
+
+static double host_exp(double x)
+{
+    enum { TERMS = 18 };
+    double whole = floor(x / LN_2 + 0.5), rest = x - whole * LN_2, sum = 1;
+    for (int i = TERMS; i > 0; i--)
+        sum = sum * rest / i + 1;
+    return ldexp(sum, (int)whole);
+}
+
+/* The pair that turns b times over the original context. */
+static double pair_of_turns(const rope_options *o, double b)
+{
+    return (double)o->dims * host_log(o->original_context / (TWO_PI * b)) / (2 * host_log(o->base));
+}
+
+/* What a pair's frequency is multiplied by. Of YaRN: those that turn often stay, those that turn
+ * seldom are stretched by the factor, others are mixed. */
+static double scaling_of(const rope_options *o, double pair)
+{
+    const double least_ramp = 0.001;
+    if (o->scaling == ROPE_UNSCALED)
+        return 1;
+    if (o->scaling == ROPE_LINEAR)
+        return 1 / o->factor;
+    double low = floor(pair_of_turns(o, o->beta_fast)), high = ceil(pair_of_turns(o, o->beta_slow));
+    low = low < 0 ? 0 : low;
+    high = high > (double)o->dims - 1 ? (double)o->dims - 1 : high;
+    double ramp = (pair - low) / (high - low < least_ramp ? least_ramp : high - low);
+    double mix = (1 - (ramp < 0 ? 0 : ramp > 1 ? 1 : ramp)) * o->extension;
+    return (1 - mix) / o->factor + mix;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* A word a pair: the turns that it makes from one position to the next, scaling included.
+ *
+ * Without factors the fraction of a turn times 2^64, so that the low 64 bits of its product with a
+ * position are that position's fraction of a turn, right to 2^-32 up to position 2^23 and to
+ * 2^-24 at any one of 32 bits. Whole turns do not count. With factors, by which the kernel divides,
+ * two f32 whose sum it is, the larger one in the low half. */
+static void make_table(const rope_options *o, uint64_t words[ROPE_MOST_PAIRS])
+{
+    for (int64_t pair = 0; pair < o->dims / 2; pair++) {
+        double turns = host_exp(-2 * (double)pair / (double)o->dims * host_log(o->base)) / TWO_PI;
+        turns *= scaling_of(o, (double)pair);
+        float high = (float)turns, low = (float)(turns - (double)high);
+        words[pair] = o->factors ? bits_of(high) | (uint64_t)bits_of(low) << 32
+                                 : (uint64_t)ldexp(turns - floor(turns), 64);
+    }
+}
 
 unsigned head_parts(const instance *in)
 {
@@ -65,15 +178,6 @@ static const char *const table_notice[] = {
     "Turns of a pair a position: the fraction of a turn times 2^64, or two f32 to be divided.", NULL
 };
 
-static val table_entry(ptx *p, const instance *in, val pair)
-{
-    uint64_t words[ROPE_MOST_PAIRS];
-    rope_table(&in->options.rope, words);
-    val table =
-        global_array(p, "rope_turns", table_notice, words, (unsigned)in->options.rope.dims / 2);
-    return mad_wide(p, pair, sizeof *words, table);
-}
-
 /* Two f32 by the pair's factor, as two again, become a fraction of 2^64. As they are converted,
  * they are 128 turns at most: what is more than a turn is lost on the way, and does not count.
  * unknown is 0, or a NaN of a factor by which nothing can be divided. */
@@ -130,7 +234,11 @@ static rope_turn turn_of_phase(ptx *p, val phase)
 rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position)
 {
     const rope_options *o = &in->options.rope;
-    val entry = table_entry(p, in, pair), unknown = imm(F32, 0);
+    uint64_t words[ROPE_MOST_PAIRS];
+    make_table(&in->options.rope, words);
+    val table =
+        global_array(p, "rope_turns", table_notice, words, (unsigned)in->options.rope.dims / 2);
+    val entry = mad_wide(p, pair, sizeof *words, table), unknown = imm(F32, 0);
     val frequency =
         o->factors ? divided_frequency(p, in, entry, pair, &unknown) : ld_const(p, U64, entry, 0);
     rope_turn turn = turn_of_phase(p, mul(p, frequency, convert(p, U64, position)));
@@ -180,21 +288,17 @@ val rope_temperature(ptx *p, const instance *in, val position)
     return fma(p, log, (float)o->temperature_scale, 1.0f);
 }
 
-static void store_block(ptx *p, val block, val value, val where)
-{
-    q8_lane q8 = q8_quantize_lane(p, value);
-    PTX_IF (p, where) {
-        st_global(p, S8, add(p, block, convert(p, U64, lane_id(p))), Q8_0_QUANTS, q8.q);
-        PTX_IF (p, eq(p, lane_id(p), 0))
-            st_global(p, F16, block, Q8_0_D, convert(p, F16, q8.d));
-    }
-}
-
 void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, val where)
 {
     format f = kv_format(in);
     if (f == FORMAT_Q8_0) {
-        store_block(p, add(p, row, part * Q8_0_BYTES), value, where);
+        val block = add(p, row, part * Q8_0_BYTES);
+        q8_lane q8 = q8_quantize_lane(p, value);
+        PTX_IF (p, where) {
+            st_global(p, S8, add(p, block, convert(p, U64, lane_id(p))), Q8_0_QUANTS, q8.q);
+            PTX_IF (p, eq(p, lane_id(p), 0))
+                st_global(p, F16, block, Q8_0_D, convert(p, F16, q8.d));
+        }
         return;
     }
     val at = mad_wide(p, head_place(p, in, part), formats[f].block_bytes, row);

@@ -5,11 +5,10 @@
  * 2i+1) those themselves, of pairs (i, i + n_rot/2) as many half of n_rot apart. It reads both
  * before it writes either, and nobody else reads them. Values behind the first n_rot are copied.
  *
- * Angles are counted in turns, in fixed point: see rows/rope_table.h.
+ * Angles are counted in turns, in fixed point: see rows/rope.c.
  */
 #include "gen/rows/rope.h"
 #include "gen/common/values.h"
-#include "gen/rows/rope_keys.h"
 #include "ref/reference.h"
 
 enum { THREADS = 128, MOST_LOADED = 4 };
@@ -110,16 +109,6 @@ static void turn(ptx *p, const heads *h, val thread)
     store(p, h, add(p, place, half), partners);
 }
 
-static void copy(ptx *p, const heads *h, val thread)
-{
-    unsigned count = loaded_values(h->in);
-    val values[MOST_LOADED];
-    val place = mul(p, sub(p, thread, turning_threads(h->in)), count);
-    place = add(p, place, h->in->options.rope.dims);
-    load(p, h, place, values);
-    store(p, h, place, values);
-}
-
 static void build(ptx *p, const instance *in)
 {
     unsigned of_head = (unsigned)threads_of_head(in), turning = turning_threads(in);
@@ -134,8 +123,14 @@ static void build(ptx *p, const instance *in)
     }
     PTX_IF (p, lt(p, thread, turning))
         turn(p, &h, thread);
-    PTX_ELSE (p)
-        copy(p, &h, thread);
+    PTX_ELSE (p) {
+        unsigned count = loaded_values(h.in);
+        val values[MOST_LOADED];
+        val place = mul(p, sub(p, thread, turning_threads(h.in)), count);
+        place = add(p, place, h.in->options.rope.dims);
+        load(p, &h, place, values);
+        store(p, &h, place, values);
+    }
 }
 
 static const char *check(const instance *in, arena *a, const char **blamed)

@@ -60,11 +60,6 @@ static row row_new(ptx *p, const instance *in)
     return r;
 }
 
-static bool is_kept(const row *r)
-{
-    return r->count * r->at_once <= MOST_KEPT;
-}
-
 static void load(ptx *p, const row *r, val column, val *values)
 {
     values_load(p, r->x, mad_wide(p, column, formats[r->x].block_bytes, r->from), r->at_once,
@@ -105,26 +100,20 @@ static val is_in_row(ptx *p, const row *r, unsigned piece)
     return (piece + 1) * step <= k ? imm(PRED, 1) : lt(p, r->column, k - piece * step);
 }
 
-static void load_kept(ptx *p, row *r)
+static void from_registers(ptx *p, row *r)
 {
-    unsigned step = r->threads * r->at_once;
+    unsigned values = r->count * r->at_once, step = r->threads * r->at_once;
+    phase(p, "maximum");
     val least = bits_as(p, F32, imm(U32, 0xff800000)); /* what is not there weighs 0 */
     for (unsigned i = 0; i < r->count * r->at_once; i++)
         r->kept[i] = var_like(p, least);
     for (unsigned i = 0; i < r->count; i++)
         PTX_IF (p, is_in_row(p, r, i)) {
-            val values[MOST_VALUES];
-            load(p, r, add(p, r->column, i * step), values);
+            val loaded[MOST_VALUES];
+            load(p, r, add(p, r->column, i * step), loaded);
             for (unsigned j = 0; j < r->at_once; j++)
-                assign(p, r->kept[i * r->at_once + j], values[j]);
+                assign(p, r->kept[i * r->at_once + j], loaded[j]);
         }
-}
-
-static void from_registers(ptx *p, row *r)
-{
-    unsigned values = r->count * r->at_once, step = r->threads * r->at_once;
-    phase(p, "maximum");
-    load_kept(p, r);
     val max = get(p, r->max), sum = imm(F32, 0);
     for (unsigned i = 0; i < values; i++)
         max = max(p, max, r->kept[i]);
@@ -190,7 +179,7 @@ static void from_memory(ptx *p, row *r)
 static void build(ptx *p, const instance *in)
 {
     row r = row_new(p, in);
-    if (is_kept(&r))
+    if (r.count * r.at_once <= MOST_KEPT)
         from_registers(p, &r);
     else
         from_memory(p, &r);

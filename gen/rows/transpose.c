@@ -36,18 +36,6 @@ static int64_t tile_side(const instance *in)
     return has_pairs(in) ? 2 * SIDE : SIDE;
 }
 
-static val load_word(ptx *p, const matrix *m, val row, val column)
-{
-    val element = mad_wide(p, row, m->columns, convert(p, U64, column));
-    return ld_global(p, m->bytes == 4 ? U32 : U16, mad(p, element, m->bytes, m->base), 0);
-}
-
-static void store_word(ptx *p, const matrix *m, val row, val column, val word)
-{
-    val element = mad_wide(p, row, m->columns, convert(p, U64, column));
-    st_global(p, m->bytes == 4 ? U32 : U16, mad(p, element, m->bytes, m->base), 0, word);
-}
-
 static val is_inside(ptx *p, const matrix *m, val row, val column)
 {
     return bit_and(p, lt(p, row, m->rows), lt(p, column, m->columns));
@@ -63,8 +51,12 @@ static void load_tile(ptx *p, const matrix *x, unsigned rows_a_word, var *words)
             val row = mul(p, add(p, warp_id(p), i * WARPS), rows_a_word);
             row = add(p, x->first_row, add(p, row, j));
             words[i * rows_a_word + j] = var_u32(p, 0);
-            PTX_IF (p, is_inside(p, x, row, column))
-                assign(p, words[i * rows_a_word + j], load_word(p, x, row, column));
+            PTX_IF (p, is_inside(p, x, row, column)) {
+                val element = mad_wide(p, row, x->columns, convert(p, U64, column));
+                assign(
+                    p, words[i * rows_a_word + j],
+                    ld_global(p, x->bytes == 4 ? U32 : U16, mad(p, element, x->bytes, x->base), 0));
+            }
         }
 }
 
@@ -79,8 +71,11 @@ static void store_tile(ptx *p, const matrix *y, unsigned columns, val tile)
     val lane = lane_id(p), column = add(p, y->first_column, lane);
     for (unsigned i = 0; i < columns / WARPS; i++) {
         val own = add(p, warp_id(p), i * WARPS), row = add(p, y->first_row, own);
-        PTX_IF (p, is_inside(p, y, row, column))
-            store_word(p, y, row, column, ld_shared(p, U32, tile_word(p, tile, own, lane), 0));
+        PTX_IF (p, is_inside(p, y, row, column)) {
+            val element = mad_wide(p, row, y->columns, convert(p, U64, column));
+            st_global(p, y->bytes == 4 ? U32 : U16, mad(p, element, y->bytes, y->base), 0,
+                      ld_shared(p, U32, tile_word(p, tile, own, lane), 0));
+        }
     }
 }
 

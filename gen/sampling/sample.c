@@ -135,20 +135,6 @@ static sampler sampler_new(ptx *p, const instance *in)
     return s;
 }
 
-/* How the row's token is chosen. */
-static void load_way(ptx *p, sampler *s)
-{
-    val at = mad_wide(p, s->row, SAMPLING_WORDS * WORD, parameter(p, "sampling"));
-    val4 first = ld_const_v4(p, U32, at, 0), second = ld_const_v4(p, U32, at, 4 * WORD);
-    val k = first.v[SAMPLING_TOP_K];
-    s->temperature = bits_as(p, F32, first.v[SAMPLING_TEMPERATURE]);
-    s->top_k = named(p, "top_k", select(p, eq(p, k, 0), imm(U32, s->n), min(p, k, s->n)));
-    s->top_p = bits_as(p, F32, first.v[SAMPLING_TOP_P]);
-    s->min_p = bits_as(p, F32, first.v[SAMPLING_MIN_P]);
-    s->seed[0] = second.v[SAMPLING_SEED_LOW - 4];
-    s->seed[1] = second.v[SAMPLING_SEED_HIGH - 4];
-}
-
 /* Of a row in several parts: ends all blocks but the last one, which knows all that the others
  * have found. They have read the row's position by then, which it may store. */
 static void wait_for_parts(ptx *p, const sampler *s, const first_number *first, val own, val idle)
@@ -185,7 +171,15 @@ static void build(ptx *p, const instance *in)
     const val unused = imm(U32, UINT32_MAX);
     sampler s = sampler_new(p, in);
     val position = named(p, "position", ld_global(p, U32, at_row(p, &s, "positions"), 0));
-    load_way(p, &s);
+    val at = mad_wide(p, s.row, SAMPLING_WORDS * WORD, parameter(p, "sampling"));
+    val4 low = ld_const_v4(p, U32, at, 0), high = ld_const_v4(p, U32, at, 4 * WORD);
+    val k = low.v[SAMPLING_TOP_K];
+    s.temperature = bits_as(p, F32, low.v[SAMPLING_TEMPERATURE]);
+    s.top_k = named(p, "top_k", select(p, eq(p, k, 0), imm(U32, s.n), min(p, k, s.n)));
+    s.top_p = bits_as(p, F32, low.v[SAMPLING_TOP_P]);
+    s.min_p = bits_as(p, F32, low.v[SAMPLING_MIN_P]);
+    s.seed[0] = high.v[SAMPLING_SEED_LOW - 4];
+    s.seed[1] = high.v[SAMPLING_SEED_HIGH - 4];
     phase(p, "the largest logit");
     first_number first = { var_u32(p, 0), var_u32(p, UINT32_MAX) };
     val own = first_of_thread(p, &s, &first), idle = eq(p, position, unused);

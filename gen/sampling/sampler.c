@@ -1,5 +1,90 @@
 #include "gen/sampling/sampler.h"
 
+enum { MANTISSA = 23, BIAS = 127 };
+
+/* exp(x) of x in [-40, 0]: 2^n exp(r) with x = n ln 2 + r. exp(r) is a Taylor polynomial, good to a
+ * rounding for |r| <= ln 2 / 2. n stands in the lowest bits of shifted, x / ln 2 + 1.5 2^23. */
+typedef struct exponential {
+    val shifted, fraction;
+} exponential;
+
+static exponential exponential_of(ptx *p, val x)
+{
+    static const float terms[] = { 1 / 120.0f, 1 / 24.0f, 1 / 6.0f, 0.5f, 1, 1 };
+    const float magic = 12582912.0f, log2_e = 1.44269504f;
+    const float ln_2_high = 0.693359375f, ln_2_low = -2.12194440e-4f;
+    val shifted = fma(p, x, log2_e, magic), n = sub(p, shifted, magic);
+    val r = fma(p, n, -ln_2_low, fma(p, n, -ln_2_high, x));
+    val sum = fma(p, r, 1 / 720.0f, terms[0]);
+    for (unsigned i = 1; i < sizeof terms / sizeof *terms; i++)
+        sum = fma(p, sum, r, terms[i]);
+    return (exponential){ shifted, sum };
+}
+
+/* 2^(n + more). */
+static val power_of_two(ptx *p, const exponential *e, unsigned more)
+{
+    val n = shl(p, bits_as(p, U32, e->shifted), MANTISSA);
+    return bits_as(p, F32, add(p, n, (BIAS + more) << MANTISSA));
+}
+
+static val limited(ptx *p, val x)
+{
+    return min(p, max(p, x, -40.0f), 0.0f); /* of NaN -40 */
+}
+
+val weight_of(ptx *p, val x, val factor)
+{
+    exponential e = exponential_of(p, limited(p, mul_rn(p, x, factor)));
+    return convert(p, U32, fma(p, e.fraction, power_of_two(p, &e, 31), 0.5f));
+}
+
+/* tanh |y| = (1 - e) / (1 + e) with e = exp(-2 |y|). */
+val capped(ptx *p, val x, float c)
+{
+    exponential e = exponential_of(p, limited(p, mul_rn(p, div(p, abs(p, x), c), -2.0f)));
+    val small = mul_rn(p, e.fraction, power_of_two(p, &e, 0));
+    val size = mul_rn(p, div(p, sub(p, 1.0f, small), add(p, 1.0f, small)), c);
+    val sign = bit_and(p, bits_as(p, U32, x), 0x80000000);
+    return bits_as(p, F32, bit_or(p, bits_as(p, U32, size), sign));
+}
+
+val fraction_bits(ptx *p, val number)
+{
+    return convert(p, U32, mul_rn(p, number, 0x1p32f));
+}
+
+val fraction_of_sum(ptx *p, val sum, val fraction)
+{
+    val high = convert(p, U32, shr(p, sum, 32)), low = convert(p, U32, sum);
+    return add(p, mul_wide(p, high, fraction), shr(p, mul_wide(p, low, fraction), 32));
+}
+
+val philox(ptx *p, val counter, val key_low, val key_high)
+{
+    enum { ROUNDS = 10 };
+    static const unsigned factors[] = { 0xd2511f53, 0xcd9e8d57 };
+    static const unsigned steps[] = { 0x9e3779b9, 0xbb67ae85 };
+    val c[4] = { counter, imm(U32, 0), imm(U32, 0), imm(U32, 0) }, k[2] = { key_low, key_high };
+    for (int round = 0; round < ROUNDS; round++) {
+        val products[2];
+        for (int i = 0; i < 2; i++)
+            products[i] = mul_wide(p, c[2 * i], factors[i]);
+        val high[2], low[2];
+        for (int i = 0; i < 2; i++) {
+            high[i] = convert(p, U32, shr(p, products[i], 32));
+            low[i] = convert(p, U32, products[i]);
+        }
+        c[0] = bit_xor(p, bit_xor(p, high[1], c[1]), k[0]);
+        c[1] = low[1];
+        c[2] = bit_xor(p, bit_xor(p, high[0], c[3]), k[1]);
+        c[3] = low[0];
+        for (int i = 0; i < 2; i++)
+            k[i] = add(p, k[i], steps[i]);
+    }
+    return c[0];
+}
+
 unsigned sampler_threads(const sampler *s)
 {
     return s->warps * WARP;

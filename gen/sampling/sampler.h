@@ -8,8 +8,8 @@
 #define PTXGEN_GEN_SAMPLING_SAMPLER_H
 
 #include "gen/common/heights.h"
-#include "gen/sampling/sampling.h"
 #include "kernel/family.h"
+#include "ptx/ptx.h"
 
 enum { WORD = 4, WARP = 32, AT_ONCE = 4 }; /* bytes; lanes; loads in flight */
 
@@ -95,5 +95,29 @@ weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight
  * Both give the same token. */
 void draw_candidate(ptx *p, const sampler *s, val count);
 void draw_of_all(ptx *p, const sampler *s);
+
+/* Probabilities as whole numbers, and chance: the same bits on every GPU and on the emulator.
+ *
+ * Nothing here is left to the hardware's approximations, and no product and sum may be fused that
+ * are not fused here. Weights are whole numbers, so that sums of them are exact in any order.
+ */
+
+/* c tanh(x / c), to some 2e-7 c. */
+val capped(ptx *p, val x, float c);
+
+/* exp(x factor) of x up to 0 in units of 2^-31, rounded. */
+#define WEIGHT_ONE 0x1p31f
+val weight_of(ptx *p, val x, val factor);
+
+/* A number of [0, 1) as a u32 in units of 2^-32; what is above is the largest, below 0, and NaN,
+ * the smallest. */
+val fraction_bits(ptx *p, val number);
+
+/* floor(sum fraction / 2^32) of a u64 and a u32. */
+val fraction_of_sum(ptx *p, val sum, val fraction);
+
+/* The first word of Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2,
+ * 3", SC 2011), of the counter (counter, 0, 0, 0). */
+val philox(ptx *p, val counter, val key_low, val key_high);
 
 #endif

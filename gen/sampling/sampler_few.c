@@ -128,15 +128,6 @@ void first_of_parts(ptx *p, const sampler *s, const first_number *first)
     }
 }
 
-/* The most candidates that a part has, told to the warp. */
-static val most_told(ptx *p, const sampler *s)
-{
-    var most = var_u32(p, 0);
-    PTX_FOR (p, part, lane_id(p), s->parts, WARP)
-        assign(p, most, max(p, most, ld_global(p, U32, told_of(p, s, part), count_at(s))));
-    return warp_max(p, get(p, most));
-}
-
 /* Has all candidates visited that blocks have told of. Warps take each part's in turns of 32, one
  * behind the other: so those of one part, where all that count may be, are spread over the block.
  */
@@ -175,7 +166,10 @@ val gather_told(ptx *p, const sampler *s)
 {
     gathering g = { .store = store_candidate };
     var own = var_u32(p, 0);
-    val most = most_told(p, s);
+    var largest = var_u32(p, 0);
+    PTX_FOR (p, part, lane_id(p), s->parts, WARP)
+        assign(p, largest, max(p, largest, ld_global(p, U32, told_of(p, s, part), count_at(s))));
+    val most = warp_max(p, get(p, largest));
     val fits = eq(p, barrier_count(p, gt(p, most, sampler_most_candidates(s))), 0);
     begin_count(p, s, fits);
     PTX_IF (p, fits)
