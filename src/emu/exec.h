@@ -5,8 +5,7 @@
 
 #include "emu/module.h"
 
-#define OP(name, pattern, operands)     op_exec exec_##name;
-#define SPECIAL(name, pattern, decoder) op_exec exec_##name;
+#define ROW(name, pattern, operands, decode, target) op_exec exec_##name;
 #include "emu/emu_ops.def"
 
 op_exec exec_pack, exec_unpack, exec_clock, exec_unknown;

@@ -18,13 +18,8 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-#define OP(name, pattern, operands)            { pattern, exec_##name, operands, NULL, 0 },
-#define SINCE(name, pattern, operands, target) { pattern, exec_##name, operands, NULL, target },
-#define CHECKED_SINCE(name, pattern, operands, decoder, target) \
-    { pattern, exec_##name, operands, decode_##decoder, target },
-#define CHECKED(name, pattern, operands, decoder) \
-    { pattern, exec_##name, operands, decode_##decoder, 0 },
-#define SPECIAL(name, pattern, decoder) { pattern, exec_##name, NULL, decode_##decoder, 0 },
+#define ROW(name, pattern, operands, decode, target) \
+    { pattern, exec_##name, operands, decode, target },
 #include "emu/emu_ops.def"
 };
 

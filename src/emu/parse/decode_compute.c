@@ -121,16 +121,11 @@ void decode_carry(decoder *d)
 /* What setp and set compare for, in the order of their pattern, as one of ptx_compare. */
 void decode_compare(decoder *d)
 {
-    static const uint8_t compares[] = {
-        COMPARE_EQ,  COMPARE_NE,  COMPARE_LT,  COMPARE_LE,  COMPARE_GT,  COMPARE_GE,
-        COMPARE_LT,  COMPARE_LE,  COMPARE_GT,  COMPARE_GE,  COMPARE_EQU, COMPARE_NEU,
-        COMPARE_LTU, COMPARE_LEU, COMPARE_GTU, COMPARE_GEU, COMPARE_NUM, COMPARE_NAN,
-    };
-    enum { LO = 6, HS = 9 }; /* unsigned ones */
+    enum { LO = 6, HS = 9 }; /* lo, ls, hi and hs: lt to ge of unsigned integers */
     ptx_type type = (ptx_type)d->op.type2;
     type_kind kind = emu_type_kind(type);
     bool of_unsigned = d->op.variant >= LO && d->op.variant <= HS;
-    d->op.compare = compares[d->op.variant];
+    d->op.compare = (uint8_t)(d->op.variant < LO ? d->op.variant : d->op.variant - 4);
     if (d->op.mods & MOD_FTZ && type != TYPE_f32 && type != TYPE_f16 && type != TYPE_f16x2)
         decode_error(d, "'.ftz' does not go with this type");
     if ((d->op.compare >= COMPARE_EQU && kind != KIND_FLOAT) ||

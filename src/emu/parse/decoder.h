@@ -47,8 +47,7 @@ void decode_vector(decoder *d, unsigned to, const operand *o, bool result);
 /* Registers that an op has of matrix A, B, C or D, or F: of the one that it loads or stores. */
 unsigned decode_fragment_registers(const op *o, char matrix);
 
-#define CHECKED(name, pattern, operands, decoder_name) void decode_##decoder_name(decoder *d);
-#define SPECIAL(name, pattern, decoder_name)           void decode_##decoder_name(decoder *d);
+#define DECODER(name) void decode_##name(decoder *d);
 #include "emu/emu_ops.def"
 
 #endif
