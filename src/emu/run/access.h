@@ -50,7 +50,7 @@ const uint8_t *access_read(const access *x, uint8_t *room);
 /* Stores to global memory; to: the allocation, if it is known. False after a fault. */
 bool access_write(const access *x, allocation *to, const uint8_t *bytes);
 
-/* global.c: reads global memory with all checks. False after a fault. */
+/* Reads global memory with all checks. False after a fault. */
 bool global_read(const access *x, void *bytes);
 
 /* atomic.c: does a deferred operation at its block's turn, without a race check. */
