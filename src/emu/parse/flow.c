@@ -195,113 +195,110 @@ static void find_meeting_points(graph *g)
     }
 }
 
-typedef struct bits {
-    uint64_t *words;
-    size_t stride; /* words a block */
-} bits;
+/* A set of registers for each block. */
+typedef struct register_sets {
+    uint64_t *words, *work; /* work: of the block at hand */
+    size_t stride;          /* words of a set */
+} register_sets;
 
-static bool bit_at(const uint64_t *words, uint32_t index)
+static register_sets new_sets(const graph *g, int byte)
 {
-    return words[index / 64] >> index % 64 & 1;
+    size_t stride = g->entry->regs.count / 64 + 1, bytes = g->count * stride * sizeof(uint64_t);
+    register_sets s = { .words = arena_alloc(g->arena, bytes),
+                        .work = arena_alloc(g->arena, stride * sizeof(uint64_t)),
+                        .stride = stride };
+    memset(s.words, byte, bytes);
+    return s;
 }
 
-static void set_writes(const entry *e, const op *o, uint64_t *defined)
+/* Keeps the set at hand as a block's. Returns true if that changes it. */
+static bool keep_set(register_sets *s, uint32_t b)
 {
-    if (is_guarded(o))
-        return;
-    for (unsigned i = 0; i < o->writes; i++) {
-        uint32_t r = e->uses.items[o->uses + o->reads + i];
-        defined[r / 64] |= UINT64_C(1) << r % 64;
-    }
+    uint64_t *kept = s->words + b * s->stride;
+    bool changes = memcmp(kept, s->work, s->stride * sizeof *kept) != 0;
+    memcpy(kept, s->work, s->stride * sizeof *kept);
+    return changes;
 }
 
-/* Finds the registers that are written on every path to a block. */
-static void flow_through(const graph *g, const bits *defined, uint32_t b, uint64_t *at_start)
+static bool has_register(const uint64_t *words, uint32_t r)
 {
-    const block *blk = &g->blocks[b];
-    memset(at_start, b == 0 ? 0 : 0xff, defined->stride * sizeof *at_start);
-    for (uint32_t i = 0; b != 0 && i < blk->pred_count; i++) {
-        const uint64_t *pred = defined->words + g->preds[blk->first_pred + i] * defined->stride;
-        for (size_t w = 0; w < defined->stride; w++)
-            at_start[w] &= pred[w];
-    }
+    return words[r / 64] >> r % 64 & 1;
 }
 
-static void check_reads(const graph *g, uint32_t b, uint64_t *defined)
+/* The register that an op reads or, from op.reads on, writes. */
+static uint32_t used_register(const entry *e, const op *o, unsigned index)
+{
+    return e->uses.items[o->uses + index];
+}
+
+/* Finds the registers that are written on every path to the end of each block. Returns true if sets
+ * have changed. marks: marks reads of others, once the sets are final. */
+static bool sweep_defined(graph *g, register_sets *s, bool marks)
 {
     entry *e = g->entry;
-    for (uint32_t i = g->blocks[b].first; i < g->blocks[b].end; i++) {
-        op *o = &e->ops.items[i];
-        for (unsigned r = 0; r < o->reads; r++) {
-            uint32_t read = e->uses.items[o->uses + r];
-            if (bit_at(defined, read))
-                continue;
-            o->watch |= WATCH_READS;
-            if (!e->regs.items[read].tracked)
-                e->regs.items[read].tracked = ++e->tracked_count;
+    bool changed = false;
+    for (uint32_t b = 0; b < g->count; b++) {
+        const block *blk = &g->blocks[b];
+        memset(s->work, b == 0 ? 0 : 0xff, s->stride * sizeof *s->work);
+        for (uint32_t i = 0; b != 0 && i < blk->pred_count; i++)
+            for (size_t w = 0; w < s->stride; w++)
+                s->work[w] &= s->words[g->preds[blk->first_pred + i] * s->stride + w];
+        for (uint32_t i = blk->first; i < blk->end; i++) {
+            op *o = &e->ops.items[i];
+            for (unsigned r = 0; marks && r < o->reads; r++) {
+                reg *read = op_register(e, o, r);
+                if (has_register(s->work, used_register(e, o, r)))
+                    continue;
+                o->watch |= WATCH_READS;
+                if (!read->tracked)
+                    read->tracked = ++e->tracked_count;
+            }
+            for (unsigned r = o->reads; !is_guarded(o) && r < o->reads + o->writes; r++)
+                s->work[used_register(e, o, r) / 64] |= UINT64_C(1) << used_register(e, o, r) % 64;
         }
-        set_writes(e, o, defined);
+        changed |= keep_set(s, b);
     }
+    return changed;
 }
 
 static void find_undefined_reads(graph *g)
 {
     entry *e = g->entry;
-    bits defined = { .stride = (e->regs.count + 63) / 64 + 1 };
-    size_t bytes = defined.stride * sizeof *defined.words;
-    defined.words = arena_alloc(g->arena, g->count * bytes);
-    memset(defined.words, 0xff, g->count * bytes);
-    uint64_t *words = arena_alloc(g->arena, bytes);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t b = 0; b < g->count; b++) {
-            flow_through(g, &defined, b, words);
-            for (uint32_t i = g->blocks[b].first; i < g->blocks[b].end; i++)
-                set_writes(e, &e->ops.items[i], words);
-            changed |= memcmp(words, defined.words + b * defined.stride, bytes) != 0;
-            memcpy(defined.words + b * defined.stride, words, bytes);
-        }
-    }
-    for (uint32_t b = 0; b < g->count; b++) {
-        flow_through(g, &defined, b, words);
-        check_reads(g, b, words);
-    }
+    register_sets s = new_sets(g, 0xff);
+    while (sweep_defined(g, &s, false))
+        continue;
+    sweep_defined(g, &s, true);
     for (size_t i = 0; i < e->ops.count; i++) {
         op *o = &e->ops.items[i];
-        for (unsigned w = 0; w < o->writes; w++)
-            if (e->regs.items[e->uses.items[o->uses + o->reads + w]].tracked)
-                o->watch |= WATCH_WRITES;
+        for (unsigned w = o->reads; w < o->reads + o->writes; w++)
+            o->watch |= op_register(e, o, w)->tracked ? WATCH_WRITES : 0;
     }
 }
 
+/* 32-bit registers that a register takes. */
 static uint32_t weight(const entry *e, uint32_t r)
 {
     ptx_type type = e->regs.items[r].type;
     return type == TYPE_pred ? 0 : emu_type_bits(type) == 64 ? 2 : 1;
 }
 
-/* Makes a register live or not. Returns the change in 32-bit registers. */
-static int32_t set_live(const entry *e, uint64_t *words, uint32_t r, bool live)
-{
-    if (bit_at(words, r) == live)
-        return 0;
-    words[r / 64] ^= UINT64_C(1) << r % 64;
-    return live ? (int32_t)weight(e, r) : -(int32_t)weight(e, r);
-}
-
 /* Turns what is live at a block's end into what is live at its start. */
-static void live_through(const graph *g, uint32_t b, uint64_t *words)
+static void live_through(const graph *g, uint32_t b, uint64_t *live)
 {
     entry *e = g->entry;
     uint32_t now = 0; /* 32-bit registers that are live */
     for (uint32_t r = 0; r < e->regs.count; r++)
-        now += bit_at(words, r) ? weight(e, r) : 0;
+        now += has_register(live, r) ? weight(e, r) : 0;
     for (uint32_t i = g->blocks[b].end; i-- > g->blocks[b].first;) {
         const op *o = &e->ops.items[i];
-        for (unsigned w = 0; w < o->writes && !is_guarded(o); w++)
-            now += (uint32_t)set_live(e, words, e->uses.items[o->uses + o->reads + w], false);
-        for (unsigned r = 0; r < o->reads; r++)
-            now += (uint32_t)set_live(e, words, e->uses.items[o->uses + r], true);
+        for (unsigned u = o->reads + o->writes; u-- > 0;) { /* writes, then reads */
+            uint32_t r = used_register(e, o, u);
+            bool read = u < o->reads;
+            if (has_register(live, r) == read || (!read && is_guarded(o)))
+                continue;
+            live[r / 64] ^= UINT64_C(1) << r % 64;
+            now += read ? weight(e, r) : 0 - weight(e, r);
+        }
         e->live_registers = now > e->live_registers ? now : e->live_registers;
     }
 }
@@ -309,22 +306,18 @@ static void live_through(const graph *g, uint32_t b, uint64_t *words)
 /* Finds live registers at the start of each block, by iteration to a fixed point. */
 static void count_live_registers(graph *g)
 {
-    bits live = { .stride = (g->entry->regs.count + 63) / 64 + 1 };
-    size_t bytes = live.stride * sizeof *live.words;
-    live.words = arena_zalloc(g->arena, g->count * bytes);
-    uint64_t *words = arena_alloc(g->arena, bytes);
+    register_sets s = new_sets(g, 0);
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t b = g->count; b-- > 0;) {
-            memset(words, 0, bytes);
-            for (int s = 0; s < 2; s++) {
-                uint32_t next = g->blocks[b].successors[s];
-                for (size_t w = 0; next < g->count && w < live.stride; w++)
-                    words[w] |= live.words[next * live.stride + w];
+            memset(s.work, 0, s.stride * sizeof *s.work);
+            for (int i = 0; i < 2; i++) {
+                uint32_t next = g->blocks[b].successors[i];
+                for (size_t w = 0; next < g->count && w < s.stride; w++)
+                    s.work[w] |= s.words[next * s.stride + w];
             }
-            live_through(g, b, words);
-            changed |= memcmp(words, live.words + b * live.stride, bytes) != 0;
-            memcpy(live.words + b * live.stride, words, bytes);
+            live_through(g, b, s.work);
+            changed |= keep_set(&s, b);
         }
     }
 }
@@ -335,14 +328,14 @@ static void find_unread_results(const graph *g)
     uint64_t *read = arena_zalloc(g->arena, (e->regs.count / 64 + 1) * sizeof *read);
     for (size_t i = 0; i < e->ops.count; i++)
         for (unsigned r = 0; r < e->ops.items[i].reads; r++) {
-            uint32_t which = e->uses.items[e->ops.items[i].uses + r];
+            uint32_t which = used_register(e, &e->ops.items[i], r);
             read[which / 64] |= UINT64_C(1) << which % 64;
         }
     for (size_t i = 0; i < e->ops.count; i++) {
         op *o = &e->ops.items[i];
         o->unread = o->atomic;
-        for (unsigned w = 0; w < o->writes; w++)
-            o->unread &= !bit_at(read, e->uses.items[o->uses + o->reads + w]);
+        for (unsigned w = o->reads; w < o->reads + o->writes; w++)
+            o->unread &= !has_register(read, used_register(e, o, w));
     }
 }
 
