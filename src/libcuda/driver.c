@@ -19,7 +19,7 @@ static struct driver {
     emu_memory *memory;
     emu_checks checks;
     unsigned threads; /* 0: not asked for yet */
-    handle *handles;
+    handle *handles[HANDLE_KINDS];
     handle **buckets; /* of live handles by hash; bucket_count is 0 or a power of 2 */
     size_t bucket_count, handle_count;
     struct launch_queue *queues;
@@ -27,7 +27,7 @@ static struct driver {
     uint64_t counted;
     uint64_t workspace;
     char *printed; /* by kernels, and not yet written */
-    size_t printed_bytes, printed_room;
+    size_t printed_bytes;
 } driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
@@ -85,19 +85,13 @@ void driver_write_printed(void)
 
 void driver_print(void *unused, const char *text, size_t length)
 {
-    enum { LEAST_ROOM = 1 << 12, MOST_ROOM = 1 << 20 };
+    enum { ROOM = 1 << 20 };
     (void)unused;
-    size_t room = driver.printed_room ? driver.printed_room : LEAST_ROOM;
-    while (room < driver.printed_bytes + length && room < MOST_ROOM)
-        room *= 2;
-    char *bytes = room > driver.printed_room ? realloc(driver.printed, room) : NULL;
-    if (bytes) {
-        driver.printed = bytes;
-        driver.printed_room = room;
-    }
-    if (driver.printed_bytes + length > driver.printed_room)
+    if (!driver.printed)
+        driver.printed = malloc(ROOM);
+    if (!driver.printed || driver.printed_bytes + length > ROOM)
         driver_write_printed();
-    if (length > driver.printed_room) {
+    if (!driver.printed || length > ROOM) {
         fwrite(text, 1, length, stdout);
         return;
     }
@@ -238,8 +232,9 @@ static bool grow_buckets(void)
     free(driver.buckets);
     driver.buckets = grown;
     driver.bucket_count = count;
-    for (handle *h = driver.handles; h; h = h->next)
-        link_handle(h);
+    for (int kind = 0; kind < HANDLE_KINDS; kind++)
+        for (handle *h = driver.handles[kind]; h; h = h->next)
+            link_handle(h);
     return true;
 }
 
@@ -250,10 +245,10 @@ void *handle_new(handle_kind kind, size_t size, CUcontext context)
         return NULL;
     h->kind = kind;
     h->context = context;
-    h->next = driver.handles;
+    h->next = driver.handles[kind];
     if (h->next)
         h->next->previous = h;
-    driver.handles = h;
+    driver.handles[kind] = h;
     driver.handle_count++;
     link_handle(h);
     return h;
@@ -280,7 +275,7 @@ void handle_free(void *object)
     if (h->previous)
         h->previous->next = h->next;
     else
-        driver.handles = h->next;
+        driver.handles[h->kind] = h->next;
     if (h->next)
         h->next->previous = h->previous;
     arena_free(h->arena);
@@ -297,10 +292,7 @@ bool handle_is(const void *object, handle_kind kind)
 
 void *handle_next(handle_kind kind, const void *after)
 {
-    handle *h = after ? ((const handle *)after)->next : driver.handles;
-    while (h && h->kind != kind)
-        h = h->next;
-    return h;
+    return after ? ((const handle *)after)->next : driver.handles[kind];
 }
 
 void say(const char *format, ...)

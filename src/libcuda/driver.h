@@ -48,12 +48,13 @@ typedef enum handle_kind {
     RESERVATION_HANDLE,
     PHYSICAL_HANDLE,
     MAPPING_HANDLE,
+    HANDLE_KINDS
 } handle_kind;
 
 /* The first member of every object that a program can name. A handle is looked up among the live
  * ones, so that the handle of a destroyed object is an error and not a crash. */
 typedef struct handle {
-    struct handle *next, *previous; /* of all live ones, the newest first */
+    struct handle *next, *previous; /* of the live ones of its kind, the newest first */
     struct handle *chain;           /* the next one of the same hash */
     handle_kind kind;
     CUcontext context; /* NULL: it belongs to none */
