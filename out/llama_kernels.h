@@ -157,6 +157,8 @@ typedef enum ptxgen_format {
     PTXGEN_Q8_F32,
     PTXGEN_E4M3,
     PTXGEN_E5M2,
+    PTXGEN_NF4,
+    PTXGEN_NF4_H,
 } ptxgen_format;
 
 typedef enum ptxgen_param_kind { PTXGEN_PARAM_POINTER, PTXGEN_PARAM_U32 } ptxgen_param_kind;
@@ -2294,6 +2296,8 @@ static inline const char *ptxgen_format_name(ptxgen_format format)
         "q8_f32",
         "e4m3",
         "e5m2",
+        "nf4",
+        "nf4_h",
     };
     size_t index = (size_t)format;
     return index < sizeof names / sizeof *names ? names[index] : "of an unknown format";
