@@ -10,22 +10,14 @@
 
 static const char SHAPE[] = "shape";
 
-static size_t key_count(const family *f)
-{
-    size_t count = 0;
-    while (f->keys[count].name)
-        count++;
-    return count;
-}
-
-static bool is_dims(const key *k)
-{
-    return k->field == KEY_FIELD(dims);
-}
-
 static bool has_shape(const family *f)
 {
     return family_key(f, "k") && family_key(f, "n");
+}
+
+static bool is_dims_entry(const entry *e)
+{
+    return strcmp(e->key, "dims") == 0;
 }
 
 typedef VEC(const char *) key_names;
@@ -40,33 +32,9 @@ static key_names names_of_keys(arena *a, const family *f)
     return names;
 }
 
-static void report_unknown_key(arena *a, const family *f, const entry *e, diags *d)
-{
-    if (is_global_key(e->key)) {
-        diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'; it belongs into [ptxgen]",
-                   f->name, e->key);
-        return;
-    }
-    key_names names = names_of_keys(a, f);
-    diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'%s", f->name, e->key,
-               suggestion(a, e->key, names.items, names.count, "its keys are"));
-}
-
-static bool is_static_only(const family *f)
-{
-    const key *k = f->keys;
-    while (k->name && !is_dims(k))
-        k++;
-    return !k->name;
-}
-
-static bool is_dims_entry(const entry *e)
-{
-    return strcmp(e->key, "dims") == 0;
-}
-
-/* A family whose sizes are always baked in takes dims = static, and nothing else. What [ptxgen]
- * says is of k and n: families without them, attention, are none of its business. */
+/* Checks what is said of dims for a family whose sizes are always baked in: it takes dims = static,
+ * and nothing else. What [ptxgen] says is of k and n, and does not concern families without them.
+ */
 static void check_static_only(const section *s, const family *f, const value_list *default_dims,
                               diags *d)
 {
@@ -92,77 +60,35 @@ static void check_static_only(const section *s, const family *f, const value_lis
         }
 }
 
-/* The section's entries by key: those of the table, and shape behind them. */
+/* Returns the section's entries by key: those of the table, and shape behind them. */
 static const entry **match_entries(arena *a, const section *s, const family *f, diags *d)
 {
-    size_t count = key_count(f);
-    const entry **entries = arena_zalloc(a, (count + 1) * sizeof *entries);
+    key_names names = names_of_keys(a, f);
+    const entry **entries = arena_zalloc(a, (names.count + 1) * sizeof *entries);
     for (size_t i = 0; i < s->entries.count; i++) {
         const entry *e = &s->entries.items[i];
-        const key *k = family_key(f, e->key);
-        bool shape = has_shape(f) && strcmp(e->key, SHAPE) == 0;
-        if (!k && !shape) {
-            if (!is_dims_entry(e))
-                report_unknown_key(a, f, e, d);
-            continue;
-        }
-        const entry **known = &entries[k ? (size_t)(k - f->keys) : count];
-        if (*known)
+        size_t number = 0;
+        while (number < names.count && strcmp(names.items[number], e->key) != 0)
+            number++;
+        if (number < names.count && entries[number])
             diag_error(d, DIAG_DUPLICATE_KEY, e->where,
                        "'%s' stands twice in this section; the first is on line %u", e->key,
-                       (*known)->where.line);
+                       entries[number]->where.line);
+        else if (number < names.count)
+            entries[number] = e;
+        else if (is_dims_entry(e))
+            continue; /* see check_static_only */
+        else if (is_global_key(e->key))
+            diag_error(d, DIAG_UNKNOWN_KEY, e->where,
+                       "%s has no key '%s'; it belongs into [ptxgen]", f->name, e->key);
         else
-            *known = e;
+            diag_error(d, DIAG_UNKNOWN_KEY, e->where, "%s has no key '%s'%s", f->name, e->key,
+                       suggestion(a, e->key, names.items, names.count, "its keys are"));
     }
     return entries;
 }
 
-/* shape takes the place of both k and n. */
-static void report_shape_beside(const entry *shape, const entry *other, diags *d)
-{
-    if (shape && other)
-        diag_error(d, DIAG_BAD_SHAPE, shape->where,
-                   "shape gives k and n; '%s' stands beside it on line %u", other->key,
-                   other->where.line);
-}
-
-/* Adds a factor; false where it has no value. */
-static bool add_axis(arena *a, product *p, axis factor)
-{
-    if (!factor.values.count)
-        return false;
-    *VEC_PUSH(a, &p->axes) = factor;
-    p->count *= factor.values.count;
-    if (p->count > SPEC_MAX_INSTANCES)
-        p->count = (uint64_t)SPEC_MAX_INSTANCES + 1;
-    return true;
-}
-
-/* The values of dims, which decide whether sizes are required. They are unknown where they were
- * given wrong: then nothing is said of sizes. */
-static const value_list *read_dims(arena *a, const family *f, const entry **entries,
-                                   const value_list *default_dims, diags *d)
-{
-    for (const key *k = f->keys; k->name; k++) {
-        const entry *e = entries[k - f->keys];
-        if (!is_dims(k) || !e)
-            continue;
-        value_list *dims = arena_zalloc(a, sizeof *dims);
-        values_read(a, k, e, dims, d);
-        return dims;
-    }
-    return default_dims;
-}
-
-static bool may_be_static(const value_list *dims)
-{
-    for (size_t i = 0; dims && i < dims->count; i++)
-        if (dims->items[i].numbers[0] == DIMS_STATIC)
-            return true;
-    return !dims;
-}
-
-/* Whether an unknown key was probably meant to be this one, or the shape that has it. */
+/* Returns true if an unknown key was probably meant to be this one, or the shape that has it. */
 static bool is_misspelt(arena *a, const product *p, const key *k)
 {
     const family *f = p->family;
@@ -178,49 +104,60 @@ static bool is_misspelt(arena *a, const product *p, const key *k)
     return false;
 }
 
-/* A key that the section does not give. */
-static bool may_be_absent(arena *a, const product *p, const key *k, const value_list *dims,
-                          diags *d)
-{
-    if (!k->required || (k->at_run_time && !may_be_static(dims)))
-        return true;
-    if (!p->section->damaged && !is_misspelt(a, p, k))
-        diag_error(d, DIAG_MISSING_KEY, p->section->name_where, "%s requires the key '%s'",
-                   p->family->name, k->name);
-    return false;
-}
-
 bool product_read(arena *a, const section *s, const family *f, const value_list *default_dims,
                   product *out, diags *d)
 {
     *out = (product){ .family = f, .section = s, .count = 1 };
-    const entry **entries = match_entries(a, s, f, d), *shape = entries[key_count(f)];
-    const key *columns = family_key(f, "k"), *rows = family_key(f, "n");
-    const value_list *dims = read_dims(a, f, entries, default_dims, d);
-    if (is_static_only(f))
+    const entry **entries = match_entries(a, s, f, d);
+    const key *columns = family_key(f, "k"), *rows = family_key(f, "n"),
+              *dims = family_key(f, "dims");
+    const key *end = f->keys;
+    while (end->name)
+        end++;
+    const entry *shape = entries[end - f->keys];
+    /* dims decides whether sizes are required. Given wrong it is empty: nothing is said of sizes.
+     */
+    value_list own_dims = { 0 };
+    const entry *said = dims ? entries[dims - f->keys] : NULL;
+    if (said)
+        values_read(a, dims, said, &own_dims, d);
+    if (!dims)
         check_static_only(s, f, default_dims, d);
+    const value_list *dims_values = said ? &own_dims : default_dims;
+    bool may_be_static = !dims_values, complete = true;
+    for (size_t i = 0; dims_values && i < dims_values->count; i++)
+        may_be_static |= dims_values->items[i].numbers[0] == DIMS_STATIC;
 
-    bool complete = true;
     for (const key *k = f->keys; k->name; k++) {
         const entry *e = entries[k - f->keys];
         bool in_shape = shape && (k == columns || k == rows);
         axis factor = { .keys = { k } };
-        if (in_shape)
-            report_shape_beside(shape, e, d);
+        if (in_shape && e)
+            diag_error(d, DIAG_BAD_SHAPE, shape->where,
+                       "shape gives k and n; '%s' stands beside it on line %u", e->key,
+                       e->where.line);
         if (in_shape && k == rows)
             continue;
         if (in_shape) {
             factor.keys[1] = rows;
             values_read_shapes(a, columns, rows, shape, &factor.values, d);
-        } else if (is_dims(k) && dims) {
-            factor.values = *dims;
+        } else if (k == dims && dims_values) {
+            factor.values = *dims_values;
         } else if (e) {
             values_read(a, k, e, &factor.values, d);
-        } else {
-            complete = may_be_absent(a, out, k, dims, d) && complete;
+        } else if (!k->required || (k->at_run_time && !may_be_static)) {
             continue;
+        } else if (!s->damaged && !is_misspelt(a, out, k)) {
+            diag_error(d, DIAG_MISSING_KEY, s->name_where, "%s requires the key '%s'", f->name,
+                       k->name);
         }
-        complete = add_axis(a, out, factor) && complete;
+        complete &= factor.values.count > 0;
+        if (!factor.values.count)
+            continue;
+        *VEC_PUSH(a, &out->axes) = factor;
+        out->count *= factor.values.count;
+        if (out->count > SPEC_MAX_INSTANCES)
+            out->count = (uint64_t)SPEC_MAX_INSTANCES + 1;
     }
     return complete;
 }
@@ -252,20 +189,8 @@ static instance present_instance(const product *p)
     return in;
 }
 
-/* Moves on to the next combination; false behind the last. */
-static bool advance(product *p)
-{
-    for (size_t i = p->axes.count; i-- > 0;) {
-        axis *factor = &p->axes.items[i];
-        if (++factor->at < factor->values.count)
-            return true;
-        factor->at = 0;
-    }
-    return false;
-}
-
-/* Where to put a problem of the present instance that a key is to blame for, or NULL where that
- * place has been blamed before. */
+/* Returns the place for a problem of the present instance that a key is to blame for, NULL where it
+ * has been blamed before. */
 static const location *blame(product *p, const char *key_name)
 {
     const key *k = key_name ? family_key(p->family, key_name) : NULL;
@@ -281,6 +206,15 @@ static const location *blame(product *p, const char *key_name)
     const location *where = p->blamed ? NULL : &p->section->name_where;
     p->blamed = true;
     return where;
+}
+
+/* Returns true if there is no message; else it goes to the key to blame. */
+static bool is_right(product *p, diag_code code, const char *message, const char *blamed, diags *d)
+{
+    const location *where = message ? blame(p, blamed) : NULL;
+    if (where)
+        diag_error(d, code, *where, "%s", message);
+    return !message;
 }
 
 /* The instances that a combination stands for: itself, or those chosen for the targets, each for
@@ -325,92 +259,68 @@ static asked_alias *alias_of(arena *a, const instance *asked, size_t wanted_coun
     return &aliases->asked.items[at];
 }
 
-/* Columns that the present weights don't come in. */
-static bool check_multiples(arena *a, product *p, const instance *in, diags *d)
+/* Returns what is wrong with sizes that the present weights do not come in, NULL for nothing. */
+static const char *multiple_problem(arena *a, const instance *in, const char **blamed)
 {
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t number = k->of_weights ? instance_value(in, k) : 0;
         int64_t unit = k->of_weights ? key_multiple(in, k) : 1, below = number / unit * unit;
         if (number == below)
             continue;
-        const location *where = blame(p, k->name);
-        if (!where)
-            return false;
+        *blamed = k->name;
         const char *said =
             arena_format(a, "%s = %lld is not a multiple of %lld, as %s needs", k->name,
                          (long long)number, (long long)unit, formats[key_weights(in, k)].name);
         bool has_below = below >= k->min && below > 0, has_above = below + unit <= k->max;
         if (has_below && has_above)
-            diag_error(d, DIAG_NOT_A_MULTIPLE, *where, "%s; the nearest are %lld and %lld", said,
-                       (long long)below, (long long)(below + unit));
-        else
-            diag_error(d, DIAG_NOT_A_MULTIPLE, *where, "%s; the %s is %lld", said,
-                       has_above ? "smallest" : "largest",
-                       (long long)(has_above ? below + unit : below));
-        return false;
+            return arena_format(a, "%s; the nearest are %lld and %lld", said, (long long)below,
+                                (long long)(below + unit));
+        return arena_format(a, "%s; the %s is %lld", said, has_above ? "smallest" : "largest",
+                            (long long)(has_above ? below + unit : below));
     }
-    return true;
+    return NULL;
 }
 
-static bool check_family(arena *a, product *p, const instance *in, diags *d)
-{
-    if (!check_multiples(a, p, in, d))
-        return false;
-    const char *blamed = NULL;
-    const char *message = in->family->check ? in->family->check(in, a, &blamed) : NULL;
-    if (!message)
-        return true;
-    const location *where = blame(p, blamed);
-    if (where)
-        diag_error(d, DIAG_CONFLICT, *where, "%s", message);
-    return false;
-}
-
-static bool check_launch(arena *a, product *p, const instance *in, diags *d)
-{
-    const char *blamed = NULL, *message = launch_problem(a, in, &blamed);
-    const location *where = message ? blame(p, blamed) : NULL;
-    if (where)
-        diag_error(d, DIAG_LAUNCH_LIMIT, *where, "%s", message);
-    return !message;
-}
-
-/* Each GPU gets a kernel that it has the shared memory for. */
-static bool check_shared_memory(arena *a, product *p, const instance *in,
-                                const target *const *wanted, size_t wanted_count, diags *d)
-{
-    const char *blamed = NULL, *message = launch_unfit(a, in, wanted, wanted_count, &blamed);
-    const location *where = message ? blame(p, blamed) : NULL;
-    if (where)
-        diag_error(d, DIAG_SHARED_MEMORY, *where, "%s", message);
-    return !message;
-}
-
-/* Whether the target has what the keys choose. */
-static bool check_target(product *p, const instance *in, const target *t, diags *d)
+/* Returns what the keys choose that the target does not have, NULL for nothing. */
+static const char *target_problem(arena *a, const instance *in, const target *t,
+                                  const char **blamed)
 {
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t chosen = k->sm ? instance_value(in, k) : 0;
         if (!chosen || t->sm >= k->sm)
             continue;
-        const location *where = blame(p, k->name);
-        if (where)
-            diag_error(d, DIAG_CONFLICT, *where,
-                       "%s = %s needs sm_%u or newer, and %s is a target; %s = %s runs on all",
-                       k->name, k->choices[chosen].word, k->sm, t->name, k->name,
-                       k->choices[0].word);
-        return false;
+        *blamed = k->name;
+        return arena_format(
+            a, "%s = %s needs sm_%u or newer, and %s is a target; %s = %s runs on all", k->name,
+            k->choices[chosen].word, k->sm, t->name, k->name, k->choices[0].word);
     }
-    return true;
+    return NULL;
 }
 
+/* Each GPU gets a kernel that it has the shared memory for. */
 static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
                   size_t wanted_count, diags *d)
 {
-    bool right = check_family(a, p, in, d) && check_launch(a, p, in, d);
-    for (size_t i = 0; right && i < wanted_count; i++)
-        right = (in->excluded & target_bit(wanted[i])) || check_target(p, in, wanted[i], d);
-    return right && check_shared_memory(a, p, in, wanted, wanted_count, d);
+    const char *blamed = NULL, *message = multiple_problem(a, in, &blamed);
+    if (!is_right(p, DIAG_NOT_A_MULTIPLE, message, blamed, d))
+        return false;
+    blamed = NULL;
+    message = in->family->check ? in->family->check(in, a, &blamed) : NULL;
+    if (!is_right(p, DIAG_CONFLICT, message, blamed, d))
+        return false;
+    blamed = NULL;
+    message = launch_problem(a, in, &blamed);
+    if (!is_right(p, DIAG_LAUNCH_LIMIT, message, blamed, d))
+        return false;
+    for (size_t i = 0; i < wanted_count; i++) {
+        message =
+            in->excluded & target_bit(wanted[i]) ? NULL : target_problem(a, in, wanted[i], &blamed);
+        if (!is_right(p, DIAG_CONFLICT, message, blamed, d))
+            return false;
+    }
+    blamed = NULL;
+    message = launch_unfit(a, in, wanted, wanted_count, &blamed);
+    return is_right(p, DIAG_SHARED_MEMORY, message, blamed, d);
 }
 
 /* What of an instance not all targets have: "mma_gemm", or "mma_gemm of m = 256". */
@@ -451,32 +361,13 @@ static bool leave_out_targets(arena *a, product *p, instance *in, const target *
     return left;
 }
 
-static bool same_section(const instance *a, const instance *b)
-{
-    return a->where.file == b->where.file && a->where.line == b->where.line;
-}
-
-static void note_repetitions(arena *a, const product *p, size_t count, const instance *first,
-                             diags *d)
-{
-    const char *place = diag_line(a, &first->where, &p->section->where);
-    if (count == 1)
-        diag_note(d, DIAG_SAME_INSTANCE, p->section->where,
-                  "%s is made for the section on %s already; it is made once", first->name, place);
-    else if (count)
-        diag_note(d, DIAG_SAME_INSTANCE, p->section->where,
-                  "%zu instances are made for other sections already, %s for that on %s; "
-                  "they are made once",
-                  count, first->name, place);
-}
-
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
                     name_map *names, instance_list *out, alias_list *aliases, diags *d)
 {
     const key *stages = family_key(p->family, "stages");
     size_t repeated = 0, first_repeated = 0;
     instance_list made = { 0 };
-    do {
+    for (bool is_last = false; !is_last;) {
         instance asked = present_instance(p);
         asked.name = instance_make_name(a, &asked);
         resolve(a, &asked, wanted, wanted_count, &made);
@@ -499,10 +390,29 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
             }
             instance *known = &out->items[at];
             instance_merge(known, in);
-            if (!same_section(known, in) && !repeated++)
+            bool is_here =
+                known->where.file == in->where.file && known->where.line == in->where.line;
+            if (!is_here && !repeated++)
                 first_repeated = at;
         }
-    } while (advance(p));
-    if (repeated)
-        note_repetitions(a, p, repeated, &out->items[first_repeated], d);
+        is_last = true; /* unless a list has another value */
+        for (size_t i = p->axes.count; is_last && i--;) {
+            axis *factor = &p->axes.items[i];
+            is_last = ++factor->at == factor->values.count;
+            factor->at = is_last ? 0 : factor->at;
+        }
+    }
+    if (!repeated)
+        return;
+    const instance *first = &out->items[first_repeated];
+    const location *here = &p->section->where;
+    const char *place = diag_line(a, &first->where, here);
+    if (repeated == 1)
+        diag_note(d, DIAG_SAME_INSTANCE, *here,
+                  "%s is made for the section on %s already; it is made once", first->name, place);
+    else
+        diag_note(d, DIAG_SAME_INSTANCE, *here,
+                  "%zu instances are made for other sections already, %s for that on %s; "
+                  "they are made once",
+                  repeated, first->name, place);
 }
