@@ -98,7 +98,7 @@ CUresult stream_submit(CUcontext c, CUstream named, const work *w)
     r = r ? r : work_check(w);
     if (r)
         return r;
-    return s->capture ? capture_add(s, w) : work_run(c, s, driver_overlaps(), w);
+    return s->capture ? capture_add(s, w) : work_run(c, s, driver.overlaps, w);
 }
 
 CUresult stream_record(CUcontext c, CUstream named, CUevent e)
@@ -138,7 +138,7 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *c = (capture){
-        .graph = graph, .origin = s, .mode = mode, .thread = thrd_current(), .id = driver_count()
+        .graph = graph, .origin = s, .mode = mode, .thread = thrd_current(), .id = ++driver.counted
     };
     graph->captured = true;
     s->capture = c;

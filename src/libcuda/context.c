@@ -19,7 +19,7 @@ CUstream stream_new(CUcontext c, unsigned flags, int priority)
     CUstream s = handle_new(STREAM_HANDLE, sizeof *s, c);
     if (s) {
         s->flags = flags;
-        s->id = driver_count();
+        s->id = ++driver.counted;
         s->priority = stream_priority(priority);
     }
     return s;

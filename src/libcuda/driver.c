@@ -8,38 +8,34 @@
 
 #include "base/os_process.h"
 
-/* All that lives as long as the process. */
-static struct driver {
+struct driver driver;
+
+/* The rest of what lives as long as the process. */
+static struct {
     once_flag once;
     mtx_t lock; /* recursive: a host function in a stream may call the library */
     tss_t thread;
-    CUresult state;       /* of the two: why they cannot be used */
-    const target *target; /* NULL: not initialised */
+    CUresult state; /* of the two: why they cannot be used */
     arena *arena;
-    emu_memory *memory;
-    emu_checks checks;
     unsigned threads; /* 0: not asked for yet */
     handle *handles[HANDLE_KINDS];
     handle **buckets; /* of live handles by hash; bucket_count is 0 or a power of 2 */
     size_t bucket_count, handle_count;
-    struct launch_queue *queues;
-    bool overlaps;
-    uint64_t counted;
     uint64_t workspace;
     char *printed; /* by kernels, and not yet written */
     size_t printed_bytes;
-} driver = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
+} own = { .once = ONCE_FLAG_INIT, .state = CUDA_ERROR_OPERATING_SYSTEM };
 
 static void make_lock(void)
 {
-    if (mtx_init(&driver.lock, mtx_plain | mtx_recursive) == thrd_success &&
-        tss_create(&driver.thread, free) == thrd_success)
-        driver.state = CUDA_SUCCESS;
+    if (mtx_init(&own.lock, mtx_plain | mtx_recursive) == thrd_success &&
+        tss_create(&own.thread, free) == thrd_success)
+        own.state = CUDA_SUCCESS;
 }
 
 thread_state *this_thread(void)
 {
-    return tss_get(driver.thread);
+    return tss_get(own.thread);
 }
 
 /* Takes the lock, also before cuInit.
@@ -48,14 +44,14 @@ thread_state *this_thread(void)
  * first touched, by a C library that ends the process if there is no memory. */
 static CUresult enter_library(void)
 {
-    call_once(&driver.once, make_lock);
-    if (driver.state)
-        return driver.state;
-    mtx_lock(&driver.lock);
+    call_once(&own.once, make_lock);
+    if (own.state)
+        return own.state;
+    mtx_lock(&own.lock);
     if (this_thread())
         return CUDA_SUCCESS;
     thread_state *state = calloc(1, sizeof *state);
-    if (state && tss_set(driver.thread, state) == thrd_success)
+    if (state && tss_set(own.thread, state) == thrd_success)
         return CUDA_SUCCESS;
     free(state);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -69,55 +65,40 @@ CUresult driver_enter(void)
 
 CUresult leave(CUresult result)
 {
-    if (!driver.state)
-        mtx_unlock(&driver.lock);
+    if (!own.state)
+        mtx_unlock(&own.lock);
     return result;
 }
 
 void driver_write_printed(void)
 {
-    if (!driver.printed_bytes)
+    if (!own.printed_bytes)
         return;
-    fwrite(driver.printed, 1, driver.printed_bytes, stdout);
+    fwrite(own.printed, 1, own.printed_bytes, stdout);
     fflush(stdout);
-    driver.printed_bytes = 0;
+    own.printed_bytes = 0;
 }
 
 void driver_print(void *unused, const char *text, size_t length)
 {
     enum { ROOM = 1 << 20 };
     (void)unused;
-    if (!driver.printed)
-        driver.printed = malloc(ROOM);
-    if (!driver.printed || driver.printed_bytes + length > ROOM)
+    if (!own.printed)
+        own.printed = malloc(ROOM);
+    if (!own.printed || own.printed_bytes + length > ROOM)
         driver_write_printed();
-    if (!driver.printed || length > ROOM) {
+    if (!own.printed || length > ROOM) {
         fwrite(text, 1, length, stdout);
         return;
     }
-    memcpy(driver.printed + driver.printed_bytes, text, length);
-    driver.printed_bytes += length;
-}
-
-struct launch_queue **driver_queues(void)
-{
-    return &driver.queues;
-}
-
-void driver_overlap(void)
-{
-    driver.overlaps = true;
-}
-
-bool driver_overlaps(void)
-{
-    return driver.overlaps;
+    memcpy(own.printed + own.printed_bytes, text, length);
+    own.printed_bytes += length;
 }
 
 unsigned driver_threads(void)
 {
-    if (driver.threads)
-        return driver.threads;
+    if (own.threads)
+        return own.threads;
     const char *text = setting("PTXGEN_CUDA_THREADS");
     char *end;
     unsigned long count = text ? strtoul(text, &end, 10) : 0;
@@ -125,19 +106,14 @@ unsigned driver_threads(void)
         say("PTXGEN_CUDA_THREADS: '%s' is none of 1 to %d", text, EMU_MOST_THREADS);
         count = 0;
     }
-    driver.threads = count ? (unsigned)count : os_cpu_count();
-    return driver.threads;
-}
-
-uint64_t driver_count(void)
-{
-    return ++driver.counted;
+    own.threads = count ? (unsigned)count : os_cpu_count();
+    return own.threads;
 }
 
 static CUresult make_memory(void *unused)
 {
     (void)unused;
-    driver.memory = emu_memory_new_in(driver.arena);
+    driver.memory = emu_memory_new_in(own.arena);
     return CUDA_SUCCESS;
 }
 
@@ -146,9 +122,9 @@ CUresult driver_start(const target *t)
     CUresult r = enter_library();
     if (!r && !driver.target && !t)
         r = CUDA_ERROR_NO_DEVICE;
-    if (!r && !driver.arena)
-        driver.arena = arena_try_new(NULL);
-    if (!r && !driver.arena)
+    if (!r && !own.arena)
+        own.arena = arena_try_new(NULL);
+    if (!r && !own.arena)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r && !driver.memory)
         r = driver_try(make_memory, NULL);
@@ -172,43 +148,28 @@ static void run_trial(void *context)
 CUresult driver_try(CUresult (*work)(void *context), void *context)
 {
     trial t = { .work = work, .context = context };
-    return arena_try(driver.arena, run_trial, &t) ? t.result : CUDA_ERROR_OUT_OF_MEMORY;
+    return arena_try(own.arena, run_trial, &t) ? t.result : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 uint64_t driver_workspace(void)
 {
     enum { WORKSPACE_BYTES = 16 };
     static const unsigned char zero;
-    if (!driver.workspace)
-        driver.workspace = emu_alloc(driver.memory, WORKSPACE_BYTES);
-    emu_fill(driver.memory, driver.workspace, &zero, sizeof zero, WORKSPACE_BYTES);
-    return driver.workspace;
+    if (!own.workspace)
+        own.workspace = emu_alloc(driver.memory, WORKSPACE_BYTES);
+    emu_fill(driver.memory, own.workspace, &zero, sizeof zero, WORKSPACE_BYTES);
+    return own.workspace;
 }
 
 arena *driver_arena(void)
 {
-    return arena_try_new(driver.arena);
-}
-
-const target *device_target(void)
-{
-    return driver.target;
-}
-
-emu_checks *device_checks(void)
-{
-    return &driver.checks;
-}
-
-emu_memory *device_memory(void)
-{
-    return driver.memory;
+    return arena_try_new(own.arena);
 }
 
 static handle **bucket_of(const void *object)
 {
     uint64_t hash = (uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15);
-    return &driver.buckets[hash >> 32 & (driver.bucket_count - 1)];
+    return &own.buckets[hash >> 32 & (own.bucket_count - 1)];
 }
 
 static void link_handle(handle *h)
@@ -223,17 +184,17 @@ static void link_handle(handle *h)
 static bool grow_buckets(void)
 {
     enum { FIRST_BUCKETS = 64 };
-    if (driver.handle_count < driver.bucket_count)
+    if (own.handle_count < own.bucket_count)
         return true;
-    size_t count = driver.bucket_count ? 2 * driver.bucket_count : FIRST_BUCKETS;
+    size_t count = own.bucket_count ? 2 * own.bucket_count : FIRST_BUCKETS;
     handle **grown = calloc(count, sizeof *grown);
     if (!grown)
-        return driver.buckets;
-    free(driver.buckets);
-    driver.buckets = grown;
-    driver.bucket_count = count;
+        return own.buckets;
+    free(own.buckets);
+    own.buckets = grown;
+    own.bucket_count = count;
     for (int kind = 0; kind < HANDLE_KINDS; kind++)
-        for (handle *h = driver.handles[kind]; h; h = h->next)
+        for (handle *h = own.handles[kind]; h; h = h->next)
             link_handle(h);
     return true;
 }
@@ -245,11 +206,11 @@ void *handle_new(handle_kind kind, size_t size, CUcontext context)
         return NULL;
     h->kind = kind;
     h->context = context;
-    h->next = driver.handles[kind];
+    h->next = own.handles[kind];
     if (h->next)
         h->next->previous = h;
-    driver.handles[kind] = h;
-    driver.handle_count++;
+    own.handles[kind] = h;
+    own.handle_count++;
     link_handle(h);
     return h;
 }
@@ -271,11 +232,11 @@ void handle_free(void *object)
     while (*link != h)
         link = &(*link)->chain;
     *link = h->chain;
-    driver.handle_count--;
+    own.handle_count--;
     if (h->previous)
         h->previous->next = h->next;
     else
-        driver.handles[h->kind] = h->next;
+        own.handles[h->kind] = h->next;
     if (h->next)
         h->next->previous = h->previous;
     arena_free(h->arena);
@@ -284,7 +245,7 @@ void handle_free(void *object)
 
 bool handle_is(const void *object, handle_kind kind)
 {
-    const handle *h = driver.buckets ? *bucket_of(object) : NULL;
+    const handle *h = own.buckets ? *bucket_of(object) : NULL;
     while (h && h != object)
         h = h->chain;
     return h && h->kind == kind;
@@ -292,7 +253,7 @@ bool handle_is(const void *object, handle_kind kind)
 
 void *handle_next(handle_kind kind, const void *after)
 {
-    return after ? ((const handle *)after)->next : driver.handles[kind];
+    return after ? ((const handle *)after)->next : own.handles[kind];
 }
 
 void say(const char *format, ...)
@@ -317,7 +278,7 @@ static void report_leaks(void)
     enum { LISTED = 20 };
     emu_allocation list[LISTED];
     uint64_t bytes;
-    emu_free(driver.memory, driver.workspace); /* ours */
+    emu_free(driver.memory, own.workspace); /* ours */
     size_t count = emu_live(driver.memory, list, LISTED, &bytes);
     for (size_t i = 0; i < count && i < LISTED; i++)
         say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,
@@ -330,12 +291,12 @@ __attribute__((destructor)) static void end(void)
 {
     if (driver.memory && setting("PTXGEN_CUDA_LEAKS"))
         report_leaks();
-    if (driver.state)
+    if (own.state)
         return;
-    free(driver.printed);
-    free(driver.buckets);
-    driver.buckets = NULL;
+    free(own.printed);
+    free(own.buckets);
+    own.buckets = NULL;
     free(this_thread());
-    tss_delete(driver.thread);
-    driver.state = CUDA_ERROR_DEINITIALIZED; /* to who calls when a process has nearly ended */
+    tss_delete(own.thread);
+    own.state = CUDA_ERROR_DEINITIALIZED; /* to who calls when a process has nearly ended */
 }

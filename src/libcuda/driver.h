@@ -81,19 +81,22 @@ static inline CUresult check_value(bool valid)
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* The state that other files use, with the lock held. */
+extern struct driver {
+    const target *target; /* of the device; NULL before cuInit */
+    emu_memory *memory;
+    emu_checks checks;           /* as PTXGEN_CUDA_CHECKS says, for launch.c; all zero at first */
+    struct launch_queue *queues; /* of deferred launches, for queue.c: the oldest */
+    bool overlaps;               /* the program has to do with programmatic dependent launches */
+    uint64_t counted;            /* numbers that were given to objects */
+} driver;
+
 /* Takes the lock, whatever it returns: CUDA_ERROR_NOT_INITIALIZED before cuInit, and
  * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
 CUresult driver_enter(void);
 
 /* Gives the lock back and returns the result. */
 CUresult leave(CUresult result);
-
-/* The queues of deferred launches, for queue.c: the oldest one. */
-struct launch_queue **driver_queues(void);
-
-/* Notes that the program has to do with programmatic dependent launches, from now on. */
-void driver_overlap(void);
-bool driver_overlaps(void);
 
 /* The state of a thread; never NULL once it has the lock. */
 typedef struct thread_state {
@@ -103,17 +106,9 @@ typedef struct thread_state {
 } thread_state;
 thread_state *this_thread(void);
 
-/* Returns 1, 2, 3 and so on. */
-uint64_t driver_count(void);
-
 /* Makes what the driver needs, as cuInit does, for a device that is a target (NULL: there is none).
  * The first target stays. */
 CUresult driver_start(const target *t);
-const target *device_target(void);
-emu_memory *device_memory(void);
-
-/* Where launch.c keeps what PTXGEN_CUDA_CHECKS says; all zero at first. */
-emu_checks *device_checks(void);
 
 /* Returns on how many threads the blocks of a launch run: PTXGEN_CUDA_THREADS. */
 unsigned driver_threads(void);

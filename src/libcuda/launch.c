@@ -207,7 +207,7 @@ static void say_check_names(const char *text, size_t length)
  * PTXGEN_CUDA_CHECKS when it is first asked for. */
 static const emu_checks *device_checks_read(void)
 {
-    emu_checks *c = device_checks();
+    emu_checks *c = &driver.checks;
     if (c->warn)
         return c;
     *c = (emu_checks){ .carries = true, .warn = warn };
@@ -254,7 +254,7 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
     emu_launch_config config = launch_config(c, f, l);
-    if (emu_launch(device_memory(), &config, NULL, &report))
+    if (emu_launch(driver.memory, &config, NULL, &report))
         return CUDA_SUCCESS;
     return launch_fail(c, f, NULL, &report);
 }

@@ -20,9 +20,9 @@ void pages_free(void *pages, size_t size)
 static CUresult place_buffer(void *context)
 {
     buffer *b = context;
-    b->address = b->managed ? emu_map_here(device_memory(), b->host, b->size)
-                 : b->host  ? emu_map(device_memory(), b->host, b->size, false)
-                            : emu_alloc(device_memory(), b->size);
+    b->address = b->managed ? emu_map_here(driver.memory, b->host, b->size)
+                 : b->host  ? emu_map(driver.memory, b->host, b->size, false)
+                            : emu_alloc(driver.memory, b->size);
     return b->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -62,7 +62,7 @@ void pool_settle(CUmemoryPool pool)
 
 void buffer_destroy(buffer *b)
 {
-    emu_free(device_memory(), b->address);
+    emu_free(driver.memory, b->address);
     if (b->managed)
         pages_free(b->host, b->size);
     else if (!b->registered)
@@ -121,7 +121,7 @@ mapping *mapping_of(uint64_t address)
 void say_where(const char *what, uint64_t address, size_t size)
 {
     emu_allocation a;
-    if (!emu_find(device_memory(), address, &a))
+    if (!emu_find(driver.memory, address, &a))
         say("%s: %zu bytes at 0x%llx, which is no device address", what, size,
             (unsigned long long)address);
     else

@@ -15,7 +15,7 @@ void module_destroy(CUmodule m)
         if (m->functions[i])
             handle_free(m->functions[i]);
     if (m->module)
-        emu_module_forget(device_memory(), m->module);
+        emu_module_forget(driver.memory, m->module);
     handle_free(m);
 }
 
@@ -44,7 +44,7 @@ unsigned function_threads(CUfunction f)
 
 unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic)
 {
-    return target_blocks_per_sm(device_target(), threads, f->info.live_registers,
+    return target_blocks_per_sm(driver.target, threads, f->info.live_registers,
                                 f->info.shared_bytes + dynamic);
 }
 
@@ -112,7 +112,7 @@ CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **m
 {
     bool is_text = from.size && from.size < MAGIC_BYTES;
     if (!is_text && fatbin_is(from.image))
-        return fatbin_ptx(a, from.image, from.size, device_target()->sm, ptx, message);
+        return fatbin_ptx(a, from.image, from.size, driver.target->sm, ptx, message);
     if (!is_text && strncmp(from.image, "\177ELF", MAGIC_BYTES) == 0) {
         *message = "the image is machine code, and this device runs only PTX";
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -125,7 +125,7 @@ CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **m
 /* Refuses what the JIT compiler for this device would refuse. */
 static CUresult check_target(CUmodule m, const char **message)
 {
-    const target *t = device_target();
+    const target *t = driver.target;
     emu_module_info info;
     emu_entry_info entry;
     const char *name;
@@ -151,7 +151,7 @@ static CUresult check_target(CUmodule m, const char **message)
     for (size_t i = 0; (name = emu_entry_name(m->module, i)); i++) {
         emu_entry(m->module, name, &entry);
         if (entry.triggers || entry.waits)
-            driver_overlap();
+            driver.overlaps = true;
         if (entry.shared_bytes > t->shared_static) {
             *message =
                 arena_format(m->handle.arena, "%s declares %zu bytes of shared memory; at most %u",
@@ -190,7 +190,7 @@ static CUresult parse_module(void *context)
         strbuf_format(&l->unknown, "line %u: %s\n", report.line, report.message);
     r = check_target(m, &l->message);
     if (!r)
-        emu_module_place(device_memory(), m->module);
+        emu_module_place(driver.memory, m->module);
     return r;
 }
 

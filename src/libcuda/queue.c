@@ -37,7 +37,7 @@ static void free_queue(launch_queue *q)
  * waited for. */
 static CUresult finish_queue(launch_queue *q)
 {
-    launch_queue **at = driver_queues();
+    launch_queue **at = &driver.queues;
     while (*at != q)
         at = &(*at)->next;
     *at = q->next;
@@ -49,8 +49,8 @@ static CUresult finish_queue(launch_queue *q)
 CUresult queue_finish(void)
 {
     CUresult r = CUDA_SUCCESS;
-    while (!r && *driver_queues())
-        r = finish_queue(*driver_queues());
+    while (!r && driver.queues)
+        r = finish_queue(driver.queues);
     return r;
 }
 
@@ -59,13 +59,13 @@ static CUresult make_stream(void *context)
     launch_queue *q = context;
     const char *order = setting("PTXGEN_CUDA_ORDER");
     q->stream = emu_stream_new(
-        device_memory(), &(emu_stream_config){ .order = order ? strtoull(order, NULL, 10) : 0 });
+        driver.memory, &(emu_stream_config){ .order = order ? strtoull(order, NULL, 10) : 0 });
     return CUDA_SUCCESS;
 }
 
 static CUresult make_queue(CUcontext c, const void *of, launch_queue **made)
 {
-    launch_queue *q = calloc(1, sizeof *q), **end = driver_queues();
+    launch_queue *q = calloc(1, sizeof *q), **end = &driver.queues;
     if (!q)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *q = (launch_queue){ .context = c, .of = of, .arena = driver_arena() };
@@ -113,7 +113,7 @@ CUresult queue_launch(CUcontext c, const void *of, queued_launch launch)
 {
     launch_queue *q = NULL, *next;
     CUresult r = CUDA_SUCCESS;
-    for (launch_queue *other = *driver_queues(); !r && other; other = next) {
+    for (launch_queue *other = driver.queues; !r && other; other = next) {
         next = other->next;
         if (other->of == of)
             q = other;

@@ -20,7 +20,7 @@ static place find_place(CUmemorytype type, const void *host, CUdeviceptr device)
     if (type == CU_MEMORYTYPE_HOST)
         return (place){ false, (uintptr_t)host };
     bool on_device = type == CU_MEMORYTYPE_DEVICE || device >> HOST_ADDRESS_BITS ||
-                     (emu_find(device_memory(), device, &a) && device - a.address < a.size);
+                     (emu_find(driver.memory, device, &a) && device - a.address < a.size);
     return (place){ on_device, device };
 }
 
@@ -49,7 +49,7 @@ static CUresult check_copy(const CUDA_MEMCPY3D *c)
 /* Copies size bytes. Returns false, and says why, if they are not all inside of allocations. */
 static bool copy_row(place to, place from, size_t size)
 {
-    emu_memory *m = device_memory();
+    emu_memory *m = driver.memory;
     void *to_host = (void *)(uintptr_t)to.address;
     const void *from_host = (const void *)(uintptr_t)from.address;
     if (!to.on_device && !from.on_device) {
@@ -99,7 +99,7 @@ static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
         element[i] = (unsigned char)(s->value >> 8 * i);
     for (size_t y = 0; s->width && y < s->height; y++) {
         uint64_t row = s->dst + y * s->pitch;
-        if (!emu_fill(device_memory(), row, element, s->elementSize, s->width)) {
+        if (!emu_fill(driver.memory, row, element, s->elementSize, s->width)) {
             say_where("memset", row, s->width * s->elementSize);
             return CUDA_ERROR_INVALID_VALUE;
         }
@@ -179,8 +179,8 @@ static CUresult run_word(const CUstreamBatchMemOpParams *p)
     uint64_t there = 0, value = kind.size == 8 ? p->waitValue.value64 : p->waitValue.value;
     if (!kind.size)
         return CUDA_SUCCESS;
-    if (!(kind.waits ? emu_read(device_memory(), at, &there, kind.size)
-                     : emu_write(device_memory(), at, &value, kind.size))) {
+    if (!(kind.waits ? emu_read(driver.memory, at, &there, kind.size)
+                     : emu_write(driver.memory, at, &value, kind.size))) {
         say_where(kind.waits ? "wait for a value" : "write of a value", at, kind.size);
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -123,7 +123,7 @@ static CUresult create_context(CUcontext *context, unsigned flags)
     if (!c)
         return CUDA_ERROR_OUT_OF_MEMORY;
     c->flags = flags;
-    c->id = driver_count();
+    c->id = ++driver.counted;
     memcpy(c->limits, usual_limits, sizeof c->limits);
     c->null_stream = stream_new(c, 0, 0);
     c->thread_stream = stream_new(c, 0, 0);

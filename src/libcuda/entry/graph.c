@@ -142,7 +142,7 @@ static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgrap
         early != (edge->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT) || (early && !kernels))
         return CUDA_ERROR_INVALID_VALUE;
     return edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
-                   (early && device_target()->sm < LEAST_DEPENDENT_SM)
+                   (early && driver.target->sm < LEAST_DEPENDENT_SM)
                ? CUDA_ERROR_NOT_SUPPORTED
                : CUDA_SUCCESS;
 }

@@ -34,9 +34,9 @@ static CUresult check_attributes(const attributes *a)
     bool dependent = a->programmatic || a->event;
     if (a->clusters)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (dependent && device_target()->sm < LEAST_DEPENDENT_SM) {
+    if (dependent && driver.target->sm < LEAST_DEPENDENT_SM) {
         say("programmatic dependent launches exist from sm_%d on, and the device is %s",
-            LEAST_DEPENDENT_SM, device_target()->name);
+            LEAST_DEPENDENT_SM, driver.target->name);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (a->event && !handle_is(a->event, EVENT_HANDLE))
@@ -44,7 +44,7 @@ static CUresult check_attributes(const attributes *a)
     if (a->event && !(a->event->flags & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_VALUE;
     if (dependent)
-        driver_overlap();
+        driver.overlaps = true;
     return CUDA_SUCCESS;
 }
 
@@ -125,7 +125,7 @@ static CUresult available_shared(size_t *bytes, CUfunction f, int blocks, int th
         return CUDA_ERROR_INVALID_HANDLE;
     if (!bytes || blocks <= 0 || threads <= 0)
         return CUDA_ERROR_INVALID_VALUE;
-    size_t most = device_target()->shared_block - f->info.shared_bytes;
+    size_t most = driver.target->shared_block - f->info.shared_bytes;
     while (most && function_blocks(f, (unsigned)threads, most) < (unsigned)blocks)
         most -= most < STEP ? most : STEP;
     *bytes = most;

@@ -37,7 +37,7 @@ static CUresult find_function(CUfunction *function, CUmodule m, const char *name
     if (!f)
         return CUDA_ERROR_OUT_OF_MEMORY;
     f->module = m;
-    f->id = driver_count();
+    f->id = ++driver.counted;
     f->name = emu_entry_name(m->module, info.number);
     f->info = info;
     f->dynamic_shared = SHARED_WITHOUT_ASKING - info.shared_bytes;
@@ -80,7 +80,7 @@ static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, cons
         return CUDA_ERROR_INVALID_VALUE;
     if (!handle_is(m, MODULE_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!emu_variable(device_memory(), m->module, name, &at, &bytes))
+    if (!emu_variable(driver.memory, m->module, name, &at, &bytes))
         return CUDA_ERROR_NOT_FOUND;
     if (address)
         *address = at;
@@ -108,7 +108,7 @@ static int attribute_of(CUfunction f, CUfunction_attribute which)
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
         return (int)info.target;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        return (int)device_target()->sm;
+        return (int)driver.target->sm;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         return (int)f->dynamic_shared;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
@@ -136,7 +136,7 @@ static CUresult set_function_attribute(CUfunction f, CUfunction_attribute which,
         return CUDA_ERROR_INVALID_HANDLE;
     switch (which) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || (size_t)value + f->info.shared_bytes > device_target()->shared_block)
+        if (value < 0 || (size_t)value + f->info.shared_bytes > driver.target->shared_block)
             return CUDA_ERROR_INVALID_VALUE;
         f->dynamic_shared = (size_t)value;
         return CUDA_SUCCESS;

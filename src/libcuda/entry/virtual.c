@@ -45,7 +45,7 @@ static bool is_mapped_whole(uint64_t address, size_t size)
 static CUresult place_reservation(void *context)
 {
     reservation *r = context;
-    r->address = emu_reserve(device_memory(), r->pages, r->size);
+    r->address = emu_reserve(driver.memory, r->pages, r->size);
     return r->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -78,7 +78,7 @@ static CUresult free_addresses(CUdeviceptr address, size_t size)
     reservation *r = reservation_of(address);
     if (!r || r->address != address || r->size != size || is_mapped_anywhere(address, size))
         return CUDA_ERROR_INVALID_VALUE;
-    emu_free(device_memory(), r->address);
+    emu_free(driver.memory, r->address);
     pages_free(r->pages, r->size);
     handle_free(r);
     return CUDA_SUCCESS;
@@ -174,7 +174,7 @@ static CUresult map_memory(CUdeviceptr address, size_t size, size_t offset, phys
 /* Has kernels and copies reach what is mapped, to load from it or to store to it as well. */
 static void permit_access(mapping *m, CUmemAccess_flags access)
 {
-    emu_set_access(device_memory(), m->address, m->size,
+    emu_set_access(driver.memory, m->address, m->size,
                    access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? EMU_LOADS_AND_STORES
                    : access                                     ? EMU_LOADS
                                                                 : EMU_NO_ACCESS);
