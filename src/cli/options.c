@@ -12,106 +12,6 @@
 
 enum { MAX_JOBS = 256, LONG_COLUMN = 6, HELP_COLUMN = 30 };
 
-/* Options without a letter. */
-enum {
-    OPTION_TARGET = 256,
-    OPTION_PREFIX,
-    OPTION_EMBED,
-    OPTION_VALIDATE,
-    OPTION_VERIFY,
-    OPTION_ONLY,
-    OPTION_SHARD,
-    OPTION_SEED,
-    OPTION_PRUNE,
-    OPTION_EXPECT,
-    OPTION_DEPFILE,
-    OPTION_STAMP,
-    OPTION_EMIT_NINJA,
-    OPTION_REPORT,
-    OPTION_PRINT_OUTPUTS,
-    OPTION_PLAN,
-    OPTION_DUMP,
-    OPTION_LIST,
-    OPTION_HELP_FAMILY,
-    OPTION_EXPLAIN,
-    OPTION_INIT,
-    OPTION_FROM_GGUF,
-    OPTION_MAX_SEQ_LEN,
-    OPTION_KV_TYPE,
-    OPTION_MAN,
-    OPTION_COLOR,
-    OPTION_VERSION
-};
-
-/* What getopt_long takes and --help shows. */
-typedef struct option_row {
-    int id; /* a character: also a short option */
-    const char *name;
-    int has_argument;
-    const char *argument, *help;
-} option_row;
-
-static const option_row option_table[] = {
-    { 's', "spec", required_argument, "FILE", "read the spec from FILE; - is standard input" },
-    { 'o', "out", required_argument, "DIR", "write header, manifest and kernels into DIR" },
-    { OPTION_TARGET, "target", required_argument, "LIST",
-      "targets instead of the spec's: sm_80,sm_90" },
-    { OPTION_PREFIX, "prefix", required_argument, "NAME", "C prefix instead of the spec's" },
-    { OPTION_EMBED, "embed", required_argument, "HOW",
-      "PTX in the header: string, c23 (#embed) or incbin" },
-    { OPTION_VALIDATE, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas" },
-    { OPTION_VERIFY, "verify", no_argument, NULL,
-      "run every kernel on the CPU against its reference;\n"
-      "                              with --out, edited files are checked and kept" },
-    { OPTION_ONLY, "only", required_argument, "NAME", "check this instance alone" },
-    { OPTION_SHARD, "shard", required_argument, "I/N", "check part I of N parts of the instances" },
-    { OPTION_SEED, "seed", required_argument, "N", "random inputs of --verify (default 1)" },
-    { OPTION_PRUNE, "prune", no_argument, NULL,
-      "remove from DIR what ptxgen wrote and no longer does" },
-    { OPTION_EXPECT, "expect", required_argument, "FILE",
-      "fail unless FILE is among what --out writes" },
-    { OPTION_DEPFILE, "depfile", required_argument, "FILE",
-      "write a Makefile rule for Make and Ninja" },
-    { OPTION_STAMP, "stamp", required_argument, "FILE",
-      "make FILE new when all is written; the depfile names it" },
-    { OPTION_EMIT_NINJA, "emit-ninja", required_argument, "FILE",
-      "write the checks as a Ninja build, an edge each" },
-    { OPTION_REPORT, "report", required_argument, "FILE",
-      "write a page about all kernels: FILE.html" },
-    { OPTION_PRINT_OUTPUTS, "print-outputs", no_argument, NULL,
-      "print what --out would write, write nothing" },
-    { OPTION_PLAN, "plan", no_argument, NULL,
-      "print the launches of the decoder's steps and their\n"
-      "                              predicted times, write nothing" },
-    { OPTION_DUMP, "dump", required_argument, "STAGES",
-      "print kernels after build, fold or print, write nothing" },
-    { OPTION_LIST, "list", no_argument, NULL,
-      "list the kernel families by purpose; -v: predicted times" },
-    { OPTION_HELP_FAMILY, "help-family", required_argument, "NAME",
-      "show a family's keys, parameters and launch" },
-    { OPTION_EXPLAIN, "explain", optional_argument, "CODE",
-      "explain a message's code, E014; without: list all" },
-    { OPTION_INIT, "init", optional_argument, "FILE",
-      "write a starter spec (default kernels.ini), or with\n"
-      "                              FILE = engine a program that prints text from a model" },
-    { OPTION_FROM_GGUF, "from-gguf", required_argument, "FILE",
-      "print the spec of a model's step, with its [decoder]" },
-    { OPTION_MAX_SEQ_LEN, "max-seq-len", required_argument, "N",
-      "KV-cache length in tokens, such as 8192, 8k or 1M" },
-    { OPTION_KV_TYPE, "kv-type", required_argument, "TYPE",
-      "elements of its caches: f32, f16, bf16 or q8_0" },
-    { OPTION_MAN, "man", optional_argument, "PAGE",
-      "show a manual page: ptxgen, spec, header, libcuda" },
-    { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)" },
-    { 'q', "quiet", no_argument, NULL, "print errors only" },
-    { 'v', "verbose", no_argument, NULL, "print a line for every kernel" },
-    { OPTION_COLOR, "color", required_argument, "WHEN", "color messages: auto, always or never" },
-    { OPTION_VERSION, "version", no_argument, NULL, "print the version" },
-    { 'h', "help", no_argument, NULL, "print this help" },
-};
-
-enum { TABLE_SIZE = sizeof option_table / sizeof *option_table };
-
 status wrong_usage(const char *text, ...)
 {
     va_list args;
@@ -141,45 +41,18 @@ status options_status(const diags *d)
     return worst;
 }
 
-void options_help(strbuf *out)
-{
-    strbuf_put(out,
-               "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
-               "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
-               "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
-               "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE] |\n"
-               "              --man[=PAGE]\n"
-               "       ptxgen --from-gguf FILE [--target LIST] [--prefix NAME]\n"
-               "       ptxgen --init engine [--out DIR] [--from-gguf FILE [--target LIST]]\n"
-               "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
-    for (size_t i = 0; i < TABLE_SIZE; i++) {
-        size_t line = out->length;
-        if (option_table[i].id < OPTION_TARGET)
-            strbuf_format(out, "  -%c, ", (char)option_table[i].id);
-        strbuf_pad(out, line, LONG_COLUMN);
-        strbuf_format(out, "--%s", option_table[i].name);
-        if (option_table[i].has_argument == optional_argument)
-            strbuf_format(out, "[=%s]", option_table[i].argument);
-        else if (option_table[i].argument)
-            strbuf_format(out, " %s", option_table[i].argument);
-        strbuf_pad(out, line, HELP_COLUMN);
-        strbuf_format(out, "%s\n", option_table[i].help);
-    }
-    strbuf_put(out, "\nExit status: 0 done; 1 the spec is wrong or a kernel failed a check; "
-                    "2 wrong usage;\n3 a file could not be read or written.\n");
-}
-
-static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+/* Reads a number in front of a character. */
+static bool parse_number(const char *text, char end, uint64_t least, uint64_t most, uint64_t *out)
 {
     uint64_t number = 0;
-    for (const char *c = text; *c; c++) {
+    for (const char *c = text; *c != end; c++) {
         unsigned digit = (unsigned)(*c - '0');
         if (digit > 9 || number > (UINT64_MAX - digit) / 10)
             return false;
         number = number * 10 + digit;
     }
     *out = number;
-    return *text && number >= least && number <= most;
+    return *text != end && number >= least && number <= most;
 }
 
 static status take_positions(command_line *o, const char *text)
@@ -219,126 +92,176 @@ static status take_stages(command_line *o, const char *list)
 }
 
 /* "3/8" */
-static status take_shard(arena *a, command_line *o, const char *text)
+static status take_shard(command_line *o, const char *text)
 {
     size_t slash = strcspn(text, "/");
     shard *part = &o->run.shard;
-    if (text[slash] && parse_number(text + slash + 1, 1, UINT32_MAX, &part->count) &&
-        parse_number(arena_copy(a, text, slash), 1, part->count, &part->index))
+    if (text[slash] && parse_number(text + slash + 1, '\0', 1, UINT32_MAX, &part->count) &&
+        parse_number(text, '/', 1, part->count, &part->index))
         return EXIT_DONE;
     return wrong_usage("--shard takes I/N, from 1/8 to 8/8 for eight parts, not '%s'", text);
 }
 
-static status take_option(arena *a, command_line *o, int id, const char *argument)
+static status take_out(command_line *o, const char *folder)
 {
-    switch (id) {
-    case 's':
-        o->run.spec = argument;
-        break;
-    case 'o':
-        o->run.out = argument;
-        if (!*argument || strcmp(argument, "-") == 0)
-            return wrong_usage("--out needs a folder; . is the present one");
-        break;
-    case OPTION_TARGET:
-        o->run.overrides.targets = argument;
-        break;
-    case OPTION_PREFIX:
-        o->run.overrides.prefix = argument;
-        break;
-    case OPTION_EMBED:
-        if (!embedding_find(argument, &o->run.embed))
-            return wrong_usage("--embed takes string, c23 or incbin, not '%s'", argument);
-        o->run.overrides.embed = &o->run.embed;
-        break;
-    case OPTION_VALIDATE:
-        o->run.validate = true;
-        o->run.ptxas = argument;
-        break;
-    case OPTION_VERIFY:
-        o->run.verify = true;
-        break;
-    case OPTION_ONLY:
-        o->run.only = argument;
-        break;
-    case OPTION_SHARD:
-        return take_shard(a, o, argument);
-    case OPTION_SEED:
-        if (!parse_number(argument, 0, UINT64_MAX, &o->run.seed))
-            return wrong_usage("--seed takes a number of 64 bits, not '%s'", argument);
-        break;
-    case OPTION_PRUNE:
-        o->run.prune = true;
-        break;
-    case OPTION_EXPECT:
-        o->run.expect = argument;
-        break;
-    case OPTION_DEPFILE:
-        o->run.depfile = argument;
-        break;
-    case OPTION_STAMP:
-        o->run.stamp = argument;
-        break;
-    case OPTION_EMIT_NINJA:
-        o->run.emit_ninja = argument;
-        break;
-    case OPTION_REPORT:
-        o->run.report = argument;
-        break;
-    case OPTION_PRINT_OUTPUTS:
-        o->run.print_outputs = true;
-        break;
-    case OPTION_PLAN:
-        o->run.plan = true;
-        break;
-    case OPTION_DUMP:
-        return take_stages(o, argument);
-    case OPTION_LIST:
-        o->list = true;
-        break;
-    case OPTION_HELP_FAMILY:
-        o->help_family = argument;
-        break;
-    case OPTION_EXPLAIN:
-        o->explain = argument ? argument : "";
-        break;
-    case OPTION_INIT:
-        o->init = argument ? argument : "kernels.ini";
-        break;
-    case OPTION_FROM_GGUF:
-        o->from_gguf = argument;
-        break;
-    case OPTION_MAX_SEQ_LEN:
-        return take_positions(o, argument);
-    case OPTION_KV_TYPE:
-        return take_kv_type(o, argument);
-    case OPTION_MAN:
-        o->man = argument ? argument : "ptxgen";
-        break;
-    case 'j':
-        if (!parse_number(argument, 1, MAX_JOBS, &o->run.jobs))
-            return wrong_usage("--jobs takes a number from 1 to %d, not '%s'", MAX_JOBS, argument);
-        break;
-    case 'q':
-        o->run.quiet = true;
-        break;
-    case 'v':
-        o->run.verbose = true;
-        break;
-    case OPTION_COLOR:
-        o->color = argument;
-        if (strcmp(argument, "auto") != 0 && strcmp(argument, "always") != 0 &&
-            strcmp(argument, "never") != 0)
-            return wrong_usage("--color takes auto, always or never, not '%s'", argument);
-        break;
-    case OPTION_VERSION:
-        o->version = true;
-        break;
-    case 'h':
-        o->help = true;
-        break;
-    }
+    (void)o;
+    if (*folder && strcmp(folder, "-") != 0)
+        return EXIT_DONE;
+    return wrong_usage("--out needs a folder; . is the present one");
+}
+
+static status take_embed(command_line *o, const char *how)
+{
+    if (!embedding_find(how, &o->run.embed))
+        return wrong_usage("--embed takes string, c23 or incbin, not '%s'", how);
+    o->run.overrides.embed = &o->run.embed;
     return EXIT_DONE;
+}
+
+static status take_validate(command_line *o, const char *ptxas)
+{
+    (void)ptxas;
+    o->run.validate = true;
+    return EXIT_DONE;
+}
+
+static status take_seed(command_line *o, const char *text)
+{
+    if (parse_number(text, '\0', 0, UINT64_MAX, &o->run.seed))
+        return EXIT_DONE;
+    return wrong_usage("--seed takes a number of 64 bits, not '%s'", text);
+}
+
+static status take_jobs(command_line *o, const char *text)
+{
+    if (parse_number(text, '\0', 1, MAX_JOBS, &o->run.jobs))
+        return EXIT_DONE;
+    return wrong_usage("--jobs takes a number from 1 to %d, not '%s'", MAX_JOBS, text);
+}
+
+static status take_color(command_line *o, const char *when)
+{
+    (void)o;
+    if (strcmp(when, "auto") == 0 || strcmp(when, "always") == 0 || strcmp(when, "never") == 0)
+        return EXIT_DONE;
+    return wrong_usage("--color takes auto, always or never, not '%s'", when);
+}
+
+/* What getopt_long takes, --help shows and an option does: it sets a field, and then it may check
+ * or take its argument. */
+typedef struct option_row {
+    char letter; /* of the short option; 0: none */
+    const char *name;
+    int has_argument;
+    const char *argument, *help;
+    enum { SETS_NOTHING, SETS_TEXT, SETS_FLAG } kind;
+    size_t field;       /* of command_line */
+    const char *absent; /* what a text becomes without an optional argument */
+    status (*take)(command_line *o, const char *argument);
+    bool may_repeat; /* with an argument: others stand once, since only one of two could count */
+} option_row;
+
+#define TEXT(member) .kind = SETS_TEXT, .field = offsetof(command_line, member)
+#define FLAG(member) .kind = SETS_FLAG, .field = offsetof(command_line, member)
+static const option_row option_table[] = {
+    { 's', "spec", required_argument, "FILE", "read the spec from FILE; - is standard input",
+      TEXT(run.spec) },
+    { 'o', "out", required_argument, "DIR", "write header, manifest and kernels into DIR",
+      TEXT(run.out), .take = take_out },
+    { 0, "target", required_argument, "LIST", "targets instead of the spec's: sm_80,sm_90",
+      TEXT(run.overrides.targets) },
+    { 0, "prefix", required_argument, "NAME", "C prefix instead of the spec's",
+      TEXT(run.overrides.prefix) },
+    { 0, "embed", required_argument, "HOW", "PTX in the header: string, c23 (#embed) or incbin",
+      .take = take_embed },
+    { 0, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas",
+      TEXT(run.ptxas), .take = take_validate },
+    { 0, "verify", no_argument, NULL,
+      "run every kernel on the CPU against its reference;\n"
+      "                              with --out, edited files are checked and kept",
+      FLAG(run.verify) },
+    { 0, "only", required_argument, "NAME", "check this instance alone", TEXT(run.only) },
+    { 0, "shard", required_argument, "I/N", "check part I of N parts of the instances",
+      .take = take_shard },
+    { 0, "seed", required_argument, "N", "random inputs of --verify (default 1)", .take = take_seed,
+      .may_repeat = true },
+    { 0, "prune", no_argument, NULL, "remove from DIR what ptxgen wrote and no longer does",
+      FLAG(run.prune) },
+    { 0, "expect", required_argument, "FILE", "fail unless FILE is among what --out writes",
+      TEXT(run.expect) },
+    { 0, "depfile", required_argument, "FILE", "write a Makefile rule for Make and Ninja",
+      TEXT(run.depfile) },
+    { 0, "stamp", required_argument, "FILE",
+      "make FILE new when all is written; the depfile names it", TEXT(run.stamp) },
+    { 0, "emit-ninja", required_argument, "FILE", "write the checks as a Ninja build, an edge each",
+      TEXT(run.emit_ninja) },
+    { 0, "report", required_argument, "FILE", "write a page about all kernels: FILE.html",
+      TEXT(run.report) },
+    { 0, "print-outputs", no_argument, NULL, "print what --out would write, write nothing",
+      FLAG(run.print_outputs) },
+    { 0, "plan", no_argument, NULL,
+      "print the launches of the decoder's steps and their\n"
+      "                              predicted times, write nothing",
+      FLAG(run.plan) },
+    { 0, "dump", required_argument, "STAGES",
+      "print kernels after build, fold or print, write nothing", .take = take_stages,
+      .may_repeat = true },
+    { 0, "list", no_argument, NULL, "list the kernel families by purpose; -v: predicted times",
+      FLAG(list) },
+    { 0, "help-family", required_argument, "NAME", "show a family's keys, parameters and launch",
+      TEXT(help_family) },
+    { 0, "explain", optional_argument, "CODE", "explain a message's code, E014; without: list all",
+      TEXT(explain), .absent = "" },
+    { 0, "init", optional_argument, "FILE",
+      "write a starter spec (default kernels.ini), or with\n"
+      "                              FILE = engine a program that prints text from a model",
+      TEXT(init), .absent = "kernels.ini" },
+    { 0, "from-gguf", required_argument, "FILE",
+      "print the spec of a model's step, with its [decoder]", TEXT(from_gguf) },
+    { 0, "max-seq-len", required_argument, "N", "KV-cache length in tokens, such as 8192, 8k or 1M",
+      .take = take_positions },
+    { 0, "kv-type", required_argument, "TYPE", "elements of its caches: f32, f16, bf16 or q8_0",
+      .take = take_kv_type },
+    { 0, "man", optional_argument, "PAGE", "show a manual page: ptxgen, spec, header, libcuda",
+      TEXT(man), .absent = "ptxgen" },
+    { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)",
+      .take = take_jobs, .may_repeat = true },
+    { 'q', "quiet", no_argument, NULL, "print errors only", FLAG(run.quiet) },
+    { 'v', "verbose", no_argument, NULL, "print a line for every kernel", FLAG(run.verbose) },
+    { 0, "color", required_argument, "WHEN", "color messages: auto, always or never", TEXT(color),
+      .take = take_color, .may_repeat = true },
+    { 0, "version", no_argument, NULL, "print the version", FLAG(version) },
+    { 'h', "help", no_argument, NULL, "print this help", FLAG(help) },
+};
+
+enum { TABLE_SIZE = sizeof option_table / sizeof *option_table };
+
+void options_help(strbuf *out)
+{
+    strbuf_put(out,
+               "Generates PTX kernels for LLM inference, and a C header to launch them.\n\n"
+               "Usage: ptxgen --spec FILE --out DIR [OPTION]...\n"
+               "       ptxgen --spec FILE [--validate] [--verify] [--print-outputs]\n"
+               "       ptxgen --list | --help-family NAME | --explain[=CODE] | --init[=FILE] |\n"
+               "              --man[=PAGE]\n"
+               "       ptxgen --from-gguf FILE [--target LIST] [--prefix NAME]\n"
+               "       ptxgen --init engine [--out DIR] [--from-gguf FILE [--target LIST]]\n"
+               "       ptxgen run PROGRAM [ARGUMENT]...   on the emulated CUDA driver\n\n");
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        const option_row *row = &option_table[i];
+        size_t line = out->length;
+        if (row->letter)
+            strbuf_format(out, "  -%c, ", row->letter);
+        strbuf_pad(out, line, LONG_COLUMN);
+        strbuf_format(out, "--%s", row->name);
+        if (row->argument)
+            strbuf_format(out, row->has_argument == optional_argument ? "[=%s]" : " %s",
+                          row->argument);
+        strbuf_pad(out, line, HELP_COLUMN);
+        strbuf_format(out, "%s\n", row->help);
+    }
+    strbuf_put(out, "\nExit status: 0 done; 1 the spec is wrong or a kernel failed a check; "
+                    "2 wrong usage;\n3 a file could not be read or written.\n");
 }
 
 /* Whether a word without its dashes is a long option. */
@@ -436,19 +359,27 @@ static status check_options(const command_line *o)
     return check_files(o);
 }
 
+/* Long options without a letter have their number in the table behind all letters. */
+enum { FIRST_NUMBER = 256 };
+
 static const option_row *row_of(int id)
 {
     const option_row *row = option_table;
-    while (row->id != id)
+    if (id >= FIRST_NUMBER)
+        return row + id - FIRST_NUMBER;
+    while (row->letter != id)
         row++;
     return row;
 }
 
-/* An option with an argument stands once: only one of two could count. But for those that gather,
- * or that a user appends to change what an alias says. */
-static bool may_repeat(int id)
+static status take_option(command_line *o, const option_row *row, const char *argument)
 {
-    return id == OPTION_DUMP || id == OPTION_COLOR || id == OPTION_SEED || id == 'j';
+    void *field = (char *)o + row->field;
+    if (row->kind == SETS_TEXT)
+        *(const char **)field = argument ? argument : row->absent;
+    else if (row->kind == SETS_FLAG)
+        *(bool *)field = true;
+    return row->take ? row->take(o, argument) : EXIT_DONE;
 }
 
 /* Whether an argument may be the optional one of the option in front of it: getopt_long sees it
@@ -461,12 +392,15 @@ static bool is_word(const char *argument)
 status options_parse(arena *a, int argc, char **argv, command_line *o)
 {
     struct option long_options[TABLE_SIZE + 2] = { 0 };
-    for (size_t i = 0; i < TABLE_SIZE; i++)
-        long_options[i] = (struct option){ .name = option_table[i].name,
-                                           .has_arg = option_table[i].has_argument,
-                                           .val = option_table[i].id };
-    /* As the key is called. */
-    long_options[TABLE_SIZE] = (struct option){ "targets", required_argument, NULL, OPTION_TARGET };
+    for (int i = 0; i < TABLE_SIZE; i++) {
+        const option_row *row = &option_table[i];
+        long_options[i] = (struct option){ row->name, row->has_argument, NULL,
+                                           row->letter ? row->letter : FIRST_NUMBER + i };
+        if (strcmp(row->name, "target") == 0) { /* as the key is called, too */
+            long_options[TABLE_SIZE] = long_options[i];
+            long_options[TABLE_SIZE].name = "targets";
+        }
+    }
     for (int i = 1; i < argc; i++)
         if (argv[i][0] == '-' && option_named(argv[i] + 1))
             return unknown_option(a, argv[i]);
@@ -484,17 +418,17 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             return wrong_usage("option '%.*s' takes no argument", (int)strcspn(last, "="), last);
         if (id == '?')
             return unknown_option(a, optopt ? arena_format(a, "-%c", optopt) : last);
-        if (!optarg && row_of(id)->has_argument && optind < argc && is_word(argv[optind]))
-            optarg = argv[optind++];
         const option_row *row = row_of(id);
-        if (row->has_argument && seen[row - option_table] && !may_repeat(id))
+        if (!optarg && row->has_argument && optind < argc && is_word(argv[optind]))
+            optarg = argv[optind++];
+        if (row->has_argument && seen[row - option_table] && !row->may_repeat)
             return wrong_usage(id == 's' ? "--%s stands twice; one spec can include others"
                                          : "--%s stands twice",
                                row->name);
         seen[row - option_table] = true;
-        if (optarg && !*optarg && strcmp(row_of(id)->argument, "FILE") == 0)
-            return wrong_usage("--%s needs the name of a file", row_of(id)->name);
-        status result = take_option(a, o, id, optarg);
+        if (optarg && !*optarg && strcmp(row->argument, "FILE") == 0)
+            return wrong_usage("--%s needs the name of a file", row->name);
+        status result = take_option(o, row, optarg);
         if (result != EXIT_DONE)
             return result;
     }
