@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-void *pages_new(size_t size, int access)
+void *pages_new(size_t size, bool usable)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *pages = mmap(NULL, size, access, flags, -1, 0);
+    void *pages = mmap(NULL, size, usable ? PROT_READ | PROT_WRITE : PROT_NONE, flags, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
@@ -26,7 +26,7 @@ static CUresult place_buffer(void *context)
     return b->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static buffer *make_buffer(CUcontext c, void *host, size_t size, bool managed)
+buffer *buffer_new(CUcontext c, void *host, size_t size, bool managed)
 {
     buffer *b = handle_new(BUFFER_HANDLE, sizeof *b, c);
     if (!b)
@@ -38,20 +38,6 @@ static buffer *make_buffer(CUcontext c, void *host, size_t size, bool managed)
         return b;
     handle_free(b);
     return NULL;
-}
-
-buffer *buffer_new(CUcontext c, void *host, size_t size)
-{
-    return make_buffer(c, host, size, false);
-}
-
-buffer *buffer_new_managed(CUcontext c, size_t size)
-{
-    void *host = pages_new(size, PROT_READ | PROT_WRITE);
-    buffer *b = host ? make_buffer(c, host, size, true) : NULL;
-    if (!b)
-        pages_free(host, size);
-    return b;
 }
 
 void pool_settle(CUmemoryPool pool)

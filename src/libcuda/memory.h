@@ -29,10 +29,9 @@ typedef struct buffer {
     unsigned flags;
 } buffer;
 
-/* Makes size bytes of device memory or, if host is not NULL, has the device know those. Returns
- * NULL if there is no memory. */
-buffer *buffer_new(CUcontext c, void *host, size_t size);
-buffer *buffer_new_managed(CUcontext c, size_t size);
+/* Makes size bytes of device memory or, if host is not NULL, has the device know those: at their
+ * own address, if they are managed. Returns NULL if there is no memory. */
+buffer *buffer_new(CUcontext c, void *host, size_t size, bool managed);
 void buffer_destroy(buffer *b);
 
 /* Frees a pool that is destroyed and that nothing is allocated from. */
@@ -73,8 +72,8 @@ typedef struct mapping {
 /* Returns the mapping that contains an address, or NULL. */
 mapping *mapping_of(uint64_t address);
 
-/* Maps pages of the host with an access that PROT_… names. Returns NULL if the host has none. */
-void *pages_new(size_t size, int access);
+/* Maps pages of the host: zeros, or only addresses. Returns NULL if the host has none. */
+void *pages_new(size_t size, bool usable);
 void pages_free(void *pages, size_t size);
 
 /* Accepts only device memory that other processes do not see. */

@@ -25,7 +25,7 @@ static CUresult allocate_memory(CUcontext c, CUdeviceptr *address, size_t size, 
         return CUDA_ERROR_INVALID_VALUE;
     if (size > DEVICE_MEMORY_BYTES - memory_used() || (pool && size > pool->max_size - pool->used))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    buffer *b = buffer_new(c, NULL, size);
+    buffer *b = buffer_new(c, NULL, size, false);
     if (!b)
         return CUDA_ERROR_OUT_OF_MEMORY;
     b->pool = pool;
@@ -68,7 +68,7 @@ static CUresult release_memory(CUcontext c, CUdeviceptr address)
 /* Has the device know host memory under an address of its own. */
 static CUresult map_host(CUcontext c, void *host, size_t size, unsigned flags, bool registered)
 {
-    buffer *b = host ? buffer_new(c, host, size) : NULL;
+    buffer *b = host ? buffer_new(c, host, size, false) : NULL;
     if (!b)
         return CUDA_ERROR_OUT_OF_MEMORY;
     b->flags = flags;
@@ -250,10 +250,12 @@ static CUresult allocate_managed(CUcontext c, CUdeviceptr *address, size_t size,
         return r;
     if (!address || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
-    const buffer *b =
-        size <= DEVICE_MEMORY_BYTES - memory_used() ? buffer_new_managed(c, size) : NULL;
-    if (!b)
+    void *host = size <= DEVICE_MEMORY_BYTES - memory_used() ? pages_new(size, true) : NULL;
+    const buffer *b = host ? buffer_new(c, host, size, true) : NULL;
+    if (!b) {
+        pages_free(host, size);
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     *address = b->address;
     return CUDA_SUCCESS;
 }

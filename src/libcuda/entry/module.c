@@ -5,17 +5,6 @@
 
 #include "libcuda/entry/entry.h"
 
-/* Makes room for a handle of each entry. Returns false if there is no memory. */
-static bool make_functions(CUmodule m)
-{
-    emu_module_info info;
-    emu_module_describe(m->module, &info);
-    m->functions = arena_try_alloc(m->handle.arena, info.entry_count * sizeof *m->functions);
-    if (m->functions)
-        memset(m->functions, 0, info.entry_count * sizeof *m->functions);
-    return m->functions;
-}
-
 /* Finds a function, which has one handle, however often it is asked for. */
 static CUresult find_function(CUfunction *function, CUmodule m, const char *name)
 {
@@ -26,8 +15,15 @@ static CUresult find_function(CUfunction *function, CUmodule m, const char *name
         return CUDA_ERROR_INVALID_HANDLE;
     if (!emu_entry(m->module, name, &info))
         return CUDA_ERROR_NOT_FOUND;
-    if (!m->functions && !make_functions(m))
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!m->functions) {
+        emu_module_info all;
+        emu_module_describe(m->module, &all);
+        size_t bytes = all.entry_count * sizeof *m->functions;
+        m->functions = arena_try_alloc(m->handle.arena, bytes);
+        if (!m->functions)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        memset(m->functions, 0, bytes);
+    }
     if (m->functions[info.number]) {
         *function = m->functions[info.number];
         return CUDA_SUCCESS;

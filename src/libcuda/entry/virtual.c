@@ -63,7 +63,7 @@ static CUresult reserve_addresses(CUdeviceptr *address, size_t size, size_t alig
     if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
     r->size = size;
-    r->pages = pages_new(size, PROT_NONE);
+    r->pages = pages_new(size, false);
     if (!r->pages || driver_try(place_reservation, r)) {
         pages_free(r->pages, size);
         handle_free(r);
