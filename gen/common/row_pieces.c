@@ -1,5 +1,6 @@
 #include "gen/common/row_pieces.h"
 
+#include "gen/common/reduce.h"
 #include "kernel/formula.h"
 
 enum { WARP = 32 };
@@ -57,6 +58,33 @@ val row_piece_address(ptx *p, const row_piece *at, val first, unsigned value_byt
 int64_t row_piece_offset(const row_pieces *r, const row_piece *at, unsigned value_bytes)
 {
     return (int64_t)at->number * step_columns(r) * value_bytes;
+}
+
+val4 row_piece_load(ptx *p, const row_pieces *r, const row_piece *at, val first)
+{
+    return ld_global_v4(p, F32, row_piece_address(p, at, first, F32_BYTES),
+                        row_piece_offset(r, at, F32_BYTES));
+}
+
+void row_piece_store(ptx *p, const row_pieces *r, const row_piece *at, val first, val4 values)
+{
+    st_global_v4(p, F32, row_piece_address(p, at, first, F32_BYTES),
+                 row_piece_offset(r, at, F32_BYTES), values);
+}
+
+val row_pieces_sum(ptx *p, const row_pieces *r, val sums, unsigned number, val own)
+{
+    val sum = warp_sum(p, own), lane = lane_id(p);
+    if (r->warps == 1)
+        return sum;
+    int64_t offset = (int64_t)number * r->warps * F32_BYTES;
+    var of_warp = var_f32(p, 0.0f);
+    PTX_IF (p, eq(p, lane, 0))
+        st_shared(p, F32, mad(p, warp_id(p), F32_BYTES, sums), offset, sum);
+    barrier(p);
+    PTX_IF (p, lt(p, lane, r->warps))
+        assign(p, of_warp, ld_shared(p, F32, mad(p, lane, F32_BYTES, sums), offset));
+    return warp_sum(p, get(p, of_warp));
 }
 
 void row_pieces_each(ptx *p, const row_pieces *r, row_pass *pass, void *context)

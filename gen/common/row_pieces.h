@@ -39,6 +39,15 @@ void row_pieces_make_room(ptx *p, row_pieces *r);
 void row_piece_keep(ptx *p, const row_pieces *r, const row_piece *at, val4 values);
 val4 row_piece_kept(ptx *p, const row_pieces *r, const row_piece *at);
 
+/* Loads or stores a piece of an f32 array that launches write, whose place for the thread's first
+ * piece is known. */
+val4 row_piece_load(ptx *p, const row_pieces *r, const row_piece *at, val first);
+void row_piece_store(ptx *p, const row_pieces *r, const row_piece *at, val first, val4 values);
+
+/* Returns the sum over the block of what threads have, to all of them. Sums of one kernel have
+ * numbers: shared memory has a word for each warp and sum from the address sums on. */
+val row_pieces_sum(ptx *p, const row_pieces *r, val sums, unsigned number, val own);
+
 /* Where a piece of values of four or two bytes stands: an address, and an offset from it, of an
  * array whose place for the thread's first piece is known. */
 val row_piece_address(ptx *p, const row_piece *at, val first, unsigned value_bytes);

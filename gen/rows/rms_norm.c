@@ -36,12 +36,6 @@ typedef struct norm {
     var early[ADDENDS][MOST_EARLY][PIECE];
 } norm;
 
-static val4 load(ptx *p, const norm *n, row_piece at, val row)
-{
-    return ld_global_v4(p, F32, row_piece_address(p, &at, row, F32_BYTES),
-                        row_piece_offset(&n->row, &at, F32_BYTES));
-}
-
 static bool is_early(const norm *n)
 {
     return n->row.count <= MOST_EARLY;
@@ -51,7 +45,7 @@ static bool is_early(const norm *n)
 static val4 load_addend(ptx *p, const norm *n, row_piece at, addend a)
 {
     if (a == H)
-        return load(p, n, at, n->addends[H]);
+        return row_piece_load(p, &n->row, &at, n->addends[H]);
     return ld_const_v4(p, F32, row_piece_address(p, &at, n->addends[a], F32_BYTES),
                        row_piece_offset(&n->row, &at, F32_BYTES));
 }
@@ -78,12 +72,6 @@ static val4 addend_of(ptx *p, const norm *n, row_piece at, addend a)
     return values;
 }
 
-static void store(ptx *p, const norm *n, row_piece at, val row, val4 values)
-{
-    st_global_v4(p, F32, row_piece_address(p, &at, row, F32_BYTES),
-                 row_piece_offset(&n->row, &at, F32_BYTES), values);
-}
-
 static void keep(ptx *p, const norm *n, row_piece at, val4 values)
 {
     for (int i = 0; i < PIECE; i++)
@@ -95,20 +83,21 @@ static void keep(ptx *p, const norm *n, row_piece at, val4 values)
 /* What a pass before this one kept, or has left in memory. */
 static val4 again(ptx *p, const norm *n, row_piece at, val row)
 {
-    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, &at) : load(p, n, at, row);
+    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, &at)
+                                       : row_piece_load(p, &n->row, &at, row);
 }
 
 static void take_x(ptx *p, void *context, row_piece at)
 {
     const norm *n = context;
-    val4 values = load(p, n, at, n->x);
+    val4 values = row_piece_load(p, &n->row, &at, n->x);
     if (n->in->options.residual == RESIDUAL_ADD) {
         val4 h = addend_of(p, n, at, H);
         float scale = (float)n->in->options.scale;
         for (int i = 0; i < PIECE; i++)
             values.v[i] =
                 scale > 0 ? fma(p, values.v[i], scale, h.v[i]) : add(p, h.v[i], values.v[i]);
-        store(p, n, at, n->h_out, values);
+        row_piece_store(p, &n->row, &at, n->h_out, values);
     }
     keep(p, n, at, values);
 }
@@ -120,7 +109,7 @@ static void add_normed(ptx *p, void *context, row_piece at)
     val4 gamma = addend_of(p, n, at, GAMMA);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i]);
-    store(p, n, at, n->h_out, values);
+    row_piece_store(p, &n->row, &at, n->h_out, values);
     keep(p, n, at, values);
 }
 
@@ -132,24 +121,14 @@ static void store_normed(ptx *p, void *context, row_piece at)
     val4 gamma = addend_of(p, n, at, second ? NEXT_GAMMA : GAMMA);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = mul(p, mul(p, values.v[i], n->factor), gamma.v[i]);
-    store(p, n, at, n->y, values);
+    row_piece_store(p, &n->row, &at, n->y, values);
 }
 
 /* Makes the factor of the sums of squares, and these zero. That of what is added to h has the scale
  * in it. */
 static void finish_norm(ptx *p, norm *n, unsigned number)
 {
-    val sum = warp_sum(p, get(p, n->squares)), lane = lane_id(p);
-    if (n->row.warps > 1) {
-        int64_t sums = (int64_t)number * n->row.warps * F32_BYTES;
-        var of_warp = var_f32(p, 0.0f);
-        PTX_IF (p, eq(p, lane, 0))
-            st_shared(p, F32, mad(p, warp_id(p), F32_BYTES, n->sums), sums, sum);
-        barrier(p);
-        PTX_IF (p, lt(p, lane, n->row.warps))
-            assign(p, of_warp, ld_shared(p, F32, mad(p, lane, F32_BYTES, n->sums), sums));
-        sum = warp_sum(p, get(p, of_warp));
-    }
+    val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->squares));
     val mean = div(p, sum, (float)n->in->shape.k);
     val factor = norm_factor_or_nan(p, n->in, mean);
     if (!number && n->in->options.residual >= RESIDUAL_POST_NORM && n->in->options.scale > 0)
