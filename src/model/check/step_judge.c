@@ -57,50 +57,28 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
                         at % c->row_size, (double)c->got[at], c->rounded[at], most));
 }
 
-/* Rows [m, size] of floats, those alone that are tokens' rows. */
-static float *read_rows(const step_trial *t, uint64_t address, const step_rows *r, size_t size)
-{
-    float *all = step_read(t, address, r->m * size * sizeof *all);
-    size_t kept = 0;
-    for (size_t i = 0; i < r->m; i++)
-        if (r->is_row[i])
-            memmove(all + kept++ * size, all + i * size, size * sizeof *all);
-    return all;
-}
-
-static const plan_buffer *hidden_buffer(const plan_step *step)
-{
-    for (size_t i = 0; i < step->buffer_count; i++)
-        if (strcmp(step->buffers[i].name, "h") == 0)
-            return &step->buffers[i];
-    return NULL;
-}
-
-/* The reference's hidden states of all rows behind a number of layers. */
-static double *hidden_behind(const step_trial *t, const double *hidden, size_t rows, int64_t layers)
-{
-    const decoder *d = t->v->plan->decoder;
-    size_t size = (size_t)d->hidden;
-    double *all = arena_alloc(t->scratch, rows * size * sizeof *all);
-    for (size_t i = 0; i < rows; i++)
-        memcpy(all + i * size, hidden + (i * (size_t)(d->layers + 1) + (size_t)layers) * size,
-               size * sizeof *all);
-    return all;
-}
-
+/* Judges the hidden states of rows that are tokens' behind a layer. */
 static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
-    size_t size = (size_t)d->hidden;
-    const step_compared c = {
-        .what = "h",
-        .got = read_rows(t, t->workspace + hidden_buffer(step)->offset, r, size),
-        .rounded = hidden_behind(t, e->hidden[0], r->fed_count, layer + 1),
-        .exact = hidden_behind(t, e->hidden[1], r->fed_count, layer + 1),
-        .count = r->fed_count * size,
-        .row_size = size,
-    };
+    size_t size = (size_t)d->hidden, fed = 0, buffer = 0;
+    double *expected[2];
+    while (strcmp(step->buffers[buffer].name, "h") != 0)
+        buffer++;
+    float *got =
+        step_read(t, t->workspace + step->buffers[buffer].offset, r->m * size * sizeof *got);
+    for (size_t i = 0; i < r->m; i++)
+        if (r->is_row[i])
+            memmove(got + fed++ * size, got + i * size, size * sizeof *got);
+    for (int v = 0; v < 2; v++) {
+        const double *hidden = e->hidden[v] + (layer + 1) * d->hidden;
+        expected[v] = arena_alloc(t->scratch, fed * size * sizeof *expected[v]);
+        for (size_t i = 0; i < fed; i++)
+            memcpy(expected[v] + i * size, hidden + i * (size_t)(d->layers + 1) * size,
+                   size * sizeof *hidden);
+    }
+    const step_compared c = { "h", got, expected[0], expected[1], fed * size, size };
     return step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
@@ -213,26 +191,19 @@ bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
     return true;
 }
 
-static uint32_t largest_of(const float *logits, size_t count)
-{
-    size_t largest = 0;
-    for (size_t i = 1; i < count; i++)
-        if (logits[i] > logits[largest])
-            largest = i;
-    return (uint32_t)largest;
-}
-
 /* The token, position and length of a row of the state are what comes behind a row of the step. */
 static bool judge_next(step_trial *t, const step_rows *r, size_t row, size_t next,
                        const float *logits)
 {
     const plan *p = t->v->plan;
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < p->decoder->vocab; i++)
+        largest = logits[i] > logits[largest] ? i : largest;
     const struct {
         const char *what;
         uint32_t got, expected;
     } words[] = {
-        { "token", step_read_word(t, p->state.tokens, next),
-          largest_of(logits, (size_t)p->decoder->vocab) },
+        { "token", step_read_word(t, p->state.tokens, next), largest },
         { "position", step_read_word(t, p->state.positions, next), r->positions[row] + 1 },
         { "length", step_read_word(t, p->state.lengths, next), r->lengths[row] + 1 },
     };

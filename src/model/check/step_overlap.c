@@ -113,18 +113,6 @@ static void add_state(const step_trial *t, const plan_step *step, range_list *li
     }
 }
 
-/* What a report calls the memory that a step writes to. */
-static range_list name_ranges(const step_trial *t, const plan_step *step)
-{
-    range_list list = { 0 };
-    for (size_t i = 0; i < step->buffer_count; i++)
-        add_range(t, &list, step->buffers[i].name, t->workspace + step->buffers[i].offset,
-                  step->buffers[i].bytes);
-    add_caches(t, &list);
-    add_state(t, step, &list);
-    return list;
-}
-
 /* Launches of a step and of the one behind it. */
 typedef struct step_stream {
     emu_stream *stream;
@@ -134,16 +122,17 @@ typedef struct step_stream {
     range_list ranges;
 } step_stream;
 
-static bool add_launches(step_trial *t, const step_stream *of, int first, bool in_order,
-                         const plan_launch **launches)
+/* Runs them from one of the steps on, in the stream's order, or in_order: without overlap. */
+static bool run_from(step_trial *t, const step_stream *of, int first, bool in_order)
 {
     emu_report report;
+    const plan_launch **launches = arena_alloc(t->scratch, of->launch_count * sizeof *launches);
     size_t count = 0;
     for (int n = first; n < 2 && of->steps[n]; n++)
         for (size_t i = 0; i < of->steps[n]->launch_count; i++) {
             const plan_launch *l = &of->steps[n]->launches[i];
-            const step_kernel *k = &t->v->kernels[l->kernel];
             bool behind_layers = l->layer >= t->v->plan->decoder->layers;
+            bool programmatic = t->v->kernels[l->kernel].overlaps && !in_order;
             step_request request;
             if ((n && behind_layers) || !step_request_of(t, l, of->rows[n], true, &request))
                 continue;
@@ -151,32 +140,11 @@ static bool add_launches(step_trial *t, const step_stream *of, int first, bool i
                 step_product_run_first(t, l, &request.launch);
             launches[count++] = l;
             const emu_launch_config config = device_emu_config(&request.launch);
-            if (!emu_stream_launch(of->stream, &config, k->overlaps && !in_order, NULL, &report))
+            if (!emu_stream_launch(of->stream, &config, programmatic, NULL, &report))
                 return step_reject_launch(t, l, of->rows[n], &report);
         }
-    return true;
-}
-
-/* Runs them from one of the steps on, in the stream's order, or in_order: without overlap. */
-static bool run_from(step_trial *t, const step_stream *of, int first, bool in_order)
-{
-    emu_report report;
-    const plan_launch **launches = arena_alloc(t->scratch, of->launch_count * sizeof *launches);
-    if (!add_launches(t, of, first, in_order, launches))
-        return false;
     return emu_stream_finish(of->stream, &report) ||
            step_reject_launch(t, launches[report.launch], of->rows[0], &report);
-}
-
-/* "byte 8 of 'h'" */
-static const char *place_of(const step_trial *t, const range_list *ranges, uint64_t address)
-{
-    for (size_t i = 0; i < ranges->count; i++)
-        if (address - ranges->items[i].address < ranges->items[i].size)
-            return arena_format(t->arena, "byte %llu of '%s'",
-                                (unsigned long long)(address - ranges->items[i].address),
-                                ranges->items[i].name);
-    return "a byte without a name";
 }
 
 /* The step and, where that is of one token, has all launches, and another token has room, the
@@ -190,8 +158,12 @@ static step_stream make_stream(const step_trial *t, const plan_step *step, const
                 (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
     step_stream s = { .steps = { step, more ? step : NULL },
                       .rows = { r, next },
-                      .launch_count = (more ? 2 : 1) * step->launch_count,
-                      .ranges = name_ranges(t, step) };
+                      .launch_count = (more ? 2 : 1) * step->launch_count };
+    for (size_t i = 0; i < step->buffer_count; i++)
+        add_range(t, &s.ranges, step->buffers[i].name, t->workspace + step->buffers[i].offset,
+                  step->buffers[i].bytes);
+    add_caches(t, &s.ranges);
+    add_state(t, step, &s.ranges);
     s.stream = emu_stream_new(
         t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
     return s;
@@ -201,14 +173,6 @@ static step_stream make_stream(const step_trial *t, const plan_step *step, const
 static uint64_t order_of(const step_verifier *v, unsigned i)
 {
     return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
-}
-
-static bool has_same_kernels(const step_verifier *v)
-{
-    for (size_t i = 0; i < v->plan->kernel_count; i++)
-        if (v->kernels[i].dependent != v->kernels[i].module)
-            return false;
-    return true;
 }
 
 /* Returns true if some launches of a step run only a part of their blocks. */
@@ -224,7 +188,9 @@ static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
                        const emu_snapshot *before)
 {
     uint64_t address;
-    bool same = has_same_kernels(t->v) && !repeats(t, s->steps[0]);
+    bool same = !repeats(t, s->steps[0]);
+    for (size_t i = 0; i < t->v->plan->kernel_count; i++)
+        same &= t->v->kernels[i].dependent == t->v->kernels[i].module;
     if (!same)
         emu_snapshot_restore(before, t->memory);
     /* the step has just run without overlap: where its kernels are these, the one behind is left */
@@ -236,13 +202,20 @@ static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
         emu_stream_set_order(s->stream, order_of(t->v, i));
         if (!run_from(t, s, 0, false))
             return false;
-        if (emu_snapshot_differs(expected, t->memory, &address))
-            return step_reject(
-                t, arena_format(t->arena,
-                                "%s: with launches that overlap in order %llu, %s is not what it "
-                                "is without",
-                                step_name(t, r), (unsigned long long)order_of(t->v, i),
-                                place_of(t, &s->ranges, address)));
+        if (!emu_snapshot_differs(expected, t->memory, &address))
+            continue;
+        const char *place = "a byte without a name";
+        for (const emu_range *of = s->ranges.items; of < s->ranges.items + s->ranges.count; of++)
+            if (address - of->address < of->size) {
+                place = arena_format(t->arena, "byte %llu of '%s'",
+                                     (unsigned long long)(address - of->address), of->name);
+                break;
+            }
+        return step_reject(
+            t, arena_format(t->arena,
+                            "%s: with launches that overlap in order %llu, %s is not what it is "
+                            "without",
+                            step_name(t, r), (unsigned long long)order_of(t->v, i), place));
     }
     return true;
 }

@@ -19,31 +19,60 @@ enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
 /* What has not been written: a NaN that arithmetic does not give. */
 static const uint32_t UNWRITTEN = 0xffffffff;
 
-/* A launch's arguments by the names of its parameters. */
-typedef struct product_launch {
-    const step_trial *t;
-    const plan_launch *l;
-    const instance *in;
-    param params[MAX_PARAMS];
-} product_launch;
-
-/* A matrix of the launch, whose products stand in a row from a column on. */
+/* A matrix of a launch, whose products stand in a row from a column on. */
 typedef struct factor {
     const char *w, *scale, *bias;
     int64_t rows, column;
     format format;
 } factor;
 
-typedef struct factors {
-    factor items[MOST_MATRICES];
-    unsigned count;
-    int64_t stride; /* values of a row */
-} factors;
+/* A launch's arguments by the names of its parameters, and its matrices. */
+typedef struct product_launch {
+    const step_trial *t;
+    const plan_launch *l;
+    const instance *in;
+    param params[MAX_PARAMS];
+    factor factors[MOST_MATRICES];
+    unsigned count;  /* of these */
+    int64_t stride;  /* values of a row of all products */
+    size_t choices;  /* results of a row of X, each a vector: of experts one for each choice */
+    unsigned parts;  /* of a row of Y, one a matrix; gate and up make one part together */
+    size_t row_size; /* values of a row of Y */
+} product_launch;
+
+static void add_factor(product_launch *p, const instance *in, const char *w, const char *scale,
+                       const char *bias)
+{
+    p->factors[p->count++] =
+        (factor){ w, scale, bias, in->shape.n, p->stride, instance_weights(in) };
+    p->stride += in->shape.n;
+}
 
 static product_launch product_of(const step_trial *t, const plan_launch *l)
 {
-    product_launch p = { .t = t, .l = l, .in = &t->v->plan->kernels[l->kernel] };
-    instance_params(t->scratch, p.in, p.params);
+    static const char *const qkv[][3] = { { "wq", "q_scale", "bq" },
+                                          { "wk", "k_scale", "bk" },
+                                          { "wv", "v_scale", "bv" } };
+    const instance *in = &t->v->plan->kernels[l->kernel];
+    operation op = in->family->op;
+    product_launch p = { .t = t, .l = l, .in = in, .choices = 1 };
+    instance_params(t->scratch, in, p.params);
+    if (operation_is_of_experts(op))
+        p.choices = (size_t)in->shape.experts_used;
+    if (op == OP_GEMV || op == OP_EXPERT_PRODUCT) {
+        add_factor(&p, in, "w", "w_scale", "bias");
+    } else if (op == OP_QKV) {
+        for (unsigned i = 0; i < (in->shape.n_v ? 3 : 2); i++) {
+            instance one = instance_matrix(in, i);
+            add_factor(&p, &one, qkv[i][0], qkv[i][1], qkv[i][2]);
+        }
+    } else {
+        add_factor(&p, in, "wg", "g_scale", "bg");
+        add_factor(&p, in, "wu", "u_scale", "bu");
+    }
+    bool gated = operation_is_gated(op);
+    p.parts = gated ? 1 : p.count;
+    p.row_size = (size_t)p.stride / (gated ? 2 : 1) * p.choices;
     return p;
 }
 
@@ -55,48 +84,15 @@ static const plan_argument *argument_of(const product_launch *p, const char *nam
     return NULL;
 }
 
-static void add(factors *f, const instance *in, const char *w, const char *scale, const char *bias)
-{
-    f->items[f->count++] = (factor){ w, scale, bias, in->shape.n, f->stride, instance_weights(in) };
-    f->stride += in->shape.n;
-}
-
-/* Results of a row of X, each a vector: of experts one for each choice. */
-static size_t choices_of(const instance *in)
-{
-    return operation_is_of_experts(in->family->op) ? (size_t)in->shape.experts_used : 1;
-}
-
-static factors factors_of(const instance *in)
-{
-    static const char *const qkv[][3] = { { "wq", "q_scale", "bq" },
-                                          { "wk", "k_scale", "bk" },
-                                          { "wv", "v_scale", "bv" } };
-    factors f = { .count = 0 };
-    if (in->family->op == OP_GEMV || in->family->op == OP_EXPERT_PRODUCT)
-        add(&f, in, "w", "w_scale", "bias");
-    else if (in->family->op == OP_QKV)
-        for (unsigned i = 0; i < (in->shape.n_v ? 3 : 2); i++) {
-            instance one = instance_matrix(in, i);
-            add(&f, &one, qkv[i][0], qkv[i][1], qkv[i][2]);
-        }
-    else {
-        add(&f, in, "wg", "g_scale", "bg");
-        add(&f, in, "wu", "u_scale", "bu");
-    }
-    return f;
-}
-
 bool step_product_is_large(const step_trial *t, const plan_launch *l)
 {
     const instance *in = &t->v->plan->kernels[l->kernel];
     if (!in->family->halves || in->family->op == OP_PROMPT_ATTENTION)
         return false;
-    factors f = factors_of(in);
     product_launch p = product_of(t, l);
     const plan_argument *m = argument_of(&p, "m_val");
-    int64_t rows = (m ? m->number : in->shape.m) * (int64_t)choices_of(in);
-    return rows * f.stride * in->shape.k > LARGE_PRODUCT;
+    int64_t rows = (m ? m->number : in->shape.m) * (int64_t)p.choices;
+    return rows * p.stride * in->shape.k > LARGE_PRODUCT;
 }
 
 /* Values of a parameter from a number on; NULL where the kernel has no such parameter. */
@@ -159,20 +155,12 @@ static ref_matrix matrix_of(const product_launch *p, const factor *f, bool halve
                          .halves = halves };
 }
 
-/* Vectors of x as they are multiplied, and what the products are multiplied by. */
+/* Vectors of x as they are multiplied, and what the products are multiplied by. Each is for as many
+ * results, one behind another. */
 typedef struct operands {
     double *x, *factors;
-    size_t count;
+    size_t results; /* of a vector */
 } operands;
-
-/* x is f16 already. */
-static operands operands_of(const product_launch *p, const step_rows *r)
-{
-    size_t k = (size_t)p->in->shape.k;
-    size_t of_row = p->in->family->op == OP_EXPERT_PRODUCT ? choices_of(p->in) : 1;
-    return (operands){ rows_at(p, r, "x", of_row * k), rows_at(p, r, "factors", of_row),
-                       r->fed_count * of_row };
-}
 
 /* Results of one matrix: those of some vectors, by their numbers. */
 typedef struct results {
@@ -181,25 +169,19 @@ typedef struct results {
     size_t stride;
 } results;
 
-/* Of vectors that take turns: of a result's number its vector is the same, or each has some. */
-static size_t vector_of(const operands *o, size_t results_in_all, size_t number)
-{
-    return number / (results_in_all / o->count);
-}
-
 /* Rows of a matrix times the vectors of some results, with its factor and bias. */
-static void multiply(const product_launch *p, const ref_matrix *w, const operands *o,
-                     size_t results_in_all, float scale, const float *bias, const results *to)
+static void multiply(const product_launch *p, const ref_matrix *w, const operands *o, float scale,
+                     const float *bias, const results *to)
 {
     size_t k = (size_t)w->columns, rows = (size_t)w->rows;
     arena *a = p->t->scratch;
     double *x = arena_alloc(a, to->count * k * sizeof *x);
     double *y = arena_alloc(a, to->count * rows * sizeof *y);
     for (size_t i = 0; i < to->count; i++)
-        memcpy(x + i * k, o->x + vector_of(o, results_in_all, to->numbers[i]) * k, k * sizeof *x);
+        memcpy(x + i * k, o->x + to->numbers[i] / o->results * k, k * sizeof *x);
     ref_matrix_times(w, x, to->count, y, rows, arena_alloc(a, k * sizeof *x));
     for (size_t i = 0; i < to->count; i++) {
-        double of_row = o->factors[vector_of(o, results_in_all, to->numbers[i])];
+        double of_row = o->factors[to->numbers[i] / o->results];
         for (size_t j = 0; j < rows; j++)
             to->y[to->numbers[i] * to->stride + j] =
                 y[i * rows + j] * (double)scale * of_row + (bias ? (double)bias[j] : 0);
@@ -210,7 +192,7 @@ static void multiply(const product_launch *p, const ref_matrix *w, const operand
 static void take_entry(const product_launch *p, const step_rows *r, const uint32_t *entry,
                        results *to)
 {
-    size_t used = choices_of(p->in);
+    size_t used = p->choices;
     to->count = 0;
     for (uint32_t i = 0; i < entry[EXPERT_ROWS]; i++) {
         size_t word = entry[EXPERT_FIRST_ROW + i], row = word / used, fed = 0;
@@ -241,7 +223,6 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
                                 const operands *o, bool halves, results *to)
 {
     const problem_shape *s = &p->in->shape;
-    size_t all = r->fed_count * choices_of(p->in);
     expert_list list = list_of(p, r);
     const float *bias = values_at(p, f->bias, (size_t)(s->experts * s->n));
     for (uint32_t i = 0; i < list.count; i++) {
@@ -249,43 +230,27 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
         ref_matrix w = matrix_of(p, f, halves);
         w.first += (uint64_t)entry[EXPERT_ID] * (uint64_t)s->plane_rows;
         take_entry(p, r, entry, to);
-        multiply(p, &w, o, all, 1, bias ? bias + entry[EXPERT_ID] * (size_t)s->n : NULL, to);
+        multiply(p, &w, o, 1, bias ? bias + entry[EXPERT_ID] * (size_t)s->n : NULL, to);
     }
 }
 
-/* A row's sums of both matrices become half as many values. */
-static void apply_gates(const product_launch *p, size_t rows, double *y)
-{
-    size_t n = (size_t)p->in->shape.n;
-    int64_t activation = p->in->options.activation;
-    for (size_t v = 0; v < rows; v++)
-        for (size_t i = 0; i < n; i++)
-            y[v * n + i] = ref_activation(activation, y[2 * v * n + i]) *
-                           ref_gate_factor(activation, y[(2 * v + 1) * n + i]);
-}
-
-static void finish(const product_launch *p, const step_rows *r, size_t size, double *y)
-{
-    const problem_options *o = &p->in->options;
-    const double *residual = o->residual ? rows_at(p, r, "residual", size) : NULL;
-    for (size_t i = 0; i < r->fed_count * size; i++) {
-        y[i] = (o->scale > 0 ? o->scale : 1) * y[i] + (residual ? residual[i] : 0);
-        y[i] = o->softcap > 0 ? o->softcap * tanh(y[i] / o->softcap) : y[i];
-    }
-}
-
+/* Computes Y of rows that are there: a row's sums of gate and up become half as many values. x is
+ * f16 already. */
 static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
-    factors f = factors_of(p->in);
+    const problem_options *options = &p->in->options;
+    operation op = p->in->family->op;
     arena *a = p->t->scratch;
-    size_t stride = (size_t)f.stride, count = r->fed_count * choices_of(p->in);
-    const operands o = operands_of(p, r);
+    size_t stride = (size_t)p->stride, count = r->fed_count * p->choices;
+    size_t of_row = op == OP_EXPERT_PRODUCT ? p->choices : 1, n = (size_t)p->in->shape.n;
+    const operands o = { rows_at(p, r, "x", of_row * (size_t)p->in->shape.k),
+                         rows_at(p, r, "factors", of_row), p->choices / of_row };
     double *y = arena_alloc(a, count * stride * sizeof *y);
     results to = { .numbers = arena_alloc(a, count * sizeof *to.numbers), .stride = stride };
-    for (unsigned i = 0; i < f.count; i++) {
-        const factor *of = &f.items[i];
+    for (unsigned i = 0; i < p->count; i++) {
+        const factor *of = &p->factors[i];
         to.y = y + of->column;
-        if (operation_is_of_experts(p->in->family->op)) {
+        if (operation_is_of_experts(op)) {
             multiply_by_experts(p, r, of, &o, halves, &to);
             continue;
         }
@@ -293,13 +258,19 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
         for (to.count = 0; to.count < count; to.count++)
             to.numbers[to.count] = to.count;
         const float *scale = values_at(p, of->scale, 1);
-        multiply(p, &w, &o, count, scale ? *scale : 1, values_at(p, of->bias, (size_t)of->rows),
-                 &to);
+        multiply(p, &w, &o, scale ? *scale : 1, values_at(p, of->bias, (size_t)of->rows), &to);
     }
-    if (operation_is_gated(p->in->family->op))
-        apply_gates(p, count, y);
-    else if (p->in->family->op == OP_GEMV)
-        finish(p, r, stride, y);
+    for (size_t i = 0; operation_is_gated(op) && i < count * n; i++) {
+        const double *sums = y + i / n * stride + i % n;
+        y[i] = ref_activation(options->activation, sums[0]) *
+               ref_gate_factor(options->activation, sums[n]);
+    }
+    const double *residual =
+        options->residual && op == OP_GEMV ? rows_at(p, r, "residual", stride) : NULL;
+    for (size_t i = 0; op == OP_GEMV && i < count * stride; i++) {
+        y[i] = (options->scale > 0 ? options->scale : 1) * y[i] + (residual ? residual[i] : 0);
+        y[i] = options->softcap > 0 ? options->softcap * tanh(y[i] / options->softcap) : y[i];
+    }
     return y;
 }
 
@@ -340,54 +311,42 @@ static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, cons
     return blocks;
 }
 
-static bool run_blocks(step_trial *t, const plan_launch *l, const step_rows *r)
+static bool run_blocks(step_trial *t, const product_launch *p, const step_rows *r)
 {
-    const product_launch p = product_of(t, l);
     step_request request;
-    step_request_of(t, l, r, false, &request);
+    step_request_of(t, p->l, r, false, &request);
     device_launch *to = &request.launch;
     uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];
-    uint64_t parts = p.in->splits ? (uint64_t)p.in->splits : 1;
+    uint64_t parts = p->in->splits ? (uint64_t)p->in->splits : 1;
     if (grid > SOME_BLOCKS * parts) {
-        to->blocks = chosen_blocks(&p, r, to->grid, parts);
+        to->blocks = chosen_blocks(p, r, to->grid, parts);
         to->block_count = SOME_BLOCKS * parts;
     }
-    return step_run(t, l, r, &request);
-}
-
-/* Puts what should be there in the places that no block has written. Returns how many others there
- * are. */
-static size_t complete(float *got, const double *expected, size_t count)
-{
-    size_t written = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (memcmp(&got[i], &UNWRITTEN, sizeof UNWRITTEN) != 0)
-            written++;
-        else
-            got[i] = (float)expected[i];
-    }
-    return written;
+    return step_run(t, p->l, r, &request);
 }
 
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
-    size_t size = (size_t)factors_of(p.in).stride / (operation_is_gated(p.in->family->op) ? 2 : 1) *
-                  choices_of(p.in);
-    size_t fed = 0, written = 0;
+    size_t size = p.row_size, fed = 0, written = 0;
     uint64_t y = step_address(t, argument_of(&p, "y"));
     double *rounded = compute(&p, r, true), *exact = compute(&p, r, false);
     float *got = arena_alloc(t->scratch, r->fed_count * size * sizeof *got);
     emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
-    if (!run_blocks(t, l, r))
+    if (!run_blocks(t, &p, r))
         return false;
     for (size_t i = 0; i < r->m; i++) {
-        uint64_t row = y + i * size * sizeof *got;
+        uint64_t address = y + i * size * sizeof *got;
+        float *row = got + fed * size;
         if (!r->is_row[i])
             continue;
-        emu_read(t->memory, row, got + fed * size, size * sizeof *got);
-        written += complete(got + fed * size, rounded + fed * size, size);
-        emu_write(t->memory, row, got + fed * size, size * sizeof *got);
+        emu_read(t->memory, address, row, size * sizeof *row);
+        for (size_t j = 0; j < size; j++) { /* what no block has written is as it should be */
+            bool is_written = memcmp(&row[j], &UNWRITTEN, sizeof UNWRITTEN) != 0;
+            written += is_written;
+            row[j] = is_written ? row[j] : (float)rounded[fed * size + j];
+        }
+        emu_write(t->memory, address, row, size * sizeof *row);
         fed++;
     }
     if (!written)
@@ -398,28 +357,14 @@ bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r
     return step_compare(t, r, l->layer, &c, &t->result.worst_hidden);
 }
 
-/* Returns the number of parts of a row of Y, one a matrix. Gate and up make one part together. */
-static unsigned parts_of(const product_launch *p, const factors *f)
-{
-    return operation_is_gated(p->in->family->op) ? 1 : f->count;
-}
-
-static bool has_zeroed(const product_launch *p)
-{
-    bool has = false;
-    for (size_t i = 0; i < p->l->argument_count; i++)
-        has |= p->params[i].zeroed;
-    return has;
-}
-
 /* Returns the number of rows after which results repeat, or 0 if they do not. A bias of gate and up
  * is added before the activation, which is not linear, so these do not repeat. */
-static int64_t period_of(const product_launch *p, const factors *f, unsigned part)
+static int64_t period_of(const product_launch *p, unsigned part)
 {
-    const factor *of = &f->items[part];
+    const factor *of = &p->factors[part];
     int64_t repeat = (int64_t)matrix_of(p, of, false).repeat;
-    for (unsigned i = 0; parts_of(p, f) < f->count && i < f->count; i++)
-        if ((int64_t)matrix_of(p, &f->items[i], false).repeat != repeat || p->in->options.bias)
+    for (unsigned i = 0; p->parts < p->count && i < p->count; i++)
+        if ((int64_t)matrix_of(p, &p->factors[i], false).repeat != repeat || p->in->options.bias)
             return 0;
     return repeat < of->rows ? repeat : 0;
 }
@@ -432,25 +377,16 @@ bool step_product_repeats(const step_trial *t, const plan_launch *l)
         (in->options.residual && in->options.softcap > 0) || blocks_block_of_row(in, 0, 1) < 0)
         return false;
     product_launch p = product_of(t, l);
-    factors f = factors_of(in);
     const plan_argument *y = argument_of(&p, "y"), *residual = argument_of(&p, "residual");
-    bool repeats = f.stride * in->shape.k > LARGE_PRODUCT && !has_zeroed(&p) && y &&
+    bool has_zeroed = false;
+    for (size_t i = 0; i < l->argument_count; i++)
+        has_zeroed |= p.params[i].zeroed;
+    bool repeats = p.stride * in->shape.k > LARGE_PRODUCT && !has_zeroed && y &&
                    p.params[y - l->arguments].format == FORMAT_F32 &&
                    !(residual && step_address(t, residual) == step_address(t, y));
-    for (unsigned i = 0; repeats && i < parts_of(&p, &f); i++)
-        repeats = period_of(&p, &f, i) > 0;
+    for (unsigned i = 0; repeats && i < p.parts; i++)
+        repeats = period_of(&p, i) > 0;
     return repeats;
-}
-
-/* Marks the blocks in x that have the first rows of each matrix. */
-static void mark_first(const product_launch *p, uint64_t across, bool *marks)
-{
-    factors f = factors_of(p->in);
-    for (unsigned i = 0; i < parts_of(p, &f); i++) {
-        int64_t first = f.items[i].column, period = period_of(p, &f, i);
-        for (int64_t row = first; row < first + period; row++)
-            marks[blocks_block_of_row(p->in, row, (int64_t)across)] = true;
-    }
 }
 
 void step_product_run_first(const step_trial *t, const plan_launch *l, device_launch *to)
@@ -460,25 +396,14 @@ void step_product_run_first(const step_trial *t, const plan_launch *l, device_la
     bool *marks = arena_zalloc(t->scratch, across);
     uint64_t *blocks = arena_alloc(t->scratch, all * sizeof *blocks);
     size_t count = 0;
-    mark_first(&p, across, marks);
+    for (unsigned i = 0; i < p.parts; i++)
+        for (int64_t row = 0; row < period_of(&p, i); row++)
+            marks[blocks_block_of_row(p.in, p.factors[i].column + row, (int64_t)across)] = true;
     for (uint64_t i = 0; i < all; i++)
         if (marks[i % across])
             blocks[count++] = i;
     to->blocks = count < all ? blocks : NULL;
     to->block_count = count < all ? count : 0;
-}
-
-/* The terms that are added to products: a residual, and a bias for each matrix. NULL: none. */
-typedef struct added {
-    const float *residual, *bias[MOST_MATRICES];
-} added;
-
-static added added_of(const product_launch *p, const factors *f, size_t values)
-{
-    added a = { .residual = values_at(p, "residual", values) };
-    for (unsigned i = 0; i < parts_of(p, f); i++)
-        a.bias[i] = values_at(p, f->items[i].bias, (size_t)f->items[i].rows);
-    return a;
 }
 
 /* Repeats the results of one matrix in a row of Y. Returns how many the kernel has written, or 0 if
@@ -503,49 +428,22 @@ static size_t repeat_results(float *y, size_t rows, size_t period, const float *
     return written;
 }
 
-/* Repeats the results of a row of Y. Sets for each part how many the kernel has written. Returns
- * false if some of the first period are missing. */
-static bool repeat_row(const product_launch *p, const factors *f, float *y, const added *a,
-                       size_t first, size_t written[MOST_MATRICES])
-{
-    bool right = true;
-    for (unsigned i = 0; right && i < parts_of(p, f); i++) {
-        size_t column = (size_t)f->items[i].column;
-        const float *residual = a->residual ? a->residual + first + column : NULL;
-        written[i] = repeat_results(y + column, (size_t)f->items[i].rows,
-                                    (size_t)period_of(p, f, i), residual, a->bias[i]);
-        right = written[i] > 0;
-    }
-    return right;
-}
-
-/* Counts the bytes of W that the blocks which did not run would have loaded. */
-static void add_skipped(step_trial *t, const product_launch *p, const factors *f,
-                        const uint64_t *loaded, const size_t written[MOST_MATRICES])
-{
-    for (unsigned i = 0; i < f->count; i++) {
-        size_t number = tensor_of(p, &f->items[i]), rows = (size_t)f->items[i].rows;
-        size_t have = written[parts_of(p, f) < f->count ? 0 : i];
-        uint64_t bytes = emu_loaded(t->memory, t->tensors[number]) - loaded[i];
-        t->skipped[number] += (uint64_t)((double)bytes * (double)(rows - have) / (double)have);
-    }
-}
-
 bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
-    factors f = factors_of(p.in);
-    size_t size = (size_t)f.stride / (operation_is_gated(p.in->family->op) ? 2 : 1);
-    size_t written[MOST_MATRICES] = { 0 };
+    size_t size = p.row_size, written[MOST_MATRICES] = { 0 }, tensors[MOST_MATRICES];
     uint64_t y = step_address(t, argument_of(&p, "y")), loaded[MOST_MATRICES];
-    const added a = added_of(&p, &f, r->m * size);
+    const float *residual = values_at(&p, "residual", r->m * size), *bias[MOST_MATRICES];
     step_request request;
     if (!step_request_of(t, l, r, false, &request))
         return true;
     if (request.launch.blocks) /* the trial has chosen some */
         return step_launch(t, l, r);
-    for (unsigned i = 0; i < f.count; i++)
-        loaded[i] = emu_loaded(t->memory, t->tensors[tensor_of(&p, &f.items[i])]);
+    for (unsigned i = 0; i < p.count; i++) {
+        tensors[i] = tensor_of(&p, &p.factors[i]);
+        loaded[i] = emu_loaded(t->memory, t->tensors[tensors[i]]);
+        bias[i] = values_at(&p, p.factors[i].bias, (size_t)p.factors[i].rows);
+    }
     emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
     step_product_run_first(t, l, &request.launch);
     if (!step_run(t, l, r, &request))
@@ -556,10 +454,20 @@ bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r
         if (!r->is_row[i])
             continue;
         emu_read(t->memory, address, row, size * sizeof *row);
-        if (!repeat_row(&p, &f, row, &a, i * size, written))
-            return step_launch(t, l, r); /* the rows lie in other blocks */
+        for (unsigned j = 0; j < p.parts; j++) {
+            size_t column = (size_t)p.factors[j].column;
+            written[j] =
+                repeat_results(row + column, (size_t)p.factors[j].rows, (size_t)period_of(&p, j),
+                               residual ? residual + i * size + column : NULL, bias[j]);
+            if (!written[j])
+                return step_launch(t, l, r); /* the rows lie in other blocks */
+        }
         emu_write(t->memory, address, row, size * sizeof *row);
     }
-    add_skipped(t, &p, &f, loaded, written);
+    for (unsigned i = 0; i < p.count; i++) { /* bytes that blocks which did not run would load */
+        size_t rows = (size_t)p.factors[i].rows, have = written[p.parts < p.count ? 0 : i];
+        uint64_t bytes = emu_loaded(t->memory, t->tensors[tensors[i]]) - loaded[i];
+        t->skipped[tensors[i]] += (uint64_t)((double)bytes * (double)(rows - have) / (double)have);
+    }
     return true;
 }

@@ -105,19 +105,6 @@ static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hid
     return false;
 }
 
-/* Whether a step has attention on tensor cores. */
-static bool attends_by_halves(const plan *p, const plan_step *step)
-{
-    bool any = false;
-    for (size_t i = 0; i < step->launch_count && !any; i++) {
-        const instance *in = &p->kernels[step->launches[i].kernel];
-        operation op = in->family->op;
-        any = in->options.halves ||
-              (in->family->halves && (op == OP_BATCHED_ATTENTION || op == OP_PROMPT_ATTENTION));
-    }
-    return any;
-}
-
 /* What the references give for the rows that are fed: of a mixture of experts for one after the
  * other. The tokens that are fed become those of the rows. False: they are not clear. */
 static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, bool others,
@@ -125,7 +112,15 @@ static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, 
 {
     const decoder *d = t->v->plan->decoder;
     ref_step *const both[] = { t->rounded, t->exact };
-    ref_step_set_rows(t->rounded, step->m, attends_by_halves(t->v->plan, step));
+    bool attends_by_halves = false;
+    for (size_t i = 0; i < step->launch_count; i++) {
+        const instance *in = &t->v->plan->kernels[step->launches[i].kernel];
+        operation op = in->family->op;
+        attends_by_halves |=
+            in->options.halves ||
+            (in->family->halves && (op == OP_BATCHED_ATTENTION || op == OP_PROMPT_ATTENTION));
+    }
+    ref_step_set_rows(t->rounded, step->m, attends_by_halves);
     size_t hidden = (size_t)(d->layers + 1) * (size_t)d->hidden;
     for (int i = 0; i < 2; i++) {
         e->logits[i] =
@@ -271,17 +266,9 @@ static int64_t tokens_of(const step_trial *t, const plan_step *step)
     return has_large_products(t, step) ? FEW_TOKENS : step->m;
 }
 
-/* Returns true if a row of a step has a token. A prompt that is shorter than the step has its
- * tokens in the last rows. With apart, tokens are spread over all rows, so that few of them reach
- * all tiles. */
-static bool is_token(const plan_step *step, bool apart, int64_t row, int64_t count)
-{
-    if (!apart)
-        return row >= step->m - count;
-    return (row + 1) * count / step->m > row * count / step->m;
-}
-
-/* Some tokens of a sequence; then the last of them alone. */
+/* Runs some tokens of a sequence, then the last of them alone. A prompt that is shorter than the
+ * step has its tokens in the last rows. With large products they are spread over all rows, so that
+ * few of them reach all tiles. */
 static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, int64_t count)
 {
     step_rows r = { 0 };
@@ -292,7 +279,7 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     /* A delta net takes rows of one sequence that stand side by side. */
     bool apart = large && !t->v->plan->decoder->has[TENSOR_SSM_CONV1D];
     for (int64_t i = 0; i < step->m; i++)
-        if (is_token(step, apart, i, count))
+        if (apart ? (i + 1) * count / step->m > i * count / step->m : i >= step->m - count)
             add_row(&r, t, sequence, random_token(t));
         else
             add_no_row(&r);
@@ -321,14 +308,6 @@ static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
     return run_step(t, step_of_one(p), &r, &e, true);
 }
 
-static bool has_window(const decoder *d)
-{
-    bool has = false;
-    for (int64_t i = 0; i < d->layers; i++)
-        has |= d->windowed[i] != 0;
-    return has && d->window;
-}
-
 /* A position from which on something else holds: the first that a window leaves out, or one where
  * the temperature rises; else one with many ahead of it. */
 static uint64_t edge_of(const plan *p)
@@ -336,7 +315,10 @@ static uint64_t edge_of(const plan *p)
     const decoder *d = p->decoder;
     uint64_t room = 3 * (uint64_t)p->rows, longest = (uint64_t)d->max_seq_len;
     double length = d->rope[0].temperature_length;
-    uint64_t edge = has_window(d) ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
+    bool windowed = false;
+    for (int64_t i = 0; i < d->layers; i++)
+        windowed |= d->windowed[i] && d->window;
+    uint64_t edge = windowed ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
     return edge + room < longest ? edge : longest > 2 * room ? longest - room : longest / 2;
 }
 
@@ -408,34 +390,39 @@ static bool run_around_a_ring(step_trial *t)
     return run_tokens(t, step, 0, tokens);
 }
 
-/* A token of each sequence, at positions of its own, behind rows that are none. */
-static bool run_several_in(step_trial *t, const plan_step *step)
-{
-    const plan *p = t->v->plan;
-    int64_t sequences = p->decoder->sequences < step->m ? p->decoder->sequences : step->m;
-    step_rows r = { 0 };
-    if (sequences < 2)
-        return true;
-    for (int64_t i = 0; i < sequences; i++)
-        step_start(t, i, (uint64_t)(i * SEVERAL_APART) % (uint64_t)p->decoder->max_seq_len);
-    for (int64_t i = sequences; i < step->m; i++)
-        add_no_row(&r);
-    for (int64_t i = 0; i < sequences; i++)
-        add_row(&r, t, i, random_token(t));
-    arena_reset(t->scratch);
-    t->in_part = is_large(p);
-    return run_any(t, step, &r);
-}
-
+/* Runs a token of each sequence, at positions of its own, behind rows that are none. */
 static bool run_several(step_trial *t)
 {
-    const large_steps steps = large_steps_of(t->v->plan);
-    return run_several_in(t, steps.items[0]) &&
-           (steps.count == 1 || run_several_in(t, steps.items[1]));
+    const plan *p = t->v->plan;
+    const large_steps steps = large_steps_of(p);
+    bool right = true;
+    for (size_t s = 0; right && s < steps.count; s++) {
+        const plan_step *step = steps.items[s];
+        int64_t sequences = p->decoder->sequences < step->m ? p->decoder->sequences : step->m;
+        step_rows r = { 0 };
+        if (sequences < 2)
+            continue;
+        for (int64_t i = 0; i < sequences; i++)
+            step_start(t, i, (uint64_t)(i * SEVERAL_APART) % (uint64_t)p->decoder->max_seq_len);
+        for (int64_t i = sequences; i < step->m; i++)
+            add_no_row(&r);
+        for (int64_t i = 0; i < sequences; i++)
+            add_row(&r, t, i, random_token(t));
+        arena_reset(t->scratch);
+        t->in_part = is_large(p);
+        right = run_any(t, step, &r);
+    }
+    return right;
 }
 
 static void run_trial(void *context, size_t i)
 {
+    static bool (*const runs[TRIALS])(step_trial *) = {
+        [FROM_THE_START] = run_from_the_start,
+        [AT_AN_EDGE] = run_at_an_edge,
+        [SEVERAL_SEQUENCES] = run_several,
+        [AROUND_A_RING] = run_around_a_ring,
+    };
     step_trial *t = (step_trial *)context + i;
     const step_verifier *v = t->v;
     t->scratch = arena_new_in(t->arena);
@@ -446,14 +433,7 @@ static void run_trial(void *context, size_t i)
     t->rounded = ref_step_new(t->arena, v->plan->decoder, step_model_weights, (void *)&v->model);
     t->exact = ref_step_new(t->arena, &v->exact, step_model_weights, (void *)&v->model);
     step_map(t);
-    if (t->kind == FROM_THE_START)
-        run_from_the_start(t);
-    else if (t->kind == AT_AN_EDGE)
-        run_at_an_edge(t);
-    else if (t->kind == SEVERAL_SEQUENCES)
-        run_several(t);
-    else
-        run_around_a_ring(t);
+    runs[t->kind](t);
     t->device.close(&t->device);
 }
 
@@ -476,20 +456,6 @@ static const char *load_kernels(arena *a, step_verifier *v, const kernel *kernel
     return NULL;
 }
 
-static void add_result(step_result *all, const step_trial *t, arena *a)
-{
-    all->right = all->right && t->right;
-    all->positions += t->result.positions;
-    all->worst = fmax(all->worst, t->result.worst);
-    all->weights_read = fmax(all->weights_read, t->result.weights_read);
-    all->caches.read += t->result.caches.read;
-    all->caches.needed += t->result.caches.needed;
-    all->worst_hidden = fmax(all->worst_hidden, t->result.worst_hidden);
-    all->instructions += t->result.instructions;
-    if (!t->right && !all->message)
-        all->message = arena_strdup(a, t->result.message);
-}
-
 step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, const kernel *kernels,
                         size_t kernel_count, uint64_t seed, unsigned orders, unsigned jobs)
 {
@@ -506,9 +472,10 @@ step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, con
     v.exact.kv_type = KV_F32;
     const char *missing = load_kernels(of_all, &v, kernels, kernel_count);
     if (missing) {
-        result.right = false;
-        result.message =
-            arena_format(a, "the step needs the kernel %s, which is not there", missing);
+        result = (step_result){
+            .layers = result.layers,
+            .message = arena_format(a, "the step needs the kernel %s, which is not there", missing)
+        };
         arena_free(of_all);
         return result;
     }
@@ -519,7 +486,17 @@ step_result verify_plan(arena *a, const plan *p, const chosen_layers *names, con
         trials[i] = (step_trial){ .v = &v, .arena = arena_new(), .kind = (step_trial_kind)i };
     os_parallel(jobs, TRIALS, run_trial, trials);
     for (int i = 0; i < TRIALS; i++) {
-        add_result(&result, &trials[i], a);
+        const step_result *one = &trials[i].result;
+        result.right &= trials[i].right;
+        result.positions += one->positions;
+        result.worst = fmax(result.worst, one->worst);
+        result.worst_hidden = fmax(result.worst_hidden, one->worst_hidden);
+        result.weights_read = fmax(result.weights_read, one->weights_read);
+        result.caches.read += one->caches.read;
+        result.caches.needed += one->caches.needed;
+        result.instructions += one->instructions;
+        if (!trials[i].right && !result.message)
+            result.message = arena_strdup(a, one->message);
         arena_free(trials[i].arena);
     }
     arena_free(of_all);
