@@ -12,6 +12,11 @@ uint64_t random_below(random_source *r, uint64_t limit)
     return random_next(r) % limit;
 }
 
+float random_part(random_source *r)
+{
+    return (float)random_below(r, 1 << 20) / (1 << 20);
+}
+
 /* The four 16-bit numbers of a word: two sums of two, of 32 bits each. */
 static inline uint64_t pair_sums(uint64_t word)
 {

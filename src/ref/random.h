@@ -22,6 +22,9 @@ static inline uint64_t random_next(random_source *r)
 
 uint64_t random_below(random_source *r, uint64_t limit);
 
+/* From 0 to below 1, in steps of 2^-20. */
+float random_part(random_source *r);
+
 /* Normal(0, 1), of eight uniform numbers added up: never beyond 5. */
 float random_normal(random_source *r);
 

@@ -60,12 +60,6 @@ static double size_of_heads(const decoder *d)
     return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d)));
 }
 
-/* The size of W_k_b x, of an x of size 1, for the other half: a latent is of size 1. */
-static double size_of_absorbed(const decoder *d)
-{
-    return SCORES / (sqrt(2 * (double)d->latent) * scale_of_scores(d) * size_of_heads(d));
-}
-
 /* The size of one expert's result: the sum of all that a token has, by their weights, is to be as
  * large as that of a dense feed-forward. Weights that are no shares are some tenths. */
 static double size_of_expert(const decoder *d)
@@ -73,11 +67,6 @@ static double size_of_expert(const decoder *d)
     bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
     double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
     return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
-}
-
-static double size_of_logits(const decoder *d)
-{
-    return d->final_softcap > 0 ? d->final_softcap / 2 : LOGITS;
 }
 
 /* The size that the products with a matrix should have where x is of size 1. */
@@ -91,7 +80,8 @@ static double product_size(const decoder *d, decoder_tensor t)
     case TENSOR_ATTN_KV_A:
         return size_of_heads(d);
     case TENSOR_ATTN_K_B:
-        return size_of_absorbed(d);
+        /* W_k_b x of an x of size 1, for the other half of the scores: a latent is of size 1 */
+        return SCORES / (sqrt(2 * (double)d->latent) * scale_of_scores(d) * size_of_heads(d));
     case TENSOR_ATTN_QKV:
     case TENSOR_ATTN_V:
     case TENSOR_ATTN_V_B:
@@ -120,12 +110,6 @@ static double product_size(const decoder *d, decoder_tensor t)
     }
 }
 
-static double matrix_size(const decoder *d, decoder_tensor t, uint64_t columns)
-{
-    return t == TENSOR_TOKEN_EMBD ? 1 / or_1(d->embedding_scale)
-                                  : product_size(d, t) / sqrt((double)columns);
-}
-
 /* Gains of a norm, about. The last one makes up for an embedding that is the output matrix, too. */
 static double gain_size(const decoder *d, decoder_tensor t)
 {
@@ -133,7 +117,8 @@ static double gain_size(const decoder *d, decoder_tensor t)
         d->has[TENSOR_OUTPUT] ? 1 : sqrt((double)d->hidden) / or_1(d->embedding_scale);
     switch (t) {
     case TENSOR_OUTPUT_NORM:
-        return size_of_logits(d) / or_1(d->logit_scale) / one_product;
+        return (d->final_softcap > 0 ? d->final_softcap / 2 : LOGITS) / or_1(d->logit_scale) /
+               one_product;
     case TENSOR_ATTN_Q_NORM:
     case TENSOR_ATTN_K_NORM:
         return size_of_heads(d);
@@ -145,50 +130,33 @@ static double gain_size(const decoder *d, decoder_tensor t)
     }
 }
 
-/* From half of a size to three halves, of either sign: so common parts of a vector don't grow from
- * product to product. */
-static void fill_gains(float *gains, uint64_t count, double size, random_source *r)
+/* A value of a vector. Gains are from half of a size to three halves, of either sign: so common
+ * parts of a vector don't grow from product to product. */
+static float vector_value(const decoder *d, decoder_tensor t, double gain, random_source *r)
 {
-    for (uint64_t i = 0; i < count; i++) {
+    double columns = (double)decoder_columns(d, t);
+    switch (tensor_infos[t].kind) {
+    case TENSOR_NORM: {
         double part = 0.5 + (double)random_below(r, 1 << 20) / (1 << 20);
-        gains[i] = (float)(random_below(r, 2) ? part * size : -part * size);
+        return (float)(random_below(r, 2) ? part * gain : -part * gain);
     }
-}
-
-static double bias_size(decoder_tensor t, uint64_t columns)
-{
-    switch (t) {
-    case TENSOR_ATTN_SINKS:
-        return SCORES;
-    case TENSOR_FFN_GATE_INP_SHEXP:
-        return GATE / sqrt((double)columns);
+    case TENSOR_BIAS: {
+        double size = t == TENSOR_ATTN_SINKS           ? SCORES
+                      : t == TENSOR_FFN_GATE_INP_SHEXP ? GATE / sqrt(columns)
+                                                       : BIAS;
+        return (float)size * random_normal(r);
+    }
+    case TENSOR_SCALE:
+        return 0.5F + random_part(r);
+    case TENSOR_FACTORS:
+        return 1 + 3 * random_part(r);
+    case TENSOR_CONV:
+        return random_normal(r) / sqrtf((float)columns);
+    case TENSOR_DECAY:
+        return -0.1F - random_part(r);
     default:
-        return BIAS;
+        return 0;
     }
-}
-
-/* From 0 to below 1. */
-static float random_part(random_source *r)
-{
-    return (float)random_below(r, 1 << 20) / (1 << 20);
-}
-
-static void fill_vector(const decoder *d, decoder_tensor t, float *values, uint64_t count,
-                        random_source *r)
-{
-    uint64_t columns = decoder_columns(d, t);
-    if (tensor_infos[t].kind == TENSOR_NORM)
-        fill_gains(values, count, gain_size(d, t), r);
-    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_BIAS; i++)
-        values[i] = (float)bias_size(t, columns) * random_normal(r);
-    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_SCALE; i++)
-        values[i] = 0.5F + random_part(r);
-    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_FACTORS; i++)
-        values[i] = 1 + 3 * random_part(r);
-    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_CONV; i++)
-        values[i] = random_normal(r) / sqrtf((float)columns);
-    for (uint64_t i = 0; i < count && tensor_infos[t].kind == TENSOR_DECAY; i++)
-        values[i] = -0.1F - random_part(r);
 }
 
 /* A router's rows do not repeat: equal ones have equal logits. Those of the layers of a
@@ -207,23 +175,22 @@ static uint64_t rows_there(const decoder *d, const plan_tensor *t)
 static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t, random_source *r)
 {
     uint64_t row = format_bytes(t->format, t->columns), rows = rows_there(d, t);
+    uint64_t values = rows * t->columns;
     model_tensor made = { .stored = rows * row, .rows = rows };
     made.size = (t->bytes + KERNEL_READS - 1) / KERNEL_READS * KERNEL_READS;
     made.bytes = arena_alloc(a, made.stored + KERNEL_READS);
     memset((char *)made.bytes + made.stored, 0xff, KERNEL_READS);
-    if (tensor_is_matrix(t->tensor))
-        fill_sized(t->format, made.bytes, rows * t->columns, matrix_size(d, t->tensor, t->columns),
-                   r);
-    else
-        fill_vector(d, t->tensor, made.bytes, rows * t->columns, r);
+    if (tensor_is_matrix(t->tensor)) {
+        double size = t->tensor == TENSOR_TOKEN_EMBD
+                          ? 1 / or_1(d->embedding_scale)
+                          : product_size(d, t->tensor) / sqrt((double)t->columns);
+        fill_sized(t->format, made.bytes, values, size, r);
+        return made;
+    }
+    double gain = gain_size(d, t->tensor);
+    for (uint64_t i = 0; i < values; i++)
+        ((float *)made.bytes)[i] = vector_value(d, t->tensor, gain, r);
     return made;
-}
-
-static void decode_tensor(arena *a, const plan_tensor *t, model_tensor *made)
-{
-    uint64_t count = made->rows * t->columns;
-    made->values = arena_alloc(a, count * sizeof *made->values);
-    ref_decode(t->format, made->bytes, count, made->values);
 }
 
 static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
@@ -277,8 +244,12 @@ step_model step_model_new(arena *a, const plan *p, uint64_t seed)
     for (int64_t layer = 0; layer < m.d->layers; layer++)
         step_make_router(a, m.d, layer, &m, step_model_weights, &r);
     for (size_t i = 0; m.d->experts && i < p->tensor_count; i++)
-        if (tensor_is_matrix(p->tensors[i].tensor) && tensor_infos[p->tensors[i].tensor].by_layer)
-            decode_tensor(a, &p->tensors[i], &m.tensors[i]);
+        if (tensor_is_matrix(p->tensors[i].tensor) && tensor_infos[p->tensors[i].tensor].by_layer) {
+            model_tensor *t = &m.tensors[i];
+            uint64_t count = t->rows * p->tensors[i].columns;
+            t->values = arena_alloc(a, count * sizeof *t->values);
+            ref_decode(p->tensors[i].format, t->bytes, count, t->values);
+        }
     if (layer_of(m.d, false) >= 0)
         make_rows(a, &m, layer_of(m.d, false), &r);
     if (layer_of(m.d, true) >= 0)

@@ -8,11 +8,6 @@
 static const float SPREAD = 3, MOST_OF_LEVEL = 0.5F, LITTLE = 0.2F, NOISE = 0.1F, LIFT = 2,
                    CHOICE_BIAS = 0.02F;
 
-static float random_part(random_source *r)
-{
-    return (float)random_below(r, 1 << 20) / (1 << 20);
-}
-
 /* Numbers from 0 on in some order, the first of them given. */
 static int64_t *some_order(arena *a, int64_t count, int64_t first, random_source *r)
 {

@@ -30,80 +30,44 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return found;
 }
 
-/* A plan, and of each of its kernels the first that is like it. */
-typedef struct kinds {
-    const plan *of;
-    size_t *like;
-} kinds;
-
-static kinds kinds_of(arena *a, const plan *p)
-{
-    kinds k = { p, arena_alloc(a, p->kernel_count * sizeof *k.like) };
-    const char **names = plain_names(a, p);
-    for (size_t i = 0; i < p->kernel_count; i++)
-        k.like[i] = find_name(names, i, names[i]);
-    return k;
-}
-
-/* Which kinds of kernels a layer's launches are of, in all steps. */
-static void note_kinds(const kinds *k, int64_t layer, bool *used)
-{
-    const plan *p = k->of;
-    for (size_t s = 0; s < p->step_count; s++)
-        for (size_t i = 0; i < p->steps[s].launch_count; i++)
-            if (p->steps[s].launches[i].layer == layer)
-                used[k->like[p->steps[s].launches[i].kernel]] = true;
-}
-
-static size_t count_new(arena *a, const kinds *k, int64_t layer, const bool *covered)
-{
-    bool *used = arena_zalloc(a, k->of->kernel_count * sizeof *used);
-    size_t count = 0;
-    note_kinds(k, layer, used);
-    for (size_t i = 0; i < k->of->kernel_count; i++)
-        count += used[i] && !covered[i];
-    return count;
-}
-
-static bool is_chosen(const chosen_layers *c, int64_t layer)
-{
-    for (int64_t i = 0; i < c->count; i++)
-        if (c->numbers[i] == layer)
-            return true;
-    return false;
-}
-
-/* Keeps them ascending. */
-static void choose(chosen_layers *c, int64_t layer)
-{
-    int64_t at = c->count++;
-    for (; at && c->numbers[at - 1] > layer; at--)
-        c->numbers[at] = c->numbers[at - 1];
-    c->numbers[at] = layer;
-}
-
-/* The layer with the most kernels that no chosen one has, again and again. */
+/* The layer with the most kernels that no chosen one has, again and again. Kernels that are alike
+ * count as one: the first of them. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };
+    size_t layers = (size_t)p->decoder->layers, kernels = p->kernel_count;
+    const char **names = plain_names(a, p);
+    bool *used = arena_zalloc(a, layers * kernels * sizeof *used); /* [layers, kernels] */
+    bool *covered = arena_zalloc(a, kernels * sizeof *covered);
+    bool *chosen = arena_zalloc(a, layers * sizeof *chosen);
     chosen_layers c = { .count = 0 };
-    const kinds k = kinds_of(a, p);
-    bool *covered = arena_zalloc(a, p->kernel_count * sizeof *covered);
-    for (size_t most = 1; most || c.count < AT_LEAST;) {
-        int64_t best = -1;
-        most = 0;
-        for (int64_t layer = 0; layer < p->decoder->layers; layer++) {
-            size_t count = is_chosen(&c, layer) ? 0 : count_new(a, &k, layer, covered);
-            if (!is_chosen(&c, layer) && (best < 0 || count > most)) {
+    for (size_t s = 0; s < p->step_count; s++)
+        for (size_t i = 0; i < p->steps[s].launch_count; i++) {
+            const plan_launch *l = &p->steps[s].launches[i];
+            if (l->layer >= 0 && (size_t)l->layer < layers)
+                used[(size_t)l->layer * kernels + find_name(names, l->kernel, names[l->kernel])] =
+                    true;
+        }
+    for (size_t picked = 0; picked < layers; picked++) {
+        size_t best = layers, most = 0;
+        for (size_t layer = 0; layer < layers; layer++) {
+            size_t count = 0;
+            for (size_t k = 0; k < kernels; k++)
+                count += used[layer * kernels + k] && !covered[k];
+            if (!chosen[layer] && (best == layers || count > most)) {
                 most = count;
                 best = layer;
             }
         }
-        if (best < 0 || (!most && c.count >= AT_LEAST))
+        if (!most && picked >= AT_LEAST)
             break;
-        choose(&c, best);
-        note_kinds(&k, best, covered);
+        chosen[best] = true;
+        for (size_t k = 0; k < kernels; k++)
+            covered[k] |= used[best * kernels + k];
     }
+    for (size_t layer = 0; layer < layers; layer++)
+        if (chosen[layer])
+            c.numbers[c.count++] = (int64_t)layer;
     return c;
 }
 
@@ -231,23 +195,19 @@ static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t n
     return false;
 }
 
-static const char *layer_of(arena *a, const plan *p, const plan_launch *l)
-{
-    if (l->layer < 0 || l->layer >= p->decoder->layers)
-        return l->layer < 0 ? "ahead of the layers" : "behind the layers";
-    return arena_format(a, "layer %lld", (long long)l->layer);
-}
-
 const char *verify_same_launches(arena *a, const plan *p, const plan *reduced)
 {
     for (size_t s = 0; s < p->step_count; s++)
         for (size_t i = 0; i < p->steps[s].launch_count; i++) {
             const plan_launch *l = &p->steps[s].launches[i];
-            if (!is_verified(a, p, &p->steps[s], i, reduced, &reduced->steps[s]))
-                return arena_format(
-                    a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
-                    (long long)p->steps[s].m, layer_of(a, p, l), p->kernels[l->kernel].name,
-                    l->said);
+            if (is_verified(a, p, &p->steps[s], i, reduced, &reduced->steps[s]))
+                continue;
+            const char *where = l->layer < 0 ? "ahead of the layers" : "behind the layers";
+            if (l->layer >= 0 && l->layer < p->decoder->layers)
+                where = arena_format(a, "layer %lld", (long long)l->layer);
+            return arena_format(
+                a, "step of %lld, %s: %s (%s) is not as in the layers that were run",
+                (long long)p->steps[s].m, where, p->kernels[l->kernel].name, l->said);
         }
     return NULL;
 }
