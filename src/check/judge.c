@@ -50,16 +50,16 @@ static void note(judgement *j, const param *p, const char *field, uint64_t eleme
     j->expected = expected;
 }
 
-/* What is no number has to stay none. Where the magnitude is none either, nothing is known. */
-static double error_of(double got, double expected, double bound)
+/* Returns an error in bounds, of which rounding to a format alone may make some. What is no number
+ * has to stay none. Where the magnitude is none either, nothing is known. */
+static double error_of(double got, double expected, double rounding, double bound)
 {
     if (!isfinite(expected))
         return isfinite(got) ? HUGE_VAL : 0;
-    if (isnan(bound))
+    if (isnan(bound) || bound == HUGE_VAL)
         return 0;
-    if (got == expected || bound == HUGE_VAL)
-        return 0;
-    return isfinite(got) ? fabs(got - expected) / bound : HUGE_VAL;
+    double beyond = isfinite(got) ? fabs(got - expected) - rounding : HUGE_VAL;
+    return beyond > 0 ? beyond / bound : 0;
 }
 
 format trial_output_format(const param *p)
@@ -67,54 +67,25 @@ format trial_output_format(const param *p)
     return p->target_values ? p->target : p->format;
 }
 
-/* The same where rounding to a format alone may make some of the difference. */
-static double error_beyond(double got, double expected, double rounding, double bound)
+/* Returns true if a number is beyond what f16 holds. */
+static bool overflows(double exact)
 {
-    bool compared = isfinite(got) && isfinite(expected) && rounding > 0;
-    double beyond = compared ? fmax(0, fabs(got - expected) - rounding) : 0;
-    return compared ? error_of(beyond, 0, bound) : error_of(got, expected, bound);
+    return isinf(half_to_float(half_from_float((float)exact)));
 }
 
-static double rounding_of(format f, double exact)
+static void judge_float(const param *p, format f, const void *bytes, const ref_value *expected,
+                        uint64_t element, double tolerance, judgement *j)
 {
-    return f == FORMAT_F16    ? half_rounding(exact)
-           : f == FORMAT_BF16 ? fabs(exact) * (0x1p-8 + 0x1p-20)
-                              : 0;
-}
-
-/* Beyond what f16 holds. */
-static bool overflows(format f, double exact)
-{
-    return f == FORMAT_F16 && isinf(half_to_float(half_from_float((float)exact)));
-}
-
-static void judge_floats(const param *p, const void *bytes, const ref_value *expected,
-                         uint64_t first, uint64_t count, double tolerance, judgement *j)
-{
-    format f = trial_output_format(p);
-    for (uint64_t i = 0; i < count; i++) {
-        float got;
-        double exact = expected[i].value;
-        ref_decode(f, (const char *)bytes + format_bytes(f, i), 1, &got);
-        if (isinf(got) && isfinite(exact) && overflows(f, exact))
-            continue;
-        note(j, p, "", first + i, (double)got, exact,
-             error_beyond((double)got, exact, rounding_of(f, exact),
-                          tolerance * expected[i].magnitude));
-    }
-}
-
-/* Whole numbers are right or wrong; where a choice lies within rounding, the reference says so by
- * a magnitude that is infinite. */
-static void judge_numbers(const param *p, const void *bytes, const ref_value *expected,
-                          uint64_t first, uint64_t count, judgement *j)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t got;
-        memcpy(&got, (const char *)bytes + i * sizeof got, sizeof got);
-        note(j, p, "", first + i, got, expected[i].value,
-             got == expected[i].value || isinf(expected[i].magnitude) ? 0 : HUGE_VAL);
-    }
+    float got;
+    double exact = expected->value;
+    double rounding = f == FORMAT_F16    ? half_rounding(exact)
+                      : f == FORMAT_BF16 ? fabs(exact) * (0x1p-8 + 0x1p-20)
+                                         : 0;
+    ref_decode(f, bytes, 1, &got);
+    if (isinf(got) && isfinite(exact) && f == FORMAT_F16 && overflows(exact))
+        return;
+    note(j, p, "", element, (double)got, exact,
+         error_of((double)got, exact, rounding, tolerance * expected->magnitude));
 }
 
 static void judge_half(const param *p, const char *field, uint64_t element, double got,
@@ -122,7 +93,7 @@ static void judge_half(const param *p, const char *field, uint64_t element, doub
 {
     double expected = (double)half_to_float(half_from_float((float)exact));
     note(j, p, field, element, got, expected,
-         got == expected ? 0 : error_of(got, exact, half_rounding(exact) + error));
+         got == expected ? 0 : error_of(got, exact, 0, half_rounding(exact) + error));
 }
 
 unsigned trial_quants_at(format f)
@@ -154,7 +125,7 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     for (int i = 0; i < Q8_1_VALUES; i++)
         if (!isfinite(x[i].value)) { /* in d it shows in every product of the block */
             note(j, p, "d of ", first, (double)block.d, x[i].value,
-                 error_of((double)block.d, x[i].value, 0));
+                 error_of((double)block.d, x[i].value, 0, 0));
             return;
         }
     double largest = 0, off = 0;
@@ -168,13 +139,13 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     if (f == FORMAT_Q8_F32) {
         d = fmax(d, REF_LEAST_OF_8_BITS / Q8_1_LARGEST);
         note(j, p, "d of ", first, (double)block.d, d,
-             error_of((double)block.d, d, off / Q8_1_LARGEST + d * SCALE_ROUNDING));
+             error_of((double)block.d, d, 0, off / Q8_1_LARGEST + d * SCALE_ROUNDING));
     } else {
         judge_half(p, "d of ", first, (double)block.d, d, off / Q8_1_LARGEST, j);
     }
     if (f == FORMAT_Q8_1)
         judge_half(p, "s of ", first, (double)block.s, d * sum, fabs(sum * off / Q8_1_LARGEST), j);
-    if (f != FORMAT_Q8_F32 && overflows(FORMAT_F16, d))
+    if (f != FORMAT_Q8_F32 && overflows(d))
         return;
     for (int i = 0; i < Q8_1_VALUES; i++) {
         double exact = d > 0 ? x[i].value / d : 0;
@@ -184,22 +155,27 @@ static void judge_q8_block(const param *p, const void *bytes, const ref_value *x
     }
 }
 
+/* Whole numbers are right or wrong; where a choice lies within rounding, the reference says so by
+ * a magnitude that is infinite. */
 void judge_values(const param *p, const void *bytes, const ref_value *expected, uint64_t first,
                   uint64_t count, double tolerance, judgement *j)
 {
     format f = trial_output_format(p);
     j->judged += count;
-    if (f == FORMAT_U32) {
-        judge_numbers(p, bytes, expected, first, count, j);
-        return;
+    for (uint64_t i = 0; i < count; i += formats[f].block_values) {
+        const char *at = (const char *)bytes + format_bytes(f, i);
+        const ref_value *of = &expected[i];
+        uint32_t word;
+        if (f == FORMAT_U32) {
+            memcpy(&word, at, sizeof word);
+            note(j, p, "", first + i, word, of->value,
+                 word == of->value || isinf(of->magnitude) ? 0 : HUGE_VAL);
+        } else if (formats[f].block_values == 1) {
+            judge_float(p, f, at, of, first + i, tolerance, j);
+        } else {
+            judge_q8_block(p, at, of, first + i, tolerance, j);
+        }
     }
-    if (formats[f].block_values == 1) {
-        judge_floats(p, bytes, expected, first, count, tolerance, j);
-        return;
-    }
-    for (uint64_t i = 0; i < count; i += Q8_1_VALUES)
-        judge_q8_block(p, (const char *)bytes + format_bytes(f, i), expected + i, first + i,
-                       tolerance, j);
 }
 
 /* The end of the run of blocks that starts at a block and are all written, or all not. */
@@ -231,12 +207,6 @@ uint64_t trial_output_blocks(const trial_param *p)
     return trial_target_blocks(p) * (p->targets ? p->target_count : 1);
 }
 
-/* Whether the reference has no value for an element. */
-static bool is_free(const ref_value *v)
-{
-    return isinf(v->magnitude) && isfinite(v->value);
-}
-
 /* The first block that is written, or not, though the reference says otherwise. */
 static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o, bool written)
 {
@@ -248,9 +218,12 @@ static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o,
         if (!o->written[at] == written)
             continue;
         expect(t, index, (o->first + at) * block_values, (last - at) * block_values, expected);
-        for (uint64_t i = at; i < last; i++)
-            if (is_free(&expected[(i - at) * block_values]) == written)
+        for (uint64_t i = at; i < last; i++) {
+            const ref_value *v = &expected[(i - at) * block_values];
+            bool is_free = isinf(v->magnitude) && isfinite(v->value);
+            if (is_free == written)
                 return o->first + i;
+        }
     }
     return o->first + o->count;
 }
@@ -277,27 +250,23 @@ trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, 
     return (trial_blocks){ (head * rows + position % rows) * count, count };
 }
 
-/* From a row that is judged to the next one. Each element of a product takes a row of W and one of
+/* Returns false for rows that are left out. Each element of a product takes a row of W and one of
  * x, decoded. Of the tiles of a large product on tensor cores one row in eight is enough: a
  * fragment has two of those, and all lanes that have elements of a row. But experts take rows by a
  * list, so that a tile may have none of them. Of many rows of a large state each takes all that are
  * ahead of it, and some eight of them are enough, at odd distances: so they have different places
  * among the eight that a block has at once. */
-static uint64_t rows_apart(const trial *t)
+static bool is_judged(const trial *t, size_t index, uint64_t element)
 {
     enum { LONG_ROWS = 1024, LEAST_ROWS = 16, ROWS_APART = 8 };
     enum { LARGE_STATE = 128, MANY_ROWS = 32, JUDGED_ROWS = 8 };
     const problem_shape *s = &t->setup.shape;
-    if (t->instance->family->halves && !s->experts && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
-        return ROWS_APART;
-    if (t->instance->family->op == OP_DELTA_NET && s->head_dim >= LARGE_STATE && s->m > MANY_ROWS)
-        return (uint64_t)s->m / JUDGED_ROWS | 1;
-    return 1;
-}
-
-static bool is_judged(const trial *t, size_t index, uint64_t element)
-{
-    uint64_t rows = (uint64_t)t->setup.shape.m, apart = rows_apart(t);
+    const family *f = t->instance->family;
+    uint64_t rows = (uint64_t)s->m, apart = 1;
+    if (f->halves && !s->experts && s->k >= LONG_ROWS && s->m >= LEAST_ROWS)
+        apart = ROWS_APART;
+    else if (f->op == OP_DELTA_NET && s->head_dim >= LARGE_STATE && s->m > MANY_ROWS)
+        apart = rows / JUDGED_ROWS | 1;
     if (apart == 1 || t->params[index].targets)
         return true;
     uint64_t row = element / (t->params[index].values / rows);

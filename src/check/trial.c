@@ -24,7 +24,7 @@ static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1
 /* Logits of a router that exp() of a float has no room for. */
 static const float LARGE_LOGIT = 150;
 
-/* By what huge or tiny rows differ. */
+/* By what sizes of huge or tiny rows differ. */
 static const float FAR = 0x1p12f;
 
 /* What leaves scores small where a few values are large, so that what these are rounded to does not
@@ -234,45 +234,29 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
     t->problem.before[output] = before;
 }
 
+/* Multiplies values by factors in turn, unit values by each. */
+static void multiply_parts(float *x, uint64_t count, uint64_t unit, const float *factors,
+                           size_t all)
+{
+    for (uint64_t i = 0; i < count; i++)
+        x[i] *= factors[i / unit % all];
+}
+
 /* Flat heads weigh all positions much the same, so that each of them shows in the result; of steep
  * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest.
  * Where q is rounded to f16, the flattest has another power of two than its neighbours. */
 static void make_steep(const trial *t, float *q, uint64_t count)
 {
-    uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
     float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
     const float factors[] = { 1, factor, FLATTEST, STEEPER * factor, 1 };
-    for (uint64_t i = 0; i < count; i++)
-        q[i] *= factors[i / head % (sizeof factors / sizeof *factors)];
-}
-
-/* Rows of what is rounded to f16, with their sizes further apart than f16 has room for. */
-static void set_apart(const trial *t, const trial_param *p, float *x, uint64_t count)
-{
-    const float factors[] = { 1, FAR, 1 / FAR };
-    bool rows = strcmp(p->param.values, "m*k") == 0 || strcmp(p->param.values, "n*k") == 0;
-    for (uint64_t i = 0; rows && i < count; i++)
-        x[i] *= factors[i / (uint64_t)t->setup.shape.k % (sizeof factors / sizeof *factors)];
+    multiply_parts(q, count, (uint64_t)problem_cache_values(&t->setup.shape), factors,
+                   sizeof factors / sizeof *factors);
 }
 
 /* Returns the standard deviation of a router's weights with which its logits are about so large. */
 static float router_weight(const trial *t, float logit)
 {
     return logit / sqrtf((float)t->setup.shape.k);
-}
-
-/* Makes floats of a softmax very negative, every fifth one minus infinity, and the rest all of one
- * size: lowest times 1 to 6. */
-static void lower_floats(format f, uint8_t *bytes, uint64_t values, float lowest)
-{
-    enum { MASKED = 5 };
-    for (uint64_t i = 0; i < values; i++, bytes += formats[f].block_bytes) {
-        float x;
-        ref_decode(f, bytes, 1, &x);
-        x = i % MASKED == MASKED - 1 ? -INFINITY : lowest * (1 + fabsf(x));
-        uint16_t half = f == FORMAT_F16 ? half_from_float(x) : bfloat_from_float(x);
-        memcpy(bytes, f == FORMAT_F32 ? (void *)&x : &half, formats[f].block_bytes);
-    }
 }
 
 /* Makes scores very negative: products of positive K, or x of a router, with negative q or W. What
@@ -282,10 +266,13 @@ static void lower_floats(format f, uint8_t *bytes, uint64_t values, float lowest
 static void make_negative(const trial *t, const trial_param *p, unsigned input, format f,
                           const device_buffer *made, random_source *r)
 {
-    enum { ROUTER_W, ROUTER_X };
+    enum { ROUTER_W, ROUTER_X, MASKED = 5 };
     const float LOWEST_SINK = -1e7f, LOWEST_X = -11000, Q8_0 = 25, LOGIT = 2500, NEARER = 0.5f;
-    uint64_t values = made->stored / formats[f].block_bytes * formats[f].block_values;
-    bool routes = t->instance->family->op == OP_MOE_ROUTE;
+    uint64_t blocks = made->stored / formats[f].block_bytes;
+    uint64_t values = blocks * formats[f].block_values;
+    operation op = t->instance->family->op;
+    bool routes = op == OP_MOE_ROUTE;
+    float *x = made->bytes;
     if (p->param.cache || (routes && input > ROUTER_W))
         ref_set_sign(f, made->bytes, values, false);
     if (routes && input == ROUTER_W) {
@@ -294,21 +281,24 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
         ref_resize(f, (char *)made->bytes + format_bytes(f, row * k), k, NEARER, r);
         ref_set_sign(f, made->bytes, values, true);
     }
-    float *x = made->bytes;
     if (p->param.steep) {
         uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
+        float more = sqrtf(64 / (float)head) * (t->instance->kv_type == KV_Q8_0 ? Q8_0 : 1);
         /* By 5: scores of heads of 64 values. An odd number: lanes may hold every second head. */
         const float factors[] = { 4200, 40, 5, 4200, 400 };
-        float more = sqrtf(64 / (float)head);
-        if (t->instance->kv_type == KV_Q8_0)
-            more *= Q8_0;
         for (uint64_t i = 0; i < values; i++)
-            x[i] = -fabsf(x[i]) * more * factors[i / head % (sizeof factors / sizeof *factors)];
+            x[i] = -fabsf(x[i]) * more;
+        multiply_parts(x, values, head, factors, sizeof factors / sizeof *factors);
     }
     for (uint64_t i = 0; i < values && p->param.only_with == KEY_FIELD(options.sinks); i++)
         x[i] = LOWEST_SINK * (1 + fabsf(x[i]));
-    if (t->instance->family->op == OP_SOFTMAX)
-        lower_floats(f, made->bytes, values, LOWEST_X);
+    /* Every fifth float of a softmax is minus infinity, the others are all of one size. */
+    for (uint64_t i = 0; i < blocks && op == OP_SOFTMAX; i++) {
+        uint8_t *bytes = (uint8_t *)made->bytes + i * formats[f].block_bytes;
+        float one;
+        ref_decode(f, bytes, 1, &one);
+        ref_store(f, bytes, i % MASKED == MASKED - 1 ? -INFINITY : LOWEST_X * (1 + fabsf(one)));
+    }
 }
 
 static void spoil_block(trial *t, uint64_t block)
@@ -318,14 +308,6 @@ static void spoil_block(trial *t, uint64_t block)
     memcpy(t->spoilt.before, bytes, size);
     t->spoilt.at = block;
     t->spoiled = ref_spoil(t->spoilt.format, bytes, block, t->setup.spoiled == WITH_INFINITY);
-}
-
-/* Returns how many blocks from the first on are near enough for the first block of a grid. */
-static uint64_t spoilt_among(const trial *t)
-{
-    enum { VALUES = 4096 };
-    uint64_t blocks = (VALUES - 1) / formats[t->spoilt.format].block_values + 1;
-    return blocks < t->spoilt.blocks ? blocks : t->spoilt.blocks;
 }
 
 void trial_move_spoiled(trial *t, uint64_t block)
@@ -349,12 +331,6 @@ static void make_exponents_large(const trial *t, format f, uint8_t *bytes, uint6
     }
 }
 
-/* Nobody reads it. */
-static void fill_fetched(arena *a, trial_param *p)
-{
-    p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
-}
-
 static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, random_source *r)
 {
     bool addresses = p->param.format == FORMAT_ADDRESS;
@@ -372,40 +348,45 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         t->problem.sequences[input] = contents;
     }
     const format_info *info = &formats[f];
-    if (p->param.small && info->block_values == 1)
-        ref_resize(f, made->bytes, made->stored / info->block_bytes, SMALL, r);
-    if (t->instance->family->op == OP_MOE_ROUTE && input == 0 && t->setup.kind == FILL_NORMAL &&
-        t->setup.turn % 2)
-        ref_resize(f, made->bytes, made->stored / info->block_bytes * info->block_values,
-                   router_weight(t, LARGE_LOGIT) / SMALL, r);
     operation op = t->instance->family->op;
-    if ((op == OP_SILU || op == OP_GELU || op == OP_SWIGLU) && !input &&
-        t->setup.kind == FILL_NORMAL)
-        make_exponents_large(t, f, made->bytes, made->stored / info->block_bytes, r);
-    if (p->param.steep && t->setup.kind == FILL_NORMAL)
-        make_steep(t, made->bytes, made->stored / info->block_bytes);
+    uint64_t blocks = made->stored / info->block_bytes, all = blocks * info->block_values;
+    bool normal = t->setup.kind == FILL_NORMAL;
+    if (p->param.small && info->block_values == 1)
+        ref_resize(f, made->bytes, blocks, SMALL, r);
+    if (op == OP_MOE_ROUTE && input == 0 && normal && t->setup.turn % 2)
+        ref_resize(f, made->bytes, all, router_weight(t, LARGE_LOGIT) / SMALL, r);
+    if ((op == OP_SILU || op == OP_GELU || op == OP_SWIGLU) && !input && normal)
+        make_exponents_large(t, f, made->bytes, blocks, r);
+    if (p->param.steep && normal)
+        make_steep(t, made->bytes, blocks);
     if (p->param.steep && t->setup.kind == FILL_OUTLIERS)
-        ref_resize(f, made->bytes, made->stored / info->block_bytes, FLAT, r);
-    if (t->instance->family->halves && t->setup.kind >= FILL_TINY && f == FORMAT_F32)
-        set_apart(t, p, made->bytes, made->stored / info->block_bytes);
-    if (p->param.arranged && t->setup.kind == FILL_NORMAL)
-        t->instance->family->fit(&t->problem, input, made->bytes, made->stored / info->block_bytes);
+        ref_resize(f, made->bytes, blocks, FLAT, r);
+    bool of_rows = p->param.values &&
+                   (strcmp(p->param.values, "m*k") == 0 || strcmp(p->param.values, "n*k") == 0);
+    if (t->instance->family->halves && t->setup.kind >= FILL_TINY && f == FORMAT_F32 && of_rows) {
+        /* Sizes of rows of what is rounded to f16 are further apart than f16 has room for. */
+        const float factors[] = { 1, FAR, 1 / FAR };
+        multiply_parts(made->bytes, blocks, (uint64_t)t->setup.shape.k, factors,
+                       sizeof factors / sizeof *factors);
+    }
+    if (p->param.arranged && normal)
+        t->instance->family->fit(&t->problem, input, made->bytes, blocks);
     if (t->setup.kind == FILL_NEGATIVE)
         make_negative(t, p, input, f, made, r);
     if (t->setup.spoiled && input == t->setup.spoiled_input && !is_fitted(t, &p->param)) {
+        enum { NEAR_VALUES = 4096 }; /* the first ones are near enough for a grid's first block */
+        uint64_t near = (NEAR_VALUES - 1) / info->block_values + 1;
         t->spoilt.format = f;
         t->spoilt.bytes = made->bytes;
-        t->spoilt.blocks = made->stored / info->block_bytes;
-        t->spoilt.of_row = t->spoilt.blocks;
+        t->spoilt.blocks = t->spoilt.of_row = blocks;
         t->spoilt.weights = p->param.weights;
         if (p->param.values && strncmp(p->param.values, "m*", 2) == 0)
             t->spoilt.of_row /= (uint64_t)t->setup.shape.m;
-        spoil_block(t, random_below(r, spoilt_among(t)));
+        spoil_block(t, random_below(r, near < blocks ? near : blocks));
     }
     t->problem.inputs[input] = p->content.bytes;
     t->problem.input_formats[input] = f;
-    t->problem.periods[input] =
-        made->stored < made->size ? made->stored / info->block_bytes * info->block_values : 0;
+    t->problem.periods[input] = made->stored < made->size ? all : 0;
 }
 
 size_t trial_input_count(arena *a, const instance *in)
@@ -453,8 +434,8 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         p->values = p->param.kind == PARAM_U32 ? 1 : size_of(&t, params[i].values);
         p->size = p->param.kind == PARAM_U32 ? sizeof p->number
                                              : format_bytes(p->param.format, p->values);
-        if (p->param.fetched)
-            fill_fetched(a, p);
+        if (p->param.fetched) /* nobody reads it */
+            p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
         else if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);
         if (p->param.kind == PARAM_OUT && p->param.target_values)

@@ -101,26 +101,6 @@ static void judge_proof(arena *a, const kernel_set *set, const proof *p, verifie
                      set->embed == EMBED_STRING ? "has the generated kernel" : "embeds it");
 }
 
-static void note_proof(kernel *k, const verify_result *r)
-{
-    k->verified = r->right;
-    k->error = r->worst;
-    if (k->edited_file && r->right) {
-        k->isa = r->isa;
-        k->shared_bytes = r->shared_bytes;
-    }
-}
-
-/* Kernels that are wrong say more than the step that they are part of. */
-static void judge_step(arena *a, const proofs *all, verification *out, diags *d)
-{
-    if (all->step.right)
-        out->step = arena_strdup(a, all->step.said);
-    else
-        diag_error(d, DIAG_VERIFY_FAILED, all->step.where, "%s",
-                   arena_strdup(a, all->step.message));
-}
-
 /* Returns the kernels of a set as the folder has them: with files that were edited. */
 static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const kernel_list *edited)
 {
@@ -131,15 +111,6 @@ static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const ke
             if (strcmp(found[k].file, edited->items[i].file) == 0)
                 found[k] = edited->items[i];
     return found;
-}
-
-/* Finds an earlier proof that tells of a kernel's results. */
-static const proof *find_alike(const proof *list, size_t number)
-{
-    for (size_t i = 0; i < number; i++)
-        if (!list[i].alike && kernels_are_alike(list[i].kernel, list[number].kernel))
-            return &list[i];
-    return NULL;
 }
 
 /* Adds the results of alike kernels. */
@@ -171,7 +142,9 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
     for (size_t i = 0; i < count; i++) {
         bool generated = i < set->kernel_count;
         all.list[i].kernel = generated ? &set->kernels[i] : &edited->items[i - set->kernel_count];
-        all.list[i].alike = find_alike(all.list, i);
+        for (const proof *p = all.list; p < &all.list[i] && !all.list[i].alike; p++)
+            if (!p->alike && kernels_are_alike(p->kernel, all.list[i].kernel))
+                all.list[i].alike = p;
         all.list[i].arena = arena_new();
     }
     os_parallel(jobs, all.work.total, prove, &all);
@@ -182,13 +155,24 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
         add_alike(&all.list[i], seed);
         judge_room(a, set, &all.list[i]);
         judge_proof(a, set, &all.list[i], &out->kernels[i], d);
-        if (i < set->kernel_count)
-            note_proof(&set->kernels[i], &all.list[i].result);
+        const verify_result *r = &all.list[i].result;
+        kernel *k = i < set->kernel_count ? &set->kernels[i] : NULL;
+        if (k) {
+            k->verified = r->right;
+            k->error = r->worst;
+        }
+        if (k && k->edited_file && r->right) {
+            k->isa = r->isa;
+            k->shared_bytes = r->shared_bytes;
+        }
         out->right += out->kernels[i].right;
         arena_free(all.list[i].arena);
     }
-    if (step && out->right == count)
-        judge_step(a, &all, out, d);
+    /* Kernels that are wrong say more than the step that they are part of. */
+    if (step && out->right == count && all.step.right)
+        out->step = arena_strdup(a, all.step.said);
+    else if (step && out->right == count)
+        diag_error(d, DIAG_VERIFY_FAILED, all.step.where, "%s", arena_strdup(a, all.step.message));
     arena_free(all.step_arena);
     return d->errors == 0;
 }

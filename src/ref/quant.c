@@ -102,6 +102,11 @@ void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_sou
         c->fill(bytes, blocks, kind, r);
 }
 
+void ref_store(format f, void *bytes, float value)
+{
+    kind_of(codecs[f])->store(bytes, value);
+}
+
 /* The factor has either sign, so that blocks whose values are all of one sign don't add up to more
  * than others do. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r)

@@ -29,6 +29,9 @@ bool ref_has_minima(format f);
  * blocks take all their values; q8_1 blocks are quantized floats. */
 void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r);
 
+/* Stores a value of a format of floats. */
+void ref_store(format f, void *bytes, float value);
+
 /* Multiplies values that are there by a factor, each block by its negative as likely. Formats whose
  * scales are no floats stay as they are. */
 void ref_resize(format f, void *bytes, uint64_t values, float factor, random_source *r);
