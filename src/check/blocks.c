@@ -18,28 +18,10 @@ static uint64_t at_least_one(int64_t size)
     return size > 0 ? (uint64_t)size : 1;
 }
 
-/* Positions that the longest sequence of a trial is over: 1 where no cache is read. */
-static int64_t longest_span(const trial *t)
-{
-    size_t caches = 0;
-    for (size_t i = 0; i < t->param_count; i++)
-        caches += trial_cache_count(&t->params[i]);
-    if (!caches)
-        return 1;
-    int64_t longest = trial_valid_positions(t, 0), window = t->problem.options.window;
-    return window && window < longest ? window : longest;
-}
-
 /* Of a product a row, of as many rows as there are. */
 static double product_work(double rows, double columns)
 {
     return 5.0 * fmax(columns, 1) * fmax(rows, 1);
-}
-
-static double cache_work(const problem_shape *s, int64_t span)
-{
-    return 12.0 * (double)at_least_one(s->num_heads) *
-           (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(span);
 }
 
 /* Of one row of X, with a cache of so many positions. */
@@ -66,7 +48,8 @@ static double row_work(operation op, const problem_shape *s, int64_t span)
         return 1e6 + 400.0 * rows;
     default:
         if (s->max_seq_len)
-            return cache_work(s, span);
+            return 12.0 * (double)at_least_one(s->num_heads) *
+                   (double)at_least_one(problem_cache_values(s)) * (double)at_least_one(span);
         columns = columns * (double)at_least_one(s->experts_used) + (double)s->n_shared;
         return product_work(rows, columns);
     }
@@ -78,16 +61,22 @@ static uint64_t work_of(operation op, const problem_shape *s, int64_t span)
     return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
 }
 
-/* A block that takes several rows at once does as much where there are fewer. */
+/* A block that takes several rows at once does as much where there are fewer. The longest sequence
+ * is over one position where no cache is read. */
 uint64_t blocks_work(const trial *t)
 {
     problem_shape s = t->setup.shape;
     const instance *in = t->instance;
-    int64_t rows = (int64_t)blocks_rows_a_turn(in);
+    int64_t rows = (int64_t)blocks_rows_a_turn(in), span = 1, window = t->problem.options.window;
+    for (size_t i = 0; i < t->param_count; i++)
+        if (trial_cache_count(&t->params[i]))
+            span = trial_valid_positions(t, 0);
+    if (window && window < span)
+        span = window;
     s.n = s.n && s.n < rows ? rows : s.n;
     if (in->rows_mode == ROWS_RUN_TIME && s.m < in->shape.m)
         s.m = in->shape.m;
-    return work_of(in->family->op, &s, longest_span(t));
+    return work_of(in->family->op, &s, span);
 }
 
 bool blocks_are_few(operation op, const problem_shape *s)
@@ -98,18 +87,6 @@ bool blocks_are_few(operation op, const problem_shape *s)
 uint64_t blocks_of_grid(const trial *t)
 {
     return (uint64_t)t->grid[0] * t->grid[1] * t->grid[2];
-}
-
-static void choose(block_choice *c, uint64_t block)
-{
-    size_t at = c->count;
-    while (at && c->blocks[at - 1] >= block)
-        at--;
-    if (at < c->count && c->blocks[at] == block)
-        return;
-    memmove(c->blocks + at + 1, c->blocks + at, (c->count - at) * sizeof *c->blocks);
-    c->blocks[at] = block;
-    c->count++;
 }
 
 bool blocks_chosen(const block_choice *c, uint64_t block)
@@ -128,11 +105,21 @@ uint64_t blocks_partners(const trial *t)
     return 1;
 }
 
-static void choose_with_partners(block_choice *c, const trial *t, uint64_t block)
+/* Adds a block, and those that finish its results with it, in their order. */
+static void choose(block_choice *c, const trial *t, uint64_t first)
 {
     uint64_t plane = (uint64_t)t->grid[0] * t->grid[1], count = blocks_partners(t);
-    for (uint64_t z = 0; z < count; z++)
-        choose(c, count == 1 ? block : block % plane + z * plane);
+    for (uint64_t z = 0; z < count; z++) {
+        uint64_t block = count == 1 ? first : first % plane + z * plane;
+        size_t at = c->count;
+        while (at && c->blocks[at - 1] >= block)
+            at--;
+        if (at < c->count && c->blocks[at] == block)
+            continue;
+        memmove(c->blocks + at + 1, c->blocks + at, (c->count - at) * sizeof *c->blocks);
+        c->blocks[at] = block;
+        c->count++;
+    }
 }
 
 uint64_t blocks_rows_a_turn(const instance *in)
@@ -171,37 +158,30 @@ static void choose_at_matrix_ends(block_choice *c, const trial *t)
     int64_t block = 0, across = t->grid[0];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         block = t->instance->family->launch.block_of_row(t->instance, rows[i], across);
-        choose_with_partners(c, t, (uint64_t)block);
+        choose(c, t, (uint64_t)block);
     }
-    choose_with_partners(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
+    choose(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
 }
 
-/* The list of experts, where each of its entries has blocks of its own. */
-static const uint32_t *list_of_tiles(const trial *t, unsigned *input)
-{
-    *input = 0;
-    for (size_t i = 0; i < t->param_count && t->instance->family->halves; i++) {
-        if (strcmp(t->params[i].param.name, "list") == 0)
-            return t->params[i].content.bytes;
-        *input += t->params[i].param.kind == PARAM_IN;
-    }
-    return NULL;
-}
-
-/* Of the last entry in use, which may name an expert that there is not, and does where the list is
- * the input that is spoiled; of a sample also of one between the first, whose matrix is often the
- * first, and that. */
+/* Chooses blocks of a list of experts whose entries have blocks of their own: of the last entry in
+ * use, which may name an expert that there is not, and does where the list is the input that is
+ * spoiled; of a sample also of one between the first, whose matrix is often the first, and that. */
 static void choose_entries(block_choice *c, const trial *t, selection which)
 {
-    unsigned input;
-    const uint32_t *list = list_of_tiles(t, &input);
+    unsigned input = 0;
+    const uint32_t *list = NULL;
+    for (size_t i = 0; i < t->param_count && t->instance->family->halves && !list; i++) {
+        if (strcmp(t->params[i].param.name, "list") == 0)
+            list = t->params[i].content.bytes;
+        else
+            input += t->params[i].param.kind == PARAM_IN;
+    }
     if (!list || !list[0] || list[0] > t->grid[1])
         return;
-    bool spoiled = t->setup.spoiled && t->setup.spoiled_input == input;
-    if (which == SAMPLED_BLOCKS || spoiled)
-        choose_with_partners(c, t, (uint64_t)(list[0] - 1) * t->grid[0]);
+    if (which == SAMPLED_BLOCKS || (t->setup.spoiled && t->setup.spoiled_input == input))
+        choose(c, t, (uint64_t)(list[0] - 1) * t->grid[0]);
     if (which == SAMPLED_BLOCKS)
-        choose_with_partners(c, t, (uint64_t)(list[0] / 2) * t->grid[0]);
+        choose(c, t, (uint64_t)(list[0] / 2) * t->grid[0]);
 }
 
 block_choice blocks_choose(arena *a, const trial *t, selection which)
@@ -211,33 +191,33 @@ block_choice blocks_choose(arena *a, const trial *t, selection which)
     if (work <= WHOLE_WORK)
         return c;
     c.blocks = arena_alloc(a, MAX_CHOICES * together * sizeof *c.blocks);
-    choose_with_partners(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
+    choose(&c, t, which == FIRST_BLOCK ? 0 : grid - 1);
     if (which == LAST_BLOCK)
-        choose_with_partners(&c, t, blocks_last_of_output(t));
+        choose(&c, t, blocks_last_of_output(t));
     choose_entries(&c, t, which);
     if (which != SAMPLED_BLOCKS || work / grid > LARGE_WORK)
         return c;
-    choose_with_partners(&c, t, 0);
-    choose_with_partners(&c, t, blocks_last_of_output(t));
+    choose(&c, t, 0);
+    choose(&c, t, blocks_last_of_output(t));
     if (t->instance->family->launch.block_of_row) {
         choose_at_matrix_ends(&c, t);
     } else if (t->setup.shape.n) {
         uint64_t last_turn = ((uint64_t)t->setup.shape.n - 1) / blocks_rows_a_turn(t->instance);
         uint64_t across = t->grid[0], last_group = grid - across;
-        choose_with_partners(&c, t, last_turn % across);
-        choose_with_partners(&c, t, (last_turn + 1) % across);
-        choose_with_partners(&c, t, last_group + last_turn % across);
+        choose(&c, t, last_turn % across);
+        choose(&c, t, (last_turn + 1) % across);
+        choose(&c, t, last_group + last_turn % across);
     }
     if (t->instance->family->launch.dealt)
-        choose_with_partners(&c, t, t->grid[0] - 1);
+        choose(&c, t, t->grid[0] - 1);
     if (together > 1) {
         /* beside the first: blocks that count by their neighbours' counter finish too soon */
-        choose_with_partners(&c, t, t->grid[0] > 1);
-        choose_with_partners(&c, t, t->grid[1] > 1 ? t->grid[0] : 0);
+        choose(&c, t, t->grid[0] > 1);
+        choose(&c, t, t->grid[1] > 1 ? t->grid[0] : 0);
     }
     random_source r = { t->setup.seed };
     uint64_t work_at_once = (work / grid + 1) * together;
     for (uint64_t i = c.count / together; i < MAX_CHOICES && i * work_at_once < SAMPLED_WORK; i++)
-        choose_with_partners(&c, t, random_below(&r, grid));
+        choose(&c, t, random_below(&r, grid));
     return c;
 }

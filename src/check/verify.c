@@ -33,31 +33,25 @@ enum {
     PLACE_VALUES = 8192,    /* places lie within this many values, several turns of a loop */
 };
 
-/* Does what trial_shorten cannot do for a cache that is too large to exist: the first position that
- * is not valid becomes NaN in each head. */
-static void spoil_next_position(verifier *v, uint64_t address, device_buffer cache, uint64_t row,
-                                size_t sequence)
-{
-    const trial *t = &v->trial;
-    uint64_t valid = (uint64_t)trial_valid_rows(t, sequence), rows = ref_cache_rows(&t->problem);
-    if (valid >= rows || cache.stored == cache.size)
-        return;
-    void *not_a_number = memset(arena_alloc(v->scratch, row), 0xff, row);
-    for (uint64_t at = row * valid; at < cache.size; at += row * rows)
-        emu_write(v->run.device->memory, address + at, not_a_number, row);
-}
-
-/* Launches the trial behind positions of caches that are no numbers. */
+/* Launches the trial behind positions of caches that are no numbers. Does what trial_shorten cannot
+ * do for a cache that is too large to exist: the first position that is not valid becomes NaN in
+ * each head. */
 static bool launch_spoiled(verifier *v, selection which)
 {
     const trial *t = &v->trial;
+    uint64_t rows = ref_cache_rows(&t->problem);
     for (size_t i = 0; i < t->param_count; i++) {
         const trial_param *p = &t->params[i];
         const uint64_t *addresses = p->targets ? p->content.bytes : &v->run.addresses[i];
         uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
                                     (uint64_t)problem_cache_values(&t->setup.shape));
-        for (size_t j = 0; j < trial_cache_count(p); j++)
-            spoil_next_position(v, addresses[j], trial_cache(p, j), row, j);
+        for (size_t j = 0; j < trial_cache_count(p); j++) {
+            device_buffer cache = trial_cache(p, j);
+            uint64_t valid = (uint64_t)trial_valid_rows(t, j);
+            for (uint64_t at = row * valid;
+                 valid < rows && cache.stored < cache.size && at < cache.size; at += row * rows)
+                emu_fill(v->run.device->memory, addresses[j] + at, &(uint8_t){ 0xff }, 1, row);
+        }
     }
     return verifier_launch(v, which);
 }
@@ -125,29 +119,29 @@ static bool run_lengths(verifier *v)
     return right;
 }
 
-/* Each row a position further than the one ahead of it, though they are of different sequences. */
-static bool run_neighbours(verifier *v)
+/* Runs rows of which the first are unused, the others at positions one behind another. */
+static bool run_positions(verifier *v, size_t unused, uint32_t first)
 {
     size_t rows = v->trial.sequence_count;
     uint32_t *lengths = arena_alloc(v->scratch, rows * sizeof *lengths);
     for (size_t i = 0; i < rows; i++)
-        lengths[i] = (uint32_t)(1 + i);
+        lengths[i] = i < unused ? 0 : (uint32_t)(first + i - unused);
     trial_shorten_each(&v->trial, lengths);
     return verifier_launch(v, SAMPLED_BLOCKS);
+}
+
+/* Each row a position further than the one ahead of it, though they are of different sequences. */
+static bool run_neighbours(verifier *v)
+{
+    return run_positions(v, 0, 1);
 }
 
 /* The first rows unused, more and more of them, the others of the same sequence all the same. */
 static bool run_unused(verifier *v)
 {
-    size_t rows = v->trial.sequence_count;
-    uint32_t *lengths = arena_alloc(v->scratch, rows * sizeof *lengths);
     bool right = true;
-    for (size_t unused = 1; right && unused < rows; unused++) {
-        for (size_t i = 0; i < rows; i++)
-            lengths[i] = i < unused ? 0 : (uint32_t)(FEW_POSITIONS + i - unused);
-        trial_shorten_each(&v->trial, lengths);
-        right = verifier_launch(v, SAMPLED_BLOCKS);
-    }
+    for (size_t unused = 1; right && unused < v->trial.sequence_count; unused++)
+        right = run_positions(v, unused, FEW_POSITIONS);
     return right;
 }
 
@@ -394,22 +388,19 @@ static bool run_shape(verifier *v, const problem_shape *shape)
            run_fewer_blocks(v, shape) && run_spoiled(v, shape, usual);
 }
 
-/* Rows that a kernel takes at once: those of one sequence have no more positions than a ring. */
-static int64_t most_rows(const instance *in)
-{
-    const problem_options *o = &in->options;
-    return in->family->one_sequence && o->ring ? o->ring - o->window + 1 : INT64_MAX;
-}
-
 /* With rows = run_time numbers of rows around that of a group, and some groups, whose last one may
  * be all that is run and lacks one row: all that is asked of a kernel with one row in the last
  * group, where most is missing. */
 static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
 {
-    int64_t group = v->kernel->instance->shape.m, most = most_rows(v->kernel->instance);
+    const instance *in = v->kernel->instance;
+    /* Rows of one sequence have no more positions than a ring. */
+    bool fits_ring = in->family->one_sequence && in->options.ring;
+    int64_t group = in->shape.m;
+    int64_t most = fits_ring ? in->options.ring - in->options.window + 1 : INT64_MAX;
     const int64_t rows[] = { 1, group - 1, group, 3 * group - 1 };
     problem_shape other = *shape;
-    if (v->kernel->instance->rows_mode == ROWS_FIXED)
+    if (in->rows_mode == ROWS_FIXED)
         return run_shape(v, shape);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         trial_setup setup = { .shape = *shape, .sm_count = USUAL_SM_COUNT, .seed = v->seed };
@@ -429,24 +420,19 @@ static bool fixes_all_sizes(const instance *in)
     return true;
 }
 
-/* A size other than the built one: the smallest, then some that are odd multiples, and one that
- * leaves no rest. */
-static int64_t other_size(const instance *in, const key *k, int64_t several)
-{
-    int64_t unit = key_multiple(in, k), least = k->min > unit ? k->min : unit;
-    int64_t size = least + (several - 1) * unit;
-    return size < k->max ? size : k->max;
-}
-
+/* Runs sizes other than the built ones: the smallest, then some that are odd multiples, and one
+ * that leaves no rest. */
 static bool run_other_sizes(verifier *v)
 {
     static const int64_t columns[] = { 1, 3, 5, 32 }, rows[] = { 1, 7, 33, 2 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         instance other = *v->kernel->instance;
-        for (const key *k = other.family->keys; k->name; k++)
+        for (const key *k = other.family->keys; k->name; k++) {
+            int64_t unit = key_multiple(&other, k), least = k->min > unit ? k->min : unit;
+            int64_t size = least + ((unit > 1 ? columns[i] : rows[i]) - 1) * unit;
             if (k->at_run_time)
-                *instance_field(&other, k) =
-                    other_size(&other, k, key_multiple(&other, k) > 1 ? columns[i] : rows[i]);
+                *instance_field(&other, k) = size < k->max ? size : k->max;
+        }
         if (!run_shape_with_rows(v, &other.shape))
             return false;
     }
