@@ -123,13 +123,6 @@ static void add_sink(const problem *p, double sink, double terms, head_result *r
         add_positions(r, 1, no_value, value_dim(&p->shape), sink, terms);
 }
 
-/* Adds a position whose score is minus infinity: 0 times what may be none. */
-static void add_weightless(head_result *r, const float *v, uint64_t dim)
-{
-    for (uint64_t d = 0; d < dim; d++)
-        r->sum[d] += 0 * (double)v[d];
-}
-
 /* Of a row that is rounded, so many values of it being v. */
 static void add_shares(head_result *r, const float *row, uint64_t width, uint64_t dim)
 {
@@ -176,8 +169,8 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
             add_shares(r, value, dim, values);
         if (!(score <= -HUGE_VAL)) /* a NaN counts */
             add_positions(r, 1, value, values, score, terms);
-        else if (p->shape.latent)
-            add_weightless(r, value, values);
+        for (uint64_t d = 0; d < values && p->shape.latent && score <= -HUGE_VAL; d++)
+            r->sum[d] += 0 * (double)value[d]; /* what may be no number */
     }
 }
 
@@ -189,12 +182,6 @@ static double magnitude_of(const head_result *r, uint64_t d, double terms, doubl
            UNDERFLOW_SHARE * r->unweighed[d];
 }
 
-/* Returns true if one position has all the weight, whatever the errors of the scores are. */
-static bool has_one_position(const head_result *r)
-{
-    return r->largest - r->second > fmax(FAR_BELOW, r->most_terms * MOST_SCORE_ERROR);
-}
-
 static ref_value softmax_value(const problem *p, const head_result *r, uint64_t d)
 {
     if (r->weight <= 0)
@@ -202,7 +189,8 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     bool few_terms = p->options.halves && !p->shape.latent;
     double unit = few_terms ? UNIT_ROOT_TERMS * sqrt((double)p->shape.head_dim) : UNIT_LOGIT_TERMS;
     double magnitude = magnitude_of(r, d, r->weighed_weight / r->weight, unit);
-    if (has_one_position(r))
+    /* One position has all the weight, whatever the errors of the scores are. */
+    if (r->largest - r->second > fmax(FAR_BELOW, r->most_terms * MOST_SCORE_ERROR))
         magnitude = r->magnitude[d] + UNDERFLOW_SHARE * r->unweighed[d];
     double lost = r->rounds ? 2 * r->largest_value * r->shares[d] : r->unweighed[d];
     if (p->options.halves)
@@ -210,22 +198,13 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
-/* What an element of o is multiplied by. */
-static double gate_of(const problem *p, uint64_t element)
-{
-    float gate;
-    if (!p->options.gate)
-        return 1;
-    problem_read(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), element, 1, &gate);
-    return isfinite(gate) ? 1 / (1 + exp(-(double)gate)) : (double)NAN;
-}
-
 /* A gate may be off by FLT_MIN, as a p may. */
 static ref_value gated(const problem *p, uint64_t element, ref_value o)
 {
-    double gate = gate_of(p, element);
     if (!p->options.gate)
         return o;
+    double x = problem_read_one(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), element);
+    double gate = isfinite(x) ? 1 / (1 + exp(-x)) : (double)NAN;
     return (ref_value){ o.value * gate,
                         o.magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(o.value * gate) };
 }

@@ -179,21 +179,6 @@ static ref_value decay_of(const problem *p, double alpha, uint64_t head)
                         decay * (error + ROUNDINGS) + fabs(without - decay) / LEAST_TOLERANCE };
 }
 
-static ref_value beta_of(double b)
-{
-    double beta = 1 / (1 + exp(-b));
-    return (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
-}
-
-/* beta and the decay of a row. */
-static void read_factors(const problem *p, uint64_t row, uint64_t head, head_row *h)
-{
-    sizes s = sizes_of(p);
-    factor_place at = factors_at(p, &s, row, head);
-    h->beta = beta_of(problem_read_one(p, at.input, at.b));
-    h->decay = decay_of(p, problem_read_one(p, at.input, at.alpha), head);
-}
-
 static head_row head_row_of(const problem *p, uint64_t first, uint64_t row, uint64_t head)
 {
     sizes s = sizes_of(p);
@@ -207,7 +192,10 @@ static head_row head_row_of(const problem *p, uint64_t first, uint64_t row, uint
     convolve(p, first, row, 2 * keys + head * s.dim, h.v);
     make_short(p, 1 / sqrt((double)s.dim), h.q);
     make_short(p, 1, h.k);
-    read_factors(p, row, head, &h);
+    factor_place at = factors_at(p, &s, row, head);
+    double b = problem_read_one(p, at.input, at.b), beta = 1 / (1 + exp(-b));
+    h.beta = (ref_value){ isfinite(b) ? beta : NAN, ROUNDINGS * beta + LOST_SIGMOID };
+    h.decay = decay_of(p, problem_read_one(p, at.input, at.alpha), head);
     for (uint64_t i = 0; i < s.dim; i++) {
         double value = problem_read_one(p, X, z + i), gamma = problem_read_one(p, GAMMA, i);
         h.gate[i] = silu_of((ref_value){ value, 0 });
@@ -320,26 +308,6 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
     return o + (from - first);
 }
 
-/* Of the rows of a target the last that is used: false where there is none. */
-static bool last_row_of(const problem *p, uint64_t target, uint64_t *row)
-{
-    *row = p->one_cache ? (uint64_t)p->shape.m - 1 : target;
-    while (!is_used(p, *row) && p->one_cache && *row)
-        --*row;
-    return is_used(p, *row);
-}
-
-/* Elements of a column of a state, as they are behind the launch. */
-static void column_of_state(const problem *p, const head_row *rows, uint64_t first, uint64_t last,
-                            uint64_t head, uint64_t column, ref_value *state)
-{
-    load_column(p, first, head, column, state);
-    for (uint64_t row = first; row <= last; row++)
-        step(p, &rows[row - first], column, state);
-    for (int64_t i = 0; i < p->shape.head_dim; i++)
-        state[i].magnitude += FLT_MIN;
-}
-
 /* What is left as it was has to be the same to the bit. */
 static void state_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
 {
@@ -352,7 +320,10 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
         uint64_t at = first + done, target = at / of_state, within = at % of_state;
         uint64_t head = within / s.dim / s.dim, number = within / s.dim % s.dim;
         run = s.dim - within % s.dim < count - done ? s.dim - within % s.dim : count - done;
-        if (!last_row_of(p, target, &last)) {
+        last = p->one_cache ? (uint64_t)p->shape.m - 1 : target;
+        while (!is_used(p, last) && p->one_cache && last)
+            last--;
+        if (!is_used(p, last)) {
             for (uint64_t i = 0; i < run; i++)
                 values[done + i] = (ref_value){ before(p, OUTPUT_STATES, target, within + i), 0 };
             continue;
@@ -361,8 +332,12 @@ static void state_values(const problem *p, uint64_t first, uint64_t count, ref_v
         if (target * s.heads + head != head_before)
             rows = head_rows_of(a, p, from, last, head);
         head_before = target * s.heads + head;
-        column_of_state(p, rows, from, last, head, number, column);
+        load_column(p, from, head, number, column);
+        for (uint64_t row = from; row <= last; row++)
+            step(p, &rows[row - from], number, column);
         memcpy(values + done, column + within % s.dim, run * sizeof *values);
+        for (uint64_t i = done; i < done + run; i++)
+            values[i].magnitude += FLT_MIN;
     }
     arena_free(a);
 }
@@ -381,17 +356,6 @@ static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_va
     }
 }
 
-/* Values [first, end) of y that are of a head and of rows that go on from each other. */
-static void copy_y(const problem *p, uint64_t first, uint64_t end, uint64_t row, uint64_t head,
-                   const ref_value *y, ref_value *values)
-{
-    sizes s = sizes_of(p);
-    uint64_t at = (row * s.heads + head) * s.dim;
-    for (uint64_t i = 0; i < s.dim; i++)
-        if (at + i >= first && at + i < end)
-            values[at + i - first] = y[i];
-}
-
 /* A head's rows, run by run: of a run a step's recurrence is gone through once. */
 static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t head,
                      ref_value *values)
@@ -407,7 +371,9 @@ static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t he
             to++;
         const vector *y = (const vector *)y_of_head(a, p, start, row, to, head);
         for (; row <= to; row++, y++)
-            copy_y(p, first, end, row, head, *y, values);
+            for (uint64_t i = 0, at = row * row_size + own; i < s.dim; i++, at++)
+                if (at >= first && at < end)
+                    values[at - first] = (*y)[i];
         arena_free(a);
     }
 }

@@ -78,16 +78,6 @@ static uint64_t segments(uint64_t count)
     return (count + SEGMENT - 1) / SEGMENT;
 }
 
-static void find_largest(kept_row *row)
-{
-    for (uint64_t at = 0; at < row->count; at += SEGMENT) {
-        float largest = 0;
-        for (uint64_t i = at; i < at + SEGMENT && i < row->count; i++)
-            largest = fabsf(row->values[i]) > largest ? fabsf(row->values[i]) : largest;
-        row->largest[at / SEGMENT] = (double)largest;
-    }
-}
-
 static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count, bool rounded,
                                    bool minima)
 {
@@ -109,8 +99,12 @@ static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count
     row->run = run;
     row->count = count;
     (rounded ? problem_read_rounded : problem_read)(p, run.input, run.first, count, row->values);
-    if (minima)
-        find_largest(row);
+    for (uint64_t segment = 0; minima && segment < segments(count); segment++) {
+        float largest = 0;
+        for (uint64_t i = segment * SEGMENT; i < (segment + 1) * SEGMENT && i < count; i++)
+            largest = fabsf(row->values[i]) > largest ? fabsf(row->values[i]) : largest;
+        row->largest[segment] = (double)largest;
+    }
     return row;
 }
 
@@ -243,16 +237,6 @@ static uint64_t add_lanes(const float *w, const double *x, uint64_t count, doubl
 }
 #endif
 
-/* Returns how much rounding both parts of weights d q - m costs. Each part may be far larger than
- * the weight; together they are at most |w| + 2 m, and m is about the largest of 32 weights. */
-static double lost_of_parts(const kept_row *w, const kept_vector *v)
-{
-    double lost = 0;
-    for (uint64_t i = 0; i < segments(v->count); i++)
-        lost += 2 * w->largest[i] * v->sizes[i];
-    return lost;
-}
-
 static ref_value add_products(const float *w, const kept_vector *v)
 {
     double sums[LANES] = { 0 }, magnitudes[LANES] = { 0 };
@@ -282,8 +266,10 @@ static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
     bool minima = rounded && ref_has_minima(p->input_formats[weights.input]);
     const kept_row *w = decoded_row(p, weights, k, rounded, minima);
     ref_value sum = add_products(w->values, v);
-    if (minima)
-        sum.magnitude += lost_of_parts(w, v);
+    /* Rounding both parts of weights d q - m: each may be far larger than the weight; together they
+     * are at most |w| + 2 m, and m is about the largest of 32 weights. */
+    for (uint64_t i = 0; minima && i < segments(v->count); i++)
+        sum.magnitude += 2 * w->largest[i] * v->sizes[i];
     sum.value *= v->factor;
     sum.magnitude *= fabs(v->factor) * (p->options.norm ? NORM_MAGNITUDE : 1);
     sum.magnitude += ref_beside_x(p) ? ref_lost(sum.value) : 0;

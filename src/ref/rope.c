@@ -120,17 +120,17 @@ static unsigned k_norm_of(const problem *p)
 }
 
 /* A head by its RMS norm, in place. */
-static void norm_head(const problem *p, unsigned weights, double *x)
+static void norm_head(const problem *p, unsigned weights, ref_value *x)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
-    float w[MAX_HEAD_DIM];
     double squares = 0;
-    problem_read(p, weights, 0, dim, w);
     for (uint64_t d = 0; d < dim; d++)
-        squares += x[d] * x[d];
+        squares += x[d].value * x[d].value;
     double root = sqrt(squares / (double)dim + p->options.epsilon);
-    for (uint64_t d = 0; d < dim; d++)
-        x[d] = x[d] / root * (double)w[d];
+    for (uint64_t d = 0; d < dim; d++) {
+        double value = x[d].value / root * problem_read_one(p, weights, d);
+        x[d] = (ref_value){ value, fabs(value) };
+    }
 }
 
 /* Turns a pair of a head's values in place. */
@@ -169,66 +169,40 @@ static void turn_head(const problem *p, unsigned output, unsigned factors, uint6
     }
 }
 
-/* A row of head_dim values of an output: whose it is. */
-typedef struct head_place {
-    bool written;
-    uint64_t row, head; /* of QKV */
-} head_place;
-
-static head_place place_in_q(const problem *p, uint64_t number)
-{
-    uint64_t heads = (uint64_t)p->shape.num_heads;
-    head_place at = { true, number / heads, number % heads };
-    at.written = position_of(p, positions_of(p), at.row) != UINT32_MAX;
-    return at;
-}
-
-static head_place place_in_cache(const problem *p, unsigned output, uint64_t number)
-{
-    uint64_t heads = (uint64_t)p->shape.num_heads, kv_heads = (uint64_t)p->shape.num_kv_heads;
-    uint64_t rows = ref_cache_rows(p), cache_row = number % rows;
-    uint64_t kv_head = number / rows % kv_heads, cache = number / rows / kv_heads;
-    head_place at = { .head = heads + (output == OUTPUT_V ? kv_heads : 0) + kv_head };
-    at.written = ref_row_at(p, positions_of(p), cache, cache_row, &at.row);
-    return at;
-}
-
-/* Where qkv has a head's values, and how many heads a row has. With gates a head of q is two. */
-static uint64_t place_in_qkv(const problem *p, unsigned output, const head_place *at)
-{
-    uint64_t heads = (uint64_t)p->shape.num_heads, gates = p->options.gated ? heads : 0;
-    uint64_t before = at->head < heads ? at->head : heads;
-    uint64_t row_heads = heads + gates + 2 * (uint64_t)p->shape.num_kv_heads;
-    return at->row * row_heads + at->head + (gates ? before : 0) + (output == OUTPUT_GATE);
-}
-
+/* A row of head_dim values of an output: of QKV a row's head. With gates a head of q is two. */
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
-    uint64_t dim = (uint64_t)p->shape.head_dim;
-    uint64_t kv_heads = (uint64_t)p->shape.num_kv_heads;
-    bool of_q = output == OUTPUT_Q || output == OUTPUT_GATE;
-    head_place at = of_q ? place_in_q(p, number) : place_in_cache(p, output, number);
-    float read[MAX_HEAD_DIM];
-    double x[MAX_HEAD_DIM];
+    uint64_t dim = (uint64_t)p->shape.head_dim, rows = ref_cache_rows(p), row, head;
+    uint64_t heads = (uint64_t)p->shape.num_heads, kv_heads = (uint64_t)p->shape.num_kv_heads;
+    unsigned positions = positions_of(p), input = QKV;
+    bool turns = output == OUTPUT_Q || output == OUTPUT_K, is_written;
+    if (output == OUTPUT_Q || output == OUTPUT_GATE) {
+        row = number / heads;
+        head = number % heads;
+        is_written = position_of(p, positions, row) != UINT32_MAX;
+    } else {
+        head = heads + (output == OUTPUT_V ? kv_heads : 0) + number / rows % kv_heads;
+        is_written = ref_row_at(p, positions, number / rows / kv_heads, number % rows, &row);
+    }
     for (uint64_t d = 0; d < dim; d++)
         values[d] = (ref_value){ 0, HUGE_VAL };
-    if (!at.written)
+    if (!is_written)
         return;
-    if (has_kv_alone(p))
-        problem_read(p, output == OUTPUT_K ? K_ROWS : V_ROWS,
-                     (at.row * kv_heads + at.head % kv_heads) * dim, dim, read);
-    else
-        problem_read(p, QKV, place_in_qkv(p, output, &at) * dim, dim, read);
-    for (uint64_t d = 0; d < dim; d++)
-        x[d] = (double)read[d];
-    bool turns = output == OUTPUT_Q || output == OUTPUT_K;
+    uint64_t gates = p->options.gated ? heads : 0, before = head < heads ? head : heads;
+    uint64_t place = row * (heads + gates + 2 * kv_heads) + head + (gates ? before : 0) +
+                     (output == OUTPUT_GATE);
+    if (has_kv_alone(p)) {
+        input = output == OUTPUT_K ? K_ROWS : V_ROWS;
+        place = row * kv_heads + head % kv_heads;
+    }
+    ref_read(p, input, place * dim, dim, values);
     if (turns && p->options.qk_norm)
-        norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), x);
-    for (uint64_t d = 0; d < dim; d++)
-        values[d] = (ref_value){ x[d], turns ? fabs(x[d]) : 0 };
+        norm_head(p, output == OUTPUT_Q ? k_norm_of(p) - 1 : k_norm_of(p), values);
     if (turns)
-        turn_head(p, output, p->options.qk_norm ? k_norm_of(p) + 1 : positions_of(p) + 1,
-                  position_of(p, positions_of(p), at.row), values);
+        turn_head(p, output, p->options.qk_norm ? k_norm_of(p) + 1 : positions + 1,
+                  position_of(p, positions, row), values);
+    for (uint64_t d = 0; d < dim && !turns; d++)
+        values[d].magnitude = 0;
 }
 
 void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,

@@ -7,43 +7,28 @@
 
 enum { BLOCK = 256 }; /* a multiple of a block of every format */
 
-static uint32_t token_of(const problem *p, uint64_t row)
-{
-    enum { TOKENS = 1 };
-    uint32_t token;
-    memcpy(&token, (const char *)p->inputs[TOKENS] + row * sizeof token, sizeof token);
-    return token;
-}
-
-/* Computes count weights of a row of the embedding, starting at an element. These and the ones
- * before it in the same block are at most BLOCK. */
-static void embed(const problem *p, uint64_t element, uint64_t count, ref_value *values)
-{
-    float weights[BLOCK];
-    uint64_t size = formats[p->input_formats[0]].block_values, ahead = element % size;
-    double scale = (double)(float)p->options.scale;
-    problem_read(p, 0, element - ahead, (ahead + count + size - 1) / size * size, weights);
-    for (uint64_t i = 0; i < count; i++) {
-        double w = (double)weights[ahead + i], value = scale > 0 ? w * scale : w;
-        values[i] = (ref_value){ value, scale > 0 ? fabs(value) + FLT_MIN : 0 };
-    }
-}
-
 void ref_embed_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
 {
+    enum { W, TOKENS };
+    float weights[BLOCK];
+    double scale = (double)(float)p->options.scale;
+    uint64_t k = (uint64_t)p->shape.k, size = formats[p->input_formats[W]].block_values;
     (void)output;
-    uint64_t k = (uint64_t)p->shape.k, size = formats[p->input_formats[0]].block_values;
     for (uint64_t i = 0, run; i < count; i += run) {
-        uint64_t column = (first + i) % k, left = k - column;
-        uint32_t token = token_of(p, (first + i) / k);
-        run = BLOCK - column % size;
-        run = left < run ? left : run;
+        uint64_t column = (first + i) % k, ahead = column % size; /* in its block */
+        uint32_t token = ((const uint32_t *)p->inputs[TOKENS])[(first + i) / k];
+        run = BLOCK - ahead;
+        run = k - column < run ? k - column : run;
         run = count - i < run ? count - i : run;
-        for (uint64_t j = 0; token >= p->shape.n && j < run; j++)
-            values[i + j] = (ref_value){ NAN, 0 };
         if (token < p->shape.n)
-            embed(p, token * k + column, run, values + i);
+            problem_read(p, W, token * k + column - ahead, (ahead + run + size - 1) / size * size,
+                         weights);
+        for (uint64_t j = 0; j < run; j++) {
+            double w = token < p->shape.n ? (double)weights[ahead + j] : NAN;
+            double value = scale > 0 ? w * scale : w;
+            values[i + j] = (ref_value){ value, scale > 0 ? fabs(value) + FLT_MIN : 0 };
+        }
     }
 }
 
@@ -95,12 +80,6 @@ static ref_value times(ref_value x, norm_factor f, double gamma)
                         scale * (x.magnitude + (ROUNDINGS + f.doubt) * fabs(x.value)) + FLT_MIN };
 }
 
-static ref_value x_of(const problem *p, uint64_t element)
-{
-    double x = problem_read_one(p, inputs_of(p).x, element);
-    return (ref_value){ x, fabs(x) };
-}
-
 /* Of a row of an input. */
 static norm_factor factor_of_input(const problem *p, unsigned input, uint64_t row)
 {
@@ -124,7 +103,8 @@ static double scale_of(const problem *p)
 /* An element of h_out; of x where there is none. */
 static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
 {
-    ref_value x = x_of(p, element);
+    double value = problem_read_one(p, inputs_of(p).x, element);
+    ref_value x = { value, fabs(value) };
     if (p->options.residual == RESIDUAL_NONE)
         return x;
     double h = problem_read_one(p, inputs_of(p).h, element);
@@ -228,17 +208,18 @@ static f16_row f16_row_of(const problem *p, uint64_t row)
     return (f16_row){ power_for(largest), factor_left(p, row) };
 }
 
-void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                  ref_value *values)
+/* Values of rows (output 0) or what is left to multiply them by. */
+static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                      bool halves, ref_value *values)
 {
     uint64_t k = output ? 1 : (uint64_t)p->shape.k, last = UINT64_MAX;
-    f16_row row = { 0 };
+    f16_row row = { 1, { 1, 0 } };
     double scaled[BLOCK];
     for (uint64_t at = 0, run; at < count; at += run) {
         run = output ? 1 : scale_x(p, first + at, count - at, scaled);
-        if ((first + at) / k != last) {
+        if ((first + at) / k != last && (halves || output)) {
             last = (first + at) / k;
-            row = f16_row_of(p, last);
+            row = halves ? f16_row_of(p, last) : (f16_row){ 1, factor_left(p, last) };
         }
         for (uint64_t i = 0; i < run; i++) {
             double value = output ? row.factor.value / row.power : scaled[i] * row.power;
@@ -247,18 +228,16 @@ void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t co
     }
 }
 
+void ref_f16_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                  ref_value *values)
+{
+    made_rows(p, output, first, count, true, values);
+}
+
 void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {
-    double scaled[BLOCK];
-    for (uint64_t at = 0, run; at < count; at += run) {
-        run = output ? 1 : scale_x(p, first + at, count - at, scaled);
-        norm_factor factor = output ? factor_left(p, first + at) : (norm_factor){ 1, 0 };
-        for (uint64_t i = 0; i < run; i++) {
-            double value = output ? factor.value : scaled[i];
-            values[at + i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
-        }
-    }
+    made_rows(p, output, first, count, false, values);
 }
 
 /* A row's softmax: the maximum, the sum of exp(scale x - max), and the weighted mean distance of

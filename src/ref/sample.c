@@ -41,32 +41,16 @@ typedef struct way {
     uint32_t top_k, seed_low, seed_high;
 } way;
 
-static uint32_t word_of(const problem *p, unsigned input, uint64_t number)
-{
-    uint32_t word;
-    memcpy(&word, (const char *)p->inputs[input] + number * sizeof word, sizeof word);
-    return word;
-}
-
-static float float_word(const problem *p, uint64_t number)
-{
-    uint32_t word = word_of(p, SAMPLING, number);
-    float value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
 static way way_of(const problem *p, uint64_t row)
 {
-    uint64_t at = row * SAMPLING_WORDS;
-    return (way){
-        .temperature = float_word(p, at + SAMPLING_TEMPERATURE),
-        .top_p = float_word(p, at + SAMPLING_TOP_P),
-        .min_p = float_word(p, at + SAMPLING_MIN_P),
-        .top_k = word_of(p, SAMPLING, at + SAMPLING_TOP_K),
-        .seed_low = word_of(p, SAMPLING, at + SAMPLING_SEED_LOW),
-        .seed_high = word_of(p, SAMPLING, at + SAMPLING_SEED_HIGH),
-    };
+    const uint32_t *words = (const uint32_t *)p->inputs[SAMPLING] + row * SAMPLING_WORDS;
+    way w = { .top_k = words[SAMPLING_TOP_K],
+              .seed_low = words[SAMPLING_SEED_LOW],
+              .seed_high = words[SAMPLING_SEED_HIGH] };
+    memcpy(&w.temperature, &words[SAMPLING_TEMPERATURE], sizeof w.temperature);
+    memcpy(&w.top_p, &words[SAMPLING_TOP_P], sizeof w.top_p);
+    memcpy(&w.min_p, &words[SAMPLING_MIN_P], sizeof w.min_p);
+    return w;
 }
 
 static int by_order(const void *a, const void *b)
@@ -174,7 +158,7 @@ void ref_sample(const problem *p, unsigned output, uint64_t first, uint64_t coun
 {
     enum { TOKEN, NEXT_POSITION };
     for (uint64_t row = first; row < first + count; row++) {
-        uint32_t position = word_of(p, POSITIONS, row);
+        uint32_t position = ((const uint32_t *)p->inputs[POSITIONS])[row];
         ref_value *v = &values[row - first];
         if (position == UINT32_MAX)
             *v = (ref_value){ output <= NEXT_POSITION ? UINT32_MAX : 0, 0 };
@@ -256,25 +240,6 @@ uint64_t ref_sampling_turns(const problem_shape *s)
     return (SAMPLED_ROWS + m - 1) / m;
 }
 
-static void fit_positions(const problem *p, uint32_t *positions, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t position = sampled_row_of(p, i)->position;
-        positions[i] = position == 1 ? positions[i] % (1 << 20) : position;
-    }
-}
-
-static void fit_ways(const problem *p, uint32_t *words, uint64_t rows)
-{
-    for (uint64_t row = 0; row < rows; row++, words += SAMPLING_WORDS) {
-        const way *w = &sampled_row_of(p, row)->way;
-        memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
-        memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
-        memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
-        words[SAMPLING_TOP_K] = w->top_k;
-    }
-}
-
 static void arrange_logits(const problem *p, float *logits, uint64_t values)
 {
     const float LARGEST = 30, LOW = 20000; /* above all random ones, and below */
@@ -313,10 +278,19 @@ static void arrange_logits(const problem *p, float *logits, uint64_t values)
 
 void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
+    uint32_t *words = bytes;
     if (input == LOGITS)
         arrange_logits(p, bytes, values);
-    else if (input == POSITIONS)
-        fit_positions(p, bytes, values);
-    else
-        fit_ways(p, bytes, values / SAMPLING_WORDS);
+    for (uint64_t i = 0; input == POSITIONS && i < values; i++) {
+        uint32_t position = sampled_row_of(p, i)->position;
+        words[i] = position == 1 ? words[i] % (1 << 20) : position;
+    }
+    for (uint64_t row = 0; input == SAMPLING && row < values / SAMPLING_WORDS; row++) {
+        const way *w = &sampled_row_of(p, row)->way;
+        memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
+        memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
+        memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
+        words[SAMPLING_TOP_K] = w->top_k;
+        words += SAMPLING_WORDS;
+    }
 }
