@@ -8,7 +8,7 @@
  * is so close to a tie that float arithmetic may take either side; the stored s of q8_1 is D *
  * sum(q) rounded to fp16, of the q that are there.
  */
-#include "check/judge.h"
+#include "check/trial.h"
 
 #include <math.h>
 #include <string.h>

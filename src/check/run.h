@@ -4,7 +4,6 @@
 
 #include "check/blocks.h"
 #include "check/device.h"
-#include "check/judge.h"
 
 typedef struct trial_run {
     device *device;

@@ -48,61 +48,30 @@ static int five_bits(const uint8_t *fifth, const uint8_t *nibbles, int i)
     return four_bits(nibbles, i) | (fifth[i / 8] >> (i % 8) & 1) << 4;
 }
 
-static void decode_q4_0(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q4_0_D);
-    for (int i = 0; i < Q4_0_VALUES; i++)
-        w[i] = d * (float)(four_bits(block + Q4_0_QUANTS, i) - 8);
-}
+/* Define the codec of a format by the q that block and i give: w = d q, or d q + min. size and
+ * min_size are those of d and min in random blocks. */
+#define WITH_SCALE(id, q, size, either_sign)                \
+    static void decode_##id(const uint8_t *block, float *w) \
+    {                                                       \
+        float d = load_half(block + id##_D);                \
+        for (int i = 0; i < id##_VALUES; i++)               \
+            w[i] = d * (float)(q);                          \
+    }                                                       \
+    const codec codec_##id = { decode_##id, .scales = { { id##_D, size, either_sign } } };
+#define WITH_MIN(id, q, size, min_size)                                          \
+    static void decode_##id(const uint8_t *block, float *w)                      \
+    {                                                                            \
+        float d = load_half(block + id##_D), min = load_half(block + id##_MIN);  \
+        for (int i = 0; i < id##_VALUES; i++)                                    \
+            w[i] = d * (float)(q) + min;                                         \
+    }                                                                            \
+    const codec codec_##id = { decode_##id, .scales = { { id##_D, size, false }, \
+                                                        { id##_MIN, min_size, true } } };
 
-static void decode_q4_1(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q4_1_D), min = load_half(block + Q4_1_MIN);
-    for (int i = 0; i < Q4_1_VALUES; i++)
-        w[i] = d * (float)four_bits(block + Q4_1_QUANTS, i) + min;
-}
-
-static void decode_q5_0(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q5_0_D);
-    for (int i = 0; i < Q5_0_VALUES; i++)
-        w[i] = d * (float)(five_bits(block + Q5_0_FIFTH_BITS, block + Q5_0_QUANTS, i) - 16);
-}
-
-static void decode_q5_1(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q5_1_D), min = load_half(block + Q5_1_MIN);
-    for (int i = 0; i < Q5_1_VALUES; i++)
-        w[i] = d * (float)five_bits(block + Q5_1_FIFTH_BITS, block + Q5_1_QUANTS, i) + min;
-}
-
-static void decode_q8_0(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q8_0_D);
-    for (int i = 0; i < Q8_0_VALUES; i++)
-        w[i] = d * (float)(int8_t)block[Q8_0_QUANTS + i];
-}
-
-static void decode_q1_0(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q1_0_D);
-    for (int i = 0; i < Q1_0_VALUES; i++)
-        w[i] = block[Q1_0_BITS + i / 8] >> (i % 8) & 1 ? d : -d;
-}
-
-static void decode_q2_0(const uint8_t *block, float *w)
-{
-    float d = load_half(block + Q2_0_D);
-    for (int i = 0; i < Q2_0_VALUES; i++)
-        w[i] = d * (float)((block[Q2_0_QUANTS + i / 4] >> (2 * (i % 4)) & 3) - 1);
-}
-
-const codec codec_Q4_0 = { decode_q4_0, .scales = { { Q4_0_D, 1e-2f, true } } };
-const codec codec_Q4_1 = { decode_q4_1,
-                           .scales = { { Q4_1_D, 5e-3f, false }, { Q4_1_MIN, 4e-2f, true } } };
-const codec codec_Q5_0 = { decode_q5_0, .scales = { { Q5_0_D, 5e-3f, true } } };
-const codec codec_Q5_1 = { decode_q5_1,
-                           .scales = { { Q5_1_D, 2.5e-3f, false }, { Q5_1_MIN, 4e-2f, true } } };
-const codec codec_Q8_0 = { decode_q8_0, .scales = { { Q8_0_D, 7e-4f, false } } };
-const codec codec_Q1_0 = { decode_q1_0, .scales = { { Q1_0_D, 5e-2f, false } } };
-const codec codec_Q2_0 = { decode_q2_0, .scales = { { Q2_0_D, 4e-2f, false } } };
+WITH_SCALE(Q4_0, four_bits(block + Q4_0_QUANTS, i) - 8, 1e-2f, true)
+WITH_MIN(Q4_1, four_bits(block + Q4_1_QUANTS, i), 5e-3f, 4e-2f)
+WITH_SCALE(Q5_0, five_bits(block + Q5_0_FIFTH_BITS, block + Q5_0_QUANTS, i) - 16, 5e-3f, true)
+WITH_MIN(Q5_1, five_bits(block + Q5_1_FIFTH_BITS, block + Q5_1_QUANTS, i), 2.5e-3f, 4e-2f)
+WITH_SCALE(Q8_0, (int8_t)block[Q8_0_QUANTS + i], 7e-4f, false)
+WITH_SCALE(Q1_0, block[Q1_0_BITS + i / 8] >> (i % 8) & 1 ? 1 : -1, 5e-2f, false)
+WITH_SCALE(Q2_0, (block[Q2_0_QUANTS + i / 4] >> (2 * (i % 4)) & 3) - 1, 4e-2f, false)

@@ -5,7 +5,7 @@
 #include "test_arena.h"
 #include "ref/half.h"
 #include "ref/quant.h"
-#include "check/judge.h"
+#include "check/trial.h"
 #include "ref/reference.h"
 
 static const key gemv_keys[] = { KEY_K(4), KEY_N, KEY_DIMS, KEY_END };

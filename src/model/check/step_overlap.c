@@ -175,20 +175,11 @@ static uint64_t order_of(const step_verifier *v, unsigned i)
     return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;
 }
 
-/* Returns true if some launches of a step run only a part of their blocks. */
-static bool repeats(const step_trial *t, const plan_step *step)
-{
-    bool any = false;
-    for (size_t i = 0; i < step->launch_count && !any; i++)
-        any = step_product_repeats(t, &step->launches[i]);
-    return any;
-}
-
 static bool run_orders(step_trial *t, const step_stream *s, const step_rows *r,
                        const emu_snapshot *before)
 {
     uint64_t address;
-    bool same = !repeats(t, s->steps[0]);
+    bool same = !step_any_launch(t, s->steps[0], step_product_repeats);
     for (size_t i = 0; i < t->v->plan->kernel_count; i++)
         same &= t->v->kernels[i].dependent == t->v->kernels[i].module;
     if (!same)
@@ -226,7 +217,8 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
     const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
     const step_rows next = { .m = 1 };
     step_stream s = make_stream(t, step, r, &next);
-    if (repeats(t, step)) { /* launches read what no block has written */
+    if (step_any_launch(t, step,
+                        step_product_repeats)) { /* launches read what no block has written */
         static const uint8_t zero = 0;
         emu_snapshot_restore(before, t->memory);
         emu_fill(t->memory, t->workspace, &zero, 1, t->v->plan->bytes[PLAN_WORKSPACE]);

@@ -95,6 +95,15 @@ bool step_product_is_large(const step_trial *t, const plan_launch *l)
     return rows * p.stride * in->shape.k > LARGE_PRODUCT;
 }
 
+bool step_any_launch(const step_trial *t, const plan_step *step,
+                     bool (*is_so)(const step_trial *t, const plan_launch *l))
+{
+    bool any = false;
+    for (size_t i = 0; i < step->launch_count && !any; i++)
+        any = is_so(t, &step->launches[i]);
+    return any;
+}
+
 /* Values of a parameter from a number on; NULL where the kernel has no such parameter. */
 static const float *values_from(const product_launch *p, const char *name, size_t first,
                                 size_t count)

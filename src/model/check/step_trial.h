@@ -178,6 +178,10 @@ bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r
 /* Returns true if only the first blocks of a launch run, and their results are repeated. */
 bool step_product_repeats(const step_trial *t, const plan_launch *l);
 
+/* Returns true if any launch of a step is run in one of these ways. */
+bool step_any_launch(const step_trial *t, const plan_step *step,
+                     bool (*is_so)(const step_trial *t, const plan_launch *l));
+
 /* Runs such a launch. Returns false, and the trial is wrong, if it breaks a rule. */
 bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r);
 

@@ -30,14 +30,6 @@ static bool run_launch(step_trial *t, const plan_launch *l, const step_rows *r)
     return step_product_repeats(t, l) ? step_product_repeat(t, l, r) : step_launch(t, l, r);
 }
 
-static bool has_large_products(const step_trial *t, const plan_step *step)
-{
-    bool has = false;
-    for (size_t i = 0; i < step->launch_count && !has; i++)
-        has = step_product_is_large(t, &step->launches[i]);
-    return has;
-}
-
 static bool run_launches(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e)
 {
@@ -147,9 +139,8 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     t->result.positions += r->fed_count;
     if (!from_the_state)
         step_write_state(t, r);
-    const emu_snapshot *before = step_is_to_overlap(t, step) && !has_large_products(t, step)
-                                     ? emu_snapshot_new(t->scratch, t->memory)
-                                     : NULL;
+    bool overlaps = step_is_to_overlap(t, step) && !step_any_launch(t, step, step_product_is_large);
+    const emu_snapshot *before = overlaps ? emu_snapshot_new(t->scratch, t->memory) : NULL;
     return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
 
@@ -185,33 +176,6 @@ static bool has_room(const step_trial *t, int64_t sequence, int64_t tokens)
     return (int64_t)t->lengths[sequence] + tokens <= t->v->plan->decoder->max_seq_len;
 }
 
-/* What a delta net's caches of a sequence have, [layers, 2]: unlike rows, a step writes over it. */
-static void **save_states(const step_trial *t, int64_t sequence)
-{
-    const plan *p = t->v->plan;
-    size_t parts = 2 * (size_t)p->decoder->layers;
-    void **saved = arena_zalloc(t->scratch, parts * sizeof *saved);
-    for (size_t i = 0; i < parts; i++)
-        if (p->decoder->recurrent[i / 2])
-            saved[i] = step_read(t, t->caches[parts * (size_t)sequence + i],
-                                 (size_t)p->caches[i / 2][i % 2].bytes);
-    return saved;
-}
-
-static bool put_back(const step_trial *t, int64_t sequence, void *const *saved)
-{
-    const plan *p = t->v->plan;
-    size_t parts = 2 * (size_t)p->decoder->layers;
-    bool any = false;
-    for (size_t i = 0; i < parts; i++)
-        if (saved[i]) {
-            any = true;
-            emu_write(t->memory, t->caches[parts * (size_t)sequence + i], saved[i],
-                      (size_t)p->caches[i / 2][i % 2].bytes);
-        }
-    return any;
-}
-
 /* One row of a step by itself, of which the logits may be none: in a step of one, or of a prompt,
  * whose products are others, the only one that is. */
 static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, size_t row,
@@ -233,17 +197,18 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
 }
 
 /* The last row again: the step has left all that it was computed from. But delta nets have gone on,
- * so that these start from what was saved, with the rows ahead of the last one. */
+ * so that these start from the memory before the step, with the rows ahead of the last one. */
 static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all,
-                      void *const *saved)
+                      const emu_snapshot *before)
 {
     const plan *p = t->v->plan;
     const plan_step *one = decoder_is_prompt(step->m) ? step : step_of_one(p);
     size_t last = all->m - 1, size = (size_t)p->decoder->vocab;
     const computed_logits l = step_read_logits(t, step);
     const float *logits = l.values + l.count - size;
-    bool again = put_back(t, all->rows[last].sequence, saved);
-    for (size_t i = again ? 0 : last; i < all->m; i++)
+    if (before)
+        emu_snapshot_restore(before, t->memory);
+    for (size_t i = before ? 0 : last; i < all->m; i++)
         if (all->is_row[i] && !run_row(t, one, all, i, i == last))
             return false;
     const computed_logits of_one = step_read_logits(t, one);
@@ -263,7 +228,7 @@ static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all
 /* Tokens that are enough of a step. */
 static int64_t tokens_of(const step_trial *t, const plan_step *step)
 {
-    return has_large_products(t, step) ? FEW_TOKENS : step->m;
+    return step_any_launch(t, step, step_product_is_large) ? FEW_TOKENS : step->m;
 }
 
 /* Runs some tokens of a sequence, then the last of them alone. A prompt that is shorter than the
@@ -275,17 +240,18 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     arena_reset(t->scratch);
     if (!has_room(t, sequence, count))
         return true;
-    bool large = has_large_products(t, step);
+    bool large = step_any_launch(t, step, step_product_is_large);
+    bool alone = decoder_is_prompt(step->m) ? !large : step->m > 1 && step_of_one(t->v->plan);
     /* A delta net takes rows of one sequence that stand side by side. */
-    bool apart = large && !t->v->plan->decoder->has[TENSOR_SSM_CONV1D];
+    bool has_deltas = t->v->plan->decoder->has[TENSOR_SSM_CONV1D], apart = large && !has_deltas;
     for (int64_t i = 0; i < step->m; i++)
         if (apart ? (i + 1) * count / step->m > i * count / step->m : i >= step->m - count)
             add_row(&r, t, sequence, random_token(t));
         else
             add_no_row(&r);
-    void *const *saved = save_states(t, sequence);
-    bool alone = decoder_is_prompt(step->m) ? !large : step->m > 1 && step_of_one(t->v->plan);
-    return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, saved));
+    const emu_snapshot *before =
+        alone && has_deltas ? emu_snapshot_new(t->scratch, t->memory) : NULL;
+    return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, before));
 }
 
 /* The token that the step ahead has chosen, which is in the state with all that it needs; but not

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/judge.h"
+#include "check/trial.h"
 
 enum {
     L2_TIMES = 3,

@@ -3,7 +3,7 @@
 #define PTXGEN_TESTS_TIMING_H
 
 #include "bench/gpu/peers.h"
-#include "check/judge.h"
+#include "check/trial.h"
 #include "kernel/kernel.h"
 #include "gpu/gpu.h"
 
