@@ -16,22 +16,18 @@ static bool is_named(const trial_param *p, const char *name)
     return name && strcmp(p->param.name, name) == 0;
 }
 
-static bool is_read_first(const trial_param *p)
-{
-    return p->param.kind == PARAM_IN || p->param.updated;
-}
-
 /* Places what an array of addresses points to: targets with the same bytes are one. */
 static bool place_targets(const trial_run *r, const trial_param *p)
 {
     device *d = r->device;
     uint64_t *addresses = p->content.bytes;
     uint64_t alike = p->param.updated ? 1 : p->target_count; /* room for which is to be little */
+    bool is_read = p->param.kind == PARAM_IN || p->param.updated;
     for (uint64_t i = 0; i < p->values; i++) {
         const device_buffer *one = &p->targets[i];
         if (i >= p->target_count)
             addresses[i] = addresses[0];
-        else if (is_read_first(p) && i && one->bytes == p->targets[i - 1].bytes)
+        else if (is_read && i && one->bytes == p->targets[i - 1].bytes)
             addresses[i] = addresses[i - 1];
         else if (p->param.kind == PARAM_OUT
                      ? !d->alloc(d, one->size, one->size > LARGE_OUTPUT / alike, &addresses[i])
@@ -112,31 +108,24 @@ device_launch run_launch(const trial_run *r, const block_choice *c)
     };
 }
 
-/* Marks what launches ahead may store to. */
-static void mark_changing(const trial_run *r)
-{
-    const trial *t = r->trial;
-    for (size_t i = 0; i < t->param_count; i++) {
-        const trial_param *p = &t->params[i];
-        if (p->param.kind == PARAM_U32 || p->param.weights || p->param.fetched)
-            continue;
-        emu_set_changing(r->device->memory, r->addresses[i],
-                         !p->param.settled || t->instance->state != STATE_SETTLED);
-        const uint64_t *addresses = p->content.bytes;
-        for (uint64_t j = 0; p->targets && j < p->target_count; j++)
-            emu_set_changing(r->device->memory, addresses[j], true);
-    }
-}
-
 bool run_behind_others(const trial_run *r, const device_launch *l)
 {
     const trial *t = r->trial;
     device *d = r->device;
     const emu_launch_config config = device_emu_config(l);
     emu_range ranges[MAX_PARAMS];
-    for (size_t i = 0; i < t->param_count; i++)
-        ranges[i] = (emu_range){ t->params[i].param.name, r->addresses[i], t->params[i].size };
-    mark_changing(r);
+    for (size_t i = 0; i < t->param_count; i++) {
+        const trial_param *p = &t->params[i];
+        const uint64_t *addresses = p->content.bytes;
+        ranges[i] = (emu_range){ p->param.name, r->addresses[i], p->size };
+        if (p->param.kind == PARAM_U32 || p->param.weights || p->param.fetched)
+            continue;
+        /* launches ahead may store to it */
+        emu_set_changing(d->memory, r->addresses[i],
+                         !p->param.settled || t->instance->state != STATE_SETTLED);
+        for (uint64_t j = 0; p->targets && j < p->target_count; j++)
+            emu_set_changing(d->memory, addresses[j], true);
+    }
     d->stats = (emu_stats){ 0 };
     emu_stream *s = emu_stream_new(
         d->memory,

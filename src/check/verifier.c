@@ -35,34 +35,20 @@ static const char *text_line(arena *a, const char *text, unsigned number)
                         length > MOST_SHOWN ? " ..." : "");
 }
 
-/* The line with the kernel's name and what it requires of a launch. */
-static unsigned entry_line(const char *text)
-{
-    const char *entry = strstr(text, ".entry");
-    unsigned line = entry != NULL;
-    for (; entry && text < entry; text++)
-        line += *text == '\n';
-    return line;
-}
-
 static const char *fault_message(verifier *v)
 {
     const emu_report *r = &v->run.device->report;
     arena *a = v->scratch;
-    v->result.line = r->line ? r->line : entry_line(v->kernel->ptx);
+    const char *entry = strstr(v->kernel->ptx, ".entry"); /* with what is required of a launch */
+    v->result.line = r->line ? r->line : entry != NULL;
+    for (const char *at = v->kernel->ptx; !r->line && entry && at < entry; at++)
+        v->result.line += *at == '\n';
     const char *what = arena_format(a, "%s [%s]", r->message, emu_fault_name(r->fault));
     if (!r->line)
         return what;
     return arena_format(a, "%s, at block (%u, %u, %u) thread %u, PTX line %u%s", what, r->block[0],
                         r->block[1], r->block[2], r->thread[0], r->line,
                         text_line(a, v->kernel->ptx, r->line));
-}
-
-/* How many a kernel may use. */
-static unsigned free_cores(verify_cores *c)
-{
-    size_t kernels = c ? atomic_load(&c->unfinished) : 0;
-    return kernels && kernels < c->count ? c->count / (unsigned)kernels : 1;
 }
 
 /* Where inputs deal out results, those of all rows, and where a last block goes on, what all of its
@@ -76,13 +62,14 @@ uint64_t verifier_block_work(const trial *t)
 static bool launch_blocks(verifier *v, const block_choice *c, uint64_t watch)
 {
     uint64_t ahead = 0;
+    size_t kernels = v->cores ? atomic_load(&v->cores->unfinished) : 0;
     const trial *t = &v->trial;
     device *d = v->run.device;
     device_launch l = run_launch(&v->run, c);
     l.module = v->module;
     l.instruction_limit = HANGING * verifier_block_work(t) + HANGING_SMALL;
     l.watch = watch;
-    l.threads = free_cores(v->cores);
+    l.threads = kernels && kernels < v->cores->count ? v->cores->count / (unsigned)kernels : 1;
     l.ahead = &ahead;
     bool behind = v->kernel->overlaps && t->setup.kind == FILL_NORMAL && !t->spoiled && !watch &&
                   !c->descending;
@@ -224,23 +211,13 @@ static bool has_modifier(const char *mnemonic, const char *const *modifiers)
     return false;
 }
 
-/* Returns what is wrong with the rounding of a mnemonic; NULL: nothing. No kernel is generated with
- * such an instruction, and no bound of a sum tells its error from those of other instructions.
- * Approximations may make subnormal values 0. */
-static const char *rounding_fault(const char *mnemonic)
+/* No kernel is generated with such an instruction, and no bound of a sum tells its error from those
+ * of other instructions. Approximations may make subnormal values 0. The text has been parsed, so
+ * whatever begins with a letter and has a dot is a mnemonic. */
+void verifier_check_rounding(verifier *v)
 {
     static const char *const directed[] = { ".rz", ".rm", ".rp", NULL };
     static const char *const flushing[] = { ".ftz", NULL }, *const inexact[] = { ".approx", NULL };
-    if (has_modifier(mnemonic, directed))
-        return "does not round to nearest (.rn does)";
-    if (has_modifier(mnemonic, flushing) && !has_modifier(mnemonic, inexact))
-        return "makes subnormal values 0 (.ftz does)";
-    return NULL;
-}
-
-/* The text has been parsed, so whatever begins with a letter and has a dot is a mnemonic. */
-void verifier_check_rounding(verifier *v)
-{
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
     static const char in_words[] = "abcdefghijklmnopqrstuvwxyz0123456789_.$%"
                                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -256,7 +233,11 @@ void verifier_check_rounding(verifier *v)
                 line += *at == '\n';
         } else if (length) {
             word = arena_copy(v->scratch, at, length);
-            fault = strspn(word, letters) ? rounding_fault(word) : NULL;
+            if (strspn(word, letters) && has_modifier(word, directed))
+                fault = "does not round to nearest (.rn does)";
+            else if (strspn(word, letters) && has_modifier(word, flushing) &&
+                     !has_modifier(word, inexact))
+                fault = "makes subnormal values 0 (.ftz does)";
             at += length;
         }
         if (fault) {
