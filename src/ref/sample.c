@@ -79,51 +79,30 @@ static double weigh(const problem *p, candidate *c, uint64_t count, double tempe
     return sum;
 }
 
-static double doubt_of(const problem *p)
-{
-    return p->options.softcap > 0 ? DOUBT_OF_CAP : DOUBT;
-}
-
-/* How many there are up to the one that reaches a part of a sum. */
-static uint64_t reaching(const problem *p, const candidate *c, uint64_t count, double goal,
-                         double sum, bool *doubt)
-{
-    double off = doubt_of(p) * sum;
-    double before = 0;
-    uint64_t i = 0;
-    for (; i < count && (i == 0 || before < goal); i++) {
-        *doubt |= i > 0 && fabs(before - goal) <= off;
-        before += c[i].weight;
-    }
-    *doubt |= i < count && fabs(before - goal) <= off;
-    return i;
-}
-
-static uint64_t above(const problem *p, const candidate *c, uint64_t count, double least,
-                      bool *doubt)
-{
-    uint64_t left = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        *doubt |= least > 0 && fabs(c[i].weight - least) <= doubt_of(p) * least;
-        left += c[i].weight >= fmin(least, 1);
-    }
-    return left;
-}
-
+/* Draws a token of those that top_k, top_p and min_p leave. */
 static ref_value draw(const problem *p, const way *w, uint32_t position, candidate *c, uint64_t n)
 {
     bool doubt = false;
-    uint64_t count = w->top_k && w->top_k < n ? w->top_k : n;
-    double sum = weigh(p, c, count, 1);
-    if (w->top_p < 1)
-        count = reaching(p, c, count, (double)w->top_p * sum, sum, &doubt);
-    count = above(p, c, count, (double)w->min_p, &doubt);
-    sum = weigh(p, c, count, (double)w->temperature);
-    double u = ref_philox(position, w->seed_low, w->seed_high) * 0x1p-32, upto = 0;
-    uint64_t i = 0;
-    for (; i + 1 < count; i++) {
+    uint64_t count = w->top_k && w->top_k < n ? w->top_k : n, left = 0, i = 0;
+    double off = p->options.softcap > 0 ? DOUBT_OF_CAP : DOUBT, least = (double)w->min_p;
+    double sum = weigh(p, c, count, 1), goal = (double)w->top_p * sum, upto = 0;
+    if (w->top_p < 1) { /* up to the one that reaches a part of the sum */
+        for (; i < count && (i == 0 || upto < goal); i++) {
+            doubt |= i > 0 && fabs(upto - goal) <= off * sum;
+            upto += c[i].weight;
+        }
+        doubt |= i < count && fabs(upto - goal) <= off * sum;
+        count = i;
+    }
+    for (i = 0; i < count; i++) {
+        doubt |= least > 0 && fabs(c[i].weight - least) <= off * least;
+        left += c[i].weight >= fmin(least, 1);
+    }
+    sum = weigh(p, c, left, (double)w->temperature);
+    double u = ref_philox(position, w->seed_low, w->seed_high) * 0x1p-32;
+    for (i = 0, upto = 0; i + 1 < left; i++) {
         upto += c[i].weight;
-        doubt |= fabs(upto - u * sum) <= doubt_of(p) * sum;
+        doubt |= fabs(upto - u * sum) <= off * sum;
         if (upto > u * sum)
             break;
     }
@@ -180,38 +159,24 @@ typedef enum arrangement {
     MANY_SECOND,    /* as these, below one token alone */
 } arrangement;
 
+/* Ways to sample. */
+enum { GREEDY, ALL, FORTY, TWO_HUNDRED, UP_TO_A_SUM, UP_TO_A_WEIGHT };
+static const way ways[] = {
+    [GREEDY] = { .temperature = 0, .top_p = 1 },
+    [ALL] = { .temperature = 1, .top_p = 1 },
+    [FORTY] = { .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f },
+    [TWO_HUNDRED] = { .temperature = 1.3f, .top_k = 200, .top_p = 0.7f },
+    [UP_TO_A_SUM] = { .temperature = 1.3f, .top_p = 0.7f },
+    [UP_TO_A_WEIGHT] = { .temperature = 1.3f, .top_p = 1, .min_p = 0.2f },
+};
+
 /* The settings of one row. Rows of a launch use them in order, and the next launch continues with
  * the entry after the last. Position 1 means any position. */
 typedef struct sampled_row {
-    way way;
+    int way;
     arrangement arrangement;
     uint32_t position;
 } sampled_row;
-
-#define GREEDY                       \
-    {                                \
-        .temperature = 0, .top_p = 1 \
-    }
-#define ALL                          \
-    {                                \
-        .temperature = 1, .top_p = 1 \
-    }
-#define FORTY                                                            \
-    {                                                                    \
-        .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f \
-    }
-#define TWO_HUNDRED                                      \
-    {                                                    \
-        .temperature = 1.3f, .top_k = 200, .top_p = 0.7f \
-    }
-#define UP_TO_A_SUM                        \
-    {                                      \
-        .temperature = 1.3f, .top_p = 0.7f \
-    }
-#define UP_TO_A_WEIGHT                                 \
-    {                                                  \
-        .temperature = 1.3f, .top_p = 1, .min_p = 0.2f \
-    }
 static const sampled_row sampled_rows[] = {
     { FORTY, AS_THEY_ARE, 1 },
     { GREEDY, LAST_ALONE, 0 },
@@ -286,7 +251,7 @@ void ref_fit_sampling(const problem *p, unsigned input, void *bytes, uint64_t va
         words[i] = position == 1 ? words[i] % (1 << 20) : position;
     }
     for (uint64_t row = 0; input == SAMPLING && row < values / SAMPLING_WORDS; row++) {
-        const way *w = &sampled_row_of(p, row)->way;
+        const way *w = &ways[sampled_row_of(p, row)->way];
         memcpy(&words[SAMPLING_TEMPERATURE], &w->temperature, sizeof *words);
         memcpy(&words[SAMPLING_TOP_P], &w->top_p, sizeof *words);
         memcpy(&words[SAMPLING_MIN_P], &w->min_p, sizeof *words);
