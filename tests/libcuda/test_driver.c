@@ -10,6 +10,7 @@ TEST(calls_before_cuInit_are_refused)
     int count;
     assert_error(NOT_INITIALIZED, cuDeviceGetCount(&count));
     assert_error(NOT_INITIALIZED, cuCtxSynchronize());
+    assert_error(NOT_INITIALIZED, cuMemcpy2D_v2(NULL));
 }
 
 TEST(an_unknown_target_is_no_device)
@@ -24,6 +25,7 @@ TEST(calls_without_a_context_are_refused)
 {
     CUdeviceptr p;
     assert_error(INVALID_CONTEXT, cuMemAlloc_v2(&p, 4));
+    assert_error(INVALID_CONTEXT, cuGraphAddHostNode(NULL, NULL, NULL, 0, NULL));
 }
 
 static int attribute(CUdevice_attribute which)

@@ -267,4 +267,8 @@ static CUresult update_and_tell(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
     return r;
 }
 
+/* The result of rows for steps of a type, whose parameters are a member of the work. */
+#define SET_STEP(type, member, value) \
+    THEN(check_value(params), set_step(e, node, WORK(type, member, value)))
+
 #include "libcuda/entry/exec.def"
