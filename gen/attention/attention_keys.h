@@ -41,8 +41,9 @@
 
 /* A factor of each value of the result. */
 #define KEY_GATE KEY_WORD("gate", "o by its sigmoid", options.gate, gate_choices)
-#define GATES \
-    IN(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gate), .fitted = true)
+#define GATES                                                                       \
+    IN(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gate), \
+       .random = RANDOM_FITTED)
 
 #define KEY_SEQ_LEN \
     KEY_WORD("seq_len", "a number, or read from device memory", seq_len_mode, seq_len_choices)

@@ -104,11 +104,11 @@ enum {
 #define KEY_MLA_ROWS KEY_NUMBER("m", "rows", shape.m, 1, PROBLEM_MOST_ROWS, .def = 1, .tag = "m")
 
 /* The address of each row's cache [max_seq_len, latent + n_rope]. */
-#define MLA_CACHES(how)                                                                      \
-    {                                                                                        \
-        .name = "c", .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,       \
-        .cache = true, .target = FORMAT_F32, .target_values = "max_seq_len*(latent+n_rope)", \
-        .unit = "latent+n_rope", .settled = true                                             \
+#define MLA_CACHES(how)                                                                           \
+    {                                                                                             \
+        .name = "c", .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,            \
+        .data = DATA_CACHE, .target = FORMAT_F32, .target_values = "max_seq_len*(latent+n_rope)", \
+        .unit = "latent+n_rope", .order = ORDER_SETTLED                                           \
     }
 
 #endif

@@ -32,16 +32,16 @@ static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NU
         .field = KEY_FIELD(splits), .max = GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z" \
     }
 #define WHERE_SPLIT .only_with = KEY_FIELD(splits)
-#define PARAMS_OF_SPLITS(tiles)                                                          \
-    { .name = "partials",                                                                \
-      .kind = PARAM_SCRATCH,                                                             \
-      .format = FORMAT_F32,                                                              \
-      .values = "parts*(" tiles ")*ceil_div(m, vectors)*tile_values",                    \
-      .align = 16,                                                                       \
-      WHERE_SPLIT },                                                                     \
-    {                                                                                    \
-        .name = "counters", .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, \
-        .values = "(" tiles ")*ceil_div(m, vectors)", .align = 4, WHERE_SPLIT            \
+#define PARAMS_OF_SPLITS(tiles)                                                               \
+    { .name = "partials",                                                                     \
+      .kind = PARAM_SCRATCH,                                                                  \
+      .format = FORMAT_F32,                                                                   \
+      .values = "parts*(" tiles ")*ceil_div(m, vectors)*tile_values",                         \
+      .align = 16,                                                                            \
+      WHERE_SPLIT },                                                                          \
+    {                                                                                         \
+        .name = "counters", .kind = PARAM_SCRATCH, .data = DATA_ZEROED, .format = FORMAT_U32, \
+        .values = "(" tiles ")*ceil_div(m, vectors)", .align = 4, WHERE_SPLIT                 \
     }
 
 static const derived_size split_sizes[] = {

@@ -89,9 +89,9 @@ void cache_store(ptx *p, const instance *in, val row, unsigned part, val value, 
                  RANGE(.max = 1e3), .only_with = KEY_FIELD(options.rope.temperature_length))
 
 /* By which angles are divided, besides. */
-#define ROPE_FACTORS(count)                                                                  \
-    IN(F32, factors, count, 4, .only_with = KEY_FIELD(options.rope.factors), .fitted = true, \
-       .settled = true)
+#define ROPE_FACTORS(count)                                                  \
+    IN(F32, factors, count, 4, .only_with = KEY_FIELD(options.rope.factors), \
+       .random = RANDOM_FITTED, .order = ORDER_SETTLED)
 
 extern const choice rope_style_choices[], rope_scaling_choices[], rope_factors_choices[];
 

@@ -181,7 +181,7 @@ const family rope = {
             TYPED_IN(q, "m*num_heads*head_dim"),
             { TYPED(k, PARAM_IN, x_type, "m*num_kv_heads*head_dim"),
               .only_with = KEY_FIELD(shape.num_kv_heads) },
-            IN(U32, positions, "m", 4, .fitted = true),
+            IN(U32, positions, "m", 4, .random = RANDOM_FITTED),
             ROPE_FACTORS("n_rot/2"),
             PARAM_END,
         },

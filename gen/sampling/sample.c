@@ -219,9 +219,9 @@ static const param params[] = {
     SCRATCH(U32, told, "m*parts*told_words", 16, .only_with = KEY_FIELD(shape.n),
             .only_above = PART),
     COUNTERS(counters, "m", .only_with = KEY_FIELD(shape.n), .only_above = PART),
-    IN(F32, logits, "m*n", 16, .row = KEY_FIELD(shape.n), .arranged = true),
+    IN(F32, logits, "m*n", 16, .row = KEY_FIELD(shape.n), .random = RANDOM_ARRANGED),
     IN_FITTED(U32, positions, "m", 4),
-    IN(U32, sampling, "m*8", 16, .fitted = true, .holds = SAMPLING_SAID),
+    IN(U32, sampling, "m*8", 16, .random = RANDOM_FITTED, .holds = SAMPLING_SAID),
     PARAM_END,
 };
 

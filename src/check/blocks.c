@@ -100,7 +100,7 @@ bool blocks_chosen(const block_choice *c, uint64_t block)
 uint64_t blocks_partners(const trial *t)
 {
     for (size_t i = 0; i < t->param_count; i++)
-        if (t->params[i].param.zeroed)
+        if (t->params[i].param.data == DATA_ZEROED)
             return t->grid[2];
     return 1;
 }

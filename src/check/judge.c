@@ -235,7 +235,8 @@ uint64_t trial_missing_block(const trial *t, size_t index, const trial_output *o
 
 uint64_t trial_stray_block(const trial *t, size_t index, const trial_output *o)
 {
-    return t->params[index].param.cache ? wrong_block(t, index, o, true) : o->first + o->count;
+    return t->params[index].param.data == DATA_CACHE ? wrong_block(t, index, o, true)
+                                                     : o->first + o->count;
 }
 
 trial_blocks trial_row_blocks(const trial *t, const trial_param *p, size_t row, int64_t kv_head)

@@ -21,8 +21,9 @@ static bool place_targets(const trial_run *r, const trial_param *p)
 {
     device *d = r->device;
     uint64_t *addresses = p->content.bytes;
-    uint64_t alike = p->param.updated ? 1 : p->target_count; /* room for which is to be little */
-    bool is_read = p->param.kind == PARAM_IN || p->param.updated;
+    uint64_t alike =
+        p->param.data == DATA_UPDATED ? 1 : p->target_count; /* room for which is to be little */
+    bool is_read = p->param.kind == PARAM_IN || p->param.data == DATA_UPDATED;
     for (uint64_t i = 0; i < p->values; i++) {
         const device_buffer *one = &p->targets[i];
         if (i >= p->target_count)
@@ -48,9 +49,9 @@ static bool place_param(const trial_run *r, const trial_param *p, uint64_t *addr
         return d->map(d, &p->content, true, address);
     if (p->param.kind == PARAM_U32)
         return true;
-    const void *bytes = in_place          ? p->content.bytes
-                        : p->param.zeroed ? arena_zalloc(r->trial->arena, p->size)
-                                          : NULL;
+    const void *bytes = in_place                       ? p->content.bytes
+                        : p->param.data == DATA_ZEROED ? arena_zalloc(r->trial->arena, p->size)
+                                                       : NULL;
     bool sparse = p->param.kind == PARAM_OUT && p->size > LARGE_OUTPUT;
     return d->alloc(d, p->size, sparse, address) && (!bytes || d->put(d, *address, bytes, p->size));
 }
@@ -81,10 +82,10 @@ bool run_clear(trial_run *r)
         const uint64_t *starts = p->targets ? p->content.bytes : &r->addresses[i];
         uint64_t count = p->param.kind != PARAM_OUT ? 0 : p->targets ? p->target_count : 1;
         for (uint64_t j = 0; j < count; j++)
-            if (!d->put(d, starts[j], p->param.updated ? p->targets[j].bytes : NULL,
-                        p->param.updated ? p->targets[j].size : 0))
+            if (!d->put(d, starts[j], p->param.data == DATA_UPDATED ? p->targets[j].bytes : NULL,
+                        p->param.data == DATA_UPDATED ? p->targets[j].size : 0))
                 return false;
-        if (p->param.kind == PARAM_SCRATCH && !p->param.zeroed && d->memory) {
+        if (p->param.kind == PARAM_SCRATCH && p->param.data != DATA_ZEROED && d->memory) {
             emu_free(d->memory, r->addresses[i]);
             r->addresses[i] = emu_alloc(d->memory, p->size);
         }
@@ -118,11 +119,11 @@ bool run_behind_others(const trial_run *r, const device_launch *l)
         const trial_param *p = &t->params[i];
         const uint64_t *addresses = p->content.bytes;
         ranges[i] = (emu_range){ p->param.name, r->addresses[i], p->size };
-        if (p->param.kind == PARAM_U32 || p->param.weights || p->param.fetched)
+        if (p->param.kind == PARAM_U32 || p->param.weights || p->param.order == ORDER_FETCHED)
             continue;
         /* launches ahead may store to it */
         emu_set_changing(d->memory, r->addresses[i],
-                         !p->param.settled || t->instance->state != STATE_SETTLED);
+                         p->param.order != ORDER_SETTLED || t->instance->state != STATE_SETTLED);
         for (uint64_t j = 0; p->targets && j < p->target_count; j++)
             emu_set_changing(d->memory, addresses[j], true);
     }
@@ -181,7 +182,7 @@ trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first
     for (uint64_t i = 0, part; i < count; i += part) {
         uint64_t at = first + i, within = p->targets ? at % of_target : at;
         part = p->targets && of_target - within < count - i ? of_target - within : count - i;
-        if (p->param.updated)
+        if (p->param.data == DATA_UPDATED)
             memcpy(bytes + i * f->block_bytes,
                    (const char *)p->targets[at / of_target].bytes + within * f->block_bytes,
                    part * f->block_bytes);
@@ -190,7 +191,8 @@ trial_output run_read(arena *a, const trial_run *r, size_t index, uint64_t first
     }
     /* A GPU does not tell the largest number, or what is updated, from what no kernel has written.
      */
-    if (!d->memory && (p->param.updated || trial_output_format(&p->param) == FORMAT_U32))
+    if (!d->memory &&
+        (p->param.data == DATA_UPDATED || trial_output_format(&p->param) == FORMAT_U32))
         memset(written, 1, count);
     return (trial_output){ bytes, written, first, count };
 }
@@ -300,7 +302,8 @@ static bool judge_output(judging *g, size_t index)
 {
     const trial_param *p = &g->trial->params[index];
     uint64_t blocks = trial_output_blocks(p);
-    bool updated = p->param.updated, parts = g->blocks->count || (p->targets && !updated);
+    bool updated = p->param.data == DATA_UPDATED,
+         parts = g->blocks->count || (p->targets && !updated);
     bool near = parts && !g->trial->instance->family->reference_is_whole;
     const uint64_t most = near ? NEAR_BLOCKS : JUDGED_BLOCKS;
     if (!updated && (p->targets ? !judge_rows(g, index) : !judge_ends(g, index)))
@@ -377,7 +380,7 @@ run_verdict run_judge(arena *a, const trial_run *r, const block_choice *c, judge
                                         j->expected, j->worst),
                            ", stored by", address_of_worst(&g) };
     for (size_t i = 0; i < keeping.param_count && !g.verdict.what; i++)
-        if (keeping.params[i].param.zeroed)
+        if (keeping.params[i].param.data == DATA_ZEROED)
             judge_zeroed(&g, i);
     return g.verdict;
 }

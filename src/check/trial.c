@@ -33,9 +33,9 @@ static const float FLAT = 0x1p-12f;
 
 size_t trial_cache_count(const trial_param *p)
 {
-    return !p->param.cache || p->param.kind != PARAM_IN ? 0
-           : p->targets                                 ? (size_t)p->target_count
-                                                        : 1;
+    return p->param.data != DATA_CACHE || p->param.kind != PARAM_IN ? 0
+           : p->targets                                             ? (size_t)p->target_count
+                                                                    : 1;
 }
 
 device_buffer trial_cache(const trial_param *p, size_t sequence)
@@ -94,7 +94,7 @@ static uint32_t size_named(const problem_shape *s, const char *name)
 /* Whether the family's fit makes an input's values. */
 static bool is_fitted(const trial *t, const param *p)
 {
-    return t->instance->family->fit && (p->unit || p->fitted) && !p->target_values;
+    return t->instance->family->fit && (p->unit || p->random == RANDOM_FITTED) && !p->target_values;
 }
 
 /* What the sequences' lengths decide besides the caches. */
@@ -105,7 +105,8 @@ static void lengths_changed(trial *t)
         trial_param *p = &t->params[i];
         if (p->param.kind == PARAM_U32)
             p->number = size_named(&t->setup.shape, p->param.size);
-        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 && !p->param.fitted)
+        if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 &&
+            p->param.random != RANDOM_FITTED)
             memcpy(p->content.bytes, t->seq_lens, p->size);
         t->problem.strange = t->setup.spoiled && t->setup.spoiled_input == input;
         if (p->param.kind == PARAM_IN && is_fitted(t, &p->param))
@@ -223,7 +224,7 @@ static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, ra
     for (uint64_t i = 0; i < p->values; i++)
         made[i] = (device_buffer){ .size = size, .readable = size };
     set_targets(a, p, made, count);
-    if (!p->param.updated)
+    if (p->param.data != DATA_UPDATED)
         return;
     const void **before = arena_alloc(a, count * sizeof *before);
     for (uint64_t i = 0; i < count; i++) {
@@ -273,7 +274,7 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
     operation op = t->instance->family->op;
     bool routes = op == OP_MOE_ROUTE;
     float *x = made->bytes;
-    if (p->param.cache || (routes && input > ROUTER_W))
+    if (p->param.data == DATA_CACHE || (routes && input > ROUTER_W))
         ref_set_sign(f, made->bytes, values, false);
     if (routes && input == ROUTER_W) {
         uint64_t k = (uint64_t)t->setup.shape.k, row = random_below(r, values / k);
@@ -281,7 +282,7 @@ static void make_negative(const trial *t, const trial_param *p, unsigned input, 
         ref_resize(f, (char *)made->bytes + format_bytes(f, row * k), k, NEARER, r);
         ref_set_sign(f, made->bytes, values, true);
     }
-    if (p->param.steep) {
+    if (p->param.random == RANDOM_STEEP) {
         uint64_t head = (uint64_t)problem_cache_values(&t->setup.shape);
         float more = sqrtf(64 / (float)head) * (t->instance->kv_type == KV_Q8_0 ? Q8_0 : 1);
         /* By 5: scores of heads of 64 values. An odd number: lanes may hold every second head. */
@@ -351,15 +352,15 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
     operation op = t->instance->family->op;
     uint64_t blocks = made->stored / info->block_bytes, all = blocks * info->block_values;
     bool normal = t->setup.kind == FILL_NORMAL;
-    if (p->param.small && info->block_values == 1)
+    if (p->param.random == RANDOM_SMALL && info->block_values == 1)
         ref_resize(f, made->bytes, blocks, SMALL, r);
     if (op == OP_MOE_ROUTE && input == 0 && normal && t->setup.turn % 2)
         ref_resize(f, made->bytes, all, router_weight(t, LARGE_LOGIT) / SMALL, r);
     if ((op == OP_SILU || op == OP_GELU || op == OP_SWIGLU) && !input && normal)
         make_exponents_large(t, f, made->bytes, blocks, r);
-    if (p->param.steep && normal)
+    if (p->param.random == RANDOM_STEEP && normal)
         make_steep(t, made->bytes, blocks);
-    if (p->param.steep && t->setup.kind == FILL_OUTLIERS)
+    if (p->param.random == RANDOM_STEEP && t->setup.kind == FILL_OUTLIERS)
         ref_resize(f, made->bytes, blocks, FLAT, r);
     bool of_rows = p->param.values &&
                    (strcmp(p->param.values, "m*k") == 0 || strcmp(p->param.values, "n*k") == 0);
@@ -369,7 +370,7 @@ static void fill_input(arena *a, trial *t, trial_param *p, unsigned input, rando
         multiply_parts(made->bytes, blocks, (uint64_t)t->setup.shape.k, factors,
                        sizeof factors / sizeof *factors);
     }
-    if (p->param.arranged && normal)
+    if (p->param.random == RANDOM_ARRANGED && normal)
         t->instance->family->fit(&t->problem, input, made->bytes, blocks);
     if (t->setup.kind == FILL_NEGATIVE)
         make_negative(t, p, input, f, made, r);
@@ -394,7 +395,7 @@ size_t trial_input_count(arena *a, const instance *in)
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params), inputs = 0;
     for (size_t i = 0; i < count; i++)
-        inputs += params[i].kind == PARAM_IN && !params[i].fetched;
+        inputs += params[i].kind == PARAM_IN && params[i].order != ORDER_FETCHED;
     return inputs;
 }
 
@@ -434,7 +435,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
         p->values = p->param.kind == PARAM_U32 ? 1 : size_of(&t, params[i].values);
         p->size = p->param.kind == PARAM_U32 ? sizeof p->number
                                              : format_bytes(p->param.format, p->values);
-        if (p->param.fetched) /* nobody reads it */
+        if (p->param.order == ORDER_FETCHED) /* nobody reads it */
             p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
         else if (p->param.kind == PARAM_IN)
             fill_input(a, &t, p, inputs++, &r);

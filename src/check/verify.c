@@ -60,7 +60,7 @@ static bool launch_spoiled(verifier *v, selection which)
 static bool updates(const instance *in)
 {
     for (const param *p = in->family->params; p->name; p++)
-        if (p->updated)
+        if (p->data == DATA_UPDATED)
             return true;
     return false;
 }
@@ -70,7 +70,7 @@ static bool updates(const instance *in)
 static bool writes_one_cache(const instance *in, const problem_shape *s)
 {
     for (const param *p = in->family->params; p->name; p++)
-        if (p->kind == PARAM_OUT && (p->cache || p->updated))
+        if (p->kind == PARAM_OUT && (p->data == DATA_CACHE || p->data == DATA_UPDATED))
             return !in->options.ring || s->m <= in->options.ring;
     return false;
 }
@@ -277,7 +277,7 @@ static bool has_scores(const instance *in)
     operation op = in->family->op;
     bool has = op == OP_MOE_ROUTE || op == OP_SOFTMAX;
     for (const param *p = in->family->params; p->name; p++)
-        has |= p->steep || p->partial_rows;
+        has |= p->random == RANDOM_STEEP || p->data == DATA_PARTIAL_ROWS;
     return has;
 }
 

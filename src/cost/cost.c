@@ -239,8 +239,8 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         loads = ceil(loads / cost_vectors(in));
     for (size_t i = 0; i < count; i++) {
         const param *p = &params[i];
-        has_counters |= p->zeroed;
-        if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH || p->fetched)
+        has_counters |= p->data == DATA_ZEROED;
+        if (p->kind == PARAM_U32 || p->kind == PARAM_SCRATCH || p->order == ORDER_FETCHED)
             continue;
         double values = cost_touched(in, p);
         format f = p->target_values ? p->target : p->format;
@@ -250,9 +250,9 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         if (p->kind == PARAM_IN && values > largest_input)
             largest_input = values;
         bool may_be_x = f == in->family->activations && work.units > 0;
-        if (p->updated)
+        if (p->data == DATA_UPDATED)
             work.units += values;
-        else if (p->cache && p->kind == PARAM_IN)
+        else if (p->data == DATA_CACHE && p->kind == PARAM_IN)
             work.units += values * loads;
         else if (p->kind == PARAM_IN && (p->matrix || f == weights) && f != FORMAT_NONE &&
                  !may_be_x)

@@ -246,13 +246,14 @@ static void put_param(strbuf *out, const family *f, const param *p)
     case PARAM_IN:
     case PARAM_SCRATCH:
         strbuf_format(out, "%-3s %s[%s]", param_direction(p),
-                      p->weights                      ? "weights"
-                      : p->type_in                    ? key_of_field(f, p->type_in)
-                      : p->cache && !p->target_values ? "kv_type"
-                                                      : formats[p->format].name,
+                      p->weights                                   ? "weights"
+                      : p->type_in                                 ? key_of_field(f, p->type_in)
+                      : p->data == DATA_CACHE && !p->target_values ? "kv_type"
+                                                                   : formats[p->format].name,
                       p->values);
         if (p->target_values)
-            strbuf_format(out, " of %s[%s]", p->cache ? "kv_type" : formats[p->target].name,
+            strbuf_format(out, " of %s[%s]",
+                          p->data == DATA_CACHE ? "kv_type" : formats[p->target].name,
                           p->target_values);
         if (p->align > 1)
             strbuf_format(out, ", aligned to %u bytes", p->align);
@@ -278,9 +279,10 @@ static void put_params(strbuf *out, const family *f)
         strbuf_put(out, p->name);
         strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
         put_param(out, f, p);
-        const char *holds = p->partial_rows ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
-                                              "2^(s-max), 0, 0; s in units of log 2"
-                                            : p->holds;
+        const char *holds = p->data == DATA_PARTIAL_ROWS
+                                ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
+                                  "2^(s-max), 0, 0; s in units of log 2"
+                                : p->holds;
         if (holds) {
             line = begin_row(out, "", false);
             strbuf_pad(out, line, HEADING + width + COLUMN_GAP);

@@ -202,7 +202,8 @@ enum { NEXT_MULTIPLE = TARGET_LINE, NEXT_MOST = 1 << 30 };
 #define KEY_NEXT                                                                         \
     KEY_NUMBER("next", "bytes fetched for the next launch; 0: none", next, 0, NEXT_MOST, \
                .multiple_of = NEXT_MULTIPLE, .zero_is_none = true, .tag = "next")
-#define NEXT_WEIGHTS IN(F32, next, "next/4", 16, .only_with = KEY_FIELD(next), .fetched = true)
+#define NEXT_WEIGHTS \
+    IN(F32, next, "next/4", 16, .only_with = KEY_FIELD(next), .order = ORDER_FETCHED)
 /* A factor that is 1 unless it is said. */
 #define KEY_SCALE(said) KEY_REAL("scale", said, options.scale, "scale", factor_range)
 extern const real_range factor_range;
@@ -235,6 +236,34 @@ typedef enum param_kind {
     PARAM_SEQ_LEN, /* in a family's table only: a number or a pointer as the instance says */
 } param_kind;
 
+/* How random values of an input are made, for tests. */
+typedef enum param_random {
+    RANDOM_ANY,
+    RANDOM_FITTED,   /* by the family's fit: few numbers are possible */
+    RANDOM_ARRANGED, /* any, which the family's fit arranges */
+    RANDOM_SMALL,    /* floats as small as weights of other formats, some 0.05 */
+    RANDOM_STEEP     /* floats so large in every second head that few positions count */
+} param_random;
+
+/* When a launch may read it, relative to the wait for the launches ahead: see overlap. */
+typedef enum param_order {
+    ORDER_USUAL,   /* weights ahead of the wait, all else behind it */
+    ORDER_WRITTEN, /* weights that a launch may write: behind it */
+    ORDER_SETTLED, /* with state = settled ahead of it: positions, lengths, addresses */
+    ORDER_FETCHED  /* only into the L2: nothing is made of it */
+} param_order;
+
+typedef enum param_data {
+    DATA_PLAIN,
+    DATA_CACHE,        /* K or V: elements of the instance's kv_type; positions from seq_len on are
+                          not read, and those that are not a row's not written */
+    DATA_UPDATED,      /* outputs of addresses: what these point to is read first, and but for what
+                          the reference says is left as it was */
+    DATA_PARTIAL_ROWS, /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
+                          two zeros; max is the largest score s in units of log 2 */
+    DATA_ZEROED        /* scratch: has to be 0 before the first launch, and is again after each */
+} param_data;
+
 typedef struct param {
     const char *name;
     param_kind kind;
@@ -244,28 +273,18 @@ typedef struct param {
     const char *unit;          /* values that belong together, as a row; NULL: single ones */
     bool weights;              /* of the format that the key weights says, */
     unsigned matrix;           /* or weights_of[matrix - 1]; 0: weights */
-    size_t only_with;   /* field of the instance that must not be 0 for there to be one; 0: none */
-    uint64_t only_of;   /* of that field: the values with which there is one, a bit each; 0: all but
-                           0 */
-    int64_t only_above; /* of that field: what has to be exceeded; 0: nothing */
-    size_t also_with;   /* another field that must not be 0 */
-    bool of_others;     /* an output of the blocks that launch.others counts */
-    size_t type_in;     /* field of the instance that says its type; 0: format is it */
-    bool written;       /* weights that a launch may write: read behind the wait */
-    bool fitted;        /* its values are made by the family's fit */
-    bool arranged;      /* random values that the family's fit arranges; any value is possible */
-    bool small;         /* random floats are as small as weights of other formats, some 0.05 */
-    bool steep;   /* of every second head random floats are so large that few positions count */
-    bool settled; /* with state = settled read ahead of the wait: positions, lengths, addresses */
-    bool zeroed;  /* scratch: has to be 0 before the first launch, and is again after each */
-    bool fetched; /* only into the L2: nothing is made of it */
-    bool cache;   /* K or V: elements of the instance's kv_type, positions from seq_len on are
-                     not read, and those that are not a row's not written */
-    bool updated; /* outputs of addresses: what these point to is read first, and but for what
-                     the reference says is left as it was */
-    bool partial_rows; /* of attention: head_dim sums of 2^(s - max) v, max, the sum of 2^(s - max),
-                          two zeros; max is the largest score s in units of log 2 */
-    const char *holds; /* what its values are, where their names do not say it; NULL: they do */
+    struct {                   /* when there is one */
+        size_t only_with;      /* field of the instance that must not be 0; 0: always */
+        uint64_t only_of;      /* values of that field, a bit each; 0: all but 0 */
+        int64_t only_above;    /* what that field has to exceed; 0: nothing */
+        size_t also_with;      /* another field that must not be 0 */
+    };
+    param_random random;
+    param_order order;
+    param_data data;
+    bool of_others;      /* an output of the blocks that launch.others counts */
+    size_t type_in;      /* field of the instance that says its type; 0: format is it */
+    const char *holds;   /* what its values are, where their names do not say it; NULL: they do */
     const char *values;  /* pointers: formula of the number of values, "n*k" */
     const char *touched; /* of what a launch takes in part: values that are read for a row, and of
                             what is updated those that are written as well; NULL: all are, */
@@ -287,7 +306,7 @@ typedef struct param {
         .name = #id, .kind = PARAM_##how, .format = FORMAT_##type, .values = count, \
         .align = __VA_ARGS__                                                        \
     }
-#define QUERIES(count) IN(F32, q, count, 16, .steep = true)
+#define QUERIES(count) IN(F32, q, count, 16, .random = RANDOM_STEEP)
 #define WEIGHTS(id, ...)                                                                   \
     {                                                                                      \
         .name = #id, .kind = PARAM_IN, .weights = true, .align = 16, .values = __VA_ARGS__ \
@@ -296,25 +315,26 @@ typedef struct param {
 #define PARTIAL_ROWS(how, count)                                                                \
     {                                                                                           \
         .name = "partials", .kind = how, .format = FORMAT_F32, .values = count "*(head_dim+4)", \
-        .unit = "head_dim+4", .align = 16, .partial_rows = true                                 \
+        .unit = "head_dim+4", .align = 16, .data = DATA_PARTIAL_ROWS                            \
     }
-#define COUNTERS(id, ...)                                                                     \
-    {                                                                                         \
-        .name = #id, .kind = PARAM_SCRATCH, .zeroed = true, .format = FORMAT_U32, .align = 4, \
-        .values = __VA_ARGS__                                                                 \
+#define COUNTERS(id, ...)                                                                          \
+    {                                                                                              \
+        .name = #id, .kind = PARAM_SCRATCH, .data = DATA_ZEROED, .format = FORMAT_U32, .align = 4, \
+        .values = __VA_ARGS__                                                                      \
     }
 #define IN_WHERE(field_name, type, id, count, alignment) \
     IN(type, id, count, alignment, .only_with = KEY_FIELD(options.field_name))
 /* Numbers of which few are possible: the family's fit makes them. */
-#define IN_FITTED(type, id, count, alignment) IN(type, id, count, alignment, .fitted = true)
+#define IN_FITTED(type, id, count, alignment) \
+    IN(type, id, count, alignment, .random = RANDOM_FITTED)
 /* What stands in the state of a step. */
-#define ROW_POSITIONS    IN(U32, positions, "m", 4, .fitted = true, .settled = true)
-#define SEQUENCE_LENGTHS IN(U32, seq_lens, "m", 4, .settled = true)
+#define ROW_POSITIONS    IN(U32, positions, "m", 4, .random = RANDOM_FITTED, .order = ORDER_SETTLED)
+#define SEQUENCE_LENGTHS IN(U32, seq_lens, "m", 4, .order = ORDER_SETTLED)
 /* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
-#define KV_CACHE(id)                                                                            \
-    {                                                                                           \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .cache = true, .unit = "head_dim", \
-        .values = "num_kv_heads*max_seq_len*head_dim", .align = 16                              \
+#define KV_CACHE(id)                                                                   \
+    {                                                                                  \
+        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .data = DATA_CACHE,       \
+        .unit = "head_dim", .values = "num_kv_heads*max_seq_len*head_dim", .align = 16 \
     }
 #define KV_CACHES(id) KV_CACHES_OF(id, PARAM_IN, "max_seq_len")
 /* The same in families whose caches may be rings: rows is the size CACHE_ROWS. */
@@ -322,17 +342,18 @@ typedef struct param {
 /* The same that a kernel writes positions of: the addresses are an input, what they point to is the
  * output. */
 #define KV_RINGS_OUT(id) KV_CACHES_OF(id, PARAM_OUT, "cache_rows")
-#define KV_CACHES_OF(id, how, rows)                                                             \
-    {                                                                                           \
-        .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8,          \
-        .cache = true, .target = FORMAT_F32, .target_values = "num_kv_heads*" rows "*head_dim", \
-        .unit = "head_dim", .settled = true                                                     \
+#define KV_CACHES_OF(id, how, rows)                                                    \
+    {                                                                                  \
+        .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8, \
+        .data = DATA_CACHE, .target = FORMAT_F32,                                      \
+        .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim",         \
+        .order = ORDER_SETTLED                                                         \
     }
 /* What m addresses point to, and the kernel brings up to date. */
-#define UPDATED(type, id, count, moved)                                                      \
-    {                                                                                        \
-        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8, \
-        .updated = true, .target = FORMAT_##type, .target_values = count, .touched = moved   \
+#define UPDATED(type, id, count, moved)                                                         \
+    {                                                                                           \
+        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8,    \
+        .data = DATA_UPDATED, .target = FORMAT_##type, .target_values = count, .touched = moved \
     }
 #define PARAM_END \
     {             \

@@ -105,9 +105,9 @@ static ptx *build(arena *scratch, const instance *in, const target *t)
     param params[MAX_PARAMS];
     size_t count = instance_params(scratch, in, params);
     for (size_t i = 0; i < count; i++)
-        if (params[i].weights && !params[i].written)
+        if (params[i].weights && params[i].order != ORDER_WRITTEN)
             ptx_constant_param(p, U64, params[i].name);
-        else if (params[i].settled && in->state == STATE_SETTLED)
+        else if (params[i].order == ORDER_SETTLED && in->state == STATE_SETTLED)
             ptx_settled_param(p, U64, params[i].name);
         else
             ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);

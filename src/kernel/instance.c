@@ -574,8 +574,8 @@ static param sequence_length(const instance *in, const param *p)
 const char *param_direction(const param *p)
 {
     if (p->kind == PARAM_SCRATCH)
-        return p->zeroed ? "zeroed" : "scratch";
-    return p->updated ? "inout" : p->kind == PARAM_OUT ? "out" : "in";
+        return p->data == DATA_ZEROED ? "zeroed" : "scratch";
+    return p->data == DATA_UPDATED ? "inout" : p->kind == PARAM_OUT ? "out" : "in";
 }
 
 format kv_format(const instance *in)
@@ -611,7 +611,7 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
                                         : instance_weights(in);
         if (made->type_in)
             made->format = type_formats[value_of(in, made->type_in)];
-        if (made->cache)
+        if (made->data == DATA_CACHE)
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)
             made->bytes = bytes_formula(a, made, made->weights && in->family->whole_lines);

@@ -25,7 +25,7 @@ size_t next_param(arena *a, const instance *in)
 {
     param params[MAX_PARAMS];
     size_t count = instance_params(a, in, params), i = 0;
-    while (i < count && !params[i].fetched)
+    while (i < count && params[i].order != ORDER_FETCHED)
         i++;
     return i < count ? i : MAX_PARAMS;
 }

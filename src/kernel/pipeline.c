@@ -187,7 +187,8 @@ static void add_use(arena *a, const pipeline *p, size_t step, const param *used,
 static bool is_between(const buffer_use *use)
 {
     const param *p = &use->param;
-    return (p->kind == PARAM_OUT && use->read_later) || (p->kind == PARAM_SCRATCH && !p->zeroed);
+    return (p->kind == PARAM_OUT && use->read_later) ||
+           (p->kind == PARAM_SCRATCH && p->data != DATA_ZEROED);
 }
 
 static void plan_workspace(arena *a, const buffer_uses *uses, pipeline_buffers *list)

@@ -36,10 +36,12 @@ static double touched_bytes(arena *a, const instance *in)
     double bytes = 0;
     for (size_t i = 0; i < count; i++) {
         const param *p = &params[i];
-        if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->fetched)
+        if ((p->kind != PARAM_OUT && p->kind != PARAM_IN) || p->order == ORDER_FETCHED)
             continue;
         bool is_cache = p->target_values && p->kind == PARAM_IN;
-        const char *formula = p->updated ? p->touched : is_cache ? p->target_values : NULL;
+        const char *formula = p->data == DATA_UPDATED ? p->touched
+                              : is_cache              ? p->target_values
+                                                      : NULL;
         double values = formula ? (double)formula_value(formula, in, NULL) : cost_touched(in, p);
         const format_info *f = &formats[p->target_values ? p->target : p->format];
         bytes += values * f->block_bytes / f->block_values;

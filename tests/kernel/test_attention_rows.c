@@ -86,7 +86,7 @@ static void take_row(trial *one, const trial *all, uint64_t row)
         uint64_t valid = (uint64_t)trial_valid_rows(one, 0);
         uint64_t position =
             format_bytes(kv_format(one->instance), (uint64_t)one->instance->shape.head_dim);
-        if (to->param.cache)
+        if (to->param.data == DATA_CACHE)
             memcpy(trial_cache(to, 0).bytes, trial_cache(from, to->targets ? row : 0).bytes,
                    valid * position);
         else if (to->param.kind == PARAM_IN && to->param.format == FORMAT_F32)
@@ -245,7 +245,7 @@ static void put_positions(trial *t, const char *const content[2], uint32_t first
 static void take_inputs(trial *to, const trial *from)
 {
     for (size_t i = 0; i < to->param_count; i++)
-        if (to->params[i].param.kind == PARAM_IN && !to->params[i].param.cache)
+        if (to->params[i].param.kind == PARAM_IN && to->params[i].param.data != DATA_CACHE)
             memcpy(to->params[i].content.bytes, from->params[i].content.bytes, to->params[i].size);
 }
 

@@ -233,7 +233,7 @@ static void nothing_finite_overflows(arena *a, const subject *s)
         for (size_t j = 0; j < t.param_count; j++) {
             const trial_param *p = &t.params[j];
             float *q = p->content.bytes;
-            for (size_t row = 0; p->param.cache && row < 2; row++) {
+            for (size_t row = 0; p->param.data == DATA_CACHE && row < 2; row++) {
                 device_buffer cache = trial_cache(p, row);
                 make_rows_huge(&cache, types[i]);
             }
@@ -292,7 +292,7 @@ static void take_row(trial *one, const trial *all, uint64_t row)
             continue;
         bool has_rows =
             from->size == rows * to->size && strstr(to->param.values, "m*") == to->param.values;
-        if (to->param.cache)
+        if (to->param.data == DATA_CACHE)
             memcpy(trial_cache(to, 0).bytes, trial_cache(from, row).bytes, trial_cache(to, 0).size);
         else
             memcpy(to->content.bytes,

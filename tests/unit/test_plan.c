@@ -372,7 +372,8 @@ static size_t longer_than_tensors(arena *a, const plan *p)
             instance_params(a, in, params);
             for (size_t n = 0; n < of->argument_count; n++) {
                 const plan_argument *argument = &of->arguments[n];
-                if (argument->is_number || argument->memory != PLAN_WEIGHTS || params[n].fetched)
+                if (argument->is_number || argument->memory != PLAN_WEIGHTS ||
+                    params[n].order == ORDER_FETCHED)
                     continue;
                 uint64_t bytes = (uint64_t)formula_value(params[n].bytes, in, NULL);
                 if (bytes > room_behind(p, argument))
@@ -416,7 +417,7 @@ static const char *fetched_by(arena *a, const plan *p, const plan_launch *l, int
     assert_int_equal(count, l->argument_count);
     *bytes = in->next;
     for (size_t i = 0; i < count; i++)
-        if (params[i].fetched) {
+        if (params[i].order == ORDER_FETCHED) {
             assert_int_equal(l->arguments[i].memory, PLAN_WEIGHTS);
             return l->arguments[i].said;
         }

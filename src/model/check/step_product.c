@@ -389,7 +389,7 @@ bool step_product_repeats(const step_trial *t, const plan_launch *l)
     const plan_argument *y = argument_of(&p, "y"), *residual = argument_of(&p, "residual");
     bool has_zeroed = false;
     for (size_t i = 0; i < l->argument_count; i++)
-        has_zeroed |= p.params[i].zeroed;
+        has_zeroed |= p.params[i].data == DATA_ZEROED;
     bool repeats = p.stride * in->shape.k > LARGE_PRODUCT && !has_zeroed && y &&
                    p.params[y - l->arguments].format == FORMAT_F32 &&
                    !(residual && step_address(t, residual) == step_address(t, y));

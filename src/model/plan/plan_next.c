@@ -28,7 +28,7 @@ static bool reads_much(const planner *p, const placed_launch *l, const plan_argu
     bool much = false;
     *tensor = NULL;
     for (size_t i = 0; i < count; i++) {
-        bool cache = params[i].cache && params[i].kind == PARAM_IN;
+        bool cache = params[i].data == DATA_CACHE && params[i].kind == PARAM_IN;
         much |= params[i].weights || (cache && is_large_cache(&l->kernel, &params[i]));
         if (!*tensor && params[i].weights && !params[i].touched)
             *tensor = &l->launch.arguments[i];

@@ -296,7 +296,7 @@ static plan_argument argument_of(planner *p, const instance *in, const param *pa
                 planner_need(p, *buffer, bytes);
             return b->items[i].argument;
         }
-    if (!parameter->zeroed)
+    if (parameter->data != DATA_ZEROED)
         wrong_plan(in->family->name, "nothing for the parameter", parameter->name);
     if (bytes > p->counters)
         p->counters = bytes;

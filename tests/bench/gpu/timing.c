@@ -52,9 +52,9 @@ static bool put_param(bench *b, trial_param *p, gpu_address *address)
     uint64_t *addresses = p->content.bytes;
     if ((p->param.kind == PARAM_OUT && !p->targets) || p->param.kind == PARAM_SCRATCH)
         return allocate(b, p->size, address) &&
-               gpu_fill(b->gpu, *address, p->param.zeroed ? 0 : UNWRITTEN, p->size);
+               gpu_fill(b->gpu, *address, p->param.data == DATA_ZEROED ? 0 : UNWRITTEN, p->size);
     for (uint64_t i = 0; p->targets && i < p->values; i++)
-        if (p->param.kind == PARAM_IN || p->param.updated
+        if (p->param.kind == PARAM_IN || p->param.data == DATA_UPDATED
                 ? !put_content(b, p->targets[i], &addresses[i])
                 : !allocate(b, p->targets[i].size, &addresses[i]))
             return false;
