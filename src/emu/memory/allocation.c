@@ -31,21 +31,20 @@ static void set_bits(uint8_t *bits, uint64_t first, uint64_t count)
 static bool bits_set(const uint8_t *bits, uint64_t first, uint64_t count)
 {
     uint64_t end = first + count, word;
-    while (first < end)
-        if (first % 8 == 0 && end - first >= 8 * sizeof word) {
+    while (first < end) {
+        unsigned shift = first % 8, left = end - first < 8 ? (unsigned)(end - first) : 8;
+        if (!shift && end - first >= 8 * sizeof word) {
             memcpy(&word, bits + first / 8, sizeof word);
             if (word != UINT64_MAX)
                 return false;
             first += 8 * sizeof word;
-        } else if (first % 8 == 0 && end - first >= 8) {
-            if (bits[first / 8] != 0xff)
-                return false;
-            first += 8;
-        } else {
-            if (!(bits[first / 8] >> first % 8 & 1))
-                return false;
-            first++;
+            continue;
         }
+        left = left < 8 - shift ? left : 8 - shift;
+        if (~(unsigned)bits[first / 8] >> shift & ((1u << left) - 1))
+            return false;
+        first += left;
+    }
     return true;
 }
 
@@ -244,18 +243,17 @@ bool allocation_is_written(const allocation *a, uint64_t address, size_t size)
 /* Returns the first set bit from one on, or the number of bits. */
 static uint64_t next_bit(const uint8_t *bits, uint64_t bit, uint64_t count)
 {
-    uint64_t word = 0;
-    while (bit < count && bit % 8 && !(bits[bit / 8] >> bit % 8 & 1))
-        bit++;
-    if (bit % 8)
-        return bit;
-    while (!word && bit + 8 * sizeof word <= count) {
-        memcpy(&word, bits + bit / 8, sizeof word);
-        bit += word ? 0 : 8 * sizeof word;
+    for (uint64_t word; bit < count; bit++) {
+        while (bit % 8 == 0 && bit + 8 * sizeof word <= count) {
+            memcpy(&word, bits + bit / 8, sizeof word);
+            if (word)
+                break;
+            bit += 8 * sizeof word;
+        }
+        if (bit < count && bits[bit / 8] >> bit % 8 & 1)
+            return bit;
     }
-    while (bit < count && !(bits[bit / 8] >> bit % 8 & 1))
-        bit += bit % 8 || bits[bit / 8] ? 1 : 8;
-    return bit < count ? bit : count;
+    return count;
 }
 
 uint64_t allocation_next_written(const allocation *a, uint64_t offset)
