@@ -307,7 +307,7 @@ typedef struct emu_launch_config {
     size_t stack_size;
     uint64_t instruction_limit; /* of one block's threads together; 0: 2^36 */
     bool no_race_check;
-    /* Blocks of one that is launched by itself run on so many threads, EMU_MOST_THREADS at most,
+    /* Blocks of one that is launched by itself run on this many threads, EMU_MOST_THREADS at most,
      * where they do not depend on each other; 0 and 1: on this one. All that comes out is the same
      * for any number. What is called back is so on this thread. */
     unsigned threads;
@@ -359,10 +359,10 @@ bool emu_launch(emu_memory *m, const emu_launch_config *config, emu_stats *stats
  * Two launches that touch a byte, one of them storing, with nothing that makes the later one come
  * after the earlier one, are a race: EMU_RACE, whichever order they happen to run in, with both
  * kernels, lines, and the name of what they touch in the message. Nothing but a wait orders a
- * programmatic launch behind the one ahead: not that it has begun, nor that the one ahead executes
+ * programmatic launch after the one ahead: not that it has begun, nor that the one ahead executes
  * no griddepcontrol.launch_dependents; and where a launch ends without waiting, neither does one
- * that waits for it come after the launch ahead of that. And what ld.global.nc loads must not
- * change while its launch runs: it does not see what a launch ahead stores meanwhile, even behind a
+ * that waits for it come after the launch before that. And what ld.global.nc loads must not
+ * change while its launch runs: it does not see what a launch ahead stores meanwhile, even after a
  * wait. See overlap_order.h and overlap_race.h. */
 typedef struct emu_stream emu_stream;
 
@@ -376,7 +376,7 @@ typedef struct emu_stream_config {
     uint64_t order;
     const emu_range *ranges; /* may overlap; they outlive the stream */
     size_t range_count;
-    /* The first launch, where it is programmatic, is behind launches that are not known: before
+    /* The first launch, where it is programmatic, is after launches that are not known: before
      * its wait it stores nothing, and loads nothing that they may change (emu_set_changing). */
     bool behind;
 } emu_stream_config;

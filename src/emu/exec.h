@@ -1,5 +1,5 @@
 /* What runs the instructions of emu_ops.def: exec_NAME for each. Those that a decoder chooses
- * instead of its row's stand below. */
+ * instead of its row's are below. */
 #ifndef PTXGEN_EMU_EXEC_H
 #define PTXGEN_EMU_EXEC_H
 

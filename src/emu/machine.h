@@ -30,7 +30,7 @@ typedef enum warp_status {
     WARP_WAITS,   /* at a barrier */
     WARP_DEPENDS, /* at griddepcontrol.wait, for the launches ahead */
     WARP_YIELDS,  /* for a turn of the others, as it may be waiting for what they store */
-    WARP_PAUSED,  /* behind griddepcontrol.launch_dependents, or where it may wait for other blocks,
+    WARP_PAUSED,  /* after griddepcontrol.launch_dependents, or where it may wait for other blocks,
                      as its machine is to pause there */
     WARP_ENDED,
 } warp_status;
@@ -72,8 +72,8 @@ typedef struct barrier {
 typedef struct dependence {
     bool waits;     /* griddepcontrol.wait waits: a launch ahead has not ended */
     bool pauses;    /* griddepcontrol.launch_dependents pauses the block */
-    bool yields;    /* strong loads and atomic operations pause it, behind a turn of its warps */
-    unsigned turns; /* of its warps, behind which the block pauses; 0: it does not */
+    bool yields;    /* strong loads and atomic operations pause it, after a turn of its warps */
+    unsigned turns; /* of its warps, after which the block pauses; 0: it does not */
     bool triggered; /* it has executed griddepcontrol.launch_dependents */
     struct overlap_block
         *overlap; /* see overlap_order.h; NULL: no other launch runs at the same time */
@@ -115,7 +115,7 @@ struct machine {
     uint64_t thread_instructions, warp_instructions; /* of the block */
     uint64_t limit;
     dependence dependence;
-    struct speculation *speculation; /* of blocks that run ahead of their turn; NULL: they do not */
+    struct speculation *speculation; /* of blocks that run before their turn; NULL: they do not */
 };
 
 static inline const void *source(const warp *w, const op *o, int which)

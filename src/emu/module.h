@@ -218,7 +218,7 @@ typedef struct variable {
 
 typedef struct variables {
     VEC(const variable *) list;
-    uint64_t end; /* the address behind the last */
+    uint64_t end; /* the address after the last */
 } variables;
 
 typedef struct param {
@@ -251,7 +251,7 @@ typedef struct recursion {
     uint32_t start; /* an op */
     uint32_t first_register, end_register;
     uint64_t first_local, end_local; /* addresses in local memory */
-    VEC(const variable *) shared;    /* the first caller's, which stand for parameters */
+    VEC(const variable *) shared;    /* the first caller's, used as parameters */
 } recursion;
 
 typedef struct variable_pair {
@@ -278,7 +278,7 @@ typedef struct entry {
     VEC(recursion *) recursions;
     VEC(recursive_call) recursive_calls;
     bool has_stack;
-    const variable *stack;       /* of each thread, behind all other local memory; NULL: none */
+    const variable *stack;       /* of each thread, after all other local memory; NULL: none */
     const variable *result_room; /* of recursive calls, for a while */
     uint32_t file_bytes, predicate_count, tracked_count, carried_count;
     uint32_t live_registers; /* as emu_entry_info has them */

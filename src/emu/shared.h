@@ -23,7 +23,7 @@ typedef struct shared_record {
 typedef uint32_t lanes_seen[32][32];
 
 /* What somebody has seen: what each warp, and each copier, did before these times, and what each
- * warp wrote before one is behind a proxy fence. */
+ * warp wrote before one is covered by a proxy fence. */
 typedef struct shared_view {
     uint32_t seen[SHARED_MAX_WARPS], copiers[SHARED_COPIERS], fenced[SHARED_MAX_WARPS];
 } shared_view;

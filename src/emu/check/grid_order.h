@@ -7,7 +7,7 @@
  *   before, and what other threads of the block had before a barrier between; with a fence, before
  *   the fence.
  * - an acquire is a load or an atomic operation of .acquire or .acq_rel, or a strong one that a
- *   fence follows. The acquire counts for its thread, and for other threads behind a barrier.
+ *   fence follows. The acquire counts for its thread, and for other threads after a barrier.
  * - release and acquire meet in a word of memory: the acquire loads what the release has stored, or
  *   what atomic operations have made of that since. The release and these operations are a release
  *   sequence.
@@ -39,7 +39,7 @@
  * partial[0] come first?
  *
  * The barrier has made A known to thread 40. A leads to F, F is by the store's block, and F's view
- * covers the store: 5 is before 6. So the store comes first. Were line 20 behind the barrier, the
+ * covers the store: 5 is before 6. So the store comes first. Were line 20 after the barrier, the
  * store's time would be 6, F would not cover the store, and the load would be a race.
  *
  * A release does not hold what its block had acquired before. If the second block goes on to
@@ -92,8 +92,8 @@ typedef struct grid_release {
 struct grid_block {
     uint32_t number; /* as in grid_store */
     VEC(grid_acquire) acquires;
-    /* the release that the last search has found behind the block's acquires, of lanes 0 before the
-     * first, and the index of the acquire that leads there */
+    /* the release that the last search has found by way of the block's acquires, of lanes 0 before
+     * the first, and the index of the acquire that leads there */
     grid_release found;
     uint32_t found_root;
 };

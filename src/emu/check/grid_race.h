@@ -55,7 +55,7 @@ static inline bool grid_race_load(const access *x, const allocation *a)
 bool grid_race_has_seen(const access *x, const grid_store *s);
 bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 
-/* The same for what a block that ran ahead of its turn has stored to a part of an allocation: s has
+/* The same for what a block that ran before its turn has stored to a part of an allocation: s has
  * a record for each 1 << shift bytes, all zero where there is no store. may: whether nothing is in
  * the way, so that the stores need no closer look; bytes: what they leave there; changed: some have
  * stored other values before. */

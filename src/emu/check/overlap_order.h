@@ -1,11 +1,11 @@
 /* The order between the launches of a stream that may run at the same time.
  *
- * A launch may begin before the ones ahead of it have ended, and griddepcontrol.wait is the only
+ * A launch may begin before earlier ones have ended, and griddepcontrol.wait is the only
  * thing that orders the two. So of each launch it is known which launches ahead need not have
  * finished (their memory operations performed and visible) when it begins, and which when a thread
  * of it has waited. By an example of four launches, all but A programmatic:
  *
- *     A  triggers                nothing is ahead of it
+ *     A  triggers                nothing is before it
  *     B  triggers, then waits    begins beside A; a thread that has waited comes after A
  *     C  never waits             begins beside B, and beside A: B had triggered before it waited
  *     D  waits                   begins beside A, B and C; having waited, it comes after C, but
@@ -39,7 +39,7 @@ typedef struct overlap_launch {
     size_t number; /* in the stream */
     unsigned bit;  /* in an overlap_set */
     overlap_set unfinished[WAIT_PHASES];
-    overlap_set followers; /* launches behind that began when this one was unfinished */
+    overlap_set followers; /* later launches that began when this one was unfinished */
     bool leads;            /* there may be more of these */
     bool waited;           /* some thread has */
     bool ended;
@@ -69,8 +69,8 @@ struct overlap {
     size_t range_count;
     overlap_launch *launches[OVERLAP_LAUNCHES];
     overlap_launch *newest;  /* the launch that began last, or NULL: it cannot be beside another */
-    overlap_launch *unknown; /* stands for all launches that are not known; NULL: there are none */
-    emu_report doubt;        /* memory without content, read ahead of a wait: see overlap_excuses */
+    overlap_launch *unknown; /* represents all launches that are not known; NULL: there are none */
+    emu_report doubt;        /* memory without content, read before a wait: see overlap_excuses */
 };
 
 static inline overlap_set overlap_set_of(const overlap_launch *l)
@@ -86,7 +86,7 @@ overlap_launch *overlap_begin(overlap *all, arena *parent, const char *name, siz
 /* Lets the first launch begin before unknown earlier launches have ended. */
 void overlap_begin_behind(overlap *all, arena *parent);
 
-/* The launch has ended; next is the one right behind it, or NULL where that has not begun. */
+/* The launch has ended; next is the one right after it, or NULL where that has not begun. */
 void overlap_end(overlap_launch *l, overlap_launch *next);
 
 /* Forgets launches that cannot race any more: all except a set and what these have not finished. */

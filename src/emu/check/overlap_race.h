@@ -3,14 +3,14 @@
  * Two launches race where both touch a byte, at least one of them stores, and the later one's
  * thread does so with the earlier one unfinished by the rules of overlap_order.h. Of two accesses
  * that are strong at .gpu scope, as atomic operations are, neither races. What ld.global.nc loads
- * must not change while its launch runs, so that it races also behind a wait, with all launches
+ * must not change while its launch runs, so that it races also after a wait, with all launches
  * that need not have finished when its own began.
  *
  * Which of the two accesses comes first when the launches are emulated does not matter: each launch
  * remembers what it has loaded and stored, in records of GRAIN_BYTES that have a bit a byte, one
  * for each line of the PTX that touches the grain. Memory that kernels cannot write is left out.
  *
- * A launch behind launches that are not known (emu_stream_config.behind) races with these where it
+ * A launch after launches that are not known (emu_stream_config.behind) races with these where it
  * stores before its wait, or loads what they may change.
  */
 #ifndef PTXGEN_EMU_CHECK_OVERLAP_RACE_H

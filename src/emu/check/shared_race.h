@@ -5,7 +5,7 @@
  * it has seen the accesses of each other warp, and where only some lanes of it have met, every lane
  * knows that of each other lane; an access that it has not seen and did not make itself is
  * concurrent with it. Every byte remembers who wrote it last and who read it last, and
- * when. Most accesses are to whole aligned words, so one record stands for the four bytes of a word
+ * when. Most accesses are to whole aligned words, so one record serves the four bytes of a word
  * until something touches only a part of it.
  *
  * A warp may also tick: what it does from then on has a time of its own, which grid_order.h tells

@@ -1,4 +1,4 @@
-/* Makes good, in the order of blocks, what blocks have done ahead of turn: see speculation.h. */
+/* Makes good, in the order of blocks, what blocks have done early: see speculation.h. */
 #ifndef PTXGEN_EMU_LAUNCH_COMMIT_H
 #define PTXGEN_EMU_LAUNCH_COMMIT_H
 

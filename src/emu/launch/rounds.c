@@ -1,8 +1,8 @@
-/* The blocks of a launch on several threads, in rounds: threads run blocks ahead of their turn, and
- * behind that what they have done is made good in the order of the blocks; see speculation.h. As
+/* The blocks of a launch on several threads, in rounds: threads run blocks before their turn, and
+ * after that what they have done is made good in the order of the blocks; see speculation.h. As
  * long as blocks have nothing to do with one another all threads do that, each for some pages of
  * memory; from the first on that has, one does. A block that cannot be made good runs there, and
- * the next round begins behind it.
+ * the next round begins after it.
  *
  * How many blocks a round has depends on the work in them and on how the rounds before went. Where
  * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
@@ -25,8 +25,8 @@ enum {
     GROWTH = 4,               /* from one round to the next where all is well */
     BLOCKS_A_THREAD = 2,      /* at least */
     MOST_BLOCKS = 1 << 16,    /* of a round */
-    MOST_LOG_BYTES = 4 << 20, /* of each thread, behind which a round ends: they stay in caches */
-    MOST_STRIKES = 4,         /* rounds behind one another that came to little */
+    MOST_LOG_BYTES = 4 << 20, /* of each thread, after which a round ends: they stay in caches */
+    MOST_STRIKES = 4,         /* rounds after each other that came to little */
     HANGING = 64,             /* times the work of the largest block so far, */
     HANGING_SMALL = 1 << 26,  /* and that is at least so much: it may wait for another one */
 };
@@ -60,7 +60,7 @@ struct rounds {
     /* of a round: its blocks from next on, the next one that no thread has taken, and the end */
     block_log *logs;
     atomic_uint_fast64_t taken, end;
-    uint64_t good; /* behind it, how many from next on are to be made good on threads */
+    uint64_t good; /* after it, how many from next on are to be made good on threads */
 };
 
 bool rounds_suit(const entry *e)

@@ -29,7 +29,7 @@ typedef struct allocation {
     struct page_group **groups; /* of a pattern: those with pages that were written */
     struct grid_shadow *shadow; /* of the launch that runs, see grid_race.h; NULL: no store yet */
     uint64_t loaded;            /* bytes, see emu_loaded */
-    /* Numbers of launches, see memory_begin_launch: the last one that blocks ran ahead of their
+    /* Numbers of launches, see memory_begin_launch: the last one that blocks ran before their
      * turn in which noted what they load of it, and which loaded from it without that. */
     uint32_t tracked;
     _Atomic uint32_t loaded_in;

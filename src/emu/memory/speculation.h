@@ -1,4 +1,4 @@
-/* Blocks that run ahead of their turn, on threads beside one another.
+/* Blocks that run before their turn, on threads beside one another.
  *
  * While blocks run ahead, nothing changes device memory: a block keeps what it stores in pages of
  * its own, notes which bytes it has loaded, and all that it would tell others goes to its log.

@@ -100,7 +100,7 @@ static bool matches(const char *pattern, const instruction *in, uint8_t *variant
     return taken == count;
 }
 
-/* What words say wherever they stand, as a modifier or as the name: and.pred. */
+/* What words mean as a modifier or as the name: and.pred. */
 static const struct {
     const char *word;
     size_t field; /* a byte of an op */

@@ -157,7 +157,7 @@ void decode_bra(decoder *d)
     decode_exit(d);
 }
 
-/* What is left of brx.idx behind the comparisons with all its targets. */
+/* What is left of brx.idx after the comparisons with all its targets. */
 void decode_table_branch(decoder *d)
 {
     decode_expect(d, 2, 2);

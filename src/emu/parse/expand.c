@@ -2,9 +2,9 @@
  *
  * A call is the function's body put in its place, parsed anew from the text: its names in a scope
  * of their own that does not see the caller's, its parameters bound to what the caller gives, its
- * ret a jump behind the body. A .param variable of the caller is not copied: inside of the function
- * the formal parameter's name stands for it. So a lane's call is where it is in the control flow,
- * lanes meet again behind it, and a report shows the line inside of the function. A function that
+ * ret a jump after the body. A .param variable of the caller is not copied: inside of the function
+ * the formal parameter's name refers to it. So a lane's call is where it is in the control flow,
+ * lanes meet again after it, and a report shows the line inside of the function. A function that
  * calls itself, also by way of others, has its body there once, and the inner call starts that over
  * (see stack.c). Of the functions that a driver has, there are those that assert(), printf(),
  * malloc() and free() call, as instructions of their own (see system.c).
@@ -24,7 +24,7 @@ typedef struct binding {
     operand formal, actual;
     ptx_type type;
     bool in_memory; /* .param, not .reg */
-    bool shared;    /* the formal stands for the caller's own .param variable */
+    bool shared;    /* the formal is the caller's own .param variable */
 } binding;
 
 struct call {
@@ -32,10 +32,10 @@ struct call {
     const char *function;
     unsigned line;
     uint32_t skip;              /* the branch of lanes that do not call, NO_TARGET for none */
-    const char *end;            /* the label behind the body */
+    const char *end;            /* the label after the body */
     size_t symbols, references; /* where the body's scope began */
     unsigned floor;             /* the caller's */
-    lexer back;                 /* the text behind the call */
+    lexer back;                 /* the text after the call */
     binding *results, *arguments;
     unsigned result_count, argument_count;
     bool recurs;          /* the function may call itself */
@@ -417,7 +417,7 @@ static void call_pointer(parser *p, const call_statement *s, operand pointer)
     EMIT(p, s->line, &some, "(call)", pointer);
 }
 
-/* call (results), function, (arguments), prototype; behind its modifiers */
+/* call (results), function, (arguments), prototype; after its modifiers */
 void parser_call(parser *p, unsigned line, const operand *guard)
 {
     lexer *l = &p->lex;
@@ -458,7 +458,7 @@ void parser_return(parser *p, unsigned line, const operand *guard)
     emit_branch(p, line, guard, p->call->end, uniform);
 }
 
-/* name: .branchtargets a, b, c; behind the directive */
+/* name: .branchtargets a, b, c; after the directive */
 void parser_targets(parser *p, const char *name, unsigned line)
 {
     VEC(const char *) labels = { 0 };

@@ -21,7 +21,7 @@ typedef struct block {
 typedef struct graph {
     arena *arena;
     entry *entry;
-    block *blocks; /* and the exit behind the last */
+    block *blocks; /* and the exit after the last */
     uint32_t count;
     uint32_t *preds;
     uint32_t last_exit; /* the last block in the text that ends threads and can be reached */

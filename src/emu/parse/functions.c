@@ -82,7 +82,7 @@ bool function_recurs(parser *p, const char *name)
     return f->recurs == RECURS;
 }
 
-/* Function names that are values stand between such signs, unlike names in calls and headers. */
+/* Function names that are values are between such signs, unlike names in calls and headers. */
 static bool is_one_of(const lexer *l, const char *signs)
 {
     return l->token.kind == TOKEN_PUNCTUATION && !l->token.text[1] && strchr(signs, *l->token.text);

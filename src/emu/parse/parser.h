@@ -49,10 +49,10 @@ typedef struct instruction {
     operand operands[MAX_OPERANDS];
     unsigned operand_count;
     const operand *guard;  /* NULL: all lanes */
-    uint64_t unused_bytes; /* of a load, as a pragma ahead of it says */
+    uint64_t unused_bytes; /* of a load, as a pragma before it says */
 } instruction;
 
-/* Names and what they stand for, in nested scopes. */
+/* Names and their meanings, in nested scopes. */
 typedef enum symbol_kind {
     SYMBOL_REG,
     SYMBOL_REG_RANGE, /* .reg .b32 %r<4>; its name is "%r" */
@@ -152,10 +152,10 @@ void parser_note_unknown(parser *p, unsigned line, const char *what);
 
 /* functions.c */
 
-/* .func … behind .func: notes where a function stands that has a body. */
+/* .func …, after the word: notes the place of a function that has a body. */
 void parser_function(parser *p);
 
-/* The function of this name, which may stand further on, or NULL. */
+/* Returns the function of this name, which may follow later in the text, or NULL. */
 const function *function_find(parser *p, const char *name);
 
 /* Whether a function, of those that are known, may call itself by way of some others. */
@@ -170,7 +170,7 @@ bool function_takes(parser *p, const function *f, const uint64_t *results, size_
 
 /* expand.c */
 
-/* call … behind the word: appends the ops of the function, or of those that may be called. */
+/* call … after the word: appends the ops of the function, or of those that may be called. */
 void parser_call(parser *p, unsigned line, const operand *guard);
 
 void parser_return(parser *p, unsigned line, const operand *guard);
@@ -204,7 +204,7 @@ const reg *parser_register(parser *p);
 /* Goes past the name of a state space that variables are declared in, if there is one. */
 bool parser_space(parser *p, ptx_space *space);
 
-/* .shared .align 4 .b8 name[16]; behind the state space */
+/* .shared .align 4 .b8 name[16]; after the state space */
 void parser_variables(parser *p, ptx_space space, bool external);
 
 /* .param .u64 .ptr .global .align 16 name  or  .param .align 8 .b8 name[24] */
@@ -227,7 +227,7 @@ unsigned parser_line(const parser *p); /* the line of the current token */
 
 /* decode.c */
 
-/* Appends the op that an instruction stands for to the entry. Valid until the next is appended. */
+/* Appends the op of an instruction to the entry. Valid until the next is appended. */
 op *decode_instruction(parser *p, const instruction *in);
 
 /* The same for an instruction that is made up: its name with modifiers, as "setp.eq.b64". */
@@ -237,7 +237,7 @@ op *parser_emit(parser *p, unsigned line, const operand *guard, const char *text
 /* Looks up the form of an instruction. What is not known of it, or NULL. */
 const char *decode_find(parser *p, instruction *in);
 
-/* Appends an op that stops a kernel, where that is to be deferred: what says why. */
+/* Appends an op that stops a kernel and says why, or ends the parse. */
 void decode_unknown(parser *p, unsigned line, const operand *guard, const char *what);
 
 /* flow.c */

@@ -1,10 +1,10 @@
 /* cp.async: copies from global to shared memory that a thread begins and waits for later.
  *
  * What is read is read when the copy begins. The bytes in shared memory are written when the thread
- * waits for the group of the copy, or when some thread looks at an mbarrier in vain at which the
- * copy's thread has said that it arrives behind its copies. Until then they belong to nobody, and
- * any access to them is a race: the thread has not waited, or others have not met it at a barrier
- * since it did, or not waited at the mbarrier.
+ * waits for the group of the copy, or when some thread looks without success at an mbarrier at
+ * which the copy's thread has said that it arrives after its copies. Until then they belong to
+ * nobody, and any access to them is a race: the thread has not waited, or others have not met it at
+ * a barrier since it did, or not waited at the mbarrier.
  */
 #include "emu/run/async.h"
 #include "emu/check/grid_race.h"
@@ -33,7 +33,7 @@ void async_begin_block(machine *m, warp *w)
     if (!s || w->index)
         return;
     s->barriers.count = 0;
-    s->vain = 0;
+    s->failed_looks = 0;
     memset(s->groups, 0, sizeof s->groups);
     while (s->late)
         LIST_MOVE(late, &s->late, s->spare_late);

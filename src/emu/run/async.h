@@ -2,9 +2,9 @@
  *
  * A phase of an mbarrier is complete when as many threads have arrived as it expects and as many
  * bytes as they said have been copied. Copies complete as late as they may: those of an mbarrier
- * when somebody has looked for the phase in vain, those of bulk groups when their thread waits. So
- * a program that does not wait, or does not look at what a look gave, finds bytes that are not
- * there.
+ * when somebody has looked for the phase without success, those of bulk groups when their thread
+ * waits. So a program that does not wait, or does not look at what a look gave, finds bytes that
+ * are not there.
  */
 #ifndef PTXGEN_EMU_RUN_ASYNC_H
 #define PTXGEN_EMU_RUN_ASYNC_H
@@ -35,7 +35,7 @@ typedef struct async_copy {
     uint8_t bytes[16];
 } async_copy;
 
-/* cp.async.mbarrier.arrive: an arrival that comes behind a lane's copies up to a number. */
+/* cp.async.mbarrier.arrive: an arrival that comes after a lane's copies up to a number. */
 typedef struct late_arrival {
     struct late_arrival *next;
     warp *warp;
@@ -65,7 +65,7 @@ typedef struct async_state {
     late_arrival *late, *spare_late;
     bulk_copy *bulk, *spare_bulk;           /* bulk: the oldest first */
     uint32_t groups[MAX_WARPS][WARP_LANES]; /* of bulk copies that each lane has committed */
-    uint32_t vain; /* looks at mbarriers since something last happened at one */
+    uint32_t failed_looks; /* failed looks at mbarriers since something last happened at one */
 } async_state;
 
 /* Forgets the copies of a warp of the block before. */

@@ -1,8 +1,8 @@
 /* Blocks: the warps of a block in turn.
  *
- * A warp runs until it waits at a barrier, ends, or has looked in vain for what others may store,
- * then the next one does, so that a run is the same every time. What other orders would have shown,
- * the race check finds. A block that is held up keeps its state in its machine.
+ * A warp runs until it waits at a barrier, ends, or has looked without success for what others may
+ * store, then the next one does, so that a run is the same every time. What other orders would have
+ * shown, the race check finds. A block that is held up keeps its state in its machine.
  */
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"

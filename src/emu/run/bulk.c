@@ -3,7 +3,7 @@
  * A load from global to shared memory completes at an mbarrier, which counts its bytes; a store is
  * waited for by its thread, in groups. What a copy reads it reads when it begins, what it writes is
  * written when it completes; until then nobody may touch the bytes that a load writes, or change
- * those that a store reads. Ordinary stores ahead of a copy need a proxy fence between.
+ * those that a store reads. Ordinary stores before a copy need a proxy fence between.
  */
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
@@ -205,7 +205,7 @@ static void finish_stores(warp *w, lane_mask mask, const lanes32 *open, bool onl
             at = &c->next;
             continue;
         }
-        if (!c->has_read) /* others may change shared memory behind a barrier */
+        if (!c->has_read) /* others may change shared memory after a barrier */
             shared_end_read(&m->shared, c->offset, c->size);
         c->has_read = true;
         access x = { w, c->op, c->lane, ACCESS_STORE, SPACE_GLOBAL, c->address, PIECE };

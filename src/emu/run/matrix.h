@@ -80,7 +80,7 @@ static inline unsigned matrix_packed(matrix_element e)
     return bits < 32 ? 32 / bits : 1;
 }
 
-/* Registers of a lane that so many elements of a matrix take. */
+/* Registers of a lane for a number of elements of a matrix. */
 static inline unsigned matrix_registers(unsigned elements, matrix_element e)
 {
     return elements / WARP_LANES / matrix_packed(e);
@@ -91,7 +91,7 @@ typedef struct matrix_place {
 } matrix_place;
 
 /* Where a register's first element is in the matrix: in lane 0, and in another lane by that. The
- * others of a register lie behind it: of A and C in the same row, of B in the same column. */
+ * others of a register lie after it: of A and C in the same row, of B in the same column. */
 matrix_place matrix_place_in_lane_0(const matrix_shape *s, matrix_part part, matrix_element e,
                                     unsigned r);
 

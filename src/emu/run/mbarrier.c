@@ -12,7 +12,7 @@
 enum {
     OBJECT_BYTES = 8,
     MOST_COUNT = (1 << 20) - 1, /* of arrivals and of bytes */
-    MOST_VAIN = 100000,         /* looks in vain before nothing is taken to come any more */
+    MOST_FAILED_LOOKS = 100000, /* failed looks before the kernel counts as hanging */
     PENDING_BITS = 20,
 };
 
@@ -113,7 +113,7 @@ void exec_mbarrier_inval(warp *w, const op *o, lane_mask mask)
 
 static void complete_phase(async_state *s, mbarrier *b)
 {
-    s->vain = 0; /* something has happened */
+    s->failed_looks = 0; /* something has happened */
     if (b->pending || b->bytes)
         return;
     b->phase++;
@@ -281,7 +281,7 @@ void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
             continue;
         mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         complete_late(w, o, i, b);
-        if (++w->machine->async->vain > MOST_VAIN)
+        if (++w->machine->async->failed_looks > MOST_FAILED_LOOKS)
             warp_fault(w, o, i, EMU_BARRIER, 0,
                        "this mbarrier waits for %u more arrivals of %u and for %d bytes, and "
                        "nothing comes any more",

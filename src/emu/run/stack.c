@@ -4,9 +4,9 @@
  * of a function that calls itself. Where that body calls the function again, its lanes start it
  * over: what the body has in registers, parameters and flags is put aside for these lanes, the
  * arguments are copied to the parameters, and the lanes go to the body's start. At its end each
- * lane takes back what was put aside last, but for the results, and goes on behind that call.
+ * lane takes back what was put aside last, but for the results, and goes on after that call.
  *
- * By an example: fib's body stands once in a kernel, as ops 10 to 40; op 40 is its (return). Lanes
+ * By an example: fib's body is once in a kernel, as ops 10 to 40; op 40 is its (return). Lanes
  * that come to op 25, a (recurse), wait in a frame at op 26 and start at op 10 with no registers
  * written. They come to op 40, where they are put back and go on at op 26. Lanes that come to op 40
  * and have nothing put aside are those of the first call, and go on at op 41.

@@ -8,7 +8,7 @@
  *
  * What a product reads it reads when it begins; its registers get the sums when the warp waits for
  * its group. Until then nobody may change the bytes or the registers, and who reads the registers
- * finds what they held before. Ordinary stores ahead of a product need a proxy fence between, and
+ * finds what they held before. Ordinary stores before a product need a proxy fence between, and
  * registers that something else has written a wgmma.fence.
  *
  * Sums are those of mma.sync (see matrix.c): an element of D takes its products in the order of k.
