@@ -1,9 +1,10 @@
 #!/bin/bash
-# A row of the table of costs is named where its kernel has changed, and is then counted again as it was, alone.
+# A row of the table of costs is named where its kernel has changed, and is then counted again as it was, alone. A wrong
+# row of it stops the build.
 #
-#   old_costs.sh COST_PROGRAM COST.ini COSTS.tsv
+#   old_costs.sh EMBED_COSTS COST_PROGRAM COST.ini COSTS.tsv
 set -u
-cost=$1 spec=$2 table=$3
+embed=$1 cost=$2 spec=$3 table=$4
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -11,6 +12,18 @@ fail() {
     echo "FAILED: $1"
     exit 1
 }
+
+line=$(grep -n '^rms_norm' "$table" | cut -d : -f 1)
+while IFS='|' read -r change message; do
+    awk -F '\t' -v OFS='\t' '$1 == "rms_norm" { '"$change"' } { print }' "$table" >"$scratch/wrong"
+    "$embed" "$scratch/wrong" "$scratch/wrong.c" 2>"$scratch/printed" && fail "no error: $message"
+    echo "$scratch/wrong:$line: error: $message" | diff - "$scratch/printed" || fail "another error"
+done <<'END'
+$6 = "y4"|a figure is a letter of the head's list and a number
+$6 = "r"|a figure is a letter of the head's list and a number
+NF--|the row has not as many columns as the heading
+$6 = sprintf("r%01100d", 4)|the line is too long
+END
 
 awk -F '\t' -v OFS='\t' '$1 == "rms_norm" { $4 = "00000000"; $6 = "r1" } $1 == "f32_gemv" { $6 = "r1" } { print }' \
     "$table" >"$scratch/changed"
