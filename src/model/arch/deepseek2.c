@@ -18,12 +18,11 @@ static void read_heads(model_reader *r)
     d->latent = model_required_number(r, "attention.kv_lora_rank");
     int64_t dims = model_required_number(r, "rope.dimension_count");
     if (!model_find_key(r, head)) {
-        model_error(
-            r, DIAG_BAD_MODEL_KEY,
-            "deepseek2.%s is missing, so that the file has attn_kv_b; a llama.cpp from April "
-            "2025 on makes files with attn_k_b and attn_v_b in its place, which are read "
-            "here",
-            head);
+        model_bad_key(r,
+                      "%s is missing, so that the file has attn_kv_b; a llama.cpp from April "
+                      "2025 on makes files with attn_k_b and attn_v_b in its place, which are read "
+                      "here",
+                      head);
         return;
     }
     d->num_kv_heads = model_required_number(r, "attention.head_count_kv");
@@ -35,10 +34,10 @@ static void read_heads(model_reader *r)
                        "it is kv_lora_rank + rope.dimension_count");
     model_require_same(r, "attention.value_length", d->latent, "it is kv_lora_rank");
     if (dims >= d->head_dim)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "deepseek2.rope.dimension_count = %lld leaves nothing of %s = %lld that does "
-                    "not turn",
-                    (long long)dims, head, (long long)d->head_dim);
+        model_bad_key(r,
+                      "rope.dimension_count = %lld leaves nothing of %s = %lld that does "
+                      "not turn",
+                      (long long)dims, head, (long long)d->head_dim);
 }
 
 /* Returns the tokens of the vocabulary, by the keys alone. */

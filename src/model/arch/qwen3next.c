@@ -44,10 +44,10 @@ static void read_recurrent_layers(model_reader *r)
     for (int64_t l = 0; l < d->layers; l++)
         d->recurrent[l] = (l + 1) % interval != 0;
     if (interval < 2 || interval > d->layers)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.%s = %lld is not from 2 to %lld, the number of layers: there are layers of "
-                    "both kinds",
-                    r->architecture->name, name, (long long)interval, (long long)d->layers);
+        model_bad_key(r,
+                      "%s = %lld is not from 2 to %lld, the number of layers: there are layers of "
+                      "both kinds",
+                      name, (long long)interval, (long long)d->layers);
 }
 
 /* Reads what all of them have: delta nets, whose layout is DELTA_, and attention with a gate. */
@@ -64,10 +64,8 @@ static void adapt_qwen3next(model_reader *r, int64_t layout)
     model_require_same(r, "ssm.inner_size", d->delta_value_heads * d->delta_head_dim,
                        "it is ssm.time_step_rank * ssm.state_size");
     if (d->delta_value_heads % d->delta_key_heads)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.ssm.time_step_rank = %lld is not a multiple of ssm.group_count = %lld",
-                    r->architecture->name, (long long)d->delta_value_heads,
-                    (long long)d->delta_key_heads);
+        model_bad_key(r, "ssm.time_step_rank = %lld is not a multiple of ssm.group_count = %lld",
+                      (long long)d->delta_value_heads, (long long)d->delta_key_heads);
     d->attention_gate = 1;
     model_required_number(r, "rope.dimension_count"); /* a part of a head turns */
     if (d->experts && !d->shared_ff)

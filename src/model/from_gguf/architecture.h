@@ -115,6 +115,9 @@ void model_ignore_tensor(model_reader *r, decoder_tensor t);
 
 void model_error(model_reader *r, diag_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* Reports a key of the architecture, without whose prefix the text starts. */
+void model_bad_key(model_reader *r, const char *format, ...) PRINTF_LIKE(2, 3);
+
 /* How a file is read: keys that all architectures have, sizes, norms and RoPE; then those that
  * nothing has read and that say something are reported; then the tensors: those that are missing,
  * have another shape, or a type that has no format, and those that nothing uses are reported. */

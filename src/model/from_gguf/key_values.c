@@ -23,6 +23,15 @@ void model_error(model_reader *r, diag_code code, const char *text, ...)
     va_end(args);
 }
 
+void model_bad_key(model_reader *r, const char *text, ...)
+{
+    va_list args;
+    va_start(args, text);
+    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s", r->architecture->name,
+                arena_vformat(r->arena, text, args));
+    va_end(args);
+}
+
 const gguf_key *model_find_key(const model_reader *r, const char *name)
 {
     return gguf_find_key(r->file, arena_format(r->arena, "%s.%s", r->architecture->name, name));
@@ -142,11 +151,6 @@ const gguf_key *model_use_key(model_reader *r, const char *name)
     return key;
 }
 
-static void report_missing(model_reader *r, const char *name)
-{
-    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s is missing", r->architecture->name, name);
-}
-
 static void report_type(model_reader *r, const gguf_key *key, const char *wanted)
 {
     model_error(r, DIAG_BAD_MODEL_KEY, "%s is %s %s, not %s", key->name,
@@ -185,7 +189,7 @@ int64_t model_number(model_reader *r, const char *name, int64_t least, int64_t f
 int64_t model_required_number(model_reader *r, const char *name)
 {
     if (!model_find_key(r, name))
-        report_missing(r, name);
+        model_bad_key(r, "%s is missing", name);
     int64_t number = model_number(r, name, 1, 1);
     require_note(r, name);
     return number;
@@ -230,7 +234,7 @@ double model_real(model_reader *r, const char *name, double fallback)
 double model_required_real(model_reader *r, const char *name)
 {
     if (!model_find_key(r, name))
-        report_missing(r, name);
+        model_bad_key(r, "%s is missing", name);
     double number = model_real(r, name, 1);
     require_note(r, name);
     return number;
@@ -266,6 +270,6 @@ void model_require_same(model_reader *r, const char *name, int64_t number, const
 {
     int64_t found = model_number(r, name, 0, number);
     if (found != number)
-        model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s = %lld is not %lld; %s", r->architecture->name,
-                    name, (long long)found, (long long)number, why);
+        model_bad_key(r, "%s = %lld is not %lld; %s", name, (long long)found, (long long)number,
+                      why);
 }

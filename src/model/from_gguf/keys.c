@@ -16,53 +16,45 @@ static void read_heads(model_reader *r)
     model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
 }
 
-/* Those of the decoder: layers behind them predict further tokens from what these give. */
+/* Returns the decoder's layers: others behind them predict further tokens from what these give. */
 static int64_t read_layers(model_reader *r)
 {
-    static const char further[] = "nextn_predict_layers";
-    int64_t all = model_required_number(r, "block_count");
-    if (!(r->architecture->features & FEATURE_NEXTN))
-        return all;
-    r->out->further_layers = model_number(r, further, 0, 0);
-    if (r->out->further_layers < all)
-        return all - r->out->further_layers;
-    model_error(r, DIAG_BAD_MODEL_KEY, "%s.%s = %lld leaves no layer of %lld to the decoder",
-                r->architecture->name, further, (long long)r->out->further_layers, (long long)all);
+    int64_t all = model_required_number(r, "block_count"), further = 0;
+    if (r->architecture->features & FEATURE_NEXTN)
+        further = model_number(r, "nextn_predict_layers", 0, 0);
+    r->out->further_layers = further;
+    if (further < all)
+        return all - further;
+    model_bad_key(r, "nextn_predict_layers = %lld leaves no layer of %lld to the decoder",
+                  (long long)further, (long long)all);
     return all;
 }
 
 static int64_t read_gating(model_reader *r)
 {
-    enum { SOFTMAX = 1, SIGMOID, SOFTMAX_OF_CHOSEN };
-    static const char name[] = "expert_gating_func";
-    int64_t number = model_number(r, name, 0, 0);
-    switch (number) {
-    case 0:
+    static const int64_t gatings[] = { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
+    int64_t number = model_number(r, "expert_gating_func", 0, 0);
+    if (!number)
         return r->architecture->gating;
-    case SOFTMAX:
-        return GATING_SOFTMAX;
-    case SIGMOID:
-        return GATING_SIGMOID;
-    case SOFTMAX_OF_CHOSEN:
-        return GATING_SOFTMAX_OF_CHOSEN;
-    default:
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.%s = %lld is unknown; there are 1 (softmax), 2 (sigmoid) and 3 (softmax of "
-                    "the chosen)",
-                    r->architecture->name, name, (long long)number);
-        return 0;
-    }
+    if (number <= (int64_t)(sizeof gatings / sizeof *gatings))
+        return gatings[number - 1];
+    model_bad_key(r,
+                  "expert_gating_func = %lld is unknown; there are 1 (softmax), 2 (sigmoid) and 3 "
+                  "(softmax of the chosen)",
+                  (long long)number);
+    return 0;
 }
 
-/* Rows of an expert's ffn_up, where they have no key of their own by that of dense layers. */
+/* Returns the rows of an expert's ffn_up, where they have no key of their own by that of dense
+ * layers. */
 static int64_t read_expert_rows(model_reader *r)
 {
-    static const char own[] = "expert_feed_forward_length", all[] = "feed_forward_length";
-    int64_t used = r->out->decoder.experts_used;
+    static const char own[] = "expert_feed_forward_length";
     if (model_find_key(r, own) || r->architecture->expert_rows == EXPERT_ROWS_OWN)
         return model_required_number(r, own);
-    int64_t rows = model_required_number(r, all);
-    return r->architecture->expert_rows == EXPERT_ROWS_OF_ALL ? rows : rows / used;
+    int64_t rows = model_required_number(r, "feed_forward_length");
+    return r->architecture->expert_rows == EXPERT_ROWS_OF_ALL ? rows
+                                                              : rows / r->out->decoder.experts_used;
 }
 
 static void read_groups(model_reader *r)
@@ -73,44 +65,36 @@ static void read_groups(model_reader *r)
     if (groups < 2)
         return;
     if (d->experts % groups || used < 1 || used > groups)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.expert_group_count = %lld with expert_group_used_count = %lld and "
-                    "expert_count = %lld: groups divide the experts, and up to all are used",
-                    r->architecture->name, (long long)groups, (long long)used,
-                    (long long)d->experts);
+        model_bad_key(r,
+                      "expert_group_count = %lld with expert_group_used_count = %lld and "
+                      "expert_count = %lld: groups divide the experts, and up to all are used",
+                      (long long)groups, (long long)used, (long long)d->experts);
     d->expert_groups = groups;
     d->expert_groups_used = used;
 }
 
-static void read_expert_sizes(model_reader *r)
+static void read_experts(model_reader *r)
 {
     decoder *d = &r->out->decoder;
+    bool required = r->architecture->features & FEATURE_EXPERTS_ALWAYS;
+    d->experts =
+        required ? model_required_number(r, "expert_count") : model_number(r, "expert_count", 0, 0);
+    if (!d->experts) {
+        model_ignore_key(r, "expert_used_count");
+        return;
+    }
     d->experts_used = model_required_number(r, "expert_used_count");
     d->expert_ff = read_expert_rows(r);
     d->shared_ff = model_number(r, "expert_shared_count", 0, 0) * d->expert_ff;
     d->shared_ff = model_number(r, "expert_shared_feed_forward_length", 0, d->shared_ff);
     d->dense_layers = model_number(r, "leading_dense_block_count", 0, 0);
     if (d->experts_used > d->experts)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.expert_used_count = %lld is more than expert_count = %lld",
-                    r->architecture->name, (long long)d->experts_used, (long long)d->experts);
+        model_bad_key(r, "expert_used_count = %lld is more than expert_count = %lld",
+                      (long long)d->experts_used, (long long)d->experts);
     if (d->dense_layers >= d->layers)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.leading_dense_block_count = %lld leaves no layer of %lld that has experts",
-                    r->architecture->name, (long long)d->dense_layers, (long long)d->layers);
-}
-
-static void read_experts(model_reader *r)
-{
-    static const char count[] = "expert_count";
-    decoder *d = &r->out->decoder;
-    bool required = r->architecture->features & FEATURE_EXPERTS_ALWAYS;
-    d->experts = required ? model_required_number(r, count) : model_number(r, count, 0, 0);
-    if (!d->experts) {
-        model_ignore_key(r, "expert_used_count");
-        return;
-    }
-    read_expert_sizes(r);
+        model_bad_key(r,
+                      "leading_dense_block_count = %lld leaves no layer of %lld that has experts",
+                      (long long)d->dense_layers, (long long)d->layers);
     read_groups(r);
     double scale = model_real(r, "expert_weights_scale", 0);
     d->gating = read_gating(r);
@@ -134,19 +118,12 @@ static void read_sizes(model_reader *r)
         d->ff = model_required_number(r, "feed_forward_length");
     model_ignore_key(r, "feed_forward_length");
     if (d->layers > DECODER_MOST_LAYERS)
-        model_error(r, DIAG_BAD_MODEL_KEY, "%s.block_count = %lld is more than %d",
-                    r->architecture->name, (long long)d->layers, DECODER_MOST_LAYERS);
+        model_bad_key(r, "block_count = %lld is more than %d", (long long)d->layers,
+                      DECODER_MOST_LAYERS);
 }
 
-/* What YaRN multiplies cos and sin by, where it is not told: 1 + 0.1 ln factor. Models with a
- * multiplier of the logarithm scale their scores instead. */
-static double yarn_magnitude(model_reader *r, double factor)
-{
-    double multiplier = model_real(r, "rope.scaling.yarn_log_multiplier", 0);
-    double growth = factor > 1 ? 0.1 * log(factor) : 0;
-    return (1 + growth) / (1 + multiplier * growth);
-}
-
+/* Reads YaRN. What it multiplies cos and sin by, where it is not told, is 1 + 0.1 ln factor. Models
+ * with a multiplier of the logarithm scale their scores instead. */
 static void read_yarn(model_reader *r, rope_options *rope, double factor, double *magnitude)
 {
     rope->scaling = ROPE_YARN;
@@ -156,8 +133,13 @@ static void read_yarn(model_reader *r, rope_options *rope, double factor, double
     rope->extension = model_real(r, "rope.scaling.yarn_ext_factor", 1);
     rope->beta_fast = model_real(r, "rope.scaling.yarn_beta_fast", 32);
     rope->beta_slow = model_real(r, "rope.scaling.yarn_beta_slow", 1);
-    *magnitude *= rope->extension > 0 ? yarn_magnitude(r, rope->factor)
-                                      : model_real(r, "rope.scaling.yarn_attn_factor", 1);
+    if (rope->extension > 0) {
+        double multiplier = model_real(r, "rope.scaling.yarn_log_multiplier", 0);
+        double growth = rope->factor > 1 ? 0.1 * log(rope->factor) : 0;
+        *magnitude *= (1 + growth) / (1 + multiplier * growth);
+    } else {
+        *magnitude *= model_real(r, "rope.scaling.yarn_attn_factor", 1);
+    }
     model_ignore_key(r, "rope.scaling.yarn_attn_factor");
 }
 
@@ -176,10 +158,9 @@ static void read_scaling(model_reader *r, rope_options *rope)
         read_yarn(r, rope, factor, &magnitude);
     } else if (!is_linear && strcmp(type, "none") != 0 &&
                !(r->architecture->has_long_factors && strcmp(type, "longrope") == 0)) {
-        model_error(r, DIAG_BAD_MODEL_KEY, "%s.rope.scaling.type = '%s' is unknown; there are %s",
-                    r->architecture->name, type,
-                    r->architecture->has_long_factors ? "none, linear, yarn and longrope"
-                                                      : "none, linear and yarn");
+        model_bad_key(r, "rope.scaling.type = '%s' is unknown; there are %s", type,
+                      r->architecture->has_long_factors ? "none, linear, yarn and longrope"
+                                                        : "none, linear and yarn");
     }
     if (!divides && (is_linear || strcmp(type, "none") == 0))
         model_note_same(r, "rope.scaling.type", is_linear ? "none" : "linear");
@@ -212,17 +193,6 @@ static void read_rope(model_reader *r)
     d->rope[1] = d->rope[0];
 }
 
-static void read_step(decoder *d, int64_t context_length, const model_options *options)
-{
-    int64_t usual = context_length < MODEL_USUAL_POSITIONS ? context_length : MODEL_USUAL_POSITIONS;
-    d->max_seq_len = options->max_seq_len ? options->max_seq_len : usual;
-    d->kv_type = options->kv_type < 0 ? KV_F16 : options->kv_type;
-    d->precision = PRECISION_Q8;
-    d->m[d->m_count++] = 1;
-    d->m[d->m_count++] = DECODER_FEW_ROWS;
-    d->sequences = 1;
-}
-
 void model_read_keys(model_reader *r, const model_options *options)
 {
     decoder *d = &r->out->decoder;
@@ -231,15 +201,20 @@ void model_read_keys(model_reader *r, const model_options *options)
     const char *key, *feature = model_missing_feature(r, &key);
     if (feature) {
         model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s says that the model needs %s, which has no decoder "
-                    "here",
-                    key, feature);
+                    "%s says that the model needs %s, which has no decoder here", key, feature);
         return;
     }
     r->out->context_length = model_required_number(r, "context_length");
     read_sizes(r);
     read_rope(r);
-    read_step(d, r->out->context_length, options);
+    int64_t context = r->out->context_length;
+    int64_t usual = context < MODEL_USUAL_POSITIONS ? context : MODEL_USUAL_POSITIONS;
+    d->max_seq_len = options->max_seq_len ? options->max_seq_len : usual;
+    d->kv_type = options->kv_type < 0 ? KV_F16 : options->kv_type;
+    d->precision = PRECISION_Q8;
+    d->m[d->m_count++] = 1;
+    d->m[d->m_count++] = DECODER_FEW_ROWS;
+    d->sequences = 1;
     d->epsilon = model_required_real(r, "attention.layer_norm_rms_epsilon");
     d->attention_scale = model_real(r, "attention.scale", 0);
 }
@@ -254,10 +229,8 @@ void model_read_temperature(model_reader *r)
     if (length <= 0)
         length = d->rope[0].original_context;
     if (length <= 0)
-        model_error(r, DIAG_BAD_MODEL_KEY,
-                    "%s.attention.temperature_scale goes with temperature_length or "
-                    "rope.scaling.original_context_length",
-                    r->architecture->name);
+        model_bad_key(r, "attention.temperature_scale goes with temperature_length or "
+                         "rope.scaling.original_context_length");
     for (int i = 0; i < 2; i++) {
         d->rope[i].temperature_scale = scale;
         d->rope[i].temperature_length = length;
@@ -287,32 +260,20 @@ void model_windows(model_reader *r, int64_t window, int64_t period)
         d->rope[1].base = model_real(r, "rope.freq_base_swa", d->rope[0].base);
 }
 
-/* What says nothing of how a token is computed. */
-static void ignore_keys(model_reader *r)
-{
-    static const char *const names[] = { "vocab_size", "tensor_data_layout",
-                                         "rope.scaling.finetuned" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        model_ignore_key(r, names[i]);
-}
-
-/* A window that no layer of the architecture has: nothing where it is not shorter than what there
- * is room for. */
-static void ignore_wide_window(model_reader *r)
-{
-    static const char name[] = "attention.sliding_window";
-    const gguf_key *key = model_find_key(r, name);
-    int64_t window;
-    if (key && gguf_get_i64(key, 0, &window) &&
-        (window <= 0 || window >= r->out->decoder.max_seq_len))
-        model_note_number(r, name, (double)window, true);
-}
-
 void model_check_keys(model_reader *r)
 {
+    static const char window_name[] = "attention.sliding_window";
     const char *prefix = arena_format(r->arena, "%s.", r->architecture->name);
-    ignore_keys(r);
-    ignore_wide_window(r);
+    const gguf_key *window_key = model_find_key(r, window_name);
+    int64_t window;
+    model_ignore_key(r, "vocab_size"); /* these say nothing of how a token is computed */
+    model_ignore_key(r, "tensor_data_layout");
+    model_ignore_key(r, "rope.scaling.finetuned");
+    /* A window that no layer of the architecture has means nothing where there is no room for more.
+     */
+    if (gguf_get_i64(window_key, 0, &window) &&
+        (window <= 0 || window >= r->out->decoder.max_seq_len))
+        model_note_number(r, window_name, (double)window, true);
     for (size_t i = 0; i < r->file->key_count; i++) {
         const char *name = r->file->keys[i].name;
         if (!r->known_keys[i] && strncmp(name, prefix, strlen(prefix)) == 0)
