@@ -16,27 +16,23 @@ enum { KIBI = 1024, PROMPT_ROWS = 256 };
  * and H100 the larger ones that they have room for. */
 static const char DEFAULT_TARGETS[] = "sm_80,sm_86,sm_90";
 
+typedef struct conversion {
+    arena *arena;
+    const char *path;
+    const upper_storey *upper;
+    const spec_overrides *overrides;
+    const model_options *options;
+    strbuf *out, *said;
+    diags *diags;
+    gguf_file file;
+    model model;
+    bool right;
+} conversion;
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-/* Text of a file as a comment has it: whatever is not printable ASCII is a '?'. */
-static void put_printable(strbuf *out, const char *text)
-{
-    for (; *text; text++)
-        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
-}
-
-/* "sm_80,sm_90" as a list. */
-static void put_targets(strbuf *out, const char *list)
-{
-    for (; *list; list++) {
-        strbuf_char(out, *list);
-        if (*list == ',' && list[1] != ' ')
-            strbuf_char(out, ' ');
-    }
 }
 
 static const char *positions_text(arena *a, int64_t positions)
@@ -46,9 +42,10 @@ static const char *positions_text(arena *a, int64_t positions)
                         (long long)(kibi ? positions / KIBI : positions));
 }
 
-static void put_spec(strbuf *out, const char *path, const model *m, const spec_overrides *overrides)
+static void put_spec(strbuf *out, const conversion *c, const spec_overrides *overrides)
 {
     arena *a = out->arena;
+    const model *m = &c->model;
     bool has_freqs = m->decoder.has[TENSOR_ROPE_FREQS];
     decoder_note notes[] = {
         { "max_seq_len",
@@ -63,7 +60,8 @@ static void put_spec(strbuf *out, const char *path, const model *m, const spec_o
         { NULL, NULL },
     };
     strbuf_put(out, "; Written by ptxgen --from-gguf from ");
-    put_printable(out, base_name(path));
+    for (const char *text = base_name(c->path); *text; text++) /* printable ASCII alone */
+        strbuf_char(out, *text >= ' ' && *text <= '~' ? *text : '?');
     strbuf_put(out, ". Edit it: it is the source from here on.\n");
     if (m->ignored_window)
         strbuf_format(out, "; The file's sliding window of %lld is not applied, as in llama.cpp.\n",
@@ -74,7 +72,9 @@ static void put_spec(strbuf *out, const char *path, const model *m, const spec_o
                       (long long)m->decoder.layers);
     strbuf_format(
         out, "[ptxgen]\nprefix  = %s\ntargets = ", overrides->prefix ? overrides->prefix : "model");
-    put_targets(out, overrides->targets ? overrides->targets : DEFAULT_TARGETS);
+    for (const char *list = overrides->targets ? overrides->targets : DEFAULT_TARGETS; *list;
+         list++)
+        strbuf_format(out, *list == ',' && list[1] != ' ' ? "%c " : "%c", *list);
     strbuf_put(out, "\n\n");
     decoder_print(out, &m->decoder, notes);
 }
@@ -95,12 +95,6 @@ static int by_count(const void *left, const void *right)
     return a->type->id < b->type->id ? -1 : 1;
 }
 
-static void put_lower(strbuf *out, const char *text)
-{
-    for (; *text; text++)
-        strbuf_char(out, *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text);
-}
-
 static void put_types(strbuf *out, const gguf_file *file)
 {
     VEC(type_count) counts = { 0 };
@@ -115,7 +109,8 @@ static void put_types(strbuf *out, const gguf_file *file)
     qsort(counts.items, counts.count, sizeof *counts.items, by_count);
     for (size_t i = 0; i < counts.count; i++) {
         strbuf_put(out, i ? ", " : "");
-        put_lower(out, counts.items[i].type->name);
+        for (const char *c = counts.items[i].type->name; *c; c++)
+            strbuf_char(out, *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c);
         strbuf_format(out, " %zu", counts.items[i].count);
     }
 }
@@ -139,61 +134,55 @@ static void put_served(strbuf *out, const spec *of)
     target_set named = 0;
     for (size_t t = 0; t < of->target_count; t++)
         named |= target_bit(of->targets[t]);
+    strbuf served = strbuf_new(out->arena), others = strbuf_new(out->arena);
+    for (const target *gpu = targets; gpu < targets + target_count; gpu++) {
+        if (gpu->specific)
+            continue;
+        if (target_newest_for(gpu, of->targets, of->target_count) < of->target_count)
+            strbuf_format(&served, "%s%s", served.length ? ", " : " run on ", gpu->gpus);
+        else
+            strbuf_format(&others, "%s%s (%s)", others.length ? ", " : "; not ", gpu->gpus,
+                          gpu->name);
+    }
     strbuf_put(out, "ptxgen: targets ");
     target_print_set(out, named);
-    const char *before = " run on ", *before_others = "; not ";
-    for (size_t g = 0; g < target_count; g++) {
-        if (targets[g].specific)
-            continue;
-        if (target_newest_for(&targets[g], of->targets, of->target_count) < of->target_count) {
-            strbuf_format(out, "%s%s", before, targets[g].gpus);
-            before = ", ";
-        }
-    }
-    for (size_t g = 0; g < target_count; g++) {
-        if (targets[g].specific ||
-            target_newest_for(&targets[g], of->targets, of->target_count) < of->target_count)
-            continue;
-        strbuf_format(out, "%s%s (%s)", before_others, targets[g].gpus, targets[g].name);
-        before_others = ", ";
-    }
-    strbuf_char(out, '\n');
+    strbuf_format(out, "%s%s\n", served.length ? served.text : "",
+                  others.length ? others.text : "");
 }
 
-static bool open_file(const char *path, gguf_file *file, diags *d)
+static bool open_file(conversion *c)
 {
     gguf_error error;
-    if (gguf_open(path, file, &error))
+    if (gguf_open(c->path, &c->file, &error))
         return true;
-    size_t length = strlen(path);
-    bool names_path = strncmp(error.message, path, length) == 0 && error.message[length] == ':';
+    size_t length = strlen(c->path);
+    bool names_path = strncmp(error.message, c->path, length) == 0 && error.message[length] == ':';
     const char *message = error.message + (names_path ? length + 1 : 0);
-    diag_error(d, error.unreadable ? DIAG_UNREADABLE : DIAG_BAD_GGUF, (location){ .file = path },
-               "%s", message + strspn(message, " "));
+    diag_error(c->diags, error.unreadable ? DIAG_UNREADABLE : DIAG_BAD_GGUF,
+               (location){ .file = c->path }, "%s", message + strspn(message, " "));
     return false;
 }
 
-/* Whether ptxgen takes the spec that it writes: sizes of the file may break a rule of the spec, and
- * what the command line names be none. */
-static bool check_spec(arena *a, const char *path, const model *m, const upper_storey *upper,
-                       const spec_overrides *overrides, diags *d, spec *back)
+/* Reads the spec back. Sizes of the file may break a rule of the spec, and targets of the command
+ * line may be none. */
+static bool check_spec(conversion *c, spec *back)
 {
     static const spec_overrides none = { 0 };
-    strbuf text = strbuf_new(a);
-    put_spec(&text, path, m, &none);
-    return spec_parse(a, arena_format(a, "the spec of %s", base_name(path)), text.text, text.length,
-                      families, upper, overrides, back, d);
+    strbuf text = strbuf_new(c->arena);
+    put_spec(&text, c, &none);
+    return spec_parse(c->arena, arena_format(c->arena, "the spec of %s", base_name(c->path)),
+                      text.text, text.length, families, c->upper, c->overrides, back, c->diags);
 }
 
-/* A step of prompts besides, where the decoder and all targets have such. */
-static bool add_prompts(arena *a, const char *path, model *m, const upper_storey *upper,
-                        const spec_overrides *overrides, diags *d, const spec *checked)
+/* Adds a step of prompts where the decoder and all targets have such. */
+static bool add_prompts(conversion *c, const spec *checked)
 {
     spec back;
-    if (decoder_lacks_prompts(&m->decoder) || checked->targets[0]->sm < DECODER_PROMPT_SM)
+    decoder *d = &c->model.decoder;
+    if (decoder_lacks_prompts(d) || checked->targets[0]->sm < DECODER_PROMPT_SM)
         return true;
-    m->decoder.m[m->decoder.m_count++] = PROMPT_ROWS;
-    return check_spec(a, path, m, upper, overrides, d, &back);
+    d->m[d->m_count++] = PROMPT_ROWS;
+    return check_spec(c, &back);
 }
 
 /* Returns true if the starter engine cuts text as tokenizer.ggml.pre says. */
@@ -211,62 +200,56 @@ static bool has_pre_tokenizer(const char *name)
 }
 
 /* Warns if the file has a vocabulary that the starter engine does not read. */
-static void check_tokenizer(arena *a, const char *path, const gguf_file *file, diags *d)
+static void check_tokenizer(conversion *c)
 {
     enum { SHOWN = 64 };
     static const char model_key[] = "tokenizer.ggml.model", pre_key[] = "tokenizer.ggml.pre";
     gguf_string kind, pre = { "default", strlen("default") };
-    if (!gguf_get_string(gguf_find_key(file, model_key), &kind))
+    if (!gguf_get_string(gguf_find_key(&c->file, model_key), &kind))
         return;
-    gguf_get_string(gguf_find_key(file, pre_key), &pre);
+    gguf_get_string(gguf_find_key(&c->file, pre_key), &pre);
     bool is_bpe = gguf_string_is(kind, "gpt2");
     gguf_string shown = is_bpe ? pre : kind;
-    const char *name = arena_copy(a, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
+    const char *name =
+        arena_copy(c->arena, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
     if (is_bpe ? !has_pre_tokenizer(name) : !gguf_string_is(kind, "llama"))
-        diag_warning(d, DIAG_NO_TOKENIZER, (location){ .file = path },
+        diag_warning(c->diags, DIAG_NO_TOKENIZER, (location){ .file = c->path },
                      "%s = %s is not supported by the starter engine, which needs a tokenizer of "
                      "its own for this model; kernels and header do not",
                      is_bpe ? pre_key : model_key, name);
 }
 
-typedef struct conversion {
-    arena *arena;
-    const char *path;
-    const upper_storey *upper;
-    const spec_overrides *overrides;
-    const model_options *options;
-    strbuf *out, *said;
-    diags *diags;
-    bool right;
-} conversion;
-
 static void convert(void *context)
 {
     conversion *c = context;
-    arena *a = c->arena;
-    gguf_file file;
-    model m;
     spec back;
-    c->right = open_file(c->path, &file, c->diags) &&
-               model_read(a, c->path, &file, c->options, &m, c->diags) &&
-               check_spec(a, c->path, &m, c->upper, c->overrides, c->diags, &back) &&
-               add_prompts(a, c->path, &m, c->upper, c->overrides, c->diags, &back);
+    c->right = open_file(c) &&
+               model_read(c->arena, c->path, &c->file, c->options, &c->model, c->diags) &&
+               check_spec(c, &back) && add_prompts(c, &back);
     if (c->right) {
-        put_spec(c->out, c->path, &m, c->overrides);
-        put_summary(c->said, &file, &m.decoder);
+        put_spec(c->out, c, c->overrides);
+        put_summary(c->said, &c->file, &c->model.decoder);
         put_served(c->said, &back);
-        check_tokenizer(a, c->path, &file, c->diags);
+        check_tokenizer(c);
     }
-    gguf_close(&file);
+    gguf_close(&c->file);
 }
 
 bool from_gguf(arena *a, const char *path, const upper_storey *upper,
                const spec_overrides *overrides, const model_options *options, strbuf *out,
                strbuf *said, diags *d)
 {
-    conversion c = { a, path, upper, overrides, options, out, said, d, false };
-    if (os_try_mapped(convert, &c))
-        return c.right;
+    conversion *c = arena_alloc(a, sizeof *c);
+    *c = (conversion){ .arena = a,
+                       .path = path,
+                       .upper = upper,
+                       .overrides = overrides,
+                       .options = options,
+                       .out = out,
+                       .said = said,
+                       .diags = d };
+    if (os_try_mapped(convert, c))
+        return c->right;
     diag_error(d, DIAG_UNREADABLE, (location){ .file = path },
                "became shorter while it was read; is something still writing it?");
     return false;
