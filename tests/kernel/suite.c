@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "test.h"
-#include "base/hash.h"
-#include "check/verify.h"
+#include "kernel/cache.h"
 #include "kernel/limits.h"
 #include "kernel/generate.h"
 
@@ -232,10 +231,34 @@ static trial_output read_output(arena *a, const trial_run *r, size_t index)
     return run_read(a, r, index, 0, trial_output_blocks(&r->trial->params[index]));
 }
 
+/* Returns the key of what a run on the emulator gives; the names are those of a run in place. */
+static uint64_t key_of_run(const trial_run *r, const kernel *k, const double *expected)
+{
+    uint64_t id = cache_key("run", k, r->trial);
+    if (r->output)
+        id = cache_hash(cache_hash(id, r->output, strlen(r->output)), r->in_place_of,
+                        strlen(r->in_place_of));
+    return expected ? cache_hash(id, expected, r->trial->params[0].values * sizeof *expected) : id;
+}
+
+static size_t output_bytes(const trial_param *p)
+{
+    return trial_output_blocks(p) * formats[trial_output_format(&p->param)].block_bytes;
+}
+
 static const char *run_and_judge(arena *a, trial_run *r, const kernel *k, const double *expected,
                                  const void **output)
 {
     judgement j = { 0 };
+    bool kept = r->device->memory;
+    size_t bytes = output ? output_bytes(&r->trial->params[0]) : 0;
+    uint64_t id = kept ? key_of_run(r, k, expected) ^ (output != NULL) : 0;
+    const void *found = kept ? cache_find(a, id, bytes) : NULL;
+    if (found) {
+        if (output)
+            *output = found;
+        return NULL;
+    }
     const char *wrong = launch_trial(r, k);
     if (!wrong && !expected)
         wrong = run_judge(a, r, &(block_choice){ 0 }, &j).what;
@@ -247,6 +270,8 @@ static const char *run_and_judge(arena *a, trial_run *r, const kernel *k, const 
     }
     if (wrong)
         wrong = describe_failure(a, r, k, wrong);
+    else if (kept)
+        cache_keep(id, output ? *output : "", bytes);
     r->device->reset(r->device);
     return wrong;
 }
@@ -281,11 +306,48 @@ static const char *launch_and_read(arena *a, device *d, const kernel *k, const t
     return wrong;
 }
 
+/* The same, of the emulator what was kept: the bytes of each output and which of them are written.
+ */
+static const char *launch_or_find(arena *a, device *d, const kernel *k, const trial *t,
+                                  trial_output outputs[MAX_PARAMS])
+{
+    size_t bytes = 0;
+    for (const trial_param *p = t->params; p < t->params + t->param_count; p++)
+        if (p->param.kind == PARAM_OUT)
+            bytes += output_bytes(p) + trial_output_blocks(p);
+    uint64_t id = d->memory ? cache_key("launch", k, t) : 0;
+    uint8_t *kept = d->memory ? cache_find(a, id, bytes) : NULL;
+    const char *wrong = kept ? NULL : launch_and_read(a, d, k, t, outputs);
+    if (wrong || !d->memory)
+        return wrong;
+    bool found = kept;
+    kept = found ? kept : arena_alloc(a, bytes);
+    uint8_t *at = kept;
+    for (size_t i = 0; i < MAX_PARAMS; i++) {
+        const trial_param *p = &t->params[i];
+        if (i >= t->param_count || p->param.kind != PARAM_OUT) {
+            outputs[i] = (trial_output){ 0 };
+            continue;
+        }
+        size_t size = output_bytes(p), count = trial_output_blocks(p);
+        if (found) {
+            outputs[i] = (trial_output){ at, at + size, 0, count };
+        } else {
+            memcpy(at, outputs[i].bytes, size);
+            memcpy(at + size, outputs[i].written, count);
+        }
+        at += size + count;
+    }
+    if (!found)
+        cache_keep(id, kept, bytes);
+    return NULL;
+}
+
 const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *t,
                              const void *outputs[MAX_PARAMS])
 {
     trial_output all[MAX_PARAMS];
-    const char *wrong = launch_and_read(a, d, k, t, all);
+    const char *wrong = launch_or_find(a, d, k, t, all);
     for (size_t i = 0; i < MAX_PARAMS; i++)
         outputs[i] = all[i].bytes;
     return wrong;
@@ -295,7 +357,7 @@ const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, c
                          const uint8_t **written)
 {
     trial_output all[MAX_PARAMS];
-    const char *wrong = launch_and_read(a, d, k, t, all);
+    const char *wrong = launch_or_find(a, d, k, t, all);
     *output = all[0].bytes;
     *written = all[0].written;
     return wrong;
@@ -304,9 +366,10 @@ const char *suite_launch(arena *a, device *d, const kernel *k, const trial *t, c
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output)
 {
     device d = device_emulator(a);
-    const void *bytes;
-    const uint8_t *written;
-    const char *wrong = suite_launch(a, &d, k, t, output ? output : &bytes, &written);
+    trial_output all[MAX_PARAMS];
+    const char *wrong = launch_and_read(a, &d, k, t, all);
+    if (output)
+        *output = all[0].bytes;
     if (wrong)
         fail_msg("%s: %s", k->instance->name, wrong);
     d.close(&d);
@@ -339,17 +402,33 @@ void expect_same_bits(const char *kernel_name, const char *of, const void *got,
              at / sizeof *words, words[0], (double)numbers[0], words[1], (double)numbers[1]);
 }
 
+verify_result suite_verify(arena *a, const kernel *k, bool expected)
+{
+    struct kept {
+        unsigned line;
+        char message[4096];
+    } *kept;
+    trial t = trial_prepare(
+        a, k->instance, &(trial_setup){ .shape = k->instance->shape, .sm_count = 1, .seed = 1 });
+    uint64_t id = cache_key(expected ? "right" : "wrong", k, &t);
+    kept = cache_find(a, id, sizeof *kept);
+    if (kept)
+        return (verify_result){ .right = expected, .line = kept->line, .message = kept->message };
+    verify_result r = verify_kernel(a, k, 1);
+    if (r.right == expected) {
+        kept = arena_zalloc(a, sizeof *kept);
+        kept->line = r.line;
+        strncpy(kept->message, r.right ? "" : r.message, sizeof kept->message - 1);
+        cache_keep(id, kept, sizeof *kept);
+    }
+    return r;
+}
+
 void expect_kernel_right(arena *a, const kernel *k)
 {
-    static uint64_t found_right[64];
-    uint64_t hash = fnv1a64(k->ptx, k->ptx_length);
-    uint64_t *found = &found_right[hash % (sizeof found_right / sizeof *found_right)];
-    if (*found == hash)
-        return;
-    verify_result r = verify_kernel(a, k, 1);
+    verify_result r = suite_verify(a, k, true);
     if (!r.right)
         fail_msg("%s", r.message);
-    *found = hash;
 }
 
 void expect_fault_found(arena *a, const kernel *k, const line_edit *fault)
@@ -358,7 +437,7 @@ void expect_fault_found(arena *a, const kernel *k, const line_edit *fault)
     expect_kernel_right(a, k);
     faulty.ptx = edit_lines(a, k->ptx, fault);
     faulty.ptx_length = strlen(faulty.ptx);
-    if (verify_kernel(a, &faulty, 1).right)
+    if (suite_verify(a, &faulty, false).right)
         fail_msg("%s is found right with '%s' for %s number %u", k->instance->name, fault->to,
                  fault->mnemonic, fault->which);
 }
@@ -368,7 +447,7 @@ void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *
     kernel faulty = *k;
     faulty.ptx = text;
     faulty.ptx_length = strlen(text);
-    verify_result r = verify_kernel(a, &faulty, 1);
+    verify_result r = suite_verify(a, &faulty, false);
     if (r.right)
         fail_msg("the fault is not found");
     if (!strstr(r.message, how))

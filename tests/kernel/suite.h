@@ -3,6 +3,7 @@
 #define PTXGEN_TESTS_SUITE_H
 
 #include "check/run.h"
+#include "check/verify.h"
 #include "kernel/kernel.h"
 #include "kernel/mutate.h"
 
@@ -71,6 +72,10 @@ const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *
  * bytes of the first output. A fault fails the test. */
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output);
 
+/* Verifies a kernel that is expected to be right, or wrong. What was as expected is found again in
+ * the cache, with its message and line alone. */
+verify_result suite_verify(arena *a, const kernel *k, bool expected);
+
 /* Fails the test where there is a text. */
 void expect_right(const char *wrong);
 
@@ -79,8 +84,7 @@ void expect_right(const char *wrong);
 void expect_same_bits(const char *kernel_name, const char *of, const void *got,
                       const void *expected, size_t bytes);
 
-/* Fails the test where a kernel is not right as it is; one that has just been found right is not
- * looked at again. */
+/* Fails the test where a kernel is not right as it is. */
 void expect_kernel_right(arena *a, const kernel *k);
 
 /* Fails the test where a kernel is not right as it is, or where it is found right with a fault. */

@@ -535,7 +535,7 @@ static void is_found(void **state)
     kernel k = trap_kernel(a, t->family, t->keys, &in);
     expect_kernel_right(a, &k);
     kernel faulty = edited(a, &k, t->edits);
-    verify_result r = verify_kernel(a, &faulty, 1);
+    verify_result r = suite_verify(a, &faulty, false);
     expect_found(&r, t->found);
     const char *line = faulty.ptx;
     for (unsigned i = 1; i < r.line; i++)
