@@ -6,10 +6,12 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: %s [FILTER]... [--list] [--tier quick|normal|full] [--seed N] [--no-cache]\n"
+    "usage: %s [FILTER... | FAMILY] [--list] [--tier quick|normal|full] [--seed N] [--no-cache]\n"
     "\n"
     "Runs all tests, or those that a FILTER names: a folder of tests (unit), a file's tests\n"
-    "(unit/spec or spec), or a part of a test's name.\n"
+    "(unit/spec or spec), or a part of a test's name. A single FAMILY of kernels: all that "
+    "concerns\n"
+    "it, with --verify, ptxas and instruction counts.\n"
     "\n"
     "  --list      print the tests instead\n"
     "  --tier T    quick: a minute's choice; normal (default): each case, but not each pair of\n"
@@ -108,6 +110,13 @@ bool test_takes_row(size_t row, size_t step)
 {
     step = test_tier_asked() == TIER_FULL ? 1 : step;
     return row % number_of("PTXGEN_TEST_ROWS", step) == 0;
+}
+
+void test_list_all(void)
+{
+    for (size_t i = 0; i < group_count; i++)
+        if (groups[i].list)
+            groups[i].list();
 }
 
 int test_run(bool (*takes)(const test_case *t, const void *context), const void *context)

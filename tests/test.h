@@ -32,6 +32,9 @@ void test_add_later(const char *file, void (*list)(void));
 /* Sets what is done before a file's tests and after them; NULL: nothing. */
 void test_add_fixture(const char *file, CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
+/* Calls what test_add_later was given. */
+void test_list_all(void);
+
 /* Runs the listed tests that takes returns true for. Returns the number of failures. */
 int test_run(bool (*takes)(const test_case *t, const void *context), const void *context);
 
