@@ -1,7 +1,6 @@
 /* ptxgen-test: runs unit and kernel tests, as test.h says, or all that concerns one family of
  * kernels: `ptxgen-test rms_norm`. */
 #define _POSIX_C_SOURCE 200809L
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,7 @@
 
 #include "test.h"
 #include "base/os.h"
-#include "base/os_process.h"
 #include "kernel/family.h"
-
-#define EVERY_FAMILY SOURCE_ROOT "/tests/every_family.ini"
-#define COST_TABLE   SOURCE_ROOT "/src/cost/costs.tsv"
 
 static char *read_text(arena *a, const char *path)
 {
@@ -76,79 +71,7 @@ static bool concerns_family(const test_case *t, const void *context)
     return taken;
 }
 
-/* Starts the tool's checks of a family's sections of every_family.ini: for sm_90, as tests run the
- * oldest target's kernels, or for all targets where the family is not made for that one. */
-static FILE *start_checks(arena *a, const char *name)
-{
-    strbuf spec = strbuf_new(a);
-    const char *text = read_text(a, EVERY_FAMILY), *next;
-    bool wanted = false;
-    for (const char *line = text; *line; line = next) {
-        next = strchr(line, '\n');
-        next = next ? next + 1 : strchr(line, '\0');
-        if (*line == '[')
-            wanted = strncmp(line, "[ptxgen]", 8) == 0 || names_family(line, next, name);
-        if (wanted)
-            strbuf_format(&spec, "%.*s", (int)(next - line), line);
-    }
-    const char *path = arena_format(a, "%s/%s.ini", getenv("PTXGEN_TEST_CACHE"), name), *error;
-    if (!os_write_file(a, path, spec.text, spec.length, &error)) {
-        fprintf(stderr, "%s: %s\n", path, error);
-        exit(1);
-    }
-    const char *tool = arena_format(a, "'%s/ptxgen' --spec '%s'", BUILD_ROOT, path);
-    fflush(stdout);
-    return popen(
-        arena_format(
-            a,
-            "t=sm_90; %s --print-outputs --target $t >/dev/null 2>&1 && t=\"--target $t\" || "
-            "t=; v=; command -v ptxas >/dev/null || PATH=$PATH:/usr/local/cuda/bin; command -v "
-            "ptxas >/dev/null && v=--validate || echo 'ptxas           skipped: not found'; "
-            "exec %s $t $v --verify 2>&1",
-            tool, tool),
-        "r");
-}
-
-/* Prints instruction counts: of each row of the cost table that the kernels of now change both,
- * what was counted and what is. Without ptxas it says so. */
-static void compare_counts(arena *a, const char *name)
-{
-    const char *copy = arena_format(a, "%s/costs.tsv", getenv("PTXGEN_TEST_CACHE")), *error;
-    const char *old = read_text(a, COST_TABLE), *next;
-    char *output;
-    int status;
-    const char *const count[] = { BUILD_ROOT "/tests/bench/cost",
-                                  "count",
-                                  SOURCE_ROOT "/tests/bench/cost.ini",
-                                  copy,
-                                  name,
-                                  NULL };
-    if (!os_write_file(a, copy, old, strlen(old), &error) ||
-        !os_run(a, count, &output, &status, &error) || status) {
-        printf("instructions    skipped: %s", status ? output : error);
-        return;
-    }
-    const char *new = read_text(a, copy);
-    unsigned rows = 0, changed = 0;
-    for (const char *line = new; *line; line = next) {
-        next = strchr(line, '\n');
-        next = next ? next + 1 : strchr(line, '\0');
-        size_t head = strcspn(line, "\t");
-        if (head != strlen(name) || strncmp(line, name, head) != 0)
-            continue;
-        rows++;
-        const char *same = strstr(old, arena_format(a, "%.*s", (int)(next - line), line));
-        if (same)
-            continue;
-        changed++;
-        int columns = (int)(strchr(strchr(line + head + 1, '\t') + 1, '\t') - line) + 1;
-        const char *was = strstr(old, arena_format(a, "\n%.*s", columns, line));
-        printf("was %.*s\nis  %.*s", was ? (int)strcspn(was + 1, "\n") : 0, was ? was + 1 : "",
-               (int)(next - line), line);
-    }
-    printf("instructions    %u rows of src/cost/costs.tsv, %u of them changed\n", rows, changed);
-}
-
+/* Runs a family's tests beside family.sh, which runs the tool on the family's instances. */
 static int test_family(const char *name)
 {
     arena *a = arena_new();
@@ -156,20 +79,32 @@ static int test_family(const char *name)
     char line[512];
     setenv("PTXGEN_TEST_DEVICE", "emulator", 1);
     setenv("PTXGEN_TEST_FAMILY", name, 1);
-    FILE *checks = start_checks(a, name);
-    int out = dup(STDOUT_FILENO), nothing = open("/dev/null", O_WRONLY);
-    dup2(nothing, STDOUT_FILENO); /* failures go to standard error */
+    fflush(stdout);
+    FILE *checks = popen(arena_format(a, "sh '%s/tests/runner/family.sh' '%s' '%s' '%s'",
+                                      SOURCE_ROOT, name, BUILD_ROOT, SOURCE_ROOT),
+                         "r");
+    int out = dup(STDOUT_FILENO), error = dup(STDERR_FILENO);
+    FILE *said = tmpfile();
+    if (!checks || !said || dup2(fileno(said), STDOUT_FILENO) < 0 ||
+        dup2(fileno(said), STDERR_FILENO) < 0)
+        abort();
     test_list_all();
     int failures = test_run(concerns_family, &(selection){ name, a, &count });
-    fflush(stdout);
+    fflush(NULL);
     dup2(out, STDOUT_FILENO);
+    dup2(error, STDERR_FILENO);
+    rewind(said);
+    while (fgets(line, sizeof line, said)) /* what failed, with why */
+        if (strncmp(line, "[  ERROR", 8) == 0 || strncmp(line, "ERROR", 5) == 0 ||
+            strncmp(line, "[  FAILED", 9) == 0)
+            fputs(line, stdout);
     printf("tests           %u of %u passed\n", count - (unsigned)failures, count);
-    while (checks && fgets(line, sizeof line, checks))
+    while (fgets(line, sizeof line, checks))
         fputs(line, stdout);
-    int status = checks ? pclose(checks) : 1;
-    compare_counts(a, name);
+    int status = pclose(checks);
+    fclose(said);
     close(out);
-    close(nothing);
+    close(error);
     arena_free(a);
     return failures || status;
 }
