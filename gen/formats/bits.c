@@ -17,18 +17,16 @@ static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM
 
 /* Two lanes cover a block of Q1_0, both with all of its bits as their piece. That of the second
  * one is turned by 8 bytes more, so that its own are the first. */
-static void row_q1_0(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_q1_0(ptx *p, stream_row *row)
 {
-    row->shift.by_eight = bit_xor(p, row->shift.by_eight, ne(p, lane->part, 0));
+    row->shift.by_eight = bit_xor(p, row->shift.by_eight, ne(p, row->lane->part, 0));
 }
 
 /* A word has the bits of two segments. Those of one become a word of its own: the first byte, its
  * upper half once more lowered, and so the second. A weight is d (2 bit - 1). */
-static stream_weights decode_q1_0(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q1_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { FIRST_TWO = 0x5140, OTHER_TWO = 0x7362 };
-    (void)lane;
     stream_weights w = { .d = convert(p, F32, words[D_AT]) };
     val bits[STREAM_WORDS];
     stream_join(p, &row->shift, words + LINES_AT, bits);
@@ -41,10 +39,8 @@ static stream_weights decode_q1_0(ptx *p, const stream_lane *lane, const stream_
     return w;
 }
 
-static stream_weights decode_q2_0(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q2_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)lane;
     stream_weights w = { .d = convert(p, F32, words[D_AT]) };
     val quants[STREAM_WORDS];
     stream_join(p, &row->shift, words + LINES_AT, quants);

@@ -62,10 +62,8 @@ static void load_q8_0(ptx *p, const stream_row *row, int64_t offset, val words[S
     stream_load_lines(p, row->lines, offset, BYTE_LINES, words + AT_LINES);
 }
 
-static stream_weights decode_q8_0(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q8_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)lane;
     stream_weights w = { .d = words[D] };
     for (unsigned i = 0; i < 2; i++) {
         stream_join(p, &row->shift, words + AT_LINES + i * STREAM_WORDS, w.q[i]);
@@ -92,10 +90,8 @@ static void decode_nibbles(ptx *p, const stream_row *row, const val *lines, stre
     }
 }
 
-static stream_weights decode_q4_0(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q4_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)lane;
     stream_weights w = { .d = words[D] };
     decode_nibbles(p, row, words + AT_LINES, &w);
     return w;
@@ -113,10 +109,8 @@ static stream_weights with_minimum(ptx *p, val d_and_min)
     return (stream_weights){ .d = convert(p, F32, both.v[0]), .dmin = convert(p, F32, both.v[1]) };
 }
 
-static stream_weights decode_q4_1(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q4_1(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)lane;
     stream_weights w = with_minimum(p, words[D_AND_MIN]);
     decode_nibbles(p, row, words + AT_LINES, &w);
     return w;
@@ -141,8 +135,7 @@ static val fifth_bits(ptx *p, val bits, unsigned j)
     return bit_and(p, mul(p, four, imm(U32, j % 2 ? ones / 16 : ones)), IN_EACH_BYTE(0x10));
 }
 
-static stream_weights decode_q5_0(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q5_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { TWICE = 0x10001 };
     stream_weights w = { .d = words[D] };
@@ -151,7 +144,7 @@ static stream_weights decode_q5_0(ptx *p, const stream_lane *lane, const stream_
     for (unsigned i = 0; i < 2; i++) {
         val twice = mul(p, words[LOW_FIFTHS + i], TWICE);
         for (unsigned j = 0; j < STREAM_WORDS; j++) {
-            val turned = rotate(p, twice, lane->constants[j / 2]);
+            val turned = rotate(p, twice, row->lane->constants[j / 2]);
             val low = i ? shr(p, word[j], 4) : word[j];
             w.q[i][j] = lop3(p, low, nibbles, fifth_bits(p, turned, j), AND_OR);
         }
@@ -189,13 +182,12 @@ static val fifths_by_byte(ptx *p, val fifths)
 }
 
 /* The high nibbles stay two bits above the low ones, as their fifth bits do: one shift for both. */
-static stream_weights decode_q5_1(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = with_minimum(p, words[D_AND_MIN]);
     val word[STREAM_WORDS];
     stream_join(p, &row->shift, words + AT_LINES, word);
-    val fifths = fifths_by_byte(p, prmt(p, words[FIFTHS], imm(U32, 0), lane->constants[0]));
+    val fifths = fifths_by_byte(p, prmt(p, words[FIFTHS], imm(U32, 0), row->lane->constants[0]));
     for (int j = 0; j < STREAM_WORDS; j++) {
         int from = 4 * (j & 1) + (j >> 1);
         val fifth = from > 4 ? shr(p, fifths, from - 4) : shl(p, fifths, 4 - from);

@@ -35,10 +35,10 @@ static void look_up_run(ptx *p, const stream_lane *lane, val index, val levels, 
 enum { S_HIGH_AT = EIGHT_POINTERS };
 enum { S_D, S_HIGH, S_INDICES = S_HIGH + 2 };
 
-static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_s(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ1_S_INDICES));
-    row->at[S_HIGH_AT] = mad_wide(p, lane->part, 4, row->block);
+    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ1_S_INDICES));
+    row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 4, row->block);
 }
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -50,8 +50,7 @@ static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STRE
     grid_eight_load(p, row, offset, words + S_INDICES);
 }
 
-static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
-                               const val words[STREAM_LOADED])
+static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { SCALE = 12, DELTA = 15 };
     stream_weights w = { .d = convert(p, F32, words[S_D]) };
@@ -61,11 +60,11 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
         unsigned group = r / 4, l = r % 4;
         val high = words[S_HIGH + group];
         if (l == 0) {
-            levels = levels_of(p, lane, high, DELTA);
+            levels = levels_of(p, row->lane, high, DELTA);
             w.scale[2 * group] = grid_scale(p, high, SCALE, SCALE_BITS, EIGHTHS);
         }
         val index = grid_index(p, indices[group], l, high, HIGH_BITS * l, HIGH_BITS);
-        look_up_run(p, lane, index, levels, r, &w);
+        look_up_run(p, row->lane, index, levels, r, &w);
     }
     return w;
 }
@@ -81,10 +80,10 @@ static void lane_m(ptx *p, stream_lane *lane)
     grid_lane_new(p, lane);
 }
 
-static void row_m(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_m(ptx *p, stream_row *row)
 {
-    row->at[M_INDICES_AT] = mad_wide(p, lane->part, 8, row->block);
-    row->at[M_HIGH_AT] = mad_wide(p, lane->part, 4, row->block);
+    row->at[M_INDICES_AT] = mad_wide(p, row->lane->part, 8, row->block);
+    row->at[M_HIGH_AT] = mad_wide(p, row->lane->part, 4, row->block);
 }
 
 static void load_m(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -107,21 +106,19 @@ static val gathered_d(ptx *p, val low, val high)
     return convert(p, F32, halves(p, prmt(p, bytes, imm(U32, 0), LOWEST_OF_HALVES)).v[0]);
 }
 
-static stream_weights decode_m(ptx *p, const stream_lane *lane, const stream_row *row,
-                               const val words[STREAM_LOADED])
+static stream_weights decode_m(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { NIBBLE = 4 };
-    (void)row;
-    const val *c = lane->constants, *scales = words + M_SCALES;
+    const val *c = row->lane->constants, *scales = words + M_SCALES;
     stream_weights w = { .d = gathered_d(p, scales[0], scales[1]) };
     val own = shr(p, select(p, c[M_UPPER_HALF], scales[1], scales[0]), c[M_SHIFT]);
     for (unsigned i = 0; i < STREAM_SEGMENTS; i++)
         w.scale[i] = grid_scale(p, own, SCALE_BITS * i, SCALE_BITS, EIGHTHS);
     for (unsigned r = 0; r < RUNS; r++) {
         val high = words[M_HIGH];
-        val levels = levels_of(p, lane, high, NIBBLE * r + HIGH_BITS);
+        val levels = levels_of(p, row->lane, high, NIBBLE * r + HIGH_BITS);
         val index = grid_index(p, words[M_INDICES + r / 4], r % 4, high, NIBBLE * r, HIGH_BITS);
-        look_up_run(p, lane, index, levels, r, &w);
+        look_up_run(p, row->lane, index, levels, r, &w);
     }
     return w;
 }

@@ -41,8 +41,7 @@ static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[ST
     stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
 }
 
-static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
-                                 const val words[STREAM_LOADED])
+static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { CODE_BITS = 7, SCALE = 28 };
     stream_weights w = { .d = convert(p, F32, words[XXS_D]) };
@@ -51,10 +50,10 @@ static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_r
     for (unsigned r = 0; r < RUNS; r++) {
         unsigned group = r / 4, l = r % 4;
         val indices = groups[2 * group], codes = groups[2 * group + 1];
-        val values = grid_look_up(p, lane, grid_field(p, indices, 8 * l, 8), 0);
+        val values = grid_look_up(p, row->lane, grid_field(p, indices, 8 * l, 8), 0);
         val code = grid_field(p, codes, CODE_BITS * l, CODE_BITS);
-        val signs = grid_look_up(p, lane, code, XXS_ENTRIES * GRID_WORD);
-        select_run(p, lane, values, signs, r, &w);
+        val signs = grid_look_up(p, row->lane, code, XXS_ENTRIES * GRID_WORD);
+        select_run(p, row->lane, values, signs, r, &w);
         if (l == 0)
             w.scale[2 * group] = grid_scale(p, codes, SCALE, SCALE_BITS, EIGHTHS);
     }
@@ -70,9 +69,9 @@ static void table_xs(ptx *p, val at)
     grid_stage(p, &grid_iq2_xs, SIGN_CODES, grid_levels(&grid_iq2_xs, 1, 0), at);
 }
 
-static void row_xs(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_xs(ptx *p, stream_row *row)
 {
-    row->at[XS_SCALES_AT] = mad_wide(p, lane->part, 2, row->block);
+    row->at[XS_SCALES_AT] = mad_wide(p, row->lane->part, 2, row->block);
 }
 
 static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -82,8 +81,7 @@ static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STR
     stream_load_lines(p, row->lines, offset, 2, words + XS_LINES);
 }
 
-static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_row *row,
-                                const val words[STREAM_LOADED])
+static stream_weights decode_xs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { INDEX_BITS = 9, CODE_BITS = 7 };
     stream_weights w = { .d = convert(p, F32, words[XS_D]) };
@@ -92,10 +90,10 @@ static stream_weights decode_xs(ptx *p, const stream_lane *lane, const stream_ro
     for (unsigned r = 0; r < RUNS; r++) {
         val word = runs[r / 2];
         unsigned first = 16 * (r % 2);
-        val values = grid_look_up(p, lane, grid_field(p, word, first, INDEX_BITS), 0);
+        val values = grid_look_up(p, row->lane, grid_field(p, word, first, INDEX_BITS), 0);
         val code = grid_field(p, word, first + INDEX_BITS, CODE_BITS);
-        val signs = grid_look_up(p, lane, code, XS_ENTRIES * GRID_WORD);
-        select_run(p, lane, values, signs, r, &w);
+        val signs = grid_look_up(p, row->lane, code, XS_ENTRIES * GRID_WORD);
+        select_run(p, row->lane, values, signs, r, &w);
     }
     set_scales(p, words[XS_SCALES], &w);
     return w;
@@ -110,10 +108,10 @@ static void table_s(ptx *p, val at)
     grid_stage(p, &grid_iq2_s, SIGN_BYTES, grid_levels(&grid_iq2_s, 1, 0), at);
 }
 
-static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_s(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ2_S_INDICES));
-    row->at[S_PAIRS_AT] = mad_wide(p, lane->part, 2, row->block);
+    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ2_S_INDICES));
+    row->at[S_PAIRS_AT] = mad_wide(p, row->lane->part, 2, row->block);
 }
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -125,8 +123,7 @@ static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STRE
     grid_eight_load(p, row, offset + IQ2_S_SIGNS - IQ2_S_INDICES, words + S_SIGNS);
 }
 
-static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
-                               const val words[STREAM_LOADED])
+static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { HIGH_BITS = 2 };
     stream_weights w = { .d = convert(p, F32, words[S_D]) };
@@ -136,10 +133,10 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
     for (unsigned r = 0; r < RUNS; r++) {
         unsigned half = r / 4, byte = r % 4;
         val index = grid_index(p, indices[half], byte, words[S_HIGH], HIGH_BITS * r, HIGH_BITS);
-        val values = grid_look_up(p, lane, index, 0);
+        val values = grid_look_up(p, row->lane, index, 0);
         val code = grid_field(p, sign_bytes[half], 8 * byte, 8);
-        val signs = grid_look_up(p, lane, code, S_ENTRIES * GRID_WORD);
-        select_run(p, lane, values, signs, r, &w);
+        val signs = grid_look_up(p, row->lane, code, S_ENTRIES * GRID_WORD);
+        select_run(p, row->lane, values, signs, r, &w);
     }
     set_scales(p, words[S_SCALES], &w);
     return w;

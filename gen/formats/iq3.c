@@ -28,9 +28,9 @@ static void table_xxs(ptx *p, val at)
     grid_stage(p, &grid_iq3_xxs, SIGN_CODES, (val){ 0 }, at);
 }
 
-static void row_xxs(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_xxs(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ3_XXS_SIGNS));
+    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ3_XXS_SIGNS));
 }
 
 static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -40,8 +40,7 @@ static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[ST
     stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
 }
 
-static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_row *row,
-                                 const val words[STREAM_LOADED])
+static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { CODE_BITS = 7, SCALE = 28, QUARTERS = 2 };
     stream_weights w = { .d = convert(p, F32, words[XXS_D]) };
@@ -52,7 +51,7 @@ static stream_weights decode_xxs(ptx *p, const stream_lane *lane, const stream_r
         val of_group = codes[i / 4], runs[2];
         for (unsigned j = 0; j < 2; j++)
             runs[j] = grid_field(p, indices[i / 2], 16 * (i % 2) + 8 * j, 8);
-        look_up_pair(p, lane, runs, grid_field(p, of_group, CODE_BITS * (i % 4), CODE_BITS),
+        look_up_pair(p, row->lane, runs, grid_field(p, of_group, CODE_BITS * (i % 4), CODE_BITS),
                      XXS_ENTRIES, i, &w);
         if (i % 4 == 0)
             w.scale[i / 2] = grid_scale(p, of_group, SCALE, SCALE_BITS, QUARTERS);
@@ -69,11 +68,11 @@ static void table_s(ptx *p, val at)
     grid_stage(p, &grid_iq3_s, SIGN_BYTES, (val){ 0 }, at);
 }
 
-static void row_s(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_s(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, lane->part, 8, row->block), IQ3_S_SIGNS));
-    row->at[S_HIGH_AT] = mad_wide(p, lane->part, 2, row->block);
-    row->at[S_SCALES_AT] = add(p, row->block, convert(p, U64, lane->part));
+    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ3_S_SIGNS));
+    row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 2, row->block);
+    row->at[S_SCALES_AT] = add(p, row->block, convert(p, U64, row->lane->part));
 }
 
 static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
@@ -85,8 +84,7 @@ static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STRE
     stream_load_lines(p, row->lines, offset, 2, words + S_LINES);
 }
 
-static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row *row,
-                               const val words[STREAM_LOADED])
+static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { HIGH_BITS = 1, WHOLE = 0 };
     stream_weights w = { .d = convert(p, F32, words[S_D]) };
@@ -98,7 +96,8 @@ static stream_weights decode_s(ptx *p, const stream_lane *lane, const stream_row
         for (unsigned j = 0; j < 2; j++)
             runs[j] =
                 grid_index(p, indices[i / 2], 2 * (i % 2) + j, words[S_HIGH], 2 * i + j, HIGH_BITS);
-        look_up_pair(p, lane, runs, grid_field(p, signs[i / 4], 8 * (i % 4), 8), S_ENTRIES, i, &w);
+        look_up_pair(p, row->lane, runs, grid_field(p, signs[i / 4], 8 * (i % 4), 8), S_ENTRIES, i,
+                     &w);
     }
     for (unsigned i = 0; i < 2; i++)
         w.scale[2 * i] = grid_scale(p, words[S_SCALES], SCALE_BITS * i, SCALE_BITS, WHOLE);

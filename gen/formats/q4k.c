@@ -144,11 +144,9 @@ static stream_weights decode_header(ptx *p, const stream_lane *lane, const val w
     return w;
 }
 
-static stream_weights decode_q4_k(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q4_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)row;
-    stream_weights w = decode_header(p, lane, words);
+    stream_weights w = decode_header(p, row->lane, words);
     for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
         unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
         w.q[LOW + half][word] = bit_and(p, words[QUANTS + j], IN_EACH_BYTE(0x0f));
@@ -157,14 +155,12 @@ static stream_weights decode_q4_k(ptx *p, const stream_lane *lane, const stream_
     return w;
 }
 
-static stream_weights decode_q5_k(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q5_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)row;
-    stream_weights w = decode_header(p, lane, words);
+    stream_weights w = decode_header(p, row->lane, words);
     for (unsigned j = 0; j < 2 * STREAM_WORDS; j++) {
         unsigned half = j / STREAM_WORDS, word = j % STREAM_WORDS;
-        val fifths = rotate(p, words[FIFTHS + j], lane->constants[FIFTHS_TURN]);
+        val fifths = rotate(p, words[FIFTHS + j], row->lane->constants[FIFTHS_TURN]);
         w.q[LOW + half][word] = lop3(p, words[QUANTS + j], IN_EACH_BYTE(0x0f),
                                      bit_and(p, fifths, IN_EACH_BYTE(0x10)), AND_OR);
         w.q[HIGH + half][word] = lop3(p, shr(p, words[QUANTS + j], 3), IN_EACH_BYTE(0x1e),

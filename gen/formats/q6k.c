@@ -28,12 +28,12 @@ static val piece(ptx *p, val part)
 }
 
 /* The pieces of upper bits lie 32 h bytes closer together. */
-static void row_new(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_new(ptx *p, stream_row *row)
 {
-    val half = half_of(p, lane->part);
+    val half = half_of(p, row->lane->part);
     val high = sub(p, imm(U32, Q6_K_HIGH_BITS), mul(p, half, HALF_BYTES / 2));
     row->at[HIGH] = add(p, row->lines, convert(p, U64, high));
-    val scale = mad(p, half, 2 * GROUPS, sixteen_of(p, lane->part));
+    val scale = mad(p, half, 2 * GROUPS, sixteen_of(p, row->lane->part));
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
 }
 
@@ -47,10 +47,8 @@ static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM
     words[AT_D] = ld_const(p, F16, row->block, offset + Q6_K_D);
 }
 
-static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *row,
-                             const val words[STREAM_LOADED])
+static stream_weights decode(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)lane;
     stream_weights w = { .d = convert(p, F32, words[AT_D]) };
     val low[2][STREAM_WORDS], high[STREAM_WORDS];
     for (unsigned i = 0; i < GROUPS; i++)

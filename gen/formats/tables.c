@@ -123,11 +123,10 @@ static void load_iq4_nl(ptx *p, const stream_row *row, int64_t offset, val words
     stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
 }
 
-static stream_weights decode_iq4_nl(ptx *p, const stream_lane *lane, const stream_row *row,
-                                    const val words[STREAM_LOADED])
+static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = { .d = words[SCALE] };
-    look_up_piece(p, lane, row, iq4_values, words + AT_LINES, &w);
+    look_up_piece(p, row->lane, row, iq4_values, words + AT_LINES, &w);
     return w;
 }
 
@@ -163,17 +162,16 @@ static void load_iq4_xs(ptx *p, const stream_row *row, int64_t offset, val words
 }
 
 /* A number below 2^23 is a float without a conversion: the lower bits of 2^23 and the number. */
-static stream_weights decode_iq4_xs(ptx *p, const stream_lane *lane, const stream_row *row,
-                                    const val words[STREAM_LOADED])
+static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     const uint32_t two_to_23 = 0x4b000000;
-    val low = shr(p, words[HEADER + 1], lane->constants[SHIFT_LOW]);
-    val high = shr(p, words[HEADER], lane->constants[SHIFT_HIGH]);
+    val low = shr(p, words[HEADER + 1], row->lane->constants[SHIFT_LOW]);
+    val high = shr(p, words[HEADER], row->lane->constants[SHIFT_HIGH]);
     val bits = lop3(p, high, imm(U32, 0x30), imm(U32, two_to_23), AND_OR);
     bits = lop3(p, low, imm(U32, 0x0f), bits, AND_OR);
     val scale = sub(p, bits_as(p, F32, bits), 0x1p23f + 32);
     stream_weights w = { .d = mul(p, convert(p, F32, halves(p, words[HEADER]).v[0]), scale) };
-    look_up_piece(p, lane, row, iq4_values, words + AT_LINES, &w);
+    look_up_piece(p, row->lane, row, iq4_values, words + AT_LINES, &w);
     return w;
 }
 
@@ -200,14 +198,13 @@ static void load_mxfp4(ptx *p, const stream_row *row, int64_t offset, val words[
 
 /* 2^(e - 128) has the bits (e - 1) << 23, but the bits (e + 1) << 21 where e is 0 or 1, and it is
  * subnormal: as signed numbers those are the greater ones there, and only there. */
-static stream_weights decode_mxfp4(ptx *p, const stream_lane *lane, const stream_row *row,
-                                   const val words[STREAM_LOADED])
+static stream_weights decode_mxfp4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     val e = as(p, S32, words[SCALE]);
     val normal = mad(p, e, 1 << 23, imm(S32, -(1 << 23)));
     val subnormal = mad(p, e, 1 << 21, imm(S32, 1 << 21));
     stream_weights w = { .d = bits_as(p, F32, max(p, normal, subnormal)) };
-    look_up_piece(p, lane, row, fp4_values, words + AT_LINES, &w);
+    look_up_piece(p, row->lane, row, fp4_values, words + AT_LINES, &w);
     return w;
 }
 
@@ -252,18 +249,18 @@ static val2 scales_of_nvfp4(ptx *p, val codes)
     return halves(p, lop3(p, shl(p, codes, 7), imm(U32, 0x3f803f80), zeros, AND_AND_NOT));
 }
 
-static stream_weights decode_nvfp4(ptx *p, const stream_lane *lane, const stream_row *row,
-                                   const val words[STREAM_LOADED])
+static stream_weights decode_nvfp4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     code_table table = table_without_signs(fp4_values, LARGEST);
     stream_weights w = { .d = V(128.0f) };
-    val2 scales = scales_of_nvfp4(p, prmt(p, words[SCALE], imm(U32, 0), lane->constants[SELECTOR]));
+    val2 scales =
+        scales_of_nvfp4(p, prmt(p, words[SCALE], imm(U32, 0), row->lane->constants[SELECTOR]));
     for (unsigned i = 0; i < 2; i++)
         w.scale[i] = convert(p, F32, scales.v[i]);
     val codes[STREAM_WORDS], parts[2][2];
     stream_join(p, &row->shift, words + AT_LINES, codes);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        look_up(p, lane->constants, &table, codes[j], parts);
+        look_up(p, row->lane->constants, &table, codes[j], parts);
         for (unsigned i = 0; i < 2; i++)
             w.q[j / 2][2 * (j % 2) + i] = bit_or(p, parts[i][0], parts[i][1]);
     }
@@ -350,8 +347,7 @@ static void load_nf4_h(ptx *p, const stream_row *row, int64_t offset, val words[
 }
 
 /* The nibbles of each byte change places, so that codes are in the order of weights. */
-static stream_weights decode_nf4(ptx *p, const stream_lane *lane, const stream_row *row,
-                                 const val words[STREAM_LOADED])
+static stream_weights decode_nf4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = { .d = mul(p, words[SCALE], 1.0f / NF4_LARGEST) };
     code_table tables[] = { table_of_nf4(false), table_of_nf4(true) };
@@ -361,7 +357,7 @@ static stream_weights decode_nf4(ptx *p, const stream_lane *lane, const stream_r
         val in_order =
             lop3(p, IN_EACH_BYTE(0x0f), shr(p, codes[j], 4), shl(p, codes[j], 4), CHOOSE);
         for (unsigned t = 0; t < 2; t++) {
-            look_up(p, lane->constants + (size_t)FINE * t, &tables[t], in_order, parts);
+            look_up(p, row->lane->constants + (size_t)FINE * t, &tables[t], in_order, parts);
             for (unsigned i = 0; i < 2; i++)
                 w.q[j / 2][STREAM_WORDS * t + 2 * (j % 2) + i] =
                     bit_or(p, parts[i][0], parts[i][1]);

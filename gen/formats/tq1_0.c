@@ -28,12 +28,12 @@ static void lane_new(ptx *p, stream_lane *lane)
 }
 
 /* Words of blocks that are 2 bytes behind a multiple of 4 are parts of two. */
-static void row_new(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_new(ptx *p, stream_row *row)
 {
     enum { AS_IS = 0x3210, ONE_BYTE = 0x1111 };
     val ahead = bit_and(p, row->start, 3);
     row->at[LAST_WORDS] = sub(p, row->block, convert(p, U64, ahead));
-    row->at[WORDS] = add(p, row->at[LAST_WORDS], convert(p, U64, mul(p, lane->part, 4)));
+    row->at[WORDS] = add(p, row->at[LAST_WORDS], convert(p, U64, mul(p, row->lane->part, 4)));
     row->constants[JOIN] = mad(p, ahead, ONE_BYTE, imm(U32, AS_IS));
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
 }
@@ -72,8 +72,7 @@ static val trits_between(ptx *p, val parts, val next_parts)
     return mad(p, parts, imm(U32, -3), next_parts);
 }
 
-static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *row,
-                             const val words[STREAM_LOADED])
+static stream_weights decode(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     static const unsigned powers[] = { 3, 9, 27, 81, 243 };
     static const unsigned first_segment[] = { 0, 1, 10 }, every[] = { 2, 2, 1 };
@@ -93,9 +92,9 @@ static stream_weights decode(ptx *p, const stream_lane *lane, const stream_row *
         }
     }
     two_by_two last = split(p, prmt(p, words[AT_LAST], words[AT_LAST + 1], join));
-    val parts = whole_parts(p, &last, lane->constants[POWER]);
+    val parts = whole_parts(p, &last, row->lane->constants[POWER]);
     w.q[LAST_SEGMENT / STREAM_WORDS][LAST_SEGMENT % STREAM_WORDS] =
-        trits_between(p, parts, whole_parts(p, &last, lane->constants[NEXT_POWER]));
+        trits_between(p, parts, whole_parts(p, &last, row->lane->constants[NEXT_POWER]));
     return w;
 }
 

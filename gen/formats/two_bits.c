@@ -44,9 +44,9 @@ static void lane_q2_k(ptx *p, stream_lane *lane)
     lane->constants[0] = mad(p, sixteen_of(p, lane->part), ONE_BYTE, imm(U32, EVEN_BYTES));
 }
 
-static void row_q2_k(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_q2_k(ptx *p, stream_row *row)
 {
-    val scales = mul(p, half_of(p, lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
+    val scales = mul(p, half_of(p, row->lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
     row->at[0] = add(p, row->block, convert(p, U64, scales));
 }
 
@@ -58,12 +58,11 @@ static void load_q2_k(ptx *p, const stream_row *row, int64_t offset, val words[S
     words[Q2_K_AT_D] = ld_const(p, U32, row->block, offset + Q2_K_D);
 }
 
-static stream_weights decode_q2_k(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q2_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     val2 d = halves(p, words[Q2_K_AT_D]);
     stream_weights w = { .d = convert(p, F32, d.v[0]), .dmin = convert(p, F32, d.v[1]) };
-    val both = prmt(p, words[Q2_K_AT_SCALES], words[Q2_K_AT_SCALES + 1], lane->constants[0]);
+    val both = prmt(p, words[Q2_K_AT_SCALES], words[Q2_K_AT_SCALES + 1], row->lane->constants[0]);
     val scales = bit_and(p, both, IN_EACH_BYTE(0x0f));
     val mins = bit_and(p, shr(p, both, 4), IN_EACH_BYTE(0x0f)), quants[STREAM_WORDS];
     for (unsigned i = 0; i < GROUPS; i++) {
@@ -112,15 +111,15 @@ static void lane_q3_k(ptx *p, stream_lane *lane)
     lane->constants[0] = bit_and(p, sub(p, imm(U32, 2), first_bit), 31);
 }
 
-static void row_q3_k(ptx *p, const stream_lane *lane, stream_row *row)
+static void row_q3_k(ptx *p, stream_row *row)
 {
     enum { FROM_BYTE_0 = 0x2020 };
-    val half = half_of(p, lane->part);
+    val half = half_of(p, row->lane->part);
     val behind = mad(p, half, 32, imm(U32, Q3_K_QUANTS - Q3_K_HIGH_BITS));
     row->at[Q3_K_HIGH] = sub(p, row->lines, convert(p, U64, behind));
     val ahead = bit_and(p, row->start, 3);
     row->at[Q3_K_WORDS] = sub(p, row->block, convert(p, U64, ahead));
-    val first = add(p, ahead, sixteen_of(p, lane->part));
+    val first = add(p, ahead, sixteen_of(p, row->lane->part));
     row->constants[EVERY_SECOND] = mad(p, first, ONE_BYTE, imm(U32, FROM_BYTE_0));
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
 }
@@ -146,10 +145,9 @@ static val scales_q3_k(ptx *p, val rotation, val selector, const val words[4])
     return lop3(p, rotate(p, low, rotation), IN_EACH_BYTE(0x3c), scales, AND_OR);
 }
 
-static stream_weights decode_q3_k(ptx *p, const stream_lane *lane, const stream_row *row,
-                                  const val words[STREAM_LOADED])
+static stream_weights decode_q3_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    val to_two = lane->constants[0];
+    val to_two = row->lane->constants[0];
     val d = shr(p, words[Q3_K_AT_WORDS + 3], row->constants[SHIFT_OF_D]);
     val scales = scales_q3_k(p, to_two, row->constants[EVERY_SECOND], words + Q3_K_AT_WORDS);
     stream_weights w = { .d = mul(p, convert(p, F32, halves(p, d).v[0]), 0.25f) };
@@ -187,10 +185,8 @@ static void load_tq2_0(ptx *p, const stream_row *row, int64_t offset, val words[
     words[TQ2_0_AT_D] = ld_const(p, F16, row->block, offset + TQ2_0_D);
 }
 
-static stream_weights decode_tq2_0(ptx *p, const stream_lane *lane, const stream_row *row,
-                                   const val words[STREAM_LOADED])
+static stream_weights decode_tq2_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    (void)lane;
     stream_weights w = { .d = convert(p, F32, words[TQ2_0_AT_D]) };
     val quants[STREAM_WORDS];
     stream_join(p, &row->shift, words + TQ2_0_AT_LINES, quants);

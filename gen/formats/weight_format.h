@@ -67,6 +67,7 @@ typedef struct stream_lane {
 
 /* A row as a lane sees it: pointers into its first step. */
 typedef struct stream_row {
+    const stream_lane *lane;
     val block;               /* the lane's block, */
     val start;               /* and by how many bytes it is behind a multiple of 16 */
     val lines;               /* the first line around the lane's first piece */
@@ -143,12 +144,11 @@ typedef struct stream_format {
 
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);
-    void (*row_new)(ptx *p, const stream_lane *lane, stream_row *row);
+    void (*row_new)(ptx *p, stream_row *row);
 
     /* What the lane needs of a step that lies offset bytes further, and what it makes of it. */
     void (*load)(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED]);
-    stream_weights (*decode)(ptx *p, const stream_lane *lane, const stream_row *row,
-                             const val words[STREAM_LOADED]);
+    stream_weights (*decode)(ptx *p, const stream_row *row, const val words[STREAM_LOADED]);
 } stream_format;
 
 enum {

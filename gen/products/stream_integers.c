@@ -189,7 +189,7 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
             unsigned row = (from + i) % s->rows, step = first + (from + i) / s->rows;
             of_step = here - i < s->rows - row ? here - i : s->rows - row;
             for (unsigned r = 0; r < of_step; r++)
-                w[r] = s->f->decode(p, &s->lane, &rows[row + r], words[i + r]);
+                w[r] = s->f->decode(p, &rows[row + r], words[i + r]);
             for (unsigned v = 0; v < s->vectors; v++)
                 add_products(p, s, w, row, of_step, tile, step, v);
         }
@@ -232,7 +232,9 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
         } else {
             val at = mad_wide(p, block, weights->block_bytes, addresses[r].base);
             val piece = add(p, at, convert(p, U64, s->lane.piece));
-            rows[r] = (stream_row){ .block = at, .lines = stream_first_line(p, s->f, piece) };
+            rows[r] = (stream_row){ .lane = &s->lane,
+                                    .block = at,
+                                    .lines = stream_first_line(p, s->f, piece) };
             rows[r].shift = s->alignment == STREAM_LANE_BYTES
                                 ? s->lane.shift
                                 : shift_of(p, s, addresses[r].base, piece);
@@ -240,7 +242,7 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
                                 ? s->lane.start
                                 : bit_and(p, convert(p, U32, at), STREAM_LANE_BYTES - 1);
             if (s->f->row_new)
-                s->f->row_new(p, &s->lane, &rows[r]);
+                s->f->row_new(p, &rows[r]);
         }
         rows[r].offset = addresses[r].offset;
     }
