@@ -17,8 +17,7 @@
  */
 #include "gen/products/exact.h"
 #include "gen/products/experts.h"
-#include "gen/products/stream_pair.h"
-#include "gen/products/stream_keys.h"
+#include "gen/products/stream.h"
 #include "ref/reference.h"
 
 enum { PAIR = 2, OF_EXPERTS = 0, SHARED = PAIR /* the first of two matrices */ };

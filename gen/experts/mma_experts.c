@@ -2,7 +2,7 @@
  * (products/experts.h): see products/gemm.h. A row of X has a row of Y for each of its choices, row
  * * experts_used + slot; expert_sum weighs those and adds them up.
  */
-#include "gen/products/gemm_keys.h"
+#include "gen/products/gemm.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 

@@ -12,7 +12,7 @@
 #include "gen/experts/expert_tile.h"
 #include "gen/common/next.h"
 #include "gen/experts/expert_down.h"
-#include "gen/products/stream_keys.h"
+#include "gen/products/stream.h"
 #include "ref/reference.h"
 
 typedef struct streamed {

@@ -1,48 +1,28 @@
 /* Products of prompts and batches on the tensor cores: see products/gemm.h. Of Q, K and V each
  * block has columns of one. Rows of X are f32, which each block makes f16, or have been made so
  * ahead (f16_rows.c), which takes a launch more and a third of the time where there are many. */
-#include "gen/products/gemm_keys.h"
+#include "gen/products/gemm.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-#define KEYS_OF_ROWS                                                \
-    { .name = "m",                                                  \
-      .summary = "rows of X and Y, of which a block takes so many", \
-      .field = KEY_FIELD(shape.m),                                  \
-      .min = 1,                                                     \
-      .max = GEMM_MOST_ROWS,                                        \
-      .def = GEMM_USUAL_ROWS,                                       \
-      .specific_from = GEMM_USUAL_ROWS + 1,                         \
-      .specific_sm = 90,                                            \
-      .counted_with = KEY_FIELD(rows_mode),                         \
-      .tag = "m" },                                                 \
-        { .name = "rows",                                           \
-          .summary = "of X and Y: m, or a parameter",               \
-          .field = KEY_FIELD(rows_mode),                            \
-          .choices = rows_choices,                                  \
-          .def = ROWS_RUN_TIME },                                   \
+#define KEYS_OF_ROWS                                                                               \
+    KEY_NUMBER("m", "rows of X and Y, of which a block takes so many", shape.m, 1, GEMM_MOST_ROWS, \
+               .def = GEMM_USUAL_ROWS, .specific_from = GEMM_USUAL_ROWS + 1, .specific_sm = 90,    \
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),                                  \
+        KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices,                 \
+                 .def = ROWS_RUN_TIME),                                                            \
         KEY_STAGES
 
 static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NULL } };
 
 /* Of X that is f16 k may be split. */
-#define KEY_SPLITS                                                                            \
-    {                                                                                         \
-        .name = "splits", .summary = "parts of k, each with blocks of its own; 0: one",       \
-        .field = KEY_FIELD(splits), .max = GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z" \
-    }
+#define KEY_SPLITS                                                                     \
+    KEY_NUMBER("splits", "parts of k, each with blocks of its own; 0: one", splits, 0, \
+               GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z")
 #define WHERE_SPLIT .only_with = KEY_FIELD(splits)
-#define PARAMS_OF_SPLITS(tiles)                                                               \
-    { .name = "partials",                                                                     \
-      .kind = PARAM_SCRATCH,                                                                  \
-      .format = FORMAT_F32,                                                                   \
-      .values = "parts*(" tiles ")*ceil_div(m, vectors)*tile_values",                         \
-      .align = 16,                                                                            \
-      WHERE_SPLIT },                                                                          \
-    {                                                                                         \
-        .name = "counters", .kind = PARAM_SCRATCH, .data = DATA_ZEROED, .format = FORMAT_U32, \
-        .values = "(" tiles ")*ceil_div(m, vectors)", .align = 4, WHERE_SPLIT                 \
-    }
+#define PARAMS_OF_SPLITS(tiles)                                                                    \
+    SCRATCH(F32, partials, "parts*(" tiles ")*ceil_div(m, vectors)*tile_values", 16, WHERE_SPLIT), \
+        COUNTERS(counters, "(" tiles ")*ceil_div(m, vectors)", WHERE_SPLIT)
 
 static const derived_size split_sizes[] = {
     GEMV_VECTORS,

@@ -2,6 +2,7 @@
 #ifndef PTXGEN_GEN_PRODUCTS_STREAM_H
 #define PTXGEN_GEN_PRODUCTS_STREAM_H
 
+#include "gen/products/product_keys.h"
 #include "gen/products/stream_plan.h"
 
 /* The shared memory of a kernel: for what is staged, and with a norm for the vectors' factors, f32,
@@ -45,5 +46,46 @@ void stream_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 /* The warp's number in the grid, where its block has this number, and how many there are. */
 val stream_warp(ptx *p, val block);
 val stream_warps(ptx *p);
+
+/* Streaming gate and up: the same row of both by a warp, each matrix of its own format. Where the
+ * formats are the same both rows are one stream's; else each has one, and X stands in shared memory
+ * twice. */
+enum { STREAM_PAIR = 2 };
+
+typedef struct stream_pair {
+    instance matrices[STREAM_PAIR]; /* each alone: see instance_matrix */
+    gemv_operands g[STREAM_PAIR];   /* the first one's x and y */
+    val before, bias; /* rows ahead of them in their tensors, and in bg and bu; without a kind: 0 */
+} stream_pair;
+
+/* Has the warp whose first row this is fetch what that starts with, where there is one: see
+ * stream_prefetch_turn. */
+void stream_pair_prefetch(ptx *p, const stream_pair *of, val first);
+
+/* Stages x, by all threads of the block, and stores activation(gate) * up of the rows from first
+ * on, by their warps. first and stride are a warp's. */
+void stream_pair_multiply(ptx *p, const stream_pair *of, const stream_memory *memory, val first,
+                          val stride);
+
+/* Of gate and up that are an instance's matrices from one on: registers a thread, and bytes of
+ * shared memory for what is staged. */
+unsigned stream_pair_registers(const instance *in, unsigned from);
+int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
+
+/* Keys. Two rows share what is loaded of x; of few rows one leaves more warps to wait for memory.
+ */
+#define KEY_ROWS_PER_WARP(usual)                                                       \
+    KEY_NUMBER("rows_per_warp", "rows that a warp takes at once", rows_per_warp, 1, 2, \
+               .def = (usual), .tag = "r")
+/* 24 warps with 80 registers fit an SM, with two 16-byte loads a lane: two blocks of 12, or a
+ * single one, which stages x once. */
+#define KEY_STREAM_WARPS(most) \
+    KEY_NUMBER("num_warps", "warps a block", num_warps, 1, most, .def = 12, .tag = "w")
+/* Of several the tile of x takes less shared memory, and blocks stage x anew for each turn. */
+#define KEY_PASSES                                                                     \
+    KEY_NUMBER("passes", "parts that x is staged in; 0: as few as fit", passes, 0, 64, \
+               .zero_is_none = true, .tag = "passes")
+/* Shared memory of a norm: partial sums of squares, and factors. */
+#define STREAM_NORM_SHARED "norm*4*vectors*(chunks+1)"
 
 #endif

@@ -2,8 +2,6 @@
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 #include "gen/products/stream.h"
-#include "gen/products/stream_pair.h"
-#include "gen/products/stream_keys.h"
 #include "ref/reference.h"
 
 static bool is_qkv(const instance *in)
@@ -314,11 +312,9 @@ static void build_gate_up(ptx *p, const instance *in)
     (UINT64_C(1) << WEIGHTS_F32 | UINT64_C(1) << WEIGHTS_F16 | UINT64_C(1) << WEIGHTS_BF16 | \
      UINT64_C(1) << WEIGHTS_E4M3 | UINT64_C(1) << WEIGHTS_E5M2)
 #define INTEGERS ~(FLOATS)
-#define KEY_INTEGERS                                                                           \
-    {                                                                                          \
-        .name = "weights", .summary = "format of W", .field = KEY_FIELD(weights),              \
-        .required = true, .choices = weights_choices, .def = WEIGHTS_Q4_K, .allowed = INTEGERS \
-    }
+#define KEY_INTEGERS                                                               \
+    KEY_WORD("weights", "format of W", weights, weights_choices, .required = true, \
+             .allowed = INTEGERS)
 #define Q8_ROWS        IN(Q8_F32, x, "m*k", 4), IN(F32, factors, "m", 4)
 #define FACTORS_SHARED "4*vectors"
 

@@ -322,8 +322,8 @@ typedef struct param {
         .name = #id, .kind = PARAM_SCRATCH, .data = DATA_ZEROED, .format = FORMAT_U32, .align = 4, \
         .values = __VA_ARGS__                                                                      \
     }
-#define IN_WHERE(field_name, type, id, count, alignment) \
-    IN(type, id, count, alignment, .only_with = KEY_FIELD(options.field_name))
+#define IN_WHERE(field_name, type, id, count, ...) \
+    IN(type, id, count, __VA_ARGS__, .only_with = KEY_FIELD(options.field_name))
 /* Numbers of which few are possible: the family's fit makes them. */
 #define IN_FITTED(type, id, count, alignment) \
     IN(type, id, count, alignment, .random = RANDOM_FITTED)
