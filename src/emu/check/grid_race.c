@@ -254,64 +254,63 @@ bool grid_race_store(const access *x, allocation *a, const void *bytes)
     return true;
 }
 
-/* Returns true if memory holds already what the stores leave there. */
-static bool holds_all(const allocation *a, const grid_stores *s)
+bool grid_race_may_store_page(grid_race *g, const block_page *of)
 {
-    unsigned size = 1u << s->shift;
-    for (unsigned i = 0; i < s->size; i += size)
-        if (s->records[i >> s->shift].block &&
-            !memory_holds(a, a->address + s->offset + i, s->bytes + i, size))
-            return false;
-    return true;
-}
-
-bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s)
-{
-    const shadow_page *p = find_page(g, a, s->offset);
-    unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
-    bool met = false;
-    for (unsigned i = 0; p && i < s->size >> s->shift; i++, at += size)
+    const page_stores *s = of->stores;
+    uint64_t offset = of->index * BLOCK_PAGE_BYTES;
+    const shadow_page *p = s->records ? find_page(g, of->of, offset) : NULL;
+    unsigned size = 1u << s->shift, count = BLOCK_PAGE_BYTES / size, at = offset % GRID_PAGE_BYTES;
+    bool met = false, same = true; /* same: memory holds already what the stores leave there */
+    for (unsigned i = 0; p && i < count; i++, at += size)
         for (unsigned r = at >> p->shift; s->records[i].block && r <= (at + size - 1) >> p->shift;
              r++)
             met |= p->stores[r].block != 0;
-    return !p || (!p->sequences && (!met || (!s->changed && holds_all(a, s))));
+    for (unsigned i = 0; met && same && i < BLOCK_PAGE_BYTES; i += size)
+        same = !s->records[i >> s->shift].block ||
+               memory_holds(of->of, of->of->address + offset + i, s->values + i, size);
+    return !p || (!p->sequences && (!met || (!s->changed && same)));
 }
 
-void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s)
+void grid_race_store_page(grid_race *g, const block_page *of)
 {
-    unsigned size = 1u << s->shift, at = s->offset % GRID_PAGE_BYTES;
-    shadow_page *p = page_to_store(g, a, s->offset, size);
+    const page_stores *s = of->stores;
+    uint64_t offset = of->index * BLOCK_PAGE_BYTES;
+    unsigned size = 1u << s->shift, count = BLOCK_PAGE_BYTES / size, at = offset % GRID_PAGE_BYTES;
+    if (!s->records)
+        return;
+    shadow_page *p = page_to_store(g, of->of, offset, size);
     grid_store *same = p->shift == s->shift ? &p->stores[at >> p->shift] : NULL;
-    for (unsigned i = 0; same && i < s->size >> s->shift; i++)
+    for (unsigned i = 0; same && i < count; i++)
         if (s->records[i].block)
             same[i] = s->records[i];
-    for (unsigned i = 0; !same && i < s->size >> s->shift; i++, at += size)
+    for (unsigned i = 0; !same && i < count; i++, at += size)
         for (unsigned record = at >> p->shift; record < (at + size) >> p->shift; record++)
             if (s->records[i].block)
                 p->stores[record] = s->records[i];
 }
 
-bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
-                          uint32_t block)
+bool grid_race_may_update(grid_race *g, const atomic_update *u)
 {
-    const shadow_page *p = g->enabled ? find_page(g, a, offset) : NULL;
+    uint64_t offset = u->address - u->of->address;
+    unsigned at = offset % GRID_PAGE_BYTES, last = at + emu_type_bytes(u->op->type) - 1;
+    const shadow_page *p = g->enabled ? find_page(g, u->of, offset) : NULL;
     bool good = !p || !p->sequences;
-    unsigned at = offset % GRID_PAGE_BYTES;
-    for (unsigned i = p ? at >> p->shift : 0; p && i <= (at + size - 1) >> p->shift; i++)
-        good &= !p->stores[i].block || p->stores[i].block == block || p->stores[i].strong;
+    for (unsigned i = p ? at >> p->shift : 0; p && i <= last >> p->shift; i++)
+        good &= !p->stores[i].block || p->stores[i].block == u->store.block || p->stores[i].strong;
     return good;
 }
 
-void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
-                      const grid_store *store)
+void grid_race_update(grid_race *g, const atomic_update *u)
 {
+    uint64_t offset = u->address - u->of->address;
+    unsigned size = emu_type_bytes(u->op->type);
     if (!g->enabled)
         return;
-    shadow_page *p = page_to_store(g, a, offset, size);
+    shadow_page *p = page_to_store(g, u->of, offset, size);
     unsigned first = offset % GRID_PAGE_BYTES >> p->shift, count = size >> p->shift;
     for (unsigned i = first; i < first + count; i++)
-        if (p->stores[i].block != store->block || p->stores[i].strong)
-            p->stores[i] = *store;
+        if (p->stores[i].block != u->store.block || p->stores[i].strong)
+            p->stores[i] = u->store;
 }
 
 void grid_race_share(grid_race *g, allocation *a, uint64_t offset)

@@ -20,7 +20,7 @@
 
 #include "emu/check/grid_order.h"
 #include "emu/machine.h"
-#include "emu/memory/allocation.h"
+#include "emu/memory/speculation.h"
 
 typedef struct grid_shadow grid_shadow;
 
@@ -55,25 +55,12 @@ static inline bool grid_race_load(const access *x, const allocation *a)
 bool grid_race_has_seen(const access *x, const grid_store *s);
 bool grid_race_passes_overwriting(const access *x, const grid_store *s);
 
-/* The same for what a block that ran before its turn has stored to a part of an allocation: s has
- * a record for each 1 << shift bytes, all zero where there is no store. may: whether nothing is in
- * the way, so that the stores need no closer look; bytes: what they leave there; changed: some have
- * stored other values before. */
-typedef struct grid_stores {
-    uint64_t offset; /* of the part */
-    unsigned size, shift;
-    const grid_store *records;
-    const uint8_t *bytes;
-    bool changed;
-} grid_stores;
-bool grid_race_may_store_all(grid_race *g, const allocation *a, const grid_stores *s);
-void grid_race_store_all(grid_race *g, allocation *a, const grid_stores *s);
-
-/* The same for a strong atomic operation that orders nothing, on size bytes at an offset. */
-bool grid_race_may_update(grid_race *g, const allocation *a, uint64_t offset, unsigned size,
-                          uint32_t block);
-void grid_race_update(grid_race *g, allocation *a, uint64_t offset, unsigned size,
-                      const grid_store *store);
+/* Stores of a block that ran before its turn, to a page or by a deferred atomic operation. may:
+ * returns true if nothing is in the way, so that they need no closer look. */
+bool grid_race_may_store_page(grid_race *g, const block_page *p);
+void grid_race_store_page(grid_race *g, const block_page *p);
+bool grid_race_may_update(grid_race *g, const atomic_update *u);
+void grid_race_update(grid_race *g, const atomic_update *u);
 
 /* Prepares a region (STORED_REGION_BYTES) for threads that note stores to different pages of
  * GRID_PAGE_BYTES at the same time, each with a grid_race of its own. */

@@ -21,22 +21,6 @@ static bool is_outdated(const page_table *t, const block_page *p)
     return stored && have_common(&stored->loaded, &p->loaded);
 }
 
-static grid_stores stores_of(const block_page *p)
-{
-    return (grid_stores){ .offset = p->index * BLOCK_PAGE_BYTES,
-                          .size = BLOCK_PAGE_BYTES,
-                          .shift = p->stores->shift,
-                          .records = p->stores->records,
-                          .bytes = p->stores->values,
-                          .changed = p->stores->changed };
-}
-
-static bool may_note_stores(grid_race *g, const block_page *p)
-{
-    const grid_stores s = stores_of(p);
-    return !s.records || grid_race_may_store_all(g, p->of, &s);
-}
-
 /* Returns false, and has the next blocks note loads, if a block may have loaded without that. */
 static bool may_change(const commit *c, allocation *a)
 {
@@ -73,10 +57,7 @@ static void store_page(grid_race *g, const block_page *p)
         if (t->bytes.bits[from / 64] >> from % 64 & 1)
             allocation_write(p->of, address + from, t->values + from, to - from);
     }
-    if (t->records) {
-        const grid_stores s = stores_of(p);
-        grid_race_store_all(g, p->of, &s);
-    }
+    grid_race_store_page(g, p);
 }
 
 static void add_stats(emu_stats *to, const emu_stats *from)
@@ -118,14 +99,12 @@ bool commit_block(commit *c, const block_log *log)
     for (size_t i = 0; i < log->pages.count; i++) {
         const block_page *p = log->pages.items[i];
         if (is_outdated(&c->stored, p) ||
-            (p->stores && (!may_change(c, p->of) || !may_note_stores(g, p))))
+            (p->stores && (!may_change(c, p->of) || !grid_race_may_store_page(g, p))))
             return false;
     }
     for (size_t i = 0; i < log->updates.count; i++) {
         const atomic_update *u = &log->updates.items[i];
-        if (!may_change(c, u->of) ||
-            !grid_race_may_update(g, u->of, u->address - u->of->address,
-                                  emu_type_bytes(u->op->type), u->store.block))
+        if (!may_change(c, u->of) || !grid_race_may_update(g, u))
             return false;
     }
     for (size_t i = 0; i < log->pages.count; i++)
@@ -134,8 +113,7 @@ bool commit_block(commit *c, const block_log *log)
     for (size_t i = 0; i < log->updates.count; i++) {
         const atomic_update *u = &log->updates.items[i];
         atomic_make_good(u);
-        grid_race_update(g, u->of, u->address - u->of->address, emu_type_bytes(u->op->type),
-                         &u->store);
+        grid_race_update(g, u);
     }
     commit_note(c, log);
     commit_others(c, log);
@@ -163,7 +141,7 @@ static bool is_plain(const commit_share *share, const block_page *p)
     if (!p->of->bytes || (p->of->tracked != c->launch && p->of->loaded_in == c->launch) ||
         (stored && have_common(&stored->loaded, &p->stores->bytes)))
         return false;
-    return may_note_stores(share->grid, p);
+    return grid_race_may_store_page(share->grid, p);
 }
 
 void commit_check_share(commit_share *share, unsigned number, unsigned shares,
