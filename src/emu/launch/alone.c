@@ -16,28 +16,22 @@ typedef struct single_launch {
     arena *arena;
     emu_memory *memory;
     const entry *entry;
-    const emu_launch_config *config;
-    emu_stats *stats;
-    emu_report *report;
-    grid_race *grid; /* NULL: not yet there */
-    rounds *rounds;  /* the same */
+    launch_job job; /* grid: NULL, not yet there */
+    rounds *rounds; /* the same */
 } single_launch;
 
 static void run_single(void *context)
 {
     single_launch *l = context;
+    const emu_launch_config *config = l->job.config;
     machine *m = arena_zalloc(l->arena, sizeof *m);
-    l->grid = grid_race_new(l->arena, !l->config->no_race_check);
-    l->grid->order.times = &m->shared;
-    launch_build(m, l->arena, l->memory, l->entry, l->config);
-    const launch_job job = { .config = l->config,
-                             .params = launch_params(l->arena, l->config, l->entry),
-                             .stats = l->stats,
-                             .report = l->report,
-                             .grid = l->grid };
-    launch_take(m, &job);
-    if (l->config->threads > 1 && rounds_suit(l->entry))
-        rounds_run(l->arena, m, &job, run_block_at_turn, l->config->threads, &l->rounds);
+    l->job.grid = grid_race_new(l->arena, !config->no_race_check);
+    l->job.grid->order.times = &m->shared;
+    launch_build(m, l->arena, l->memory, l->entry, config);
+    l->job.params = launch_params(l->arena, config, l->entry);
+    launch_take(m, &l->job);
+    if (config->threads > 1 && rounds_suit(l->entry))
+        rounds_run(l->arena, m, &l->job, run_block_at_turn, config->threads, &l->rounds);
     else
         for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++)
             run_block_at_turn(m, i);
@@ -58,12 +52,13 @@ bool emu_launch(emu_memory *memory, const emu_launch_config *config, emu_stats *
         return false;
     }
     const emu_launch_config settled = launch_settle(config);
-    config = &settled;
     arena *a = arena_new_in(memory_arena(memory));
-    single_launch l = { a, memory, e, config, stats, report, NULL, NULL };
+    single_launch l = {
+        a, memory, e, { .config = &settled, .stats = stats, .report = report }, NULL
+    };
     bool had_memory = arena_try(memory_arena(memory), run_single, &l);
-    if (l.grid)
-        grid_race_leave(l.grid);
+    if (l.job.grid)
+        grid_race_leave(l.job.grid);
     rounds_free(l.rounds);
     arena_free(a);
     if (!had_memory)

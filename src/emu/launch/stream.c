@@ -51,13 +51,11 @@ typedef struct flight {
     arena *arena; /* of all of this */
     emu_launch_config config;
     const entry *entry;
-    const uint8_t *params;
-    emu_stats *stats;
-    size_t number; /* in the stream */
+    launch_job job; /* its grid once it is in flight */
+    size_t number;  /* in the stream */
     bool programmatic;
     /* from here on once it is in flight */
     bool flies;
-    grid_race *grid;
     overlap_launch *overlap;
     uint64_t block_count, begun, triggered, ended; /* of blocks; triggered counts ended ones, too */
     uint64_t first, step;                          /* of machines */
@@ -124,9 +122,9 @@ static void switch_to(emu_stream *s, const flight *f)
     if (s->running == f)
         return;
     if (s->running)
-        grid_race_leave(s->running->grid);
+        grid_race_leave(s->running->job.grid);
     if (f)
-        grid_race_enter(f->grid);
+        grid_race_enter(f->job.grid);
     s->running = f;
 }
 
@@ -245,7 +243,7 @@ static void begin_flight(emu_stream *s, flight *f)
     shuffle_blocks(s, f);
     f->pool = find_pool(s, f);
     f->pool->users++;
-    f->grid = grid_race_new(f->arena, !f->config.no_race_check);
+    f->job.grid = grid_race_new(f->arena, !f->config.no_race_check);
     f->overlap = overlap_begin(&s->overlap, s->arena, f->entry->name, f->number, f->programmatic,
                                may_be_followed(f));
 }
@@ -286,11 +284,8 @@ static held_block *take_from_pool(emu_stream *s, const flight *f)
 static void begin_block(emu_stream *s, flight *f)
 {
     held_block *h = take_from_pool(s, f);
-    launch_take(&h->machine, &(launch_job){ .config = &f->config,
-                                            .params = f->params,
-                                            .stats = f->stats,
-                                            .report = s->report,
-                                            .grid = f->grid });
+    f->job.report = s->report;
+    launch_take(&h->machine, &f->job);
     h->machine.first = f->first;
     h->machine.step = f->step;
     h->order = (grid_order){ .arena = f->arena, .times = &h->machine.shared, .interleaved = true };
@@ -310,8 +305,8 @@ static void end_block(flight *f, size_t index)
     f->held.items[index] = f->held.items[--f->held.count];
     *VEC_PUSH(f->pool->arena, &f->pool->spare) = h;
     f->ended++;
-    if (f->overlap && f->stats)
-        f->stats->waited = f->overlap->waited;
+    if (f->overlap && f->job.stats)
+        f->job.stats->waited = f->overlap->waited;
     if (has_ended(f) && f->overlap)
         overlap_end(f->overlap, f->next && f->next->flies ? f->next->overlap : NULL);
 }
@@ -321,9 +316,9 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
     held_block *h = f->held.items[index];
     machine *m = &h->machine;
     switch_to(s, f);
-    order_switch(&f->grid->order, &h->order);
+    order_switch(&f->job.grid->order, &h->order);
     if (begins)
-        order_begin_block(&f->grid->order, (uint32_t)f->begun);
+        order_begin_block(&f->job.grid->order, (uint32_t)f->begun);
     dependence *d = &m->dependence; /* where the block is held up */
     d->waits = !ahead_has_ended;
     d->yields = f->config.grid_workspace;
@@ -331,7 +326,7 @@ static void run_held(emu_stream *s, flight *f, size_t index, bool begins, bool a
     d->turns =
         f->overlap && s->style == AT_RANDOM && draw(s, 2) ? 1 + (unsigned)draw(s, MOST_TURNS) : 0;
     block_status status = block_run(m);
-    order_switch(&f->grid->order, &h->order);
+    order_switch(&f->job.grid->order, &h->order);
     h->depends = status == BLOCK_DEPENDS;
     if (!h->triggered && (d->triggered || status == BLOCK_ENDED)) {
         h->triggered = true;
@@ -431,11 +426,11 @@ bool emu_stream_launch(emu_stream *s, const emu_launch_config *config, bool prog
     *f = (flight){ .arena = a,
                    .config = launch_settle(config),
                    .entry = e,
-                   .params = launch_params(a, config, e),
-                   .stats = stats,
+                   .job = { .params = launch_params(a, config, e), .stats = stats },
                    .number = s->launched++,
                    .programmatic = programmatic,
                    .block_count = launch_blocks(config) };
+    f->job.config = &f->config;
     f->config.entry = e->name;
     f->config.params = NULL;
     if (config->blocks)

@@ -328,13 +328,8 @@ bool parser_space(parser *p, ptx_space *space)
     return false;
 }
 
-typedef struct param_declaration {
-    const char *name;
-    ptx_type type;
-    uint64_t size, align;
-} param_declaration;
-
-static param_declaration parse_param(parser *p)
+/* Parses a parameter as a variable, and its type. */
+static variable parse_param(parser *p, ptx_type *type)
 {
     lexer *l = &p->lex;
     unsigned line = parser_line(p);
@@ -343,7 +338,7 @@ static param_declaration parse_param(parser *p)
         lexer_error(l, line, "expected '.param' before %s", lexer_shown(l));
     if (lexer_accept_directive(l, "align"))
         align = parse_align(p);
-    ptx_type type = parse_type(p);
+    *type = parse_type(p);
     if (lexer_accept_directive(l, "ptr")) {
         ptx_space space;
         parser_space(p, &space);
@@ -352,17 +347,21 @@ static param_declaration parse_param(parser *p)
     }
     const char *name = lexer_expect_name(l, "a parameter's name");
     parse_dimensions(p, &elements);
-    uint64_t size = elements * emu_type_bytes(type);
+    uint64_t size = elements * emu_type_bytes(*type);
     if (size == 0 || size > MAX_PARAM_BYTES)
         lexer_error(l, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all", name,
                     (unsigned long long)size, MAX_PARAM_BYTES);
-    return (param_declaration){ name, type, size, align ? align : emu_type_bytes(type) };
+    return (variable){ .name = name,
+                       .space = SPACE_PARAM,
+                       .size = size,
+                       .align = align ? align : emu_type_bytes(*type) };
 }
 
 void parser_param(parser *p)
 {
     unsigned line = parser_line(p);
-    param_declaration d = parse_param(p);
+    ptx_type type;
+    variable d = parse_param(p, &type);
     uint64_t offset = round_up(p->entry->param_bytes, d.align);
     if (offset + d.size > MAX_PARAM_BYTES)
         lexer_error(&p->lex, line, "parameter '%s' of %llu bytes does not fit the %d bytes of all",
@@ -386,12 +385,10 @@ const variable *parser_hidden(parser *p, const char *name, uint64_t size, bool d
 variable *parser_formal(parser *p, variable *given, ptx_type *type)
 {
     unsigned line = parser_line(p);
-    param_declaration d = parse_param(p);
     variable *v = arena_zalloc(p->arena, sizeof *v);
-    *v = (variable){ .name = d.name, .space = SPACE_PARAM, .size = d.size, .align = d.align };
-    *type = d.type;
+    *v = parse_param(p, type);
     if (!given)
         place_variable(p, v, line);
-    parser_declare(p, d.name, SYMBOL_VARIABLE, line)->variable = given ? given : v;
+    parser_declare(p, v->name, SYMBOL_VARIABLE, line)->variable = given ? given : v;
     return v;
 }
