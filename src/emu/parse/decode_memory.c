@@ -95,8 +95,8 @@ static uint8_t order_of(const instruction *in)
                      (releases ? ORDER_RELEASE : 0));
 }
 
-/* Reads ordering and scope: .relaxed, .acquire and .release need a scope. */
-static void take_order(decoder *d)
+/* Checks a vector, and reads ordering and scope: .relaxed, .acquire and .release need a scope. */
+static void take_access(decoder *d)
 {
     const instruction *in = d->in;
     bool ordered = instruction_has(in, "relaxed") || instruction_has(in, "acquire") ||
@@ -109,10 +109,6 @@ static void take_order(decoder *d)
         decode_error(d, "a scope goes with .relaxed, .acquire or .release");
     d->op.strong = ordered || instruction_has(in, "volatile");
     d->op.order = d->op.strong ? order_of(in) : 0;
-}
-
-static void check_vector(decoder *d)
-{
     if (d->op.vector * emu_type_bits(d->op.type) > (d->op.vector == 8 ? 256 : 128))
         decode_error(d, "a vector has at most 128 bits");
 }
@@ -125,15 +121,13 @@ void decode_ld(decoder *d)
     if (ldu)
         d->op.space = SPACE_GLOBAL;
     d->op.non_coherent = nc || ldu;
-    take_order(d);
-    check_vector(d);
+    take_access(d);
 }
 
 void decode_st(decoder *d)
 {
     d->op.store = true;
-    take_order(d);
-    check_vector(d);
+    take_access(d);
 }
 
 void decode_atom(decoder *d)

@@ -46,13 +46,10 @@ typedef enum matrix_element {
         ELEMENT_COUNT
 } matrix_element;
 
-typedef struct matrix_element_info {
+static const struct {
     const char *name;
     unsigned bits;
-} matrix_element_info;
-
-/* Indexed by matrix_element. */
-static const matrix_element_info matrix_elements[ELEMENT_COUNT] = {
+} matrix_elements[ELEMENT_COUNT] = {
 #define X(name, bits) { #name, bits },
     MATRIX_ELEMENTS(X)
 #undef X
