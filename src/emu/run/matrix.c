@@ -195,14 +195,8 @@ static u64 result_bits(const product *p, const op *o, const tile *m, matrix_plac
                                  : bits_of_float(canonical(*single));
 }
 
-/* A bit a row of A, a column of B, and the columns of each row of C that are undefined. */
-typedef struct undefined_parts {
-    u32 rows, columns, sums[MOST_ROWS];
-} undefined_parts;
-
-static undefined_parts find_undefined(const warp *w, const op *o, const product *p)
+static void carry_undefined(warp *w, const op *o, const product *p)
 {
-    undefined_parts u = { 0 };
     const struct {
         matrix_part part;
         matrix_element element;
@@ -211,6 +205,7 @@ static undefined_parts find_undefined(const warp *w, const op *o, const product 
     } parts[] = { { PART_A, p->a, p->registers_a, 0 },
                   { PART_B, p->b, p->registers_b, p->source_b },
                   { PART_C, p->c, p->registers_c, p->source_c } };
+    u32 rows = 0, columns = 0, sums[MOST_ROWS] = { 0 }; /* undefined: of A, of B, in rows of C */
     u32 all = (1u << matrix_packed(p->c)) - 1;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (unsigned r = 0; r < parts[i].registers; r++) {
@@ -219,26 +214,20 @@ static undefined_parts find_undefined(const warp *w, const op *o, const product 
                 matrix_place at =
                     matrix_place_of(p->shape, parts[i].part, parts[i].element, r, lane);
                 if (parts[i].part == PART_A)
-                    u.rows |= 1u << at.row;
+                    rows |= 1u << at.row;
                 else if (parts[i].part == PART_B)
-                    u.columns |= 1u << at.column;
+                    columns |= 1u << at.column;
                 else
-                    u.sums[at.row] |= all << at.column;
+                    sums[at.row] |= all << at.column;
             }
         }
-    return u;
-}
-
-static void carry_undefined(warp *w, const op *o, const product *p)
-{
-    undefined_parts u = find_undefined(w, o, p);
+    all = (1u << matrix_packed(p->d)) - 1;
     for (unsigned r = 0; r < p->registers_d; r++) {
         lane_mask lanes = 0;
-        u32 all = (1u << matrix_packed(p->d)) - 1;
         for (int lane = 0; lane < WARP_LANES; lane++) {
             matrix_place at = matrix_place_of(p->shape, PART_C, p->d, r, lane);
-            u32 columns = u.rows >> at.row & 1 ? UINT32_MAX : u.columns | u.sums[at.row];
-            lanes |= (lane_mask)((columns >> at.column & all) != 0) << lane;
+            u32 undefined = rows >> at.row & 1 ? UINT32_MAX : columns | sums[at.row];
+            lanes |= (lane_mask)((undefined >> at.column & all) != 0) << lane;
         }
         undefined_result(w, o, (int)r, lanes, ALL_LANES);
     }
@@ -274,12 +263,8 @@ INLINED void convert_pairs(const words *pairs, floats *low, floats *high)
     convert_halves(&upper, high);
 }
 
-/* [register][column % 2][lane] */
-typedef struct halves_a {
-    float of[4][2][WARP_LANES];
-} halves_a;
-
-INLINED void unpack_a(const warp *w, const op *o, halves_a *a)
+/* a: [register][column % 2][lane] */
+INLINED void unpack_a(const warp *w, const op *o, float a[4][2][WARP_LANES])
 {
     for (int r = 0; r < 4; r++)
         for (int lane = 0; lane < WARP_LANES; lane += PART) {
@@ -287,8 +272,8 @@ INLINED void unpack_a(const warp *w, const op *o, halves_a *a)
             floats low, high;
             memcpy(&pairs, (const u32 *)source(w, o, r) + lane, sizeof pairs);
             convert_pairs(&pairs, &low, &high);
-            memcpy(&a->of[r][0][lane], &low, sizeof low);
-            memcpy(&a->of[r][1][lane], &high, sizeof high);
+            memcpy(&a[r][0][lane], &low, sizeof low);
+            memcpy(&a[r][1][lane], &high, sizeof high);
         }
 }
 
@@ -307,10 +292,10 @@ INLINED void unpack_b(const warp *w, const op *o, int first, floats b[HALVES_DEP
 
 INLINED void multiply_halves(warp *w, const op *o, const product *p)
 {
-    halves_a a;
+    float a[4][2][WARP_LANES];
     floats b[HALVES_DEPTH];
     u32 d[4][WARP_LANES];
-    unpack_a(w, o, &a);
+    unpack_a(w, o, a);
     unpack_b(w, o, p->source_b, b);
     for (int half = 0; half < 2; half++) {
         const u32 *even = source(w, o, p->source_c + 2 * half);
@@ -321,7 +306,7 @@ INLINED void multiply_halves(warp *w, const op *o, const product *p)
             memcpy((u32 *)&sums[row] + PAIRS, odd + PAIRS * row, sizeof *sums / 2);
         }
         for (int k = 0; k < HALVES_DEPTH; k++) {
-            const float *column = &a.of[k / PART * 2 + half][k % 2][k % PART / 2];
+            const float *column = &a[k / PART * 2 + half][k % 2][k % PART / 2];
             for (int row = 0; row < PART; row++)
                 sums[row] = STEP_HALVES(column[PAIRS * row], b[k], sums[row]);
         }
