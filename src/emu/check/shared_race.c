@@ -70,7 +70,7 @@ static void raise_times(uint32_t *times, const uint32_t *to, unsigned count)
         times[i] = to[i] > times[i] ? to[i] : times[i];
 }
 
-void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all)
+void shared_warp_sync(shared_memory *s, unsigned warp, uint32_t lanes, bool all)
 {
     s->warp_time[warp] = s->sync_time[warp] = ++s->now;
     if (all) {
@@ -79,7 +79,7 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
         return;
     }
     if (!s->seen_lanes[warp])
-        s->seen_lanes[warp] = arena_zalloc(a, sizeof *s->seen_lanes[warp]);
+        s->seen_lanes[warp] = arena_zalloc(s->arena, sizeof *s->seen_lanes[warp]);
     uint32_t(*seen)[LANES] = *s->seen_lanes[warp], newest[LANES] = { 0 };
     for (unsigned i = 0; i < LANES; i++)
         if (lanes >> i & 1)
@@ -89,17 +89,17 @@ void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes,
             seen[i][other] = lanes >> other & 1 ? s->now : newest[other];
 }
 
-void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark)
+void shared_mark(shared_memory *s, size_t offset, size_t size, uint16_t mark)
 {
     if (!s->pending)
-        s->pending = arena_zalloc(a, (s->size + 1) * sizeof *s->pending);
+        s->pending = arena_zalloc(s->arena, (s->size + 1) * sizeof *s->pending);
     for (size_t i = offset; i < offset + size; i++)
         s->pending[i] = mark;
 }
 
-void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread)
+void shared_begin_copy(shared_memory *s, size_t offset, size_t size, unsigned thread)
 {
-    shared_mark(s, a, offset, size, (uint16_t)(thread + 1));
+    shared_mark(s, offset, size, (uint16_t)(thread + 1));
 }
 
 void shared_end_copy(shared_memory *s, size_t offset, size_t size)
@@ -107,13 +107,13 @@ void shared_end_copy(shared_memory *s, size_t offset, size_t size)
     memset(s->pending + offset, 0, size * sizeof *s->pending);
 }
 
-void shared_begin_read(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread)
+void shared_begin_read(shared_memory *s, size_t offset, size_t size, unsigned thread)
 {
     if (!s->readers)
-        s->readers = arena_zalloc(a, (s->size + 1) * sizeof *s->readers);
+        s->readers = arena_zalloc(s->arena, (s->size + 1) * sizeof *s->readers);
     for (size_t i = offset; i < offset + size; i++)
         s->readers[i]++;
-    shared_mark(s, a, offset, size, (uint16_t)((thread + 1) | PENDING_READ));
+    shared_mark(s, offset, size, (uint16_t)((thread + 1) | PENDING_READ));
 }
 
 void shared_end_read(shared_memory *s, size_t offset, size_t size)
@@ -123,10 +123,10 @@ void shared_end_read(shared_memory *s, size_t offset, size_t size)
             s->pending[i] = 0;
 }
 
-void shared_use_copiers(shared_memory *s, arena *a)
+void shared_use_copiers(shared_memory *s)
 {
     if (!s->copiers)
-        s->copiers = arena_zalloc(a, sizeof *s->copiers);
+        s->copiers = arena_zalloc(s->arena, sizeof *s->copiers);
 }
 
 void shared_view_join(shared_view *to, const shared_view *from)
@@ -155,9 +155,9 @@ void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bo
     settle_earliest(s, warp);
 }
 
-void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp)
+void shared_fence_proxy(shared_memory *s, unsigned warp)
 {
-    shared_use_copiers(s, a);
+    shared_use_copiers(s);
     raise_times(s->copiers->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
     s->warp_time[warp] = s->sync_time[warp] = ++s->now;
     s->copiers->fenced[warp][warp] = s->now;

@@ -71,15 +71,15 @@ void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned
                         shared_access access);
 
 /* Between these two, no thread may touch the bytes. */
-void shared_begin_copy(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);
+void shared_begin_copy(shared_memory *s, size_t offset, size_t size, unsigned thread);
 void shared_end_copy(shared_memory *s, size_t offset, size_t size);
 
 /* Between these two, no thread may change the bytes. Several may read the same ones. */
-void shared_begin_read(shared_memory *s, arena *a, size_t offset, size_t size, unsigned thread);
+void shared_begin_read(shared_memory *s, size_t offset, size_t size, unsigned thread);
 void shared_end_read(shared_memory *s, size_t offset, size_t size);
 
 /* Sets what pending says of bytes; 0: nothing. */
-void shared_mark(shared_memory *s, arena *a, size_t offset, size_t size, uint16_t mark);
+void shared_mark(shared_memory *s, size_t offset, size_t size, uint16_t mark);
 
 /* A copier writes bytes, at a time of its own, which is returned. */
 uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsigned copier);
@@ -91,11 +91,11 @@ void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bo
 void shared_view_join(shared_view *to, const shared_view *from);
 
 /* Room for what warps have seen of copiers. */
-void shared_use_copiers(shared_memory *s, arena *a);
+void shared_use_copiers(shared_memory *s);
 
 /* A proxy fence of a warp; and whether the last writes to bytes that a thread has seen are before
  * one; other: whose is not. */
-void shared_fence_proxy(shared_memory *s, arena *a, unsigned warp);
+void shared_fence_proxy(shared_memory *s, unsigned warp);
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
                       unsigned *other);
 
@@ -103,7 +103,7 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
 bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time);
 
 /* Some lanes of a warp, or all warps of a set, meet. all: these lanes are all of the warp's. */
-void shared_warp_sync(shared_memory *s, arena *a, unsigned warp, uint32_t lanes, bool all);
+void shared_warp_sync(shared_memory *s, unsigned warp, uint32_t lanes, bool all);
 void shared_barrier(shared_memory *s, uint32_t warps);
 
 /* Starts a new time for what a warp does from now on. */

@@ -93,7 +93,7 @@ void exec_async_copy(warp *w, const op *o, lane_mask mask)
         if (!bytes)
             return;
         c->offset = (size_t)(bytes - m->shared.bytes);
-        shared_begin_copy(&m->shared, m->arena, c->offset, size, thread_of(w, i));
+        shared_begin_copy(&m->shared, c->offset, size, thread_of(w, i));
         *end = c;
         end = &c->next;
     }

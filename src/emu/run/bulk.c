@@ -125,7 +125,7 @@ static void begin_load(warp *w, const op *o, int lane, const places *p)
     access_count_bulk(w, from.address, size, ACCESS_LOAD);
     if (access_pieces(from, size, c->bytes, READS_GLOBAL) &&
         access_pieces(to, size, NULL, TOUCHES_SHARED))
-        shared_begin_copy(&m->shared, m->arena, offset, size, thread_of(w, lane));
+        shared_begin_copy(&m->shared, offset, size, thread_of(w, lane));
 }
 
 static void begin_store(warp *w, const op *o, int lane, const places *p)
@@ -149,7 +149,7 @@ static void begin_store(warp *w, const op *o, int lane, const places *p)
     c->address = to.address;
     memcpy(c->bytes, m->shared.bytes + offset, size);
     access_count_bulk(w, to.address, size, ACCESS_STORE);
-    shared_begin_read(&m->shared, m->arena, offset, size, thread_of(w, lane));
+    shared_begin_read(&m->shared, offset, size, thread_of(w, lane));
 }
 
 static void begin_copies(warp *w, const op *o, lane_mask mask)

@@ -83,7 +83,7 @@ static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_s
     bool orders = o->exec == exec_bar_warp;
     lane_mask ready = is_whole(masks, mask) && !w->meeting ? ALL_LANES : 0;
     if (ready && orders)
-        shared_warp_sync(shared, w->machine->arena, w->index, ALL_LANES, true);
+        shared_warp_sync(shared, w->index, ALL_LANES, true);
     for (lane_mask left = mask & ~ready; left;) {
         lane_mask members = masks->u32[lowest_lane(left)], group = 0;
         for (int i = 0; i < WARP_LANES; i++)
@@ -100,7 +100,7 @@ static lane_mask meet_members(warp *w, const op *o, lane_mask mask, int member_s
         end_waiting(w, o, members);
         ready |= there;
         if (orders)
-            shared_warp_sync(shared, w->machine->arena, w->index, there, there == w->present);
+            shared_warp_sync(shared, w->index, there, there == w->present);
     }
     if (!w->active && mask & ~ready)
         warp_resume(w);

@@ -74,8 +74,8 @@ static void initialise_mbarrier(warp *w, const op *o, int lane, u64 address, u32
     }
     if (!access_array(&x))
         return;
-    shared_use_copiers(&m->shared, m->arena);
-    shared_mark(&m->shared, m->arena, offset, OBJECT_BYTES, PENDING_MBARRIER);
+    shared_use_copiers(&m->shared);
+    shared_mark(&m->shared, offset, OBJECT_BYTES, PENDING_MBARRIER);
     mbarrier *b = NULL;
     for (size_t i = 0; i < s->barriers.count && !b; i++)
         b = s->barriers.items[i].live ? NULL : &s->barriers.items[i];
@@ -312,5 +312,5 @@ void exec_fence_proxy(warp *w, const op *o, lane_mask mask)
 {
     (void)o;
     fence_mbarriers(w, mask);
-    shared_fence_proxy(&w->machine->shared, w->machine->arena, w->index);
+    shared_fence_proxy(&w->machine->shared, w->index);
 }

@@ -377,7 +377,7 @@ static void add_pending(warp *w, product *p)
         end = &(*end)->next;
     *end = p;
     for (unsigned r = 0; r < p->reads; r++)
-        shared_begin_read(&m->shared, m->arena, p->read[r], UNIT, thread_of(w, 0));
+        shared_begin_read(&m->shared, p->read[r], UNIT, thread_of(w, 0));
 }
 
 /* Sources: A's descriptor or its four registers, B's descriptor, and whether D is added to. */
