@@ -31,7 +31,7 @@ static void run_single(void *context)
     l->job.params = launch_params(l->arena, config, l->entry);
     launch_take(m, &l->job);
     if (config->threads > 1 && rounds_suit(l->entry))
-        rounds_run(l->arena, m, &l->job, run_block_at_turn, config->threads, &l->rounds);
+        rounds_run(m, &l->job, run_block_at_turn, &l->rounds);
     else
         for (uint64_t i = 0; i < m->block_count && !has_fault(m); i++)
             run_block_at_turn(m, i);

@@ -47,8 +47,7 @@ typedef struct rounds rounds;
 
 /* Runs all blocks of a machine's launch, the job, on at least 2 threads. made is set before
  * anything can fail for want of memory. */
-void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, unsigned threads,
-                rounds **made);
+void rounds_run(machine *m, const launch_job *job, run_block *run, rounds **made);
 
 /* NULL: there are none. */
 void rounds_free(rounds *r);

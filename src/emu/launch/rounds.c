@@ -299,10 +299,10 @@ static void run_round(rounds *r, uint64_t count)
         run_next(r);
 }
 
-void rounds_run(arena *a, machine *m, const launch_job *job, run_block *run, unsigned threads,
-                rounds **made)
+void rounds_run(machine *m, const launch_job *job, run_block *run, rounds **made)
 {
-    rounds *r = arena_zalloc(a, sizeof *r);
+    unsigned threads = job->config->threads;
+    rounds *r = arena_zalloc(m->arena, sizeof *r);
     *r = (rounds){ .machine = m,
                    .job = job,
                    .run = run,
