@@ -26,7 +26,7 @@ status=0
 
 table=$source/src/cost/costs.tsv
 cp "$table" "$work/costs.tsv"
-if "$build/tests/bench/cost" count "$source/tests/bench/cost.ini" "$work/costs.tsv" "$family" >"$work/said" 2>&1; then
+if "$build/tests/bench/cost" count "$build/tests/bench/cost.ini" "$work/costs.tsv" "$family" >"$work/said" 2>&1; then
     diff "$table" "$work/costs.tsv" | sed -n 's/^< /was /p; s/^> /is  /p'
     echo "instructions    $(grep -c "^$family	" "$table") rows of src/cost/costs.tsv," \
         "$(diff "$table" "$work/costs.tsv" | grep -c '^>') of them changed"
