@@ -78,11 +78,17 @@ static inline CUfunction load_file(const char *file, const char *name)
     return function;
 }
 
+static inline CUdeviceptr allocated(size_t bytes)
+{
+    CUdeviceptr p;
+    assert_success(cuMemAlloc_v2(&p, bytes));
+    return p;
+}
+
 /* Returns device memory with count times a value. */
 static inline CUdeviceptr filled(size_t count, uint32_t value)
 {
-    CUdeviceptr p;
-    assert_success(cuMemAlloc_v2(&p, count * sizeof value));
+    CUdeviceptr p = allocated(count * sizeof value);
     assert_success(cuMemsetD32_v2(p, value, count));
     return p;
 }
@@ -96,6 +102,21 @@ static inline uint32_t number(CUdeviceptr p, size_t index)
 {
     uint32_t value;
     assert_success(cuMemcpyDtoH_v2(&value, p + index * sizeof value, sizeof value));
+    return value;
+}
+
+/* Returns the bytes of device memory that are not allocated. */
+static inline size_t available(void)
+{
+    size_t bytes, total;
+    assert_success(cuMemGetInfo_v2(&bytes, &total));
+    return bytes;
+}
+
+static inline int function_attribute(CUfunction f, CUfunction_attribute which)
+{
+    int value = -1;
+    assert_success(cuFuncGetAttribute(&value, which, f));
     return value;
 }
 

@@ -101,9 +101,8 @@ TEST(entry_points_are_found_by_version)
 TEST_IN_CONTEXT(contexts_stack_up_and_take_their_objects_along)
 {
     CUcontext inner, popped;
-    CUdeviceptr p;
     assert_success(cuCtxCreate_v4(&inner, NULL, 0, 0));
-    assert_success(cuMemAlloc_v2(&p, 16));
+    CUdeviceptr p = allocated(16);
     CUevent event = new_event(0);
     assert_success(cuCtxPopCurrent_v2(&popped));
     assert_ptr_equal(popped, inner);
@@ -192,11 +191,10 @@ TEST_IN_CONTEXT(the_primary_context_lives_while_it_is_retained)
 TEST_IN_CONTEXT(memory_is_freed_once_and_counted)
 {
     CUdeviceptr p, base;
-    size_t before, after, total, size;
+    size_t before, total, size;
     assert_success(cuMemGetInfo_v2(&before, &total));
     assert_success(cuMemAlloc_v2(&p, 1000));
-    assert_success(cuMemGetInfo_v2(&after, &total));
-    assert_int_equal(before - after, 1000);
+    assert_int_equal(before - available(), 1000);
     assert_success(cuMemGetAddressRange_v2(&base, &size, p + 999));
     assert_true(base == p && size == 1000);
     assert_error(INVALID_VALUE, cuMemFree_v2(p + 4));
@@ -210,9 +208,7 @@ TEST_IN_CONTEXT(memory_is_freed_once_and_counted)
 TEST_IN_CONTEXT(copies_stay_inside_of_allocations)
 {
     unsigned char bytes[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
-    CUdeviceptr p, q;
-    assert_success(cuMemAlloc_v2(&p, 8));
-    assert_success(cuMemAlloc_v2(&q, 8));
+    CUdeviceptr p = allocated(8), q = allocated(8);
     assert_success(cuMemcpyHtoD_v2(p, bytes, 8));
     assert_success(cuMemcpyDtoD_v2(q, p + 2, 6));
     assert_success(cuMemcpyDtoH_v2(bytes, q, 6));
@@ -382,12 +378,9 @@ TEST_IN_CONTEXT(functions_say_what_they_declare)
     CUfunction f = load(ADD, "add");
     size_t offset, size;
     int value;
-    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
-    assert_int_equal(value, 32);
-    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, f));
-    assert_int_equal(value, 75);
-    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_BINARY_VERSION, f));
-    assert_int_equal(value, 90);
+    assert_int_equal(function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 32);
+    assert_int_equal(function_attribute(f, CU_FUNC_ATTRIBUTE_PTX_VERSION), 75);
+    assert_int_equal(function_attribute(f, CU_FUNC_ATTRIBUTE_BINARY_VERSION), 90);
     assert_success(cuFuncGetParamInfo(f, 1, &offset, &size));
     assert_true(offset == 8 && size == 4);
     assert_error(INVALID_VALUE, cuFuncGetParamInfo(f, 2, &offset, &size));
@@ -484,8 +477,7 @@ TEST_IN_CONTEXT(a_misaligned_access_has_its_own_code)
 
 TEST_IN_CONTEXT(a_read_of_empty_memory_fails)
 {
-    CUdeviceptr p;
-    assert_success(cuMemAlloc_v2(&p, NUMBERS * sizeof(uint32_t)));
+    CUdeviceptr p = allocated(NUMBERS * sizeof(uint32_t));
     assert_error(LAUNCH_FAILED, add(load(ADD, "add"), NULL, p, 1));
 }
 

@@ -9,11 +9,9 @@ TEST_IN_CONTEXT(managed_memory_is_the_hosts_and_the_devices)
     CUdeviceptr p;
     unsigned managed = 0;
     uint32_t copy[2];
-    size_t before, after, total;
-    assert_success(cuMemGetInfo_v2(&before, &total));
+    size_t before = available();
     assert_success(cuMemAllocManaged(&p, NUMBERS * sizeof(uint32_t), CU_MEM_ATTACH_GLOBAL));
-    assert_success(cuMemGetInfo_v2(&after, &total));
-    assert_int_equal(before - after, NUMBERS * sizeof(uint32_t));
+    assert_int_equal(before - available(), NUMBERS * sizeof(uint32_t));
     uint32_t *host = (uint32_t *)(uintptr_t)p;
     for (uint32_t i = 0; i < NUMBERS; i++)
         host[i] = i;
@@ -130,15 +128,14 @@ static CUmemGenericAllocationHandle create(size_t granules)
 
 TEST_IN_CONTEXT(memory_is_mapped_piece_by_piece)
 {
-    size_t granularity, before, after, total;
+    size_t granularity;
     assert_success(cuMemGetAllocationGranularity(&granularity, &on_device,
                                                  CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     assert_int_equal(granularity, GRANULE);
     CUdeviceptr p = reserve(8);
-    assert_success(cuMemGetInfo_v2(&before, &total));
+    size_t before = available();
     CUmemGenericAllocationHandle first = create(1), second = create(2);
-    assert_success(cuMemGetInfo_v2(&after, &total));
-    assert_int_equal(before - after, 3 * GRANULE);
+    assert_int_equal(before - available(), 3 * GRANULE);
     assert_success(cuMemMap(p, GRANULE, 0, first, 0));
     assert_error(INVALID_VALUE, cuMemMap(p, GRANULE, 0, second, 0));
     assert_success(cuMemMap(p + GRANULE, 2 * GRANULE, 0, second, 0));
@@ -146,8 +143,7 @@ TEST_IN_CONTEXT(memory_is_mapped_piece_by_piece)
     assert_success(cuMemSetAccess(p, 3 * GRANULE, &read_write, 1));
     assert_success(cuMemRelease(first));
     assert_error(INVALID_VALUE, cuMemRelease(first));
-    assert_success(cuMemGetInfo_v2(&after, &total));
-    assert_int_equal(before - after, 3 * GRANULE); /* as long as it is mapped */
+    assert_int_equal(before - available(), 3 * GRANULE); /* as long as it is mapped */
 
     /* Across the border of the two. */
     CUdeviceptr across = p + GRANULE - 64;
@@ -166,8 +162,7 @@ TEST_IN_CONTEXT(memory_is_mapped_piece_by_piece)
     assert_success(cuMemUnmap(p, 3 * GRANULE));
     assert_error(INVALID_VALUE, cuMemsetD32_v2(p, 1, 1));
     assert_success(cuMemRelease(second));
-    assert_success(cuMemGetInfo_v2(&after, &total));
-    assert_int_equal(before, after);
+    assert_int_equal(available(), before);
     assert_success(cuMemAddressFree(p, 8 * GRANULE));
     assert_error(INVALID_VALUE, cuMemAddressFree(p, 8 * GRANULE));
 }

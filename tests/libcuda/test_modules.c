@@ -272,8 +272,7 @@ TEST_IN_CONTEXT(linked_images_call_each_other)
     assert_success(cuModuleGetFunction(&f, m, "k"));
     assert_success(launch(f, 1, 1, (void *[]){ &p }));
     assert_int_equal(number(p, 0), 42);
-    assert_success(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, f));
-    assert_int_equal(value, 80);
+    assert_int_equal(function_attribute(f, CU_FUNC_ATTRIBUTE_PTX_VERSION), 80);
 }
 
 TEST_IN_CONTEXT(the_linker_takes_files_and_its_own_images)

@@ -72,8 +72,7 @@ static void say_sum(CUdeviceptr p)
 
 static void run(const char *name, bool zeroed)
 {
-    CUdeviceptr p;
-    assert_success(cuMemAlloc_v2(&p, ROOM * sizeof(uint32_t)));
+    CUdeviceptr p = allocated(ROOM * sizeof(uint32_t));
     if (zeroed)
         assert_success(cuMemsetD32_v2(p, 0, ROOM));
     CUresult r = launch(load_kernel(name), BLOCKS, THREADS, (void *[]){ &p });
