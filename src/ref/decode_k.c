@@ -44,8 +44,8 @@
  *     32    16 x u8     byte i: weights 160 + i, 176 + i .. 224 + i
  *     48    4 x u8      byte i: weights 240 + i, 244 + i .. 252 + i
  *     52    fp16 d
- *           A byte is the fraction 0.t0 t1 t2 t3 t4 in base 3, times 256: trit n is the integer
- * part of three times the fraction that is left when the byte is multiplied by 3^n.
+ *           A byte is the fraction 0.t0 t1 t2 t3 t4 in base 3, times 256: trit n is the whole part
+ *           of three times the fraction that is left when the byte is multiplied by 3^n.
  *
  *   tq2_0   w = d * (q - 1); q = 3 decodes too
  *      0    64 x u8     two-bit values (two_bits in codec.h)

@@ -16,13 +16,14 @@
  *      1    16 x u8     nibbles as in iq4_nl
  *
  *   nvfp4   w = scale[index / 16] / 2 * F[q]
- *      0    4 x u8      scales, ue4m3: 4 bits of exponent (bias 7), 3 of fraction, subnormals (2^-9
- * the smallest) where the exponent is 0; the byte 0x7f is 0, the top bit of others is ignored 4 4 x
- * 8 u8    byte j of a sub-block: weight j in the low nibble, j + 8 in the high one
+ *      0    4 x u8      scales, ue4m3: 4 bits of exponent (bias 7), 3 of fraction, subnormals
+ *                       (2^-9 the smallest) where the exponent is 0; the byte 0x7f is 0, the top
+ *                       bit of others is ignored
+ *      4    4 x 8 u8    byte j of a sub-block: weight j in the low nibble, j + 8 in the high one
  *
- *   nf4     w = absmax * N[q]. Source: bitsandbytes (create_normal_map, kDequantizeBlockwise),
- * QLoRA 0    f32 absmax 4    32 x u8     byte j: weight 2j in the high nibble, weight 2j + 1 in the
- * low one
+ *   nf4     w = absmax * N[q], as bitsandbytes has it (create_normal_map, kDequantizeBlockwise)
+ *      0    f32 absmax
+ *      4    32 x u8     byte j: weight 2j in the high nibble, weight 2j + 1 in the low one
  *
  *   nf4_h   the same with an fp16 absmax: quants from 2 on
  */
