@@ -60,35 +60,22 @@ int64_t trial_valid_rows(const trial *t, size_t sequence)
     return positions < rows ? positions : rows;
 }
 
-/* Makes the rows [from, to) of a cache [heads, rows, values] NaN, where all of it is there. All
- * bits set are a NaN in every float format. */
-static void spoil(const trial *t, device_buffer cache, format f, int64_t from, int64_t to)
-{
-    uint64_t row = format_bytes(f, (uint64_t)problem_cache_values(&t->setup.shape));
-    uint64_t head = row * ref_cache_rows(&t->problem);
-    if (cache.stored == cache.size && from < to)
-        for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
-            memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));
-}
-
-static void spoil_all(const trial *t, size_t sequence, int64_t from, int64_t to)
+/* Makes the rows [from, to) of a sequence's caches [heads, rows, values] NaN, where all of a cache
+ * is there. All bits set are a NaN in every float format. */
+static void spoil(const trial *t, size_t sequence, int64_t from, int64_t to)
 {
     for (size_t i = 0; i < t->param_count; i++) {
-        const param *p = &t->params[i].param;
-        if (sequence < trial_cache_count(&t->params[i]))
-            spoil(t, trial_cache(&t->params[i], sequence),
-                  t->params[i].targets ? p->target : p->format, from, to);
+        const trial_param *p = &t->params[i];
+        if (sequence >= trial_cache_count(p))
+            continue;
+        device_buffer cache = trial_cache(p, sequence);
+        uint64_t row = format_bytes(p->targets ? p->param.target : p->param.format,
+                                    (uint64_t)problem_cache_values(&t->setup.shape));
+        uint64_t head = row * ref_cache_rows(&t->problem);
+        if (cache.stored == cache.size && from < to)
+            for (uint64_t at = row * (uint64_t)from; at < cache.size; at += head)
+                memset((char *)cache.bytes + at, 0xff, row * (uint64_t)(to - from));
     }
-}
-
-/* The size that a number passes to the kernel: its parameter names one of the shape's. */
-static uint32_t size_named(const problem_shape *s, const char *name)
-{
-    int64_t size = strcmp(name, "k") == 0   ? s->k
-                   : strcmp(name, "n") == 0 ? s->n
-                   : strcmp(name, "m") == 0 ? s->m
-                                            : s->seq_len;
-    return (uint32_t)size;
 }
 
 /* Whether the family's fit makes an input's values. */
@@ -100,11 +87,16 @@ static bool is_fitted(const trial *t, const param *p)
 /* What the sequences' lengths decide besides the caches. */
 static void lengths_changed(trial *t)
 {
+    const problem_shape *s = &t->setup.shape;
     unsigned input = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         trial_param *p = &t->params[i];
+        const char *size = p->param.size; /* that a number passes: one of the shape's */
         if (p->param.kind == PARAM_U32)
-            p->number = size_named(&t->setup.shape, p->param.size);
+            p->number = (uint32_t)(strcmp(size, "k") == 0   ? s->k
+                                   : strcmp(size, "n") == 0 ? s->n
+                                   : strcmp(size, "m") == 0 ? s->m
+                                                            : s->seq_len);
         if (p->param.kind == PARAM_IN && p->param.format == FORMAT_U32 &&
             p->param.random != RANDOM_FITTED)
             memcpy(p->content.bytes, t->seq_lens, p->size);
@@ -132,43 +124,29 @@ static void set_seq_len(trial *t, int64_t seq_len)
     }
 }
 
-/* The trial as it is, for lengths_shortened. */
-static trial lengths_kept(const trial *t)
+/* Sets all lengths by one, or each. */
+static void shorten(trial *t, int64_t seq_len, const uint32_t *seq_lens)
 {
     trial before = *t;
-    before.seq_lens = memcpy(arena_alloc(t->arena, t->sequence_count * sizeof *t->seq_lens),
-                             t->seq_lens, t->sequence_count * sizeof *t->seq_lens);
-    return before;
-}
-
-static void lengths_shortened(trial *t, const trial *before)
-{
+    size_t bytes = t->sequence_count * sizeof *t->seq_lens;
+    before.seq_lens = memcpy(arena_alloc(t->arena, bytes), t->seq_lens, bytes);
+    if (seq_lens)
+        memcpy(t->seq_lens, seq_lens, bytes);
+    else
+        set_seq_len(t, seq_len);
     for (size_t i = 0; i < t->sequence_count; i++)
-        spoil_all(t, i, trial_valid_rows(t, i), trial_valid_rows(before, i));
+        spoil(t, i, trial_valid_rows(t, i), trial_valid_rows(&before, i));
     lengths_changed(t);
 }
 
 void trial_shorten(trial *t, int64_t seq_len)
 {
-    trial before = lengths_kept(t);
-    set_seq_len(t, seq_len);
-    lengths_shortened(t, &before);
+    shorten(t, seq_len, NULL);
 }
 
 void trial_shorten_each(trial *t, const uint32_t *seq_lens)
 {
-    trial before = lengths_kept(t);
-    memcpy(t->seq_lens, seq_lens, t->sequence_count * sizeof *seq_lens);
-    lengths_shortened(t, &before);
-}
-
-/* A number of bytes that an input repeats after when it and others like it are too large together:
- * whole units, and odd many of them, so that rows and heads don't fall on the same bytes. */
-static uint64_t repeat_after(uint64_t unit, uint64_t size, uint64_t count)
-{
-    uint64_t most = size < LARGEST_INPUT ? size : LARGEST_INPUT;
-    uint64_t period = (most / 4 / unit | 1) * unit;
-    return size > LARGEST_INPUT / count && period < size ? period : size;
+    shorten(t, 0, seq_lens);
 }
 
 static void fill(const trial *t, format f, void *bytes, uint64_t size, random_source *r)
@@ -183,7 +161,11 @@ static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t cou
 {
     uint64_t unit_bytes = unit * formats[f].block_bytes, size = format_bytes(f, values);
     device_buffer one = { .size = size, .readable = bytes > size ? bytes : size };
-    one.stored = repeat_after(unit_bytes, size, count);
+    /* One that is too large, with others like it, repeats itself after whole units, and odd many of
+     * them, so that rows and heads don't fall on the same bytes. */
+    uint64_t most = size < LARGEST_INPUT ? size : LARGEST_INPUT;
+    uint64_t period = (most / 4 / unit_bytes | 1) * unit_bytes;
+    one.stored = size > LARGEST_INPUT / count && period < size ? period : size;
     if (one.stored < size) {
         uint64_t all = one.stored + (count - 1) * unit_bytes;
         one.bytes = arena_alloc(a, all);
@@ -445,7 +427,7 @@ trial trial_prepare(arena *a, const instance *in, const trial_setup *setup)
     }
     set_seq_len(&t, setup->shape.seq_len);
     for (size_t i = 0; i < t.sequence_count; i++)
-        spoil_all(&t, i, trial_valid_rows(&t, i), (int64_t)ref_cache_rows(&t.problem));
+        spoil(&t, i, trial_valid_rows(&t, i), (int64_t)ref_cache_rows(&t.problem));
     lengths_changed(&t);
 
     const launch *l = &in->family->launch;

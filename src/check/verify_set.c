@@ -113,17 +113,6 @@ static const kernel *kernels_in_folder(arena *a, const kernel_set *set, const ke
     return found;
 }
 
-/* Adds the results of alike kernels. */
-static void add_alike(proof *p, uint64_t seed)
-{
-    if (!p->alike || !p->result.right)
-        return;
-    if (!p->alike->result.right)
-        p->result = verify_kernel_on(p->arena, p->kernel, seed, NULL);
-    else if (p->alike->result.worst > p->result.worst)
-        p->result.worst = p->alike->result.worst;
-}
-
 bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed, unsigned jobs,
                 const progress *show, verification *out, diags *d)
 {
@@ -152,10 +141,14 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
     *out =
         (verification){ .kernels = arena_alloc(a, count * sizeof *out->kernels), .checked = count };
     for (size_t i = 0; i < count; i++) {
-        add_alike(&all.list[i], seed);
-        judge_room(a, set, &all.list[i]);
-        judge_proof(a, set, &all.list[i], &out->kernels[i], d);
-        const verify_result *r = &all.list[i].result;
+        proof *one = &all.list[i];
+        if (one->alike && one->result.right && !one->alike->result.right)
+            one->result = verify_kernel_on(one->arena, one->kernel, seed, NULL);
+        else if (one->alike && one->result.right && one->alike->result.worst > one->result.worst)
+            one->result.worst = one->alike->result.worst;
+        judge_room(a, set, one);
+        judge_proof(a, set, one, &out->kernels[i], d);
+        const verify_result *r = &one->result;
         kernel *k = i < set->kernel_count ? &set->kernels[i] : NULL;
         if (k) {
             k->verified = r->right;
@@ -166,7 +159,7 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
             k->shared_bytes = r->shared_bytes;
         }
         out->right += out->kernels[i].right;
-        arena_free(all.list[i].arena);
+        arena_free(one->arena);
     }
     /* Kernels that are wrong say more than the step that they are part of. */
     if (step && out->right == count && all.step.right)

@@ -6,62 +6,30 @@
 #include "ref/reference.h"
 
 /* ggml's reference quantizer of q8_0 divides in float and rounds half away from zero. */
-static void round_q8_0(double *x)
-{
-    enum { LARGEST = 127 };
-    double largest = 0;
-    for (int i = 0; i < Q8_0_VALUES; i++)
-        largest = fmax(largest, fabs(x[i]));
-    float d = (float)largest / LARGEST;
-    double stored = (double)half_to_float(half_from_float(d));
-    for (int i = 0; i < Q8_0_VALUES; i++)
-        x[i] = d > 0 ? round(x[i] / (double)d) * stored : x[i] * stored;
-}
-
 void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim)
 {
-    for (int64_t i = 0; i < head_dim; i++)
-        switch (kv_type) {
-        case KV_F16:
-            row[i] = (double)half_to_float(half_from_float((float)row[i]));
-            break;
-        case KV_BF16:
-            row[i] = (double)bfloat_to_float(bfloat_from_float((float)row[i]));
-            break;
-        case KV_Q8_0:
-            if (i % Q8_0_VALUES == 0)
-                round_q8_0(row + i);
-            break;
-        default:
-            break;
-        }
+    enum { LARGEST = 127 };
+    for (int64_t i = 0; i < head_dim; i += Q8_0_VALUES) {
+        int64_t end = i + Q8_0_VALUES < head_dim ? i + Q8_0_VALUES : head_dim;
+        double largest = 0;
+        for (int64_t j = i; j < end; j++)
+            largest = fmax(largest, fabs(row[j]));
+        float d = (float)largest / LARGEST;
+        double stored = (double)half_to_float(half_from_float(d));
+        for (int64_t j = i; j < end; j++)
+            row[j] = kv_type == KV_F16 ? (double)half_to_float(half_from_float((float)row[j]))
+                     : kv_type == KV_BF16
+                         ? (double)bfloat_to_float(bfloat_from_float((float)row[j]))
+                     : kv_type != KV_Q8_0 ? row[j]
+                     : d > 0              ? round(row[j] / (double)d) * stored
+                                          : row[j] * stored;
+    }
 }
 
 /* A factor of a product. */
 static double factor_of(const ref_query *query, double value)
 {
     return query->halves ? ref_round_to_half(value) : value;
-}
-
-static double score_of(const ref_query *query, const double *q, const double *k)
-{
-    double sum = 0;
-    for (int64_t d = 0; d < query->head_dim; d++)
-        sum += factor_of(query, q[d]) * factor_of(query, k[d]);
-    sum *= query->scale;
-    return query->softcap > 0 ? query->softcap * tanh(sum / query->softcap) : sum;
-}
-
-/* exp of the scores, by the largest of them; a NaN stays one. Returns their sum, with that of a
- * sink, which may be NULL. */
-static double weigh(double *scores, uint64_t count, const double *sink)
-{
-    double largest = sink ? *sink : -HUGE_VAL, sum = 0;
-    for (uint64_t t = 0; t < count; t++)
-        largest = fmax(largest, scores[t]);
-    for (uint64_t t = 0; t < count; t++)
-        sum += scores[t] = exp(scores[t] - largest);
-    return sink ? sum + exp(*sink - largest) : sum;
 }
 
 void ref_attend(const ref_query *query, ref_read_row *read, const void *user, double *o,
@@ -72,13 +40,26 @@ void ref_attend(const ref_query *query, ref_read_row *read, const void *user, do
     double *row = room + heads * count;
     for (uint64_t t = 0; t < count; t++) {
         read(user, false, query->begin + t, row);
-        for (uint64_t h = 0; h < heads; h++)
-            room[h * count + t] = score_of(query, query->q + (int64_t)h * query->head_dim, row);
+        for (uint64_t h = 0; h < heads; h++) {
+            const double *q = query->q + (int64_t)h * query->head_dim;
+            double sum = 0, cap = query->softcap;
+            for (int64_t d = 0; d < query->head_dim; d++)
+                sum += factor_of(query, q[d]) * factor_of(query, row[d]);
+            sum *= query->scale;
+            room[h * count + t] = cap > 0 ? cap * tanh(sum / cap) : sum;
+        }
     }
-    for (uint64_t h = 0; h < heads; h++) {
-        double sum = weigh(room + h * count, count, query->sinks ? &query->sinks[h] : NULL);
+    for (uint64_t h = 0; h < heads; h++) { /* exp of scores by the largest; a NaN stays one */
+        double *scores = room + h * count, sum = 0;
+        double largest = query->sinks ? query->sinks[h] : -HUGE_VAL;
         for (uint64_t t = 0; t < count; t++)
-            room[h * count + t] = factor_of(query, room[h * count + t]) / sum;
+            largest = fmax(largest, scores[t]);
+        for (uint64_t t = 0; t < count; t++)
+            sum += scores[t] = exp(scores[t] - largest);
+        if (query->sinks)
+            sum += exp(query->sinks[h] - largest);
+        for (uint64_t t = 0; t < count; t++)
+            scores[t] = factor_of(query, scores[t]) / sum;
     }
     for (uint64_t i = 0; i < heads * (uint64_t)dim; i++)
         o[i] = 0;
@@ -125,20 +106,6 @@ typedef struct heads {
     int64_t q_size, kv_size, size;
 } heads;
 
-/* The rows of attn_q are by heads, of which each has its q ahead of its gate. */
-static void multiply_gated_q(const call *c, const operand *o, heads *to)
-{
-    int64_t dim = c->s->d->head_dim;
-    const double *both = call_product(c, o, TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS);
-    to->gate = call_vectors(c, to->q_size);
-    for (size_t token = 0; token < c->count; token++)
-        for (int64_t i = 0; i < to->q_size; i++) {
-            const double *head = both + 2 * ((int64_t)token * to->q_size + i / dim * dim);
-            to->qkv[(int64_t)token * to->size + i] = head[i % dim];
-            to->gate[(int64_t)token * to->q_size + i] = head[dim + i % dim];
-        }
-}
-
 static heads multiply_qkv(const call *c, const double *h)
 {
     const decoder *d = c->s->d;
@@ -153,9 +120,16 @@ static heads multiply_qkv(const call *c, const double *h)
                       stride);
         return to;
     }
-    if (d->attention_gate)
-        multiply_gated_q(c, &o, &to);
-    else
+    if (d->attention_gate) { /* rows of attn_q are by heads: of each its q ahead of its gate */
+        int64_t dim = d->head_dim;
+        const double *both = call_product(c, &o, TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS);
+        to.gate = call_vectors(c, to.q_size);
+        for (int64_t i = 0; i < (int64_t)c->count * to.q_size; i++) {
+            const double *head = both + 2 * (i / dim * dim);
+            to.qkv[i / to.q_size * to.size + i % to.q_size] = head[i % dim];
+            to.gate[i] = head[dim + i % dim];
+        }
+    } else
         call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS, 0 }, to.qkv,
                       stride);
     call_multiply(c, &o, &(ref_product){ TENSOR_ATTN_K, TENSOR_ATTN_K_BIAS, 0 }, k, stride);
@@ -175,19 +149,6 @@ static void turn_heads(const call *c, double *head, int64_t count, const double 
     }
 }
 
-/* The cache's rows of a token, from its k and v. */
-static void write_cache(const call *c, size_t token, const double *k, const double *v)
-{
-    const decoder *d = c->s->d;
-    for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) {
-        bool values = i >= d->num_kv_heads;
-        int64_t head = values ? i - d->num_kv_heads : i;
-        double *row = call_cache_row(c, token, head, values);
-        memcpy(row, (values ? v : k) + head * d->head_dim, (size_t)d->head_dim * sizeof *row);
-        ref_cache_round(d->kv_type, row, d->head_dim);
-    }
-}
-
 static void turn_and_write(const call *c, const heads *all)
 {
     const decoder *d = c->s->d;
@@ -201,7 +162,12 @@ static void turn_and_write(const call *c, const heads *all)
         turn_heads(c, k, d->num_kv_heads, k_gains, turns);
         for (int64_t i = 0; i < all->q_size; i++)
             q[i] *= temperature;
-        write_cache(c, token, k, k + all->kv_size);
+        for (int64_t i = 0; i < 2 * d->num_kv_heads; i++) { /* those of v are behind those of k */
+            bool values = i >= d->num_kv_heads;
+            double *row = call_cache_row(c, token, i % d->num_kv_heads, values);
+            memcpy(row, k + i * d->head_dim, (size_t)d->head_dim * sizeof *row);
+            ref_cache_round(d->kv_type, row, d->head_dim);
+        }
     }
 }
 

@@ -135,17 +135,6 @@ static void add_expert(const call *c, const operand *o, const routing *r, int64_
             r->weights[slot[i / size]] * y[i];
 }
 
-static void add_shared(const call *c, const operand *o, double *sum)
-{
-    const decoder *d = c->s->d;
-    const double *y = feed_forward(c, o, &shared, 0);
-    const double *gates = d->has[TENSOR_FFN_GATE_INP_SHEXP]
-                              ? call_product(c, o, TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT)
-                              : NULL;
-    for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
-        sum[i] += (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
-}
-
 void call_add_experts(const call *c, double *h)
 {
     const decoder *d = c->s->d;
@@ -155,7 +144,13 @@ void call_add_experts(const call *c, double *h)
     memset(sum, 0, c->count * (size_t)d->hidden * sizeof *sum);
     for (int64_t e = 0; e < d->experts; e++)
         add_expert(c, &o, &r, e, sum);
-    if (d->shared_ff)
-        add_shared(c, &o, sum);
+    if (d->shared_ff) {
+        const double *y = feed_forward(c, &o, &shared, 0);
+        const double *gates = d->has[TENSOR_FFN_GATE_INP_SHEXP]
+                                  ? call_product(c, &o, TENSOR_FFN_GATE_INP_SHEXP, TENSOR_COUNT)
+                                  : NULL;
+        for (int64_t i = 0; i < (int64_t)c->count * d->hidden; i++)
+            sum[i] += (gates ? ref_sigmoid(gates[i / d->hidden]) : 1) * y[i];
+    }
     call_add_branch(c, h, sum, TENSOR_POST_FFW_NORM);
 }

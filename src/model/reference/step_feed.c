@@ -41,19 +41,6 @@ static void keep(const call *c, const double *h, int64_t layers, double *hidden)
                h + (int64_t)v * d->hidden, (size_t)d->hidden * sizeof *h);
 }
 
-/* Room for how experts are chosen. */
-static void start_choices(call *c)
-{
-    ref_step *s = c->s;
-    size_t layers = (size_t)s->d->layers;
-    if (!s->d->experts || c->count <= s->scored)
-        return;
-    s->scored = c->count;
-    s->gaps = arena_alloc(s->arena, layers * s->scored * sizeof *s->gaps);
-    s->scores =
-        arena_alloc(s->arena, layers * s->scored * (size_t)s->d->experts * sizeof *s->scores);
-}
-
 void ref_step_set_rows(ref_step *s, int64_t m, bool attends_by_halves)
 {
     s->m = m;
@@ -88,7 +75,12 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
     arena *a = arena_new_in(s->arena), *of_layer = arena_new_in(a);
     call c = { s, a, rows, count, arena_alloc(a, count * sizeof(uint64_t)), 0 };
     call_take_positions(&c);
-    start_choices(&c);
+    if (s->d->experts && count > s->scored) { /* room for how experts are chosen */
+        size_t all = (size_t)s->d->layers * count;
+        s->scored = count;
+        s->gaps = arena_alloc(s->arena, all * sizeof *s->gaps);
+        s->scores = arena_alloc(s->arena, all * (size_t)s->d->experts * sizeof *s->scores);
+    }
     double *h = embed(&c);
     keep(&c, h, 0, hidden);
     for (c.a = of_layer; c.layer < s->d->layers; c.layer++) {
