@@ -34,18 +34,18 @@ enum { MODEL_CACHE_ROWS = 509, MODEL_LARGE_POSITIONS = 16 };
 
 step_model step_model_new(arena *a, const plan *p, uint64_t seed);
 
-/* Rows of K or V that a head has in a cache: max_seq_len, or those of a ring. */
+/* Returns the rows of K or V that a head has in a cache: max_seq_len, or those of a ring. */
 uint64_t step_model_cache_rows(const step_model *m, int64_t layer);
 
-/* Where something stands in its part of a cache: its offset, its format, its bytes. */
+/* Return the offset of an item in its part of a cache, its format, and its size in bytes. */
 uint64_t step_model_offset(const step_model *m, const ref_cached *which);
 format step_model_format(const step_model *m, const ref_cached *which);
 uint64_t step_model_row_bytes(const step_model *m, const ref_cached *which);
 
-/* The bytes that stand there ahead of the first token. */
+/* Returns the item's content before the first token. */
 const void *step_model_row(const step_model *m, const ref_cached *which);
 
-/* For the reference; user is the model. */
+/* Callbacks of the reference; user is the model. */
 ref_weights step_model_weights;
 ref_earlier step_model_earlier;
 

@@ -1,11 +1,10 @@
-/* Routers whose choice does not hang on rounding, and whether it does.
+/* Routers whose choice does not depend on rounding, and the test that it does not.
  *
- * Of any random router the scores of the last chosen expert and the first that is not are close
- * where there are many experts. So here the rows of a router are multiples of one vector, and some
- * noise: of as many experts as are used (or are not, where these are fewer) about 1, of as many -1,
- * of the others about 0. A token has the former or the latter, as its product with that vector has
- * one sign or the other, and it is close only where that product is near 0. Tokens where it is are
- * not fed.
+ * In a random router with many experts, the score of the last chosen expert is close to that of the
+ * next one. So the rows of a router are multiples of one vector, with some noise: about 1 for as
+ * many experts as a token uses (or does not use, if these are fewer), -1 for as many, about 0 for
+ * the others. The sign of a token's product with that vector decides which experts it gets. The
+ * choice is close only if that product is near 0; such tokens are not fed.
  */
 #ifndef PTXGEN_MODEL_CHECK_STEP_ROUTER_H
 #define PTXGEN_MODEL_CHECK_STEP_ROUTER_H
@@ -13,15 +12,14 @@
 #include "ref/random.h"
 #include "model/reference/step.h"
 
-/* Makes the router of a layer such, where it is of floats, and its choice bias: one expert is
- * lifted above all. Elsewhere it does nothing. */
+/* Makes such a router for a layer that has one of floats, and its choice bias, which lifts one
+ * expert above all. */
 void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, ref_weights *weights,
                       random_source *r);
 
-/* Whether neither arithmetic nor rounding might change an expert of the token that was fed last, by
- * itself, to two references, one of which rounds nothing. noise [layers] has the largest
- * differences of scores so far, and gets the token's, but not where these are why it is not clear.
- */
+/* Returns true if neither arithmetic nor rounding might change an expert of the last token, which
+ * was fed alone to two references, one of which rounds nothing. noise [layers] has the largest
+ * differences of scores so far. The token's differences are added to it if the choice is clear. */
 bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *exact, double *noise);
 
 /* Returns false if the rounded step alone shows that step_is_clear would return false: then the

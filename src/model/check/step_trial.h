@@ -69,18 +69,18 @@ typedef struct step_rows {
     size_t fed_count;
 } step_rows;
 
-/* Notes that it is wrong, and how. Returns false. */
+/* Marks the trial as wrong, with a message. Returns false. */
 bool step_reject(step_trial *t, const char *message);
 
-/* "layer 17", or where it stands to the layers; what is run, for a message. */
+/* Return names for a message: "layer 17", or the place before or after the layers; and the step. */
 const char *step_layer_name(const step_trial *t, int64_t layer);
 const char *step_name(const step_trial *t, const step_rows *r);
 
-/* Makes the memory: tensors and caches are allocations of their own, so that what leaves one is
- * found. */
+/* Allocates the memory. Each tensor and cache is an allocation of its own, so that an access beyond
+ * it is found. */
 void step_map(step_trial *t);
 
-/* Has a sequence start behind some positions. Rows of its caches from there on are no numbers. */
+/* Starts a sequence after some positions. Rows of its caches from there on are NaN. */
 void step_start(step_trial *t, int64_t sequence, uint64_t position);
 
 /* Writes tokens, positions, lengths and the addresses of caches into the state. */
@@ -94,12 +94,12 @@ typedef struct step_request {
     uint64_t blocks[STEP_SOME_BLOCKS];
 } step_request;
 
-/* False where the trial does without the launch. Of what the step's logits are computed from, what
- * was written is forgotten where only some blocks run. */
+/* Describes a launch of a step. Returns false if the trial skips it. If only some blocks of the
+ * logits' product run, forgets which logits were written before. */
 bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
                      step_request *request);
 
-/* Notes that a launch of a step has broken a rule. Returns false. */
+/* Marks the trial as wrong because a launch broke a rule. Returns false. */
 bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
                         const emu_report *report);
 
@@ -108,11 +108,10 @@ bool step_reject_launch(step_trial *t, const plan_launch *l, const step_rows *r,
 bool step_run(step_trial *t, const plan_launch *l, const step_rows *r, const step_request *request);
 bool step_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
-/* The address of an argument, 0: there is nothing. */
+/* Returns the address of an argument; 0: it has none. */
 uint64_t step_address(const step_trial *t, const plan_argument *argument);
 
-/* Bytes of the device's memory, for one step; all ones where they are not there or have no content.
- */
+/* Read the device's memory, for one step. Memory that is not allocated reads as ones. */
 void *step_read(const step_trial *t, uint64_t address, size_t size);
 uint32_t step_read_word(const step_trial *t, uint64_t offset, size_t row); /* of the state */
 uint64_t step_cache_address(const step_trial *t, const ref_cached *which);
@@ -128,18 +127,19 @@ typedef struct step_compared {
     size_t count, row_size;
 } step_compared;
 
-/* False, and the trial wrong, where a value is beyond its bound. worst becomes the largest error in
- * bounds so far. */
+/* Returns false, and marks the trial as wrong, if a value is beyond its bound. Raises worst to the
+ * largest error in bounds. */
 bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
                   double *worst);
 
-/* What the references make of it. */
+/* The results of the references. */
 typedef struct step_expected {
     double *logits[2], *hidden[2]; /* rounded, exact */
 } step_expected;
 
-/* The hidden states behind a layer, and what it has written to the caches; of layer -1 the
- * embedding. Each is false, and the trial wrong, where something is beyond its bound. */
+/* Compares the hidden states after a layer, and the rows that it has written to caches; layer -1 is
+ * the embedding. These functions return false, and mark the trial as wrong, if a value is beyond
+ * its bound. */
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
                       const step_expected *e, int64_t layer);
 
@@ -151,12 +151,11 @@ typedef struct computed_logits {
 } computed_logits;
 computed_logits step_read_logits(const step_trial *t, const plan_step *step);
 
-/* Those of the rows that a step gives them of, the last ones. What was not computed is taken to be
- * right. */
+/* Compares the logits of the last rows, those that a step computes. Skipped ones count as right. */
 bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
                        const step_expected *e);
 
-/* Tokens, positions and lengths of the next step. */
+/* Compares tokens, positions and lengths of the next step. */
 bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r);
 
 /* Products: one of a large model is more than the emulator can do in a reasonable time, so some
@@ -169,10 +168,11 @@ bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r);
  * Rows of a large W repeat, see step_model.c, and so do the results of a product with few rows of
  * X. The blocks with the first rows of W run, and their results are repeated. */
 
-/* Whether a launch is run like that. */
+/* Returns true if a launch runs like that. */
 bool step_product_is_large(const step_trial *t, const plan_launch *l);
 
-/* Runs it; false and the trial wrong where it breaks a rule or gives what is wrong. */
+/* Runs it. Returns false, and marks the trial as wrong, if it breaks a rule or a result is wrong.
+ */
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r);
 
 /* Returns true if only the first blocks of a launch run, and their results are repeated. */
@@ -201,7 +201,7 @@ typedef struct step_traffic {
 
 step_traffic step_traffic_new(const step_trial *t);
 
-/* Adds a layer that has just run; what is ahead of the layers is none. */
+/* Adds a layer that has just run. Does nothing before the first layer. */
 void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,
                       const step_rows *r, int64_t layer);
 
@@ -211,15 +211,15 @@ void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *ste
  * are those of the oldest target that has such. All of them are launched as programmatic ones but
  * those without any griddepcontrol (step_overlap.c). */
 
-/* Loads the kernels of such a target, where there is one. */
+/* Loads the kernels of such a target, if there is one. */
 void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size_t count);
 
-/* Whether a step of a trial is to be run so: each of the plan's once, from the first position on
- * or, where that is not run, in part behind earlier positions. Notes that it is. */
+/* Returns true, once for each step of the plan, if the step is to run with overlap: from the first
+ * position on or, if that does not run, in part after earlier positions. */
 bool step_is_to_overlap(step_trial *t, const plan_step *step);
 
-/* Runs a step again that has just run. before: the memory ahead of it; the memory becomes what it
- * is now. False, and the trial wrong, where something is. */
+/* Runs a step again that has just run. before is the memory before the step. Leaves the memory as
+ * it is now. Returns false, and marks the trial as wrong, if a result differs. */
 bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
                   const emu_snapshot *before);
 

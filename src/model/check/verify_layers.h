@@ -5,7 +5,7 @@
 
 #include "model/plan/plan.h"
 
-/* Bytes that were read, and that had to be. */
+/* Bytes that were read, and that were needed. */
 typedef struct step_bytes {
     uint64_t read, needed;
 } step_bytes;
@@ -22,7 +22,7 @@ typedef struct step_result {
     const char *message;   /* when not right: the layer, what is wrong there, and by how much */
 } step_result;
 
-/* How often what is needed was read; 0 where nothing is needed. */
+/* Returns how often the needed bytes were read; 0 if none were needed. */
 static inline double step_bytes_times(step_bytes of)
 {
     return of.needed ? (double)of.read / (double)of.needed : 0;
@@ -37,12 +37,12 @@ typedef struct chosen_layers {
 chosen_layers verify_choose_layers(arena *a, const plan *p);
 decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers *chosen);
 
-/* Has a plan of some layers launch the kernels of the whole one. Those that are alike but for what
- * they fetch for the next launch count as one: where the next one here is another, they fetch what
- * has as many bytes, or get no address. */
+/* Replaces the kernels of a plan of some layers by those of the whole plan. Kernels that differ
+ * only in their prefetch for the next launch count as one. If the next launch is another here, they
+ * prefetch other memory of that size, or none. */
 void verify_take_kernels(arena *a, plan *reduced, const plan *p);
 
-/* NULL, or which launch of a model is like none of the plan of some of its layers. */
+/* Returns NULL, or names the first launch of a model that the plan of some of its layers lacks. */
 const char *verify_same_launches(arena *a, const plan *p, const plan *reduced);
 
 #endif

@@ -17,8 +17,8 @@ step_result verify_step(arena *a, const plan *p, const target *const *wanted, si
                         const kernel *kernels, size_t kernel_count, uint64_t seed, unsigned orders,
                         unsigned jobs);
 
-/* Orders that are enough where time counts: the most adverse one, in which races are found as in
- * any, and of a small model one at random. */
+/* Returns how many orders are enough if time is short: the most adverse one, which finds races as
+ * well as any, and for a small model a random one. */
 unsigned verify_orders(const plan *p);
 
 /* Runs a plan as it is. The layers' numbers are for the messages. */
