@@ -257,7 +257,6 @@ TEST_IN_CONTEXT(linked_images_call_each_other)
     CUdeviceptr p = zeros();
     void *linked;
     size_t size;
-    int value;
     assert_success(cuLinkCreate_v2(0, NULL, NULL, &l));
     assert_error(INVALID_VALUE, cuLinkComplete(l, &linked, &size));
     link_text(l, CALLER);
