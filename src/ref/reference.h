@@ -184,6 +184,11 @@ void ref_fit_tokens(const problem *p, unsigned input, void *bytes, uint64_t valu
  * whose squares no float can add up is NaN. */
 reference ref_rms_norm;
 
+/* y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) gamma + beta, without beta unless the
+ * problem has a bias: output y [m,k], inputs gamma, beta [k], x [m,k]. A row whose sum or variance
+ * no float can hold is NaN. */
+reference ref_layer_norm;
+
 /* Rows of x as f16 and what is to be multiplied by, see problem_options.row_factors: outputs rows
  * [m,k], x times gamma where there is a norm, times a power of two, and factors [m], the inverse of
  * that and what is left of the norm; inputs x [m,k], gamma [k]. The power is 1 where the largest

@@ -151,6 +151,57 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
     }
 }
 
+/* A row's mean, that of its magnitudes, and what a distance to the mean is multiplied by. */
+typedef struct layer_factors {
+    double mean, mean_magnitude;
+    norm_factor distance;
+} layer_factors;
+
+static layer_factors layer_factors_of(const problem *p, unsigned input, uint64_t row)
+{
+    uint64_t k = (uint64_t)p->shape.k;
+    layer_factors f = { 0 };
+    double squares = 0, magnitudes = 0;
+    for (uint64_t i = 0; i < k; i++) {
+        double x = problem_read_one(p, input, row * k + i);
+        f.mean += x / (double)k;
+        f.mean_magnitude += fabs(x) / (double)k;
+    }
+    for (uint64_t i = 0; i < k; i++) {
+        double x = problem_read_one(p, input, row * k + i);
+        squares += (x - f.mean) * (x - f.mean);
+        magnitudes += (fabs(x) + f.mean_magnitude) * (fabs(x) + f.mean_magnitude);
+    }
+    f.distance = fabs(f.mean) * (double)k <= (double)FLT_MAX ? factor_of(p, squares, magnitudes)
+                                                             : (norm_factor){ NAN, NAN };
+    return f;
+}
+
+void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                    ref_value *values)
+{
+    enum { LAYER_GAMMA, LAYER_BETA };
+    (void)output;
+    uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
+    unsigned input = p->options.bias ? 2 : 1;
+    layer_factors f = { 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t column = (first + i) % k;
+        if ((first + i) / k != row) {
+            row = (first + i) / k;
+            f = layer_factors_of(p, input, row);
+        }
+        double x = problem_read_one(p, input, first + i);
+        ref_value distance = { x - f.mean, fabs(x) + f.mean_magnitude };
+        values[i] = times(distance, f.distance, problem_read_one(p, LAYER_GAMMA, column));
+        if (p->options.bias) {
+            double beta = problem_read_one(p, LAYER_BETA, column);
+            values[i].value += beta;
+            values[i].magnitude += fabs(beta);
+        }
+    }
+}
+
 /* Inputs of rows that are made for products. */
 enum { X, GAMMA };
 

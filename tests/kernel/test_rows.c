@@ -137,6 +137,49 @@ ARENA_TEST(rows_of_every_length_are_normed)
     d.close(&d);
 }
 
+ARENA_TEST(rows_of_every_length_are_layer_normed_also_in_place)
+{
+    static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
+                                   4092, 4096, 4100, 16384, 16388, 20480, 65536 };
+    device d = device_emulator(a);
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
+        instance in;
+        kernel k;
+        trial t = prepare(
+            a, "layer_norm",
+            arena_format(a, "bias=%s k=%d m=2", i % 2 ? "add" : "none", lengths[i / 2]), &in, &k);
+        expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+        expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+    }
+    d.close(&d);
+}
+
+/* Of a row of a large mean no digits of the variance cancel; a row of one value is beta. */
+ARENA_TEST(layer_norms_do_not_depend_on_the_mean)
+{
+    enum { K = 1028, ROWS = 2 };
+    instance in;
+    kernel k;
+    const void *output;
+    float x[ROWS * K], gamma[K], beta[K];
+    trial t = prepare(a, "layer_norm", "bias=add k=1028 m=2", &in, &k);
+    for (int c = 0; c < K; c++) {
+        x[c] = c % 2 ? 4097 : 4095;
+        x[K + c] = 4096;
+        gamma[c] = 3;
+        beta[c] = (float)c;
+    }
+    put_input(&t, 0, gamma);
+    put_input(&t, 1, beta);
+    put_input(&t, 2, x);
+    suite_count(a, &k, &t, &output);
+    for (int c = 0; c < K; c++) {
+        const float *y = output;
+        assert_true(fabsf(y[c] - (float)c - (c % 2 ? 3 : -3)) < 2e-3f);
+        assert_true(y[K + c] >= (float)c && y[K + c] <= (float)c);
+    }
+}
+
 ARENA_TEST(norms_work_in_place)
 {
     static const int lengths[] = { 256, 20480 };
@@ -182,6 +225,27 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     }
 }
 
+ARENA_TEST(what_no_float_can_hold_makes_a_layer_normed_row_nan)
+{
+    enum { K = 132 };
+    static const float values[][2] = { { INFINITY, 0 },        { -INFINITY, 0 }, { NAN, 0 },
+                                       { INFINITY, INFINITY }, { 1e20f, 0 },     { 3e38f, 3e38f },
+                                       { 3e38f, -3e38f } };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        instance in;
+        kernel k;
+        const void *output;
+        float x[2 * K] = { 0 };
+        trial t = prepare(a, "layer_norm", arena_format(a, "k=%d m=2", K), &in, &k);
+        memcpy(x + K - 2, values[i], sizeof values[i]);
+        x[K] = 1;
+        put_input(&t, 1, x);
+        suite_count(a, &k, &t, &output);
+        for (int c = 0; c < 2 * K; c++)
+            assert_true(isnan(((const float *)output)[c]) == (c < K));
+    }
+}
+
 /* An infinity, and squares that are one, in the row's last column. */
 ARENA_TEST(what_no_float_can_hold_makes_a_row_nan)
 {
@@ -221,6 +285,12 @@ ARENA_TEST(faults_in_rows_are_found)
         { "rms_norm", "k=64 residual=post_norm", { "fma.rn.f32", "", 0, "mul.f32 $1, $2, $3;" } },
         { "rms_norm", "k=256 residual=post_and_pre_norm", { "bar.sync", "", 2, "" } },
         { "rms_norm", "k=256", { "add.f32", "0f3727C5AC;", 1, "mov.f32 $1, $2;" } },
+        { "layer_norm", "k=260", { "bar.sync", "", 1, "" } },
+        { "layer_norm", "k=260", { "bar.sync", "", 2, "" } },
+        { "layer_norm", "k=260", { "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;" } },
+        { "layer_norm", "k=64", { "sub.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "layer_norm", "k=64 bias=add", { "fma.rn.f32", "", 0, "mul.f32 $1, $2, $3;" } },
+        { "layer_norm", "k=256", { "add.f32", "0f3727C5AC;", 1, "mov.f32 $1, $2;" } },
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         instance in;

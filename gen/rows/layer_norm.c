@@ -1,0 +1,131 @@
+/* LayerNorm of rows (Ba, Kiros and Hinton, "Layer Normalization", 2016):
+ *
+ *   y = (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) gamma + beta
+ *
+ * A block has a row, a thread pieces of four columns, a block's width apart. A thread keeps them in
+ * registers from pass to pass where they are few, and reads them again otherwise. No thread reads
+ * what another one writes: y may be x.
+ *
+ * The variance is a second pass over the row, not a difference of two sums: no digits cancel. The
+ * order of additions depends on k alone. A row is NaN if it has a NaN or an infinity, or if no
+ * float can hold its sum or its variance.
+ */
+#include "gen/common/norm.h"
+#include "gen/common/row_pieces.h"
+#include "gen/products/product_keys.h"
+#include "ref/reference.h"
+
+enum { PIECE = PIECE_COLUMNS };
+
+typedef struct layer {
+    const instance *in;
+    row_pieces row;
+    val x, y, gamma,
+        beta; /* from the thread's first column on; beta without a kind: there is none */
+    val mean, factor;
+    var sum;  /* the thread's */
+    val sums; /* shared memory: those of the warps, [2, warps] */
+} layer;
+
+static val4 values_again(ptx *p, const layer *n, const row_piece *at)
+{
+    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, at)
+                                       : row_piece_load(p, &n->row, at, n->x);
+}
+
+static void add_values(ptx *p, void *context, row_piece at)
+{
+    const layer *n = context;
+    val4 x = row_piece_load(p, &n->row, &at, n->x);
+    for (int i = 0; i < PIECE; i++)
+        assign(p, n->sum, add(p, n->sum, x.v[i]));
+    if (row_pieces_are_few(&n->row))
+        row_piece_keep(p, &n->row, &at, x);
+}
+
+static void add_squares(ptx *p, void *context, row_piece at)
+{
+    const layer *n = context;
+    val4 x = values_again(p, n, &at);
+    for (int i = 0; i < PIECE; i++) {
+        val distance = sub(p, x.v[i], n->mean);
+        assign(p, n->sum, fma(p, distance, distance, n->sum));
+    }
+}
+
+static val4 load_weights(ptx *p, const layer *n, const row_piece *at, val weights)
+{
+    return ld_const_v4(p, F32, row_piece_address(p, at, weights, F32_BYTES),
+                       row_piece_offset(&n->row, at, F32_BYTES));
+}
+
+static void store_normed(ptx *p, void *context, row_piece at)
+{
+    const layer *n = context;
+    val4 x = values_again(p, n, &at), gamma = load_weights(p, n, &at, n->gamma), beta;
+    if (n->beta.kind)
+        beta = load_weights(p, n, &at, n->beta);
+    for (int i = 0; i < PIECE; i++) {
+        val normed = mul(p, sub(p, x.v[i], n->mean), n->factor);
+        x.v[i] = n->beta.kind ? fma(p, normed, gamma.v[i], beta.v[i]) : mul(p, normed, gamma.v[i]);
+    }
+    row_piece_store(p, &n->row, &at, n->y, x);
+}
+
+/* Returns the mean over the row of what threads have summed up; number: of the sum in the kernel.
+ */
+static val mean_of_row(ptx *p, const layer *n, unsigned number)
+{
+    val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->sum));
+    return div(p, sum, (float)n->in->shape.k);
+}
+
+static void layer_norm_build(ptx *p, const instance *in)
+{
+    layer n = { .in = in, .row = row_pieces_new(p, in), .sum = var_f32(p, 0.0f) };
+    val behind = mul_wide(p, tid_x(p), PIECE * F32_BYTES);
+    val row = add(p, mul_wide(p, ctaid_x(p), n.row.columns * F32_BYTES), behind);
+    n.x = add(p, parameter(p, "x"), row);
+    n.y = add(p, parameter(p, "y"), row);
+    n.gamma = add(p, parameter(p, "gamma"), behind);
+    if (in->options.bias)
+        n.beta = add(p, parameter(p, "beta"), behind);
+    if (n.row.warps > 1)
+        n.sums = shared_array(p, "sums", F32, 2 * n.row.warps);
+    row_pieces_make_room(p, &n.row);
+    phase(p, "mean");
+    row_pieces_each(p, &n.row, add_values, &n);
+    n.mean = named(p, "mean", mean_of_row(p, &n, 0));
+    assign(p, n.sum, 0.0f);
+    phase(p, "variance");
+    row_pieces_each(p, &n.row, add_squares, &n);
+    n.factor = named(p, "factor", norm_factor_or_nan(p, in, mean_of_row(p, &n, 1)));
+    phase(p, "store y");
+    row_pieces_each(p, &n.row, store_normed, &n);
+}
+
+const family layer_norm = {
+    .name = "layer_norm",
+    .summary = "LayerNorm of rows, with or without a bias",
+    .computes = "y[m,k] = (x[m,k] - mean) / sqrt(variance + epsilon) * gamma[k] + beta[k]",
+    .op = OP_LAYER_NORM,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEY_OPTION(bias, "beta [k] added to the result"),
+            KEY_REAL("epsilon", "added to the variance", options.epsilon, "eps", epsilon_range),
+            KEY_END },
+    .params =
+        (const param[]){ OUT(F32, y, "m*k", 16), IN(F32, gamma, "k", 16),
+                         IN_WHERE(bias, F32, beta, "k", 16), IN(F32, x, "m*k", 16), PARAM_END },
+    .launch = { .block = "32*warps",
+                .grid = { "m" },
+                .shared = "8*warps*min(1, warps - 1)",
+                .terms = row_pieces_terms,
+                .overlap = WAITS_FIRST,
+                .registers = 64 },
+    .build = layer_norm_build,
+    .reference = ref_layer_norm,
+    .tolerance = 1e-7,
+};
