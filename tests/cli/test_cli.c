@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "cost/choose.h"
+#include "version.h"
 
 static const char RIGHT[] = "[ptxgen]\nprefix = llama\n[f32_gemv]\nshape = 256x3, 512x4\n";
 
@@ -705,6 +706,7 @@ TEST_WITH(print_outputs_names_all_that_is_written_and_writes_nothing, enter_fold
                      0);
 }
 
+#ifdef PTXGEN_HAS_MODEL
 TEST_WITH(a_plan_shows_what_each_step_launches_and_writes_nothing, enter_folder, leave_folder)
 {
     fixture *f = *state;
@@ -731,6 +733,7 @@ TEST_WITH(a_plan_shows_what_each_step_launches_and_writes_nothing, enter_folder,
     check(f, &(invocation){ "--spec model.ini --plan --target sm_80", 0, NULL, "" });
     assert_int_equal(shell("ls | grep -q model_kernels"), 1);
 }
+#endif
 
 TEST_WITH(a_second_run_touches_no_file, enter_folder, leave_folder)
 {
@@ -941,6 +944,7 @@ TEST_WITH(verify_keeps_a_right_edit_and_says_so, enter_folder, leave_folder)
     assert_string_not_equal(read_text(f, GEMV), edited);
 }
 
+#ifdef PTXGEN_HAS_MODEL
 /* A length that is wrong behind position 1 alone is right in a kernel's own trials. */
 TEST_WITH(verify_runs_a_step_with_edited_kernels_however_they_are_embedded, enter_folder,
           leave_folder)
@@ -968,6 +972,7 @@ TEST_WITH(verify_runs_a_step_with_edited_kernels_however_they_are_embedded, ente
             fail_msg("%s", o.err);
     }
 }
+#endif
 
 /* embed = c23 or incbin: the compiler takes what stands in the files. */
 TEST_WITH(a_header_that_embeds_files_tells_of_the_edits_that_were_verified, enter_folder,
