@@ -81,7 +81,7 @@ sed -n '/^| type | bytes/,/^$/p' "$root/README.md" | sed '/^$/d' |
     diff -u - "$scratch/formats" || fail "the README's table of formats; tests/readme.sh . update writes it"
 "$PTXGEN" --list | sed -n 's/^Models: --from-gguf takes \(.*\); see .*/\1/p' | sed 's/, /\n/g' >"$scratch/architectures"
 [ "$(wc -l <"$scratch/architectures")" -ge 13 ] || fail "too few architectures"
-sed -n '/Architectures: /,/;/p' "$root/README.md" | tr -c 'a-z0-9-' '\n' >"$scratch/words"
+sed -n '/Architectures: /,/;/p' "$root/README.md" | tr -c 'a-z0-9_-' '\n' >"$scratch/words"
 while read -r name; do
     grep -qx -e "$name" "$scratch/words" || fail "the README does not name the architecture $name"
 done <"$scratch/architectures"
