@@ -132,10 +132,11 @@ esac
 configure >"$log" 2>&1 || fail configure
 
 if [ "$kind" = meson-subproject ]; then
+    change="the build"
     ninja -C "$build" -t commands >"$log"
     count ptxgen 1 -e '--spec'
     count compiler 2 -e ' -c .*engine\.c'
-    count "the compiler, for the main program of ptxgen," 1 -e ' -c .*src/main\.c'
+    count "the compiler, for the main program of ptxgen," 1 -e ' -c .*src/cli/main\.c'
     count "the linker, for ptxgen," 1 -e ' -o subprojects/ptxgen/ptxgen '
     echo "$kind: the build would have ptxgen built and run"
     exit
