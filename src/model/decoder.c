@@ -4,36 +4,40 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SIZE_ONE,
-    SIZE_HIDDEN,
-    SIZE_VOCAB,
-    SIZE_FF,
-    SIZE_TWO_FF,
-    SIZE_Q,
-    SIZE_Q_ROWS,
-    SIZE_KV,
-    SIZE_QKV,
-    SIZE_O,
-    SIZE_HEAD,
-    SIZE_HEADS,
-    SIZE_HALF_ROPE,
-    SIZE_Q_RANK,
-    SIZE_LATENT,
-    SIZE_LATENT_ROW,
-    SIZE_NOPE,
-    SIZE_VALUE,
-    SIZE_CHANNELS,
-    SIZE_CONV,
-    SIZE_DELTA_HEAD,
-    SIZE_DELTA_HEADS,
-    SIZE_TWO_DELTA_HEADS,
-    SIZE_DELTA_VALUES,
-    SIZE_EXPERTS,
-    SIZE_EXPERT_FF,
-    SIZE_TWO_EXPERT_FF,
-    SIZE_SHARED_FF
-};
+/* Sizes of tensors; those of a decoder d. */
+#define SIZES                                                          \
+    SIZE(ONE, 1)                                                       \
+    SIZE(HIDDEN, d->hidden)                                            \
+    SIZE(VOCAB, d->vocab)                                              \
+    SIZE(FF, d->ff)                                                    \
+    SIZE(TWO_FF, 2 * d->ff)                                            \
+    SIZE(Q, q)                                                         \
+    SIZE(Q_ROWS, d->attention_gate ? 2 * q : q)                        \
+    SIZE(KV, kv)                                                       \
+    SIZE(QKV, q + 2 * kv)                                              \
+    SIZE(O, d->latent ? d->num_heads * d->value_dim : q)               \
+    SIZE(HEAD, d->head_dim)                                            \
+    SIZE(HEADS, d->num_heads)                                          \
+    SIZE(HALF_ROPE, d->rope[0].dims / 2)                               \
+    SIZE(Q_RANK, d->q_rank)                                            \
+    SIZE(LATENT, d->latent)                                            \
+    SIZE(LATENT_ROW, d->latent + d->rope[0].dims)                      \
+    SIZE(NOPE, d->head_dim - d->rope[0].dims)                          \
+    SIZE(VALUE, d->value_dim)                                          \
+    SIZE(CHANNELS, 2 * d->delta_key_heads * d->delta_head_dim + delta) \
+    SIZE(CONV, DELTA_CONV)                                             \
+    SIZE(DELTA_HEAD, d->delta_head_dim)                                \
+    SIZE(DELTA_HEADS, d->delta_value_heads)                            \
+    SIZE(TWO_DELTA_HEADS, 2 * d->delta_value_heads)                    \
+    SIZE(DELTA_VALUES, delta)                                          \
+    SIZE(EXPERTS, d->experts)                                          \
+    SIZE(EXPERT_FF, d->expert_ff)                                      \
+    SIZE(TWO_EXPERT_FF, 2 * d->expert_ff)                              \
+    SIZE(SHARED_FF, d->shared_ff)
+
+#define SIZE(id, value) SIZE_##id,
+enum { SIZES };
+#undef SIZE
 
 const tensor_info tensor_infos[TENSOR_COUNT] = {
 #define TENSOR(id, name, part, planes, rows, columns, kind) \
@@ -49,36 +53,9 @@ static uint64_t size_of(const decoder *d, unsigned size)
 {
     int64_t q = d->num_heads * d->head_dim, kv = d->num_kv_heads * d->head_dim;
     int64_t delta = d->delta_value_heads * d->delta_head_dim;
-    const int64_t sizes[] = {
-        [SIZE_ONE] = 1,
-        [SIZE_HIDDEN] = d->hidden,
-        [SIZE_VOCAB] = d->vocab,
-        [SIZE_FF] = d->ff,
-        [SIZE_TWO_FF] = 2 * d->ff,
-        [SIZE_Q] = q,
-        [SIZE_Q_ROWS] = d->attention_gate ? 2 * q : q,
-        [SIZE_KV] = kv,
-        [SIZE_QKV] = q + 2 * kv,
-        [SIZE_O] = d->latent ? d->num_heads * d->value_dim : q,
-        [SIZE_HEAD] = d->head_dim,
-        [SIZE_HEADS] = d->num_heads,
-        [SIZE_HALF_ROPE] = d->rope[0].dims / 2,
-        [SIZE_Q_RANK] = d->q_rank,
-        [SIZE_LATENT] = d->latent,
-        [SIZE_LATENT_ROW] = d->latent + d->rope[0].dims,
-        [SIZE_NOPE] = d->head_dim - d->rope[0].dims,
-        [SIZE_VALUE] = d->value_dim,
-        [SIZE_CHANNELS] = 2 * d->delta_key_heads * d->delta_head_dim + delta,
-        [SIZE_CONV] = DELTA_CONV,
-        [SIZE_DELTA_HEAD] = d->delta_head_dim,
-        [SIZE_DELTA_HEADS] = d->delta_value_heads,
-        [SIZE_TWO_DELTA_HEADS] = 2 * d->delta_value_heads,
-        [SIZE_DELTA_VALUES] = delta,
-        [SIZE_EXPERTS] = d->experts,
-        [SIZE_EXPERT_FF] = d->expert_ff,
-        [SIZE_TWO_EXPERT_FF] = 2 * d->expert_ff,
-        [SIZE_SHARED_FF] = d->shared_ff,
-    };
+#define SIZE(id, value) value,
+    const int64_t sizes[] = { SIZES };
+#undef SIZE
     return (uint64_t)sizes[size];
 }
 

@@ -71,29 +71,13 @@ static int64_t qkv_values(const decoder *d)
 static void size_buffers(planner *p)
 {
     const decoder *d = p->d;
-    int64_t q = d->num_heads * d->head_dim, used = d->experts_used;
+    int64_t heads = d->num_heads * d->head_dim, used = d->experts_used;
     const problem_shape rows = { .m = p->m, .experts = d->experts, .experts_used = used };
     bool prompt = decoder_is_prompt(p->m), apart = plan_is_apart(p);
     const int64_t values[BUFFERS] = {
-        [BUFFER_H] = d->hidden,
-        [BUFFER_RANKS] = apart ? d->q_rank : 0,
-        [BUFFER_KV] = apart ? (int64_t)decoder_rows(d, TENSOR_ATTN_KV_A) : 0,
-        [BUFFER_QKV] = apart ? larger(q, qkv_values(d)) : qkv_values(d),
-        [BUFFER_Q] = d->latent ? d->num_heads * (d->latent + d->rope[0].dims) : q,
-        [BUFFER_GATE] = d->attention_gate ? q : 0,
-        [BUFFER_LATENTS] = d->num_heads * d->latent,
-        [BUFFER_BA] = d->has[TENSOR_SSM_BETA] ? 2 * d->delta_value_heads : 0,
-        [BUFFER_DELTA] = d->delta_value_heads * d->delta_head_dim,
-        [BUFFER_O] = (int64_t)decoder_columns(d, TENSOR_ATTN_OUTPUT),
-        [BUFFER_MIDDLE] = d->hidden,
-        [BUFFER_IDS] = used,
-        [BUFFER_MIX] = d->experts ? used + (d->shared_ff > 0) : 0,
-        [BUFFER_F] = larger(d->ff, used * d->expert_ff + (prompt ? 0 : d->shared_ff)),
-        [BUFFER_CHOICES] = prompt ? used * d->hidden : 0,
-        [BUFFER_F_SHARED] = prompt ? d->shared_ff : 0,
-        [BUFFER_SHARED] = prompt && d->shared_ff ? d->hidden : 0,
-        [BUFFER_PRODUCT] = d->has[TENSOR_POST_ATTENTION_NORM] ? d->hidden : 0,
-        [BUFFER_DOWN] = d->has[TENSOR_POST_FFW_NORM] ? d->hidden : 0,
+#define BUFFER(id, name, first, last, values) values,
+#include "model/plan/buffers.def"
+#undef BUFFER
     };
     for (int i = 0; i < BUFFERS; i++)
         p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);

@@ -9,32 +9,9 @@
 #include "kernel/memory_plan.h"
 
 const struct buffer_life buffer_lives[BUFFERS] = {
-    [BUFFER_H] = { "h", PHASE_EMBED, PHASE_LOGITS },
-    [BUFFER_RANKS] = { "ranks", PHASE_QKV, PHASE_QKV },
-    [BUFFER_KV] = { "kv", PHASE_QKV, PHASE_ROPE },
-    [BUFFER_QKV] = { "qkv", PHASE_QKV, PHASE_ROPE },
-    [BUFFER_Q] = { "q", PHASE_ROPE, PHASE_ATTENTION },
-    [BUFFER_PARTIALS] = { "partials", PHASE_ATTENTION, PHASE_ATTENTION },
-    [BUFFER_GATE] = { "gate", PHASE_ROPE, PHASE_ATTENTION },
-    [BUFFER_LATENTS] = { "latents", PHASE_ATTENTION, PHASE_VALUES },
-    [BUFFER_BA] = { "ba", PHASE_QKV, PHASE_ROPE },
-    [BUFFER_DELTA] = { "delta", PHASE_ROPE, PHASE_OUTPUT },
-    [BUFFER_O] = { "o", PHASE_ATTENTION, PHASE_OUTPUT },
-    [BUFFER_MIDDLE] = { "middle", PHASE_OUTPUT, PHASE_POST_FFW },
-    [BUFFER_SCORES] = { "scores", PHASE_ROUTE, PHASE_ROUTE },
-    [BUFFER_IDS] = { "ids", PHASE_ROUTE, PHASE_DOWN },
-    [BUFFER_MIX] = { "mix", PHASE_ROUTE, PHASE_DOWN },
-    [BUFFER_LIST] = { "list", PHASE_ROUTE, PHASE_DOWN },
-    [BUFFER_F] = { "f", PHASE_GATE_UP, PHASE_DOWN },
-    [BUFFER_CHOICES] = { "choices", PHASE_DOWN, PHASE_DOWN },
-    [BUFFER_F_SHARED] = { "f_shared", PHASE_GATE_UP, PHASE_DOWN },
-    [BUFFER_SHARED] = { "shared", PHASE_DOWN, PHASE_DOWN },
-    [BUFFER_ROWS] = { "rows", PHASE_EMBED, PHASE_LOGITS },
-    [BUFFER_FACTORS] = { "factors", PHASE_EMBED, PHASE_LOGITS },
-    [BUFFER_SUMS] = { "sums", PHASE_QKV, PHASE_LOGITS },
-    [BUFFER_PRODUCT] = { "product", PHASE_OUTPUT, PHASE_POST_ATTENTION },
-    [BUFFER_DOWN] = { "down", PHASE_DOWN, PHASE_POST_FFW },
-    [BUFFER_TOLD] = { "told", PHASE_LOGITS, PHASE_LOGITS },
+#define BUFFER(id, name, first, last, values) { name, PHASE_##first, PHASE_##last },
+#include "model/plan/buffers.def"
+#undef BUFFER
 };
 
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t)

@@ -25,32 +25,9 @@ typedef enum phase {
 } phase;
 
 typedef enum buffer_id {
-    BUFFER_H,
-    BUFFER_RANKS, /* of latent attention in steps of prompts: what q is made of, */
-    BUFFER_KV,    /* and what goes into the cache */
-    BUFFER_QKV,
-    BUFFER_Q,
-    BUFFER_PARTIALS,
-    BUFFER_GATE,    /* of attention */
-    BUFFER_LATENTS, /* what latent attention gives */
-    BUFFER_BA,      /* betas and alphas of a delta net, where matrices of their own make them */
-    BUFFER_DELTA,   /* what a delta net gives */
-    BUFFER_O,
-    BUFFER_MIDDLE,
-    BUFFER_SCORES, /* of experts, */
-    BUFFER_IDS,    /* the chosen ones, */
-    BUFFER_MIX,    /* their weights, */
-    BUFFER_LIST,   /* and those in use */
-    BUFFER_F,
-    BUFFER_CHOICES,  /* what experts give each choice of a row, */
-    BUFFER_F_SHARED, /* f of the shared expert, */
-    BUFFER_SHARED,   /* and what that gives: in steps of prompts */
-    BUFFER_ROWS,     /* what a product takes, as f16 or in 8 bits, */
-    BUFFER_FACTORS,  /* and what its rows are to be multiplied by: in steps of several rows */
-    BUFFER_SUMS,     /* of parts of a product's columns, in such steps */
-    BUFFER_PRODUCT,  /* ahead of a norm behind it: of the attention's output, */
-    BUFFER_DOWN,     /* and of the feed-forward's */
-    BUFFER_TOLD,     /* of parts of the logits, to choose a token by */
+#define BUFFER(id, ...) BUFFER_##id,
+#include "model/plan/buffers.def"
+#undef BUFFER
     BUFFERS
 } buffer_id;
 
