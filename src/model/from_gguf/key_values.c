@@ -45,17 +45,24 @@ static const gguf_key *use_key(model_reader *r, const char *name)
     return key;
 }
 
+/* Returns what was read of a key; NULL: nothing yet. */
+static model_note *find_note(model_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->notes.count; i++)
+        if (strcmp(r->notes.items[i].key.name, name) == 0)
+            return &r->notes.items[i];
+    return NULL;
+}
+
 /* Adds what was read of a key. If it was read before, its last reading counts, as a window's base
  * of RoPE is first read as that of all layers. */
 static void add_note(model_reader *r, decoder_key noted)
 {
-    size_t i = 0;
-    while (i < r->notes.count && strcmp(r->notes.items[i].key.name, noted.name) != 0)
-        i++;
-    if (i == r->notes.count)
-        *VEC_PUSH(r->arena, &r->notes) =
-            (model_note){ .key = noted, .is_there = model_find_key(r, noted.name) };
-    model_note *note = &r->notes.items[i];
+    model_note *note = find_note(r, noted.name);
+    if (!note) {
+        note = VEC_PUSH(r->arena, &r->notes);
+        *note = (model_note){ .key = noted, .is_there = model_find_key(r, noted.name) };
+    }
     if (noted.use != DECODER_KEY_IGNORED)
         note->key = noted;
     if (note->is_required)
@@ -65,10 +72,8 @@ static void add_note(model_reader *r, decoder_key noted)
 /* Marks the last reading of a key as one that does without a default. */
 static void require_note(model_reader *r, const char *name)
 {
-    for (size_t i = 0; i < r->notes.count; i++) {
-        model_note *note = &r->notes.items[i];
-        if (strcmp(note->key.name, name) != 0)
-            continue;
+    model_note *note = find_note(r, name);
+    if (note) {
         note->is_required = true;
         note->key.use = DECODER_KEY_REQUIRED;
     }
@@ -117,12 +122,10 @@ void model_note_number(model_reader *r, const char *name, double value, bool is_
 
 void model_note_same(model_reader *r, const char *name, const char *same)
 {
-    for (size_t i = 0; i < r->notes.count; i++) {
-        decoder_key *noted = &r->notes.items[i].key;
-        if (strcmp(noted->name, name) != 0)
-            continue;
-        noted->same = same;
-        noted->use = DECODER_KEY_OPTIONAL;
+    model_note *note = find_note(r, name);
+    if (note) {
+        note->key.same = same;
+        note->key.use = DECODER_KEY_OPTIONAL;
     }
 }
 

@@ -53,21 +53,6 @@ static const gguf_tensor *find_first(const model_reader *r, unsigned t)
     return NULL;
 }
 
-/* Those of the list of which the file has the first, or with all = true each of them. */
-static void add_tensors(model_reader *r, const uint8_t *list, bool all)
-{
-    for (; list && *list != TENSOR_COUNT; list++)
-        if (all || find_first(r, *list))
-            r->out->decoder.has[*list] = 1;
-}
-
-/* Factors of matrices, as NVFP4 files have them. */
-static const uint8_t scales[] = { TENSOR_ATTN_Q_SCALE,   TENSOR_ATTN_K_SCALE,
-                                  TENSOR_ATTN_V_SCALE,   TENSOR_ATTN_QKV_SCALE,
-                                  TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE,
-                                  TENSOR_FFN_DOWN_SCALE, TENSOR_ATTN_OUTPUT_SCALE,
-                                  TENSOR_OUTPUT_SCALE,   TENSOR_COUNT };
-
 /* Biases and factors of products that are one kernel: of a group the file has to have all or none.
  */
 static void complete_biases(decoder *d)
@@ -93,10 +78,13 @@ static void choose_tensors(model_reader *r)
     const architecture *of = r->architecture;
     decoder *d = &r->out->decoder;
     bool may_fuse = !d->latent && !d->attention_gate;
-    add_tensors(r, of->required, true);
-    add_tensors(r, of->optional, false);
-    if (!d->latent)
-        add_tensors(r, scales, false);
+    for (const uint8_t *t = of->required; t && *t != TENSOR_COUNT; t++)
+        d->has[*t] = 1;
+    for (const uint8_t *t = of->optional; t && *t != TENSOR_COUNT; t++)
+        d->has[*t] |= find_first(r, *t) != NULL;
+    for (unsigned t = 0; t < TENSOR_COUNT; t++) /* factors of matrices, as NVFP4 files have them */
+        if (tensor_infos[t].kind == TENSOR_SCALE && !d->latent)
+            d->has[t] = find_first(r, t) != NULL;
     complete_biases(d);
     d->has[TENSOR_OUTPUT] = find_tensor(r, TENSOR_OUTPUT, 0) != NULL;
     d->has[TENSOR_OUTPUT_SCALE] &= d->has[TENSOR_OUTPUT];
@@ -110,32 +98,15 @@ static void choose_tensors(model_reader *r)
         d->rope[0].factors = d->rope[1].factors = 1;
 }
 
-static const char *shape_text(arena *a, const uint64_t *ne)
+static const char *shape_text(arena *a, const uint64_t *ne, unsigned dims)
 {
     strbuf text = strbuf_new(a);
-    unsigned dims = ne[2] > 1 ? 3 : ne[1] > 1 ? 2 : 1;
     for (unsigned i = 0; i < dims; i++)
         strbuf_format(&text, "%s%llu", i ? ", " : "", (unsigned long long)ne[i]);
     return text.text;
 }
 
-static bool check_shape(model_reader *r, unsigned t, const gguf_tensor *tensor)
-{
-    const decoder *d = &r->out->decoder;
-    uint64_t planes = decoder_planes(d, t);
-    const uint64_t said[GGUF_MAX_DIMS] = { decoder_columns(d, t), decoder_rows(d, t) / planes,
-                                           planes, 1 };
-    if (memcmp(tensor->ne, said, sizeof said) == 0)
-        return true;
-    strbuf shape = strbuf_new(r->arena);
-    for (uint32_t i = 0; i < tensor->n_dims; i++)
-        strbuf_format(&shape, "%s%llu", i ? ", " : "", (unsigned long long)tensor->ne[i]);
-    model_error(r, DIAG_BAD_TENSOR, "%s is [%s], not [%s] as the keys say", tensor->name,
-                shape.text, shape_text(r->arena, said));
-    return false;
-}
-
-/* The format that a matrix of this type has; FORMAT_NONE: none. */
+/* Returns the format that a matrix of this type has; FORMAT_NONE: none. */
 static format format_of(const gguf_type *type)
 {
     for (format f = FORMAT_NONE; f < FORMAT_COUNT; f++)
@@ -144,6 +115,7 @@ static format format_of(const gguf_type *type)
     return FORMAT_NONE;
 }
 
+/* Reads the format of a layer's tensor. Reports one that is missing, has another shape or type. */
 static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
 {
     decoder *d = &r->out->decoder;
@@ -157,22 +129,30 @@ static bool check_tensor(model_reader *r, unsigned t, int64_t layer)
     mark_known(r, tensor);
     if (t == TENSOR_TOKEN_EMBD)
         d->vocab = (int64_t)tensor->ne[1];
-    if (!check_shape(r, t, tensor))
-        return false;
+    uint64_t planes = decoder_planes(d, t);
+    const uint64_t said[GGUF_MAX_DIMS] = { decoder_columns(d, t), decoder_rows(d, t) / planes,
+                                           planes, 1 };
     format stored = format_of(tensor->type);
-    if (tensor_is_matrix(t) && stored == FORMAT_NONE) {
-        model_error(r, DIAG_BAD_TENSOR, "%s is of type %s, which has no format here", tensor->name,
-                    tensor->type->name);
+    bool matrix = tensor_is_matrix(t);
+    if (memcmp(tensor->ne, said, sizeof said) != 0) {
+        model_error(r, DIAG_BAD_TENSOR, "%s is [%s], not [%s] as the keys say", tensor->name,
+                    shape_text(r->arena, tensor->ne, tensor->n_dims),
+                    shape_text(r->arena, said,
+                               planes > 1    ? 3
+                               : said[1] > 1 ? 2
+                                             : 1));
         return false;
     }
-    if (tensor_is_matrix(t)) {
-        d->formats[t][layer] = (uint8_t)stored;
-        return true;
-    }
-    if (stored != FORMAT_F32)
-        model_error(r, DIAG_BAD_TENSOR, "%s is of type %s; all but matrices is f32 here",
+    if (matrix ? stored == FORMAT_NONE : stored != FORMAT_F32) {
+        model_error(r, DIAG_BAD_TENSOR,
+                    matrix ? "%s is of type %s, which has no format here"
+                           : "%s is of type %s; all but matrices is f32 here",
                     tensor->name, tensor->type->name);
-    return stored == FORMAT_F32;
+        return false;
+    }
+    if (matrix)
+        d->formats[t][layer] = (uint8_t)stored;
+    return true;
 }
 
 /* Whether a tensor of the decoder ends like that. */
