@@ -258,13 +258,16 @@ static ref_value add_products(const float *w, const kept_vector *v)
 /* The factor of a norm has errors of its own: of a sum of squares and of a reciprocal root. */
 enum { NORM_MAGNITUDE = 3 };
 
-/* Floats are not multiplied as integers: x stays as it is. */
+/* Floats are not multiplied as integers: x stays as it is. With blocks of weights it is rounded to
+ * 8 bits, unless it is 8 bits already, and the weights are what a format rounds them to. */
 static ref_value dot(const problem *p, ref_run weights, ref_run x, uint64_t k)
 {
-    bool rounded = p->quantizes && formats[p->input_formats[weights.input]].block_values > 1;
+    bool blocks = formats[p->input_formats[weights.input]].block_values > 1;
+    bool rounded = p->quantizes && blocks;
+    bool integers = rounded || (blocks && formats[p->input_formats[x.input]].block_values > 1);
     const kept_vector *v = vector_of(p, x, k, rounded);
     bool minima = rounded && ref_has_minima(p->input_formats[weights.input]);
-    const kept_row *w = decoded_row(p, weights, k, rounded, minima);
+    const kept_row *w = decoded_row(p, weights, k, integers, minima);
     ref_value sum = add_products(w->values, v);
     /* Rounding both parts of weights d q - m: each may be far larger than the weight; together they
      * are at most |w| + 2 m, and m is about the largest of 32 weights. */
