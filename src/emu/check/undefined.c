@@ -109,12 +109,12 @@ lane_mask undefined_value(const warp *w, const op *o, int which)
     return undefined_source(w, o, which, false);
 }
 
-void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mask mask)
+void undefined_result(warp *w, const op *o, int which, lane_mask lanes)
 {
     for (unsigned i = 0; i < o->writes; i++) {
         const reg *r = op_register(w->machine->entry, o, o->reads + i);
         if (r->type != TYPE_pred && r->place == o->dst[which])
-            undefined_set_register(w, r, lanes, mask);
+            undefined_set_register(w, r, lanes, ALL_LANES);
     }
 }
 

@@ -40,6 +40,6 @@ void undefined_set_register(warp *w, const reg *r, lane_mask lanes, lane_mask ma
 
 /* The same for a source and a result of an instruction that tracks them itself. */
 lane_mask undefined_value(const warp *w, const op *o, int which);
-void undefined_result(warp *w, const op *o, int which, lane_mask lanes, lane_mask mask);
+void undefined_result(warp *w, const op *o, int which, lane_mask lanes);
 
 #endif

@@ -81,7 +81,7 @@ void exec_ldmatrix(warp *w, const op *o, lane_mask mask)
         }
         write_lanes32(w->file + o->dst[j], &result, ALL_LANES);
         if (carries)
-            undefined_result(w, o, (int)j, undefined, ALL_LANES);
+            undefined_result(w, o, (int)j, undefined);
     }
 }
 
@@ -123,7 +123,7 @@ void exec_movmatrix(warp *w, const op *o, lane_mask mask)
     }
     write_lanes32(w->file + o->dst[0], &result, ALL_LANES);
     if (undefined_carries(w, o))
-        undefined_result(w, o, 0, undefined, ALL_LANES);
+        undefined_result(w, o, 0, undefined);
 }
 
 /* A matrix in memory, of which a warp loads or stores fragments. */
@@ -258,7 +258,7 @@ void exec_wmma_load(warp *w, const op *o, lane_mask mask)
                 return;
         write_lanes(w->file + o->dst[r], values, m.element == ELEMENT_f64, ALL_LANES);
         if (undefined_carries(w, o))
-            undefined_result(w, o, (int)r, undefined, ALL_LANES);
+            undefined_result(w, o, (int)r, undefined);
     }
 }
 

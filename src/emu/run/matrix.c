@@ -229,7 +229,7 @@ static void carry_undefined(warp *w, const op *o, const product *p)
             u32 undefined = rows >> at.row & 1 ? UINT32_MAX : columns | sums[at.row];
             lanes |= (lane_mask)((undefined >> at.column & all) != 0) << lane;
         }
-        undefined_result(w, o, (int)r, lanes, ALL_LANES);
+        undefined_result(w, o, (int)r, lanes);
     }
 }
 
