@@ -1,5 +1,5 @@
 /* Products of rows of weights and f32 vectors, nothing rounded: a warp takes rows, a lane eight
- * neighbouring weights of them at a time (see unpack.h).
+ * neighbouring weights of them at a time (see weight_format.h).
  *
  * With norm = rms x is multiplied by gamma on the way, and what is left of the norm is a factor of
  * the sums.

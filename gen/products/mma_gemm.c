@@ -53,37 +53,28 @@ static const char *check_split_product(const instance *in, arena *a, const char 
     return wrong ? wrong : check_product(in, a, blamed);
 }
 
+#define ON_TENSOR_CORES(of, x, computed_by)                                                      \
+    .op = of, .activations = FORMAT_##x, .halves = true, .whole_lines = true, .same_bits = true, \
+    .sm = 80, .build = gemm_build, .reference = computed_by, .tolerance = 1e-3
+
 const family mma_gemm = {
     .name = "mma_gemm",
     .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
-    .op = OP_GEMV,
-    .activations = FORMAT_F32,
-    .halves = true,
-    .whole_lines = true,
-    .same_bits = true,
-    .sm = 80,
+    ON_TENSOR_CORES(OP_GEMV, F32, ref_gemv),
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_AROUND_PRODUCT,
                            KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     .launch = TILE_LAUNCH,
     .check = check_product,
-    .build = gemm_build,
-    .reference = ref_gemv,
-    .tolerance = 1e-3,
 };
 
 const family mma_gate_up = {
     .name = "mma_gate_up",
     .summary = "gate and up of prompts and batches, with the activation, as mma_gemm",
     .computes = GATE_UP_COMPUTES,
-    .op = OP_GATE_UP_SWIGLU,
-    .activations = FORMAT_F32,
-    .halves = true,
-    .whole_lines = true,
-    .same_bits = true,
-    .sm = 80,
+    ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F32, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_AROUND_GATE_UP,
                            KEY_END },
@@ -91,42 +82,26 @@ const family mma_gate_up = {
                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
                                PARAMS_OF_GATE_BIASES, PARAM_END },
     .launch = TILE_LAUNCH,
-    .build = gemm_build,
-    .reference = ref_gate_up_swiglu,
-    .tolerance = 1e-3,
 };
 
 const family mma_gemm_f16 = {
     .name = "mma_gemm_f16",
     .summary = "mma_gemm of rows that f16_rows has made f16, once for all products of them",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
-    .op = OP_GEMV,
-    .activations = FORMAT_F16,
-    .halves = true,
-    .whole_lines = true,
-    .same_bits = true,
-    .sm = 80,
+    ON_TENSOR_CORES(OP_GEMV, F16, ref_gemv),
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_SPLITS,
                            KEYS_BEHIND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), F16_ROWS("m"),
                                PARAMS_BEHIND_PRODUCT, PARAMS_OF_SPLITS(TILES), PARAM_END },
     .launch = TILE_LAUNCH_OF_F16(TILES),
     .check = check_split_product,
-    .build = gemm_build,
-    .reference = ref_gemv,
-    .tolerance = 1e-3,
 };
 
 const family mma_gate_up_f16 = {
     .name = "mma_gate_up_f16",
     .summary = "gate and up of prompts and batches, with the activation, as mma_gemm_f16",
     .computes = GATE_UP_COMPUTES,
-    .op = OP_GATE_UP_SWIGLU,
-    .activations = FORMAT_F16,
-    .halves = true,
-    .whole_lines = true,
-    .same_bits = true,
-    .sm = 80,
+    ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F16, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm_f16",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_SPLITS,
                            KEY_GATE_BIASES, KEY_ACTIVATION, KEY_END },
@@ -135,21 +110,13 @@ const family mma_gate_up_f16 = {
                          F16_ROWS("m"), PARAMS_OF_GATE_BIASES, PARAMS_OF_SPLITS(TILES), PARAM_END },
     .launch = TILE_LAUNCH_OF_F16(TILES),
     .check = gemm_check_splits,
-    .build = gemm_build,
-    .reference = ref_gate_up_swiglu,
-    .tolerance = 1e-3,
 };
 
 const family mma_qkv = {
     .name = "mma_qkv",
     .summary = "Q, K and V of prompts and batches, of any formats, by one kernel, as mma_gemm_f16",
     .computes = QKV_COMPUTES,
-    .op = OP_QKV,
-    .activations = FORMAT_F16,
-    .halves = true,
-    .whole_lines = true,
-    .same_bits = true,
-    .sm = 80,
+    ON_TENSOR_CORES(OP_QKV, F16, ref_qkv),
     .each_matrix = "mma_gemm_f16",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1),
                            KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"),
@@ -158,7 +125,4 @@ const family mma_qkv = {
                                PARAM_END },
     .launch = TILE_LAUNCH_OF_F16(TILES_OF_QKV),
     .check = gemm_check_splits,
-    .build = gemm_build,
-    .reference = ref_qkv,
-    .tolerance = 1e-3,
 };

@@ -388,16 +388,19 @@ static const derived_size sizes_of_several[] = {
                       sizes_of_several)                                           \
     }
 
+/* Of f32 x, which they round, and of x that is 8 bits. */
+#define OF_ANY_X(of, computed_by)                                               \
+    .op = of, .whole_lines = true, .same_bits = true, .reference = computed_by, \
+    .tolerance = REF_QUANTIZING_TOLERANCE
+#define OF_F32(of, computed_by) \
+    OF_ANY_X(of, computed_by), .activations = FORMAT_F32, .quantizes = true, .preference = 20
+#define OF_8_BITS(of, computed_by) OF_ANY_X(of, computed_by), .activations = FORMAT_Q8_F32
+
 const family stream_gemv = {
     .name = "stream_gemv",
     .summary = "streaming GEMV of f32 x, which is rounded to 8 bits for quantized weights",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
-    .op = OP_GEMV,
-    .whole_lines = true,
-    .activations = FORMAT_F32,
-    .quantizes = true,
-    .same_bits = true,
-    .preference = 20,
+    OF_F32(OP_GEMV, ref_gemv),
     .of_rows = "stream_gemv_q8",
     .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
                            KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
@@ -407,20 +410,13 @@ const family stream_gemv = {
     .launch = GEMV_LAUNCH(STREAM_NORM_SHARED),
     .check = check_gemv,
     .build = build_gemv,
-    .reference = ref_gemv,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
 const family stream_qkv = {
     .name = "stream_qkv",
     .summary = "streaming Q, K and V of one f32 x, by one kernel: x rounded as by stream_gemv",
     .computes = QKV_COMPUTES,
-    .op = OP_QKV,
-    .whole_lines = true,
-    .activations = FORMAT_F32,
-    .quantizes = true,
-    .same_bits = true,
-    .preference = 20,
+    OF_F32(OP_QKV, ref_qkv),
     .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
@@ -429,20 +425,13 @@ const family stream_qkv = {
     .launch = QKV_LAUNCH(STREAM_NORM_SHARED),
     .check = check_warps,
     .build = build_qkv,
-    .reference = ref_qkv,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
 const family stream_gate_up = {
     .name = "stream_gate_up",
     .summary = "streaming gate and up of f32 x, with the activation: x rounded as by stream_gemv",
     .computes = GATE_UP_COMPUTES,
-    .op = OP_GATE_UP_SWIGLU,
-    .whole_lines = true,
-    .activations = FORMAT_F32,
-    .quantizes = true,
-    .same_bits = true,
-    .preference = 20,
+    OF_F32(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_NEXT,
@@ -451,18 +440,13 @@ const family stream_gate_up = {
     .launch = GATE_UP_LAUNCH(STREAM_NORM_SHARED),
     .check = check_warps,
     .build = build_gate_up,
-    .reference = ref_gate_up_swiglu,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
 const family stream_gemv_q8 = {
     .name = "stream_gemv_q8",
     .summary = "stream_gemv of x that q8_rows has made 8 bits, once for all blocks",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
-    .op = OP_GEMV,
-    .whole_lines = true,
-    .activations = FORMAT_Q8_F32,
-    .same_bits = true,
+    OF_8_BITS(OP_GEMV, ref_gemv),
     .counted_as = "stream_gemv",
     .keys = (const key[]){ KEY_INTEGERS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
                            KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
@@ -472,18 +456,13 @@ const family stream_gemv_q8 = {
     .launch = GEMV_LAUNCH(FACTORS_SHARED),
     .check = check_gemv,
     .build = build_gemv,
-    .reference = ref_gemv,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
 const family stream_qkv_q8 = {
     .name = "stream_qkv_q8",
     .summary = "stream_qkv of x that q8_rows has made 8 bits, once for all blocks",
     .computes = QKV_COMPUTES,
-    .op = OP_QKV,
-    .whole_lines = true,
-    .activations = FORMAT_Q8_F32,
-    .same_bits = true,
+    OF_8_BITS(OP_QKV, ref_qkv),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
     .keys =
@@ -496,18 +475,13 @@ const family stream_qkv_q8 = {
     .launch = QKV_LAUNCH(FACTORS_SHARED),
     .check = check_warps,
     .build = build_qkv,
-    .reference = ref_qkv,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
 };
 
 const family stream_gate_up_q8 = {
     .name = "stream_gate_up_q8",
     .summary = "stream_gate_up of x that q8_rows has made 8 bits, once for all blocks",
     .computes = GATE_UP_COMPUTES,
-    .op = OP_GATE_UP_SWIGLU,
-    .whole_lines = true,
-    .activations = FORMAT_Q8_F32,
-    .same_bits = true,
+    OF_8_BITS(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
     .keys = (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(g, 0, INTEGERS),
@@ -520,6 +494,4 @@ const family stream_gate_up_q8 = {
     .launch = GATE_UP_LAUNCH(FACTORS_SHARED),
     .check = check_warps,
     .build = build_gate_up,
-    .reference = ref_gate_up_swiglu,
-    .tolerance = REF_QUANTIZING_TOLERANCE,
 };
