@@ -7,13 +7,7 @@
  */
 #include "gen/formats/tools.h"
 
-enum { D_AT, LINES_AT }; /* loaded words */
-
-static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    stream_load_lines(p, row->lines, offset, 2, words + LINES_AT);
-    words[D_AT] = ld_const(p, F16, row->block, offset);
-}
+enum { LINES_AT, D_AT = STREAM_LINES }; /* loaded words */
 
 /* Two lanes cover a block of Q1_0, both with all of its bits as their piece. That of the second
  * one is turned by 8 bytes more, so that its own are the first. */
@@ -80,11 +74,12 @@ static void unpack_q2_0(ptx *p, val block, val first, val w[UNPACKED])
 
 const weight_format weight_format_Q1_0 = {
     .unpack = unpack_q1_0,
-    .stream = { OF_BITS, .quants = Q1_0_BITS, .row_new = row_q1_0, .load = load,
-                .decode = decode_q1_0 },
+    .stream = { OF_BITS, .quants = Q1_0_BITS, .row_new = row_q1_0,
+                .loads = { LOAD_PIECE, LOAD(F16, FROM_BLOCK, Q1_0_D) }, .decode = decode_q1_0 },
 };
 
 const weight_format weight_format_Q2_0 = {
     .unpack = unpack_q2_0,
-    .stream = { OF_BITS, .quants = Q2_0_QUANTS, .load = load, .decode = decode_q2_0 },
+    .stream = { OF_BITS, .quants = Q2_0_QUANTS,
+                .loads = { LOAD_PIECE, LOAD(F16, FROM_BLOCK, Q2_0_D) }, .decode = decode_q2_0 },
 };

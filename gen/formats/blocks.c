@@ -47,20 +47,10 @@ static void unpack_q8_0(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, load_half_as_f32(p, block, Q8_0_D), 0, w);
 }
 
-enum { NIBBLE_LINES = 2, BYTE_LINES = 3 };
-enum { D, LOW_FIFTHS, HIGH_FIFTHS, AT_LINES }; /* loaded words */
-enum { D_AND_MIN = D, FIFTHS };
-
-static val load_half(ptx *p, const stream_row *row, int64_t offset)
-{
-    return convert(p, F32, ld_const(p, F16, row->block, offset));
-}
-
-static void load_q8_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[D] = load_half(p, row, offset + Q8_0_D);
-    stream_load_lines(p, row->lines, offset, BYTE_LINES, words + AT_LINES);
-}
+/* Loaded words. */
+enum { D, AT_LINES, BYTE_WORDS = 3 * STREAM_WORDS };
+enum { LOW_FIFTHS = D + 1, Q5_0_LINES = LOW_FIFTHS + 2 };
+enum { D_AND_MIN, FIFTHS, Q5_1_LINES };
 
 static stream_weights decode_q8_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
@@ -71,12 +61,6 @@ static stream_weights decode_q8_0(ptx *p, const stream_row *row, const val words
             w.q[i][j] = as(p, S32, w.q[i][j]);
     }
     return w;
-}
-
-static void load_q4_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[D] = load_half(p, row, offset + Q4_0_D);
-    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
 }
 
 /* The upper nibbles stay where they are. */
@@ -97,12 +81,6 @@ static stream_weights decode_q4_0(ptx *p, const stream_row *row, const val words
     return w;
 }
 
-static void load_q4_1(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[D_AND_MIN] = ld_const(p, U32, row->block, offset + Q4_1_D);
-    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
-}
-
 static stream_weights with_minimum(ptx *p, val d_and_min)
 {
     val2 both = halves(p, d_and_min);
@@ -114,14 +92,6 @@ static stream_weights decode_q4_1(ptx *p, const stream_row *row, const val words
     stream_weights w = with_minimum(p, words[D_AND_MIN]);
     decode_nibbles(p, row, words + AT_LINES, &w);
     return w;
-}
-
-static void load_q5_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[D] = load_half(p, row, offset + Q5_0_D);
-    words[LOW_FIFTHS] = ld_const(p, U16, row->block, offset + Q5_0_FIFTH_BITS);
-    words[HIGH_FIFTHS] = ld_const(p, U16, row->block, offset + Q5_0_FIFTH_BITS + 2);
-    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
 }
 
 /* Word j of a segment takes four fifth bits, from bit 4j on of 16 that are turned as the nibbles
@@ -140,7 +110,7 @@ static stream_weights decode_q5_0(ptx *p, const stream_row *row, const val words
     enum { TWICE = 0x10001 };
     stream_weights w = { .d = words[D] };
     val word[STREAM_WORDS], nibbles = IN_EACH_BYTE(0x0f);
-    stream_join(p, &row->shift, words + AT_LINES, word);
+    stream_join(p, &row->shift, words + Q5_0_LINES, word);
     for (unsigned i = 0; i < 2; i++) {
         val twice = mul(p, words[LOW_FIFTHS + i], TWICE);
         for (unsigned j = 0; j < STREAM_WORDS; j++) {
@@ -156,14 +126,6 @@ static void lane_q5_0(ptx *p, stream_lane *lane)
 {
     lane->constants[0] = lane->turned;
     lane->constants[1] = add(p, lane->turned, 8); /* the upper eight bits come to the lower ones */
-}
-
-static void load_q5_1(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    val2 header = ld_const_v2(p, U32, row->block, offset + Q5_1_D);
-    words[D_AND_MIN] = header.v[0];
-    words[FIFTHS] = header.v[1];
-    stream_load_lines(p, row->lines, offset, NIBBLE_LINES, words + AT_LINES);
 }
 
 /* The bits that the mask has trade places with those at a distance above them. */
@@ -186,7 +148,7 @@ static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words
 {
     stream_weights w = with_minimum(p, words[D_AND_MIN]);
     val word[STREAM_WORDS];
-    stream_join(p, &row->shift, words + AT_LINES, word);
+    stream_join(p, &row->shift, words + Q5_1_LINES, word);
     val fifths = fifths_by_byte(p, prmt(p, words[FIFTHS], imm(U32, 0), row->lane->constants[0]));
     for (int j = 0; j < STREAM_WORDS; j++) {
         int from = 4 * (j & 1) + (j >> 1);
@@ -230,30 +192,35 @@ static void gemm_q8_0(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
 
 const weight_format weight_format_Q8_0 = {
     .unpack = unpack_q8_0,
-    .stream = { OF_BLOCKS, .quants = Q8_0_QUANTS, .load = load_q8_0, .decode = decode_q8_0 },
+    .stream = { OF_BLOCKS, .quants = Q8_0_QUANTS,
+                .loads = { LOAD_AS_F32(F16, Q8_0_D), LOAD_WORDS(BYTE_WORDS, FROM_LINES, 0) },
+                .decode = decode_q8_0 },
     .gemm = { .apart = true, .step = gemm_q8_0 },
 };
 
 const weight_format weight_format_Q5_0 = {
     .unpack = unpack_q5_0,
     .stream = { OF_BLOCKS, .offset = -16, .quants = Q5_0_QUANTS, .lane_new = lane_q5_0,
-                .load = load_q5_0, .decode = decode_q5_0 },
+                .loads = { LOAD_AS_F32(F16, Q5_0_D), LOAD(U16, FROM_BLOCK, Q5_0_FIFTH_BITS),
+                           LOAD(U16, FROM_BLOCK, Q5_0_FIFTH_BITS + 2), LOAD_PIECE },
+                .decode = decode_q5_0 },
 };
 
 const weight_format weight_format_Q4_0 = {
     .unpack = unpack_q4_0,
-    .stream = { OF_BLOCKS, .offset = -8, .up = { 0, 4 }, .quants = Q4_0_QUANTS, .load = load_q4_0,
-                .decode = decode_q4_0 },
+    .stream = { OF_BLOCKS, .offset = -8, .up = { 0, 4 }, .quants = Q4_0_QUANTS,
+                .loads = { LOAD_AS_F32(F16, Q4_0_D), LOAD_PIECE }, .decode = decode_q4_0 },
 };
 
 const weight_format weight_format_Q4_1 = {
     .unpack = unpack_q4_1,
-    .stream = { OF_BLOCKS, .minima = true, .up = { 0, 4 }, .quants = Q4_1_QUANTS, .load = load_q4_1,
-                .decode = decode_q4_1 },
+    .stream = { OF_BLOCKS, .minima = true, .up = { 0, 4 }, .quants = Q4_1_QUANTS,
+                .loads = { LOAD(U32, FROM_BLOCK, Q4_1_D), LOAD_PIECE }, .decode = decode_q4_1 },
 };
 
 const weight_format weight_format_Q5_1 = {
     .unpack = unpack_q5_1,
     .stream = { OF_BLOCKS, .minima = true, .up = { 0, 2 }, .quants = Q5_1_QUANTS,
-                .lane_new = lane_q5_1, .load = load_q5_1, .decode = decode_q5_1 },
+                .lane_new = lane_q5_1, .loads = { LOAD_WORDS(2, FROM_BLOCK, Q5_1_D), LOAD_PIECE },
+                .decode = decode_q5_1 },
 };

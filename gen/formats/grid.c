@@ -136,15 +136,6 @@ void grid_eight_new(ptx *p, stream_row *row, val first)
         select(p, ne(p, bit_and(p, start, 2), 0), imm(U32, UPPER_HALF_FIRST), imm(U32, AS_IS));
 }
 
-void grid_eight_load(ptx *p, const stream_row *row, int64_t offset, val words[EIGHT_LOADED])
-{
-    for (unsigned i = 0; i < EIGHT_POINTERS; i++) {
-        val2 two = ld_const_v2(p, U32, row->at[i], offset);
-        words[2 * i] = two.v[0];
-        words[2 * i + 1] = two.v[1];
-    }
-}
-
 void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2])
 {
     val w[3];

@@ -67,7 +67,7 @@ val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift);
  * also for eight bytes that lie a multiple of eight from them. */
 enum { EIGHT_LOADED = 4, EIGHT_POINTERS = 2 };
 void grid_eight_new(ptx *p, stream_row *row, val first);
-void grid_eight_load(ptx *p, const stream_row *row, int64_t offset, val words[EIGHT_LOADED]);
+#define LOAD_EIGHT(at) LOAD_WORDS(2, 0, at), LOAD_WORDS(2, 1, at)
 void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2]);
 
 /* Unpacking: what follows from the number of the first weight, a part that a register has, if any,

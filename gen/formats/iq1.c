@@ -41,15 +41,6 @@ static void row_s(ptx *p, stream_row *row)
     row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 4, row->block);
 }
 
-static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[S_D] = ld_const(p, F16, row->block, offset + IQ1_S_D);
-    for (unsigned i = 0; i < 2; i++)
-        words[S_HIGH + i] =
-            ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ1_S_INDICES_HIGH + 2 * i);
-    grid_eight_load(p, row, offset, words + S_INDICES);
-}
-
 static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { SCALE = 12, DELTA = 15 };
@@ -71,7 +62,7 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
 
 enum { M_INDICES_AT, M_HIGH_AT }; /* pointers */
 enum { M_UPPER_HALF, M_SHIFT };   /* constants: where a lane's scales are */
-enum { M_INDICES, M_HIGH = 2, M_SCALES = M_HIGH + 1 };
+enum { M_INDICES, M_SCALES = M_INDICES + 2, M_HIGH = M_SCALES + 2 };
 
 static void lane_m(ptx *p, stream_lane *lane)
 {
@@ -84,17 +75,6 @@ static void row_m(ptx *p, stream_row *row)
 {
     row->at[M_INDICES_AT] = mad_wide(p, row->lane->part, 8, row->block);
     row->at[M_HIGH_AT] = mad_wide(p, row->lane->part, 4, row->block);
-}
-
-static void load_m(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    val2 indices = ld_const_v2(p, U32, row->at[M_INDICES_AT], offset + IQ1_M_INDICES);
-    val2 scales = ld_const_v2(p, U32, row->block, offset + IQ1_M_SCALES);
-    words[M_HIGH] = ld_const(p, U32, row->at[M_HIGH_AT], offset + IQ1_M_INDICES_HIGH);
-    for (unsigned i = 0; i < 2; i++) {
-        words[M_INDICES + i] = indices.v[i];
-        words[M_SCALES + i] = scales.v[i];
-    }
 }
 
 /* d of the uppermost nibbles of four halves of words, the lowest one first. */
@@ -168,13 +148,20 @@ static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UN
 const weight_format weight_format_IQ1_S = {
     .unpack_known = unpack_iq1_s,
     .stream = { GRID_FORMAT, .twos = true, .table_bytes = BYTES, .table = table,
-                .lane_new = grid_lane_new, .row_new = row_s, .load = load_s, .decode = decode_s },
+                .lane_new = grid_lane_new, .row_new = row_s,
+                .loads = { LOAD(F16, FROM_BLOCK, IQ1_S_D), LOAD(U16, S_HIGH_AT, IQ1_S_INDICES_HIGH),
+                           LOAD(U16, S_HIGH_AT, IQ1_S_INDICES_HIGH + 2), LOAD_EIGHT(0) },
+                .decode = decode_s },
     .beyond_f16 = true,
 };
 
 const weight_format weight_format_IQ1_M = {
     .unpack_known = unpack_iq1_m,
     .stream = { GRID_FORMAT, .table_bytes = BYTES, .table = table, .lane_new = lane_m,
-                .row_new = row_m, .load = load_m, .decode = decode_m },
+                .row_new = row_m,
+                .loads = { LOAD_WORDS(2, M_INDICES_AT, IQ1_M_INDICES),
+                           LOAD_WORDS(2, FROM_BLOCK, IQ1_M_SCALES),
+                           LOAD(U32, M_HIGH_AT, IQ1_M_INDICES_HIGH) },
+                .decode = decode_m },
     .beyond_f16 = true,
 };

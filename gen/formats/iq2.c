@@ -35,12 +35,6 @@ static void table_xxs(ptx *p, val at)
     grid_stage(p, &grid_iq2_xxs, SIGN_CODES, grid_levels(&grid_iq2_xxs, 1, 0), at);
 }
 
-static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ2_XXS_D);
-    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
-}
-
 static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { CODE_BITS = 7, SCALE = 28 };
@@ -74,13 +68,6 @@ static void row_xs(ptx *p, stream_row *row)
     row->at[XS_SCALES_AT] = mad_wide(p, row->lane->part, 2, row->block);
 }
 
-static void load_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[XS_D] = ld_const(p, F16, row->block, offset + IQ2_XS_D);
-    words[XS_SCALES] = ld_const(p, U16, row->at[XS_SCALES_AT], offset + IQ2_XS_SCALES);
-    stream_load_lines(p, row->lines, offset, 2, words + XS_LINES);
-}
-
 static stream_weights decode_xs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { INDEX_BITS = 9, CODE_BITS = 7 };
@@ -112,15 +99,6 @@ static void row_s(ptx *p, stream_row *row)
 {
     grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ2_S_INDICES));
     row->at[S_PAIRS_AT] = mad_wide(p, row->lane->part, 2, row->block);
-}
-
-static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[S_D] = ld_const(p, F16, row->block, offset + IQ2_S_D);
-    words[S_HIGH] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_INDICES_HIGH);
-    words[S_SCALES] = ld_const(p, U16, row->at[S_PAIRS_AT], offset + IQ2_S_SCALES);
-    grid_eight_load(p, row, offset, words + S_INDICES);
-    grid_eight_load(p, row, offset + IQ2_S_SIGNS - IQ2_S_INDICES, words + S_SIGNS);
 }
 
 static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -182,7 +160,8 @@ const weight_format weight_format_IQ2_XXS = {
     .unpack_known = unpack_iq2_xxs,
     .stream = { GRID_FORMAT, .twos = true, .at_end = true, .quants = IQ2_XXS_GROUPS,
                 .piece = stream_piece_of_sixteen, .table_bytes = XXS_BYTES, .table = table_xxs,
-                .lane_new = grid_lane_new, .load = load_xxs, .decode = decode_xxs },
+                .lane_new = grid_lane_new,
+                .loads = { LOAD(F16, FROM_BLOCK, IQ2_XXS_D), LOAD_PIECE }, .decode = decode_xxs },
     .beyond_f16 = true,
 };
 
@@ -190,13 +169,21 @@ const weight_format weight_format_IQ2_XS = {
     .unpack_known = unpack_iq2_xs,
     .stream = { GRID_FORMAT, .quants = IQ2_XS_INDICES, .piece = stream_piece_of_sixteen,
                 .table_bytes = XS_BYTES, .table = table_xs, .lane_new = grid_lane_new,
-                .row_new = row_xs, .load = load_xs, .decode = decode_xs },
+                .row_new = row_xs,
+                .loads = { LOAD(F16, FROM_BLOCK, IQ2_XS_D), LOAD(U16, XS_SCALES_AT, IQ2_XS_SCALES),
+                           LOAD_PIECE },
+                .decode = decode_xs },
     .beyond_f16 = true,
 };
 
 const weight_format weight_format_IQ2_S = {
     .unpack_known = unpack_iq2_s,
     .stream = { GRID_FORMAT, .table_bytes = S_BYTES, .table = table_s, .lane_new = grid_lane_new,
-                .row_new = row_s, .load = load_s, .decode = decode_s },
+                .row_new = row_s,
+                .loads = { LOAD(F16, FROM_BLOCK, IQ2_S_D),
+                           LOAD(U16, S_PAIRS_AT, IQ2_S_INDICES_HIGH),
+                           LOAD(U16, S_PAIRS_AT, IQ2_S_SCALES), LOAD_EIGHT(0),
+                           LOAD_EIGHT(IQ2_S_SIGNS - IQ2_S_INDICES) },
+                .decode = decode_s },
     .beyond_f16 = true,
 };

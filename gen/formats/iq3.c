@@ -33,13 +33,6 @@ static void row_xxs(ptx *p, stream_row *row)
     grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ3_XXS_SIGNS));
 }
 
-static void load_xxs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[XXS_D] = ld_const(p, F16, row->block, offset + IQ3_XXS_D);
-    grid_eight_load(p, row, offset, words + XXS_SIGNS);
-    stream_load_lines(p, row->lines, offset, 2, words + XXS_LINES);
-}
-
 static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     enum { CODE_BITS = 7, SCALE = 28, QUARTERS = 2 };
@@ -73,15 +66,6 @@ static void row_s(ptx *p, stream_row *row)
     grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ3_S_SIGNS));
     row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 2, row->block);
     row->at[S_SCALES_AT] = add(p, row->block, convert(p, U64, row->lane->part));
-}
-
-static void load_s(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[S_D] = ld_const(p, F16, row->block, offset + IQ3_S_D);
-    words[S_HIGH] = ld_const(p, U16, row->at[S_HIGH_AT], offset + IQ3_S_INDICES_HIGH);
-    words[S_SCALES] = ld_const(p, U8, row->at[S_SCALES_AT], offset + IQ3_S_SCALES);
-    grid_eight_load(p, row, offset, words + S_SIGNS);
-    stream_load_lines(p, row->lines, offset, 2, words + S_LINES);
 }
 
 static stream_weights decode_s(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -141,7 +125,9 @@ const weight_format weight_format_IQ3_XXS = {
     .unpack_known = unpack_iq3_xxs,
     .stream = { GRID_FORMAT, .twos = true, .quants = IQ3_XXS_INDICES,
                 .piece = stream_piece_of_sixteen, .table_bytes = XXS_BYTES, .table = table_xxs,
-                .row_new = row_xxs, .load = load_xxs, .decode = decode_xxs },
+                .row_new = row_xxs,
+                .loads = { LOAD(F16, FROM_BLOCK, IQ3_XXS_D), LOAD_EIGHT(0), LOAD_PIECE },
+                .decode = decode_xxs },
     .beyond_f16 = true,
 };
 
@@ -149,5 +135,8 @@ const weight_format weight_format_IQ3_S = {
     .unpack_known = unpack_iq3_s,
     .stream = { GRID_FORMAT, .twos = true, .quants = IQ3_S_INDICES,
                 .piece = stream_piece_of_sixteen, .table_bytes = S_BYTES, .table = table_s,
-                .row_new = row_s, .load = load_s, .decode = decode_s },
+                .row_new = row_s,
+                .loads = { LOAD(F16, FROM_BLOCK, IQ3_S_D), LOAD(U16, S_HIGH_AT, IQ3_S_INDICES_HIGH),
+                           LOAD(U8, S_SCALES_AT, IQ3_S_SCALES), LOAD_EIGHT(0), LOAD_PIECE },
+                .decode = decode_s },
 };

@@ -15,15 +15,6 @@ val stream_first_line(ptx *p, const stream_format *f, val piece)
     return bit_and(p, piece, imm(U64, -LINE));
 }
 
-void stream_load_lines(ptx *p, val first, int64_t offset, unsigned count, val *words)
-{
-    for (unsigned i = 0; i < count; i++) {
-        val4 line = ld_const_v4(p, U32, first, offset + i * LINE);
-        for (unsigned j = 0; j < STREAM_WORDS; j++)
-            words[STREAM_WORDS * i + j] = line.v[j];
-    }
-}
-
 /* What turning takes: by 8 and by 4 bytes where a predicate holds, by a selector's bytes. */
 static stream_shift turning(ptx *p, val bytes, unsigned alignment)
 {

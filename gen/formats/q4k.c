@@ -117,18 +117,6 @@ static void lane_q5_k(ptx *p, stream_lane *lane)
     lane->constants[FIFTHS_TURN] = sub(p, imm(U32, 4), mul(p, lane->part, 2));
 }
 
-static void load_q4_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    stream_load_lines(p, row->block, offset, 1, words + HEADER);
-    stream_load_lines(p, row->lines, offset, 2, words + QUANTS);
-}
-
-static void load_q5_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    load_q4_k(p, row, offset, words);
-    stream_load_lines(p, row->block, offset + Q5_K_FIFTH_BITS, 2, words + FIFTHS);
-}
-
 /* All but the quants. */
 static stream_weights decode_header(ptx *p, const stream_lane *lane, const val words[STREAM_LOADED])
 {
@@ -226,7 +214,8 @@ static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val 
 const weight_format weight_format_Q4_K = {
     .unpack = unpack_q4_k,
     .stream = { OF_CHUNKS, .up = { 0, 0, 4, 4 }, /* high nibbles stay where they are */
-                .quants = Q4_K_QUANTS, .lane_new = lane_q4_k, .load = load_q4_k,
+                .quants = Q4_K_QUANTS, .lane_new = lane_q4_k,
+                .loads = { LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q4_K_D), LOAD_PIECE },
                 .decode = decode_q4_k },
     .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },
 };
@@ -234,5 +223,7 @@ const weight_format weight_format_Q4_K = {
 const weight_format weight_format_Q5_K = {
     .unpack = unpack_q5_k,
     .stream = { OF_CHUNKS, .up = { 0, 0, 1, 1 }, .quants = Q5_K_QUANTS, .lane_new = lane_q5_k,
-                .load = load_q5_k, .decode = decode_q5_k },
+                .loads = { LOAD_WORDS(STREAM_WORDS, FROM_BLOCK, Q5_K_D), LOAD_PIECE,
+                           LOAD_WORDS(STREAM_LINES, FROM_BLOCK, Q5_K_FIFTH_BITS) },
+                .decode = decode_q5_k },
 };

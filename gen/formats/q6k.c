@@ -10,7 +10,13 @@
 
 enum { GROUPS = 4, HALF_BYTES = 64, SECOND = 32 };
 enum { HIGH, SCALES_AT }; /* pointers */
-enum { AT_D, AT_SCALE, AT_LOW = AT_SCALE + GROUPS, AT_HIGH = AT_LOW + 2 * STREAM_LINES };
+/* Loaded words. */
+enum {
+    AT_LOW,
+    AT_HIGH = 2 * STREAM_LINES,
+    AT_SCALE = AT_HIGH + STREAM_LINES,
+    AT_D = AT_SCALE + GROUPS
+};
 
 static val half_of(ptx *p, val part)
 {
@@ -35,16 +41,6 @@ static void row_new(ptx *p, stream_row *row)
     row->at[HIGH] = add(p, row->lines, convert(p, U64, high));
     val scale = mad(p, half, 2 * GROUPS, sixteen_of(p, row->lane->part));
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
-}
-
-static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    stream_load_lines(p, row->lines, offset, 2, words + AT_LOW);
-    stream_load_lines(p, row->lines, offset + SECOND, 2, words + AT_LOW + STREAM_LINES);
-    stream_load_lines(p, row->at[HIGH], offset, 2, words + AT_HIGH);
-    for (unsigned i = 0; i < GROUPS; i++)
-        words[AT_SCALE + i] = ld_const(p, S8, row->at[SCALES_AT], offset + Q6_K_SCALES + 2 * i);
-    words[AT_D] = ld_const(p, F16, row->block, offset + Q6_K_D);
 }
 
 static stream_weights decode(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -127,6 +123,8 @@ static void unpack_q6_k(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, mul(p, load_half_as_f32(p, block, Q6_K_D), scale), -32, w);
 }
 
+#define LOAD_SCALE(group) LOAD(S8, SCALES_AT, Q6_K_SCALES + 2 * (group))
+
 /* Segment 8h + 2g + l of a super-block is that of lane 2h + l. */
 const weight_format weight_format_Q6_K = {
     .unpack = unpack_q6_k,
@@ -138,7 +136,9 @@ const weight_format weight_format_Q6_K = {
                 .quants = Q6_K_QUANTS,
                 .piece = piece,
                 .row_new = row_new,
-                .load = load,
+                .loads = { LOAD_PIECE, LOAD_WORDS(STREAM_LINES, FROM_LINES, SECOND),
+                           LOAD_WORDS(STREAM_LINES, HIGH, 0), LOAD_SCALE(0), LOAD_SCALE(1),
+                           LOAD_SCALE(2), LOAD_SCALE(3), LOAD(F16, FROM_BLOCK, Q6_K_D) },
                 .decode = decode },
     .gemm = { .apart = true, .begin = gemm_begin, .step = gemm_step },
 };

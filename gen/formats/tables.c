@@ -27,8 +27,8 @@
 #include "kernel/grid.h"
 
 enum { CODES = 16, HALF = CODES / 2 };
-enum { SCALE, HEADER = SCALE, AT_LINES = HEADER + 2, LINES = 2 }; /* loaded words */
-enum { LOW, HIGH, SHIFT_LOW, SHIFT_HIGH, SELECTOR = SHIFT_LOW };  /* constants */
+enum { SCALE, AT_LINES, HEADER = SCALE, IQ4_XS_LINES = HEADER + 2 }; /* loaded words */
+enum { LOW, HIGH, SHIFT_LOW, SHIFT_HIGH, SELECTOR = SHIFT_LOW };     /* constants */
 
 /* The value of each code times d. A byte of eight by its number is what a permutation gives; the
  * bit 3 of the code says of which eight. */
@@ -117,12 +117,6 @@ static void unpack_iq4_nl(ptx *p, val block, val first, val w[UNPACKED])
     scale_codes(p, load_half_as_f32(p, block, IQ4_NL_D), iq4_values, w);
 }
 
-static void load_iq4_nl(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[SCALE] = convert(p, F32, ld_const(p, F16, row->block, offset + IQ4_NL_D));
-    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
-}
-
 static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = { .d = words[SCALE] };
@@ -153,14 +147,6 @@ static void lane_iq4_xs(ptx *p, stream_lane *lane)
     lane->constants[SHIFT_HIGH] = mad(p, lane->part, 2, imm(U32, 12));
 }
 
-static void load_iq4_xs(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    val2 header = ld_const_v2(p, U32, row->block, offset + IQ4_XS_D);
-    words[HEADER] = header.v[0];
-    words[HEADER + 1] = header.v[1];
-    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
-}
-
 /* A number below 2^23 is a float without a conversion: the lower bits of 2^23 and the number. */
 static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
@@ -171,7 +157,7 @@ static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val wor
     bits = lop3(p, low, imm(U32, 0x0f), bits, AND_OR);
     val scale = sub(p, bits_as(p, F32, bits), 0x1p23f + 32);
     stream_weights w = { .d = mul(p, convert(p, F32, halves(p, words[HEADER]).v[0]), scale) };
-    look_up_piece(p, row->lane, row, iq4_values, words + AT_LINES, &w);
+    look_up_piece(p, row->lane, row, iq4_values, words + IQ4_XS_LINES, &w);
     return w;
 }
 
@@ -188,12 +174,6 @@ static void lane_mxfp4(ptx *p, stream_lane *lane)
 {
     code_table table = table_of(fp4_values);
     keep_table(p, &table, lane->constants);
-}
-
-static void load_mxfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[SCALE] = ld_const(p, U8, row->block, offset + MXFP4_E);
-    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
 }
 
 /* 2^(e - 128) has the bits (e - 1) << 23, but the bits (e + 1) << 21 where e is 0 or 1, and it is
@@ -231,12 +211,6 @@ static void lane_nvfp4(ptx *p, stream_lane *lane)
                                     select(p, swapped, imm(U32, SWAPPED), imm(U32, TWO_BYTES)));
     code_table table = table_without_signs(fp4_values, LARGEST);
     keep_table(p, &table, lane->constants);
-}
-
-static void load_nvfp4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[SCALE] = ld_const(p, U32, row->block, offset + NVFP4_SCALES);
-    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
 }
 
 /* Two codes ue4m3, each in the lower byte of a half, as fp16 that are 2^8 too small; 0x7f is 0. A
@@ -334,18 +308,6 @@ static void lane_nf4(ptx *p, stream_lane *lane)
     keep_table(p, &lower, lane->constants + FINE);
 }
 
-static void load_nf4(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[SCALE] = ld_const(p, F32, row->block, offset + NF4_ABSMAX);
-    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
-}
-
-static void load_nf4_h(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    words[SCALE] = convert(p, F32, ld_const(p, F16, row->block, offset + NF4_H_ABSMAX));
-    stream_load_lines(p, row->lines, offset, LINES, words + AT_LINES);
-}
-
 /* The nibbles of each byte change places, so that codes are in the order of weights. */
 static stream_weights decode_nf4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
@@ -371,20 +333,22 @@ static stream_weights decode_nf4(ptx *p, const stream_row *row, const val words[
 
 const weight_format weight_format_IQ4_NL = {
     .unpack = unpack_iq4_nl,
-    .stream = { OF_TABLE, .quants = IQ4_NL_QUANTS, .lane_new = lane_iq4, .load = load_iq4_nl,
-                .decode = decode_iq4_nl },
+    .stream = { OF_TABLE, .quants = IQ4_NL_QUANTS, .lane_new = lane_iq4,
+                .loads = { LOAD_AS_F32(F16, IQ4_NL_D), LOAD_PIECE }, .decode = decode_iq4_nl },
 };
 
 const weight_format weight_format_IQ4_XS = {
     .unpack = unpack_iq4_xs,
     .stream = { OF_TABLE, .quants = IQ4_XS_QUANTS, .piece = stream_piece_of_sixteen,
-                .lane_new = lane_iq4_xs, .load = load_iq4_xs, .decode = decode_iq4_xs },
+                .lane_new = lane_iq4_xs,
+                .loads = { LOAD_WORDS(2, FROM_BLOCK, IQ4_XS_D), LOAD_PIECE },
+                .decode = decode_iq4_xs },
 };
 
 const weight_format weight_format_MXFP4 = {
     .unpack = unpack_mxfp4,
-    .stream = { OF_TABLE, .quants = MXFP4_QUANTS, .lane_new = lane_mxfp4, .load = load_mxfp4,
-                .decode = decode_mxfp4 },
+    .stream = { OF_TABLE, .quants = MXFP4_QUANTS, .lane_new = lane_mxfp4,
+                .loads = { LOAD(U8, FROM_BLOCK, MXFP4_E), LOAD_PIECE }, .decode = decode_mxfp4 },
     .beyond_f16 = true,
 };
 
@@ -398,7 +362,7 @@ const weight_format weight_format_NVFP4 = {
                 .quants = NVFP4_QUANTS,
                 .piece = stream_piece_of_sixteen,
                 .lane_new = lane_nvfp4,
-                .load = load_nvfp4,
+                .loads = { LOAD(U32, FROM_BLOCK, NVFP4_SCALES), LOAD_PIECE },
                 .decode = decode_nvfp4 },
 };
 
@@ -408,12 +372,14 @@ const weight_format weight_format_NVFP4 = {
 
 const weight_format weight_format_NF4 = {
     .unpack = unpack_nf4,
-    .stream = { OF_NF4, .quants = NF4_QUANTS, .load = load_nf4 },
+    .stream = { OF_NF4, .quants = NF4_QUANTS,
+                .loads = { LOAD(F32, FROM_BLOCK, NF4_ABSMAX), LOAD_PIECE } },
     .beyond_f16 = true,
 };
 
 const weight_format weight_format_NF4_H = {
     .unpack = unpack_nf4_h,
-    .stream = { OF_NF4, .quants = NF4_H_QUANTS, .load = load_nf4_h },
+    .stream = { OF_NF4, .quants = NF4_H_QUANTS,
+                .loads = { LOAD_AS_F32(F16, NF4_H_ABSMAX), LOAD_PIECE } },
     .beyond_f16 = true,
 };

@@ -35,9 +35,6 @@ val stream_piece_of_sixteen(ptx *p, val part);
 /* The first of the lines around a piece: the second one is 16 bytes behind it. */
 val stream_first_line(ptx *p, const stream_format *f, val piece);
 
-/* Count neighbouring lines from one on, as words. */
-void stream_load_lines(ptx *p, val first, int64_t offset, unsigned count, val *words);
-
 /* The piece in the two lines of these words. */
 void stream_join(ptx *p, const stream_shift *shift, const val *lines, val piece[STREAM_WORDS]);
 

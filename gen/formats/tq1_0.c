@@ -13,10 +13,14 @@
 #include "gen/formats/tools.h"
 
 enum { TRITS = 5, PIECES = 3, LANES = 4, LAST_SEGMENT = 15 };
-enum { AT_PIECES, AT_LAST = AT_PIECES + 2 * PIECES }; /* loaded words, two each */
-enum { WORDS, LAST_WORDS };                           /* pointers */
-enum { JOIN, SHIFT_OF_D };                            /* a row's constants */
-enum { POWER, NEXT_POWER };                           /* a lane's */
+enum {
+    AT_PIECES,
+    AT_LAST = PIECES,
+    OTHER = AT_LAST + 1
+};                          /* loaded words, and from each to its other */
+enum { WORDS, LAST_WORDS }; /* pointers */
+enum { JOIN, SHIFT_OF_D };  /* a row's constants */
+enum { POWER, NEXT_POWER }; /* a lane's */
 
 static void lane_new(ptx *p, stream_lane *lane)
 {
@@ -36,17 +40,6 @@ static void row_new(ptx *p, stream_row *row)
     row->at[WORDS] = add(p, row->at[LAST_WORDS], convert(p, U64, mul(p, row->lane->part, 4)));
     row->constants[JOIN] = mad(p, ahead, ONE_BYTE, imm(U32, AS_IS));
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
-}
-
-static void load(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    for (unsigned i = 0; i < 2; i++) {
-        int64_t word = offset + 4 * i;
-        for (unsigned j = 0; j < PIECES; j++)
-            words[AT_PIECES + 2 * j + i] =
-                ld_const(p, U32, row->at[WORDS], word + TQ1_0_QUANTS + j * STREAM_LANE_BYTES);
-        words[AT_LAST + i] = ld_const(p, U32, row->at[LAST_WORDS], word + TQ1_0_LAST_QUANTS);
-    }
 }
 
 /* Bytes 0 and 2 of a word, and bytes 1 and 3, in the lower bytes of halves. */
@@ -77,11 +70,11 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
     static const unsigned powers[] = { 3, 9, 27, 81, 243 };
     static const unsigned first_segment[] = { 0, 1, 10 }, every[] = { 2, 2, 1 };
     val join = row->constants[JOIN];
-    val d = shr(p, words[AT_LAST + 1], row->constants[SHIFT_OF_D]);
+    val d = shr(p, words[AT_LAST + OTHER], row->constants[SHIFT_OF_D]);
     stream_weights w = { .d = convert(p, F32, halves(p, d).v[0]) };
     for (unsigned i = 0; i < PIECES; i++) {
-        const val *two = words + AT_PIECES + 2 * i;
-        two_by_two bytes = split(p, prmt(p, two[0], two[1], join));
+        const val *piece = words + AT_PIECES + i;
+        two_by_two bytes = split(p, prmt(p, piece[0], piece[OTHER], join));
         val parts = imm(U32, 0);
         for (unsigned n = 0; n < TRITS; n++) {
             unsigned segment = first_segment[i] + n * every[i];
@@ -91,7 +84,7 @@ static stream_weights decode(ptx *p, const stream_row *row, const val words[STRE
             parts = next;
         }
     }
-    two_by_two last = split(p, prmt(p, words[AT_LAST], words[AT_LAST + 1], join));
+    two_by_two last = split(p, prmt(p, words[AT_LAST], words[AT_LAST + OTHER], join));
     val parts = whole_parts(p, &last, row->lane->constants[POWER]);
     w.q[LAST_SEGMENT / STREAM_WORDS][LAST_SEGMENT % STREAM_WORDS] =
         trits_between(p, parts, whole_parts(p, &last, row->lane->constants[NEXT_POWER]));
@@ -123,6 +116,13 @@ static void unpack_tq1_0(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, d, -1, w);
 }
 
+/* One of the two words around those of a lane. */
+#define LOAD_OF_WORD(i)                                                   \
+    LOAD(U32, WORDS, TQ1_0_QUANTS + 4 * (i)),                             \
+        LOAD(U32, WORDS, TQ1_0_QUANTS + STREAM_LANE_BYTES + 4 * (i)),     \
+        LOAD(U32, WORDS, TQ1_0_QUANTS + 2 * STREAM_LANE_BYTES + 4 * (i)), \
+        LOAD(U32, LAST_WORDS, TQ1_0_LAST_QUANTS + 4 * (i))
+
 const weight_format weight_format_TQ1_0 = {
     .unpack = unpack_tq1_0,
     .stream = { .scales = SCALES,
@@ -131,6 +131,6 @@ const weight_format weight_format_TQ1_0 = {
                 .segments = 4,
                 .lane_new = lane_new,
                 .row_new = row_new,
-                .load = load,
+                .loads = { LOAD_OF_WORD(0), LOAD_OF_WORD(1) },
                 .decode = decode },
 };

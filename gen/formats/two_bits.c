@@ -36,7 +36,7 @@ static void unpack_q2_k(ptx *p, val block, val first, val w[UNPACKED])
 }
 
 /* Q2_K. Of the eight bytes of scales and mins of a half a lane's are every second. */
-enum { Q2_K_AT_D, Q2_K_AT_SCALES, Q2_K_AT_LINES = Q2_K_AT_SCALES + 2 };
+enum { Q2_K_AT_LINES, Q2_K_AT_SCALES = STREAM_LINES, Q2_K_AT_D = Q2_K_AT_SCALES + 2 };
 
 static void lane_q2_k(ptx *p, stream_lane *lane)
 {
@@ -48,14 +48,6 @@ static void row_q2_k(ptx *p, stream_row *row)
 {
     val scales = mul(p, half_of(p, row->lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
     row->at[0] = add(p, row->block, convert(p, U64, scales));
-}
-
-static void load_q2_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    stream_load_lines(p, row->lines, offset, 2, words + Q2_K_AT_LINES);
-    for (unsigned i = 0; i < 2; i++)
-        words[Q2_K_AT_SCALES + i] = ld_const(p, U32, row->at[0], offset + Q2_K_SCALES + 4 * i);
-    words[Q2_K_AT_D] = ld_const(p, U32, row->block, offset + Q2_K_D);
 }
 
 static stream_weights decode_q2_k(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -101,7 +93,7 @@ static void unpack_q3_k(ptx *p, val block, val first, val w[UNPACKED])
  * nibble h, of the other two, which both pairs of groups have, the bits from 4h on or from 4h + 2
  * on. They and d are in four aligned words, of which the last may have two bytes behind the block.
  */
-enum { Q3_K_AT_WORDS, Q3_K_AT_LINES = 4, Q3_K_AT_HIGH = Q3_K_AT_LINES + STREAM_LINES };
+enum { Q3_K_AT_LINES, Q3_K_AT_HIGH = STREAM_LINES, Q3_K_AT_WORDS = 2 * STREAM_LINES };
 enum { EVERY_SECOND, SHIFT_OF_D }; /* a row's constants */
 enum { Q3_K_HIGH, Q3_K_WORDS };    /* pointers */
 
@@ -122,15 +114,6 @@ static void row_q3_k(ptx *p, stream_row *row)
     val first = add(p, ahead, sixteen_of(p, row->lane->part));
     row->constants[EVERY_SECOND] = mad(p, first, ONE_BYTE, imm(U32, FROM_BYTE_0));
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
-}
-
-static void load_q3_k(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    stream_load_lines(p, row->lines, offset, 2, words + Q3_K_AT_LINES);
-    stream_load_lines(p, row->at[Q3_K_HIGH], offset, 2, words + Q3_K_AT_HIGH);
-    for (unsigned i = 0; i < 4; i++)
-        words[Q3_K_AT_WORDS + i] =
-            ld_const(p, U32, row->at[Q3_K_WORDS], offset + Q3_K_SCALES + 4 * i);
 }
 
 /* Four times the signed scales, as bytes: the upper six bits, with the highest one flipped. */
@@ -177,13 +160,7 @@ static void unpack_tq2_0(ptx *p, val block, val first, val w[UNPACKED])
     scale_integers(p, load_half_as_f32(p, block, TQ2_0_D), -1, w);
 }
 
-enum { TQ2_0_AT_D, TQ2_0_AT_LINES };
-
-static void load_tq2_0(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED])
-{
-    stream_load_lines(p, row->lines, offset, 2, words + TQ2_0_AT_LINES);
-    words[TQ2_0_AT_D] = ld_const(p, F16, row->block, offset + TQ2_0_D);
-}
+enum { TQ2_0_AT_LINES, TQ2_0_AT_D = STREAM_LINES };
 
 static stream_weights decode_tq2_0(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
@@ -200,19 +177,26 @@ static stream_weights decode_tq2_0(ptx *p, const stream_row *row, const val word
 const weight_format weight_format_Q2_K = {
     .unpack = unpack_q2_k,
     .stream = { OF_HALVES, .minima = true, .up = { 0, 2, 4, 6 }, .quants = Q2_K_QUANTS,
-                .lane_new = lane_q2_k, .row_new = row_q2_k, .load = load_q2_k,
+                .lane_new = lane_q2_k, .row_new = row_q2_k,
+                .loads = { LOAD_PIECE, LOAD(U32, 0, Q2_K_SCALES), LOAD(U32, 0, Q2_K_SCALES + 4),
+                           LOAD(U32, FROM_BLOCK, Q2_K_D) },
                 .decode = decode_q2_k },
 };
 
 const weight_format weight_format_Q3_K = {
     .unpack = unpack_q3_k,
     .stream = { OF_HALVES, .offset = -4, .up = { 0, 2, 2, 4 }, .quants = Q3_K_QUANTS,
-                .lane_new = lane_q3_k, .row_new = row_q3_k, .load = load_q3_k,
+                .lane_new = lane_q3_k, .row_new = row_q3_k,
+                .loads = { LOAD_PIECE, LOAD_WORDS(STREAM_LINES, Q3_K_HIGH, 0),
+                           LOAD(U32, Q3_K_WORDS, Q3_K_SCALES),
+                           LOAD(U32, Q3_K_WORDS, Q3_K_SCALES + 4),
+                           LOAD(U32, Q3_K_WORDS, Q3_K_SCALES + 8),
+                           LOAD(U32, Q3_K_WORDS, Q3_K_SCALES + 12) },
                 .decode = decode_q3_k },
 };
 
 const weight_format weight_format_TQ2_0 = {
     .unpack = unpack_tq2_0,
     .stream = { OF_HALVES, .offset = -1, .up = { 0, 2, 4, 6 }, .quants = TQ2_0_QUANTS,
-                .load = load_tq2_0, .decode = decode_tq2_0 },
+                .loads = { LOAD_PIECE, LOAD(F16, FROM_BLOCK, TQ2_0_D) }, .decode = decode_tq2_0 },
 };

@@ -113,6 +113,30 @@ typedef enum stream_order {
     CROSSWISE
 } stream_order;
 
+/* What a lane loads of a step: so many words from a pointer of the row on, an offset behind it, by
+ * loads as wide as a line. A single word may be of another type, and may become f32 at once. */
+typedef struct stream_load {
+    unsigned words; /* 0: no more */
+    int from;       /* FROM_BLOCK, FROM_LINES or the number of a pointer of the row's own */
+    int64_t offset;
+    type type;
+    bool as_f32;
+} stream_load;
+enum { FROM_BLOCK = -2, FROM_LINES = -1, STREAM_LOADS = 8 };
+#define LOAD(of, from, at)     \
+    {                          \
+        1, from, at, of, false \
+    }
+#define LOAD_AS_F32(of, at)         \
+    {                               \
+        1, FROM_BLOCK, at, of, true \
+    }
+#define LOAD_WORDS(n, from, at) \
+    {                           \
+        n, from, at, U32, false \
+    }
+#define LOAD_PIECE LOAD_WORDS(STREAM_LINES, FROM_LINES, 0) /* the first one */
+
 typedef struct stream_format {
     /* Floats: those of 16 loaded bytes, four or eight. Nothing else is needed. */
     void (*floats)(ptx *p, const val4 *words, val values[STREAM_LANE_BYTES]);
@@ -146,8 +170,8 @@ typedef struct stream_format {
     void (*lane_new)(ptx *p, stream_lane *lane);
     void (*row_new)(ptx *p, stream_row *row);
 
-    /* What the lane needs of a step that lies offset bytes further, and what it makes of it. */
-    void (*load)(ptx *p, const stream_row *row, int64_t offset, val words[STREAM_LOADED]);
+    /* What the lane loads of a step, and what it makes of the words, which are in that order. */
+    stream_load loads[STREAM_LOADS];
     stream_weights (*decode)(ptx *p, const stream_row *row, const val words[STREAM_LOADED]);
 } stream_format;
 

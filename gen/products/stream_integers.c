@@ -166,6 +166,31 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
     }
 }
 
+/* What a row's lane loads of the step that lies offset bytes further. */
+static void load_words(ptx *p, const stream_format *f, const stream_row *row, int64_t offset,
+                       val words[STREAM_LOADED])
+{
+    for (const stream_load *l = f->loads; l < f->loads + STREAM_LOADS && l->words; l++) {
+        val from = l->from == FROM_BLOCK   ? row->block
+                   : l->from == FROM_LINES ? row->lines
+                                           : row->at[l->from];
+        if (l->words == 1) {
+            val word = ld_const(p, l->type, from, offset + l->offset);
+            *words++ = l->as_f32 ? convert(p, F32, word) : word;
+        } else if (l->words == 2) {
+            val2 two = ld_const_v2(p, U32, from, offset + l->offset);
+            *words++ = two.v[0];
+            *words++ = two.v[1];
+        }
+        for (unsigned i = 0; l->words > 2 && i < l->words; i += STREAM_WORDS) {
+            val4 line =
+                ld_const_v4(p, U32, from, offset + l->offset + i * (int64_t)sizeof(uint32_t));
+            for (unsigned j = 0; j < STREAM_WORDS; j++)
+                *words++ = line.v[j];
+        }
+    }
+}
+
 /* Several steps with constant offsets: of each the first row, the second row. */
 static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const tile_place *tile,
                     unsigned first, unsigned count)
@@ -180,7 +205,7 @@ static void add_run(ptx *p, stream *s, const stream_row rows[STREAM_ROWS], const
         for (unsigned i = 0; i < here; i++) {
             const stream_row *row = &rows[(from + i) % s->rows];
             int64_t step = (int64_t)(first + (from + i) / s->rows) * s->step_bytes;
-            s->f->load(p, row, row->offset + step, words[i]);
+            load_words(p, s->f, row, row->offset + step, words[i]);
         }
         ptx_keep_loads(p, false);
         if (stay)
