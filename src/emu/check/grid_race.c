@@ -174,15 +174,13 @@ bool grid_race_check_load(const access *x, const allocation *a)
     unsigned first = at >> p->shift, last = (at + x->size - 1) >> p->shift;
     for (unsigned i = first; i <= last; i++) {
         const grid_store *s = &p->stores[i];
-        const char *who = "this block";
-        if (s->block && o->non_coherent && s->block != g->order.block)
-            who = block_name(x->warp->machine, s->block);
         if (s->block && o->non_coherent &&
             !ACCESS_CHECK(
                 x, EMU_CHECK_RACE,
                 "race: a load past the coherent caches (.nc) of what %s has stored in this launch "
                 "at line %u: such a load need not see it",
-                who, s->line))
+                s->block == g->order.block ? "this block" : block_name(x->warp->machine, s->block),
+                s->line))
             return false;
         if (s->block && s->block != g->order.block && !goes_with(x, a, NULL, s))
             return false;

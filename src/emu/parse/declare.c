@@ -139,7 +139,8 @@ static bool parse_address_value(parser *p, const initialiser *to, relocation *r)
 {
     lexer *l = &p->lex, before = *l;
     *r = (relocation){ .in = to->of, .offset = to->used, .size = emu_type_bytes(to->type) };
-    if (l->token.kind == TOKEN_INTEGER) {
+    bool masked = l->token.kind == TOKEN_INTEGER;
+    if (masked) {
         uint64_t mask = l->token.bits;
         lexer_next(l);
         if (!mask || !lexer_accept(l, "(")) {
@@ -148,13 +149,12 @@ static bool parse_address_value(parser *p, const initialiser *to, relocation *r)
         }
         while (!(mask >> r->shift & 1))
             r->shift++;
-        parse_base(p, r);
-        lexer_expect(l, ")");
-        return true;
-    }
-    if (l->token.kind != TOKEN_NAME || strcmp(l->token.text, "WARP_SZ") == 0)
+    } else if (l->token.kind != TOKEN_NAME || strcmp(l->token.text, "WARP_SZ") == 0) {
         return false;
+    }
     parse_base(p, r);
+    if (masked)
+        lexer_expect(l, ")");
     return true;
 }
 
@@ -214,31 +214,32 @@ static bool parse_dimensions(parser *p, uint64_t *elements)
 static void place_variable(parser *p, variable *v, unsigned line)
 {
     entry *e = p->entry;
-    if (v->space == SPACE_SHARED && v->dynamic) {
-        v->offset = SHARED_DYNAMIC_BASE;
-    } else if (v->space == SPACE_SHARED) {
-        uint64_t *end = e ? &e->shared.end : &p->shared_end;
-        v->offset = round_up(*end, v->align > ARRAY_GAP ? v->align : ARRAY_GAP);
-        *end = v->offset + v->size + ARRAY_GAP;
-        if (v->size > MAX_SHARED_BYTES || *end > SHARED_DYNAMIC_BASE)
-            lexer_error(&p->lex, line, "'%s' does not fit shared memory of %d bytes", v->name,
-                        MAX_SHARED_BYTES);
-    } else if (v->space == SPACE_LOCAL || v->space == SPACE_PARAM) {
-        v->parameter = v->space == SPACE_PARAM;
-        v->space = SPACE_LOCAL;
-        if (!e)
-            lexer_error(&p->lex, line, "local memory is declared in an entry");
-        v->offset = round_up(e->local.end, v->align > ARRAY_GAP ? v->align : ARRAY_GAP);
-        e->local.end = v->offset + v->size + ARRAY_GAP;
-        if (v->size > MAX_LOCAL_BYTES || e->local.end > LOCAL_BASE + MAX_LOCAL_EXTENT)
-            lexer_error(&p->lex, line, "'%s' does not fit local memory of %d bytes", v->name,
-                        MAX_LOCAL_BYTES);
-        *VEC_PUSH(p->arena, &e->local.list) = v;
-    } else {
+    if (v->space == SPACE_GLOBAL || v->space == SPACE_CONST) {
         v->index = (uint32_t)p->module->globals.count;
         name_map_find_or_add(p->arena, &p->module->global_numbers, v->name, v->index);
         *VEC_PUSH(p->arena, &p->module->globals) = v;
+        return;
     }
+    bool shared = v->space == SPACE_SHARED;
+    if (shared && v->dynamic) {
+        v->offset = SHARED_DYNAMIC_BASE;
+        return;
+    }
+    if (!shared && !e)
+        lexer_error(&p->lex, line, "local memory is declared in an entry");
+    uint64_t *end = !shared ? &e->local.end : e ? &e->shared.end : &p->shared_end;
+    uint64_t limit = shared ? SHARED_DYNAMIC_BASE : LOCAL_BASE + MAX_LOCAL_EXTENT;
+    int most = shared ? MAX_SHARED_BYTES : MAX_LOCAL_BYTES;
+    v->offset = round_up(*end, v->align > ARRAY_GAP ? v->align : ARRAY_GAP);
+    *end = v->offset + v->size + ARRAY_GAP;
+    if (v->size > (uint64_t)most || *end > limit)
+        lexer_error(&p->lex, line, "'%s' does not fit %s memory of %d bytes", v->name,
+                    shared ? "shared" : "local", most);
+    if (shared)
+        return;
+    v->parameter = v->space == SPACE_PARAM;
+    v->space = SPACE_LOCAL;
+    *VEC_PUSH(p->arena, &e->local.list) = v;
 }
 
 /* Allocates a local variable of a recursive function on the stack. */
