@@ -267,10 +267,9 @@ void exec_match_all(warp *w, const op *o, lane_mask mask)
 /* The lowest of the lanes that a member mask names, but for those that have ended, leads. */
 void exec_elect(warp *w, const op *o, lane_mask mask)
 {
-    lanes32 leaders;
+    lanes32 leaders = { { 0 } };
     lane_mask leads = 0;
     mask = meet_members(w, o, mask, 0);
-    memset(&leaders, 0, sizeof leaders);
     EACH_LANE (i, mask) {
         int leader = lowest_lane(get_u32(source(w, o, 0), i) & mask);
         leaders.u32[i] = (u32)leader;
@@ -290,9 +289,8 @@ void exec_activemask(warp *w, const op *o, lane_mask mask)
 
 void exec_redux(warp *w, const op *o, lane_mask mask)
 {
-    lanes32 result;
+    lanes32 result = { { 0 } };
     mask = meet_members(w, o, mask, 1);
-    memset(&result, 0, sizeof result);
     EACH_LANE (i, mask) {
         lane_mask members = get_u32(source(w, o, 1), i) & mask;
         u32 sum = get_u32(source(w, o, 0), lowest_lane(members));
