@@ -31,11 +31,50 @@ static callee callee_of(const description *d)
     };
 }
 
-/* The parameters one after the other, with a comma between them; line_start is where in out the
- * present line starts. */
-static void print_each(strbuf *out, const callee *c, size_t line_start,
-                       void (*print)(strbuf *out, const callee *c, const param *p))
+typedef enum style {
+    AS_PARAMETER, /* "ptxgen_deviceptr y" */
+    AS_NAME,      /* "y" */
+    AS_ADDRESS,   /* "&y" */
+    AS_ROLE,      /* "y out f32[4096]", "n_dim in u32" */
+    AS_BUFFER     /* "q out f32 (16384 bytes)" */
+} style;
+
+static void print_one(strbuf *out, const callee *c, const param *p, style how)
 {
+    bool pointer = param_is_pointer(p);
+    switch (how) {
+    case AS_PARAMETER:
+        strbuf_format(out, "%s %s",
+                      !pointer              ? "uint32_t"
+                      : p->kind == PARAM_IN ? "ptxgen_const_deviceptr"
+                                            : "ptxgen_deviceptr",
+                      p->name);
+        break;
+    case AS_NAME:
+    case AS_ADDRESS:
+        strbuf_format(out, "%s%s", how == AS_NAME ? "" : "&", p->name);
+        break;
+    case AS_ROLE:
+    case AS_BUFFER:
+        strbuf_format(out, "%s %s %s", p->name, pointer ? param_direction(p) : "in",
+                      pointer ? formats[p->format].name : "u32");
+        if (pointer && how == AS_BUFFER) {
+            strbuf_format(out, " (%s bytes)", c->sizes[p - c->params]);
+        } else if (pointer) {
+            int64_t values = formula_value(p->values, c->in, NULL);
+            const char *formula = formula_names(out->arena, p->values, c->in);
+            strbuf_format(out, "[%s]",
+                          values < 0 ? formula
+                                     : arena_format(out->arena, "%lld", (long long)values));
+        }
+        break;
+    }
+}
+
+/* Prints parameters one after the other, with a comma between them. */
+static void print_each(strbuf *out, const callee *c, style how)
+{
+    size_t line_start = out->length;
     for (size_t i = 0; i < c->count; i++) {
         if (i && out->length - line_start > FULL_LINE) {
             strbuf_put(out, ",\n");
@@ -44,66 +83,20 @@ static void print_each(strbuf *out, const callee *c, size_t line_start,
         } else if (i) {
             strbuf_put(out, ", ");
         }
-        print(out, c, &c->params[i]);
+        print_one(out, c, &c->params[i], how);
     }
-}
-
-static void print_parameter(strbuf *out, const callee *c, const param *p)
-{
-    (void)c;
-    strbuf_format(out, "%s %s",
-                  !param_is_pointer(p)  ? "uint32_t"
-                  : p->kind == PARAM_IN ? "ptxgen_const_deviceptr"
-                                        : "ptxgen_deviceptr",
-                  p->name);
-}
-
-static void print_name(strbuf *out, const callee *c, const param *p)
-{
-    (void)c;
-    strbuf_put(out, p->name);
-}
-
-static void print_address(strbuf *out, const callee *c, const param *p)
-{
-    (void)c;
-    strbuf_format(out, "&%s", p->name);
 }
 
 void print_arguments(strbuf *out, const description *d)
 {
     callee c = callee_of(d);
-    print_each(out, &c, out->length, print_name);
+    print_each(out, &c, AS_NAME);
 }
 
-/* "y out f32[4096]", "n_dim in u32". */
-static void print_role(strbuf *out, const callee *c, const param *p)
-{
-    if (!param_is_pointer(p)) {
-        strbuf_format(out, "%s in u32", p->name);
-        return;
-    }
-    strbuf_format(out, "%s %s %s[", p->name, param_direction(p), formats[p->format].name);
-    int64_t values = formula_value(p->values, c->in, NULL);
-    if (values >= 0)
-        strbuf_signed(out, values);
-    else
-        strbuf_put(out, formula_names(out->arena, p->values, c->in));
-    strbuf_char(out, ']');
-}
-
-/* "q out f32 (16384 bytes)" */
-static void print_buffer(strbuf *out, const callee *c, const param *p)
-{
-    bool pointer = param_is_pointer(p);
-    strbuf_format(out, "%s %s %s", p->name, param_direction(p),
-                  pointer ? formats[p->format].name : "u32");
-    if (pointer)
-        strbuf_format(out, " (%s bytes)", c->sizes[p - c->params]);
-}
-
-/* Outputs, weights, inputs, workspace, numbers. */
-static void print_parameters(strbuf *out, const callee *c)
+/* Prints the head of a function that launches, or does what else a word says. Parameters are
+ * outputs, weights, inputs, workspace, numbers. */
+static void print_signature(strbuf *out, const kernel_set *set, const callee *c, const char *word,
+                            const char *where)
 {
     callee pointers = *c, numbers = *c;
     pointers.count = 0;
@@ -111,33 +104,26 @@ static void print_parameters(strbuf *out, const callee *c)
         pointers.count++;
     numbers.params += pointers.count;
     numbers.count -= pointers.count;
-    print_each(out, &pointers, out->length, print_parameter);
-    strbuf_put(out,
-               c->workspace ? ",\n    ptxgen_deviceptr workspace, size_t workspace_bytes" : "");
-    strbuf_put(out, numbers.count ? ", " : "");
-    print_each(out, &numbers, out->length, print_parameter);
-}
-
-/* The head of a function that launches, or does what else a word says. */
-static void print_signature(strbuf *out, const kernel_set *set, const callee *c, const char *word,
-                            const char *where)
-{
     strbuf_format(out,
                   "static inline ptxgen_result %s_%s(\n"
                   "    const %s_cuda *cuda, %s,\n"
                   "    ",
                   c->id, word, set->prefix, where);
-    print_parameters(out, c);
+    print_each(out, &pointers, AS_PARAMETER);
+    strbuf_put(out,
+               c->workspace ? ",\n    ptxgen_deviceptr workspace, size_t workspace_bytes" : "");
+    strbuf_put(out, numbers.count ? ", " : "");
+    print_each(out, &numbers, AS_PARAMETER);
     strbuf_put(out, ")\n{\n");
 }
 
-/* The same and the array of its arguments. */
+/* Prints the same and the array of its arguments. */
 static void print_head(strbuf *out, const kernel_set *set, const callee *c, const char *word,
                        const char *where)
 {
     print_signature(out, set, c, word, where);
     strbuf_put(out, "    void *arguments[] = { ");
-    print_each(out, c, out->length, print_address);
+    print_each(out, c, AS_ADDRESS);
     strbuf_put(out, " };\n");
 }
 
@@ -158,7 +144,7 @@ static void print_kernel_functions(strbuf *out, const described_set *d, size_t p
                   "error);\n"
                   "}\n\n/* ",
                   place, count);
-    print_each(out, &c, out->length, print_role);
+    print_each(out, &c, AS_ROLE);
     strbuf_put(out, " */\n");
     print_head(out, d->set, &c, "launch", "ptxgen_stream stream");
     strbuf_format(out,
@@ -208,7 +194,7 @@ static void print_pipeline_functions(strbuf *out, const kernel_set *set, const p
                       "        result = %s_%s_load(cuda, error);\n",
                       set->prefix, p->steps[s].kernel->name);
     strbuf_put(out, "    return result;\n}\n\n/* ");
-    print_each(out, &c, out->length, print_buffer);
+    print_each(out, &c, AS_BUFFER);
     if (c.workspace)
         strbuf_format(out, ", workspace (%s%" PRId64 " bytes)", buffers.by_row ? "m_val*" : "",
                       c.workspace);
@@ -290,7 +276,7 @@ static void print_alias_functions(strbuf *out, const described_set *d, const ali
                   c.id, set->prefix);
     print_choices(out, d, of, "load", "error");
     strbuf_put(out, "\n/* ");
-    print_each(out, &c, out->length, print_role);
+    print_each(out, &c, AS_ROLE);
     strbuf_put(out, " */\n");
     print_passed_on(out, d, of, &c, "launch", "ptxgen_stream stream", "stream");
     strbuf_char(out, '\n');
