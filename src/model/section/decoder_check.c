@@ -1,39 +1,51 @@
+#include <stdarg.h>
+
 #include "model/section/decoder_keys.h"
 #include "model/section/decoder_reader.h"
+
+/* Reports a problem at a key. */
+PRINTF_LIKE(4, 5)
+static void report(const reader *r, diag_code code, const char *key_name, const char *text, ...)
+{
+    va_list args;
+    va_start(args, text);
+    diag_error(r->diags, code, reader_blame(r, key_name), "%s",
+               arena_vformat(r->arena, text, args));
+    va_end(args);
+}
 
 static void check_heads(const reader *r)
 {
     const decoder *d = r->out;
     if (!d->head_dim)
-        diag_error(r->diags, DIAG_MISSING_KEY, reader_blame(r, "num_heads"),
-                   "num_heads = %lld does not divide hidden = %lld; decoder requires the key "
-                   "'head_dim'",
-                   (long long)d->num_heads, (long long)d->hidden);
+        report(r, DIAG_MISSING_KEY, "num_heads",
+               "num_heads = %lld does not divide hidden = %lld; decoder requires the key "
+               "'head_dim'",
+               (long long)d->num_heads, (long long)d->hidden);
     else if (!reader_entry(r, "head_dim") && (d->head_dim % 4 || d->head_dim > 256))
-        diag_error(
-            r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
-            "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; give "
-            "head_dim",
-            (long long)d->head_dim);
+        report(r, DIAG_OUT_OF_RANGE, "num_heads",
+               "head_dim = hidden / num_heads = %lld is not a multiple of 4 from 4 to 256; give "
+               "head_dim",
+               (long long)d->head_dim);
     if (d->num_heads % d->num_kv_heads)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
-                   "num_heads = %lld is not a multiple of num_kv_heads = %lld",
-                   (long long)d->num_heads, (long long)d->num_kv_heads);
+        report(r, DIAG_CONFLICT, "num_kv_heads",
+               "num_heads = %lld is not a multiple of num_kv_heads = %lld", (long long)d->num_heads,
+               (long long)d->num_kv_heads);
     if (d->latent && d->num_kv_heads != 1)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "num_kv_heads"),
-                   "num_kv_heads = %lld is not 1: with latent a cache's row is that of all heads",
-                   (long long)d->num_kv_heads);
+        report(r, DIAG_CONFLICT, "num_kv_heads",
+               "num_kv_heads = %lld is not 1: with latent a cache's row is that of all heads",
+               (long long)d->num_kv_heads);
     if (d->latent && d->num_heads > PROBLEM_MOST_LATENT_HEADS)
-        diag_error(r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "num_heads"),
-                   "num_heads = %lld is too large with latent; the largest is %d",
-                   (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
+        report(r, DIAG_OUT_OF_RANGE, "num_heads",
+               "num_heads = %lld is too large with latent; the largest is %d",
+               (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
     if (d->kv_type != KV_Q8_0)
         return;
     if (!d->latent && d->head_dim % Q8_0_VALUES)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "kv_type"),
-                   "a cache of q8_0 has blocks of %d values; head_dim = %lld is no multiple of "
-                   "that, take f16",
-                   Q8_0_VALUES, (long long)d->head_dim);
+        report(r, DIAG_CONFLICT, "kv_type",
+               "a cache of q8_0 has blocks of %d values; head_dim = %lld is no multiple of "
+               "that, take f16",
+               Q8_0_VALUES, (long long)d->head_dim);
 }
 
 static void check_rope(const reader *r)
@@ -42,68 +54,65 @@ static void check_rope(const reader *r)
     static const char *const names[] = { "rope_dims", "rope_dims.window" };
     for (int i = 0; i < 2; i++)
         if (d->head_dim && d->rope[i].dims > d->head_dim && reader_entry(r, names[i]))
-            diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, names[i]),
-                       "%s = %lld is more than head_dim = %lld", names[i],
-                       (long long)d->rope[i].dims, (long long)d->head_dim);
+            report(r, DIAG_CONFLICT, names[i], "%s = %lld is more than head_dim = %lld", names[i],
+                   (long long)d->rope[i].dims, (long long)d->head_dim);
     if (d->latent && d->rope[0].style == ROPE_NONE)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope"),
-                   "rope = none does not go with latent, whose last values of a head turn");
+        report(r, DIAG_CONFLICT, "rope",
+               "rope = none does not go with latent, whose last values of a head turn");
     else if (d->latent && d->rope[0].dims == d->head_dim)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_dims"),
-                   "rope_dims = %lld is all of head_dim; with latent only the last values of a "
-                   "head turn, 64 of 192, say",
-                   (long long)d->rope[0].dims);
+        report(r, DIAG_CONFLICT, "rope_dims",
+               "rope_dims = %lld is all of head_dim; with latent only the last values of a "
+               "head turn, 64 of 192, say",
+               (long long)d->rope[0].dims);
     else if (d->latent && (d->head_dim - d->rope[0].dims) % 8)
-        diag_error(r->diags, DIAG_NOT_A_MULTIPLE, reader_blame(r, "head_dim"),
-                   "head_dim - rope_dims = %lld is not a multiple of 8, as latent needs",
-                   (long long)(d->head_dim - d->rope[0].dims));
+        report(r, DIAG_NOT_A_MULTIPLE, "head_dim",
+               "head_dim - rope_dims = %lld is not a multiple of 8, as latent needs",
+               (long long)(d->head_dim - d->rope[0].dims));
     else if (d->latent &&
              (d->rope[0].dims % PROBLEM_LATENT_UNIT || d->rope[0].dims > PROBLEM_MOST_LATENT_ROPE))
-        diag_error(
-            r->diags, DIAG_OUT_OF_RANGE, reader_blame(r, "rope_dims"),
-            "rope_dims = %lld does not go with latent, where it is a multiple of %d up to %d",
-            (long long)d->rope[0].dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
+        report(r, DIAG_OUT_OF_RANGE, "rope_dims",
+               "rope_dims = %lld does not go with latent, where it is a multiple of %d up to %d",
+               (long long)d->rope[0].dims, PROBLEM_LATENT_UNIT, PROBLEM_MOST_LATENT_ROPE);
     if (!d->rope[1].factors)
         return;
     if (!d->rope[0].factors)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_factors.window"),
-                   "rope_factors.window = tensor goes with rope_factors");
+        report(r, DIAG_CONFLICT, "rope_factors.window",
+               "rope_factors.window = tensor goes with rope_factors");
     else if (d->rope[1].dims != d->rope[0].dims)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "rope_dims.window"),
-                   "the tensor of rope_factors has rope_dims/2 = %lld values; with another "
-                   "rope_dims.window say rope_factors.window = none",
-                   (long long)d->rope[0].dims / 2);
+        report(r, DIAG_CONFLICT, "rope_dims.window",
+               "the tensor of rope_factors has rope_dims/2 = %lld values; with another "
+               "rope_dims.window say rope_factors.window = none",
+               (long long)d->rope[0].dims / 2);
 }
 
 static void check_experts(const reader *r)
 {
     const decoder *d = r->out;
     if (d->experts_used > d->experts)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "experts_used"),
-                   "experts_used = %lld is more than experts = %lld", (long long)d->experts_used,
-                   (long long)d->experts);
+        report(r, DIAG_CONFLICT, "experts_used", "experts_used = %lld is more than experts = %lld",
+               (long long)d->experts_used, (long long)d->experts);
     if (d->experts && d->dense_layers >= d->layers)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "dense_layers"),
-                   "dense_layers = %lld leaves no layer of %lld to the experts",
-                   (long long)d->dense_layers, (long long)d->layers);
+        report(r, DIAG_CONFLICT, "dense_layers",
+               "dense_layers = %lld leaves no layer of %lld to the experts",
+               (long long)d->dense_layers, (long long)d->layers);
     if (!d->expert_groups)
         return;
     int64_t in_group = d->experts / d->expert_groups;
     if (d->experts % d->expert_groups || in_group < 2)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "expert_groups"),
-                   "expert_groups = %lld does not divide experts = %lld into groups of two and "
-                   "more",
-                   (long long)d->expert_groups, (long long)d->experts);
+        report(r, DIAG_CONFLICT, "expert_groups",
+               "expert_groups = %lld does not divide experts = %lld into groups of two and "
+               "more",
+               (long long)d->expert_groups, (long long)d->experts);
     else if (d->expert_groups_used > d->expert_groups)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "expert_groups_used"),
-                   "expert_groups_used = %lld is more than expert_groups = %lld",
-                   (long long)d->expert_groups_used, (long long)d->expert_groups);
+        report(r, DIAG_CONFLICT, "expert_groups_used",
+               "expert_groups_used = %lld is more than expert_groups = %lld",
+               (long long)d->expert_groups_used, (long long)d->expert_groups);
     else if (d->expert_groups_used * in_group < d->experts_used)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "expert_groups_used"),
-                   "expert_groups_used = %lld groups have %lld experts, less than experts_used = "
-                   "%lld",
-                   (long long)d->expert_groups_used, (long long)(d->expert_groups_used * in_group),
-                   (long long)d->experts_used);
+        report(r, DIAG_CONFLICT, "expert_groups_used",
+               "expert_groups_used = %lld groups have %lld experts, less than experts_used = "
+               "%lld",
+               (long long)d->expert_groups_used, (long long)(d->expert_groups_used * in_group),
+               (long long)d->experts_used);
 }
 
 static void check_recurrent(const reader *r)
@@ -114,72 +123,60 @@ static void check_recurrent(const reader *r)
         recurrent += d->recurrent[l];
         if (!d->recurrent[l] || !d->windowed[l])
             continue;
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "window_layers"),
-                   "layer %lld is one of recurrent_layers, which have no window", (long long)l);
+        report(r, DIAG_CONFLICT, "window_layers",
+               "layer %lld is one of recurrent_layers, which have no window", (long long)l);
         return;
     }
     if (recurrent == d->layers)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "recurrent_layers"),
-                   "all %lld layers are recurrent; at least one has to have attention",
-                   (long long)d->layers);
+        report(r, DIAG_CONFLICT, "recurrent_layers",
+               "all %lld layers are recurrent; at least one has to have attention",
+               (long long)d->layers);
     if (recurrent && d->delta_value_heads % d->delta_key_heads)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "delta_value_heads"),
-                   "delta_value_heads = %lld is not a multiple of delta_key_heads = %lld",
-                   (long long)d->delta_value_heads, (long long)d->delta_key_heads);
+        report(r, DIAG_CONFLICT, "delta_value_heads",
+               "delta_value_heads = %lld is not a multiple of delta_key_heads = %lld",
+               (long long)d->delta_value_heads, (long long)d->delta_key_heads);
 }
 
-/* A bias, norm or fused matrix without what it is of, or in place of. Biases of products that are
- * one kernel go together. */
+/* Reports a bias, factor, norm or fused matrix without what it is of, or in place of. Biases and
+ * factors of products that are one kernel go together. */
 static void check_tensors(const reader *r)
 {
-    static const struct {
-        decoder_tensor tensor, with;
-        const char *key;
-    } pairs[] = {
-        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_Q, "biases" },
-        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, "biases" },
-        { TENSOR_ATTN_K_BIAS, TENSOR_ATTN_K, "biases" },
-        { TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS, "biases" },
-        { TENSOR_ATTN_V_BIAS, TENSOR_ATTN_V, "biases" },
-        { TENSOR_ATTN_V_BIAS, TENSOR_ATTN_Q_BIAS, "biases" },
-        { TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_QKV, "biases" },
-        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_GATE, "biases" },
-        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, "biases" },
-        { TENSOR_FFN_UP_BIAS, TENSOR_FFN_UP, "biases" },
-        { TENSOR_FFN_UP_BIAS, TENSOR_FFN_GATE_BIAS, "biases" },
-        { TENSOR_FFN_DOWN_BIAS, TENSOR_FFN_DOWN, "biases" },
-        { TENSOR_FFN_GATE_INP_BIAS, TENSOR_FFN_GATE_INP, "biases" },
-        { TENSOR_EXP_PROBS_B, TENSOR_FFN_GATE_INP, "biases" },
-        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_GATE_EXPS, "biases" },
-        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_UP_EXPS_BIAS, "biases" },
-        { TENSOR_FFN_UP_EXPS_BIAS, TENSOR_FFN_UP_EXPS, "biases" },
-        { TENSOR_FFN_UP_EXPS_BIAS, TENSOR_FFN_GATE_EXPS_BIAS, "biases" },
-        { TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_FFN_DOWN_EXPS, "biases" },
-        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_Q, "scales" },
-        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_K_SCALE, "scales" },
-        { TENSOR_ATTN_K_SCALE, TENSOR_ATTN_K, "scales" },
-        { TENSOR_ATTN_K_SCALE, TENSOR_ATTN_V_SCALE, "scales" },
-        { TENSOR_ATTN_V_SCALE, TENSOR_ATTN_V, "scales" },
-        { TENSOR_ATTN_V_SCALE, TENSOR_ATTN_Q_SCALE, "scales" },
-        { TENSOR_ATTN_QKV_SCALE, TENSOR_ATTN_QKV, "scales" },
-        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_GATE, "scales" },
-        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_UP_SCALE, "scales" },
-        { TENSOR_FFN_DOWN_SCALE, TENSOR_FFN_DOWN, "scales" },
-        { TENSOR_OUTPUT_SCALE, TENSOR_OUTPUT, "scales" },
-        { TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, "norms" },
-        { TENSOR_ATTN_K_NORM, TENSOR_ATTN_Q_NORM, "norms" },
-        { TENSOR_FFN_GATE_UP, TENSOR_FFN_DOWN, "fused" },
-        { TENSOR_FFN_GATE_UP_EXPS, TENSOR_FFN_DOWN_EXPS, "fused" },
+    static const char *const keys[] = { [TENSOR_BIAS] = "biases",
+                                        [TENSOR_SCALE] = "scales",
+                                        [TENSOR_NORM] = "norms",
+                                        [TENSOR_MATRIX] = "fused" };
+    static const uint8_t rows[][3] = {
+        { TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_Q, TENSOR_ATTN_K_BIAS },
+        { TENSOR_ATTN_K_BIAS, TENSOR_ATTN_K, TENSOR_ATTN_V_BIAS },
+        { TENSOR_ATTN_V_BIAS, TENSOR_ATTN_V, TENSOR_ATTN_Q_BIAS },
+        { TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_QKV, TENSOR_ATTN_QKV },
+        { TENSOR_FFN_GATE_BIAS, TENSOR_FFN_GATE, TENSOR_FFN_UP_BIAS },
+        { TENSOR_FFN_UP_BIAS, TENSOR_FFN_UP, TENSOR_FFN_GATE_BIAS },
+        { TENSOR_FFN_DOWN_BIAS, TENSOR_FFN_DOWN, TENSOR_FFN_DOWN },
+        { TENSOR_FFN_GATE_INP_BIAS, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP },
+        { TENSOR_EXP_PROBS_B, TENSOR_FFN_GATE_INP, TENSOR_FFN_GATE_INP },
+        { TENSOR_FFN_GATE_EXPS_BIAS, TENSOR_FFN_GATE_EXPS, TENSOR_FFN_UP_EXPS_BIAS },
+        { TENSOR_FFN_UP_EXPS_BIAS, TENSOR_FFN_UP_EXPS, TENSOR_FFN_GATE_EXPS_BIAS },
+        { TENSOR_FFN_DOWN_EXPS_BIAS, TENSOR_FFN_DOWN_EXPS, TENSOR_FFN_DOWN_EXPS },
+        { TENSOR_ATTN_Q_SCALE, TENSOR_ATTN_Q, TENSOR_ATTN_K_SCALE },
+        { TENSOR_ATTN_K_SCALE, TENSOR_ATTN_K, TENSOR_ATTN_V_SCALE },
+        { TENSOR_ATTN_V_SCALE, TENSOR_ATTN_V, TENSOR_ATTN_Q_SCALE },
+        { TENSOR_ATTN_QKV_SCALE, TENSOR_ATTN_QKV, TENSOR_ATTN_QKV },
+        { TENSOR_FFN_GATE_SCALE, TENSOR_FFN_GATE, TENSOR_FFN_UP_SCALE },
+        { TENSOR_FFN_DOWN_SCALE, TENSOR_FFN_DOWN, TENSOR_FFN_DOWN },
+        { TENSOR_OUTPUT_SCALE, TENSOR_OUTPUT, TENSOR_OUTPUT },
+        { TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_ATTN_K_NORM },
+        { TENSOR_ATTN_K_NORM, TENSOR_ATTN_Q_NORM, TENSOR_ATTN_Q_NORM },
+        { TENSOR_FFN_GATE_UP, TENSOR_FFN_DOWN, TENSOR_FFN_DOWN },
+        { TENSOR_FFN_GATE_UP_EXPS, TENSOR_FFN_DOWN_EXPS, TENSOR_FFN_DOWN_EXPS },
     };
-    unsigned reported = TENSOR_COUNT;
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        if (!r->out->has[pairs[i].tensor] || r->out->has[pairs[i].with] ||
-            reported == pairs[i].tensor)
-            continue;
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, pairs[i].key),
-                   "%s goes with %s, which is not there", tensor_infos[pairs[i].tensor].name,
-                   tensor_infos[pairs[i].with].name);
-        reported = pairs[i].tensor;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const uint8_t *has = r->out->has, *row = rows[i];
+        unsigned missing = !has[row[1]] ? row[1] : row[2];
+        if (has[row[0]] && !has[missing])
+            report(r, DIAG_CONFLICT, keys[tensor_infos[row[0]].kind],
+                   "%s goes with %s, which is not there", tensor_infos[row[0]].name,
+                   tensor_infos[missing].name);
     }
 }
 
@@ -206,8 +203,7 @@ static void check_conflicts(const reader *r)
     };
     for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
         if (conflicts[i].other && d->has[conflicts[i].tensor])
-            diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, conflicts[i].key), "%s",
-                       conflicts[i].said);
+            report(r, DIAG_CONFLICT, conflicts[i].key, "%s", conflicts[i].said);
 }
 
 /* Rows of a matrix are whole blocks of its format. */
@@ -238,10 +234,10 @@ static void check_prompts(const reader *r)
     int64_t most = d->m_count ? d->m[d->m_count - 1] : 0;
     const char *lacking = decoder_lacks_prompts(d);
     if (decoder_is_prompt(most) && lacking)
-        diag_error(r->diags, DIAG_CONFLICT, reader_blame(r, "m"),
-                   "m = %lld is a step of a prompt, which there is none of with %s: take %d at "
-                   "most",
-                   (long long)most, lacking, DECODER_FEW_ROWS);
+        report(r, DIAG_CONFLICT, "m",
+               "m = %lld is a step of a prompt, which there is none of with %s: take %d at "
+               "most",
+               (long long)most, lacking, DECODER_FEW_ROWS);
 }
 
 void decoder_check(const reader *r)
