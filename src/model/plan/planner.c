@@ -72,11 +72,11 @@ void planner_bind_number(bindings *b, const char *name, int64_t number, const ch
 }
 
 /* Binds the addresses of the rows' caches of the present layer: two lists, one behind the other. */
-static void bind_cache(const planner *p, bindings *b, const char *name, int second)
+static void bind_cache(const planner *p, bindings *b, const char *name, unsigned second)
 {
     static const char *const said[2][2] = { { "K of the rows", "V of the rows" },
                                             { "states of the rows", "inputs of the rows" } };
-    uint64_t list = 2 * (uint64_t)p->layer + (uint64_t)second;
+    uint64_t list = 2 * (uint64_t)p->layer + second;
     planner_bind_state(b, name,
                        p->plan->state.caches + list * (uint64_t)p->plan->rows * sizeof(uint64_t),
                        said[p->d->recurrent[p->layer]][second]);

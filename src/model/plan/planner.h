@@ -104,7 +104,7 @@ typedef enum state_part { AT_TOKENS, AT_POSITIONS, AT_LENGTHS, AT_SAMPLING, AT_L
 typedef struct plan_bind {
     const char *param;
     bind_kind kind;
-    int id;
+    unsigned id;
 } plan_bind;
 
 /* Returns true if the present layer, or the model, has a tensor; and that tensor. */
