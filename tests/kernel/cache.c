@@ -34,7 +34,7 @@ static uint64_t hash_reference(uint64_t hash, const trial *t, const trial_param 
     ref_value values[SOME];
     uint64_t count = p->values < SOME ? p->values : SOME;
     const uint64_t starts[] = { 0, p->values - count };
-    for (size_t i = 0; i < (f->reference_is_whole ? 1 : 2); i++) {
+    for (size_t i = 0; count && i < (f->reference_is_whole ? 1 : 2); i++) {
         memset(values, 0, sizeof values);
         f->reference(&t->problem, output, starts[i], count, values);
         hash = cache_hash(hash, values, sizeof values);
