@@ -186,6 +186,12 @@ trial_setup suite_setup(const instance *in, const device *d)
     return setup;
 }
 
+trial suite_trial(arena *a, const instance *in, const device *d)
+{
+    trial_setup setup = suite_setup(in, d);
+    return trial_prepare(a, in, &setup);
+}
+
 /* Places a trial and launches its whole grid. Skips the test if the GPU does not run kernels of the
  * target. Returns NULL or what went wrong. */
 static const char *launch_trial(trial_run *r, const kernel *k)

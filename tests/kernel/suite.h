@@ -72,6 +72,9 @@ const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *
  * bytes of the first output. A fault fails the test. */
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output);
 
+/* An instance's trial on a device: all positions valid, ordinary inputs. */
+trial suite_trial(arena *a, const instance *in, const device *d);
+
 /* Verifies a kernel that is expected to be right, or wrong. What was as expected is found again in
  * the cache, with its message and line alone. */
 verify_result suite_verify(arena *a, const kernel *k, bool expected);
@@ -118,6 +121,17 @@ typedef struct suite_check {
     const char *key; /* without which the check makes no sense for a family; NULL: none */
     bool emulator_only;
 } suite_check;
+
+/* A function as a check of its name, with more of its fields in CHECK_WITH(function, .key = "m").
+ */
+#define CHECK(function)                      \
+    {                                        \
+        .name = #function, .check = function \
+    }
+#define CHECK_WITH(function, ...)                         \
+    {                                                     \
+        .name = #function, .check = function, __VA_ARGS__ \
+    }
 
 /* Returns text number i of those that set a family's formats, or NULL behind the last. */
 typedef const char *suite_texts(arena *a, const family *f, size_t i);

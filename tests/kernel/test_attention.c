@@ -89,8 +89,7 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
         instance in = make(run, s->family, head_dims[i / 2 / KV_TYPES], 1 + i % 2,
                            ratios[i % RATIOS], LONGEST, text);
         kernel k = suite_kernel(run, &in);
-        trial_setup setup = suite_setup(&in, s->device);
-        trial t = trial_prepare(run, &in, &setup);
+        trial t = suite_trial(run, &in, s->device);
         /* A third of them: each with every type and option, and with every head dim. */
         for (size_t j = (size_t)i % 3; j < sizeof lengths / sizeof *lengths; j += 3) {
             trial_shorten(&t, lengths[j]);
@@ -140,8 +139,7 @@ static void check_lengths(arena *a, const subject *s, const instance *in, size_t
     static const uint32_t batches[][BATCH] = { { 129, 0, 65, 63, 128 }, { 64, 0, 1, 2, 65 } };
     static const int64_t lengths[] = { 129, 128, 65, 64, 63, 1, 0 };
     kernel k = suite_kernel(a, in);
-    trial_setup setup = suite_setup(in, s->device);
-    trial t = trial_prepare(a, in, &setup);
+    trial t = suite_trial(a, in, s->device);
     bool batch = t.sequence_count == BATCH;
     size_t count = batch ? sizeof batches / sizeof *batches : sizeof lengths / sizeof *lengths;
     for (size_t i = first; i < count; i += 2) {
@@ -259,8 +257,7 @@ static void is_right_for_logits_of_a_hundred(arena *a, const subject *s)
                                         i % 2 ? "50" : "0");
         instance in = make(a, s->family, head_dims[i / 2 / KV_TYPES], 1, 3, LONGEST, text);
         kernel k = suite_kernel(a, &in);
-        trial_setup setup = suite_setup(&in, s->device);
-        trial t = trial_prepare(a, &in, &setup);
+        trial t = suite_trial(a, &in, s->device);
         uint64_t count;
         float *q = floats_of(&t, "q", &count);
         for (uint64_t j = 0; q && j < count; j++)
@@ -277,8 +274,7 @@ static void check_infinite_scores(arena *a, const subject *s, int64_t head_dim, 
 {
     instance in = make(a, s->family, head_dim, 2, 2, LONGEST, text);
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     uint64_t count, dim = (uint64_t)in.shape.head_dim;
     float *q = floats_of(&t, "q", &count);
     if (!q)
@@ -323,8 +319,7 @@ static void an_infinite_query_stays_in_its_lane(arena *a, const subject *s)
         for (int64_t element = 0; element < ragged[i]; element += 24) {
             instance in = make(a, s->family, ragged[i], 2, 2, LONGEST, "softcap=30");
             kernel k = suite_kernel(a, &in);
-            trial_setup setup = suite_setup(&in, s->device);
-            trial t = trial_prepare(a, &in, &setup);
+            trial t = suite_trial(a, &in, s->device);
             uint64_t count;
             float *q = floats_of(&t, "q", &count);
             for (uint64_t at = (uint64_t)element; q && at < count; at += (uint64_t)ragged[i])
@@ -342,8 +337,7 @@ static void a_sink_shows_in_its_head_alone(arena *a, const subject *s)
         instance in = make(a, s->family, 64, 2, HEADS / 2, LONGEST,
                            arena_format(a, "sinks=add kv_type=%s", kv_types[i]));
         kernel k = suite_kernel(a, &in);
-        trial_setup setup = suite_setup(&in, s->device);
-        trial t = trial_prepare(a, &in, &setup);
+        trial t = suite_trial(a, &in, s->device);
         uint64_t count;
         memcpy(floats_of(&t, "sinks", &count), sinks, sizeof sinks);
         const float *o;
@@ -368,8 +362,7 @@ static void a_sink_weighs_as_its_exponential(arena *a, const subject *s)
                 a, s->family, 64, 1, 3, LONGEST,
                 arena_format(a, "m=1 kv_type=%s sinks=%s", kv_types[i], with ? "add" : "none"));
             kernel k = suite_kernel(a, &in);
-            trial_setup setup = suite_setup(&in, s->device);
-            trial t = trial_prepare(a, &in, &setup);
+            trial t = suite_trial(a, &in, s->device);
             uint64_t count;
             float *q = floats_of(&t, "q", &count);
             if (!q)
@@ -398,8 +391,7 @@ static void is_right_for_gates_of_any_size(arena *a, const subject *s)
         instance in = make(a, s->family, 80, 1, 3, LONGEST,
                            i ? "gate=sigmoid" : "gate=sigmoid sinks=add chunking=fixed");
         kernel k = suite_kernel(a, &in);
-        trial_setup setup = suite_setup(&in, s->device);
-        trial t = trial_prepare(a, &in, &setup);
+        trial t = suite_trial(a, &in, s->device);
         uint64_t count;
         float *gate = floats_of(&t, "gate", &count);
         for (uint64_t j = 0; j < count; j++)
@@ -561,8 +553,7 @@ static void put_rows(const instance *in, void *to, const char *from, int64_t cou
 static trial golden_trial(arena *a, const subject *s, const instance *in, const golden_set *g,
                           int64_t sequence)
 {
-    trial_setup setup = suite_setup(in, s->device);
-    trial t = trial_prepare(a, in, &setup);
+    trial t = suite_trial(a, in, s->device);
     uint32_t seq_lens[BATCH];
     for (size_t i = 0; i < t.sequence_count; i++)
         seq_lens[i] = (uint32_t)g->seq_lens[sequence + (int64_t)i];
@@ -625,8 +616,7 @@ static void touches_only_the_rows_of_an_empty_sequence(arena *a, const subject *
     if (s->family->one_sequence)
         return;
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     const uint32_t seq_lens[8] = { 0, 100, 50, 1, 7, 0, 99, 64 };
     trial_shorten_each(&t, seq_lens);
     t.grid[1] = 1;
@@ -664,30 +654,25 @@ static void reaches_positions_beyond_2_to_the_32_elements(arena *a, const subjec
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "equals_golden_data", equals_golden_data, NULL, false },
-        { "is_right_for_sequence_lengths", is_right_for_sequence_lengths, NULL, false },
-        { "is_right_for_head_dims_and_groups", is_right_for_head_dims_and_groups, NULL, false },
-        { "is_right_for_heads_of_models", is_right_for_heads_of_models, NULL, false },
-        { "is_right_for_options", is_right_for_options, NULL, false },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
-        { "is_right_for_logits_of_a_hundred", is_right_for_logits_of_a_hundred, NULL, false },
-        { "is_right_for_scores_of_minus_infinity", is_right_for_scores_of_minus_infinity, NULL,
-          false },
-        { "an_infinite_score_stays_in_its_lane", an_infinite_score_stays_in_its_lane, NULL, false },
-        { "an_infinite_query_stays_in_its_lane", an_infinite_query_stays_in_its_lane, NULL, false },
-        { "a_sink_shows_in_its_head_alone", a_sink_shows_in_its_head_alone, "sinks", false },
-        { "a_sink_weighs_as_its_exponential", a_sink_weighs_as_its_exponential, "sinks", false },
-        { "is_right_for_gates_of_any_size", is_right_for_gates_of_any_size, "gate", false },
-        { "is_right_at_random", is_right_at_random, NULL, false },
-        { "is_right_for_any_number_of_chunks", is_right_for_any_number_of_chunks, "chunks", false },
-        { "is_right_where_chunks_are_doubled", is_right_where_chunks_are_doubled, "chunk_limit",
-          false },
-        { "is_right_for_batches_given_at_run_time", is_right_for_batches_given_at_run_time, "dims",
-          false },
-        { "touches_only_the_rows_of_an_empty_sequence", touches_only_the_rows_of_an_empty_sequence,
-          "m", false },
-        { "reaches_positions_beyond_2_to_the_32_elements",
-          reaches_positions_beyond_2_to_the_32_elements, NULL, true },
+        CHECK(equals_golden_data),
+        CHECK(is_right_for_sequence_lengths),
+        CHECK(is_right_for_head_dims_and_groups),
+        CHECK(is_right_for_heads_of_models),
+        CHECK(is_right_for_options),
+        CHECK(is_right_for_inputs_of_every_kind),
+        CHECK(is_right_for_logits_of_a_hundred),
+        CHECK(is_right_for_scores_of_minus_infinity),
+        CHECK(an_infinite_score_stays_in_its_lane),
+        CHECK(an_infinite_query_stays_in_its_lane),
+        CHECK_WITH(a_sink_shows_in_its_head_alone, .key = "sinks"),
+        CHECK_WITH(a_sink_weighs_as_its_exponential, .key = "sinks"),
+        CHECK_WITH(is_right_for_gates_of_any_size, .key = "gate"),
+        CHECK(is_right_at_random),
+        CHECK_WITH(is_right_for_any_number_of_chunks, .key = "chunks"),
+        CHECK_WITH(is_right_where_chunks_are_doubled, .key = "chunk_limit"),
+        CHECK_WITH(is_right_for_batches_given_at_run_time, .key = "dims"),
+        CHECK_WITH(touches_only_the_rows_of_an_empty_sequence, .key = "m"),
+        CHECK_WITH(reaches_positions_beyond_2_to_the_32_elements, .emulator_only = true),
     };
     suite_list(__FILE__, suite_weights, EACH, is_attention, checks, sizeof checks / sizeof *checks);
 }

@@ -212,8 +212,7 @@ enum { WINDOW = 33, FOUR_WINDOWS = 4 * WINDOW, RING_HEADS = 2 };
 /* A trial of which all rows are positions of one sequence, whose caches the test writes. */
 static trial ring_trial(arena *a, const subject *s, const instance *in)
 {
-    trial_setup setup = suite_setup(in, s->device);
-    return trial_prepare(a, in, &setup);
+    return suite_trial(a, in, s->device);
 }
 
 static uint64_t row_bytes(const instance *in)
@@ -312,10 +311,9 @@ static void a_ring_has_the_bits_of_all_positions(arena *a, const subject *s)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "is_right_for_tokens_of_one_sequence", is_right_for_tokens_of_one_sequence, "m", false },
-        { "bits_follow_from_the_length", bits_follow_from_the_length, NULL, false },
-        { "a_ring_has_the_bits_of_all_positions", a_ring_has_the_bits_of_all_positions, "ring",
-          false },
+        CHECK_WITH(is_right_for_tokens_of_one_sequence, .key = "m"),
+        CHECK(bits_follow_from_the_length),
+        CHECK_WITH(a_ring_has_the_bits_of_all_positions, .key = "ring"),
     };
     suite_list(__FILE__, suite_weights, EACH, is_attention, checks, sizeof checks / sizeof *checks);
 }

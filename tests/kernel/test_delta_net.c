@@ -136,8 +136,7 @@ static trial trial_of(arena *a, const subject *s, int layout, size_t m, kernel *
     *in = make(a, s,
                arena_format(a, "%s m=%d layout=%s", usual, (int)m, layout_choices[layout].word));
     *k = suite_kernel(a, in);
-    trial_setup setup = suite_setup(in, s->device);
-    trial t = trial_prepare(a, in, &setup);
+    trial t = suite_trial(a, in, s->device);
     random_source r = { 77 };
     static const size_t weights[] = { CONV, DT, A, GAMMA };
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
@@ -347,8 +346,7 @@ static void a_softplus_that_is_lost_is_right(arena *a, const subject *s)
     for (int t = FIRST; t <= LAST; t++) {
         instance in = make(a, s, arena_format(a, "%s layout=tiled", usual));
         kernel k = suite_kernel(a, &in);
-        trial_setup setup = suite_setup(&in, s->device);
-        trial with = trial_prepare(a, &in, &setup);
+        trial with = suite_trial(a, &in, s->device);
         float *dt = with.params[OUTPUTS + DT].content.bytes,
               *decays = with.params[OUTPUTS + A].content.bytes;
         for (int i = 0; i < HEADS; i++) {
@@ -409,15 +407,14 @@ static bool is_delta_net(const family *f)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "is_right_for_sizes", is_right_for_sizes, NULL, false },
-        { "is_right_for_many_rows", is_right_for_many_rows, NULL, false },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
-        { "many_rows_have_the_bits_of_single_ones", many_rows_have_the_bits_of_single_ones, NULL,
-          false },
-        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
-        { "a_softplus_that_is_lost_is_right", a_softplus_that_is_lost_is_right, NULL, false },
-        { "a_state_holds_what_it_was_told", a_state_holds_what_it_was_told, NULL, false },
+        CHECK(is_right_for_sizes),
+        CHECK(is_right_for_many_rows),
+        CHECK(is_right_for_inputs_of_every_kind),
+        CHECK(rows_do_not_depend_on_their_number),
+        CHECK(many_rows_have_the_bits_of_single_ones),
+        CHECK(what_is_no_number_shows),
+        CHECK(a_softplus_that_is_lost_is_right),
+        CHECK(a_state_holds_what_it_was_told),
     };
     suite_list(__FILE__, suite_weights, EACH, is_delta_net, checks, sizeof checks / sizeof *checks);
 }

@@ -85,8 +85,7 @@ static void is_right(arena *a, const subject *s)
     if (!make_case(a, s->family, s->weights, s->number % 2, &in))
         fail_msg("%s refuses '%s'", s->family->name, s->weights);
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
 }
 

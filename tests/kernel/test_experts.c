@@ -120,10 +120,9 @@ static void any_grid_gives_the_same_bits(arena *a, const subject *s)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "rows_have_the_same_bits_alone", rows_have_the_same_bits_alone, NULL, false },
-        { "long_rows_have_the_same_bits_alone", long_rows_have_the_same_bits_alone, "num_warps",
-          false },
-        { "any_grid_gives_the_same_bits", any_grid_gives_the_same_bits, "num_warps", false },
+        CHECK(rows_have_the_same_bits_alone),
+        CHECK_WITH(long_rows_have_the_same_bits_alone, .key = "num_warps"),
+        CHECK_WITH(any_grid_gives_the_same_bits, .key = "num_warps"),
     };
     enum { ONE_FORMAT_IN = 9 }; /* formats keep the promise by code that they share */
     suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, is_gate_up_of_experts, checks,

@@ -360,8 +360,7 @@ static void check_golden_gemv(arena *a, const subject *s, const golden_gemv *dat
     if (instance_precision(&in) != f->activations) /* d in f32: golden data has it in f16 only */
         expected = NULL;
 
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     size_t inputs = 0;
     for (; inputs < MAX_MATRICES && data->matrices[inputs]; inputs++)
         put_input(&t, inputs, data->matrices[inputs]);
@@ -530,8 +529,7 @@ static void quantize_golden_data(arena *a, const subject *s)
     instance in;
     suite_instance(a, s->family, arena_format(a, "k=%d", d->k), &in);
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     size_t bytes = t.params[0].size;
     for (int32_t i = 0; i < d->m; i++)
         expect_blocks(a, s, &k, &t, x + i * d->k, blocks + (size_t)i * bytes);
@@ -563,16 +561,15 @@ static bool is_no_attention(const family *f)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "equals_golden_data", equals_golden_data, NULL, false },
-        { "decodes_every_weight", decodes_every_weight, "weights", false },
-        { "is_right_at_the_edges", is_right_at_the_edges, NULL, false },
-        { "is_right_with_formats_side_by_side", is_right_with_formats_side_by_side, NULL, false },
-        { "is_right_at_random_sizes", is_right_at_random_sizes, NULL, false },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
-        { "is_right_for_any_number_of_rows", is_right_for_any_number_of_rows, "rows", false },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, "rows", false },
-        { "is_right_for_sizes_given_at_run_time", is_right_for_sizes_given_at_run_time, "dims",
-          false },
+        CHECK(equals_golden_data),
+        CHECK_WITH(decodes_every_weight, .key = "weights"),
+        CHECK(is_right_at_the_edges),
+        CHECK(is_right_with_formats_side_by_side),
+        CHECK(is_right_at_random_sizes),
+        CHECK(is_right_for_inputs_of_every_kind),
+        CHECK_WITH(is_right_for_any_number_of_rows, .key = "rows"),
+        CHECK_WITH(rows_do_not_depend_on_their_number, .key = "rows"),
+        CHECK_WITH(is_right_for_sizes_given_at_run_time, .key = "dims"),
     };
     suite_list(__FILE__, suite_weights, EACH, is_no_attention, checks,
                sizeof checks / sizeof *checks);

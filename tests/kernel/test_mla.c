@@ -39,8 +39,7 @@ static void run_at(const subject *s, int rows, const char *options, const int64_
 {
     arena *a = arena_new();
     instance in = make(a, s, rows, options);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     for (size_t i = 0; i < count; i++) {
         trial_shorten(&t, lengths[i]);
         run(a, s, &in, &t);
@@ -228,8 +227,7 @@ static void nothing_finite_overflows(arena *a, const subject *s)
     for (size_t i = 0; is(s, OP_MLA_ATTENTION) && i < sizeof types / sizeof *types; i++) {
         instance in =
             make(a, s, 2, arena_format(a, "latent=64 products=f16 kv_type=%s", kv_types[types[i]]));
-        trial_setup setup = suite_setup(&in, s->device);
-        trial t = trial_prepare(a, &in, &setup);
+        trial t = suite_trial(a, &in, s->device);
         for (size_t j = 0; j < t.param_count; j++) {
             const trial_param *p = &t.params[j];
             float *q = p->content.bytes;
@@ -315,8 +313,7 @@ static void rows_do_not_depend_on_others_nor_on_the_grid(arena *a, const subject
         const void *all[MAX_PARAMS], *alone[MAX_PARAMS];
         instance many = make(a, s, rows, text), single = make(a, s, 1, text);
         kernel many_kernel = suite_kernel(a, &many), single_kernel = suite_kernel(a, &single);
-        trial_setup setup = suite_setup(&many, s->device);
-        trial t = trial_prepare(a, &many, &setup);
+        trial t = suite_trial(a, &many, s->device);
         expect_right(suite_launch_all(a, s->device, &many_kernel, &t, all));
         for (uint64_t row = 0; row < (uint64_t)rows; row++) {
             trial_setup one = suite_setup(&single, s->device);
@@ -343,19 +340,17 @@ static bool is_mla(const family *f)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "is_right_for_every_format", is_right_for_every_format, NULL, false },
-        { "is_right_for_many_rows", is_right_for_many_rows, NULL, false },
-        { "leaves_what_it_must_not_write", leaves_what_it_must_not_write, NULL, false },
-        { "turns_as_rope_kv_write_does", turns_as_rope_kv_write_does, NULL, false },
-        { "is_right_for_heads_and_widths", is_right_for_heads_and_widths, NULL, false },
-        { "is_right_at_the_borders_of_chunks", is_right_at_the_borders_of_chunks, NULL, false },
-        { "is_right_for_chunks_of_several_tiles", is_right_for_chunks_of_several_tiles, NULL,
-          false },
-        { "nothing_finite_overflows", nothing_finite_overflows, NULL, false },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
-        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
-        { "rows_do_not_depend_on_others_nor_on_the_grid",
-          rows_do_not_depend_on_others_nor_on_the_grid, NULL, false },
+        CHECK(is_right_for_every_format),
+        CHECK(is_right_for_many_rows),
+        CHECK(leaves_what_it_must_not_write),
+        CHECK(turns_as_rope_kv_write_does),
+        CHECK(is_right_for_heads_and_widths),
+        CHECK(is_right_at_the_borders_of_chunks),
+        CHECK(is_right_for_chunks_of_several_tiles),
+        CHECK(nothing_finite_overflows),
+        CHECK(is_right_for_inputs_of_every_kind),
+        CHECK(what_is_no_number_shows),
+        CHECK(rows_do_not_depend_on_others_nor_on_the_grid),
     };
     suite_list(__FILE__, suite_weights, EACH, is_mla, checks, sizeof checks / sizeof *checks);
 }

@@ -256,8 +256,7 @@ static double worst_turn(arena *a, const subject *s, const char *text, const uin
                                     "rope=neox %s",
                                     text));
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     enum { DIM = 128, PAIRS = DIM / 2, POSITIONS = 5 };
     float *qkv = arena_zalloc(a, sizeof *qkv * POSITIONS * 3 * DIM);
     for (int i = 0; i < POSITIONS * 3 * DIM; i++)
@@ -372,8 +371,7 @@ static void rounds_as_the_host_does(arena *a, const subject *s)
                                             "kv_type=%s",
                                             DIM, kv_types[type]));
             kernel k = suite_kernel(a, &in);
-            trial_setup setup = suite_setup(&in, s->device);
-            trial t = trial_prepare(a, &in, &setup);
+            trial t = suite_trial(a, &in, s->device);
             put_input(&t, 0, x);
             const void *outputs[MAX_PARAMS];
             expect_right(suite_launch_all(a, s->device, &k, &t, outputs));
@@ -401,8 +399,7 @@ static void quantizes_as_ggml_does(arena *a, const subject *s)
                                     "kv_type=q8_0",
                                     DIM));
     kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    trial t = trial_prepare(a, &in, &setup);
+    trial t = suite_trial(a, &in, s->device);
     float x[3 * DIM] = { 0 };
     uint8_t blocks[2 * 36];
     for (int i = 0; i < DIM; i++)
@@ -439,8 +436,7 @@ static void what_is_no_number_shows(arena *a, const subject *s)
             }
         static const float none[] = { NAN, INFINITY, -INFINITY };
         for (size_t j = 0; j < 3; j++) {
-            trial_setup setup = suite_setup(&in, s->device);
-            trial t = trial_prepare(a, &in, &setup);
+            trial t = suite_trial(a, &in, s->device);
             float *factors = t.params[t.param_count - 1].content.bytes;
             factors[5] = none[j];
             run(a, s, &in, &t);
@@ -456,19 +452,19 @@ static bool is_rope(const family *f)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "is_right_for_head_dims", is_right_for_head_dims, NULL, false },
-        { "is_right_for_parts_of_heads", is_right_for_parts_of_heads, NULL, false },
-        { "is_right_for_rings", is_right_for_rings, NULL, false },
-        { "is_right_for_gated_heads", is_right_for_gated_heads, NULL, false },
-        { "gates_lie_behind_their_heads", gates_lie_behind_their_heads, NULL, false },
-        { "kv_write_makes_the_same_caches", kv_write_makes_the_same_caches, NULL, false },
-        { "is_right_for_scalings", is_right_for_scalings, NULL, false },
-        { "is_right_for_inputs_of_every_kind", is_right_for_inputs_of_every_kind, NULL, false },
-        { "angles_are_right_to_a_millionth", angles_are_right_to_a_millionth, NULL, false },
-        { "rows_do_not_depend_on_their_number", rows_do_not_depend_on_their_number, NULL, false },
-        { "rounds_as_the_host_does", rounds_as_the_host_does, NULL, false },
-        { "quantizes_as_ggml_does", quantizes_as_ggml_does, NULL, false },
-        { "what_is_no_number_shows", what_is_no_number_shows, NULL, false },
+        CHECK(is_right_for_head_dims),
+        CHECK(is_right_for_parts_of_heads),
+        CHECK(is_right_for_rings),
+        CHECK(is_right_for_gated_heads),
+        CHECK(gates_lie_behind_their_heads),
+        CHECK(kv_write_makes_the_same_caches),
+        CHECK(is_right_for_scalings),
+        CHECK(is_right_for_inputs_of_every_kind),
+        CHECK(angles_are_right_to_a_millionth),
+        CHECK(rows_do_not_depend_on_their_number),
+        CHECK(rounds_as_the_host_does),
+        CHECK(quantizes_as_ggml_does),
+        CHECK(what_is_no_number_shows),
     };
     suite_list(__FILE__, suite_weights, EACH, is_rope, checks, sizeof checks / sizeof *checks);
 }

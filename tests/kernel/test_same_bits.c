@@ -156,10 +156,9 @@ static void launches_of_their_own_give_the_same_bits(arena *a, const subject *s)
 LIST_TESTS
 {
     static const suite_check checks[] = {
-        { "rows_have_the_same_bits", rows_have_the_same_bits, NULL, false },
-        { "passes_give_the_same_bits", passes_give_the_same_bits, "passes", false },
-        { "launches_of_their_own_give_the_same_bits", launches_of_their_own_give_the_same_bits,
-          "n_kv", false },
+        CHECK(rows_have_the_same_bits),
+        CHECK_WITH(passes_give_the_same_bits, .key = "passes"),
+        CHECK_WITH(launches_of_their_own_give_the_same_bits, .key = "n_kv"),
     };
     enum { ONE_FORMAT_IN = 9 }; /* formats keep the promise by code that they share */
     suite_list(__FILE__, suite_weights, ONE_FORMAT_IN, promises_same_bits, checks,
