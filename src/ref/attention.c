@@ -209,21 +209,22 @@ static ref_value gated(const problem *p, uint64_t element, ref_value o)
                         o.magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(o.value * gate) };
 }
 
-void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                   ref_value *values)
+static void attend_row(const problem *p, unsigned output, uint64_t head, ref_value *row)
 {
     (void)output;
     uint64_t dim = value_dim(&p->shape), heads = (uint64_t)p->shape.num_heads;
-    uint64_t end = first + count;
+    double sink = sink_of(p, BEHIND_CACHES, head);
     head_result r;
-    while (first < end) {
-        uint64_t head = first / dim, head_end = (head + 1) * dim;
-        attend(p, head, ref_attention_positions(p, head / heads), &r);
-        double sink = sink_of(p, BEHIND_CACHES, head);
-        add_sink(p, sink, 2 * fabs(sink), &r);
-        for (; first < end && first < head_end; first++, values++)
-            *values = gated(p, first, softmax_value(p, &r, first % dim));
-    }
+    attend(p, head, ref_attention_positions(p, head / heads), &r);
+    add_sink(p, sink, 2 * fabs(sink), &r);
+    for (uint64_t d = 0; d < dim; d++)
+        row[d] = gated(p, head * dim + d, softmax_value(p, &r, d));
+}
+
+void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                   ref_value *values)
+{
+    ref_by_rows(p, output, value_dim(&p->shape), first, count, values, attend_row);
 }
 
 typedef struct chunk_rows {
@@ -263,22 +264,23 @@ static ref_value chunk_value(const head_result *r, uint64_t dim, uint64_t at)
                                  : (ref_value){ 0, 0 };
 }
 
-void ref_attention_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                          ref_value *values)
+static void attend_chunk(const problem *p, unsigned output, uint64_t number, ref_value *row)
 {
     (void)output;
     chunk_rows c = rows_of(&p->shape);
-    uint64_t end = first + count;
+    ref_positions positions = chunk_positions(p, number);
+    bool empty = positions.begin == positions.end;
     head_result r;
-    while (first < end) {
-        uint64_t row = first / c.row_values, row_end = (row + 1) * c.row_values;
-        ref_positions positions = chunk_positions(p, row);
-        bool empty = positions.begin == positions.end;
-        attend(p, row / c.chunks, positions, &r);
-        for (; first < end && first < row_end; first++, values++)
-            *values = empty ? (ref_value){ 0, HUGE_VAL }
-                            : chunk_value(&r, (uint64_t)p->shape.head_dim, first % c.row_values);
-    }
+    attend(p, number / c.chunks, positions, &r);
+    for (uint64_t i = 0; i < c.row_values; i++)
+        row[i] =
+            empty ? (ref_value){ 0, HUGE_VAL } : chunk_value(&r, (uint64_t)p->shape.head_dim, i);
+}
+
+void ref_attention_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
+                          ref_value *values)
+{
+    ref_by_rows(p, output, rows_of(&p->shape).row_values, first, count, values, attend_chunk);
 }
 
 /* Reads a row, where its chunk has positions, and says its maximum in natural units. */
@@ -293,34 +295,29 @@ static bool read_row(const problem *p, uint64_t number, float *row, double *larg
     return true;
 }
 
-/* The rows of a head that have positions, weighed by their maxima, and its sink. */
-static void merge(const problem *p, uint64_t head, head_result *r)
+/* Merges the rows of a head that have positions, weighed by their maxima, and its sink. */
+static void merge_row(const problem *p, unsigned output, uint64_t head, ref_value *merged)
 {
+    (void)output;
     uint64_t dim = (uint64_t)p->shape.head_dim, chunks = rows_of(&p->shape).chunks;
     double sink = sink_of(p, BEHIND_PARTIALS, head), largest = sink, score;
     float row[MAX_HEAD_DIM + PARTIAL_EXTRA];
-    *r = (head_result){ .largest = -HUGE_VAL, .second = -HUGE_VAL };
+    head_result r = { .largest = -HUGE_VAL, .second = -HUGE_VAL };
     for (uint64_t i = head * chunks; i < (head + 1) * chunks; i++)
         if (read_row(p, i, row, &score))
             largest = fmax(largest, score);
     for (uint64_t i = head * chunks; i < (head + 1) * chunks; i++)
         if (read_row(p, i, row, &score))
-            add_positions(r, (double)row[dim + AT_WEIGHT], row, dim, score, fabs(score - largest));
-    add_sink(p, sink, fabs(sink) + fabs(sink - largest), r);
+            add_positions(&r, (double)row[dim + AT_WEIGHT], row, dim, score, fabs(score - largest));
+    add_sink(p, sink, fabs(sink) + fabs(sink - largest), &r);
+    for (uint64_t d = 0; d < dim; d++)
+        merged[d] = softmax_value(p, &r, d);
 }
 
 void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
                       ref_value *values)
 {
-    (void)output;
-    uint64_t dim = (uint64_t)p->shape.head_dim, end = first + count;
-    head_result r;
-    while (first < end) {
-        uint64_t head_end = (first / dim + 1) * dim;
-        merge(p, first / dim, &r);
-        for (; first < end && first < head_end; first++, values++)
-            *values = softmax_value(p, &r, first % dim);
-    }
+    ref_by_rows(p, output, (uint64_t)p->shape.head_dim, first, count, values, merge_row);
 }
 
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values)

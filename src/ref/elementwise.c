@@ -93,18 +93,19 @@ REF_BY_ELEMENT(ref_swiglu_rows, swiglu)
 REF_BY_ELEMENT(ref_add_rows, sum)
 REF_BY_ELEMENT(ref_multiply_rows, multiplied)
 
+static void convert_block(const problem *p, unsigned output, uint64_t number, ref_value *block)
+{
+    float decoded[REF_MOST_OF_ROW];
+    uint64_t values = formats[p->input_formats[0]].block_values;
+    (void)output;
+    problem_read(p, 0, number * values, values, decoded);
+    for (uint64_t i = 0; i < values; i++)
+        block[i] = (ref_value){ (double)decoded[i], 0 };
+}
+
 void ref_convert(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {
-    enum { MOST_BLOCK = 256 };
-    float decoded[MOST_BLOCK];
-    uint64_t block = formats[p->input_formats[0]].block_values, at = UINT64_MAX;
-    (void)output;
-    for (uint64_t i = 0; i < count; i++) {
-        if ((first + i) / block != at) {
-            at = (first + i) / block;
-            problem_read(p, 0, at * block, block, decoded);
-        }
-        values[i] = (ref_value){ (double)decoded[(first + i) % block], 0 };
-    }
+    ref_by_rows(p, output, formats[p->input_formats[0]].block_values, first, count, values,
+                convert_block);
 }

@@ -48,7 +48,7 @@ void problem_read_sequence(const problem *p, unsigned input, uint64_t sequence, 
 
 /* Computes a run of elements of an output row by row: row_of gives all width values of a row, by
  * its number. */
-enum { REF_MOST_OF_ROW = 256 };
+enum { REF_MOST_OF_ROW = 1024 };
 void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t first, uint64_t count,
                  ref_value *values,
                  void (*row_of)(const problem *p, unsigned output, uint64_t number,
