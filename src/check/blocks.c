@@ -18,13 +18,13 @@ static uint64_t at_least_one(int64_t size)
     return size > 0 ? (uint64_t)size : 1;
 }
 
-/* Of a product a row, of as many rows as there are. */
+/* Estimates a product of one row of X. */
 static double product_work(double rows, double columns)
 {
     return 5.0 * fmax(columns, 1) * fmax(rows, 1);
 }
 
-/* Of one row of X, with a cache of so many positions. */
+/* Estimates an operation on one row of X, with a cache of span positions. */
 static double row_work(operation op, const problem_shape *s, int64_t span)
 {
     double rows = (double)(s->n + s->n_kv + s->n_v), columns = (double)s->k;
@@ -61,8 +61,8 @@ static uint64_t work_of(operation op, const problem_shape *s, int64_t span)
     return (uint64_t)fmin(work, (double)(UINT64_C(1) << 62));
 }
 
-/* A block that takes several rows at once does as much where there are fewer. The longest sequence
- * is over one position where no cache is read. */
+/* A block that takes several rows at once does as much for fewer. Without a cache the longest
+ * sequence counts as one position. */
 uint64_t blocks_work(const trial *t)
 {
     problem_shape s = t->setup.shape;
@@ -149,7 +149,8 @@ uint64_t blocks_last_of_output(const trial *t)
     return last_group + across - 1 - (uint64_t)others;
 }
 
-/* Of Q, K and V the first and the last rows, and of the last group in y the last. */
+/* Chooses the blocks of the first and the last rows of Q, K and V, and the last row's block of the
+ * last group in y. */
 static void choose_at_matrix_ends(block_choice *c, const trial *t)
 {
     const problem_shape *s = &t->setup.shape;
@@ -163,9 +164,9 @@ static void choose_at_matrix_ends(block_choice *c, const trial *t)
     choose(c, t, blocks_of_grid(t) - (uint64_t)(across - block));
 }
 
-/* Chooses blocks of a list of experts whose entries have blocks of their own: of the last entry in
- * use, which may name an expert that there is not, and does where the list is the input that is
- * spoiled; of a sample also of one between the first, whose matrix is often the first, and that. */
+/* Chooses blocks of a list of experts whose entries have blocks of their own: the last entry in
+ * use, which may name a missing expert, and does if the list is the spoiled input; in a sample also
+ * one between the first and the last, since the first's matrix is often the first. */
 static void choose_entries(block_choice *c, const trial *t, selection which)
 {
     unsigned input = 0;

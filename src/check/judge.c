@@ -19,17 +19,18 @@
 
 enum { JUDGED_AT_ONCE = 4096 }; /* elements: whole blocks of every format */
 
-/* By what errors of a sum exceed those of terms that cancel, where all have the same sign. */
+/* The factor by which errors of a sum of terms of one sign exceed those of terms that cancel. */
 static const double OF_ONE_SIGN = 4;
 
-/* How much of a step x / D may be off a tie in float arithmetic with a multiplication by 1 / D. */
+/* The part of a step that x / D may be off a tie in float arithmetic with a multiplication by 1 /
+ * D. */
 static const double TIE_TOLERANCE = 127 * 0x1p-21;
 
-/* Of a d that is f32: of 1 / 127, and of the product with it. */
+/* The rounding of a d that is f32: of 1 / 127, and of the product with it. */
 static const double SCALE_ROUNDING = 0x1p-22;
 
-/* A number that is exact up to float arithmetic, after rounding to fp16: half a unit in the last
- * place of 11 bits, or of the subnormals, and some float roundings. */
+/* Returns the error of a number that is exact up to float arithmetic, after rounding to fp16: half
+ * a unit in the last place of 11 bits, or of the subnormals, and some float roundings. */
 static double half_rounding(double exact)
 {
     return fmax(fabs(exact) * (0x1p-11 + 0x1p-20), 0x1p-25 * (1 + 0x1p-9));
@@ -50,8 +51,8 @@ static void note(judgement *j, const param *p, const char *field, uint64_t eleme
     j->expected = expected;
 }
 
-/* Returns an error in bounds, of which rounding to a format alone may make some. What is no number
- * has to stay none. Where the magnitude is none either, nothing is known. */
+/* Returns an error as a part of its bound, less the rounding to a format. An expected value that is
+ * not finite must stay so. If the bound is NaN, nothing is known. */
 static double error_of(double got, double expected, double rounding, double bound)
 {
     if (!isfinite(expected))
@@ -101,7 +102,7 @@ unsigned trial_quants_at(format f)
     return f == FORMAT_Q8_0 ? Q8_0_QUANTS : f == FORMAT_Q8_1 ? Q8_1_QUANTS : Q8_F32_QUANTS;
 }
 
-/* Of q8_0 and q8_f32, which have no s, d and q stand as in q8_1_block. */
+/* Loads a block as q8_1; q8_0 and q8_f32 have no s. */
 static q8_1_block load_q8(format f, const uint8_t *bytes)
 {
     q8_1_block block = { 0 };
@@ -178,7 +179,7 @@ void judge_values(const param *p, const void *bytes, const ref_value *expected, 
     }
 }
 
-/* The end of the run of blocks that starts at a block and are all written, or all not. */
+/* Returns the end of the run of blocks from a block on that are all written, or all not. */
 static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
 {
     uint64_t at = block;
@@ -187,7 +188,7 @@ static uint64_t run_end(const uint8_t *written, uint64_t block, uint64_t end)
     return at;
 }
 
-/* The reference's values of an output, count at most JUDGED_AT_ONCE. */
+/* Computes the reference's values of an output, at most JUDGED_AT_ONCE. */
 static void expect(const trial *t, size_t index, uint64_t first, uint64_t count, ref_value *values)
 {
     unsigned output = 0;
@@ -207,7 +208,7 @@ uint64_t trial_output_blocks(const trial_param *p)
     return trial_target_blocks(p) * (p->targets ? p->target_count : 1);
 }
 
-/* The first block that is written, or not, though the reference says otherwise. */
+/* Returns the first block that is written, or not, unlike the reference. */
 static uint64_t wrong_block(const trial *t, size_t index, const trial_output *o, bool written)
 {
     ref_value expected[JUDGED_AT_ONCE];

@@ -38,7 +38,7 @@ static bool place_targets(const trial_run *r, const trial_param *p)
     return true;
 }
 
-/* What is read of scratch memory has to have been written there. */
+/* Places a parameter. Scratch memory has no content: the kernel must write what it reads. */
 static bool place_param(const trial_run *r, const trial_param *p, uint64_t *address)
 {
     device *d = r->device;
@@ -143,7 +143,7 @@ bool run_behind_others(const trial_run *r, const device_launch *l)
     return ended;
 }
 
-/* Where a block of an output lies. */
+/* Returns the address of a block of an output. */
 static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
@@ -153,8 +153,8 @@ static uint64_t block_address(const trial_run *r, size_t index, uint64_t block)
     return start + within * formats[trial_output_format(&p->param)].block_bytes;
 }
 
-/* The first block from one on near which something may have been written, or the one behind the
- * last. */
+/* Returns the first block, from one on, near which something may have been written, or the one
+ * after the last. */
 static uint64_t next_written(const trial_run *r, size_t index, uint64_t block)
 {
     const trial_param *p = &r->trial->params[index];
@@ -212,7 +212,8 @@ static bool is_written(const judging *g, uint64_t address, uint64_t size)
     return emu_written(g->run->device->memory, address, size);
 }
 
-/* An element is to be written and is not: the first one that is shows where kernels write. */
+/* Rejects an output with a missing element. The first one that is written shows where kernels
+ * write. */
 static bool reject_missing(judging *g, size_t index, uint64_t missing)
 {
     const trial_param *p = &g->trial->params[index];
@@ -228,7 +229,7 @@ static bool reject_missing(judging *g, size_t index, uint64_t missing)
     return false;
 }
 
-/* The first byte of a block that is written, or its size. */
+/* Returns the first byte of a block that is written, or its size. */
 static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t size)
 {
     uint64_t at = 0;
@@ -237,7 +238,8 @@ static uint64_t first_written_byte(const judging *g, uint64_t address, uint64_t 
     return at;
 }
 
-/* The rest of a cache keeps its content: nothing is written there, not even a part of a block. */
+/* Checks that the rest of a cache keeps its content: nothing is written there, not even a part of a
+ * block. */
 static bool judge_strays(judging *g, size_t index, const trial_output *o)
 {
     const trial_param *p = &g->trial->params[index];
@@ -264,8 +266,8 @@ static bool judge_missing(judging *g, size_t index, uint64_t first, uint64_t cou
     return missing == first + count || reject_missing(g, index, missing);
 }
 
-/* What rows have to write to their caches, by a grid that is run whole, or where one block apart
- * from all others does, by that: of groups of rows along y by the last one's. */
+/* Checks that rows have written to their caches: all rows if the grid ran whole, else those of the
+ * last group along y if the one block that writes caches ran. */
 static bool judge_rows(judging *g, size_t index)
 {
     const trial *t = g->trial;
@@ -282,7 +284,7 @@ static bool judge_rows(judging *g, size_t index)
     return true;
 }
 
-/* The first and the last element of an output, by the blocks of the grid that have them. */
+/* Checks that the first and the last element of an output are written, if their blocks ran. */
 static bool judge_ends(judging *g, size_t index)
 {
     const trial *t = g->trial;
@@ -296,8 +298,8 @@ static bool judge_ends(judging *g, size_t index)
            (!blocks_chosen(c, last) || judge_missing(g, index, blocks - 1, 1));
 }
 
-/* Some blocks at a time; of a grid of which a part has run, and of caches, those near what is
- * written. */
+/* Compares an output with the reference, some blocks at a time; of caches, and if only a part of
+ * the grid ran, those near what is written. */
 static bool judge_output(judging *g, size_t index)
 {
     const trial_param *p = &g->trial->params[index];
@@ -329,7 +331,7 @@ static bool judge_output(judging *g, size_t index)
     return right && (missing == at || reject_missing(g, index, missing));
 }
 
-/* Where the worst element lies. */
+/* Returns the address of the worst element. */
 static uint64_t address_of_worst(const judging *g)
 {
     const judgement *j = g->worst;
@@ -349,7 +351,7 @@ static uint64_t address_of_worst(const judging *g)
     }
 }
 
-/* A launch that does not leave zero what has to be makes the next one wrong. */
+/* Checks that a launch leaves zero what the next one expects to be zero. */
 static bool judge_zeroed(judging *g, size_t index)
 {
     const trial_param *p = &g->trial->params[index];

@@ -14,21 +14,21 @@ enum {
                                          of addresses points to share that */
 };
 
-/* What weights of blocks are by their size. */
+/* The size of weights in blocks. */
 static const float SMALL = 0.05f;
 
-/* What makes logits of some tens or a hundred; random values of q8_0 are smaller. Ten times as much
- * is more than powers of two of float differ by. */
+/* Factors for logits of some tens or a hundred; random values of q8_0 are smaller. Ten times as
+ * much is more than neighbouring powers of two differ by. */
 static const float STEEP = 40, STEEP_OF_Q8_0 = 400, STEEPER = 10, FLATTEST = 0x1p-4f;
 
-/* Logits of a router that exp() of a float has no room for. */
+/* Logits of a router whose exp() overflows a float. */
 static const float LARGE_LOGIT = 150;
 
-/* By what sizes of huge or tiny rows differ. */
+/* The ratio of the sizes of huge or tiny rows. */
 static const float FAR = 0x1p12f;
 
-/* What leaves scores small where a few values are large, so that what these are rounded to does not
- * show in a weight. */
+/* A factor for small scores if a few values are large, so that their rounding does not show in a
+ * weight. */
 static const float FLAT = 0x1p-12f;
 
 size_t trial_cache_count(const trial_param *p)
@@ -78,13 +78,13 @@ static void spoil(const trial *t, size_t sequence, int64_t from, int64_t to)
     }
 }
 
-/* Whether the family's fit makes an input's values. */
+/* Returns true if the family's fit makes an input's values. */
 static bool is_fitted(const trial *t, const param *p)
 {
     return t->instance->family->fit && (p->unit || p->random == RANDOM_FITTED) && !p->target_values;
 }
 
-/* What the sequences' lengths decide besides the caches. */
+/* Sets the inputs that depend on the sequences' lengths, besides the caches. */
 static void lengths_changed(trial *t)
 {
     const problem_shape *s = &t->setup.shape;
@@ -155,7 +155,8 @@ static void fill(const trial *t, format f, void *bytes, uint64_t size, random_so
     ref_fill(f, bytes, size / info->block_bytes * info->block_values, t->setup.kind, r);
 }
 
-/* Several that repeat themselves lie in the same bytes, each starting a unit behind the other. */
+/* Fills count buffers. Several that repeat themselves share their bytes, each starting one unit
+ * after the one before. */
 static void fill_all(arena *a, const trial *t, device_buffer *made, uint64_t count, format f,
                      uint64_t values, uint64_t unit, uint64_t bytes, random_source *r)
 {
@@ -197,7 +198,7 @@ static void set_targets(arena *a, trial_param *p, device_buffer *made, uint64_t 
     p->content = (device_buffer){ p->size, p->size, p->size, arena_zalloc(a, p->size) };
 }
 
-/* Caches that are written to, and states that are read first. */
+/* Makes the buffers that a kernel writes through addresses; states have content. */
 static void make_targets(arena *a, trial *t, trial_param *p, unsigned output, random_source *r)
 {
     uint64_t count = t->setup.one_cache ? 1 : p->values;
@@ -225,9 +226,10 @@ static void multiply_parts(float *x, uint64_t count, uint64_t unit, const float 
         x[i] *= factors[i / unit % all];
 }
 
-/* Flat heads weigh all positions much the same, so that each of them shows in the result; of steep
- * ones a wrong sign or cap of scores does, of the steepest any maximum that is not the largest.
- * Where q is rounded to f16, the flattest has another power of two than its neighbours. */
+/* Makes heads of q steep or flat. A flat head weighs all positions about the same, so that each
+ * shows in the result. A steep one shows a wrong sign or cap of scores, the steepest a maximum that
+ * is not the largest. If q is rounded to f16, the flattest has another power of two than its
+ * neighbours. */
 static void make_steep(const trial *t, float *q, uint64_t count)
 {
     float factor = t->instance->kv_type == KV_Q8_0 ? STEEP_OF_Q8_0 : STEEP;
@@ -236,16 +238,15 @@ static void make_steep(const trial *t, float *q, uint64_t count)
                    sizeof factors / sizeof *factors);
 }
 
-/* Returns the standard deviation of a router's weights with which its logits are about so large. */
+/* Returns the standard deviation of a router's weights that makes logits of about a size. */
 static float router_weight(const trial *t, float logit)
 {
     return logit / sqrtf((float)t->setup.shape.k);
 }
 
-/* Makes scores very negative: products of positive K, or x of a router, with negative q or W. What
- * is alone beside the scores is more negative. One expert has all the weight. The lowest scores of
- * heads differ, down to less than any constant that could stand for minus infinity but the largest
- * floats. */
+/* Makes scores very negative: products of positive K, or x of a router, with negative q or W. Sinks
+ * are more negative. One expert has all the weight. The lowest scores of heads differ; the lowest
+ * is below any constant that could stand for minus infinity except the largest floats. */
 static void make_negative(const trial *t, const trial_param *p, unsigned input, format f,
                           const device_buffer *made, random_source *r)
 {

@@ -51,8 +51,8 @@ static const char *fault_message(verifier *v)
                         text_line(a, v->kernel->ptx, r->line));
 }
 
-/* Where inputs deal out results, those of all rows, and where a last block goes on, what all of its
- * partners do. */
+/* If inputs distribute results among blocks, a block may do the work of all rows; a last block may
+ * do that of all its partners. */
 uint64_t verifier_block_work(const trial *t)
 {
     uint64_t rows = t->instance->family->launch.dealt ? t->grid[1] : 1;
@@ -107,8 +107,8 @@ static bool launch_and_judge(verifier *v, const block_choice *c)
     return !verdict.what || reject(v, find_store(v, c, &verdict));
 }
 
-/* Blocks that run together do so in two orders, with the inputs of which most is run: which one is
- * the last must not matter. */
+/* Blocks that finish a result together run in two orders, with the inputs of which most blocks run:
+ * the result must not depend on which one is last. */
 bool verifier_launch(verifier *v, selection which)
 {
     block_choice c = blocks_choose(v->scratch, &v->trial, which);
@@ -155,7 +155,7 @@ bool verifier_try(verifier *v, const trial_setup *setup, bool (*runs)(verifier *
     return right;
 }
 
-/* What the text says of itself. One for a newer target than its kernel's would not run where the
+/* Notes what the text declares. A text for a newer target than its kernel's would not run where the
  * header says it does. */
 static bool note_head(verifier *v)
 {
@@ -173,7 +173,7 @@ static bool note_head(verifier *v)
     return v->result.right;
 }
 
-/* Goes on with a message that a line of the PTX cannot be run. */
+/* Adds a line of the PTX that cannot be run to the message. */
 static void add_refusal(verifier *v, const emu_report *report)
 {
     const kernel *k = v->kernel;

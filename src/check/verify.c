@@ -56,7 +56,7 @@ static bool launch_spoiled(verifier *v, selection which)
     return verifier_launch(v, which);
 }
 
-/* Whether a family goes on with states, which it finds in memory. */
+/* Returns true if a family updates states that it finds in memory. */
 static bool updates(const instance *in)
 {
     for (const param *p = in->family->params; p->name; p++)
@@ -65,8 +65,8 @@ static bool updates(const instance *in)
     return false;
 }
 
-/* Whether the rows of a shape may be positions of one sequence, which the kernel writes to its
- * cache: no more than a ring has rows. */
+/* Returns true if the rows of a shape may be positions of one sequence, whose cache the kernel
+ * writes: at most the rows of a ring. */
 static bool writes_one_cache(const instance *in, const problem_shape *s)
 {
     for (const param *p = in->family->params; p->name; p++)
@@ -75,9 +75,9 @@ static bool writes_one_cache(const instance *in, const problem_shape *s)
     return false;
 }
 
-/* Of caches longer than they are, also so that the rows of one sequence have the last position
- * among them, then shorter and shorter ones. Kernels that merge chunks by turns of several get
- * other rests of them, and one chunk alone. 0 ends the list. */
+/* Lists lengths: beyond the cache, also so that the rows of one sequence contain its last position,
+ * then shorter and shorter ones. Kernels that merge several chunks a turn get other remainders, and
+ * one chunk alone. 0 ends the list. */
 static size_t lengths_of(const instance *in, int64_t longest, int64_t lengths[MOST_LENGTHS])
 {
     const int64_t few = updates(in) ? FEW_POSITIONS : 1, size = in->shape.chunk_size;
@@ -130,13 +130,14 @@ static bool run_positions(verifier *v, size_t unused, uint32_t first)
     return verifier_launch(v, SAMPLED_BLOCKS);
 }
 
-/* Each row a position further than the one ahead of it, though they are of different sequences. */
+/* Runs rows each one position further than the row before, though they are of different sequences.
+ */
 static bool run_neighbours(verifier *v)
 {
     return run_positions(v, 0, 1);
 }
 
-/* The first rows unused, more and more of them, the others of the same sequence all the same. */
+/* Runs with the first rows unused, one more each time, the others of the same sequence. */
 static bool run_unused(verifier *v)
 {
     bool right = true;
@@ -168,7 +169,7 @@ static bool run_first(verifier *v)
     return verifier_launch(v, FIRST_BLOCK);
 }
 
-/* What a family's fit makes, as a list of experts, differs from trial to trial. */
+/* Returns a seed for a trial: what a family's fit makes, as a list of experts, depends on it. */
 static uint64_t seed_of(const verifier *v, uint64_t number)
 {
     return v->kernel->instance->family->fit ? v->seed + number : v->seed;
@@ -194,8 +195,8 @@ static uint64_t first_chosen(const trial *t)
 }
 
 /* Returns the block of an input that has NaN number i. Four in turn are in different values of 16
- * bytes. Those behind one another are in different eighths of the input's beginning: an unrolled
- * loop has instructions of their own for each. */
+ * bytes. Consecutive fours are in different eighths of the input's beginning: an unrolled loop has
+ * separate instructions for each. */
 static uint64_t place_of(const trial *t, uint64_t first, uint64_t i)
 {
     enum { AT_ONCE = 4, PARTS = 8, PRIME = 129 };
@@ -240,7 +241,8 @@ static bool run_infinite(verifier *v)
     return verifier_launch(v, FIRST_BLOCK);
 }
 
-/* With a NaN, then an infinity, in each input: it has to show in all that it has a part in. */
+/* Runs with a NaN, then an infinity, in each input: every result that depends on it must show it.
+ */
 static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     trial_setup setup = { .shape = *shape, .sm_count = sm_count, .seed = v->seed };
@@ -257,8 +259,8 @@ static bool run_spoiled(verifier *v, const problem_shape *shape, int64_t sm_coun
     return right;
 }
 
-/* Ordinary inputs that are tried: several where each makes few of many possible choices, a router's
- * or which experts rows use. */
+/* Returns how many ordinary inputs are tried: several if each makes few of many possible choices,
+ * as a router's, or a list of experts. */
 static uint64_t ordinary_inputs(const instance *in)
 {
     operation op = in->family->op;
@@ -271,7 +273,7 @@ static uint64_t ordinary_inputs(const instance *in)
     return lists ? LISTS : 1;
 }
 
-/* Returns true where weights of a softmax come of scores. */
+/* Returns true if the kernel computes or merges a softmax of scores. */
 static bool has_scores(const instance *in)
 {
     operation op = in->family->op;
@@ -281,7 +283,7 @@ static bool has_scores(const instance *in)
     return has;
 }
 
-/* With all scores of a softmax very negative, and sequences whose lengths no tile divides. */
+/* Runs with all scores of a softmax very negative, and with lengths that no tile divides. */
 static bool run_negative(verifier *v)
 {
     static const int64_t lengths[] = { SOME_SEQ_LEN - 1, ODD_SEQ_LEN, ODD_SEQ_LEN / 3 - 1,
@@ -296,11 +298,10 @@ static bool run_negative(verifier *v)
     return right;
 }
 
-/* With ordinary inputs, with several of them where each makes few of many possible choices, and
- * again where the rows may share a cache; then with zeros, tiny and huge
- * ones, which divide by zero, lose bits or
- * overflow where a kernel does not take care; of these, a grid that is large runs one block. Of
- * what has a power of two for a row, a norm or a limit a few values decide: there are outliers. */
+/* Runs ordinary inputs, and again if the rows may share a cache. Then zeros, tiny and huge values,
+ * which divide by zero, lose bits or overflow in a careless kernel; a large grid runs one block of
+ * these. Outliers follow for kernels with a power of two a row, a norm or a limit, where a few
+ * values decide. */
 static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
 {
     static const fill_kind others[] = { FILL_ZERO, FILL_TINY, FILL_HUGE };
@@ -343,8 +344,8 @@ static bool run_sizes(verifier *v, const problem_shape *shape, int64_t sm_count)
                      verifier_try(v, &setup, run_alone));
 }
 
-/* The SM count at which blocks of a grid-stride kernel compute several rows each; 0 where the grid
- * does not depend on it or is not smaller than the output even on one SM. */
+/* Returns the SM count at which blocks of a grid-stride kernel compute several rows each; 0 if the
+ * grid does not depend on it, or is not smaller than the output even on one SM. */
 static int64_t looping_sm_count(const instance *in, const problem_shape *s)
 {
     run_values run = { s->k, s->n, s->m, 0 };
@@ -358,7 +359,8 @@ static int64_t looping_sm_count(const instance *in, const problem_shape *s)
     return sm_count > 1 ? sm_count : 1;
 }
 
-/* Where a smaller GPU has fewer blocks for a sequence's chunks, so that they take several. */
+/* Runs as on a smaller GPU, which has fewer blocks for a sequence's chunks, so that each takes
+ * several. */
 static bool run_fewer_blocks(verifier *v, const problem_shape *shape)
 {
     const instance *in = v->kernel->instance;
@@ -388,9 +390,8 @@ static bool run_shape(verifier *v, const problem_shape *shape)
            run_fewer_blocks(v, shape) && run_spoiled(v, shape, usual);
 }
 
-/* With rows = run_time numbers of rows around that of a group, and some groups, whose last one may
- * be all that is run and lacks one row: all that is asked of a kernel with one row in the last
- * group, where most is missing. */
+/* With rows = run_time, runs numbers of rows around that of a group, and several groups of which
+ * the last lacks a row. All other trials have one row in the last group, where most is missing. */
 static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
 {
     const instance *in = v->kernel->instance;

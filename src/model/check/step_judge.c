@@ -20,7 +20,7 @@
 
 static const double FLOAT_ERROR = 2e-4;
 
-/* How far an element may be off. */
+/* Returns the bound of an element's error. */
 static double bound_of(const step_compared *c)
 {
     double largest = 0, squares = 0, rounding = 0;
@@ -57,7 +57,7 @@ bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_c
                         at % c->row_size, (double)c->got[at], c->rounded[at], most));
 }
 
-/* Judges the hidden states of rows that are tokens' behind a layer. */
+/* Compares the hidden states of tokens' rows after a layer. */
 static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *r,
                          const step_expected *e, int64_t layer)
 {
@@ -82,7 +82,7 @@ static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *
     return step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
-/* Parts of the caches that a layer has written, those of one token one behind another. */
+/* Parts of the caches that a layer has written, those of one token together. */
 typedef struct written {
     const char *what;
     ref_cached *items;
@@ -108,7 +108,7 @@ static bool judge_written(step_trial *t, const step_rows *r, int64_t layer, cons
     return !count || step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
-/* What each row has written of so many heads. */
+/* Compares what each row has written to the caches of some heads. */
 static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
                        int64_t heads, bool values)
 {
@@ -121,7 +121,7 @@ static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const c
     return judge_written(t, r, layer, &w);
 }
 
-/* The states of sequences behind their last rows. */
+/* Compares the states of sequences after their last rows. */
 static bool judge_states(step_trial *t, const step_rows *r, int64_t layer)
 {
     size_t heads = (size_t)t->v->plan->decoder->delta_value_heads;
@@ -168,7 +168,7 @@ computed_logits step_read_logits(const step_trial *t, const plan_step *step)
     return l;
 }
 
-/* What was not computed is taken to be right. */
+/* Logits that were not computed count as right. */
 bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
                        const step_expected *e)
 {
@@ -191,7 +191,8 @@ bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
     return true;
 }
 
-/* The token, position and length of a row of the state are what comes behind a row of the step. */
+/* Checks that a row of the state has the token, position and length that follow a row of the step.
+ */
 static bool judge_next(step_trial *t, const step_rows *r, size_t row, size_t next,
                        const float *logits)
 {

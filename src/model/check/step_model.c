@@ -24,7 +24,7 @@ enum {
 #define LARGE_MATRIX (UINT64_C(1) << 26) /* weights */
 static const double SCORES = 2, HEADS = 1.5, BRANCH = 2, GATE = 1.3, LOGITS = 3, BIAS = 0.3;
 
-/* Root mean square of the first values. */
+/* Returns the root mean square of the first values. */
 static double size_of(format f, const void *bytes, uint64_t values)
 {
     float decoded[MEASURED];
@@ -52,16 +52,16 @@ static double scale_of_scores(const decoder *d)
     return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_dim);
 }
 
-/* The size of each of q and k that makes the scores what they should be; of latent attention of
- * what turns, which has half of their variance. */
+/* Returns the size of q and k that gives scores of size SCORES. In latent attention it is that of
+ * the part that turns, which has half of the variance. */
 static double size_of_heads(const decoder *d)
 {
     double dims = d->latent ? 2 * (double)d->rope[0].dims : (double)d->head_dim;
     return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d)));
 }
 
-/* The size of one expert's result: the sum of all that a token has, by their weights, is to be as
- * large as that of a dense feed-forward. Weights that are no shares are some tenths. */
+/* Returns the size of one expert's result. The weighted sum of a token's experts is to be as large
+ * as a dense feed-forward. Weights that are no shares are some tenths. */
 static double size_of_expert(const decoder *d)
 {
     bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
@@ -69,7 +69,7 @@ static double size_of_expert(const decoder *d)
     return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
 }
 
-/* The size that the products with a matrix should have where x is of size 1. */
+/* Returns the size of the products with a matrix for an x of size 1. */
 static double product_size(const decoder *d, decoder_tensor t)
 {
     switch (t) {
@@ -110,7 +110,8 @@ static double product_size(const decoder *d, decoder_tensor t)
     }
 }
 
-/* Gains of a norm, about. The last one makes up for an embedding that is the output matrix, too. */
+/* Returns the size of a norm's gains. The last norm makes up for an embedding that is also the
+ * output matrix. */
 static double gain_size(const decoder *d, decoder_tensor t)
 {
     double one_product =
@@ -130,8 +131,8 @@ static double gain_size(const decoder *d, decoder_tensor t)
     }
 }
 
-/* A value of a vector. Gains are from half of a size to three halves, of either sign: so common
- * parts of a vector don't grow from product to product. */
+/* Returns a value of a vector. Gains are from half of a size to three halves, of either sign: so
+ * common parts of a vector don't grow from product to product. */
 static float vector_value(const decoder *d, decoder_tensor t, double gain, random_source *r)
 {
     double columns = (double)decoder_columns(d, t);
@@ -159,10 +160,10 @@ static float vector_value(const decoder *d, decoder_tensor t, double gain, rando
     }
 }
 
-/* A router's rows do not repeat: equal ones have equal logits. Those of the layers of a
- * decoder with experts do soon: its tokens are fed one by one, and what repeats costs the reference
- * nothing. So do those of a large matrix: see step_product_repeats. An odd number of rows, so that
- * experts begin with different ones. */
+/* Returns how many rows of a tensor exist; they repeat. A router's rows do not: equal rows have
+ * equal logits. In a decoder with experts few rows exist: its tokens are fed one by one, and
+ * repeated rows cost the reference nothing. A large matrix has few too: see step_product_repeats.
+ * The number is odd, so that experts begin with different rows. */
 static uint64_t rows_there(const decoder *d, const plan_tensor *t)
 {
     bool soon = d->experts && tensor_infos[t->tensor].by_layer;
@@ -208,7 +209,7 @@ static void make_rows(arena *a, step_model *m, int64_t layer, random_source *r)
     }
 }
 
-/* A state is as large as one that keys of length 1 and values of size 1 have made. */
+/* Makes states as large as keys of length 1 and values of size 1 make them. */
 static void make_states(arena *a, step_model *m, random_source *r)
 {
     const decoder *d = m->d;
@@ -223,7 +224,7 @@ static void make_states(arena *a, step_model *m, random_source *r)
         m->inputs[i] = (float)HEADS * random_normal(r);
 }
 
-/* A layer with softmax attention, or without; -1: there is none. */
+/* Returns a layer with softmax attention, or without; -1: there is none. */
 static int64_t layer_of(const decoder *d, bool recurrent)
 {
     for (int64_t layer = 0; layer < d->layers; layer++)

@@ -5,7 +5,7 @@
 /* Orders as emu_stream counts them. */
 enum { AS_EARLY = 0, AT_RANDOM = 2, STYLES = 3 };
 
-/* The kernel of a name that is for a target, or NULL. */
+/* Returns the kernel of a name that serves a target, or NULL. */
 static const kernel *find_kernel(const kernel *kernels, size_t count, const char *name,
                                  const target *t)
 {
@@ -16,7 +16,7 @@ static const kernel *find_kernel(const kernel *kernels, size_t count, const char
     return NULL;
 }
 
-/* The oldest target of which some kernel of the plan waits, or NULL. */
+/* Returns the oldest target for which a kernel of the plan waits, or NULL. */
 static const target *find_target(const plan *p, const kernel *kernels, size_t count)
 {
     const target *oldest = NULL;
@@ -90,8 +90,8 @@ static void add_caches(const step_trial *t, range_list *list)
             }
 }
 
-/* What a launch calls the parts of the state that it is given; up to the next one that has a name.
- */
+/* Adds the parts of the state by the names that launches give them; each ends where the next
+ * begins. */
 static void add_state(const step_trial *t, const plan_step *step, range_list *list)
 {
     size_t first = list->count;
@@ -113,7 +113,7 @@ static void add_state(const step_trial *t, const plan_step *step, range_list *li
     }
 }
 
-/* Launches of a step and of the one behind it. */
+/* The launches of a step and of the next one. */
 typedef struct step_stream {
     emu_stream *stream;
     const plan_step *steps[2]; /* the second may be NULL */
@@ -147,9 +147,9 @@ static bool run_from(step_trial *t, const step_stream *of, int first, bool in_or
            step_reject_launch(t, launches[report.launch], of->rows[0], &report);
 }
 
-/* The step and, where that is of one token, has all launches, and another token has room, the
- * layers of one of the token that it chooses: what a launch does ahead of its wait may also race
- * with the step ahead. */
+/* Makes a stream of the step. If that has one token and all launches, and there is room for another
+ * token, the layers of the next step follow: what a launch does before its wait may also race with
+ * the step before. */
 static step_stream make_stream(const step_trial *t, const plan_step *step, const step_rows *r,
                                const step_rows *next)
 {
@@ -169,7 +169,7 @@ static step_stream make_stream(const step_trial *t, const plan_step *step, const
     return s;
 }
 
-/* An order: the most adverse one first, then by turns of both kinds. */
+/* Returns an order: the most adverse one first, then both kinds in turn. */
 static uint64_t order_of(const step_verifier *v, unsigned i)
 {
     return i ? STYLES * (v->seed + i) + (i % 2 ? AT_RANDOM : AS_EARLY) : AS_EARLY;

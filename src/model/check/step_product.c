@@ -16,7 +16,7 @@
 enum { SOME_BLOCKS = 4, MOST_MATRICES = 3 };
 #define LARGE_PRODUCT (INT64_C(1) << 27) /* multiplications; of products that repeat, by a row */
 
-/* What has not been written: a NaN that arithmetic does not give. */
+/* Marks values that no block has written: a NaN that arithmetic does not give. */
 static const uint32_t UNWRITTEN = 0xffffffff;
 
 /* A matrix of a launch, whose products stand in a row from a column on. */
@@ -104,7 +104,7 @@ bool step_any_launch(const step_trial *t, const plan_step *step,
     return any;
 }
 
-/* Values of a parameter from a number on; NULL where the kernel has no such parameter. */
+/* Reads values of a parameter from a number on; NULL if the kernel has no such parameter. */
 static const float *values_from(const product_launch *p, const char *name, size_t first,
                                 size_t count)
 {
@@ -123,7 +123,7 @@ static const float *values_at(const product_launch *p, const char *name, size_t 
     return values_from(p, name, 0, count);
 }
 
-/* Rows [m, size]: those alone that are tokens' rows, as doubles. */
+/* Reads the tokens' rows of [m, size] as doubles. */
 static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
 {
     double *kept = arena_alloc(p->t->scratch, r->fed_count * size * sizeof *kept);
@@ -171,14 +171,14 @@ typedef struct operands {
     size_t results; /* of a vector */
 } operands;
 
-/* Results of one matrix: those of some vectors, by their numbers. */
+/* The results of one matrix for some vectors, by their numbers. */
 typedef struct results {
     size_t *numbers, count;
     double *y; /* of result 0 */
     size_t stride;
 } results;
 
-/* Rows of a matrix times the vectors of some results, with its factor and bias. */
+/* Multiplies a matrix with the vectors of some results, and applies its factor and bias. */
 static void multiply(const product_launch *p, const ref_matrix *w, const operands *o, float scale,
                      const float *bias, const results *to)
 {
@@ -197,7 +197,7 @@ static void multiply(const product_launch *p, const ref_matrix *w, const operand
     }
 }
 
-/* Results that an entry of the list of experts says, of rows that are there. */
+/* Takes the results that an entry of the list of experts names, of tokens' rows. */
 static void take_entry(const product_launch *p, const step_rows *r, const uint32_t *entry,
                        results *to)
 {
@@ -243,8 +243,8 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
     }
 }
 
-/* Computes Y of rows that are there: a row's sums of gate and up become half as many values. x is
- * f16 already. */
+/* Computes Y of the tokens' rows. With gate and up, the sums of both become half as many values. x
+ * is f16 already. */
 static double *compute(const product_launch *p, const step_rows *r, bool halves)
 {
     const problem_options *options = &p->in->options;
@@ -283,8 +283,8 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     return y;
 }
 
-/* Entries of the list of experts that rows which are there use, from the first to the last of them.
- */
+/* Chooses blocks of entries of the list of experts that tokens' rows use, from the first to the
+ * last. */
 static void choose_entries(const product_launch *p, const step_rows *r, const uint32_t grid[3],
                            uint64_t blocks[SOME_BLOCKS])
 {
@@ -304,7 +304,8 @@ static void choose_entries(const product_launch *p, const step_rows *r, const ui
     }
 }
 
-/* From the first block to the last, each with those that have the other parts of its sums. */
+/* Chooses blocks from the first to the last, each with those that have the other parts of its sums.
+ */
 static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, const uint32_t grid[3],
                                uint64_t parts)
 {

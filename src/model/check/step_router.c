@@ -8,7 +8,7 @@
 static const float SPREAD = 3, MOST_OF_LEVEL = 0.5F, LITTLE = 0.2F, NOISE = 0.1F, LIFT = 2,
                    CHOICE_BIAS = 0.02F;
 
-/* Numbers from 0 on in some order, the first of them given. */
+/* Returns the numbers from 0 on in a random order that begins with a given one. */
 static int64_t *some_order(arena *a, int64_t count, int64_t first, random_source *r)
 {
     int64_t *order = arena_alloc(a, (size_t)count * sizeof *order);
@@ -32,7 +32,7 @@ static int64_t lifted(const decoder *d)
     return d->has[TENSOR_EXP_PROBS_B] ? d->experts / 3 : -1;
 }
 
-/* Gives so many experts of some groups levels of about a size: one of a group after the other. */
+/* Gives count experts levels of about a size, group by group in turn. */
 static void raise(arena *a, const decoder *d, int64_t count, float size, float *levels,
                   random_source *r)
 {
@@ -81,14 +81,15 @@ void step_make_router(arena *a, const decoder *d, int64_t layer, void *model, re
     bias[lifted(d)] = LIFT;
 }
 
-/* A sum of two scores, as groups have them, may be off by twice as much as one, and so may that
- * which it is compared with. */
+/* A sum of two scores of a group may be off by twice as much as one, and so may the sum that it is
+ * compared with. */
 static const double DIFFERENCES = 4;
-/* Of the scores' range: float arithmetic, and with 8 bits what the first few tokens do not show. */
+/* Doubt as a part of the scores' range: for float arithmetic, and with 8 bits for noise that the
+ * first few tokens do not show. */
 static const double FLOATS = 1e-3, OF_8_BITS = 0.05;
 
-/* How far scores may be off, of which rounding moves some by noise. Their range is without the
- * largest, which may be lifted. */
+/* Returns how far scores may be off, some of them by the noise of rounding. Their range is without
+ * the largest, which may be lifted. */
 static double doubt_of(const decoder *d, const ref_choice *exact, double noise)
 {
     bool rounds = d->precision == PRECISION_Q8 || d->kv_type == KV_Q8_0;

@@ -28,7 +28,7 @@ step_traffic step_traffic_new(const step_trial *t)
     return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
-/* The experts that the tokens of the latest layer use. */
+/* Returns how many experts the tokens of the latest layer use. */
 static uint64_t experts_in_use(const step_trial *t, const plan_step *step)
 {
     for (size_t i = 0; i < step->buffer_count; i++)
@@ -54,8 +54,8 @@ static void add_matrices(step_traffic *s, const step_trial *t, const plan_step *
     }
 }
 
-/* What a token sees of its sequence's cache; of a delta net it goes on from what the one ahead of
- * it in the step has left. */
+/* Returns the bytes that a token sees of its sequence's cache. In a delta net it continues from
+ * what the row before it in the step has left. */
 static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t row, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;

@@ -13,7 +13,7 @@ bool step_reject(step_trial *t, const char *message)
     return false;
 }
 
-/* "blk.17", or what stands ahead of or behind the layers. */
+/* Returns "layer 17", or the place before or after the layers. */
 const char *step_layer_name(const step_trial *t, int64_t layer)
 {
     if (layer < 0 || layer >= t->v->plan->decoder->layers)
@@ -171,7 +171,7 @@ void step_write_state(const step_trial *t, const step_rows *r)
         }
 }
 
-/* Puts what the model has there into a cache, or what is no number. */
+/* Writes the model's row to a cache, or NaN. */
 static void put(const step_trial *t, const ref_cached *at, bool none)
 {
     const step_model *m = &t->v->model;
@@ -183,8 +183,8 @@ static void put(const step_trial *t, const ref_cached *at, bool none)
         emu_write(t->memory, address, step_model_row(m, at), size);
 }
 
-/* A head's rows ahead of a position, as far as they differ from those that repeat, and behind it as
- * many that are none as steps may write; of a ring all that it has. */
+/* Writes a head's rows before a position, except those that the pattern repeats, and NaN to as many
+ * after it as steps may write; of a ring all rows. */
 static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;
@@ -202,8 +202,8 @@ static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
         put(t, &at, true);
 }
 
-/* A delta net's states and inputs: ahead of the first position, and further back than a convolution
- * reaches, there is nothing to be read. */
+/* Writes a delta net's states and inputs. Before the first position, and further back than a
+ * convolution reaches, nothing may be read. */
 static void start_states(const step_trial *t, ref_cached at, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;

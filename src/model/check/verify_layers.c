@@ -4,8 +4,8 @@
 
 #include "kernel/next.h"
 
-/* The name of a kernel without what it fetches for the next launch, which decides no result and is
- * of whatever layer is next. */
+/* Returns the name of a kernel without its prefetch for the next launch, which decides no result
+ * and depends on the next layer. */
 static const char *plain_name(arena *a, const instance *in)
 {
     instance plain = *in;
@@ -21,7 +21,7 @@ static const char **plain_names(arena *a, const plan *p)
     return names;
 }
 
-/* The first of so many that is a name, or their number. */
+/* Returns the index of the first equal name, or count. */
 static size_t find_name(const char *const *names, size_t count, const char *name)
 {
     size_t found = 0;
@@ -30,8 +30,8 @@ static size_t find_name(const char *const *names, size_t count, const char *name
     return found;
 }
 
-/* The layer with the most kernels that no chosen one has, again and again. Kernels that are alike
- * count as one: the first of them. */
+/* Adds the layer with the most kernels that no chosen one has, again and again. Kernels that are
+ * alike count as one. */
 chosen_layers verify_choose_layers(arena *a, const plan *p)
 {
     enum { AT_LEAST = 2 };
@@ -89,8 +89,7 @@ decoder *verify_reduced_decoder(arena *a, const decoder *d, const chosen_layers 
     return r;
 }
 
-/* Of a launch the argument that the kernel it had only fetches, or none, becomes that of the kernel
- * that it has now. */
+/* Replaces a launch's prefetch argument by one that suits the kernel it has now. */
 static void exchange_argument(arena *a, const plan *reduced, plan_launch *l, const instance *taken)
 {
     const plan_argument none = { .memory = PLAN_WEIGHTS, .offset = UINT64_MAX, .said = "nothing" };
@@ -122,8 +121,7 @@ void verify_take_kernels(arena *a, plan *reduced, const plan *p)
     }
 }
 
-/* What an address is of: a tensor and the layers between that and the launch, or a place in the
- * state or the workspace. */
+/* A tensor and the layers between it and the launch, or a place in the state or the workspace. */
 typedef struct place {
     const char *said;
     decoder_tensor tensor;
@@ -154,7 +152,7 @@ static place place_of(const plan *p, const plan_launch *l, const plan_argument *
     return at;
 }
 
-/* But for what is only fetched. */
+/* Compares two launches' arguments, without those that are only prefetched. */
 static bool same_arguments(arena *a, const plan *p, const plan_launch *l, const plan *reduced,
                            const plan_launch *other)
 {
@@ -177,7 +175,7 @@ static bool same_arguments(arena *a, const plan *p, const plan_launch *l, const 
     return one.argument_count == two.argument_count;
 }
 
-/* Whether a launch behind or ahead of the layers, or of a layer, is one of the reduced plan. */
+/* Returns true if the reduced plan has such a launch, before, in or after the layers. */
 static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t number,
                         const plan *reduced, const plan_step *verified)
 {

@@ -76,8 +76,8 @@ static uint32_t random_token(step_trial *t)
     return (uint32_t)random_below(&t->random, (uint64_t)t->v->plan->decoder->vocab);
 }
 
-/* Feeds a row to both references, from hidden on. A token whose experts rounding might change gives
- * its place to another one, or with no others is taken back. */
+/* Feeds a row to both references. If rounding might change a token's experts, another token takes
+ * its place, or the row is taken back if it must be this one. */
 static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hidden[2])
 {
     enum { MOST_DRAWS = 200 };
@@ -97,8 +97,9 @@ static bool feed_row(step_trial *t, ref_row *row, bool others, double *const hid
     return false;
 }
 
-/* What the references give for the rows that are fed: of a mixture of experts for one after the
- * other. The tokens that are fed become those of the rows. False: they are not clear. */
+/* Computes what the references give for the rows; with a mixture of experts one row after another.
+ * The tokens that were fed become those of the rows. Returns false if their experts are not clear.
+ */
 static bool feed_references(step_trial *t, const plan_step *step, step_rows *r, bool others,
                             step_expected *e)
 {
@@ -144,7 +145,7 @@ static bool run_step(step_trial *t, const plan_step *step, const step_rows *r,
     return run_launches(t, step, r, e) && (!before || step_overlap(t, step, r, before));
 }
 
-/* A step of tokens any of which others may stand for. */
+/* Runs a step of tokens that others may replace. */
 static bool run_any(step_trial *t, const plan_step *step, step_rows *r)
 {
     step_expected e;
@@ -176,8 +177,8 @@ static bool has_room(const step_trial *t, int64_t sequence, int64_t tokens)
     return (int64_t)t->lengths[sequence] + tokens <= t->v->plan->decoder->max_seq_len;
 }
 
-/* One row of a step by itself, of which the logits may be none: in a step of one, or of a prompt,
- * whose products are others, the only one that is. */
+/* Runs one row alone, in a step of one or, for a prompt whose products differ, as the only row of
+ * the step; without the logits' launches if so said. */
 static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, size_t row,
                     bool logits)
 {
@@ -196,8 +197,8 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
     return true;
 }
 
-/* The last row again: the step has left all that it was computed from. But delta nets have gone on,
- * so that these start from the memory before the step, with the rows ahead of the last one. */
+/* Runs the last row again: the step has left everything it was computed from. But delta nets have
+ * advanced, so they start from the memory before the step, with the rows before the last one. */
 static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all,
                       const emu_snapshot *before)
 {
@@ -225,7 +226,7 @@ static bool run_alone(step_trial *t, const plan_step *step, const step_rows *all
     return true;
 }
 
-/* Tokens that are enough of a step. */
+/* Returns how many tokens of a step are enough. */
 static int64_t tokens_of(const step_trial *t, const plan_step *step)
 {
     return step_any_launch(t, step, step_product_is_large) ? FEW_TOKENS : step->m;
@@ -254,9 +255,9 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     return run_any(t, step, &r) && (!alone || run_alone(t, step, &r, before));
 }
 
-/* The token that the step ahead has chosen, which is in the state with all that it needs; but not
- * where its experts are not clear, or where it is not the state's first: where all rows of a prompt
- * have one. Of few rows the last one has been run alone since. */
+/* Runs the token that the step before has chosen, which is in the state with everything it needs.
+ * Does nothing if its experts are not clear, or if it is not the state's first token. With few rows
+ * the last one has been run alone since. */
 static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
 {
     const plan *p = t->v->plan;
@@ -274,8 +275,8 @@ static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
     return run_step(t, step_of_one(p), &r, &e, true);
 }
 
-/* A position from which on something else holds: the first that a window leaves out, or one where
- * the temperature rises; else one with many ahead of it. */
+/* Returns a position where the result changes: the first that a window leaves out, or where the
+ * temperature rises; else one with many positions before it. */
 static uint64_t edge_of(const plan *p)
 {
     const decoder *d = p->decoder;
@@ -288,7 +289,7 @@ static uint64_t edge_of(const plan *p)
     return edge + room < longest ? edge : longest > 2 * room ? longest - room : longest / 2;
 }
 
-/* The largest step, and the largest of few rows that there is besides. */
+/* The largest step, and the largest of few rows, if both exist. */
 typedef struct large_steps {
     const plan_step *items[2];
     size_t count;
@@ -303,8 +304,7 @@ static large_steps large_steps_of(const plan *p)
     return (large_steps){ { both ? few : last, last }, both ? 2 : 1 };
 }
 
-/* Of a large vocabulary and several tokens a step, what comes from the steps at an edge is enough.
- */
+/* With a large vocabulary, steps of several tokens run only at an edge. */
 static bool run_from_the_start(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -337,7 +337,8 @@ static bool run_at_an_edge(step_trial *t)
     return true;
 }
 
-/* Across the end of the shortest ring, for the second time where there are as many positions. */
+/* Runs across the end of the shortest ring, the second time around if there are enough positions.
+ */
 static bool run_around_a_ring(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -356,7 +357,7 @@ static bool run_around_a_ring(step_trial *t)
     return run_tokens(t, step, 0, tokens);
 }
 
-/* Runs a token of each sequence, at positions of its own, behind rows that are none. */
+/* Runs a token of each sequence, each at its own position, after rows without a token. */
 static bool run_several(step_trial *t)
 {
     const plan *p = t->v->plan;
@@ -403,8 +404,8 @@ static void run_trial(void *context, size_t i)
     t->device.close(&t->device);
 }
 
-/* The oldest target's kernel of each of the plan's; NULL, or the name of the one that there is not.
- */
+/* Finds the oldest target's kernel for each of the plan's. Returns NULL, or the name of a missing
+ * one. */
 static const char *load_kernels(arena *a, step_verifier *v, const kernel *kernels, size_t count)
 {
     emu_report report;
