@@ -2,6 +2,7 @@
 #ifndef PTXGEN_TESTS_SUITE_H
 #define PTXGEN_TESTS_SUITE_H
 
+#include "test_arena.h"
 #include "check/run.h"
 #include "check/verify.h"
 #include "kernel/kernel.h"
@@ -44,6 +45,18 @@ trial_param *suite_param(trial *t, const char *name);
 
 /* Opens a GPU: false and an error where there is none. */
 bool suite_gpu(arena *a, device *d);
+
+/* Tests that are given the emulator as a device: EMULATOR_TEST(name) { … } has it as d, and an
+ * arena as a. */
+#define EMULATOR_TEST(name)                     \
+    static void name##_on(arena *a, device *d); \
+    ARENA_TEST(name)                            \
+    {                                           \
+        device d = device_emulator(a);          \
+        name##_on(a, &d);                       \
+        d.close(&d);                            \
+    }                                           \
+    static void name##_on(__attribute__((unused)) arena *a, device *d)
 
 /* The sizes of an instance, with all positions of a cache valid. */
 trial_setup suite_setup(const instance *in, const device *d);

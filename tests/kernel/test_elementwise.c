@@ -20,7 +20,7 @@ static const char *const of_one[] = { "silu", "gelu", "relu", "scale" };
 static const char *const of_two[] = { "swiglu", "add", "multiply" };
 enum { OF_ONE = sizeof of_one / sizeof *of_one, OF_TWO = sizeof of_two / sizeof *of_two };
 
-ARENA_TEST(one_block_strides_over_all_values)
+EMULATOR_TEST(one_block_strides_over_all_values)
 {
     static const struct {
         const char *family, *text;
@@ -33,37 +33,33 @@ ARENA_TEST(one_block_strides_over_all_values)
                     { "convert", "weights=f16 k=4099 n=3" },
                     { "convert", "weights=e4m3 k=4099 n=3" },
                     { "convert", "weights=e5m2 k=4112 n=2 out=bf16" } };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         instance in;
         kernel k;
         trial t = prepare(a, kernels[i].family, kernels[i].text, &in, &k);
         assert_true(t.grid[0] > 1);
         t.grid[0] = 1;
-        expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+        expect_right(suite_run(a, d, &k, &t, NULL, NULL));
     }
-    d.close(&d);
 }
 
-ARENA_TEST(results_may_stand_in_place_of_an_input)
+EMULATOR_TEST(results_may_stand_in_place_of_an_input)
 {
     static const char *const texts[] = { "k=1029 m=2", "k=1029 m=2 type=f16",
                                          "k=64 m=3 type=bf16" };
-    device d = device_emulator(a);
     instance in;
     kernel k;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         for (size_t f = 0; f < OF_ONE; f++) {
             trial t = prepare(a, of_one[f], texts[i], &in, &k);
-            expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+            expect_right(suite_run_in_place(a, d, &k, &t, "y", "x"));
         }
         for (size_t f = 0; f < OF_TWO; f++) {
             trial t = prepare(a, of_two[f], texts[i], &in, &k);
-            expect_right(suite_run_in_place(a, &d, &k, &t, "y", f ? "a" : "g"));
-            expect_right(suite_run_in_place(a, &d, &k, &t, "y", f ? "b" : "u"));
+            expect_right(suite_run_in_place(a, d, &k, &t, "y", f ? "a" : "g"));
+            expect_right(suite_run_in_place(a, d, &k, &t, "y", f ? "b" : "u"));
         }
     }
-    d.close(&d);
 }
 
 enum { SWEPT = 4096 };
@@ -208,23 +204,21 @@ ARENA_TEST(faults_in_elements_are_found)
 
 /* Whatever thread, warp or way the columns fall on; row lengths that rows of 16 bytes do not
  * divide, and rows that are read twice. */
-ARENA_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
+EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
 {
     static const int lengths[] = { 1,    2,    3,    31,    33,    127,   128,   132,   1001,
                                    4096, 4100, 8190, 16384, 16385, 16388, 32770, 131072 };
     static const char *const types[] = { "", "type=f16", "type=bf16 out=f32" };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t j = 0; j < 3; j++) {
             instance in;
             kernel k;
             const char *text = arena_format(a, "k=%d m=2 %s", lengths[i], types[j]);
             trial t = prepare(a, "softmax", text, &in, &k);
-            expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+            expect_right(suite_run(a, d, &k, &t, NULL, NULL));
             if (j < 2)
-                expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+                expect_right(suite_run_in_place(a, d, &k, &t, "y", "x"));
         }
-    d.close(&d);
 }
 
 /* Rows of both ways: equal values, far apart ones, the last one the largest, rising and falling. */
@@ -307,7 +301,7 @@ ARENA_TEST(softmax_adds_up_huge_rows)
     }
 }
 
-ARENA_TEST(rope_works_in_place)
+EMULATOR_TEST(rope_works_in_place)
 {
     static const char *const texts[] = {
         "head_dim=128 num_heads=3 num_kv_heads=2 m=3 rope=neox",
@@ -315,16 +309,14 @@ ARENA_TEST(rope_works_in_place)
         "head_dim=100 num_heads=2 num_kv_heads=1 m=2 rope=neox n_rot=34",
         "head_dim=6 num_heads=2 num_kv_heads=1 m=5 rope=neox type=bf16",
     };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         instance in;
         kernel k;
         trial t = prepare(a, "rope", texts[i], &in, &k);
-        expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
-        expect_right(suite_run_in_place(a, &d, &k, &t, "q_out", "q"));
-        expect_right(suite_run_in_place(a, &d, &k, &t, "k_out", "k"));
+        expect_right(suite_run(a, d, &k, &t, NULL, NULL));
+        expect_right(suite_run_in_place(a, d, &k, &t, "q_out", "q"));
+        expect_right(suite_run_in_place(a, d, &k, &t, "k_out", "k"));
     }
-    d.close(&d);
 }
 
 /* Bits, also those of a NaN; and every value of tiles that are not full. */

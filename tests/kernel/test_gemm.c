@@ -70,15 +70,13 @@ static void check_errors(arena *a, device *d, const char *text, int64_t m)
                  in.name, (long long)m, ratio, worst);
 }
 
-ARENA_TEST(errors_are_those_of_f16_products)
+EMULATOR_TEST(errors_are_those_of_f16_products)
 {
     enum { ROWS = 17 };
-    device d = device_emulator(a);
     const char *weights;
     const family *f = family_find(families, "mma_gemm");
     for (size_t w = 0; (weights = suite_weights(a, f, w)); w++)
-        check_errors(a, &d, arena_format(a, "%sk=768 n=33 m=32", weights), ROWS);
-    d.close(&d);
+        check_errors(a, d, arena_format(a, "%sk=768 n=33 m=32", weights), ROWS);
 }
 
 ARENA_TEST(one_part_of_k_has_one_way_to_be_said)
@@ -94,34 +92,29 @@ ARENA_TEST(one_part_of_k_has_one_way_to_be_said)
     assert_string_equal(blamed, "splits");
 }
 
-ARENA_TEST(every_number_of_rows_is_right)
+EMULATOR_TEST(every_number_of_rows_is_right)
 {
     static const int64_t rows[] = { 9, 16, 17, 63, 64, 128, 200, 512 };
     static const char *const texts[] = { "weights=q4_k k=256 n=131 m=128", "weights=q6_k k=512 n=5",
                                          "weights=q8_0 k=32 n=129 m=64",
                                          "weights=q8_0 k=416 n=1 m=16" };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-            check_errors(a, &d, texts[i], rows[r]);
-    d.close(&d);
+            check_errors(a, d, texts[i], rows[r]);
 }
 
-ARENA_TEST(rows_of_the_longest_models_are_right)
+EMULATOR_TEST(rows_of_the_longest_models_are_right)
 {
-    device d = device_emulator(a);
-    check_errors(a, &d, "weights=q4_k k=14336 n=3 m=16", 9);
-    check_errors(a, &d, "weights=q6_k k=14336 n=3 m=16", 17);
-    check_errors(a, &d, "weights=q8_0 k=14336 n=3 m=16", 16);
-    d.close(&d);
+    check_errors(a, d, "weights=q4_k k=14336 n=3 m=16", 9);
+    check_errors(a, d, "weights=q6_k k=14336 n=3 m=16", 17);
+    check_errors(a, d, "weights=q8_0 k=14336 n=3 m=16", 16);
 }
 
 /* A row of huge or of tiny values, beside others, keeps its precision. */
-ARENA_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
+EMULATOR_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
 {
     enum { K = 256, N = 3, ROWS = 4 };
     static const float sizes[ROWS] = { 1, 1e30f, 1e-30f, 1e6f };
-    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "mma_gemm", "weights=q4_k k=256 n=3 m=16", &in);
     trial t = suite_rows(a, &in, ROWS);
@@ -130,10 +123,9 @@ ARENA_TEST(rows_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
         x[i] *= sizes[i / K];
     const void *y;
     errors got = { 0 }, of_halves = { 0 };
-    expect_right(suite_run(a, &d, &k, &t, NULL, &y));
+    expect_right(suite_run(a, d, &k, &t, NULL, &y));
     compare(a, &t, y, &got, &of_halves);
     assert_true(sqrt(got.squares / of_halves.squares) < 1.5);
-    d.close(&d);
 }
 
 /* What a kernel does once is not counted: more turns of the loop have no more conflicts. */

@@ -11,7 +11,7 @@
 enum { ROWS_OUT, FACTORS_OUT };
 
 /* A row's largest value, and what its factor has to be. */
-ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
+EMULATOR_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
 {
     static const struct {
         float largest, factor;
@@ -27,7 +27,6 @@ ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
                  { 0x1p-149f, 0x1p-126f },
                  { 0, 0x1p-126f } };
     enum { K = 260, COUNT = sizeof rows / sizeof *rows };
-    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "f16_rows", "k=260 m=11", &in);
     trial t = suite_rows(a, &in, COUNT);
@@ -36,7 +35,7 @@ ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
     for (size_t i = 0; i < COUNT; i++)
         for (size_t j = 0; j < K; j++)
             x[i * K + j] = j == (37 * i + 3) % K ? rows[i].largest : rows[i].largest / 3;
-    expect_right(suite_launch_all(a, &d, &k, &t, outputs));
+    expect_right(suite_launch_all(a, d, &k, &t, outputs));
     const uint16_t *made = outputs[ROWS_OUT];
     const float *factors = outputs[FACTORS_OUT];
     for (size_t i = 0; i < COUNT; i++) {
@@ -44,8 +43,7 @@ ARENA_TEST(the_power_of_a_row_brings_its_largest_value_into_reach)
         assert_true(factors[i] == rows[i].factor);
         assert_true(half == half_to_float(half_from_float(rows[i].largest / rows[i].factor)));
     }
-    expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
-    d.close(&d);
+    expect_right(suite_run(a, d, &k, &t, NULL, NULL));
 }
 
 /* Families that round x themselves, that make rows of it, and that take these. */
@@ -113,64 +111,57 @@ static void check_bits(arena *a, device *d, const made_by *by, const char *text,
         fail_msg("%s, %s, m %lld: other bits than with x of f32", by->product, text, (long long)m);
 }
 
-ARENA_TEST(products_of_rows_made_f16_have_the_bits_of_those_that_round_x)
+EMULATOR_TEST(products_of_rows_made_f16_have_the_bits_of_those_that_round_x)
 {
-    device d = device_emulator(a);
-    check_bits(a, &d, &halves, "weights=q4_k k=512 n=131 m=32", "", far_sizes, 33);
-    check_bits(a, &d, &halves, "weights=q8_0 k=416 n=5 m=128", "", far_sizes, 9);
-    check_bits(a, &d, &halves, "weights=f32 k=268 n=130 m=16", "", far_sizes, 17);
-    check_bits(a, &d, &halves, "weights=mxfp4 k=96 n=7 m=64", "", far_sizes, 64);
-    d.close(&d);
+    check_bits(a, d, &halves, "weights=q4_k k=512 n=131 m=32", "", far_sizes, 33);
+    check_bits(a, d, &halves, "weights=q8_0 k=416 n=5 m=128", "", far_sizes, 9);
+    check_bits(a, d, &halves, "weights=f32 k=268 n=130 m=16", "", far_sizes, 17);
+    check_bits(a, d, &halves, "weights=mxfp4 k=96 n=7 m=64", "", far_sizes, 64);
 }
 
 /* Of every format, with and without a norm, of whole steps and of less. */
-ARENA_TEST(products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
+EMULATOR_TEST(products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
 {
     static const made_by bytes = { "stream_gemv", "q8_rows", "stream_gemv_q8" };
     const key *weights = family_key(family_find(families, "stream_gemv_q8"), "weights");
-    device d = device_emulator(a);
     size_t formats_tried = 0;
     for (const choice *c = weights->choices; c->word; c++) {
         if (!key_takes_choice(weights, c))
             continue;
         const char *norm = formats_tried % 2 ? "" : " norm=rms";
-        check_bits(a, &d, &bytes, arena_format(a, "weights=%s k=2816 n=5 m=5", c->word), norm,
+        check_bits(a, d, &bytes, arena_format(a, "weights=%s k=2816 n=5 m=5", c->word), norm,
                    near_sizes, 5);
-        check_bits(a, &d, &bytes,
+        check_bits(a, d, &bytes,
                    arena_format(a, "weights=%s k=768 n=9 m=1 rows_per_warp=1", c->word),
                    formats_tried % 2 ? " norm=rms" : "", near_sizes, 1);
         formats_tried++;
     }
     assert_true(formats_tried > 20);
-    check_bits(a, &d, &bytes, "weights=q8_0 k=9216 n=9 m=3 passes=2 bias=add", " norm=rms",
+    check_bits(a, d, &bytes, "weights=q8_0 k=9216 n=9 m=3 passes=2 bias=add", " norm=rms",
                near_sizes, 3);
-    check_bits(a, &d, &bytes, "weights=q4_0 k=288 n=9 m=3 rows=run_time residual=add", " norm=rms",
+    check_bits(a, d, &bytes, "weights=q4_0 k=288 n=9 m=3 rows=run_time residual=add", " norm=rms",
                near_sizes, 8);
-    d.close(&d);
 }
 
-ARENA_TEST(several_products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
+EMULATOR_TEST(several_products_of_rows_made_8_bits_have_the_bits_of_those_that_round_x)
 {
     static const made_by qkv = { "stream_qkv", "q8_rows", "stream_qkv_q8" };
     static const made_by gates = { "stream_gate_up", "q8_rows", "stream_gate_up_q8" };
-    device d = device_emulator(a);
-    check_bits(a, &d, &qkv, "weights=q4_k weights_v=q6_k k=1024 n=65 n_kv=33 m=4 bias=add",
+    check_bits(a, d, &qkv, "weights=q4_k weights_v=q6_k k=1024 n=65 n_kv=33 m=4 bias=add",
                " norm=rms", near_sizes, 4);
-    check_bits(a, &d, &qkv, "weights=q5_0 weights_k=iq4_nl k=1056 n=33 n_kv=7 m=1", "", near_sizes,
+    check_bits(a, d, &qkv, "weights=q5_0 weights_k=iq4_nl k=1056 n=33 n_kv=7 m=1", "", near_sizes,
                1);
-    check_bits(a, &d, &gates, "weights=q4_k weights_u=q5_k k=1024 n=33 m=8 bias=add", " norm=rms",
+    check_bits(a, d, &gates, "weights=q4_k weights_u=q5_k k=1024 n=33 m=8 bias=add", " norm=rms",
                near_sizes, 8);
-    check_bits(a, &d, &gates, "weights=q8_0 k=1056 n=33 m=2 activation=gelu", "", near_sizes, 2);
-    d.close(&d);
+    check_bits(a, d, &gates, "weights=q8_0 k=1056 n=33 m=2 activation=gelu", "", near_sizes, 2);
 }
 
 /* A block of 32 values has d of their largest, which is 1e-30 at least; what is no number or is
  * infinite makes d so. */
-ARENA_TEST(blocks_of_8_bits_have_their_own_scales)
+EMULATOR_TEST(blocks_of_8_bits_have_their_own_scales)
 {
     enum { K = 96, BLOCKS = K / Q8_F32_VALUES };
     static const float largest[BLOCKS] = { 254, -0x1p-120f, 0 };
-    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "q8_rows", "k=96 m=2", &in);
     trial t = suite_rows(a, &in, 2);
@@ -180,7 +171,7 @@ ARENA_TEST(blocks_of_8_bits_have_their_own_scales)
         x[i] = largest[i / Q8_F32_VALUES % BLOCKS] / (i % Q8_F32_VALUES == 7 ? 1 : 4);
     x[K] = NAN;
     x[K + Q8_F32_VALUES] = -INFINITY;
-    expect_right(suite_launch_all(a, &d, &k, &t, outputs));
+    expect_right(suite_launch_all(a, d, &k, &t, outputs));
     const uint8_t *made = outputs[ROWS_OUT];
     const float *factors = outputs[FACTORS_OUT];
     float scales[2 * BLOCKS];
@@ -192,24 +183,21 @@ ARENA_TEST(blocks_of_8_bits_have_their_own_scales)
     assert_true(factors[0] == 1 && factors[1] == 1);
     for (int i = 0; i < Q8_F32_VALUES; i++) /* 63.5 is 31.75 times 2 */
         assert_int_equal((int8_t)made[Q8_F32_QUANTS + i], i == 7 ? 127 : 32);
-    d.close(&d);
 }
 
-ARENA_TEST(every_number_of_f16_rows_is_right)
+EMULATOR_TEST(every_number_of_f16_rows_is_right)
 {
     static const int64_t counts[] = { 9, 16, 17, 63, 64, 128, 200, 512 };
     static const char *const texts[] = { "weights=q4_k k=256 n=131 m=128", "weights=f16 k=72 n=5",
                                          "weights=q6_k k=256 n=129 m=64",
                                          "weights=q4_k k=1024 n=130 m=32 splits=4" };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof counts / sizeof *counts; r++) {
             instance in;
             kernel k = suite_kernel_of(a, "mma_gemm_f16", texts[i], &in);
             trial t = suite_rows(a, &in, counts[r]);
-            expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+            expect_right(suite_run(a, d, &k, &t, NULL, NULL));
         }
-    d.close(&d);
 }
 
 ARENA_TEST(faults_of_rows_made_f16_are_found)

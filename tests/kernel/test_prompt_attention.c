@@ -55,7 +55,7 @@ static void check_errors(arena *a, device *d, const char *text, int64_t m, int64
         fail_msg("%s, m %lld: errors are %.3f of their bounds", in.name, (long long)m, error);
 }
 
-ARENA_TEST(every_number_of_rows_is_right)
+EMULATOR_TEST(every_number_of_rows_is_right)
 {
     enum { LONGEST = 400 };
     static const int64_t rows[] = { 1, 9, 16, 17, 63, 64, 128, 200 };
@@ -63,7 +63,6 @@ ARENA_TEST(every_number_of_rows_is_right)
                                          "head_dim=32 num_heads=8 num_kv_heads=2 m=128 kv_type=f16",
                                          "head_dim=16 num_heads=8 num_kv_heads=1 m=32 kv_type=q8_0",
                                          "head_dim=16 num_heads=16 num_kv_heads=1 m=16" };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
             if (!test_takes_row(i + r, THIRD))
@@ -72,24 +71,22 @@ ARENA_TEST(every_number_of_rows_is_right)
             const char *text = arena_format(each, "%s max_seq_len=%d", texts[i], LONGEST);
             if (strstr(text, "q8_0"))
                 text = mutate(each, text, "head_dim=16", "head_dim=32");
-            check_errors(each, &d, text, rows[r], rows[r]);
-            check_errors(each, &d, text, rows[r], LONGEST);
+            check_errors(each, d, text, rows[r], rows[r]);
+            check_errors(each, d, text, rows[r], LONGEST);
             arena_free(each);
         }
-    d.close(&d);
 }
 
-ARENA_TEST(every_head_and_kind_of_cache_is_right)
+EMULATOR_TEST(every_head_and_kind_of_cache_is_right)
 {
     static const int head_dims[] = { 64, 80, 96, 128, 192, 256 };
     static const char *const kv_types[] = { "f32", "f16", "bf16", "q8_0" };
-    device d = device_emulator(a);
     for (size_t h = 0; h < sizeof head_dims / sizeof *head_dims; h++)
         for (size_t t = 0; t < sizeof kv_types / sizeof *kv_types; t++) {
             if (head_dims[h] % Q8_0_VALUES && strcmp(kv_types[t], "q8_0") == 0)
                 continue;
             arena *each = arena_new();
-            check_errors(each, &d,
+            check_errors(each, d,
                          arena_format(each,
                                       "head_dim=%d num_heads=2 num_kv_heads=1 max_seq_len=150 "
                                       "kv_type=%s m=%d",
@@ -97,16 +94,14 @@ ARENA_TEST(every_head_and_kind_of_cache_is_right)
                          20, 150);
             arena_free(each);
         }
-    d.close(&d);
 }
 
-ARENA_TEST(windows_smaller_than_a_tile_are_right)
+EMULATOR_TEST(windows_smaller_than_a_tile_are_right)
 {
     static const char *const options[] = {
         "window=1",  "window=5",           "window=40",
         "window=64", "window=40 ring=140", "window=100 ring=250"
     };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (int type = 0; type < 2; type++) {
             const char *text = arena_format(a,
@@ -116,19 +111,17 @@ ARENA_TEST(windows_smaller_than_a_tile_are_right)
             instance in;
             kernel k = suite_kernel_of(a, "mma_attention", text, &in);
             trial t = trial_of(a, &in, 70, 300);
-            run(a, &d, &k, &t);
+            run(a, d, &k, &t);
             trial_shorten(&t, 90);
-            run(a, &d, &k, &t);
+            run(a, d, &k, &t);
         }
-    d.close(&d);
 }
 
 /* Of a cache of f32: K far beyond f16 with q as small, and rows of V of all sizes. */
-ARENA_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
+EMULATOR_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
 {
     enum { HEAD = 64, LONGEST = 100, ROWS = 20 };
     static const float sizes[] = { 1, 1e8f, 1e-8f, 3e4f, 1e-4f };
-    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "mma_attention",
                                "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=100 m=16", &in);
@@ -141,8 +134,7 @@ ARENA_TEST(values_that_f16_has_no_room_for_are_multiplied_by_powers_of_two)
         keys[i] *= 1e8f;
         values[i] *= sizes[i / HEAD % (sizeof sizes / sizeof *sizes)];
     }
-    assert_true(mean_error(a, &t, run(a, &d, &k, &t)) < 0.1);
-    d.close(&d);
+    assert_true(mean_error(a, &t, run(a, d, &k, &t)) < 0.1);
 }
 
 /* Number i of an f16 or f32 becomes a NaN or an infinity. */
@@ -157,10 +149,9 @@ static void put_strange(device_buffer cache, bool halves, size_t i, bool infinit
 }
 
 /* Rows ahead of it have the bits that they have without it, and those from it on its column NaN. */
-ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
+EMULATOR_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
 {
     enum { HEAD = 64, ROWS = 40, LONGEST = 130, STRANGE = LONGEST - 11, COLUMN = 17 };
-    device d = device_emulator(a);
     for (int i = 0; i < 8; i++) {
         bool halves = i % 2, infinite = i / 2 % 2, of_k = i / 4;
         instance in;
@@ -172,12 +163,12 @@ ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
                                          halves ? "f16" : "f32"),
                             &in);
         trial t = trial_of(a, &in, ROWS, LONGEST);
-        const float *o = run(a, &d, &k, &t);
+        const float *o = run(a, d, &k, &t);
         size_t bytes = t.params[0].size;
         const float *before = memcpy(arena_alloc(a, bytes), o, bytes);
         put_strange(t.params[of_k ? 2 : 3].targets[0], halves, (size_t)STRANGE * HEAD + COLUMN,
                     infinite);
-        o = run(a, &d, &k, &t);
+        o = run(a, d, &k, &t);
         for (size_t row = 0; row < ROWS; row++)
             for (size_t column = 0; column < HEAD; column++) {
                 size_t at = row * HEAD + column, length = row + LONGEST - ROWS + 1;
@@ -188,14 +179,12 @@ ARENA_TEST(what_is_no_number_reaches_the_rows_that_it_counts_for)
                     assert_true(!isfinite(o[at]));
             }
     }
-    d.close(&d);
 }
 
 /* The same of whole rows of V, at each place of a tile. */
-ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
+EMULATOR_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
 {
     enum { HEAD = 64, ROWS = 64, LONGEST = 128, FIRST = LONGEST - ROWS };
-    device d = device_emulator(a);
     instance in;
     kernel k = suite_kernel_of(a, "mma_attention",
                                "head_dim=64 num_heads=1 num_kv_heads=1 max_seq_len=128 m=64 "
@@ -204,14 +193,14 @@ ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
     trial t = trial_of(a, &in, ROWS, LONGEST);
     device_buffer values = t.params[3].targets[0];
     size_t bytes = t.params[0].size, row_bytes = HEAD * sizeof(uint16_t);
-    const float *before = memcpy(arena_alloc(a, bytes), run(a, &d, &k, &t), bytes);
+    const float *before = memcpy(arena_alloc(a, bytes), run(a, d, &k, &t), bytes);
     for (size_t position = FIRST; position < LONGEST; position++) {
         arena *each = arena_new();
         char *row = (char *)values.bytes + position * row_bytes;
         void *kept = memcpy(arena_alloc(each, row_bytes), row, row_bytes);
         for (size_t i = 0; i < HEAD; i++)
             put_strange(values, true, position * HEAD + i, i % 3 == 0);
-        const float *o = run(each, &d, &k, &t);
+        const float *o = run(each, d, &k, &t);
         size_t ahead = (position - FIRST) * HEAD; /* row i is over FIRST + i + 1 positions */
         assert_true(memcmp(o, before, ahead * sizeof *o) == 0);
         for (size_t i = ahead; i < (size_t)ROWS * HEAD; i++)
@@ -219,15 +208,13 @@ ARENA_TEST(rows_of_no_numbers_reach_the_rows_that_they_count_for)
         memcpy(row, kept, row_bytes);
         arena_free(each);
     }
-    d.close(&d);
 }
 
-ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
+EMULATOR_TEST(bits_do_not_depend_on_tile_and_rows)
 {
     enum { LONGEST = 300, ROWS = 150 };
     static const int tiles[] = { 16, 32, 64, 128 };
     static const char *const kv_types[] = { "f16", "q8_0" };
-    device d = device_emulator(a);
     for (size_t type = 0; type < 2; type++) {
         const float *first = NULL;
         for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
@@ -240,13 +227,12 @@ ARENA_TEST(bits_do_not_depend_on_tile_and_rows)
                                              tiles[i], LONGEST, kv_types[type]),
                                 &in);
             trial t = trial_of(a, &in, ROWS, LONGEST);
-            const float *o = run(a, &d, &k, &t);
+            const float *o = run(a, d, &k, &t);
             if (first)
                 assert_memory_equal(o, first, t.params[0].size);
             first = first ? first : memcpy(arena_alloc(a, t.params[0].size), o, t.params[0].size);
         }
     }
-    d.close(&d);
 }
 
 /* Of as many rows that are further on by so many positions that all tiles lie as before. */

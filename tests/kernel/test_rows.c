@@ -33,16 +33,14 @@ ARENA_TEST(a_token_that_has_no_row_reads_nothing_and_gives_nan)
     }
 }
 
-ARENA_TEST(the_last_row_of_an_embedding_is_read)
+EMULATOR_TEST(the_last_row_of_an_embedding_is_read)
 {
     const uint32_t last = 6;
     instance in;
     kernel k;
     trial t = prepare(a, "embed_rows", "weights=q4_0 k=96 n=7", &in, &k);
-    device d = device_emulator(a);
     put_input(&t, 1, &last);
-    expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
-    d.close(&d);
+    expect_right(suite_run(a, d, &k, &t, NULL, NULL));
 }
 
 static const char *const byte_formats[] = { "e4m3", "e5m2" };
@@ -121,37 +119,33 @@ static const char *const norms[] = {
 enum { NORMS = sizeof norms / sizeof *norms };
 
 /* Whatever thread, warp or way the columns fall on. */
-ARENA_TEST(rows_of_every_length_are_normed)
+EMULATOR_TEST(rows_of_every_length_are_normed)
 {
     static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
                                    4092, 4096, 4100, 16384, 16388, 20480, 65536 };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t form = 0; form < NORMS; form++) {
             instance in;
             kernel k;
             trial t = prepare(a, "rms_norm", arena_format(a, "%sk=%d m=2", norms[form], lengths[i]),
                               &in, &k);
-            expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
+            expect_right(suite_run(a, d, &k, &t, NULL, NULL));
         }
-    d.close(&d);
 }
 
-ARENA_TEST(rows_of_every_length_are_layer_normed_also_in_place)
+EMULATOR_TEST(rows_of_every_length_are_layer_normed_also_in_place)
 {
     static const int lengths[] = { 4,    8,    124,  128,   132,   252,   256,  260,
                                    4092, 4096, 4100, 16384, 16388, 20480, 65536 };
-    device d = device_emulator(a);
     for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
         instance in;
         kernel k;
         trial t = prepare(
             a, "layer_norm",
             arena_format(a, "bias=%s k=%d m=2", i % 2 ? "add" : "none", lengths[i / 2]), &in, &k);
-        expect_right(suite_run(a, &d, &k, &t, NULL, NULL));
-        expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+        expect_right(suite_run(a, d, &k, &t, NULL, NULL));
+        expect_right(suite_run_in_place(a, d, &k, &t, "y", "x"));
     }
-    d.close(&d);
 }
 
 /* Of a row of a large mean no digits of the variance cancel; a row of one value is beta. */
@@ -180,10 +174,9 @@ ARENA_TEST(layer_norms_do_not_depend_on_the_mean)
     }
 }
 
-ARENA_TEST(norms_work_in_place)
+EMULATOR_TEST(norms_work_in_place)
 {
     static const int lengths[] = { 256, 20480 };
-    device d = device_emulator(a);
     for (size_t i = 0; i < 2; i++)
         for (size_t form = 0; form < NORMS; form++) {
             instance in;
@@ -191,11 +184,10 @@ ARENA_TEST(norms_work_in_place)
             trial t = prepare(a, "rms_norm", arena_format(a, "%sk=%d m=2", norms[form], lengths[i]),
                               &in, &k);
             if (form != RESIDUAL_NONE)
-                expect_right(suite_run_in_place(a, &d, &k, &t, "h_out", "h"));
+                expect_right(suite_run_in_place(a, d, &k, &t, "h_out", "h"));
             if (form != RESIDUAL_POST_NORM)
-                expect_right(suite_run_in_place(a, &d, &k, &t, "y", "x"));
+                expect_right(suite_run_in_place(a, d, &k, &t, "y", "x"));
         }
-    d.close(&d);
 }
 
 /* The same bits of a row alone and as one of several. */

@@ -252,7 +252,7 @@ ARENA_TEST(the_generator_is_philox)
 }
 
 /* Candidates that fit a block's shared memory, and such that do not, by all filters. */
-ARENA_TEST(many_candidates_give_what_few_do)
+EMULATOR_TEST(many_candidates_give_what_few_do)
 {
     enum { N = 3000 };
     static const way ways[] = {
@@ -262,21 +262,19 @@ ARENA_TEST(many_candidates_give_what_few_do)
         { .temperature = 2, .top_k = 2900, .top_p = 1, .min_p = 0.02f },
         { .temperature = 1.5f, .top_p = 1 },
     };
-    device d = device_emulator(a);
     step *s = of_size(a, N);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t seed = 0; seed < 8; seed++) {
             way w = ways[i];
             w.seed[0] = seed;
             put_input(&s->trial, SAMPLING, &w);
-            expect_right(suite_run(a, &d, &s->kernel, &s->trial, NULL, NULL));
+            expect_right(suite_run(a, d, &s->kernel, &s->trial, NULL, NULL));
         }
-    d.close(&d);
 }
 
 /* Of a row in three parts, with the largest logits in all of them, in one, and spread over one
  * warp's places of it; the last way has more candidates than a part has room for. */
-ARENA_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
+EMULATOR_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
 {
     enum { N = 20000, LARGE = 320, STRIDES = 3 };
     static const way ways[] = {
@@ -286,7 +284,6 @@ ARENA_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
     };
     static const int strides[STRIDES] = { 62, 1, 16 };
     float *logits = arena_alloc(a, N * sizeof *logits);
-    device d = device_emulator(a);
     step *s = of_size(a, N);
     for (size_t i = 0; i < STRIDES; i++) {
         for (int at = 0; at < N; at++)
@@ -299,10 +296,9 @@ ARENA_TEST(parts_of_a_row_have_its_first_tokens_wherever_they_are)
                 way seeded = ways[w];
                 seeded.seed[0] = seed;
                 put_input(&s->trial, SAMPLING, &seeded);
-                expect_right(suite_run(a, &d, &s->kernel, &s->trial, NULL, NULL));
+                expect_right(suite_run(a, d, &s->kernel, &s->trial, NULL, NULL));
             }
     }
-    d.close(&d);
 }
 
 /* A row of a batch gets what it gets alone; what its number is does not matter. */
@@ -328,16 +324,13 @@ ARENA_TEST(a_row_does_not_depend_on_the_others)
     }
 }
 
-ARENA_TEST(positions_move_on_in_place)
+EMULATOR_TEST(positions_move_on_in_place)
 {
     static const char *const texts[] = { "n=40 m=8", "n=1001 m=8", "n=2000", "n=9001 m=8" };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         step *s = step_new(a, texts[i]);
-        expect_right(
-            suite_run_in_place(a, &d, &s->kernel, &s->trial, "next_position", "positions"));
+        expect_right(suite_run_in_place(a, d, &s->kernel, &s->trial, "next_position", "positions"));
     }
-    d.close(&d);
 }
 
 /* Faults that verification has to find. */

@@ -33,21 +33,19 @@ static void check_bits(arena *a, device *d, const char *family_name, const char 
         fail_msg("%s: other bits than by mma.sync", in.name);
 }
 
-ARENA_TEST(every_format_has_the_same_bits)
+EMULATOR_TEST(every_format_has_the_same_bits)
 {
     const family *f = family_find(families, "mma_gemm_f16");
-    device d = device_emulator(a);
     const char *weights;
     for (size_t i = 0; (weights = suite_weights(a, f, i)); i++) {
         int64_t step = suite_multiple(a, f, weights, family_key(f, "k"));
         const char *text = arena_format(a, "%sk=%lld n=131 m=%d", weights,
                                         (long long)(step * (step < 64 ? 5 : 1)), 16 << i % 4);
-        check_bits(a, &d, f->name, text, 17);
+        check_bits(a, d, f->name, text, 17);
     }
-    d.close(&d);
 }
 
-ARENA_TEST(so_has_all_that_is_around_products)
+EMULATOR_TEST(so_has_all_that_is_around_products)
 {
     static const struct {
         const char *family, *text;
@@ -63,13 +61,11 @@ ARENA_TEST(so_has_all_that_is_around_products)
           40 },
         { "mma_expert_down", "weights=mxfp4 k=96 n=130 experts=5 experts_used=3 m=40 tile=16", 40 },
     };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        check_bits(a, &d, products[i].family, products[i].text, products[i].m);
-    d.close(&d);
+        check_bits(a, d, products[i].family, products[i].text, products[i].m);
 }
 
-ARENA_TEST(tiles_of_256_rows_are_right)
+EMULATOR_TEST(tiles_of_256_rows_are_right)
 {
     static const struct {
         const char *family, *text;
@@ -80,16 +76,14 @@ ARENA_TEST(tiles_of_256_rows_are_right)
         { "mma_gate_up_f16", "weights=q4_k k=256 n=70 m=256", 255 },
         { "mma_gemm", "weights=q5_0 k=96 n=131 m=256 norm=rms", 257 },
     };
-    device d = device_emulator(a);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         instance in;
         assert_true(
             suite_instance(a, family_find(families, products[i].family), products[i].text, &in));
         assert_ptr_equal(instance_oldest_target(&in), target_find("sm_90a"));
         trial t = suite_rows(a, &in, products[i].m);
-        right_kernel_of(a, &d, &in, &t, NULL);
+        right_kernel_of(a, d, &in, &t, NULL);
     }
-    d.close(&d);
 }
 
 ARENA_TEST(the_loop_has_no_bank_conflicts)
@@ -109,7 +103,7 @@ ARENA_TEST(the_loop_has_no_bank_conflicts)
 }
 
 /* The first step of several chunks, whose copies come in a ring of three. */
-ARENA_TEST(faults_are_found)
+EMULATOR_TEST(faults_are_found)
 {
     static const struct {
         line_edit edit;
@@ -130,10 +124,8 @@ ARENA_TEST(faults_are_found)
     instance in;
     const char *text = "weights=q4_k k=1280 n=130 m=32";
     assert_true(suite_instance(a, family_find(families, "mma_gemm_f16"), text, &in));
-    device d = device_emulator(a);
     trial t = suite_rows(a, &in, 33);
-    kernel k = right_kernel_of(a, &d, &in, &t, NULL);
+    kernel k = right_kernel_of(a, d, &in, &t, NULL);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         expect_text_wrong(a, &k, edit_lines(a, k.ptx, &faults[i].edit), faults[i].how);
-    d.close(&d);
 }

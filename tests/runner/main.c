@@ -32,12 +32,17 @@ static bool names_family(const char *text, const char *end, const char *name)
     return false;
 }
 
-/* Returns the first test of a source from a place on, TEST(NAME) or ARENA_TEST(NAME) at the start
- * of a line; NULL: there is none. */
+/* Returns the first test of a source from a place on, TEST(NAME) or the like at the start of a
+ * line; NULL: there is none. */
 static const char *next_test(const char *from)
 {
-    const char *test = strstr(from, "\nTEST"), *other = strstr(from, "\nARENA_TEST(");
-    return !test || (other && other < test) ? other : test;
+    static const char *const starts[] = { "\nTEST", "\nARENA_TEST(", "\nEMULATOR_TEST(" };
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        const char *test = strstr(from, starts[i]);
+        first = test && (!first || test < first) ? test : first;
+    }
+    return first;
 }
 
 typedef struct selection {
