@@ -81,9 +81,13 @@ static void fill_weights(const codec *c, uint8_t *block, uint64_t blocks, unsign
     fill_random_bits(block, blocks * block_bytes, r);
     for (uint64_t i = 0; i < blocks; i++, block += block_bytes) {
         for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
-            if (s->size > 0)
-                kind_of(c)->store(block + s->offset,
-                                  half_to_float(random_scale(s->size, s->either_sign, kind, r)));
+            if (s->size > 0) {
+                uint16_t scale = random_scale(s->size, s->either_sign, kind, r);
+                if (c->number)
+                    c->number->store(block + s->offset, half_to_float(scale));
+                else
+                    store_half(block + s->offset, scale);
+            }
         if (c->set_scales)
             c->set_scales(block, kind, r);
     }
