@@ -314,29 +314,6 @@ static val last_query(ptx *p, const work *w)
     return add(p, w->query, sub(p, w->heads, 1));
 }
 
-static gqa stage_queries(ptx *p, work *w)
-{
-    unsigned head_products = GQA_PRODUCTS * w->is.heads, stride;
-    val products = shared_array(p, "products", F32, w->is.warps * head_products);
-    val rows = rows_of_warp(p, w, &stride);
-    val queries = shared_array(p, "queries", F32, gqa_query_values(w->in, w->is.heads));
-    gqa g = gqa_new(p, w->in, w->is.heads, queries,
-                    mad(p, warp_id(p), imm(U32, head_products * 4), products), rows, stride);
-    gqa_stage_queries(p, &g, w->query, last_query(p, w));
-    return g;
-}
-
-static gqa_halves load_queries(ptx *p, work *w)
-{
-    unsigned words = gqa_halves_query_words(w->in, w->is.heads), stride;
-    val rows = rows_of_warp(p, w, &stride);
-    val queries = words ? shared_array(p, "queries", U32, words) : (val){ 0 };
-    gqa_halves g =
-        gqa_halves_new(p, w->in, w->is.heads, w->query, last_query(p, w), queries, rows, stride);
-    barrier(p);
-    return g;
-}
-
 static attend_by begin(ptx *p, work *w)
 {
     attend_by by = { 0 };
@@ -355,10 +332,23 @@ static attend_by begin(ptx *p, work *w)
             put_caches(p, w, k, v);
         }
     }
-    if (halves)
-        by.halves = load_queries(p, w);
-    else
-        by.floats = stage_queries(p, w);
+    if (halves) {
+        unsigned words = gqa_halves_query_words(w->in, w->is.heads), stride;
+        val rows = rows_of_warp(p, w, &stride);
+        val queries = words ? shared_array(p, "queries", U32, words) : (val){ 0 };
+        by.halves = gqa_halves_new(p, w->in, w->is.heads, w->query, last_query(p, w), queries, rows,
+                                   stride);
+        barrier(p);
+    } else {
+        unsigned head_products = GQA_PRODUCTS * w->is.heads, stride;
+        val products = shared_array(p, "products", F32, w->is.warps * head_products);
+        val rows = rows_of_warp(p, w, &stride);
+        val queries = shared_array(p, "queries", F32, gqa_query_values(w->in, w->is.heads));
+        by.floats =
+            gqa_new(p, w->in, w->is.heads, queries,
+                    mad(p, warp_id(p), imm(U32, head_products * 4), products), rows, stride);
+        gqa_stage_queries(p, &by.floats, w->query, last_query(p, w));
+    }
     return by;
 }
 
@@ -385,22 +375,6 @@ static val partials_of(ptx *p, const work *w, val head)
     return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
-static void merge_chunks(ptx *p, const work *w)
-{
-    PTX_FOR (p, task, warp_id(p), mul(p, w->heads, MERGE_PARTS), w->is.warps) {
-        val head = div(p, task, MERGE_PARTS), part = rem(p, task, MERGE_PARTS);
-        val first = div(p, mul(p, part, w->active), MERGE_PARTS);
-        val end = div(p, mul(p, add(p, part, 1), w->active), MERGE_PARTS);
-        val rows = mad_wide(p, first, partial_bytes(w->in), partials_of(p, w, head));
-        partials_merge_to_shared(p, w->in, rows, sub(p, end, first),
-                                 mad(p, task, imm(U32, partial_bytes(w->in)), w->rows));
-    }
-    barrier(p);
-    PTX_FOR (p, merged, warp_id(p), w->heads, w->is.warps)
-        partials_merge_shared(p, w->in, head_rows(p, w, merged, MERGE_PARTS), MERGE_PARTS,
-                              add(p, w->query, merged));
-}
-
 /* Merges the warps' partial rows: of a sequence of one chunk into the result, and is done. */
 static void merge_warps(ptx *p, const work *w, val chunk)
 {
@@ -415,18 +389,6 @@ static void merge_warps(ptx *p, const work *w, val chunk)
         val row = mad_wide(p, chunk, partial_bytes(in), partials_of(p, w, head));
         partials_merge_to_global(p, in, head_rows(p, w, head, w->is.warps), w->is.warps, row);
     }
-}
-
-static void add_free_chunk(ptx *p, work *w)
-{
-    attend_by by = begin(p, w);
-    take_chunk(p, w);
-    end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
-    w->length = (val){ 0 };
-    attend(p, w, &by);
-    phase(p, "merge the warps");
-    take_chunk(p, w); /* anew, so that no register has it through the loops */
-    merge_warps(p, w, w->chunk);
 }
 
 /* The loop over a block's chunks counts up to a constant where a sequence's chunks end, so that the
@@ -475,17 +437,36 @@ static void build(ptx *p, const instance *in)
     ptx_max_registers(p, in->family->halves
                              ? gqa_halves_registers(in, w.is.heads)
                              : target_registers_for(SM_BLOCKS * (unsigned)w.is.warps));
-    if (is_fixed(in))
+    if (is_fixed(in)) {
         add_fixed_chunks(p, &w);
-    else
-        add_free_chunk(p, &w);
+    } else {
+        attend_by by = begin(p, &w);
+        take_chunk(p, &w);
+        end_and_fetch_next_if(p, w.in, ge(p, w.chunk, w.active));
+        w.length = (val){ 0 };
+        attend(p, &w, &by);
+        phase(p, "merge the warps");
+        take_chunk(p, &w); /* anew, so that no register has it through the loops */
+        merge_warps(p, &w, w.chunk);
+    }
     fetch_next(p, in);
     phase(p, "whether this block is its KV head's last");
     val ticket = is_fixed(in) ? w.ticket : shared_array(p, "ticket", U32, 1);
     val column = mad(p, w.sequence, imm(U32, in->shape.num_kv_heads * w.is.parts), ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, w.blocks, ticket)));
     phase(p, "merge the chunks");
-    merge_chunks(p, &w);
+    PTX_FOR (p, task, warp_id(p), mul(p, w.heads, MERGE_PARTS), w.is.warps) {
+        val head = div(p, task, MERGE_PARTS), part = rem(p, task, MERGE_PARTS);
+        val first = div(p, mul(p, part, w.active), MERGE_PARTS);
+        val end = div(p, mul(p, add(p, part, 1), w.active), MERGE_PARTS);
+        val rows = mad_wide(p, first, partial_bytes(w.in), partials_of(p, &w, head));
+        partials_merge_to_shared(p, w.in, rows, sub(p, end, first),
+                                 mad(p, task, imm(U32, partial_bytes(w.in)), w.rows));
+    }
+    barrier(p);
+    PTX_FOR (p, merged, warp_id(p), w.heads, w.is.warps)
+        partials_merge_shared(p, w.in, head_rows(p, &w, merged, MERGE_PARTS), MERGE_PARTS,
+                              add(p, w.query, merged));
 }
 
 static const choice chunking_choices[] = {

@@ -254,18 +254,6 @@ static void weigh(ptx *p, const gqa_halves *g, const tile_scores *s,
     }
 }
 
-/* A matrix of V', of four rows' pieces: low and high halves of a word of two values. */
-static val4 values_of(ptx *p, const gqa_halves *g, unsigned first_piece, unsigned number)
-{
-    enum { LOW = 0x5410, HIGH = 0x7632 };
-    val4 a;
-    for (unsigned i = 0; i < 4; i++) {
-        unsigned piece = first_piece + i / 2 * 2;
-        a.v[i] = prmt(p, word(g, piece, number), word(g, piece + 1, number), i % 2 ? HIGH : LOW);
-    }
-    return a;
-}
-
 static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQA_HALVES_SETS])
 {
     val one = get(p, var_u32(p, ONES));
@@ -274,28 +262,18 @@ static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQ
             fragment_add(p, g->sums[set], (val4){ { one, one, one, one } }, weights[depth][set]);
         for (unsigned i = 0; i < groups_of(g->in) * GROUP_MATRICES; i++) {
             unsigned first = value_piece(g, depth, i / GROUP_MATRICES, 0);
-            val4 a = values_of(p, g, first, i % GROUP_MATRICES);
+            /* A matrix of V', of four rows' pieces: low and high halves of a word of two values. */
+            unsigned number = i % GROUP_MATRICES;
+            enum { LOW = 0x5410, HIGH = 0x7632 };
+            val4 a;
+            for (unsigned j = 0; j < 4; j++) {
+                unsigned piece = first + j / 2 * 2;
+                a.v[j] =
+                    prmt(p, word(g, piece, number), word(g, piece + 1, number), j % 2 ? HIGH : LOW);
+            }
             for (unsigned set = 0; set < g->sets; set++)
                 fragment_add(p, g->results[i][set], a, weights[depth][set]);
         }
-    }
-}
-
-/* The lane's part of a head's partial row: of each group of values 8 neighbouring ones. */
-static void store_head(ptx *p, const gqa_halves *g, unsigned set, unsigned i)
-{
-    val head = mad(p, g->part, 2, imm(U32, set * SET + i));
-    val row = mad(p, head, imm(U32, g->row_stride), g->rows);
-    val to = mad(p, g->group, PIECE * F32_BYTES, row);
-    PTX_IF (p, lt(p, head, g->heads)) {
-        for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j += 2) {
-            val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
-                            V(g->results[j + 1][set][i]), V(g->results[j + 1][set][2 + i]) } };
-            unsigned value = j / GROUP_MATRICES * GROUP + j % GROUP_MATRICES * 2;
-            st_shared_v4(p, F32, to, value * F32_BYTES, four);
-        }
-        PTX_IF (p, eq(p, g->group, 0))
-            partial_store_sums(p, g->in, row, true, V(g->max[set][i]), V(g->sums[set][i]));
     }
 }
 
@@ -360,6 +338,22 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
     }
     phase(p, "store the warp's partial rows");
     for (unsigned set = 0; set < g->sets; set++)
-        for (unsigned i = 0; i < 2; i++)
-            store_head(p, g, set, i);
+        for (unsigned i = 0; i < 2; i++) {
+            /* The lane's part of a head's partial row: of each group of values 8 neighbouring ones.
+             */
+            val head = mad(p, g->part, 2, imm(U32, set * SET + i));
+            val row = mad(p, head, imm(U32, g->row_stride), g->rows);
+            val to = mad(p, g->group, PIECE * F32_BYTES, row);
+            PTX_IF (p, lt(p, head, g->heads)) {
+                for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j += 2) {
+                    val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
+                                    V(g->results[j + 1][set][i]),
+                                    V(g->results[j + 1][set][2 + i]) } };
+                    unsigned value = j / GROUP_MATRICES * GROUP + j % GROUP_MATRICES * 2;
+                    st_shared_v4(p, F32, to, value * F32_BYTES, four);
+                }
+                PTX_IF (p, eq(p, g->group, 0))
+                    partial_store_sums(p, g->in, row, true, V(g->max[set][i]), V(g->sums[set][i]));
+            }
+        }
 }

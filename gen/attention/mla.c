@@ -113,16 +113,6 @@ val mla_partial(ptx *p, const mla_block *b, val query, val chunk)
     return mad_wide(p, chunk, partial_bytes(&b->results), partials_of(p, b, query));
 }
 
-static void merge_chunks(ptx *p, const mla_block *b)
-{
-    val heads = min(p, sub(p, imm(U32, b->in->shape.num_heads), b->first_head), b->heads);
-    PTX_FOR (p, head, warp_id(p), heads, ptx_block(p) / WARP) {
-        val query = mla_query_row(p, b, head);
-        partials_merge(p, &b->results, ROWS_OF_THIS_GRID, partials_of(p, b, query), b->active,
-                       query);
-    }
-}
-
 void mla_merge(ptx *p, const mla_block *b)
 {
     fetch_next(p, b->in);
@@ -131,7 +121,12 @@ void mla_merge(ptx *p, const mla_block *b)
     val column = mad(p, b->row, nctaid_x(p), ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, b->blocks, b->ticket)));
     phase(p, "merge the chunks");
-    merge_chunks(p, b);
+    val heads = min(p, sub(p, imm(U32, b->in->shape.num_heads), b->first_head), b->heads);
+    PTX_FOR (p, head, warp_id(p), heads, ptx_block(p) / WARP) {
+        val query = mla_query_row(p, b, head);
+        partials_merge(p, &b->results, ROWS_OF_THIS_GRID, partials_of(p, b, query), b->active,
+                       query);
+    }
 }
 
 mla_softmax mla_softmax_new(ptx *p, unsigned first, unsigned end, unsigned heads)

@@ -141,17 +141,6 @@ static void round_row(ptx *p, const work *w, format f, val row, val number, unsi
                   sub(p, exponent, LARGEST - BIAS));
 }
 
-/* Rows tile .. tile + 31; in place of those behind the last position that one again. */
-static void round_rows(ptx *p, const work *w, val tile, val last)
-{
-    unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->units * UNIT);
-    ptx_loop_work(p, w->units, "values");
-    PTX_FOR (p, number, w->warp, TILE, WARPS) {
-        val row = mad_wide(p, min(p, add(p, tile, number), last), bytes, w->block.cache);
-        round_row(p, w, kv_format(w->in), row, number, LEAST_OF_ROWS);
-    }
-}
-
 /* The same where they are f16 already: four lanes a row. */
 static void copy_rows(ptx *p, const work *w, val tile, val last)
 {
@@ -322,30 +311,6 @@ static val weigh(ptx *p, const work *w, val count)
     return barrier_count(p, ne(p, factor, 1.0f));
 }
 
-static void scale_down(ptx *p, const work *w)
-{
-    val at = mad(p, w->group, imm(U32, F32_BYTES), w->softmax.factors), factors[2];
-    for (unsigned i = 0; i < 2; i++)
-        factors[i] = ld_shared(p, F32, at, (int64_t)i * (HEADS / 2) * F32_BYTES);
-    for (unsigned i = 0; i < warp_groups(w); i++)
-        for (unsigned j = 0; j < UNPACKED; j++)
-            for (unsigned k = 0; k < 4; k++)
-                assign(p, w->sums[i][j][k], mul(p, w->sums[i][j][k], factors[k / 2]));
-}
-
-/* Eight matrices of B from 8 values of each of four positions: low and high halves of two words of
- * two values. */
-static void add_pieces(ptx *p, const work *w, unsigned group, val4 a, const val4 pieces[4])
-{
-    enum { LOW = 0x5410, HIGH = 0x7632 };
-    for (unsigned j = 0; j < UNPACKED; j++) {
-        unsigned word = j / 2, which = j % 2 ? HIGH : LOW;
-        val2 b = { { prmt(p, pieces[0].v[word], pieces[1].v[word], which),
-                     prmt(p, pieces[2].v[word], pieces[3].v[word], which) } };
-        fragment_add(p, w->sums[group][j], a, b);
-    }
-}
-
 static void add_values(ptx *p, const work *w)
 {
     static const unsigned rows[] = { 0, 1, 8, 9 };
@@ -364,7 +329,15 @@ static void add_values(ptx *p, const work *w)
             val4 pieces[4];
             for (unsigned k = 0; k < 4; k++)
                 pieces[k] = ld_shared_v4(p, U32, at, (int64_t)(first + rows[k]) * w->stride);
-            add_pieces(p, w, i, a, pieces);
+            /* Eight matrices of B from 8 values of each of four positions: low and high halves of
+             * two words of two values. */
+            enum { LOW = 0x5410, HIGH = 0x7632 };
+            for (unsigned j = 0; j < UNPACKED; j++) {
+                unsigned word = j / 2, which = j % 2 ? HIGH : LOW;
+                val2 b = { { prmt(p, pieces[0].v[word], pieces[1].v[word], which),
+                             prmt(p, pieces[2].v[word], pieces[3].v[word], which) } };
+                fragment_add(p, w->sums[i][j], a, b);
+            }
         }
     }
 }
@@ -375,18 +348,31 @@ static void attend(ptx *p, const work *w, positions run)
     PTX_FOR (p, tile, run.first, run.end, TILE) {
         val count = min(p, sub(p, run.end, tile), TILE);
         phase(p, "stage the rows of a tile");
-        if (w->scaled)
-            round_rows(p, w, tile, last);
-        else
+        if (w->scaled) {
+            unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->units * UNIT);
+            ptx_loop_work(p, w->units, "values");
+            PTX_FOR (p, number, w->warp, TILE, WARPS) {
+                val row = mad_wide(p, min(p, add(p, tile, number), last), bytes, w->block.cache);
+                round_row(p, w, kv_format(w->in), row, number, LEAST_OF_ROWS);
+            }
+        } else {
             copy_rows(p, w, tile, last);
+        }
         barrier(p);
         phase(p, "products of q with them");
         multiply(p, w);
         barrier(p);
         phase(p, "softmax: the products become weights");
         val rose = weigh(p, w, count);
-        PTX_IF (p, ne(p, rose, 0))
-            scale_down(p, w);
+        PTX_IF (p, ne(p, rose, 0)) {
+            val at = mad(p, w->group, imm(U32, F32_BYTES), w->softmax.factors), factors[2];
+            for (unsigned i = 0; i < 2; i++)
+                factors[i] = ld_shared(p, F32, at, (int64_t)i * (HEADS / 2) * F32_BYTES);
+            for (unsigned i = 0; i < warp_groups(w); i++)
+                for (unsigned j = 0; j < UNPACKED; j++)
+                    for (unsigned k = 0; k < 4; k++)
+                        assign(p, w->sums[i][j][k], mul(p, w->sums[i][j][k], factors[k / 2]));
+        }
         phase(p, "weighted values of the tile");
         add_values(p, w);
         barrier(p);

@@ -45,13 +45,6 @@ static instance of_rope(const instance *in)
     return head;
 }
 
-static instance of_row(const instance *in)
-{
-    instance row = *in;
-    row.shape.head_dim = in->shape.latent + in->shape.n_rope;
-    return row;
-}
-
 static unsigned head_values(const instance *in)
 {
     return (unsigned)(in->shape.nope + in->shape.n_rope);
@@ -103,7 +96,8 @@ static val turned_part(ptx *p, const instance *rope, val base, val position, uns
 static void write_cache_row(ptx *p, const instance *in, val row)
 {
     const problem_shape *s = &in->shape;
-    instance rope = of_rope(in), whole = of_row(in);
+    instance rope = of_rope(in), whole = *in;
+    whole.shape.head_dim = s->latent + s->n_rope;
     unsigned parts = (unsigned)s->latent / HEAD_PART;
     /* The latents of a row and what turns behind them. */
     val x = in->options.apart ? mad_wide(p, row, row_of_kv_bytes(in), parameter(p, "kv"))
@@ -136,24 +130,6 @@ typedef struct head_work {
     val head, part, q;
     unsigned rows;
 } head_work;
-
-static val q_of_row(ptx *p, const head_work *w, val row, unsigned place)
-{
-    return add(p, mad(p, row, imm(U32, head_values(w->in) * F32_BYTES), w->q), place * F32_BYTES);
-}
-
-static void copy_q(ptx *p, const head_work *w)
-{
-    unsigned values = head_values(w->in);
-    PTX_FOR (p, i, tid_x(p), w->rows * values, WARPS * WARP) {
-        val row = div(p, i, values), place = rem(p, i, values);
-        val from = mad(p, w->head, imm(U32, values), place);
-        val qc = row_of_qc(p, w->in, row_of_group(p, &w->group, row));
-        val x = ld_const(p, F32, mad_wide(p, from, F32_BYTES, qc), 0);
-        st_shared(p, F32, mad(p, i, imm(U32, F32_BYTES), w->q), 0, x);
-    }
-    barrier(p);
-}
 
 /* Wq[h] times the normed values: the norm's factor comes behind the product. */
 static void make_q(ptx *p, const head_work *w)
@@ -244,7 +220,8 @@ static void turn_q(ptx *p, const head_work *w)
     val number = mad(p, row, imm(U32, s->num_heads), w->head);
     unsigned width = (unsigned)(s->latent + s->n_rope);
     val to = mad_wide(p, number, width * F32_BYTES, parameter(p, "q"));
-    val from = q_of_row(p, w, number_of_row, (unsigned)s->nope);
+    val from = add(p, mad(p, number_of_row, imm(U32, head_values(w->in) * F32_BYTES), w->q),
+                   (unsigned)s->nope * F32_BYTES);
     for (unsigned i = 0; i < head_parts(&rope); i++) {
         val x = warmed(p, in, turned_part(p, &rope, from, position, i), position);
         st_global(p, F32, mad_wide(p, head_place(p, &rope, i), F32_BYTES, to),
@@ -282,8 +259,17 @@ static void build(ptx *p, const instance *in)
     phase(p, "q of the head");
     if (in->shape.q_rank)
         make_q(p, &w);
-    else
-        copy_q(p, &w);
+    else {
+        unsigned values = head_values(w.in);
+        PTX_FOR (p, i, tid_x(p), w.rows * values, WARPS * WARP) {
+            val row = div(p, i, values), place = rem(p, i, values);
+            val from = mad(p, w.head, imm(U32, values), place);
+            val qc = row_of_qc(p, w.in, row_of_group(p, &w.group, row));
+            val x = ld_const(p, F32, mad_wide(p, from, F32_BYTES, qc), 0);
+            st_shared(p, F32, mad(p, i, imm(U32, F32_BYTES), w.q), 0, x);
+        }
+        barrier(p);
+    }
     phase(p, "what turns");
     PTX_IF (p, bit_and(p, eq(p, w.part, parts - 1), has_row(p, &w)))
         turn_q(p, &w);

@@ -312,8 +312,8 @@ static val score_of(ptx *p, const work *w, val product, val factor, val2 factors
         factor = mul(p, factor, factors.v[column]);
     if (!capped)
         return fma(p, product, factor, exponents.v[column]);
-    val score = attention_score(p, w->in, mul(p, product, factor));
-    return w->tiles.rounded ? add(p, score, exponents.v[column]) : score;
+    val s = attention_score(p, w->in, mul(p, product, factor));
+    return w->tiles.rounded ? add(p, s, exponents.v[column]) : s;
 }
 
 static void make_scores(ptx *p, const work *w, parts of)
@@ -350,31 +350,6 @@ static val masked(ptx *p, const row_mask *m, unsigned further, val counts, val d
 {
     val value = select(p, gt(p, m->end, (int)further), counts, does_not);
     return m->window ? select(p, le(p, m->first, (int)further), value, does_not) : value;
-}
-
-static void mask_scores(ptx *p, const work *w, parts of, val first)
-{
-    for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
-        row_mask m = mask_of(p, w, add(p, first, w->lane_column), row);
-        for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
-            for (unsigned i = 0; i < 2; i++) {
-                var score = w->scores[row / HALVES][n][row % HALVES * 2 + i];
-                assign(p, score, masked(p, &m, n * COLUMNS + i, V(score), V(-INFINITY)));
-            }
-    }
-}
-
-static void scale_down(ptx *p, const work *w, unsigned part, const val factors[HALVES])
-{
-    PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f))) {
-        for (unsigned n = 0; n < w->depths * 2; n++)
-            for (unsigned i = 0; i < 4; i++)
-                assign(p, w->o[part][n][i], mul(p, w->o[part][n][i], factors[i / 2]));
-        for (unsigned h = 0; h < HALVES; h++) {
-            var sum = w->tiles.rounded ? w->sum[part * HALVES + h] : w->sums[part][2 * h];
-            assign(p, sum, mul(p, sum, factors[h]));
-        }
-    }
 }
 
 /* The weights of a tile, as fragments of A. */
@@ -469,8 +444,16 @@ static void score(ptx *p, const work *w, parts of, val first, bool whole,
     phase(p, "softmax: the products become weights");
     if (makes_scores(w))
         make_scores(p, w, of);
-    if (!whole)
-        mask_scores(p, w, of, first);
+    if (!whole) {
+        for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
+            row_mask m = mask_of(p, w, add(p, first, w->lane_column), row);
+            for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
+                for (unsigned i = 0; i < 2; i++) {
+                    var score = w->scores[row / HALVES][n][row % HALVES * 2 + i];
+                    assign(p, score, masked(p, &m, n * COLUMNS + i, V(score), V(-INFINITY)));
+                }
+        }
+    }
     for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
         val largest = { 0 };
         for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
@@ -483,8 +466,18 @@ static void score(ptx *p, const work *w, parts of, val first, bool whole,
             largest = mul(p, largest, w->factor[row]);
         scales[row] = softmax_raise_max(p, w->max[row], largest);
     }
-    for (unsigned part = of.first; part < of.end; part++)
-        scale_down(p, w, part, scales + part * HALVES);
+    for (unsigned part = of.first; part < of.end; part++) {
+        const val *factors = scales + part * HALVES;
+        PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f))) {
+            for (unsigned n = 0; n < w->depths * 2; n++)
+                for (unsigned i = 0; i < 4; i++)
+                    assign(p, w->o[part][n][i], mul(p, w->o[part][n][i], factors[i / 2]));
+            for (unsigned h = 0; h < HALVES; h++) {
+                var sum = w->tiles.rounded ? w->sum[part * HALVES + h] : w->sums[part][2 * h];
+                assign(p, sum, mul(p, sum, factors[h]));
+            }
+        }
+    }
     weigh(p, w, of, weights);
 }
 

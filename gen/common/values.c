@@ -85,23 +85,6 @@ val bfloat_bits(ptx *p, val x)
     return select(p, nan, bit_or(p, upper, QUIET), rounded);
 }
 
-/* Stores f16 where no instruction packs two of them. */
-static void store_halves(ptx *p, val at, unsigned count, const val *values)
-{
-    for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
-        val four[WORDS_AT_ONCE];
-        for (unsigned j = 0; j < WORDS_AT_ONCE && i + j < count; j++)
-            four[j] = convert(p, F16, values[i + j]);
-        if (count >= WORDS_AT_ONCE)
-            st_global_v4(p, F16, at, i * F16_BYTES,
-                         ((val4){ { four[0], four[1], four[2], four[3] } }));
-        else if (count == 2)
-            st_global_v2(p, F16, at, 0, ((val2){ { four[0], four[1] } }));
-        else
-            st_global(p, F16, at, 0, four[0]);
-    }
-}
-
 void values_store(ptx *p, format f, val at, unsigned count, const val *values)
 {
     enum { PACKS_FROM = 80, LOW_HALVES = 0x5410 };
@@ -109,7 +92,19 @@ void values_store(ptx *p, format f, val at, unsigned count, const val *values)
     if (f == FORMAT_F32) {
         store_words(p, F32, at, count, values);
     } else if (f == FORMAT_F16 && (count == 1 || ptx_target(p)->sm < PACKS_FROM)) {
-        store_halves(p, at, count, values);
+        /* Stores f16 where no instruction packs two of them. */
+        for (unsigned i = 0; i < count; i += WORDS_AT_ONCE) {
+            val four[WORDS_AT_ONCE];
+            for (unsigned j = 0; j < WORDS_AT_ONCE && i + j < count; j++)
+                four[j] = convert(p, F16, values[i + j]);
+            if (count >= WORDS_AT_ONCE)
+                st_global_v4(p, F16, at, i * F16_BYTES,
+                             ((val4){ { four[0], four[1], four[2], four[3] } }));
+            else if (count == 2)
+                st_global_v2(p, F16, at, 0, ((val2){ { four[0], four[1] } }));
+            else
+                st_global(p, F16, at, 0, four[0]);
+        }
     } else if (count == 1) {
         st_global(p, U16, at, 0, bfloat_bits(p, values[0]));
     } else {

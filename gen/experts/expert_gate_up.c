@@ -206,23 +206,6 @@ static void stream_entry(ptx *p, const instance *in, val number, const stream_me
         store_nans(p, in, &e, mad(p, of->warp, 32, lane_id(p)), mul(p, of->warps, 32));
 }
 
-static void stream_shared(ptx *p, const instance *in, const stream_memory *memory, const share *of)
-{
-    unsigned at_once = (unsigned)staged_rows(in);
-    matrices m = matrices_of(p, in, SHARED, at_once);
-    if (at_once == in->shape.m)
-        stream_rows(p, &m, (val){ 0 }, memory, of);
-    else
-        PTX_FOR (p, first, 0, in->shape.m, at_once) {
-            for (unsigned i = 0; i < PAIR; i++) {
-                m.g[i].m = imm(U32, in->shape.m);
-                m.g[i].first = first;
-            }
-            stream_rows(p, &m, (val){ 0 }, memory, of);
-            barrier(p); /* behind the last use of what is staged */
-        }
-}
-
 /* Entries that the shared expert counts as, by its rows: at least one where there is one. */
 static int64_t shared_entries(const instance *in)
 {
@@ -293,7 +276,19 @@ static void build_stream(ptx *p, const instance *in)
     if (shared)
         PTX_IF (p, lt(p, entry, shared)) {
             share of_all = { mul(p, of.warps, shared), mad(p, entry, of.warps, of.warp) };
-            stream_shared(p, in, &memory, &of_all);
+            unsigned at_once = (unsigned)staged_rows(in);
+            matrices m = matrices_of(p, in, SHARED, at_once);
+            if (at_once == in->shape.m)
+                stream_rows(p, &m, (val){ 0 }, &memory, &of_all);
+            else
+                PTX_FOR (p, first, 0, in->shape.m, at_once) {
+                    for (unsigned i = 0; i < PAIR; i++) {
+                        m.g[i].m = imm(U32, in->shape.m);
+                        m.g[i].first = first;
+                    }
+                    stream_rows(p, &m, (val){ 0 }, &memory, &of_all);
+                    barrier(p); /* behind the last use of what is staged */
+                }
         }
     if (shared)
         PTX_ELSE (p)

@@ -39,12 +39,6 @@ static values values_at(ptx *p, const instance *in, const char *name, val row, v
     return loaded;
 }
 
-static void add_weighted(ptx *p, values *sums, val weight, values of)
-{
-    for (unsigned i = 0; i < sums->count; i++)
-        sums->v[i] = fma(p, weight, of.v[i], sums->v[i]);
-}
-
 /* The loads of all choices stand ahead of the sums. */
 static values sum_of_row(ptx *p, const instance *in, val row, val column)
 {
@@ -57,8 +51,11 @@ static values sum_of_row(ptx *p, const instance *in, val row, val column)
         parts[used] = values_at(p, in, "shared", row, column);
     for (unsigned i = 0; i < sums.count; i++)
         sums.v[i] = imm(F32, 0);
-    for (unsigned slot = 0; slot < weights; slot++)
-        add_weighted(p, &sums, ld_const(p, F32, weight, slot * F32_BYTES), parts[slot]);
+    for (unsigned slot = 0; slot < weights; slot++) {
+        val by = ld_const(p, F32, weight, slot * F32_BYTES);
+        for (unsigned i = 0; i < sums.count; i++)
+            sums.v[i] = fma(p, by, parts[slot].v[i], sums.v[i]);
+    }
     return sums;
 }
 

@@ -137,28 +137,6 @@ void expert_plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
     }
 }
 
-/* The sum over the lanes up to the own one. */
-static val sum_up_to(ptx *p, val v)
-{
-    val lane = lane_id(p);
-    for (unsigned behind = 1; behind < WARP; behind *= 2) {
-        val other = shuffle_from(p, v, bit_and(p, sub(p, lane, behind), WARP - 1));
-        v = add(p, v, select(p, ge(p, lane, behind), other, imm(U32, 0)));
-    }
-    return v;
-}
-
-/* The vectors that an expert takes whose rows are so many. */
-static val places_for(ptx *p, const expert_plan *plan, val rows)
-{
-    unsigned variants[EXPERT_TILE_VARIANTS],
-        i = expert_tile_variants(plan->of->vectors, variants) - 1;
-    val places = imm(U32, variants[i]);
-    while (i--)
-        places = select(p, le(p, rows, variants[i]), imm(U32, variants[i]), places);
-    return places;
-}
-
 /* Of several rows: an expert a lane of the first warp, as many as fit. */
 void expert_plan_of_rows(ptx *p, const expert_plan *plan)
 {
@@ -167,8 +145,20 @@ void expert_plan_of_rows(ptx *p, const expert_plan *plan)
     bool alone = stream_passes(d->in) > 1;
     val exists = alone ? eq(p, lane, 0) : lt(p, number, d->in_use);
     expert_entry e = expert_entry_at(p, &d->planes, d->list, min(p, number, sub(p, d->in_use, 1)));
-    val places = select(p, exists, places_for(p, plan, e.count), zero);
-    val end = sum_up_to(p, places), first = sub(p, end, places);
+    /* Vectors that the lane's expert takes in the tile. */
+    unsigned variants[EXPERT_TILE_VARIANTS],
+        v = expert_tile_variants(plan->of->vectors, variants) - 1;
+    val needed = imm(U32, variants[v]);
+    while (v--)
+        needed = select(p, le(p, e.count, variants[v]), imm(U32, variants[v]), needed);
+    val places = select(p, exists, needed, zero);
+    /* The end of these among all: the sum over the lanes up to the own one. */
+    val end = places;
+    for (unsigned behind = 1; behind < WARP; behind *= 2) {
+        val other = shuffle_from(p, end, bit_and(p, sub(p, lane, behind), WARP - 1));
+        end = add(p, end, select(p, ge(p, lane, behind), other, imm(U32, 0)));
+    }
+    val first = sub(p, end, places);
     val fits = bit_and(p, exists, le(p, end, plan->slots));
     val experts = warp_max(p, select(p, fits, add(p, lane, 1), zero));
     val vectors = warp_max(p, select(p, fits, end, zero));

@@ -395,20 +395,6 @@ static void step_rows(ptx *p, const net *n, const columns *c)
         step(p, n, c, number);
 }
 
-static void keep_inputs(ptx *p, const net *n)
-{
-    const problem_shape *s = &n->in->shape;
-    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
-    PTX_IF (p, eq(p, n->part, 2))
-        delta_keep_last_inputs(p, &n->rows, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
-    val number = mad(p, n->rows.row, imm(U32, keys), n->key_head);
-    val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
-    val is_last = block_is_last(p, counter, imm(U32, group), n->rows.word);
-    PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* q and k */
-        delta_keep_last_inputs(
-            p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
-}
-
 static void step_many(ptx *p, net *n, const columns *c)
 {
     PTX_FOR (p, group, imm(U32, 0), n->rows.count, GROUP_ROWS) {
@@ -423,7 +409,16 @@ static void step_many(ptx *p, net *n, const columns *c)
     phase(p, "store the state");
     store_columns(p, n, c);
     phase(p, "keep the last inputs");
-    keep_inputs(p, n);
+    const problem_shape *s = &n->in->shape;
+    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
+    PTX_IF (p, eq(p, n->part, 2))
+        delta_keep_last_inputs(p, &n->rows, mad(p, add(p, n->head, 2 * keys), n->size, n->lane));
+    val number = mad(p, n->rows.row, imm(U32, keys), n->key_head);
+    val counter = mad_wide(p, number, sizeof(uint32_t), parameter(p, "counters"));
+    val is_last = block_is_last(p, counter, imm(U32, group), n->rows.word);
+    PTX_IF (p, bit_and(p, is_last, lt(p, n->part, 2))) /* q and k */
+        delta_keep_last_inputs(
+            p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
 }
 
 static void build(ptx *p, const instance *in)

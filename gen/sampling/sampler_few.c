@@ -199,20 +199,6 @@ candidate own_candidate(ptx *p, const sampler *s, val count)
     return c;
 }
 
-/* How many candidates stand ahead of a thread's. */
-static val rank_of(ptx *p, const sampler *s, const candidate *c)
-{
-    var rank = var_u32(p, 0);
-    PTX_FOR (p, ahead, 0, c->count, 1) {
-        val height = ld_shared(p, U32, mad(p, ahead, WORD, s->heights), 0);
-        val number = ld_shared(p, U32, mad(p, ahead, WORD, s->numbers), 0);
-        val one =
-            select(p, is_ahead(p, height, number, c->height, c->number), imm(U32, 1), imm(U32, 0));
-        assign(p, rank, add(p, rank, one));
-    }
-    return get(p, rank);
-}
-
 weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight)
 {
     weight_sums sums = { var_u64(p, 0), var_u64(p, 0) };
@@ -236,7 +222,16 @@ void draw_candidate(ptx *p, const sampler *s, val count)
     const val one = val_of_f32(1.0f), none = imm(U32, 0);
     candidate c = own_candidate(p, s, count);
     phase(p, "top_k");
-    val kept = bit_and(p, c.exists, lt(p, rank_of(p, s, &c), s->top_k));
+    /* How many candidates stand ahead of a thread's. */
+    var rank = var_u32(p, 0);
+    PTX_FOR (p, ahead, 0, c.count, 1) {
+        val height = ld_shared(p, U32, mad(p, ahead, WORD, s->heights), 0);
+        val number = ld_shared(p, U32, mad(p, ahead, WORD, s->numbers), 0);
+        val here =
+            select(p, is_ahead(p, height, number, c.height, c.number), imm(U32, 1), imm(U32, 0));
+        assign(p, rank, add(p, rank, here));
+    }
+    val kept = bit_and(p, c.exists, lt(p, get(p, rank), s->top_k));
     phase(p, "top_p");
     val weight = select(p, kept, weight_of_height(p, s, c.height, one), none);
     weight_sums sums = sum_weights(p, s, &c, weight);

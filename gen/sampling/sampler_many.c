@@ -125,14 +125,6 @@ static totals measure_range(ptx *p, const sampler *s, measure *m)
     return (totals){ ld_shared(p, U64, s->found, 0), ld_shared(p, U32, s->found, FOUND_COUNT) };
 }
 
-/* What the shortest prefix that a stage leaves has to reach, of the sum over all that there is. */
-static val goal_of_stage(ptx *p, const sampler *s, val stage, val sum)
-{
-    val drawn = add(p, fraction_of_sum(p, sum, s->chance), 1);
-    val goal = select(p, eq(p, stage, DRAW), drawn, top_p_goal(p, s, sum));
-    return select(p, eq(p, stage, TOP_K), convert(p, U64, s->top_k), goal);
-}
-
 /* Keys in question, of how many tokens; and the sum over those ahead of them. */
 typedef struct range {
     var from, to, count, ahead;
@@ -197,26 +189,15 @@ static void reach(ptx *p, const sampler *s, val stage, const var *last)
                   .sum = var_u64(p, 0),
                   .count = var_u32(p, 0) };
     measure_between(p, s, &m, get(p, *last), keys_end(s));
-    val goal = goal_of_stage(p, s, stage, measure_range(p, s, &m).sum);
+    /* What the shortest prefix that a stage leaves has to reach, of the sum over all that there is.
+     */
+    val sum = measure_range(p, s, &m).sum;
+    val drawn = add(p, fraction_of_sum(p, sum, s->chance), 1);
+    val wanted = select(p, eq(p, stage, DRAW), drawn, top_p_goal(p, s, sum));
+    val goal = select(p, eq(p, stage, TOP_K), convert(p, U64, s->top_k), wanted);
     range r = { var_u64(p, 0), var_like(p, keys_end(s)), var_u32(p, s->n), var_u64(p, 0) };
     narrow(p, s, &m, goal, &r);
     assign(p, *last, last_of_range(p, s, &m, goal, &r));
-}
-
-/* Shortens a prefix to the tokens that min_p lets pass: those above the largest height that it does
- * not.
- */
-static void shorten(ptx *p, const sampler *s, const var *last)
-{
-    val least = least_weight(p, s);
-    var height = var_u32(p, 0);
-    PTX_FOR (p, weight_bit, 0, HEIGHT_BITS, 1) {
-        val higher = bit_or(p, height, shr(p, imm(U32, 0x80000000), weight_bit));
-        val weight = weight_of_height(p, s, higher, val_of_f32(1.0f));
-        assign(p, height, select(p, lt(p, weight, least), higher, height));
-    }
-    val above = shl(p, add(p, convert(p, U64, get(p, height)), 1), number_bits(s));
-    assign(p, *last, max(p, *last, above));
 }
 
 void draw_of_all(ptx *p, const sampler *s)
@@ -226,8 +207,20 @@ void draw_of_all(ptx *p, const sampler *s)
     PTX_FOR (p, stage, TOP_K, STAGES, 1) {
         val all_k = bit_and(p, eq(p, stage, TOP_K), ge(p, s->top_k, s->n));
         val all_p = bit_and(p, eq(p, stage, TOP_P), bit_not(p, lt(p, s->top_p, 1.0f)));
-        PTX_IF (p, eq(p, stage, DRAW))
-            shorten(p, s, &last);
+        PTX_IF (p, eq(p, stage, DRAW)) {
+            /* Shortens a prefix to the tokens that min_p lets pass: those above the largest height
+             * that it does not.
+             */
+            val least = least_weight(p, s);
+            var height = var_u32(p, 0);
+            PTX_FOR (p, weight_bit, 0, HEIGHT_BITS, 1) {
+                val higher = bit_or(p, height, shr(p, imm(U32, 0x80000000), weight_bit));
+                val weight = weight_of_height(p, s, higher, val_of_f32(1.0f));
+                assign(p, height, select(p, lt(p, weight, least), higher, height));
+            }
+            val above = shl(p, add(p, convert(p, U64, get(p, height)), 1), number_bits(s));
+            assign(p, last, max(p, last, above));
+        }
         PTX_IF (p, bit_not(p, bit_or(p, all_k, all_p)))
             reach(p, s, stage, &last);
     }
