@@ -67,7 +67,8 @@ uint64_t ref_cache_rows(const problem *p)
     return (uint64_t)(p->options.ring ? p->options.ring : p->shape.max_seq_len);
 }
 
-/* Values of a head's result: of latent attention those of a key that are its value. */
+/* Returns how many values a head's result has: in latent attention those of a key that are its
+ * value. */
 static uint64_t value_dim(const problem_shape *s)
 {
     return (uint64_t)(s->latent ? s->latent : s->head_dim);
@@ -84,7 +85,7 @@ static void scale_down(head_result *r, uint64_t dim, double factor)
     r->weighed_weight *= factor;
 }
 
-/* Adds positions with a common score: their values' sum, and their number or what stands for it. */
+/* Adds positions with a common score: the sum of their values, and their number or weight. */
 static void add_positions(head_result *r, double number, const float *v, uint64_t dim, double score,
                           double terms)
 {
@@ -107,7 +108,7 @@ static void add_positions(head_result *r, double number, const float *v, uint64_
     }
 }
 
-/* That of a head; minus infinity where there is none. */
+/* Returns the sink of a head; minus infinity if there is none. */
 static double sink_of(const problem *p, unsigned input, uint64_t head)
 {
     float sink = -HUGE_VALF;
@@ -123,7 +124,7 @@ static void add_sink(const problem *p, double sink, double terms, head_result *r
         add_positions(r, 1, no_value, value_dim(&p->shape), sink, terms);
 }
 
-/* Of a row that is rounded, so many values of it being v. */
+/* Adds the shares of a row that is rounded, of which dim values are v. */
 static void add_shares(head_result *r, const float *row, uint64_t width, uint64_t dim)
 {
     double largest = 0;
@@ -135,7 +136,7 @@ static void add_shares(head_result *r, const float *row, uint64_t width, uint64_
             r->shares[d] += fabs((double)row[d]) / largest;
 }
 
-/* Head counts query heads through all sequences. */
+/* Attends with a query head, counted through all sequences. */
 static void attend(const problem *p, uint64_t head, ref_positions positions, head_result *r)
 {
     uint64_t dim = (uint64_t)problem_cache_values(&p->shape), heads = (uint64_t)p->shape.num_heads;
@@ -174,8 +175,8 @@ static void attend(const problem *p, uint64_t head, ref_positions positions, hea
     }
 }
 
-/* The magnitude of element d (in units of exp(largest)), where the error of what all weights are
- * relative to is that of a score with these terms. */
+/* Returns the magnitude of element d (in units of exp(largest)), if the reference point of all
+ * weights has the error of a score with these terms. */
 static double magnitude_of(const head_result *r, uint64_t d, double terms, double unit_terms)
 {
     return fmax(r->magnitude[d], (r->weighed[d] + terms * r->magnitude[d]) / unit_terms) +
@@ -198,7 +199,7 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
-/* A gate may be off by FLT_MIN, as a p may. */
+/* Applies the gate, which may be off by FLT_MIN, as a p may. */
 static ref_value gated(const problem *p, uint64_t element, ref_value o)
 {
     if (!p->options.gate)
@@ -283,7 +284,7 @@ void ref_attention_chunks(const problem *p, unsigned output, uint64_t first, uin
     ref_by_rows(p, output, rows_of(&p->shape).row_values, first, count, values, attend_chunk);
 }
 
-/* Reads a row, where its chunk has positions, and says its maximum in natural units. */
+/* Reads a row and its maximum in natural units. Returns false if its chunk has no positions. */
 static bool read_row(const problem *p, uint64_t number, float *row, double *largest)
 {
     chunk_rows c = rows_of(&p->shape);

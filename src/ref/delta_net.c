@@ -35,7 +35,7 @@ static const double LOST_SOFTPLUS = 1.7e-38, LEAST_TOLERANCE = 2e-7;
 
 typedef ref_value vector[MOST_DIM];
 
-/* What a value head does with a row. */
+/* The vectors and factors of a value head in a row. */
 typedef struct head_row {
     bool used;
     vector q, k, v, gate;
@@ -65,7 +65,7 @@ static sizes sizes_of(const problem *p)
     return s;
 }
 
-/* b and alpha of a head of a row. */
+/* The places of b and alpha of a head in a row. */
 typedef struct factor_place {
     unsigned input;
     uint64_t b, alpha;
@@ -111,8 +111,8 @@ static double before(const problem *p, unsigned output, uint64_t target, uint64_
     return (double)((const float *)p->before[output][target])[element];
 }
 
-/* A channel's input back positions ahead of a row's, in a step from a first row of its sequence on.
- */
+/* Returns a channel's input some positions before a row's, in a step whose rows of the sequence
+ * begin at first. */
 static double input_of(const problem *p, uint64_t first, uint64_t row, uint64_t back,
                        uint64_t channel)
 {
@@ -150,7 +150,7 @@ static void convolve(const problem *p, uint64_t first, uint64_t row, uint64_t ch
     }
 }
 
-/* By 1 / max(|u|, epsilon), times a scale. */
+/* Multiplies u by scale / max(|u|, epsilon). */
 static void make_short(const problem *p, double scale, ref_value *u)
 {
     double squares = 0, errors = 0;
@@ -229,7 +229,7 @@ static ref_value sum_of(ref_value a, ref_value b)
     return (ref_value){ a.value + b.value, a.magnitude + b.magnitude };
 }
 
-/* Takes a column of the state through a row; returns its value of o. */
+/* Advances a column of the state by a row. Returns its value of o. */
 static ref_value step(const problem *p, const head_row *h, uint64_t column, ref_value *state)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
@@ -255,7 +255,7 @@ static void load_column(const problem *p, uint64_t row, uint64_t head, uint64_t 
                                 0 };
 }
 
-/* The rows of the step up to one, from the first of its sequence on. */
+/* Returns the rows of the step up to last, from the first of its sequence on. */
 static head_row *head_rows_of(arena *a, const problem *p, uint64_t first, uint64_t last,
                               uint64_t head)
 {
@@ -265,7 +265,7 @@ static head_row *head_rows_of(arena *a, const problem *p, uint64_t first, uint64
     return rows;
 }
 
-/* The gated norm of what comes out of a head. */
+/* Computes the gated norm of a head's output. */
 static void norm_output(const problem *p, const ref_value *o, const ref_value *gate, ref_value *y)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
@@ -285,8 +285,7 @@ static void norm_output(const problem *p, const ref_value *o, const ref_value *g
     }
 }
 
-/* y of a head and of rows that go on from a first one, [count] vectors of those from some row on.
- */
+/* Returns y of a head for rows [from, last], which continue from row first. */
 static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t from, uint64_t last,
                          uint64_t head)
 {
@@ -308,7 +307,7 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
     return o + (from - first);
 }
 
-/* What is left as it was has to be the same to the bit. */
+/* Computes states. One that is not updated must keep its bits. */
 static void state_values(const problem *p, uint64_t first, uint64_t count, ref_value *values)
 {
     sizes s = sizes_of(p);
@@ -356,7 +355,7 @@ static void ring_values(const problem *p, uint64_t first, uint64_t count, ref_va
     }
 }
 
-/* A head's rows, run by run: of a run a step's recurrence is gone through once. */
+/* Computes a head's rows, run by run: each run goes through the recurrence once. */
 static void y_values(const problem *p, uint64_t first, uint64_t end, uint64_t head,
                      ref_value *values)
 {

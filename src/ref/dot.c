@@ -35,7 +35,7 @@ typedef struct kept_row {
     double *largest; /* magnitude of each segment, of weights with minima */
 } kept_row;
 
-/* As it is multiplied: times gamma where there is a norm, or rounded. */
+/* A vector as it is multiplied: times gamma if there is a norm, or rounded. */
 typedef struct kept_vector {
     ref_run run;
     uint64_t count, room;
@@ -108,7 +108,7 @@ static const kept_row *decoded_row(const problem *p, ref_run run, uint64_t count
     return row;
 }
 
-/* How far x / d may be off: roundings of amax / 127, 1 / d and their product, and of x gamma. */
+/* The error of x / d: roundings of amax / 127, 1 / d and their product, and of x gamma. */
 static const double QUANT_ERROR = Q8_1_LARGEST * 0x1p-21;
 
 double ref_round_to_8_bits(const double *x, double *q)
@@ -122,7 +122,7 @@ double ref_round_to_8_bits(const double *x, double *q)
     return d;
 }
 
-/* Rounds a block that begins at a value of a vector. */
+/* Rounds the block that begins at a value of a vector. */
 static void round_block(kept_vector *v, uint64_t first)
 {
     double q[Q8_1_VALUES], *x = v->x + first, d = ref_round_to_8_bits(x, q);
@@ -136,7 +136,7 @@ static void round_block(kept_vector *v, uint64_t first)
     }
 }
 
-/* Reads the values, times gamma where there is a norm, and what the products are multiplied by. */
+/* Reads the values, times gamma if there is a norm, and the factor of the products. */
 static void read_vector(const problem *p, kept_vector *v)
 {
     float x[CHUNK], gamma[CHUNK];

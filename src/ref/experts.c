@@ -7,7 +7,7 @@
 #include "ref/random.h"
 #include "ref/reference.h"
 
-/* A number below limit that is not among those chosen so far. */
+/* Returns a random number below limit that is not among those chosen so far. */
 static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, random_source *r)
 {
     for (;;) {
@@ -20,7 +20,7 @@ static uint32_t another(const uint32_t *chosen, uint64_t count, uint64_t limit, 
     }
 }
 
-/* Adds a row's word to the entry of an expert, which is made where there is none yet. */
+/* Adds a row's word to the entry of an expert, which is made if there is none yet. */
 static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t word)
 {
     uint32_t *entry = list + EXPERT_LIST_HEAD, *end = entry + list[0] * entry_words;
@@ -36,8 +36,8 @@ static void note(uint32_t *list, uint64_t entry_words, uint32_t id, uint32_t wor
     entry[EXPERT_FIRST_ROW + entry[EXPERT_ROWS]++] = word;
 }
 
-/* The rows that use an expert, as many of those with slots left as are wanted, from one on; and
- * those that need all the experts that are left. Returns whether there is one. */
+/* Marks the rows that use an expert: as many of those with free slots as are wanted, from a row on,
+ * and those that need all experts that are left. Returns false if there is none. */
 static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_left,
                       uint64_t wanted, uint64_t first, bool *takes)
 {
@@ -50,7 +50,7 @@ static bool take_rows(const problem *p, const uint64_t *free, uint64_t experts_l
     return count > 0;
 }
 
-/* The expert that most rows use becomes the last one. */
+/* Makes the expert that most rows use the last one. */
 static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
 {
     uint32_t *first = list + EXPERT_LIST_HEAD, *end = first + list[0] * entry_words, *most = first;
@@ -64,9 +64,9 @@ static void move_fullest_behind(uint32_t *list, uint64_t entry_words)
     memcpy(end - entry_words, moved, entry_words * sizeof *moved);
 }
 
-/* Kernels have code for experts of all rows, of some and of one: numbers of rows take turns, from
- * one on that the seed says; of some lists each expert has one alone, so that these are many.
- * Callers must not, but may, name an expert that there is not. */
+/* Kernels have code for experts of all rows, of some and of one: numbers of rows alternate, from
+ * one that the seed chooses. In some lists each expert has one row, so that there are many. Callers
+ * must not, but may, name a missing expert. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values)
 {
     enum { FEW = 3, SIZES = 5, LONG_LISTS = 3 };
@@ -114,7 +114,7 @@ uint32_t ref_expert_of(const problem *p, unsigned input, uint64_t choice)
 
 enum { GATE, UP, MATRICES };
 
-/* The inputs, by their numbers; biases and the list are the last ones. */
+/* The inputs of gate and up, by their numbers; biases and the list are the last ones. */
 typedef struct gate_up_inputs {
     unsigned shared, x, bias, list;
 } gate_up_inputs;
@@ -128,7 +128,7 @@ static gate_up_inputs gate_up_inputs_of(const problem *p)
     return in;
 }
 
-/* A row of gate and up, which are inputs from one on. */
+/* Computes a row of gate and up, two inputs from a number on. */
 static ref_value gated_row(const problem *p, const gate_up_inputs *in, unsigned matrices,
                            uint64_t matrix_row, uint64_t bias, uint64_t row)
 {
@@ -176,7 +176,7 @@ static down_inputs down_inputs_of(const problem *p)
     return in;
 }
 
-/* A row's weight of a slot, or of the shared expert behind them. */
+/* Returns a row's weight of a slot; that of the shared expert follows them. */
 static double weight_of(const problem *p, unsigned weights, uint64_t row, uint64_t slot)
 {
     uint64_t of_row = (uint64_t)(p->shape.experts_used + (p->shape.n_shared > 0));
@@ -190,7 +190,7 @@ static void add_weighted(ref_value *sum, double weight, ref_value term)
     sum->magnitude += fabs(weight) * term.magnitude + ref_lost(value);
 }
 
-/* The values of a slot of a row, or of the shared expert behind them. */
+/* Returns the values of a slot of a row; those of the shared expert follow them. */
 static ref_run values_of(const problem *p, unsigned f, uint64_t row, uint64_t slot)
 {
     uint64_t k = (uint64_t)p->shape.k, used = (uint64_t)p->shape.experts_used;
@@ -239,7 +239,7 @@ static ref_value down(const problem *p, uint64_t element)
 
 REF_BY_ELEMENT(ref_expert_down, down)
 
-/* Of inputs W, x, factors and a bias where there are some, and the list. */
+/* Computes an element from W, x, factors and a bias if there are such, and the list. */
 static ref_value product(const problem *p, uint64_t element)
 {
     uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
@@ -257,7 +257,8 @@ static ref_value product(const problem *p, uint64_t element)
 
 REF_BY_ELEMENT(ref_expert_product, product)
 
-/* Of inputs x, the shared expert's values and a residual where there are such, and the weights. */
+/* Computes an element from x, the shared expert's values and a residual if there are such, and the
+ * weights. */
 static ref_value weighted_sum(const problem *p, uint64_t element)
 {
     uint64_t n = (uint64_t)p->shape.n, used = (uint64_t)p->shape.experts_used;

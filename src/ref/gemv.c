@@ -37,8 +37,8 @@ static ref_value capped(ref_value y, double c)
                                    of_tanh * fabs(c * t) + ref_lost(c * t) };
 }
 
-/* A row of a matrix times a vector of x, which is the input behind all matrices; behind it and what
- * stands beside it are factors of all matrices, then biases, where there are such. */
+/* Multiplies a row of a matrix with a vector of x, the input after all matrices. After x and gamma
+ * come the factors of all matrices, then their biases, if there are such. */
 static ref_value value_of_row(const problem *p, unsigned matrix, unsigned x, uint64_t row,
                               uint64_t vector)
 {
@@ -67,7 +67,7 @@ static ref_value value_of_gemv(const problem *p, uint64_t element)
 }
 REF_BY_ELEMENT(ref_gemv, value_of_gemv)
 
-/* A value of Y, whose rows are those of Q, of K, of V. */
+/* Computes a value of Y, whose rows are those of Q, of K, of V. */
 static ref_value value_of_qkv(const problem *p, uint64_t element)
 {
     enum { Q, K, V, QKV_MATRICES }; /* inputs; without V x is there */

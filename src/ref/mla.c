@@ -43,7 +43,7 @@ static uint64_t row_values(const problem *p)
     return (uint64_t)q + (p->options.apart ? 0 : row_of_kv(s));
 }
 
-/* RMS-normed values of an input from first on. */
+/* Reads RMS-normed values of an input from first on. */
 static void read_normed(const problem *p, unsigned input, uint64_t first, uint64_t count,
                         unsigned gamma, ref_value *values)
 {
@@ -60,7 +60,7 @@ static void read_normed(const problem *p, unsigned input, uint64_t first, uint64
     }
 }
 
-/* A row of the matrix that is this input, times x. */
+/* Multiplies a row of a matrix with x. */
 static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint64_t columns,
                            const ref_value *x)
 {
@@ -75,7 +75,7 @@ static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint
     return sum;
 }
 
-/* Values first .. first + count - 1 of a head of q as it comes. */
+/* Reads values first .. first + count - 1 of a head of q before it turns. */
 static void read_q(const problem *p, uint64_t row, uint64_t head, uint64_t first, uint64_t count,
                    ref_value *values)
 {
@@ -100,8 +100,7 @@ static void turn(const problem *p, uint64_t row, ref_value *values)
     ref_turn(p, &o, inputs_of(p).factors, position, values);
 }
 
-/* A head of q' or a cache's row, by values from first on: the first of its latents that are
- * wanted, or all that turn. */
+/* Computes values [first, end) of a head of q'. If any of them turn, computes all that turn. */
 static void head_of_q(const problem *p, uint64_t number, uint64_t first, uint64_t end,
                       ref_value *values)
 {

@@ -23,13 +23,13 @@ static const double LEAST_RAMP = 0.001;
 static const double EXACT_POSITIONS = 0x1p28, EXACT_DIVIDED_POSITIONS = 0x1p24;
 static const float LARGEST_FACTOR = 64;
 
-/* The pair that turns b times over the original context. */
+/* Returns the pair that turns b times over the original context. */
 static double pair_of_turns(const rope_options *o, double b)
 {
     return (double)o->dims * log(o->original_context / ((double)TWO_PI * b)) / (2 * log(o->base));
 }
 
-/* What a pair's frequency is multiplied by. */
+/* Returns the factor of a pair's frequency. */
 static double scaling_of(const rope_options *o, uint64_t pair)
 {
     if (o->scaling == ROPE_UNSCALED)
@@ -43,7 +43,7 @@ static double scaling_of(const rope_options *o, uint64_t pair)
     return (1 - mix) / o->factor + mix;
 }
 
-/* base^(-2 pair / dims), which all heads and rows have: what was last computed for a pair is kept.
+/* Returns base^(-2 pair / dims), which all heads and rows share: the last result of a pair is kept.
  */
 static long double frequency_of(const rope_options *o, uint64_t pair)
 {
@@ -102,7 +102,7 @@ bool ref_row_at(const problem *p, unsigned positions, uint64_t cache, uint64_t c
     return false;
 }
 
-/* Returns whether K and V are inputs of their own, and there is no q. */
+/* Returns true if K and V are inputs of their own, and there is no q. */
 static bool has_kv_alone(const problem *p)
 {
     return p->shape.num_heads == 0;
@@ -119,7 +119,7 @@ static unsigned k_norm_of(const problem *p)
     return positions_of(p) + (has_kv_alone(p) ? 1 : 2);
 }
 
-/* A head by its RMS norm, in place. */
+/* Norms a head in place. */
 static void norm_head(const problem *p, unsigned weights, ref_value *x)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
@@ -169,7 +169,8 @@ static void turn_head(const problem *p, unsigned output, unsigned factors, uint6
     }
 }
 
-/* A row of head_dim values of an output: of QKV a row's head. With gates a head of q is two. */
+/* Computes a row of head_dim values of an output, from a head of a row of QKV. With gates a head of
+ * q is two. */
 static void head_values(const problem *p, unsigned output, uint64_t number, ref_value *values)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim, rows = ref_cache_rows(p), row, head;
@@ -217,7 +218,7 @@ void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t co
     ref_rope_kv_write(p, OUTPUT_K + output, first, count, values);
 }
 
-/* Makes factors such that divide. */
+/* Makes factors that can divide. */
 static void fit_factors(const problem *p, float *factors, uint64_t values)
 {
     for (uint64_t i = 0; i < values; i++)
@@ -248,7 +249,7 @@ void ref_fit_turns(const problem *p, unsigned input, void *bytes, uint64_t value
             positions[i] = limits[i % 4] ? positions[i] % limits[i % 4] : positions[i];
 }
 
-/* A head of q (output 0) or k without a norm ahead of it. */
+/* Computes a head of q (output 0) or k without a norm. */
 static void turned_values(const problem *p, unsigned output, uint64_t head, ref_value *values)
 {
     unsigned positions = p->shape.num_kv_heads ? 2 : 1;

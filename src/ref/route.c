@@ -104,7 +104,7 @@ static score score_of(ref_value v, unsigned number)
     return s;
 }
 
-/* Whether a stands ahead of b in the order, by values, and whether no errors turn them round. */
+/* Returns true if a comes before b by value; is_surely_ahead: whatever the errors are. */
 static bool is_ahead(const score *a, const score *b)
 {
     if (isnan(a->value) != isnan(b->value))
@@ -135,7 +135,7 @@ static void sort(score *s, unsigned count)
     }
 }
 
-/* Whether those of the first few are surely all ahead of the others. */
+/* Returns true if the first few are surely all before the others. */
 static bool is_set_sure(const score *s, unsigned count, unsigned few)
 {
     for (unsigned i = 0; i < few; i++)
@@ -151,7 +151,7 @@ static double gap_behind(const score *s, unsigned count, unsigned few)
     return few < count ? s[few - 1].value - s[few].value : HUGE_VAL;
 }
 
-/* The two best of sorted members; none is ahead of two of the same error. */
+/* Adds the two best of sorted members; none is before two of the same error. */
 static score group_score(const score *members, unsigned size, unsigned number)
 {
     double error = 0;
@@ -164,7 +164,7 @@ static score group_score(const score *members, unsigned size, unsigned number)
     return s;
 }
 
-/* Leaves the experts of the best groups alone. */
+/* Keeps the experts of the best groups alone. */
 static void choose_groups(const problem *p, routed *r)
 {
     unsigned groups = (unsigned)p->options.route.groups, experts = (unsigned)p->shape.experts;
@@ -220,7 +220,7 @@ static void choose(const problem *p, routed *r)
     }
 }
 
-/* w / max(sum of all, least). */
+/* Divides weights by their sum, at least ROUTE_LEAST_SUM. */
 static void divide_by_sum(ref_value *w, unsigned count)
 {
     double sum = 0, off = 0;

@@ -80,7 +80,7 @@ static ref_value times(ref_value x, norm_factor f, double gamma)
                         scale * (x.magnitude + (ROUNDINGS + f.doubt) * fabs(x.value)) + FLT_MIN };
 }
 
-/* Of a row of an input. */
+/* Returns the factor of a row of an input. */
 static norm_factor factor_of_input(const problem *p, unsigned input, uint64_t row)
 {
     float x[BLOCK];
@@ -100,7 +100,7 @@ static double scale_of(const problem *p)
     return p->options.scale > 0 ? (double)(float)p->options.scale : 1;
 }
 
-/* An element of h_out; of x where there is none. */
+/* Returns an element of h_out, or of x if there is no h_out. */
 static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
 {
     double value = problem_read_one(p, inputs_of(p).x, element);
@@ -205,7 +205,7 @@ void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t 
 /* Inputs of rows that are made for products. */
 enum { X, GAMMA };
 
-/* What a row is multiplied by as f16, and what that leaves to do. */
+/* The power of two that scales a row to f16, and the factor that remains. */
 typedef struct f16_row {
     double power;
     norm_factor factor;
@@ -227,7 +227,8 @@ static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, doub
     return count;
 }
 
-/* Of what is infinite the power is that for 2^128, of a NaN any. */
+/* Returns the power for a row's largest value: that for 2^128 if it is infinite, any if it is NaN.
+ */
 static double power_for(double largest)
 {
     enum { LARGEST = 14, LEAST = -112, OF_INFINITY = 128 };
@@ -241,7 +242,7 @@ static double power_for(double largest)
     return ldexp(1, LARGEST - exponent);
 }
 
-/* What is left of the norm of a row of x. */
+/* Returns the factor that remains of the norm of a row of x. */
 static norm_factor factor_left(const problem *p, uint64_t row)
 {
     return p->options.norm ? factor_of_input(p, X, row) : (norm_factor){ 1, 0 };
@@ -259,7 +260,7 @@ static f16_row f16_row_of(const problem *p, uint64_t row)
     return (f16_row){ power_for(largest), factor_left(p, row) };
 }
 
-/* Values of rows (output 0) or what is left to multiply them by. */
+/* Computes values of rows (output 0) or the factors that remain. */
 static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                       bool halves, ref_value *values)
 {

@@ -68,7 +68,7 @@ static double counts_as(const problem *p, float logit)
     return cap > 0 ? cap * tanh(t / cap) : t;
 }
 
-/* Weighs the first count ones, and gives the sum. */
+/* Weighs the first count candidates. Returns the sum. */
 static double weigh(const problem *p, candidate *c, uint64_t count, double temperature)
 {
     double sum = 0;
@@ -148,7 +148,7 @@ void ref_sample(const problem *p, unsigned output, uint64_t first, uint64_t coun
     }
 }
 
-/* How a row's logits are arranged. */
+/* The arrangement of a row's logits. */
 typedef enum arrangement {
     AS_THEY_ARE,
     LAST_ALONE,     /* the last token's is by far the largest */

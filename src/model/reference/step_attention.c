@@ -26,7 +26,7 @@ void ref_cache_round(int64_t kv_type, double *row, int64_t head_dim)
     }
 }
 
-/* A factor of a product. */
+/* Returns a factor of a product as it is multiplied. */
 static double factor_of(const ref_query *query, double value)
 {
     return query->halves ? ref_round_to_half(value) : value;
@@ -137,7 +137,7 @@ static heads multiply_qkv(const call *c, const double *h)
     return to;
 }
 
-/* Heads one behind another, normed where there are gains, and turned. */
+/* Norms heads, if there are gains, and turns them. */
 static void turn_heads(const call *c, double *head, int64_t count, const double *gains,
                        const double *turns)
 {

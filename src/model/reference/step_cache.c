@@ -6,7 +6,7 @@
 
 enum { K, V };
 
-/* Heads that have rows of their own. */
+/* Returns how many heads have rows of their own. */
 static uint64_t row_heads(const decoder *d)
 {
     return d->latent ? 1 : (uint64_t)d->num_kv_heads;
@@ -17,7 +17,7 @@ static uint64_t row_values(const decoder *d)
     return (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
 }
 
-/* Values of the states of all value heads of a layer, behind which its inputs are. */
+/* Returns the values of a layer's states, of all value heads. Its inputs follow them. */
 static uint64_t state_values(const decoder *d)
 {
     return (uint64_t)(d->delta_value_heads * d->delta_head_dim * d->delta_head_dim);
@@ -59,7 +59,7 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
     return s;
 }
 
-/* Where a value head's state is, or the inputs at a position. */
+/* Returns a value head's state, or the inputs at a position. */
 static double *state_of(const ref_step *s, const ref_cached *which)
 {
     const decoder *d = s->d;
@@ -82,7 +82,7 @@ static void read_earlier_state(ref_step *s, const ref_cached *which)
     arena_free(a);
 }
 
-/* A delta net's state behind earlier positions, and of these the inputs that it still needs. */
+/* Reads a delta net's state after earlier positions, and the inputs that it still needs. */
 static void start_states(ref_step *s, int64_t number)
 {
     const decoder *d = s->d;

@@ -58,8 +58,8 @@ static double softplus(double x)
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
-/* A token's channels behind the convolution, whose last weight is for its own input. Inputs ahead
- * of the first position are zero. */
+/* Returns a token's channels after the convolution, whose last weight is for its own input. Inputs
+ * before the first position are zero. */
 static double *convolve(const call *c, size_t token, const double *own)
 {
     const ref_matrix w = call_matrix(c, TENSOR_SSM_CONV1D, 0);
@@ -85,7 +85,8 @@ static void make_length(const call *c, double *x, int64_t size, double length)
         x[i] *= length / fmax(sqrt(squares), c->s->d->epsilon);
 }
 
-/* One token of a value head: the state, each value of v behind another, and o. */
+/* Advances the state of a value head by one token and computes o. The state is stored value by
+ * value of v. */
 static void step_state(double *state, int64_t size, const double *q, const double *k,
                        const double *v, double decay, double beta, double *o)
 {

@@ -6,7 +6,7 @@
 #include "model/reference/step_call.h"
 #include "ref/reference.h"
 
-/* w_down (act(w_gate x + b) (w_up x + b)) + b, with gate and up in one where that is there. */
+/* The tensors of w_down (act(w_gate x + b) (w_up x + b)) + b; gate and up may be one tensor. */
 typedef struct ffn_tensors {
     decoder_tensor gate, up, both, down, gate_bias, up_bias, down_bias;
 } ffn_tensors;
@@ -21,7 +21,7 @@ static const ffn_tensors dense = { TENSOR_FFN_GATE,     TENSOR_FFN_UP,        TE
                                     TENSOR_FFN_DOWN_SHEXP, TENSOR_COUNT,        TENSOR_COUNT,
                                     TENSOR_COUNT };
 
-/* Gate and up of all vectors, each one's gate ahead of its up. */
+/* Computes gate and up of all vectors, each one's gate before its up. */
 static double *multiply_gate_up(const call *c, const operand *o, const ffn_tensors *t,
                                 uint64_t plane, size_t ff)
 {
@@ -42,7 +42,7 @@ static double *multiply_gate_up(const call *c, const operand *o, const ffn_tenso
     return gate_up;
 }
 
-/* [count, hidden] of what o has. */
+/* Returns the results [count, hidden] of the vectors of o. */
 static double *feed_forward(const call *c, const operand *o, const ffn_tensors *t, uint64_t plane)
 {
     const decoder *d = c->s->d;
@@ -109,7 +109,7 @@ static routing route_all(const call *c, const operand *o)
     return r;
 }
 
-/* Adds what an expert gives to the tokens that have it. */
+/* Adds an expert's results to the tokens that use it. */
 static void add_expert(const call *c, const operand *o, const routing *r, int64_t number,
                        double *sum)
 {

@@ -32,7 +32,7 @@ static void multiply_logits(const call *c, const double *h, double *logits)
     }
 }
 
-/* The tokens' states into [count, layers + 1, hidden], behind a number of layers. */
+/* Copies the tokens' states after a number of layers into hidden [count, layers + 1, hidden]. */
 static void keep(const call *c, const double *h, int64_t layers, double *hidden)
 {
     const decoder *d = c->s->d;

@@ -21,7 +21,7 @@ static sizes sizes_of(const decoder *d)
                     .value = d->value_dim };
 }
 
-/* q of all heads, [count, heads, nope + rope]. */
+/* Returns q of all heads, [count, heads, nope + rope]. */
 static double *multiply_q(const call *c, const operand *o)
 {
     const decoder *d = c->s->d;
@@ -62,7 +62,7 @@ static void multiply_heads(const call *c, decoder_tensor t, const double *x, int
     }
 }
 
-/* The queries, [count, heads, latent + rope]. */
+/* Returns the queries, [count, heads, latent + rope]. */
 static double *absorb(const call *c, const double *q)
 {
     const sizes s = sizes_of(c->s->d);
