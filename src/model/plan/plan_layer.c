@@ -11,8 +11,6 @@
  * With norms behind attention and feed-forward, their last products make one of their own, and a
  * norm adds it to h or middle. h and middle are two buffers: no kernel writes what it reads.
  */
-#include "model/plan/plan_layer.h"
-
 #include "model/plan/plan_product.h"
 
 /* Which targets overlap or not, kernels have one name on all of them. */

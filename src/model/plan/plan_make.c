@@ -1,7 +1,6 @@
 #include "model/plan/plan_make.h"
 
 #include "kernel/memory_plan.h"
-#include "model/plan/plan_layer.h"
 #include "model/plan/plan_product.h"
 
 /* Places a part behind all others of its memory. */

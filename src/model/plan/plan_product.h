@@ -70,7 +70,12 @@ bool plan_is_apart(const planner *p);
 /* attn_output o + h -> middle. */
 extern const plan_branch plan_attention_output;
 
-/* The parts of a layer, each of which is a file. */
+/* The parts of a step: from token to hidden states; a layer; the logits of the step's last rows;
+ * from the last rows' logits to tokens. And of a layer, each of which is a file. */
+void plan_embed(planner *p);
+void plan_layer(planner *p);
+void plan_logits(planner *p, int64_t rows);
+void plan_sample(planner *p, int64_t rows, int64_t logits_rows);
 void plan_attention(planner *p);
 void plan_latent_attention(planner *p);
 void plan_delta_net(planner *p);

@@ -5,6 +5,20 @@
 #include "model/section/decoder_keys.h"
 #include "input/values.h"
 
+const entry *reader_entry(const reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->section->entries.count; i++)
+        if (strcmp(r->section->entries.items[i].key, name) == 0)
+            return &r->section->entries.items[i];
+    return NULL;
+}
+
+location reader_blame(const reader *r, const char *name)
+{
+    const entry *e = reader_entry(r, name);
+    return e && e->items.count ? e->items.items[0].where : r->section->name_where;
+}
+
 /* The entry of one tensor while it is read. Two tensors may have one name, in different layers or
  * each in place of the other: tensor is then any of them. */
 typedef struct formats_entry {

@@ -190,6 +190,7 @@ static int64_t derive_kv_heads(const decoder *d)
 #define DERIVED(function, text) .derive = (function), SAID(text)
 #define SAID(text)              .said = (text)
 #define LOOKS(text)             .range = (text)
+#define FREE                    .is_free = true
 #define SHOWN                   .shown = true
 #define OF(tensor)             \
     .words = (const uint8_t[]) \
@@ -252,6 +253,15 @@ const char *setting_default_text(arena *a, const setting *s)
     if (k->choices)
         return k->choices[k->def].word;
     return k->def ? arena_format(a, "%lld", (long long)k->def) : "none";
+}
+
+const char *setting_text(arena *a, const setting *s, int64_t value)
+{
+    if (s->one_is_zero && value == real_bits(0))
+        value = real_bits(1);
+    return s->key.real      ? real_text(a, real_of_bits(value))
+           : s->key.choices ? s->key.choices[value].word
+                            : arena_format(a, "%lld", (long long)value);
 }
 
 bool setting_matters(const setting *s, const decoder *d)

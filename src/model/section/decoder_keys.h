@@ -44,6 +44,7 @@ typedef struct setting {
     bool one_is_zero;     /* a factor of 1 is stored as 0 */
     bool shown;           /* printed even where it is the default: what a user may want to change */
     bool kibi;            /* printed as a multiple of 1024 where it is one */
+    bool is_free; /* it says nothing of which model it is: the user decides, or the tensors do */
 } setting;
 
 /* In the order in which they are read and printed: a default comes after what it is made of. Ends
@@ -58,6 +59,9 @@ int64_t setting_value(const setting *s, const decoder *d);
 /* A factor of 1 becomes 0 where the key says so. */
 void setting_store(const setting *s, decoder *d, int64_t value);
 int64_t setting_default(const setting *s, const decoder *d);
+
+/* Returns a value as a section says it. */
+const char *setting_text(arena *a, const setting *s, int64_t value);
 
 /* What --help-family shows of it. */
 const char *setting_default_text(arena *a, const setting *s);

@@ -75,25 +75,16 @@ static void add_layers(printer *p, line *to, const bool *set, const char *head)
     }
 }
 
-static const char *number_text(arena *a, const setting *s, int64_t value)
-{
-    enum { KIBI = 1024 };
-    bool kibi = s->kibi && value % KIBI == 0;
-    return arena_format(a, kibi ? "%lldk" : "%lld", (long long)(kibi ? value / KIBI : value));
-}
-
 static void add_value(printer *p, const setting *s)
 {
-    const key *k = &s->key;
+    enum { KIBI = 1024 };
     int64_t value = setting_value(s, p->decoder);
-    if (!k->required && !s->shown && value == setting_default(s, p->decoder))
+    if (!s->key.required && !s->shown && value == setting_default(s, p->decoder))
         return;
-    if (s->one_is_zero && value == real_bits(0))
-        value = real_bits(1);
-    add_line(p, k->name,
-             k->real      ? real_text(p->arena, real_of_bits(value))
-             : k->choices ? k->choices[value].word
-                          : number_text(p->arena, s, value));
+    add_line(p, s->key.name,
+             s->kibi && value % KIBI == 0
+                 ? arena_format(p->arena, "%lldk", (long long)(value / KIBI))
+                 : setting_text(p->arena, s, value));
 }
 
 static void add_layers_of(printer *p, const setting *s)

@@ -15,11 +15,11 @@ typedef struct reader {
 } reader;
 
 /* Returns the first entry of a key; NULL where the section does not give it. */
-const entry *reader_entry(const reader *r, const char *key);
+const entry *reader_entry(const reader *r, const char *name);
 
 /* Returns where to put a problem with a key: at its value, or where the section does not give it,
  * at the section's name. */
-location reader_blame(const reader *r, const char *key);
+location reader_blame(const reader *r, const char *name);
 
 /* Reads the formats of the matrices that the decoder has: weights = FORMAT for all of them, and
  * exceptions by tensor and layer, weights.TENSOR = FORMAT, FORMAT: 0..3, 7, FORMAT: 5. */

@@ -237,41 +237,19 @@ static void read_setting(reader *r, const setting *s)
         readers[s->kind](r, s, e);
 }
 
-/* Returns true for keys that say nothing of which model it is: those of the user, and those that
- * follow from the tensors. */
-static bool is_free(const char *name)
-{
-    static const char *const names[] = { "vocab",  "window_cache", "rope_factors.window",
-                                         "logits", "max_seq_len",  "kv_type",
-                                         "next",   "sequences",    "precision" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
-static const char *shown_value(arena *a, const setting *s, int64_t number)
-{
-    if (s->one_is_zero && number == real_bits(0))
-        number = real_bits(1);
-    return s->key.real      ? real_text(a, real_of_bits(number))
-           : s->key.choices ? s->key.choices[number].word
-                            : arena_format(a, "%lld", (long long)number);
-}
-
 const char *decoder_edited(arena *a, const decoder *d, const decoder *other)
 {
     for (const setting *s = decoder_settings; s->key.name; s++) {
         size_t at = s->key.field;
-        if (is_free(s->key.name) || !setting_matters(s, d))
+        if (s->is_free || !setting_matters(s, d))
             continue;
         if (s->kind == SETTING_LAYERS &&
             memcmp((const char *)d + at, (const char *)other + at, DECODER_MOST_LAYERS) != 0)
             return arena_format(a, "other %s", s->key.name);
         if (s->kind == SETTING_VALUE && setting_value(s, d) != setting_value(s, other))
             return arena_format(a, "%s = %s, not %s", s->key.name,
-                                shown_value(a, s, setting_value(s, d)),
-                                shown_value(a, s, setting_value(s, other)));
+                                setting_text(a, s, setting_value(s, d)),
+                                setting_text(a, s, setting_value(s, other)));
     }
     return NULL;
 }
