@@ -76,7 +76,7 @@ static unsigned term_value(const instance *in, const char *name)
 }
 
 /* The heads of a block, and the part of a sequence that it has. */
-typedef struct work {
+typedef struct flash_block {
     const instance *in;
     layout is;
     val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
@@ -90,7 +90,7 @@ typedef struct work {
     val blocks; /* that have chunks */
     val ticket; /* shared memory: see put_query_aside */
     val rows;   /* shared memory: [heads, warps] partial rows */
-} work;
+} flash_block;
 
 static val load_length(ptx *p, const instance *in, val sequence)
 {
@@ -102,13 +102,13 @@ static val load_cache(ptx *p, const instance *in, const char *name, val sequence
     return load_state(p, is_settled(in), U64, attention_sequence_cache_at(p, name, sequence));
 }
 
-static work work_new(ptx *p, const instance *in)
+static flash_block flash_block_new(ptx *p, const instance *in)
 {
-    work w = { .in = in,
-               .is = (layout){ .ratio = term_value(in, "ratio"),
-                               .parts = term_value(in, "parts"),
-                               .heads = term_value(in, "heads"),
-                               .warps = term_value(in, "warps") } };
+    flash_block w = { .in = in,
+                      .is = (layout){ .ratio = term_value(in, "ratio"),
+                                      .parts = term_value(in, "parts"),
+                                      .heads = term_value(in, "heads"),
+                                      .warps = term_value(in, "warps") } };
     w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.is.parts));
     w.part = rem(p, ctaid_x(p), w.is.parts);
     w.sequence = named(p, "sequence", ctaid_y(p));
@@ -123,7 +123,7 @@ static work work_new(ptx *p, const instance *in)
     return w;
 }
 
-static positions positions_of(ptx *p, const work *w)
+static positions positions_of(ptx *p, const flash_block *w)
 {
     val length = w->length;
     if (!length.kind)
@@ -133,7 +133,7 @@ static positions positions_of(ptx *p, const work *w)
 }
 
 /* Chunks of equal length. */
-static void take_chunk(ptx *p, work *w)
+static void take_chunk(ptx *p, flash_block *w)
 {
     positions all = positions_of(p, w);
     val count = sub(p, all.end, all.first);
@@ -181,7 +181,7 @@ typedef struct fixed_chunks {
     val doublings;     /* without a kind: none */
 } fixed_chunks;
 
-static fixed_chunks fixed_chunks_of(ptx *p, const work *w)
+static fixed_chunks fixed_chunks_of(ptx *p, const flash_block *w)
 {
     const instance *in = w->in;
     int64_t size = in->shape.chunk_size, most = most_of_least_size(in);
@@ -194,7 +194,7 @@ static fixed_chunks fixed_chunks_of(ptx *p, const work *w)
     return f;
 }
 
-static void count_chunks(ptx *p, work *w)
+static void count_chunks(ptx *p, flash_block *w)
 {
     fixed_chunks f = fixed_chunks_of(p, w);
     val used = f.of_least_size;
@@ -207,7 +207,7 @@ static void count_chunks(ptx *p, work *w)
 }
 
 /* A chunk; of a sequence without positions the first, without any. */
-static void take_fixed_chunk(ptx *p, work *w, val chunk)
+static void take_fixed_chunk(ptx *p, flash_block *w, val chunk)
 {
     fixed_chunks f = fixed_chunks_of(p, w);
     val size = imm(U32, w->in->shape.chunk_size);
@@ -223,7 +223,7 @@ static unsigned step_of(const instance *in)
 }
 
 /* The warp's share of the chunk: stretches of equal length, whole turns. */
-static positions take_stretch(ptx *p, const work *w, unsigned step)
+static positions take_stretch(ptx *p, const flash_block *w, unsigned step)
 {
     unsigned turn = w->is.warps * step;
     val turns = div(p, add(p, sub(p, w->own.end, w->own.first), turn - 1), turn);
@@ -233,7 +233,7 @@ static positions take_stretch(ptx *p, const work *w, unsigned step)
     return own;
 }
 
-static void put_caches(ptx *p, const work *w, val k, val v)
+static void put_caches(ptx *p, const flash_block *w, val k, val v)
 {
     st_shared(p, U64, w->caches, 0, k);
     st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
@@ -243,7 +243,7 @@ static void put_caches(ptx *p, const work *w, val k, val v)
 
 /* Has rows of K and V fetched, from the first of the run on: a lane a line of each at a time. A row
  * counts as a power of two of lines, so that lanes share them out. */
-static void fetch_rows(ptx *p, const work *w, val k, val v, positions run)
+static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run)
 {
     int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);
     unsigned lines = 1, bytes = CACHES * WARP * TARGET_LINE;
@@ -266,9 +266,9 @@ static void fetch_rows(ptx *p, const work *w, val k, val v, positions run)
 }
 
 /* All that a kernel with a settled state does ahead of its wait. */
-static void fetch_ahead(ptx *p, work *w)
+static void fetch_ahead(ptx *p, flash_block *w)
 {
-    work first = *w;
+    flash_block first = *w;
     w->caches = shared_array(p, "caches", U64, CACHES + 1);
     val k = load_cache(p, w->in, "k", w->sequence), v = load_cache(p, w->in, "v", w->sequence);
     PTX_IF (p, eq(p, tid_x(p), 0))
@@ -287,7 +287,7 @@ static void fetch_ahead(ptx *p, work *w)
     wait_for_launches(p);
 }
 
-static val cache_of(ptx *p, const work *w, unsigned number)
+static val cache_of(ptx *p, const flash_block *w, unsigned number)
 {
     return add(p, ld_shared(p, U64, w->caches, number * ADDRESS_BYTES),
                attention_kv_head_offset(p, w->in, w->kv_head));
@@ -300,7 +300,7 @@ typedef struct attend_by {
 } attend_by;
 
 /* The address of the warp's partial rows, and bytes from those of a head to the next one's. */
-static val rows_of_warp(ptx *p, work *w, unsigned *stride)
+static val rows_of_warp(ptx *p, flash_block *w, unsigned *stride)
 {
     unsigned row_bytes = partial_bytes(w->in);
     w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
@@ -309,12 +309,12 @@ static val rows_of_warp(ptx *p, work *w, unsigned *stride)
 }
 
 /* The block's last row of q. */
-static val last_query(ptx *p, const work *w)
+static val last_query(ptx *p, const flash_block *w)
 {
     return add(p, w->query, sub(p, w->heads, 1));
 }
 
-static attend_by begin(ptx *p, work *w)
+static attend_by begin(ptx *p, flash_block *w)
 {
     attend_by by = { 0 };
     bool halves = w->in->family->halves, early = is_settled(w->in) && ptx_overlaps(p);
@@ -352,7 +352,7 @@ static attend_by begin(ptx *p, work *w)
     return by;
 }
 
-static void attend(ptx *p, const work *w, attend_by *by)
+static void attend(ptx *p, const flash_block *w, attend_by *by)
 {
     val k = cache_of(p, w, 0), v = cache_of(p, w, 1);
     positions stretch = take_stretch(p, w, step_of(w->in));
@@ -363,20 +363,20 @@ static void attend(ptx *p, const work *w, attend_by *by)
     barrier(p);
 }
 
-static val head_rows(ptx *p, const work *w, val head, unsigned rows)
+static val head_rows(ptx *p, const flash_block *w, val head, unsigned rows)
 {
     return mad(p, head, imm(U32, rows * partial_bytes(w->in)), w->rows);
 }
 
 /* The place of a query row's partial row of the first chunk. */
-static val partials_of(ptx *p, const work *w, val head)
+static val partials_of(ptx *p, const flash_block *w, val head)
 {
     val chunks = is_fixed(w->in) ? imm(U32, most_chunks(w->in)) : w->chunks;
     return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
 /* Merges the warps' partial rows: of a sequence of one chunk into the result, and is done. */
-static void merge_warps(ptx *p, const work *w, val chunk)
+static void merge_warps(ptx *p, const flash_block *w, val chunk)
 {
     const instance *in = w->in;
     val alone = eq(p, w->active, 1);
@@ -393,21 +393,21 @@ static void merge_warps(ptx *p, const work *w, val chunk)
 
 /* The loop over a block's chunks counts up to a constant where a sequence's chunks end, so that the
  * count is all that has a register through the loops inside. */
-static val counted_chunk(ptx *p, const work *w, val count)
+static val counted_chunk(ptx *p, const flash_block *w, val count)
 {
     return sub(p, add(p, count, w->active), END_COUNT);
 }
 
 /* The number of the first query row waits in shared memory, where the ticket comes later: 8 heads
  * leave no register for it. Loads have a barrier between them and the store, attend's. */
-static void put_query_aside(ptx *p, work *w)
+static void put_query_aside(ptx *p, flash_block *w)
 {
     w->ticket = shared_array(p, "ticket", U32, 1);
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_shared(p, U32, w->ticket, 0, w->query);
 }
 
-static void add_fixed_chunks(ptx *p, work *w)
+static void add_fixed_chunks(ptx *p, flash_block *w)
 {
     attend_by by = begin(p, w);
     count_chunks(p, w);
@@ -429,11 +429,11 @@ static void add_fixed_chunks(ptx *p, work *w)
     w->query = ld_shared(p, U32, w->ticket, 0);
 }
 
-static void build(ptx *p, const instance *in)
+static void gqa_flash_decoding_build(ptx *p, const instance *in)
 {
     if (!is_settled(in))
         wait_for_launches(p);
-    work w = work_new(p, in);
+    flash_block w = flash_block_new(p, in);
     ptx_max_registers(p, in->family->halves
                              ? gqa_halves_registers(in, w.is.heads)
                              : target_registers_for(SM_BLOCKS * (unsigned)w.is.warps));
@@ -550,7 +550,7 @@ const family gqa_flash_decoding = {
                 .overlap = WAITS_ITSELF,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
     .check = check_ring,
-    .build = build,
+    .build = gqa_flash_decoding_build,
     .fit = ref_fit_gates,
     .reference = ref_attention,
     .tolerance = 2e-6,
@@ -606,7 +606,7 @@ const family mma_flash_decoding = {
                 .overlap = WAITS_ITSELF,
                 .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
     .check = check_ring,
-    .build = build,
+    .build = gqa_flash_decoding_build,
     .fit = ref_fit_gates,
     .reference = ref_attention,
     .tolerance = 2e-6,

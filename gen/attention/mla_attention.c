@@ -76,7 +76,7 @@ static unsigned first_single(const share *s)
     return s->lines * SET_LANES * LINE_VALUES;
 }
 
-typedef struct work {
+typedef struct mla_work {
     const instance *in;
     mla_block block;
     unsigned sets, heads;   /* of a block, of a set */
@@ -90,7 +90,7 @@ typedef struct work {
     val q[SET_HEADS][MOST_VALUES];
     var results_of[SET_HEADS][MOST_VALUES];
     mla_softmax softmax; /* of the head that the thread has there */
-} work;
+} mla_work;
 
 static unsigned term_value(const instance *in, const char *name)
 {
@@ -99,14 +99,14 @@ static unsigned term_value(const instance *in, const char *name)
 
 /* Bytes from a position's products or weights to the next one's: with a gap that spreads those of
  * 8 positions and 4 heads over all banks. */
-static unsigned product_stride(const work *w)
+static unsigned product_stride(const mla_work *w)
 {
     return (w->slots + LINE_VALUES) * F32_BYTES;
 }
 
-static work work_new(ptx *p, const instance *in)
+static mla_work mla_work_new(ptx *p, const instance *in)
 {
-    work w = { .in = in, .size = 1, .at_once = MOST_AT_ONCE };
+    mla_work w = { .in = in, .size = 1, .at_once = MOST_AT_ONCE };
     w.sets = term_value(in, "sets");
     w.heads = term_value(in, "heads");
     while (w.size < w.heads)
@@ -132,20 +132,20 @@ static work work_new(ptx *p, const instance *in)
 
 /* Whether the lane has a value of number single of a share's single ones, and its place among all;
  * where it has none, the last one's. */
-static val has_single(ptx *p, const work *w, const share *s, unsigned single)
+static val has_single(ptx *p, const mla_work *w, const share *s, unsigned single)
 {
     unsigned left = s->count - first_single(s) - single * SET_LANES;
     return left >= SET_LANES ? imm(PRED, 1) : lt(p, w->lane, left);
 }
 
-static val single_place(ptx *p, const work *w, const share *s, unsigned single)
+static val single_place(ptx *p, const mla_work *w, const share *s, unsigned single)
 {
     val place = add(p, w->lane, first_single(s) + single * SET_LANES);
     bool last = single + 1 == s->singles && s->ragged;
     return last ? min(p, place, s->count - 1) : place;
 }
 
-static void load_query(ptx *p, work *w, unsigned i)
+static void load_query(ptx *p, mla_work *w, unsigned i)
 {
     float factor = mla_score_scale(w->in);
     val head = bit_xor(p, bit_and(p, lane_id(p), w->size - 1), i);
@@ -168,7 +168,7 @@ static void load_query(ptx *p, work *w, unsigned i)
 }
 
 /* The lane's values of a staged row at an address. */
-static void load_share(ptx *p, const work *w, const share *s, val row, int64_t offset,
+static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64_t offset,
                        val values[MOST_VALUES])
 {
     val lines = mad(p, w->lane, imm(U32, LINE_BYTES), row);
@@ -189,7 +189,7 @@ static void load_share(ptx *p, const work *w, const share *s, val row, int64_t o
 }
 
 /* Rows tile .. tile + 15; in place of those behind the last position that one again. */
-static void stage(ptx *p, const work *w, val tile, val last)
+static void stage(ptx *p, const mla_work *w, val tile, val last)
 {
     unsigned pieces = w->width / UNPACKED;
     unsigned bytes = (unsigned)format_bytes(kv_format(w->in), w->width);
@@ -208,7 +208,7 @@ static void stage(ptx *p, const work *w, val tile, val last)
 }
 
 /* The products of at_once positions from one on: the lane has that of one head and position. */
-static void multiply(ptx *p, const work *w, val first)
+static void multiply(ptx *p, const mla_work *w, val first)
 {
     val sums[MOST_AT_ONCE][SET_HEADS], values[MOST_VALUES];
     val own = bit_and(p, div(p, lane_id(p), w->size), w->at_once - 1);
@@ -240,7 +240,7 @@ static void multiply(ptx *p, const work *w, val first)
 
 /* The lane's head and its first position in the softmax: 8 lanes a head, 4 heads a warp. Threads
  * without a head take the last one's, and store nothing. */
-static mla_softmax_lane softmax_lane_of(ptx *p, const work *w)
+static mla_softmax_lane softmax_lane_of(ptx *p, const mla_work *w)
 {
     unsigned heads = w->sets * w->size;
     val head = mad(p, warp_id(p), imm(U32, WARP_HEADS), bit_and(p, lane_id(p), WARP_HEADS - 1));
@@ -251,7 +251,7 @@ static mla_softmax_lane softmax_lane_of(ptx *p, const work *w)
 
 /* Makes weights of a tile's products, of which the first count are of positions that are there, and
  * tells for how many threads the head's maximum rose. */
-static val weigh(ptx *p, const work *w, val count)
+static val weigh(ptx *p, const mla_work *w, val count)
 {
     unsigned stride = product_stride(w);
     mla_softmax_lane own = softmax_lane_of(p, w);
@@ -279,7 +279,7 @@ static val weigh(ptx *p, const work *w, val count)
 }
 
 /* Floats of the heads of the lane's set from an address on, one a head. */
-static void load_of_heads(ptx *p, const work *w, val at, int64_t offset, val values[SET_HEADS])
+static void load_of_heads(ptx *p, const mla_work *w, val at, int64_t offset, val values[SET_HEADS])
 {
     for (unsigned i = 0; i < w->heads; i += LINE_VALUES) {
         if (w->size < LINE_VALUES) {
@@ -293,13 +293,13 @@ static void load_of_heads(ptx *p, const work *w, val at, int64_t offset, val val
     }
 }
 
-static val of_set(ptx *p, const work *w, val array)
+static val of_set(ptx *p, const mla_work *w, val array)
 {
     return mad(p, w->set, imm(U32, w->size * F32_BYTES), array);
 }
 
 /* Weights behind the last position are 0, up to the end of a turn. */
-static void add_values(ptx *p, const work *w, val count)
+static void add_values(ptx *p, const mla_work *w, val count)
 {
     ptx_loop_work(p, POSITIONS_A_TURN * w->heads * share_values(&w->value), "products");
     PTX_FOR (p, v_position, 0, count, POSITIONS_A_TURN) {
@@ -317,7 +317,7 @@ static void add_values(ptx *p, const work *w, val count)
     }
 }
 
-static void attend(ptx *p, const work *w, positions run)
+static void attend(ptx *p, const mla_work *w, positions run)
 {
     val last = sub(p, run.end, 1);
     PTX_FOR (p, tile, run.first, run.end, TILE) {
@@ -345,7 +345,7 @@ static void attend(ptx *p, const work *w, positions run)
 }
 
 /* Stores the lane's share of a head's results, times a factor where there is one. */
-static void store_share(ptx *p, const work *w, unsigned head, val row, const val *factor)
+static void store_share(ptx *p, const mla_work *w, unsigned head, val row, const val *factor)
 {
     const share *s = &w->value;
     val results[MOST_VALUES];
@@ -367,7 +367,7 @@ static void store_share(ptx *p, const work *w, unsigned head, val row, const val
 }
 
 /* What a chunk comes to: the result, where there is no other one, or partial rows. */
-static void store_chunk(ptx *p, const work *w, val chunk)
+static void store_chunk(ptx *p, const mla_work *w, val chunk)
 {
     val alone = eq(p, w->block.active, 1);
     mla_softmax_lane own = softmax_lane_of(p, w);
@@ -394,7 +394,7 @@ static void store_chunk(ptx *p, const work *w, val chunk)
 
 static void build_floats(ptx *p, const instance *in)
 {
-    work w = work_new(p, in);
+    mla_work w = mla_work_new(p, in);
     mla_block_begin(p, &w.block);
     phase(p, "load q");
     for (unsigned i = 0; i < w.size; i++)
@@ -414,7 +414,7 @@ static void build_floats(ptx *p, const instance *in)
     mla_merge(p, &w.block);
 }
 
-static void build(ptx *p, const instance *in)
+static void mla_attention_build(ptx *p, const instance *in)
 {
     if (!is_settled(in))
         wait_for_launches(p);
@@ -477,7 +477,7 @@ static const choice products_choices[] = { { "f32", "" },
                                            { NULL, NULL } };
 
 /* In static shared memory, a tile of f16 has room for so many. */
-static const char *check(const instance *in, arena *a, const char **blamed)
+static const char *check_mla_attention(const instance *in, arena *a, const char **blamed)
 {
     long long width = in->shape.latent + in->shape.n_rope;
     if (!in->options.halves || width <= MLA_MOST_HALVES)
@@ -534,8 +534,8 @@ const family mla_attention = {
                 .sizes = sizes,
                 .overlap = WAITS_ITSELF,
                 .registers = 248 },
-    .check = check,
-    .build = build,
+    .check = check_mla_attention,
+    .build = mla_attention_build,
     .reference = ref_attention,
     .tolerance = 2e-6,
 };

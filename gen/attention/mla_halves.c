@@ -65,7 +65,7 @@ enum {
     REGISTERS = 168,           /* three blocks */
 };
 
-typedef struct work {
+typedef struct halves_work {
     const instance *in;
     mla_block block;
     unsigned units, groups, stride;
@@ -78,16 +78,16 @@ typedef struct work {
     val4 q[MOST_UNITS][2];
     var sums[MOST_GROUPS][UNPACKED][4]; /* of each matrix */
     mla_softmax softmax;
-} work;
+} halves_work;
 
-static work work_new(ptx *p, const instance *in)
+static halves_work halves_work_new(ptx *p, const instance *in)
 {
     unsigned width = (unsigned)(in->shape.latent + in->shape.n_rope);
-    work w = { .in = in,
-               .units = width / UNIT,
-               .groups = ((unsigned)in->shape.latent + GROUP - 1) / GROUP,
-               .stride = (width + UNPACKED) * HALF_BYTES,
-               .scaled = in->kv_type != KV_F16 };
+    halves_work w = { .in = in,
+                      .units = width / UNIT,
+                      .groups = ((unsigned)in->shape.latent + GROUP - 1) / GROUP,
+                      .stride = (width + UNPACKED) * HALF_BYTES,
+                      .scaled = in->kv_type != KV_F16 };
     w.block = mla_block_new(p, in, HEADS);
     w.warp = named(p, "warp", warp_id(p));
     w.lane = named(p, "lane", lane_id(p));
@@ -107,14 +107,14 @@ static work work_new(ptx *p, const instance *in)
 }
 
 /* Of eight, the row that a lane's part / 4 stands for: two neighbours are four rows apart. */
-static val spread_row(ptx *p, const work *w)
+static val spread_row(ptx *p, const halves_work *w)
 {
     return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
 }
 
 /* A warp rounds a row to f16, multiplied by a power of two. What is put down of that is E, plus the
  * bias of a float. */
-static void round_row(ptx *p, const work *w, format f, val row, val number, unsigned least)
+static void round_row(ptx *p, const halves_work *w, format f, val row, val number, unsigned least)
 {
     unsigned pieces = w->units * UNIT / UNPACKED, turns = (pieces + WARP - 1) / WARP;
     val values[PIECES * UNPACKED];
@@ -142,7 +142,7 @@ static void round_row(ptx *p, const work *w, format f, val row, val number, unsi
 }
 
 /* The same where they are f16 already: four lanes a row. */
-static void copy_rows(ptx *p, const work *w, val tile, val last)
+static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
 {
     val number = mad(p, w->warp, imm(U32, COLUMNS), spread_row(p, w));
     val row =
@@ -166,31 +166,31 @@ static bool all_have(unsigned i, unsigned count)
     return (i + 1) * WARPS <= count;
 }
 
-static unsigned warp_units(const work *w)
+static unsigned warp_units(const halves_work *w)
 {
     return (w->units + WARPS - 1) / WARPS;
 }
 
-static unsigned warp_groups(const work *w)
+static unsigned warp_groups(const halves_work *w)
 {
     return (w->groups + WARPS - 1) / WARPS;
 }
 
-static val has(ptx *p, const work *w, unsigned i, unsigned count)
+static val has(ptx *p, const halves_work *w, unsigned i, unsigned count)
 {
     return all_have(i, count) ? imm(PRED, 1) : lt(p, w->warp, count - i * WARPS);
 }
 
 /* The number of item i of the warp. One that it does not have is the last of all, of which it uses
  * nothing. */
-static val warp_item(ptx *p, const work *w, unsigned i, unsigned count)
+static val warp_item(ptx *p, const halves_work *w, unsigned i, unsigned count)
 {
     val item = add(p, w->warp, i * WARPS);
     return all_have(i, count) ? item : min(p, item, count - 1);
 }
 
 /* Where the lane has its piece of a staged row's first unit. */
-static val piece_of_row(ptx *p, const work *w, val row)
+static val piece_of_row(ptx *p, const halves_work *w, val row)
 {
     return mad(p, row, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
 }
@@ -205,7 +205,7 @@ static val times_power(ptx *p, val value, val x)
 }
 
 /* The heads of q are staged as rows are; the fragments of A that come of them stay in registers. */
-static void load_queries(ptx *p, work *w)
+static void load_queries(ptx *p, halves_work *w)
 {
     unsigned bytes = w->units * UNIT * F32_BYTES;
     phase(p, "load q");
@@ -231,7 +231,7 @@ static void load_queries(ptx *p, work *w)
 }
 
 /* The warp's part of the products of a tile. */
-static void multiply(ptx *p, const work *w)
+static void multiply(ptx *p, const halves_work *w)
 {
     var sums[TILE_COLUMNS][4];
     for (unsigned j = 0; j < TILE_COLUMNS; j++)
@@ -263,7 +263,7 @@ typedef struct scores {
     val of[LANE_POSITIONS], power[LANE_POSITIONS];
 } scores;
 
-static scores load_scores(ptx *p, const work *w, val count)
+static scores load_scores(ptx *p, const halves_work *w, val count)
 {
     scores s;
     val4 powers, sums;
@@ -291,7 +291,7 @@ static scores load_scores(ptx *p, const work *w, val count)
 
 /* Makes weights of a tile's products, of which the first count are of positions that are there, and
  * tells for how many threads the head's maximum rose. */
-static val weigh(ptx *p, const work *w, val count)
+static val weigh(ptx *p, const halves_work *w, val count)
 {
     scores s = load_scores(p, w, count);
     val4 weights;
@@ -311,7 +311,7 @@ static val weigh(ptx *p, const work *w, val count)
     return barrier_count(p, ne(p, factor, 1.0f));
 }
 
-static void add_values(ptx *p, const work *w)
+static void add_values(ptx *p, const halves_work *w)
 {
     static const unsigned rows[] = { 0, 1, 8, 9 };
     val weights = mad(p, w->group, imm(U32, WEIGHT_STRIDE),
@@ -342,7 +342,7 @@ static void add_values(ptx *p, const work *w)
     }
 }
 
-static void attend(ptx *p, const work *w, positions run)
+static void attend(ptx *p, const halves_work *w, positions run)
 {
     val last = sub(p, run.end, 1);
     PTX_FOR (p, tile, run.first, run.end, TILE) {
@@ -381,7 +381,7 @@ static void attend(ptx *p, const work *w, positions run)
 
 /* Stores what the lane has of the upper or the lower one of its heads: of each of the warp's groups
  * 16 neighbouring values, the even columns' and the odd ones'. */
-static void store_values(ptx *p, const work *w, unsigned lower, val row, val factor)
+static void store_values(ptx *p, const halves_work *w, unsigned lower, val row, val factor)
 {
     unsigned latent = (unsigned)w->in->shape.latent;
     for (unsigned i = 0; i < warp_groups(w); i++) {
@@ -401,7 +401,7 @@ static void store_values(ptx *p, const work *w, unsigned lower, val row, val fac
 }
 
 /* What a chunk comes to: the result, where there is no other one, or partial rows. */
-static void store_chunk(ptx *p, const work *w, val chunk)
+static void store_chunk(ptx *p, const halves_work *w, val chunk)
 {
     val alone = eq(p, w->block.active, 1);
     mla_softmax_share(p, &w->softmax, &w->own);
@@ -429,7 +429,7 @@ int64_t mla_halves_shared(const instance *in)
 
 void mla_halves_build(ptx *p, const instance *in)
 {
-    work w = work_new(p, in);
+    halves_work w = halves_work_new(p, in);
     ptx_max_registers(p, REGISTERS);
     mla_block_begin(p, &w.block);
     load_queries(p, &w);

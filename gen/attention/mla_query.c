@@ -241,7 +241,7 @@ static int64_t part_count(const instance *in)
     return in->shape.q_rank ? 1 : (in->shape.latent + PART_LATENTS - 1) / PART_LATENTS;
 }
 
-static void build(ptx *p, const instance *in)
+static void mla_query_build(ptx *p, const instance *in)
 {
     unsigned parts = (unsigned)part_count(in);
     head_work w = { .in = in, .group = row_group_new(p, in, ctaid_y(p)) };
@@ -277,7 +277,7 @@ static void build(ptx *p, const instance *in)
     make_latents(p, &w, parts == 1 ? (unsigned)in->shape.latent : PART_LATENTS);
 }
 
-static const char *check(const instance *in, arena *a, const char **blamed)
+static const char *check_mla_query(const instance *in, arena *a, const char **blamed)
 {
     if (in->shape.q_rank && in->options.apart) {
         *blamed = "q_rank";
@@ -361,8 +361,8 @@ const family mla_query = {
                 .others = "1",
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .check = check,
-    .build = build,
+    .check = check_mla_query,
+    .build = mla_query_build,
     .fit = ref_fit_rope,
     .reference = ref_mla_query,
     .tolerance = 6e-7,

@@ -8,7 +8,7 @@
 
 enum { WARPS = 8 };
 
-static void build(ptx *p, const instance *in)
+static void mla_values_build(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
     format f = instance_weights(in);
@@ -75,7 +75,7 @@ const family mla_values = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .build = build,
+    .build = mla_values_build,
     .reference = ref_mla_values,
     .tolerance = 5e-7,
 };

@@ -81,7 +81,7 @@ typedef struct lane_row {
     val first, end; /* positions that it is over: of one that is not in use, end is 0 */
 } lane_row;
 
-typedef struct work {
+typedef struct prompt_block {
     const instance *in;
     unsigned rows, parts, warps, ratio;
     unsigned depths, kept; /* fragments of a row of q; the first are kept, the others parked */
@@ -96,7 +96,7 @@ typedef struct work {
     var max[LANE_ROWS], sum[LANE_ROWS]; /* with rows of a cache that are rounded */
     var sums[MOST_PARTS][4];            /* else: of all columns the same */
     var o[MOST_PARTS][MOST_COLUMNS][4];
-} work;
+} prompt_block;
 
 /* Parts of a warp that are gone through together, [first, end). */
 typedef struct parts {
@@ -152,13 +152,13 @@ static int64_t shared_bytes(const instance *in)
 }
 
 /* The number of one of the lane's rows in the block. */
-static val row_number(ptx *p, const work *w, unsigned row)
+static val row_number(ptx *p, const prompt_block *w, unsigned row)
 {
     val first = mad(p, warp_id(p), w->parts * FRAGMENT, div(p, lane_id(p), QUAD));
     return add(p, first, row * COLUMNS);
 }
 
-static lane_row row_of_lane(ptx *p, const work *w, unsigned row)
+static lane_row row_of_lane(ptx *p, const prompt_block *w, unsigned row)
 {
     val last = sub(p, mul(p, w->m, w->ratio), 1);
     val own = mad(p, ctaid_x(p), w->rows, row_number(p, w, row)), there = min(p, own, last);
@@ -171,7 +171,7 @@ static lane_row row_of_lane(ptx *p, const work *w, unsigned row)
 }
 
 /* The block's numbers, each the largest of what its rows have. */
-static val4 largest_of_rows(ptx *p, const work *w, val4 all)
+static val4 largest_of_rows(ptx *p, const prompt_block *w, val4 all)
 {
     val at = shared_array(p, "largest", U32, QUAD * w->warps);
     for (unsigned i = 0; i < QUAD; i++)
@@ -187,7 +187,7 @@ static val4 largest_of_rows(ptx *p, const work *w, val4 all)
     return all;
 }
 
-static val limits_of_row(ptx *p, const work *w, unsigned row)
+static val limits_of_row(ptx *p, const prompt_block *w, unsigned row)
 {
     return mad(p, row_number(p, w, row), 2 * sizeof(uint32_t), w->limits);
 }
@@ -195,7 +195,7 @@ static val limits_of_row(ptx *p, const work *w, unsigned row)
 /* Finds the block's tiles and the positions that they are for, [first, end), and puts down those of
  * each row. Least numbers are found as largest ones of what is the smaller, the larger they are;
  * rows that are not in use have 0 of all. */
-static tile_run find_tiles(ptx *p, work *w, val *first, val *end)
+static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
 {
     const instance *in = w->in;
     val zero = imm(U32, 0);
@@ -225,14 +225,14 @@ static tile_run find_tiles(ptx *p, work *w, val *first, val *end)
     return run;
 }
 
-static unsigned parked_offset(const work *w, unsigned depth, unsigned part)
+static unsigned parked_offset(const prompt_block *w, unsigned depth, unsigned part)
 {
     return ((depth - w->kept) * w->parts + part) * w->warps * WARP * LANE_BYTES;
 }
 
 /* Half of the lane's part of a row of q, and what the power of two and the scale make of a product.
  */
-static void load_query(ptx *p, work *w, unsigned row)
+static void load_query(ptx *p, prompt_block *w, unsigned row)
 {
     val query = row_of_lane(p, w, row).query;
     val from = mad_wide(p, query, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
@@ -255,7 +255,7 @@ static void load_query(ptx *p, work *w, unsigned row)
                 p, mul(p, values[d][2 * i], power), mul(p, values[d][2 * i + 1], power));
 }
 
-static void load_queries(ptx *p, work *w)
+static void load_queries(ptx *p, prompt_block *w)
 {
     w->parked = mad(p, tid_x(p), LANE_BYTES,
                     add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
@@ -267,13 +267,13 @@ static void load_queries(ptx *p, work *w)
     }
 }
 
-static val4 query(ptx *p, const work *w, unsigned depth, unsigned part)
+static val4 query(ptx *p, const prompt_block *w, unsigned depth, unsigned part)
 {
     return depth < w->kept ? w->q[depth][part]
                            : ld_shared_v4(p, U32, w->parked, parked_offset(w, depth, part));
 }
 
-static void multiply_keys(ptx *p, const work *w, parts of)
+static void multiply_keys(ptx *p, const prompt_block *w, parts of)
 {
     for (unsigned part = of.first; part < of.end; part++)
         for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++)
@@ -294,18 +294,18 @@ static void multiply_keys(ptx *p, const work *w, parts of)
 
 /* Whether products become scores, in units of log 2, ahead of the weights: those of rows that are
  * not rounded, and without a cap, do so in the same instruction as their weights. */
-static bool makes_scores(const work *w)
+static bool makes_scores(const prompt_block *w)
 {
     return w->tiles.rounded || w->in->options.softcap > 0;
 }
 
-static kv_columns columns_of(ptx *p, const work *w, unsigned n)
+static kv_columns columns_of(ptx *p, const prompt_block *w, unsigned n)
 {
     return kv_tiles_columns(p, &w->tiles, w->lane_column, n * COLUMNS);
 }
 
-static val score_of(ptx *p, const work *w, val product, val factor, val2 factors, val2 exponents,
-                    unsigned column)
+static val score_of(ptx *p, const prompt_block *w, val product, val factor, val2 factors,
+                    val2 exponents, unsigned column)
 {
     bool capped = w->in->options.softcap > 0;
     if (w->tiles.rounded)
@@ -316,7 +316,7 @@ static val score_of(ptx *p, const work *w, val product, val factor, val2 factors
     return w->tiles.rounded ? add(p, s, exponents.v[column]) : s;
 }
 
-static void make_scores(ptx *p, const work *w, parts of)
+static void make_scores(ptx *p, const prompt_block *w, parts of)
 {
     for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
         kv_columns c = { 0 };
@@ -338,7 +338,7 @@ typedef struct row_mask {
     bool window;
 } row_mask;
 
-static row_mask mask_of(ptx *p, const work *w, val position, unsigned row)
+static row_mask mask_of(ptx *p, const prompt_block *w, val position, unsigned row)
 {
     val2 limits = ld_shared_v2(p, U32, limits_of_row(p, w, row), 0);
     return (row_mask){ .first = as(p, S32, sub(p, limits.v[0], position)),
@@ -353,7 +353,8 @@ static val masked(ptx *p, const row_mask *m, unsigned further, val counts, val d
 }
 
 /* The weights of a tile, as fragments of A. */
-static void weigh(ptx *p, const work *w, parts of, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+static void weigh(ptx *p, const prompt_block *w, parts of,
+                  val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
     val less[LANE_ROWS];
     for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++)
@@ -377,7 +378,7 @@ static void weigh(ptx *p, const work *w, parts of, val4 weights[MOST_PARTS][KEY_
     }
 }
 
-static void add_values(ptx *p, const work *w, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
+static void add_values(ptx *p, const prompt_block *w, val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
     val ones = get(p, var_u32(p, ONES));
     for (unsigned down = 0; down < w->tiles.keys / FRAGMENT; down++) {
@@ -393,7 +394,7 @@ static void add_values(ptx *p, const work *w, val4 weights[MOST_PARTS][KEY_COLUM
 }
 
 /* A fragment of A with ones where a position counts for a row, of the positions from one on. */
-static val4 ones_where_counted(ptx *p, const work *w, val position, unsigned part)
+static val4 ones_where_counted(ptx *p, const prompt_block *w, val position, unsigned part)
 {
     val4 ones;
     for (unsigned h = 0; h < HALVES; h++) {
@@ -409,7 +410,7 @@ static val4 ones_where_counted(ptx *p, const work *w, val position, unsigned par
 /* Where a tile is not for all rows: what of V is no finite number makes NaN of the results of those
  * rows that it counts for, and then is zero, lest 0 times it be added to others. For that ones
  * where a position counts for a row are multiplied by twos where V is strange. */
-static void spread_strange_values(ptx *p, const work *w, val first)
+static void spread_strange_values(ptx *p, const prompt_block *w, val first)
 {
     phase(p, "infinities and NaN of V, for the rows that they count for");
     val zero = get(p, var_f32(p, 0.0f));
@@ -435,7 +436,7 @@ static void spread_strange_values(ptx *p, const work *w, val first)
 }
 
 /* The products of parts with a tile's keys become weights. */
-static void score(ptx *p, const work *w, parts of, val first, bool whole,
+static void score(ptx *p, const prompt_block *w, parts of, val first, bool whole,
                   val4 weights[MOST_PARTS][KEY_COLUMNS / 2])
 {
     val scales[LANE_ROWS];
@@ -482,7 +483,7 @@ static void score(ptx *p, const work *w, parts of, val first, bool whole,
 }
 
 /* Tiles that are not whole come to one part after the other: masks take registers, too. */
-static void attend(ptx *p, const work *w, val from, val to, bool whole)
+static void attend(ptx *p, const prompt_block *w, val from, val to, bool whole)
 {
     unsigned together = whole ? w->parts : 1;
     ptx_loop_work(p, w->tiles.keys, "positions");
@@ -503,7 +504,7 @@ static void attend(ptx *p, const work *w, val from, val to, bool whole)
 
 /* What the row's results are to be multiplied by, with its head's sink. One that is not in use is
  * over no positions, whatever was added up. */
-static val output_factor(ptx *p, const work *w, unsigned row, const lane_row *r, val used)
+static val output_factor(ptx *p, const prompt_block *w, unsigned row, const lane_row *r, val used)
 {
     val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
                                : get(p, w->sums[row / HALVES][row % HALVES * 2]);
@@ -515,7 +516,7 @@ static val output_factor(ptx *p, const work *w, unsigned row, const lane_row *r,
     return mul(p, scale, state.values[0]);
 }
 
-static void store_row(ptx *p, const work *w, unsigned row)
+static void store_row(ptx *p, const prompt_block *w, unsigned row)
 {
     lane_row r = row_of_lane(p, w, row);
     val used = gt(p, r.end, 0), factor = output_factor(p, w, row, &r, used);
@@ -538,7 +539,7 @@ static void store_row(ptx *p, const work *w, unsigned row)
         }
 }
 
-static void begin_sums(ptx *p, work *w)
+static void begin_sums(ptx *p, prompt_block *w)
 {
     for (unsigned row = 0; row < w->parts * HALVES; row++) {
         w->max[row] = var_f32(p, -FLT_MAX);
@@ -554,15 +555,15 @@ static void begin_sums(ptx *p, work *w)
         }
 }
 
-static void build(ptx *p, const instance *in)
+static void mma_attention_build(ptx *p, const instance *in)
 {
-    work w = { .in = in,
-               .rows = (unsigned)tile_rows(in),
-               .parts = parts_of(in),
-               .warps = (unsigned)threads(in) / WARP,
-               .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads),
-               .depths = depths_of(in),
-               .kept = kept_depths(in) };
+    prompt_block w = { .in = in,
+                       .rows = (unsigned)tile_rows(in),
+                       .parts = parts_of(in),
+                       .warps = (unsigned)threads(in) / WARP,
+                       .ratio = (unsigned)(in->shape.num_heads / in->shape.num_kv_heads),
+                       .depths = depths_of(in),
+                       .kept = kept_depths(in) };
     w.kv_head = named(p, "kv_head", ctaid_y(p));
     w.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
                                          : imm(U32, in->shape.m);
@@ -641,7 +642,7 @@ const family mma_attention = {
                 .overlap = WAITS_FIRST,
                 .registers = 255 },
     .check = check_ring,
-    .build = build,
+    .build = mma_attention_build,
     .fit = ref_fit_gates,
     .reference = ref_attention,
     .tolerance = 2e-6,

@@ -190,7 +190,7 @@ static void store_kv(ptx *p, const head_work *w, const var *values)
         cache_store(p, w->in, row, i, get(p, values[i]), has_room);
 }
 
-static void build(ptx *p, const instance *in)
+static void rope_kv_write_build(ptx *p, const instance *in)
 {
     bool early = is_settled(in) && ptx_overlaps(p);
     if (!early)
@@ -233,7 +233,7 @@ static const choice gated_choices[] = { { "none", "" }, { "copy", "_gated" }, { 
 static const choice qk_norm_choices[] = { { "none", "" }, { "rms", "_qknorm" }, { NULL, NULL } };
 static const choice k_norm_choices[] = { { "none", "" }, { "rms", "_knorm" }, { NULL, NULL } };
 
-static const char *check(const instance *in, arena *a, const char **blamed)
+static const char *check_rope_kv_write(const instance *in, arena *a, const char **blamed)
 {
     const rope_options *o = &in->options.rope;
     long long dim = in->shape.head_dim, dims = o->dims;
@@ -303,8 +303,8 @@ const family rope_kv_write = {
                 .loads_at_once = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 64 },
-    .check = check,
-    .build = build,
+    .check = check_rope_kv_write,
+    .build = rope_kv_write_build,
     .fit = ref_fit_rope,
     .reference = ref_rope_kv_write,
     .tolerance = 6e-7,
@@ -349,8 +349,8 @@ const family kv_write = {
                 .loads_at_once = true,
                 .overlap = WAITS_ITSELF,
                 .registers = 64 },
-    .check = check,
-    .build = build,
+    .check = check_rope_kv_write,
+    .build = rope_kv_write_build,
     .fit = ref_fit_rope,
     .reference = ref_kv_write,
     .tolerance = 6e-7,

@@ -26,7 +26,7 @@ static val exact_product(ptx *p, const expert_down *d, val id, val row, val vect
     return product;
 }
 
-static void build(ptx *p, const instance *in)
+static void exact_expert_down_build(ptx *p, const instance *in)
 {
     expert_down d = expert_down_new(p, in, 1, WARP);
     val row = named(p, "row", ctaid_x(p));
@@ -77,7 +77,7 @@ const family exact_expert_down = {
     .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
     .launch = { .block = "32", .grid = { "n" }, .overlap = WAITS_FIRST, .registers = 128 },
     .check = expert_down_check,
-    .build = build,
+    .build = exact_expert_down_build,
     .fit = ref_fit_experts,
     .reference = ref_expert_down,
     .tolerance = 5e-7,

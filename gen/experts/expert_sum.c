@@ -59,7 +59,7 @@ static values sum_of_row(ptx *p, const instance *in, val row, val column)
     return sums;
 }
 
-static void build(ptx *p, const instance *in)
+static void expert_sum_build(ptx *p, const instance *in)
 {
     unsigned count = (unsigned)values_of_thread(in);
     val row = named(p, "row", ctaid_y(p));
@@ -124,7 +124,7 @@ const family expert_sum = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .build = build,
+    .build = expert_sum_build,
     .reference = ref_expert_sum,
     .tolerance = 5e-7,
 };

@@ -249,7 +249,7 @@ static void choose(ptx *p, route *r, val first, val end)
 }
 
 /* Groups stand side by side, so that those of a row of W find it in the L2 cache. */
-static void build(ptx *p, const instance *in)
+static void moe_route_build(ptx *p, const instance *in)
 {
     route r = route_new(p, in);
     unsigned groups = (unsigned)row_group_count(in);
@@ -276,7 +276,7 @@ static void build(ptx *p, const instance *in)
     route_make_list_of_many(p, &r);
 }
 
-static const char *check(const instance *in, arena *a, const char **blamed)
+static const char *check_moe_route(const instance *in, arena *a, const char **blamed)
 {
     const problem_shape *s = &in->shape;
     const route_options *o = &in->options.route;
@@ -399,8 +399,8 @@ const family moe_route = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .check = check,
-    .build = build,
+    .check = check_moe_route,
+    .build = moe_route_build,
     .reference = ref_moe_route,
     .reference_is_whole = true,
     .tolerance = REF_ROUTE_TOLERANCE,

@@ -259,7 +259,7 @@ static unsigned registers_of(const instance *in)
     return registers;
 }
 
-static void build(ptx *p, const instance *in)
+static void stream_expert_down_build(ptx *p, const instance *in)
 {
     streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
     expert_down *d = &s.d;
@@ -325,7 +325,7 @@ const family stream_expert_down = {
                 .overlap = WAITS_FIRST,
                 .registers = 168 },
     .check = expert_down_check,
-    .build = build,
+    .build = stream_expert_down_build,
     .fit = ref_fit_experts,
     .reference = ref_expert_down,
     .tolerance = 4e-7, /* of rows that experts add to: 2.9e-7 was seen of eleven */

@@ -421,7 +421,7 @@ static void step_many(ptx *p, net *n, const columns *c)
             p, &n->rows, mad(p, mad(p, n->part, imm(U32, keys), n->key_head), n->size, n->lane));
 }
 
-static void build(ptx *p, const instance *in)
+static void delta_net_build(ptx *p, const instance *in)
 {
     phase(p, "which rows");
     net n = net_new(p, in);
@@ -449,7 +449,7 @@ static void build(ptx *p, const instance *in)
     }
 }
 
-static const char *check(const instance *in, arena *a, const char **blamed)
+static const char *check_delta_net(const instance *in, arena *a, const char **blamed)
 {
     long long heads = in->shape.num_heads, keys = in->shape.num_kv_heads, dim = in->shape.head_dim;
     long long of_x =
@@ -542,8 +542,8 @@ const family delta_net = {
                 .dealt = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .check = check,
-    .build = build,
+    .check = check_delta_net,
+    .build = delta_net_build,
     .fit = ref_fit_delta_net,
     .reference = ref_delta_net,
     .tolerance = 5e-7,

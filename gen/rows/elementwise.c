@@ -167,7 +167,7 @@ static bool is_even(const elements *e)
            (e->count.kind == VAL_IMM && e->count.bits % e->at_once == 0);
 }
 
-static void build(ptx *p, const instance *in)
+static void elementwise_build(ptx *p, const instance *in)
 {
     elements e = elements_new(p, in);
     if (e.y == FORMAT_Q8_1) {
@@ -212,7 +212,7 @@ static const derived_size sizes[] = {
                 .sizes = sizes,                                 \
                 .overlap = WAITS_FIRST,                         \
                 .registers = 64 },                              \
-    .build = build
+    .build = elementwise_build
 
 static const param params_of_one[] = { TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), PARAM_END };
 

@@ -26,7 +26,7 @@ static void store_piece(ptx *p, const instance *in, val at, const val values[UNP
     }
 }
 
-static void build(ptx *p, const instance *in)
+static void embed_rows_build(ptx *p, const instance *in)
 {
     const format_info *weights = &formats[instance_weights(in)];
     unsigned count = piece_values(in);
@@ -85,7 +85,7 @@ const family embed_rows = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = build,
+    .build = embed_rows_build,
     .fit = ref_fit_tokens,
     .reference = ref_embed_rows,
     .tolerance = 6e-8,

@@ -176,7 +176,7 @@ static void over_pieces(ptx *p, norm *n, const char *what, row_pass *pass)
     row_pieces_each(p, &n->row, pass, n);
 }
 
-static void build(ptx *p, const instance *in)
+static void rms_norm_build(ptx *p, const instance *in)
 {
     norm n = norm_new(p, in);
     if (is_early(&n))
@@ -244,7 +244,7 @@ const family rms_norm = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = build,
+    .build = rms_norm_build,
     .reference = ref_rms_norm,
     .tolerance = 2e-7,
 };

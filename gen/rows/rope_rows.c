@@ -64,13 +64,13 @@ static heads heads_new(ptx *p, const instance *in, val head)
     return h;
 }
 
-static void load(ptx *p, const heads *h, val place, val *values)
+static void load_values(ptx *p, const heads *h, val place, val *values)
 {
     val at = mad_wide(p, place, formats[h->x].block_bytes, h->from);
     values_load(p, h->x, at, loaded_values(h->in), values);
 }
 
-static void store(ptx *p, const heads *h, val place, val *values)
+static void store_values(ptx *p, const heads *h, val place, val *values)
 {
     val at = mad_wide(p, place, formats[h->y].block_bytes, h->to);
     if (h->in->options.rope.temperature_length > 0) {
@@ -95,21 +95,21 @@ static void turn(ptx *p, const heads *h, val thread)
 {
     unsigned count = loaded_values(h->in), half = (unsigned)h->in->options.rope.dims / 2;
     val place = mul(p, thread, count), values[2 * MOST_LOADED], *partners = values + MOST_LOADED;
-    load(p, h, place, values);
+    load_values(p, h, place, values);
     if (h->in->options.rope.style == ROPE_NORM) {
         for (unsigned i = 0; i < count; i += 2)
             turn_pair(p, h, add(p, mul(p, thread, count / 2), i / 2), &values[i], &values[i + 1]);
-        store(p, h, place, values);
+        store_values(p, h, place, values);
         return;
     }
-    load(p, h, add(p, place, half), partners);
+    load_values(p, h, add(p, place, half), partners);
     for (unsigned i = 0; i < count; i++)
         turn_pair(p, h, add(p, place, i), &values[i], &partners[i]);
-    store(p, h, place, values);
-    store(p, h, add(p, place, half), partners);
+    store_values(p, h, place, values);
+    store_values(p, h, add(p, place, half), partners);
 }
 
-static void build(ptx *p, const instance *in)
+static void rope_rows_build(ptx *p, const instance *in)
 {
     unsigned of_head = (unsigned)threads_of_head(in), turning = turning_threads(in);
     int64_t all = (in->shape.num_heads + in->shape.num_kv_heads) * of_head;
@@ -128,12 +128,12 @@ static void build(ptx *p, const instance *in)
         val values[MOST_LOADED];
         val place = mul(p, sub(p, thread, turning_threads(h.in)), count);
         place = add(p, place, h.in->options.rope.dims);
-        load(p, &h, place, values);
-        store(p, &h, place, values);
+        load_values(p, &h, place, values);
+        store_values(p, &h, place, values);
     }
 }
 
-static const char *check(const instance *in, arena *a, const char **blamed)
+static const char *check_rope_rows(const instance *in, arena *a, const char **blamed)
 {
     if (in->options.rope.dims > in->shape.head_dim) {
         *blamed = "n_rot";
@@ -192,8 +192,8 @@ const family rope = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .check = check,
-    .build = build,
+    .check = check_rope_rows,
+    .build = rope_rows_build,
     .fit = ref_fit_turns,
     .reference = ref_rope,
     .tolerance = 6e-7,

@@ -60,13 +60,13 @@ static row row_new(ptx *p, const instance *in)
     return r;
 }
 
-static void load(ptx *p, const row *r, val column, val *values)
+static void load_piece(ptx *p, const row *r, val column, val *values)
 {
     values_load(p, r->x, mad_wide(p, column, formats[r->x].block_bytes, r->from), r->at_once,
                 values);
 }
 
-static void store(ptx *p, const row *r, val column, const val *values)
+static void store_piece(ptx *p, const row *r, val column, const val *values)
 {
     values_store(p, r->y, mad_wide(p, column, formats[r->y].block_bytes, r->to), r->at_once,
                  values);
@@ -110,7 +110,7 @@ static void from_registers(ptx *p, row *r)
     for (unsigned i = 0; i < r->count; i++)
         PTX_IF (p, is_in_row(p, r, i)) {
             val loaded[MOST_VALUES];
-            load(p, r, add(p, r->column, i * step), loaded);
+            load_piece(p, r, add(p, r->column, i * step), loaded);
             for (unsigned j = 0; j < r->at_once; j++)
                 assign(p, r->kept[i * r->at_once + j], loaded[j]);
         }
@@ -130,7 +130,7 @@ static void from_registers(ptx *p, row *r)
             val y[MOST_VALUES];
             for (unsigned j = 0; j < r->at_once; j++)
                 y[j] = mul(p, r->kept[i * r->at_once + j], factor);
-            store(p, r, add(p, r->column, i * step), y);
+            store_piece(p, r, add(p, r->column, i * step), y);
         }
 }
 
@@ -158,7 +158,7 @@ static void from_memory(ptx *p, row *r)
     ptx_loop_work(p, r->at_once, "values");
     PTX_FOR (p, column, r->column, k, step) {
         val x[MOST_VALUES];
-        load(p, r, column, x);
+        load_piece(p, r, column, x);
         add_piece(p, r, x);
     }
     val own = get(p, r->max);
@@ -169,14 +169,14 @@ static void from_memory(ptx *p, row *r)
     ptx_loop_work(p, r->at_once, "values");
     PTX_FOR (p, column, r->column, k, step) {
         val x[MOST_VALUES];
-        load(p, r, column, x);
+        load_piece(p, r, column, x);
         for (unsigned i = 0; i < r->at_once; i++)
             x[i] = mul(p, weight(p, r, x[i], max), factor);
-        store(p, r, column, x);
+        store_piece(p, r, column, x);
     }
 }
 
-static void build(ptx *p, const instance *in)
+static void softmax_build(ptx *p, const instance *in)
 {
     row r = row_new(p, in);
     if (r.count * r.at_once <= MOST_KEPT)
@@ -210,7 +210,7 @@ const family softmax = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = build,
+    .build = softmax_build,
     .reference = ref_softmax,
     .reference_is_whole = true,
     .tolerance = 4e-7,

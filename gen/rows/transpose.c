@@ -79,7 +79,7 @@ static void store_tile(ptx *p, const matrix *y, unsigned columns, val tile)
     }
 }
 
-static void build(ptx *p, const instance *in)
+static void transpose_build(ptx *p, const instance *in)
 {
     unsigned values = has_pairs(in) ? 2 : 1, words = SIDE / WARPS * values;
     unsigned bytes = in->x_type == TYPE_F32 ? 4 : 2;
@@ -145,7 +145,7 @@ const family transpose = {
                 .sizes = sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = build,
+    .build = transpose_build,
     .reference = ref_transpose,
     .tolerance = 1e-9,
 };

@@ -166,7 +166,7 @@ static void draw(ptx *p, sampler *s, val position, val own)
     }
 }
 
-static void build(ptx *p, const instance *in)
+static void sample_build(ptx *p, const instance *in)
 {
     const val unused = imm(U32, UINT32_MAX);
     sampler s = sampler_new(p, in);
@@ -251,7 +251,7 @@ const family sample = {
                 .loads_at_once = true,
                 .overlap = WAITS_FIRST,
                 .registers = 64 },
-    .build = build,
+    .build = sample_build,
     .fit = ref_fit_sampling,
     .reference = ref_sample,
     .tolerance = 0,
