@@ -387,63 +387,36 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     store_tile(p, t);
 }
 
-static int64_t blocks_of(const instance *in, unsigned matrix)
-{
-    return (instance_matrix(in, matrix).shape.n + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
-}
-
-/* What is chosen of a matrix where the block is not one of those ahead of it. */
-static void choose(ptx *p, val later, val *chosen, val of_later)
-{
-    if (of_later.kind)
-        *chosen = select(p, later, of_later, *chosen);
-}
-
-/* Of matrices from one on, all of one format: the operands of the block's own, whose number among
- * their blocks is made that among its own. */
-static gemv_operands operands_of(ptx *p, const instance *in, unsigned from, unsigned to, val *block)
-{
-    gemv_operands g;
-    val number = *block;
-    int64_t ahead = 0;
-    for (unsigned i = from; i < to; ahead += blocks_of(in, i++)) {
-        instance one = instance_matrix(in, i);
-        one.rows_mode = ROWS_FIXED;
-        gemv_operands of = gemv_of_qkv(p, in, &one, i);
-        if (i == from) {
-            g = of;
-            continue;
-        }
-        val later = ge(p, number, ahead);
-        choose(p, later, &g.w, of.w);
-        choose(p, later, &g.factor, of.factor);
-        choose(p, later, &g.bias, of.bias);
-        choose(p, later, &g.before, of.before);
-        choose(p, later, &g.n, of.n);
-        choose(p, later, block, sub(p, number, ahead));
-    }
-    return g;
-}
-
 /* Runs of neighbouring matrices of one format, each with code of its own. */
 static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
 {
     const instance *in = t->in;
-    int64_t ahead = 0;
-    for (unsigned from = 0, to = 0; from < matrix_count(in); from = to) {
-        int64_t blocks = 0;
-        for (; to < matrix_count(in) && in->weights_of[to] == in->weights_of[from]; to++)
-            blocks += blocks_of(in, to);
-        val block = sub(p, ctaid_x(p), ahead);
+    int64_t behind = 0; /* blocks of the runs so far */
+    for (unsigned from = 0, count; from < matrix_count(in); from += count) {
+        gemv_operands of[QKV_MATRICES];
+        int64_t ahead[QKV_MATRICES], blocks = 0;
+        instance matrix = instance_matrix(in, from);
+        for (count = 0; from + count < matrix_count(in) &&
+                        in->weights_of[from + count] == in->weights_of[from];
+             count++) {
+            instance one = instance_matrix(in, from + count);
+            ahead[count] = blocks;
+            blocks += (one.shape.n + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+        }
+        val block = sub(p, ctaid_x(p), behind);
         PTX_IF (p, lt(p, block, blocks)) {
             gemm one = *t;
-            instance matrix = instance_matrix(in, from);
             one.w = gemm_weights_of(&matrix);
-            one.g = operands_of(p, in, from, to, &block);
+            for (unsigned i = 0; i < count; i++) {
+                instance fixed = instance_matrix(in, from + i);
+                fixed.rows_mode = ROWS_FIXED;
+                of[i] = gemv_of_qkv(p, in, &fixed, from + i);
+            }
+            one.g = gemv_matrix_of(p, of, ahead, count, &block);
             one.column = named(p, "first column", mul(p, block, GEMM_COLUMNS));
             multiply_matrix(p, &one, tiles, x_scaled);
         }
-        ahead += blocks;
+        behind += blocks;
     }
 }
 

@@ -106,6 +106,30 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsig
     return g;
 }
 
+/* What is chosen of a matrix where the number is not one of those ahead of it. */
+static void choose(ptx *p, val later, val *chosen, val of_later)
+{
+    if (of_later.kind)
+        *chosen = select(p, later, of_later, *chosen);
+}
+
+gemv_operands gemv_matrix_of(ptx *p, const gemv_operands *of, const int64_t *ahead, unsigned count,
+                             val *number)
+{
+    gemv_operands g = of[0];
+    val of_all = *number;
+    for (unsigned i = 1; i < count; i++) {
+        val later = ge(p, of_all, ahead[i]);
+        choose(p, later, &g.w, of[i].w);
+        choose(p, later, &g.factor, of[i].factor);
+        choose(p, later, &g.bias, of[i].bias);
+        choose(p, later, &g.before, of[i].before);
+        choose(p, later, &g.n, of[i].n);
+        choose(p, later, number, sub(p, of_all, ahead[i]));
+    }
+    return g;
+}
+
 int64_t gemv_vectors(const instance *in)
 {
     int64_t m = in->shape.m, groups = (m + MAX_VECTORS - 1) / MAX_VECTORS;

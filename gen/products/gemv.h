@@ -65,6 +65,12 @@ gemv_operands gemv_parameters(ptx *p, const instance *in);
 gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix);
 int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
 
+/* Of neighbouring matrices, the operands of the one that a block or group of their rows is of, and
+ * its number in that one. Number number counts those of all; ahead of a matrix there are so many.
+ */
+gemv_operands gemv_matrix_of(ptx *p, const gemv_operands *of, const int64_t *ahead, unsigned count,
+                             val *number);
+
 /* Whether there is a V, that is how many matrices there are. */
 unsigned gemv_matrices_of_qkv(const instance *in);
 

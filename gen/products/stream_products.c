@@ -159,32 +159,6 @@ static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
     return (groups_ahead(in, matrix) + row / (in->num_warps * in->rows_per_warp)) % blocks;
 }
 
-/* What is chosen for a group where it is one of a later matrix. */
-static void choose(ptx *p, val later, val *chosen, val of_later)
-{
-    if (of_later.kind)
-        *chosen = select(p, later, of_later, *chosen);
-}
-
-/* The matrix that a group of matrices from one on is of, and the group's number in it. */
-static gemv_operands matrix_of_group(ptx *p, const instance *in, const gemv_operands *of,
-                                     unsigned from, unsigned to, val *group)
-{
-    gemv_operands g = of[from];
-    val number = *group;
-    for (unsigned i = from + 1; i < to; i++) {
-        int64_t ahead = groups_ahead(in, i) - groups_ahead(in, from);
-        val later = ge(p, number, ahead);
-        choose(p, later, &g.w, of[i].w);
-        choose(p, later, &g.factor, of[i].factor);
-        choose(p, later, &g.bias, of[i].bias);
-        choose(p, later, &g.before, of[i].before);
-        choose(p, later, &g.n, of[i].n);
-        choose(p, later, group, sub(p, number, ahead));
-    }
-    return g;
-}
-
 /* Matrices of one format, neighbours, that one stream multiplies. */
 typedef struct neighbours {
     const instance *in;
@@ -226,7 +200,10 @@ static void operands_of(ptx *p, const neighbours *n, val factors, gemv_operands 
 static gemv_operands matrix_and_row(ptx *p, const neighbours *n, const gemv_operands *of, val group,
                                     val *row)
 {
-    gemv_operands g = matrix_of_group(p, n->in, of, n->from, n->to, &group);
+    int64_t ahead[QKV_MATRICES];
+    for (unsigned i = n->from; i < n->to; i++)
+        ahead[i - n->from] = groups_ahead(n->in, i) - n->ahead;
+    gemv_operands g = gemv_matrix_of(p, of + n->from, ahead, n->to - n->from, &group);
     g.multiple = n->multiple;
     *row = named(p, "row", mul(p, stream_warp(p, group), (unsigned)n->in->rows_per_warp));
     return g;
