@@ -44,8 +44,10 @@ static val sign_word(ptx *p, const weight_grid *g, unsigned signs, val code)
     return g->run == RUN_OF_EIGHT ? apart : bit_or(p, apart, POSITIONS * 0x10001);
 }
 
-void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at)
+void grid_stage(ptx *p, const stream_format *f, val at)
 {
+    const weight_grid *g = f->grid;
+    unsigned signs = f->signs;
     val codes = global_array(p, g->name, grid_notice, g->words, g->entries / 4);
     PTX_FOR (p, entry, tid_x(p), g->entries, ptx_block(p)) {
         val loaded = ld_const(p, U16, mad_wide(p, entry, sizeof(uint16_t), codes), 0);
@@ -56,9 +58,10 @@ void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at
         PTX_FOR (p, code, tid_x(p), signs, ptx_block(p))
             st_shared(p, U32, mad(p, code, imm(U32, GRID_WORD), at), g->entries * GRID_WORD,
                       sign_word(p, g, signs, code));
-    if (levels.kind)
+    if (f->levels.factor)
         PTX_IF (p, eq(p, tid_x(p), 0))
-            st_shared(p, U32, at, (g->entries + signs) * GRID_WORD, levels);
+            st_shared(p, U32, at, (g->entries + signs) * GRID_WORD,
+                      grid_levels(g, f->levels.factor, f->levels.offset));
 }
 
 void grid_lane_new(ptx *p, stream_lane *lane)

@@ -19,7 +19,6 @@
 #define PTXGEN_GEN_FORMATS_GRID_H
 
 #include "gen/formats/tools.h"
-#include "kernel/grid.h"
 
 enum {
     GRID_WORD = 4,
@@ -27,12 +26,14 @@ enum {
     SIGN_BYTES = 256  /* words of eight signs */
 };
 
-/* Bytes of both tables, and the filling of them by all threads of the block; signs is one of the
- * numbers above, or 0. Behind them stands a word of levels, if there is one (of a kind): what ptxas
- * knows as a constant it makes anew wherever it is used, and this one stays in a register. */
+/* The tables of a format, and the filling of them by all threads of the block. Behind them stands
+ * the word of levels, if there is one: what ptxas knows as a constant it makes anew wherever it is
+ * used, and this one stays in a register. */
 enum { GRID_LEVELS = 16 };
-#define GRID_TABLE_BYTES(entries, signs) (((entries) + (signs)) * GRID_WORD + GRID_LEVELS)
-void grid_stage(ptx *p, const weight_grid *g, unsigned signs, val levels, val at);
+#define GRID_TABLES(of, entries, of_signs, ...)                                       \
+    .table_bytes = ((entries) + (of_signs)) * GRID_WORD + GRID_LEVELS, .grid = &(of), \
+    .signs = (of_signs), .levels = { __VA_ARGS__ }
+void grid_stage(ptx *p, const stream_format *f, val at);
 
 /* The lane's constant with that word, for a format that needs no others. */
 enum { GRID_LANE_LEVELS = 2 };

@@ -10,13 +10,8 @@
  */
 #include "gen/formats/grid.h"
 
-enum { RUNS = 8, ENTRIES = 2048, BYTES = GRID_TABLE_BYTES(ENTRIES, 0) };
+enum { RUNS = 8, ENTRIES = 2048 };
 enum { HIGH_BITS = 3, SCALE_BITS = 3, EIGHTHS = 3 };
-
-static void table(ptx *p, val at)
-{
-    grid_stage(p, &grid_iq1, 0, grid_levels(&grid_iq1, 8, 1), at);
-}
 
 /* The levels where a bit says that delta is negative. */
 static val levels_of(ptx *p, const stream_lane *lane, val word, unsigned bit)
@@ -147,7 +142,7 @@ static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UN
 
 const weight_format weight_format_IQ1_S = {
     .unpack_known = unpack_iq1_s,
-    .stream = { GRID_FORMAT, .twos = true, .table_bytes = BYTES, .table = table,
+    .stream = { GRID_FORMAT, .twos = true, GRID_TABLES(grid_iq1, ENTRIES, 0, 8, 1),
                 .lane_new = grid_lane_new, .row_new = row_s,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ1_S_D), LOAD(U16, S_HIGH_AT, IQ1_S_INDICES_HIGH),
                            LOAD(U16, S_HIGH_AT, IQ1_S_INDICES_HIGH + 2), LOAD_EIGHT(0) },
@@ -157,7 +152,7 @@ const weight_format weight_format_IQ1_S = {
 
 const weight_format weight_format_IQ1_M = {
     .unpack_known = unpack_iq1_m,
-    .stream = { GRID_FORMAT, .table_bytes = BYTES, .table = table, .lane_new = lane_m,
+    .stream = { GRID_FORMAT, GRID_TABLES(grid_iq1, ENTRIES, 0, 8, 1), .lane_new = lane_m,
                 .row_new = row_m,
                 .loads = { LOAD_WORDS(2, M_INDICES_AT, IQ1_M_INDICES),
                            LOAD_WORDS(2, FROM_BLOCK, IQ1_M_SCALES),

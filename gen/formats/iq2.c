@@ -27,13 +27,8 @@ static void set_scales(ptx *p, val scales, stream_weights *w)
         w->scale[i] = grid_scale(p, scales, SCALE_BITS * i, SCALE_BITS, EIGHTHS);
 }
 
-enum { XXS_ENTRIES = 256, XXS_BYTES = GRID_TABLE_BYTES(XXS_ENTRIES, SIGN_CODES) };
+enum { XXS_ENTRIES = 256 };
 enum { XXS_D, XXS_LINES };
-
-static void table_xxs(ptx *p, val at)
-{
-    grid_stage(p, &grid_iq2_xxs, SIGN_CODES, grid_levels(&grid_iq2_xxs, 1, 0), at);
-}
 
 static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
@@ -54,14 +49,9 @@ static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[
     return w;
 }
 
-enum { XS_ENTRIES = 512, XS_BYTES = GRID_TABLE_BYTES(XS_ENTRIES, SIGN_CODES) };
+enum { XS_ENTRIES = 512 };
 enum { XS_SCALES_AT }; /* pointers */
 enum { XS_D, XS_SCALES, XS_LINES };
-
-static void table_xs(ptx *p, val at)
-{
-    grid_stage(p, &grid_iq2_xs, SIGN_CODES, grid_levels(&grid_iq2_xs, 1, 0), at);
-}
 
 static void row_xs(ptx *p, stream_row *row)
 {
@@ -86,14 +76,9 @@ static stream_weights decode_xs(ptx *p, const stream_row *row, const val words[S
     return w;
 }
 
-enum { S_ENTRIES = 1024, S_BYTES = GRID_TABLE_BYTES(S_ENTRIES, SIGN_BYTES) };
+enum { S_ENTRIES = 1024 };
 enum { S_PAIRS_AT = EIGHT_POINTERS }; /* pointers: the bytes of upper bits and of scales */
 enum { S_D, S_HIGH, S_SCALES, S_INDICES, S_SIGNS = S_INDICES + EIGHT_LOADED };
-
-static void table_s(ptx *p, val at)
-{
-    grid_stage(p, &grid_iq2_s, SIGN_BYTES, grid_levels(&grid_iq2_s, 1, 0), at);
-}
 
 static void row_s(ptx *p, stream_row *row)
 {
@@ -159,8 +144,8 @@ static void unpack_iq2_s(ptx *p, block_bytes block, unpack_first first, val w[UN
 const weight_format weight_format_IQ2_XXS = {
     .unpack_known = unpack_iq2_xxs,
     .stream = { GRID_FORMAT, .twos = true, .at_end = true, .quants = IQ2_XXS_GROUPS,
-                .piece = stream_piece_of_sixteen, .table_bytes = XXS_BYTES, .table = table_xxs,
-                .lane_new = grid_lane_new,
+                .piece = stream_piece_of_sixteen,
+                GRID_TABLES(grid_iq2_xxs, XXS_ENTRIES, SIGN_CODES, 1, 0), .lane_new = grid_lane_new,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ2_XXS_D), LOAD_PIECE }, .decode = decode_xxs },
     .beyond_f16 = true,
 };
@@ -168,7 +153,7 @@ const weight_format weight_format_IQ2_XXS = {
 const weight_format weight_format_IQ2_XS = {
     .unpack_known = unpack_iq2_xs,
     .stream = { GRID_FORMAT, .quants = IQ2_XS_INDICES, .piece = stream_piece_of_sixteen,
-                .table_bytes = XS_BYTES, .table = table_xs, .lane_new = grid_lane_new,
+                GRID_TABLES(grid_iq2_xs, XS_ENTRIES, SIGN_CODES, 1, 0), .lane_new = grid_lane_new,
                 .row_new = row_xs,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ2_XS_D), LOAD(U16, XS_SCALES_AT, IQ2_XS_SCALES),
                            LOAD_PIECE },
@@ -178,8 +163,8 @@ const weight_format weight_format_IQ2_XS = {
 
 const weight_format weight_format_IQ2_S = {
     .unpack_known = unpack_iq2_s,
-    .stream = { GRID_FORMAT, .table_bytes = S_BYTES, .table = table_s, .lane_new = grid_lane_new,
-                .row_new = row_s,
+    .stream = { GRID_FORMAT, GRID_TABLES(grid_iq2_s, S_ENTRIES, SIGN_BYTES, 1, 0),
+                .lane_new = grid_lane_new, .row_new = row_s,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ2_S_D),
                            LOAD(U16, S_PAIRS_AT, IQ2_S_INDICES_HIGH),
                            LOAD(U16, S_PAIRS_AT, IQ2_S_SCALES), LOAD_EIGHT(0),

@@ -20,13 +20,8 @@ static void look_up_pair(ptx *p, const stream_lane *lane, const val runs[2], val
                 w->q[i / 2] + 2 * (i % 2));
 }
 
-enum { XXS_ENTRIES = 256, XXS_BYTES = GRID_TABLE_BYTES(XXS_ENTRIES, SIGN_CODES) };
+enum { XXS_ENTRIES = 256 };
 enum { XXS_D, XXS_SIGNS, XXS_LINES = XXS_SIGNS + EIGHT_LOADED };
-
-static void table_xxs(ptx *p, val at)
-{
-    grid_stage(p, &grid_iq3_xxs, SIGN_CODES, (val){ 0 }, at);
-}
 
 static void row_xxs(ptx *p, stream_row *row)
 {
@@ -52,14 +47,9 @@ static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[
     return w;
 }
 
-enum { S_ENTRIES = 512, S_BYTES = GRID_TABLE_BYTES(S_ENTRIES, SIGN_BYTES) };
+enum { S_ENTRIES = 512 };
 enum { S_HIGH_AT = EIGHT_POINTERS, S_SCALES_AT }; /* pointers */
 enum { S_D, S_HIGH, S_SCALES, S_SIGNS, S_LINES = S_SIGNS + EIGHT_LOADED };
-
-static void table_s(ptx *p, val at)
-{
-    grid_stage(p, &grid_iq3_s, SIGN_BYTES, (val){ 0 }, at);
-}
 
 static void row_s(ptx *p, stream_row *row)
 {
@@ -124,8 +114,8 @@ static void unpack_iq3_s(ptx *p, block_bytes block, unpack_first first, val w[UN
 const weight_format weight_format_IQ3_XXS = {
     .unpack_known = unpack_iq3_xxs,
     .stream = { GRID_FORMAT, .twos = true, .quants = IQ3_XXS_INDICES,
-                .piece = stream_piece_of_sixteen, .table_bytes = XXS_BYTES, .table = table_xxs,
-                .row_new = row_xxs,
+                .piece = stream_piece_of_sixteen,
+                GRID_TABLES(grid_iq3_xxs, XXS_ENTRIES, SIGN_CODES, 0, 0), .row_new = row_xxs,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ3_XXS_D), LOAD_EIGHT(0), LOAD_PIECE },
                 .decode = decode_xxs },
     .beyond_f16 = true,
@@ -134,8 +124,8 @@ const weight_format weight_format_IQ3_XXS = {
 const weight_format weight_format_IQ3_S = {
     .unpack_known = unpack_iq3_s,
     .stream = { GRID_FORMAT, .twos = true, .quants = IQ3_S_INDICES,
-                .piece = stream_piece_of_sixteen, .table_bytes = S_BYTES, .table = table_s,
-                .row_new = row_s,
+                .piece = stream_piece_of_sixteen,
+                GRID_TABLES(grid_iq3_s, S_ENTRIES, SIGN_BYTES, 0, 0), .row_new = row_s,
                 .loads = { LOAD(F16, FROM_BLOCK, IQ3_S_D), LOAD(U16, S_HIGH_AT, IQ3_S_INDICES_HIGH),
                            LOAD(U8, S_SCALES_AT, IQ3_S_SCALES), LOAD_EIGHT(0), LOAD_PIECE },
                 .decode = decode_s },

@@ -15,6 +15,7 @@
 
 #include "gen/common/bytes.h"
 #include "kernel/format.h"
+#include "kernel/grid.h"
 #include "ptx/ptx.h"
 
 enum { UNPACKED = 8 }; /* neighbouring weights that are unpacked at once */
@@ -161,10 +162,15 @@ typedef struct stream_format {
     val (*piece)(ptx *p, val part);
     bool at_end;
 
-    /* What weights are looked up in: bytes of shared memory, a multiple of 16, and how all threads
-     * of the block fill them. 0: nothing. */
+    /* What weights are looked up in, in shared memory (grid.h): bytes, a multiple of 16, of a grid,
+     * of so many words of signs, and of a word of levels, times a factor, plus an offset. 0 bytes:
+     * nothing; factor 0: no levels. */
     unsigned table_bytes;
-    void (*table)(ptx *p, val at);
+    const weight_grid *grid;
+    unsigned signs;
+    struct {
+        int factor, offset;
+    } levels;
 
     /* Fill in the constants and the other pointers; NULL: there are none. */
     void (*lane_new)(ptx *p, stream_lane *lane);

@@ -56,28 +56,20 @@ static bool is_gated(const instance *in)
     return operation_is_gated(in->family->op);
 }
 
-static bool is_of_experts(const instance *in)
-{
-    return operation_is_of_experts(in->family->op);
-}
-
-/* Twice as many as use an expert where all have equal shares: most have no more. */
-static int64_t usual_rows(const problem_shape *s)
-{
-    int64_t rows = 2 * s->m * s->experts_used / s->experts, most = s->m;
-    most = most < GEMM_USUAL_ROWS ? most : GEMM_USUAL_ROWS;
-    return rows < 1 ? 1 : rows < most ? rows : most;
-}
-
+/* Where the key does not say it, twice as many as use an expert where all have equal shares: most
+ * have no more. */
 int64_t gemm_expert_rows(const instance *in)
 {
-    return in->tile_rows ? in->tile_rows : usual_rows(&in->shape);
+    const problem_shape *s = &in->shape;
+    int64_t rows = 2 * s->m * s->experts_used / s->experts;
+    int64_t most = s->m < GEMM_USUAL_ROWS ? s->m : GEMM_USUAL_ROWS;
+    return in->tile_rows ? in->tile_rows : rows < 1 ? 1 : rows < most ? rows : most;
 }
 
 /* Rows that a block has at a time: of X, or of those that use an expert. */
 static unsigned rows_at_once(const instance *in)
 {
-    return (unsigned)(is_of_experts(in) ? gemm_expert_rows(in) : in->shape.m);
+    return (unsigned)(operation_is_of_experts(in->family->op) ? gemm_expert_rows(in) : in->shape.m);
 }
 
 static bool is_qkv(const instance *in)
@@ -109,11 +101,6 @@ int64_t gemm_rows(const instance *in)
     return rows;
 }
 
-static unsigned tile_bytes(const instance *in)
-{
-    return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + W_TILE);
-}
-
 int64_t gemm_shared_bytes(const instance *in)
 {
     unsigned most = 0;
@@ -123,7 +110,7 @@ int64_t gemm_shared_bytes(const instance *in)
         unsigned bytes = gemm_ring_bytes(&w);
         most = bytes > most ? bytes : most;
     }
-    return tile_bytes(in) + most;
+    return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + W_TILE) + most;
 }
 
 static bool has_powers(const instance *in)
@@ -420,13 +407,6 @@ static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
     }
 }
 
-static gemv_operands operands_of_one(ptx *p, const instance *in)
-{
-    instance fixed = *in;
-    fixed.rows_mode = ROWS_FIXED;
-    return is_gated(in) ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
-}
-
 static gemm gemm_new(ptx *p, const instance *in)
 {
     gemm t = {
@@ -451,7 +431,9 @@ static val tiles_of(ptx *p, const gemm *t)
 static void set_matrix(ptx *p, gemm *t)
 {
     t->w = gemm_weights_of(t->in);
-    t->g = operands_of_one(p, t->in);
+    instance fixed = *t->in;
+    fixed.rows_mode = ROWS_FIXED;
+    t->g = t->gated ? gemv_of(p, &fixed, "y", "wg", "x") : gemv_parameters(p, &fixed);
     t->column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(t->in)));
 }
 
@@ -482,14 +464,6 @@ static void store_nans(ptx *p, const gemm *t)
         }
 }
 
-static void move_to_expert(ptx *p, gemm *t)
-{
-    val id = t->x.expert->id;
-    val plane = mul_wide(p, expert_first_row(p, t->in, id), t->w.row_bytes);
-    t->plane = named(p, "the expert's matrix", plane);
-    t->first_bias = mul(p, id, (unsigned)t->in->shape.n);
-}
-
 void gemm_build_of_experts(ptx *p, const instance *in)
 {
     gemm t = gemm_new(p, in);
@@ -502,7 +476,9 @@ void gemm_build_of_experts(ptx *p, const instance *in)
     t.x.m = e.count;
     set_matrix(p, &t);
     PTX_IF (p, expert_exists(p, in, e.id)) {
-        move_to_expert(p, &t);
+        val plane = mul_wide(p, expert_first_row(p, in, e.id), t.w.row_bytes);
+        t.plane = named(p, "the expert's matrix", plane);
+        t.first_bias = mul(p, e.id, (unsigned)in->shape.n);
         PTX_FOR (p, first, mul(p, ctaid_z(p), at_once), e.count, mul(p, nctaid_z(p), at_once)) {
             t.x.first = first;
             val x_scaled = find_powers(p, &t);

@@ -1,5 +1,6 @@
 #include "gen/products/stream.h"
 
+#include "gen/formats/grid.h"
 #include "gen/products/stream_stage.h"
 
 enum { WARP = 32 };
@@ -35,11 +36,6 @@ void stream_rows_of_turn(ptx *p, bool alike, const gemv_operands *g, val row, un
                              : (place){ gemv_row_of_turn(p, g, row, r, rows), 0 };
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A lane has every 32nd line. */
 static void prefetch_bytes(ptx *p, val from, int64_t bytes)
 {
@@ -56,7 +52,8 @@ static void prefetch_bytes(ptx *p, val from, int64_t bytes)
 void stream_prefetch_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, unsigned in_all)
 {
     int64_t row_bytes = (int64_t)g->row_bytes.bits;
-    int64_t most = target_bytes_ahead(ptx_target(p)) / in_all, of_row = least(most, row_bytes);
+    int64_t most = target_bytes_ahead(ptx_target(p)) / in_all,
+            of_row = most < row_bytes ? most : row_bytes;
     if (gemv_turns_are_whole(g, rows) && of_row == row_bytes) {
         prefetch_bytes(p, gemv_row(p, g, row), rows * row_bytes);
         return;
@@ -82,7 +79,7 @@ static void fill_table(ptx *p, const stream *s)
     if (!s->f->table_bytes)
         return;
     phase(p, "unpack the tables");
-    s->f->table(p, s->table);
+    grid_stage(p, s->f, s->table);
 }
 
 void stream_begin_lane(ptx *p, stream *s)
@@ -93,26 +90,18 @@ void stream_begin_lane(ptx *p, stream *s)
         stream_integers_begin(p, s);
 }
 
-/* What came with X: a vector's is loaded by the thread of its number ahead of the staging, which it
- * is on its way through, and stored behind it. */
-static val load_factor(ptx *p, const stream *s)
-{
-    val row = gemv_vector_read(p, s->source.of, min(p, tid_x(p), s->vectors - 1));
-    return ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "factors")), 0);
-}
-
-static void store_factor(ptx *p, const stream *s, val factor, val factors)
-{
-    PTX_IF (p, lt(p, tid_x(p), s->vectors))
-        st_shared(p, F32, mad(p, tid_x(p), imm(U32, F32_BYTES), factors), 0, factor);
-}
-
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                     const stream_memory *memory)
 {
     stream s = stream_new(p, in, g, rows, memory);
     bool at_once = stream_passes(in) == 1;
-    val factor = stream_is_of_8_bits(in) ? load_factor(p, &s) : (val){ 0 };
+    val factor = { 0 };
+    if (stream_is_of_8_bits(in)) {
+        /* What came with X: the thread of a vector's number loads it, and stores it behind the
+         * staging. */
+        val row = gemv_vector_read(p, g, min(p, tid_x(p), s.vectors - 1));
+        factor = ld_const(p, F32, mad_wide(p, row, F32_BYTES, parameter(p, "factors")), 0);
+    }
     if (in->options.norm) {
         s.source.gamma = parameter(p, "gamma");
         s.source.factors = memory->factors;
@@ -122,7 +111,8 @@ stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned
     if (at_once)
         stream_stage(p, &s, imm(U32, 0));
     if (factor.kind)
-        store_factor(p, &s, factor, memory->factors);
+        PTX_IF (p, lt(p, tid_x(p), s.vectors))
+            st_shared(p, F32, mad(p, tid_x(p), imm(U32, F32_BYTES), memory->factors), 0, factor);
     fill_table(p, &s);
     if (at_once && in->options.norm)
         stream_norm_factors(p, &s);
