@@ -139,16 +139,6 @@ static void build(ptx *p, const instance *in)
     row_pieces_each(p, &r.pieces, store, &r);
 }
 
-static const key keys[] = {
-    KEY_PIECE_COLUMNS,
-    KEY_ROW_COUNT,
-    KEYS_NORM,
-    KEY_END,
-};
-static const param params[] = { OUT(F16, rows, "m*k", 8), OUT(F32, factors, "m", 4),
-                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
-                                PARAM_END };
-
 const family f16_rows = {
     .name = "f16_rows",
     .summary = "rows of x as f16 and what they are multiplied by, with a norm: see mma_gemm_f16",
@@ -157,8 +147,10 @@ const family f16_rows = {
     .sm = 80,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = keys,
-    .params = params,
+    .keys = (const key[]){ KEY_PIECE_COLUMNS, KEY_ROW_COUNT, KEYS_NORM, KEY_END },
+    .params =
+        (const param[]){ OUT(F16, rows, "m*k", 8), OUT(F32, factors, "m", 4), IN(F32, x, "m*k", 16),
+                         IN_WHERE(norm, F32, gamma, "k", 16), PARAM_END },
     .launch = { .block = "32*warps",
                 .grid = { "m" },
                 .shared = "8*warps*min(1, warps - 1)",

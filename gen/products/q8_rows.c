@@ -69,13 +69,6 @@ static void add_chunk(ptx *p, const row *r, val chunk)
     }
 }
 
-static val factor_of(ptx *p, const row *r)
-{
-    if (!r->gamma.kind)
-        return V(1.0f);
-    return norm_factor_or_nan(p, r->in, norm_mean_of_chunks(p, r->in, r->sums, chunks_of(r->in)));
-}
-
 static void build(ptx *p, const instance *in)
 {
     uint64_t k = (uint64_t)in->shape.k;
@@ -102,21 +95,13 @@ static void build(ptx *p, const instance *in)
     }
     phase(p, "store its factor");
     PTX_IF (p, eq(p, first, 0)) {
-        val factor = factor_of(p, &r);
+        val factor = V(1.0f);
+        if (in->options.norm)
+            factor = norm_factor_or_nan(p, in, norm_mean_of_chunks(p, in, r.sums, chunks));
         PTX_IF (p, eq(p, lane_id(p), 0))
             st_global(p, F32, mad_wide(p, number, F32_BYTES, parameter(p, "factors")), 0, factor);
     }
 }
-
-static const key keys[] = {
-    KEY_K(Q8_F32_VALUES),
-    KEY_ROW_COUNT,
-    KEYS_NORM,
-    KEY_END,
-};
-static const param params[] = { OUT(Q8_F32, rows, "m*k", 4), OUT(F32, factors, "m", 4),
-                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
-                                PARAM_END };
 
 /* As many warps as there are chunks, up to 16; and blocks for all of them but with a norm. */
 static const term terms[] = { { "chunks", "ceil_div(k, 512)" },
@@ -132,8 +117,10 @@ const family q8_rows = {
     .op = OP_Q8_ROWS,
     .same_bits = true,
     .activations = FORMAT_F32,
-    .keys = keys,
-    .params = params,
+    .keys = (const key[]){ KEY_K(Q8_F32_VALUES), KEY_ROW_COUNT, KEYS_NORM, KEY_END },
+    .params =
+        (const param[]){ OUT(Q8_F32, rows, "m*k", 4), OUT(F32, factors, "m", 4),
+                         IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), PARAM_END },
     .launch = { .block = "32*warps",
                 .grid = { "m", "parts" },
                 .shared = "norm*4*chunks",

@@ -2,10 +2,9 @@
  *
  * A lane takes four neighbouring columns of every 128, so that a warp reads 512 bytes in one go.
  */
-#include "gen/products/gemv.h"
 #include "gen/common/reduce.h"
 #include "gen/common/walk.h"
-#include "ref/reference.h"
+#include "gen/seeds/seed.h"
 
 enum { LANE_COLUMNS = 4, WARP_COLUMNS = 32 * LANE_COLUMNS, COLUMN_BYTES = 4, LOADS_IN_FLIGHT = 4 };
 
@@ -43,21 +42,12 @@ static void build(ptx *p, const instance *in)
     gemv_store(p, &g, row, warp_sum(p, get(p, s.acc)));
 }
 
-static const key keys[] = { KEY_K(32), KEY_N, KEY_DIMS, KEY_END };
-static const param params[] = { OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
-                                PARAM_END };
-
 const family f32_gemv = {
-    .name = "f32_gemv",
-    .summary = "f32 GEMV, one warp a row",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_F32,
-    .activations = FORMAT_F32,
-    .keys = keys,
-    .params = params,
-    .launch = { .block = "32", .grid = { "n" }, .registers = 64 },
+    SEED(f32_gemv, "f32 GEMV, one warp a row", F32, F32),
+    GEMV_COMPUTES("y[n] = W[n,k] x[k]"),
+    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_DIMS, KEY_END },
+    PARAMS(F32, 16, F32, 16),
+    WARP_A_ROW,
     .build = build,
-    .reference = ref_gemv,
     .tolerance = 5e-7,
 };
