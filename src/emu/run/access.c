@@ -18,29 +18,29 @@ static const char *describe_access(const access *x)
                         space_names[x->space], kind_names[x->kind], (ull)x->address);
 }
 
-addresses access_gather(const warp *w, const op *o, lane_mask mask)
+void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a)
 {
     const void *from = source(w, o, 0);
-    addresses a;
     if (o->address64)
         for (int i = 0; i < WARP_LANES; i++)
-            a.at[i] = get_u64(from, i) + (u64)o->offset;
+            a->at[i] = get_u64(from, i) + (u64)o->offset;
     else
         for (int i = 0; i < WARP_LANES; i++)
-            a.at[i] = get_u32(from, i) + (u64)o->offset;
-    uint64_t first = a.at[lowest_lane(mask)];
-    for (int i = 0; mask != ALL_LANES && i < WARP_LANES; i++)
-        a.at[i] = mask >> i & 1 ? a.at[i] : first;
-    return a;
+            a->at[i] = get_u32(from, i) + (u64)o->offset;
+    if (mask == ALL_LANES)
+        return;
+    uint64_t first = a->at[lowest_lane(mask)];
+    for (int i = 0; i < WARP_LANES; i++)
+        a->at[i] = mask >> i & 1 ? a->at[i] : first;
 }
 
-addresses access_gather_second(const warp *w, const op *o, lane_mask mask)
+void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses *a)
 {
     op second = *o;
     second.src[0] = o->src[1];
     second.offset = o->offset2;
     second.address64 = o->variant;
-    return access_gather(w, &second, mask);
+    access_gather(w, &second, mask, a);
 }
 
 /* Returns the lanes whose generic address is in a space, and makes these relative to it. */
@@ -58,7 +58,8 @@ static lane_mask split_by_space(addresses *a, ptx_space space, lane_mask mask)
 void access_by_space(warp *w, const op *o, lane_mask mask, access_lanes *each)
 {
     static const ptx_space spaces[] = { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL };
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     if (o->space != SPACE_GENERIC) {
         each(w, o, (ptx_space)o->space, &a, mask);
         return;
@@ -202,7 +203,8 @@ static bool is_same_store(const access *x, unsigned other)
     int lane = (int)(other % WARP_LANES);
     if (!o->store || other / WARP_LANES != w->index || lane >= x->lane)
         return false;
-    addresses a = access_gather(w, o, ALL_LANES);
+    addresses a;
+    access_gather(w, o, ALL_LANES, &a);
     if (a.at[x->lane] != a.at[lane])
         return false;
     for (int e = 1; e <= o->vector; e++)

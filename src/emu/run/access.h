@@ -5,10 +5,10 @@
 #include "emu/machine.h"
 #include "emu/memory/allocation.h"
 
-addresses access_gather(const warp *w, const op *o, lane_mask mask);
+void access_gather(const warp *w, const op *o, lane_mask mask, addresses *a);
 
 /* Gathers where a copy comes from: op.src[1], op.offset2, and op.variant for op.address64. */
-addresses access_gather_second(const warp *w, const op *o, lane_mask mask);
+void access_gather_second(const warp *w, const op *o, lane_mask mask, addresses *a);
 
 /* Splits a generic access by space, with addresses relative to it. Ends with the first fault. */
 typedef void access_lanes(warp *w, const op *o, ptx_space space, const addresses *a,

@@ -68,7 +68,9 @@ static unsigned source_size(const warp *w, const op *o, int lane)
 void exec_async_copy(warp *w, const op *o, lane_mask mask)
 {
     machine *m = w->machine;
-    addresses to = access_gather(w, o, mask), from = access_gather_second(w, o, mask);
+    addresses to, from;
+    access_gather(w, o, mask, &to);
+    access_gather_second(w, o, mask, &from);
     access_count(w, o, SPACE_GLOBAL, &from, mask, ACCESS_LOAD);
     async_copy **end = &w->copies;
     while (*end)

@@ -25,10 +25,10 @@ static places gather_places(const warp *w, const op *o, lane_mask mask)
     at.src[0] = o->src[3];
     at.offset = (int32_t)o->dst[0];
     at.address64 = o->dst[1];
-    p.to = access_gather(w, o, mask);
-    p.from = access_gather_second(w, o, mask);
+    access_gather(w, o, mask, &p.to);
+    access_gather_second(w, o, mask, &p.from);
     if (o->exec == exec_bulk_load)
-        p.at = access_gather(w, &at, mask);
+        access_gather(w, &at, mask, &p.at);
     return p;
 }
 
@@ -172,7 +172,8 @@ void exec_bulk_store(warp *w, const op *o, lane_mask mask)
 
 void exec_bulk_prefetch(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++) {
         access x = { w, o, i, ACCESS_PREFETCH, SPACE_GLOBAL, a.at[i], PIECE };
         u32 size = get_u32(source(w, o, 1), i);

@@ -23,7 +23,7 @@ enum { ROWS = 8, ROW_BYTES = 16, ELEMENT_BYTES = 2 };
 /* Gathers addresses of rows in shared memory. Returns false after a fault. */
 static bool gather_rows(warp *w, const op *o, addresses *a, lane_mask lanes)
 {
-    *a = access_gather(w, o, ALL_LANES);
+    access_gather(w, o, ALL_LANES, a);
     for (int i = 0; o->space == SPACE_GENERIC && i < WARP_LANES; i++) {
         if (lanes >> i & 1 && space_at(a->at[i]) != SPACE_SHARED)
             return warp_fault(
@@ -187,7 +187,8 @@ static bool find_matrix(warp *w, const op *o, lane_mask mask, const char *name, 
                         .registers = o->type2,
                         .space = (ptx_space)o->space,
                         .stride = get_u32(source(w, o, stride), 0) };
-    addresses a = access_gather(w, o, ALL_LANES);
+    addresses a;
+    access_gather(w, o, ALL_LANES, &a);
     m.base = a.at[0];
     if (m.space == SPACE_GENERIC) {
         m.space = space_at(m.base);

@@ -193,7 +193,8 @@ static void load_param(warp *w, const op *o, lane_mask mask)
     const machine *m = w->machine;
     unsigned size = emu_type_bytes(o->type), total = size * o->vector;
     elements loaded;
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     uint64_t others = 0;
     for (int i = 0; i < WARP_LANES; i++)
         others |= a.at[i] ^ a.at[0];
@@ -245,7 +246,8 @@ void exec_st(warp *w, const op *o, lane_mask mask)
 /* Real GPUs pass over an address that is none; but a kernel that prefetches there means another. */
 void exec_prefetch(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     if (o->space == SPACE_GLOBAL)
         access_count(w, o, SPACE_GLOBAL, &a, mask, ACCESS_PREFETCH);
     for (int i = 0; i < WARP_LANES && o->space == SPACE_GLOBAL && !has_fault(w->machine); i++)

@@ -91,7 +91,8 @@ static void initialise_mbarrier(warp *w, const op *o, int lane, u64 address, u32
 
 void exec_mbarrier_init(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES && !has_fault(w->machine); i++)
         if (mask >> i & 1)
             initialise_mbarrier(w, o, i, a.at[i], get_u32(source(w, o, 1), i));
@@ -99,7 +100,8 @@ void exec_mbarrier_init(warp *w, const op *o, lane_mask mask)
 
 void exec_mbarrier_inval(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES; i++) {
         mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
         if (b) {
@@ -156,9 +158,10 @@ static bool count_arrivals(warp *w, const op *o, int lane, mbarrier *b, u32 coun
 void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
 {
     u64 states[WARP_LANES] = { 0 };
-    addresses a = access_gather(w, o, mask);
+    addresses a;
     shared_view released = { 0 };
     bool has_released = false;
+    access_gather(w, o, mask, &a);
     EACH_LANE (i, mask) {
         mbarrier *b = mbarrier_at(w, o, i, a.at[i]);
         u32 operand = get_u32(source(w, o, 1), i);
@@ -184,7 +187,8 @@ void exec_mbarrier_arrive(warp *w, const op *o, lane_mask mask)
 /* mbarrier.expect_tx and complete_tx: op.variant. */
 void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES; i++) {
         mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
         int64_t bytes = get_u32(source(w, o, 1), i);
@@ -196,7 +200,8 @@ void exec_mbarrier_bytes(warp *w, const op *o, lane_mask mask)
 /* An arrival that a lane's copies come before; .noinc counts it among those that are expected. */
 void exec_async_arrive(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES; i++) {
         mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
         if (!b)
@@ -255,8 +260,9 @@ static void complete_late(warp *w, const op *o, int lane, mbarrier *b)
  * completes now is seen by the next look. */
 void exec_mbarrier_test(warp *w, const op *o, lane_mask mask)
 {
-    addresses a = access_gather(w, o, mask);
+    addresses a;
     lane_mask complete = 0;
+    access_gather(w, o, mask, &a);
     for (int i = 0; i < WARP_LANES; i++) {
         const mbarrier *b = mask >> i & 1 ? mbarrier_at(w, o, i, a.at[i]) : NULL;
         if (!b)
