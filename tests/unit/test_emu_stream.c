@@ -488,7 +488,7 @@ TEST(a_target_below_sm_90_has_no_dependent_launches)
     }
 }
 
-TEST(an_entry_says_whether_it_triggers_and_waits)
+ARENA_TEST(an_entry_says_whether_it_triggers_and_waits)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("none", "") STREAM_KERNEL("both", PARTS)
         STREAM_KERNEL("waits", WAIT);
@@ -496,7 +496,6 @@ TEST(an_entry_says_whether_it_triggers_and_waits)
         const char *name;
         bool triggers, waits;
     } rows[] = { { "none", false, false }, { "both", true, true }, { "waits", false, true } };
-    arena *a = arena_new();
     emu_report report;
     const emu_module *m = emu_load(a, text, strlen(text), &report);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -505,5 +504,4 @@ TEST(an_entry_says_whether_it_triggers_and_waits)
         assert_int_equal(info.triggers, rows[i].triggers);
         assert_int_equal(info.waits, rows[i].waits);
     }
-    arena_free(a);
 }

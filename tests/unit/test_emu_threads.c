@@ -407,21 +407,18 @@ TEST(what_a_kernel_does_is_the_same_on_any_number_of_threads)
     }
 }
 
-TEST(blocks_print_in_their_order)
+ARENA_TEST(blocks_print_in_their_order)
 {
-    arena *a = arena_new();
     strbuf expected = strbuf_new(a);
     for (unsigned b = 0; b < BLOCKS; b++)
         strbuf_format(&expected, "block %u\n", b);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].what, "a block that prints") == 0)
             assert_string_equal(run_row(a, &rows[i], 3).said.text, expected.text);
-    arena_free(a);
 }
 
-TEST(what_one_thread_warns_of_there_is_to_see)
+ARENA_TEST(what_one_thread_warns_of_there_is_to_see)
 {
-    arena *a = arena_new();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].warns) {
             outcome o = run_row(a, &rows[i], 3);
@@ -429,7 +426,6 @@ TEST(what_one_thread_warns_of_there_is_to_see)
             assert_non_null(strstr(o.said.text, "reads what nothing has written"));
             assert_non_null(strstr(o.said.text, "undefined: register %r3"));
         }
-    arena_free(a);
 }
 
 static uint32_t draw(uint32_t *state, uint32_t below)
