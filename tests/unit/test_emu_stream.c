@@ -1,4 +1,5 @@
 /* Launches of a stream that overlap: what they compute in any order, and the races between them. */
+#include "test_arena.h"
 #include "test_emu_run.h"
 
 enum { BLOCKS = 3, THREADS = 64, VALUES = BLOCKS * THREADS, BUFFERS = 6, MOST_LAUNCHES = 8 };

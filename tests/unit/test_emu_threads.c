@@ -2,6 +2,7 @@
  * one thread gives. */
 #include <stdlib.h>
 
+#include "test_arena.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "test_emu_run.h"
