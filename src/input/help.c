@@ -46,8 +46,8 @@ static const purpose purposes[] = {
           OF(PROMPT_ATTENTION) },
     { "Around the products", "what a step of a decoder does besides, for all its rows at once",
       false,
-      OF(EMBED_ROWS) | OF(RMS_NORM) | OF(ROPE_KV_WRITE) | OF(KV_WRITE) | OF(DELTA_NET) |
-          OF(SAMPLE) },
+      OF(EMBED_ROWS) | OF(RMS_NORM) | OF(LAYER_NORM) | OF(ROPE_KV_WRITE) | OF(KV_WRITE) |
+          OF(DELTA_NET) | OF(SAMPLE) },
     { "Activations and copies",
       "steps of a model by themselves, which the families above do in fewer launches; convert "
       "makes "
