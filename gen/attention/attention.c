@@ -7,7 +7,6 @@
 #include "gen/common/functions.h"
 
 enum {
-    WARP = 32,
     MOST_USUAL_WARPS = 16,
     WIDE_PIECE = 16,       /* bytes */
     LEAST_GROUP = 2,       /* lanes a position */

@@ -2,7 +2,6 @@
 #include "gen/attention/cache_row.h"
 
 enum {
-    WARP = 32,
     WORD_BYTES = 4,
     PAIR_BYTES = 2,
     WIDE_PIECE = 16, /* bytes */

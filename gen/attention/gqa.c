@@ -5,7 +5,6 @@
 #include "gen/common/reduce.h"
 
 enum {
-    WARP = 32,
     VALUES = 8,           /* of a row, a lane */
     LEAST_GROUP = 4,      /* lanes a position */
     WORDS_IN_FLIGHT = 20, /* a lane: registers, */

@@ -56,7 +56,6 @@
 enum {
     MERGE_PARTS = 2,
     LEAST_CHUNK = 128, /* positions: fewer would be less work than the merging */
-    WARP = 32,
     SM_BLOCKS = 2,
     END_COUNT = 1 << 30, /* more than there are chunks */
     CACHES = 2,          /* K and V */

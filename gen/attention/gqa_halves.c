@@ -7,7 +7,6 @@
 #include "gen/common/reduce.h"
 
 enum {
-    WARP = 32,
     SET = GQA_HALVES_SET,
     QUAD = 4, /* lanes with the same row */
     DEPTH = 16,

@@ -4,7 +4,6 @@
 #include "gen/common/reduce.h"
 
 enum {
-    WARP = 32,
     HALF_BYTES = 2,
     UNIT_BYTES = 16,
     UNIT_VALUES = UNIT_BYTES / HALF_BYTES,

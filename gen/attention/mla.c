@@ -5,7 +5,7 @@
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
 
-enum { WARP = 32, STATE_BYTES = 2 * F32_BYTES /* of a head: max and sum */ };
+enum { STATE_BYTES = 2 * F32_BYTES /* of a head: max and sum */ };
 
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
 {

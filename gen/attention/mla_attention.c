@@ -34,7 +34,6 @@
 #include "ref/reference.h"
 
 enum {
-    WARP = 32,
     SET_HEADS = 8,
     SET_WARPS = 2,
     SET_LANES = SET_WARPS * WARP,

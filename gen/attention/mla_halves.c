@@ -35,7 +35,6 @@
 #include "gen/formats/formats.h"
 
 enum {
-    WARP = 32,
     WARPS = MLA_HALVES_THREADS / WARP,
     HEADS = MLA_HALVES_HEADS,
     TILE = 32,

@@ -30,7 +30,6 @@
 #include "ref/reference.h"
 
 enum {
-    WARP = 32,
     WARPS = 8,
     ADDRESS_BYTES = 8,
     PART_LATENTS = 128, /* of a block, where q is there */

@@ -43,7 +43,6 @@
 #include "ref/reference.h"
 
 enum {
-    WARP = 32,
     FRAGMENT = KV_FRAGMENT,
     COLUMNS = 8, /* of a fragment of B and of sums */
     QUAD = 4,    /* lanes with the same rows */

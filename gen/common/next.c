@@ -2,8 +2,6 @@
 
 #include "kernel/next.h"
 
-enum { WARP = 32 };
-
 /* The block's number in the grid, and how many there are. */
 static val block_of_grid(ptx *p, const launch *l, val *blocks)
 {

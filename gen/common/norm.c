@@ -23,7 +23,6 @@ val norm_chunk_squares(ptx *p, const val *x, unsigned count)
 
 val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks)
 {
-    enum { WARP = 32 };
     var sum = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, lane_id(p), chunks, WARP)
         assign(p, sum, add(p, sum, ld_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), sums), 0)));

@@ -1,7 +1,5 @@
 #include "gen/common/reduce.h"
 
-enum { WARP = 32 };
-
 val lane_in_group(ptx *p, unsigned group)
 {
     return group == WARP ? lane_id(p) : bit_and(p, lane_id(p), group - 1);

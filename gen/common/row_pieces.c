@@ -3,8 +3,6 @@
 #include "gen/common/reduce.h"
 #include "kernel/formula.h"
 
-enum { WARP = 32 };
-
 const term row_pieces_terms[] = { { "warps", "min(32, ceil_div(k, 128))" }, { NULL, NULL } };
 
 static unsigned step_columns(const row_pieces *r)

@@ -5,8 +5,6 @@
 #include "gen/experts/expert_down.h"
 #include "ref/reference.h"
 
-enum { WARP = 32 };
-
 /* A row's product with one vector: the lane's part. */
 static val exact_product(ptx *p, const expert_down *d, val id, val row, val vector)
 {

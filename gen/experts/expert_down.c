@@ -4,8 +4,6 @@
 
 #include "gen/common/reduce.h"
 
-enum { WARP = 32 };
-
 static instance planes_of(const instance *in)
 {
     instance planes = *in;

@@ -236,7 +236,7 @@ static int64_t most_chunks(const instance *in)
  * memory busy, as with Q6_K, it may have what two would have to share. */
 static unsigned registers_of(const instance *in, unsigned first)
 {
-    enum { WARP = 32, ENOUGH = 96, OF_LARGE_STEPS = 128 };
+    enum { ENOUGH = 96, OF_LARGE_STEPS = 128 };
     instance gate = instance_matrix(in, first);
     format weights = instance_weights(&gate);
     uint64_t step_bytes = format_bytes(weights, (uint64_t)stream_step_values(&gate));

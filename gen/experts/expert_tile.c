@@ -2,8 +2,6 @@
 
 #include "gen/common/reduce.h"
 
-enum { WARP = 32 };
-
 unsigned expert_tile_variants(unsigned vectors, unsigned variants[EXPERT_TILE_VARIANTS])
 {
     unsigned count = 0;

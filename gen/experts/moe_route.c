@@ -24,7 +24,6 @@
 #include "ref/reference.h"
 
 enum {
-    WARP = 32,
     LINE = 16,        /* bytes */
     MOST_WARPS = 8,   /* of a block, */
     LEAST_PIECES = 2, /* each lane of which has so many, if there are fewer warps */

@@ -11,8 +11,6 @@
 #include "gen/common/softmax.h"
 #include "ref/reference.h"
 
-enum { WARP = 32 };
-
 /* A row's experts, as its warp has them: those of the lane. */
 typedef struct lane_experts {
     val lane;

@@ -7,7 +7,7 @@
  */
 #include "gen/experts/route.h"
 
-enum { WORD_BITS = 32, WARP = 32, LINE = 16 };
+enum { WORD_BITS = 32, LINE = 16 };
 
 typedef struct many {
     const route *r;

@@ -28,7 +28,6 @@
 #include "gen/formats/formats.h"
 
 enum {
-    WARP = 32,
     WARPS = GEMM_THREADS / WARP,
     FRAGMENT = GEMM_FRAGMENT,
     QUAD = 4,

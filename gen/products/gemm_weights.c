@@ -1,6 +1,6 @@
 #include "gen/products/gemm_weights.h"
 
-enum { LINE = 16, USUAL_BLOCKS = 128, FLOATS = 64, WARP = 32 };
+enum { LINE = 16, USUAL_BLOCKS = 128, FLOATS = 64 };
 
 val gemm_unit(ptx *p, val tile, val row, val unit)
 {

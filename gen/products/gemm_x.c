@@ -6,7 +6,6 @@
 #include "gen/common/reduce.h"
 
 enum {
-    WARP = 32,
     WARPS = GEMM_THREADS / WARP,
     QUADS = 2, /* 16-byte lines of f32 in a unit */
     QUAD = 4,

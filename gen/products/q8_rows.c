@@ -21,7 +21,7 @@
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
-enum { WARP = 32, SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
+enum { SEGMENT = Q8_SEGMENT, CHUNK = WARP * SEGMENT };
 
 typedef struct row {
     const instance *in;

@@ -3,7 +3,7 @@
 #include "gen/common/reduce.h"
 #include "gen/formats/formats.h"
 
-enum { WARP = 32, LINE_VALUES = 4 };
+enum { LINE_VALUES = 4 };
 
 row_products row_products_new(format f, unsigned columns, unsigned vectors, val x, unsigned stride)
 {

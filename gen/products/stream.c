@@ -3,8 +3,6 @@
 #include "gen/formats/grid.h"
 #include "gen/products/stream_stage.h"
 
-enum { WARP = 32 };
-
 val stream_warp(ptx *p, val block)
 {
     return mad(p, block, imm(U32, ptx_block(p) / WARP), warp_id(p));

@@ -1,7 +1,7 @@
 /* Streaming weights that are floats, nothing rounded: see stream_plan.h. */
 #include "gen/products/stream_stage.h"
 
-enum { WARP = 32, PIECE_BYTES = 16, MOST_TURN_STEPS = 4 };
+enum { PIECE_BYTES = 16, MOST_TURN_STEPS = 4 };
 
 /* Weights of a 16-byte load. */
 static unsigned lane_values(const stream *s)

@@ -4,7 +4,7 @@
 #include "gen/formats/tools.h"
 #include "gen/products/stream_stage.h"
 
-enum { WARP = 32, PIECE_BYTES = 16, MOST_AT_ONCE = 4 /* steps that are loaded */ };
+enum { PIECE_BYTES = 16, MOST_AT_ONCE = 4 /* steps that are loaded */ };
 
 /* Where a lane's activations are, from some step on: their quants, and what stands beside them. */
 typedef struct tile_place {

@@ -3,7 +3,6 @@
 #include "gen/products/experts.h"
 
 enum {
-    WARP = 32,
     TURN_WEIGHTS = 128,   /* of a lane, in all rows: longer rows take turns of as many, */
     TURN_BYTES = 100,     /* but of no more bytes, which registers hold at once */
     TURN_LOADS = 4,       /* of floats, in all rows */

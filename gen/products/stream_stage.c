@@ -4,7 +4,7 @@
 #include "gen/common/q8_1.h"
 #include "gen/formats/tools.h"
 
-enum { WARP = 32, PIECE_BYTES = 16 };
+enum { PIECE_BYTES = 16 };
 
 /* What a warp stages of X as a part: a chunk of a vector, of which each lane has neighbouring
  * values, STREAM_SEGMENT or STREAM_PIECE of them. */

@@ -53,7 +53,7 @@
 #include "kernel/problem.h"
 #include "ref/reference.h"
 
-enum { WARP = 32, MOST_DIM = 128, PIECE = 4 };
+enum { MOST_DIM = 128, PIECE = 4 };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
 enum { GROUP_ROWS = DELTA_GROUP_ROWS };
 

@@ -4,7 +4,7 @@
 #include "gen/common/functions.h"
 #include "kernel/problem.h"
 
-enum { WARP = 32, ADDRESS_BYTES = 8 };
+enum { ADDRESS_BYTES = 8 };
 
 bool delta_has_many_rows(const instance *in)
 {

@@ -17,7 +17,7 @@
 #include "kernel/formula.h"
 #include "ref/reference.h"
 
-enum { MOST_KEPT = 16, WARP = 32 };
+enum { MOST_KEPT = 16 };
 
 typedef enum reduction { MAXIMUM, SUM } reduction;
 

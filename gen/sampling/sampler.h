@@ -11,7 +11,7 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-enum { WORD = 4, WARP = 32, AT_ONCE = 4 }; /* bytes; lanes; loads in flight */
+enum { WORD = 4, AT_ONCE = 4 }; /* bytes; loads in flight */
 
 /* The row, how its token is chosen, and where the block keeps what it finds. */
 typedef struct sampler {

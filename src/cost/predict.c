@@ -17,13 +17,7 @@
 
 #include "kernel/formula.h"
 
-enum {
-    WARP = 32,
-    PORT_BYTES = 64,
-    L2_BYTES = 5120,
-    SHARED_BYTES = 128,
-    PRODUCT_FMAS = 16 * 8 * 16
-};
+enum { PORT_BYTES = 64, L2_BYTES = 5120, SHARED_BYTES = 128, PRODUCT_FMAS = 16 * 8 * 16 };
 /* Of x on its way into shared memory, as it is and in 8 bits: values that a lane loads, of one
  * vector and of several, and instructions for each. */
 enum { STAGED_AT_ONCE = 32, STAGE_INSTRUCTIONS = 6 };

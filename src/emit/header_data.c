@@ -13,8 +13,6 @@
 
 #include "kernel/formula.h"
 
-enum { WARP = 32 };
-
 void print_constant(strbuf *out, const char *name)
 {
     strbuf_put(out, "PTXGEN_");

@@ -25,8 +25,6 @@
 #include "emit/ptx_stats.h"
 #include "templates/templates.h"
 
-enum { WARP = 32 };
-
 static json_t *mix_json(const ptx_counts *c)
 {
     json_t *mix = json_made(json_array());

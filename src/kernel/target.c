@@ -3,7 +3,6 @@
 #include <string.h>
 
 enum {
-    WARP = 32,
     REGISTER_UNIT = 8,      /* registers are handed to a thread in units of this many */
     SM_PARTS = 4,           /* of an SM: each has its own registers and runs every fourth warp */
     SHARED_UNIT = 128,      /* shared memory to a block, from sm_80 on; more than enough before */

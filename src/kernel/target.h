@@ -39,7 +39,7 @@ typedef struct target {
 
 /* Bytes that a warp may have fetched into the L2 cache ahead of its loads, a multiple of a line:
  * where an SM has 24 such warps, half of its share, but no more than two lines a lane. */
-enum { TARGET_LINE = 128 };
+enum { TARGET_LINE = 128, WARP = 32 /* lanes */ };
 unsigned target_bytes_ahead(const target *t);
 
 /* Whether launches may start on it before those ahead of them have finished. */

@@ -57,7 +57,6 @@ void ptx_settled_param(ptx *p, type t, const char *name)
 
 void ptx_max_registers(ptx *p, unsigned registers)
 {
-    enum { WARP = 32 };
     unsigned fitting = target_registers_for((p->block + WARP - 1) / WARP);
     p->max_registers = registers < fitting ? registers : fitting;
 }

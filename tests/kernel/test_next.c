@@ -6,7 +6,7 @@
 #include "emu/emu.h"
 #include "kernel/suite.h"
 
-enum { LINE = TARGET_LINE, WARP = 32, WORD = 4 };
+enum { LINE = TARGET_LINE, WORD = 4 };
 
 static const struct fetching {
     const char *family, *keys;
