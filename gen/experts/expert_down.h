@@ -72,8 +72,8 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
 #define KEYS_OF_EXPERT_DOWN                                                                        \
     KEY_WEIGHTS,                                                                                   \
         KEY_WORD("weights_s", "format of Ws, of the expert that all rows use",                     \
-                 weights_of[EXPERT_DOWN_SHARED], weights_choices, .def = WEIGHTS_Q4_K,             \
-                 .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = "s"),  \
+                 weights_of[EXPERT_DOWN_SHARED], weights_choices, .like = KEY_FIELD(weights),      \
+                 .only_with = KEY_FIELD(shape.n_shared), .tag = "s"),                              \
         KEY_NUMBER("k", "columns of an expert's W", shape.k, 1, 1 << 20, .of_weights = true,       \
                    .of_weights_in = KEY_FIELD(weights), .required = true, .tag = "k"),             \
         KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED,                                                      \

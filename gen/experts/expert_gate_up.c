@@ -315,8 +315,7 @@ static const derived_size exact_sizes[] = {
 /* Formats of the shared expert's matrices. */
 #define KEY_WEIGHTS_SHARED(id, number)                                               \
     KEY_WORD("weights_" #id, "format of W" #id, weights_of[number], weights_choices, \
-             .def = WEIGHTS_Q4_K, .like = KEY_FIELD(weights),                        \
-             .only_with = KEY_FIELD(shape.n_shared), .tag = #id)
+             .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = #id)
 #define SHARED_WEIGHTS(id, number)                                                  \
     {                                                                               \
         .name = "w" #id, .kind = PARAM_IN, .weights = true, .matrix = (number) + 1, \
