@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { CHAINS = 4, UNROLLED = 16, THREADS = 1024, WARP = 32, MOST_LANES = 4 * WARP + 1 };
+enum { CHAINS = 4, UNROLLED = 16, THREADS = 1024, MOST_LANES = 4 * WARP + 1 };
 
 /* '#' stands for the chain's number. */
 typedef struct instruction {
