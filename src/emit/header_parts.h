@@ -31,6 +31,9 @@ void print_launches(strbuf *out, const described_set *d);
 void print_pipeline_launches(strbuf *out, const described_set *d);
 void print_alias_launches(strbuf *out, const described_set *d);
 
+/* Returns the place in the table of kernels of the first of a name. */
+size_t kernel_place(const kernel_set *set, const char *name);
+
 /* Prints the names of a kernel's parameters as a call passes them: "y, w, x". */
 void print_arguments(strbuf *out, const description *d);
 

@@ -5,6 +5,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+size_t kernel_place(const kernel_set *set, const char *name)
+{
+    size_t at = 0;
+    while (strcmp(set->kernels[at].instance->name, name) != 0)
+        at++;
+    return at;
+}
+
 void print_pipeline_declarations(strbuf *out, const described_set *d)
 {
     const kernel_set *set = d->set;
@@ -59,11 +67,8 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
     strbuf_format(out, "static const ptxgen_pipeline_step %s_steps[] = {\n", id);
     for (size_t s = 0; s < p->step_count; s++) {
         const char *name = p->steps[s].kernel->name;
-        size_t place = 0; /* in the table of kernels, of the first that the instance has */
-        while (set->kernels[place].instance->name != name)
-            place++;
-        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", name, place, id, s,
-                      counts[s]);
+        strbuf_format(out, "    { \"%s\", %zu, %s_step_%zu, %zu },\n", name,
+                      kernel_place(set, name), id, s, counts[s]);
     }
     strbuf_put(out, "};\n");
     const instance *in = p->instance;

@@ -9,15 +9,6 @@
 #include "model/plan/plan.h"
 #include "templates/templates.h"
 
-/* The place in the table of kernels of the first of a kernel of the plan. */
-static size_t kernel_place(const kernel_set *set, size_t number)
-{
-    size_t at = 0;
-    while (strcmp(set->kernels[at].instance->name, set->plan->kernels[number].name) != 0)
-        at++;
-    return at;
-}
-
 static void print_plan_declarations(strbuf *out, const described_set *d)
 {
     const plan *p = d->set->plan;
@@ -145,7 +136,8 @@ static void print_launches_of(strbuf *out, const kernel_set *set, const plan_ste
     for (size_t i = 0; i < step->launch_count; i++) {
         const plan_launch *l = &step->launches[i];
         strbuf_format(out, "    /* %zu */ { %zu, %" PRId64 ", \"%s\", %zu,\n      { ", i + 1,
-                      kernel_place(set, l->kernel), l->layer, l->said, l->argument_count);
+                      kernel_place(set, set->plan->kernels[l->kernel].name), l->layer, l->said,
+                      l->argument_count);
         for (size_t j = 0; j < l->argument_count; j++) {
             const plan_argument *a = &l->arguments[j];
             strbuf_format(out, "%sPTXGEN_%c(%" PRIu64 ")", j ? ", " : "",

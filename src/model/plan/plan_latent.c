@@ -98,7 +98,7 @@ static void set_products(const planner *p, instance *in)
     const decoder *d = p->d;
     const char *blamed;
     if (d->precision != PRECISION_Q8 || d->kv_type == KV_F32 ||
-        !planner_has_choices(p, in, "products"))
+        p->targets[0]->sm < family_key(in->family, "products")->sm)
         return;
     planner_set(in, "products", 1);
     if (in->family->check(in, p->arena, &blamed))

@@ -209,15 +209,6 @@ int64_t planner_state(const planner *p)
     return p->settled ? STATE_SETTLED : STATE_CHANGING;
 }
 
-bool planner_has_choices(const planner *p, const instance *in, const char *key_name)
-{
-    const key *k = family_key(in->family, key_name);
-    for (size_t i = 0; i < p->target_count; i++)
-        if (p->targets[i]->sm < k->sm)
-            return false;
-    return true;
-}
-
 void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
 {
     if (family_key(in->family, "rows"))

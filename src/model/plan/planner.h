@@ -139,9 +139,6 @@ int64_t planner_format(const planner *p, decoder_tensor t);
  * step ahead leaves. */
 int64_t planner_state(const planner *p);
 
-/* Returns true if all targets have each choice of a key. */
-bool planner_has_choices(const planner *p, const instance *in, const char *key_name);
-
 /* Returns true if a kernel is faster, on targets that all have it, than another one that computes
  * the same of the same parameters. */
 bool planner_prefers(const planner *p, const instance *in, const instance *to);
