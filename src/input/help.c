@@ -13,85 +13,57 @@ static size_t wider(size_t width, const char *text)
     return length > width ? length : width;
 }
 
-/* What families are for. One that several could stand under goes to the first of them. */
-typedef struct purpose {
+static const struct {
     const char *heading, *advice;
-    bool quantized; /* of x that is q8_1 already */
-    uint64_t operations;
-} purpose;
-
-#define OF(id) (UINT64_C(1) << OP_##id)
-static const purpose purposes[] = {
-    { "Matrix times vector",
-      "stream_gemv is the fastest, for more than 8 rows mma_gemm, for many mma_gemm_f16; gemv "
-      "rounds nothing; variant = auto takes what suits a GPU and shape",
-      false, OF(GEMV) },
-    { "Matrix times quantized vector", "for an x that several products share: see the pipelines",
-      true, OF(GEMV) },
-    { "Several products of one vector",
-      "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows mma_qkv, mma_gate_up "
-      "and mma_gate_up_f16; a norm, bias or residual alone: stream_gemv",
-      false, OF(GATE_UP) | OF(GATE_UP_SWIGLU) | OF(KV) | OF(RMSNORM_GEMV) | OF(QKV) },
-    { "Vectors to q8_1, 8 bits and f16",
-      "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead of stream_gemv_q8 "
-      "and its like, and f16_rows ahead of those on tensor cores that take rows of f16",
-      false, OF(QUANTIZE) | OF(Q8_ROWS) | OF(F16_ROWS) },
-    { "Attention",
-      "gqa_flash_decoding for long sequences and batches, or mma_flash_decoding with caches of "
-      "f16; "
-      "mma_attention for prompts; "
-      "multi_warp_attention needs no scratch",
-      false,
-      OF(ATTENTION) | OF(BATCHED_ATTENTION) | OF(ATTENTION_CHUNKS) | OF(MERGE_CHUNKS) |
-          OF(PROMPT_ATTENTION) },
-    { "Around the products", "what a step of a decoder does besides, for all its rows at once",
-      false,
-      OF(EMBED_ROWS) | OF(RMS_NORM) | OF(LAYER_NORM) | OF(ROPE_KV_WRITE) | OF(KV_WRITE) |
-          OF(DELTA_NET) | OF(SAMPLE) },
-    { "Activations and copies",
-      "steps of a model by themselves, which the families above do in fewer launches; convert "
-      "makes "
-      "f32, f16 or bf16 of any format",
-      false,
-      OF(SILU) | OF(GELU) | OF(RELU) | OF(SCALE) | OF(ADD) | OF(MULTIPLY) | OF(SWIGLU) |
-          OF(CONVERT) | OF(SOFTMAX) | OF(ROPE) | OF(TRANSPOSE) },
-    { "Mixtures of experts",
-      "moe_route writes which experts rows use; the others read it, for more than 8 rows "
-      "mma_expert_gate_up, mma_expert_down and expert_sum",
-      false,
-      OF(MOE_ROUTE) | OF(EXPERT_GATE_UP) | OF(EXPERT_DOWN) | OF(EXPERT_PRODUCT) | OF(EXPERT_SUM) },
-    { "Latent attention (MLA)",
-      "over rows that all heads share: mla_query, mla_attention, mla_values", false,
-      OF(MLA_QUERY) | OF(MLA_ATTENTION) | OF(MLA_VALUES) },
-    { "Other kernels", NULL, false, UINT64_MAX },
-};
-enum { PURPOSES = sizeof purposes / sizeof *purposes };
-_Static_assert(OP_COUNT <= 64, "a purpose has a bit for each operation");
-
-static const purpose pipelines_purpose = {
-    "Pipelines", "several kernels and what one hands to the next, launched with one call", false, 0
+} purposes[PURPOSE_COUNT] = {
+    [PURPOSE_PRODUCT] = { "Matrix times vector",
+                          "stream_gemv is the fastest, for more than 8 rows mma_gemm, for many "
+                          "mma_gemm_f16; gemv rounds nothing; variant = auto takes what suits a "
+                          "GPU and shape" },
+    [PURPOSE_QUANTIZED] = { "Matrix times quantized vector",
+                            "for an x that several products share: see the pipelines" },
+    [PURPOSE_SEVERAL] = { "Several products of one vector",
+                          "stream_qkv, and stream_gate_up for gate and up, for more than 8 rows "
+                          "mma_qkv, mma_gate_up and mma_gate_up_f16; a norm, bias or residual "
+                          "alone: stream_gemv" },
+    [PURPOSE_VECTORS] = { "Vectors to q8_1, 8 bits and f16",
+                          "q8_1_quantize ahead of products with quantized vectors, q8_rows ahead "
+                          "of stream_gemv_q8 and its like, and f16_rows ahead of those on tensor "
+                          "cores that take rows of f16" },
+    [PURPOSE_ATTENTION] = { "Attention",
+                            "gqa_flash_decoding for long sequences and batches, or "
+                            "mma_flash_decoding with caches of f16; mma_attention for prompts; "
+                            "multi_warp_attention needs no scratch" },
+    [PURPOSE_AROUND] = { "Around the products",
+                         "what a step of a decoder does besides, for all its rows at once" },
+    [PURPOSE_ALONE] = { "Activations and copies",
+                        "steps of a model by themselves, which the families above do in fewer "
+                        "launches; convert makes f32, f16 or bf16 of any format" },
+    [PURPOSE_EXPERTS] = { "Mixtures of experts",
+                          "moe_route writes which experts rows use; the others read it, for more "
+                          "than 8 rows mma_expert_gate_up, mma_expert_down and expert_sum" },
+    [PURPOSE_LATENT] = { "Latent attention (MLA)",
+                         "over rows that all heads share: mla_query, mla_attention, mla_values" },
+    [PURPOSE_PIPELINE] = { "Pipelines",
+                           "several kernels and what one hands to the next, launched with one "
+                           "call" },
 };
 
-static const purpose *purpose_of(const family *f)
+static purpose purpose_of(const family *f)
 {
-    if (f->steps)
-        return &pipelines_purpose;
-    const purpose *p = purposes;
-    while (!(p->operations >> f->op & 1) || (p->quantized && f->activations != FORMAT_Q8_1) ||
-           (!p->quantized && p->operations == OF(GEMV) && f->activations == FORMAT_Q8_1))
-        p++;
-    return p;
+    purpose p = f->steps ? PURPOSE_PIPELINE : operations[f->op].purpose;
+    return p == PURPOSE_PRODUCT && f->activations == FORMAT_Q8_1 ? PURPOSE_QUANTIZED : p;
 }
 
-static void list_purpose(strbuf *out, const family *const *list, const purpose *p, size_t width)
+static void list_purpose(strbuf *out, const family *const *list, purpose p, size_t width)
 {
     bool any = false;
     for (const family *const *f = list; *f; f++) {
         if (purpose_of(*f) != p)
             continue;
         if (!any)
-            strbuf_format(out, "%s%s%s%s\n", out->length ? "\n" : "", p->heading,
-                          p->advice ? ": " : "", p->advice ? p->advice : "");
+            strbuf_format(out, "%s%s: %s\n", out->length ? "\n" : "", purposes[p].heading,
+                          purposes[p].advice);
         any = true;
         size_t line = out->length;
         strbuf_format(out, "  %s", (*f)->name);
@@ -105,9 +77,8 @@ void spec_list_families(strbuf *out, const family *const *list)
     size_t width = 0;
     for (const family *const *f = list; *f; f++)
         width = wider(width, (*f)->name);
-    for (size_t i = 0; i < PURPOSES; i++)
-        list_purpose(out, list, &purposes[i], width);
-    list_purpose(out, list, &pipelines_purpose, width);
+    for (purpose p = 0; p < PURPOSE_COUNT; p++)
+        list_purpose(out, list, p, width);
 }
 
 /* A line of a table: the heading stands before the first row. Returns where the line starts. */

@@ -27,9 +27,26 @@ typedef enum operation {
     OP_COUNT
 } operation;
 
+/* What kernels are for. */
+typedef enum purpose {
+    PURPOSE_PRODUCT,   /* matrix times vector, */
+    PURPOSE_QUANTIZED, /* or times a quantized one */
+    PURPOSE_SEVERAL,   /* several products of one vector */
+    PURPOSE_VECTORS,   /* makes vectors for products */
+    PURPOSE_ATTENTION,
+    PURPOSE_AROUND, /* what a decoder's step does besides */
+    PURPOSE_ALONE,  /* activations and copies, as launches of their own */
+    PURPOSE_EXPERTS,
+    PURPOSE_LATENT,
+    PURPOSE_PIPELINE,
+    PURPOSE_COUNT
+} purpose;
+
 /* Indexed by operation: see operation.def. */
 typedef struct operation_info {
-    const char *name, *identity;
+    const char *name;
+    purpose purpose;
+    const char *identity;
 } operation_info;
 extern const operation_info operations[OP_COUNT];
 

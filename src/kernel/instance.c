@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 
 const operation_info operations[OP_COUNT] = {
-#define OPERATION(id, name, identity) { name, identity },
+#define OPERATION(id, name, purpose, identity) { name, PURPOSE_##purpose, identity },
 #include "kernel/operation.def"
 #undef OPERATION
 };

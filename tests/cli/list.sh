@@ -14,7 +14,6 @@ fail() {
 }
 
 "$PTXGEN" --list >"$scratch/list"
-grep -q '^Other kernels' "$scratch/list" && fail "families without a purpose: see src/input/help.c"
 grep '^[A-Z]' "$scratch/list" | grep -v ': .' && fail "a purpose without a word about what to take"
 
 # The registry's families, and pipelines, which are those with steps.
