@@ -179,20 +179,16 @@ static val number_as(ptx *p, ptx_op o, type t, val v)
     return imm(t, number);
 }
 
-static val address_in_register(ptx *p, val array)
-{
-    inst *i = ptx_append(p, INST_MOV_ADDR, U32, &array, 1);
-    ptx_set_comment(p, i, p->shared.items[array.bits].name);
-    return ptx_add_result(p, i, U32);
-}
-
 /* The same for an operand that is not of the wanted type, or has none yet. */
 static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
 {
     if (v.kind == VAL_NUMBER)
         return number_as(p, o, wanted, v);
-    if (v.kind == VAL_SHARED)
-        v = address_in_register(p, v);
+    if (v.kind == VAL_SHARED) { /* its address in a register */
+        inst *i = ptx_append(p, INST_MOV_ADDR, U32, &v, 1);
+        ptx_set_comment(p, i, p->shared.items[v.bits].name);
+        v = ptx_add_result(p, i, U32);
+    }
     bool any_sign = letter == 'x' || letter == 'u'; /* a count or selector */
     if (v.kind != VAL_NONE && (v.type == wanted || (any_sign && (v.type == U32 || v.type == S32))))
         return v;

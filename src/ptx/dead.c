@@ -5,15 +5,6 @@
 
 #include <string.h>
 
-static void keep(ptx *p, const bool *kept)
-{
-    size_t count = 0;
-    for (size_t n = 0; n < p->count; n++)
-        if (kept[n])
-            p->list[count++] = p->list[n];
-    p->count = count;
-}
-
 static bool jumps_to_next(const ptx *p, size_t n)
 {
     const inst *i = p->list[n], *next = n + 1 < p->count ? p->list[n + 1] : NULL;
@@ -22,11 +13,10 @@ static bool jumps_to_next(const ptx *p, size_t n)
 
 /* Finds what runs, which is what follows a live instruction that does not jump away, and what a
  * live jump leads to; and counts the jumps to each label. One walk is enough: only loops jump up,
- * and their beginning is reached from above first. A jump to what follows anyway is left out. True
- * where nothing is. */
-static bool mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
+ * and their beginning is reached from above first. A jump to the next instruction is left out. */
+static void mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
 {
-    bool reached = true, all = true;
+    bool reached = true;
     for (size_t n = 0; n < p->count; n++) {
         const inst *i = p->list[n];
         if (i->op == INST_LABEL && jumps[i->target])
@@ -38,20 +28,11 @@ static bool mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
             if (live[n] && i->op == INST_BRA)
                 jumps[i->target]++;
         }
-        all = all && live[n];
     }
-    return all;
 }
 
-static bool all_jumped_to(const ptx *p, const uint32_t *jumps)
-{
-    for (size_t l = 0; l < p->labels.count; l++)
-        if (!jumps[l])
-            return false;
-    return true;
-}
-
-/* Repeated, since a label that goes may have stood between a jump and its label. */
+/* Removes code that no path reaches and labels without a jump. Repeated, since a label that goes
+ * may have stood between a jump and its label. */
 void ptx_remove_unreachable(ptx *p)
 {
     bool *kept = arena_alloc(p->arena, p->count * sizeof *kept);
@@ -59,12 +40,13 @@ void ptx_remove_unreachable(ptx *p)
     for (size_t before = 0; before != p->count;) {
         before = p->count;
         memset(jumps, 0, p->labels.count * sizeof *jumps);
-        if (mark_reachable(p, kept, jumps) && all_jumped_to(p, jumps))
-            return;
-        for (size_t n = 0; n < p->count; n++)
-            if (p->list[n]->op == INST_LABEL && !jumps[p->list[n]->target])
-                kept[n] = false;
-        keep(p, kept);
+        mark_reachable(p, kept, jumps);
+        p->count = 0;
+        for (size_t n = 0; n < before; n++) {
+            inst *i = p->list[n];
+            if (kept[n] && (i->op != INST_LABEL || jumps[i->target]))
+                p->list[p->count++] = i;
+        }
     }
 }
 
@@ -115,13 +97,6 @@ static bool write_directly(ptx *p, inst **at)
     return false;
 }
 
-static void rename_uses(inst *i, uint32_t from, uint32_t to)
-{
-    for (unsigned n = 0; n < i->operands; n++)
-        if (i->operand[n].id == from)
-            i->operand[n].id = to;
-}
-
 /* "mov t, v" goes, and v is read in place of t, where all uses of t come before v changes and in
  * the same block. */
 static bool read_directly(ptx *p, inst **at)
@@ -137,25 +112,13 @@ static bool read_directly(ptx *p, inst **at)
         if (left && (ends_block(*end) || writes(*end, variable)))
             return false;
     }
-    for (inst **n = at + 1; n < end; n++)
-        if (*n)
-            rename_uses(*n, value, variable);
+    for (inst **i = at + 1; i < end; i++)
+        for (unsigned n = 0; *i && n < (*i)->operands; n++)
+            if ((*i)->operand[n].id == value)
+                (*i)->operand[n].id = variable;
     registers[variable].uses += registers[value].uses - 1; /* the copy was one */
     registers[value].uses = 0;
     return true;
-}
-
-/* Leaves nothing in the place of a copy that can be done without. */
-static void join_copies(ptx *p)
-{
-    for (size_t n = p->copies.count; n-- > 0;) {
-        inst **at = p->copies.items[n], *copy = *at;
-        const ptx_register *from = &p->registers.items[copy->operand[0].id],
-                           *to = &p->registers.items[copy->result[0]];
-        if (from->type == to->type && from->variable != to->variable &&
-            (to->variable ? write_directly(p, at) : read_directly(p, at)))
-            *at = NULL;
-    }
 }
 
 static bool makes_needed(const ptx *p, const inst *i)
@@ -191,7 +154,14 @@ static void remove_unneeded(ptx *p)
 
 void ptx_remove_unused(ptx *p)
 {
-    join_copies(p);
+    for (size_t n = p->copies.count; n-- > 0;) {
+        inst **at = p->copies.items[n], *copy = *at;
+        const ptx_register *from = &p->registers.items[copy->operand[0].id],
+                           *to = &p->registers.items[copy->result[0]];
+        if (from->type == to->type && from->variable != to->variable &&
+            (to->variable ? write_directly(p, at) : read_directly(p, at)))
+            *at = NULL;
+    }
     remove_unneeded(p);
     size_t count = 0;
     for (size_t n = 0; n < p->count; n++) {

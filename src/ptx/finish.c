@@ -2,18 +2,6 @@
  * what other launches write, verifier, printer. Constants folded while building. */
 #include "ptx/ir.h"
 
-static void simplify(ptx *p)
-{
-    if (p->has_unreachable) {
-        ptx_remove_unreachable(p);
-        ptx_note_places(p);
-    }
-    ptx_order(p); /* leaves out values that nobody uses */
-    ptx_remove_unused(p);
-    if (p->overlaps)
-        ptx_load_what_changes(p);
-}
-
 void ptx_set_dump(ptx *p, unsigned stages, strbuf *out)
 {
     p->dump_stages = stages;
@@ -34,8 +22,16 @@ bool ptx_finish(ptx *p, arena *a, ptx_output *out, const char **error)
     ptx_append(p, INST_RET, NO_TYPE, NULL, 0);
     ptx_list_instructions(p);
     dump(p, PTX_STAGE_BUILD, "build");
-    if (!p->error)
-        simplify(p);
+    if (!p->error) {
+        if (p->has_unreachable) {
+            ptx_remove_unreachable(p);
+            ptx_note_places(p);
+        }
+        ptx_order(p); /* leaves out values that nobody uses */
+        ptx_remove_unused(p);
+        if (p->overlaps)
+            ptx_load_what_changes(p);
+    }
     dump(p, PTX_STAGE_FOLD, "fold");
     if (p->error || !ptx_verify(p)) {
         *error = p->error;

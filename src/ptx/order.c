@@ -100,21 +100,15 @@ static void place_prologue(ordering *o)
     place_needed(o, 0, 1);
 }
 
-static bool is_needed(const ordering *o, const inst *i)
-{
-    bool needed = op_table[i->op].flags & EFFECT;
-    for (unsigned r = 0; r < i->results; r++)
-        needed |= o->registers[i->result[r]].needed;
-    return needed;
-}
-
 /* Puts an instruction in front of those that have their place, and notes what it reads. Called from
  * the last to the first: the latest use noted of a value is its first, and what reads a value has
  * been asked whether it is needed itself, unless a loop goes back to it. */
 static inline void settle(ordering *o, inst *i, inst **at)
 {
     ptx *p = o->p;
-    bool needed = is_needed(o, i);
+    bool needed = op_table[i->op].flags & EFFECT;
+    for (unsigned r = 0; r < i->results; r++)
+        needed |= o->registers[i->result[r]].needed;
     if (!needed)
         *VEC_PUSH(p->arena, &p->passed_over) = at;
     for (unsigned n = i->operands; n-- > 0;) {

@@ -66,13 +66,8 @@ static ptx_changes changes_of(const ptx *p, const inst *i, const uint8_t *change
     return most;
 }
 
-static bool is_address(const ptx *p, uint32_t id)
-{
-    return register_classes[p->registers.items[id].type] == CLASS_64;
-}
-
-/* By register: what may write to where it leads, as a ptx_changes. Walked over again for what loops
- * carry upwards. */
+/* Returns, by register, the ptx_changes of what an address leads to. Repeated for what loops carry
+ * upwards. */
 static const uint8_t *find_changes(const ptx *p)
 {
     uint8_t *changes = arena_zalloc(p->arena, p->registers.count * sizeof *changes);
@@ -81,7 +76,8 @@ static const uint8_t *find_changes(const ptx *p)
         for (size_t n = 0; n < p->count; n++) {
             const inst *i = p->list[n];
             uint32_t made = i->results ? i->result[0] : 0;
-            if (!made || changes[made] == CHANGES_ANY || !is_address(p, made))
+            if (!made || changes[made] == CHANGES_ANY ||
+                register_classes[p->registers.items[made].type] != CLASS_64)
                 continue;
             ptx_changes found = changes_of(p, i, changes);
             if (found <= changes[made])

@@ -64,7 +64,7 @@ typedef struct printer {
     uint32_t used[CLASS_COUNT]; /* registers of each class */
     uint32_t *label_number;     /* 0: the name alone */
     /* The last one of every instruction, since most come again with the same types, and what it
-     * depends on: see key_of; 0: none so far. */
+     * depends on: see mnemonic_of; 0: none so far. */
     uint32_t kept[INST_KINDS];
     mnemonic *mnemonics;
 } printer;
@@ -176,16 +176,12 @@ static char *put_immediate(char *at, val v, ptx_op o)
     }
 }
 
-static char *put_constant(const printer *w, char *at, val v, ptx_op o)
-{
-    if (v.kind == VAL_SHARED)
-        return put_name(at, w->p->shared.items[v.bits].name);
-    return put_immediate(at, v, o);
-}
-
 static inline char *put_value(const printer *w, char *at, const val *v, ptx_op o)
 {
-    return v->id ? put_register(w, at, v->id) : put_constant(w, at, *v, o);
+    if (v->id)
+        return put_register(w, at, v->id);
+    return v->kind == VAL_SHARED ? put_name(at, w->p->shared.items[v->bits].name)
+                                 : put_immediate(at, *v, o);
 }
 
 static char *put_label(const printer *w, char *at, uint32_t label)
@@ -265,29 +261,21 @@ static form form_of(ptx_op o)
     }
 }
 
-static void make_mnemonic(const inst *i, mnemonic *m)
+/* Returns an instruction's mnemonic, which follows from its types and from its counts, which give
+ * the width of a vector. */
+static inline const mnemonic *mnemonic_of(printer *w, const inst *i)
 {
+    mnemonic *m = &w->mnemonics[i->op];
+    uint32_t key = i->type | (uint32_t)i->second << 8 | (uint32_t)i->results << 16 |
+                   (uint32_t)i->operands << 24;
+    if (w->kept[i->op] == key && key)
+        return m;
+    w->kept[i->op] = key;
     m->form = (uint8_t)form_of(i->op);
     char *end = put_mnemonic(put(m->text, INDENTATION), i);
     if (m->form != NOTHING)
         end = put_spaces(end, m->text, OPERAND_COLUMN);
     m->length = (uint8_t)(end - m->text);
-}
-
-/* Types and counts, which give the width of a vector. */
-static inline uint32_t key_of(const inst *i)
-{
-    return i->type | (uint32_t)i->second << 8 | (uint32_t)i->results << 16 |
-           (uint32_t)i->operands << 24;
-}
-
-static inline const mnemonic *mnemonic_of(printer *w, const inst *i)
-{
-    mnemonic *m = &w->mnemonics[i->op];
-    uint32_t key = key_of(i);
-    if (w->kept[i->op] != key || !key)
-        make_mnemonic(i, m);
-    w->kept[i->op] = key;
     return m;
 }
 
@@ -446,20 +434,8 @@ static void print_array(const char *name, type t, unsigned align, strbuf *out)
     strbuf_char(out, '[');
 }
 
-/* External arrays stand outside the kernel, by the grammar of ptxas. */
-static void print_dynamic_arrays(const ptx *p, strbuf *out)
-{
-    for (size_t n = 0; n < p->shared.count; n++) {
-        const ptx_shared *array = &p->shared.items[n];
-        if (array->count != PTX_DYNAMIC)
-            continue;
-        strbuf_put(out, ".extern .shared");
-        print_array(array->name, array->type, array->align, out);
-        strbuf_put(out, "];\n\n");
-    }
-}
-
-static void print_global_arrays(const ptx *p, strbuf *out)
+/* Prints the arrays outside the kernel: tables and, by the grammar of ptxas, external arrays. */
+static void print_module_arrays(const ptx *p, strbuf *out)
 {
     enum { WORDS_A_LINE = 5, DIGITS = 16 };
     for (size_t n = 0; n < p->globals.count; n++) {
@@ -478,6 +454,14 @@ static void print_global_arrays(const ptx *p, strbuf *out)
             strbuf_hex(out, array->words[i], DIGITS);
         }
         strbuf_put(out, "\n};\n\n");
+    }
+    for (size_t n = 0; n < p->shared.count; n++) {
+        const ptx_shared *array = &p->shared.items[n];
+        if (array->count != PTX_DYNAMIC)
+            continue;
+        strbuf_put(out, ".extern .shared");
+        print_array(array->name, array->type, array->align, out);
+        strbuf_put(out, "];\n\n");
     }
 }
 
@@ -498,8 +482,7 @@ static void print_head(const printer *w, strbuf *out)
     strbuf_unsigned(out, p->target->sm);
     strbuf_put(out, w->specific ? "a\n" : "\n");
     strbuf_put(out, ".address_size 64\n\n");
-    print_global_arrays(p, out);
-    print_dynamic_arrays(p, out);
+    print_module_arrays(p, out);
     strbuf_put(out, ".visible .entry ");
     strbuf_put(out, p->name);
     strbuf_char(out, '(');
@@ -547,17 +530,15 @@ static void print_declarations(const printer *w, strbuf *out)
     strbuf_char(out, '\n');
 }
 
-static bool same_name(const ptx_label *a, const ptx_label *b)
-{
-    return strcmp(a->name, b->name) == 0 && strcmp(a->suffix, b->suffix) == 0;
-}
-
-/* The second and later labels of one name get a number. */
+/* Returns the number that the second and later labels of one name get; 0 for the first. */
 static uint32_t label_number(const ptx *p, const uint32_t *above, size_t count, uint32_t label)
 {
     uint32_t same = 0;
-    for (size_t n = 0; n < count; n++)
-        same += same_name(&p->labels.items[above[n]], &p->labels.items[label]);
+    const ptx_label *own = &p->labels.items[label];
+    for (size_t n = 0; n < count; n++) {
+        const ptx_label *other = &p->labels.items[above[n]];
+        same += strcmp(other->name, own->name) == 0 && strcmp(other->suffix, own->suffix) == 0;
+    }
     return same ? same + 1 : 0;
 }
 
