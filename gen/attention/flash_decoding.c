@@ -83,7 +83,7 @@ const family flash_decoding_chunk = {
                            KEY_DIMS, KEY_END },
     .params =
         (const param[]){
-            PARTIAL_ROWS(PARAM_OUT, PARTIALS),
+            PARTIAL_ROWS(OUT, PARTIALS),
             QUERIES("m*num_heads*head_dim"),
             KV_CACHES(k),
             KV_CACHES(v),
@@ -109,7 +109,7 @@ const family flash_decoding_reduce = {
     .params =
         (const param[]){
             OUT(F32, o, "m*num_heads*head_dim", 16),
-            PARTIAL_ROWS(PARAM_IN, PARTIALS),
+            PARTIAL_ROWS(IN, PARTIALS),
             SINKS,
             IN(U32, seq_lens, "m", 4),
             PARAM_END,

@@ -517,13 +517,12 @@ static const term terms[] = {
     { NULL, NULL },
 };
 
-#define FLASH_PARAMS                                                                         \
-    (const param[])                                                                          \
-    {                                                                                        \
-        OUT(F32, o, "m*num_heads*head_dim", 16),                                             \
-            PARTIAL_ROWS(PARAM_SCRATCH, "m*num_heads*most_chunks"),                          \
-            COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k), \
-            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS, PARAM_END             \
+#define FLASH_PARAMS                                                                               \
+    (const param[])                                                                                \
+    {                                                                                              \
+        OUT(F32, o, "m*num_heads*head_dim", 16), PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"), \
+            COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k),       \
+            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS, PARAM_END                   \
     }
 
 const family gqa_flash_decoding = {

@@ -1,6 +1,6 @@
 #include "gen/common/next.h"
 
-#include "kernel/next.h"
+#include "kernel/limits.h"
 
 /* The block's number in the grid, and how many there are. */
 static val block_of_grid(ptx *p, const launch *l, val *blocks)

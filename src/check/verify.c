@@ -432,7 +432,7 @@ static bool run_other_sizes(verifier *v)
             int64_t unit = key_multiple(&other, k), least = k->min > unit ? k->min : unit;
             int64_t size = least + ((unit > 1 ? columns[i] : rows[i]) - 1) * unit;
             if (k->at_run_time)
-                *instance_field(&other, k) = size < k->max ? size : k->max;
+                instance_set(&other, k, size < k->max ? size : k->max);
         }
         if (!run_shape_with_rows(v, &other.shape))
             return false;

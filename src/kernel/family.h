@@ -50,7 +50,7 @@ typedef struct operation_info {
 } operation_info;
 extern const operation_info operations[OP_COUNT];
 
-/* Whether an operation's products are gates and what they gate; or those of experts on tensor
+/* Return true if an operation makes a gate and what it gates; if it multiplies by experts on tensor
  * cores. */
 bool operation_is_gated(operation op);
 bool operation_is_of_experts(operation op);
@@ -329,11 +329,9 @@ typedef struct param {
         .name = #id, .kind = PARAM_IN, .weights = true, .align = 16, .values = __VA_ARGS__ \
     }
 /* Rows that tell of a chunk of positions: see partial_rows. */
-#define PARTIAL_ROWS(how, count)                                                                \
-    {                                                                                           \
-        .name = "partials", .kind = how, .format = FORMAT_F32, .values = count "*(head_dim+4)", \
-        .unit = "head_dim+4", .align = 16, .data = DATA_PARTIAL_ROWS                            \
-    }
+#define PARTIAL_ROWS(how, count)                                               \
+    PARAM(how, F32, partials, count "*(head_dim+4)", 16, .unit = "head_dim+4", \
+          .data = DATA_PARTIAL_ROWS)
 #define COUNTERS(id, ...)                                                                          \
     {                                                                                              \
         .name = #id, .kind = PARAM_SCRATCH, .data = DATA_ZEROED, .format = FORMAT_U32, .align = 4, \
@@ -348,30 +346,22 @@ typedef struct param {
 #define ROW_POSITIONS    IN(U32, positions, "m", 4, .random = RANDOM_FITTED, .order = ORDER_SETTLED)
 #define SEQUENCE_LENGTHS IN(U32, seq_lens, "m", 4, .order = ORDER_SETTLED)
 /* A cache of K or V, as an array or as an array of addresses of such, one a sequence. */
-#define KV_CACHE(id)                                                                   \
-    {                                                                                  \
-        .name = #id, .kind = PARAM_IN, .format = FORMAT_F32, .data = DATA_CACHE,       \
-        .unit = "head_dim", .values = "num_kv_heads*max_seq_len*head_dim", .align = 16 \
-    }
-#define KV_CACHES(id) KV_CACHES_OF(id, PARAM_IN, "max_seq_len")
+#define KV_CACHE(id) \
+    IN(F32, id, "num_kv_heads*max_seq_len*head_dim", 16, .data = DATA_CACHE, .unit = "head_dim")
+#define KV_CACHES(id) KV_CACHES_OF(id, IN, "max_seq_len")
 /* The same in families whose caches may be rings: rows is the size CACHE_ROWS. */
-#define KV_RINGS(id) KV_CACHES_OF(id, PARAM_IN, "cache_rows")
+#define KV_RINGS(id) KV_CACHES_OF(id, IN, "cache_rows")
 /* The same that a kernel writes positions of: the addresses are an input, what they point to is the
  * output. */
-#define KV_RINGS_OUT(id) KV_CACHES_OF(id, PARAM_OUT, "cache_rows")
-#define KV_CACHES_OF(id, how, rows)                                                    \
-    {                                                                                  \
-        .name = #id, .kind = how, .format = FORMAT_ADDRESS, .values = "m", .align = 8, \
-        .data = DATA_CACHE, .target = FORMAT_F32,                                      \
-        .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim",         \
-        .order = ORDER_SETTLED                                                         \
-    }
+#define KV_RINGS_OUT(id) KV_CACHES_OF(id, OUT, "cache_rows")
+#define KV_CACHES_OF(id, how, rows)                                              \
+    PARAM(how, ADDRESS, id, "m", 8, .data = DATA_CACHE, .target = FORMAT_F32,    \
+          .target_values = "num_kv_heads*" rows "*head_dim", .unit = "head_dim", \
+          .order = ORDER_SETTLED)
 /* What m addresses point to, and the kernel brings up to date. */
-#define UPDATED(type, id, count, moved)                                                         \
-    {                                                                                           \
-        .name = #id, .kind = PARAM_OUT, .format = FORMAT_ADDRESS, .values = "m", .align = 8,    \
-        .data = DATA_UPDATED, .target = FORMAT_##type, .target_values = count, .touched = moved \
-    }
+#define UPDATED(type, id, count, moved)                                     \
+    OUT(ADDRESS, id, "m", 8, .data = DATA_UPDATED, .target = FORMAT_##type, \
+        .target_values = count, .touched = moved)
 #define PARAM_END \
     {             \
         0         \
@@ -499,8 +489,7 @@ const family *family_find(const family *const *list, const char *name);
 
 const key *family_key(const family *f, const char *name);
 
-/* Whether it takes rows of x with what each is to be multiplied by, as f16_rows and q8_rows make
- * them. */
+/* Returns true if a family takes rows of x with a factor each, as f16_rows and q8_rows do. */
 bool family_takes_rows(const family *f);
 
 /* The format of W: the family's, or what its key weights says. FORMAT_NONE: there is no W. */
@@ -525,15 +514,14 @@ format instance_result(const instance *in);
 /* What x is multiplied as: its own format, or q8_1 or f16 where the family rounds it. */
 format instance_precision(const instance *in);
 
-/* Whether the key may be set to one of its choices. */
+/* Returns true if the key may be set to one of its choices. */
 bool key_takes_choice(const key *k, const choice *c);
 
-/* Whether a key's family takes the value that an instance has, as the key's row says it; and all.
- */
+/* Return true if the row of a key allows the instance's value; if all rows do. */
 bool instance_takes(const instance *in, const key *k);
 bool instance_takes_all(const instance *in);
 
-/* Whether the key means something beside the instance's other values. */
+/* Returns true if the key has a meaning with the instance's other values. */
 bool key_matters(const instance *in, const key *k);
 
 /* Returns the format whose rows decide what a number of the key is a multiple of. */
@@ -542,24 +530,24 @@ format key_weights(const instance *in, const key *k);
 /* What a number of the key has to be a multiple of: at least 1. */
 int64_t key_multiple(const instance *in, const key *k);
 
-/* Whether the caller says a size at each launch, and of such a size the least and the most. */
+/* Returns true if the caller passes a size at each launch; its smallest and largest value. */
 bool key_is_passed(const instance *in, const key *k);
 int64_t key_least(const instance *in, const key *k);
 int64_t key_most(const instance *in, const key *k);
 
-/* The value of a key in an instance, by its field; a real number as its bits. */
-int64_t *instance_field(instance *in, const key *k);
+/* Read and write the value of a key in an instance, by its field; a real number as its bits. */
 int64_t instance_value(const instance *in, const key *k);
+void instance_set(instance *in, const key *k, int64_t value);
 
 /* The oldest target that has what the keys choose. */
 const target *instance_oldest_target(const instance *in);
 
-/* Whether a target has what the family needs, and numbers of keys. */
+/* Returns true if a target has what the family and the values of its keys need. */
 bool instance_suits(const instance *in, const target *t);
 
 /* The largest number that a key takes on a target. */
 int64_t key_most_for(const key *k, const target *t);
-void instance_set(instance *in, const key *k, int64_t value);
+
 int64_t key_default(const key *k);
 
 /* The same beside the instance's other values: that of the key that it is like, where it is. */
@@ -575,17 +563,13 @@ const char *real_text(arena *a, double number);
 /* The value of a key as a spec says it: "4096", "dynamic", "1e-5". */
 const char *instance_value_text(arena *a, const instance *in, const key *k);
 
-/* Whether a number has no part in the instance's name: an option that is not used, a size that is
- * left to the run. */
-bool instance_leaves_out(const instance *in, const key *k);
-
 /* Makes the name of an instance from its family and the values of its keys. */
 const char *instance_make_name(arena *a, const instance *in);
 
 /* The values that a spec would give for it: "k=4096 n=4096 num_warps=2". */
 const char *instance_configuration(arena *a, const instance *in);
 
-/* Whether the family's promise of the same bits holds of an instance. */
+/* Returns true if the family promises the same bits for an instance. */
 bool instance_same_bits(const instance *in);
 
 /* The precisions with which variant = auto chose the instance for a target, a bit each. */

@@ -186,7 +186,7 @@ static const term *term_named(const family *f, const char *name)
     return t && t->name ? t : NULL;
 }
 
-/* Whether a formula is more than a number, a name or a call. */
+/* Returns true if a formula is more than a number, a name or a call. */
 static bool has_operator(const char *formula)
 {
     int depth = 0;

@@ -18,30 +18,17 @@ static const char *what_it_is(arena *a, const instance *in)
     return line.text;
 }
 
-/* Returns true if the grid's y is 1 here, and larger in configurations with more rows of X. */
-static bool has_one_group(const instance *in)
-{
-    return family_key(in->family, "rows") &&
-           formula_value(in->family->launch.grid[1], in, NULL) == 1;
-}
-
-/* Returns true if an axis of the grid is a derived size that is 1 here. With other rows it may be
- * larger. */
-static bool is_derived_one(const instance *in, const char *axis)
-{
-    const derived_size *sizes = in->family->launch.sizes;
-    for (const derived_size *s = sizes; s && s->name; s++)
-        if (strcmp(s->name, axis) == 0)
-            return s->value(in) == 1;
-    return false;
-}
-
-/* Axes of the grid that are worth saying. */
+/* Returns the number of axes of the grid that the head names. It leaves out a last one that is 1
+ * here and larger in configurations with more rows: y by its formula, others by a derived size. */
 static int axes_of(const instance *in)
 {
     const launch *l = &in->family->launch;
-    int axes = l->grid[2] ? 3 : l->grid[1] && !has_one_group(in) ? 2 : 1;
-    return axes > 1 && is_derived_one(in, l->grid[axes - 1]) ? axes - 1 : axes;
+    bool one_group = family_key(in->family, "rows") && formula_value(l->grid[1], in, NULL) == 1;
+    int axes = l->grid[2] ? 3 : l->grid[1] && !one_group ? 2 : 1;
+    const derived_size *s = axes > 1 ? l->sizes : NULL;
+    while (s && s->name && strcmp(s->name, l->grid[axes - 1]) != 0)
+        s++;
+    return s && s->name && s->value(in) == 1 ? axes - 1 : axes;
 }
 
 /* "ptxgen 0.1.0  block 128  grid 4096" */
@@ -176,10 +163,9 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
     return true;
 }
 
-/* Whether a kernel, or NULL, may serve one more of the spec's targets: the one behind its newest,
- * and chosen for it or not as for the others, since a host finds chosen kernels by their targets;
- * and not if it would overlap there and does not.
- */
+/* Returns true if a kernel, or NULL, may serve one more of the spec's targets: the one behind its
+ * newest. It must be chosen for that or not as for the others, since a host finds chosen kernels by
+ * their targets, and must not miss the overlap that the target offers. */
 static bool may_serve(const kernel *k, const instance *in, const spec *s, size_t t)
 {
     return k && !k->specific && k->newest == s->targets[t - 1] &&

@@ -208,7 +208,7 @@ static int64_t row_multiple(format f)
     return info->block_values > 1 ? info->block_values : LINE / info->block_bytes;
 }
 
-/* Whether the key weights is of a matrix, not only the default of such keys. */
+/* Returns true if the key weights is of a matrix, not only the default of such keys. */
 static bool has_weights_alone(const family *f)
 {
     const param *p = f->params;
@@ -302,16 +302,9 @@ int64_t key_most(const instance *in, const key *k)
     return is_counted(in, k) ? TARGET_MOST_GRID_YZ * instance_value(in, k) : k->max;
 }
 
-int64_t *instance_field(instance *in, const key *k)
-{
-    return (int64_t *)(void *)((char *)in + k->field);
-}
-
 int64_t instance_value(const instance *in, const key *k)
 {
-    int64_t value;
-    memcpy(&value, (const char *)in + k->field, sizeof value);
-    return value;
+    return value_of(in, k->field);
 }
 
 static bool is_for(const key *k, const target *t)
@@ -376,10 +369,7 @@ int64_t key_default(const key *k)
 
 int64_t instance_default(const instance *in, const key *k)
 {
-    int64_t value = key_default(k);
-    if (k->like)
-        memcpy(&value, (const char *)in + k->like, sizeof value);
-    return value;
+    return k->like ? value_of(in, k->like) : key_default(k);
 }
 
 int64_t real_bits(double number)
@@ -444,7 +434,9 @@ bool key_matters(const instance *in, const key *k)
     return !k->only_with || is_set(in, k->only_with);
 }
 
-bool instance_leaves_out(const instance *in, const key *k)
+/* Returns true if a number has no part in the instance's name: an option that is not used, or a
+ * size that the run decides. */
+static bool is_left_out(const instance *in, const key *k)
 {
     if (!key_matters(in, k))
         return true;
@@ -467,7 +459,7 @@ const char *instance_make_name(arena *a, const instance *in)
                 put_weights_tag(&name, k, k->choices[value].word);
         } else if (k->choices) {
             strbuf_put(&name, k->choices[value].tag);
-        } else if (instance_leaves_out(in, k)) {
+        } else if (is_left_out(in, k)) {
             continue;
         } else if (k->real) {
             put_real_tag(&name, k, real_of_bits(value));
@@ -505,10 +497,8 @@ const char *instance_configuration(arena *a, const instance *in)
 
 bool instance_same_bits(const instance *in)
 {
-    int64_t wanted = 1;
-    if (in->family->same_bits_with)
-        memcpy(&wanted, (const char *)in + in->family->same_bits_with, sizeof wanted);
-    return in->family->same_bits && wanted;
+    const family *f = in->family;
+    return f->same_bits && (!f->same_bits_with || is_set(in, f->same_bits_with));
 }
 
 unsigned instance_chosen(const instance *in, const target *t)
@@ -588,16 +578,6 @@ int64_t kv_rows(const instance *in)
     return in->options.ring ? in->options.ring : in->shape.max_seq_len;
 }
 
-/* What every row of a parameter is aligned to, of what the kernel's loads would rely on. */
-static unsigned alignment_of_rows(const instance *in, const param *p)
-{
-    uint64_t bytes = format_bytes(p->format, (uint64_t)value_of(in, p->row));
-    unsigned align = p->align;
-    while (bytes % align)
-        align /= 2;
-    return align;
-}
-
 size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
 {
     size_t count = 0;
@@ -615,8 +595,10 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)
             made->bytes = bytes_formula(a, made, made->weights && in->family->whole_lines);
-        if (made->row)
-            made->align = alignment_of_rows(in, made);
+        uint64_t row =
+            made->row ? format_bytes(made->format, (uint64_t)value_of(in, made->row)) : 0;
+        while (row % made->align) /* every row has the alignment, not only the first */
+            made->align /= 2;
     }
     for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
         if (k->at_run_time && count < MAX_PARAMS)

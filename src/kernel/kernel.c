@@ -16,11 +16,6 @@ bool embedding_find(const char *word, embedding *found)
     return false;
 }
 
-static bool runs_on(const kernel *k, const target *gpu)
-{
-    return k->specific ? gpu->sm == k->target->sm : gpu->sm >= k->target->sm;
-}
-
 target_set kernel_gpus(const kernel_set *set, const kernel *k)
 {
     const kernel *end = set->kernels + set->kernel_count, *first = set->kernels;
@@ -28,15 +23,18 @@ target_set kernel_gpus(const kernel_set *set, const kernel *k)
     while (first < end && first->instance->name != k->instance->name)
         first++;
     for (size_t g = 0; g < target_count; g++) {
+        const target *gpu = &targets[g];
         const kernel *taken = NULL;
         for (const kernel *one = first; one < end && one->instance->name == k->instance->name;
-             one++)
-            if (!targets[g].specific && runs_on(one, &targets[g])) {
-                shared_need need = launch_shared_need(one->instance, &targets[g]);
-                taken = need.bytes <= need.limit ? one : taken;
-            }
+             one++) {
+            unsigned sm = one->target->sm;
+            if (gpu->specific || (one->specific ? gpu->sm != sm : gpu->sm < sm))
+                continue;
+            shared_need need = launch_shared_need(one->instance, gpu);
+            taken = need.bytes <= need.limit ? one : taken;
+        }
         if (taken && strcmp(taken->file, k->file) == 0)
-            gpus |= target_bit(&targets[g]);
+            gpus |= target_bit(gpu);
     }
     return gpus;
 }

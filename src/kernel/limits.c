@@ -33,7 +33,7 @@ static int broken(const instance *in)
     return which;
 }
 
-/* Returns true if the family takes the instance with another value of a key. */
+/* Sets a key to another value. Returns true if the family takes the instance with it. */
 static bool takes_value(arena *a, instance *in, const key *k, int64_t value)
 {
     const char *blamed = NULL;
@@ -211,14 +211,9 @@ static int64_t value_that_serves(arena *a, const instance *in, const key *k,
     enum { SMALL = 16 };
     int64_t unit = key_multiple(in, k), number = instance_value(in, k) / unit;
     instance fewer = *in;
-    const char *blamed;
     while (!k->choices && !k->real && number > 1) {
         number = number <= SMALL ? number - 1 : number / 2;
-        if (number * unit < key_least(in, k))
-            break;
-        instance_set(&fewer, k, number * unit);
-        if (!unfit(&fewer, wanted, count) &&
-            !(in->family->check && in->family->check(&fewer, a, &blamed)))
+        if (takes_value(a, &fewer, k, number * unit) && !unfit(&fewer, wanted, count))
             return number * unit;
     }
     return 0;
@@ -293,16 +288,31 @@ const char *launch_unfit(arena *a, const instance *in, const target *const *want
     return text.text;
 }
 
-int64_t launch_most_vectors(const instance *in, const target *const *wanted, size_t count)
+/* Returns the bytes of the weights that a launch reads. */
+static int64_t weights_bytes(const instance *in)
 {
-    instance fewer = *in;
-    const key *m = family_key(in->family, "m");
-    for (fewer.shape.m = m ? m->max : 1; fewer.shape.m; fewer.shape.m /= 2) {
-        size_t fits = 0;
-        while (fits < count && has_room(wanted[fits], shared_of(&fewer)))
-            fits++;
-        if (fits == count)
-            break;
+    int64_t bytes = 0;
+    unsigned matrices = 0;
+    for (const param *p = in->family->params; p->name; p++) {
+        if (!p->weights)
+            continue;
+        instance one = instance_matrix(in, matrices++);
+        format f = p->matrix ? instance_weights(&one) : instance_weights(in);
+        bytes += (int64_t)format_bytes(f, (uint64_t)formula_value(p->values, in, NULL));
     }
-    return fewer.shape.m;
+    return bytes;
+}
+
+bool next_is_early(const instance *in)
+{
+    return in->family->launch.weights_first && weights_bytes(in) <= NEXT_OF_STEPS;
+}
+
+size_t next_param(arena *a, const instance *in)
+{
+    param params[MAX_PARAMS];
+    size_t count = instance_params(a, in, params), i = 0;
+    while (i < count && params[i].order != ORDER_FETCHED)
+        i++;
+    return i < count ? i : MAX_PARAMS;
 }

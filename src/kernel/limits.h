@@ -1,4 +1,4 @@
-/* What CUDA allows of a launch, on every GPU. */
+/* What CUDA allows of a launch, on every GPU; and how much a launch fetches for the next one. */
 #ifndef PTXGEN_KERNEL_LIMITS_H
 #define PTXGEN_KERNEL_LIMITS_H
 
@@ -51,9 +51,19 @@ const instance *launch_taken(const instance *made, const target *const *wanted, 
 const char *launch_unfit(arena *a, const instance *in, const target *const *wanted, size_t count,
                          const char **blamed);
 
-/* The most rows of X, a power of two up to the key's largest value, that a block of the instance
- * can take at once on each of some targets; 0: not even one. With rows = run_time such a block
- * serves any number of them. */
-int64_t launch_most_vectors(const instance *in, const target *const *wanted, size_t count);
+/* The bytes that launches of a step fetch for the next one, at most: see the key next and
+ * gen/common/next.h. A multiple of NEXT_MULTIPLE. Memory of the largest parts gives as much in some
+ * 4 us, the time between the last loads of a launch and the first of the next; it is a third of
+ * what the L2 keeps there. */
+enum { NEXT_OF_STEPS = 16 << 20 };
+
+/* Returns true if a launch fetches for the next one as soon as it has asked for its own first
+ * weights, not when its blocks end. It does if the L2 can keep all its weights beside the next
+ * one's: memory would idle where another launch has fetched them. */
+bool next_is_early(const instance *in);
+
+/* Returns the index of the parameter that says where to fetch from, among those of an instance's
+ * kernel; MAX_PARAMS if there is none. */
+size_t next_param(arena *a, const instance *in);
 
 #endif

@@ -18,11 +18,6 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static bool meet(const memory_part *a, const memory_part *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
 static int64_t end_of(const memory_part *part)
 {
     int64_t end;
@@ -36,28 +31,21 @@ int64_t memory_aligned(int64_t offset)
     return (offset + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
 }
 
-/* The lowest gap that is large enough: all parts that it meets end before it or start behind it. */
+/* Returns the offset of the lowest gap that is large enough, among the parts that live at the same
+ * time. */
 static int64_t lowest_gap(const placed_parts *placed, const memory_part *part)
 {
     int64_t offset = 0;
     for (size_t i = 0; i < placed->count; i++) {
         const memory_part *other = placed->items[i];
-        if (!meet(part, other))
-            continue;
+        if (part->first > other->last || other->first > part->last)
+            continue; /* they never live at once */
         if (other->offset - offset >= part->bytes)
             break;
         int64_t behind = memory_aligned(end_of(other));
         offset = behind > offset ? behind : offset;
     }
     return offset;
-}
-
-static void place(placed_parts *placed, const memory_part *part)
-{
-    size_t at = placed->count++;
-    for (; at && placed->items[at - 1]->offset > part->offset; at--)
-        placed->items[at] = placed->items[at - 1];
-    placed->items[at] = part;
 }
 
 int64_t memory_plan(arena *a, memory_part *parts, size_t count)
@@ -70,7 +58,10 @@ int64_t memory_plan(arena *a, memory_part *parts, size_t count)
     int64_t needed = 0;
     for (size_t i = 0; i < count; i++) {
         order[i]->offset = lowest_gap(&placed, order[i]);
-        place(&placed, order[i]);
+        size_t at = placed.count++;
+        for (; at && placed.items[at - 1]->offset > order[i]->offset; at--)
+            placed.items[at] = placed.items[at - 1];
+        placed.items[at] = order[i];
         int64_t end = end_of(order[i]);
         needed = end > needed ? end : needed;
     }

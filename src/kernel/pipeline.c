@@ -54,7 +54,7 @@ static bool conditions_hold(const instance *in, const pipeline_step *s)
     return true;
 }
 
-/* Whether a step has a buffer as a parameter of one kind. */
+/* Returns true if a step has a buffer as a parameter of one kind. */
 static bool has_buffer(const instance *in, const pipeline_step *s, const char *buffer,
                        param_kind kind)
 {
@@ -66,7 +66,7 @@ static bool has_buffer(const instance *in, const pipeline_step *s, const char *b
     return false;
 }
 
-/* Whether one of some steps has an output of s as a parameter of one kind. */
+/* Returns true if one of some steps has an output of s as a parameter of one kind. */
 static bool meets_output(const instance *in, const pipeline_step *s, const pipeline_step **others,
                          size_t count, param_kind kind)
 {
@@ -91,19 +91,16 @@ size_t pipeline_take_steps(const instance *in, const pipeline_step **taken)
     return kept;
 }
 
-/* Returns the name of the pipeline's key that gives a key of the step. */
-static const char *given_by(const pipeline_step *s, const char *name)
-{
-    return s->n && strcmp(name, "n") == 0 ? s->n : s->k && strcmp(name, "k") == 0 ? s->k : name;
-}
-
 /* Takes the step's own values, and the pipeline's for every other key that the pipeline has; where
  * it has none, or its value is none, the key's default. */
 instance step_instance(arena *a, const instance *in, const pipeline_step *s)
 {
     instance made = { .family = step_family(in, s), .where = in->where };
     for (const key *k = made.family->keys; k->name; k++) {
-        const key *given = family_key(in->family, given_by(s, k->name));
+        const char *name = s->n && strcmp(k->name, "n") == 0   ? s->n
+                           : s->k && strcmp(k->name, "k") == 0 ? s->k
+                                                               : k->name;
+        const key *given = family_key(in->family, name);
         bool left =
             !given || (given->zero_is_none && !k->zero_is_none && !instance_value(in, given));
         instance_set(&made, k, left ? key_default(k) : instance_value(in, given));
@@ -146,14 +143,6 @@ typedef struct buffer_use {
 
 typedef VEC(buffer_use) buffer_uses;
 
-static buffer_use *find_use(const buffer_uses *uses, const char *name)
-{
-    for (size_t i = 0; i < uses->count; i++)
-        if (strcmp(uses->items[i].param.name, name) == 0)
-            return &uses->items[i];
-    return NULL;
-}
-
 static void add_use(arena *a, const pipeline *p, size_t step, const param *used, buffer_uses *uses)
 {
     const pipeline_launch *taken = &p->steps[step];
@@ -167,9 +156,12 @@ static void add_use(arena *a, const pipeline *p, size_t step, const param *used,
     bool by_row = bytes < 0;
     if (by_row)
         bytes = formula_value(used->bytes, taken->kernel, &one_row);
-    buffer_use *use = find_use(uses, name);
-    if (!use) {
-        use = VEC_PUSH(a, uses);
+    size_t at = 0;
+    while (at < uses->count && strcmp(uses->items[at].param.name, name) != 0)
+        at++;
+    bool is_first = at == uses->count;
+    buffer_use *use = is_first ? VEC_PUSH(a, uses) : &uses->items[at];
+    if (is_first) {
         *use = (buffer_use){ .param = *used, .first = step, .by_row = by_row };
         use->param.name = name;
     }

@@ -42,7 +42,7 @@ typedef struct target {
 enum { TARGET_LINE = 128, WARP = 32 /* lanes */ };
 unsigned target_bytes_ahead(const target *t);
 
-/* Whether launches may start on it before those ahead of them have finished. */
+/* Returns true if launches may start on a target before the launches ahead have finished. */
 bool target_overlaps(const target *t);
 
 /* What CUDA allows on all of them; and more SMs than any GPU has. */

@@ -15,7 +15,6 @@
 #include "cost/measured.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"
-#include "kernel/next.h"
 
 /* A kernel with so many rows, and what it has to do. */
 typedef struct counted_kernel {

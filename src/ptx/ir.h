@@ -211,7 +211,7 @@ static inline type letter_type(char letter, ptx_op o, type t, type second)
     }
 }
 
-/* Whether a letter of ops.def stands for a value; braces do not. */
+/* Returns true if a letter of ops.def stands for a value; braces do not. */
 static inline bool is_value_letter(char letter)
 {
     return letter <= 'z';

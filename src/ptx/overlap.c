@@ -113,7 +113,7 @@ static bool touches_what_changes(const inst *i, const uint8_t *changes)
     return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && !is_prefetch(i->op);
 }
 
-/* Whether it is by their addresses that instructions may stand ahead of the wait. */
+/* Returns true if some instruction may stand ahead of the wait only because of its address. */
 static bool needs_changes(const ptx *p)
 {
     for (size_t n = 0; n < p->count; n++)

@@ -112,8 +112,8 @@ static bool step(ptx *p, ptx_flow *flow, int b)
     return s && ptx_raise_region(flow, b, s);
 }
 
-/* Whether the last walk saw what it would see now: what is read behind a definition in the same
- * block it did. */
+/* Returns true if another walk would see what the last one saw: what is read behind a definition in
+ * the same block it did. */
 static bool is_settled(ptx *p, ptx_flow *flow, const ptx_definitions *d)
 {
     for (size_t n = 0; n < d->reads.count; n++) {

@@ -15,8 +15,8 @@ TEST(families_and_keys_are_found_by_name)
 TEST(a_field_is_reached_by_its_key)
 {
     instance in = { .family = &sample_gemv };
-    *instance_field(&in, family_key(&sample_gemv, "k")) = INT64_C(1) << 40;
-    *instance_field(&in, family_key(&sample_gemv, "num_warps")) = 7;
+    instance_set(&in, family_key(&sample_gemv, "k"), INT64_C(1) << 40);
+    instance_set(&in, family_key(&sample_gemv, "num_warps"), 7);
     assert_true(in.shape.k == INT64_C(1) << 40);
     assert_int_equal(in.num_warps, 7);
     assert_int_equal(instance_value(&in, family_key(&sample_gemv, "num_warps")), 7);

@@ -117,29 +117,6 @@ ARENA_TEST(each_extent_has_its_limit)
     }
 }
 
-/* Eight vectors of 14336 values, rounded to 8 bits, are 140 KB: A GPU with 227 KB has room for
- * them, one with 99 KB for four, one with 64 KB for two. */
-ARENA_TEST(targets_with_little_shared_memory_take_fewer_vectors)
-{
-    const target *const all[] = { target_find("sm_90"), target_find("sm_86"),
-                                  target_find("sm_75") };
-    static const int64_t most[] = { 8, 4, 2 };
-    instance in = { .family = family_find(families, "stream_gemv"),
-                    .weights = instance_weights_index(FORMAT_Q4_K),
-                    .shape = { .k = 14336, .n = 4096, .m = 1 },
-                    .rows_mode = ROWS_RUN_TIME,
-                    .num_warps = 12,
-                    .rows_per_warp = 2 };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        assert_int_equal(launch_most_vectors(&in, &all[i], 1), most[i]);
-        assert_int_equal(launch_most_vectors(&in, all, i + 1), most[i]);
-    }
-    in.shape.k = 256 * 1024;
-    assert_int_equal(launch_most_vectors(&in, all, 1), 0);
-    in.family = family_find(families, "gemv");
-    assert_int_equal(launch_most_vectors(&in, all, 3), 8);
-}
-
 /* Eight rows of 14336 values in 8 bits: 140 KB at once. */
 static instance eight_rows(int64_t passes)
 {

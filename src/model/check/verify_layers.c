@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernel/next.h"
+#include "kernel/limits.h"
 
 /* Returns the name of a kernel without its prefetch for the next launch, which decides no result
  * and depends on the next layer. */

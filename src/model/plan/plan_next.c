@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernel/formula.h"
-#include "kernel/next.h"
+#include "kernel/limits.h"
 #include "model/plan/planner.h"
 
 /* Whether caches that a launch reads are large beside what is fetched through it, which the L2 has
