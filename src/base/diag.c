@@ -44,22 +44,15 @@ void diag_list(strbuf *out)
         strbuf_format(out, "%s  %s\n", explanations[code].number, explanations[code].meaning);
 }
 
-static void put_indented(strbuf *out, const char *text)
-{
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        strbuf_put(out, length ? "    " : "");
-        strbuf_bytes(out, text, length);
-        strbuf_char(out, '\n');
-        text += length + (text[length] == '\n');
-    }
-}
-
 void diag_explain(strbuf *out, diag_code code)
 {
     const explanation *e = &explanations[code];
     strbuf_format(out, "%s: %s\n\n%s\n\nExample:\n\n", e->number, e->meaning, e->why);
-    put_indented(out, e->example);
+    for (const char *line = e->example; *line;) {
+        size_t length = strcspn(line, "\n");
+        strbuf_format(out, "%s%.*s\n", length ? "    " : "", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
     strbuf_format(out, "\nWhat to do:\n\n%s\n", e->remedy);
 }
 
@@ -122,12 +115,6 @@ const char *diag_line(arena *a, const location *where, const location *sentence)
     return where->file == sentence->file
                ? arena_format(a, "line %u", where->line)
                : arena_format(a, "line %u of %s", where->line, where->file);
-}
-
-static bool explains(const diagnostic *note, const diagnostic *other)
-{
-    return note->severity == SEVERITY_NOTE && other->severity != SEVERITY_NOTE &&
-           note->code == other->code;
 }
 
 /* A diagnostic and the notes that explain it; groups go by place. */
@@ -285,7 +272,8 @@ void diags_render(const diags *d, strbuf *out, bool color)
         if (item->hidden)
             continue;
         group *last = groups.count ? &groups.items[groups.count - 1] : NULL;
-        if (last && explains(item, last->head))
+        if (last && item->severity == SEVERITY_NOTE && last->head->severity != SEVERITY_NOTE &&
+            item->code == last->head->code)
             last->count++;
         else
             *VEC_PUSH(d->arena, &groups) = (group){ .head = item, .count = 1 };

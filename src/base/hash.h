@@ -1,4 +1,4 @@
-/* 64-bit FNV-1a: to find names, and to see whether a text is still the one that was written. */
+/* Hashes of texts, and maps from texts to numbers. */
 #ifndef PTXGEN_BASE_HASH_H
 #define PTXGEN_BASE_HASH_H
 
@@ -7,9 +7,23 @@
 
 #include "base/arena.h"
 
+/* Returns the 64-bit FNV-1a of some bytes: to find names, and to see whether a text is still the
+ * one that was written. */
 uint64_t fnv1a64(const void *bytes, size_t count);
 
-/* As 16 hexadecimal digits. */
+/* Returns a hash as 16 hexadecimal digits. */
 const char *fnv1a64_text(arena *a, uint64_t hash);
+
+typedef struct name_map {
+    struct name_slot *slots;
+    size_t count, capacity; /* capacity: 0 or a power of 2 */
+} name_map;
+
+/* Returns the number of a name. A name that is not in the map is added with the number given, and
+ * is not copied. */
+size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t number);
+
+/* Returns the number of a name, or SIZE_MAX if the map does not have it. */
+size_t name_map_find(const name_map *map, const char *name);
 
 #endif

@@ -312,10 +312,7 @@ static const char *begin_item(writer *w, const words *l)
     if (of->kind == LIST_TAG) {
         put_words(w, l, 1);
     } else if (of->kind == LIST_ENUM) {
-        char number[16];
-        strbuf text = strbuf_new(w->out->arena);
-        strbuf_format(&text, "%u.", of->items);
-        memcpy(number, text.text, text.length + 1);
+        const char *number = arena_format(w->out->arena, "%u.", of->items);
         put(w, number, strlen(number));
     } else {
         put(w, "-", 1);
@@ -411,15 +408,6 @@ static void take_text(writer *w, const char *line, size_t length)
     }
 }
 
-static void take_example(writer *w, const char *line, size_t length)
-{
-    for (unsigned column = 0; length && column < w->example_indent; column++)
-        strbuf_char(w->out, ' ');
-    put_unescaped(w->out, line, length);
-    strbuf_char(w->out, '\n');
-    w->blank_above = !length;
-}
-
 bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **error)
 {
     writer w = { .out = out, .word = strbuf_new(out->arena), .blank_above = true };
@@ -428,14 +416,19 @@ bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **err
     while (*page && !*error) {
         size_t length = strcspn(page, "\n");
         ++*line;
-        if (w.literal && length == 3 && memcmp(page, ".Ed", length) == 0)
+        if (w.literal && length == 3 && memcmp(page, ".Ed", length) == 0) {
             w.literal = false;
-        else if (w.literal)
-            take_example(&w, page, length);
-        else if (*page == '.')
+        } else if (w.literal) {
+            for (unsigned column = 0; length && column < w.example_indent; column++)
+                strbuf_char(out, ' ');
+            put_unescaped(out, page, length);
+            strbuf_char(out, '\n');
+            w.blank_above = !length;
+        } else if (*page == '.') {
             *error = take_macros(&w, page + 1, length - 1);
-        else
+        } else {
             take_text(&w, page, length);
+        }
         page += length + (page[length] == '\n');
     }
     end_line(&w);

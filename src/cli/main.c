@@ -6,7 +6,6 @@
 
 #include "base/os.h"
 #include "emit/describe.h"
-#include "cli/emulated.h"
 #include "cli/modes.h"
 #include "version.h"
 
@@ -19,7 +18,7 @@
 
 enum { STDERR = 2 };
 
-/* Whether standard error is a terminal that takes escapes. */
+/* Returns true if standard error is a terminal that understands escapes. */
 static bool is_capable_terminal(void)
 {
     const char *terminal = getenv("TERM");
@@ -98,7 +97,7 @@ int main(int argc, char **argv)
 {
     arena *a = arena_new();
     if (argc > 1 && strcmp(argv[1], "run") == 0)
-        return (int)run_emulated(a, argv + 2);
+        return (int)mode_run(a, argv + 2);
     command_line o = { .run.seed = 1, .run.upper = UPPER_STOREY, .model.kv_type = -1 };
     diags d = diags_new(a);
     strbuf out = strbuf_new(a);

@@ -1,18 +1,29 @@
 #include "cli/modes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
 #include "base/mdoc.h"
 #include "base/os.h"
+#include "base/os_process.h"
 #include "cost/cost.h"
 #include "emit/tree.h"
 #include "input/help.h"
-#include "cli/starter.h"
-
 #include "templates/templates.h"
+#include "version.h"
 
+/* Reports that a name is none of its kind: with the closest one, or else with a hint. */
+static status no_such(const char *kind, const char *name, const char *const *names, size_t count,
+                      const char *hint)
+{
+    const char *closest = closest_match(name, names, count);
+    return closest ? wrong_usage("there is no %s '%s'; did you mean '%s'?", kind, name, closest)
+                   : wrong_usage("there is no %s '%s'; %s", kind, name, hint);
+}
+
+/* Returns true if a list with commas has a name. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -79,10 +90,7 @@ status mode_help_family(arena *a, const command_line *o, strbuf *out)
         names[i] = all[i]->name;
     if (upper)
         names[count++] = upper->section;
-    const char *closest = closest_match(name, names, count);
-    return closest
-               ? wrong_usage("there is no kernel family '%s'; did you mean '%s'?", name, closest)
-               : wrong_usage("there is no kernel family '%s'; --list shows them all", name);
+    return no_such("kernel family", name, names, count, "--list shows them all");
 }
 
 status mode_explain(const char *code, strbuf *out)
@@ -96,9 +104,7 @@ status mode_explain(const char *code, strbuf *out)
         const char *numbers[DIAG_COUNT];
         for (int i = 0; i < DIAG_COUNT; i++)
             numbers[i] = diag_number((diag_code)i);
-        const char *closest = closest_match(code, numbers, DIAG_COUNT);
-        return closest ? wrong_usage("there is no code '%s'; did you mean '%s'?", code, closest)
-                       : wrong_usage("there is no code '%s'; --explain lists them all", code);
+        return no_such("code", code, numbers, DIAG_COUNT, "--explain lists them all");
     }
     return EXIT_DONE;
 }
@@ -131,10 +137,8 @@ status mode_man(const char *name, strbuf *out)
             return EXIT_DONE;
         return wrong_usage("%s, line %u: %s", pages[i].name, line, error);
     }
-    const char *closest = closest_match(name, names, PAGES);
-    return closest ? wrong_usage("there is no page '%s'; did you mean '%s'?", name, closest)
-                   : wrong_usage("there is no page '%s'; there are %s, %s, %s and %s", name,
-                                 names[0], names[1], names[2], names[3]);
+    return no_such("page", name, names, PAGES,
+                   "there are ptxgen, ptxgen-spec, ptxgen-header and ptxgen-libcuda");
 }
 
 static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *said, diags *d)
@@ -147,18 +151,65 @@ static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *sai
     return false;
 }
 
-/* The starter engine, with the spec of a model where one is named. */
+#define TEMPLATE(path, name)                           \
+    {                                                  \
+        path, template_##name, &template_##name##_size \
+    }
+
+static const struct {
+    const char *path, *text;
+    const size_t *size;
+} starter_files[] = {
+    TEMPLATE("engine.c", engine_c),
+    TEMPLATE("options.c", options_c),
+    TEMPLATE("options.h", options_h),
+    TEMPLATE("tokenizer.c", tokenizer_c),
+    TEMPLATE("tokenizer.h", tokenizer_h),
+    TEMPLATE("vocabulary.c", vocabulary_c),
+    TEMPLATE("vocabulary.h", vocabulary_h),
+    TEMPLATE("split.c", split_c),
+    TEMPLATE("split.h", split_h),
+    TEMPLATE("pre_tokenizers.def", pre_tokenizers_def),
+    TEMPLATE("gguf.c", gguf_c),
+    TEMPLATE("gguf.h", gguf_h),
+    TEMPLATE("gguf_header.h", gguf_header_h),
+    TEMPLATE("gguf_parse.c", gguf_parse_c),
+    TEMPLATE("gguf_value.c", gguf_value_c),
+    TEMPLATE("meson.build", meson_build),
+    TEMPLATE("meson_options.txt", meson_options_txt),
+    TEMPLATE("model.ini", model_ini),
+};
+enum { STARTER_FILES = sizeof starter_files / sizeof *starter_files };
+
+/* Writes all files of the starter engine's folder or, if one exists already, none. Its spec is that
+ * of a Llama 3.1 8B, or model if that is not NULL. Returns false after errors. */
+static bool write_starter(arena *a, const char *folder, const strbuf *model, diags *d)
+{
+    output_file files[STARTER_FILES] = { 0 };
+    size_t errors = d->errors;
+    for (size_t i = 0; i < STARTER_FILES; i++) {
+        bool is_spec = model && starter_files[i].text == template_model_ini;
+        files[i].path = path_in(a, folder, starter_files[i].path);
+        files[i].bytes = is_spec ? model->text : starter_files[i].text;
+        files[i].size = is_spec ? model->length : *starter_files[i].size;
+        if (os_exists(files[i].path))
+            diag_error(d, DIAG_UNWRITABLE, (location){ .file = files[i].path },
+                       "exists already, and is left as it is");
+    }
+    return d->errors == errors && emit_tree(a, files, STARTER_FILES, d);
+}
+
+/* Writes the starter engine, with the spec of a model if one is named. */
 static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
     const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
     strbuf text = strbuf_new(a), said = strbuf_new(a);
-    size_t count;
     if (o->from_gguf && !read_model(a, o, &text, &said, d))
         return;
-    if (!starter_write(a, folder, o->from_gguf ? &text : NULL, &count, d) || o->run.quiet)
+    if (!write_starter(a, folder, o->from_gguf ? &text : NULL, d) || o->run.quiet)
         return;
     fputs(said.text, stderr);
-    strbuf_format(out, "ptxgen: wrote %zu files -> %s; next: ", count, folder);
+    strbuf_format(out, "ptxgen: wrote %d files -> %s; next: ", STARTER_FILES, folder);
     if (o->from_gguf)
         strbuf_format(out, "cd %s && meson setup build && ninja -C build\n", folder);
     else
@@ -185,4 +236,51 @@ void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d)
     strbuf said = strbuf_new(a);
     if (read_model(a, o, out, &said, d) && !o->run.quiet)
         fputs(said.text, stderr);
+}
+
+#define LIBRARY "libcuda.so.1"
+
+/* Returns the folder of the emulated driver, or NULL. It is a folder of its own, which
+ * LD_LIBRARY_PATH makes the loader's first: in a build folder below this program, and installed
+ * beside it, wherever that was moved. */
+static const char *find_library(arena *a)
+{
+    const char *own = os_program_folder(a);
+    const char *places[] = {
+        own ? arena_format(a, "%s/src/libcuda", own) : NULL,
+        own ? arena_format(a, "%s/%s", own, PTXGEN_LIBCUDA_FROM_BINDIR) : NULL,
+        PTXGEN_LIBCUDA_DIR,
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (places[i] && os_exists(arena_format(a, "%s/" LIBRARY, places[i])))
+            return places[i];
+    return NULL;
+}
+
+status mode_run(arena *a, char *const *argv)
+{
+    const char *name = argv[0];
+    if (name && strcmp(name, "--") == 0)
+        name = *++argv;
+    else if (name && name[0] == '-')
+        return wrong_usage("run takes no option of its own: '%s'", name);
+    if (!name || !*name)
+        return wrong_usage("run needs a program: ptxgen run PROGRAM [ARGUMENT]...");
+
+    const char *path = os_find_program(a, name);
+    const char *here = arena_format(a, "./%s", name);
+    if (!path && !strchr(name, '/') && os_find_program(a, here))
+        return wrong_usage("there is no program '%s' on PATH; did you mean '%s'?", name, here);
+    if (!path)
+        return wrong_usage("there is no program '%s' that can be run", name);
+    const char *folder = find_library(a);
+    if (!folder)
+        return wrong_usage("there is no emulated driver: no " LIBRARY " beside ptxgen, nor in %s",
+                           PTXGEN_LIBCUDA_DIR);
+
+    const char *error, *others = getenv("LD_LIBRARY_PATH");
+    if (others && *others)
+        folder = arena_format(a, "%s:%s", folder, others);
+    os_become(a, path, argv, "LD_LIBRARY_PATH", folder, &error);
+    return wrong_usage("%s cannot be run: %s", path, error);
 }

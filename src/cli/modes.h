@@ -1,5 +1,5 @@
-/* What ptxgen does without a spec: it shows families, predicted times and codes, and writes a spec
- * to start from, or that of a model. */
+/* What ptxgen does without a spec: it shows families, predicted times and codes, writes a spec to
+ * start from, or that of a model, and runs programs on the emulated driver. */
 #ifndef PTXGEN_CLI_MODES_H
 #define PTXGEN_CLI_MODES_H
 
@@ -17,5 +17,10 @@ void mode_init(arena *a, const command_line *o, strbuf *out, diags *d);
 
 /* The spec of a model's step. What it is in one line goes to standard error. */
 void mode_from_gguf(arena *a, const command_line *o, strbuf *out, diags *d);
+
+/* "ptxgen run": becomes the program that argv (NULL-ended) names, with its arguments, for which
+ * libcuda.so.1 is the emulated one, whether the program is linked with it or opens it. Returns only
+ * if that fails: the status, after a message. */
+status mode_run(arena *a, char *const *argv);
 
 #endif

@@ -264,7 +264,7 @@ void options_help(strbuf *out)
                     "2 wrong usage;\n3 a file could not be read or written.\n");
 }
 
-/* Whether a word without its dashes is a long option. */
+/* Returns true if a word without its dashes is a long option. */
 static bool option_named(const char *word)
 {
     for (size_t i = 0; i < TABLE_SIZE; i++)
@@ -382,8 +382,8 @@ static status take_option(command_line *o, const option_row *row, const char *ar
     return row->take ? row->take(o, argument) : EXIT_DONE;
 }
 
-/* Whether an argument may be the optional one of the option in front of it: getopt_long sees it
- * only behind '='. */
+/* Returns true if an argument may be the optional one of the option in front of it: getopt_long
+ * sees it only behind '='. */
 static bool is_word(const char *argument)
 {
     return argument[0] != '-' || !argument[1]; /* "-" is a file */

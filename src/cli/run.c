@@ -5,7 +5,7 @@
 
 #include "base/os.h"
 #include "base/os_process.h"
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "check/validate.h"
 #include "check/verify_set.h"
 #include "emit/depfile.h"
@@ -59,7 +59,8 @@ static bool claim(run *r, claims *c, const char *path, const char *option)
     return false;
 }
 
-/* Whether the files that are read and written are different ones, and the expected one is there. */
+/* Returns true if no file is both read and written, or written twice, and the expected one is made.
+ */
 static bool check_paths(run *r)
 {
     const request *q = r->request;
@@ -111,47 +112,29 @@ static bool make_kernels(run *r)
     return generate_kernels(r->arena, s, &r->set, r->diags) && check_paths(r);
 }
 
-static bool find_ptxas(run *r)
-{
-    const char *error;
-    if (ptxas_find(r->arena, r->request->ptxas, &r->ptxas, &error))
-        return true;
-    diag_error(r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
-    return false;
-}
-
-static unsigned job_count(const request *q)
-{
-    return q->jobs ? (unsigned)q->jobs : os_cpu_count();
-}
-
-static bool validate(run *r)
-{
-    validation v = { 0 };
-    if (!validate_set(r->arena, &r->set, &r->ptxas, job_count(r->request), r->show, &v, r->diags))
-        return false;
-    summary_validation(r->out, &r->ptxas, &v);
-    return true;
-}
-
-static bool verify(run *r)
-{
-    const request *q = r->request;
-    verification v = { 0 };
-    if (!verify_set(r->arena, &r->set, &r->edited, q->seed, job_count(q), r->show, &v, r->diags))
-        return false;
-    summary_verification(r->out, &v, q->verbose);
-    return true;
-}
-
-/* All checks, so that a run shows all that is wrong. */
+/* Runs all checks that are asked for, also after one that failed. Returns false if one did. */
 static bool check_kernels(run *r)
 {
     const request *q = r->request;
-    bool found = !(q->validate || q->emit_ninja) || find_ptxas(r);
-    bool accepted = !(q->validate && found) || validate(r);
-    bool right = !q->verify || verify(r);
-    return found && accepted && right;
+    unsigned jobs = q->jobs ? (unsigned)q->jobs : os_cpu_count();
+    validation accepted = { 0 };
+    verification right = { 0 };
+    const char *error;
+    bool ok = true;
+    if ((q->validate || q->emit_ninja) && !ptxas_find(r->arena, q->ptxas, &r->ptxas, &error)) {
+        diag_error(r->diags, DIAG_NO_PTXAS, (location){ 0 }, "%s", error);
+        ok = false;
+    } else if (q->validate) {
+        ok = validate_set(r->arena, &r->set, &r->ptxas, jobs, r->show, &accepted, r->diags);
+        if (ok)
+            summary_validation(r->out, &r->ptxas, &accepted);
+    }
+    if (!q->verify)
+        return ok;
+    if (!verify_set(r->arena, &r->set, &r->edited, q->seed, jobs, r->show, &right, r->diags))
+        return false;
+    summary_verification(r->out, &right, q->verbose);
+    return ok;
 }
 
 static void print_outputs(run *r)
@@ -176,8 +159,15 @@ static bool print_plan(run *r)
     return true;
 }
 
-/* The files of the output folder but for those that somebody edited and the header does not embed.
- */
+static void add_files(run *r, const output_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        *VEC_PUSH(r->arena, &r->files) = files[i];
+}
+
+/* Makes the files of the output folder, without those that somebody edited and the header does not
+ * embed. The header comes last: if a run is killed before, a build finds the old one and runs
+ * ptxgen again. Until the manifest is new, the old one tells which files are to be removed. */
 static void make_outputs(run *r, const described_set *d)
 {
     output_files *files = &r->outputs;
@@ -191,23 +181,10 @@ static void make_outputs(run *r, const described_set *d)
             files->items[kept++] = files->items[i];
     }
     files->count = kept;
-}
-
-static void add_files(run *r, const output_file *files, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        *VEC_PUSH(r->arena, &r->files) = files[i];
-}
-
-/* The header comes last: if a run is killed before, a build finds the old one and runs ptxgen
- * again. Until the manifest is new, the old one tells which files are to be removed. */
-static void add_outputs(run *r)
-{
-    const output_file *outputs = r->outputs.items;
-    add_files(r, &outputs[GENERATED_KERNELS], r->outputs.count - GENERATED_KERNELS);
+    add_files(r, &files->items[GENERATED_KERNELS], kept - GENERATED_KERNELS);
     add_files(r, r->stale.items, r->stale.count);
-    add_files(r, &outputs[GENERATED_MANIFEST], 1);
-    add_files(r, &outputs[GENERATED_HEADER], 1);
+    add_files(r, &files->items[GENERATED_MANIFEST], 1);
+    add_files(r, &files->items[GENERATED_HEADER], 1);
 }
 
 static void add_text(run *r, const char *path, const strbuf *text)
@@ -352,10 +329,8 @@ static bool write_files(run *r, bool *wrote)
 {
     const request *q = r->request;
     described_set d = describe_set(r->arena, &r->set);
-    if (q->out) {
+    if (q->out)
         make_outputs(r, &d);
-        add_outputs(r);
-    }
     size_t folder_count = r->files.count;
     if ((q->emit_ninja && !check_ninja_names(r)) || (q->depfile && !add_depfile(r)))
         return false;

@@ -3,8 +3,8 @@
 #define PTXGEN_CLI_RUN_H
 
 #include "check/progress.h"
+#include "input/spec.h"
 #include "kernel/generate.h"
-#include "input/select.h"
 
 /* What is asked for; paths that are NULL are not. Options of the same names say it. */
 typedef struct request {

@@ -4,8 +4,6 @@
 
 #include "check/validate.h"
 #include "check/verify_set.h"
-#include "check/validate.h"
-#include "check/verify_set.h"
 
 void summary_validation(strbuf *out, const ptxas *assembler, const validation *v);
 

@@ -8,7 +8,7 @@
 #ifndef PTXGEN_EMIT_EARLIER_H
 #define PTXGEN_EMIT_EARLIER_H
 
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "emit/tree.h"
 #include "kernel/kernel.h"
 

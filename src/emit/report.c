@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "base/os.h"
 #include "emit/json.h"
 #include "emit/manifest.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/name_map.h"
 #include "base/os.h"
 #include "base/os_process.h"
 

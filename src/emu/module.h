@@ -9,7 +9,7 @@
 #define PTXGEN_EMU_MODULE_H
 
 #include "base/arena.h"
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "emu/emu.h"
 #include "emu/types.h"
 

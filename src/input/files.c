@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "base/os.h"
 
 enum { MAX_DEPTH = 10000 };

@@ -124,13 +124,6 @@ static void put_range(strbuf *out, const key *k)
         strbuf_put(out, ", blocks of the weights");
 }
 
-static const char *range_text(arena *a, const key *k)
-{
-    strbuf text = strbuf_new(a);
-    put_range(&text, k);
-    return text.text;
-}
-
 /* A range in its column: one that is wider goes on below, behind a comma. Returns where the last
  * line starts. */
 static size_t put_wrapped_range(strbuf *out, const char *word, size_t line, size_t column)
@@ -179,10 +172,12 @@ static const char *default_text(arena *a, const family *f, const key *k)
 /* A key's line: name, range, default and summary; the range starts at a column. */
 static void put_key(strbuf *out, const help_row *row, size_t line, size_t column)
 {
-    const char *range = row->range ? row->range : range_text(out->arena, row->key);
+    strbuf range = strbuf_new(out->arena);
+    if (!row->range)
+        put_range(&range, row->key);
     strbuf_put(out, row->key->name);
     strbuf_pad(out, line, column);
-    line = put_wrapped_range(out, range, line, column);
+    line = put_wrapped_range(out, row->range ? row->range : range.text, line, column);
     strbuf_pad(out, line, column + RANGE_WIDTH);
     strbuf_put(out, row->def);
     if (row->key->summary) {
@@ -200,14 +195,6 @@ void help_put_keys(strbuf *out, const help_row *rows, size_t count)
         width = wider(width, rows[i].key->name);
     for (size_t i = 0; i < count; i++)
         put_key(out, &rows[i], begin_row(out, "keys", i == 0), HEADING + width + COLUMN_GAP);
-}
-
-static void put_family_keys(strbuf *out, const family *f)
-{
-    VEC(help_row) rows = { 0 };
-    for (const key *k = f->keys; k->name; k++)
-        *VEC_PUSH(out->arena, &rows) = (help_row){ k, NULL, default_text(out->arena, f, k) };
-    help_put_keys(out, rows.items, rows.count);
 }
 
 static void put_param(strbuf *out, const family *f, const param *p)
@@ -240,40 +227,41 @@ static void put_param(strbuf *out, const family *f, const param *p)
     strbuf_char(out, '\n');
 }
 
+/* Begins a parameter's line: the heading before the first one, its name, spaces to a column. */
+static void begin_param(strbuf *out, bool first, const char *name, const char *suffix, size_t width)
+{
+    size_t line = begin_row(out, "params", first);
+    strbuf_format(out, "%s%s", name, suffix);
+    strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+}
+
 static void put_params(strbuf *out, const family *f)
 {
     size_t width = strlen("k_dim");
     for (const param *p = f->params; p->name; p++)
         width = wider(width, p->name);
     for (const param *p = f->params; p->name; p++) {
-        size_t line = begin_row(out, "params", p == f->params);
-        strbuf_put(out, p->name);
-        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        begin_param(out, p == f->params, p->name, "", width);
         put_param(out, f, p);
         const char *holds = p->data == DATA_PARTIAL_ROWS
                                 ? "rows: head_dim sums of 2^(s-max) v, max, sum of "
                                   "2^(s-max), 0, 0; s in units of log 2"
                                 : p->holds;
         if (holds) {
-            line = begin_row(out, "", false);
-            strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+            begin_param(out, false, "", "", width);
             strbuf_format(out, "%s\n", holds);
         }
     }
     for (const key *k = f->keys; family_key(f, "dims") && k->name; k++) {
         if (!k->at_run_time)
             continue;
-        size_t line = begin_row(out, "", false);
-        strbuf_format(out, "%s_dim", k->name);
-        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        begin_param(out, false, k->name, "_dim", width);
         strbuf_put(out, "in  u32 when dims are dynamic\n");
     }
     for (const key *k = f->keys; family_key(f, "rows") && k->name; k++) {
         if (!k->counted_with)
             continue;
-        size_t line = begin_row(out, "", false);
-        strbuf_format(out, "%s_val", k->name);
-        strbuf_pad(out, line, HEADING + width + COLUMN_GAP);
+        begin_param(out, false, k->name, "_val", width);
         strbuf_put(out, "in  u32 when rows = run_time: rows of X and Y\n");
     }
 }
@@ -319,7 +307,10 @@ static void put_steps(strbuf *out, const family *f)
 void spec_help_family(strbuf *out, const family *f)
 {
     strbuf_format(out, "%s - %s\n    %s\n", f->name, f->summary, f->computes);
-    put_family_keys(out, f);
+    VEC(help_row) rows = { 0 };
+    for (const key *k = f->keys; k->name; k++)
+        *VEC_PUSH(out->arena, &rows) = (help_row){ k, NULL, default_text(out->arena, f, k) };
+    help_put_keys(out, rows.items, rows.count);
     if (f->steps) {
         put_steps(out, f);
         return;

@@ -10,11 +10,6 @@
 
 static const char SHAPE[] = "shape";
 
-static bool has_shape(const family *f)
-{
-    return family_key(f, "k") && family_key(f, "n");
-}
-
 static bool is_dims_entry(const entry *e)
 {
     return strcmp(e->key, "dims") == 0;
@@ -27,7 +22,7 @@ static key_names names_of_keys(arena *a, const family *f)
     key_names names = { 0 };
     for (const key *k = f->keys; k->name; k++)
         *VEC_PUSH(a, &names) = k->name;
-    if (has_shape(f))
+    if (family_key(f, "k") && family_key(f, "n"))
         *VEC_PUSH(a, &names) = SHAPE;
     return names;
 }
@@ -208,12 +203,13 @@ static const location *blame(product *p, const char *key_name)
     return where;
 }
 
-/* Returns true if there is no message; else it goes to the key to blame. */
-static bool is_right(product *p, diag_code code, const char *message, const char *blamed, diags *d)
+/* Returns true if there is no message; else reports it at the key to blame. */
+static bool is_right(product *p, diag_code code, const char *message, const char **blamed, diags *d)
 {
-    const location *where = message ? blame(p, blamed) : NULL;
+    const location *where = message ? blame(p, *blamed) : NULL;
     if (where)
         diag_error(d, code, *where, "%s", message);
+    *blamed = NULL;
     return !message;
 }
 
@@ -302,25 +298,22 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
                   size_t wanted_count, diags *d)
 {
     const char *blamed = NULL, *message = multiple_problem(a, in, &blamed);
-    if (!is_right(p, DIAG_NOT_A_MULTIPLE, message, blamed, d))
+    if (!is_right(p, DIAG_NOT_A_MULTIPLE, message, &blamed, d))
         return false;
-    blamed = NULL;
     message = in->family->check ? in->family->check(in, a, &blamed) : NULL;
-    if (!is_right(p, DIAG_CONFLICT, message, blamed, d))
+    if (!is_right(p, DIAG_CONFLICT, message, &blamed, d))
         return false;
-    blamed = NULL;
     message = launch_problem(a, in, &blamed);
-    if (!is_right(p, DIAG_LAUNCH_LIMIT, message, blamed, d))
+    if (!is_right(p, DIAG_LAUNCH_LIMIT, message, &blamed, d))
         return false;
     for (size_t i = 0; i < wanted_count; i++) {
         message =
             in->excluded & target_bit(wanted[i]) ? NULL : target_problem(a, in, wanted[i], &blamed);
-        if (!is_right(p, DIAG_CONFLICT, message, blamed, d))
+        if (!is_right(p, DIAG_CONFLICT, message, &blamed, d))
             return false;
     }
-    blamed = NULL;
     message = launch_unfit(a, in, wanted, wanted_count, &blamed);
-    return is_right(p, DIAG_SHARED_MEMORY, message, blamed, d);
+    return is_right(p, DIAG_SHARED_MEMORY, message, &blamed, d);
 }
 
 /* What of an instance not all targets have: "mma_gemm", or "mma_gemm of m = 256". */

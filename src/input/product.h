@@ -2,7 +2,7 @@
 #ifndef PTXGEN_INPUT_PRODUCT_H
 #define PTXGEN_INPUT_PRODUCT_H
 
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "input/section.h"
 #include "kernel/generate.h"
 #include "input/values.h"

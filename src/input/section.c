@@ -184,8 +184,8 @@ static size_t code_length(const char *text)
     return length;
 }
 
-/* Whether inih may have the line: it has something for it, and does not continue a key line that
- * was unreadable. */
+/* Returns true if inih may have the line: it is not empty, and does not continue an unreadable key
+ * line. */
 static bool accept_line(reader *r, bool clean)
 {
     const char *text = r->line.text;

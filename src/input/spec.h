@@ -24,4 +24,18 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
                 const family *const *list, const upper_storey *upper,
                 const spec_overrides *overrides, spec *out, diags *d);
 
+/* A part of a spec's instances, for checks that are spread over machines. Part index of count, both
+ * from 1, has every count-th instance: neighbours cost about the same, and go to different parts.
+ * Each instance is in exactly one part. */
+typedef struct shard {
+    uint64_t index, count;
+} shard;
+
+/* Keeps the instances of a shard. Drops pipelines and aliases, whose kernels may be elsewhere. */
+void spec_keep_shard(spec *s, shard part);
+
+/* Keeps the instance of a name and drops pipelines and aliases. Adds an error and returns false if
+ * the spec has no such instance. */
+bool spec_keep_instance(arena *a, spec *s, const char *name, diags *d);
+
 #endif

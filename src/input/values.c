@@ -127,7 +127,7 @@ static const char *number_text(const list *l, const number *n)
                    : arena_format(l->arena, "%lld", (long long)n->value);
 }
 
-/* Whether the key takes the number, by itself. */
+/* Returns true if the key takes the number; reports why not. */
 static bool check_number(const list *l, const key *k, const number *n, location where)
 {
     int64_t unit = k->multiple_of > 1 && !k->of_weights ? k->multiple_of : 1;

@@ -15,7 +15,6 @@
 
 #include "test_arena.h"
 #include "base/hash.h"
-#include "base/name_map.h"
 #include "base/os_process.h"
 #include "check/verify.h"
 #include "model/from_gguf/from_gguf.h"

@@ -2,7 +2,7 @@
 #ifndef PTXGEN_EMU_PARSE_PARSER_H
 #define PTXGEN_EMU_PARSE_PARSER_H
 
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "emu/module.h"
 #include "emu/parse/lexer.h"
 

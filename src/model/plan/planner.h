@@ -4,7 +4,7 @@
 #ifndef PTXGEN_MODEL_PLAN_PLANNER_H
 #define PTXGEN_MODEL_PLAN_PLANNER_H
 
-#include "base/name_map.h"
+#include "base/hash.h"
 #include "base/diag.h"
 #include "model/plan/plan.h"
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/name_map.h"
 #include "base/os.h"
 #include "cost/measured.h"
 #include "kernel/generate.h"
