@@ -135,14 +135,7 @@ int test_run(bool (*takes)(const test_case *t, const void *context), const void 
     return failures;
 }
 
-typedef struct filters {
-    char **words; /* ends with NULL; none: all tests */
-    bool prints;
-    size_t *count; /* of tests that were taken */
-} filters;
-
-/* Returns true for groups that the tier quick leaves out where no filter names them. */
-static bool is_slow(const char *name)
+bool test_is_slow(const char *name)
 {
     static const char *const slow[] = { "unit/alike",        "unit/emu_matrix",
                                         "unit/emu_threads",  "unit/overlap",
@@ -155,6 +148,12 @@ static bool is_slow(const char *name)
     return strncmp(name, "kernel/", strlen("kernel/")) == 0 &&
            strcmp(name, "kernel/every_family") != 0;
 }
+
+typedef struct filters {
+    char **words; /* ends with NULL; none: all tests */
+    bool prints;
+    size_t *count; /* of tests that were taken */
+} filters;
 
 /* Returns true for the name of a group, for its folder and for what is behind that. */
 static bool names_group(const char *word, const char *name)
@@ -176,7 +175,7 @@ static bool word_takes(const char *word, const test_case *t)
 static bool filters_take(const test_case *t, const void *context)
 {
     const filters *f = context;
-    bool taken = !*f->words && (test_tier_asked() != TIER_QUICK || !is_slow(t->group));
+    bool taken = !*f->words && (test_tier_asked() != TIER_QUICK || !test_is_slow(t->group));
     for (char **word = f->words; *word && !taken; word++)
         taken = word_takes(*word, t);
     if (taken && f->prints)

@@ -46,6 +46,9 @@ typedef enum test_tier { TIER_QUICK, TIER_NORMAL, TIER_FULL } test_tier;
 
 test_tier test_tier_asked(void);
 
+/* Returns true for groups that the tier quick leaves out where no filter names them. */
+bool test_is_slow(const char *name);
+
 /* Which rows of a test's table run but in the tier full: a choice that is always the same. */
 enum { EACH = 1, THIRD = 3, FOURTH = 4 };
 

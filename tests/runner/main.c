@@ -52,13 +52,15 @@ typedef struct selection {
 } selection;
 
 /* Returns true for a test whose name begins with the family's, and for one whose source names the
- * family in its body, or in what its file has outside of tests. */
+ * family in its body, or in what its file has outside of tests; but for slow ones of whole steps.
+ */
 static bool concerns_family(const test_case *t, const void *context)
 {
     const selection *s = context;
     size_t length = strlen(s->family);
     bool taken = strncmp(t->test.name, s->family, length) == 0 && t->test.name[length] == '_';
-    if (!taken && !t->test.initial_state) { /* else it is of another family */
+    bool of_steps = strncmp(t->group, "unit/", strlen("unit/")) == 0 && test_is_slow(t->group);
+    if (!taken && !of_steps && !t->test.initial_state) { /* else it is of another family */
         const char *at = read_text(
             s->arena, arena_format(s->arena, "%s/%s", SOURCE_ROOT, strstr(t->file, "tests/")));
         const char *test = next_test(at);
