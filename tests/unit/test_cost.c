@@ -70,6 +70,9 @@ static instance default_instance(const char *family_name, format weights)
     for (const key *k = in.family->keys; k->name; k++)
         instance_set(&in, k, key_default(k));
     in.weights = instance_weights_index(weights);
+    for (const key *k = in.family->keys; k->name; k++)
+        if (k->like)
+            instance_set(&in, k, instance_default(&in, k));
     return in;
 }
 
