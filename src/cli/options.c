@@ -290,7 +290,7 @@ static status unknown_option(arena *a, const char *text)
                    : wrong_usage("unknown option '%s'", text);
 }
 
-/* What goes with --out alone. */
+/* Refuses options that need --out without it, and what --emit-ninja excludes. */
 static status check_files(const command_line *o)
 {
     const struct {
@@ -314,10 +314,11 @@ static status check_files(const command_line *o)
     return EXIT_DONE;
 }
 
-/* Options that make no sense together, or nothing to do. */
+/* Refuses options that exclude each other or need another one, and a command without anything to
+ * do.
+ */
 static status check_options(const command_line *o)
 {
-
     bool starts_engine = o->init && strcmp(o->init, STARTER_ENGINE) == 0;
     int modes = (o->run.spec != NULL) + o->list + (o->help_family != NULL) + (o->explain != NULL) +
                 (o->init != NULL) + (o->man != NULL) + (o->from_gguf != NULL && !starts_engine);
@@ -361,16 +362,6 @@ static status check_options(const command_line *o)
 
 /* Long options without a letter have their number in the table behind all letters. */
 enum { FIRST_NUMBER = 256 };
-
-static const option_row *row_of(int id)
-{
-    const option_row *row = option_table;
-    if (id >= FIRST_NUMBER)
-        return row + id - FIRST_NUMBER;
-    while (row->letter != id)
-        row++;
-    return row;
-}
 
 static status take_option(command_line *o, const option_row *row, const char *argument)
 {
@@ -418,7 +409,9 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             return wrong_usage("option '%.*s' takes no argument", (int)strcspn(last, "="), last);
         if (id == '?')
             return unknown_option(a, optopt ? arena_format(a, "-%c", optopt) : last);
-        const option_row *row = row_of(id);
+        const option_row *row = option_table + (id >= FIRST_NUMBER ? id - FIRST_NUMBER : 0);
+        while (id < FIRST_NUMBER && row->letter != id)
+            row++;
         if (!optarg && row->has_argument && optind < argc && is_word(argv[optind]))
             optarg = argv[optind++];
         if (row->has_argument && seen[row - option_table] && !row->may_repeat)

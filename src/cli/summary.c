@@ -27,25 +27,13 @@ static void put_count(strbuf *out, uint64_t count, int width)
     strbuf_format(out, "%*s", width, at);
 }
 
-/* Errors and bounds are relative to the sum of absolute terms; quantized outputs have steps of
- * rounding instead. */
-static void put_error(strbuf *out, const verified *v)
-{
-    const family *f = v->kernel->instance->family;
-    bool quantized = false;
-    for (const param *p = f->params; p->name; p++)
-        quantized |= p->kind == PARAM_OUT && formats[p->format].block_values > 1;
-    if (quantized)
-        strbuf_format(out, "%15.2f  %10s", v->worst, "1 rounding");
-    else
-        strbuf_format(out, "%15.1e  %10.0e", v->worst * f->tolerance, f->tolerance);
-}
-
 static const char *shown_file(const kernel *k)
 {
     return k->edited_file ? k->edited_file : k->file;
 }
 
+/* Writes a line for each kernel. Errors and bounds are relative to the sum of absolute terms; those
+ * of quantized outputs are in steps of rounding. */
 static void put_verified(strbuf *out, const verification *v)
 {
     size_t widest = 0;
@@ -57,11 +45,17 @@ static void put_verified(strbuf *out, const verification *v)
                   "thread instructions", "largest error", "bound");
     for (size_t i = 0; i < v->checked; i++) {
         const verified *one = &v->kernels[i];
+        const family *f = one->kernel->instance->family;
+        bool quantized = false;
+        for (const param *p = f->params; p->name; p++)
+            quantized |= p->kind == PARAM_OUT && formats[p->format].block_values > 1;
         strbuf_format(out, "%-*s", (int)widest, shown_file(one->kernel));
         put_count(out, one->blocks, 12);
         put_count(out, one->instructions, 21);
-        put_error(out, one);
-        strbuf_char(out, '\n');
+        if (quantized)
+            strbuf_format(out, "%15.2f  %10s\n", one->worst, "1 rounding");
+        else
+            strbuf_format(out, "%15.1e  %10.0e\n", one->worst * f->tolerance, f->tolerance);
     }
 }
 

@@ -141,25 +141,20 @@ bool cost_find(const instance *in, const target *t, cost_figures *found)
     return true;
 }
 
-/* Returns the share of the published bandwidth that reads reach on a part: see measured.tsv. */
-static double read_share(const gpu_part *part)
+cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
 {
     static const struct {
         const char *part;
-        double share;
+        double share; /* of the published bandwidth, that reads reach: see measured.tsv */
     } measured[] = { COST_READ_SHARES };
+    double share = COST_READ_SHARE;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         if (strcmp(measured[i].part, part->name) == 0)
-            return measured[i].share;
-    return COST_READ_SHARE;
-}
-
-cost_gpu cost_gpu_of_part(const target *t, const gpu_part *part)
-{
+            share = measured[i].share;
     return (cost_gpu){ t,
                        part->sm_count,
                        part->clock_mhz * MEGA,
-                       part->bandwidth_gbps * GIGA * read_share(part),
+                       part->bandwidth_gbps * GIGA * share,
                        part->tensor_fmas,
                        t->specific ? part->wgmma_fmas : 0 };
 }

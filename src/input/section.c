@@ -352,18 +352,6 @@ static int handle(void *user, const char *section_name, const char *name, const 
     return 1;
 }
 
-static void report_open_lists(const section *s, diags *d)
-{
-    for (size_t i = 0; i < s->entries.count; i++) {
-        const entry *e = &s->entries.items[i];
-        if (e->open && e->items.count)
-            diag_error(d, DIAG_EMPTY_LIST, e->open_where, "the list of '%s' ends in a comma",
-                       e->key);
-        else if (e->open)
-            diag_error(d, DIAG_EMPTY_LIST, e->where, "'%s' has no value", e->key);
-    }
-}
-
 void sections_read(arena *a, const char *file, const location *from, const char *text, size_t size,
                    section_list *out, diags *d)
 {
@@ -379,5 +367,12 @@ void sections_read(arena *a, const char *file, const location *from, const char 
                  .sections = out };
     ini_parse_stream(read_line, &r, handle, &r);
     for (size_t i = 0; i < out->count; i++)
-        report_open_lists(out->items[i], d);
+        for (size_t j = 0; j < out->items[i]->entries.count; j++) {
+            const entry *e = &out->items[i]->entries.items[j];
+            if (e->open && e->items.count)
+                diag_error(d, DIAG_EMPTY_LIST, e->open_where, "the list of '%s' ends in a comma",
+                           e->key);
+            else if (e->open)
+                diag_error(d, DIAG_EMPTY_LIST, e->where, "'%s' has no value", e->key);
+        }
 }

@@ -85,26 +85,15 @@ static void add_target(parser *p, const char *name, location where, const char *
     *VEC_PUSH(p->arena, &p->targets) = found;
 }
 
-static void read_embed(parser *p, const entry *e)
-{
-    if (e->items.count > 1)
-        diag_error(p->diags, DIAG_BAD_CHOICE, e->items.items[1].where,
-                   "embed is one word, not a list");
-    if (e->items.count && !embedding_find(e->items.items[0].text, &p->embed))
-        diag_error(p->diags, DIAG_BAD_CHOICE, e->items.items[0].where, "embed has no choice '%s'%s",
-                   e->items.items[0].text,
-                   suggestion(p->arena, e->items.items[0].text, embedding_names, EMBED_COUNT,
-                              "the choices are"));
-}
-
 static void read_global_key(parser *p, const entry *e)
 {
+    const item *first = e->items.count ? e->items.items : NULL;
+    const item *second = e->items.count > 1 ? first + 1 : NULL;
     if (strcmp(e->key, "prefix") == 0) {
-        if (e->items.count > 1)
-            diag_error(p->diags, DIAG_BAD_PREFIX, e->items.items[1].where,
-                       "prefix is one name, not a list");
-        if (e->items.count)
-            set_prefix(p, e->items.items[0].text, e->items.items[0].where, "");
+        if (second)
+            diag_error(p->diags, DIAG_BAD_PREFIX, second->where, "prefix is one name, not a list");
+        if (first)
+            set_prefix(p, first->text, first->where, "");
     } else if (strcmp(e->key, "targets") == 0) {
         for (size_t i = 0; i < e->items.count; i++)
             add_target(p, e->items.items[i].text, e->items.items[i].where, "");
@@ -112,7 +101,12 @@ static void read_global_key(parser *p, const entry *e)
         values_read(p->arena, &dims_key, e, &p->dims, p->diags);
         p->has_dims = true;
     } else if (strcmp(e->key, "embed") == 0) {
-        read_embed(p, e);
+        if (second)
+            diag_error(p->diags, DIAG_BAD_CHOICE, second->where, "embed is one word, not a list");
+        if (first && !embedding_find(first->text, &p->embed))
+            diag_error(
+                p->diags, DIAG_BAD_CHOICE, first->where, "embed has no choice '%s'%s", first->text,
+                suggestion(p->arena, first->text, embedding_names, EMBED_COUNT, "the choices are"));
     } else {
         size_t count = 0;
         while (global_keys[count])

@@ -29,67 +29,33 @@ const choice weights_choices[] = {
     { NULL, NULL },
 };
 
-const choice dims_choices[] = {
-    [DIMS_STATIC] = { "static", "" },
-    [DIMS_DYNAMIC] = { "dynamic", "_dynamic" },
-    { NULL, NULL },
-};
+/* The two words of a key: the first has no part in an instance's name, the second one a tag. */
+#define TWO_CHOICES(first, second, tag)                 \
+    {                                                   \
+        { first, "" }, { second, tag }, { NULL, NULL }, \
+    }
+const choice dims_choices[] = TWO_CHOICES("static", "dynamic", "_dynamic");
+const choice rows_choices[] = TWO_CHOICES("fixed", "run_time", "_rows");
+const choice variant_choices[] = TWO_CHOICES("plain", "auto", "_auto");
+const choice precision_choices[] = TWO_CHOICES("f32", "q8", "");
+const choice scaled_choices[] = TWO_CHOICES("none", "tensor", "_scaled");
+const choice bias_choices[] = TWO_CHOICES("none", "add", "_bias");
+const choice residual_choices[] = TWO_CHOICES("none", "add", "_residual");
+const choice norm_choices[] = TWO_CHOICES("none", "rms", "_rms");
+const choice layout_choices[] = TWO_CHOICES("grouped", "tiled", "_tiled");
+const choice kv_choices[] = TWO_CHOICES("fused", "separate", "_separate");
+const choice approximation_choices[] = TWO_CHOICES("erf", "tanh", "_tanh");
+const choice broadcast_choices[] = TWO_CHOICES("none", "row", "_row");
+const choice seq_len_choices[] = TWO_CHOICES("direct", "indirect", "_indirect");
+const choice trigger_choices[] = TWO_CHOICES("first", "waited", "_waited");
+const choice state_choices[] = TWO_CHOICES("changing", "settled", "_settled");
 
-const choice rows_choices[] = {
-    [ROWS_FIXED] = { "fixed", "" },
-    [ROWS_RUN_TIME] = { "run_time", "_rows" },
-    { NULL, NULL },
-};
-
-const choice variant_choices[] = {
-    [VARIANT_PLAIN] = { "plain", "" },
-    [VARIANT_AUTO] = { "auto", "_auto" },
-    { NULL, NULL },
-};
-
-const choice precision_choices[] = {
-    [PRECISION_F32] = { "f32", "" },
-    [PRECISION_Q8] = { "q8", "" },
-    { NULL, NULL },
-};
-
-const choice scaled_choices[] = { { "none", "" }, { "tensor", "_scaled" }, { NULL, NULL } };
-const choice bias_choices[] = { { "none", "" }, { "add", "_bias" }, { NULL, NULL } };
-const choice residual_choices[] = { { "none", "" }, { "add", "_residual" }, { NULL, NULL } };
-const choice norm_choices[] = {
-    [NORM_NONE] = { "none", "" },
-    [NORM_RMS] = { "rms", "_rms" },
-    { NULL, NULL },
-};
 const choice activation_choices[] = {
     [ACTIVATION_SILU] = { "silu", "" },
     [ACTIVATION_GELU] = { "gelu", "_gelu" },
     [ACTIVATION_SWIGLU_OAI] = { "swiglu_oai", "_oai" },
     { NULL, NULL },
 };
-const choice layout_choices[] = {
-    [DELTA_GROUPED] = { "grouped", "" },
-    [DELTA_TILED] = { "tiled", "_tiled" },
-    { NULL, NULL },
-};
-
-const choice kv_choices[] = {
-    [KV_FUSED] = { "fused", "" },
-    [KV_SEPARATE] = { "separate", "_separate" },
-    { NULL, NULL },
-};
-
-const choice approximation_choices[] = {
-    [GELU_ERF] = { "erf", "" },
-    [GELU_TANH] = { "tanh", "_tanh" },
-    { NULL, NULL },
-};
-const choice broadcast_choices[] = {
-    [BROADCAST_NONE] = { "none", "" },
-    [BROADCAST_ROW] = { "row", "_row" },
-    { NULL, NULL },
-};
-
 const choice kv_type_choices[] = {
     [KV_F32] = { "f32", "" },
     [KV_F16] = { "f16", "_f16" },
@@ -97,7 +63,6 @@ const choice kv_type_choices[] = {
     [KV_Q8_0] = { "q8_0", "_q8_0" },
     { NULL, NULL },
 };
-
 const choice out_choices[] = {
     [TYPE_F32] = { "f32", NULL },
     [TYPE_F16] = { "f16", NULL },
@@ -110,24 +75,6 @@ static const format type_formats[TYPE_COUNT] = {
     [TYPE_F16] = FORMAT_F16,
     [TYPE_BF16] = FORMAT_BF16,
     [TYPE_Q8_1] = FORMAT_Q8_1,
-};
-
-const choice seq_len_choices[] = {
-    [SEQ_LEN_DIRECT] = { "direct", "" },
-    [SEQ_LEN_INDIRECT] = { "indirect", "_indirect" },
-    { NULL, NULL },
-};
-
-const choice trigger_choices[] = {
-    [TRIGGER_FIRST] = { "first", "" },
-    [TRIGGER_WAITED] = { "waited", "_waited" },
-    { NULL, NULL },
-};
-
-const choice state_choices[] = {
-    [STATE_CHANGING] = { "changing", "" },
-    [STATE_SETTLED] = { "settled", "_settled" },
-    { NULL, NULL },
 };
 
 const real_range epsilon_range = { .min = 1e-30, .max = 1, .def = 1e-5 };
@@ -208,21 +155,14 @@ static int64_t row_multiple(format f)
     return info->block_values > 1 ? info->block_values : LINE / info->block_bytes;
 }
 
-/* Returns true if the key weights is of a matrix, not only the default of such keys. */
-static bool has_weights_alone(const family *f)
-{
-    const param *p = f->params;
-    while (p && p->name && !(p->weights && !p->matrix))
-        p++;
-    return p && p->name;
-}
-
 format instance_strictest_weights(const instance *in)
 {
     format strictest = FORMAT_NONE;
+    bool has_own = false; /* a matrix of the key weights, which may be no more than a default */
+    for (const param *p = in->family->params; p && p->name; p++)
+        has_own |= p->weights && !p->matrix;
     for (const key *k = in->family->keys; k->name; k++) {
-        if (k->choices != weights_choices || !(k->like || has_weights_alone(in->family)) ||
-            !key_matters(in, k))
+        if (k->choices != weights_choices || !(k->like || has_own) || !key_matters(in, k))
             continue;
         format f = weight_formats[instance_value(in, k)];
         if (strictest == FORMAT_NONE || row_multiple(f) > row_multiple(strictest))

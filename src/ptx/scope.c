@@ -134,9 +134,8 @@ ptx_scope ptx_for_begin(ptx *p, const char *name, val first, val end, val step)
     s.step = step;
     s.begin_label = new_label(p, name, "_loop");
     s.end_label = NO_LABEL;
-    if (!constant) {
+    if (!constant)
         s.end_label = branch_unless(p, lt(p, s.counter, end), name, "_done");
-    }
     ptx_set_comment(p, control(p, INST_LABEL, s.begin_label), note);
     control(p, INST_NOUNROLL, 0);
     return s;
