@@ -229,7 +229,7 @@ static void put_includes(strbuf *out, const location *from, unsigned most)
     strbuf_format(out, ":%u:\n", from->line);
 }
 
-/* What a message quotes may be of any length. */
+/* The bytes of a message's line that are shown: what it quotes may be of any length. */
 enum { LONGEST_LINE = 2000 };
 
 static void put_diagnostic(strbuf *out, const diagnostic *d, bool with_code, bool color)
@@ -300,7 +300,8 @@ static char lower(char c)
 
 enum { EDIT = 2 };
 
-/* Of inserting or deleting it: names differ in underscores more easily than in letters. */
+/* Returns the cost of inserting or deleting a character: users miss underscores more easily than
+ * letters. */
 static size_t weight(char c)
 {
     return c == '_' ? EDIT / 2 : EDIT;

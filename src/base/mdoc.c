@@ -193,7 +193,7 @@ static bool only_closing(const words *l, unsigned n)
     return true;
 }
 
-/* What stands around the rest of a line behind a macro; NULL: nothing. */
+/* Returns the two characters that enclose the rest of a line after a macro, or NULL. */
 static const char *enclosure(const words *l, unsigned n)
 {
     static const struct {

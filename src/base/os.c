@@ -222,7 +222,7 @@ static int open_device(arena *a, const char *path, const char **error)
     return -1;
 }
 
-/* Where a chain of symbolic links leads; the path itself where that is nowhere yet. */
+/* Returns the end of a chain of symbolic links; the path itself if it does not exist yet. */
 static const char *resolved(arena *a, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -356,16 +356,6 @@ void os_unlock(os_locks *locks)
     locks->count = 0;
 }
 
-/* Leaves errno alone. */
-static bool is_directory(const char *path)
-{
-    int kept = errno;
-    struct stat status;
-    bool is = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    errno = kept;
-    return is;
-}
-
 bool os_make_directories(arena *a, const char *path, const char **error)
 {
     char *partial = arena_strdup(a, *path ? path : ".");
@@ -374,9 +364,10 @@ bool os_make_directories(arena *a, const char *path, const char **error)
             continue;
         char end = *slash;
         *slash = '\0';
-        if (mkdir(partial, 0777) != 0 && !is_directory(partial)) {
-            if (errno == EEXIST)
-                errno = ENOTDIR;
+        int failure = mkdir(partial, 0777) != 0 ? errno : 0;
+        struct stat status;
+        if (failure && !(stat(partial, &status) == 0 && S_ISDIR(status.st_mode))) {
+            errno = failure == EEXIST ? ENOTDIR : failure;
             return fail(a, error);
         }
         *slash = end;

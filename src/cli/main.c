@@ -41,7 +41,8 @@ static void show_progress(void *context, const char *what, size_t done, size_t t
         fputs("\r\033[K", stderr);
 }
 
-/* What the run has to say goes to out, for standard output, which is written at the end. */
+/* Does what the command line asks for. Appends to out, which is written to standard output at the
+ * end. */
 static status run_command(arena *a, const command_line *o, strbuf *out, bool *wrote, diags *d)
 {
     static const progress terminal = { .step = show_progress };

@@ -33,8 +33,8 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* What the cost model says of the families: all of it on the targets of --target, or the times on
- * all targets. */
+/* Appends the predictions of the cost model: everything for the targets of --target, or the times
+ * on all targets. */
 static status list_costs(const char *only, strbuf *out)
 {
     bool any = !only;

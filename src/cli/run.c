@@ -266,8 +266,8 @@ static bool check_ninja_names(run *r)
     return right;
 }
 
-/* The same run of ptxgen again generates; another one, of the same instances, verifies them.
- * Returns the number of runs of ptxas. */
+/* Adds a Ninja build with two runs of ptxgen: this one again, which generates, and one that
+ * verifies the same instances. Returns the number of runs of ptxas. */
 static size_t add_ninja(run *r)
 {
     const request *q = r->request;
@@ -357,7 +357,7 @@ static bool write_files(run *r, bool *wrote)
     return true;
 }
 
-/* What an earlier run left in the output folder, as far as this one is to look at it. */
+/* Reads what an earlier run left in the output folder, if this run verifies or prunes it. */
 static bool look_back(run *r)
 {
     const request *q = r->request;

@@ -316,7 +316,8 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return is_right(p, DIAG_SHARED_MEMORY, message, &blamed, d);
 }
 
-/* What of an instance not all targets have: "mma_gemm", or "mma_gemm of m = 256". */
+/* Returns the part of an instance that not all targets have, "mma_gemm" or "mma_gemm of m = 256",
+ * and what it needs. */
 static const char *demanding(arena *a, const instance *in, const char **needs)
 {
     *needs = arena_format(a, "sm_%u or newer", in->family->sm);

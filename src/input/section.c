@@ -103,7 +103,7 @@ static bool clean_text(reader *r, char *line, size_t size)
     return clean;
 }
 
-/* What an unreadable line would have said is not missed. */
+/* Notes that a section has an unreadable line, so that no missing key is reported. */
 static void mark_damaged(reader *r)
 {
     if (r->section)

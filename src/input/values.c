@@ -120,7 +120,7 @@ static location number_place(const list *l, const number *n)
     return location_part(l->item->where, (size_t)(n->text - l->item->text), n->length);
 }
 
-/* What a message calls a number: as it was written where it is too large to know. */
+/* Returns a number for a message: as it was written if it is too large for an int64_t. */
 static const char *number_text(const list *l, const number *n)
 {
     return n->huge ? arena_copy(l->arena, n->text, n->length)
@@ -281,7 +281,7 @@ static void read_shape(const list *l, const key *k, const key *n)
         add_value(l, columns.value, rows.value);
 }
 
-/* By numbers, and equal ones in the order of the list: a list's items are one array. */
+/* Compares by numbers, and equal ones by their place in the list, which is one array. */
 static int by_numbers(const void *left, const void *right)
 {
     const value *a = *(const value *const *)left, *b = *(const value *const *)right;

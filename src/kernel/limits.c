@@ -90,7 +90,7 @@ int64_t launch_shared_bytes(const char *formula, const instance *in)
     return bytes > 0 ? bytes : 0;
 }
 
-/* Bytes of shared memory of a block, static and all. */
+/* Bytes of shared memory of a block: the static ones, and all. */
 typedef struct shared_bytes {
     int64_t fixed, all;
 } shared_bytes;

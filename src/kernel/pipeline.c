@@ -131,7 +131,7 @@ static int role(const param *p)
     return p->kind == PARAM_OUT ? OUTPUTS : blocks ? WEIGHTS : INPUTS;
 }
 
-/* What the steps do with one buffer. */
+/* How the steps use one buffer. */
 typedef struct buffer_use {
     param param; /* the first that is bound to it, with the buffer's name */
     int64_t bytes;

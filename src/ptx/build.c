@@ -179,7 +179,7 @@ static val number_as(ptx *p, ptx_op o, type t, val v)
     return imm(t, number);
 }
 
-/* The same for an operand that is not of the wanted type, or has none yet. */
+/* Returns an operand as a value of the wanted type, which it does not have yet. */
 static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
 {
     if (v.kind == VAL_NUMBER)

@@ -60,7 +60,7 @@ val imm(type t, long long number)
     return (val){ .kind = VAL_IMM, .type = (uint8_t)t, .bits = (uint64_t)number & mask };
 }
 
-/* What an operand is when the same instruction fails on it: a value that harms nobody. */
+/* Returns a zero in place of a value that could not be made. */
 val ptx_nothing(type t)
 {
     return (val){ .kind = VAL_IMM, .type = (uint8_t)t };

@@ -52,7 +52,7 @@ void wait_for_launches(ptx *p)
         control_launches(p, INST_WAIT_FOR_LAUNCHES, "those ahead are done");
 }
 
-/* What may write to where an address leads that an instruction makes, or takes from elsewhere. */
+/* Returns which launches may write to the target of the address that an instruction makes. */
 static ptx_changes changes_of(const ptx *p, const inst *i, const uint8_t *changes)
 {
     ptx_changes most = CHANGES_NEVER;
@@ -100,7 +100,7 @@ void ptx_load_what_changes(ptx *p)
     }
 }
 
-/* Where a thread may be: a bit each. */
+/* Where a thread may be relative to the wait, a bit each. */
 enum { AHEAD = 1, BEHIND = 2 };
 
 /* Copies to shared memory read what ld_const may, ahead of the wait, and all else behind it. */
@@ -122,7 +122,7 @@ static bool needs_changes(const ptx *p)
     return false;
 }
 
-/* Where threads are behind a block that they enter there. */
+/* Walks a block from where its threads may be. Returns where they may be after it. */
 static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const uint8_t *changes)
 {
     for (uint32_t n = block->first; n < block->end; n++) {

@@ -37,7 +37,7 @@ typedef struct register_name {
     uint8_t length; /* 0: not numbered so far */
 } register_name;
 
-/* What follows a mnemonic. */
+/* The operands after a mnemonic. */
 typedef enum form {
     NOTHING,
     VALUES,
@@ -196,7 +196,7 @@ static char *put_label(const printer *w, char *at, uint32_t label)
     return at;
 }
 
-/* Of a load or store. */
+/* Returns the number of values of a load or store. */
 static unsigned vector_width(const inst *i)
 {
     return i->results ? i->results : i->operands - 1u;
@@ -556,7 +556,7 @@ static void name_register(printer *w, uint32_t id)
     name->length = (uint8_t)(end - name->text);
 }
 
-/* What has to be known ahead of the first line. */
+/* Names registers, numbers labels and finds the PTX version: the head needs them. */
 static void survey(printer *w)
 {
     ptx *p = w->p;

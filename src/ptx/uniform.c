@@ -19,7 +19,7 @@ static uint8_t of_operands(const ptx *p, const inst *i)
     return s;
 }
 
-/* What differs by warp only, in a block that may have one. */
+/* Returns the spread of a value that differs by warp only: none in a block of one warp. */
 static uint8_t by_warp(const ptx *p)
 {
     return p->block <= 32 ? BLOCK_UNIFORM : WARP_UNIFORM;
