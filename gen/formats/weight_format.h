@@ -4,11 +4,11 @@
  * There are three ways from a block to its weights:
  *
  *   unpack   Eight neighbouring weights as f32, loaded byte by byte and computed as ggml's decoder
- * does it, in the same order of operations. Slow, exact, and the one to compare with. stream   What
- * a lane of a streaming product loads of a row at once, as bytes that dp4a multiplies. How
- * activations are laid out for that is drawn in gen/products/stream_plan.h. gemm     What a thread
- * of a product on the tensor cores makes of a chunk in shared memory: pairs of f16. A format
- * without a decoder of its own has its unpacked weights rounded.
+ *            does it, in the same order of operations. Slow and exact: the one to compare with.
+ *   stream   What a lane of a streaming product loads of a row at once, as bytes that dp4a
+ *            multiplies. gen/products/stream_plan.h draws how activations are laid out for that.
+ *   gemm     What a thread of a product on the tensor cores makes of a chunk in shared memory:
+ *            pairs of f16. A format without a decoder of its own has its unpacked weights rounded.
  */
 #ifndef PTXGEN_GEN_FORMATS_WEIGHT_FORMAT_H
 #define PTXGEN_GEN_FORMATS_WEIGHT_FORMAT_H
