@@ -117,6 +117,7 @@ typedef enum ptxgen_operation {
     PTXGEN_TRANSPOSE,
     PTXGEN_KV_WRITE,
     PTXGEN_FFN,
+    PTXGEN_LAYER_NORM,
 } ptxgen_operation;
 
 /* How the values of a buffer are stored; the quantized ones in blocks as ggml stores them. In a
@@ -2253,6 +2254,7 @@ static inline const char *ptxgen_operation_name(ptxgen_operation operation)
         "transpose",
         "kv_write",
         "ffn",
+        "layer_norm",
     };
     size_t index = (size_t)operation;
     return index < sizeof names / sizeof *names ? names[index] : "unknown operation";
