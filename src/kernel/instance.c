@@ -535,8 +535,9 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
             *(made->target_values ? &made->target : &made->format) = kv_format(in);
         if (made->kind != PARAM_U32)
             made->bytes = bytes_formula(a, made, made->weights && in->family->whole_lines);
-        uint64_t row =
-            made->row ? format_bytes(made->format, (uint64_t)value_of(in, made->row)) : 0;
+        if (!made->row)
+            continue;
+        uint64_t row = format_bytes(made->format, (uint64_t)value_of(in, made->row));
         while (row % made->align) /* every row has the alignment, not only the first */
             made->align /= 2;
     }
