@@ -241,26 +241,6 @@ static stream_weights decode_nvfp4(ptx *p, const stream_row *row, const val word
     return w;
 }
 
-/* By code, as bitsandbytes has them: quantiles of the normal distribution, of QLoRA (2023). */
-static const float nf4_values[CODES] = {
-    -1.0f,
-    -0.6961928009986877f,
-    -0.5250730514526367f,
-    -0.39491748809814453f,
-    -0.28444138169288635f,
-    -0.18477343022823334f,
-    -0.09105003625154495f,
-    0.0f,
-    0.07958029955625534f,
-    0.16093020141124725f,
-    0.24611230194568634f,
-    0.33791524171829224f,
-    0.44070982933044434f,
-    0.5626170039176941f,
-    0.7229568362236023f,
-    1.0f,
-};
-
 /* Weights first .. first + 7 are four bytes, the first of two in the high nibble. */
 static void unpack_nf4_codes(ptx *p, val quants, unsigned offset, val first, val absmax,
                              val w[UNPACKED])

@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+/* Weights of nf4 by code, as bitsandbytes has them: quantiles of the normal distribution, of QLoRA
+ * (Dettmers and others, 2023). */
+extern const float nf4_values[16];
+
 /* Weights of iq4_nl and iq4_xs by code. None is 0. */
 extern const int8_t iq4_values[16];
 
