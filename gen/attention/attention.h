@@ -61,8 +61,8 @@ positions attention_within_ring(ptx *p, int64_t rows, positions run);
 float attention_query_scale(const instance *in);
 val attention_score(ptx *p, const instance *in, val product);
 
-/* What products of a row of q that was multiplied by a power of two, whose exponent common/halves.h
- * tells, are to be multiplied by in place of it. */
+/* Returns the factor of scores whose row of q was scaled by a power of two. The factor undoes that
+ * power; its exponent comes from common/halves.h. */
 val attention_factor_of_power(ptx *p, const instance *in, val exponent);
 
 /* Loads query row number query, of [.., head_dim] at the parameter q. */

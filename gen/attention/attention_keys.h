@@ -69,7 +69,7 @@ const char *check_heads(const instance *in, arena *a, const char **blamed);
 /* The same, and a ring has room for the window. */
 const char *check_ring(const instance *in, arena *a, const char **blamed);
 
-/* The same as of heads, and the chunks fit a grid. */
+/* Checks what check_heads does, and that the chunks fit a grid. */
 const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
 
 #endif

@@ -288,7 +288,7 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
         val2 weights[GQA_HEADS];
         for (unsigned i = 0; i < GQA_QUAD; i++) {
             if (i % 2 == 0) {
-                /* Of two positions of every head: more would not leave registers enough for 8
+                /* Load the weights of two positions for every head; more would spill with 8
                  * heads. */
                 int64_t offset = i * F32_BYTES;
                 for (unsigned k = 0; k < g->set_count; k++) {

@@ -240,8 +240,8 @@ static void put_caches(ptx *p, const flash_block *w, val k, val v)
         st_shared(p, U32, w->caches, LENGTH_AT, w->length);
 }
 
-/* Has rows of K and V fetched, from the first of the run on: a lane a line of each at a time. A row
- * counts as a power of two of lines, so that lanes share them out. */
+/* Prefetches rows of K and V from the first position of the run on. Each lane prefetches one line
+ * of K and one of V at a time. A row counts as a power of two of lines, so lanes can share it. */
 static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run)
 {
     int64_t ring = w->in->options.ring, row_bytes = cache_row_bytes(w->in);

@@ -35,14 +35,14 @@ void mla_block_count(ptx *p, mla_block *b);
 val mla_query_row(ptx *p, const mla_block *b, val head);
 val mla_has_head(ptx *p, const mla_block *b, val head);
 
-/* What scores are multiplied by, in units of log 2. */
+/* Returns the factor of scores that makes them logarithms to the base 2. */
 float mla_score_scale(const instance *in);
 
 /* The positions of a chunk. */
 positions mla_chunk(ptx *p, const mla_block *b, val chunk);
 
-/* Where a query's values go: into o where the row has one chunk alone, else into the partial row of
- * a chunk. */
+/* Return the address that a query's result is stored to: in o if the row has one chunk, else in the
+ * partial row of a chunk. */
 val mla_output(ptx *p, const mla_block *b, val query);
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
 
@@ -75,7 +75,7 @@ void mla_softmax_tell(ptx *p, const mla_softmax *s, const mla_softmax_lane *own,
 void mla_softmax_share(ptx *p, const mla_softmax *s, const mla_softmax_lane *own);
 val2 mla_softmax_state(ptx *p, const mla_softmax *s, val head);
 
-/* Of instances whose products are of f16: gen/attention/mla_halves.c. */
+/* mla_attention with products = f16: see gen/attention/mla_halves.c. */
 enum { MLA_HALVES_THREADS = 128, MLA_HALVES_HEADS = 16 };
 int64_t mla_halves_shared(const instance *in);
 void mla_halves_build(ptx *p, const instance *in);

@@ -12,7 +12,8 @@ enum { HEIGHT_BITS = 32 };
 val height_of_float(ptx *p, val number);
 val float_of_height(ptx *p, val height);
 
-/* Whether one number stands ahead of another one: by its height, of equal ones the lower number. */
+/* Returns true if a number comes before another one: the larger height first, then the lower
+ * number. */
 val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
 
 /* The first so far, and the first of what the lanes of a warp have, told to all of them. */

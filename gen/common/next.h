@@ -30,7 +30,7 @@ static inline bool is_settled(const instance *in)
     return in->state == STATE_SETTLED;
 }
 
-/* Loads such a number; settled: by a load that may stand ahead of the wait. */
+/* Loads a position, length or address of a cache. If settled, the load may come before the wait. */
 static inline val load_state(ptx *p, bool settled, type t, val at)
 {
     return settled ? ld_settled(p, t, at, 0) : ld_const(p, t, at, 0);

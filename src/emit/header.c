@@ -255,8 +255,8 @@ static void print_plan(strbuf *out, const described_set *d, int place)
         d->set->upper->header(out, d, (header_place)place);
 }
 
-/* What stands in its place: what a function prints, of a number too, or a text with placeholders of
- * its own. */
+/* A placeholder of a template. A function prints its text, with or without a number, or it is a
+ * text with placeholders of its own. */
 typedef struct placeholder {
     const char *name;
     void (*print)(strbuf *out, const described_set *d);

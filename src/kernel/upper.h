@@ -44,7 +44,7 @@ typedef struct step_proof {
 
 /* What a model's file does not decide; 0 and -1: the usual. */
 typedef struct model_options {
-    int64_t max_seq_len; /* 0: what the model was trained for, at most 8192 */
+    int64_t max_seq_len; /* 0: what the model was trained for, at most 8k */
     int64_t kv_type;     /* KV_; -1: f16 */
 } model_options;
 
