@@ -2695,15 +2695,15 @@ $turn_loop:                                                     // 16 weights a 
     setp.lt.u32         %p1, %r4, 8;\n\
     @%p1 bra            $turn_loop;\n\
     shfl.sync.bfly.b32  %f34, %f1, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f35, %f1, %f34;\n\
+    add.rn.f32          %f35, %f1, %f34;\n\
     shfl.sync.bfly.b32  %f36, %f35, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f37, %f35, %f36;\n\
+    add.rn.f32          %f37, %f35, %f36;\n\
     shfl.sync.bfly.b32  %f38, %f37, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f39, %f37, %f38;\n\
+    add.rn.f32          %f39, %f37, %f38;\n\
     shfl.sync.bfly.b32  %f40, %f39, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f41, %f39, %f40;\n\
+    add.rn.f32          %f41, %f39, %f40;\n\
     shfl.sync.bfly.b32  %f42, %f41, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f43, %f41, %f42;\n\
+    add.rn.f32          %f43, %f41, %f42;\n\
     setp.eq.u32         %p2, %r1, 0;\n\
     @!%p2 bra           $skip;\n\
     mad.wide.u32        %rd7, %r2, 4, %rd1;\n\
@@ -2725,7 +2725,7 @@ static const ptxgen_config llama_f32_gemv_k4096_n256_config[] = {
 };
 const ptxgen_kernel llama_f32_gemv_k4096_n256 = {
     "f32_gemv_k4096_n256", "f32_gemv_k4096_n256",
-    llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0xed96441fb71ac2b4),
+    llama_f32_gemv_k4096_n256_ptx, 3080, UINT64_C(0x14640a578fb0fab0),
     "f32_gemv", PTXGEN_GEMV, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_f32_gemv_k4096_n256_params, 3,
@@ -2850,7 +2850,7 @@ $first_loop:\n\
     shfl.sync.bfly.b32  %r62, %r61, 1, 31, 0xFFFFFFFF;\n\
     max.u32             %r63, %r61, %r62;\n\
     mov.b32             %f17, %r63;\n\
-    mul.f32             %f18, %f17, 0f3C010204;\n\
+    mul.rn.f32          %f18, %f17, 0f3C010204;\n\
     rcp.approx.ftz.f32  %f19, %f18;\n\
     fma.rn.f32          %f20, %f13, %f19, 0f4B400000;\n\
     mov.b32             %r64, %f20;\n\
@@ -2903,7 +2903,7 @@ $first_loop:\n\
     shfl.sync.bfly.b32  %r96, %r95, 1, 31, 0xFFFFFFFF;\n\
     add.s32             %r97, %r95, %r96;\n\
     cvt.rn.f32.s32      %f36, %r97;\n\
-    mul.f32             %f37, %f18, %f36;\n\
+    mul.rn.f32          %f37, %f18, %f36;\n\
     mov.b32             %r98, %f37;\n\
     shr.u32             %r99, %r11, 2;\n\
     shr.u32             %r100, %r10, 7;\n\
@@ -2916,7 +2916,7 @@ $first_loop:\n\
     selp.f32            %f38, 0f3D800000, 0f3F800000, %p3;\n\
     setp.eq.u32         %p4, %r12, 3;\n\
     selp.f32            %f39, 0f3D800000, %f38, %p4;\n\
-    mul.f32             %f40, %f18, %f39;\n\
+    mul.rn.f32          %f40, %f18, %f39;\n\
     mov.b32             %r105, %f40;\n\
     and.b32             %r106, %r12, 1;\n\
     setp.eq.u32         %p5, %r106, 0;\n\
@@ -2976,12 +2976,12 @@ $row_loop:                                                      // 128 weights a
     ld.shared.v4.f32    {%f45, %f46, %f47, %f48}, [%r122+2048];\n\
     bfe.s32             %r135, %r133, 16, 8;\n\
     cvt.rn.f32.s32      %f49, %r135;\n\
-    mul.f32             %f50, %f49, %f47;\n\
+    mul.rn.f32          %f50, %f49, %f47;\n\
     fma.rn.f32          %f51, %f44, %f48, %f50;\n\
     cvt.f32.f16         %f52, %h1;\n\
     bfe.s32             %r136, %r133, 8, 8;\n\
     cvt.rn.f32.s32      %f53, %r136;\n\
-    mul.f32             %f54, %f53, %f46;\n\
+    mul.rn.f32          %f54, %f53, %f46;\n\
     ld.global.nc.v4.u32 {%r137, %r138, %r139, %r140}, [%rd11+16];\n\
     and.b32             %r141, %r140, 0xF0F0F0F0;\n\
     ld.shared.v4.s32    {%r142, %r143, %r144, %r145}, [%r122+1536];\n\
@@ -3003,10 +3003,10 @@ $row_loop:                                                      // 128 weights a
     dp4a.u32.s32        %r167, %r146, %r144, %r166;\n\
     dp4a.u32.s32        %r168, %r141, %r145, %r167;\n\
     mov.b32             %f55, %r168;\n\
-    sub.f32             %f56, %f55, 0f4B400000;\n\
+    sub.rn.f32          %f56, %f55, 0f4B400000;\n\
     bfe.s32             %r169, %r133, 0, 8;\n\
     cvt.rn.f32.s32      %f57, %r169;\n\
-    mul.f32             %f58, %f57, %f45;\n\
+    mul.rn.f32          %f58, %f57, %f45;\n\
     and.b32             %r170, %r140, 0x0F0F0F0F;\n\
     ld.shared.v4.s32    {%r171, %r172, %r173, %r174}, [%r122+512];\n\
     and.b32             %r175, %r139, 0x0F0F0F0F;\n\
@@ -3026,8 +3026,8 @@ $row_loop:                                                      // 128 weights a
     dp4a.u32.s32        %r192, %r175, %r173, %r191;\n\
     dp4a.u32.s32        %r193, %r170, %r174, %r192;\n\
     mov.b32             %f59, %r193;\n\
-    sub.f32             %f60, %f59, 0f4B400000;\n\
-    mul.f32             %f61, %f58, %f60;\n\
+    sub.rn.f32          %f60, %f59, 0f4B400000;\n\
+    mul.rn.f32          %f61, %f58, %f60;\n\
     fma.rn.f32          %f62, %f54, %f56, %f61;\n\
     fma.rn.f32          %f63, %f52, %f62, %f41;\n\
     fma.rn.f32          %f41, %f43, %f51, %f63;\n\
@@ -3046,12 +3046,12 @@ $row_loop:                                                      // 128 weights a
     ld.shared.v4.f32    {%f67, %f68, %f69, %f70}, [%r122+4608];\n\
     bfe.s32             %r205, %r203, 16, 8;\n\
     cvt.rn.f32.s32      %f71, %r205;\n\
-    mul.f32             %f72, %f71, %f69;\n\
+    mul.rn.f32          %f72, %f71, %f69;\n\
     fma.rn.f32          %f73, %f66, %f70, %f72;\n\
     cvt.f32.f16         %f74, %h3;\n\
     bfe.s32             %r206, %r203, 8, 8;\n\
     cvt.rn.f32.s32      %f75, %r206;\n\
-    mul.f32             %f76, %f75, %f68;\n\
+    mul.rn.f32          %f76, %f75, %f68;\n\
     ld.global.nc.v4.u32 {%r207, %r208, %r209, %r210}, [%rd11+1168];\n\
     and.b32             %r211, %r210, 0xF0F0F0F0;\n\
     ld.shared.v4.s32    {%r212, %r213, %r214, %r215}, [%r122+4096];\n\
@@ -3073,10 +3073,10 @@ $row_loop:                                                      // 128 weights a
     dp4a.u32.s32        %r237, %r216, %r214, %r236;\n\
     dp4a.u32.s32        %r238, %r211, %r215, %r237;\n\
     mov.b32             %f77, %r238;\n\
-    sub.f32             %f78, %f77, 0f4B400000;\n\
+    sub.rn.f32          %f78, %f77, 0f4B400000;\n\
     bfe.s32             %r239, %r203, 0, 8;\n\
     cvt.rn.f32.s32      %f79, %r239;\n\
-    mul.f32             %f80, %f79, %f67;\n\
+    mul.rn.f32          %f80, %f79, %f67;\n\
     and.b32             %r240, %r210, 0x0F0F0F0F;\n\
     ld.shared.v4.s32    {%r241, %r242, %r243, %r244}, [%r122+3072];\n\
     and.b32             %r245, %r209, 0x0F0F0F0F;\n\
@@ -3096,8 +3096,8 @@ $row_loop:                                                      // 128 weights a
     dp4a.u32.s32        %r262, %r245, %r243, %r261;\n\
     dp4a.u32.s32        %r263, %r240, %r244, %r262;\n\
     mov.b32             %f81, %r263;\n\
-    sub.f32             %f82, %f81, 0f4B400000;\n\
-    mul.f32             %f83, %f80, %f82;\n\
+    sub.rn.f32          %f82, %f81, 0f4B400000;\n\
+    mul.rn.f32          %f83, %f80, %f82;\n\
     fma.rn.f32          %f84, %f76, %f78, %f83;\n\
     fma.rn.f32          %f85, %f74, %f84, %f41;\n\
     fma.rn.f32          %f41, %f65, %f73, %f85;\n\
@@ -3110,15 +3110,15 @@ $row_loop:                                                      // 128 weights a
     setp.eq.u32         %p10, %r265, 0;\n\
     selp.u32            %r266, %r264, 1, %p10;\n\
     shfl.sync.bfly.b32  %f86, %f41, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f87, %f41, %f86;\n\
+    add.rn.f32          %f87, %f41, %f86;\n\
     shfl.sync.bfly.b32  %f88, %f87, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f89, %f87, %f88;\n\
+    add.rn.f32          %f89, %f87, %f88;\n\
     shfl.sync.bfly.b32  %f90, %f89, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f91, %f89, %f90;\n\
+    add.rn.f32          %f91, %f89, %f90;\n\
     shfl.sync.bfly.b32  %f92, %f91, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f93, %f91, %f92;\n\
+    add.rn.f32          %f93, %f91, %f92;\n\
     shfl.sync.bfly.b32  %f94, %f93, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f95, %f93, %f94;\n\
+    add.rn.f32          %f95, %f93, %f94;\n\
     setp.lt.u32         %p11, %r266, 1;\n\
     @!%p11 bra          $skip_2;\n\
     add.u32             %r267, %r123, %r266;\n\
@@ -3161,7 +3161,7 @@ static const ptxgen_config llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_config[]
 };
 const ptxgen_kernel llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1 = {
     "stream_gemv_q4k_k4096_n14336_m1_w12_r1", "stream_gemv_q4k_k4096_n14336_m1_w12_r1",
-    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16959, UINT64_C(0x47f43a225dda28ab),
+    llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_ptx, 16959, UINT64_C(0x9a921c049b9651bf),
     "stream_gemv", PTXGEN_GEMV, PTXGEN_Q4_K, PTXGEN_F32, PTXGEN_Q8_1,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_stream_gemv_q4k_k4096_n14336_m1_w12_r1_params, 3,
@@ -3446,7 +3446,7 @@ $skip_6:\n\
     ld.global.nc.f32    %f9, [%rd13];\n\
     setp.lt.u32         %p10, %r168, 4096;\n\
     @!%p10 bra          $skip_7;\n\
-    mul.f32             %f10, %f1, %f9;\n\
+    mul.rn.f32          %f10, %f1, %f9;\n\
     cvt.u64.u32         %rd14, %r168;\n\
     mad.wide.u32        %rd15, %r162, 4096, %rd14;\n\
     shl.b64             %rd16, %rd15, 2;\n\
@@ -3457,7 +3457,7 @@ $skip_7:\n\
     add.u32             %r169, %r168, 1;\n\
     setp.lt.u32         %p11, %r169, 4096;\n\
     @!%p11 bra          $skip_8;\n\
-    mul.f32             %f11, %f2, %f9;\n\
+    mul.rn.f32          %f11, %f2, %f9;\n\
     cvt.u64.u32         %rd18, %r169;\n\
     mad.wide.u32        %rd19, %r162, 4096, %rd18;\n\
     shl.b64             %rd20, %rd19, 2;\n\
@@ -3468,7 +3468,7 @@ $skip_8:\n\
     add.u32             %r170, %r168, 8;\n\
     setp.lt.u32         %p12, %r170, 4096;\n\
     @!%p12 bra          $skip_9;\n\
-    mul.f32             %f12, %f5, %f9;\n\
+    mul.rn.f32          %f12, %f5, %f9;\n\
     cvt.u64.u32         %rd22, %r170;\n\
     mad.wide.u32        %rd23, %r162, 4096, %rd22;\n\
     shl.b64             %rd24, %rd23, 2;\n\
@@ -3479,7 +3479,7 @@ $skip_9:\n\
     add.u32             %r171, %r168, 9;\n\
     setp.lt.u32         %p13, %r171, 4096;\n\
     @!%p13 bra          $skip_10;\n\
-    mul.f32             %f13, %f6, %f9;\n\
+    mul.rn.f32          %f13, %f6, %f9;\n\
     cvt.u64.u32         %rd26, %r171;\n\
     mad.wide.u32        %rd27, %r162, 4096, %rd26;\n\
     shl.b64             %rd28, %rd27, 2;\n\
@@ -3514,7 +3514,7 @@ static const ptxgen_config llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_config[] = {
 };
 const ptxgen_kernel llama_mma_gemm_f16_f16_k4096_n4096_m8_s2 = {
     "mma_gemm_f16_f16_k4096_n4096_m8_s2", "mma_gemm_f16_f16_k4096_n4096_m8_s2",
-    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx, 12613, UINT64_C(0x927e6945018fe443),
+    llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_ptx, 12613, UINT64_C(0x85dfa129b2abca93),
     "mma_gemm_f16", PTXGEN_GEMV, PTXGEN_F16, PTXGEN_F16, PTXGEN_F16,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_mma_gemm_f16_f16_k4096_n4096_m8_s2_params, 4,
@@ -3590,15 +3590,15 @@ static const char llama_rms_norm_k4096_m1_ptx[] = "\
     mov.f32             %f4, %f16;\n\
     mov.f32             %f5, %f17;\n\
     shfl.sync.bfly.b32  %f18, %f1, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f19, %f1, %f18;\n\
+    add.rn.f32          %f19, %f1, %f18;\n\
     shfl.sync.bfly.b32  %f20, %f19, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f21, %f19, %f20;\n\
+    add.rn.f32          %f21, %f19, %f20;\n\
     shfl.sync.bfly.b32  %f22, %f21, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f23, %f21, %f22;\n\
+    add.rn.f32          %f23, %f21, %f22;\n\
     shfl.sync.bfly.b32  %f24, %f23, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f25, %f23, %f24;\n\
+    add.rn.f32          %f25, %f23, %f24;\n\
     shfl.sync.bfly.b32  %f26, %f25, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f27, %f25, %f26;\n\
+    add.rn.f32          %f27, %f25, %f26;\n\
     mov.f32             %f28, 0f00000000;\n\
     setp.eq.u32         %p1, %r3, 0;\n\
     @!%p1 bra           $skip;\n\
@@ -3616,30 +3616,30 @@ $skip:\n\
 \n\
 $skip_2:\n\
     shfl.sync.bfly.b32  %f29, %f28, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f30, %f28, %f29;\n\
+    add.rn.f32          %f30, %f28, %f29;\n\
     shfl.sync.bfly.b32  %f31, %f30, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f32, %f30, %f31;\n\
+    add.rn.f32          %f32, %f30, %f31;\n\
     shfl.sync.bfly.b32  %f33, %f32, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f34, %f32, %f33;\n\
+    add.rn.f32          %f34, %f32, %f33;\n\
     shfl.sync.bfly.b32  %f35, %f34, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f36, %f34, %f35;\n\
+    add.rn.f32          %f36, %f34, %f35;\n\
     shfl.sync.bfly.b32  %f37, %f36, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f38, %f36, %f37;\n\
+    add.rn.f32          %f38, %f36, %f37;\n\
     div.rn.f32          %f39, %f38, 0f45800000;\n\
-    add.f32             %f40, %f39, 0f3727C5AC;\n\
+    add.rn.f32          %f40, %f39, 0f3727C5AC;\n\
     rsqrt.approx.f32    %f41, %f40;\n\
     fma.rn.f32          %f42, %f39, 0f00000000, %f41;           // factor\n\
     mov.f32             %f1, 0f00000000;\n\
 \n\
     // store y\n\
-    mul.f32             %f43, %f2, %f42;\n\
-    mul.f32             %f44, %f43, %f6;\n\
-    mul.f32             %f45, %f3, %f42;\n\
-    mul.f32             %f46, %f45, %f7;\n\
-    mul.f32             %f47, %f4, %f42;\n\
-    mul.f32             %f48, %f47, %f8;\n\
-    mul.f32             %f49, %f5, %f42;\n\
-    mul.f32             %f50, %f49, %f9;\n\
+    mul.rn.f32          %f43, %f2, %f42;\n\
+    mul.rn.f32          %f44, %f43, %f6;\n\
+    mul.rn.f32          %f45, %f3, %f42;\n\
+    mul.rn.f32          %f46, %f45, %f7;\n\
+    mul.rn.f32          %f47, %f4, %f42;\n\
+    mul.rn.f32          %f48, %f47, %f8;\n\
+    mul.rn.f32          %f49, %f5, %f42;\n\
+    mul.rn.f32          %f50, %f49, %f9;\n\
     st.global.v4.f32    [%rd9], {%f44, %f46, %f48, %f50};\n\
     ret;\n\
 }\n\
@@ -3658,7 +3658,7 @@ static const ptxgen_config llama_rms_norm_k4096_m1_config[] = {
 };
 const ptxgen_kernel llama_rms_norm_k4096_m1 = {
     "rms_norm_k4096_m1", "rms_norm_k4096_m1",
-    llama_rms_norm_k4096_m1_ptx, 4177, UINT64_C(0x3a8d794fd8c2ad85),
+    llama_rms_norm_k4096_m1_ptx, 4177, UINT64_C(0x975ab5a0cdb17ad9),
     "rms_norm", PTXGEN_RMS_NORM, PTXGEN_NONE, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_rms_norm_k4096_m1_params, 3,
@@ -3708,25 +3708,25 @@ static const char llama_incremental_attention_d128_h32_kv8_s8192_ptx[] = "\
     mad.wide.u32        %rd5, %r3, 512, %rd2;\n\
     mad.wide.u32        %rd6, %r4, 16, %rd5;\n\
     ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd6];\n\
-    mul.f32             %f5, %f1, 0f3E0293EE;\n\
-    mul.f32             %f6, %f2, 0f3E0293EE;\n\
-    mul.f32             %f7, %f3, 0f3E0293EE;\n\
-    mul.f32             %f8, %f4, 0f3E0293EE;\n\
+    mul.rn.f32          %f5, %f1, 0f3E0293EE;\n\
+    mul.rn.f32          %f6, %f2, 0f3E0293EE;\n\
+    mul.rn.f32          %f7, %f3, 0f3E0293EE;\n\
+    mul.rn.f32          %f8, %f4, 0f3E0293EE;\n\
     ld.global.nc.v4.f32 {%f9, %f10, %f11, %f12}, [%rd6+128];\n\
-    mul.f32             %f13, %f9, 0f3E0293EE;\n\
-    mul.f32             %f14, %f10, 0f3E0293EE;\n\
-    mul.f32             %f15, %f11, 0f3E0293EE;\n\
-    mul.f32             %f16, %f12, 0f3E0293EE;\n\
+    mul.rn.f32          %f13, %f9, 0f3E0293EE;\n\
+    mul.rn.f32          %f14, %f10, 0f3E0293EE;\n\
+    mul.rn.f32          %f15, %f11, 0f3E0293EE;\n\
+    mul.rn.f32          %f16, %f12, 0f3E0293EE;\n\
     ld.global.nc.v4.f32 {%f17, %f18, %f19, %f20}, [%rd6+256];\n\
-    mul.f32             %f21, %f17, 0f3E0293EE;\n\
-    mul.f32             %f22, %f18, 0f3E0293EE;\n\
-    mul.f32             %f23, %f19, 0f3E0293EE;\n\
-    mul.f32             %f24, %f20, 0f3E0293EE;\n\
+    mul.rn.f32          %f21, %f17, 0f3E0293EE;\n\
+    mul.rn.f32          %f22, %f18, 0f3E0293EE;\n\
+    mul.rn.f32          %f23, %f19, 0f3E0293EE;\n\
+    mul.rn.f32          %f24, %f20, 0f3E0293EE;\n\
     ld.global.nc.v4.f32 {%f25, %f26, %f27, %f28}, [%rd6+384];\n\
-    mul.f32             %f29, %f25, 0f3E0293EE;\n\
-    mul.f32             %f30, %f26, 0f3E0293EE;\n\
-    mul.f32             %f31, %f27, 0f3E0293EE;\n\
-    mul.f32             %f32, %f28, 0f3E0293EE;\n\
+    mul.rn.f32          %f29, %f25, 0f3E0293EE;\n\
+    mul.rn.f32          %f30, %f26, 0f3E0293EE;\n\
+    mul.rn.f32          %f31, %f27, 0f3E0293EE;\n\
+    mul.rn.f32          %f32, %f28, 0f3E0293EE;\n\
     mov.f32             %f33, 0fFF7FFFFF;\n\
     mov.f32             %f34, 0f00000000;\n\
     mov.f32             %f35, 0f00000000;\n\
@@ -3773,7 +3773,7 @@ $turn_loop:                                                     // 64 elements a
     ld.global.nc.v4.f32 {%f56, %f57, %f58, %f59}, [%rd12+256];\n\
     ld.global.nc.v4.f32 {%f60, %f61, %f62, %f63}, [%rd12+128];\n\
     ld.global.nc.v4.f32 {%f64, %f65, %f66, %f67}, [%rd12];\n\
-    mul.f32             %f68, %f5, %f64;\n\
+    mul.rn.f32          %f68, %f5, %f64;\n\
     fma.rn.f32          %f69, %f6, %f65, %f68;\n\
     fma.rn.f32          %f70, %f7, %f66, %f69;\n\
     fma.rn.f32          %f71, %f8, %f67, %f70;\n\
@@ -3790,17 +3790,17 @@ $turn_loop:                                                     // 64 elements a
     fma.rn.f32          %f82, %f31, %f54, %f81;\n\
     fma.rn.f32          %f83, %f32, %f55, %f82;\n\
     shfl.sync.bfly.b32  %f84, %f83, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f85, %f83, %f84;\n\
+    add.rn.f32          %f85, %f83, %f84;\n\
     shfl.sync.bfly.b32  %f86, %f85, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f87, %f85, %f86;\n\
+    add.rn.f32          %f87, %f85, %f86;\n\
     shfl.sync.bfly.b32  %f88, %f87, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f89, %f87, %f88;\n\
+    add.rn.f32          %f89, %f87, %f88;\n\
     max.f32             %f90, %f51, %f89;\n\
     ld.global.nc.v4.f32 {%f91, %f92, %f93, %f94}, [%rd12+2432];\n\
     ld.global.nc.v4.f32 {%f95, %f96, %f97, %f98}, [%rd12+2304];\n\
     ld.global.nc.v4.f32 {%f99, %f100, %f101, %f102}, [%rd12+2176];\n\
     ld.global.nc.v4.f32 {%f103, %f104, %f105, %f106}, [%rd12+2048];\n\
-    mul.f32             %f107, %f5, %f103;\n\
+    mul.rn.f32          %f107, %f5, %f103;\n\
     fma.rn.f32          %f108, %f6, %f104, %f107;\n\
     fma.rn.f32          %f109, %f7, %f105, %f108;\n\
     fma.rn.f32          %f110, %f8, %f106, %f109;\n\
@@ -3817,11 +3817,11 @@ $turn_loop:                                                     // 64 elements a
     fma.rn.f32          %f121, %f31, %f93, %f120;\n\
     fma.rn.f32          %f122, %f32, %f94, %f121;\n\
     shfl.sync.bfly.b32  %f123, %f122, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f124, %f122, %f123;\n\
+    add.rn.f32          %f124, %f122, %f123;\n\
     shfl.sync.bfly.b32  %f125, %f124, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f126, %f124, %f125;\n\
+    add.rn.f32          %f126, %f124, %f125;\n\
     shfl.sync.bfly.b32  %f127, %f126, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f128, %f126, %f127;\n\
+    add.rn.f32          %f128, %f126, %f127;\n\
     max.f32             %f129, %f90, %f128;\n\
     ld.global.nc.v4.f32 {%f130, %f131, %f132, %f133}, [%rd13];\n\
     ld.global.nc.v4.f32 {%f134, %f135, %f136, %f137}, [%rd13+128];\n\
@@ -3832,30 +3832,30 @@ $turn_loop:                                                     // 64 elements a
     ld.global.nc.v4.f32 {%f154, %f155, %f156, %f157}, [%rd13+2304];\n\
     ld.global.nc.v4.f32 {%f158, %f159, %f160, %f161}, [%rd13+2432];\n\
     mov.f32             %f33, %f129;\n\
-    sub.f32             %f162, %f51, %f129;\n\
+    sub.rn.f32          %f162, %f51, %f129;\n\
     ex2.approx.ftz.f32  %f163, %f162;\n\
-    mul.f32             %f34, %f34, %f163;\n\
-    mul.f32             %f35, %f35, %f163;\n\
-    mul.f32             %f36, %f36, %f163;\n\
-    mul.f32             %f37, %f37, %f163;\n\
-    mul.f32             %f38, %f38, %f163;\n\
-    mul.f32             %f39, %f39, %f163;\n\
-    mul.f32             %f40, %f40, %f163;\n\
-    mul.f32             %f41, %f41, %f163;\n\
-    mul.f32             %f42, %f42, %f163;\n\
-    mul.f32             %f43, %f43, %f163;\n\
-    mul.f32             %f44, %f44, %f163;\n\
-    mul.f32             %f45, %f45, %f163;\n\
-    mul.f32             %f46, %f46, %f163;\n\
-    mul.f32             %f47, %f47, %f163;\n\
-    mul.f32             %f48, %f48, %f163;\n\
-    mul.f32             %f49, %f49, %f163;\n\
-    mul.f32             %f50, %f50, %f163;\n\
-    sub.f32             %f164, %f89, %f33;\n\
+    mul.rn.f32          %f34, %f34, %f163;\n\
+    mul.rn.f32          %f35, %f35, %f163;\n\
+    mul.rn.f32          %f36, %f36, %f163;\n\
+    mul.rn.f32          %f37, %f37, %f163;\n\
+    mul.rn.f32          %f38, %f38, %f163;\n\
+    mul.rn.f32          %f39, %f39, %f163;\n\
+    mul.rn.f32          %f40, %f40, %f163;\n\
+    mul.rn.f32          %f41, %f41, %f163;\n\
+    mul.rn.f32          %f42, %f42, %f163;\n\
+    mul.rn.f32          %f43, %f43, %f163;\n\
+    mul.rn.f32          %f44, %f44, %f163;\n\
+    mul.rn.f32          %f45, %f45, %f163;\n\
+    mul.rn.f32          %f46, %f46, %f163;\n\
+    mul.rn.f32          %f47, %f47, %f163;\n\
+    mul.rn.f32          %f48, %f48, %f163;\n\
+    mul.rn.f32          %f49, %f49, %f163;\n\
+    mul.rn.f32          %f50, %f50, %f163;\n\
+    sub.rn.f32          %f164, %f89, %f33;\n\
 "
 "\
     ex2.approx.ftz.f32  %f165, %f164;\n\
-    add.f32             %f34, %f34, %f165;\n\
+    add.rn.f32          %f34, %f34, %f165;\n\
     fma.rn.f32          %f35, %f165, %f130, %f35;\n\
     fma.rn.f32          %f36, %f165, %f131, %f36;\n\
     fma.rn.f32          %f37, %f165, %f132, %f37;\n\
@@ -3872,9 +3872,9 @@ $turn_loop:                                                     // 64 elements a
     fma.rn.f32          %f48, %f165, %f143, %f48;\n\
     fma.rn.f32          %f49, %f165, %f144, %f49;\n\
     fma.rn.f32          %f50, %f165, %f145, %f50;\n\
-    sub.f32             %f166, %f128, %f33;\n\
+    sub.rn.f32          %f166, %f128, %f33;\n\
     ex2.approx.ftz.f32  %f167, %f166;\n\
-    add.f32             %f34, %f34, %f167;\n\
+    add.rn.f32          %f34, %f34, %f167;\n\
     fma.rn.f32          %f35, %f167, %f146, %f35;\n\
     fma.rn.f32          %f36, %f167, %f147, %f36;\n\
     fma.rn.f32          %f37, %f167, %f148, %f37;\n\
@@ -3918,7 +3918,7 @@ $rest_loop:\n\
     ld.global.nc.v4.f32 {%f173, %f174, %f175, %f176}, [%rd12+256];\n\
     ld.global.nc.v4.f32 {%f177, %f178, %f179, %f180}, [%rd12+128];\n\
     ld.global.nc.v4.f32 {%f181, %f182, %f183, %f184}, [%rd12];\n\
-    mul.f32             %f185, %f5, %f181;\n\
+    mul.rn.f32          %f185, %f5, %f181;\n\
     fma.rn.f32          %f186, %f6, %f182, %f185;\n\
     fma.rn.f32          %f187, %f7, %f183, %f186;\n\
     fma.rn.f32          %f188, %f8, %f184, %f187;\n\
@@ -3935,11 +3935,11 @@ $rest_loop:\n\
     fma.rn.f32          %f199, %f31, %f171, %f198;\n\
     fma.rn.f32          %f200, %f32, %f172, %f199;\n\
     shfl.sync.bfly.b32  %f201, %f200, 4, 31, 0xFFFFFFFF;\n\
-    add.f32             %f202, %f200, %f201;\n\
+    add.rn.f32          %f202, %f200, %f201;\n\
     shfl.sync.bfly.b32  %f203, %f202, 2, 31, 0xFFFFFFFF;\n\
-    add.f32             %f204, %f202, %f203;\n\
+    add.rn.f32          %f204, %f202, %f203;\n\
     shfl.sync.bfly.b32  %f205, %f204, 1, 31, 0xFFFFFFFF;\n\
-    add.f32             %f206, %f204, %f205;\n\
+    add.rn.f32          %f206, %f204, %f205;\n\
     selp.f32            %f207, %f206, 0fFF800000, %p4;\n\
     max.f32             %f208, %f168, %f207;\n\
     ld.global.nc.v4.f32 {%f209, %f210, %f211, %f212}, [%rd13];\n\
@@ -3947,28 +3947,28 @@ $rest_loop:\n\
     ld.global.nc.v4.f32 {%f217, %f218, %f219, %f220}, [%rd13+256];\n\
     ld.global.nc.v4.f32 {%f221, %f222, %f223, %f224}, [%rd13+384];\n\
     mov.f32             %f33, %f208;\n\
-    sub.f32             %f225, %f168, %f208;\n\
+    sub.rn.f32          %f225, %f168, %f208;\n\
     ex2.approx.ftz.f32  %f226, %f225;\n\
-    mul.f32             %f34, %f34, %f226;\n\
-    mul.f32             %f35, %f35, %f226;\n\
-    mul.f32             %f36, %f36, %f226;\n\
-    mul.f32             %f37, %f37, %f226;\n\
-    mul.f32             %f38, %f38, %f226;\n\
-    mul.f32             %f39, %f39, %f226;\n\
-    mul.f32             %f40, %f40, %f226;\n\
-    mul.f32             %f41, %f41, %f226;\n\
-    mul.f32             %f42, %f42, %f226;\n\
-    mul.f32             %f43, %f43, %f226;\n\
-    mul.f32             %f44, %f44, %f226;\n\
-    mul.f32             %f45, %f45, %f226;\n\
-    mul.f32             %f46, %f46, %f226;\n\
-    mul.f32             %f47, %f47, %f226;\n\
-    mul.f32             %f48, %f48, %f226;\n\
-    mul.f32             %f49, %f49, %f226;\n\
-    mul.f32             %f50, %f50, %f226;\n\
-    sub.f32             %f227, %f207, %f33;\n\
+    mul.rn.f32          %f34, %f34, %f226;\n\
+    mul.rn.f32          %f35, %f35, %f226;\n\
+    mul.rn.f32          %f36, %f36, %f226;\n\
+    mul.rn.f32          %f37, %f37, %f226;\n\
+    mul.rn.f32          %f38, %f38, %f226;\n\
+    mul.rn.f32          %f39, %f39, %f226;\n\
+    mul.rn.f32          %f40, %f40, %f226;\n\
+    mul.rn.f32          %f41, %f41, %f226;\n\
+    mul.rn.f32          %f42, %f42, %f226;\n\
+    mul.rn.f32          %f43, %f43, %f226;\n\
+    mul.rn.f32          %f44, %f44, %f226;\n\
+    mul.rn.f32          %f45, %f45, %f226;\n\
+    mul.rn.f32          %f46, %f46, %f226;\n\
+    mul.rn.f32          %f47, %f47, %f226;\n\
+    mul.rn.f32          %f48, %f48, %f226;\n\
+    mul.rn.f32          %f49, %f49, %f226;\n\
+    mul.rn.f32          %f50, %f50, %f226;\n\
+    sub.rn.f32          %f227, %f207, %f33;\n\
     ex2.approx.ftz.f32  %f228, %f227;\n\
-    add.f32             %f34, %f34, %f228;\n\
+    add.rn.f32          %f34, %f34, %f228;\n\
     fma.rn.f32          %f35, %f228, %f209, %f35;\n\
     fma.rn.f32          %f36, %f228, %f210, %f36;\n\
     fma.rn.f32          %f37, %f228, %f211, %f37;\n\
@@ -3994,118 +3994,118 @@ $rest_done:\n\
     // merge the groups of lanes\n\
     shfl.sync.bfly.b32  %f229, %f33, 8, 31, 0xFFFFFFFF;\n\
     max.f32             %f230, %f33, %f229;\n\
-    sub.f32             %f231, %f33, %f230;\n\
+    sub.rn.f32          %f231, %f33, %f230;\n\
     ex2.approx.ftz.f32  %f232, %f231;\n\
-    mul.f32             %f34, %f34, %f232;\n\
-    mul.f32             %f35, %f35, %f232;\n\
-    mul.f32             %f36, %f36, %f232;\n\
-    mul.f32             %f37, %f37, %f232;\n\
-    mul.f32             %f38, %f38, %f232;\n\
-    mul.f32             %f39, %f39, %f232;\n\
-    mul.f32             %f40, %f40, %f232;\n\
-    mul.f32             %f41, %f41, %f232;\n\
-    mul.f32             %f42, %f42, %f232;\n\
-    mul.f32             %f43, %f43, %f232;\n\
-    mul.f32             %f44, %f44, %f232;\n\
-    mul.f32             %f45, %f45, %f232;\n\
-    mul.f32             %f46, %f46, %f232;\n\
-    mul.f32             %f47, %f47, %f232;\n\
-    mul.f32             %f48, %f48, %f232;\n\
-    mul.f32             %f49, %f49, %f232;\n\
-    mul.f32             %f50, %f50, %f232;\n\
+    mul.rn.f32          %f34, %f34, %f232;\n\
+    mul.rn.f32          %f35, %f35, %f232;\n\
+    mul.rn.f32          %f36, %f36, %f232;\n\
+    mul.rn.f32          %f37, %f37, %f232;\n\
+    mul.rn.f32          %f38, %f38, %f232;\n\
+    mul.rn.f32          %f39, %f39, %f232;\n\
+    mul.rn.f32          %f40, %f40, %f232;\n\
+    mul.rn.f32          %f41, %f41, %f232;\n\
+    mul.rn.f32          %f42, %f42, %f232;\n\
+    mul.rn.f32          %f43, %f43, %f232;\n\
+    mul.rn.f32          %f44, %f44, %f232;\n\
+    mul.rn.f32          %f45, %f45, %f232;\n\
+    mul.rn.f32          %f46, %f46, %f232;\n\
+    mul.rn.f32          %f47, %f47, %f232;\n\
+    mul.rn.f32          %f48, %f48, %f232;\n\
+    mul.rn.f32          %f49, %f49, %f232;\n\
+    mul.rn.f32          %f50, %f50, %f232;\n\
     mov.f32             %f33, %f230;\n\
     shfl.sync.bfly.b32  %f233, %f34, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f34, %f34, %f233;\n\
+    add.rn.f32          %f34, %f34, %f233;\n\
     shfl.sync.bfly.b32  %f234, %f35, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f35, %f35, %f234;\n\
+    add.rn.f32          %f35, %f35, %f234;\n\
     shfl.sync.bfly.b32  %f235, %f36, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f36, %f36, %f235;\n\
+    add.rn.f32          %f36, %f36, %f235;\n\
     shfl.sync.bfly.b32  %f236, %f37, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f37, %f37, %f236;\n\
+    add.rn.f32          %f37, %f37, %f236;\n\
     shfl.sync.bfly.b32  %f237, %f38, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f38, %f38, %f237;\n\
+    add.rn.f32          %f38, %f38, %f237;\n\
     shfl.sync.bfly.b32  %f238, %f39, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f39, %f39, %f238;\n\
+    add.rn.f32          %f39, %f39, %f238;\n\
     shfl.sync.bfly.b32  %f239, %f40, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f40, %f40, %f239;\n\
+    add.rn.f32          %f40, %f40, %f239;\n\
     shfl.sync.bfly.b32  %f240, %f41, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f41, %f41, %f240;\n\
+    add.rn.f32          %f41, %f41, %f240;\n\
 "
 "\
     shfl.sync.bfly.b32  %f241, %f42, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f42, %f42, %f241;\n\
+    add.rn.f32          %f42, %f42, %f241;\n\
     shfl.sync.bfly.b32  %f242, %f43, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f43, %f43, %f242;\n\
+    add.rn.f32          %f43, %f43, %f242;\n\
     shfl.sync.bfly.b32  %f243, %f44, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f44, %f44, %f243;\n\
+    add.rn.f32          %f44, %f44, %f243;\n\
     shfl.sync.bfly.b32  %f244, %f45, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f45, %f45, %f244;\n\
+    add.rn.f32          %f45, %f45, %f244;\n\
     shfl.sync.bfly.b32  %f245, %f46, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f46, %f46, %f245;\n\
+    add.rn.f32          %f46, %f46, %f245;\n\
     shfl.sync.bfly.b32  %f246, %f47, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f47, %f47, %f246;\n\
+    add.rn.f32          %f47, %f47, %f246;\n\
     shfl.sync.bfly.b32  %f247, %f48, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f48, %f48, %f247;\n\
+    add.rn.f32          %f48, %f48, %f247;\n\
     shfl.sync.bfly.b32  %f248, %f49, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f49, %f49, %f248;\n\
+    add.rn.f32          %f49, %f49, %f248;\n\
     shfl.sync.bfly.b32  %f249, %f50, 8, 31, 0xFFFFFFFF;\n\
-    add.f32             %f50, %f50, %f249;\n\
+    add.rn.f32          %f50, %f50, %f249;\n\
     shfl.sync.bfly.b32  %f250, %f33, 16, 31, 0xFFFFFFFF;\n\
     max.f32             %f251, %f33, %f250;\n\
-    sub.f32             %f252, %f33, %f251;\n\
+    sub.rn.f32          %f252, %f33, %f251;\n\
     ex2.approx.ftz.f32  %f253, %f252;\n\
-    mul.f32             %f34, %f34, %f253;\n\
-    mul.f32             %f35, %f35, %f253;\n\
-    mul.f32             %f36, %f36, %f253;\n\
-    mul.f32             %f37, %f37, %f253;\n\
-    mul.f32             %f38, %f38, %f253;\n\
-    mul.f32             %f39, %f39, %f253;\n\
-    mul.f32             %f40, %f40, %f253;\n\
-    mul.f32             %f41, %f41, %f253;\n\
-    mul.f32             %f42, %f42, %f253;\n\
-    mul.f32             %f43, %f43, %f253;\n\
-    mul.f32             %f44, %f44, %f253;\n\
-    mul.f32             %f45, %f45, %f253;\n\
-    mul.f32             %f46, %f46, %f253;\n\
-    mul.f32             %f47, %f47, %f253;\n\
-    mul.f32             %f48, %f48, %f253;\n\
-    mul.f32             %f49, %f49, %f253;\n\
-    mul.f32             %f50, %f50, %f253;\n\
+    mul.rn.f32          %f34, %f34, %f253;\n\
+    mul.rn.f32          %f35, %f35, %f253;\n\
+    mul.rn.f32          %f36, %f36, %f253;\n\
+    mul.rn.f32          %f37, %f37, %f253;\n\
+    mul.rn.f32          %f38, %f38, %f253;\n\
+    mul.rn.f32          %f39, %f39, %f253;\n\
+    mul.rn.f32          %f40, %f40, %f253;\n\
+    mul.rn.f32          %f41, %f41, %f253;\n\
+    mul.rn.f32          %f42, %f42, %f253;\n\
+    mul.rn.f32          %f43, %f43, %f253;\n\
+    mul.rn.f32          %f44, %f44, %f253;\n\
+    mul.rn.f32          %f45, %f45, %f253;\n\
+    mul.rn.f32          %f46, %f46, %f253;\n\
+    mul.rn.f32          %f47, %f47, %f253;\n\
+    mul.rn.f32          %f48, %f48, %f253;\n\
+    mul.rn.f32          %f49, %f49, %f253;\n\
+    mul.rn.f32          %f50, %f50, %f253;\n\
     mov.f32             %f33, %f251;\n\
     shfl.sync.bfly.b32  %f254, %f34, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f34, %f34, %f254;\n\
+    add.rn.f32          %f34, %f34, %f254;\n\
     shfl.sync.bfly.b32  %f255, %f35, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f35, %f35, %f255;\n\
+    add.rn.f32          %f35, %f35, %f255;\n\
     shfl.sync.bfly.b32  %f256, %f36, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f36, %f36, %f256;\n\
+    add.rn.f32          %f36, %f36, %f256;\n\
     shfl.sync.bfly.b32  %f257, %f37, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f37, %f37, %f257;\n\
+    add.rn.f32          %f37, %f37, %f257;\n\
     shfl.sync.bfly.b32  %f258, %f38, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f38, %f38, %f258;\n\
+    add.rn.f32          %f38, %f38, %f258;\n\
     shfl.sync.bfly.b32  %f259, %f39, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f39, %f39, %f259;\n\
+    add.rn.f32          %f39, %f39, %f259;\n\
     shfl.sync.bfly.b32  %f260, %f40, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f40, %f40, %f260;\n\
+    add.rn.f32          %f40, %f40, %f260;\n\
     shfl.sync.bfly.b32  %f261, %f41, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f41, %f41, %f261;\n\
+    add.rn.f32          %f41, %f41, %f261;\n\
     shfl.sync.bfly.b32  %f262, %f42, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f42, %f42, %f262;\n\
+    add.rn.f32          %f42, %f42, %f262;\n\
     shfl.sync.bfly.b32  %f263, %f43, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f43, %f43, %f263;\n\
+    add.rn.f32          %f43, %f43, %f263;\n\
     shfl.sync.bfly.b32  %f264, %f44, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f44, %f44, %f264;\n\
+    add.rn.f32          %f44, %f44, %f264;\n\
     shfl.sync.bfly.b32  %f265, %f45, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f45, %f45, %f265;\n\
+    add.rn.f32          %f45, %f45, %f265;\n\
     shfl.sync.bfly.b32  %f266, %f46, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f46, %f46, %f266;\n\
+    add.rn.f32          %f46, %f46, %f266;\n\
     shfl.sync.bfly.b32  %f267, %f47, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f47, %f47, %f267;\n\
+    add.rn.f32          %f47, %f47, %f267;\n\
     shfl.sync.bfly.b32  %f268, %f48, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f48, %f48, %f268;\n\
+    add.rn.f32          %f48, %f48, %f268;\n\
     shfl.sync.bfly.b32  %f269, %f49, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f49, %f49, %f269;\n\
+    add.rn.f32          %f49, %f49, %f269;\n\
     shfl.sync.bfly.b32  %f270, %f50, 16, 31, 0xFFFFFFFF;\n\
-    add.f32             %f50, %f50, %f270;\n\
+    add.rn.f32          %f50, %f50, %f270;\n\
 \n\
     // store\n\
     rcp.rn.f32          %f271, %f34;\n\
@@ -4115,25 +4115,25 @@ $rest_done:\n\
     mad.wide.u32        %rd19, %r4, 16, %rd18;\n\
     setp.eq.u32         %p7, %r5, 0;\n\
     @!%p7 bra           $skip;\n\
-    mul.f32             %f273, %f35, %f272;\n\
-    mul.f32             %f274, %f36, %f272;\n\
-    mul.f32             %f275, %f37, %f272;\n\
-    mul.f32             %f276, %f38, %f272;\n\
+    mul.rn.f32          %f273, %f35, %f272;\n\
+    mul.rn.f32          %f274, %f36, %f272;\n\
+    mul.rn.f32          %f275, %f37, %f272;\n\
+    mul.rn.f32          %f276, %f38, %f272;\n\
     st.global.v4.f32    [%rd19], {%f273, %f274, %f275, %f276};\n\
-    mul.f32             %f277, %f39, %f272;\n\
-    mul.f32             %f278, %f40, %f272;\n\
-    mul.f32             %f279, %f41, %f272;\n\
-    mul.f32             %f280, %f42, %f272;\n\
+    mul.rn.f32          %f277, %f39, %f272;\n\
+    mul.rn.f32          %f278, %f40, %f272;\n\
+    mul.rn.f32          %f279, %f41, %f272;\n\
+    mul.rn.f32          %f280, %f42, %f272;\n\
     st.global.v4.f32    [%rd19+128], {%f277, %f278, %f279, %f280};\n\
-    mul.f32             %f281, %f43, %f272;\n\
-    mul.f32             %f282, %f44, %f272;\n\
-    mul.f32             %f283, %f45, %f272;\n\
-    mul.f32             %f284, %f46, %f272;\n\
+    mul.rn.f32          %f281, %f43, %f272;\n\
+    mul.rn.f32          %f282, %f44, %f272;\n\
+    mul.rn.f32          %f283, %f45, %f272;\n\
+    mul.rn.f32          %f284, %f46, %f272;\n\
     st.global.v4.f32    [%rd19+256], {%f281, %f282, %f283, %f284};\n\
-    mul.f32             %f285, %f47, %f272;\n\
-    mul.f32             %f286, %f48, %f272;\n\
-    mul.f32             %f287, %f49, %f272;\n\
-    mul.f32             %f288, %f50, %f272;\n\
+    mul.rn.f32          %f285, %f47, %f272;\n\
+    mul.rn.f32          %f286, %f48, %f272;\n\
+    mul.rn.f32          %f287, %f49, %f272;\n\
+    mul.rn.f32          %f288, %f50, %f272;\n\
     st.global.v4.f32    [%rd19+384], {%f285, %f286, %f287, %f288};\n\
 \n\
 $skip:\n\
@@ -4161,7 +4161,7 @@ static const ptxgen_config llama_incremental_attention_d128_h32_kv8_s8192_config
 };
 const ptxgen_kernel llama_incremental_attention_d128_h32_kv8_s8192 = {
     "incremental_attention_d128_h32_kv8_s8192", "incremental_attention_d128_h32_kv8_s8192",
-    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0xb427260db717ba35),
+    llama_incremental_attention_d128_h32_kv8_s8192_ptx, 20816, UINT64_C(0x25b4783669c2725d),
     "incremental_attention", PTXGEN_ATTENTION, PTXGEN_F32, PTXGEN_F32, PTXGEN_F32,
     80, 70, 0, 0, /* sm, isa, overlaps, specific */
     llama_incremental_attention_d128_h32_kv8_s8192_params, 5,

@@ -35,23 +35,23 @@ static val limited(ptx *p, val x)
 
 val weight_of(ptx *p, val x, val factor)
 {
-    exponential e = exponential_of(p, limited(p, mul_rn(p, x, factor)));
+    exponential e = exponential_of(p, limited(p, mul(p, x, factor)));
     return convert(p, U32, fma(p, e.fraction, power_of_two(p, &e, 31), 0.5f));
 }
 
 /* tanh |y| = (1 - e) / (1 + e) with e = exp(-2 |y|). */
 val capped(ptx *p, val x, float c)
 {
-    exponential e = exponential_of(p, limited(p, mul_rn(p, div(p, abs(p, x), c), -2.0f)));
-    val small = mul_rn(p, e.fraction, power_of_two(p, &e, 0));
-    val size = mul_rn(p, div(p, sub(p, 1.0f, small), add(p, 1.0f, small)), c);
+    exponential e = exponential_of(p, limited(p, mul(p, div(p, abs(p, x), c), -2.0f)));
+    val small = mul(p, e.fraction, power_of_two(p, &e, 0));
+    val size = mul(p, div(p, sub(p, 1.0f, small), add(p, 1.0f, small)), c);
     val sign = bit_and(p, bits_as(p, U32, x), 0x80000000);
     return bits_as(p, F32, bit_or(p, bits_as(p, U32, size), sign));
 }
 
 val fraction_bits(ptx *p, val number)
 {
-    return convert(p, U32, mul_rn(p, number, 0x1p32f));
+    return convert(p, U32, mul(p, number, 0x1p32f));
 }
 
 val fraction_of_sum(ptx *p, val sum, val fraction)
@@ -151,7 +151,7 @@ val counts_as(ptx *p, const sampler *s, val height)
     const problem_options *o = &s->in->options;
     val logit = float_of_height(p, height);
     if (o->scale > 0)
-        logit = mul_rn(p, logit, (float)o->scale);
+        logit = mul(p, logit, (float)o->scale);
     return o->softcap > 0 ? capped(p, logit, (float)o->softcap) : logit;
 }
 
@@ -167,5 +167,5 @@ val top_p_goal(ptx *p, const sampler *s, val sum)
 
 val least_weight(ptx *p, const sampler *s)
 {
-    return convert(p, U32, min(p, mul_rn(p, s->min_p, WEIGHT_ONE), WEIGHT_ONE));
+    return convert(p, U32, min(p, mul(p, s->min_p, WEIGHT_ONE), WEIGHT_ONE));
 }

@@ -224,6 +224,9 @@ static char *put_mnemonic(char *at, const inst *i)
         case 's':
             at = put_name(at, type_table[i->second].name);
             break;
+        case 'r':
+            at = BIT(i->type) & FLOATS ? put(at, ".rn") : at;
+            break;
         case 'n':
             at = put_number(at, i->results);
             break;

@@ -201,9 +201,6 @@ val ptx_lop3(ptx *p, val a, val b, val c, unsigned table);
 #define prmt(p, a, b, selector) ptx_ternary(p, INST_PRMT, V(a), V(b), V(selector))
 #define lop3(p, a, b, c, table) ptx_lop3(p, V(a), V(b), V(c), table)
 
-/* A product that ptxas rounds by itself, also where a sum follows: the same bits everywhere. */
-#define mul_rn(p, a, b) ptx_binary(p, INST_MUL_RN, V(a), V(b))
-
 /* Functions of f32. rcp_approx, rsqrt and ex2 are the hardware's approximations; rcp_approx and ex2
  * flush subnormals. */
 #define rcp(p, a)        ptx_unary(p, INST_RCP_RN, V(a))

@@ -1034,7 +1034,7 @@ TEST_WITH(verify_rewrites_what_an_earlier_ptxgen_left, enter_folder, leave_folde
     assert_int_equal(ptxgen(f, "--spec right.ini --out build").status, 0);
     const char *generated = read_text(f, GEMV);
     const char *now = fnv1a64_text(f->arena, fnv1a64(generated, strlen(generated)));
-    const char *stale = edit_kernel(f, "s/fma.rn.f32/sub.f32/; s/, %f1;/;/");
+    const char *stale = edit_kernel(f, "s/fma.rn.f32/sub.rn.f32/; s/, %f1;/;/");
     const char *then = fnv1a64_text(f->arena, fnv1a64(stale, strlen(stale)));
     assert_int_equal(
         shell(arena_format(f->arena, "sed -i 's/%s/%s/' build/llama_kernels.json", now, then)), 0);

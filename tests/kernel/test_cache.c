@@ -45,7 +45,7 @@ ARENA_TEST(a_run_is_another_one_with_other_ptx_inputs_launch_or_use)
     assert_true(cache_key("run", &k, &same) == id);
     assert_true(cache_key("launch", &k, &t) != id);
     char *text = arena_strdup(a, k.ptx);
-    memcpy(strstr(text, "add.f32"), "sub.f32", strlen("sub.f32"));
+    memcpy(strstr(text, "add.rn.f32"), "sub.rn.f32", strlen("sub.rn.f32"));
     other.ptx = text;
     assert_true(cache_key("run", &other, &t) != id);
     t.grid[0]++;

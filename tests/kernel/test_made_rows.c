@@ -213,7 +213,7 @@ ARENA_TEST(faults_of_rows_made_f16_are_found)
         { "k=260 m=3", { "sub.u32", "", 1, "sub.u32 $1, 269, $3;" } },
         { "k=516 norm=rms m=3", { "rsqrt.approx.f32", "", 1, "mov.f32 $1, $2;" } },
         { "k=516 norm=rms m=3", { "st.global.f32", "", 1, "" } },
-        { "k=20480 m=2", { "mul.f32", "", 1, "mov.f32 $1, $2;" } },
+        { "k=20480 m=2", { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         instance in;

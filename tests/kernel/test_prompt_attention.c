@@ -306,7 +306,7 @@ ARENA_TEST(results_that_are_not_scaled_down_are_found)
 {
     kernel k = right_attention(a);
     const line_edit never = { "setp.ne.f32", "", 0, "setp.ne.f32 $1, 0f3F800000, 0f3F800000;" };
-    const line_edit updated = { "sub.f32", "", 0, "sub.f32 $1, $3, $3;" };
+    const line_edit updated = { "sub.rn.f32", "", 0, "sub.rn.f32 $1, $3, $3;" };
     expect_text_wrong(a, &k, edit_lines(a, k.ptx, &never), "of its bound");
     expect_text_wrong(a, &k, edit_lines(a, k.ptx, &updated), "of its bound");
 }

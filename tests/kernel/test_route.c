@@ -408,7 +408,7 @@ ARENA_TEST(faults_in_routing_are_found)
         { "weights=f32 k=96 experts=40 experts_used=5 normed=1",
           { "div.rn.f32", "", 1, "mov.f32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 m=2 norm=rms",
-          { "mul.f32", "", 1, "mov.f32 $1, $2;" } },
+          { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
         { "weights=f32 k=96 experts=40 experts_used=5 shared=gated",
           { "neg.f32", "", 1, "mov.f32 $1, $2;" } },
         /* blocks that do not wait for each other, or leave the counter */

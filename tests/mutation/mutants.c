@@ -304,8 +304,7 @@ static void plant_arithmetic(planter *p)
         plant_opcode(p, SIGN, "sub.", "add.");
     if (starts(opcode, "fma.rn.") || starts(opcode, "mad.")) {
         instruction product = p->in;
-        product.opcode =
-            arena_format(p->arena, "mul%s", starts(opcode, "fma") ? ".f32" : opcode + 3);
+        product.opcode = arena_format(p->arena, "mul%s", opcode + 3);
         product.count = 3;
         plant(p, FMA, &product);
     }

@@ -112,7 +112,7 @@ TEST_WITH(a_copy_of_a_variable_keeps_its_value, set_up, tear_down)
     /* The copy may not be folded into the variable, which changes between. */
     const char *text = text_of(f);
     assert_has(text, "mov.f32             %f2, %f1;");
-    assert_has(text, "sub.f32             %f3, %f1, %f2;");
+    assert_has(text, "sub.rn.f32          %f3, %f1, %f2;");
 }
 
 TEST_WITH(identities_of_a_variable_are_copies, set_up, tear_down)

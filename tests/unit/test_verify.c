@@ -207,7 +207,7 @@ ARENA_TEST(free_cores_change_nothing)
         check_cores(a, &set.kernels[0], true);
     kernel wrong = set.kernels[0];
     char *spoiled = arena_strdup(a, wrong.ptx);
-    char *sum = strstr(spoiled, "add.f32");
+    char *sum = strstr(spoiled, "add.rn.f32");
     assert_non_null(sum);
     memcpy(sum, "sub", strlen("sub"));
     wrong.ptx = spoiled;
