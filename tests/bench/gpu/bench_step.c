@@ -2,7 +2,7 @@
  *
  *     bench_step [--quick] [--positions N] [--prompts N,N | none] [--rows N,N]
  *                [--next] [--warps FAMILY=N,N [--early]] [--without FAMILY] [--kernels]
- *                [--jobs N] SPEC...
+ *                [--repeat N] [--jobs N] SPEC...
  *
  * For each spec's [decoder] it prints a table of
  *
@@ -17,6 +17,8 @@
  *
  *   --without  the step without the launches of families with this in their name; its logits
  *              mean nothing
+ *   --repeat N each N times with its logits compared; where they differ, also with launches of one
+ *              family after another that do not overlap
  *   --next     with the other value of the key next: usually `fetched`
  *   --warps    with other numbers of warps a block in families with this in their name
  *   --early    these, and the usual ones, let the next launch start when they start
@@ -64,7 +66,7 @@ enum {
 
 typedef struct options {
     bool quick, kernels;
-    int64_t positions;
+    int64_t positions, repeat;
     number_list prompts;
     variant_options variants;
     const char *without;
@@ -404,6 +406,62 @@ static bool bench_prompt(bench *b, device_model *m, int64_t tokens)
     return timed;
 }
 
+static bool repeat_step(bench *b, device_model *m, const plan_step *s, const char *said,
+                        bool *differs)
+{
+    repeats r;
+    size_t turns = b->options->quick ? 2 : (size_t)b->options->repeat;
+    if (!device_model_repeat(m, s, b->positions, turns, &r))
+        return false;
+    const char *name = arena_format(b->arena, "%s%sstep of %lld%s%s", said ? said : "",
+                                    said ? ", " : "", (long long)s->m, m->late ? ", late " : "",
+                                    m->no_overlap ? ", no overlap"
+                                    : m->late     ? m->late
+                                                  : "");
+    if (r.differing)
+        printf("# %s: %s: %zu of %zu turns differ, first in %s\n", b->name, name, r.differing,
+               r.turns, r.where);
+    *differs = r.differing;
+    fflush(stdout);
+    return true;
+}
+
+/* Returns true if an earlier kernel of the plan is of the same family. */
+static bool named_before(const plan *p, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        if (p->kernels[i].family == p->kernels[number].family)
+            return true;
+    return false;
+}
+
+/* Runs steps of few rows many times, and one that differs from itself once more for each family
+ * with launches of this family that do not overlap. Returns false if a call failed. */
+static bool repeat_steps(bench *b, device_model *m, const char *said)
+{
+    const plan *p = m->plan;
+    bool ran = true;
+    for (size_t i = 0; i < p->step_count && !decoder_is_prompt(p->steps[i].m) && ran; i++) {
+        const plan_step *s = &p->steps[i];
+        bool differs = false, late;
+        ran = repeat_step(b, m, s, said, &differs);
+        if (!ran || !differs)
+            continue;
+        print_failure(b, arena_format(b->arena, "%s%sthe step of %lld differs from itself",
+                                      said ? said : "", said ? ": " : "", (long long)s->m));
+        m->no_overlap = true;
+        ran = repeat_step(b, m, s, said, &late);
+        m->no_overlap = false;
+        for (size_t k = 0; k < p->kernel_count && ran; k++) {
+            m->late = p->kernels[k].family->name;
+            if (m->overlap[k] && launches_of(s, k) && !named_before(p, k))
+                ran = repeat_step(b, m, s, said, &late);
+        }
+        m->late = NULL;
+    }
+    return ran;
+}
+
 /* Times a variant. One that cannot be made is a remark. Returns false if a call failed. */
 static bool bench_variant(bench *b, device_model *usual, const variant *v)
 {
@@ -417,7 +475,10 @@ static bool bench_variant(bench *b, device_model *usual, const variant *v)
                             : b->gpu.error;
     if (wrong)
         print_failure(b, arena_format(b->arena, "%s: %s", v->said, wrong));
-    bool timed = gpu_wait(&b->gpu) && (wrong || bench_few(b, &m, v->said, v->early));
+    bool timed =
+        gpu_wait(&b->gpu) &&
+        (!b->options->repeat || !device_model_runs_again(&m) || repeat_steps(b, &m, v->said)) &&
+        (wrong || bench_few(b, &m, v->said, v->early));
     device_model_free(&m);
     return timed;
 }
@@ -455,11 +516,16 @@ static bool bench_rows(bench *b, device_model *m, const variants *all)
     const char *wrong = device_model_judge(m, b->positions);
     if (wrong)
         print_failure(b, wrong);
-    bool ran = gpu_wait(&b->gpu);
+    bool ran = gpu_wait(&b->gpu) &&
+               (!o->repeat || !device_model_runs_again(m) || repeat_steps(b, m, NULL));
     for (size_t i = 0; i < p->step_count && ran; i++)
         ran = bench_step(b, m, &p->steps[i], NULL, false);
     for (size_t i = 0; i < o->prompts.count && ran; i++)
         ran = bench_prompt(b, m, o->prompts.values[i]);
+    wrong = ran && o->prompts.count ? device_model_judge(m, b->positions) : NULL;
+    if (wrong)
+        print_failure(b, arena_format(b->arena, "behind prompts: %s", wrong));
+    ran = ran && gpu_wait(&b->gpu);
     for (size_t i = 1; i < all->count && ran; i++)
         ran = bench_variant(b, m, &all->items[i]);
     m->without = o->without; /* after variants: what it leaves in a delta net stays there */
@@ -570,6 +636,7 @@ static bool parse(arena *a, int argc, char **argv, options *o)
             o->prompts.count = 0;
         else if (!(strcmp(option, "--positions") == 0 &&
                    spec_parse_number(argv[i], &o->positions) && o->positions >= 0) &&
+                 !(strcmp(option, "--repeat") == 0 && spec_parse_number(argv[i], &o->repeat)) &&
                  !(strcmp(option, "--prompts") == 0 && number_list_parse(argv[i], &o->prompts)) &&
                  !(strcmp(option, "--rows") == 0 &&
                    number_list_parse(argv[i], &o->variants.rows)) &&
@@ -591,9 +658,11 @@ int main(int argc, char **argv)
                   .argv = argv };
     int status = SKIPPED;
     if (!parse(a, argc, argv, &o)) {
-        fprintf(stderr, "usage: bench_step [--quick] [--positions N] [--prompts N,N|none]\n"
-                        "                  [--rows N,N] [--next] [--warps FAMILY=N,N [--early]]\n"
-                        "                  [--without FAMILY] [--kernels] [--jobs N] SPEC...\n");
+        fprintf(
+            stderr,
+            "usage: bench_step [--quick] [--positions N] [--prompts N,N|none]\n"
+            "                  [--rows N,N] [--next] [--warps FAMILY=N,N [--early]] [--repeat N]\n"
+            "                  [--without FAMILY] [--kernels] [--jobs N] SPEC...\n");
         arena_free(a);
         return USAGE;
     }

@@ -234,7 +234,8 @@ static bool launch_one(device_model *m, const plan_step *s, size_t i)
     device_launch *l = &m->launches[s - m->plan->steps][i];
     size_t number = s->launches[i].kernel;
     gpu_grid grid = l->grid;
-    grid.early &= !m->no_overlap;
+    const char *name = m->plan->kernels[number].family->name;
+    grid.early &= !m->no_overlap && !(m->late && strcmp(m->late, name) == 0);
     gpu_use(m->gpu, &m->kernels[number]);
     return gpu_launch(m->gpu, &grid, l->params) ||
            fail(m, arena_format(m->arena, "launch %zu, %s: %s", i + 1,
@@ -306,20 +307,60 @@ static const char *judge_next(device_model *m, const plan_step *s, const float *
     return NULL;
 }
 
+static uint8_t *caches_of(device_model *m)
+{
+    uint8_t *bytes = arena_alloc(m->arena, m->plan->bytes[PLAN_CACHE]);
+    bool copied = gpu_copy_out(m->gpu, bytes, m->memory[PLAN_CACHE], m->plan->bytes[PLAN_CACHE]);
+    return copied ? bytes : NULL;
+}
+
+/* Says where the first cached value is that differs, in the order of layers. */
+static const char *first_difference(const device_model *m, const uint8_t *first, const uint8_t *now)
+{
+    const decoder *d = m->plan->decoder;
+    for (int64_t i = 0; i < 2 * d->layers; i++) {
+        const plan_cache *part = &m->plan->caches[i / 2][i % 2];
+        size_t at = 0, last = 0, count = 0;
+        for (size_t byte = part->bytes; byte-- > 0;)
+            if (first[part->offset + byte] != now[part->offset + byte]) {
+                at = byte;
+                last = count++ ? last : byte;
+            }
+        if (count)
+            return arena_format(m->arena, "%s of layer %lld, bytes %zu to %zu of %zu, %zu of them",
+                                i % 2 ? "V" : "K", (long long)(i / 2), at, last,
+                                (size_t)part->bytes, count);
+    }
+    return "no cache";
+}
+
+/* Runs several tokens and the last of them alone once more, and says what they leave in the caches. */
+static const char *told_apart(device_model *m, const plan_step *s, int64_t position)
+{
+    if (position < 0) /* a prompt's last step, of which some rows are none */
+        return "some layer";
+    const uint8_t *of_several = run(m, s, position) ? caches_of(m) : NULL;
+    const float *alone = of_several ? run(m, &m->plan->steps[0], position + s->m - 1) : NULL;
+    const uint8_t *of_one = alone ? caches_of(m) : NULL;
+    return of_one ? first_difference(m, of_several, of_one) : m->gpu->error;
+}
+
 /* The last of several tokens once more, by itself. */
-static const char *judge_alone(device_model *m, const float *of_several, int64_t position)
+static const char *judge_alone(device_model *m, const plan_step *s, const float *of_several,
+                               int64_t position)
 {
     const plan_step *one = &m->plan->steps[0];
-    const float *alone = run(m, one, position);
-    const char *wrong = alone ? judge_next(m, one, alone, position + 1) : m->gpu->error;
+    int64_t last = position + s->m - 1;
+    const float *alone = run(m, one, last);
+    const char *wrong = alone ? judge_next(m, one, alone, last + 1) : m->gpu->error;
     if (!wrong && memcmp(alone, of_several, (size_t)m->plan->decoder->vocab * sizeof *alone) != 0)
-        wrong = "a token alone has other logits than as the last of several";
+        wrong = arena_format(
+            m->arena, "a token alone has other logits than as the last of several, first in %s",
+            told_apart(m, s, position));
     return wrong;
 }
 
-/* Returns true if a token that is run again has the same logits. A delta net has gone on by then.
- */
-static bool runs_again(const device_model *m)
+bool device_model_runs_again(const device_model *m)
 {
     return !memchr(m->plan->decoder->recurrent, 1, (size_t)m->plan->decoder->layers);
 }
@@ -327,7 +368,8 @@ static bool runs_again(const device_model *m)
 /* Returns true if a step's last token has the same bits alone. */
 static bool has_alone(const device_model *m, const plan_step *s)
 {
-    return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) && runs_again(m);
+    return m->plan->steps[0].m == 1 && s->m > 1 && !decoder_is_prompt(s->m) &&
+           device_model_runs_again(m);
 }
 
 const char *device_model_judge(device_model *m, int64_t position)
@@ -338,7 +380,7 @@ const char *device_model_judge(device_model *m, int64_t position)
         const float *logits = run(m, s, position);
         const char *wrong = logits ? judge_next(m, s, logits, position + s->m) : m->gpu->error;
         if (!wrong && has_alone(m, s))
-            wrong = judge_alone(m, logits, position + s->m - 1);
+            wrong = judge_alone(m, s, logits, position);
         if (wrong)
             return arena_format(m->arena, "the step of %lld: %s", (long long)s->m, wrong);
     }
@@ -348,7 +390,8 @@ const char *device_model_judge(device_model *m, int64_t position)
 const char *device_model_judge_variant(device_model *m, device_model *of, int64_t position)
 {
     const char *wrong = device_model_judge(m, position);
-    for (size_t i = 0; !wrong && i < m->plan->step_count && m->launches[i] && runs_again(m); i++) {
+    for (size_t i = 0;
+         !wrong && i < m->plan->step_count && m->launches[i] && device_model_runs_again(m); i++) {
         const float *other = run(of, &of->plan->steps[i], position),
                     *logits = other ? run(m, &m->plan->steps[i], position) : NULL;
         if (!logits)
@@ -358,6 +401,30 @@ const char *device_model_judge_variant(device_model *m, device_model *of, int64_
                                  (long long)m->plan->steps[i].m);
     }
     return wrong;
+}
+
+bool device_model_repeat(device_model *m, const plan_step *s, int64_t position, size_t turns,
+                         repeats *r)
+{
+    size_t bytes = (size_t)m->plan->decoder->vocab * sizeof(float);
+    const float *first = run(m, s, position);
+    const uint8_t *caches = first ? caches_of(m) : NULL, *left = caches;
+    arena *usual = m->arena, *of_turn = arena_new_in(usual);
+    *r = (repeats){ .turns = turns };
+    for (size_t i = 0; i < turns && left; i++) {
+        arena_reset(of_turn);
+        m->arena = of_turn;
+        const float *now = run(m, s, position);
+        m->arena = usual;
+        if (!now)
+            left = NULL;
+        else if (memcmp(now, first, bytes) != 0 && !r->differing++) {
+            left = caches_of(m);
+            r->where = left ? first_difference(m, caches, left) : NULL;
+        }
+    }
+    arena_free(of_turn);
+    return left;
 }
 
 /* As ptxgen_step_for of a header. */
@@ -423,7 +490,7 @@ const char *device_prompt_judge(device_model *m, const device_prompt *p)
     for (size_t i = 0; i < p->step_count; i++)
         same_bits &= !decoder_is_prompt(p->steps[i]->m);
     if (!wrong && same_bits && has_alone(m, last))
-        wrong = judge_alone(m, logits, p->tokens - 1);
+        wrong = judge_alone(m, last, logits, p->tokens - last->m);
     return wrong ? arena_format(m->arena, "a prompt of %lld: %s", (long long)p->tokens, wrong)
                  : NULL;
 }

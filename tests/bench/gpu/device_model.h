@@ -20,6 +20,7 @@ typedef struct device_model {
     struct device_launch **launches; /* of each step; NULL: the step's kernels are not loaded */
     bool no_overlap;                 /* set: none does */
     const char *without; /* launches of families with this in their name are left out; NULL: none */
+    const char *late;    /* those of a family of this name do not overlap; NULL: all may */
     gpu_address memory[PLAN_MEMORIES];
     bool owns_memory;
 } device_model;
@@ -57,6 +58,20 @@ const char *device_model_judge(device_model *m, int64_t position);
 /* Judges a variant in the same way, and compares the bits of its logits with those of the usual
  * model. */
 const char *device_model_judge_variant(device_model *m, device_model *of, int64_t position);
+
+/* How often a step gave other logits than its first run did, and what it left in the caches then. */
+typedef struct repeats {
+    size_t turns, differing;
+    const char *where; /* the first value of the caches that differs; NULL: none does */
+} repeats;
+
+/* Runs a step again and again from a position on. Returns false if a call failed. */
+bool device_model_repeat(device_model *m, const plan_step *s, int64_t position, size_t turns,
+                         repeats *r);
+
+/* Returns true if a token that is run again has the same logits. The state of a delta net has gone
+ * on by then. */
+bool device_model_runs_again(const device_model *m);
 
 /* Tokens of a sequence from position 0 on, in steps as a header's PREFIX_prompt takes them: of the
  * largest m, and what is left in smaller ones, of which the first rows may be none. */

@@ -41,7 +41,7 @@ static const instruction instructions[] = {
 static const char head[] =
     ".version 7.8\n.target sm_80\n.address_size 64\n"
     ".visible .entry rate(.param .u64 out, .param .u32 turns)\n{\n"
-    "    .reg .b64 %out, %clock, %end;\n    .reg .b32 %left, %thread, %block, %a, %b, %sum;\n"
+    "    .reg .b64 %out, %start, %end;\n    .reg .b32 %left, %thread, %block, %a, %b, %sum;\n"
     "    .reg .b32 %r<4>, %s<4>, %t<4>, %u<4>, %v<4>;\n    .reg .b16 %h<4>, %k<4>;\n"
     "    .reg .f32 %g, %f<4>, %w<4>, %x<4>, %y<4>, %z<4>;\n    .reg .pred %more;\n"
     "    ld.param.u64 %out, [out];\n    ld.param.u32 %left, [turns];\n"
@@ -74,17 +74,17 @@ static const char *kernel_text(arena *a, const instruction *i)
     const char *line = arena_format(a, "    %s\n", i->text);
     strbuf_format(&out, "%s", head);
     add_chains(&out, start_of_chain);
-    strbuf_format(&out, "    bar.sync 0;\n    mov.u64 %%clock, %%clock64;\n"
+    strbuf_format(&out, "    bar.sync 0;\n    mov.u64 %%start, %%clock64;\n"
                         "$turn:\n    .pragma \"nounroll\";\n");
     for (int n = 0; n < UNROLLED; n++)
         add_chains(&out, line);
     strbuf_format(&out, "    sub.u32 %%left, %%left, 1;\n    setp.ne.u32 %%more, %%left, 0;\n"
                         "    @%%more bra $turn;\n    bar.sync 0;\n    mov.u64 %%end, %%clock64;\n"
-                        "    sub.u64 %%clock, %%end, %%clock;\n    mov.u32 %%sum, 0;\n");
+                        "    sub.u64 %%start, %%end, %%start;\n    mov.u32 %%sum, 0;\n");
     add_chains(&out, end_of_chain);
     strbuf_format(&out, "    or.b32 %%block, %%block, %%thread;\n"
                         "    setp.eq.u32 %%more, %%block, 0;\n"
-                        "    @%%more st.global.u64 [%%out], %%clock;\n"
+                        "    @%%more st.global.u64 [%%out], %%start;\n"
                         "    mad.wide.u32 %%out, %%thread, 4, %%out;\n"
                         "    st.global.u32 [%%out+8], %%sum;\n    ret;\n}\n");
     return out.text;
@@ -140,7 +140,7 @@ static const char wgmma_head[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n"
     ".visible .entry rate(.param .u64 out, .param .u32 turns)\n{\n"
     "    .shared .align 128 .b32 ones[2560];\n"
-    "    .reg .b64 %out, %clock, %end, %a, %b, %at;\n    .reg .b32 %left, %thread, %block, %word;\n"
+    "    .reg .b64 %out, %start, %end, %a, %b, %at;\n    .reg .b32 %left, %thread, %block, %word;\n"
     "    .reg .f32 %d<128>;\n    .reg .pred %more;\n"
     "    ld.param.u64 %out, [out];\n    ld.param.u32 %left, [turns];\n"
     "    mov.u32 %thread, %tid.x;\n    mov.u32 %block, %ctaid.x;\n    mov.u32 %word, ones;\n"
@@ -157,7 +157,7 @@ static const char *wgmma_text(arena *a)
     for (int i = 0; i < SUMS; i++)
         strbuf_format(&out, "    mov.f32 %%d%d, 0f00000000;\n", i);
     strbuf_format(&out, "    fence.proxy.async;\n    bar.sync 0;\n"
-                        "    mov.u64 %%clock, %%clock64;\n"
+                        "    mov.u64 %%start, %%clock64;\n"
                         "$turn:\n    .pragma \"nounroll\";\n    wgmma.fence.sync.aligned;\n");
     for (int n = 0; n < IN_A_ROW; n++) {
         strbuf_format(&out, "    wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {");
@@ -170,12 +170,12 @@ static const char *wgmma_text(arena *a)
                         "    sub.u32 %%left, %%left, 1;\n    setp.ne.u32 %%more, %%left, 0;\n"
                         "    @%%more bra $turn;\n"
                         "    bar.sync 0;\n    mov.u64 %%end, %%clock64;\n"
-                        "    sub.u64 %%clock, %%end, %%clock;\n");
+                        "    sub.u64 %%start, %%end, %%start;\n");
     for (int i = 1; i < SUMS; i++)
         strbuf_format(&out, "    add.f32 %%d0, %%d0, %%d%d;\n", i);
     strbuf_format(&out, "    or.b32 %%block, %%block, %%thread;\n"
                         "    setp.eq.u32 %%more, %%block, 0;\n"
-                        "    @%%more st.global.u64 [%%out], %%clock;\n"
+                        "    @%%more st.global.u64 [%%out], %%start;\n"
                         "    mad.wide.u32 %%out, %%thread, 4, %%out;\n"
                         "    st.global.f32 [%%out+8], %%d0;\n    ret;\n}\n");
     return out.text;
