@@ -1,6 +1,8 @@
 /* Operands: registers, constants, addresses, vectors, and integer constant expressions. */
 #include "emu/parse/parser.h"
 
+#include <stdlib.h>
+
 enum { MAX_DEPTH = 64 };
 
 uint32_t parser_place(parser *p, unsigned bits)
@@ -70,6 +72,21 @@ uint32_t parser_special(parser *p, special which)
         *known = place + 1;
     }
     return *known - 1;
+}
+
+const char *parser_hidden_special(const char *name, uint64_t count)
+{
+    size_t length = strlen(name);
+    for (special s = 0; s < SPECIAL_COUNT; s++) {
+        const char *rest = specials[s].name + length;
+        if (strncmp(specials[s].name, name, length) != 0)
+            continue;
+        char *end;
+        bool numbered = *rest >= '0' && *rest <= '9' && strtoull(rest, &end, 10) < count && !*end;
+        if (count ? numbered : !*rest || *rest == '.')
+            return specials[s].name;
+    }
+    return NULL;
 }
 
 /* Goes past the name of a special register. Returns false if it is none. */

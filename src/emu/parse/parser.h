@@ -193,6 +193,10 @@ uint32_t parser_constant(parser *p, uint64_t bits, const variable *base, bool wi
 uint32_t parser_special(parser *p, special which);
 uint32_t parser_place(parser *p, unsigned bits);
 
+/* Returns the name of a special register that a declared register of this name would hide, or one
+ * of a range of count; NULL: none. A count of 0 is a single register. */
+const char *parser_hidden_special(const char *name, uint64_t count);
+
 /* declare.c */
 
 /* .reg .b32 %r<4>, %x; behind .reg */
