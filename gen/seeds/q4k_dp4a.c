@@ -294,8 +294,6 @@ static void q4k_q8_multiply(ptx *p, const q4k_q8_lane *lane, const q4k_q8_produc
         sums[i] = get(p, s.acc[i]);
 }
 
-enum { ONE = 1, TWO = 2 }; /* rows at once */
-
 static q4k_q8_product product_new(const instance *in, const gemv_operands *g, unsigned rows,
                                   unsigned vectors, unsigned unroll)
 {
@@ -329,25 +327,25 @@ static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vect
 
 static void build_one_row(ptx *p, const instance *in)
 {
-    build_turns(p, in, ONE, 1, 2);
+    build_turns(p, in, 1, 1, 2);
 }
 
 static void build_two_rows(ptx *p, const instance *in)
 {
-    build_turns(p, in, TWO, 1, 2);
+    build_turns(p, in, 2, 1, 2);
 }
 
 static void build_batched(ptx *p, const instance *in)
 {
     ptx_max_registers(p, gemv_registers(in));
-    build_turns(p, in, TWO, (unsigned)gemv_vectors(in), 1);
+    build_turns(p, in, 2, (unsigned)gemv_vectors(in), 1);
 }
 
 static void build_row_a_block(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
     q4k_q8_lane lane = q4k_q8_lane_new(p);
-    q4k_q8_product product = product_new(in, &g, ONE, 1, 2);
+    q4k_q8_product product = product_new(in, &g, 1, 1, 2);
     val row = named(p, "row", ctaid_x(p)), sum;
     product.w[0] = gemv_row(p, &g, row);
     q4k_q8_multiply(p, &lane, &product, &sum);
@@ -356,18 +354,14 @@ static void build_row_a_block(ptx *p, const instance *in)
 
 enum { MATRICES = 2 };
 
-/* What becomes of the two sums of a row. */
-typedef void store_sums(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES]);
-
-static void for_all_rows(ptx *p, const gemv_operands g[MATRICES], store_sums *keep)
+static void build_pair(ptx *p, const instance *in)
 {
+    bool gate_up = in->family->op == OP_GATE_UP_SWIGLU;
+    gemv_operands g[MATRICES];
+    g[0] = gemv_of(p, in, gate_up ? "y" : "keys", gate_up ? "wg" : "wk", "x");
+    g[1] = gemv_of(p, in, gate_up ? "y" : "values", gate_up ? "wu" : "wv", "x");
     q4k_q8_lane lane = q4k_q8_lane_new(p);
-    q4k_q8_product product = { .rows = MATRICES,
-                               .vectors = 1,
-                               .x = g[0].x,
-                               .quantized = true,
-                               .blocks = g[0].blocks,
-                               .unroll = 2 };
+    q4k_q8_product product = product_new(in, &g[0], MATRICES, 1, 2);
     block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, MATRICES);
     PTX_FOR (p, row, ctaid_x(p), g[0].n, nctaid_x(p)) {
         val sums[MATRICES];
@@ -375,59 +369,34 @@ static void for_all_rows(ptx *p, const gemv_operands g[MATRICES], store_sums *ke
             product.w[i] = gemv_row(p, &g[i], row);
         q4k_q8_multiply(p, &lane, &product, sums);
         block_sums_next_each(p, &reduction, sums);
-        keep(p, g, row, sums);
+        if (gate_up)
+            sums[0] = gated(p, ACTIVATION_SILU, sums[0], sums[1]);
+        for (int i = 0; i < (gate_up ? 1 : MATRICES); i++)
+            gemv_store(p, &g[i], row, sums[i]);
     }
 }
 
-static void store_both(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES])
-{
-    for (int i = 0; i < MATRICES; i++)
-        gemv_store(p, &g[i], row, sums[i]);
-}
-
-static void build_kv(ptx *p, const instance *in)
-{
-    gemv_operands g[MATRICES];
-    g[0] = gemv_of(p, in, "keys", "wk", "x");
-    g[1] = gemv_of(p, in, "values", "wv", "x");
-    for_all_rows(p, g, store_both);
-}
-
-static void store_swiglu(ptx *p, const gemv_operands g[MATRICES], val row, const val sums[MATRICES])
-{
-    gemv_store(p, &g[0], row, gated(p, ACTIVATION_SILU, sums[0], sums[1]));
-}
-
-static void build_swiglu(ptx *p, const instance *in)
-{
-    gemv_operands g[MATRICES];
-    g[0] = gemv_of(p, in, "y", "wg", "x");
-    g[1] = gemv_of(p, in, "y", "wu", "x");
-    for_all_rows(p, g, store_swiglu);
-}
-
-#define PAIR_LAUNCH STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED)
+#define DP4A_GEMV(id, said) SEED(id, said, Q4_K, Q8_1), OF_ONE_VECTOR, PARAMS(Q4_K, 16, Q8_1, 4)
+#define PAIR_OF_GEMVS(id, said)                                         \
+    SEED(id, said, Q4_K, Q8_1), KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS), \
+        STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED), .build = build_pair, .tolerance = 3e-7
 
 /* Those that quantize f32 activations stand behind the ones that don't, unless they are asked for:
  * they lose precision. */
 enum { QUANTIZES = -10 };
 
 const family mwv_dp4a_q4k_gemv = {
-    SEED(mwv_dp4a_q4k_gemv, "Q4_K x q8_1 GEMV with dp4a, several warps a row, rows by grid stride",
-         Q4_K, Q8_1),
-    OF_ONE_VECTOR,
+    DP4A_GEMV(mwv_dp4a_q4k_gemv,
+              "Q4_K x q8_1 GEMV with dp4a, several warps a row, rows by grid stride"),
     KEYS(Q4_K, KEY_NUM_WARPS(3), KEY_DIMS),
-    PARAMS(Q4_K, 16, Q8_1, 4),
     STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
     .build = build_one_row,
 };
 
 const family hw_dp4a_q4k_gemv = {
-    SEED(hw_dp4a_q4k_gemv, "Q4_K x q8_1 GEMV with dp4a, half a warp a super-block, two rows a turn",
-         Q4_K, Q8_1),
-    OF_ONE_VECTOR,
+    DP4A_GEMV(hw_dp4a_q4k_gemv,
+              "Q4_K x q8_1 GEMV with dp4a, half a warp a super-block, two rows a turn"),
     KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
-    PARAMS(Q4_K, 16, Q8_1, 4),
     STRIDING_BLOCKS(.shared = "2*" BLOCK_SUMS_SHARED, .rows = "2"),
     .preference = 10,
     .build = build_two_rows,
@@ -471,30 +440,22 @@ const family dp4a_q4k_gemv = {
 };
 
 const family fused_kv_hw_dp4a_q4k_gemv = {
-    SEED(fused_kv_hw_dp4a_q4k_gemv,
-         "K and V projections: two Q4_K x q8_1 GEMVs of one vector, x read once", Q4_K, Q8_1),
+    PAIR_OF_GEMVS(fused_kv_hw_dp4a_q4k_gemv,
+                  "K and V projections: two Q4_K x q8_1 GEMVs of one vector, x read once"),
     .computes = "keys[n] = Wk[n,k] x[k], values[n] = Wv[n,k] x[k]",
     .op = OP_KV,
-    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     .params =
         (const param[]){ OUT(F32, keys, "n", 4), OUT(F32, values, "n", 4), IN(Q4_K, wk, "n*k", 16),
                          IN(Q4_K, wv, "n*k", 16), IN(Q8_1, x, "k", 4), PARAM_END },
-    PAIR_LAUNCH,
-    .build = build_kv,
     .reference = ref_gemv_pair,
-    .tolerance = 3e-7,
 };
 
 const family fused_gate_up_swiglu_hw_dp4a_q4k_gemv = {
-    SEED(fused_gate_up_swiglu_hw_dp4a_q4k_gemv,
-         "gate, up and SwiGLU: two Q4_K x q8_1 GEMVs of one vector, x read once", Q4_K, Q8_1),
+    PAIR_OF_GEMVS(fused_gate_up_swiglu_hw_dp4a_q4k_gemv,
+                  "gate, up and SwiGLU: two Q4_K x q8_1 GEMVs of one vector, x read once"),
     .computes = "y[n] = silu(Wg[n,k] x[k]) * (Wu[n,k] x[k])",
     .op = OP_GATE_UP_SWIGLU,
-    KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
     .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q4_K, wg, "n*k", 16),
                                IN(Q4_K, wu, "n*k", 16), IN(Q8_1, x, "k", 4), PARAM_END },
-    PAIR_LAUNCH,
-    .build = build_swiglu,
     .reference = ref_gate_up_swiglu,
-    .tolerance = 3e-7,
 };

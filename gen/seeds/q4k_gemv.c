@@ -2,31 +2,16 @@
  *
  *   q4k_gemv, vectorized   one warp a row
  *   mwv, wide              several warps a row, taking super-blocks in turn
- *   coalesced              one warp a row: lane 0 alone loads the header of a super-block, the 12
- * scale bytes as three words and d and dmin as a fourth, and the others get the words by shuffles.
- * Each lane then decodes its own two scales and mins tiled                  a block stages x in
- * shared memory for outputs_per_block rows, and each of its warps computes one of them. Warps past
- * the last row stage their share and meet the others at the barriers chunked_tiled          the
- * same, 32 super-blocks of x at a time
+ *   coalesced              one warp a row: lane 0 alone loads the four words of a super-block's
+ *                          header, and the others get them by shuffles
+ *   tiled                  a block stages x in shared memory for outputs_per_block rows, a warp
+ *                          each. Warps past the last row meet the others at the barriers
+ *   chunked_tiled          the same, 32 super-blocks of x at a time
  */
 #include "gen/common/bytes.h"
 #include "gen/common/reduce.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/seeds/seed.h"
-
-typedef void take_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
-
-static void build_row(ptx *p, const instance *in, unsigned unroll, take_super_block *take)
-{
-    unsigned warps = ptx_block(p) / 32;
-    gemv_operands g = gemv_parameters(p, in);
-    q4k_lane lane = q4k_lane_new(p);
-    val row = named(p, "row", ctaid_x(p));
-    walk along = { .end = g.blocks, .unroll = unroll };
-    q4k_row way = q4k_row_new(p, &lane, gemv_row(p, &g, row), g.x, warp_id(p), warps, &along);
-    walk_items(p, &along, take, &way);
-    gemv_store(p, &g, row, block_sum(p, get(p, way.acc), warps));
-}
 
 /* The plain way: bytes are loaded one by one, nibbles converted. */
 static void add_super_block_of_bytes(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
@@ -49,6 +34,48 @@ static void add_super_block_of_bytes(ptx *p, void *context, const int64_t offset
     assign(p, row->acc, acc);
 }
 
+enum { HEADER_WORDS = 4 };
+
+typedef struct coalesced_row {
+    q4k_row row;              /* first: what the other ways have alone */
+    var loaded[HEADER_WORDS]; /* lane 0's; zeros elsewhere */
+} coalesced_row;
+
+static void add_super_block_coalesced(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
+{
+    coalesced_row *s = context;
+    val quants = ld_const(p, U32, s->row.quants, offset[Q4K_AT_QUANTS]);
+    val4 word;
+    PTX_IF (p, eq(p, lane_id(p), 0)) {
+        word = ld_const_v4(p, U32, s->row.header, offset[Q4K_AT_HEADER]);
+        for (int i = 0; i < HEADER_WORDS; i++)
+            assign(p, s->loaded[i], word.v[i]);
+    }
+    for (int i = 0; i < HEADER_WORDS; i++)
+        word.v[i] = shuffle_from(p, s->loaded[i], 0);
+    q4k_header h = q4k_header_of(p, word, s->row.chunk);
+    q4k_weights w = q4k_unpack(p, quants, &h);
+    val acc = q4k_dot(p, &w, V(s->row.values), offset[Q4K_AT_VALUES], V(s->row.acc));
+    assign(p, s->row.acc, acc);
+}
+
+typedef void take_super_block(ptx *p, void *row, const int64_t offset[MAX_CURSORS]);
+
+static void build_row(ptx *p, const instance *in, unsigned unroll, take_super_block *take)
+{
+    unsigned warps = ptx_block(p) / 32;
+    gemv_operands g = gemv_parameters(p, in);
+    q4k_lane lane = q4k_lane_new(p);
+    val row = named(p, "row", ctaid_x(p));
+    walk along = { .end = g.blocks, .unroll = unroll };
+    coalesced_row way;
+    way.row = q4k_row_new(p, &lane, gemv_row(p, &g, row), g.x, warp_id(p), warps, &along);
+    for (int i = 0; i < HEADER_WORDS && take == add_super_block_coalesced; i++)
+        way.loaded[i] = var_u32(p, 0);
+    walk_items(p, &along, take, &way);
+    gemv_store(p, &g, row, block_sum(p, get(p, way.row.acc), warps));
+}
+
 static void build_plain(ptx *p, const instance *in)
 {
     build_row(p, in, 1, add_super_block_of_bytes);
@@ -65,99 +92,49 @@ static void build_multi_warp(ptx *p, const instance *in)
     build_row(p, in, 2, q4k_add_super_block);
 }
 
-enum { HEADER_WORDS = 4 };
-
-typedef struct coalesced_row {
-    q4k_row row;
-    var loaded[HEADER_WORDS]; /* lane 0's; zeros elsewhere */
-} coalesced_row;
-
-static q4k_header share_header(ptx *p, const coalesced_row *s, int64_t offset)
-{
-    PTX_IF (p, eq(p, lane_id(p), 0)) {
-        val4 word = ld_const_v4(p, U32, s->row.header, offset);
-        for (int i = 0; i < HEADER_WORDS; i++)
-            assign(p, s->loaded[i], word.v[i]);
-    }
-    val4 word;
-    for (int i = 0; i < HEADER_WORDS; i++)
-        word.v[i] = shuffle_from(p, s->loaded[i], 0);
-    return q4k_header_of(p, word, s->row.chunk);
-}
-
-static void add_super_block_coalesced(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
-{
-    coalesced_row *s = context;
-    val word = ld_const(p, U32, s->row.quants, offset[Q4K_AT_QUANTS]);
-    q4k_header h = share_header(p, s, offset[Q4K_AT_HEADER]);
-    q4k_weights w = q4k_unpack(p, word, &h);
-    val acc = q4k_dot(p, &w, V(s->row.values), offset[Q4K_AT_VALUES], V(s->row.acc));
-    assign(p, s->row.acc, acc);
-}
-
 static void build_coalesced(ptx *p, const instance *in)
 {
-    gemv_operands g = gemv_parameters(p, in);
-    q4k_lane lane = q4k_lane_new(p);
-    val row = named(p, "row", ctaid_x(p));
-    walk along = { .end = g.blocks, .unroll = 4 };
-    coalesced_row s;
-    s.row = q4k_row_new(p, &lane, gemv_row(p, &g, row), g.x, imm(U32, 0), 1, &along);
-    for (int i = 0; i < HEADER_WORDS; i++)
-        s.loaded[i] = var_u32(p, 0);
-    walk_items(p, &along, add_super_block_coalesced, &s);
-    gemv_store(p, &g, row, warp_sum(p, get(p, s.row.acc)));
+    build_row(p, in, 4, add_super_block_coalesced);
 }
 
 enum { SUPER_BLOCKS_IN_FLIGHT = 4, CHUNK_SUPER_BLOCKS = 32 };
 
-typedef struct output {
-    q4k_lane lane;
-    val row;    /* of the warp */
-    val exists; /* whether there is such a row */
-} output;
-
-static output output_new(ptx *p, const gemv_operands *g)
-{
-    val row = named(p, "row", mad(p, ctaid_x(p), ptx_block(p) / 32, warp_id(p)));
-    return (output){ .lane = q4k_lane_new(p), .row = row, .exists = lt(p, row, g->n) };
-}
-
 /* The lane's sum over count super-blocks of its row from number first on, with their activations in
  * the tile. */
-static val multiply(ptx *p, const gemv_operands *g, const output *o, val first, val count, val tile)
+static val multiply(ptx *p, val w_row, val first, val count, val tile, const q4k_lane *lane)
 {
     walk along = { .end = count, .unroll = SUPER_BLOCKS_IN_FLIGHT };
-    val w = mad_wide(p, first, Q4_K_BYTES, gemv_row(p, g, o->row));
-    q4k_row way = q4k_row_new(p, &o->lane, w, tile, imm(U32, 0), 1, &along);
+    val w = mad_wide(p, first, Q4_K_BYTES, w_row);
+    q4k_row way = q4k_row_new(p, lane, w, tile, imm(U32, 0), 1, &along);
     walk_items(p, &along, q4k_add_super_block, &way);
     return get(p, way.acc);
 }
 
-static void store(ptx *p, const gemv_operands *g, const output *o, val of_lane)
+static void store(ptx *p, const gemv_operands *g, val row, val of_lane)
 {
     val sum = warp_sum(p, of_lane);
     PTX_IF (p, eq(p, lane_id(p), 0))
-        st_global(p, F32, mad_wide(p, o->row, 4, g->y), 0, sum);
+        st_global(p, F32, mad_wide(p, row, 4, g->y), 0, sum);
 }
 
 static void build_tiled(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
-    output o = output_new(p, &g);
-    val tile = shared_dynamic(p, "tile", F32);
+    val row = named(p, "row", mad(p, ctaid_x(p), ptx_block(p) / 32, warp_id(p)));
+    q4k_lane lane = q4k_lane_new(p);
+    val exists = lt(p, row, g.n), tile = shared_dynamic(p, "tile", F32);
     stage_values(p, g.x, tile, dim_k(p, in));
     barrier(p);
-    PTX_IF (p, o.exists) {
-        val sum = multiply(p, &g, &o, imm(U32, 0), g.blocks, tile);
-        store(p, &g, &o, sum);
-    }
+    PTX_IF (p, exists)
+        store(p, &g, row, multiply(p, gemv_row(p, &g, row), imm(U32, 0), g.blocks, tile, &lane));
 }
 
 static void build_chunked(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
-    output o = output_new(p, &g);
+    val row = named(p, "row", mad(p, ctaid_x(p), ptx_block(p) / 32, warp_id(p)));
+    q4k_lane lane = q4k_lane_new(p);
+    val exists = lt(p, row, g.n);
     val tile = shared_array(p, "tile", F32, CHUNK_SUPER_BLOCKS * Q4_K_VALUES);
     var sum = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, 0, g.blocks, CHUNK_SUPER_BLOCKS) {
@@ -165,95 +142,76 @@ static void build_chunked(ptx *p, const instance *in)
         barrier(p); /* until no warp reads the previous chunk any more */
         stage_values(p, mad_wide(p, chunk, Q4K_F32_BYTES, g.x), tile, mul(p, count, Q4_K_VALUES));
         barrier(p);
-        PTX_IF (p, o.exists) {
-            val part = multiply(p, &g, &o, chunk, count, tile);
+        PTX_IF (p, exists) {
+            val part = multiply(p, gemv_row(p, &g, row), chunk, count, tile, &lane);
             assign(p, sum, add(p, sum, part));
         }
     }
-    PTX_IF (p, o.exists)
-        store(p, &g, &o, get(p, sum));
+    PTX_IF (p, exists)
+        store(p, &g, row, get(p, sum));
 }
 
 #define KEY_OUTPUTS                                                                               \
     KEY_NUMBER("outputs_per_block", "rows that share a staged x, a warp each", outputs_per_block, \
                1, 32, .def = 4, .tag = "o")
-#define PARAMS_OF_X PARAMS(Q4_K, 16, F32, 16)
+#define Q4K_GEMV(id, said) SEED(id, said, Q4_K, F32), OF_ONE_VECTOR, PARAMS(Q4_K, 16, F32, 16)
+#define ROWS_OF_A_BLOCK \
+    .block = "32*outputs_per_block", .grid = { "ceil_div(n, outputs_per_block)" }, .registers = 64
 
 const family q4k_gemv = {
-    SEED(q4k_gemv, "Q4_K x f32 GEMV, one warp a row, byte loads: the plain one", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(q4k_gemv, "Q4_K x f32 GEMV, one warp a row, byte loads: the plain one"),
     PLAIN_KEYS(Q4_K),
-    PARAMS_OF_X,
     WARP_A_ROW,
     .build = build_plain,
 };
 
 const family vectorized_q4k_gemv = {
-    SEED(vectorized_q4k_gemv,
-         "Q4_K x f32 GEMV, one warp a row, 32-bit weight loads, 128 bytes a warp", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(vectorized_q4k_gemv,
+             "Q4_K x f32 GEMV, one warp a row, 32-bit weight loads, 128 bytes a warp"),
     KEYS(Q4_K, KEY_DIMS),
-    PARAMS_OF_X,
     WARP_A_ROW,
     .preference = 2,
     .build = build_vectorized,
 };
 
 const family mwv_q4k_gemv = {
-    SEED(mwv_q4k_gemv, "Q4_K x f32 GEMV, several warps a row, 32-bit weight loads", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(mwv_q4k_gemv, "Q4_K x f32 GEMV, several warps a row, 32-bit weight loads"),
     KEYS(Q4_K, KEY_NUM_WARPS(4), KEY_DIMS),
-    PARAMS_OF_X,
     BLOCK_A_ROW,
     .preference = 10,
     .build = build_multi_warp,
 };
 
 const family wide_q4k_gemv = {
-    SEED(wide_q4k_gemv, "mwv_q4k_gemv with eight warps a row", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(wide_q4k_gemv, "mwv_q4k_gemv with eight warps a row"),
     KEYS(Q4_K, KEY_NUM_WARPS(8), KEY_DIMS),
-    PARAMS_OF_X,
     BLOCK_A_ROW,
     .preference = 4,
     .build = build_multi_warp,
 };
 
 const family coalesced_q4k_gemv = {
-    SEED(coalesced_q4k_gemv,
-         "Q4_K x f32 GEMV, one warp a row, scales loaded by one lane and shuffled", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(coalesced_q4k_gemv,
+             "Q4_K x f32 GEMV, one warp a row, scales loaded by one lane and shuffled"),
     KEYS(Q4_K, KEY_DIMS),
-    PARAMS_OF_X,
     WARP_A_ROW,
     .preference = 1,
     .build = build_coalesced,
 };
 
 const family tiled_q4k_gemv = {
-    SEED(tiled_q4k_gemv, "Q4_K x f32 GEMV, all of x in shared memory for several rows", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(tiled_q4k_gemv, "Q4_K x f32 GEMV, all of x in shared memory for several rows"),
     KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
-    PARAMS_OF_X,
-    .launch = { .block = "32*outputs_per_block",
-                .grid = { "ceil_div(n, outputs_per_block)" },
-                .dynamic_shared = "k*4",
-                .roomier = "chunked_tiled_q4k_gemv",
-                .registers = 64 },
+    .launch = { ROWS_OF_A_BLOCK, .dynamic_shared = "k*4", .roomier = "chunked_tiled_q4k_gemv" },
     .preference = 5,
     .build = build_tiled,
 };
 
 const family chunked_tiled_q4k_gemv = {
-    SEED(chunked_tiled_q4k_gemv,
-         "Q4_K x f32 GEMV, x in shared memory for several rows, 8192 values at a time", Q4_K, F32),
-    OF_ONE_VECTOR,
+    Q4K_GEMV(chunked_tiled_q4k_gemv,
+             "Q4_K x f32 GEMV, x in shared memory for several rows, 8192 values at a time"),
     KEYS(Q4_K, KEY_OUTPUTS, KEY_DIMS),
-    PARAMS_OF_X,
-    .launch = { .block = "32*outputs_per_block",
-                .grid = { "ceil_div(n, outputs_per_block)" },
-                .shared = "32*256*4",
-                .registers = 64 },
+    .launch = { ROWS_OF_A_BLOCK, .shared = "32*256*4" },
     .preference = 4,
     .build = build_chunked,
 };

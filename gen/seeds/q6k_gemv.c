@@ -117,17 +117,14 @@ static q6k_quants q6k_load_quants(ptx *p, const q6k_lane *lane, var low_at, var 
 #define Q6K_BYTE_UNIT 0.25f
 #define Q6K_F32_UNIT  64.0f
 
-static val shifted_left(ptx *p, val word, int count)
-{
-    return count < 0 ? shr(p, word, -count) : shl(p, word, count);
-}
-
 /* The four q of a group, each from bit first on in its byte; bit 7 is flipped (or set, where first
  * is 1 and the bit is free). */
 static val in_bytes(ptx *p, const q6k_quants *q, unsigned group, int first)
 {
-    val low = shifted_left(p, q->low[group & 1], first - (group < 2 ? 0 : 4));
-    val high = shifted_left(p, q->high, first + 4 - 2 * (int)group);
+    val low = q->low[group & 1];
+    low = group < 2 ? shl(p, low, first) : shr(p, low, 4 - first);
+    int up = first + 4 - 2 * (int)group;
+    val high = up < 0 ? shr(p, q->high, -up) : shl(p, q->high, up);
     val flipped = lop3(p, low, IN_EACH_BYTE(0x0f << first), IN_EACH_BYTE(0x80), AND_XOR);
     return lop3(p, high, IN_EACH_BYTE(0x30 << first), flipped, AND_XOR);
 }
@@ -224,44 +221,38 @@ static void add_super_block_coalesced(ptx *p, void *context, const int64_t offse
     assign(p, s->acc[0], sum);
 }
 
-static void store(ptx *p, const gemv_operands *g, const f32_lane *s)
+static void build_f32(ptx *p, const instance *in, unsigned lanes, unsigned unroll, bool coalesced)
 {
-    unsigned warps = ptx_block(p) / 32;
+    gemv_operands g = gemv_parameters(p, in);
+    walk along = { .unroll = unroll };
+    val scale;
+    if (coalesced)
+        scale = add(p, rem(p, lane_id(p), Q6K_SCALE_COUNT), Q6_K_SCALES);
+    f32_lane s = f32_lane_new(p, in, &g, lanes, coalesced ? &scale : NULL, &along);
+    if (coalesced)
+        s.loader = named(p, "loader", sub(p, s.lane.scale, Q6_K_SCALES));
+    walk_items(p, &along, coalesced ? add_super_block_coalesced : add_super_block, &s);
     val sums[MAX_VECTORS];
-    for (unsigned i = 0; i < s->m; i++)
-        sums[i] = get(p, s->acc[i]);
-    spread_sums spread = block_sum_spread(p, sums, s->m, warps);
+    for (unsigned i = 0; i < s.m; i++)
+        sums[i] = get(p, s.acc[i]);
+    spread_sums spread = block_sum_spread(p, sums, s.m, ptx_block(p) / 32);
     spread.sum = mul(p, spread.sum, Q6K_F32_UNIT);
-    gemv_store_turn(p, g, ctaid_x(p), 1, s->m, spread);
+    gemv_store_turn(p, &g, ctaid_x(p), 1, s.m, spread);
 }
 
 static void build_plain(ptx *p, const instance *in)
 {
-    gemv_operands g = gemv_parameters(p, in);
-    walk along = { .unroll = 4 };
-    f32_lane s = f32_lane_new(p, in, &g, 32, NULL, &along);
-    walk_items(p, &along, add_super_block, &s);
-    store(p, &g, &s);
+    build_f32(p, in, 32, 4, false);
 }
 
 static void build_coalesced(ptx *p, const instance *in)
 {
-    gemv_operands g = gemv_parameters(p, in);
-    walk along = { .unroll = 4 };
-    val scale = add(p, rem(p, lane_id(p), Q6K_SCALE_COUNT), Q6_K_SCALES);
-    f32_lane s = f32_lane_new(p, in, &g, 32, &scale, &along);
-    s.loader = named(p, "loader", sub(p, s.lane.scale, Q6_K_SCALES));
-    walk_items(p, &along, add_super_block_coalesced, &s);
-    store(p, &g, &s);
+    build_f32(p, in, 32, 4, true);
 }
 
 static void build_multi_warp(ptx *p, const instance *in)
 {
-    gemv_operands g = gemv_parameters(p, in);
-    walk along = { .unroll = 2 };
-    f32_lane s = f32_lane_new(p, in, &g, 16, NULL, &along);
-    walk_items(p, &along, add_super_block, &s);
-    store(p, &g, &s);
+    build_f32(p, in, 16, 2, false);
 }
 
 /* ptxas loads ahead all values of x of a super-block, so that their number decides registers: m * 8
@@ -269,47 +260,21 @@ static void build_multi_warp(ptx *p, const instance *in)
 static void build_batched(ptx *p, const instance *in)
 {
     enum { MOST_OF_HALF_WARPS = 4 };
-    gemv_operands g = gemv_parameters(p, in);
-    walk along = { .unroll = 1 };
-    unsigned lanes = gemv_vectors(in) <= MOST_OF_HALF_WARPS ? 16 : 32;
-    f32_lane s = f32_lane_new(p, in, &g, lanes, NULL, &along);
-    walk_items(p, &along, add_super_block, &s);
-    store(p, &g, &s);
+    build_f32(p, in, gemv_vectors(in) <= MOST_OF_HALF_WARPS ? 16 : 32, 1, false);
 }
 
 /* Activation blocks of a super-block; a group has one of its own. */
 enum { Q8_BLOCKS = Q6_K_VALUES / Q8_1_VALUES, Q8_SUPER_BLOCK = Q8_BLOCKS * Q8_1_BYTES };
 
-/* A lane's place in every row. */
-typedef struct q8_lane_start {
-    q6k_lane lane;
-    val low, high, scale, d; /* offsets in a row of what it reads there, */
-    val block, q8;           /* and pointers: to the activation block of its first group, and to
-                                its four integers there */
-} q8_lane_start;
-
 /* What a lane carries along a row. */
 typedef struct q8_lane_state {
     const q6k_lane *lane;
-    var low, high, scale, d, block, q8;
+    var low, high, scale, d; /* pointers into the row, */
+    var block, q8; /* to the activation block of its first group, and to its four integers there */
     var acc;
 } q8_lane_state;
 
 enum { Q8_LOW, Q8_HIGH, SCALE, Q8_D, BLOCK, Q8 };
-
-static q8_lane_start q8_lane_start_new(ptx *p, unsigned lanes, val x)
-{
-    q8_lane_start at = { .lane = q6k_lane_new(p, lanes) };
-    val super_block = mul(p, at.lane.super_block, Q6_K_BYTES);
-    at.low = add(p, super_block, at.lane.low);
-    at.high = add(p, super_block, at.lane.high);
-    at.scale = add(p, super_block, at.lane.scale);
-    at.d = add(p, super_block, Q6_K_D);
-    val block = mad(p, at.lane.super_block, Q8_BLOCKS, at.lane.group);
-    at.block = mad_wide(p, block, Q8_1_BYTES, x);
-    at.q8 = add(p, at.block, convert(p, U64, at.lane.l));
-    return at;
-}
 
 static void add_q8_super_block(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 {
@@ -328,6 +293,7 @@ static void add_q8_super_block(ptx *p, void *context, const int64_t offset[MAX_C
     assign(p, s->acc, fma(p, d, sum, s->acc));
 }
 
+/* A pointer into a row, moved on by super-blocks. */
 static var walk_row(ptx *p, walk *along, val row, val offset)
 {
     return walk_along(p, along, add(p, row, convert(p, U64, offset)), along->stride * Q6_K_BYTES);
@@ -337,24 +303,29 @@ static void build_dp4a(ptx *p, const instance *in, unsigned lanes, unsigned unro
 {
     unsigned warps = (unsigned)in->num_warps, stride = warps * (32 / lanes);
     gemv_operands g = gemv_parameters(p, in);
-    q8_lane_start at = q8_lane_start_new(p, lanes, g.x);
+    q6k_lane lane = q6k_lane_new(p, lanes);
+    val super_block = mul(p, lane.super_block, Q6_K_BYTES);
+    val low = add(p, super_block, lane.low), high = add(p, super_block, lane.high);
+    val scale = add(p, super_block, lane.scale), d = add(p, super_block, Q6_K_D);
+    val number = mad(p, lane.super_block, Q8_BLOCKS, lane.group);
+    val block = mad_wide(p, number, Q8_1_BYTES, g.x), q8 = add(p, block, convert(p, U64, lane.l));
     block_sums reduction = block_sums_new(p, warps);
     PTX_FOR (p, row, ctaid_x(p), g.n, nctaid_x(p)) {
         walk along = {
-            .first = at.lane.super_block,
+            .first = lane.super_block,
             .end = g.blocks,
             .stride = stride,
             .unroll = unroll,
             .weights = Q6_K_VALUES / lanes,
         };
         val w = gemv_row(p, &g, row);
-        q8_lane_state s = { .lane = &at.lane };
-        s.low = walk_row(p, &along, w, at.low);
-        s.high = walk_row(p, &along, w, at.high);
-        s.scale = walk_row(p, &along, w, at.scale);
-        s.d = walk_row(p, &along, w, at.d);
-        s.block = walk_along(p, &along, at.block, stride * Q8_SUPER_BLOCK);
-        s.q8 = walk_along(p, &along, at.q8, stride * Q8_SUPER_BLOCK);
+        q8_lane_state s = { .lane = &lane };
+        s.low = walk_row(p, &along, w, low);
+        s.high = walk_row(p, &along, w, high);
+        s.scale = walk_row(p, &along, w, scale);
+        s.d = walk_row(p, &along, w, d);
+        s.block = walk_along(p, &along, block, stride * Q8_SUPER_BLOCK);
+        s.q8 = walk_along(p, &along, q8, stride * Q8_SUPER_BLOCK);
         s.acc = var_f32(p, 0.0f);
         walk_items(p, &along, add_q8_super_block, &s);
         val sum = block_sums_next(p, &reduction, get(p, s.acc));
@@ -372,31 +343,32 @@ static void build_dp4a_half_warp(ptx *p, const instance *in)
     build_dp4a(p, in, 16, 2);
 }
 
+#define F32_GEMV(id, said) SEED(id, said, Q6_K, F32), OF_ONE_VECTOR, PARAMS(Q6_K, 2, F32, 16)
+/* Two warps: sixteen blocks of them fill the registers of an SM, and a row of 4096 is two turns of
+ * a lane's loop, so that the sum over the block weighs less. */
+#define DP4A_GEMV(id, said)                                              \
+    SEED(id, said, Q6_K, Q8_1), OF_ONE_VECTOR, PARAMS(Q6_K, 2, Q8_1, 4), \
+        KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS), STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED)
+
 const family q6k_gemv = {
-    SEED(q6k_gemv, "Q6_K x f32 GEMV, one warp a row: the plain one", Q6_K, F32),
-    OF_ONE_VECTOR,
+    F32_GEMV(q6k_gemv, "Q6_K x f32 GEMV, one warp a row: the plain one"),
     PLAIN_KEYS(Q6_K),
-    PARAMS(Q6_K, 2, F32, 16),
     WARP_A_ROW,
     .build = build_plain,
 };
 
 const family coalesced_q6k_gemv = {
-    SEED(coalesced_q6k_gemv,
-         "Q6_K x f32 GEMV, one warp a row, scales loaded once a warp and shuffled", Q6_K, F32),
-    OF_ONE_VECTOR,
+    F32_GEMV(coalesced_q6k_gemv,
+             "Q6_K x f32 GEMV, one warp a row, scales loaded once a warp and shuffled"),
     KEYS(Q6_K, KEY_DIMS),
-    PARAMS(Q6_K, 2, F32, 16),
     WARP_A_ROW,
     .preference = 1,
     .build = build_coalesced,
 };
 
 const family mwv_q6k_gemv = {
-    SEED(mwv_q6k_gemv, "Q6_K x f32 GEMV, several warps a row", Q6_K, F32),
-    OF_ONE_VECTOR,
+    F32_GEMV(mwv_q6k_gemv, "Q6_K x f32 GEMV, several warps a row"),
     KEYS(Q6_K, KEY_NUM_WARPS(4), KEY_DIMS),
-    PARAMS(Q6_K, 2, F32, 16),
     BLOCK_A_ROW,
     .preference = 3,
     .build = build_multi_warp,
@@ -420,27 +392,15 @@ const family batched_q6k_gemv = {
     .build = build_batched,
 };
 
-/* Two warps: sixteen blocks of them fill the registers of an SM, and a row of 4096 is two turns of
- * a lane's loop, so that the sum over the block weighs less. */
-#define DP4A_KEYS KEYS(Q6_K, KEY_NUM_WARPS(2), KEY_DIMS)
-
 const family dp4a_q6k_gemv = {
-    SEED(dp4a_q6k_gemv, "Q6_K x q8_1 GEMV with dp4a, a warp a super-block, rows by grid stride",
-         Q6_K, Q8_1),
-    OF_ONE_VECTOR,
-    DP4A_KEYS,
-    PARAMS(Q6_K, 2, Q8_1, 4),
-    STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
+    DP4A_GEMV(dp4a_q6k_gemv,
+              "Q6_K x q8_1 GEMV with dp4a, a warp a super-block, rows by grid stride"),
     .build = build_dp4a_warp,
 };
 
 const family hw_dp4a_q6k_gemv = {
-    SEED(hw_dp4a_q6k_gemv,
-         "Q6_K x q8_1 GEMV with dp4a, half a warp a super-block, rows by grid stride", Q6_K, Q8_1),
-    OF_ONE_VECTOR,
-    DP4A_KEYS,
-    PARAMS(Q6_K, 2, Q8_1, 4),
-    STRIDING_BLOCKS(.shared = BLOCK_SUMS_SHARED),
+    DP4A_GEMV(hw_dp4a_q6k_gemv,
+              "Q6_K x q8_1 GEMV with dp4a, half a warp a super-block, rows by grid stride"),
     .preference = 1,
     .build = build_dp4a_half_warp,
 };
