@@ -33,7 +33,7 @@ void row_pieces_make_room(ptx *p, row_pieces *r)
 
 void row_piece_keep(ptx *p, const row_pieces *r, const row_piece *at, val4 values)
 {
-    for (unsigned i = 0; i < PIECE_COLUMNS; i++)
+    for (unsigned i = 0; i < PIECE_COLUMNS && row_pieces_are_few(r); i++)
         assign(p, r->kept[at->number][i], values.v[i]);
 }
 
@@ -62,6 +62,17 @@ val4 row_piece_load(ptx *p, const row_pieces *r, const row_piece *at, val first)
 {
     return ld_global_v4(p, F32, row_piece_address(p, at, first, F32_BYTES),
                         row_piece_offset(r, at, F32_BYTES));
+}
+
+val4 row_piece_again(ptx *p, const row_pieces *r, const row_piece *at, val first)
+{
+    return row_pieces_are_few(r) ? row_piece_kept(p, r, at) : row_piece_load(p, r, at, first);
+}
+
+val4 row_piece_weights(ptx *p, const row_pieces *r, const row_piece *at, val first)
+{
+    return ld_const_v4(p, F32, row_piece_address(p, at, first, F32_BYTES),
+                       row_piece_offset(r, at, F32_BYTES));
 }
 
 void row_piece_store(ptx *p, const row_pieces *r, const row_piece *at, val first, val4 values)

@@ -34,14 +34,17 @@ row_pieces row_pieces_new(ptx *p, const instance *in);
 /* Whether they are numbered. */
 bool row_pieces_are_few(const row_pieces *r);
 
-/* Where pieces are few, registers for their values, which a pass puts there and another gets. */
+/* Where pieces are few, registers for their values, which a pass puts there and another gets; of
+ * many nothing is kept. */
 void row_pieces_make_room(ptx *p, row_pieces *r);
 void row_piece_keep(ptx *p, const row_pieces *r, const row_piece *at, val4 values);
 val4 row_piece_kept(ptx *p, const row_pieces *r, const row_piece *at);
 
 /* Loads or stores a piece of an f32 array that launches write, whose place for the thread's first
- * piece is known. */
+ * piece is known. again: what was kept of it, if anything. weights: of an array that none writes. */
 val4 row_piece_load(ptx *p, const row_pieces *r, const row_piece *at, val first);
+val4 row_piece_again(ptx *p, const row_pieces *r, const row_piece *at, val first);
+val4 row_piece_weights(ptx *p, const row_pieces *r, const row_piece *at, val first);
 void row_piece_store(ptx *p, const row_pieces *r, const row_piece *at, val first, val4 values);
 
 /* Returns the sum over the block of what threads have, to all of them. Sums of one kernel have

@@ -135,21 +135,17 @@ static val swap_bits(ptx *p, val word, unsigned distance, unsigned mask)
     return lop3(p, word, differ, shl(p, differ, distance), XOR_XOR);
 }
 
-/* Bit 16h + 4j + i of the fifth bits belongs to byte i of word j of the low (h = 0) or high
- * nibbles. A word in which byte i has all bits of bytes i, that one as its bit 4 (j & 1) + 2h + (j
- * >> 1): swaps of bits make it that exchange bits of the bits' numbers, 4 and 1, then 3 and 0. */
-static val fifths_by_byte(ptx *p, val fifths)
-{
-    return swap_bits(p, swap_bits(p, fifths, 14, 0x0000cccc), 7, 0x00aa00aa);
-}
-
 /* The high nibbles stay two bits above the low ones, as their fifth bits do: one shift for both. */
 static stream_weights decode_q5_1(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = with_minimum(p, words[D_AND_MIN]);
     val word[STREAM_WORDS];
     stream_join(p, &row->shift, words + Q5_1_LINES, word);
-    val fifths = fifths_by_byte(p, prmt(p, words[FIFTHS], imm(U32, 0), row->lane->constants[0]));
+    /* Bit 16h + 4j + i of the fifth bits belongs to byte i of word j of the low (h = 0) or high
+     * nibbles. Swaps of the bits of the bits' numbers, 4 and 1, then 3 and 0, make it bit
+     * 4 (j & 1) + 2h + (j >> 1) of byte i. */
+    val fifths = prmt(p, words[FIFTHS], imm(U32, 0), row->lane->constants[0]);
+    fifths = swap_bits(p, swap_bits(p, fifths, 14, 0x0000cccc), 7, 0x00aa00aa);
     for (int j = 0; j < STREAM_WORDS; j++) {
         int from = 4 * (j & 1) + (j >> 1);
         val fifth = from > 4 ? shr(p, fifths, from - 4) : shl(p, fifths, 4 - from);

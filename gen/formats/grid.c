@@ -221,24 +221,15 @@ block_bytes grid_behind(ptx *p, block_bytes from, grid_number n)
                           from.offset + n.known };
 }
 
-val grid_load_byte(ptx *p, block_bytes at, unsigned offset)
+val grid_load(ptx *p, type t, block_bytes at, unsigned offset)
 {
-    return load_packed(p, U8, at.base, at.offset + offset);
-}
-
-val grid_load_half(ptx *p, block_bytes at, unsigned offset)
-{
-    return load_packed(p, U16, at.base, at.offset + offset);
-}
-
-val grid_load_word(ptx *p, block_bytes at, unsigned offset)
-{
-    return load_word_by_halves(p, at.base, at.offset + offset);
+    return t == U32 ? load_word_by_halves(p, at.base, at.offset + offset)
+                    : load_packed(p, t, at.base, at.offset + offset);
 }
 
 val grid_load_nibble(ptx *p, block_bytes at, unsigned offset, grid_number shift)
 {
-    return bit_and(p, shr(p, grid_load_byte(p, at, offset), grid_value(p, shift)), 15);
+    return bit_and(p, shr(p, grid_load(p, U8, at, offset), grid_value(p, shift)), 15);
 }
 
 val grid_scale_of_sixteen(ptx *p, block_bytes block, unsigned offset, unpack_first first)

@@ -87,11 +87,9 @@ grid_number grid_times(ptx *p, grid_number n, unsigned factor);
 val grid_value(ptx *p, grid_number n);
 block_bytes grid_behind(ptx *p, block_bytes from, grid_number n);
 
-/* What is loaded of a block: a byte, a half word, a word, four bits of a byte from bit shift on,
- * and the scale of 16 weights, in nibbles. */
-val grid_load_byte(ptx *p, block_bytes at, unsigned offset);
-val grid_load_half(ptx *p, block_bytes at, unsigned offset);
-val grid_load_word(ptx *p, block_bytes at, unsigned offset);
+/* What is loaded of a block: a U8, U16 or U32, four bits of a byte from bit shift on, and the scale
+ * of 16 weights, in nibbles. */
+val grid_load(ptx *p, type t, block_bytes at, unsigned offset);
 val grid_load_nibble(ptx *p, block_bytes at, unsigned offset, grid_number shift);
 val grid_scale_of_sixteen(ptx *p, block_bytes block, unsigned offset, unpack_first first);
 

@@ -72,20 +72,16 @@ static void row_m(ptx *p, stream_row *row)
     row->at[M_HIGH_AT] = mad_wide(p, row->lane->part, 4, row->block);
 }
 
-/* d of the uppermost nibbles of four halves of words, the lowest one first. */
-static val gathered_d(ptx *p, val low, val high)
-{
-    enum { UPPER_BYTES = 0x7531, LOWEST_OF_HALVES = 0x4420 };
-    val nibbles = shr(p, bit_and(p, prmt(p, low, high, UPPER_BYTES), 0xf0f0f0f0), 4);
-    val bytes = bit_or(p, nibbles, shr(p, nibbles, 4));
-    return convert(p, F32, halves(p, prmt(p, bytes, imm(U32, 0), LOWEST_OF_HALVES)).v[0]);
-}
-
 static stream_weights decode_m(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
-    enum { NIBBLE = 4 };
+    enum { NIBBLE = 4, UPPER_BYTES = 0x7531, LOWEST_OF_HALVES = 0x4420 };
     const val *c = row->lane->constants, *scales = words + M_SCALES;
-    stream_weights w = { .d = gathered_d(p, scales[0], scales[1]) };
+    /* d is the uppermost nibbles of four halves of words, the lowest one first. */
+    val uppermost = prmt(p, scales[0], scales[1], UPPER_BYTES);
+    val nibbles = shr(p, bit_and(p, uppermost, 0xf0f0f0f0), 4);
+    val bytes = bit_or(p, nibbles, shr(p, nibbles, 4));
+    val2 d = halves(p, prmt(p, bytes, imm(U32, 0), LOWEST_OF_HALVES));
+    stream_weights w = { .d = convert(p, F32, d.v[0]) };
     val own = shr(p, select(p, c[M_UPPER_HALF], scales[1], scales[0]), c[M_SHIFT]);
     for (unsigned i = 0; i < STREAM_SEGMENTS; i++)
         w.scale[i] = grid_scale(p, own, SCALE_BITS * i, SCALE_BITS, EIGHTHS);
@@ -114,11 +110,11 @@ static void unpack_iq1_s(ptx *p, block_bytes block, unpack_first first, val w[UN
 {
     grid_number l = grid_bits(p, first, 3, 2);
     block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 5), 2));
-    val word = grid_load_half(p, at, IQ1_S_INDICES_HIGH);
+    val word = grid_load(p, U16, at, IQ1_S_INDICES_HIGH);
     val high = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 3))), 7);
     val delta = shl(p, shr(p, word, 15), 3);
     val d = load_half_as_f32(p, block.base, IQ1_S_D);
-    val low = grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_S_INDICES);
+    val low = grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_S_INDICES);
     unpack_ternary(p, low, bit_or(p, high, delta), grid_odd_scale(p, d, bfe(p, word, 12, 3), 1), w);
 }
 
@@ -127,16 +123,16 @@ static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UN
 {
     val d_bits = imm(U32, 0);
     for (unsigned k = 0; k < 4; k++) {
-        val nibble = shr(p, grid_load_half(p, block, IQ1_M_SCALES + 2 * k), 12);
+        val nibble = shr(p, grid_load(p, U16, block, IQ1_M_SCALES + 2 * k), 12);
         d_bits = bit_or(p, d_bits, shl(p, nibble, 4 * k));
     }
     val d = convert(p, F32, halves(p, d_bits).v[0]);
     block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 6), 2));
-    val word = grid_load_half(p, at, IQ1_M_SCALES);
+    val word = grid_load(p, U16, at, IQ1_M_SCALES);
     val s = bit_and(p, shr(p, word, grid_value(p, grid_times(p, grid_bits(p, first, 4, 2), 3))), 7);
     val upper = grid_load_nibble(p, grid_behind(p, block, grid_bits_above(p, first, 4)),
                                  IQ1_M_INDICES_HIGH, grid_times(p, grid_bits(p, first, 3, 1), 4));
-    val low = grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_M_INDICES);
+    val low = grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_M_INDICES);
     unpack_ternary(p, low, upper, grid_odd_scale(p, d, s, 1), w);
 }
 

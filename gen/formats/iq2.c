@@ -110,9 +110,9 @@ static void unpack_iq2_xxs(ptx *p, block_bytes block, unpack_first first, val w[
 {
     grid_number l = grid_bits(p, first, 3, 2);
     block_bytes group = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 5), 8));
-    val word = grid_load_word(p, group, IQ2_XXS_GROUPS + 4);
+    val word = grid_load(p, U32, group, IQ2_XXS_GROUPS + 4);
     val code = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 7))), 127);
-    val index = grid_load_byte(p, grid_behind(p, group, l), IQ2_XXS_GROUPS);
+    val index = grid_load(p, U8, grid_behind(p, group, l), IQ2_XXS_GROUPS);
     val d = load_half_as_f32(p, block.base, IQ2_XXS_D);
     grid_unpack_run(p, &grid_iq2_xxs, index, grid_signs_of_code(p, code), 0,
                     grid_odd_scale(p, d, shr(p, word, 28), 0.125f), w);
@@ -121,7 +121,7 @@ static void unpack_iq2_xxs(ptx *p, block_bytes block, unpack_first first, val w[
 static void unpack_iq2_xs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number r = grid_bits_above(p, first, 3);
-    val word = grid_load_half(p, grid_behind(p, block, grid_times(p, r, 2)), IQ2_XS_INDICES);
+    val word = grid_load(p, U16, grid_behind(p, block, grid_times(p, r, 2)), IQ2_XS_INDICES);
     val s = grid_scale_of_sixteen(p, block, IQ2_XS_SCALES, first);
     val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_XS_D), s, 0.125f);
     grid_unpack_run(p, &grid_iq2_xs, bit_and(p, word, 511), grid_signs_of_code(p, shr(p, word, 9)),
@@ -132,13 +132,13 @@ static void unpack_iq2_s(ptx *p, block_bytes block, unpack_first first, val w[UN
 {
     block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 3));
     val highs =
-        grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ2_S_INDICES_HIGH);
+        grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ2_S_INDICES_HIGH);
     val shift = grid_value(p, grid_times(p, grid_bits(p, first, 3, 2), 2));
     val high = bit_and(p, shr(p, highs, shift), 3);
-    val index = bit_or(p, grid_load_byte(p, at, IQ2_S_INDICES), shl(p, high, 8));
+    val index = bit_or(p, grid_load(p, U8, at, IQ2_S_INDICES), shl(p, high, 8));
     val s = grid_scale_of_sixteen(p, block, IQ2_S_SCALES, first);
     val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_S_D), s, 0.125f);
-    grid_unpack_run(p, &grid_iq2_s, index, grid_load_byte(p, at, IQ2_S_SIGNS), 0, scale, w);
+    grid_unpack_run(p, &grid_iq2_s, index, grid_load(p, U8, at, IQ2_S_SIGNS), 0, scale, w);
 }
 
 const weight_format weight_format_IQ2_XXS = {

@@ -82,14 +82,14 @@ static stream_weights decode_s(ptx *p, const stream_row *row, const val words[ST
 static void unpack_iq3_xxs(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     grid_number j = grid_bits_above(p, first, 5), l = grid_bits(p, first, 3, 2);
-    val word = grid_load_word(p, grid_behind(p, block, grid_times(p, j, 4)), IQ3_XXS_SIGNS);
+    val word = grid_load(p, U32, grid_behind(p, block, grid_times(p, j, 4)), IQ3_XXS_SIGNS);
     val signs =
         grid_signs_of_code(p, bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 7))), 127));
     block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
     val d = load_half_as_f32(p, block.base, IQ3_XXS_D);
     val scale = grid_odd_scale(p, d, shr(p, word, 28), 0.25f);
     for (unsigned i = 0; i < 2; i++)
-        grid_unpack_run(p, &grid_iq3_xxs, grid_load_byte(p, at, IQ3_XXS_INDICES + i), signs, 4 * i,
+        grid_unpack_run(p, &grid_iq3_xxs, grid_load(p, U8, at, IQ3_XXS_INDICES + i), signs, 4 * i,
                         scale, w + 4 * i);
 }
 
@@ -97,8 +97,8 @@ static void unpack_iq3_s(ptx *p, block_bytes block, unpack_first first, val w[UN
 {
     block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
     val highs =
-        grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ3_S_INDICES_HIGH);
-    val signs = grid_load_byte(p, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ3_S_SIGNS);
+        grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ3_S_INDICES_HIGH);
+    val signs = grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ3_S_SIGNS);
     block_bytes of_scale = grid_behind(p, block, grid_bits_above(p, first, 6));
     val s =
         grid_load_nibble(p, of_scale, IQ3_S_SCALES, grid_times(p, grid_bits(p, first, 5, 1), 4));
@@ -106,7 +106,7 @@ static void unpack_iq3_s(ptx *p, block_bytes block, unpack_first first, val w[UN
     highs = shr(p, highs, grid_value(p, grid_bits(p, first, 2, 3)));
     for (unsigned i = 0; i < 2; i++) {
         val high = shl(p, bfe(p, highs, i, 1), 8);
-        grid_unpack_run(p, &grid_iq3_s, bit_or(p, grid_load_byte(p, at, IQ3_S_INDICES + i), high),
+        grid_unpack_run(p, &grid_iq3_s, bit_or(p, grid_load(p, U8, at, IQ3_S_INDICES + i), high),
                         signs, 4 * i, scale, w + 4 * i);
     }
 }

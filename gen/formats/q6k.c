@@ -18,28 +18,18 @@ enum {
     AT_D = AT_SCALE + GROUPS
 };
 
-static val half_of(ptx *p, val part)
-{
-    return shr(p, part, 1);
-}
-
-static val sixteen_of(ptx *p, val part)
-{
-    return bit_and(p, part, 1);
-}
-
 static val piece(ptx *p, val part)
 {
-    return mad(p, half_of(p, part), HALF_BYTES, mul(p, sixteen_of(p, part), STREAM_LANE_BYTES));
+    return mad(p, part_half(p, part), HALF_BYTES, mul(p, part_sixteen(p, part), STREAM_LANE_BYTES));
 }
 
 /* The pieces of upper bits lie 32 h bytes closer together. */
 static void row_new(ptx *p, stream_row *row)
 {
-    val half = half_of(p, row->lane->part);
+    val half = part_half(p, row->lane->part);
     val high = sub(p, imm(U32, Q6_K_HIGH_BITS), mul(p, half, HALF_BYTES / 2));
     row->at[HIGH] = add(p, row->lines, convert(p, U64, high));
-    val scale = mad(p, half, 2 * GROUPS, sixteen_of(p, row->lane->part));
+    val scale = mad(p, half, 2 * GROUPS, part_sixteen(p, row->lane->part));
     row->at[SCALES_AT] = add(p, row->block, convert(p, U64, scale));
 }
 
@@ -70,26 +60,20 @@ enum { Q6K_HIGH = 2 * GEMM_OWN_WORDS, Q6K_SCALE = 3 * GEMM_OWN_WORDS };
 
 static void gemm_begin(ptx *p, gemm_row *row)
 {
-    row->kept[Q6K_SCALE] = load_packed(p, F16, row->at, Q6_K_D);
-    row->kept[Q6K_SCALE] = convert(p, F32, row->kept[Q6K_SCALE]);
+    row->kept[Q6K_SCALE] = load_half_as_f32(p, row->at, Q6_K_D);
 }
 
 static void gemm_step(ptx *p, gemm_row *row, unsigned step, unsigned there, val words[GEMM_OWN / 2])
 {
     (void)there; /* all */
-    enum {
-        HALF_STEPS = 4 /* that have the same bytes of high bits */,
-        HALF_LOW = 64,
-        HALF_HIGH = 32,
-        CENTER = 32
-    };
+    enum { HALF_STEPS = 4 /* that have the same bytes of high bits */, CENTER = 32 };
     unsigned half = step / HALF_STEPS, quarter = step % HALF_STEPS, of_low = quarter % 2;
     bool high = quarter >= 2;
     val *low = row->kept + of_low * GEMM_OWN_WORDS;
     if (!high)
-        gemm_load_words(p, row, Q6_K_QUANTS + half * HALF_LOW + of_low * GEMM_STEP, low);
+        gemm_load_words(p, row, Q6_K_QUANTS + half * HALF_BYTES + of_low * GEMM_STEP, low);
     if (!quarter)
-        gemm_load_words(p, row, Q6_K_HIGH_BITS + half * HALF_HIGH, row->kept + Q6K_HIGH);
+        gemm_load_words(p, row, Q6_K_HIGH_BITS + half * HALF_BYTES / 2, row->kept + Q6K_HIGH);
     val scale =
         convert(p, F32, ld_shared(p, S8, add(p, row->at, row->half), Q6_K_SCALES + 2 * step));
     val factor = both_halves(p, mul(p, row->kept[Q6K_SCALE], scale));

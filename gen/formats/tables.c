@@ -72,10 +72,10 @@ static code_table table_without_signs(const int8_t values[CODES], int offset)
 }
 
 /* A permutation takes one immediate: the other words stay in registers. */
-static void keep_table(ptx *p, const code_table *table, val kept[2])
+static void keep_table(ptx *p, code_table table, val kept[2])
 {
-    kept[LOW] = kept_in_register(p, table->low[0]);
-    kept[HIGH] = kept_in_register(p, table->high[0]);
+    kept[LOW] = kept_in_register(p, table.low[0]);
+    kept[HIGH] = kept_in_register(p, table.high[0]);
 }
 
 /* Looks up the eight codes in a word: those in its lower (0) and upper (1) half, in each half of
@@ -90,14 +90,14 @@ static void look_up(ptx *p, const val kept[2], const code_table *table, val code
     }
 }
 
-static void look_up_piece(ptx *p, const stream_lane *lane, const stream_row *row,
-                          const int8_t values[CODES], const val *lines, stream_weights *w)
+static void look_up_piece(ptx *p, const stream_row *row, const int8_t values[CODES],
+                          const val *lines, stream_weights *w)
 {
     code_table table = table_of(values);
     val codes[STREAM_WORDS], parts[2][2];
     stream_join(p, &row->shift, lines, codes);
     for (unsigned j = 0; j < STREAM_WORDS; j++) {
-        look_up(p, lane->constants, &table, codes[j], parts);
+        look_up(p, row->lane->constants, &table, codes[j], parts);
         for (unsigned i = 0; i < 2; i++) {
             w->q[i][j] = as(p, S32, parts[i][0]);
             w->q[i][STREAM_WORDS + j] = as(p, S32, parts[i][1]);
@@ -107,8 +107,7 @@ static void look_up_piece(ptx *p, const stream_lane *lane, const stream_row *row
 
 static void lane_iq4(ptx *p, stream_lane *lane)
 {
-    code_table table = table_of(iq4_values);
-    keep_table(p, &table, lane->constants);
+    keep_table(p, table_of(iq4_values), lane->constants);
 }
 
 static void unpack_iq4_nl(ptx *p, val block, val first, val w[UNPACKED])
@@ -120,7 +119,7 @@ static void unpack_iq4_nl(ptx *p, val block, val first, val w[UNPACKED])
 static stream_weights decode_iq4_nl(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
     stream_weights w = { .d = words[SCALE] };
-    look_up_piece(p, row->lane, row, iq4_values, words + AT_LINES, &w);
+    look_up_piece(p, row, iq4_values, words + AT_LINES, &w);
     return w;
 }
 
@@ -157,7 +156,7 @@ static stream_weights decode_iq4_xs(ptx *p, const stream_row *row, const val wor
     bits = lop3(p, low, imm(U32, 0x0f), bits, AND_OR);
     val scale = sub(p, bits_as(p, F32, bits), 0x1p23f + 32);
     stream_weights w = { .d = mul(p, convert(p, F32, halves(p, words[HEADER]).v[0]), scale) };
-    look_up_piece(p, row->lane, row, iq4_values, words + IQ4_XS_LINES, &w);
+    look_up_piece(p, row, iq4_values, words + IQ4_XS_LINES, &w);
     return w;
 }
 
@@ -172,8 +171,7 @@ static void unpack_mxfp4(ptx *p, val block, val first, val w[UNPACKED])
 
 static void lane_mxfp4(ptx *p, stream_lane *lane)
 {
-    code_table table = table_of(fp4_values);
-    keep_table(p, &table, lane->constants);
+    keep_table(p, table_of(fp4_values), lane->constants);
 }
 
 /* 2^(e - 128) has the bits (e - 1) << 23, but the bits (e + 1) << 21 where e is 0 or 1, and it is
@@ -184,7 +182,7 @@ static stream_weights decode_mxfp4(ptx *p, const stream_row *row, const val word
     val normal = mad(p, e, 1 << 23, imm(S32, -(1 << 23)));
     val subnormal = mad(p, e, 1 << 21, imm(S32, 1 << 21));
     stream_weights w = { .d = bits_as(p, F32, max(p, normal, subnormal)) };
-    look_up_piece(p, row->lane, row, fp4_values, words + AT_LINES, &w);
+    look_up_piece(p, row, fp4_values, words + AT_LINES, &w);
     return w;
 }
 
@@ -209,26 +207,20 @@ static void lane_nvfp4(ptx *p, stream_lane *lane)
     val swapped = ne(p, bit_and(p, lane->turned, STREAM_LANE_BYTES / 2), 0);
     lane->constants[SELECTOR] = mad(p, lane->part, imm(U32, SECOND_TWO),
                                     select(p, swapped, imm(U32, SWAPPED), imm(U32, TWO_BYTES)));
-    code_table table = table_without_signs(fp4_values, LARGEST);
-    keep_table(p, &table, lane->constants);
-}
-
-/* Two codes ue4m3, each in the lower byte of a half, as fp16 that are 2^8 too small; 0x7f is 0. A
- * code's highest bit says nothing, but 0xff is not 0x7f. */
-static val2 scales_of_nvfp4(ptx *p, val codes)
-{
-    enum { AND_NOT_AND = 0x20, AND_AND_NOT = 0x40, BIT_7 = 0x00800080 };
-    val next = add(p, codes, imm(U32, 0x00010001));
-    val zeros = mul(p, lop3(p, next, codes, imm(U32, BIT_7), AND_NOT_AND), 0x7f);
-    return halves(p, lop3(p, shl(p, codes, 7), imm(U32, 0x3f803f80), zeros, AND_AND_NOT));
+    keep_table(p, table_without_signs(fp4_values, LARGEST), lane->constants);
 }
 
 static stream_weights decode_nvfp4(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
 {
+    enum { AND_NOT_AND = 0x20, AND_AND_NOT = 0x40, BIT_7 = 0x00800080 };
     code_table table = table_without_signs(fp4_values, LARGEST);
     stream_weights w = { .d = V(128.0f) };
-    val2 scales =
-        scales_of_nvfp4(p, prmt(p, words[SCALE], imm(U32, 0), row->lane->constants[SELECTOR]));
+    /* Two ue4m3, each in the lower byte of a half, as fp16 that are 2^8 too small; 0x7f is 0. A
+     * code's highest bit says nothing, but 0xff is not 0x7f. */
+    val two = prmt(p, words[SCALE], imm(U32, 0), row->lane->constants[SELECTOR]);
+    val next = add(p, two, imm(U32, 0x00010001));
+    val zeros = mul(p, lop3(p, next, two, imm(U32, BIT_7), AND_NOT_AND), 0x7f);
+    val2 scales = halves(p, lop3(p, shl(p, two, 7), imm(U32, 0x3f803f80), zeros, AND_AND_NOT));
     for (unsigned i = 0; i < 2; i++)
         w.scale[i] = convert(p, F32, scales.v[i]);
     val codes[STREAM_WORDS], parts[2][2];
@@ -283,9 +275,8 @@ static code_table table_of_nf4(bool fine)
 
 static void lane_nf4(ptx *p, stream_lane *lane)
 {
-    code_table upper = table_of_nf4(false), lower = table_of_nf4(true);
-    keep_table(p, &upper, lane->constants);
-    keep_table(p, &lower, lane->constants + FINE);
+    keep_table(p, table_of_nf4(false), lane->constants);
+    keep_table(p, table_of_nf4(true), lane->constants + FINE);
 }
 
 /* The nibbles of each byte change places, so that codes are in the order of weights. */

@@ -1,5 +1,5 @@
-/* What formats are made with: fields of blocks (unpack.c), the lines around a piece (pieces.c) and
- * small integers as pairs of f16 (halves.c). */
+/* What formats are made with: fields of blocks, the lines around a piece, and small integers as
+ * pairs of f16. */
 #ifndef PTXGEN_GEN_FORMATS_TOOLS_H
 #define PTXGEN_GEN_FORMATS_TOOLS_H
 
@@ -31,6 +31,10 @@ void scale_and_add(ptx *p, val d, val m, val w[UNPACKED]);
 
 /* The piece of a format whose parts have 16 bytes each, one behind the other. */
 val stream_piece_of_sixteen(ptx *p, val part);
+
+/* Of four parts of a super-block: which half of it a part is of, and which sixteen of 32 bytes. */
+val part_half(ptx *p, val part);
+val part_sixteen(ptx *p, val part);
 
 /* The first of the lines around a piece: the second one is 16 bytes behind it. */
 val stream_first_line(ptx *p, const stream_format *f, val piece);

@@ -9,16 +9,6 @@
 
 enum { GROUPS = 4, ONE_BYTE = 0x1111 };
 
-static val half_of(ptx *p, val part)
-{
-    return shr(p, part, 1);
-}
-
-static val sixteen_of(ptx *p, val part)
-{
-    return bit_and(p, part, 1);
-}
-
 static void two_bits(ptx *p, const val words[STREAM_WORDS], stream_weights *w)
 {
     for (unsigned i = 0; i < GROUPS; i++)
@@ -41,12 +31,12 @@ enum { Q2_K_AT_LINES, Q2_K_AT_SCALES = STREAM_LINES, Q2_K_AT_D = Q2_K_AT_SCALES 
 static void lane_q2_k(ptx *p, stream_lane *lane)
 {
     enum { EVEN_BYTES = 0x6420 };
-    lane->constants[0] = mad(p, sixteen_of(p, lane->part), ONE_BYTE, imm(U32, EVEN_BYTES));
+    lane->constants[0] = mad(p, part_sixteen(p, lane->part), ONE_BYTE, imm(U32, EVEN_BYTES));
 }
 
 static void row_q2_k(ptx *p, stream_row *row)
 {
-    val scales = mul(p, half_of(p, row->lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
+    val scales = mul(p, part_half(p, row->lane->part), (Q2_K_QUANTS - Q2_K_SCALES) / 2);
     row->at[0] = add(p, row->block, convert(p, U64, scales));
 }
 
@@ -99,19 +89,19 @@ enum { Q3_K_HIGH, Q3_K_WORDS };    /* pointers */
 
 static void lane_q3_k(ptx *p, stream_lane *lane)
 {
-    val first_bit = mul(p, half_of(p, lane->part), 4);
+    val first_bit = mul(p, part_half(p, lane->part), 4);
     lane->constants[0] = bit_and(p, sub(p, imm(U32, 2), first_bit), 31);
 }
 
 static void row_q3_k(ptx *p, stream_row *row)
 {
     enum { FROM_BYTE_0 = 0x2020 };
-    val half = half_of(p, row->lane->part);
+    val half = part_half(p, row->lane->part);
     val behind = mad(p, half, 32, imm(U32, Q3_K_QUANTS - Q3_K_HIGH_BITS));
     row->at[Q3_K_HIGH] = sub(p, row->lines, convert(p, U64, behind));
     val ahead = bit_and(p, row->start, 3);
     row->at[Q3_K_WORDS] = sub(p, row->block, convert(p, U64, ahead));
-    val first = add(p, ahead, sixteen_of(p, row->lane->part));
+    val first = add(p, ahead, part_sixteen(p, row->lane->part));
     row->constants[EVERY_SECOND] = mad(p, first, ONE_BYTE, imm(U32, FROM_BYTE_0));
     row->constants[SHIFT_OF_D] = mul(p, ahead, 8);
 }

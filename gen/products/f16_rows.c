@@ -52,8 +52,7 @@ static void see(ptx *p, void *context, row_piece at)
         assign(p, r->squares, fma(p, x.v[i], x.v[i], r->squares));
     x = normed(p, r, at, x);
     assign(p, r->largest, q8_largest(p, get(p, r->largest), x.v, PIECE));
-    if (row_pieces_are_few(&r->pieces))
-        row_piece_keep(p, &r->pieces, &at, x);
+    row_piece_keep(p, &r->pieces, &at, x);
 }
 
 /* Those of the block, in all threads; squares only where there is a norm. */

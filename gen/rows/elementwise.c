@@ -47,15 +47,6 @@ static int64_t values_at_once(const instance *in)
     return wide ? WIDE_VALUES : MOST_VALUES;
 }
 
-/* Returns the most values that a launch may have. */
-static int64_t most_values(const instance *in)
-{
-    if (in->dims == DIMS_DYNAMIC)
-        return INT64_MAX;
-    int64_t rows = converts(in) ? in->shape.n : in->shape.m;
-    return (in->rows_mode == ROWS_RUN_TIME ? TARGET_MOST_GRID_YZ * rows : rows) * in->shape.k;
-}
-
 /* Returns a product of numbers that fit 32 bits, in the type of an element's number. */
 static val product(ptx *p, const elements *e, val a, val b)
 {
@@ -68,7 +59,10 @@ static elements elements_new(ptx *p, const instance *in)
                    .x = format_of_x(in),
                    .y = instance_result(in),
                    .at_once = (unsigned)values_at_once(in) };
-    e.number = most_values(in) > INT32_MAX ? U64 : U32;
+    int64_t most_rows = converts(in) ? in->shape.n : in->shape.m;
+    if (in->rows_mode == ROWS_RUN_TIME)
+        most_rows *= TARGET_MOST_GRID_YZ;
+    e.number = in->dims == DIMS_DYNAMIC || most_rows * in->shape.k > INT32_MAX ? U64 : U32;
     e.columns = dim_k(p, in);
     val rows = converts(in)                     ? dim_n(p, in)
                : in->rows_mode == ROWS_RUN_TIME ? parameter(p, "m_val")
@@ -214,6 +208,7 @@ static const derived_size sizes[] = {
                 .registers = 64 },                              \
     .build = elementwise_build
 
+static const key keys_of_one[] = { KEYS_OF_ROWS("type of x"), KEY_DIMS, KEY_END };
 static const param params_of_one[] = { TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), PARAM_END };
 
 #define ELEMENTWISE(id, ID, said, formula)                                                       \
@@ -222,7 +217,7 @@ static const param params_of_one[] = { TYPED_OUT(y, "m*k"), TYPED_IN(x, "m*k"), 
 
 const family silu = {
     ELEMENTWISE(silu, SILU, "SiLU of rows", "y[m,k] = x[m,k] sigmoid(x[m,k])"),
-    .keys = (const key[]){ KEYS_OF_ROWS("type of x"), KEY_DIMS, KEY_END },
+    .keys = keys_of_one,
     .params = params_of_one,
     .tolerance = 5e-7,
 };
@@ -237,7 +232,7 @@ const family gelu = {
 
 const family relu = {
     ELEMENTWISE(relu, RELU, "ReLU of rows", "y[m,k] = max(x[m,k], 0)"),
-    .keys = (const key[]){ KEYS_OF_ROWS("type of x"), KEY_DIMS, KEY_END },
+    .keys = keys_of_one,
     .params = params_of_one,
     .tolerance = 6e-8,
 };
@@ -260,17 +255,17 @@ static const param params_of_two[] = {
     { TYPED(b, PARAM_IN, x_type, "k"), .only_with = KEY_FIELD(options.broadcast) },
     PARAM_END,
 };
-#define KEYS_OF_TWO                                                                      \
-    (const key[])                                                                        \
-    {                                                                                    \
-        KEYS_OF_ROWS("type of a and b"),                                                 \
-            KEY_OPTION(broadcast, "row: b is one, for all rows of a"), KEY_DIMS, KEY_END \
-    }
+static const key keys_of_two[] = {
+    KEYS_OF_ROWS("type of a and b"),
+    KEY_OPTION(broadcast, "row: b is one, for all rows of a"),
+    KEY_DIMS,
+    KEY_END,
+};
 
 const family add = {
     ELEMENTWISE(add, ADD, "sums of two arrays of rows, or of rows and one row",
                 "y[m,k] = a[m,k] + b[m,k]"),
-    .keys = KEYS_OF_TWO,
+    .keys = keys_of_two,
     .params = params_of_two,
     .tolerance = 1e-7,
 };
@@ -278,7 +273,7 @@ const family add = {
 const family multiply = {
     ELEMENTWISE(multiply, MULTIPLY, "products of two arrays of rows, or of rows and one row",
                 "y[m,k] = a[m,k] b[m,k]"),
-    .keys = KEYS_OF_TWO,
+    .keys = keys_of_two,
     .params = params_of_two,
     .tolerance = 1e-7,
 };

@@ -20,18 +20,11 @@ enum { PIECE = PIECE_COLUMNS };
 typedef struct layer {
     const instance *in;
     row_pieces row;
-    val x, y, gamma,
-        beta; /* from the thread's first column on; beta without a kind: there is none */
+    val x, y, gamma, beta; /* from the thread's first column on; beta without a kind: none */
     val mean, factor;
     var sum;  /* the thread's */
     val sums; /* shared memory: those of the warps, [2, warps] */
 } layer;
-
-static val4 values_again(ptx *p, const layer *n, const row_piece *at)
-{
-    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, at)
-                                       : row_piece_load(p, &n->row, at, n->x);
-}
 
 static void add_values(ptx *p, void *context, row_piece at)
 {
@@ -39,32 +32,26 @@ static void add_values(ptx *p, void *context, row_piece at)
     val4 x = row_piece_load(p, &n->row, &at, n->x);
     for (int i = 0; i < PIECE; i++)
         assign(p, n->sum, add(p, n->sum, x.v[i]));
-    if (row_pieces_are_few(&n->row))
-        row_piece_keep(p, &n->row, &at, x);
+    row_piece_keep(p, &n->row, &at, x);
 }
 
 static void add_squares(ptx *p, void *context, row_piece at)
 {
     const layer *n = context;
-    val4 x = values_again(p, n, &at);
+    val4 x = row_piece_again(p, &n->row, &at, n->x);
     for (int i = 0; i < PIECE; i++) {
         val distance = sub(p, x.v[i], n->mean);
         assign(p, n->sum, fma(p, distance, distance, n->sum));
     }
 }
 
-static val4 load_weights(ptx *p, const layer *n, const row_piece *at, val weights)
-{
-    return ld_const_v4(p, F32, row_piece_address(p, at, weights, F32_BYTES),
-                       row_piece_offset(&n->row, at, F32_BYTES));
-}
-
 static void store_normed(ptx *p, void *context, row_piece at)
 {
     const layer *n = context;
-    val4 x = values_again(p, n, &at), gamma = load_weights(p, n, &at, n->gamma), beta;
+    val4 x = row_piece_again(p, &n->row, &at, n->x), beta;
+    val4 gamma = row_piece_weights(p, &n->row, &at, n->gamma);
     if (n->beta.kind)
-        beta = load_weights(p, n, &at, n->beta);
+        beta = row_piece_weights(p, &n->row, &at, n->beta);
     for (int i = 0; i < PIECE; i++) {
         val normed = mul(p, sub(p, x.v[i], n->mean), n->factor);
         x.v[i] = n->beta.kind ? fma(p, normed, gamma.v[i], beta.v[i]) : mul(p, normed, gamma.v[i]);
@@ -72,8 +59,7 @@ static void store_normed(ptx *p, void *context, row_piece at)
     row_piece_store(p, &n->row, &at, n->y, x);
 }
 
-/* Returns the mean over the row of what threads have summed up; number: of the sum in the kernel.
- */
+/* Returns the row's mean of what threads have summed up; number: of the sum in the kernel. */
 static val mean_of_row(ptx *p, const layer *n, unsigned number)
 {
     val sum = row_pieces_sum(p, &n->row, n->sums, number, get(p, n->sum));

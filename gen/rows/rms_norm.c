@@ -44,10 +44,7 @@ static bool is_early(const norm *n)
 /* h may be written by this kernel, the weights are not. */
 static val4 load_addend(ptx *p, const norm *n, row_piece at, addend a)
 {
-    if (a == H)
-        return row_piece_load(p, &n->row, &at, n->addends[H]);
-    return ld_const_v4(p, F32, row_piece_address(p, &at, n->addends[a], F32_BYTES),
-                       row_piece_offset(&n->row, &at, F32_BYTES));
+    return (a == H ? row_piece_load : row_piece_weights)(p, &n->row, &at, n->addends[a]);
 }
 
 static void load_early(ptx *p, void *context, row_piece at)
@@ -76,15 +73,7 @@ static void keep(ptx *p, const norm *n, row_piece at, val4 values)
 {
     for (int i = 0; i < PIECE; i++)
         assign(p, n->squares, fma(p, values.v[i], values.v[i], n->squares));
-    if (row_pieces_are_few(&n->row))
-        row_piece_keep(p, &n->row, &at, values);
-}
-
-/* What a pass before this one kept, or has left in memory. */
-static val4 again(ptx *p, const norm *n, row_piece at, val row)
-{
-    return row_pieces_are_few(&n->row) ? row_piece_kept(p, &n->row, &at)
-                                       : row_piece_load(p, &n->row, &at, row);
+    row_piece_keep(p, &n->row, &at, values);
 }
 
 static void take_x(ptx *p, void *context, row_piece at)
@@ -105,7 +94,7 @@ static void take_x(ptx *p, void *context, row_piece at)
 static void add_normed(ptx *p, void *context, row_piece at)
 {
     const norm *n = context;
-    val4 values = again(p, n, at, n->x), h = addend_of(p, n, at, H);
+    val4 values = row_piece_again(p, &n->row, &at, n->x), h = addend_of(p, n, at, H);
     val4 gamma = addend_of(p, n, at, GAMMA);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = fma(p, mul(p, values.v[i], n->factor), gamma.v[i], h.v[i]);
@@ -117,7 +106,7 @@ static void store_normed(ptx *p, void *context, row_piece at)
 {
     const norm *n = context;
     bool second = n->in->options.residual == RESIDUAL_POST_AND_PRE_NORM;
-    val4 values = again(p, n, at, n->h_out.kind ? n->h_out : n->x);
+    val4 values = row_piece_again(p, &n->row, &at, n->h_out.kind ? n->h_out : n->x);
     val4 gamma = addend_of(p, n, at, second ? NEXT_GAMMA : GAMMA);
     for (int i = 0; i < PIECE; i++)
         values.v[i] = mul(p, mul(p, values.v[i], n->factor), gamma.v[i]);

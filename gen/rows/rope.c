@@ -174,10 +174,6 @@ rope_pair rope_pair_of(ptx *p, const instance *in, unsigned part)
     return r;
 }
 
-static const char *const table_notice[] = {
-    "Turns of a pair a position: the fraction of a turn times 2^64, or two f32 to be divided.", NULL
-};
-
 /* Two f32 by the pair's factor, as two again, become a fraction of 2^64. As they are converted,
  * they are 128 turns at most: what is more than a turn is lost on the way, and does not count.
  * unknown is 0, or a NaN of a factor by which nothing can be divided. */
@@ -233,11 +229,14 @@ static rope_turn turn_of_phase(ptx *p, val phase)
 
 rope_turn rope_turn_at(ptx *p, const instance *in, val pair, val position)
 {
+    static const char *const notice[] = {
+        "Turns of a pair a position: the fraction of a turn times 2^64, or two f32 to be divided.",
+        NULL
+    };
     const rope_options *o = &in->options.rope;
     uint64_t words[ROPE_MOST_PAIRS];
-    make_table(&in->options.rope, words);
-    val table =
-        global_array(p, "rope_turns", table_notice, words, (unsigned)in->options.rope.dims / 2);
+    make_table(o, words);
+    val table = global_array(p, "rope_turns", notice, words, (unsigned)o->dims / 2);
     val entry = mad_wide(p, pair, sizeof *words, table), unknown = imm(F32, 0);
     val frequency =
         o->factors ? divided_frequency(p, in, entry, pair, &unknown) : ld_const(p, U64, entry, 0);

@@ -42,24 +42,6 @@ static int64_t values_at_once(const instance *in)
     return count;
 }
 
-static row row_new(ptx *p, const instance *in)
-{
-    row r = { .in = in, .x = instance_activations(in), .y = instance_result(in) };
-    unsigned k = (unsigned)in->shape.k;
-    r.at_once = (unsigned)values_at_once(in);
-    r.threads = WARP * (unsigned)formula_value("warps", in, NULL);
-    r.count = (k + r.threads * r.at_once - 1) / (r.threads * r.at_once);
-    r.column = named(p, "column", mul(p, tid_x(p), r.at_once));
-    r.from = mad_wide(p, ctaid_x(p), k * formats[r.x].block_bytes, parameter(p, "x"));
-    r.to = mad_wide(p, ctaid_x(p), k * formats[r.y].block_bytes, parameter(p, "y"));
-    r.scale = (float)((in->options.scale > 0 ? in->options.scale : 1) * LOG2_E);
-    r.max = var_f32(p, -FLT_MAX);
-    r.sum = var_f32(p, 0.0f);
-    if (r.threads > WARP)
-        r.parts = shared_array(p, "parts", F32, 2 * r.threads / WARP);
-    return r;
-}
-
 static void load_piece(ptx *p, const row *r, val column, val *values)
 {
     values_load(p, r->x, mad_wide(p, column, formats[r->x].block_bytes, r->from), r->at_once,
@@ -178,7 +160,19 @@ static void from_memory(ptx *p, row *r)
 
 static void softmax_build(ptx *p, const instance *in)
 {
-    row r = row_new(p, in);
+    row r = { .in = in, .x = instance_activations(in), .y = instance_result(in) };
+    unsigned k = (unsigned)in->shape.k;
+    r.at_once = (unsigned)values_at_once(in);
+    r.threads = WARP * (unsigned)formula_value("warps", in, NULL);
+    r.count = (k + r.threads * r.at_once - 1) / (r.threads * r.at_once);
+    r.column = named(p, "column", mul(p, tid_x(p), r.at_once));
+    r.from = mad_wide(p, ctaid_x(p), k * formats[r.x].block_bytes, parameter(p, "x"));
+    r.to = mad_wide(p, ctaid_x(p), k * formats[r.y].block_bytes, parameter(p, "y"));
+    r.scale = (float)((in->options.scale > 0 ? in->options.scale : 1) * LOG2_E);
+    r.max = var_f32(p, -FLT_MAX);
+    r.sum = var_f32(p, 0.0f);
+    if (r.threads > WARP)
+        r.parts = shared_array(p, "parts", F32, 2 * r.threads / WARP);
     if (r.count * r.at_once <= MOST_KEPT)
         from_registers(p, &r);
     else

@@ -16,9 +16,7 @@
 #include "gen/seeds/q4k_f32.h"
 #include "gen/seeds/seed.h"
 
-enum { WARPS = 8, LOADS_IN_FLIGHT = 2, VALUE_BYTES = 4 };
-
-enum { MATRICES = 2 };
+enum { WARPS = 8, LOADS_IN_FLIGHT = 2, VALUE_BYTES = 4, MATRICES = 2 };
 
 static void add_super_block_of_both(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
 {
@@ -160,41 +158,36 @@ static void add_super_block_of_rows(ptx *p, void *context, const int64_t offset[
     }
 }
 
-/* The lane's part of the products of rows row and row + 1 with all vectors. */
-static void multiply_rows(ptx *p, const gemv_operands *g, const q4k_lane *lane, val row,
-                          unsigned vectors, val sums[MAX_SUMS])
-{
-    unsigned warps = ptx_block(p) / 32;
-    val first = warp_id(p);
-    walk along = { .first = first, .end = g->blocks, .stride = warps };
-    along.unroll = vectors == 1 ? 2 : 1;
-    along.weights = ROWS * Q4_K_VALUES / 32;
-    lane_state s = { .lane = lane, .vectors = vectors, .blocks = g->blocks, .behind = g->behind };
-    val values = mad_wide(p, mad(p, first, Q4_K_VALUES, lane->value), 4, g->x);
-    s.values = walk_along(p, &along, values, warps * Q4K_F32_BYTES);
-    for (unsigned r = 0; r < ROWS; r++) {
-        val header = mad_wide(p, first, Q4_K_BYTES, gemv_row_of_turn(p, g, row, r, ROWS));
-        val quants = add(p, header, convert(p, U64, lane->quants));
-        s.header[r] = walk_along(p, &along, header, warps * Q4_K_BYTES);
-        s.quants[r] = walk_along(p, &along, quants, warps * Q4_K_BYTES);
-    }
-    for (unsigned i = 0; i < ROWS * vectors; i++)
-        s.acc[i] = var_f32(p, 0.0f);
-    walk_items(p, &along, add_super_block_of_rows, &s);
-    for (unsigned i = 0; i < ROWS * vectors; i++)
-        sums[i] = get(p, s.acc[i]);
-}
-
 static void build_vectors(ptx *p, const instance *in)
 {
-    unsigned vectors = (unsigned)in->shape.m;
+    unsigned vectors = (unsigned)in->shape.m, warps = ptx_block(p) / 32, count = ROWS * vectors;
     ptx_max_registers(p, gemv_registers(in));
     gemv_operands g = gemv_parameters(p, in);
     q4k_lane lane = q4k_lane_new(p);
-    block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, ROWS * vectors);
+    block_sums reduction = block_sums_new_each(p, warps, count);
     PTX_FOR (p, row, mul(p, ctaid_x(p), ROWS), g.n, mul(p, nctaid_x(p), ROWS)) {
-        val sums[MAX_SUMS];
-        multiply_rows(p, &g, &lane, row, vectors, sums);
+        val first = warp_id(p), sums[MAX_SUMS];
+        walk along = { .first = first,
+                       .end = g.blocks,
+                       .stride = warps,
+                       .unroll = vectors == 1 ? 2 : 1,
+                       .weights = ROWS * Q4_K_VALUES / 32 };
+        lane_state s = {
+            .lane = &lane, .vectors = vectors, .blocks = g.blocks, .behind = g.behind
+        };
+        val values = mad_wide(p, mad(p, first, Q4_K_VALUES, lane.value), 4, g.x);
+        s.values = walk_along(p, &along, values, warps * Q4K_F32_BYTES);
+        for (unsigned r = 0; r < ROWS; r++) {
+            val header = mad_wide(p, first, Q4_K_BYTES, gemv_row_of_turn(p, &g, row, r, ROWS));
+            val quants = add(p, header, convert(p, U64, lane.quants));
+            s.header[r] = walk_along(p, &along, header, warps * Q4_K_BYTES);
+            s.quants[r] = walk_along(p, &along, quants, warps * Q4_K_BYTES);
+        }
+        for (unsigned i = 0; i < count; i++)
+            s.acc[i] = var_f32(p, 0.0f);
+        walk_items(p, &along, add_super_block_of_rows, &s);
+        for (unsigned i = 0; i < count; i++)
+            sums[i] = get(p, s.acc[i]);
         spread_sums spread = block_sums_next_spread(p, &reduction, sums);
         gemv_store_turn(p, &g, row, ROWS, vectors, spread);
     }

@@ -25,15 +25,8 @@ static void build(ptx *p, const instance *in)
 
 static const key keys[] = {
     KEY_K(Q8_1_VALUES),
-    { .name = "m",
-      .summary = "rows of x",
-      .field = KEY_FIELD(shape.m),
-      .min = 1,
-      .max = 65535,
-      .def = 1,
-      .at_run_time = true,
-      .counted_with = KEY_FIELD(rows_mode),
-      .tag = "m" },
+    KEY_NUMBER("m", "rows of x", shape.m, 1, 65535, .def = 1, .at_run_time = true,
+               .counted_with = KEY_FIELD(rows_mode), .tag = "m"),
     KEY_ROWS,
     KEY_NUM_WARPS(4),
     KEY_DIMS,

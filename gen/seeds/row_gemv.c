@@ -1,4 +1,7 @@
-/* y = W x with weights in blocks of 32 and f32 activations, one warp a row.
+/* y = W x with f32 activations, one warp a row: weights of f32, and in blocks of 32.
+ *
+ *   f32    a lane takes four neighbouring columns of every 128, so that a warp reads 512 bytes in
+ *          one go
  *
  *   q4_0   offset  0  f16  d        weight = d * (q - 8)
  *                  2  16 x u8       byte j: weight j in the low nibble, j + 16 in the high one
@@ -22,6 +25,41 @@
 #include "gen/seeds/seed.h"
 
 enum { BLOCK_VALUES = 32, HALF_VALUES = BLOCK_VALUES / 2, LANE_BYTES = 4, VALUE_BYTES = 4 };
+enum { LANE_COLUMNS = 4, WARP_COLUMNS = 32 * LANE_COLUMNS, LOADS_IN_FLIGHT = 4 };
+
+typedef struct f32_state {
+    var w, x, acc;
+} f32_state;
+
+static void add_columns(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
+{
+    f32_state *s = context;
+    val4 w = ld_const_v4(p, F32, s->w, offset[0]), x = ld_const_v4(p, F32, s->x, offset[1]);
+    for (int i = 0; i < LANE_COLUMNS; i++)
+        assign(p, s->acc, fma(p, w.v[i], x.v[i], s->acc));
+}
+
+static void build_f32(ptx *p, const instance *in)
+{
+    gemv_operands g = gemv_parameters(p, in);
+    val row = named(p, "row", ctaid_x(p));
+    val column = named(p, "column", mul(p, lane_id(p), LANE_COLUMNS));
+    walk along = {
+        .first = column,
+        .end = g.blocks,
+        .stride = WARP_COLUMNS,
+        .unroll = LOADS_IN_FLIGHT,
+        .weights = LANE_COLUMNS,
+    };
+    val w = mad_wide(p, column, VALUE_BYTES, gemv_row(p, &g, row));
+    val x = mad_wide(p, column, VALUE_BYTES, g.x);
+    f32_state s;
+    s.w = walk_along(p, &along, w, WARP_COLUMNS * VALUE_BYTES);
+    s.x = walk_along(p, &along, x, WARP_COLUMNS * VALUE_BYTES);
+    s.acc = var_f32(p, 0.0f);
+    walk_items(p, &along, add_columns, &s);
+    gemv_store(p, &g, row, warp_sum(p, get(p, s.acc)));
+}
 
 typedef struct lane_state {
     bool five_bits;
@@ -89,7 +127,7 @@ static void add_bytes(ptx *p, void *context, const int64_t offset[MAX_CURSORS])
     assign(p, s->acc, fma(p, d, sum, s->acc));
 }
 
-static void build(ptx *p, const instance *in)
+static void build_blocks(ptx *p, const instance *in)
 {
     format f = in->family->weights;
     bool bytes = f == FORMAT_Q8_0, five_bits = f == FORMAT_Q5_0;
@@ -125,8 +163,18 @@ static void build(ptx *p, const instance *in)
     gemv_store(p, &g, row, bytes ? sum : mul(p, sum, five_bits ? 32.0f : 16.0f));
 }
 
+const family f32_gemv = {
+    SEED(f32_gemv, "f32 GEMV, one warp a row", F32, F32),
+    GEMV_COMPUTES("y[n] = W[n,k] x[k]"),
+    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_DIMS, KEY_END },
+    PARAMS(F32, 16, F32, 16),
+    WARP_A_ROW,
+    .build = build_f32,
+    .tolerance = 5e-7,
+};
+
 #define OF_BLOCKS(of) \
-    OF_ONE_VECTOR, PLAIN_KEYS(of), PARAMS(of, 2, F32, 16), WARP_A_ROW, .build = build
+    OF_ONE_VECTOR, PLAIN_KEYS(of), PARAMS(of, 2, F32, 16), WARP_A_ROW, .build = build_blocks
 
 const family q4_0_gemv = {
     SEED(q4_0_gemv, "q4_0 x f32 GEMV, one warp a row", Q4_0, F32),
