@@ -29,7 +29,7 @@
 #include "gen/attention/mla.h"
 #include "gen/common/reduce.h"
 #include "gen/common/next.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "kernel/formula.h"
 #include "ref/reference.h"
 

@@ -32,7 +32,7 @@
 #include "gen/attention/mla.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 
 enum {
     WARPS = MLA_HALVES_THREADS / WARP,

@@ -24,7 +24,7 @@
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
 #include "gen/products/row_products.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "gen/attention/mla.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"

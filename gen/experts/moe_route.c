@@ -19,7 +19,7 @@
 #include "gen/experts/route.h"
 #include "gen/common/row_groups.h"
 #include "gen/products/stream.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 

@@ -1,4 +1,4 @@
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 
 const weight_format *weight_format_of(format f)
 {

@@ -1,5 +1,5 @@
 /* A weight format: what products need to know of it. Each format, or a few of a kin, is a file of
- * this folder with one const weight_format each; formats.h finds them by their number.
+ * this folder with one const weight_format each; formats.c finds them by their number.
  *
  * There are three ways from a block to its weights:
  *
@@ -220,5 +220,13 @@ typedef struct weight_format {
 
 #define FORMAT(id, ...) extern const weight_format weight_format_##id;
 #include "kernel/format.def"
+
+/* Returns that of a format that W may have. */
+const weight_format *weight_format_of(format f);
+
+/* Unpack eight weights: 16 half + known .. + 7 of a block, for a thread that has a half of each 32;
+ * and of a row, weights 8 piece .. 8 piece + 7. */
+void unpack_half(ptx *p, format f, val block, val half, unsigned known, val w[UNPACKED]);
+void unpack_piece(ptx *p, format f, val row, val piece, val w[UNPACKED]);
 
 #endif

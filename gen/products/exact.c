@@ -8,7 +8,7 @@
 #include "gen/products/exact.h"
 
 #include "gen/common/norm.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 

@@ -25,7 +25,7 @@
 #include "gen/products/gemm_x.h"
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 
 enum {
     WARPS = GEMM_THREADS / WARP,

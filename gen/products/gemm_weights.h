@@ -18,7 +18,7 @@
 #ifndef PTXGEN_GEN_PRODUCTS_GEMM_WEIGHTS_H
 #define PTXGEN_GEN_PRODUCTS_GEMM_WEIGHTS_H
 
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "kernel/family.h"
 
 enum {

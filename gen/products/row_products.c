@@ -1,7 +1,7 @@
 #include "gen/products/row_products.h"
 
 #include "gen/common/reduce.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 
 enum { LINE_VALUES = 4 };
 

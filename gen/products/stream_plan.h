@@ -62,7 +62,7 @@
 #ifndef PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
 #define PTXGEN_GEN_PRODUCTS_STREAM_PLAN_H
 
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "gen/products/gemv.h"
 
 enum {

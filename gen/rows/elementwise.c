@@ -12,7 +12,7 @@
 #include "gen/common/functions.h"
 #include "gen/products/gemv.h"
 #include "gen/common/q8_1.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "gen/common/values.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"

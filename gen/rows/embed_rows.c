@@ -7,7 +7,7 @@
  * its row of y is NaN.
  */
 #include "gen/products/gemv.h"
-#include "gen/formats/formats.h"
+#include "gen/formats/weight_format.h"
 #include "ref/reference.h"
 
 enum { THREADS = 128, LINE_VALUES = 4 };
