@@ -1,6 +1,6 @@
 /* The pipelines: which kernels belong together, and what goes from one to the next. */
 #include "kernel/pipeline.h"
-#include "gen/attention/attention_keys.h"
+#include "gen/attention/attention.h"
 #include "gen/products/gemv.h"
 #include "gen/products/product_keys.h"
 

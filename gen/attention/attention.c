@@ -5,9 +5,11 @@
 #include "gen/common/halves.h"
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"
+#include "gen/common/next.h"
 
 enum {
     MOST_USUAL_WARPS = 16,
+    LANE_VALUES = MAX_LANE_VALUES,
     WIDE_PIECE = 16,       /* bytes */
     LEAST_GROUP = 2,       /* lanes a position */
     BYTES_IN_FLIGHT = 128, /* of K a lane, and as many of V */
@@ -16,7 +18,8 @@ enum {
     MOST_IN_FLIGHT = 16,   /* and where a block has few warps to merge many */
 };
 
-/* Threads of the largest blocks have 64 registers: half of everything. */
+/* Returns what a thread may use of registers. Threads of the largest blocks have 64 registers: half of
+ * everything. */
 static unsigned share(const instance *in, unsigned usual)
 {
     return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;
@@ -32,15 +35,6 @@ positions attention_within_ring(ptx *p, int64_t rows, positions run)
 {
     val first = rem(p, run.first, imm(U32, rows));
     return (positions){ .first = first, .end = add(p, first, sub(p, run.end, run.first)) };
-}
-
-positions attention_chunk_positions(ptx *p, const instance *in, val seq_len, val chunk)
-{
-    positions all = attention_positions(p, in, seq_len);
-    val start = mul(p, chunk, in->shape.chunk_size);
-    positions own = { .first = max(p, all.first, start) };
-    own.end = min(p, all.end, add(p, start, in->shape.chunk_size));
-    return own;
 }
 
 positions attention_positions(ptx *p, const instance *in, val seq_len)
@@ -72,24 +66,14 @@ attention attention_new(ptx *p, const instance *in, val query)
     return a;
 }
 
-val attention_sequence_length_at(ptx *p, val sequence)
+val attention_sequence_length(ptx *p, bool settled, val sequence)
 {
-    return mad_wide(p, sequence, 4, parameter(p, "seq_lens"));
+    return load_state(p, settled, U32, mad_wide(p, sequence, 4, parameter(p, "seq_lens")));
 }
 
-val attention_sequence_cache_at(ptx *p, const char *name, val sequence)
+val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequence)
 {
-    return mad_wide(p, sequence, 8, parameter(p, name));
-}
-
-val attention_sequence_length(ptx *p, val sequence)
-{
-    return ld_const(p, U32, attention_sequence_length_at(p, sequence), 0);
-}
-
-val attention_sequence_cache(ptx *p, const char *name, val sequence)
-{
-    return ld_const(p, U64, attention_sequence_cache_at(p, name, sequence), 0);
+    return load_state(p, settled, U64, mad_wide(p, sequence, 8, parameter(p, name)));
 }
 
 val attention_cache_offset(ptx *p, const instance *in, val head)
@@ -207,9 +191,9 @@ val attention_output_scale(ptx *p, const instance *in, const softmax *state, val
 void attention_store_output(ptx *p, const attention *a, val query)
 {
     val scale = attention_output_scale(p, a->in, &a->state, query);
-    val at = row_lane_at(p, &a->row, f32_row(p, a->in, "o", query), false);
+    val at = row_lane_at(p, &a->row, f32_row(p, a->in, "o", query));
     PTX_IF (p, eq(p, a->row.group, 0))
-        row_lane_store(p, &a->row, at, false, a->state.values, &scale);
+        row_lane_store(p, &a->row, at, a->state.values, &scale);
 }
 
 val2 partial_load_sums(ptx *p, const instance *in, val row)
@@ -217,23 +201,19 @@ val2 partial_load_sums(ptx *p, const instance *in, val row)
     return ld_shared_v2(p, F32, row, in->shape.head_dim * F32_BYTES);
 }
 
-void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum)
+void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum)
 {
-    int64_t sums = in->shape.head_dim * F32_BYTES;
-    val4 extra = { { max, sum, imm(F32, 0), imm(F32, 0) } };
-    if (shared)
-        st_shared_v4(p, F32, row, sums, extra);
-    else
-        st_global_v4(p, F32, row, sums, extra);
+    store_quad(p, row, in->shape.head_dim * F32_BYTES,
+               (val4){ { max, sum, imm(F32, 0), imm(F32, 0) } });
 }
 
-void attention_store_partial(ptx *p, const attention *a, val row, bool shared)
+void attention_store_partial(ptx *p, const attention *a, val row)
 {
-    val at = row_lane_at(p, &a->row, row, shared);
+    val at = row_lane_at(p, &a->row, row);
     PTX_IF (p, eq(p, a->row.group, 0)) {
-        row_lane_store(p, &a->row, at, shared, a->state.values, NULL);
+        row_lane_store(p, &a->row, at, a->state.values, NULL);
         PTX_IF (p, eq(p, a->row.lane, 0))
-            partial_store_sums(p, a->in, row, shared, get(p, a->state.max), get(p, a->state.sum));
+            partial_store_sums(p, a->in, row, get(p, a->state.max), get(p, a->state.sum));
     }
 }
 
@@ -260,6 +240,11 @@ positions attention_chunk(ptx *p, positions all, val size, val chunk)
     return run;
 }
 
+static unsigned partial_pieces(const instance *in)
+{
+    return (unsigned)in->shape.head_dim * F32_BYTES / WIDE_PIECE;
+}
+
 /* A lane's four values of a partial row, and the row's max and sum. */
 typedef struct partial_piece {
     val4 values;
@@ -280,51 +265,41 @@ static void merge_pieces(ptx *p, const softmax *state, const partial_piece *piec
     }
 }
 
-/* Piece number piece of a number of rows in global memory, so many at once. Those that another grid
- * made may come through the read-only cache. Behind the last row it is the last one again, with the
- * lowest maximum, which weighs nothing. */
-static softmax merge_global(ptx *p, const instance *in, row_source source, val rows, val count,
-                            val piece, unsigned at_once)
+/* Merges a piece of several rows. Past the last row of global memory it loads that one again, with
+ * the lowest maximum, which weighs nothing. */
+static softmax merge_rows(ptx *p, const instance *in, row_source source, val rows, val count,
+                          val piece, unsigned at_once)
 {
     softmax state = softmax_new(p, 4);
     int64_t sums = in->shape.head_dim * F32_BYTES;
+    partial_piece pieces[MOST_IN_FLIGHT];
+    if (source == ROWS_IN_SHARED) {
+        val values = mad(p, piece, imm(U32, WIDE_PIECE), rows);
+        for (unsigned i = 0; i < count.bits; i++) {
+            int64_t at = i * partial_bytes(in);
+            unsigned turn = i % ROWS_IN_FLIGHT;
+            pieces[turn].values = ld_shared_v4(p, F32, values, at);
+            pieces[turn].sums = partial_load_sums(p, in, add(p, rows, at));
+            if (turn + 1 == ROWS_IN_FLIGHT || i + 1 == count.bits)
+                merge_pieces(p, &state, pieces, turn + 1);
+        }
+        return state;
+    }
     val last = sub(p, count, 1);
     if (source == ROWS_OF_ANOTHER_GRID) /* this is all that the kernel does */
         ptx_loop_work(p, 4 * at_once, "elements");
     PTX_FOR (p, row, 0, count, at_once) {
-        partial_piece pieces[MOST_IN_FLIGHT];
         for (unsigned i = 0; i < at_once; i++) {
             val number = add(p, row, i);
             val at = mad_wide(p, min(p, number, last), partial_bytes(in), rows);
             val values = mad_wide(p, piece, WIDE_PIECE, at);
-            if (source == ROWS_OF_THIS_GRID)
-                pieces[i] = (partial_piece){ ld_global_v4(p, F32, values, 0),
-                                             ld_global_v2(p, F32, at, sums) };
-            else
-                pieces[i] = (partial_piece){ ld_const_v4(p, F32, values, 0),
-                                             ld_const_v2(p, F32, at, sums) };
+            ptx_op load = source == ROWS_OF_THIS_GRID ? INST_LD_GLOBAL : INST_LD_CONST;
+            pieces[i].values = ptx_load_v4(p, load, F32, values, 0);
+            pieces[i].sums = ptx_load_v2(p, load, F32, at, sums);
             if (i)
                 pieces[i].sums.v[0] = select(p, le(p, number, last), pieces[i].sums.v[0], -FLT_MAX);
         }
         merge_pieces(p, &state, pieces, at_once);
-    }
-    return state;
-}
-
-/* The same of rows in shared memory, whose number is known. */
-static softmax merge_shared(ptx *p, const instance *in, val rows, unsigned count, val piece)
-{
-    softmax state = softmax_new(p, 4);
-    val values = mad(p, piece, imm(U32, WIDE_PIECE), rows);
-    for (unsigned first = 0; first < count; first += ROWS_IN_FLIGHT) {
-        partial_piece pieces[ROWS_IN_FLIGHT];
-        unsigned end = first + ROWS_IN_FLIGHT < count ? first + ROWS_IN_FLIGHT : count;
-        for (unsigned i = first; i < end; i++) {
-            int64_t at = i * partial_bytes(in);
-            pieces[i - first].values = ld_shared_v4(p, F32, values, at);
-            pieces[i - first].sums = partial_load_sums(p, in, add(p, rows, at));
-        }
-        merge_pieces(p, &state, pieces, end - first);
     }
     return state;
 }
@@ -335,75 +310,43 @@ val attention_is_last_block(ptx *p, val column, val blocks, val ticket)
     return block_is_last(p, counter, blocks, ticket);
 }
 
-static unsigned piece_count(const instance *in)
-{
-    return (unsigned)in->shape.head_dim * F32_BYTES / WIDE_PIECE;
-}
-
 /* Zero times a gate is a NaN where the gate is none of the numbers that by_sigmoid knows. */
 val attention_gated(ptx *p, val value, val gate)
 {
     return fma(p, gate, imm(F32, 0), by_sigmoid(p, value, gate));
 }
 
-static void store_merged(ptx *p, const instance *in, const softmax *state, val query, val piece)
-{
-    val scale = attention_output_scale(p, in, state, query);
-    val row = mad_wide(p, query, in->shape.head_dim * F32_BYTES, parameter(p, "o"));
-    val4 values;
-    for (unsigned j = 0; j < 4; j++)
-        values.v[j] = mul(p, state->values[j], scale);
-    if (in->options.gate) {
-        val gate_row = f32_row(p, in, "gate", query);
-        val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, gate_row), 0);
-        for (unsigned j = 0; j < 4; j++)
-            values.v[j] = attention_gated(p, values.v[j], gates.v[j]);
-    }
-    st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
-}
-
-static void store_merged_partial(ptx *p, const instance *in, const softmax *state, val row,
-                                 val piece, bool shared)
-{
-    val4 values;
-    for (unsigned j = 0; j < 4; j++)
-        values.v[j] = get(p, state->values[j]);
-    if (shared)
-        st_shared_v4(p, F32, mad(p, piece, imm(U32, WIDE_PIECE), row), 0, values);
-    else
-        st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
-    PTX_IF (p, eq(p, piece, 0))
-        partial_store_sums(p, in, row, shared, get(p, state->max), get(p, state->sum));
-}
-
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query)
 {
-    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_global(p, in, source, rows, count, piece, ROWS_IN_FLIGHT);
-        store_merged(p, in, &state, query, piece);
+    PTX_FOR (p, piece, lane_id(p), partial_pieces(in), WARP) {
+        softmax state = merge_rows(p, in, source, rows, count, piece, ROWS_IN_FLIGHT);
+        val scale = attention_output_scale(p, in, &state, query);
+        val row = f32_row(p, in, "o", query);
+        val4 values;
+        for (unsigned j = 0; j < 4; j++)
+            values.v[j] = mul(p, state.values[j], scale);
+        if (in->options.gate) {
+            val gate_row = f32_row(p, in, "gate", query);
+            val4 gates = ld_const_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, gate_row), 0);
+            for (unsigned j = 0; j < 4; j++)
+                values.v[j] = attention_gated(p, values.v[j], gates.v[j]);
+        }
+        st_global_v4(p, F32, mad_wide(p, piece, WIDE_PIECE, row), 0, values);
     }
 }
 
-void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row)
+void partials_merge_to(ptx *p, const instance *in, row_source source, val rows, val count, val row)
 {
-    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_global(p, in, ROWS_OF_THIS_GRID, rows, count, piece, MOST_IN_FLIGHT);
-        store_merged_partial(p, in, &state, row, piece, true);
-    }
-}
-
-void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query)
-{
-    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_shared(p, in, rows, count, piece);
-        store_merged(p, in, &state, query, piece);
-    }
-}
-
-void partials_merge_to_global(ptx *p, const instance *in, val rows, unsigned count, val row)
-{
-    PTX_FOR (p, piece, lane_id(p), piece_count(in), WARP) {
-        softmax state = merge_shared(p, in, rows, count, piece);
-        store_merged_partial(p, in, &state, row, piece, false);
+    PTX_FOR (p, piece, lane_id(p), partial_pieces(in), WARP) {
+        softmax state = merge_rows(p, in, source, rows, count, piece, MOST_IN_FLIGHT);
+        val4 values;
+        for (unsigned j = 0; j < 4; j++)
+            values.v[j] = get(p, state.values[j]);
+        store_quad(p,
+                   row.type == U32 ? mad(p, piece, imm(U32, WIDE_PIECE), row)
+                                   : mad_wide(p, piece, WIDE_PIECE, row),
+                   0, values);
+        PTX_IF (p, eq(p, piece, 0))
+            partial_store_sums(p, in, row, get(p, state.max), get(p, state.sum));
     }
 }

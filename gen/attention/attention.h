@@ -1,27 +1,64 @@
 /* Decode attention of one warp: a query row against a run of positions of a KV cache.
  *
  * A cache of one KV head is [rows, head_dim], of max_seq_len rows or those of a ring, in f32, f16,
- * bf16 or q8_0; sums are f32. A position's row is shared by a group of lanes, each holding up to 16
- * values of it (see cache_row.h). A warp has several groups, each with its own positions and its
- * own online softmax; they are merged at the end. Few lanes a position means few shuffles a score,
- * and several positions in flight.
+ * bf16 or q8_0; sums are f32. A group of lanes shares a position's row, up to 16 values a lane (see
+ * cache_row.h). Each group of a warp has its own positions and its own online softmax; they are
+ * merged at the end. Small groups need few shuffles a score and keep several positions in flight.
  *
- * Partial results are rows of head_dim + 4 f32: sums weighed by exp(score - max), max in units of
- * log 2, the sum of the weights, two zeros. Every row is 16-byte aligned.
+ * A partial row is head_dim + 4 f32: sums weighed by exp(score - max), max in units of log 2, the
+ * sum of the weights, two zeros. It is 16-byte aligned.
  *
- * A sink is a logit of a head that weighs in its softmax and has no value: where an output row is
- * stored, it goes into the row's max and sum, once. Sinks are in natural units: a NaN or plus
- * infinity makes its head's rows NaN, minus infinity is as no sink, and so are all for a sequence
- * without positions, whose rows are 0. A row may have a gate, by whose sigmoid it is multiplied
- * last; what of a gate is no number, or infinite, becomes NaN.
+ * A sink is a logit of a head that weighs in its softmax and has no value: it is added to a row's
+ * max and sum once, where the output row is stored. Sinks are in natural units: a NaN or plus
+ * infinity makes its head's rows NaN, minus infinity changes nothing, and no sink changes the rows
+ * of a sequence without positions, which are 0. A gate multiplies a row by its sigmoid, last; a NaN
+ * or an infinity of a gate becomes NaN.
  */
 #ifndef PTXGEN_GEN_ATTENTION_ATTENTION_H
 #define PTXGEN_GEN_ATTENTION_ATTENTION_H
 
 #include "gen/attention/cache_row.h"
 #include "gen/common/softmax.h"
-#include "kernel/family.h"
-#include "ptx/ptx.h"
+#include "gen/rows/rope.h"
+
+/* The keys and parameters that decode attention families share. */
+#define ATTENTION_SHAPE            ATTENTION_SHAPE_OF(4)
+#define ATTENTION_SHAPE_OF(values) KEY_HEAD_DIM(values), KEY_NUM_HEADS, KEYS_OF_CACHE
+#define KEYS_OF_CACHE                                                                       \
+    KEY_NUMBER("num_kv_heads", "key and value heads", shape.num_kv_heads, 1, 65535,         \
+               .required = true, .tag = "kv"),                                              \
+        KEY_NUMBER("max_seq_len", "positions the cache has room for", shape.max_seq_len, 1, \
+                   INT32_MAX, .required = true, .tag = "s")
+#define ATTENTION_OPTIONS                                                                          \
+    KEY_WORD("kv_type", "elements of the cache; q8_0: head_dim in 32s", kv_type, kv_type_choices), \
+        ATTENTION_SCORES
+#define ATTENTION_SCORES                                                    \
+    KEY_REAL("scale", "of q.k; d: head_dim", options.scale, "scale",        \
+             RANGE(.max = 1e6, .def_text = "1/sqrt(d)")),                   \
+        KEY_REAL("softcap", "c of c tanh(score/c)", options.softcap, "cap", \
+                 RANGE(.max = 1e6, .def_text = "none")),                    \
+        ATTENTION_WINDOW
+#define ATTENTION_WINDOW                                                            \
+    KEY_NUMBER("window", "last positions that count", options.window, 0, INT32_MAX, \
+               .zero_is_none = true, .tag = "win")
+#define KEY_SINKS KEY_WORD("sinks", "logits of heads, without value", options.sinks, sinks_choices)
+#define SINKS     IN_WHERE(sinks, F32, sinks, "num_heads", 4)
+#define KEY_RING                                                                                  \
+    KEY_NUMBER("ring", "rows of a cache: position t in row t % ring", options.ring, 0, INT32_MAX, \
+               .zero_is_none = true, .tag = "ring")
+#define KEY_GATE KEY_WORD("gate", "o by its sigmoid", options.gate, gate_choices)
+#define GATES                                                                       \
+    IN(F32, gate, "m*num_heads*head_dim", 16, .only_with = KEY_FIELD(options.gate), \
+       .random = RANDOM_FITTED)
+/* Sequences of a batch. No kernel reads their number, but what launches it takes the grid from it.
+ */
+#define KEY_SEQUENCES                                                                      \
+    KEY_NUMBER("m", "sequences", shape.m, 1, 65535, .required = true, .at_run_time = true, \
+               .tag = "m")
+#define KEY_CHUNK_SIZE                                                                    \
+    KEY_NUMBER("chunk_size", "positions a chunk", shape.chunk_size, 32, 1024, .def = 128, \
+               .tag = "c")
+extern const choice sinks_choices[], gate_choices[];
 
 /* The size of that name, of launch.sizes. */
 #define CACHE_ROWS                                                                  \
@@ -29,7 +66,12 @@
         "cache_rows", kv_rows, "rows of a cache: max_seq_len, or those of its ring" \
     }
 
-enum { LANE_VALUES = 16, PARTIAL_ALIGN = 16 };
+/* Checks that num_heads is a multiple of num_kv_heads, and that head_dim fits kv_type. check_ring
+ * checks as well that a ring has room for the window, check_flash_decoding that a grid has room for
+ * the chunks. */
+const char *check_heads(const instance *in, arena *a, const char **blamed);
+const char *check_ring(const instance *in, arena *a, const char **blamed);
+const char *check_flash_decoding(const instance *in, arena *a, const char **blamed);
 
 /* A lane's two addresses in a row, as raw_row_load takes them. */
 typedef struct lane_rows {
@@ -39,7 +81,7 @@ typedef struct lane_rows {
 typedef struct attention {
     const instance *in;
     row_lane row;
-    val q[LANE_VALUES];
+    val q[MAX_LANE_VALUES];
     lane_rows k, v;
     softmax state;
 } attention;
@@ -51,10 +93,7 @@ typedef struct positions {
 } positions;
 positions attention_positions(ptx *p, const instance *in, val seq_len);
 
-/* Those of them in a chunk of chunk_size: none where end <= first. */
-positions attention_chunk_positions(ptx *p, const instance *in, val seq_len, val chunk);
-
-/* Positions of a ring of so many rows by the row that the first stands in. */
+/* Returns positions of a ring, counted from the start of the row that the first one is in. */
 positions attention_within_ring(ptx *p, int64_t rows, positions run);
 
 /* What q is multiplied by, and the score in units of log 2 of such a q and a position of K. */
@@ -68,14 +107,10 @@ val attention_factor_of_power(ptx *p, const instance *in, val exponent);
 /* Loads query row number query, of [.., head_dim] at the parameter q. */
 attention attention_new(ptx *p, const instance *in, val query);
 
-/* Of a sequence of a batch: its length, and the address of its cache in the array of addresses that
- * is the parameter of this name. */
-val attention_sequence_length(ptx *p, val sequence);
-val attention_sequence_cache(ptx *p, const char *name, val sequence);
-
-/* Where these two stand. */
-val attention_sequence_length_at(ptx *p, val sequence);
-val attention_sequence_cache_at(ptx *p, const char *name, val sequence);
+/* Return a sequence's length, and the address of its cache in the array of addresses that is the
+ * parameter of this name. settled: see load_state. */
+val attention_sequence_length(ptx *p, bool settled, val sequence);
+val attention_sequence_cache(ptx *p, bool settled, const char *name, val sequence);
 
 /* Bytes from the address of a cache to a query head's KV head in it, and to a KV head. */
 val attention_cache_offset(ptx *p, const instance *in, val head);
@@ -85,20 +120,21 @@ val attention_kv_head_offset(ptx *p, const instance *in, val kv_head);
  * lane has the sums of its pieces. */
 void attention_add(ptx *p, attention *a, val k, val v, positions run);
 
-/* Stores what attention_add left: the output row at the parameter o, with the head's sink where
- * there are some, or a partial row. */
+/* Store what attention_add left: the output row at the parameter o, with the head's sink, or a
+ * partial row in global or shared memory. */
 void attention_store_output(ptx *p, const attention *a, val query);
-void attention_store_partial(ptx *p, const attention *a, val row, bool shared);
+void attention_store_partial(ptx *p, const attention *a, val row);
 
-/* What sums of a state are to be multiplied by, with the sink of a query row's head where there are
- * some; and a result by a gate. */
+/* Returns the factor that makes results of sums, with the sink of a query row's head where there is
+ * one. attention_gated applies a gate to a result. */
 val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query);
 val attention_gated(ptx *p, val value, val gate);
 
-/* Bytes of a partial row, and where it has its sums. */
+/* Bytes of a partial row; its max and sum, which are loaded from shared memory, and stored there or
+ * in global memory by the type of the address. */
 unsigned partial_bytes(const instance *in);
-val2 partial_load_sums(ptx *p, const instance *in, val row); /* max and sum; in shared memory */
-void partial_store_sums(ptx *p, const instance *in, val row, bool shared, val max, val sum);
+val2 partial_load_sums(ptx *p, const instance *in, val row);
+void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum);
 
 /* The address, in the parameter partials [.., chunks], of a query row's first partial row. */
 val partial_rows(ptx *p, const instance *in, val query, val chunks);
@@ -108,24 +144,17 @@ val partial_rows(ptx *p, const instance *in, val query, val chunks);
 val attention_chunk_count(ptx *p, val count, val size);
 positions attention_chunk(ptx *p, positions all, val size, val chunk);
 
-/* Whether all other blocks that count up a counter of the parameter counters have stored their
- * partial rows: the last one's count sets it back to 0. ticket is a word of shared memory that
- * nothing else uses by then. All threads of the block call it. */
+/* Returns true for the last block that counts up a counter of the parameter counters: the others
+ * have stored their partial rows. It sets the counter back to 0. ticket is an unused word of shared
+ * memory. All threads of the block call it. */
 val attention_is_last_block(ptx *p, val column, val blocks, val ticket);
 
-/* Merge partial rows that lie behind each other, from the address rows on; for a whole warp.
- * Without rows, or where nothing has weight, the output is 0. Output rows have sink and gate.
- *
- *   partials_merge            rows that another grid or blocks of this one made, into the output
- *                             row at the parameter o
- *   partials_merge_to_shared  rows that blocks of this grid made, into one in shared memory
- *   partials_merge_shared     rows in shared memory, into the output row
- *   partials_merge_to_global  rows in shared memory, into one in global memory
+/* Merge consecutive partial rows from the address rows on, with a whole warp: into the output row
+ * of a query, with sink and gate, or into a partial row in global or shared memory. Without rows,
+ * or where nothing has weight, the output is 0. The number of rows in shared memory is a constant.
  */
-typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID } row_source;
+typedef enum row_source { ROWS_OF_ANOTHER_GRID, ROWS_OF_THIS_GRID, ROWS_IN_SHARED } row_source;
 void partials_merge(ptx *p, const instance *in, row_source source, val rows, val count, val query);
-void partials_merge_to_shared(ptx *p, const instance *in, val rows, val count, val row);
-void partials_merge_shared(ptx *p, const instance *in, val rows, unsigned count, val query);
-void partials_merge_to_global(ptx *p, const instance *in, val rows, unsigned count, val row);
+void partials_merge_to(ptx *p, const instance *in, row_source source, val rows, val count, val row);
 
 #endif

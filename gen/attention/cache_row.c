@@ -19,7 +19,11 @@ static unsigned value_bytes(const row_split *s)
     return formats[s->format].block_bytes;
 }
 
-/* piece: values. */
+unsigned row_split_values(const row_split *s)
+{
+    return s->pieces * s->piece;
+}
+
 static row_split split_into(const instance *in, unsigned lane_values, unsigned least_group,
                             unsigned piece)
 {
@@ -33,11 +37,6 @@ static row_split split_into(const instance *in, unsigned lane_values, unsigned l
     return s;
 }
 
-static unsigned covered(const row_split *s)
-{
-    return s->group * s->pieces * s->piece;
-}
-
 /* Narrow pieces where wide ones would leave more lanes without work. */
 row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group)
 {
@@ -47,12 +46,10 @@ row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_
     row_split wide = split_into(in, lane_values, least_group, WIDE_PIECE / bytes);
     row_split narrow = split_into(in, lane_values, least_group, NARROW_PIECE / bytes);
     bool halves = bytes < F32_BYTES, has_half_piece = in->shape.head_dim % wide.piece;
-    return halves && (has_half_piece || covered(&narrow) < covered(&wide)) ? narrow : wide;
-}
-
-unsigned row_split_values(const row_split *s)
-{
-    return s->pieces * s->piece;
+    return halves && (has_half_piece || narrow.group * row_split_values(&narrow) <
+                                            wide.group * row_split_values(&wide))
+               ? narrow
+               : wide;
 }
 
 /* Bytes from a lane's piece to its next. */
@@ -111,18 +108,18 @@ val row_lane_offset(ptx *p, const row_lane *l)
                : mul_wide(p, l->first_piece, l->split.piece * value_bytes(&l->split));
 }
 
-val row_lane_at(ptx *p, const row_lane *l, val row, bool shared)
+val row_lane_at(ptx *p, const row_lane *l, val row)
 {
     unsigned piece_bytes = l->split.piece * F32_BYTES;
-    return shared ? add(p, row, mul(p, l->first_piece, piece_bytes))
-                  : mad_wide(p, l->first_piece, piece_bytes, row);
+    return row.type == U32 ? add(p, row, mul(p, l->first_piece, piece_bytes))
+                           : mad_wide(p, l->first_piece, piece_bytes, row);
 }
 
 void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[MAX_LANE_VALUES])
 {
     const row_split *s = &l->split;
     unsigned step = stride(s, F32_BYTES);
-    row = row_lane_at(p, l, row, false);
+    row = row_lane_at(p, l, row);
     val last = row;
     if (s->ragged)
         last = add(p, row, select(p, l->has_last, imm(U64, (s->pieces - 1) * step), imm(U64, 0)));
@@ -138,8 +135,12 @@ void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[M
     }
 }
 
-void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *values,
-                    const val *scale)
+void store_quad(ptx *p, val base, int64_t offset, val4 values)
+{
+    ptx_store_v4(p, base.type == U32 ? INST_ST_SHARED : INST_ST_GLOBAL, F32, base, offset, values);
+}
+
+void row_lane_store(ptx *p, const row_lane *l, val at, const var *values, const val *scale)
 {
     const row_split *s = &l->split;
     for (unsigned i = 0; i < row_split_values(s); i += 4) {
@@ -151,12 +152,8 @@ void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *v
             if (scale)
                 four.v[j] = mul(p, four.v[j], *scale);
         }
-        PTX_IF (p, is_ragged_piece(s, piece) ? l->has_last : imm(PRED, 1)) {
-            if (shared)
-                st_shared_v4(p, F32, at, offset, four);
-            else
-                st_global_v4(p, F32, at, offset, four);
-        }
+        PTX_IF (p, is_ragged_piece(s, piece) ? l->has_last : imm(PRED, 1))
+            store_quad(p, at, offset, four);
     }
 }
 

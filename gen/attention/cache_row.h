@@ -33,7 +33,7 @@ enum { MAX_LANE_VALUES = 16 };
 /* Bytes of a position's row of the cache. */
 unsigned cache_row_bytes(const instance *in);
 
-/* How lanes share a row. */
+/* How lanes share a row: with at most lane_values a lane, where a warp is enough for that. */
 typedef struct row_split {
     format format;   /* of the cache */
     unsigned piece;  /* values that a lane loads at once */
@@ -43,7 +43,6 @@ typedef struct row_split {
     bool in_pairs;   /* q8_0: quants are loaded two by two */
 } row_split;
 
-/* lane_values: at most this many a lane, where a warp is enough for that. */
 row_split row_split_of(const instance *in, unsigned lane_values, unsigned least_group);
 unsigned row_split_values(const row_split *s); /* of a lane */
 
@@ -68,11 +67,14 @@ val row_lane_offset(ptx *p, const row_lane *l);
  * piece, as rows of the cache have there: an infinity of another piece would make NaN of these. */
 void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[MAX_LANE_VALUES]);
 
-/* The address of the lane's first piece of an f32 row, and stores of its values there, multiplied
- * by scale where there is one. Where all groups have the same values, one of them stores. */
-val row_lane_at(ptx *p, const row_lane *l, val row, bool shared);
-void row_lane_store(ptx *p, const row_lane *l, val at, bool shared, const var *values,
-                    const val *scale);
+/* The address of the lane's first piece of an f32 row in shared or global memory, and stores of its
+ * values there, multiplied by scale unless it is NULL. Where all groups have the same values, one of
+ * them stores. */
+val row_lane_at(ptx *p, const row_lane *l, val row);
+void row_lane_store(ptx *p, const row_lane *l, val at, const var *values, const val *scale);
+
+/* Stores four values to shared or to global memory, by the type of the address. */
+void store_quad(ptx *p, val base, int64_t offset, val4 values);
 
 /* An f32 row in shared memory, the lane's pieces from at on: row = row * factor + values, by one of
  * the groups. */

@@ -1,3 +1,26 @@
+/* gqa on f32. A warp does its positions in tiles of 64, each in three passes:
+ *
+ *   1. q K'. A group of lanes has a position's row (see cache_row.h), 8 values a lane and the same
+ *      of q for every head in registers. Products go to shared memory, [head, position]. q comes
+ *      from there: the block stores it as lanes load it, [product, four values, lane].
+ *   2. The online softmax of each head, whose positions lanes share out: each product is capped and
+ *      exponentiated once, and becomes a weight in place.
+ *   3. P V, with the same lanes' 8 values of V and of every head's result in registers. Results are
+ *      added to the warp's partial rows in shared memory.
+ *
+ * q is dead when the results come: that leaves registers for 8 heads.
+ *
+ * In the first two passes heads stand in sets of 1, 2, 4 or 8. A lane's product number i of a set
+ * is that of head i ^ lane, so that two lanes add up theirs by exchanging halves: of the products i
+ * and i + size/2, a lane keeps the first and gets the first's other part, which its neighbour at
+ * size/2 has at i + size/2. For 8 heads that takes 7 shuffles instead of 24, and no selection.
+ * Seven heads are a set of 8 whose last one comes twice: fewer shuffles than sets of 4, 2 and 1.
+ *
+ * A group takes four positions a turn, so that the products of a head are one 16-byte word in
+ * shared memory. When a row is in use, the one that will take its registers is loaded: past a
+ * tile's last position a row of the next tile, and past the last position that one again, which
+ * counts nothing.
+ */
 #include "gen/attention/gqa.h"
 
 #include <float.h>
@@ -68,7 +91,7 @@ static val row_of_head(ptx *p, const gqa *g, const head_set *s)
 static void store_sums(ptx *p, const gqa *g, const head_set *s, val max, val sum)
 {
     PTX_IF (p, lt(p, lane_id(p), s->heads))
-        partial_store_sums(p, g->in, row_of_head(p, g, s), true, max, sum);
+        partial_store_sums(p, g->in, row_of_head(p, g, s), max, sum);
 }
 
 static void make_results_zero(ptx *p, const gqa *g)
@@ -82,7 +105,7 @@ static void make_rows_zero(ptx *p, const gqa *g)
 {
     PTX_IF (p, eq(p, g->row.group, 0))
         for (unsigned h = 0; h < g->heads; h++)
-            row_lane_store(p, &g->row, add(p, g->lane_rows, h * g->row_stride), true, g->results[h],
+            row_lane_store(p, &g->row, add(p, g->lane_rows, h * g->row_stride), g->results[h],
                            NULL);
     for (unsigned i = 0; i < g->set_count; i++)
         store_sums(p, g, &g->sets[i], V(-FLT_MAX), V(0.0f));
@@ -111,7 +134,7 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val product
         g.depth /= 2;
     g.row = row_lane_new(p, in, split);
     g.queries = mad(p, g.row.lane, imm(U32, QUAD_BYTES), queries);
-    g.lane_rows = row_lane_at(p, &g.row, rows, true);
+    g.lane_rows = row_lane_at(p, &g.row, rows);
     split_heads(&g);
     for (unsigned i = 0; i < g.set_count; i++)
         g.sets[i].tile_max = var_f32(p, -FLT_MAX);
@@ -133,58 +156,46 @@ static int64_t query_offset(const gqa *g, const head_set *s, unsigned product, u
 }
 
 /* A warp takes a product of a set, of which one of its groups of lanes has all values. */
-static void stage_set(ptx *p, const gqa *g, const head_set *s, val query, val last_query)
-{
-    unsigned bytes = (unsigned)(query_offset(g, s, 1, 0) - query_offset(g, s, 0, 0));
-    PTX_FOR (p, product, warp_id(p), s->size, ptx_block(p) / WARP) {
-        val head = add(p, bit_xor(p, head_in_set(p, g, s), product), s->first);
-        val row = mad_wide(p, min(p, add(p, query, head), last_query),
-                           g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
-        val values[MAX_LANE_VALUES];
-        row_lane_load(p, &g->row, row, attention_query_scale(g->in), values);
-        val at = mad(p, product, imm(U32, bytes), g->queries);
-        PTX_IF (p, eq(p, g->row.group, 0))
-            for (unsigned i = 0; i < row_split_values(&g->row.split); i += 4) {
-                val4 four = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
-                st_shared_v4(p, F32, at, query_offset(g, s, 0, i), four);
-            }
-    }
-}
-
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
 {
-    for (unsigned i = 0; i < g->set_count; i++)
-        stage_set(p, g, &g->sets[i], query, last_query);
+    for (const head_set *s = g->sets; s < g->sets + g->set_count; s++) {
+        unsigned bytes = (unsigned)(query_offset(g, s, 1, 0) - query_offset(g, s, 0, 0));
+        PTX_FOR (p, product, warp_id(p), s->size, ptx_block(p) / WARP) {
+            val head = add(p, bit_xor(p, head_in_set(p, g, s), product), s->first);
+            val row = mad_wide(p, min(p, add(p, query, head), last_query),
+                               g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+            val values[MAX_LANE_VALUES];
+            row_lane_load(p, &g->row, row, attention_query_scale(g->in), values);
+            val at = mad(p, product, imm(U32, bytes), g->queries);
+            PTX_IF (p, eq(p, g->row.group, 0))
+                for (unsigned i = 0; i < row_split_values(&g->row.split); i += 4) {
+                    val4 four = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
+                    st_shared_v4(p, F32, at, query_offset(g, s, 0, i), four);
+                }
+        }
+    }
     barrier(p);
 }
 
-static void load_row(ptx *p, const gqa *g, val cache, val position, unsigned i)
+/* Loads position number i of the lane's, of whose turn of four the first is given, into registers. */
+static void load_row(ptx *p, const gqa *g, val cache, val turn, unsigned i)
 {
-    /* The row of the cache that has a position, or the last one. Positions of a ring have been
-     * counted from its first row on, so that they are below twice its rows: of those below its
-     * rows, what is left wraps around, and is larger. */
+    val position = add(p, turn, i / GQA_QUAD * g->step + i % GQA_QUAD);
     val number = min(p, position, g->last);
-    val first = mad_wide(
-        p, g->in->options.ring ? min(p, number, sub(p, number, g->in->options.ring)) : number,
-        cache_row_bytes(g->in), cache);
-    raw_row row = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
+    /* Positions of a ring have been counted from its first row on, so that they are below twice its
+     * rows: subtracting from a smaller one wraps around, and gives a larger number. */
+    int64_t ring = g->in->options.ring;
+    val row = ring ? min(p, number, sub(p, number, ring)) : number;
+    val first = mad_wide(p, row, cache_row_bytes(g->in), cache);
+    raw_row loaded = raw_row_load(p, &g->row, first, add(p, first, g->row.last_offset), 0);
     for (unsigned j = 0; j < raw_row_words(&g->row.split); j++)
-        assign(p, g->raw[i % g->depth][j], row.words[j]);
-}
-
-/* Loads the row that follows position number i of the lane's four in a turn, which begin at the
- * position turn, by depth rows, into the same registers. */
-static void load_ahead(ptx *p, const gqa *g, val cache, val turn, unsigned i)
-{
-    unsigned ahead = i + g->depth;
-    val position = add(p, turn, ahead / GQA_QUAD * g->step + ahead % GQA_QUAD);
-    load_row(p, g, cache, position, i);
+        assign(p, g->raw[i % g->depth][j], loaded.words[j]);
 }
 
 static void load_first(ptx *p, const gqa *g, val cache, val first)
 {
     for (unsigned i = 0; i < g->depth; i++)
-        load_row(p, g, cache, add(p, first, i), i);
+        load_row(p, g, cache, first, i);
 }
 
 static void take_row(ptx *p, const gqa *g, unsigned i, val values[MAX_LANE_VALUES])
@@ -242,7 +253,7 @@ static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
                 products[j].v[i] = multiply(p, g, &g->sets[j], values);
                 assign(p, g->sets[j].tile_max, max(p, g->sets[j].tile_max, products[j].v[i]));
             }
-            load_ahead(p, g, k, turn, i);
+            load_row(p, g, k, turn, i + g->depth);
         }
         for (unsigned j = 0; j < g->set_count; j++) {
             val at = mad(p, k_position, imm(U32, F32_BYTES), store_at[j]);
@@ -304,7 +315,7 @@ static void add_values(ptx *p, const gqa *g, val v, val first, val count)
                 for (unsigned j = 0; j < width; j++)
                     assign(p, g->results[h][j],
                            fma(p, weights[h].v[i % 2], values[j], g->results[h][j]));
-            load_ahead(p, g, v, turn, i);
+            load_row(p, g, v, turn, i + g->depth);
         }
     }
 }

@@ -1,28 +1,5 @@
 /* Decode attention of one warp for several query heads of a KV head at once, so that K and V are
- * read once for all of them.
- *
- * A warp does its positions in tiles of 64, each in three passes:
- *
- *   1. q K'. A group of lanes has a position's row (see cache_row.h), 8 values a lane and the same
- *      of q for every head in registers. Products go to shared memory, [head, position]. q comes
- *      from there: the block has put it down as lanes want it, [product, four values, lane].
- *   2. The online softmax of each head, whose positions lanes share out: each product is capped and
- *      exponentiated once, and becomes a weight in place.
- *   3. P V, with the same lanes' 8 values of V and of every head's result in registers. Results are
- *      added to the warp's partial rows in shared memory.
- *
- * q is gone when the results come: that is what leaves registers for 8 heads.
- *
- * In the first two passes heads stand in sets of 1, 2, 4 or 8. A lane's product number i of a set
- * is that of head i ^ lane, so that two lanes add up theirs by exchanging halves: of the products i
- * and i + size/2, a lane keeps the first and gets the first's other part, which its neighbour at
- * size/2 has at i + size/2. For 8 heads that takes 7 shuffles instead of 24, and no selection.
- * Seven heads are a set of 8 whose last one comes twice: fewer shuffles than sets of 4, 2 and 1.
- *
- * A group takes four positions a turn, so that the products of a head are one 16-byte word in
- * shared memory. When a row is in use, the one that will take its registers is loaded; behind a
- * tile's last position that is a row of the next tile, which is then in the cache, and behind the
- * last one of all that one again, which counts nothing.
+ * read once for all of them: with sums of f32 (gqa.c), or on the tensor cores (gqa_halves.c).
  */
 #ifndef PTXGEN_GEN_ATTENTION_GQA_H
 #define PTXGEN_GEN_ATTENTION_GQA_H
@@ -41,10 +18,10 @@ typedef struct head_set {
     unsigned first, heads;
     unsigned size;           /* heads or one more, a power of two and at most a group of lanes */
     unsigned offset, stride; /* bytes, of the first head's products and from head to head */
-    unsigned slot;           /* of q: number of the first product's */
+    unsigned slot;           /* number of the first product, of q */
     val q[GQA_HEADS][MAX_LANE_VALUES];
     var tile_max; /* of the products of head lane % size in a tile */
-    val factor;   /* of what is there, where the tile raises the maximum */
+    val factor;   /* scales earlier sums where the tile raises the maximum */
 } head_set;
 
 typedef struct gqa {
@@ -56,10 +33,8 @@ typedef struct gqa {
     unsigned step;                      /* positions of a warp's turn */
     unsigned depth;                     /* rows in flight */
     var raw[GQA_QUAD][MAX_LANE_VALUES]; /* the rows */
-    val queries;                        /* of the lane, in shared memory; */
-    val products;                       /* the warp's there, */
-    val rows, lane_rows;                /* and its partial row of the first head, whole and the
-                                           lane's pieces: */
+    val queries, products;              /* shared memory: the lane's of q, the warp's products, */
+    val rows, lane_rows;                /* the partial row of the first head, the lane's pieces */
     unsigned row_stride;                /* bytes to the next head's */
     val last;                           /* the last position there is */
     var results[GQA_HEADS][MAX_LANE_VALUES];
@@ -68,21 +43,59 @@ typedef struct gqa {
 /* Positions of a warp's turn: work is best handed out in multiples of it. */
 unsigned gqa_step(const instance *in);
 
-/* A warp for some heads, 1 to GQA_HEADS. queries, products and rows are addresses in shared memory:
- * of the block's q, of the warp's products and of its partial rows, which lie row_stride bytes
- * apart and are made zero. */
+/* Makes a warp for some heads, 1 to GQA_HEADS. queries, products and rows are addresses in shared
+ * memory: of the block's q, of the warp's products and of its partial rows, which lie row_stride
+ * bytes apart. gqa_clear makes them zero; in a new warp they are. */
 gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val products, val rows,
             unsigned row_stride);
-
-/* Makes the warp's partial rows zero again. */
 void gqa_clear(ptx *p, const gqa *g);
 
-/* Puts q into shared memory, all warps of the block together, and waits for them: query row number
- * query and those behind it; in place of rows behind last_query, that one again. */
+/* Stores q to shared memory with all warps of the block, and waits for it: query row number query
+ * and the next ones, or last_query in place of rows past that. */
 void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query);
 
-/* Adds some positions, maybe none, of the caches of a KV head to the partial rows. Of a ring they
- * are at most as many as it has rows; they may begin anywhere in it. */
+/* Adds a possibly empty run of positions of the caches of a KV head to the partial rows. A run is
+ * at most as long as a ring, and may begin anywhere in it. */
 void gqa_attend(ptx *p, gqa *g, val k, val v, positions run);
+
+enum {
+    GQA_HALVES_VALUES = 64,     /* head_dim is a multiple of it */
+    GQA_HALVES_LONG_HEAD = 128, /* values: of more a warp takes one set of heads */
+    GQA_HALVES_SET = 8,
+    GQA_HALVES_SETS = 2,
+    GQA_HALVES_UNITS = 8,   /* of 32 values, of the longest head */
+    GQA_HALVES_PIECES = 16, /* of 16 bytes, that a lane has at a time */
+    GQA_HALVES_MATRICES = 16,
+};
+
+typedef struct gqa_halves {
+    const instance *in;
+    unsigned heads, sets;
+    unsigned depths;     /* tiles of 16 positions that are gone through together */
+    unsigned v_pieces;   /* the first of V's: 0 where they take the place of K's */
+    val group, part;     /* g and t */
+    val rows;            /* shared memory: the warp's partial row of the first head, */
+    unsigned row_stride; /* and bytes to the next head's */
+    val last;            /* the last position there is */
+    val4 q[GQA_HALVES_SETS][GQA_HALVES_UNITS];
+    val parked;                     /* or, with a kind, shared memory that the lane has it in */
+    val factor[GQA_HALVES_SETS][2]; /* of products of the lane's heads of a set, 2t and 2t + 1 */
+    var max[GQA_HALVES_SETS][2];
+    var sums[GQA_HALVES_SETS][4];
+    var results[GQA_HALVES_MATRICES][GQA_HALVES_SETS][4];
+    var pieces[GQA_HALVES_PIECES][4];
+} gqa_halves;
+
+/* Do the same on the tensor cores, for 1 to 16 heads, or 8 of long ones. gqa_halves_new loads q as
+ * well; a barrier comes next. gqa_halves_attend overwrites the partial rows. */
+unsigned gqa_halves_step(const instance *in);
+gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query, val last_query,
+                          val queries, val rows, unsigned row_stride);
+void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run);
+
+/* Registers of a lane, so that three blocks of four warps, or two, fit an SM; and words of shared
+ * memory for the block's q, 0 where registers hold it. */
+unsigned gqa_halves_registers(const instance *in, unsigned heads);
+unsigned gqa_halves_query_words(const instance *in, unsigned heads);
 
 #endif

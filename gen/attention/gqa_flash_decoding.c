@@ -2,53 +2,49 @@
  * head, for a chunk of a sequence's positions, so that K and V come from memory once; the last
  * block of a KV head to finish merges the chunks.
  *
- * Layouts are those of attention.c; a partial row is that of attention/attention.h, [query, chunk].
- * The gate is [m, num_heads, head_dim], as o.
+ * Layouts are those of warp_attention.c; a partial row is that of attention/attention.h,
+ * [query, chunk]. The gate is [m, num_heads, head_dim], as o.
  *
- * With ring = R a cache has R rows a KV head, [num_kv_heads, R, head_dim], and position t stands in
- * row t % R: of R = 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191
- * and 0 .. 115. Chunks and stretches are those of a cache with max_seq_len rows, and may wrap
- * around; it is the loads that find the row. So bits are the same as with such a cache.
+ * With ring = R a cache has R rows a KV head, [num_kv_heads, R, head_dim], and position t is in row
+ * t % R: of R = 192, positions 180 .. 307 (a window of 128 at length 308) are rows 180 .. 191 and
+ * 0 .. 115. Chunks and stretches are those of a cache with max_seq_len rows, and may wrap around;
+ * only the loads find the row. So bits are the same as with such a cache.
  *
- * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, they are spread over
- * neighbouring blocks, which find K and V in the L2 cache. Its warps take a stretch of the chunk
- * each and know nothing of each other until the end, where their partial rows are merged. What a
- * warp does is in attention/gqa.h.
+ * A block takes up to 8 heads, or 4 with long ones; where a KV head has more, neighbouring blocks
+ * share them, which find K and V in the L2 cache. Each warp takes a stretch of the chunk; their
+ * partial rows are merged at the end. What a warp does is in attention/gqa.c.
  *
  * With chunking = free the grid decides how many chunks there are, %nctaid.z: as many as two blocks
  * on every SM take in whole waves, at least 4 a sequence so that the last wave is 4/5 full or more.
- * Chunks are of equal length, which the block works out from the sequence's length; blocks that are
- * left without positions end at once. So a grid that was captured once suits every length. (An SM
- * of sm_75 has shared memory for one block of more than 5 heads, and takes the others after it.)
+ * Chunks are of equal length, which the block works out from the sequence's length; blocks without
+ * positions end at once. So a grid that was captured once suits every length. (An SM of sm_75 has
+ * shared memory for one block of more than 5 heads, and takes the others after it.)
  *
  * With chunking = fixed every chunk has chunk_size positions, from the first that counts on, and a
  * block takes chunks z, z + %nctaid.z, ... With a chunk_limit chunks are doubled until a sequence
- * has no more than that: short ones are then spread over many SMs, and of long ones there is not
- * more to merge. Which positions a warp adds up, and in which order
- * partial rows are merged, then follows from the sequence's length alone: a result has the same
- * bits with any grid, on any GPU, in a batch or not, and with any max_seq_len. Of 600 positions and
- * chunk_size = 256, chunks 0, 1 and 2 have 256, 256 and 88 positions, whether three blocks take one
- * each or one takes all; with chunk_limit = 2 they are two, of 512 and 88. Partial rows are as many
- * as max_seq_len (or a window) may have chunks.
+ * has no more than that: short ones are then spread over many SMs, and long ones do not have more
+ * to merge. Which positions a warp adds up, and in which order partial rows are merged, then
+ * follows from the sequence's length alone: a result has the same bits with any grid, on any GPU,
+ * in a batch or not, and with any max_seq_len. Of 600 positions and chunk_size = 256, chunks 0, 1
+ * and 2 have 256, 256 and 88 positions, whether three blocks take one each or one takes all; with
+ * chunk_limit = 2 they are two, of 512 and 88. There is a partial row for every chunk that
+ * max_seq_len (or a window) may have.
  *
- * Blocks of a KV head count up a counter when their partial rows are stored. The last one, which
- * the counter tells by its value, sets it back to zero for the next launch and merges: the warps
- * share out each head's rows in two parts, and these meet in shared memory.
+ * Blocks of a KV head increment a counter when their partial rows are stored. The last one resets
+ * it for the next launch and merges: the warps share out each head's rows in two parts, and these
+ * meet in shared memory.
  *
- * With state = settled the lengths and the addresses of K and V stay as they are from ahead of the
- * launch on, and a kernel that overlaps with the launches ahead reads them before it waits for
- * these. Each warp then has the first rows of its stretch of K and V fetched into the L2 cache.
- * Among them may be rows that a launch ahead still writes: what is fetched is no copy that could
- * grow old, as stores go through the same L2. Nothing but addresses within the caches depends on
- * what is read so early: rows are loaded behind the wait. The length stays in shared memory for the
- * block's end.
+ * With state = settled the lengths and the addresses of K and V do not change after the launch
+ * begins, and a kernel that overlaps with the launches ahead reads them before it waits. Each warp
+ * then prefetches the first rows of its stretch of K and V into the L2 cache. A launch ahead may
+ * still write such rows: its stores go through the same L2, so that no prefetched copy is stale.
+ * Nothing but addresses within the caches depends on what is read so early: rows are loaded after
+ * the wait. The length stays in shared memory for the block's end.
  *
  * mma_flash_decoding is the same on the tensor cores, for caches of f16: blocks of four warps have
- * up to 16 heads, or 8 of long ones, and what a warp does is in attention/gqa_halves.h.
+ * up to 16 heads, or 8 of long ones, and what a warp does is in attention/gqa_halves.c.
  */
-#include "gen/attention/attention_keys.h"
 #include "gen/attention/gqa.h"
-#include "gen/attention/gqa_halves.h"
 #include "gen/common/next.h"
 #include "kernel/formula.h"
 #include "ref/reference.h"
@@ -63,62 +59,49 @@ enum {
     LENGTH_AT = CACHES * ADDRESS_BYTES, /* behind their addresses, where it stays */
 };
 
-/* Heads a KV head, blocks that they are spread over, and of a block its heads and warps: the terms
- * below. */
-typedef struct layout {
-    unsigned ratio, parts, heads, warps;
-} layout;
+/* The heads of a block, and the part of a sequence that it has. */
+typedef struct flash_block {
+    const instance *in;
+    unsigned ratio, parts; /* heads a KV head; blocks that they are spread over */
+    unsigned most_heads, warps;
+    val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
+    val query;                                  /* number of the first head's row of q */
+    val heads;
+    val length; /* of the sequence; without a kind: loaded again */
+    val caches; /* shared memory: the addresses of its K and V, and with a settled state its length
+                 */
+    positions own;
+    val active; /* chunks that have positions, at least 1 */
+    val blocks; /* that have chunks */
+    val ticket; /* shared memory; holds query until the last barrier */
+    val rows;   /* shared memory: [heads, warps] partial rows */
+    gqa floats;
+    gqa_halves halves;
+} flash_block;
 
 static unsigned term_value(const instance *in, const char *name)
 {
     return (unsigned)formula_value(name, in, NULL);
 }
 
-/* The heads of a block, and the part of a sequence that it has. */
-typedef struct flash_block {
-    const instance *in;
-    layout is;
-    val kv_head, part, sequence, chunk, chunks; /* chunks of the grid */
-    val query;                                  /* number of the first head's row of q */
-    val heads;                                  /* that there are */
-    val length;                                 /* of the sequence; without a kind: loaded again */
-    val caches; /* shared memory: the addresses of its K and V, and with a settled state its length
-                 */
-    positions own;
-    val active; /* chunks that have positions, at least 1 */
-    val blocks; /* that have chunks */
-    val ticket; /* shared memory: see put_query_aside */
-    val rows;   /* shared memory: [heads, warps] partial rows */
-} flash_block;
-
-static val load_length(ptx *p, const instance *in, val sequence)
-{
-    return load_state(p, is_settled(in), U32, attention_sequence_length_at(p, sequence));
-}
-
-static val load_cache(ptx *p, const instance *in, const char *name, val sequence)
-{
-    return load_state(p, is_settled(in), U64, attention_sequence_cache_at(p, name, sequence));
-}
-
 static flash_block flash_block_new(ptx *p, const instance *in)
 {
     flash_block w = { .in = in,
-                      .is = (layout){ .ratio = term_value(in, "ratio"),
-                                      .parts = term_value(in, "parts"),
-                                      .heads = term_value(in, "heads"),
-                                      .warps = term_value(in, "warps") } };
-    w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.is.parts));
-    w.part = rem(p, ctaid_x(p), w.is.parts);
+                      .ratio = term_value(in, "ratio"),
+                      .parts = term_value(in, "parts"),
+                      .most_heads = term_value(in, "heads"),
+                      .warps = term_value(in, "warps") };
+    w.kv_head = named(p, "kv_head", div(p, ctaid_x(p), w.parts));
+    w.part = rem(p, ctaid_x(p), w.parts);
     w.sequence = named(p, "sequence", ctaid_y(p));
     w.chunk = named(p, "chunk", ctaid_z(p));
     w.chunks = named(p, "chunks", nctaid_z(p));
-    val first = mul(p, w.part, w.is.heads);
-    w.length = load_length(p, in, w.sequence);
+    val first = mul(p, w.part, w.most_heads);
+    w.length = attention_sequence_length(p, is_settled(in), w.sequence);
     w.query = mad(p, w.sequence, imm(U32, in->shape.num_heads),
-                  mad(p, w.kv_head, imm(U32, w.is.ratio), first));
-    w.heads = w.is.ratio % w.is.heads ? min(p, sub(p, w.is.ratio, first), w.is.heads)
-                                      : imm(U32, w.is.heads);
+                  mad(p, w.kv_head, imm(U32, w.ratio), first));
+    w.heads = w.ratio % w.most_heads ? min(p, sub(p, w.ratio, first), w.most_heads)
+                                     : imm(U32, w.most_heads);
     return w;
 }
 
@@ -127,11 +110,11 @@ static positions positions_of(ptx *p, const flash_block *w)
     val length = w->length;
     if (!length.kind)
         length = is_settled(w->in) ? ld_shared(p, U32, w->caches, LENGTH_AT)
-                                   : load_length(p, w->in, w->sequence);
+                                   : attention_sequence_length(p, false, w->sequence);
     return attention_positions(p, w->in, length);
 }
 
-/* Chunks of equal length. */
+/* Takes the block's chunk, of equal length as all of a sequence. */
 static void take_chunk(ptx *p, flash_block *w)
 {
     positions all = positions_of(p, w);
@@ -150,10 +133,8 @@ static bool is_fixed(const instance *in)
 /* Chunks of chunk_size that a sequence may have. */
 static int64_t most_of_least_size(const instance *in)
 {
-    const problem_shape *s = &in->shape;
-    int64_t window = in->options.window, size = s->chunk_size;
-    int64_t most = window && window < s->max_seq_len ? window : s->max_seq_len;
-    return (most + size - 1) / size;
+    int64_t window = in->options.window, size = in->shape.chunk_size, most = in->shape.max_seq_len;
+    return ((window && window < most ? window : most) + size - 1) / size;
 }
 
 /* Chunks that a sequence may have: its partial rows. */
@@ -167,16 +148,15 @@ static int64_t most_chunks(const instance *in)
 
 static int64_t most_blocks(const instance *in)
 {
-    int64_t size = is_fixed(in) ? in->shape.chunk_size : LEAST_CHUNK;
-    int64_t chunks = is_fixed(in) ? most_chunks(in) : (in->shape.max_seq_len + size - 1) / size;
+    int64_t chunks =
+        is_fixed(in) ? most_chunks(in) : (in->shape.max_seq_len + LEAST_CHUNK - 1) / LEAST_CHUNK;
     return in->chunks < chunks ? in->chunks : chunks;
 }
 
-/* The positions of a sequence, and how often chunks of chunk_size are doubled, where they may be.
- */
+/* The positions of a sequence, and how often its chunks are doubled. */
 typedef struct fixed_chunks {
     positions all;
-    val of_least_size; /* so many chunks would there be */
+    val of_least_size; /* the number of chunks of chunk_size */
     val doublings;     /* without a kind: none */
 } fixed_chunks;
 
@@ -205,7 +185,7 @@ static void count_chunks(ptx *p, flash_block *w)
     w->blocks = min(p, w->active, w->chunks);
 }
 
-/* A chunk; of a sequence without positions the first, without any. */
+/* Takes a chunk; of a sequence without positions the first, which is empty. */
 static void take_fixed_chunk(ptx *p, flash_block *w, val chunk)
 {
     fixed_chunks f = fixed_chunks_of(p, w);
@@ -215,16 +195,11 @@ static void take_fixed_chunk(ptx *p, flash_block *w, val chunk)
     w->own = attention_chunk(p, f.all, size, chunk);
 }
 
-/* Positions of a warp's turn. */
-static unsigned step_of(const instance *in)
-{
-    return in->family->halves ? gqa_halves_step(in) : gqa_step(in);
-}
-
 /* The warp's share of the chunk: stretches of equal length, whole turns. */
-static positions take_stretch(ptx *p, const flash_block *w, unsigned step)
+static positions take_stretch(ptx *p, const flash_block *w)
 {
-    unsigned turn = w->is.warps * step;
+    unsigned step = w->in->family->halves ? gqa_halves_step(w->in) : gqa_step(w->in);
+    unsigned turn = w->warps * step;
     val turns = div(p, add(p, sub(p, w->own.end, w->own.first), turn - 1), turn);
     val length = mul(p, turns, step);
     positions own = { .first = min(p, mad(p, warp_id(p), length, w->own.first), w->own.end) };
@@ -232,7 +207,7 @@ static positions take_stretch(ptx *p, const flash_block *w, unsigned step)
     return own;
 }
 
-static void put_caches(ptx *p, const flash_block *w, val k, val v)
+static void store_caches(ptx *p, const flash_block *w, val k, val v)
 {
     st_shared(p, U64, w->caches, 0, k);
     st_shared(p, U64, w->caches, ADDRESS_BYTES, v);
@@ -264,21 +239,22 @@ static void fetch_rows(ptx *p, const flash_block *w, val k, val v, positions run
     }
 }
 
-/* All that a kernel with a settled state does ahead of its wait. */
+/* Does all that a kernel with a settled state does ahead of its wait. */
 static void fetch_ahead(ptx *p, flash_block *w)
 {
     flash_block first = *w;
     w->caches = shared_array(p, "caches", U64, CACHES + 1);
-    val k = load_cache(p, w->in, "k", w->sequence), v = load_cache(p, w->in, "v", w->sequence);
+    val k = attention_sequence_cache(p, true, "k", w->sequence);
+    val v = attention_sequence_cache(p, true, "v", w->sequence);
     PTX_IF (p, eq(p, tid_x(p), 0))
-        put_caches(p, w, k, v);
+        store_caches(p, w, k, v);
     phase(p, "fetch the first rows of K and V");
     if (is_fixed(w->in))
         take_fixed_chunk(p, &first, w->chunk);
     else
         take_chunk(p, &first);
     first.own.first = min(p, first.own.first, first.own.end); /* there may be no chunk for it */
-    positions run = take_stretch(p, &first, step_of(w->in));
+    positions run = take_stretch(p, &first);
     PTX_IF (p, lt(p, run.first, run.end)) {
         val head = attention_kv_head_offset(p, w->in, w->kv_head);
         fetch_rows(p, w, add(p, k, head), add(p, v, head), run);
@@ -286,37 +262,10 @@ static void fetch_ahead(ptx *p, flash_block *w)
     wait_for_launches(p);
 }
 
-static val cache_of(ptx *p, const flash_block *w, unsigned number)
+static void begin(ptx *p, flash_block *w)
 {
-    return add(p, ld_shared(p, U64, w->caches, number * ADDRESS_BYTES),
-               attention_kv_head_offset(p, w->in, w->kv_head));
-}
-
-/* What warps of the block do, with what they know of the heads. */
-typedef struct attend_by {
-    gqa floats;
-    gqa_halves halves;
-} attend_by;
-
-/* The address of the warp's partial rows, and bytes from those of a head to the next one's. */
-static val rows_of_warp(ptx *p, flash_block *w, unsigned *stride)
-{
-    unsigned row_bytes = partial_bytes(w->in);
-    w->rows = shared_array(p, "rows", F32, w->is.warps * w->is.heads * row_bytes / 4);
-    *stride = w->is.warps * row_bytes;
-    return mad(p, warp_id(p), imm(U32, row_bytes), w->rows);
-}
-
-/* The block's last row of q. */
-static val last_query(ptx *p, const flash_block *w)
-{
-    return add(p, w->query, sub(p, w->heads, 1));
-}
-
-static attend_by begin(ptx *p, flash_block *w)
-{
-    attend_by by = { 0 };
-    bool halves = w->in->family->halves, early = is_settled(w->in) && ptx_overlaps(p);
+    const instance *in = w->in;
+    bool halves = in->family->halves, early = is_settled(in) && ptx_overlaps(p);
     if (early)
         fetch_ahead(p, w);
     phase(p, halves ? "load q" : "stage q");
@@ -324,41 +273,48 @@ static attend_by begin(ptx *p, flash_block *w)
         /* The addresses wait in shared memory for each of a block's chunks, and come with what it
          * starts with: nothing is loaded from an address that was itself waited for, but K and V.
          */
-        w->caches = shared_array(p, "caches", U64, CACHES + is_settled(w->in));
+        w->caches = shared_array(p, "caches", U64, CACHES + is_settled(in));
         PTX_IF (p, eq(p, tid_x(p), 0)) {
-            val k = load_cache(p, w->in, "k", w->sequence);
-            val v = load_cache(p, w->in, "v", w->sequence);
-            put_caches(p, w, k, v);
+            val k = attention_sequence_cache(p, is_settled(in), "k", w->sequence);
+            val v = attention_sequence_cache(p, is_settled(in), "v", w->sequence);
+            store_caches(p, w, k, v);
         }
     }
+    unsigned row_bytes = partial_bytes(in), stride = w->warps * row_bytes;
+    unsigned products_of_warp = GQA_PRODUCTS * w->most_heads;
+    unsigned words = gqa_halves_query_words(in, w->most_heads);
+    val products = { 0 }, queries = { 0 };
+    if (!halves)
+        products = shared_array(p, "products", F32, w->warps * products_of_warp);
+    w->rows = shared_array(p, "rows", F32, w->most_heads * stride / 4);
+    val rows = mad(p, warp_id(p), imm(U32, row_bytes), w->rows);
+    if (!halves) {
+        queries = shared_array(p, "queries", F32, gqa_query_values(in, w->most_heads));
+        products = mad(p, warp_id(p), imm(U32, products_of_warp * 4), products);
+        w->floats = gqa_new(p, in, w->most_heads, queries, products, rows, stride);
+    } else if (words) {
+        queries = shared_array(p, "queries", U32, words);
+    }
+    val last = add(p, w->query, sub(p, w->heads, 1));
     if (halves) {
-        unsigned words = gqa_halves_query_words(w->in, w->is.heads), stride;
-        val rows = rows_of_warp(p, w, &stride);
-        val queries = words ? shared_array(p, "queries", U32, words) : (val){ 0 };
-        by.halves = gqa_halves_new(p, w->in, w->is.heads, w->query, last_query(p, w), queries, rows,
-                                   stride);
+        w->halves = gqa_halves_new(p, in, w->most_heads, w->query, last, queries, rows, stride);
         barrier(p);
     } else {
-        unsigned head_products = GQA_PRODUCTS * w->is.heads, stride;
-        val products = shared_array(p, "products", F32, w->is.warps * head_products);
-        val rows = rows_of_warp(p, w, &stride);
-        val queries = shared_array(p, "queries", F32, gqa_query_values(w->in, w->is.heads));
-        by.floats =
-            gqa_new(p, w->in, w->is.heads, queries,
-                    mad(p, warp_id(p), imm(U32, head_products * 4), products), rows, stride);
-        gqa_stage_queries(p, &by.floats, w->query, last_query(p, w));
+        gqa_stage_queries(p, &w->floats, w->query, last);
     }
-    return by;
 }
 
-static void attend(ptx *p, const flash_block *w, attend_by *by)
+static void attend(ptx *p, flash_block *w)
 {
-    val k = cache_of(p, w, 0), v = cache_of(p, w, 1);
-    positions stretch = take_stretch(p, w, step_of(w->in));
+    val caches[CACHES];
+    for (unsigned i = 0; i < CACHES; i++)
+        caches[i] = add(p, ld_shared(p, U64, w->caches, i * ADDRESS_BYTES),
+                        attention_kv_head_offset(p, w->in, w->kv_head));
+    positions stretch = take_stretch(p, w);
     if (w->in->family->halves)
-        gqa_halves_attend(p, &by->halves, k, v, stretch);
+        gqa_halves_attend(p, &w->halves, caches[0], caches[1], stretch);
     else
-        gqa_attend(p, &by->floats, k, v, stretch);
+        gqa_attend(p, &w->floats, caches[0], caches[1], stretch);
     barrier(p);
 }
 
@@ -374,55 +330,45 @@ static val partials_of(ptx *p, const flash_block *w, val head)
     return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
-/* Merges the warps' partial rows: of a sequence of one chunk into the result, and is done. */
+/* Merges the warps' partial rows: of a sequence of one chunk into the result, and ends the block. */
 static void merge_warps(ptx *p, const flash_block *w, val chunk)
 {
     const instance *in = w->in;
-    val alone = eq(p, w->active, 1);
+    val alone = eq(p, w->active, 1), warps = imm(U32, w->warps);
     PTX_IF (p, alone)
-        PTX_FOR (p, own_head, warp_id(p), w->heads, w->is.warps)
-            partials_merge_shared(p, in, head_rows(p, w, own_head, w->is.warps), w->is.warps,
-                                  add(p, w->query, own_head));
+        PTX_FOR (p, own_head, warp_id(p), w->heads, w->warps)
+            partials_merge(p, in, ROWS_IN_SHARED, head_rows(p, w, own_head, w->warps), warps,
+                           add(p, w->query, own_head));
     end_and_fetch_next_if(p, in, alone);
-    PTX_FOR (p, head, warp_id(p), w->heads, w->is.warps) {
+    PTX_FOR (p, head, warp_id(p), w->heads, w->warps) {
         val row = mad_wide(p, chunk, partial_bytes(in), partials_of(p, w, head));
-        partials_merge_to_global(p, in, head_rows(p, w, head, w->is.warps), w->is.warps, row);
+        partials_merge_to(p, in, ROWS_IN_SHARED, head_rows(p, w, head, w->warps), warps, row);
     }
 }
 
-/* The loop over a block's chunks counts up to a constant where a sequence's chunks end, so that the
- * count is all that has a register through the loops inside. */
-static val counted_chunk(ptx *p, const flash_block *w, val count)
-{
-    return sub(p, add(p, count, w->active), END_COUNT);
-}
-
-/* The number of the first query row waits in shared memory, where the ticket comes later: 8 heads
- * leave no register for it. Loads have a barrier between them and the store, attend's. */
-static void put_query_aside(ptx *p, flash_block *w)
-{
-    w->ticket = shared_array(p, "ticket", U32, 1);
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        st_shared(p, U32, w->ticket, 0, w->query);
-}
-
+/* Goes through the block's chunks. The loop counts up to a constant where a sequence's chunks end,
+ * so that only the count has a register through the loops inside. */
 static void add_fixed_chunks(ptx *p, flash_block *w)
 {
-    attend_by by = begin(p, w);
+    begin(p, w);
     count_chunks(p, w);
     end_and_fetch_next_if(p, w->in, ge(p, w->chunk, w->active));
     w->length = (val){ 0 };
-    put_query_aside(p, w);
+    /* The number of the first query row waits in the ticket's place: 8 heads leave no register for
+     * it. Loads have attend's barrier between them and the store. */
+    w->ticket = shared_array(p, "ticket", U32, 1);
+    PTX_IF (p, eq(p, tid_x(p), 0))
+        st_shared(p, U32, w->ticket, 0, w->query);
     PTX_FOR (p, count, sub(p, add(p, w->chunk, END_COUNT), w->active), END_COUNT, w->chunks) {
-        take_fixed_chunk(p, w, counted_chunk(p, w, count));
-        attend(p, w, &by);
+        take_fixed_chunk(p, w, sub(p, add(p, count, w->active), END_COUNT));
+        attend(p, w);
         phase(p, "merge the warps");
         w->query = ld_shared(p, U32, w->ticket, 0);
         count_chunks(p, w); /* anew, so that no register has it through the loops */
-        merge_warps(p, w, counted_chunk(p, w, count));
+        merge_warps(p, w, sub(p, add(p, count, w->active), END_COUNT));
         barrier(p); /* before a warp's rows become zero, all have been merged */
         if (!w->in->family->halves)
-            gqa_clear(p, &by.floats);
+            gqa_clear(p, &w->floats);
     }
     count_chunks(p, w); /* anew, as well */
     w->query = ld_shared(p, U32, w->ticket, 0);
@@ -433,17 +379,16 @@ static void gqa_flash_decoding_build(ptx *p, const instance *in)
     if (!is_settled(in))
         wait_for_launches(p);
     flash_block w = flash_block_new(p, in);
-    ptx_max_registers(p, in->family->halves
-                             ? gqa_halves_registers(in, w.is.heads)
-                             : target_registers_for(SM_BLOCKS * (unsigned)w.is.warps));
+    ptx_max_registers(p, in->family->halves ? gqa_halves_registers(in, w.most_heads)
+                                            : target_registers_for(SM_BLOCKS * w.warps));
     if (is_fixed(in)) {
         add_fixed_chunks(p, &w);
     } else {
-        attend_by by = begin(p, &w);
+        begin(p, &w);
         take_chunk(p, &w);
         end_and_fetch_next_if(p, w.in, ge(p, w.chunk, w.active));
         w.length = (val){ 0 };
-        attend(p, &w, &by);
+        attend(p, &w);
         phase(p, "merge the warps");
         take_chunk(p, &w); /* anew, so that no register has it through the loops */
         merge_warps(p, &w, w.chunk);
@@ -451,21 +396,21 @@ static void gqa_flash_decoding_build(ptx *p, const instance *in)
     fetch_next(p, in);
     phase(p, "whether this block is its KV head's last");
     val ticket = is_fixed(in) ? w.ticket : shared_array(p, "ticket", U32, 1);
-    val column = mad(p, w.sequence, imm(U32, in->shape.num_kv_heads * w.is.parts), ctaid_x(p));
+    val column = mad(p, w.sequence, imm(U32, in->shape.num_kv_heads * w.parts), ctaid_x(p));
     ret_if(p, bit_not(p, attention_is_last_block(p, column, w.blocks, ticket)));
     phase(p, "merge the chunks");
-    PTX_FOR (p, task, warp_id(p), mul(p, w.heads, MERGE_PARTS), w.is.warps) {
+    PTX_FOR (p, task, warp_id(p), mul(p, w.heads, MERGE_PARTS), w.warps) {
         val head = div(p, task, MERGE_PARTS), part = rem(p, task, MERGE_PARTS);
         val first = div(p, mul(p, part, w.active), MERGE_PARTS);
         val end = div(p, mul(p, add(p, part, 1), w.active), MERGE_PARTS);
         val rows = mad_wide(p, first, partial_bytes(w.in), partials_of(p, &w, head));
-        partials_merge_to_shared(p, w.in, rows, sub(p, end, first),
-                                 mad(p, task, imm(U32, partial_bytes(w.in)), w.rows));
+        partials_merge_to(p, w.in, ROWS_OF_THIS_GRID, rows, sub(p, end, first),
+                          mad(p, task, imm(U32, partial_bytes(w.in)), w.rows));
     }
     barrier(p);
-    PTX_FOR (p, merged, warp_id(p), w.heads, w.is.warps)
-        partials_merge_shared(p, w.in, head_rows(p, &w, merged, MERGE_PARTS), MERGE_PARTS,
-                              add(p, w.query, merged));
+    PTX_FOR (p, merged, warp_id(p), w.heads, w.warps)
+        partials_merge(p, w.in, ROWS_IN_SHARED, head_rows(p, &w, merged, MERGE_PARTS),
+                       imm(U32, MERGE_PARTS), add(p, w.query, merged));
 }
 
 static const choice chunking_choices[] = {
@@ -483,75 +428,80 @@ static const choice chunking_choices[] = {
  * positions of a tile of 64 (head_dim = 128). */
 enum { USUAL_CHUNK = 256 };
 
-#define KEY_CHUNKING                                                                              \
-    KEY_WORD("chunking", "fixed: bits follow from seq_len", chunking, chunking_choices),          \
+/* What gqa_flash_decoding and mma_flash_decoding share. */
+#define FLASH_CHUNKS                                                                              \
+    KEY_NUMBER("chunks", "chunks a sequence, at most", chunks, 1, 1024, .def = 64, .tag = "c"),   \
+        KEY_WORD("chunking", "fixed: bits follow from seq_len", chunking, chunking_choices),      \
         KEY_NUMBER("chunk_size", "positions a fixed chunk", shape.chunk_size, 32, 4096,           \
                    .def = USUAL_CHUNK, .only_with = KEY_FIELD(chunking), .tag = "cs"),            \
         KEY_NUMBER("chunk_limit", "fixed chunks, doubled until they are no more", chunk_limit, 0, \
                    1024, .zero_is_none = true, .only_with = KEY_FIELD(chunking), .tag = "lim")
-
-#define KEY_LENGTHS_STATE KEY_STATE("settled: lengths, addresses read early")
-
+#define FLASH_OPTIONS                                                                             \
+    KEY_RING, KEY_SINKS, KEY_GATE, KEY_STATE("settled: lengths, addresses read early"), KEY_NEXT, \
+        KEY_DIMS, KEY_END
 #define FLASH_SIZES                                                                               \
     { "most_chunks", most_chunks, "chunks; with chunking = fixed all that a sequence may have" }, \
         { "most_blocks", most_blocks,                                                             \
           "the same of a grid: at most chunks, of 128 positions or more" },                       \
         CACHE_ROWS
+#define FLASH_TERMS                                                     \
+    { "columns", "num_kv_heads*parts*m" }, { "at_once", "sm_count*2" }, \
+    {                                                                   \
+        "waves", "ceil_div(columns*4, at_once)"                         \
+    }
+#define FLASH_FAMILY                                                                       \
+    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]", .op = OP_BATCHED_ATTENTION,   \
+    .same_bits = true, .same_bits_with = KEY_FIELD(chunking), .activations = FORMAT_F32,   \
+    .preference = 10, .cache_heads = "heads", .params = flash_params, .check = check_ring, \
+    .build = gqa_flash_decoding_build, .fit = ref_fit_gates, .reference = ref_attention,   \
+    .tolerance = 2e-6
+#define FLASH_LAUNCH                                                                  \
+    .block = "32*warps",                                                              \
+    .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" }, \
+    .overlap = WAITS_ITSELF
 
+static const param flash_params[] = {
+    OUT(F32, o, "m*num_heads*head_dim", 16),
+    PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"),
+    COUNTERS(counters, "m*num_heads"),
+    QUERIES("m*num_heads*head_dim"),
+    KV_RINGS(k),
+    KV_RINGS(v),
+    SINKS,
+    GATES,
+    SEQUENCE_LENGTHS,
+    NEXT_WEIGHTS,
+    PARAM_END,
+};
+
+/* Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS products for each warp and head,
+ * q, the addresses of K and V, and the ticket. */
 static const derived_size sizes[] = {
     FLASH_SIZES,
     { NULL, NULL, NULL },
 };
 
-/* What a launch needs to know. Shared memory has a row of head_dim + 4 values and GQA_PRODUCTS
- * products for each warp and head, q, the addresses of K and V, and the ticket. */
 static const term terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
     { "parts", "ceil_div(ratio, 8/ceil_div(head_dim, 128))" },
     { "heads", "ceil_div(ratio, parts)" },
     { "warps", "7 - heads/5" },               /* 6 from 5 heads on */
     { "slots", "heads + heads/7 - heads/8" }, /* gqa_query_values: 8 for 7 heads */
-    { "columns", "num_kv_heads*parts*m" },
-    { "at_once", "sm_count*2" },
-    { "waves", "ceil_div(columns*4, at_once)" },
+    FLASH_TERMS,
     { NULL, NULL },
 };
 
-#define FLASH_PARAMS                                                                               \
-    (const param[])                                                                                \
-    {                                                                                              \
-        OUT(F32, o, "m*num_heads*head_dim", 16), PARTIAL_ROWS(SCRATCH, "m*num_heads*most_chunks"), \
-            COUNTERS(counters, "m*num_heads"), QUERIES("m*num_heads*head_dim"), KV_RINGS(k),       \
-            KV_RINGS(v), SINKS, GATES, SEQUENCE_LENGTHS, NEXT_WEIGHTS, PARAM_END                   \
-    }
-
 const family gqa_flash_decoding = {
+    FLASH_FAMILY,
     .name = "gqa_flash_decoding",
     .summary = "decode attention of m sequences by chunks, a block all query heads of a KV head",
-    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
-    .op = OP_BATCHED_ATTENTION,
-    .same_bits = true,
-    .same_bits_with = KEY_FIELD(chunking),
-    .activations = FORMAT_F32,
-    .preference = 10,
-    .cache_heads = "heads",
-    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNKS, KEY_CHUNKING,
-                           ATTENTION_OPTIONS, KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE,
-                           KEY_NEXT, KEY_DIMS, KEY_END },
-    .params = FLASH_PARAMS,
-    .launch = { .block = "32*warps",
-                .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, FLASH_CHUNKS, ATTENTION_OPTIONS,
+                           FLASH_OPTIONS },
+    .launch = { FLASH_LAUNCH,
                 .shared = "warps*heads*(head_dim+84)*4 + slots*ceil_div(head_dim, 128)*512 + 20 + "
                           "16*state",
-                .terms = terms,
-                .sizes = sizes,
-                .overlap = WAITS_ITSELF,
+                .terms = terms, .sizes = sizes,
                 .registers = 168 }, /* two blocks of 6 warps; build says it of 7 */
-    .check = check_ring,
-    .build = gqa_flash_decoding_build,
-    .fit = ref_fit_gates,
-    .reference = ref_attention,
-    .tolerance = 2e-6,
 };
 
 static int64_t query_bytes(const instance *in)
@@ -565,47 +515,26 @@ static const derived_size mma_sizes[] = {
     { NULL, NULL, NULL },
 };
 
-/* Those of the tensor cores. */
 static const term mma_terms[] = {
     { "ratio", "num_heads/num_kv_heads" },
     { "parts", "ceil_div(ratio, 16/ceil_div(head_dim, 128))" },
     { "heads", "ceil_div(ratio, parts)" },
     { "warps", "4" },
-    { "columns", "num_kv_heads*parts*m" },
-    { "at_once", "sm_count*2" },
-    { "waves", "ceil_div(columns*4, at_once)" },
+    FLASH_TERMS,
     { NULL, NULL },
 };
 
 const family mma_flash_decoding = {
+    FLASH_FAMILY,
     .name = "mma_flash_decoding",
     .summary = "gqa_flash_decoding on tensor cores, of caches of f16",
-    .computes = "o[m,h] = softmax(q[m,h] K[m]' scale) V[m]",
-    .op = OP_BATCHED_ATTENTION,
     .halves = true,
-    .same_bits = true,
-    .same_bits_with = KEY_FIELD(chunking),
-    .activations = FORMAT_F32,
-    .preference = 10,
-    .cache_heads = "heads",
     .sm = 80,
-    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES), KEY_SEQUENCES, KEY_CHUNKS,
-                           KEY_CHUNKING,
+    .keys = (const key[]){ ATTENTION_SHAPE_OF(GQA_HALVES_VALUES), KEY_SEQUENCES, FLASH_CHUNKS,
                            KEY_WORD("kv_type", "elements of the cache", kv_type, kv_type_choices,
                                     .allowed = 1 << KV_F16, .def = KV_F16),
-                           ATTENTION_SCORES, KEY_RING, KEY_SINKS, KEY_GATE, KEY_LENGTHS_STATE,
-                           KEY_NEXT, KEY_DIMS, KEY_END },
-    .params = FLASH_PARAMS,
-    .launch = { .block = "32*warps",
-                .grid = { "num_kv_heads*parts", "m", "min(most_blocks, waves*at_once/columns)" },
-                .shared = "warps*heads*(head_dim+4)*4 + queries + 20 + 16*state",
-                .terms = mma_terms,
-                .sizes = mma_sizes,
-                .overlap = WAITS_ITSELF,
+                           ATTENTION_SCORES, FLASH_OPTIONS },
+    .launch = { FLASH_LAUNCH, .shared = "warps*heads*(head_dim+4)*4 + queries + 20 + 16*state",
+                .terms = mma_terms, .sizes = mma_sizes,
                 .registers = 168 }, /* three blocks; build says it of more heads, and long ones */
-    .check = check_ring,
-    .build = gqa_flash_decoding_build,
-    .fit = ref_fit_gates,
-    .reference = ref_attention,
-    .tolerance = 2e-6,
 };

@@ -1,7 +1,31 @@
+/* gqa on the tensor cores, for caches of f16.
+ *
+ * The heads are the columns of the products, in sets of 8, and positions or values their rows: few
+ * heads need few registers for results. A warp does its positions in tiles of 16, or 32 of short
+ * heads:
+ *
+ *   1. K q'. The order of the values in a product is free where both factors have the same: lane t
+ *      = lane % 4 takes values 8t .. 8t + 7 of each 32, so that the 16 bytes that it loads of rows
+ *      g = lane / 4 and g + 8 are its parts of two matrices.
+ *   2. The online softmax. A lane has the products of positions g and g + 8 and of heads 2t and 2t
+ *      + 1; their weights of f16, transposed, are its part of a matrix of the next product.
+ *   3. V' P'. A lane has 8 neighbouring values of four positions, from which prmt makes its parts
+ *      of four matrices: rows g and g + 8 of matrix j are values 8g + 2j and 8g + 2j + 1 of 64. The
+ *      sum of the weights is that of the rounded ones, as a product with ones, so that a rounding
+ *      error moves a result by the distance of a value to the mean alone.
+ *
+ * Nothing goes through shared memory. Loads take the registers of what has just been used: K and V
+ * of the next tile, or of long heads, where these are the same registers, V of this tile in place
+ * of its K, and K of the next one in place of that. Past the last position it is the last one
+ * again, which counts nothing.
+ *
+ * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
+ * common/halves.h.
+ */
 #include <float.h>
 #include <math.h>
 
-#include "gen/attention/gqa_halves.h"
+#include "gen/attention/gqa.h"
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
@@ -76,31 +100,26 @@ static unsigned parked_offset(const gqa_halves *g, unsigned set, unsigned unit)
     return (set * units_of(g->in) + unit) * WARP * UNIT_WORDS * WORD_BYTES;
 }
 
-/* A lane's part of head g of a set, as matrices of B want it; and what the power of two and the
- * scale make of a product. */
-static val load_query(ptx *p, gqa_halves *g, unsigned set, val query, val last_query)
-{
-    val row = min(p, add(p, query, add(p, g->group, set * SET)), last_query);
-    val from = mad_wide(p, row, (unsigned)g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
-    from = add(p, from, mul_wide(p, g->part, PIECE * F32_BYTES));
-    val values[GQA_HALVES_UNITS][PIECE], largest = imm(U32, 0);
-    for (unsigned unit = 0; unit < units_of(g->in); unit++) {
-        load_floats(p, from, unit * UNIT * F32_BYTES, PIECE, values[unit]);
-        largest = q8_largest(p, largest, values[unit], PIECE);
-    }
-    val exponent = power_for_halves(p, group_max(p, largest, QUAD));
-    val power = power_of_two(p, exponent);
-    for (unsigned unit = 0; unit < units_of(g->in); unit++)
-        for (unsigned i = 0; i < UNIT_WORDS; i++)
-            g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
-                                               mul(p, values[unit][2 * i + 1], power));
-    return attention_factor_of_power(p, g->in, exponent);
-}
-
+/* Loads a lane's part of head g of each set, as matrices of B want it, and finds the factors that
+ * undo the powers of two and apply the scale. */
 static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
 {
     for (unsigned set = 0; set < g->sets; set++) {
-        val factor = load_query(p, g, set, query, last_query);
+        val row = min(p, add(p, query, add(p, g->group, set * SET)), last_query);
+        val from = mad_wide(p, row, (unsigned)g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+        from = add(p, from, mul_wide(p, g->part, PIECE * F32_BYTES));
+        val values[GQA_HALVES_UNITS][PIECE], largest = imm(U32, 0);
+        for (unsigned unit = 0; unit < units_of(g->in); unit++) {
+            load_floats(p, from, unit * UNIT * F32_BYTES, PIECE, values[unit]);
+            largest = q8_largest(p, largest, values[unit], PIECE);
+        }
+        val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+        val power = power_of_two(p, exponent);
+        for (unsigned unit = 0; unit < units_of(g->in); unit++)
+            for (unsigned i = 0; i < UNIT_WORDS; i++)
+                g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
+                                                   mul(p, values[unit][2 * i + 1], power));
+        val factor = attention_factor_of_power(p, g->in, exponent);
         for (unsigned i = 0; i < 2; i++) /* of head 2t + i, which lane 4 (2t + i) has */
             g->factor[set][i] =
                 shuffle_from(p, factor, mad(p, g->part, 2 * QUAD, imm(U32, i * QUAD)));
@@ -276,19 +295,6 @@ static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQ
     }
 }
 
-static void clear(ptx *p, const gqa_halves *g)
-{
-    for (unsigned set = 0; set < g->sets; set++) {
-        for (unsigned i = 0; i < 2; i++)
-            assign(p, g->max[set][i], -FLT_MAX);
-        for (unsigned i = 0; i < 4; i++) {
-            assign(p, g->sums[set][i], 0.0f);
-            for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++)
-                assign(p, g->results[j][set][i], 0.0f);
-        }
-    }
-}
-
 void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
 {
     unsigned step = gqa_halves_step(g->in);
@@ -298,7 +304,15 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
     k = add(p, k, mul_wide(p, g->part, PIECE_BYTES));
     v = add(p, v, mul_wide(p, g->group, PIECE_BYTES));
     g->last = sub(p, run.end, 1);
-    clear(p, g);
+    for (unsigned set = 0; set < g->sets; set++) {
+        for (unsigned i = 0; i < 2; i++)
+            assign(p, g->max[set][i], -FLT_MAX);
+        for (unsigned i = 0; i < 4; i++) {
+            assign(p, g->sums[set][i], 0.0f);
+            for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++)
+                assign(p, g->results[j][set][i], 0.0f);
+        }
+    }
     PTX_IF (p, lt(p, run.first, run.end)) {
         load_keys(p, g, k, run.first);
         if (apart)
@@ -352,7 +366,7 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
                     st_shared_v4(p, F32, to, value * F32_BYTES, four);
                 }
                 PTX_IF (p, eq(p, g->group, 0))
-                    partial_store_sums(p, g->in, row, true, V(g->max[set][i]), V(g->sums[set][i]));
+                    partial_store_sums(p, g->in, row, V(g->max[set][i]), V(g->sums[set][i]));
             }
         }
 }

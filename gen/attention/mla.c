@@ -14,18 +14,17 @@ mla_block mla_block_new(ptx *p, const instance *in, unsigned heads)
     b.row = named(p, "row", ctaid_y(p));
     b.first_head = named(p, "first_head", mul(p, ctaid_x(p), heads));
     b.early = is_settled(in);
-    b.cache = load_state(p, b.early, U64, attention_sequence_cache_at(p, "c", b.row));
+    b.cache = attention_sequence_cache(p, b.early, "c", b.row);
     return b;
 }
 
 static positions all_positions(ptx *p, const mla_block *b)
 {
-    val at = attention_sequence_length_at(p, b->row);
-    return attention_positions(p, b->in, load_state(p, b->early, U32, at));
+    return attention_positions(p, b->in, attention_sequence_length(p, b->early, b->row));
 }
 
-/* Has the first rows of a run fetched into the L2 cache, for whose values the block has not waited
- * yet: see gen/attention/gqa_flash_decoding.c. */
+/* Prefetches the first rows of a run into the L2 cache, ahead of the wait for their values: see
+ * gen/attention/gqa_flash_decoding.c. */
 static void fetch_rows(ptx *p, const mla_block *b, positions run)
 {
     const problem_shape *s = &b->in->shape;
@@ -45,22 +44,18 @@ static void fetch_rows(ptx *p, const mla_block *b, positions run)
     }
 }
 
-static void count_chunks(ptx *p, mla_block *b, positions all)
+positions mla_block_count(ptx *p, mla_block *b)
 {
+    positions all = all_positions(p, b);
     val chunks = attention_chunk_count(p, all.end, imm(U32, b->in->shape.chunk_size));
     b->active = named(p, "active", max(p, chunks, 1));
     b->blocks = min(p, b->active, nctaid_z(p));
-}
-
-void mla_block_count(ptx *p, mla_block *b)
-{
-    count_chunks(p, b, all_positions(p, b));
+    return all;
 }
 
 void mla_block_begin(ptx *p, mla_block *b)
 {
-    positions all = all_positions(p, b);
-    count_chunks(p, b, all);
+    positions all = mla_block_count(p, b);
     if (b->early && ptx_overlaps(p)) {
         fetch_rows(p, b, attention_chunk(p, all, imm(U32, b->in->shape.chunk_size), ctaid_z(p)));
         wait_for_launches(p);

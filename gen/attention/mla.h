@@ -25,13 +25,14 @@ typedef struct mla_block {
  * settled. */
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads);
 
-/* Counts chunks and blocks, and ends the block where there is no chunk for it; where the state is
- * settled, it waits first, with the first rows under way. And counts them anew. */
+/* Counts chunks and blocks, and ends the block if there is no chunk for it; if the state is settled,
+ * it prefetches the first rows and waits before that. mla_block_count counts them anew, and returns
+ * all positions. */
 void mla_block_begin(ptx *p, mla_block *b);
-void mla_block_count(ptx *p, mla_block *b);
+positions mla_block_count(ptx *p, mla_block *b);
 
-/* The row of q that a head of the block has; of heads that are not there that of the last one; and
- * whether it is there. */
+/* Returns the row of q that a head of the block has; of a head that does not exist that of the last
+ * one. */
 val mla_query_row(ptx *p, const mla_block *b, val head);
 val mla_has_head(ptx *p, const mla_block *b, val head);
 
@@ -46,7 +47,7 @@ positions mla_chunk(ptx *p, const mla_block *b, val chunk);
 val mla_output(ptx *p, const mla_block *b, val query);
 val mla_partial(ptx *p, const mla_block *b, val query, val chunk);
 
-/* Behind the last chunk: the last block merges. */
+/* Has the last block merge. */
 void mla_merge(ptx *p, const mla_block *b);
 
 int64_t mla_most_chunks(const instance *in);

@@ -48,10 +48,10 @@ enum {
     POSITIONS_A_TURN = 2, /* whose values are added */
 };
 
-/* How a lane's values of so many lie: lines of 4, then single ones, of which the last may be of a
- * lane that has none. */
+/* How a lane's values of count lie: lines of 4, then single ones, from first_single on; if ragged
+ * some lanes have no last one. */
 typedef struct share {
-    unsigned count, lines, singles;
+    unsigned count, lines, singles, values, first_single;
     bool ragged;
 } share;
 
@@ -59,20 +59,12 @@ static share share_of(int64_t count)
 {
     share s = { .count = (unsigned)count };
     s.lines = s.count / (SET_LANES * LINE_VALUES);
-    unsigned left = s.count % (SET_LANES * LINE_VALUES);
+    s.first_single = s.lines * SET_LANES * LINE_VALUES;
+    unsigned left = s.count - s.first_single;
     s.singles = (left + SET_LANES - 1) / SET_LANES;
+    s.values = s.lines * LINE_VALUES + s.singles;
     s.ragged = left % SET_LANES != 0;
     return s;
-}
-
-static unsigned share_values(const share *s)
-{
-    return s->lines * LINE_VALUES + s->singles;
-}
-
-static unsigned first_single(const share *s)
-{
-    return s->lines * SET_LANES * LINE_VALUES;
 }
 
 typedef struct mla_work {
@@ -129,17 +121,17 @@ static mla_work mla_work_new(ptx *p, const instance *in)
     return w;
 }
 
-/* Whether the lane has a value of number single of a share's single ones, and its place among all;
- * where it has none, the last one's. */
+/* Returns true if the lane has a value of number single of a share's single ones. single_place
+ * returns its place among all values, or the last one's. */
 static val has_single(ptx *p, const mla_work *w, const share *s, unsigned single)
 {
-    unsigned left = s->count - first_single(s) - single * SET_LANES;
+    unsigned left = s->count - s->first_single - single * SET_LANES;
     return left >= SET_LANES ? imm(PRED, 1) : lt(p, w->lane, left);
 }
 
 static val single_place(ptx *p, const mla_work *w, const share *s, unsigned single)
 {
-    val place = add(p, w->lane, first_single(s) + single * SET_LANES);
+    val place = add(p, w->lane, s->first_single + single * SET_LANES);
     bool last = single + 1 == s->singles && s->ragged;
     return last ? min(p, place, s->count - 1) : place;
 }
@@ -180,7 +172,7 @@ static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64
     for (unsigned j = 0; j < s->singles; j++) {
         bool last = j + 1 == s->singles && s->ragged;
         val at = last ? mad(p, single_place(p, w, s, j), imm(U32, F32_BYTES), row) : singles;
-        int64_t place = last ? 0 : (int64_t)(first_single(s) + j * SET_LANES) * F32_BYTES;
+        int64_t place = last ? 0 : (int64_t)(s->first_single + j * SET_LANES) * F32_BYTES;
         val x = ld_shared(p, F32, at, offset + place);
         values[s->lines * LINE_VALUES + j] =
             last ? select(p, has_single(p, w, s, j), x, imm(F32, 0)) : x;
@@ -216,7 +208,7 @@ static void multiply(ptx *p, const mla_work *w, val first)
         load_share(p, w, &w->key, row, 0, values);
         for (unsigned i = 0; i < w->size; i++) {
             sums[j][i] = mul(p, w->q[i][0], values[0]);
-            for (unsigned k = 1; k < share_values(&w->key); k++)
+            for (unsigned k = 1; k < w->key.values; k++)
                 sums[j][i] = fma(p, w->q[i][k], values[k], sums[j][i]);
         }
     }
@@ -300,7 +292,7 @@ static val of_set(ptx *p, const mla_work *w, val array)
 /* Weights behind the last position are 0, up to the end of a turn. */
 static void add_values(ptx *p, const mla_work *w, val count)
 {
-    ptx_loop_work(p, POSITIONS_A_TURN * w->heads * share_values(&w->value), "products");
+    ptx_loop_work(p, POSITIONS_A_TURN * w->heads * w->value.values, "products");
     PTX_FOR (p, v_position, 0, count, POSITIONS_A_TURN) {
         val row = mad(p, v_position, imm(U32, w->stride), w->rows);
         val at = mad(p, v_position, imm(U32, product_stride(w)), of_set(p, w, w->weights));
@@ -309,7 +301,7 @@ static void add_values(ptx *p, const mla_work *w, val count)
             load_of_heads(p, w, at, (int64_t)i * product_stride(w), weights);
             load_share(p, w, &w->value, row, (int64_t)i * w->stride, values);
             for (unsigned h = 0; h < w->heads; h++)
-                for (unsigned j = 0; j < share_values(&w->value); j++)
+                for (unsigned j = 0; j < w->value.values; j++)
                     assign(p, w->results_of[h][j],
                            fma(p, weights[h], values[j], w->results_of[h][j]));
         }
@@ -324,7 +316,7 @@ static void attend(ptx *p, const mla_work *w, positions run)
         phase(p, "stage the rows of a tile");
         stage(p, w, tile, last);
         phase(p, "products of q with them");
-        ptx_loop_work(p, w->at_once * w->size * share_values(&w->key), "products");
+        ptx_loop_work(p, w->at_once * w->size * w->key.values, "products");
         PTX_FOR (p, k_position, 0, TILE, w->at_once)
             multiply(p, w, k_position);
         barrier(p);
@@ -334,7 +326,7 @@ static void attend(ptx *p, const mla_work *w, positions run)
             val factors[SET_HEADS];
             load_of_heads(p, w, of_set(p, w, w->softmax.factors), 0, factors);
             for (unsigned i = 0; i < w->heads; i++)
-                for (unsigned j = 0; j < share_values(&w->value); j++)
+                for (unsigned j = 0; j < w->value.values; j++)
                     assign(p, w->results_of[i][j], mul(p, w->results_of[i][j], factors[i]));
         }
         phase(p, "weighted values of the tile");
@@ -348,7 +340,7 @@ static void store_share(ptx *p, const mla_work *w, unsigned head, val row, const
 {
     const share *s = &w->value;
     val results[MOST_VALUES];
-    for (unsigned j = 0; j < share_values(s); j++) {
+    for (unsigned j = 0; j < s->values; j++) {
         results[j] = get(p, w->results_of[head][j]);
         if (factor)
             results[j] = mul(p, results[j], *factor);
@@ -385,21 +377,27 @@ static void store_chunk(ptx *p, const mla_work *w, val chunk)
                 val row = mla_partial(p, &w->block, query, chunk);
                 store_share(p, w, i, row, NULL);
                 PTX_IF (p, eq(p, w->lane, 0))
-                    partial_store_sums(p, &w->block.results, row, false, state.v[0], state.v[1]);
+                    partial_store_sums(p, &w->block.results, row, state.v[0], state.v[1]);
             }
         }
     }
 }
 
-static void build_floats(ptx *p, const instance *in)
+static void mla_attention_build(ptx *p, const instance *in)
 {
+    if (!is_settled(in))
+        wait_for_launches(p);
+    if (in->options.halves) {
+        mla_halves_build(p, in);
+        return;
+    }
     mla_work w = mla_work_new(p, in);
     mla_block_begin(p, &w.block);
     phase(p, "load q");
     for (unsigned i = 0; i < w.size; i++)
         load_query(p, &w, i);
     for (unsigned i = 0; i < w.heads; i++)
-        for (unsigned j = 0; j < share_values(&w.value); j++)
+        for (unsigned j = 0; j < w.value.values; j++)
             w.results_of[i][j] = var_f32(p, 0.0f);
     PTX_FOR (p, chunk, ctaid_z(p), w.block.active, nctaid_z(p)) {
         attend(p, &w, mla_chunk(p, &w.block, chunk));
@@ -407,20 +405,10 @@ static void build_floats(ptx *p, const instance *in)
         store_chunk(p, &w, chunk);
         mla_softmax_clear(p, &w.softmax);
         for (unsigned i = 0; i < w.heads; i++)
-            for (unsigned j = 0; j < share_values(&w.value); j++)
+            for (unsigned j = 0; j < w.value.values; j++)
                 assign(p, w.results_of[i][j], 0.0f);
     }
     mla_merge(p, &w.block);
-}
-
-static void mla_attention_build(ptx *p, const instance *in)
-{
-    if (!is_settled(in))
-        wait_for_launches(p);
-    if (in->options.halves)
-        mla_halves_build(p, in);
-    else
-        build_floats(p, in);
 }
 
 static const term terms[] = {

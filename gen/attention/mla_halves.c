@@ -68,6 +68,7 @@ typedef struct halves_work {
     const instance *in;
     mla_block block;
     unsigned units, groups, stride;
+    unsigned warp_units, warp_groups;    /* of a warp, the most */
     bool scaled;                         /* rows have powers of two */
     val rows, products, weights, powers; /* shared memory */
     val warp, lane, group, part;         /* lane / 4, lane % 4 */
@@ -87,6 +88,8 @@ static halves_work halves_work_new(ptx *p, const instance *in)
                       .groups = ((unsigned)in->shape.latent + GROUP - 1) / GROUP,
                       .stride = (width + UNPACKED) * HALF_BYTES,
                       .scaled = in->kv_type != KV_F16 };
+    w.warp_units = (w.units + WARPS - 1) / WARPS;
+    w.warp_groups = (w.groups + WARPS - 1) / WARPS;
     w.block = mla_block_new(p, in, HEADS);
     w.warp = named(p, "warp", warp_id(p));
     w.lane = named(p, "lane", lane_id(p));
@@ -158,34 +161,12 @@ static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
     }
 }
 
-/* Whether each warp has a number i of so many things, of which it has every fourth from its own
- * number on. */
-static bool all_have(unsigned i, unsigned count)
-{
-    return (i + 1) * WARPS <= count;
-}
-
-static unsigned warp_units(const halves_work *w)
-{
-    return (w->units + WARPS - 1) / WARPS;
-}
-
-static unsigned warp_groups(const halves_work *w)
-{
-    return (w->groups + WARPS - 1) / WARPS;
-}
-
-static val has(ptx *p, const halves_work *w, unsigned i, unsigned count)
-{
-    return all_have(i, count) ? imm(PRED, 1) : lt(p, w->warp, count - i * WARPS);
-}
-
-/* The number of item i of the warp. One that it does not have is the last of all, of which it uses
- * nothing. */
+/* Returns the number of item i of the warp, of count items of which it has every fourth. One that it
+ * does not have is the last of all, whose results are not used. */
 static val warp_item(ptx *p, const halves_work *w, unsigned i, unsigned count)
 {
     val item = add(p, w->warp, i * WARPS);
-    return all_have(i, count) ? item : min(p, item, count - 1);
+    return (i + 1) * WARPS <= count ? item : min(p, item, count - 1);
 }
 
 /* Where the lane has its piece of a staged row's first unit. */
@@ -214,7 +195,7 @@ static void load_queries(ptx *p, halves_work *w)
     }
     barrier(p);
     val at = piece_of_row(p, w, w->group);
-    for (unsigned i = 0; i < warp_units(w); i++) {
+    for (unsigned i = 0; i < w->warp_units; i++) {
         val from = mad(p, warp_item(p, w, i, w->units), imm(U32, UNIT_BYTES), at);
         val4 upper = ld_shared_v4(p, U32, from, 0);
         val4 lower = ld_shared_v4(p, U32, from, (int64_t)(HEADS / 2) * w->stride);
@@ -237,8 +218,9 @@ static void multiply(ptx *p, const halves_work *w)
         for (unsigned k = 0; k < 4; k++)
             sums[j][k] = var_f32(p, 0.0f);
     val at = mad(p, w->warp, imm(U32, UNIT_BYTES), piece_of_row(p, w, spread_row(p, w)));
-    for (unsigned i = 0; i < warp_units(w); i++)
-        PTX_IF (p, has(p, w, i, w->units))
+    for (unsigned i = 0; i < w->warp_units; i++)
+        PTX_IF (p,
+                (i + 1) * WARPS <= w->units ? imm(PRED, 1) : lt(p, w->warp, w->units - i * WARPS))
             for (unsigned j = 0; j < TILE_COLUMNS; j++) {
                 int64_t offset = (int64_t)j * COLUMNS * w->stride + i * WARPS * UNIT_BYTES;
                 val4 piece = ld_shared_v4(p, U32, at, offset);
@@ -256,16 +238,12 @@ static void multiply(ptx *p, const halves_work *w)
                       sums[j][k]);
 }
 
-/* The lane's four scores, of which that of a position that is not there weighs nothing: where rows
- * have powers of two with E, and 2^-E. */
-typedef struct scores {
-    val of[LANE_POSITIONS], power[LANE_POSITIONS];
-} scores;
-
-static scores load_scores(ptx *p, const halves_work *w, val count)
+/* Makes weights of a tile's products, of which the first count have positions, and returns for how
+ * many threads the head's maximum rose. Where rows have powers of two scores include E. */
+static val weigh(ptx *p, const halves_work *w, val count)
 {
-    scores s;
-    val4 powers, sums;
+    val scores[LANE_POSITIONS], inverses[LANE_POSITIONS];
+    val4 powers, sums, weights;
     val at = mad(p, w->own.head, imm(U32, PRODUCT_STRIDE),
                  mad(p, w->own.position, imm(U32, F32_BYTES), w->products));
     for (unsigned i = 0; i < WARPS; i++) {
@@ -279,28 +257,19 @@ static scores load_scores(ptx *p, const halves_work *w, val count)
         val score = mul(p, sums.v[j], w->factor);
         if (w->scaled) {
             val exponent = sub(p, as(p, S32, powers.v[j]), BIAS);
-            s.power[j] = inverse_of_power(p, powers.v[j]);
+            inverses[j] = inverse_of_power(p, powers.v[j]);
             score = times_power(p, sums.v[j], add(p, w->exponent, exponent));
             score = fma(p, score, mla_score_scale(w->in), convert(p, F32, exponent));
         }
-        s.of[j] = select(p, lt(p, add(p, w->own.position, j), count), score, -INFINITY);
+        scores[j] = select(p, lt(p, add(p, w->own.position, j), count), score, -INFINITY);
     }
-    return s;
-}
-
-/* Makes weights of a tile's products, of which the first count are of positions that are there, and
- * tells for how many threads the head's maximum rose. */
-static val weigh(ptx *p, const halves_work *w, val count)
-{
-    scores s = load_scores(p, w, count);
-    val4 weights;
-    val now, factor = mla_softmax_raise(p, &w->softmax, s.of, LANE_POSITIONS, &now);
+    val now, factor = mla_softmax_raise(p, &w->softmax, scores, LANE_POSITIONS, &now);
     var sum = w->softmax.sum;
     for (unsigned j = 0; j < LANE_POSITIONS; j++) {
-        val weight = ex2(p, sub(p, s.of[j], now));
+        val weight = ex2(p, sub(p, scores[j], now));
         weights.v[j] = convert(p, F16, weight);
         assign(p, sum,
-               w->scaled ? fma(p, weight, s.power[j], sum)
+               w->scaled ? fma(p, weight, inverses[j], sum)
                          : add(p, convert(p, F32, weights.v[j]), sum));
     }
     val to = mad(p, w->own.head, imm(U32, WEIGHT_STRIDE),
@@ -323,7 +292,7 @@ static void add_values(ptx *p, const halves_work *w)
             a.v[k] = ld_shared(p, U32, weights,
                                k % 2 * (HEADS / 2) * WEIGHT_STRIDE +
                                    (first + k / 2 * (DEPTH / 2)) * HALF_BYTES);
-        for (unsigned i = 0; i < warp_groups(w); i++) {
+        for (unsigned i = 0; i < w->warp_groups; i++) {
             val at = mad(p, warp_item(p, w, i, w->groups), imm(U32, GROUP * HALF_BYTES), row);
             val4 pieces[4];
             for (unsigned k = 0; k < 4; k++)
@@ -367,7 +336,7 @@ static void attend(ptx *p, const halves_work *w, positions run)
             val at = mad(p, w->group, imm(U32, F32_BYTES), w->softmax.factors), factors[2];
             for (unsigned i = 0; i < 2; i++)
                 factors[i] = ld_shared(p, F32, at, (int64_t)i * (HEADS / 2) * F32_BYTES);
-            for (unsigned i = 0; i < warp_groups(w); i++)
+            for (unsigned i = 0; i < w->warp_groups; i++)
                 for (unsigned j = 0; j < UNPACKED; j++)
                     for (unsigned k = 0; k < 4; k++)
                         assign(p, w->sums[i][j][k], mul(p, w->sums[i][j][k], factors[k / 2]));
@@ -383,7 +352,7 @@ static void attend(ptx *p, const halves_work *w, positions run)
 static void store_values(ptx *p, const halves_work *w, unsigned lower, val row, val factor)
 {
     unsigned latent = (unsigned)w->in->shape.latent;
-    for (unsigned i = 0; i < warp_groups(w); i++) {
+    for (unsigned i = 0; i < w->warp_groups; i++) {
         val first =
             mad(p, add(p, w->warp, i * WARPS), imm(U32, GROUP), mul(p, w->part, 2 * UNPACKED));
         PTX_IF (p, lt(p, first, latent)) {
@@ -413,7 +382,7 @@ static void store_chunk(ptx *p, const halves_work *w, val chunk)
             store_values(p, w, lower, select(p, alone, mla_output(p, &w->block, query), row),
                          select(p, alone, scale, 1.0f));
             PTX_IF (p, bit_and(p, bit_not(p, alone), eq(p, bit_or(p, w->warp, w->part), 0)))
-                partial_store_sums(p, &w->block.results, row, false, state.v[0], state.v[1]);
+                partial_store_sums(p, &w->block.results, row, state.v[0], state.v[1]);
         }
     }
 }
@@ -432,7 +401,7 @@ void mla_halves_build(ptx *p, const instance *in)
     ptx_max_registers(p, REGISTERS);
     mla_block_begin(p, &w.block);
     load_queries(p, &w);
-    for (unsigned i = 0; i < warp_groups(&w); i++)
+    for (unsigned i = 0; i < w.warp_groups; i++)
         for (unsigned j = 0; j < UNPACKED; j++)
             for (unsigned k = 0; k < 4; k++)
                 w.sums[i][j][k] = var_f32(p, 0.0f);
@@ -441,7 +410,7 @@ void mla_halves_build(ptx *p, const instance *in)
         phase(p, "store what the chunk comes to");
         store_chunk(p, &w, chunk);
         mla_softmax_clear(p, &w.softmax);
-        for (unsigned i = 0; i < warp_groups(&w); i++)
+        for (unsigned i = 0; i < w.warp_groups; i++)
             for (unsigned j = 0; j < UNPACKED; j++)
                 for (unsigned k = 0; k < 4; k++)
                     assign(p, w.sums[i][j][k], 0.0f);

@@ -1,4 +1,6 @@
-/* What becomes of q and of the compressed keys and values ahead of latent attention (DeepSeek-AI,
+/* mla_query and mla_values, ahead of and behind latent attention.
+ *
+ * What becomes of q and of the compressed keys and values ahead of latent attention (DeepSeek-AI,
  * "DeepSeek-V2", 2.1, with the keys' matrix absorbed by q), in one launch: q in the latents' space,
  * RoPE, and the rows of the cache.
  *
@@ -20,6 +22,7 @@
  * With inputs = apart q and what goes into the cache come from products of their own: qc is
  * [m, H (P + R)], and kv [m, L + R].
  */
+#include "gen/common/next.h"
 #include "gen/common/norm.h"
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
@@ -50,20 +53,21 @@ static unsigned head_values(const instance *in)
 }
 
 /* Values of a row of qc ahead of its latents. */
-static unsigned values_ahead(const instance *in)
+static int64_t values_ahead(const instance *in)
 {
     const problem_shape *s = &in->shape;
-    return (unsigned)(s->q_rank ? s->q_rank : s->num_heads * head_values(in));
+    return s->q_rank ? s->q_rank : s->num_heads * head_values(in);
 }
 
-static unsigned row_of_kv_bytes(const instance *in)
+/* Values of a row of qc behind those. */
+static int64_t values_behind(const instance *in)
 {
-    return (unsigned)(in->shape.latent + in->shape.n_rope) * F32_BYTES;
+    return in->options.apart ? 0 : in->shape.latent + in->shape.n_rope;
 }
 
 static unsigned row_bytes(const instance *in)
 {
-    return values_ahead(in) * F32_BYTES + (in->options.apart ? 0 : row_of_kv_bytes(in));
+    return (unsigned)(values_ahead(in) + values_behind(in)) * F32_BYTES;
 }
 
 static val row_of_qc(ptx *p, const instance *in, val row)
@@ -99,8 +103,9 @@ static void write_cache_row(ptx *p, const instance *in, val row)
     whole.shape.head_dim = s->latent + s->n_rope;
     unsigned parts = (unsigned)s->latent / HEAD_PART;
     /* The latents of a row and what turns behind them. */
-    val x = in->options.apart ? mad_wide(p, row, row_of_kv_bytes(in), parameter(p, "kv"))
-                              : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
+    val x = in->options.apart
+                ? mad_wide(p, row, whole.shape.head_dim * F32_BYTES, parameter(p, "kv"))
+                : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
     val position = position_of(p, row);
     val cache = ld_const(p, U64, mad_wide(p, row, ADDRESS_BYTES, parameter(p, "c")), 0);
     unsigned bytes = (unsigned)format_bytes(kv_format(in), (uint64_t)whole.shape.head_dim);
@@ -172,8 +177,8 @@ static void make_q(ptx *p, const head_work *w)
 
 static val warmed(ptx *p, const instance *in, val x, val position)
 {
-    return (in->options.rope.temperature_length > 0) ? mul(p, x, rope_temperature(p, in, position))
-                                                     : x;
+    return in->options.rope.temperature_length > 0 ? mul(p, x, rope_temperature(p, in, position))
+                                                   : x;
 }
 
 /* The latents of a block's part: a turn is a few rows of W a warp. */
@@ -228,7 +233,6 @@ static void turn_q(ptx *p, const head_work *w)
     }
 }
 
-/* Whether the warp has one of the group's rows. */
 static val has_row(ptx *p, const head_work *w)
 {
     return bit_and(p, lt(p, warp_id(p), w->rows),
@@ -285,22 +289,12 @@ static const char *check_mla_query(const instance *in, arena *a, const char **bl
     return check_rope(in, a, blamed);
 }
 
-static int64_t ahead(const instance *in)
-{
-    return values_ahead(in);
-}
-
-static int64_t behind(const instance *in)
-{
-    return in->options.apart ? 0 : in->shape.latent + in->shape.n_rope;
-}
-
 static const choice inputs_choices[] = { { "joined", "" }, { "apart", "_apart" }, { NULL, NULL } };
 
 static const derived_size sizes[] = {
     { "parts", part_count, "blocks a head: of 128 latents, or with q_rank one" },
-    { "ahead", ahead, "q_rank, or num_heads*(nope+n_rope)" },
-    { "behind", behind, "values of qc behind them: latent+n_rope, or none" },
+    { "ahead", values_ahead, "q_rank, or num_heads*(nope+n_rope)" },
+    { "behind", values_behind, "values of qc behind them: latent+n_rope, or none" },
     { "groups", row_group_count, "of up to 8 rows" },
     { NULL, NULL, NULL },
 };
@@ -365,4 +359,79 @@ const family mla_query = {
     .fit = ref_fit_rope,
     .reference = ref_mla_query,
     .tolerance = 6e-7,
+};
+
+/* What becomes of latent attention's result: a head's values' matrix times its sum of latents, a
+ * warp a row, nothing rounded. o is [m, H, L], W [H * value_dim, L], y [m, H, value_dim]. Of more
+ * than 8 rows of o a block has 8. */
+static void mla_values_build(ptx *p, const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    format f = instance_weights(in);
+    unsigned rows = (unsigned)(s->num_heads * s->value_dim);
+    unsigned latent_bytes = (unsigned)s->latent * F32_BYTES;
+    unsigned row_bytes = (unsigned)s->num_heads * latent_bytes;
+    row_group group = row_group_new(p, in, ctaid_y(p));
+    row_products r = row_products_new(f, (unsigned)s->latent, group.count, imm(U64, 0), row_bytes);
+    val warp = mad(p, ctaid_x(p), imm(U32, WARPS), warp_id(p));
+    val row =
+        named(p, "row", mad(p, warp, imm(U32, row_products_rows(&r)), row_products_own(p, &r)));
+    val own = min(p, row, rows - 1), head = named(p, "head", div(p, own, s->value_dim));
+    val sums[MAX_VECTORS];
+    r.x = mad_wide(p, head, latent_bytes, row_group_start(p, &group, parameter(p, "o"), row_bytes));
+    row_products_of(
+        p, &r, mad_wide(p, own, (unsigned)format_bytes(f, (uint64_t)s->latent), parameter(p, "w")),
+        sums);
+    val y = row_group_start(p, &group, parameter(p, "y"), rows * F32_BYTES);
+    val at = mad_wide(p, row, F32_BYTES, y);
+    PTX_IF (p, bit_and(p, lt(p, row, rows), row_products_first(p, &r)))
+        for (unsigned v = 0; v < group.count; v++)
+            PTX_IF (p, row_is_own(p, &group, row_of_group(p, &group, imm(U32, v))))
+                st_global(p, F32, at, (int64_t)v * rows * F32_BYTES, sums[v]);
+    fetch_next(p, in);
+}
+
+static int64_t block_rows(const instance *in)
+{
+    row_products r =
+        row_products_new(instance_weights(in), (unsigned)in->shape.latent, 1, (val){ 0 }, 0);
+    return WARPS * row_products_rows(&r);
+}
+
+static const derived_size values_sizes[] = {
+    { "block_rows", block_rows, "rows of a block: a warp has one, or several short ones" },
+    { "groups", row_group_count, "of up to 8 rows of o" },
+    { NULL, NULL, NULL },
+};
+
+const family mla_values = {
+    .name = "mla_values",
+    .summary = "the values' matrix times what latent attention gives, a warp a row",
+    .computes = "y[m,h] = W[h] o[m,h]",
+    .op = OP_MLA_VALUES,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys =
+        (const key[]){
+            KEY_WEIGHTS,
+            KEY_MLA_HEADS,
+            KEY_NUMBER("latent", "columns of W", shape.latent, 32, MLA_MOST_LATENT,
+                       .multiple_of = 32, .of_weights = true, .required = true, .tag = "l"),
+            KEY_NUMBER("value_dim", "rows of W a head", shape.value_dim, 1, 1024, .required = true,
+                       .tag = "d"),
+            KEY_MLA_ROWS,
+            KEY_NEXT,
+            KEY_END,
+        },
+    .params = (const param[]){ OUT(F32, y, "m*num_heads*value_dim", 4),
+                               WEIGHTS(w, "num_heads*value_dim*latent"),
+                               IN(F32, o, "m*num_heads*latent", 16), NEXT_WEIGHTS, PARAM_END },
+    .launch = { .block = "256",
+                .grid = { "ceil_div(num_heads*value_dim, block_rows)", "groups" },
+                .sizes = values_sizes,
+                .overlap = WAITS_FIRST,
+                .registers = 128 },
+    .build = mla_values_build,
+    .reference = ref_mla_values,
+    .tolerance = 5e-7,
 };

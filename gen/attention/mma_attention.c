@@ -34,7 +34,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "gen/attention/attention_keys.h"
 #include "gen/attention/attention.h"
 #include "gen/common/halves.h"
 #include "gen/attention/kv_tiles.h"
@@ -162,7 +161,7 @@ static lane_row row_of_lane(ptx *p, const prompt_block *w, unsigned row)
     val last = sub(p, mul(p, w->m, w->ratio), 1);
     val own = mad(p, ctaid_x(p), w->rows, row_number(p, w, row)), there = min(p, own, last);
     val number = div(p, there, w->ratio), head = rem(p, there, w->ratio);
-    positions all = attention_positions(p, w->in, attention_sequence_length(p, number));
+    positions all = attention_positions(p, w->in, attention_sequence_length(p, false, number));
     lane_row r = { .first = all.first, .exists = le(p, own, last) };
     r.query = mad(p, number, (unsigned)w->in->shape.num_heads, mad(p, w->kv_head, w->ratio, head));
     r.end = select(p, r.exists, all.end, imm(U32, 0));
@@ -569,8 +568,9 @@ static void mma_attention_build(ptx *p, const instance *in)
     w.lane_column = mul(p, bit_and(p, lane_id(p), QUAD - 1), 2);
     phase(p, "which positions the rows are over");
     val head = attention_kv_head_offset(p, in, w.kv_head), first, end;
-    val caches = kv_tiles_put_caches(p, add(p, attention_sequence_cache(p, "k", imm(U32, 0)), head),
-                                     add(p, attention_sequence_cache(p, "v", imm(U32, 0)), head));
+    val caches =
+        kv_tiles_put_caches(p, add(p, attention_sequence_cache(p, false, "k", imm(U32, 0)), head),
+                            add(p, attention_sequence_cache(p, false, "v", imm(U32, 0)), head));
     tile_run run = find_tiles(p, &w, &first, &end);
     w.tiles = kv_tiles_new(p, in, tile_keys(in), w.warps, caches, first, end);
     kv_tiles_begin(p, &w.tiles, run.first);

@@ -30,10 +30,8 @@
  * Angles are counted in turns, in fixed point: see rows/rope.c.
  */
 #include "gen/common/norm.h"
-#include "gen/attention/attention_keys.h"
 #include "gen/attention/attention.h"
 #include "gen/common/reduce.h"
-#include "gen/rows/rope.h"
 #include "gen/common/next.h"
 #include "ref/reference.h"
 
@@ -124,14 +122,6 @@ static bool has_turns(const instance *in, unsigned part)
     return o->style != ROPE_NONE && (int64_t)part * HEAD_PART < o->dims;
 }
 
-static val turned(ptx *p, const head_work *w, unsigned part, const rope_pair *pair, val x,
-                  val partner)
-{
-    if (w->turns[part].cos.kind)
-        return rope_turned_by(p, pair, &w->turns[part], x, partner);
-    return rope_turned(p, w->in, pair, w->position, x, partner);
-}
-
 static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *values)
 {
     val x[MOST_HEAD_PARTS], partners[MOST_HEAD_PARTS];
@@ -146,9 +136,14 @@ static void turn_head(ptx *p, const head_work *w, const val *loaded, const var *
     }
     if (w->in->options.qk_norm)
         norm_head(p, w, pairs, x, partners);
-    for (unsigned i = 0; i < w->parts; i++)
-        assign(p, values[i],
-               has_turns(w->in, i) ? turned(p, w, i, &pairs[i], x[i], partners[i]) : x[i]);
+    for (unsigned i = 0; i < w->parts; i++) {
+        const rope_turn *turn = &w->turns[i];
+        if (turn->cos.kind)
+            x[i] = rope_turned_by(p, &pairs[i], turn, x[i], partners[i]);
+        else if (has_turns(w->in, i))
+            x[i] = rope_turned(p, w->in, &pairs[i], w->position, x[i], partners[i]);
+        assign(p, values[i], x[i]);
+    }
 }
 
 static void store_q(ptx *p, const head_work *w, const var *values)

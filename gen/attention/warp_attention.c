@@ -5,15 +5,29 @@
  * h * num_kv_heads / num_heads (grouped-query attention). What a warp does is in
  * attention/attention.h; these families differ in who takes which positions:
  *
- *   incremental   a warp all of a head's
- *   multi_warp    a block's warps a stretch each; their partial results meet in shared memory
- *   batched       a warp all of a head's of one of m sequences
+ *   incremental     a warp all of a head's
+ *   multi_warp      a block's warps a stretch each; their partial results meet in shared memory
+ *   batched         a warp all of a head's of one of m sequences
+ *   flash_decoding  a warp a chunk of a head's of one of m sequences; a second kernel merges them
+ *                   (Dao, Haziza, Massa and Sizov, "Flash-Decoding for long-context inference")
+ *
+ * Chunks have partial rows [m, num_heads, chunks], where chunks = ceil(max_seq_len / chunk_size)
+ * whatever the sequences' lengths are, so that the place of a row never changes. A chunk without
+ * positions stores nothing, and the merge does not read its row. The merge alone adds sinks.
  */
-#include "gen/attention/attention_keys.h"
 #include "gen/attention/attention.h"
 #include "ref/reference.h"
 
 #define LEAST_SOFTCAP 1e-3
+#define CHUNKS        "ceil_div(max_seq_len, chunk_size)"
+#define PARTIALS      "m*num_heads*" CHUNKS
+
+enum { MOST_CHUNKS = 65535 }; /* of a grid's third dimension */
+
+static int64_t chunk_count(const instance *in)
+{
+    return (in->shape.max_seq_len + in->shape.chunk_size - 1) / in->shape.chunk_size;
+}
 
 const choice sinks_choices[] = { { "none", "" }, { "add", "_sinks" }, { NULL, NULL } };
 const choice gate_choices[] = { { "none", "" }, { "sigmoid", "_gate" }, { NULL, NULL } };
@@ -56,30 +70,24 @@ const char *check_ring(const instance *in, arena *a, const char **blamed)
                         ring, window, window);
 }
 
-static val sequence_length(ptx *p, const instance *in)
+const char *check_flash_decoding(const instance *in, arena *a, const char **blamed)
 {
-    val seq_len = parameter(p, "seq_len");
-    return in->seq_len_mode == SEQ_LEN_INDIRECT ? ld_global(p, U32, seq_len, 0) : seq_len;
+    int64_t chunks = chunk_count(in);
+    if (chunks <= MOST_CHUNKS)
+        return check_heads(in, a, blamed);
+    *blamed = "max_seq_len";
+    return arena_format(a,
+                        "max_seq_len = %lld makes %lld chunks of %lld; a grid has at most %d: "
+                        "raise chunk_size",
+                        (long long)in->shape.max_seq_len, (long long)chunks,
+                        (long long)in->shape.chunk_size, MOST_CHUNKS);
 }
 
-static void build_incremental(ptx *p, const instance *in)
-{
-    phase(p, "load q");
-    val head = named(p, "head", ctaid_x(p));
-    attention a = attention_new(p, in, head);
-    positions all = attention_positions(p, in, sequence_length(p, in));
-    val offset = attention_cache_offset(p, in, head);
-    val k = add(p, parameter(p, "k"), offset), v = add(p, parameter(p, "v"), offset);
-    attention_add(p, &a, k, v, all);
-    phase(p, "store");
-    attention_store_output(p, &a, head);
-}
-
-/* Stretches of equal length, whole turns of the loop of a warp with the smallest groups. */
-static positions stretch(ptx *p, const instance *in, positions all)
+/* Returns the warp's stretch: of equal length, whole turns of the loop of a warp with the smallest
+ * groups. */
+static positions stretch(ptx *p, unsigned warps, positions all)
 {
     enum { TURN = 64 };
-    unsigned warps = (unsigned)in->num_warps;
     val count = sub(p, all.end, all.first);
     val turns = div(p, add(p, count, warps * TURN - 1), warps * TURN);
     val length = mul(p, turns, TURN);
@@ -89,39 +97,101 @@ static positions stretch(ptx *p, const instance *in, positions all)
     return own;
 }
 
-static void build_multi_warp(ptx *p, const instance *in)
+static void build_one_sequence(ptx *p, const instance *in)
 {
-    unsigned warps = (unsigned)in->num_warps, row_bytes = partial_bytes(in);
+    unsigned warps = (unsigned)in->num_warps; /* 0 with incremental_attention */
     phase(p, "load q");
     val head = named(p, "head", ctaid_x(p));
     attention a = attention_new(p, in, head);
-    positions all = attention_positions(p, in, sequence_length(p, in));
+    val seq_len = parameter(p, "seq_len");
+    if (in->seq_len_mode == SEQ_LEN_INDIRECT)
+        seq_len = ld_global(p, U32, seq_len, 0);
+    positions all = attention_positions(p, in, seq_len);
     val offset = attention_cache_offset(p, in, head);
     val k = add(p, parameter(p, "k"), offset), v = add(p, parameter(p, "v"), offset);
-    attention_add(p, &a, k, v, stretch(p, in, all));
+    attention_add(p, &a, k, v, warps ? stretch(p, warps, all) : all);
+    if (!warps) {
+        phase(p, "store");
+        attention_store_output(p, &a, head);
+        return;
+    }
+    unsigned row_bytes = partial_bytes(in);
     val rows = shared_array(p, "partials", F32, warps * row_bytes / 4);
-    attention_store_partial(p, &a, mad(p, warp_id(p), imm(U32, row_bytes), rows), true);
+    attention_store_partial(p, &a, mad(p, warp_id(p), imm(U32, row_bytes), rows));
     barrier(p);
     phase(p, "merge the warps");
     PTX_IF (p, eq(p, warp_id(p), 0))
-        partials_merge_shared(p, in, rows, warps, head);
+        partials_merge(p, in, ROWS_IN_SHARED, rows, imm(U32, warps), head);
+}
+
+/* A query row among those of all sequences, and the address of its first partial row. */
+typedef struct query_row {
+    val head, sequence, query, partials;
+} query_row;
+
+static query_row query_row_of_block(ptx *p, const instance *in)
+{
+    query_row r = { .head = named(p, "head", ctaid_x(p)),
+                    .sequence = named(p, "sequence", ctaid_y(p)) };
+    r.query = mad(p, r.sequence, imm(U32, in->shape.num_heads), r.head);
+    if (in->shape.chunk_size)
+        r.partials = partial_rows(p, in, r.query, imm(U32, chunk_count(in)));
+    return r;
+}
+
+static positions positions_of_row(ptx *p, const instance *in, const query_row *r)
+{
+    return attention_positions(p, in, attention_sequence_length(p, false, r->sequence));
+}
+
+static void add_positions_of_row(ptx *p, const query_row *r, attention *a, positions run)
+{
+    val k = attention_sequence_cache(p, false, "k", r->sequence);
+    val v = attention_sequence_cache(p, false, "v", r->sequence);
+    val offset = attention_cache_offset(p, a->in, r->head);
+    v = add(p, v, offset);
+    k = add(p, k, offset);
+    attention_add(p, a, k, v, run);
 }
 
 static void build_batched(ptx *p, const instance *in)
 {
     phase(p, "load q");
-    val head = named(p, "head", ctaid_x(p)), sequence = named(p, "sequence", ctaid_y(p));
-    val query = mad(p, sequence, imm(U32, in->shape.num_heads), head);
-    attention a = attention_new(p, in, query);
-    val length = attention_sequence_length(p, sequence);
-    positions all = attention_positions(p, in, length);
-    val k = attention_sequence_cache(p, "k", sequence);
-    val v = attention_sequence_cache(p, "v", sequence);
-    val offset = attention_cache_offset(p, in, head);
-    attention_add(p, &a, add(p, k, offset), add(p, v, offset), all);
+    query_row r = query_row_of_block(p, in);
+    attention a = attention_new(p, in, r.query);
+    add_positions_of_row(p, &r, &a, positions_of_row(p, in, &r));
     phase(p, "store");
-    attention_store_output(p, &a, query);
+    attention_store_output(p, &a, r.query);
 }
+
+static void build_chunk(ptx *p, const instance *in)
+{
+    query_row r = query_row_of_block(p, in);
+    val chunk = named(p, "chunk", ctaid_z(p));
+    positions all = positions_of_row(p, in, &r);
+    val start = mul(p, chunk, in->shape.chunk_size);
+    positions own = { .first = max(p, all.first, start) };
+    own.end = min(p, all.end, add(p, start, in->shape.chunk_size));
+    ret_if(p, ge(p, own.first, own.end));
+    phase(p, "load q");
+    attention a = attention_new(p, in, r.query);
+    add_positions_of_row(p, &r, &a, own);
+    phase(p, "store the partial row");
+    attention_store_partial(p, &a, mad_wide(p, chunk, partial_bytes(in), r.partials));
+}
+
+static void build_reduce(ptx *p, const instance *in)
+{
+    query_row r = query_row_of_block(p, in);
+    positions all = positions_of_row(p, in, &r);
+    val first = div(p, all.first, in->shape.chunk_size);
+    val end = div(p, add(p, all.end, in->shape.chunk_size - 1), in->shape.chunk_size);
+    val rows = mad_wide(p, first, partial_bytes(in), r.partials);
+    partials_merge(p, in, ROWS_OF_ANOTHER_GRID, rows, sub(p, end, first), r.query);
+}
+
+#define KEY_SEQ_LEN \
+    KEY_WORD("seq_len", "a number, or read from device memory", seq_len_mode, seq_len_choices)
 
 static const param one_sequence[] = {
     OUT(F32, o, "num_heads*head_dim", 16),
@@ -145,7 +215,7 @@ const family incremental_attention = {
     .params = one_sequence,
     .launch = { .block = "32", .grid = { "num_heads" }, .registers = 96 },
     .check = check_heads,
-    .build = build_incremental,
+    .build = build_one_sequence,
     .reference = ref_attention,
     .tolerance = 2e-6,
 };
@@ -165,7 +235,7 @@ const family multi_warp_attention = {
                 .shared = "num_warps*(head_dim+4)*4",
                 .registers = 96 },
     .check = check_heads,
-    .build = build_multi_warp,
+    .build = build_one_sequence,
     .reference = ref_attention,
     .tolerance = 2e-6,
 };
@@ -193,5 +263,55 @@ const family batched_incremental_attention = {
     .check = check_heads,
     .build = build_batched,
     .reference = ref_attention,
+    .tolerance = 2e-6,
+};
+
+const family flash_decoding_chunk = {
+    .name = "flash_decoding_chunk",
+    .summary = "decode attention of m sequences by chunks: partial results, GQA",
+    .computes = "partials[m,h,c] = sum over chunk c of exp(s-max) V[m], max, sum of exp(s-max)",
+    .op = OP_ATTENTION_CHUNKS,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_OPTIONS,
+                           KEY_DIMS, KEY_END },
+    .params =
+        (const param[]){
+            PARTIAL_ROWS(OUT, PARTIALS),
+            QUERIES("m*num_heads*head_dim"),
+            KV_CACHES(k),
+            KV_CACHES(v),
+            IN(U32, seq_lens, "m", 4),
+            PARAM_END,
+        },
+    .launch = { .block = "32", .grid = { "num_heads", "m", CHUNKS }, .registers = 96 },
+    .check = check_flash_decoding,
+    .build = build_chunk,
+    .reference = ref_attention_chunks,
+    .tolerance = 2e-6,
+};
+
+const family flash_decoding_reduce = {
+    .name = "flash_decoding_reduce",
+    .summary = "decode attention of m sequences by chunks: the partial results merged",
+    .computes = "o[m,h] = sum over c of partials[m,h,c]",
+    .op = OP_MERGE_CHUNKS,
+    .same_bits = true,
+    .activations = FORMAT_F32,
+    .keys = (const key[]){ ATTENTION_SHAPE, KEY_SEQUENCES, KEY_CHUNK_SIZE, ATTENTION_WINDOW,
+                           KEY_SINKS, KEY_DIMS, KEY_END },
+    .params =
+        (const param[]){
+            OUT(F32, o, "m*num_heads*head_dim", 16),
+            PARTIAL_ROWS(IN, PARTIALS),
+            SINKS,
+            IN(U32, seq_lens, "m", 4),
+            PARAM_END,
+        },
+    .launch = { .block = "32", .grid = { "num_heads", "m" }, .registers = 96 },
+    .check = check_flash_decoding,
+    .build = build_reduce,
+    .fit = ref_fit_partials,
+    .reference = ref_merge_chunks,
     .tolerance = 2e-6,
 };
