@@ -54,29 +54,22 @@ CUresult capture_wait(CUstream s, CUevent e)
     return CUDA_SUCCESS;
 }
 
-/* Returns true if an unsafe call is refused, as cuThreadExchangeStreamCaptureMode describes it. */
-static bool is_unsafe(const capture *c)
+CUresult capture_refuses(CUcontext context, refused_call call)
 {
     CUstreamCaptureMode mode = this_thread()->capture_mode;
-    if (mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
-        return false;
-    return thrd_equal(c->thread, thrd_current()) ||
-           (mode == CU_STREAM_CAPTURE_MODE_GLOBAL && c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
-}
-
-CUresult capture_refuses(CUcontext context)
-{
-    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
-        if (s->handle.context == context && s->capture && is_unsafe(s->capture))
-            return invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    return CUDA_SUCCESS;
-}
-
-CUresult capture_refuses_waiting(CUcontext context)
-{
-    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
-        if (s->handle.context == context && s->capture)
-            return invalidate(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));) {
+        capture *c = s->handle.context == context ? s->capture : NULL;
+        if (!c)
+            continue;
+        /* as cuThreadExchangeStreamCaptureMode describes it */
+        bool relaxed =
+            mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+        bool global =
+            mode == CU_STREAM_CAPTURE_MODE_GLOBAL && c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        bool unsafe = !relaxed && (global || thrd_equal(c->thread, thrd_current()));
+        if (unsafe || call == WAITING_CALL)
+            return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -231,16 +224,11 @@ CUresult capture_describe(CUstream s, CUstreamCaptureStatus *status, cuuint64_t 
         memset(plain, 0, tail.count * sizeof *plain);
     }
     *status = now;
-    if (id)
-        *id = c.id;
-    if (graph)
-        *graph = c.graph;
-    if (dependencies)
-        *dependencies = tail.items;
-    if (edges)
-        *edges = plain;
-    if (count)
-        *count = tail.count;
+    GIVE(id, c.id);
+    GIVE(graph, c.graph);
+    GIVE(dependencies, tail.items);
+    GIVE(edges, plain);
+    GIVE(count, tail.count);
     return CUDA_SUCCESS;
 }
 

@@ -40,9 +40,9 @@ CUresult capture_add(CUstream s, const work *w);
 /* Has a stream wait for an event. One of them or both are in a capture. */
 CUresult capture_wait(CUstream s, CUevent e);
 
-/* Refuse calls that a capture in this context forbids, and make that capture invalid: calls that
- * the capture's mode takes for unsafe, and calls that wait for a captured stream. */
-CUresult capture_refuses(CUcontext c);
-CUresult capture_refuses_waiting(CUcontext c);
+/* Refuses a call that a capture in this context forbids, and makes that capture invalid: a call
+ * that the capture's mode takes for unsafe, or one that waits for a captured stream. */
+typedef enum refused_call { UNSAFE_CALL, WAITING_CALL } refused_call;
+CUresult capture_refuses(CUcontext c, refused_call call);
 
 #endif

@@ -179,29 +179,21 @@ static void link_handle(handle *h)
     *head = h;
 }
 
-/* Keeps at least as many buckets as handles. Chains get longer if there is no memory for that.
- * Returns false if there are no buckets at all. */
-static bool grow_buckets(void)
-{
-    enum { FIRST_BUCKETS = 64 };
-    if (own.handle_count < own.bucket_count)
-        return true;
-    size_t count = own.bucket_count ? 2 * own.bucket_count : FIRST_BUCKETS;
-    handle **grown = calloc(count, sizeof *grown);
-    if (!grown)
-        return own.buckets;
-    free(own.buckets);
-    own.buckets = grown;
-    own.bucket_count = count;
-    for (int kind = 0; kind < HANDLE_KINDS; kind++)
-        for (handle *h = own.handles[kind]; h; h = h->next)
-            link_handle(h);
-    return true;
-}
-
 void *handle_new(handle_kind kind, size_t size, CUcontext context)
 {
-    handle *h = grow_buckets() ? calloc(1, size) : NULL;
+    enum { FIRST_BUCKETS = 64 };
+    /* As many buckets as handles; if there is no memory for more, chains get longer. */
+    size_t count = own.bucket_count ? 2 * own.bucket_count : FIRST_BUCKETS;
+    handle **grown = own.handle_count < own.bucket_count ? NULL : calloc(count, sizeof *grown);
+    if (grown) {
+        free(own.buckets);
+        own.buckets = grown;
+        own.bucket_count = count;
+        for (int other = 0; other < HANDLE_KINDS; other++)
+            for (handle *h = own.handles[other]; h; h = h->next)
+                link_handle(h);
+    }
+    handle *h = own.buckets ? calloc(1, size) : NULL;
     if (!h)
         return NULL;
     h->kind = kind;
@@ -272,25 +264,57 @@ const char *setting(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Says what a program has not freed, as a driver never does. */
-static void report_leaks(void)
+int stream_priority(int wish)
 {
-    enum { LISTED = 20 };
-    emu_allocation list[LISTED];
-    uint64_t bytes;
-    emu_free(driver.memory, own.workspace); /* ours */
-    size_t count = emu_live(driver.memory, list, LISTED, &bytes);
-    for (size_t i = 0; i < count && i < LISTED; i++)
-        say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,
-            (unsigned long long)list[i].address);
-    say("not freed: %llu bytes of device memory in %zu allocations", (unsigned long long)bytes,
-        count);
+    return wish < GREATEST_PRIORITY ? GREATEST_PRIORITY : wish > 0 ? 0 : wish;
 }
 
+CUstream stream_new(CUcontext c, unsigned flags, int priority)
+{
+    CUstream s = handle_new(STREAM_HANDLE, sizeof *s, c);
+    if (s) {
+        s->flags = flags;
+        s->id = ++driver.counted;
+        s->priority = stream_priority(priority);
+    }
+    return s;
+}
+
+CUresult stream_find(CUcontext c, CUstream named, CUstream *stream)
+{
+    if (!named || named == CU_STREAM_LEGACY)
+        *stream = c->null_stream;
+    else if (named == CU_STREAM_PER_THREAD)
+        *stream = c->thread_stream;
+    else if (handle_is(named, STREAM_HANDLE))
+        *stream = named;
+    else
+        return CUDA_ERROR_INVALID_HANDLE;
+    return CUDA_SUCCESS;
+}
+
+void event_stamp(CUevent e)
+{
+    e->recorded = true;
+    e->captured = false;
+    e->nanoseconds = os_nanoseconds();
+}
+
+/* Ends the library, and says what a program has not freed, which a driver never does. */
 __attribute__((destructor)) static void end(void)
 {
-    if (driver.memory && setting("PTXGEN_CUDA_LEAKS"))
-        report_leaks();
+    if (driver.memory && setting("PTXGEN_CUDA_LEAKS")) {
+        enum { LISTED = 20 };
+        emu_allocation list[LISTED];
+        uint64_t bytes;
+        emu_free(driver.memory, own.workspace); /* ours */
+        size_t count = emu_live(driver.memory, list, LISTED, &bytes);
+        for (size_t i = 0; i < count && i < LISTED; i++)
+            say("leak: %llu bytes at 0x%llx", (unsigned long long)list[i].size,
+                (unsigned long long)list[i].address);
+        say("not freed: %llu bytes of device memory in %zu allocations", (unsigned long long)bytes,
+            count);
+    }
     if (own.state)
         return;
     free(own.printed);

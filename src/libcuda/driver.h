@@ -1,5 +1,5 @@
 /* The state behind the driver API: one device, its memory, and the objects that programs hold
- * handles of.
+ * handles of. Contexts own the others, and streams and events are here as well.
  *
  * A driver library is global by nature: this is the one part of the project that has state of the
  * process, all of it in driver.c and under one lock. The functions that programs call are in
@@ -11,10 +11,11 @@
  * and the emulator.
  *
  * Work in streams is done before the call that submits it returns, as if every launch were
- * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device). Once the program has to do
- * with programmatic dependent launches, launches are deferred, for others to overlap with: they run
- * before the next call that neither adds to them nor only asks something (see queue.h).
- */
+ * followed by a synchronisation (CUDA_LAUNCH_BLOCKING=1 on a device). So a stream is no more than
+ * an order and, while it is captured, a place in a graph; an event is the time at which it was
+ * recorded, or such a place. Once the program has to do with programmatic dependent launches,
+ * launches are deferred, for others to overlap with: they run before the next call that neither
+ * adds to them nor only asks something (see queue.h). */
 #ifndef PTXGEN_LIBCUDA_DRIVER_H
 #define PTXGEN_LIBCUDA_DRIVER_H
 
@@ -30,7 +31,10 @@ enum {
     WARP_THREADS = 32,
     LEAST_DEPENDENT_SM = 90, /* that has programmatic dependent launches */
     SHARED_WITHOUT_ASKING = 48 * 1024,
-    MOST_PUSHED = 32
+    MOST_PUSHED = 32,
+    CONTEXT_LIMITS = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 1,
+    STREAM_ATTRIBUTES = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN + 1,
+    GREATEST_PRIORITY = -5,
 };
 #define DEVICE_MEMORY_BYTES ((size_t)DEVICE_MEMORY_GIB << 30)
 
@@ -80,6 +84,66 @@ static inline CUresult check_value(bool valid)
 {
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+
+struct CUctx_st {
+    handle handle;
+    CUresult failure; /* of the first kernel that failed: every later call returns it */
+    unsigned flags;
+    uint64_t id;
+    unsigned attached; /* calls of cuCtxAttach that cuCtxDetach has not taken back */
+    CUfunc_cache cache_config;
+    CUsharedconfig shared_config;
+    size_t limits[CONTEXT_LIMITS]; /* by CU_LIMIT_…: only the stack's is ever reached */
+    unsigned retained;             /* of the primary context: 0 otherwise */
+    bool primary;
+    CUstream null_stream;   /* NULL and CU_STREAM_LEGACY */
+    CUstream thread_stream; /* CU_STREAM_PER_THREAD, of all threads */
+};
+
+/* Nodes of a graph. */
+typedef struct node_list {
+    CUgraphNode *items;
+    size_t count;
+} node_list;
+
+struct CUstream_st {
+    handle handle;
+    unsigned flags;
+    uint64_t id;
+    int priority;
+    CUstreamAttrValue attributes[STREAM_ATTRIBUTES]; /* by id: hints, which are kept */
+    struct capture *capture;                         /* that it takes part in, or NULL */
+    node_list tail; /* of the capture: what the next node depends on, */
+    bool joined;    /* and that an event is part of it: a programmatic launch comes after all */
+};
+
+struct CUevent_st {
+    handle handle;
+    unsigned flags;
+    bool recorded, captured; /* captured: last recorded in a capture, so that it has no time */
+    uint64_t nanoseconds;    /* by the host's clock */
+    struct capture *capture; /* that it was recorded in, while that goes on */
+    node_list at;
+};
+
+/* Returns the nearest priority that there is. */
+int stream_priority(int wish);
+
+CUstream stream_new(CUcontext c, unsigned flags, int priority);
+
+/* Finds the stream that a handle names in a context, also by the three that need no object. */
+CUresult stream_find(CUcontext c, CUstream named, CUstream *stream);
+
+/* Records an event now. */
+void event_stamp(CUevent e);
+
+static inline CUresult check_made(const void *object)
+{
+    return object ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Gives a value to a place that may be NULL. */
+#define GIVE(place, value) ((void)((place) ? *(place) = (value) : (value)))
 
 /* The state that other files use, with the lock held. */
 extern struct driver {

@@ -115,12 +115,6 @@ static bool next_image(const unsigned char **bytes, size_t *left, image *i)
     return true;
 }
 
-/* Returns true if a device prefers PTX for one architecture to PTX for another. */
-static bool is_better(unsigned candidate, unsigned than, unsigned sm)
-{
-    return candidate <= sm && (than > sm || candidate > than);
-}
-
 /* How PTX is compressed. decompress is NULL if this library was built without the other one. */
 typedef struct codec {
     uint64_t flag;
@@ -189,15 +183,16 @@ CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const
     size_t left;
     image best = { 0 }, i;
     CUresult r = open_images(&at, size, &left, message);
-    while (!r && left) {
-        if (!next_image(&at, &left, &i))
-            r = malformed(message, "an image of the fat binary is not all there");
-        else if (i.head.kind == KIND_PTX &&
-                 (!best.content || is_better(i.head.architecture, best.head.architecture, sm)))
-            best = i;
-    }
     if (r)
         return r;
+    while (left) {
+        if (!next_image(&at, &left, &i))
+            return malformed(message, "an image of the fat binary is not all there");
+        unsigned for_sm = i.head.architecture, best_sm = best.head.architecture;
+        bool better = for_sm <= sm && (best_sm > sm || for_sm > best_sm);
+        if (i.head.kind == KIND_PTX && (!best.content || better))
+            best = i;
+    }
     if (!best.content) {
         *message = "the fat binary holds no PTX, and this device runs only that";
         return CUDA_ERROR_NO_BINARY_FOR_GPU;

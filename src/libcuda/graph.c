@@ -6,16 +6,11 @@ CUgraph graph_new(void)
     return handle_new_with_arena(GRAPH_HANDLE, sizeof *g, NULL);
 }
 
-static void free_inner(CUgraphNode node)
-{
-    if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
-        graph_free(node->work.as.graph);
-}
-
 void graph_free(CUgraph g)
 {
     for (CUgraphNode n = g->first; n; n = n->next)
-        free_inner(n);
+        if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+            graph_free(n->work.as.graph);
     handle_free(g);
 }
 
@@ -86,7 +81,8 @@ void graph_remove(CUgraphNode node)
     if (g->last == node)
         g->last = before;
     g->count--;
-    free_inner(node);
+    if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
+        graph_free(node->work.as.graph);
 }
 
 size_t graph_work_count(CUgraph g)
@@ -114,26 +110,21 @@ static bool copy_list(CUgraph g, const node_list *from, node_list *to)
     return copied;
 }
 
-static CUgraphNode copy_node(CUgraph to, CUgraphNode n)
-{
-    work w = n->work;
-    bool inner = w.type == CU_GRAPH_NODE_TYPE_GRAPH;
-    if (inner && !(w.as.graph = graph_copy(w.as.graph)))
-        return NULL;
-    CUgraphNode copy = graph_add(to, NULL, 0, &w);
-    if (inner && !copy)
-        graph_free(w.as.graph);
-    if (copy)
-        copy->copied_from = n;
-    return copy;
-}
-
 CUgraph graph_copy(CUgraph g)
 {
     CUgraph copy = graph_new();
     bool right = copy;
-    for (CUgraphNode n = g->first; right && n; n = n->next)
-        right = (n->copy = copy_node(copy, n));
+    for (CUgraphNode n = g->first; right && n; n = n->next) {
+        work w = n->work;
+        bool inner = w.type == CU_GRAPH_NODE_TYPE_GRAPH;
+        right = !inner || (w.as.graph = graph_copy(w.as.graph));
+        n->copy = right ? graph_add(copy, NULL, 0, &w) : NULL;
+        if (n->copy)
+            n->copy->copied_from = n;
+        else if (inner && right)
+            graph_free(w.as.graph);
+        right = n->copy;
+    }
     for (CUgraphNode n = g->first; right && n; n = n->next)
         right = copy_list(copy, &n->dependencies, &n->copy->dependencies) &&
                 copy_list(copy, &n->early, &n->copy->early);
@@ -148,15 +139,10 @@ bool graph_make_early(CUgraphNode node, CUgraphNode dependency)
     return node_list_join(node->graph, &node->early, &dependency, 1);
 }
 
-static void clear_marks(CUgraph g)
+void graph_mark_needed(CUgraph g, node_list nodes)
 {
     for (CUgraphNode n = g->first; n; n = n->next)
         n->marked = false;
-}
-
-void graph_mark_needed(CUgraph g, node_list nodes)
-{
-    clear_marks(g);
     for (size_t i = 0; i < nodes.count; i++)
         nodes.items[i]->marked = true;
     for (bool found = true; found;) {
@@ -179,9 +165,10 @@ static bool all_marked(node_list nodes)
 bool graph_order(CUgraph g, CUgraphNode *order)
 {
     size_t count = 0;
-    clear_marks(g);
-    for (CUgraphNode n = g->first; n; n = n->next)
+    for (CUgraphNode n = g->first; n; n = n->next) {
+        n->marked = false;
         n->follower = NULL;
+    }
     for (CUgraphNode n = g->first; n; n = n->next)
         if (n->dependencies.count == 1 && n->early.count == 1 && !n->early.items[0]->follower)
             n->early.items[0]->follower = n;

@@ -151,11 +151,6 @@ CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_repo
     return c->failure = r;
 }
 
-static const char *const action_names[] = {
-    [EMU_STOPS] = "fault", [EMU_WARNS] = "warn", [EMU_PASSES] = "off"
-};
-enum { ACTIONS = sizeof action_names / sizeof *action_names, MOST_NAMES = 100 };
-
 /* Says what was found in a kernel that goes on in spite of it. */
 static void warn(void *context, const emu_launch_config *launch, const emu_report *report)
 {
@@ -174,33 +169,32 @@ static bool is_word(const char *word, const char *text, size_t length)
     return strlen(word) == length && strncmp(word, text, length) == 0;
 }
 
-/* Reads CHECK=ACTION or all=ACTION. Returns false if there is none of that name. */
-static bool read_check(emu_checks *c, const char *text, size_t length)
+/* Reads CHECK=ACTION or all=ACTION, or says what there is. */
+static void read_check(emu_checks *c, const char *text, size_t length)
 {
+    static const char *const actions[] = {
+        [EMU_STOPS] = "fault", [EMU_WARNS] = "warn", [EMU_PASSES] = "off"
+    };
+    enum { ACTIONS = sizeof actions / sizeof *actions };
+    char names[100] = "all";
+    size_t name_length = strcspn(text, "=,"), rest = length - name_length;
+    int action = rest ? 0 : ACTIONS;
     bool found = false;
-    for (int i = 0; i < EMU_CHECK_COUNT; i++)
-        for (int action = 0; action < ACTIONS; action++) {
-            char one[MOST_NAMES], all[MOST_NAMES];
-            snprintf(one, sizeof one, "%s=%s", emu_check_name((emu_check)i), action_names[action]);
-            snprintf(all, sizeof all, "all=%s", action_names[action]);
-            if (is_word(one, text, length) || is_word(all, text, length)) {
-                c->actions[i] = (emu_action)action;
-                found = true;
-            }
-        }
-    return found;
-}
-
-static void say_check_names(const char *text, size_t length)
-{
-    char names[MOST_NAMES] = "all";
+    while (action < ACTIONS && !is_word(actions[action], text + name_length + 1, rest - 1))
+        action++;
     for (int i = 0; i < EMU_CHECK_COUNT; i++) {
-        strcat(names, ", ");
-        strcat(names, emu_check_name((emu_check)i));
+        const char *name = emu_check_name((emu_check)i);
+        strcat(strcat(names, ", "), name);
+        if (action < ACTIONS &&
+            (is_word(name, text, name_length) || is_word("all", text, name_length))) {
+            c->actions[i] = (emu_action)action;
+            found = true;
+        }
     }
-    say("PTXGEN_CUDA_CHECKS: '%.*s' is none of CHECK=fault, CHECK=warn and CHECK=off; CHECK is one "
-        "of %s",
-        (int)length, text, names);
+    if (!found)
+        say("PTXGEN_CUDA_CHECKS: '%.*s' is none of CHECK=fault, CHECK=warn and CHECK=off; CHECK is "
+            "one of %s",
+            (int)length, text, names);
 }
 
 /* Returns what is done where the emulator finds what a device would let pass, which is read from
@@ -216,16 +210,14 @@ static const emu_checks *device_checks_read(void)
         c->actions[i] = EMU_WARNS;
     while (text && *text) {
         size_t length = strcspn(text, ",");
-        if (!read_check(c, text, length))
-            say_check_names(text, length);
+        read_check(c, text, length);
         text += length;
         text += *text == ',';
     }
     return c;
 }
 
-/* The addresses of the parameters' values are in the function's room for them until the next call.
- */
+/* Puts the addresses of the parameters' values into the function's room for them. */
 static emu_launch_config launch_config(CUcontext c, CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     for (unsigned i = 0; i < f->info.param_count; i++) {

@@ -6,7 +6,7 @@
 #ifndef PTXGEN_LIBCUDA_MEMORY_H
 #define PTXGEN_LIBCUDA_MEMORY_H
 
-#include "libcuda/context.h"
+#include "libcuda/driver.h"
 
 struct CUmemPoolHandle_st {
     handle handle;

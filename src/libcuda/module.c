@@ -54,23 +54,13 @@ CUresult jit_log_read(jit_log *log, unsigned count, const CUjit_option *options,
     if (count && (!options || !values))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
-        switch (options[i]) {
-        case CU_JIT_INFO_LOG_BUFFER:
-            log->text[JIT_INFO_LOG] = values[i];
-            break;
-        case CU_JIT_ERROR_LOG_BUFFER:
-            log->text[JIT_ERROR_LOG] = values[i];
-            break;
-        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-            log->size[JIT_INFO_LOG] = (unsigned)(uintptr_t)values[i];
-            log->filled[JIT_INFO_LOG] = &values[i];
-            break;
-        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-            log->size[JIT_ERROR_LOG] = (unsigned)(uintptr_t)values[i];
-            log->filled[JIT_ERROR_LOG] = &values[i];
-            break;
-        default:
-            break;
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER || options[i] == CU_JIT_ERROR_LOG_BUFFER) {
+            log->text[options[i] == CU_JIT_ERROR_LOG_BUFFER] = values[i];
+        } else if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
+                   options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+            bool of_errors = options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES;
+            log->size[of_errors] = (unsigned)(uintptr_t)values[i];
+            log->filled[of_errors] = &values[i];
         }
     return CUDA_SUCCESS;
 }
@@ -194,16 +184,18 @@ static CUresult parse_module(void *context)
     return r;
 }
 
-CUresult module_load(CUcontext c, load_source from, const jit_log *log, CUmodule *module)
+CUresult module_load(CUcontext c, load_source from, unsigned count, const CUjit_option *options,
+                     void **values, CUmodule *module)
 {
-    if (!module || (!from.image && !from.path))
+    jit_log log;
+    if (jit_log_read(&log, count, options, values) || !module || (!from.image && !from.path))
         return CUDA_ERROR_INVALID_VALUE;
     CUmodule m = handle_new_with_arena(MODULE_HANDLE, sizeof *m, c);
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
     loading l = { .module = m, .from = from, .message = "" };
     CUresult r = driver_try(parse_module, &l);
-    jit_log_write(log, l.unknown.text ? l.unknown.text : "", l.message);
+    jit_log_write(&log, l.unknown.text ? l.unknown.text : "", l.message);
     if (r)
         module_destroy(m);
     else

@@ -3,7 +3,7 @@
 #ifndef PTXGEN_LIBCUDA_MODULE_H
 #define PTXGEN_LIBCUDA_MODULE_H
 
-#include "libcuda/context.h"
+#include "libcuda/driver.h"
 
 /* A library (cuLibraryLoadData) is a module of no context, and a kernel of it a function. */
 struct CUmod_st {
@@ -52,9 +52,11 @@ typedef struct load_source {
 CUresult source_read(arena *a, load_source *from);
 CUresult source_ptx(arena *a, load_source from, const char **ptx, const char **message);
 
-/* Makes a module of a context or, where that is NULL, of none. If the emulator cannot parse it, the
- * result is CUDA_ERROR_INVALID_PTX, with the line and the message in the log. */
-CUresult module_load(CUcontext c, load_source from, const jit_log *log, CUmodule *module);
+/* Makes a module of a context or, where that is NULL, of none, by the options of a JIT compiler. If
+ * the emulator cannot parse it, the result is CUDA_ERROR_INVALID_PTX, with the line and the message
+ * in the log. */
+CUresult module_load(CUcontext c, load_source from, unsigned count, const CUjit_option *options,
+                     void **values, CUmodule *module);
 void module_destroy(CUmodule m);
 
 /* Says a line of the PTX on standard error, with its number. */

@@ -69,10 +69,9 @@ static CUresult make_queue(CUcontext c, const void *of, launch_queue **made)
     if (!q)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *q = (launch_queue){ .context = c, .of = of, .arena = driver_arena() };
-    CUresult r = q->arena ? driver_try(make_stream, q) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (r) {
+    if (!q->arena || driver_try(make_stream, q)) {
         free_queue(q);
-        return r;
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     while (*end)
         end = &(*end)->next;

@@ -7,7 +7,7 @@
 #ifndef PTXGEN_LIBCUDA_QUEUE_H
 #define PTXGEN_LIBCUDA_QUEUE_H
 
-#include "libcuda/context.h"
+#include "libcuda/driver.h"
 
 typedef struct queued_launch {
     const CUDA_KERNEL_NODE_PARAMS *params; /* which were checked */

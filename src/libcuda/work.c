@@ -107,51 +107,42 @@ static CUresult run_set(const CUDA_MEMSET_NODE_PARAMS *s)
     return CUDA_SUCCESS;
 }
 
-enum { MOST_OPERATIONS = 256 };
-
-/* The kind of an operation on a word. Waits and writes have their fields at the same places. */
+/* The kind of an operation on a word; no size: of another. Waits and writes have their fields at
+ * the same places. */
 typedef struct word_kind {
-    bool waits, writes;
+    bool waits;
     size_t size;
 } word_kind;
 
 static word_kind kind_of(const CUstreamBatchMemOpParams *p)
 {
-    switch (p->operation) {
-    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-        return (word_kind){ .waits = true, .size = 4 };
-    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        return (word_kind){ .waits = true, .size = 8 };
-    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        return (word_kind){ .writes = true, .size = 4 };
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        return (word_kind){ .writes = true, .size = 8 };
-    default:
-        return (word_kind){ 0 };
-    }
-}
-
-static CUresult check_word(const CUstreamBatchMemOpParams *p)
-{
-    word_kind kind = kind_of(p);
-    unsigned flags =
-        kind.waits ? CU_STREAM_WAIT_VALUE_NOR : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-    if (p->operation == CU_STREAM_MEM_OP_BARRIER)
-        return CUDA_SUCCESS;
-    if (!kind.size)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    return check_value(p->waitValue.address && p->waitValue.address % kind.size == 0 &&
-                       !(p->waitValue.flags & ~flags));
+    static const word_kind kinds[] = {
+        [CU_STREAM_MEM_OP_WAIT_VALUE_32] = { .waits = true, .size = 4 },
+        [CU_STREAM_MEM_OP_WAIT_VALUE_64] = { .waits = true, .size = 8 },
+        [CU_STREAM_MEM_OP_WRITE_VALUE_32] = { .size = 4 },
+        [CU_STREAM_MEM_OP_WRITE_VALUE_64] = { .size = 8 },
+    };
+    return p->operation < sizeof kinds / sizeof *kinds ? kinds[p->operation] : (word_kind){ 0 };
 }
 
 static CUresult check_words(const CUDA_BATCH_MEM_OP_NODE_PARAMS *b)
 {
-    CUresult r = CUDA_SUCCESS;
+    enum { MOST_OPERATIONS = 256 };
     if (b->flags || b->count > MOST_OPERATIONS || (b->count && !b->paramArray))
         return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; !r && i < b->count; i++)
-        r = check_word(&b->paramArray[i]);
-    return r;
+    for (const CUstreamBatchMemOpParams *p = b->paramArray; p != b->paramArray + b->count; p++) {
+        word_kind kind = kind_of(p);
+        unsigned known =
+            kind.waits ? CU_STREAM_WAIT_VALUE_NOR : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+        if (p->operation == CU_STREAM_MEM_OP_BARRIER)
+            continue;
+        if (!kind.size)
+            return CUDA_ERROR_NOT_SUPPORTED;
+        if (!p->waitValue.address || p->waitValue.address % kind.size ||
+            p->waitValue.flags & ~known)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
 }
 
 /* Compares a word that is there with a value that is waited for. */
@@ -184,7 +175,7 @@ static CUresult run_word(const CUstreamBatchMemOpParams *p)
         say_where(kind.waits ? "wait for a value" : "write of a value", at, kind.size);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (kind.writes || is_reached(there, value, p->waitValue.flags, kind.size))
+    if (!kind.waits || is_reached(there, value, p->waitValue.flags, kind.size))
         return CUDA_SUCCESS;
     say("a stream waits for a value at 0x%llx, where 0x%llx is and nothing that was submitted "
         "before will change it: work is done here in the order of the calls",
@@ -192,7 +183,7 @@ static CUresult run_word(const CUstreamBatchMemOpParams *p)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* cuda.h has names of their own for the structures that CUgraphNodeParams holds. */
+/* The structures that CUgraphNodeParams holds begin as the older ones that work has. */
 CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w)
 {
     bool zero = p && !p->reserved2;
@@ -201,37 +192,21 @@ CUresult work_of_params(const CUgraphNodeParams *p, bool changes, work *w)
     if (!zero || (p->type == CU_GRAPH_NODE_TYPE_MEMCPY && p->memcpy.flags))
         return CUDA_ERROR_INVALID_VALUE;
     *w = (work){ .type = p->type };
+    memcpy(&w->as, &p->reserved1, sizeof w->as);
     switch (p->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        memcpy(&w->as.launch, &p->kernel, sizeof w->as.launch);
-        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         w->as.copy = p->memcpy.copyParams;
         return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_KERNEL:
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        w->as.set = (CUDA_MEMSET_NODE_PARAMS){ .dst = p->memset.dst,
-                                               .pitch = p->memset.pitch,
-                                               .value = p->memset.value,
-                                               .elementSize = p->memset.elementSize,
-                                               .width = p->memset.width,
-                                               .height = p->memset.height };
-        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_HOST:
-        memcpy(&w->as.host, &p->host, sizeof w->as.host);
-        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        w->as.event = p->eventWait.event;
-        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        w->as.event = p->eventRecord.event;
-        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        memcpy(&w->as.words, &p->memOp, sizeof w->as.words);
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EMPTY:
         return changes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_GRAPH:
-        w->as.graph = p->graph.graph;
         return changes || p->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE
                    ? CUDA_ERROR_NOT_SUPPORTED
                    : CUDA_SUCCESS;

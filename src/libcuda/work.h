@@ -6,7 +6,7 @@
 #ifndef PTXGEN_LIBCUDA_WORK_H
 #define PTXGEN_LIBCUDA_WORK_H
 
-#include "libcuda/context.h"
+#include "libcuda/driver.h"
 
 typedef struct work {
     CUgraphNodeType type;

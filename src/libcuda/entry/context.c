@@ -7,6 +7,7 @@
 #include "libcuda/capture.h"
 #include "libcuda/memory.h"
 #include "libcuda/module.h"
+#include "libcuda/queue.h"
 
 enum { API_VERSION = 3020 };
 
@@ -33,6 +34,35 @@ static CUresult check_flags(unsigned flags)
 static CUresult check_limit(CUlimit which)
 {
     return (unsigned)which < CONTEXT_LIMITS ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
+}
+
+/* Returns the thread's current context, or NULL if it has none or that was destroyed. */
+static CUcontext context_current(void)
+{
+    const thread_state *thread = this_thread();
+    CUcontext c = thread->count ? thread->pushed[thread->count - 1] : NULL;
+    return handle_is(c, CONTEXT_HANDLE) ? c : NULL;
+}
+
+static CUresult find_current(CUcontext *current)
+{
+    *current = context_current();
+    if (!*current)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if ((*current)->primary && !(*current)->retained)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return (*current)->failure;
+}
+
+CUresult enter(int how, CUcontext *current)
+{
+    CUresult r = driver_enter();
+    *current = NULL;
+    if (!r && how & RUNS_QUEUED)
+        r = queue_finish();
+    if (how & WRITES_PRINTED)
+        driver_write_printed();
+    return !r && how & NEEDS_CONTEXT ? find_current(current) : r;
 }
 
 /* Finds a context by its handle, of which NULL is the current one. */
@@ -72,38 +102,26 @@ static CUresult set_current(CUcontext c)
     return c ? push_context(c) : CUDA_SUCCESS;
 }
 
-static void destroy_object(handle *h)
-{
-    switch (h->kind) {
-    case MODULE_HANDLE:
-        module_destroy((CUmodule)(void *)h);
-        break;
-    case STREAM_HANDLE:
-        stream_destroy((CUstream)(void *)h);
-        break;
-    case BUFFER_HANDLE:
-        buffer_destroy((buffer *)(void *)h);
-        break;
-    default:
-        handle_free(h);
-        break;
-    }
-}
-
 /* Destroys all but the default streams, which live as long as the context. Functions go with their
  * modules, and graphs belong to no context. */
 static void empty_context(CUcontext c)
 {
     static const handle_kind kinds[] = { MODULE_HANDLE, STREAM_HANDLE, BUFFER_HANDLE, EVENT_HANDLE,
                                          LINK_HANDLE };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        handle *next;
-        for (handle *h = handle_next(kinds[i], NULL); h; h = next) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (handle *h = handle_next(kinds[i], NULL), *next; h; h = next) {
             next = handle_next(kinds[i], h);
-            if (h->context == c && h != (void *)c->null_stream && h != (void *)c->thread_stream)
-                destroy_object(h);
+            if (h->context != c || h == (void *)c->null_stream || h == (void *)c->thread_stream)
+                continue;
+            if (h->kind == MODULE_HANDLE)
+                module_destroy((CUmodule)(void *)h);
+            else if (h->kind == STREAM_HANDLE)
+                stream_destroy((CUstream)(void *)h);
+            else if (h->kind == BUFFER_HANDLE)
+                buffer_destroy((buffer *)(void *)h);
+            else
+                handle_free(h);
         }
-    }
     c->failure = CUDA_SUCCESS;
 }
 
@@ -169,12 +187,9 @@ static CUresult create_current(CUcontext *context, unsigned flags, CUdevice devi
         return CUDA_ERROR_INVALID_DEVICE;
     CUcontext made;
     CUresult r = create_context(&made, flags);
-    if (r)
-        return r;
-    r = push_context(made);
-    if (r)
+    if (!r && (r = push_context(made)))
         destroy_context(made);
-    else
+    if (!r)
         *context = made;
     return r;
 }
@@ -198,15 +213,6 @@ static CUresult detach_context(CUcontext c)
     if (!c->attached)
         return destroy_named(c);
     c->attached--;
-    return CUDA_SUCCESS;
-}
-
-static CUresult priority_range(int *least, int *greatest)
-{
-    if (least)
-        *least = 0;
-    if (greatest)
-        *greatest = GREATEST_PRIORITY;
     return CUDA_SUCCESS;
 }
 

@@ -75,12 +75,6 @@ static CUresult find_on_bus(CUdevice *device, const char *id)
     return CUDA_SUCCESS;
 }
 
-static CUresult check_device_attribute(CUdevice_attribute which)
-{
-    return check_value(which >= CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK &&
-                       which <= CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED);
-}
-
 /* Returns 0 for what the device does not have, such as textures, tensor maps, one address space for
  * host and device. */
 static int device_attribute(const target *t, CUdevice_attribute which)

@@ -3,19 +3,24 @@
 #ifndef PTXGEN_LIBCUDA_ENTRY_ENTRY_H
 #define PTXGEN_LIBCUDA_ENTRY_ENTRY_H
 
-#include "libcuda/context.h"
+#include "libcuda/driver.h"
 
-/* Start a call, by the words of a table's column, and take the lock, whatever they return. Those
- * with a context find the thread's current one: CUDA_ERROR_INVALID_CONTEXT if there is none, and if
- * a kernel of it failed what that kernel's launch returned. */
-CUresult enter_driver(CUcontext *current);
-CUresult enter_ask(CUcontext *current);
-CUresult enter_context(CUcontext *current);
-CUresult enter_ask_context(CUcontext *current);
-CUresult enter_add_context(CUcontext *current);
+/* How a call starts, by the words of a table's column. */
+enum {
+    RUNS_QUEUED = 1,
+    WRITES_PRINTED = 2, /* what kernels have printed so far */
+    NEEDS_CONTEXT = 4,
+    ENTER_driver = RUNS_QUEUED | WRITES_PRINTED,
+    ENTER_ask = WRITES_PRINTED,
+    ENTER_context = ENTER_driver | NEEDS_CONTEXT,
+    ENTER_ask_context = ENTER_ask | NEEDS_CONTEXT,
+    ENTER_add_context = NEEDS_CONTEXT,
+};
 
-/* Finds the thread's current context, after enter_driver or enter_ask. */
-CUresult find_current(CUcontext *current);
+/* Starts a call and takes the lock, whatever it returns. The thread's current context, or NULL if
+ * the call needs none: CUDA_ERROR_INVALID_CONTEXT if there is none, and if a kernel of it failed
+ * what that kernel's launch returned. */
+CUresult enter(int how, CUcontext *current);
 
 /* In a row's result: the first result or, if it is a success, the next; and a success once a check
  * has passed and expressions have been evaluated. */
@@ -26,7 +31,7 @@ CUresult find_current(CUcontext *current);
     CUresult name##version parameters                        \
     {                                                        \
         CUcontext current;                                   \
-        CUresult r = enter_##enters(&current);               \
+        CUresult r = enter(ENTER_##enters, &current);        \
         return leave(r ? r : (__VA_ARGS__));                 \
     }
 #define FORWARD(name, version, since, parameters, ...) \

@@ -13,19 +13,22 @@ typedef struct step {
     bool disabled;
 } step;
 
+typedef struct step_list {
+    step *items;
+    size_t count;
+    bool overlaps; /* some step is programmatic */
+} step_list;
+
 struct CUgraphExec_st {
     handle handle;
-    step *steps;
-    size_t count;
+    step_list steps;
     cuuint64_t flags;
-    bool overlaps; /* some step is programmatic */
 };
 
-/* Appends the steps of a graph to *count others, for which there is room. The steps of a graph
- * inside of it stay together. Fails with CUDA_ERROR_INVALID_VALUE if nodes depend on each other in
- * a circle.
+/* Appends the steps of a graph to others, for which there is room. The steps of a graph inside of
+ * it stay together. Fails with CUDA_ERROR_INVALID_VALUE if nodes depend on each other in a circle.
  */
-static CUresult append_steps(CUgraph g, arena *a, step *steps, size_t *count)
+static CUresult append_steps(CUgraph g, arena *a, step_list *steps)
 {
     CUgraphNode *order = arena_try_alloc(a, (g->count + 1) * sizeof *order);
     if (!order)
@@ -36,36 +39,27 @@ static CUresult append_steps(CUgraph g, arena *a, step *steps, size_t *count)
     for (size_t i = 0; !r && i < g->count; i++) {
         CUgraphNode n = order[i];
         if (n->work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
-            r = append_steps(n->work.as.graph, a, steps, count);
+            r = append_steps(n->work.as.graph, a, steps);
             continue;
         }
-        step *s = &steps[(*count)++];
+        step *s = &steps->items[steps->count++];
         *s = (step){ .node = n };
         if (!work_keep(a, &n->work, &s->work))
             return CUDA_ERROR_OUT_OF_MEMORY;
         s->work.programmatic = i && !n->work.cooperative && n->dependencies.count == 1 &&
                                node_list_has(n->early, order[i - 1]);
+        steps->overlaps |= s->work.programmatic;
     }
     return r;
 }
 
-/* Makes the steps of a graph in an arena. *count, which is 0 before, becomes their number. */
-static CUresult take_steps(CUgraph g, arena *a, step **steps, size_t *count)
+/* Makes the steps of a graph in an arena. */
+static CUresult take_steps(CUgraph g, arena *a, step_list *steps)
 {
-    *steps = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof **steps);
-    if (!*steps)
+    *steps = (step_list){ .items = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof(step)) };
+    if (!steps->items)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!graph_is_possible(g))
-        return CUDA_ERROR_INVALID_HANDLE;
-    return append_steps(g, a, *steps, count);
-}
-
-static bool has_overlap(const step *steps, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (steps[i].work.programmatic)
-            return true;
-    return false;
+    return graph_is_possible(g) ? append_steps(g, a, steps) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
@@ -74,15 +68,14 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph g, cuuint64_t flags)
     if (!exec || flags & ~(cuuint64_t)KNOWN_FLAGS || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
     CUgraphExec e = handle_new_with_arena(EXEC_HANDLE, sizeof *e, NULL);
-    CUresult r =
-        e ? take_steps(g, e->handle.arena, &e->steps, &e->count) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!e)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = take_steps(g, e->handle.arena, &e->steps);
     if (r) {
-        if (e)
-            handle_free(e);
+        handle_free(e);
         return r;
     }
     e->flags = flags & ~(cuuint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
-    e->overlaps = has_overlap(e->steps, e->count);
     *exec = e;
     return CUDA_SUCCESS;
 }
@@ -106,8 +99,7 @@ static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph g, CUgraphNode *
 {
     bool known = exec && handle_is(g, GRAPH_HANDLE);
     CUresult r = instantiate(exec, g, 0);
-    if (wrong)
-        *wrong = NULL;
+    GIVE(wrong, NULL);
     if (log && size)
         snprintf(log, size, "%s",
                  known && r == CUDA_ERROR_INVALID_VALUE ? "nodes depend on each other in a circle"
@@ -121,23 +113,24 @@ static CUresult check_exec(CUgraphExec e)
 }
 
 /* Captures a launch, as a node with a graph that has the same steps in the same order. */
-static CUresult capture_launch(CUgraphExec e, CUstream s)
+static CUresult capture_launch(CUgraphExec e, CUstream stream)
 {
     work w = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .as.graph = graph_new() };
     CUgraph g = w.as.graph;
-    CUresult r = g ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = check_made(g);
     CUgraphNode node = NULL;
-    for (size_t i = 0; !r && i < e->count; i++) {
+    for (size_t i = 0; !r && i < e->steps.count; i++) {
+        const step *s = &e->steps.items[i];
         CUgraphNode before = node;
-        if (e->steps[i].disabled)
+        if (s->disabled)
             continue;
-        if (!work_is_possible(&e->steps[i].work))
+        if (!work_is_possible(&s->work))
             r = CUDA_ERROR_INVALID_HANDLE;
-        else if (!(node = graph_add(g, &before, before != NULL, &e->steps[i].work)) ||
-                 (e->steps[i].work.programmatic && before && !graph_make_early(node, before)))
+        else if (!(node = graph_add(g, &before, before != NULL, &s->work)) ||
+                 (s->work.programmatic && before && !graph_make_early(node, before)))
             r = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    r = r ? r : capture_add(s, &w);
+    r = r ? r : capture_add(stream, &w);
     if (r && g)
         graph_free(g);
     return r;
@@ -150,9 +143,9 @@ static CUresult launch_graph(CUcontext c, CUgraphExec e, CUstream s)
     CUresult r = CUDA_SUCCESS;
     if (s->capture)
         return capture_launch(e, s);
-    for (size_t i = 0; !r && i < e->count; i++)
-        if (!e->steps[i].disabled)
-            r = work_run(c, e, e->overlaps, &e->steps[i].work);
+    for (size_t i = 0; !r && i < e->steps.count; i++)
+        if (!e->steps.items[i].disabled)
+            r = work_run(c, e, e->steps.overlaps, &e->steps.items[i].work);
     r = r ? r : queue_finish();
     return r ? r : c->failure;
 }
@@ -160,29 +153,14 @@ static CUresult launch_graph(CUcontext c, CUgraphExec e, CUstream s)
 /* Returns the step that was made from a node, or NULL. */
 static step *find_step(CUgraphExec e, CUgraphNode node)
 {
-    for (size_t i = 0; i < e->count; i++)
-        if (e->steps[i].node == node)
-            return &e->steps[i];
+    for (size_t i = 0; i < e->steps.count; i++)
+        if (e->steps.items[i].node == node)
+            return &e->steps.items[i];
     return NULL;
 }
 
-/* Sets a launch. One of the same function is replaced in its place, so that this needs no memory.
- */
-static CUresult set_launch(CUgraphExec e, work *to, const work *w)
-{
-    CUfunction f = launch_function(&w->as.launch);
-    if (f->id == to->function) {
-        launch_replace(&to->as.launch, &w->as.launch);
-        return CUDA_SUCCESS;
-    }
-    work kept;
-    if (!work_keep(e->handle.arena, w, &kept))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    to->function = kept.function;
-    to->as = kept.as;
-    return CUDA_SUCCESS;
-}
-
+/* Sets what a step does. A launch of the same function is replaced in its place, so that this needs
+ * no memory. */
 static CUresult set_step(CUgraphExec e, CUgraphNode node, const work *w)
 {
     work kept;
@@ -191,10 +169,14 @@ static CUresult set_step(CUgraphExec e, CUgraphNode node, const work *w)
     step *s = r ? NULL : find_step(e, node);
     if (!s || s->work.type != w->type)
         return r ? r : CUDA_ERROR_INVALID_VALUE;
-    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL)
-        return set_launch(e, &s->work, w);
+    if (w->type == CU_GRAPH_NODE_TYPE_KERNEL &&
+        launch_function(&w->as.launch)->id == s->work.function) {
+        launch_replace(&s->work.as.launch, &w->as.launch);
+        return CUDA_SUCCESS;
+    }
     if (!work_keep(e->handle.arena, w, &kept))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    s->work.function = kept.function;
     s->work.as = kept.as;
     return CUDA_SUCCESS;
 }
@@ -215,42 +197,32 @@ static CUresult check_optional(CUgraphExec e, CUgraphNode node)
                              s->work.type == CU_GRAPH_NODE_TYPE_MEMSET));
 }
 
-/* Returns why steps cannot replace the present ones, and at which node. */
-static CUgraphExecUpdateResult compare_steps(CUgraphExec e, const step *steps, size_t count,
-                                             CUgraphNode *wrong)
-{
-    if (e->count != count)
-        return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    for (size_t i = 0; i < count; i++)
-        if (e->steps[i].work.type != steps[i].work.type) {
-            *wrong = steps[i].node;
-            return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-        }
-    return CU_GRAPH_EXEC_UPDATE_SUCCESS;
-}
-
 static CUresult update_exec(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info)
 {
-    size_t count = 0;
-    step *steps;
+    step_list steps;
     if (!info || !handle_is(e, EXEC_HANDLE) || !handle_is(g, GRAPH_HANDLE))
         return CUDA_ERROR_INVALID_VALUE;
     arena *a = driver_arena();
-    CUresult r = a ? take_steps(g, a, &steps, &count) : CUDA_ERROR_OUT_OF_MEMORY;
-    *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
-    if (r != CUDA_ERROR_OUT_OF_MEMORY)
-        info->result = r ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-                         : compare_steps(e, steps, count, &info->errorNode);
-    if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) {
+    CUresult r = a ? take_steps(g, a, &steps) : CUDA_ERROR_OUT_OF_MEMORY;
+    *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_SUCCESS };
+    if (r == CUDA_ERROR_OUT_OF_MEMORY)
+        info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+    else if (r || steps.count != e->steps.count)
+        info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    for (size_t i = 0; !info->result && i < steps.count; i++)
+        if (e->steps.items[i].work.type != steps.items[i].work.type) {
+            info->errorNode = steps.items[i].node;
+            info->result = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+        }
+    if (info->result) {
         arena_free(a);
         return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
-    for (size_t i = 0; i < e->count; i++)
-        steps[i].node = e->steps[i].node; /* programs go on to name those */
+    for (size_t i = 0; i < steps.count; i++)
+        steps.items[i].node = e->steps.items[i].node; /* programs go on to name those */
     arena_free(e->handle.arena);
     e->handle.arena = a;
     e->steps = steps;
-    e->overlaps = has_overlap(steps, e->count);
     return CUDA_SUCCESS;
 }
 
@@ -260,10 +232,8 @@ static CUresult update_and_tell(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
 {
     CUgraphExecUpdateResultInfo info = { 0 };
     CUresult r = cuGraphExecUpdate_v2(e, g, &info);
-    if (wrong)
-        *wrong = info.errorNode;
-    if (result)
-        *result = info.result;
+    GIVE(wrong, info.errorNode);
+    GIVE(result, info.result);
     return r;
 }
 

@@ -6,22 +6,6 @@
 #include "libcuda/entry/entry.h"
 #include "libcuda/launch.h"
 
-static CUresult create_graph(CUgraph *graph, unsigned flags)
-{
-    if (!graph || flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    *graph = graph_new();
-    return *graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult destroy_graph(CUgraph g)
-{
-    if (!handle_is(g, GRAPH_HANDLE) || g->captured || g->inner)
-        return CUDA_ERROR_INVALID_VALUE;
-    graph_free(g);
-    return CUDA_SUCCESS;
-}
-
 static CUresult clone_graph(CUgraph *copy, CUgraph g)
 {
     if (!copy || !handle_is(g, GRAPH_HANDLE))
@@ -47,89 +31,59 @@ static CUresult find_in_clone(CUgraphNode *found, CUgraphNode original, CUgraph 
     return check_value(n);
 }
 
-/* Where answers go, as many as there is room for. As in all such queries, *count goes in as the
- * room and comes out as what was given or, if nodes is NULL, as how many there are. */
-typedef struct answers {
-    CUgraphNode *nodes, *others; /* others: the other ends of edges, or NULL */
-    CUgraphEdgeData *edges;      /* or NULL */
-    size_t *count, given;
-} answers;
-
-static void give_node(answers *a, CUgraphNode node)
+/* Ends a list of nodes that were found. *count is the room for them, and becomes how many were
+ * given or, if there is no place for nodes, how many there are. */
+static CUresult end_list(CUgraphNode *nodes, size_t found, size_t *count)
 {
-    if (a->nodes && a->given < *a->count)
-        a->nodes[a->given] = node;
-    a->given++;
-}
-
-/* Gives the edge between two nodes, and the end of it that was asked for. */
-static void give_edge(answers *a, CUgraphNode node, CUgraphNode from, CUgraphNode to)
-{
-    static const CUgraphEdgeData programmatic = {
-        .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
-        .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
-    };
-    bool room = a->nodes && a->given < *a->count;
-    if (room && a->edges)
-        a->edges[a->given] = node_list_has(to->early, from) ? programmatic : (CUgraphEdgeData){ 0 };
-    if (room && a->others)
-        a->others[a->given] = to;
-    give_node(a, node);
-}
-
-static CUresult end_giving(answers *a)
-{
-    for (size_t i = a->given; a->nodes && i < *a->count; i++)
-        a->nodes[i] = NULL;
-    if (!a->nodes || a->given < *a->count)
-        *a->count = a->given;
+    for (size_t i = found; nodes && i < *count; i++)
+        nodes[i] = NULL;
+    if (!nodes || found < *count)
+        *count = found;
     return CUDA_SUCCESS;
 }
 
 static CUresult list_nodes(CUgraph g, bool roots, CUgraphNode *nodes, size_t *count)
 {
-    answers a = { .nodes = nodes, .count = count };
+    size_t found = 0;
     if (!handle_is(g, GRAPH_HANDLE) || !count)
         return CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = g->first; n; n = n->next)
-        if (!roots || !n->dependencies.count)
-            give_node(&a, n);
-    return end_giving(&a);
+    for (CUgraphNode n = g->first; n; n = n->next) {
+        if (roots && n->dependencies.count)
+            continue;
+        if (nodes && found < *count)
+            nodes[found] = n;
+        found++;
+    }
+    return end_list(nodes, found, count);
 }
 
-static CUresult list_edges(CUgraph g, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
-                           size_t *count)
+/* Lists edges: those between any nodes or, where these are not NULL, from one and to one. Places
+ * may be NULL; edges is filled only with another. */
+static CUresult list_edges(CUgraph g, CUgraphNode only_from, CUgraphNode only_to, CUgraphNode *from,
+                           CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)
 {
-    answers a = { from, to, edges, count, 0 };
-    if (!handle_is(g, GRAPH_HANDLE) || !count || !from != !to)
+    static const CUgraphEdgeData plain, programmatic = {
+        .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+        .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+    };
+    size_t found = 0;
+    if (!count)
         return CUDA_ERROR_INVALID_VALUE;
     for (CUgraphNode n = g->first; n; n = n->next)
-        for (size_t i = 0; i < n->dependencies.count; i++)
-            give_edge(&a, n->dependencies.items[i], n->dependencies.items[i], n);
-    return end_giving(&a);
-}
-
-static CUresult list_dependencies(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                  size_t *count)
-{
-    answers a = { .nodes = nodes, .edges = edges, .count = count };
-    if (!is_node(node) || !count)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < node->dependencies.count; i++)
-        give_edge(&a, node->dependencies.items[i], node->dependencies.items[i], node);
-    return end_giving(&a);
-}
-
-static CUresult list_dependents(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                size_t *count)
-{
-    answers a = { .nodes = nodes, .edges = edges, .count = count };
-    if (!is_node(node) || !count)
-        return CUDA_ERROR_INVALID_VALUE;
-    for (CUgraphNode n = node->graph->first; n; n = n->next)
-        if (node_list_has(n->dependencies, node))
-            give_edge(&a, n, node, n);
-    return end_giving(&a);
+        for (size_t i = 0; i < n->dependencies.count; i++) {
+            CUgraphNode before = n->dependencies.items[i];
+            if ((only_from && before != only_from) || (only_to && n != only_to))
+                continue;
+            bool room = found < *count;
+            if (from && room)
+                from[found] = before;
+            if (to && room)
+                to[found] = n;
+            if (edges && room && (from || to))
+                edges[found] = node_list_has(n->early, before) ? programmatic : plain;
+            found++;
+        }
+    return end_list(from ? from : to, found, count);
 }
 
 /* Checks the data of an edge from a node to one of a type. */
@@ -215,39 +169,26 @@ static CUresult add_graph_node(CUgraphNode *node, CUgraph g, const CUgraphNode *
     return r;
 }
 
-static CUresult add_any_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, size_t count,
+/* Adds a node of any type. The edges' data may be NULL. */
+static CUresult add_any_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from,
+                             const CUgraphEdgeData *edges, size_t count,
                              const CUgraphNodeParams *params)
 {
     work w;
-    CUresult r = work_of_params(params, false, &w);
-    return r                                    ? r
-           : w.type == CU_GRAPH_NODE_TYPE_GRAPH ? add_graph_node(node, g, from, count, w.as.graph)
-                                                : add_node(node, g, from, count, &w);
-}
-
-static CUresult add_node_with_edges(CUgraphNode *node, CUgraph g, const CUgraphNode *from,
-                                    const CUgraphEdgeData *edges, size_t count,
-                                    const CUgraphNodeParams *params)
-{
-    CUresult r = check_value(params && (from || !count));
+    CUresult r = check_value(params && (from || !count || !edges));
     for (size_t i = 0; !r && edges && i < count; i++)
         r = is_node(from[i]) ? check_edge(&edges[i], from[i], params->type)
                              : CUDA_ERROR_INVALID_VALUE;
-    r = r ? r : add_any_node(node, g, from, count, params);
+    r = r ? r : work_of_params(params, false, &w);
+    if (!r && w.type == CU_GRAPH_NODE_TYPE_GRAPH)
+        r = add_graph_node(node, g, from, count, w.as.graph);
+    else if (!r)
+        r = add_node(node, g, from, count, &w);
     for (size_t i = 0; !r && edges && i < count; i++)
         if (edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
             !graph_make_early(*node, from[i]))
             r = CUDA_ERROR_OUT_OF_MEMORY;
     return r;
-}
-
-/* Removes a node, but not one that streams may go on from. */
-static CUresult destroy_node(CUgraphNode node)
-{
-    if (!is_node(node) || node->graph->captured || node->graph->inner)
-        return CUDA_ERROR_INVALID_VALUE;
-    graph_remove(node);
-    return CUDA_SUCCESS;
 }
 
 /* Checks that a node is of a type, and that there are parameters or a place for them. */

@@ -4,32 +4,14 @@
 #include "libcuda/capture.h"
 #include "libcuda/entry/entry.h"
 
-/* The attributes of a launch that matter here. The others are about caches, priorities and the
- * like.
- */
+/* The attributes of a launch that matter here. Others are about caches, priorities and the like. */
 typedef struct attributes {
     bool clusters, programmatic, cooperative;
     CUevent event; /* recorded after the launch, which is when a device may do it at the latest */
 } attributes;
 
-static attributes read_attributes(const CUlaunchConfig *config)
-{
-    attributes all = { 0 };
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const CUlaunchAttributeValue *v = &config->attrs[i].value;
-        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            all.clusters = v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 1;
-        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-            all.programmatic = v->programmaticStreamSerializationAllowed;
-        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-            all.cooperative = v->cooperative;
-        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
-            all.event = v->programmaticEvent.event;
-    }
-    return all;
-}
-
-static CUresult check_attributes(const attributes *a)
+static CUresult launch_kernel(CUcontext c, CUstream stream, const attributes *a,
+                              const CUDA_KERNEL_NODE_PARAMS *l)
 {
     bool dependent = a->programmatic || a->event;
     if (a->clusters)
@@ -45,18 +27,11 @@ static CUresult check_attributes(const attributes *a)
         return CUDA_ERROR_INVALID_VALUE;
     if (dependent)
         driver.overlaps = true;
-    return CUDA_SUCCESS;
-}
-
-static CUresult launch_kernel(CUcontext c, CUstream stream, const attributes *a,
-                              const CUDA_KERNEL_NODE_PARAMS *l)
-{
     work w = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
                .programmatic = a->programmatic && !a->cooperative,
                .cooperative = a->cooperative,
                .as.launch = *l };
-    CUresult r = check_attributes(a);
-    r = r ? r : stream_submit(c, stream, &w);
+    CUresult r = stream_submit(c, stream, &w);
     return r || !a->event ? r : stream_record(c, stream, a->event);
 }
 
@@ -65,7 +40,18 @@ static CUresult launch_with_attributes(CUcontext c, const CUlaunchConfig *config
 {
     if (!config || (config->numAttrs && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    attributes all = read_attributes(config);
+    attributes all = { 0 };
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttributeValue *v = &config->attrs[i].value;
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            all.clusters = v->clusterDim.x * v->clusterDim.y * v->clusterDim.z > 1;
+        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            all.programmatic = v->programmaticStreamSerializationAllowed;
+        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            all.cooperative = v->cooperative;
+        else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+            all.event = v->programmaticEvent.event;
+    }
     return launch_kernel(c, config->hStream, &all,
                          &(CUDA_KERNEL_NODE_PARAMS){
                              .func = f,

@@ -168,10 +168,10 @@ static CUresult finish_linking(CUlinkState l, void **image, size_t *size)
                                  : CUDA_ERROR_OUT_OF_MEMORY;
     jit_log_write(&l->log, "", k.message);
     arena_free(k.scratch);
-    if (!r)
+    if (!r) {
         *image = l->linked;
-    if (!r && size)
-        *size = l->linked_bytes;
+        GIVE(size, l->linked_bytes);
+    }
     return r;
 }
 

@@ -18,7 +18,7 @@ enum { PITCH_UNIT = 512 };
 /* Allocates from a pool or, if that is NULL, without one. */
 static CUresult allocate_memory(CUcontext c, CUdeviceptr *address, size_t size, CUmemoryPool pool)
 {
-    CUresult r = capture_refuses(c);
+    CUresult r = capture_refuses(c, UNSAFE_CALL);
     if (r)
         return r;
     if (!address || !size)
@@ -52,7 +52,7 @@ static CUresult allocate_rows(CUcontext c, CUdeviceptr *address, size_t *pitch, 
 
 static CUresult release_memory(CUcontext c, CUdeviceptr address)
 {
-    CUresult r = capture_refuses(c);
+    CUresult r = capture_refuses(c, UNSAFE_CALL);
     if (r || !address)
         return r;
     buffer *b = buffer_of_address(address);
@@ -136,10 +136,8 @@ static CUresult describe_range(CUdeviceptr *base, size_t *size, CUdeviceptr addr
     range at;
     if (!find_range(address, &at))
         return CUDA_ERROR_NOT_FOUND;
-    if (base)
-        *base = at.address;
-    if (size)
-        *size = at.size;
+    GIVE(base, at.address);
+    GIVE(size, at.size);
     return CUDA_SUCCESS;
 }
 
@@ -245,7 +243,7 @@ static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, v
 
 static CUresult allocate_managed(CUcontext c, CUdeviceptr *address, size_t size, unsigned flags)
 {
-    CUresult r = capture_refuses(c);
+    CUresult r = capture_refuses(c, UNSAFE_CALL);
     if (r)
         return r;
     if (!address || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))

@@ -78,10 +78,8 @@ static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, cons
         return CUDA_ERROR_INVALID_HANDLE;
     if (!emu_variable(driver.memory, m->module, name, &at, &bytes))
         return CUDA_ERROR_NOT_FOUND;
-    if (address)
-        *address = at;
-    if (size)
-        *size = bytes;
+    GIVE(address, at);
+    GIVE(size, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -151,8 +149,7 @@ static CUresult describe_param(CUfunction f, size_t index, size_t *offset, size_
         return CUDA_ERROR_INVALID_HANDLE;
     if (!offset || !emu_param(f->module->module, f->name, index, offset, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    if (size)
-        *size = bytes;
+    GIVE(size, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -161,16 +158,6 @@ static CUresult check_function(CUfunction f, const void *answer)
 {
     CUresult r = check_handle(f, FUNCTION_HANDLE);
     return r ? r : check_value(answer);
-}
-
-static CUresult load_module(CUmodule *module, load_source from, unsigned count,
-                            const CUjit_option *options, void **values)
-{
-    CUcontext c;
-    jit_log log;
-    CUresult r = enter_context(&c);
-    r = r ? r : jit_log_read(&log, count, options, values);
-    return leave(r ? r : module_load(c, from, &log, module));
 }
 
 static CUresult unload_module(CUmodule m)
@@ -186,18 +173,14 @@ static CUresult unload_module(CUmodule m)
 static CUresult load_library(CUlibrary *library, load_source from, unsigned count,
                              const CUjit_option *options, void **values)
 {
-    CUcontext none;
     CUmodule m;
-    jit_log log;
-    CUresult r = enter_driver(&none);
-    r = r ? r : check_value(library);
-    r = r ? r : jit_log_read(&log, count, options, values);
-    r = r ? r : module_load(NULL, from, &log, &m);
+    CUresult r = check_value(library);
+    r = r ? r : module_load(NULL, from, count, options, values, &m);
     if (!r) {
         m->is_library = true;
         *library = (CUlibrary)(void *)m;
     }
-    return leave(r);
+    return r;
 }
 
 static CUmodule module_of(CUlibrary library)

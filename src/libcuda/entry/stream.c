@@ -5,14 +5,6 @@
 
 #include "libcuda/entry/entry.h"
 
-static CUresult create_stream(CUcontext c, CUstream *stream, unsigned flags, int priority)
-{
-    if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
-        return CUDA_ERROR_INVALID_VALUE;
-    *stream = stream_new(c, flags, priority);
-    return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 /* Finds a stream by its handle, and checks that there is a place for what is asked of it. */
 static CUresult find_stream(CUcontext c, CUstream *s, const void *answer)
 {
@@ -51,16 +43,10 @@ static CUresult set_stream_attribute(CUstream s, CUstreamAttrID which,
     return CUDA_SUCCESS;
 }
 
-static void copy_stream_attributes(CUstream to, CUstream from)
-{
-    memmove(to->attributes, from->attributes, sizeof to->attributes);
-    to->priority = from->priority;
-}
-
 static CUresult synchronize_stream(CUcontext c, CUstream s)
 {
     CUresult r = stream_find(c, s, &s);
-    return !r && s->capture ? capture_refuses_waiting(s->handle.context) : r;
+    return !r && s->capture ? capture_refuses(s->handle.context, WAITING_CALL) : r;
 }
 
 static CUresult call_back(CUcontext c, CUstream named, CUstreamCallback function, void *data)
@@ -68,7 +54,7 @@ static CUresult call_back(CUcontext c, CUstream named, CUstreamCallback function
     CUstream s;
     CUresult r = stream_ready(c, named, &s);
     if (!r && s->capture)
-        r = capture_refuses_waiting(c);
+        r = capture_refuses(c, WAITING_CALL);
     if (!r)
         function(named, CUDA_SUCCESS, data);
     return r;
@@ -130,8 +116,9 @@ static CUresult elapsed_time(float *milliseconds, CUevent from, CUevent to)
  * and before all that it gets. */
 static CUresult find_event_in(CUcontext c, CUevent e)
 {
-    return handle_is(c, CONTEXT_HANDLE) && handle_is(e, EVENT_HANDLE) ? capture_refuses_waiting(c)
-                                                                      : CUDA_ERROR_INVALID_HANDLE;
+    if (!handle_is(c, CONTEXT_HANDLE) || !handle_is(e, EVENT_HANDLE))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return capture_refuses(c, WAITING_CALL);
 }
 
 static CUresult set_dependencies(CUcontext c, CUstream s, const CUgraphNode *nodes,

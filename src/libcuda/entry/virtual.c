@@ -30,7 +30,7 @@ static bool is_mapped_anywhere(uint64_t address, size_t size)
     return false;
 }
 
-/* Returns true if whole mappings have all of these addresses. */
+/* Returns true if these are addresses of whole mappings. */
 static bool is_mapped_whole(uint64_t address, size_t size)
 {
     const mapping *m;
