@@ -118,7 +118,7 @@ static bool launch(device *d, const device_launch *l)
 static void reset(device *d)
 {
     emu_memory_free(d->memory);
-    d->memory = emu_memory_new_in(d->arena);
+    d->memory = emu_memory_new(d->arena);
 }
 
 static void close_emulator(device *d)
@@ -136,7 +136,7 @@ device device_emulator(arena *a)
         .arena = a,
         .sm = 90,
         .sm_count = 1,
-        .memory = emu_memory_new_in(a),
+        .memory = emu_memory_new(a),
         .alloc = alloc,
         .map = map,
         .put = put,

@@ -185,10 +185,9 @@ bool emu_entry(const emu_module *m, const char *name, emu_entry_info *info);
 /* Finds a parameter in the buffer of a launch, in bytes. False: no such entry or parameter. */
 bool emu_param(const emu_module *m, const char *entry, size_t index, size_t *offset, size_t *size);
 
-/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. One made in an arena fails
- * as that does, and is freed before that. */
-emu_memory *emu_memory_new(void);
-emu_memory *emu_memory_new_in(arena *parent);
+/* Device memory. Addresses are aligned to 256 bytes as cudaMalloc's are. Memory made in an arena, if
+ * parent is not NULL, fails as that does, and is freed before that. */
+emu_memory *emu_memory_new(arena *parent);
 void emu_memory_free(emu_memory *m);
 
 /* size bytes without content: reading them before a write is a fault. 0: no memory. */

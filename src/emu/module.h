@@ -327,6 +327,18 @@ static inline uint64_t round_up(uint64_t value, uint64_t align)
     return (value + align - 1) & ~(align - 1);
 }
 
+/* What runs the instructions of emu_ops.def: exec_NAME for each. Decoders choose those below instead
+ * of their row's. */
+#define ROW(name, pattern, operands, decode, target) op_exec exec_##name;
+#include "emu/emu_ops.def"
+
+op_exec exec_pack, exec_unpack, exec_clock, exec_unknown;
+
+/* Returns the fastest implementation of an arithmetic instruction on this processor, or of a cvt of
+ * some types. All give the same results. */
+op_exec *exec_lanes_here(op_exec *exec);
+op_exec *exec_cvt_for(const op *o);
+
 const entry *module_entry(const emu_module *m, const char *name);
 
 #endif

@@ -66,17 +66,43 @@ typedef enum ptx_type {
 #undef X
 } ptx_type;
 
-/* The type written as "u32", without the dot; TYPE_NONE where there is none of that name. */
-ptx_type emu_type_named(const char *name);
+static const struct {
+    const char *name;
+    unsigned bits;
+    type_kind kind;
+} ptx_types[] = { [TYPE_NONE] = { "", 0, KIND_NONE },
+#define X(name, bits, kind) [TYPE_##name] = { #name, bits, kind },
+                  PTX_TYPES(X)
+#undef X
+};
 
-/* Of a type, which ops keep in a byte. */
-const char *emu_type_name(unsigned type);
-unsigned emu_type_bits(unsigned type);
-type_kind emu_type_kind(unsigned type);
+/* Returns the type written as "u32", without the dot; TYPE_NONE if there is none of that name. */
+static inline ptx_type emu_type_named(const char *name)
+{
+    size_t i = sizeof ptx_types / sizeof *ptx_types;
+    while (--i && strcmp(ptx_types[i].name, name) != 0)
+        continue;
+    return (ptx_type)i;
+}
+
+static inline const char *emu_type_name(unsigned type)
+{
+    return ptx_types[type].name;
+}
+
+static inline unsigned emu_type_bits(unsigned type)
+{
+    return ptx_types[type].bits;
+}
 
 static inline unsigned emu_type_bytes(unsigned type)
 {
     return emu_type_bits(type) / 8;
+}
+
+static inline type_kind emu_type_kind(unsigned type)
+{
+    return ptx_types[type].kind;
 }
 
 /* C types for PTX types, in the meanings of instructions. 16-bit and packed floats stay bits. */

@@ -113,7 +113,7 @@ unsigned driver_threads(void)
 static CUresult make_memory(void *unused)
 {
     (void)unused;
-    driver.memory = emu_memory_new_in(own.arena);
+    driver.memory = emu_memory_new(own.arena);
     return CUDA_SUCCESS;
 }
 

@@ -220,7 +220,7 @@ static uint64_t *map_random(arena *a, emu_memory *m, size_t bytes)
 
 static subject make_gemv(arena *a)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     const void **params = arena_alloc(a, 3 * sizeof *params);
     params[0] = keep_address(a, emu_alloc(m, ROWS * sizeof(float)));
     params[1] = map_random(a, m, (size_t)ROWS * ROW_BYTES);
@@ -237,7 +237,7 @@ static subject make_gemv(arena *a)
 static subject make_axpy(arena *a)
 {
     static const float factor = 0.5f;
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     const void **params = arena_alloc(a, 3 * sizeof *params);
     params[0] = map_random(a, m, VALUES * sizeof(float));
     params[1] = map_random(a, m, VALUES * sizeof(float));

@@ -110,7 +110,7 @@ static void launch(const emu_module *module, const char *entry, unsigned lines, 
         return;
 
     arena *a = arena_new();
-    emu_memory *memory = emu_memory_new();
+    emu_memory *memory = emu_memory_new(NULL);
     emu_stats stats = { 0 };
     emu_report report;
     config.params = make_params(a, memory, module, entry, info.param_count);

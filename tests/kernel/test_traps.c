@@ -586,7 +586,7 @@ static emu_fault run_tile(arena *a, const char *text)
 {
     float x[128] = { 0 };
     emu_report report = { 0 };
-    emu_memory *memory = emu_memory_new();
+    emu_memory *memory = emu_memory_new(NULL);
     uint64_t in = emu_map(memory, x, sizeof x, true), out = emu_alloc(memory, 64 * sizeof *x);
     const void *params[] = { &out, &in };
     emu_launch_config config = {

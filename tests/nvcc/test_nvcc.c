@@ -30,7 +30,7 @@ static device open_device(const char *kernel)
     static const char *const files[] = { "sm_75",    "sm_80", "sm_90", "matrices",
                                          "barriers", "bulk",  "stack", "small" };
     const char *folder = getenv("PTXGEN_NVCC_DATA"), *error;
-    device d = { .arena = arena_new(), .memory = emu_memory_new(), .kernel = kernel };
+    device d = { .arena = arena_new(), .memory = emu_memory_new(NULL), .kernel = kernel };
     const char *entry = arena_format(d.arena, ".entry %s(", kernel);
     assert_non_null(folder);
     for (size_t i = 0; i < sizeof files / sizeof *files && !d.module; i++) {

@@ -458,7 +458,7 @@ ARENA_TEST(a_module_tells_of_its_entries_and_variables)
                                "ld.param.u64 %l1, [to];\n"
                                "add.u32 %r3, %r1, %r2; @%p1 st.global.b32 [%l1], %r3; ret; }\n"
                                ".entry b() { ret; }\n";
-    emu_memory *m = emu_memory_new(), *other = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL), *other = emu_memory_new(NULL);
     emu_report report;
     emu_module_info info;
     emu_entry_info entry;

@@ -169,7 +169,7 @@ TEST(a_fence_or_a_release_says_nothing_of_shared_memory)
 
 TEST(leaks_are_what_is_live_at_the_end)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_allocation list[4] = { 0 };
     uint64_t total, a = emu_alloc(m, 100), b = emu_alloc(m, 7), c = emu_alloc(m, 50);
     assert_int_equal(emu_live(m, list, 4, &total), 3);
@@ -186,7 +186,7 @@ TEST(leaks_are_what_is_live_at_the_end)
 
 TEST(memory_is_freed_once_and_at_its_start)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint64_t a = emu_alloc(m, 100);
     emu_allocation found;
     uint8_t byte = 0;
@@ -207,7 +207,7 @@ TEST(memory_is_freed_once_and_at_its_start)
 
 TEST(the_host_stays_inside_of_an_allocation)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint64_t a = emu_alloc(m, 100);
     uint8_t bytes[101] = { 0 };
     uint32_t word = 0x01020304;
@@ -225,7 +225,7 @@ TEST(the_host_stays_inside_of_an_allocation)
 
 TEST(copies_carry_along_what_was_never_written)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint64_t a = emu_alloc(m, 64), b = emu_alloc(m, 64);
     uint8_t bytes[64];
     memset(bytes, 7, sizeof bytes);

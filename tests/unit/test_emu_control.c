@@ -373,7 +373,7 @@ ARENA_TEST(special_registers_say_where_a_thread_is)
         "mov.u32 %r12, %laneid; mov.u32 %r13, %warpid; shl.b32 %r13, %r13, 5;\n"
         "add.u32 %r12, %r12, %r13; mov.u32 %r14, %lanemask_lt; popc.b32 %r14, %r14;\n"
         "shl.b32 %r14, %r14, 16; or.b32 %r12, %r12, %r14; st.global.u32 [%rd1], %r12; ret; }";
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_report report;
     memset(out, 0xff, sizeof out);
     uint64_t to = emu_map(m, out, sizeof out, false);
@@ -461,7 +461,7 @@ ARENA_TEST(a_gemv_with_vector_loads_gives_the_sums)
         for (int n = 0; n < N; n++)
             w[n][k] = (float)((k * (n + 3)) % 11) * 0.25f;
     }
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_report report;
     uint64_t to_y = emu_map(m, y, sizeof y, false), to_w = emu_map(m, w, sizeof w, true);
     uint64_t to_x = emu_map(m, x, sizeof x, true);

@@ -202,7 +202,7 @@ ARENA_TEST(a_report_names_block_and_thread_in_three_dimensions)
                                 "setp.eq.u32 %p1, %r1, 2; setp.eq.and.u32 %p1, %r2, 3, %p1; "
                                 "setp.eq.and.u32 %p1, %r3, 1, %p1;\n"
                                 "@%p1 trap;\nret; }";
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_report report;
     emu_launch_config config = { .module = emu_load(a, text, strlen(text), &report),
                                  .entry = "k",
@@ -239,7 +239,7 @@ ARENA_TEST(a_launch_that_does_not_fit_its_entry_is_refused)
         { "m", 1, 256, 0, 0, "'m' allows 128" },
         { "m", 1, 64, 0, 200000, "48000 + 200000 bytes" },
     };
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint32_t value = 0;
     const void *params[] = { &value };
     emu_report report;

@@ -25,7 +25,7 @@ typedef struct grid_run {
 static void run_grid(grid_run *r)
 {
     arena *a = arena_new();
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint32_t counter[4] = { 0 };
     memset(r->out, 0, sizeof r->out);
     uint64_t out = emu_map(m, r->out, sizeof r->out, false);

@@ -233,7 +233,7 @@ ARENA_TEST(variables_of_the_module_keep_their_content_between_launches)
         "ld.const.u32 %r2, [table+12]; ld.global.f32 %f1, [scale]; cvt.rzi.u32.f32 %r3, %f1;\n"
         "atom.global.add.u32 %r4, [counter], 1; st.global.v4.u32 [%l1], {%r1, %r2, %r3, %r4}; ret; "
         "}";
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_report report;
     uint32_t out[4];
     uint64_t to = emu_map(m, out, sizeof out, false);
@@ -249,7 +249,7 @@ ARENA_TEST(variables_of_the_module_keep_their_content_between_launches)
 
 TEST(allocations_are_apart_and_checked)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint32_t word = 7, mapped[4] = { 1, 2, 3, 4 };
     uint64_t a = emu_alloc(m, 1000), b = emu_map(m, mapped, sizeof mapped, false);
     assert_int_equal(a % 256, 0);
@@ -282,7 +282,7 @@ TEST(what_was_written_is_found_however_large_the_allocation)
 {
     static const uint64_t sizes[] = { 1 << 20, UINT64_C(1) << 40 };
     for (size_t i = 0; i < 2; i++) {
-        emu_memory *m = emu_memory_new();
+        emu_memory *m = emu_memory_new(NULL);
         uint64_t size = sizes[i], a = i ? emu_alloc_sparse(m, size) : emu_alloc(m, size);
         assert_true(emu_next_written(m, a, 0) == size);
         assert_true(emu_write(m, a + size - 5, "abcd", 4));
@@ -297,7 +297,7 @@ TEST(what_was_written_is_found_however_large_the_allocation)
 
 TEST(a_pattern_is_as_large_as_it_says_and_holds_what_is_written)
 {
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     const uint64_t size = UINT64_C(1) << 34;
     uint64_t at = emu_map_pattern(m, size, "abcdefg", 7, false);
     uint64_t next = emu_alloc(m, 16);
@@ -349,7 +349,7 @@ ARENA_TEST(a_warp_reads_a_pattern_wherever_its_words_lie)
         words[i] = 1000 + i;
         written[i] = 5000 + i;
     }
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     const uint64_t size = 5 * PAGE;
     uint64_t in = emu_map_pattern(m, size, words, sizeof words, true), out = emu_alloc(m, 128);
     assert_true(emu_write(m, in + PAGE, written, sizeof written));
@@ -383,7 +383,7 @@ ARENA_TEST(memory_used_after_it_was_freed_or_before_it_was_filled_is_reported)
     static const char text[] = PTX_HEAD
         ".entry k(.param .u64 p) { .reg .b32 %r<4>; .reg .b64 %l<4>; ld.param.u64 %l1, [p];\n"
         "ld.global.u32 %r1, [%l1+4]; st.global.u32 [%l1], %r1; ret; }";
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_report report;
     uint64_t at = emu_alloc(m, 64);
     const void *params[] = { &at };
@@ -422,7 +422,7 @@ ARENA_TEST(bytes_that_a_load_has_no_use_for_need_not_be_written)
                      "ld.%s.v2.u32 {%%r1, %%r2}, [%%l1];\n"
                      "ld.%s.v2.u32 {%%r1, %%r2}, [%%l1]; ret; }",
             kernels[i / 4].body, place, place, masks[i % 4], place, place);
-        emu_memory *m = emu_memory_new();
+        emu_memory *m = emu_memory_new(NULL);
         emu_report report;
         uint64_t at = emu_alloc(m, 64);
         const void *params[] = { &at };
@@ -463,7 +463,7 @@ typedef struct several_kinds {
 
 static void make_several(several_kinds *k)
 {
-    *k = (several_kinds){ .m = emu_memory_new(), .bytes = "abcdefg" };
+    *k = (several_kinds){ .m = emu_memory_new(NULL), .bytes = "abcdefg" };
     k->filled = emu_alloc(k->m, 64);
     k->mapped = emu_map(k->m, k->bytes, sizeof k->bytes, false);
     k->pattern = emu_map_pattern(k->m, UINT64_C(1) << 34, "abcdefg", 7, false);

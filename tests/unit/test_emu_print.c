@@ -95,7 +95,7 @@ TEST(printf_prints_as_that_of_c_for_each_thread)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[4096], expected[256];
         arena *a = arena_new();
-        emu_memory *m = emu_memory_new();
+        emu_memory *m = emu_memory_new(NULL);
         emu_report report;
         heard h = { .length = 0 };
         make_text(text, sizeof text, &rows[i]);

@@ -48,7 +48,7 @@ typedef struct run {
 static inline bool run_kernel(run *r)
 {
     arena *a = arena_new();
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     unsigned threads = r->threads ? r->threads : 32;
     memset(r->out, 0xff, sizeof r->out);
     uint64_t out = emu_map(m, r->out, SLOT_BYTES, false);

@@ -83,7 +83,7 @@ static size_t launch_all(stream_run *r, emu_memory *m, const emu_module *module,
 static void run_stream(stream_run *r)
 {
     arena *a = arena_new();
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     uint32_t ones[VALUES];
     uint64_t buffers[BUFFERS];
     memset(r->counter, 0, sizeof r->counter);

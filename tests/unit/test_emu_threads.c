@@ -323,7 +323,7 @@ static outcome run_row(arena *a, const kernel_row *k, unsigned threads)
     emu_checks checks = { .warn = hear_warning, .context = &o, .carries = k->warns };
     for (int i = 0; i < EMU_CHECK_COUNT && (k->warns || k->passes); i++)
         checks.actions[i] = k->warns ? EMU_WARNS : EMU_PASSES;
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     for (size_t i = 0; i < IN_WORDS; i++)
         words[i] = (uint32_t)i * 2654435761u;
     memset(host, 0, sizeof host);

@@ -32,7 +32,7 @@ static const unknown known_when_reached[] = {
 static emu_report launch(const emu_module *module, const char *entry)
 {
     static char message[256];
-    emu_memory *m = emu_memory_new();
+    emu_memory *m = emu_memory_new(NULL);
     emu_report report;
     emu_launch_config config = {
         .module = module, .entry = entry, .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }

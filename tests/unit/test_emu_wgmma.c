@@ -169,7 +169,7 @@ static bool run(const char *text, const uint8_t *tiles, unsigned threads, emu_re
 {
     static char message[256];
     arena *a = arena_new();
-    emu_memory *memory = emu_memory_new();
+    emu_memory *memory = emu_memory_new(NULL);
     uint64_t addresses[] = { emu_map(memory, out, sizeof out, false),
                              emu_map(memory, (void *)(uintptr_t)tiles, TILES, true) };
     const void *params[] = { &addresses[0], &addresses[1] };

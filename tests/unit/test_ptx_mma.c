@@ -267,7 +267,7 @@ static void check_product(arena *a, const product *f, way how)
     fill(&m, f->of, how, &r);
     ptx_output text = built(a, f, how);
     emu_report report;
-    emu_memory *memory = emu_memory_new();
+    emu_memory *memory = emu_memory_new(NULL);
     size_t bytes = row_bytes(f);
     unsigned depth = depth_of(f->of);
     uint64_t addresses[] = { emu_alloc(memory, sizeof d),

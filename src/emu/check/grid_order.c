@@ -1,14 +1,10 @@
 #include "emu/check/grid_order.h"
 
-#include <string.h>
-
-enum { LANES = 32 };
-
 void order_begin_block(grid_order *g, uint32_t block)
 {
     g->block = block;
     g->running = NULL;
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
+    for (unsigned w = 0; w < MAX_WARPS; w++)
         g->fences[w].count = 0;
     memset(g->fenced, 0, sizeof g->fenced);
     g->fenced_warps = g->changed = 0;
@@ -36,16 +32,16 @@ static grid_block *running_block(grid_order *g)
 /* Returns true if a release covers what lanes of a warp of its block did at a time: its view has
  * seen the warp beyond that time, or the lanes are among the releasing ones or seen by one of them.
  */
-static bool release_covers(const grid_release *r, unsigned warp, uint32_t lanes, uint32_t time)
+static bool release_covers(const grid_release *r, unsigned w, uint32_t lanes, uint32_t time)
 {
-    if (time < r->view->seen[warp])
+    if (time < r->view->seen[w])
         return true;
-    if (warp != r->warp)
+    if (w != r->warp)
         return false;
     if (r->lanes & lanes && time <= r->time)
         return true;
-    for (unsigned i = 0; r->view->lanes && i < LANES; i++)
-        for (unsigned other = 0; r->lanes >> i & 1 && other < LANES; other++)
+    for (unsigned i = 0; r->view->lanes && i < WARP_LANES; i++)
+        for (unsigned other = 0; r->lanes >> i & 1 && other < WARP_LANES; other++)
             if (lanes >> other & 1 && time < (*r->view->lanes)[i][other])
                 return true;
     return false;
@@ -53,7 +49,8 @@ static bool release_covers(const grid_release *r, unsigned warp, uint32_t lanes,
 
 static bool covers_store(const grid_release *r, const grid_store *s)
 {
-    return release_covers(r, s->thread / LANES, UINT32_C(1) << s->thread % LANES, s->time);
+    return release_covers(r, s->thread / WARP_LANES, UINT32_C(1) << s->thread % WARP_LANES,
+                          s->time);
 }
 
 /* Adds a release of the running block to a sequence. A newer release by all lanes of an older one
@@ -89,26 +86,26 @@ static void add_release(arena *a, release_sequence *s, const grid_release *r)
 }
 
 /* Returns what lanes of a warp would release now. */
-static grid_release release_now(grid_order *g, unsigned warp, uint32_t lanes)
+static grid_release release_now(grid_order *g, unsigned w, uint32_t lanes)
 {
     const shared_memory *t = g->times;
-    if (!g->views[warp] || g->views[warp]->time != t->sync_time[warp]) {
+    if (!g->views[w] || g->views[w]->time != t->sync_time[w]) {
         grid_view *view = arena_alloc(g->arena, sizeof *view);
-        view->time = t->sync_time[warp];
-        memcpy(view->seen, t->seen[warp], sizeof view->seen);
+        view->time = t->sync_time[w];
+        memcpy(view->seen, t->seen[w], sizeof view->seen);
         static const lanes_seen nothing;
-        const lanes_seen *lanes_have = (const lanes_seen *)t->seen_lanes[warp];
+        const lanes_seen *lanes_have = (const lanes_seen *)t->seen_lanes[w];
         bool any = lanes_have && memcmp(lanes_have, nothing, sizeof nothing) != 0;
         view->lanes =
             any ? (const lanes_seen *)(const void *)arena_copy(g->arena, lanes_have, sizeof nothing)
                 : NULL;
-        g->views[warp] = view;
+        g->views[w] = view;
     }
     return (grid_release){ .block = running_block(g),
-                           .view = g->views[warp],
-                           .time = t->warp_time[warp],
+                           .view = g->views[w],
+                           .time = t->warp_time[w],
                            .lanes = lanes,
-                           .warp = warp };
+                           .warp = w };
 }
 
 /* Adds an acquire to the running block's, unless an earlier one says the same. */
@@ -146,19 +143,19 @@ static bool knows_acquire(const grid_order *g, unsigned thread, const grid_acqui
 }
 
 /* A fence by lanes turns strong loads of the block that they know of into acquires. */
-static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
+static void complete_acquires(grid_order *g, unsigned w, uint32_t lanes)
 {
     for (size_t i = 0, count = g->running ? g->running->acquires.count : 0; i < count; i++) {
         grid_acquire a = g->running->acquires.items[i];
         if (a.complete)
             continue;
         uint32_t know = 0;
-        for (unsigned lane = 0; lane < LANES; lane++)
-            if (lanes >> lane & 1 && knows_acquire(g, warp * LANES + lane, &a))
+        for (unsigned lane = 0; lane < WARP_LANES; lane++)
+            if (lanes >> lane & 1 && knows_acquire(g, w * WARP_LANES + lane, &a))
                 know |= UINT32_C(1) << lane;
         a.lanes = know;
-        a.warp = (uint16_t)warp;
-        a.time = g->times->warp_time[warp];
+        a.warp = (uint16_t)w;
+        a.time = g->times->warp_time[w];
         a.complete = true;
         if (know)
             note_acquire(g, &a);
@@ -167,68 +164,68 @@ static void complete_acquires(grid_order *g, unsigned warp, uint32_t lanes)
 
 /* Removes older fences of these lanes that no synchronisation has followed: no thread can see one
  * of them and not the new one. */
-static void replace_fences(grid_order *g, unsigned warp, uint32_t lanes)
+static void replace_fences(grid_order *g, unsigned w, uint32_t lanes)
 {
-    size_t kept = g->fences[warp].count;
-    grid_release *f = g->fences[warp].items;
-    while (kept > 0 && f[kept - 1].time >= g->times->sync_time[warp])
+    size_t kept = g->fences[w].count;
+    grid_release *f = g->fences[w].items;
+    while (kept > 0 && f[kept - 1].time >= g->times->sync_time[w])
         kept--;
-    for (size_t i = kept; i < g->fences[warp].count; i++) {
+    for (size_t i = kept; i < g->fences[w].count; i++) {
         f[i].lanes &= ~lanes;
         if (f[i].lanes)
             f[kept++] = f[i];
     }
-    g->fences[warp].count = kept;
+    g->fences[w].count = kept;
 }
 
 /* Returns true if a fence would say what the warp's last one says, as in a loop that waits. */
-static bool is_same_fence(const grid_order *g, unsigned warp, uint32_t lanes)
+static bool is_same_fence(const grid_order *g, unsigned w, uint32_t lanes)
 {
-    size_t count = g->fences[warp].count;
-    if (!count || g->changed >> warp & 1)
+    size_t count = g->fences[w].count;
+    if (!count || g->changed >> w & 1)
         return false;
-    const grid_release *last = &g->fences[warp].items[count - 1];
-    return last->lanes == lanes && last->time >= g->times->sync_time[warp];
+    const grid_release *last = &g->fences[w].items[count - 1];
+    return last->lanes == lanes && last->time >= g->times->sync_time[w];
 }
 
-void order_fence(grid_order *g, unsigned warp, uint32_t lanes, bool acquires, bool releases)
+void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases)
 {
     if (acquires)
-        complete_acquires(g, warp, lanes);
-    if (!releases || is_same_fence(g, warp, lanes))
+        complete_acquires(g, w, lanes);
+    if (!releases || is_same_fence(g, w, lanes))
         return;
-    replace_fences(g, warp, lanes);
-    grid_release f = release_now(g, warp, lanes);
-    *VEC_PUSH(g->arena, &g->fences[warp]) = f;
-    g->fenced[warp] |= lanes;
-    g->fenced_warps |= UINT32_C(1) << warp;
-    g->changed &= ~(UINT32_C(1) << warp);
-    shared_tick(g->times, warp);
+    replace_fences(g, w, lanes);
+    grid_release f = release_now(g, w, lanes);
+    *VEC_PUSH(g->arena, &g->fences[w]) = f;
+    g->fenced[w] |= lanes;
+    g->fenced_warps |= UINT32_C(1) << w;
+    g->changed &= ~(UINT32_C(1) << w);
+    shared_tick(g->times, w);
 }
 
 bool order_has_fenced(const grid_order *g, unsigned thread)
 {
-    return g->fenced[thread / LANES] >> thread % LANES & 1;
+    return g->fenced[thread / WARP_LANES] >> thread % WARP_LANES & 1;
 }
 
 void order_read(grid_order *g, unsigned thread, release_sequence *from, bool acquires)
 {
-    unsigned warp = thread / LANES;
+    unsigned w = thread / WARP_LANES;
     note_acquire(g, &(grid_acquire){ .from = from,
                                      .count = (uint32_t)from->releases.count,
-                                     .time = g->times->warp_time[warp],
-                                     .lanes = UINT32_C(1) << thread % LANES,
-                                     .warp = (uint16_t)warp,
+                                     .time = g->times->warp_time[w],
+                                     .lanes = UINT32_C(1) << thread % WARP_LANES,
+                                     .warp = (uint16_t)w,
                                      .complete = acquires });
 }
 
 /* Adds to a sequence the newest fence of each lane of a warp that a thread knows of. */
-static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_sequence *to)
+static void write_fences(grid_order *g, unsigned thread, unsigned w, release_sequence *to)
 {
-    uint32_t left = g->fenced[warp];
-    for (size_t i = g->fences[warp].count; left && i-- > 0;) {
-        grid_release f = g->fences[warp].items[i];
-        f.lanes = shared_seen(g->times, thread, warp, f.lanes & left, f.time);
+    uint32_t left = g->fenced[w];
+    for (size_t i = g->fences[w].count; left && i-- > 0;) {
+        grid_release f = g->fences[w].items[i];
+        f.lanes = shared_seen(g->times, thread, w, f.lanes & left, f.time);
         left &= ~f.lanes;
         if (f.lanes)
             add_release(g->arena, to, &f);
@@ -237,24 +234,24 @@ static void write_fences(grid_order *g, unsigned thread, unsigned warp, release_
 
 void order_write(grid_order *g, unsigned thread, release_sequence *to, bool releases)
 {
-    unsigned warp = thread / LANES;
-    uint32_t lane = UINT32_C(1) << thread % LANES, time = g->times->warp_time[warp];
+    unsigned w = thread / WARP_LANES;
+    uint32_t lane = UINT32_C(1) << thread % WARP_LANES, time = g->times->warp_time[w];
     bool same_warp =
-        to->writer_block == g->block && to->writer_warp == warp && to->writer_time == time;
+        to->writer_block == g->block && to->writer_warp == w && to->writer_time == time;
     uint32_t writers = same_warp ? to->writer_lanes : 0;
     if (!(writers & lane)) {
         /* Once a lane of this warp has written, the sequence has the other warps' fences: of those,
          * all lanes of a warp know the same. */
-        for (unsigned w = 0; w < SHARED_MAX_WARPS; w++)
-            if (g->fenced_warps >> w & 1 && (!writers || w == warp))
-                write_fences(g, thread, w, to);
+        for (unsigned other = 0; other < MAX_WARPS; other++)
+            if (g->fenced_warps >> other & 1 && (!writers || other == w))
+                write_fences(g, thread, other, to);
         to->writer_block = g->block;
-        to->writer_warp = warp;
+        to->writer_warp = w;
         to->writer_time = time;
         to->writer_lanes = writers | lane;
     }
     if (releases) {
-        grid_release r = release_now(g, warp, lane);
+        grid_release r = release_now(g, w, lane);
         add_release(g->arena, to, &r);
     }
 }

@@ -76,8 +76,8 @@ typedef struct grid_acquire {
 /* What a warp has seen of its block since a synchronisation. */
 typedef struct grid_view {
     uint32_t time;
-    uint32_t seen[SHARED_MAX_WARPS]; /* [warp]: what that warp did before this time */
-    const lanes_seen *lanes; /* what single lanes have seen of the warp beyond it, or NULL */
+    uint32_t seen[MAX_WARPS]; /* [warp]: what that warp did before this time */
+    const lanes_seen *lanes;  /* what single lanes have seen of the warp beyond it, or NULL */
 } grid_view;
 
 /* What some lanes of a warp release: what the lanes have done up to a time, and the view. */
@@ -122,11 +122,11 @@ typedef struct grid_order {
     uint32_t block;      /* that runs, as in grid_store */
     grid_block *running; /* NULL before the block releases or acquires something */
     /* fences of each warp, without those that a newer one of the same lanes makes up for */
-    VEC(grid_release) fences[SHARED_MAX_WARPS];
-    uint32_t fenced[SHARED_MAX_WARPS]; /* lanes that have passed a fence */
-    uint32_t fenced_warps;             /* a bit each */
-    uint32_t changed; /* warps that have stored or acquired since their last fence */
-    const grid_view *views[SHARED_MAX_WARPS];
+    VEC(grid_release) fences[MAX_WARPS];
+    uint32_t fenced[MAX_WARPS]; /* lanes that have passed a fence */
+    uint32_t fenced_warps;      /* a bit each */
+    uint32_t changed;           /* warps that have stored or acquired since their last fence */
+    const grid_view *views[MAX_WARPS];
     uint64_t searches;
     VEC(grid_reach) pending;
     bool interleaved; /* blocks are held up */
@@ -138,7 +138,7 @@ void order_begin_block(grid_order *g, uint32_t block);
 void order_switch(grid_order *g, grid_order *aside);
 
 /* A fence by lanes of a warp. */
-void order_fence(grid_order *g, unsigned warp, uint32_t lanes, bool acquires, bool releases);
+void order_fence(grid_order *g, unsigned w, uint32_t lanes, bool acquires, bool releases);
 
 /* Whether a thread has passed a fence. */
 bool order_has_fenced(const grid_order *g, unsigned thread);

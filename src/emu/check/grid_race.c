@@ -1,7 +1,4 @@
 #include "emu/check/grid_race.h"
-#include "emu/check/shared_race.h"
-#include "emu/exec.h"
-#include "emu/memory/speculation.h"
 
 enum { GROUP_PAGES = STORED_REGION_BYTES / GRID_PAGE_BYTES, WORD_LOG2 = 2 };
 

@@ -1,13 +1,8 @@
 #include "emu/check/shared_race.h"
 
-#include <string.h>
-
-#include "emu/types.h"
-
 enum {
     WORD = 4,
     OTHERS = WORD - 1,
-    LANES = 32,
     MANY_READERS = UINT16_MAX,
     TIME_LIMIT = INT32_MAX, /* times start anew well before they wrap */
 };
@@ -40,9 +35,9 @@ void shared_begin_block(shared_memory *s)
         s->now = 1;
     }
     s->began = ++s->now;
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
+    for (unsigned w = 0; w < MAX_WARPS; w++) {
         s->warp_time[w] = s->sync_time[w] = s->seen_of_all[w] = s->now;
-        for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
+        for (unsigned other = 0; other < MAX_WARPS; other++)
             s->seen[w][other] = s->now;
         if (s->seen_lanes[w])
             memset(s->seen_lanes[w], 0, sizeof *s->seen_lanes[w]);
@@ -56,12 +51,12 @@ void shared_begin_block(shared_memory *s)
 }
 
 /* Updates seen_of_all after a warp has seen more. */
-static void settle_earliest(shared_memory *s, unsigned warp)
+static void settle_earliest(shared_memory *s, unsigned w)
 {
     uint32_t earliest = UINT32_MAX;
     for (unsigned other = 0; other < s->warps; other++)
-        earliest = s->seen[warp][other] < earliest ? s->seen[warp][other] : earliest;
-    s->seen_of_all[warp] = earliest;
+        earliest = s->seen[w][other] < earliest ? s->seen[w][other] : earliest;
+    s->seen_of_all[w] = earliest;
 }
 
 static void raise_times(uint32_t *times, const uint32_t *to, unsigned count)
@@ -70,22 +65,22 @@ static void raise_times(uint32_t *times, const uint32_t *to, unsigned count)
         times[i] = to[i] > times[i] ? to[i] : times[i];
 }
 
-void shared_warp_sync(shared_memory *s, unsigned warp, uint32_t lanes, bool all)
+void shared_warp_sync(shared_memory *s, unsigned w, uint32_t lanes, bool all)
 {
-    s->warp_time[warp] = s->sync_time[warp] = ++s->now;
+    s->warp_time[w] = s->sync_time[w] = ++s->now;
     if (all) {
-        s->seen[warp][warp] = s->now;
-        settle_earliest(s, warp);
+        s->seen[w][w] = s->now;
+        settle_earliest(s, w);
         return;
     }
-    if (!s->seen_lanes[warp])
-        s->seen_lanes[warp] = arena_zalloc(s->arena, sizeof *s->seen_lanes[warp]);
-    uint32_t(*seen)[LANES] = *s->seen_lanes[warp], newest[LANES] = { 0 };
-    for (unsigned i = 0; i < LANES; i++)
+    if (!s->seen_lanes[w])
+        s->seen_lanes[w] = arena_zalloc(s->arena, sizeof *s->seen_lanes[w]);
+    uint32_t(*seen)[WARP_LANES] = *s->seen_lanes[w], newest[WARP_LANES] = { 0 };
+    for (unsigned i = 0; i < WARP_LANES; i++)
         if (lanes >> i & 1)
-            raise_times(newest, seen[i], LANES);
-    for (unsigned i = 0; i < LANES; i++)
-        for (unsigned other = 0; lanes >> i & 1 && other < LANES; other++)
+            raise_times(newest, seen[i], WARP_LANES);
+    for (unsigned i = 0; i < WARP_LANES; i++)
+        for (unsigned other = 0; lanes >> i & 1 && other < WARP_LANES; other++)
             seen[i][other] = lanes >> other & 1 ? s->now : newest[other];
 }
 
@@ -131,36 +126,36 @@ void shared_use_copiers(shared_memory *s)
 
 void shared_view_join(shared_view *to, const shared_view *from)
 {
-    raise_times(to->seen, from->seen, SHARED_MAX_WARPS);
+    raise_times(to->seen, from->seen, MAX_WARPS);
     raise_times(to->copiers, from->copiers, SHARED_COPIERS);
-    raise_times(to->fenced, from->fenced, SHARED_MAX_WARPS);
+    raise_times(to->fenced, from->fenced, MAX_WARPS);
 }
 
-void shared_release(shared_memory *s, unsigned warp, shared_view *to)
+void shared_release(shared_memory *s, unsigned w, shared_view *to)
 {
-    raise_times(to->seen, s->seen[warp], SHARED_MAX_WARPS);
-    raise_times(to->copiers, s->copiers->seen[warp], SHARED_COPIERS);
-    raise_times(to->fenced, s->copiers->fenced[warp], SHARED_MAX_WARPS);
-    to->seen[warp] = s->warp_time[warp] = s->sync_time[warp] = ++s->now;
+    raise_times(to->seen, s->seen[w], MAX_WARPS);
+    raise_times(to->copiers, s->copiers->seen[w], SHARED_COPIERS);
+    raise_times(to->fenced, s->copiers->fenced[w], MAX_WARPS);
+    to->seen[w] = s->warp_time[w] = s->sync_time[w] = ++s->now;
 }
 
-void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole)
+void shared_acquire(shared_memory *s, unsigned w, const shared_view *from, bool whole)
 {
-    uint32_t own = s->seen[warp][warp];
-    raise_times(s->seen[warp], from->seen, SHARED_MAX_WARPS);
-    raise_times(s->copiers->seen[warp], from->copiers, SHARED_COPIERS);
-    raise_times(s->copiers->fenced[warp], from->fenced, SHARED_MAX_WARPS);
+    uint32_t own = s->seen[w][w];
+    raise_times(s->seen[w], from->seen, MAX_WARPS);
+    raise_times(s->copiers->seen[w], from->copiers, SHARED_COPIERS);
+    raise_times(s->copiers->fenced[w], from->fenced, MAX_WARPS);
     if (!whole)
-        s->seen[warp][warp] = own;
-    settle_earliest(s, warp);
+        s->seen[w][w] = own;
+    settle_earliest(s, w);
 }
 
-void shared_fence_proxy(shared_memory *s, unsigned warp)
+void shared_fence_proxy(shared_memory *s, unsigned w)
 {
     shared_use_copiers(s);
-    raise_times(s->copiers->fenced[warp], s->seen[warp], SHARED_MAX_WARPS);
-    s->warp_time[warp] = s->sync_time[warp] = ++s->now;
-    s->copiers->fenced[warp][warp] = s->now;
+    raise_times(s->copiers->fenced[w], s->seen[w], MAX_WARPS);
+    s->warp_time[w] = s->sync_time[w] = ++s->now;
+    s->copiers->fenced[w][w] = s->now;
 }
 
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
@@ -174,7 +169,7 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
             continue;
         *other = r->writer;
         if (s->copiers)
-            fenced = s->copiers->fenced[thread / LANES][r->writer / LANES];
+            fenced = s->copiers->fenced[thread / WARP_LANES][r->writer / WARP_LANES];
         if (r->written >= fenced)
             return false;
     }
@@ -186,20 +181,20 @@ void shared_barrier(shared_memory *s, uint32_t warps)
 {
     shared_view all = { { 0 }, { 0 }, { 0 } };
     shared_copiers *c = s->copiers;
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
+    for (unsigned w = 0; w < MAX_WARPS; w++) {
         if (!(warps >> w & 1))
             continue;
-        raise_times(all.seen, s->seen[w], SHARED_MAX_WARPS);
+        raise_times(all.seen, s->seen[w], MAX_WARPS);
         if (c) {
             raise_times(all.copiers, c->seen[w], SHARED_COPIERS);
-            raise_times(all.fenced, c->fenced[w], SHARED_MAX_WARPS);
+            raise_times(all.fenced, c->fenced[w], MAX_WARPS);
         }
     }
     s->now++;
-    for (unsigned w = 0; w < SHARED_MAX_WARPS; w++) {
+    for (unsigned w = 0; w < MAX_WARPS; w++) {
         if (!(warps >> w & 1))
             continue;
-        for (unsigned other = 0; other < SHARED_MAX_WARPS; other++)
+        for (unsigned other = 0; other < MAX_WARPS; other++)
             s->seen[w][other] = warps >> other & 1 ? s->now : all.seen[other];
         settle_earliest(s, w);
         s->warp_time[w] = s->sync_time[w] = s->now;
@@ -212,13 +207,13 @@ void shared_barrier(shared_memory *s, uint32_t warps)
 
 static inline bool has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
 {
-    unsigned warp = thread / LANES;
+    unsigned w = thread / WARP_LANES;
     if (other >= FIRST_COPIER)
-        return time < s->copiers->seen[warp][other - FIRST_COPIER];
-    if (thread == other || time < s->seen[warp][other / LANES])
+        return time < s->copiers->seen[w][other - FIRST_COPIER];
+    if (thread == other || time < s->seen[w][other / WARP_LANES])
         return true;
-    return s->seen_lanes[warp] && other / LANES == warp &&
-           time < (*s->seen_lanes[warp])[thread % LANES][other % LANES];
+    return s->seen_lanes[w] && other / WARP_LANES == w &&
+           time < (*s->seen_lanes[w])[thread % WARP_LANES][other % WARP_LANES];
 }
 
 bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time)
@@ -226,19 +221,19 @@ bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, ui
     return has_seen(s, thread, other, time);
 }
 
-void shared_tick(shared_memory *s, unsigned warp)
+void shared_tick(shared_memory *s, unsigned w)
 {
-    s->warp_time[warp] = ++s->now;
+    s->warp_time[w] = ++s->now;
 }
 
-uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uint32_t lanes,
+uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned w, uint32_t lanes,
                      uint32_t time)
 {
     uint32_t seen = 0;
-    if (time < s->seen[thread / LANES][warp])
+    if (time < s->seen[thread / WARP_LANES][w])
         return lanes;
-    for (unsigned lane = 0; warp == thread / LANES && lane < LANES; lane++)
-        if (lanes >> lane & 1 && has_seen(s, thread, warp * LANES + lane, time))
+    for (unsigned lane = 0; w == thread / WARP_LANES && lane < WARP_LANES; lane++)
+        if (lanes >> lane & 1 && has_seen(s, thread, w * WARP_LANES + lane, time))
             seen |= UINT32_C(1) << lane;
     return seen;
 }
@@ -247,7 +242,8 @@ uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uin
 static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared_record *r)
 {
     for (lane_mask left = r->reader_lanes; left; left &= left - 1)
-        if (!has_seen(s, thread, thread / LANES * LANES + (unsigned)lowest_lane(left), r->read))
+        if (!has_seen(s, thread, thread / WARP_LANES * WARP_LANES + (unsigned)lowest_lane(left),
+                      r->read))
             return false;
     return true;
 }
@@ -255,12 +251,12 @@ static bool lanes_have_met(const shared_memory *s, unsigned thread, const shared
 /* Returns true if a thread has seen all reads of a record but its own. */
 static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const shared_record *r)
 {
-    if (r->read < s->seen_of_all[thread / LANES] || r->reader == thread)
+    if (r->read < s->seen_of_all[thread / WARP_LANES] || r->reader == thread)
         return true;
     for (uint32_t left = r->readers; left; left &= left - 1) {
         unsigned w = (unsigned)lowest_lane(left);
-        if (r->read >= s->seen[thread / LANES][w])
-            return w == thread / LANES && r->readers == UINT32_C(1) << w &&
+        if (r->read >= s->seen[thread / WARP_LANES][w])
+            return w == thread / WARP_LANES && r->readers == UINT32_C(1) << w &&
                    lanes_have_met(s, thread, r);
     }
     return true;
@@ -268,48 +264,48 @@ static inline bool has_seen_reads(const shared_memory *s, unsigned thread, const
 
 static inline void note_read(shared_memory *s, shared_record *r, unsigned thread)
 {
-    uint32_t now = s->sync_time[thread / LANES];
+    uint32_t now = s->sync_time[thread / WARP_LANES];
     if (has_seen_reads(s, thread, r)) {
-        r->readers = UINT32_C(1) << thread / LANES;
-        r->reader_lanes = UINT32_C(1) << thread % LANES;
+        r->readers = UINT32_C(1) << thread / WARP_LANES;
+        r->reader_lanes = UINT32_C(1) << thread % WARP_LANES;
         r->reader = (uint16_t)thread;
     } else {
-        r->readers |= UINT32_C(1) << thread / LANES;
-        r->reader_lanes |= UINT32_C(1) << thread % LANES;
+        r->readers |= UINT32_C(1) << thread / WARP_LANES;
+        r->reader_lanes |= UINT32_C(1) << thread % WARP_LANES;
         r->reader = MANY_READERS;
     }
     r->read = now > r->read ? now : r->read;
 }
 
-static bool is_atomic(shared_access access)
+static bool is_atomic(shared_access how)
 {
-    return access == SHARED_ATOMIC || access == SHARED_ATOMIC_WRITE;
+    return how == SHARED_ATOMIC || how == SHARED_ATOMIC_WRITE;
 }
 
 static inline shared_problem find_problem(const shared_memory *s, const shared_record *r,
-                                          unsigned thread, shared_access access, unsigned *other)
+                                          unsigned thread, shared_access how, unsigned *other)
 {
     bool unwritten = r->written < s->began;
-    if (unwritten && (access == SHARED_READ || access == SHARED_ATOMIC))
+    if (unwritten && (how == SHARED_READ || how == SHARED_ATOMIC))
         return SHARED_UNWRITTEN;
     if (!s->race_check)
         return SHARED_FINE;
     *other = r->writer;
-    bool both_atomic = is_atomic(access) && r->atomic;
+    bool both_atomic = is_atomic(how) && r->atomic;
     if (!unwritten && !both_atomic && !has_seen(s, thread, r->writer, r->written))
-        return access == SHARED_READ ? SHARED_READ_AFTER_WRITE : SHARED_WRITE_AFTER_WRITE;
+        return how == SHARED_READ ? SHARED_READ_AFTER_WRITE : SHARED_WRITE_AFTER_WRITE;
     *other = r->reader;
-    return access != SHARED_READ && !has_seen_reads(s, thread, r) ? SHARED_WRITE_AFTER_READ
-                                                                  : SHARED_FINE;
+    return how != SHARED_READ && !has_seen_reads(s, thread, r) ? SHARED_WRITE_AFTER_READ
+                                                               : SHARED_FINE;
 }
 
 static inline void note_in_record(shared_memory *s, shared_record *r, unsigned thread,
-                                  shared_access access)
+                                  shared_access how)
 {
-    if (access != SHARED_READ) {
-        r->written = s->sync_time[thread / LANES];
+    if (how != SHARED_READ) {
+        r->written = s->sync_time[thread / WARP_LANES];
         r->writer = (uint16_t)thread;
-        r->atomic = is_atomic(access);
+        r->atomic = is_atomic(how);
     } else if (s->race_check) {
         note_read(s, r, thread);
     }
@@ -339,11 +335,11 @@ static bool is_pending(const uint16_t *marks, unsigned size)
 }
 
 static shared_problem find_pending(const shared_memory *s, size_t offset, unsigned size,
-                                   shared_access access, unsigned *other)
+                                   shared_access how, unsigned *other)
 {
     for (size_t at = offset; at < offset + size; at++) {
         uint16_t mark = s->pending[at];
-        if (!mark || (mark & PENDING_READ && access == SHARED_READ))
+        if (!mark || (mark & PENDING_READ && how == SHARED_READ))
             continue;
         *other = (mark & ~(unsigned)PENDING_READ) - 1u;
         return mark == PENDING_MBARRIER ? SHARED_MBARRIER
@@ -354,10 +350,10 @@ static shared_problem find_pending(const shared_memory *s, size_t offset, unsign
 }
 
 static inline shared_problem note_bytes(shared_memory *s, size_t offset, unsigned size,
-                                        unsigned thread, shared_access access, unsigned *other)
+                                        unsigned thread, shared_access how, unsigned *other)
 {
     if (s->pending && is_pending(s->pending + offset, size)) {
-        shared_problem problem = find_pending(s, offset, size, access, other);
+        shared_problem problem = find_pending(s, offset, size, how, other);
         if (problem != SHARED_FINE)
             return problem;
     }
@@ -365,40 +361,40 @@ static inline shared_problem note_bytes(shared_memory *s, size_t offset, unsigne
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD) {
         shared_record *r = record_at(s, at);
-        shared_problem problem = find_problem(s, r, thread, access, other);
+        shared_problem problem = find_problem(s, r, thread, how, other);
         if (problem != SHARED_FINE)
             return problem;
-        note_in_record(s, r, thread, access);
+        note_in_record(s, r, thread, how);
     }
     return SHARED_FINE;
 }
 
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
-                           shared_access access, unsigned *other)
+                           shared_access how, unsigned *other)
 {
-    return note_bytes(s, offset, size, thread, access, other);
+    return note_bytes(s, offset, size, thread, how, other);
 }
 
 /* Notes whole words. Inlined for each common kind of access, so that the compiler drops the rest.
  * Returns false also if something is pending. */
 static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at[32],
-                              uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
-                              shared_access access)
+                              uint64_t lowest, uint32_t lanes, unsigned size, unsigned w,
+                              shared_access how)
 {
     unsigned other;
     for (uint32_t left = lanes; left; left &= left - 1) {
-        unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
+        unsigned lane = (unsigned)lowest_lane(left), thread = w * WARP_LANES + lane;
         size_t from = offset + (at[lane] - lowest);
         if (s->pending && is_pending(s->pending + from, size))
             return false;
         for (size_t word = from / WORD; word < (from + size) / WORD; word++) {
             shared_record *r = &s->records[word];
             if (s->split[word]
-                    ? shared_note(s, word * WORD, WORD, thread, access, &other) != SHARED_FINE
-                    : find_problem(s, r, thread, access, &other) != SHARED_FINE)
+                    ? shared_note(s, word * WORD, WORD, thread, how, &other) != SHARED_FINE
+                    : find_problem(s, r, thread, how, &other) != SHARED_FINE)
                 return false;
             if (!s->split[word])
-                note_in_record(s, r, thread, access);
+                note_in_record(s, r, thread, how);
         }
     }
     return true;
@@ -406,32 +402,32 @@ static inline bool note_words(shared_memory *s, size_t offset, const uint64_t at
 
 /* The same for any size. */
 static inline bool note_parts(shared_memory *s, size_t offset, const uint64_t at[32],
-                              uint64_t lowest, uint32_t lanes, unsigned size, unsigned warp,
-                              shared_access access)
+                              uint64_t lowest, uint32_t lanes, unsigned size, unsigned w,
+                              shared_access how)
 {
     unsigned other, part = size < 2 * WORD ? size : 2 * WORD;
     for (uint32_t left = lanes; left; left &= left - 1) {
-        unsigned lane = (unsigned)lowest_lane(left), thread = warp * LANES + lane;
+        unsigned lane = (unsigned)lowest_lane(left), thread = w * WARP_LANES + lane;
         size_t from = offset + (at[lane] - lowest);
         for (unsigned done = 0; done < size; done += part)
-            if (note_bytes(s, from + done, part, thread, access, &other) != SHARED_FINE)
+            if (note_bytes(s, from + done, part, thread, how, &other) != SHARED_FINE)
                 return false;
     }
     return true;
 }
 
 bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
-                       uint32_t lanes, unsigned size, unsigned warp, shared_access access)
+                       uint32_t lanes, unsigned size, unsigned w, shared_access how)
 {
-    bool reads = access == SHARED_READ;
+    bool reads = how == SHARED_READ;
     if (size >= WORD && offset % WORD == 0) {
-        bool fine = reads ? note_words(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
-                          : note_words(s, offset, at, lowest, lanes, size, warp, access);
+        bool fine = reads ? note_words(s, offset, at, lowest, lanes, size, w, SHARED_READ)
+                          : note_words(s, offset, at, lowest, lanes, size, w, how);
         if (fine || !s->pending)
             return fine;
     }
-    return reads ? note_parts(s, offset, at, lowest, lanes, size, warp, SHARED_READ)
-                 : note_parts(s, offset, at, lowest, lanes, size, warp, access);
+    return reads ? note_parts(s, offset, at, lowest, lanes, size, w, SHARED_READ)
+                 : note_parts(s, offset, at, lowest, lanes, size, w, how);
 }
 
 bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, unsigned step,
@@ -466,10 +462,10 @@ uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsig
 }
 
 void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,
-                        shared_access access)
+                        shared_access how)
 {
     if (size < WORD)
         split_word(s, offset / WORD);
     for (size_t at = offset; at < offset + size; at += s->split[at / WORD] ? 1 : WORD)
-        note_in_record(s, record_at(s, at), thread, access);
+        note_in_record(s, record_at(s, at), thread, how);
 }

@@ -25,7 +25,7 @@
 #ifndef PTXGEN_EMU_CHECK_SHARED_RACE_H
 #define PTXGEN_EMU_CHECK_SHARED_RACE_H
 
-#include "emu/shared.h"
+#include "emu/machine.h"
 
 typedef enum shared_access {
     SHARED_READ,
@@ -54,12 +54,12 @@ void shared_begin_block(shared_memory *s);
 /* Notes an access to size bytes (a power of two up to 8, aligned), unless there is a problem. other
  * is set to the thread it races with, or beyond all threads if there are several. */
 shared_problem shared_note(shared_memory *s, size_t offset, unsigned size, unsigned thread,
-                           shared_access access, unsigned *other);
+                           shared_access how, unsigned *other);
 
 /* Notes an access of size bytes (a power of two) by each lane, lane i at offset + at[i] - lowest.
  * Returns false at the first problem; noting the lanes before it again changes nothing. */
 bool shared_note_lanes(shared_memory *s, size_t offset, const uint64_t at[32], uint64_t lowest,
-                       uint32_t lanes, unsigned size, unsigned warp, shared_access access);
+                       uint32_t lanes, unsigned size, unsigned w, shared_access how);
 
 /* Notes a load of a matrix's row, four words: word i by thread first + step i, or by two, four
  * threads apart. Returns false at a problem, or if a word is split. */
@@ -68,7 +68,7 @@ bool shared_note_matrix_row(shared_memory *s, size_t offset, unsigned first, uns
 
 /* Notes an access whatever the problem. */
 void shared_note_anyway(shared_memory *s, size_t offset, unsigned size, unsigned thread,
-                        shared_access access);
+                        shared_access how);
 
 /* Between these two, no thread may touch the bytes. */
 void shared_begin_copy(shared_memory *s, size_t offset, size_t size, unsigned thread);
@@ -86,8 +86,8 @@ uint32_t shared_copier_write(shared_memory *s, size_t offset, size_t size, unsig
 
 /* Adds what a warp has done and seen to a view, and the other way round. whole: all lanes of the
  * warp are in the view. */
-void shared_release(shared_memory *s, unsigned warp, shared_view *to);
-void shared_acquire(shared_memory *s, unsigned warp, const shared_view *from, bool whole);
+void shared_release(shared_memory *s, unsigned w, shared_view *to);
+void shared_acquire(shared_memory *s, unsigned w, const shared_view *from, bool whole);
 void shared_view_join(shared_view *to, const shared_view *from);
 
 /* Room for what warps have seen of copiers. */
@@ -95,7 +95,7 @@ void shared_use_copiers(shared_memory *s);
 
 /* A proxy fence of a warp; and whether the last writes to bytes that a thread has seen are before
  * one; other: whose is not. */
-void shared_fence_proxy(shared_memory *s, unsigned warp);
+void shared_fence_proxy(shared_memory *s, unsigned w);
 bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsigned thread,
                       unsigned *other);
 
@@ -103,14 +103,14 @@ bool shared_is_fenced(const shared_memory *s, size_t offset, size_t size, unsign
 bool shared_has_seen(const shared_memory *s, unsigned thread, unsigned other, uint32_t time);
 
 /* Some lanes of a warp, or all warps of a set, meet. all: these lanes are all of the warp's. */
-void shared_warp_sync(shared_memory *s, unsigned warp, uint32_t lanes, bool all);
+void shared_warp_sync(shared_memory *s, unsigned w, uint32_t lanes, bool all);
 void shared_barrier(shared_memory *s, uint32_t warps);
 
 /* Starts a new time for what a warp does from now on. */
-void shared_tick(shared_memory *s, unsigned warp);
+void shared_tick(shared_memory *s, unsigned w);
 
 /* Returns the lanes of a warp whose accesses up to a time a thread has seen, or made itself. */
-uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned warp, uint32_t lanes,
+uint32_t shared_seen(const shared_memory *s, unsigned thread, unsigned w, uint32_t lanes,
                      uint32_t time);
 
 #endif

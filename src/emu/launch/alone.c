@@ -1,7 +1,7 @@
 /* A launch by itself: its blocks one after another, or in rounds on several threads. */
 #include "emu/check/grid_race.h"
 #include "emu/launch/launch.h"
-#include "emu/memory/memory.h"
+#include "emu/memory/allocation.h"
 
 static void run_block_at_turn(machine *m, uint64_t number)
 {

@@ -1,6 +1,6 @@
 #include "emu/launch/launch.h"
 #include "emu/check/shared_race.h"
-#include "emu/memory/memory.h"
+#include "emu/memory/allocation.h"
 
 enum { USUAL_STACK = 1 << 10, MOST_STACK = 512 << 10 };
 

@@ -1,20 +1,16 @@
 /* The blocks of a launch on several threads, in rounds: threads run blocks before their turn, and
  * after that what they have done is made good in the order of the blocks; see speculation.h. As
- * long as blocks have nothing to do with one another all threads do that, each for some pages of
- * memory; from the first on that has, one does. A block that cannot be made good runs there, and
- * the next round begins after it.
+ * long as blocks have nothing to do with one another all threads do that, each for its share of the
+ * pages of memory, which no other thread touches; from the first on that has, one does. A block that
+ * cannot be made good runs there, and the next round begins after it.
  *
  * How many blocks a round has depends on the work in them and on how the rounds before went. Where
  * that is little, or blocks turn out to depend on each other, one thread runs them one by one.
  */
-#include <stdatomic.h>
-
 #include "base/os_process.h"
 #include "emu/check/grid_race.h"
-#include "emu/exec.h"
-#include "emu/launch/commit.h"
 #include "emu/launch/launch.h"
-#include "emu/memory/memory.h"
+#include "emu/run/access.h"
 
 enum {
     LEAST_WORK = 1 << 22,     /* instructions of a launch's threads, to be worth a first round, */
@@ -29,7 +25,14 @@ enum {
     MOST_STRIKES = 4,         /* rounds after each other that came to little */
     HANGING = 64,             /* times the work of the largest block so far, */
     HANGING_SMALL = 1 << 26,  /* and that is at least so much: it may wait for another one */
+    SHARE_BYTES = 4 * GRID_PAGE_BYTES,
 };
+
+/* A page with stores, which a block has made. */
+typedef struct committed_page {
+    uint64_t block;
+    const block_page *page;
+} committed_page;
 
 /* What runs blocks ahead: one thread at a time. */
 typedef struct worker {
@@ -40,8 +43,12 @@ typedef struct worker {
     speculation speculation;
     grid_race grid; /* its order is of the block that runs; shadows are the launch's */
     emu_report report;
-    commit_share share;
     bool failed; /* no memory */
+    /* of its share of a round's pages: those stored by the blocks so far, as loaded sets; pages with
+     * stores, in the order of blocks; and how many leading blocks are independent there */
+    page_table stored;
+    VEC(committed_page) pages;
+    uint64_t good;
 } worker;
 
 struct rounds {
@@ -49,7 +56,8 @@ struct rounds {
     const launch_job *job;
     run_block *run;
     void (*work_of_all)(void *k); /* of each worker */
-    commit commit;
+    uint32_t launch;              /* see allocation.tracked */
+    page_table stored; /* by blocks of this round, of what is tracked: their loaded sets */
     worker *workers[EMU_MOST_THREADS];
     unsigned threads, count; /* count: of workers, which are there once they are wanted */
     uint64_t next;           /* the block whose turn it is */
@@ -84,33 +92,28 @@ static void end_round(rounds *r, uint64_t number)
         continue;
 }
 
-static void run_ahead(worker *k, uint64_t number, block_log *log)
-{
-    machine *m = &k->machine;
-    k->report.fault = EMU_OK;
-    k->grid.order.block = (uint32_t)(number + 1);
-    log->fate = BLOCK_ABANDONED;
-    m->stats = k->of->job->stats ? &log->stats : NULL;
-    speculation_begin_block(&k->speculation, log);
-    machine_block(m, number, m->block);
-    block_begin(m);
-    block_run(m);
-    log->instructions = m->thread_instructions;
-    if (!k->report.fault)
-        log->fate = BLOCK_RUN_AHEAD;
-}
-
 static void run_blocks(void *context)
 {
     worker *k = context;
     rounds *r = k->of;
+    machine *m = &k->machine;
     arena_reset(k->logs);
     speculation_begin_round(&k->speculation);
     for (uint64_t i; (i = atomic_fetch_add(&r->taken, 1)) < atomic_load(&r->end);) {
         block_log *log = &r->logs[i - r->next];
-        run_ahead(k, i, log);
-        if (log->fate == BLOCK_ABANDONED)
+        k->report.fault = EMU_OK;
+        k->grid.order.block = (uint32_t)(i + 1);
+        log->fate = BLOCK_ABANDONED;
+        m->stats = r->job->stats ? &log->stats : NULL;
+        speculation_begin_block(&k->speculation, log);
+        machine_block(m, i, m->block);
+        block_begin(m);
+        block_run(m);
+        log->instructions = m->thread_instructions;
+        if (k->report.fault)
             end_round(r, i + 1);
+        else
+            log->fate = BLOCK_RUN_AHEAD;
         if (k->speculation.bytes > MOST_LOG_BYTES)
             end_round(r, atomic_load(&r->taken));
     }
@@ -151,13 +154,10 @@ static void build_worker(void *context)
     m->messages = k->logs;
     k->speculation =
         (speculation){ .arena = k->logs,
-                       .launch = r->commit.launch,
+                       .launch = r->launch,
                        .pages = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
     m->speculation = &k->speculation;
-    k->share =
-        (commit_share){ .of = &r->commit,
-                        .grid = &k->grid,
-                        .stored = { .arena = k->logs, .slots_arena = k->arena, .generation = 1 } };
+    k->stored = (page_table){ .arena = k->logs, .slots_arena = k->arena, .generation = 1 };
 }
 
 /* Returns false if there is no memory for two workers. */
@@ -221,16 +221,160 @@ static uint64_t choose_blocks(const rounds *r)
     return count < left ? count : left;
 }
 
+static bool have_common(const byte_set *a, const byte_set *b)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        any |= a->bits[i] & b->bits[i];
+    return any;
+}
+
+/* Returns true if a block has loaded what blocks before it have stored since it ran. */
+static bool is_outdated(const page_table *t, const block_page *p)
+{
+    if (!have_common(&p->loaded, &p->loaded))
+        return false;
+    const block_page *stored = page_table_find(t, p->of, p->index);
+    return stored && have_common(&stored->loaded, &p->loaded);
+}
+
+/* Returns false, and has the next blocks note loads, if a block may have loaded without that. */
+static bool may_change(const rounds *r, allocation *a)
+{
+    if (a->tracked == r->launch || a->loaded_in != r->launch)
+        return true;
+    a->tracked = r->launch;
+    return false;
+}
+
+static void add_stored(page_table *t, const block_page *p)
+{
+    block_page *known = page_table_get(t, p->of, p->index);
+    for (int i = 0; i < BLOCK_PAGE_WORDS; i++)
+        known->loaded.bits[i] |=
+            (p->stores ? p->stores->bytes.bits[i] : 0) | (p->updates ? p->updates->bits[i] : 0);
+}
+
+/* Stores runs of bytes that are all in the page's set. */
+static void store_page(grid_race *g, const block_page *p)
+{
+    const page_stores *t = p->stores;
+    const uint64_t *bits = t->bytes.bits, address = p->of->address + p->index * BLOCK_PAGE_BYTES;
+    for (unsigned from = 0, to; from < BLOCK_PAGE_BYTES; from = to) {
+        bool in = byte_set_has(&t->bytes, from);
+        for (to = from + 1; to < BLOCK_PAGE_BYTES && in == byte_set_has(&t->bytes, to);)
+            to += to % 64 == 0 && bits[to / 64] == (in ? UINT64_MAX : 0) ? 64 : 1;
+        if (in)
+            allocation_write(p->of, address + from, t->values + from, to - from);
+    }
+    grid_race_store_page(g, p);
+}
+
+/* Commits everything of a block but its pages and atomic operations. */
+static void commit_others(const rounds *r, const block_log *log)
+{
+    const emu_launch_config *config = r->job->config;
+    emu_stats *to = r->machine->stats;
+    const emu_stats *from = &log->stats;
+    for (size_t i = 0; i < log->loaded.count; i++)
+        log->loaded.items[i].of->loaded += log->loaded.items[i].bytes;
+    for (size_t i = 0; i < log->prints.count; i++)
+        config->print(config->print_context, log->prints.items[i].text,
+                      log->prints.items[i].length);
+    if (!to)
+        return;
+    to->thread_instructions += from->thread_instructions;
+    to->warp_instructions += from->warp_instructions;
+    to->global_load_bytes += from->global_load_bytes;
+    to->global_store_bytes += from->global_store_bytes;
+    to->global_load_sectors += from->global_load_sectors;
+    to->global_prefetches += from->global_prefetches;
+    to->shared_bank_conflicts += from->shared_bank_conflicts;
+    to->watched_line = from->watched_line ? from->watched_line : to->watched_line;
+}
+
+/* Notes what a block has stored, for later blocks. */
+static void note_stored(rounds *r, const block_log *log)
+{
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if ((p->stores || p->updates) && p->of->tracked == r->launch)
+            add_stored(&r->stored, p);
+    }
+}
+
+/* Commits a block after all blocks before it. Returns false, and does nothing, if it has to run
+ * again. */
+static bool commit_block(rounds *r, const block_log *log)
+{
+    grid_race *g = r->machine->grid;
+    for (size_t i = 0; i < log->pages.count; i++) {
+        const block_page *p = log->pages.items[i];
+        if (is_outdated(&r->stored, p) ||
+            (p->stores && (!may_change(r, p->of) || !grid_race_may_store_page(g, p))))
+            return false;
+    }
+    for (size_t i = 0; i < log->updates.count; i++) {
+        const atomic_update *u = &log->updates.items[i];
+        if (!may_change(r, u->of) || !grid_race_may_update(g, u))
+            return false;
+    }
+    for (size_t i = 0; i < log->pages.count; i++)
+        if (log->pages.items[i]->stores)
+            store_page(g, log->pages.items[i]);
+    for (size_t i = 0; i < log->updates.count; i++) {
+        atomic_make_good(&log->updates.items[i]);
+        grid_race_update(g, &log->updates.items[i]);
+    }
+    note_stored(r, log);
+    commit_others(r, log);
+    return true;
+}
+
+/* Returns true if neither an allocation nor earlier stores ask for a closer look at a page. */
+static bool is_plain(worker *k, const block_page *p)
+{
+    uint32_t launch = k->of->launch;
+    if (is_outdated(&k->stored, p))
+        return false;
+    if (!p->stores)
+        return true;
+    const block_page *stored = page_table_find(&k->stored, p->of, p->index);
+    return p->of->bytes && (p->of->tracked == launch || p->of->loaded_in != launch) &&
+           !(stored && have_common(&stored->loaded, &p->stores->bytes)) &&
+           grid_race_may_store_page(&k->grid, p);
+}
+
+/* Checks a worker's share of a round's pages without changing memory. */
 static void check_share(void *context)
 {
     worker *k = context;
-    commit_check_share(&k->share, k->index, k->of->threads, k->of->logs, k->of->good);
+    k->pages.count = 0;
+    page_table_clear(&k->stored);
+    for (k->good = 0; k->good < k->of->good; k->good++) {
+        const block_log *log = &k->of->logs[k->good];
+        if (log->updates.count)
+            return;
+        for (size_t i = 0; i < log->pages.count; i++) {
+            const block_page *p = log->pages.items[i];
+            if (p->index * BLOCK_PAGE_BYTES / SHARE_BYTES % k->of->threads != k->index)
+                continue;
+            if (!is_plain(k, p))
+                return;
+            if (!p->stores)
+                continue;
+            add_stored(&k->stored, p);
+            *VEC_PUSH(k->arena, &k->pages) = (committed_page){ k->good, p };
+        }
+    }
 }
 
+/* Stores the share's pages of leading blocks that are good in all shares. */
 static void store_share(void *context)
 {
     worker *k = context;
-    commit_store_share(&k->share, k->of->good);
+    for (size_t i = 0; i < k->pages.count && k->pages.items[i].block < k->of->good; i++)
+        store_page(&k->grid, k->pages.items[i].page);
 }
 
 /* Commits leading blocks of a round that are independent. Returns their number. */
@@ -241,17 +385,22 @@ static uint64_t commit_apart(rounds *r, uint64_t count)
         pages += r->logs[i].pages.count;
     if (pages < LEAST_PAGES)
         return 0;
-    for (unsigned i = 0; i < r->threads; i++)
-        commit_prepare(&r->commit, &r->workers[i]->speculation);
+    for (unsigned i = 0; i < r->threads; i++) {
+        const speculation *s = &r->workers[i]->speculation;
+        for (size_t j = 0; j < s->regions.count; j++)
+            if (allocation_share(s->regions.items[j].of))
+                grid_race_share(r->machine->grid, s->regions.items[j].of,
+                                s->regions.items[j].offset);
+    }
     r->good = count;
     if (!run_all(r, check_share))
         return 0;
     for (unsigned i = 0; i < r->threads; i++)
-        r->good = r->workers[i]->share.good < r->good ? r->workers[i]->share.good : r->good;
+        r->good = r->workers[i]->good < r->good ? r->workers[i]->good : r->good;
     if (!run_all(r, store_share))
         arena_exhausted(r->machine->arena, 0);
     for (uint64_t i = 0; i < r->good; i++)
-        commit_others(&r->commit, &r->logs[i]);
+        commit_others(r, &r->logs[i]);
     return r->good;
 }
 
@@ -263,8 +412,8 @@ static uint64_t commit_round(rounds *r, uint64_t count)
         ran++;
     uint64_t done = commit_apart(r, ran);
     for (uint64_t i = 0; done < ran && i < done; i++)
-        commit_note(&r->commit, &r->logs[i]);
-    while (done < ran && commit_block(&r->commit, &r->logs[done]))
+        note_stored(r, &r->logs[i]);
+    while (done < ran && commit_block(r, &r->logs[done]))
         done++;
     for (uint64_t i = 0; i < done; i++)
         note_work(r, r->logs[i].instructions);
@@ -276,11 +425,11 @@ static void run_round(rounds *r, uint64_t count)
     uint64_t ran = 0;
     arena *a = arena_new_in(r->machine->arena);
     r->logs = arena_zalloc(a, count * sizeof *r->logs);
-    r->commit.stored = (page_table){ .arena = a, .slots_arena = a, .generation = 1 };
+    r->stored = (page_table){ .arena = a, .slots_arena = a, .generation = 1 };
     uint64_t limit = HANGING * r->largest + HANGING_SMALL;
     for (unsigned i = 0; i < r->threads; i++)
         r->workers[i]->machine.limit = limit < r->machine->limit ? limit : r->machine->limit;
-    grid_race_track(r->machine->grid, r->commit.launch);
+    grid_race_track(r->machine->grid, r->launch);
     atomic_store(&r->taken, r->next);
     atomic_store(&r->end, r->next + count);
     bool failed = !run_all(r, run_blocks);
@@ -307,7 +456,7 @@ void rounds_run(machine *m, const launch_job *job, run_block *run, rounds **made
                    .job = job,
                    .run = run,
                    .threads = threads < EMU_MOST_THREADS ? threads : EMU_MOST_THREADS,
-                   .commit = { .machine = m, .launch = memory_begin_launch(m->memory) } };
+                   .launch = memory_begin_launch(m->memory) };
     *made = r;
     while (r->next < m->block_count && !has_fault(m)) {
         uint64_t count = choose_blocks(r);

@@ -12,7 +12,7 @@
 #include "emu/check/grid_race.h"
 #include "emu/check/overlap_order.h"
 #include "emu/launch/launch.h"
-#include "emu/memory/memory.h"
+#include "emu/memory/allocation.h"
 
 enum {
     IN_FLIGHT = 3,

@@ -1,9 +1,6 @@
 #include "emu/memory/allocation.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "emu/emu.h"
 
 static void *allocate_zeros(const allocation *a, size_t size)
 {

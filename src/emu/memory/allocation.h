@@ -1,13 +1,18 @@
-/* The bytes of an allocation, and which of them have been written. */
+/* Device memory: allocations in a fake 64-bit address space.
+ *
+ * Every allocation starts in a 4 GiB slot of its own and has at least 1 GiB of nothing on either
+ * side, and slots are never used twice. So an address formed by wrong arithmetic, an offset that
+ * wrapped at 2^32 or an address that was freed never lands in a live allocation, and finding the
+ * allocation of an address is one lookup.
+ */
 #ifndef PTXGEN_EMU_MEMORY_ALLOCATION_H
 #define PTXGEN_EMU_MEMORY_ALLOCATION_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/arena.h"
+#include "emu/module.h"
+
+/* allocation.c: the bytes of an allocation, and which of them have been written */
 
 /* The last store to some bytes of global memory. */
 typedef struct grid_store {
@@ -100,5 +105,25 @@ uint8_t *allocation_bitmap(uint64_t size);
 
 /* Returns room for the pages of a pattern. */
 page_group **allocation_groups(const allocation *a);
+
+/* memory.c */
+
+/* The allocation, live or freed, whose slots address lies in; or NULL. */
+allocation *memory_find(const emu_memory *m, uint64_t address);
+
+/* Returns the addresses of a module's variables, which are made on first use. */
+const uint64_t *memory_variables(emu_memory *m, const emu_module *module);
+
+/* malloc and free of kernels: 0 without memory, false for an address that is no live start. */
+uint64_t memory_heap_alloc(emu_memory *m, uint64_t size);
+bool memory_heap_free(emu_memory *m, uint64_t address);
+
+/* Returns, for each line of an entry, a bit for each check that has warned there. */
+uint8_t *memory_warned(emu_memory *m, const entry *e);
+
+/* Returns the number of a new launch, from 1. */
+uint32_t memory_begin_launch(emu_memory *m);
+
+arena *memory_arena(emu_memory *m);
 
 #endif

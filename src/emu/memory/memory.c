@@ -1,9 +1,6 @@
-#include "emu/memory/memory.h"
+#include "emu/memory/allocation.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "emu/module.h"
 
 /* Slots start above all addresses of the host, so that no device address is also one of its. */
 enum { SLOT_LOG2 = 32, FIRST_SLOT = 0x10000 };
@@ -31,17 +28,12 @@ struct emu_memory {
     uint32_t launches;
 };
 
-emu_memory *emu_memory_new_in(arena *parent)
+emu_memory *emu_memory_new(arena *parent)
 {
     arena *a = arena_new_in(parent);
     emu_memory *m = arena_zalloc(a, sizeof *m);
     m->arena = a;
     return m;
-}
-
-emu_memory *emu_memory_new(void)
-{
-    return emu_memory_new_in(NULL);
 }
 
 void emu_memory_free(emu_memory *m)

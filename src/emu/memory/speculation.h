@@ -2,7 +2,7 @@
  *
  * While blocks run ahead, nothing changes device memory: a block keeps what it stores in pages of
  * its own, notes which bytes it has loaded, and all that it would tell others goes to its log.
- * When its turn comes, with all blocks before it done, commit.h compares what it has loaded and
+ * When its turn comes, with all blocks before it done, rounds.c compares what it has loaded and
  * stored with what these have stored meanwhile. Where nothing of it depends on them the log is made
  * good, and memory, statistics and output are then what running the block at its turn would have
  * given. Atomic operations of which nobody reads what they found are done then. A block of which

@@ -6,8 +6,7 @@
  * decoder of its own.
  */
 #include "base/strbuf.h"
-#include "emu/exec.h"
-#include "emu/parse/decoder.h"
+#include "emu/parse/parser.h"
 
 typedef struct row {
     const char *pattern;

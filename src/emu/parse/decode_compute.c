@@ -1,6 +1,5 @@
 /* Moves, conversions, carries, comparisons, reductions among lanes, and control flow. */
-#include "emu/exec.h"
-#include "emu/parse/decoder.h"
+#include "emu/parse/parser.h"
 
 /* d = {a, b}: elements of equal size fill d from its low end; {a, b} = d the other way. */
 static void decode_vector_move(decoder *d, ptx_type type)

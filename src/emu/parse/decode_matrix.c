@@ -1,5 +1,5 @@
 /* Products of matrices, and how matrices come into registers and leave them. */
-#include "emu/parse/decoder.h"
+#include "emu/parse/parser.h"
 #include "emu/run/matrix.h"
 
 #include <stdio.h>

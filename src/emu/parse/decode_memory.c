@@ -1,5 +1,5 @@
 /* Addresses, vectors, and instructions that access memory, also asynchronously. */
-#include "emu/parse/decoder.h"
+#include "emu/parse/parser.h"
 
 /* Adds a shared array that an instruction uses to the entry. */
 static void use_variable(decoder *d, const variable *v)

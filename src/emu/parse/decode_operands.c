@@ -1,6 +1,6 @@
 /* Taking operands: their types are checked, registers noted as read or written, constants and
  * addresses given a place in the register file. */
-#include "emu/parse/decoder.h"
+#include "emu/parse/parser.h"
 
 _Noreturn void decode_error(decoder *d, const char *what)
 {

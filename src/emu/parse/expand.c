@@ -11,7 +11,7 @@
  *
  * brx.idx is a comparison and a branch for each of the table's targets.
  */
-#include "emu/parse/decoder.h"
+#include "emu/parse/parser.h"
 
 #define EMIT(p, line, guard, text, ...)                                 \
     parser_emit(p, line, guard, text, (const operand[]){ __VA_ARGS__ }, \

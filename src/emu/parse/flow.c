@@ -1,6 +1,7 @@
 /* Basic blocks; immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy ("A
  * simple, fast dominance algorithm") on the reversed graph; and which registers are written on
- * every path that leads to a read, and how many are live at a time, by iteration to a fixed point.
+ * every path that leads to a read, which may hold undefined values, and how many are live at a
+ * time, by iteration to a fixed point.
  *
  * The ways of a branch meet at its immediate post-dominator. Where there is none because some path
  * returns early, they meet where those paths do that go on to the last return of the entry.
@@ -143,17 +144,6 @@ static void order_blocks(graph *g)
         g->blocks[g->order[i]].order = i;
 }
 
-static uint32_t common_dominator(const graph *g, uint32_t a, uint32_t b)
-{
-    while (a != b) {
-        while (a > b)
-            a = g->blocks[g->order[a]].post_dominator;
-        while (b > a)
-            b = g->blocks[g->order[b]].post_dominator;
-    }
-    return a;
-}
-
 static void find_post_dominators(graph *g)
 {
     for (uint32_t i = 0; i < g->order_count; i++)
@@ -169,8 +159,13 @@ static void find_post_dominators(graph *g)
                 const block *successor = &g->blocks[b->successors[s]];
                 if (successor->order == NONE || successor->post_dominator == NONE)
                     continue;
-                found =
-                    found == NONE ? successor->order : common_dominator(g, successor->order, found);
+                uint32_t other = successor->order;
+                while (found != NONE && other != found) /* to the common dominator */
+                    if (other > found)
+                        other = g->blocks[g->order[other]].post_dominator;
+                    else
+                        found = g->blocks[g->order[found]].post_dominator;
+                found = other;
             }
             changed |= found != b->post_dominator;
             b->post_dominator = found;
@@ -225,7 +220,6 @@ static bool has_register(const uint64_t *words, uint32_t r)
     return words[r / 64] >> r % 64 & 1;
 }
 
-/* The register that an op reads or, from op.reads on, writes. */
 static uint32_t used_register(const entry *e, const op *o, unsigned index)
 {
     return e->uses.items[o->uses + index];
@@ -263,15 +257,91 @@ static bool sweep_defined(graph *g, register_sets *s, bool marks)
 
 static void find_undefined_reads(graph *g)
 {
-    entry *e = g->entry;
     register_sets s = new_sets(g, 0xff);
     while (sweep_defined(g, &s, false))
         continue;
     sweep_defined(g, &s, true);
-    for (size_t i = 0; i < e->ops.count; i++) {
-        op *o = &e->ops.items[i];
+    for (size_t i = 0; i < g->entry->ops.count; i++) {
+        op *o = &g->entry->ops.items[i];
         for (unsigned w = o->reads; w < o->reads + o->writes; w++)
-            o->watch |= op_register(e, o, w)->tracked ? WATCH_WRITES : 0;
+            o->watch |= op_register(g->entry, o, w)->tracked ? WATCH_WRITES : 0;
+    }
+}
+
+/* What becomes of undefined sources where that is not CARRY_ON. */
+static const struct {
+    uint8_t carry;
+    op_exec *execs[24];
+} carries[] = {
+    { CARRY_CHOSEN, { exec_selp32, exec_selp64 } },
+    { CARRY_LOGIC, { exec_predicate_logic } },
+    { CARRY_COMPARED, { exec_setp } },
+    { CARRY_TOGETHER, { exec_vote, exec_ballot, exec_match_any, exec_match_all, exec_redux } },
+    { CARRY_BY_ITSELF, { exec_mma, exec_wmma, exec_wgmma, exec_movmatrix, exec_shfl } },
+    { CARRY_LOADED, { exec_ld, exec_ldmatrix, exec_wmma_load } },
+    { CARRY_STORED, { exec_st, exec_stmatrix, exec_wmma_store } },
+    { CARRY_DECIDES, { exec_elect,           exec_atom,
+                       exec_async_copy,      exec_prefetch,
+                       exec_async_arrive,    exec_bulk_load,
+                       exec_bulk_store,      exec_bulk_prefetch,
+                       exec_mbarrier_init,   exec_mbarrier_inval,
+                       exec_mbarrier_arrive, exec_mbarrier_bytes,
+                       exec_mbarrier_test,   exec_bar,
+                       exec_bar_arrive,      exec_bar_warp,
+                       exec_table_miss,      exec_call_miss,
+                       exec_heap_alloc,      exec_heap_free } },
+};
+
+static bool accesses_arrays(const op *o)
+{
+    return (o->carry == CARRY_LOADED || o->carry == CARRY_STORED) &&
+           (space_has_arrays((ptx_space)o->space) || o->space == SPACE_GENERIC);
+}
+
+/* Marks what an op makes undefined. Returns true if that is new. */
+static bool spread_undefined(entry *e, const op *o)
+{
+    bool loads = o->carry == CARRY_LOADED, changed = false;
+    bool undefined = loads && accesses_arrays(o) && e->undefined_memory;
+    for (unsigned i = op_first_source(o); !loads && i < o->reads; i++)
+        undefined |= op_register(e, o, i)->carried != 0;
+    if (!undefined)
+        return false;
+    if (o->carry == CARRY_STORED && accesses_arrays(o)) {
+        changed = !e->undefined_memory;
+        e->undefined_memory = true;
+    }
+    for (unsigned i = 0; i < o->writes; i++) {
+        reg *r = op_register(e, o, o->reads + i);
+        changed |= !r->carried;
+        if (!r->carried)
+            r->carried = ++e->carried_count;
+    }
+    return changed;
+}
+
+/* Finds registers that may hold values that nothing has written (see check/undefined.h). */
+static void find_carried(entry *e)
+{
+    for (size_t i = 0; i < e->regs.count; i++)
+        if (e->regs.items[i].tracked)
+            e->regs.items[i].carried = ++e->carried_count;
+    for (size_t i = 0; i < e->ops.count; i++)
+        for (size_t j = 0; j < sizeof carries / sizeof *carries; j++)
+            for (op_exec *const *exec = carries[j].execs; *exec; exec++)
+                if (*exec == e->ops.items[i].exec)
+                    e->ops.items[i].carry = carries[j].carry;
+    for (bool changed = e->carried_count; changed;) {
+        changed = false;
+        for (size_t i = 0; i < e->ops.count; i++)
+            changed |= spread_undefined(e, &e->ops.items[i]);
+    }
+    for (size_t i = 0; i < e->ops.count && e->carried_count; i++) {
+        op *o = &e->ops.items[i];
+        bool carries_on = e->undefined_memory && accesses_arrays(o);
+        for (unsigned j = 0; j < o->reads + o->writes; j++)
+            carries_on |= op_register(e, o, j)->carried != 0;
+        o->watch |= carries_on ? WATCH_CARRIES : 0;
     }
 }
 
@@ -347,7 +417,7 @@ void flow_analyse(arena *a, entry *e)
     find_last_exit(&g);
     find_meeting_points(&g);
     find_undefined_reads(&g);
-    carry_analyse(e);
+    find_carried(e);
     count_live_registers(&g);
     find_unread_results(&g);
     /* Branches that meet nowhere yet: the exit is that of the last block that has one. */

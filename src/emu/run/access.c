@@ -1,9 +1,6 @@
 #include "emu/run/access.h"
 #include "emu/check/grid_race.h"
 #include "emu/check/overlap_race.h"
-#include "emu/check/shared_race.h"
-#include "emu/memory/memory.h"
-#include "emu/memory/speculation.h"
 
 static const char *const space_names[] = { "generic", "global",    "shared",
                                            "local",   "parameter", "constant" };

@@ -11,7 +11,6 @@
 #include "emu/check/overlap_race.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 #include "emu/run/access.h"
 
 async_state *async_state_of(machine *m)

@@ -8,7 +8,6 @@
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 
 enum { PIECE = 16 };
 

@@ -7,7 +7,6 @@
  */
 #include "emu/check/overlap_order.h"
 #include "emu/check/shared_race.h"
-#include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/run/async.h"
 

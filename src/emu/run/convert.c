@@ -1,7 +1,6 @@
 /* cvt, in three steps for a whole warp: load the source as 64-bit integers or as doubles (which
  * hold every source type exactly), convert, and store in the result's type and the register's
  * width. */
-#include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/run/halves.h"
 

@@ -6,7 +6,6 @@
  */
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/run/arith.h"
 

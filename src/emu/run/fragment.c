@@ -14,7 +14,6 @@
  * CUDA's interface takes rows at any multiple of 16 bytes, and so does this.
  */
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 #include "emu/run/access.h"
 #include "emu/run/matrix.h"
 

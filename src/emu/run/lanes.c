@@ -1,7 +1,6 @@
 /* Instructions that every lane does on its own: the LANE rows of emu_ops.def as loops over a warp,
  * which compilers turn into vector code. Inactive lanes are computed with the others and their
  * results dropped. */
-#include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/run/halves.h"
 

@@ -3,9 +3,6 @@
 #include "emu/check/grid_race.h"
 #include "emu/check/overlap_race.h"
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
-#include "emu/memory/memory.h"
-#include "emu/memory/speculation.h"
 #include "emu/run/access.h"
 
 /* Memory that all lanes' accesses lie in. */

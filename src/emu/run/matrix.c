@@ -11,7 +11,6 @@
  */
 #include "emu/run/matrix.h"
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 #include "emu/run/halves.h"
 
 static const matrix_shape shapes[] = {

@@ -7,7 +7,6 @@
  */
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
-#include "emu/exec.h"
 
 enum {
     OBJECT_BYTES = 8,

@@ -1,7 +1,6 @@
 /* Moves, address conversions, and arithmetic that chains through the carry. */
-#include "emu/exec.h"
 #include "emu/machine.h"
-#include "emu/memory/memory.h"
+#include "emu/memory/allocation.h"
 #include "emu/run/arith.h"
 
 void exec_nothing(warp *w, const op *o, lane_mask mask)

@@ -1,5 +1,4 @@
 /* Comparisons and what is done with predicates. */
-#include "emu/exec.h"
 #include "emu/machine.h"
 #include "emu/run/halves.h"
 

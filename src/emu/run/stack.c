@@ -12,7 +12,6 @@
  * and have nothing put aside are those of the first call, and go on at op 41.
  */
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 #include "emu/run/access.h"
 
 enum { LEAST_FRAME = 16 }; /* bytes of the stack that a call takes at the least */

@@ -3,8 +3,6 @@
 #include <stdio.h>
 
 #include "base/strbuf.h"
-#include "emu/exec.h"
-#include "emu/memory/memory.h"
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
 

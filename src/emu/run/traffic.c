@@ -1,5 +1,4 @@
 /* What a warp's access to memory costs: sectors of global memory and passes over shared banks. */
-#include "emu/memory/memory.h"
 #include "emu/memory/speculation.h"
 #include "emu/run/access.h"
 

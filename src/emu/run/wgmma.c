@@ -18,7 +18,6 @@
 #include "emu/run/async.h"
 #include "emu/check/shared_race.h"
 #include "emu/check/undefined.h"
-#include "emu/exec.h"
 #include "emu/run/access.h"
 #include "emu/run/halves.h"
 #include "emu/run/matrix.h"
