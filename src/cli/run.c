@@ -8,11 +8,7 @@
 #include "base/hash.h"
 #include "check/validate.h"
 #include "check/verify_set.h"
-#include "emit/depfile.h"
-#include "emit/earlier.h"
-#include "emit/ninja.h"
-#include "emit/outputs.h"
-#include "emit/report.h"
+#include "emit/emit.h"
 #include "ptx/ptx.h"
 #include "cli/summary.h"
 

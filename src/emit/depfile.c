@@ -1,8 +1,8 @@
 /* Make reads a space, a hash, a colon and a backslash before a space only behind a backslash, and a
  * dollar sign doubled. Ninja's depfile reader takes the same. */
-#include "emit/depfile.h"
-
 #include <string.h>
+
+#include "emit/emit.h"
 
 static void put_name(strbuf *out, const char *name)
 {

@@ -41,33 +41,6 @@ format pipeline_precision(const pipeline *p)
     return FORMAT_F32;
 }
 
-static void describe_params(arena *a, description *d)
-{
-    const instance *in = d->kernel->instance;
-    param params[MAX_PARAMS];
-    d->param_count = instance_params(a, in, params);
-    int64_t *bytes = arena_alloc(a, d->param_count * sizeof *bytes);
-    for (size_t i = 0; i < d->param_count; i++)
-        bytes[i] = param_is_pointer(&params[i]) ? formula_value(params[i].bytes, in, NULL)
-                                                : (int64_t)sizeof(uint32_t);
-    d->params = memcpy(arena_alloc(a, d->param_count * sizeof *params), params,
-                       d->param_count * sizeof *params);
-    d->param_bytes = bytes;
-}
-
-static void describe_launch(description *d)
-{
-    const instance *in = d->kernel->instance;
-    const launch *how = &in->family->launch;
-    d->block = formula_value(how->block, in, NULL);
-    d->grid_fixed = true;
-    for (size_t i = 0; i < 3; i++) {
-        d->grid[i] = formula_value(how->grid[i], in, NULL);
-        d->grid_fixed = d->grid_fixed && d->grid[i] >= 0;
-    }
-    d->dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
-}
-
 /* Prints a line without what ptxas passes over. It stays a line, if an empty one, so that lines
  * have the numbers that they have in the file. No line has a string with blanks in it. */
 static void print_dense(strbuf *out, const char *line, const char *end)
@@ -108,21 +81,18 @@ static header_text text_of_header(arena *a, const kernel_set *set, const kernel 
     return made;
 }
 
-/* Returns true if two texts are the same but for the name. Most kernels of a step of one token and
- * of those of more differ in their grid alone. */
-static bool are_alike(const header_text *a, const header_text *b)
-{
-    return a->behind && b->behind && a->before == b->before &&
-           memcmp(a->text, b->text, a->before) == 0 && strcmp(a->behind, b->behind) == 0;
-}
-
+/* Finds the first kernel whose text is the same but for the name. Most kernels of a step of one
+ * token and of those of more differ in their grid alone. */
 static void find_alike(const kernel_set *set, description *kernels)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
         kernels[i].like = &kernels[i];
-        for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++)
-            if (are_alike(&kernels[i].text, &kernels[j].text))
+        for (size_t j = 0; j < i && set->plan && kernels[i].like == &kernels[i]; j++) {
+            const header_text *a = &kernels[i].text, *b = &kernels[j].text;
+            if (a->behind && b->behind && a->before == b->before &&
+                memcmp(a->text, b->text, a->before) == 0 && strcmp(a->behind, b->behind) == 0)
                 kernels[i].like = kernels[j].like;
+        }
     }
 }
 
@@ -131,13 +101,29 @@ described_set describe_set(arena *a, const kernel_set *set)
     description *kernels = arena_zalloc(a, set->kernel_count * sizeof *kernels);
     for (size_t i = 0; i < set->kernel_count; i++) {
         const kernel *k = &set->kernels[i];
+        const instance *in = k->instance;
+        const launch *how = &in->family->launch;
+        bool newer = i && k[-1].instance->name == in->name;
+        param params[MAX_PARAMS];
         description *d = &kernels[i];
-        bool newer = i && k[-1].instance->name == k->instance->name;
         d->kernel = k;
-        d->id = arena_format(a, "%s_%s%s%s", set->prefix, k->instance->name, newer ? "_" : "",
+        d->id = arena_format(a, "%s_%s%s%s", set->prefix, in->name, newer ? "_" : "",
                              newer ? k->target->name : "");
-        describe_params(a, d);
-        describe_launch(d);
+        d->param_count = instance_params(a, in, params);
+        d->params = memcpy(arena_alloc(a, d->param_count * sizeof *params), params,
+                           d->param_count * sizeof *params);
+        int64_t *bytes = arena_alloc(a, d->param_count * sizeof *bytes);
+        for (size_t p = 0; p < d->param_count; p++)
+            bytes[p] = param_is_pointer(&params[p]) ? formula_value(params[p].bytes, in, NULL)
+                                                    : (int64_t)sizeof(uint32_t);
+        d->param_bytes = bytes;
+        d->block = formula_value(how->block, in, NULL);
+        d->grid_fixed = true;
+        for (size_t axis = 0; axis < 3; axis++) {
+            d->grid[axis] = formula_value(how->grid[axis], in, NULL);
+            d->grid_fixed = d->grid_fixed && d->grid[axis] >= 0;
+        }
+        d->dynamic_shared = how->dynamic_shared ? formula_value(how->dynamic_shared, in, NULL) : 0;
         d->checksum = fnv1a64(k->ptx, k->ptx_length);
         d->text = text_of_header(a, set, k);
     }

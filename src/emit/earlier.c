@@ -1,9 +1,8 @@
-#include "emit/earlier.h"
+#include "emit/emit.h"
 
 #include <jansson.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/os.h"
 
 enum { MAX_BYTES = 256 << 20 };
@@ -15,14 +14,6 @@ static bool read_file(arena *a, const char *path, char **text, size_t *size, dia
         return true;
     diag_error(d, DIAG_UNREADABLE, (location){ .file = path }, "cannot read: %s", error);
     return false;
-}
-
-/* Whether a manifest that anybody may have written names a file of the folder itself. */
-static bool is_ptx_name(const char *name)
-{
-    static const char END[] = ".ptx";
-    size_t length = strlen(name), end = sizeof END - 1;
-    return length > end && !strchr(name, '/') && strcmp(name + length - end, END) == 0;
 }
 
 bool earlier_read(arena *a, const char *folder, const char *prefix, earlier_run *out, diags *d)
@@ -43,7 +34,10 @@ bool earlier_read(arena *a, const char *folder, const char *prefix, earlier_run 
     {
         const char *name = json_string_value(json_object_get(item, "file"));
         const char *checksum = json_string_value(json_object_get(item, "fnv1a64"));
-        if (!name || !checksum || !is_ptx_name(name))
+        size_t length_of_name = name ? strlen(name) : 0, end = strlen(".ptx");
+        /* Anybody may have written the manifest: a name is of a file of the folder itself. */
+        if (!checksum || length_of_name <= end || strchr(name, '/') ||
+            strcmp(name + length_of_name - end, ".ptx") != 0)
             continue;
         earlier_file file = { arena_strdup(a, name), arena_strdup(a, checksum) };
         if (name_map_find_or_add(a, &out->numbers, file.name, out->files.count) == out->files.count)
@@ -58,12 +52,6 @@ static bool has_checksum(arena *a, const earlier_file *file, const char *text, s
     return strcmp(file->checksum, fnv1a64_text(a, fnv1a64(text, length))) == 0;
 }
 
-static bool was_written(arena *a, earlier_run *e, const char *name, const char *text, size_t length)
-{
-    size_t at = name_map_find_or_add(a, &e->numbers, name, SIZE_MAX);
-    return at < e->files.count && has_checksum(a, &e->files.items[at], text, length);
-}
-
 bool earlier_edited(arena *a, earlier_run *e, kernel_set *set, kernel_list *edited, diags *d)
 {
     for (size_t i = 0; i < set->kernel_count; i++) {
@@ -75,8 +63,9 @@ bool earlier_edited(arena *a, earlier_run *e, kernel_set *set, kernel_list *edit
             continue;
         if (!read_file(a, path, &text, &length, d))
             return false;
+        size_t at = name_map_find(&e->numbers, k->file);
         if ((length == k->ptx_length && memcmp(text, k->ptx, length) == 0) ||
-            was_written(a, e, k->file, text, length))
+            (at < e->files.count && has_checksum(a, &e->files.items[at], text, length)))
             continue;
         kernel found = *k;
         found.edited_file = path;
@@ -99,7 +88,7 @@ bool earlier_stale(arena *a, earlier_run *e, const kernel_set *set, output_files
         const char *path = path_in(a, e->folder, file->name);
         char *text;
         size_t length;
-        bool needed = name_map_find_or_add(a, &present, file->name, SIZE_MAX) != SIZE_MAX;
+        bool needed = name_map_find(&present, file->name) != SIZE_MAX;
         if (needed || !os_exists(path))
             continue;
         if (!read_file(a, path, &text, &length, d))

@@ -1,9 +1,8 @@
 /* The constant text stands in templates/header*.h.in; here their @PLACEHOLDERS@ are filled in. */
-#include "emit/header.h"
-
 #include <inttypes.h>
 #include <string.h>
 
+#include "emit/emit.h"
 #include "emit/header_parts.h"
 #include "kernel/formula.h"
 #include "kernel/memory_plan.h"
@@ -25,61 +24,40 @@ static void print_number(strbuf *out, const described_set *d, int number)
     strbuf_signed(out, number);
 }
 
-/* Names of which there is a constant each. */
-enum { NAMES_OF_OPERATIONS, NAMES_OF_FORMATS };
-
-static const char *name_of(int names, size_t i)
-{
-    return names == NAMES_OF_FORMATS ? i < FORMAT_COUNT ? formats[i].name : NULL
-           : i < OP_COUNT            ? operations[i].name
-                                     : NULL;
-}
-
-static void print_enumerators(strbuf *out, const described_set *d, int names)
+/* Prints a line for each operation or each format: an enumerator, or its name. */
+enum { OPERATION_ENUMERATORS, FORMAT_ENUMERATORS, OPERATION_NAMES, FORMAT_NAMES };
+static void print_names(strbuf *out, const described_set *d, int what)
 {
     (void)d;
-    for (size_t i = 0; name_of(names, i); i++) {
-        strbuf_put(out, "    ");
-        print_constant(out, name_of(names, i));
-        strbuf_put(out, ",\n");
+    bool of_formats = what == FORMAT_ENUMERATORS || what == FORMAT_NAMES;
+    for (int i = 0; i < (of_formats ? (int)FORMAT_COUNT : (int)OP_COUNT); i++) {
+        const char *name = of_formats ? formats[i].name : operations[i].name;
+        strbuf_put(out, what >= OPERATION_NAMES ? "        \"" : "    ");
+        if (what >= OPERATION_NAMES)
+            strbuf_put(out, name);
+        else
+            print_constant(out, name);
+        strbuf_put(out, what >= OPERATION_NAMES ? "\",\n" : ",\n");
     }
-}
-
-static void print_names(strbuf *out, const described_set *d, int names)
-{
-    (void)d;
-    for (size_t i = 0; name_of(names, i); i++)
-        strbuf_format(out, "        \"%s\",\n", name_of(names, i));
-}
-
-typedef struct family_count {
-    const family *family;
-    size_t kernels;
-} family_count;
-
-typedef VEC(family_count) family_counts;
-
-/* The families in the order in which the set has them. */
-static family_counts count_families(arena *a, const kernel_set *set)
-{
-    family_counts counts = { 0 };
-    for (size_t i = 0; i < set->kernel_count; i++) {
-        const family *f = set->kernels[i].instance->family;
-        size_t at = 0;
-        while (at < counts.count && counts.items[at].family != f)
-            at++;
-        if (at == counts.count)
-            *VEC_PUSH(a, &counts) = (family_count){ .family = f };
-        counts.items[at].kernels++;
-    }
-    return counts;
 }
 
 /* "14 kernels for sm_75, sm_80:", each family with its number of kernels, and what was chosen. */
 static void print_contents(strbuf *out, const described_set *d)
 {
+    typedef struct family_count {
+        const family *family;
+        size_t kernels;
+    } family_count;
     const kernel_set *set = d->set;
-    family_counts counts = count_families(out->arena, set);
+    VEC(family_count) counts = { 0 }; /* in the order in which the set has them */
+    for (size_t i = 0, at; i < set->kernel_count; i++) {
+        const family *f = set->kernels[i].instance->family;
+        for (at = 0; at < counts.count && counts.items[at].family != f;)
+            at++;
+        if (at == counts.count)
+            *VEC_PUSH(out->arena, &counts) = (family_count){ .family = f };
+        counts.items[at].kernels++;
+    }
     strbuf_format(out, " * %zu kernel%s for ", set->kernel_count,
                   set->kernel_count == 1 ? "" : "s");
     for (size_t i = 0; i < set->target_count; i++)
@@ -199,13 +177,6 @@ static void print_declarations(strbuf *out, const described_set *d)
         print_summary(out, &d->kernels[i]);
         strbuf_format(out, "extern const ptxgen_kernel %s;\n\n", d->kernels[i].id);
     }
-    print_pipeline_declarations(out, d);
-}
-
-static void print_data(strbuf *out, const described_set *d)
-{
-    print_kernel_definitions(out, d);
-    print_pipeline_definitions(out, d);
 }
 
 static void print_table(strbuf *out, const described_set *d)
@@ -231,11 +202,6 @@ static void print_kernel_count(strbuf *out, const described_set *d)
 static void print_first(strbuf *out, const described_set *d)
 {
     strbuf_put(out, d->kernels[0].id);
-}
-
-static void print_first_arguments(strbuf *out, const described_set *d)
-{
-    print_arguments(out, &d->kernels[0]);
 }
 
 static void print_embedding(strbuf *out, const described_set *d)
@@ -271,10 +237,12 @@ static const placeholder placeholders[] = {
     { "@VERSION@", .text = PTXGEN_VERSION },
     { "@ABI@", .print_of = print_number, .number = PTXGEN_HEADER_ABI },
     { "@CONTENTS@", .print = print_contents },
-    { "@OPERATIONS@", .print_of = print_enumerators, .number = NAMES_OF_OPERATIONS },
-    { "@FORMATS@", .print_of = print_enumerators, .number = NAMES_OF_FORMATS },
+    { "@OPERATIONS@", .print_of = print_names, .number = OPERATION_ENUMERATORS },
+    { "@FORMATS@", .print_of = print_names, .number = FORMAT_ENUMERATORS },
     { "@DECLARATIONS@", .print = print_declarations },
-    { "@DATA@", .print = print_data },
+    { "@PIPELINE_DECLARATIONS@", .print = print_pipeline_declarations },
+    { "@DATA@", .print = print_kernel_definitions },
+    { "@PIPELINE_DATA@", .print = print_pipeline_definitions },
     { "@TABLE@", .print = print_table },
     { "@PIPELINES@", .print = print_pipeline_table },
     { "@PLAN_HEAD@", .print_of = print_plan, .number = HEADER_PLAN_HEAD },
@@ -288,8 +256,8 @@ static const placeholder placeholders[] = {
     { "@CUDA@", .text = template_header_cuda_h_in },
     { "@EXPLAIN@", .text = template_header_explain_h_in },
     { "@EMBED@", .print = print_embedding },
-    { "@OPERATION_NAMES@", .print_of = print_names, .number = NAMES_OF_OPERATIONS },
-    { "@FORMAT_NAMES@", .print_of = print_names, .number = NAMES_OF_FORMATS },
+    { "@OPERATION_NAMES@", .print_of = print_names, .number = OPERATION_NAMES },
+    { "@FORMAT_NAMES@", .print_of = print_names, .number = FORMAT_NAMES },
     { "@MOST_ARGUMENTS@", .print_of = print_number, .number = MAX_PARAMS },
     { "@MOST_STEPS@", .print_of = print_number, .number = PIPELINE_MOST_STEPS },
     { "@MOST_SMS@", .print_of = print_number, .number = TARGET_MOST_SMS },
@@ -312,21 +280,16 @@ static const placeholder placeholders[] = {
     { "@FIRST_ARGUMENTS@", .print = print_first_arguments },
 };
 
-static const placeholder *find_placeholder(const char *text)
-{
-    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
-        if (strncmp(text, placeholders[i].name, strlen(placeholders[i].name)) == 0)
-            return &placeholders[i];
-    return NULL;
-}
-
 void header_fill(strbuf *out, const char *text, const described_set *d)
 {
     while (*text) {
         size_t plain = strcspn(text, "@");
         strbuf_bytes(out, text, plain);
         text += plain;
-        const placeholder *p = find_placeholder(text);
+        const placeholder *p = NULL;
+        for (size_t i = 0; !p && i < sizeof placeholders / sizeof *placeholders; i++)
+            if (strncmp(text, placeholders[i].name, strlen(placeholders[i].name)) == 0)
+                p = &placeholders[i];
         if (p && p->print)
             p->print(out, d);
         else if (p && p->print_of)
@@ -339,19 +302,14 @@ void header_fill(strbuf *out, const char *text, const described_set *d)
     }
 }
 
-/* Roughly what a header has beside its PTX, so that it is not copied while it grows. */
-enum { CONSTANT_BYTES = 64 * 1024, BYTES_A_KERNEL = 4096 };
-
-static size_t likely_size(const kernel_set *set)
+void emit_header(strbuf *out, const described_set *d)
 {
+    /* Roughly what a header has beside its PTX, so that it is not copied while it grows. */
+    enum { CONSTANT_BYTES = 64 * 1024, BYTES_A_KERNEL = 4096 };
+    const kernel_set *set = d->set;
     size_t size = CONSTANT_BYTES + set->kernel_count * BYTES_A_KERNEL;
     for (size_t i = 0; set->embed == EMBED_STRING && i < set->kernel_count; i++)
         size += set->kernels[i].ptx_length + set->kernels[i].ptx_length / 8;
-    return size;
-}
-
-void emit_header(strbuf *out, const described_set *d)
-{
-    strbuf_reserve(out, likely_size(d->set));
+    strbuf_reserve(out, size);
     header_fill(out, template_header_h_in, d);
 }

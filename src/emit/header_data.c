@@ -11,12 +11,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "kernel/formula.h"
 
 void print_constant(strbuf *out, const char *name)
 {
     strbuf_put(out, "PTXGEN_");
     strbuf_upper(out, name);
+}
+
+void print_constants(strbuf *out, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        strbuf_put(out, i ? ", " : "");
+        print_constant(out, names[i]);
+    }
 }
 
 void print_param(strbuf *out, const param *p, int64_t bytes, const char *size)
@@ -57,21 +66,15 @@ typedef struct run_functions {
     const char *grid, *shared;
 } run_functions;
 
-typedef VEC(const char *) bodies;
-
 /* Returns the name of the function with this body, defined where it is the first: "llama_grid_1".
  */
-static const char *define_function(strbuf *out, bodies *known, const char *type, const char *stem,
+static const char *define_function(strbuf *out, name_map *known, const char *type, const char *stem,
                                    const char *parameters, const char *body)
 {
-    size_t number = 0;
-    while (number < known->count && strcmp(known->items[number], body) != 0)
-        number++;
+    size_t next = known->count, number = name_map_find_or_add(out->arena, known, body, next);
     const char *name = arena_format(out->arena, "%s_%zu", stem, number);
-    if (number == known->count) {
-        *VEC_PUSH(out->arena, known) = body;
+    if (number == next)
         strbuf_format(out, "static %s %s(%s)\n{\n%s}\n\n", type, name, parameters, body);
-    }
     return name;
 }
 
@@ -100,21 +103,12 @@ static const char *grid_body(arena *a, const instance *in)
     return body.text;
 }
 
-static const char *shared_body(arena *a, const instance *in)
-{
-    strbuf body = strbuf_new(a);
-    strbuf_put(&body, "    return (unsigned)PTXGEN_MIN(");
-    print_formula(&body, in->family->launch.dynamic_shared, in);
-    strbuf_put(&body, ", UINT32_MAX);\n");
-    return body.text;
-}
-
 static const run_functions *print_run_functions(strbuf *out, const described_set *d)
 {
     arena *a = out->arena;
     const kernel_set *set = d->set;
     run_functions *functions = arena_zalloc(a, set->kernel_count * sizeof *functions);
-    bodies grids = { 0 }, shareds = { 0 };
+    name_map grids = { 0 }, shareds = { 0 };
     const char *grid = arena_format(a, "%s_grid", set->prefix);
     const char *shared = arena_format(a, "%s_shared", set->prefix);
     for (size_t i = 0; i < set->kernel_count; i++) {
@@ -123,9 +117,14 @@ static const run_functions *print_run_functions(strbuf *out, const described_set
             functions[i].grid =
                 define_function(out, &grids, "void", grid,
                                 "const ptxgen_run *run, unsigned grid[3]", grid_body(a, in));
-        if (d->kernels[i].dynamic_shared < 0)
-            functions[i].shared = define_function(out, &shareds, "unsigned", shared,
-                                                  "const ptxgen_run *run", shared_body(a, in));
+        if (d->kernels[i].dynamic_shared >= 0)
+            continue;
+        strbuf body = strbuf_new(a);
+        strbuf_put(&body, "    return (unsigned)PTXGEN_MIN(");
+        print_formula(&body, in->family->launch.dynamic_shared, in);
+        strbuf_put(&body, ", UINT32_MAX);\n");
+        functions[i].shared =
+            define_function(out, &shareds, "unsigned", shared, "const ptxgen_run *run", body.text);
     }
     return functions;
 }
@@ -165,19 +164,6 @@ static void print_sizes(strbuf *out, const description *d)
                   in->seq_len_mode == SEQ_LEN_INDIRECT);
 }
 
-static void print_resources(strbuf *out, const description *d)
-{
-    const kernel *k = d->kernel;
-    const resources *r = &k->resources;
-    size_t shared = k->shared_bytes + (size_t)d->dynamic_shared;
-    unsigned blocks =
-        r->known && d->dynamic_shared >= 0
-            ? target_blocks_per_sm(k->target, (unsigned)d->block, r->registers, shared)
-            : 0;
-    strbuf_format(out, "    %u, %u, /* registers, blocks_per_sm */\n", r->known ? r->registers : 0,
-                  blocks);
-}
-
 static void print_definitions(strbuf *out, const kernel_set *set, const description *d,
                               const run_functions *at_run_time)
 {
@@ -194,35 +180,39 @@ static void print_definitions(strbuf *out, const kernel_set *set, const descript
     strbuf_put(out, "};\n");
     size_t config_count = print_config(out, d->id, in);
 
-    strbuf_format(out, "const ptxgen_kernel %s = {\n    \"%s\", \"%s\",\n", d->id, in->name,
-                  d->like->kernel->instance->name);
     strbuf_format(out,
+                  "const ptxgen_kernel %s = {\n"
+                  "    \"%s\", \"%s\",\n"
                   "    %s%s_ptx, %zu, UINT64_C(0x%016" PRIx64 "),\n"
                   "    \"%s\", ",
+                  d->id, in->name, d->like->kernel->instance->name,
                   is_printed_as_words(set, d->like) ? "(const char *)" : "", d->like->id,
                   d->like->text.length, d->like->text.checksum, f->name);
     const char *constants[] = { operations[f->op].name, formats[weights_of(in)].name,
                                 formats[instance_activations(in)].name,
                                 formats[instance_precision(in)].name };
-    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
-        strbuf_put(out, i ? ", " : "");
-        print_constant(out, constants[i]);
-    }
-    strbuf_format(out, ",\n    %u, %u, %d, %d, /* sm, isa, overlaps, specific */\n", k->target->sm,
-                  k->isa, k->overlaps, k->specific);
-    strbuf_format(out, "    %s_params, %zu,\n", d->id, d->param_count);
+    print_constants(out, constants, sizeof constants / sizeof *constants);
+    strbuf_format(out,
+                  ",\n    %u, %u, %d, %d, /* sm, isa, overlaps, specific */\n"
+                  "    %s_params, %zu,\n",
+                  k->target->sm, k->isa, k->overlaps, k->specific, d->id, d->param_count);
     print_launch(out, d, at_run_time);
     print_sizes(out, d);
-    strbuf_format(out, "    %s_config, %zu,\n", d->id, config_count);
-    print_resources(out, d);
-    strbuf_format(out, "    %d, /* preference */\n    ", f->preference);
-    unsigned chosen = instance_chosen(in, k->target);
-    if (chosen)
-        strbuf_format(out, "\"%s\"", in->chosen_by->name);
-    else
-        strbuf_put(out, "NULL");
-    strbuf_format(out, ", %u, %u, /* chosen_by, chosen_f32, chosen_q8 */\n};\n\n",
-                  chosen >> PRECISION_F32 & 1, chosen >> PRECISION_Q8 & 1);
+    unsigned chosen = instance_chosen(in, k->target), registers = 0, blocks = 0;
+    const char *quote = chosen ? "\"" : "";
+    if (k->resources.known)
+        registers = k->resources.registers;
+    if (k->resources.known && d->dynamic_shared >= 0)
+        blocks = target_blocks_per_sm(k->target, (unsigned)d->block, registers,
+                                      k->shared_bytes + (size_t)d->dynamic_shared);
+    strbuf_format(out,
+                  "    %s_config, %zu,\n"
+                  "    %u, %u, /* registers, blocks_per_sm */\n"
+                  "    %d, /* preference */\n"
+                  "    %s%s%s, %u, %u, /* chosen_by, chosen_f32, chosen_q8 */\n};\n\n",
+                  d->id, config_count, registers, blocks, f->preference, quote,
+                  chosen ? in->chosen_by->name : "NULL", quote, chosen >> PRECISION_F32 & 1,
+                  chosen >> PRECISION_Q8 & 1);
 }
 
 void print_kernel_definitions(strbuf *out, const described_set *d)

@@ -86,11 +86,8 @@ static void print_pipeline(strbuf *out, const kernel_set *set, const pipeline *p
     const char *constants[] = { operations[in->family->op].name, formats[pipeline_weights(p)].name,
                                 formats[pipeline_activations(&buffers)].name,
                                 formats[pipeline_precision(p)].name };
-    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
-        print_constant(out, constants[i]);
-        strbuf_put(out, ", ");
-    }
-    strbuf_put(out, "/* operation, weights, activations, precision */\n};\n\n");
+    print_constants(out, constants, sizeof constants / sizeof *constants);
+    strbuf_put(out, ", /* operation, weights, activations, precision */\n};\n\n");
 }
 
 void print_pipeline_definitions(strbuf *out, const described_set *d)

@@ -18,60 +18,41 @@
 
 enum { LONGEST_LITERAL = 8000, LONGEST_STRING = 65534, WORDS_A_LINE = 8, LONGEST_LINE = 80 };
 
-static bool needs_escape(char c)
-{
-    return c < ' ' || c > '~' || c == '"' || c == '\\' || c == '?';
-}
-
-static void print_octal(strbuf *out, char c)
-{
-    unsigned byte = (unsigned char)c;
-    strbuf_format(out, "\\%u%u%u", byte >> 6, byte >> 3 & 7, byte & 7);
-}
-
-static void print_escaped(strbuf *out, char c)
-{
-    if (c == '\n')
-        strbuf_put(out, "\\n");
-    else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
-        strbuf_bytes(out, (char[]){ '\\', c }, 2);
-    else
-        print_octal(out, c);
-}
-
 /* Text as it is in a file has a line of the header for each of its own. Dense text fills the lines.
  */
 static void print_text(strbuf *out, const char *text, size_t length, bool dense)
 {
     size_t line = out->length;
     for (size_t at = 0; at < length; at++) {
-        if (needs_escape(text[at]))
-            print_escaped(out, text[at]);
+        char c = text[at];
+        unsigned byte = (unsigned char)c;
+        if (c == '\n')
+            strbuf_put(out, "\\n");
+        else if (c == '"' || c == '\\' || c == '?') /* ? since ??= and its like are trigraphs */
+            strbuf_bytes(out, (char[]){ '\\', c }, 2);
+        else if (c < ' ' || c > '~')
+            strbuf_format(out, "\\%u%u%u", byte >> 6, byte >> 3 & 7, byte & 7);
         else
-            strbuf_char(out, text[at]);
+            strbuf_char(out, c);
         bool full = out->length - line > LONGEST_LINE;
-        if (text[at] == '\n' ? full || !dense : text[at] == ';' && full) {
+        if (c == '\n' ? full || !dense : c == ';' && full) {
             strbuf_put(out, "\\\n");
             line = out->length;
         }
     }
 }
 
-/* As many whole lines as a literal takes; of a line longer than that, a part. */
-static size_t literal_length(const char *text, size_t length)
-{
-    if (length <= LONGEST_LITERAL)
-        return length;
-    size_t end = LONGEST_LITERAL;
-    while (end && text[end - 1] != '\n')
-        end--;
-    return end ? end : LONGEST_LITERAL;
-}
-
+/* A literal takes as many whole lines as fit; of a line longer than that, a part. */
 static void print_as_string(strbuf *out, const char *text, size_t length, bool dense)
 {
     for (size_t at = 0; at < length || at == 0;) {
-        size_t taken = literal_length(text + at, length - at);
+        size_t taken = length - at;
+        if (taken > LONGEST_LITERAL) {
+            taken = LONGEST_LITERAL;
+            while (taken && text[at + taken - 1] != '\n')
+                taken--;
+            taken = taken ? taken : LONGEST_LITERAL;
+        }
         strbuf_put(out, at ? "\n\"\\\n" : " \"\\\n");
         print_text(out, text + at, taken, dense);
         strbuf_char(out, '"');

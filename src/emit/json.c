@@ -1,12 +1,23 @@
 #include "emit/json.h"
 
-#include "base/arena.h"
+#include <stdlib.h>
 
 json_t *json_made(json_t *value)
 {
     if (!value)
         arena_exhausted(NULL, sizeof *value);
     return value;
+}
+
+char *json_text(arena *a, json_t *value, size_t flags)
+{
+    char *text = json_dumps(value, flags | JSON_PRESERVE_ORDER);
+    if (!text)
+        arena_exhausted(a, 0);
+    char *copy = arena_strdup(a, text);
+    free(text);
+    json_decref(value);
+    return copy;
 }
 
 void json_put(json_t *object, const char *name, json_t *value)

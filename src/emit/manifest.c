@@ -1,10 +1,6 @@
-#include "emit/manifest.h"
-
-#include <stdlib.h>
-
 #include "base/hash.h"
-#include "base/os.h"
-#include "emit/manifest_rows.h"
+#include "emit/emit.h"
+#include "emit/json.h"
 #include "kernel/formula.h"
 #include "version.h"
 
@@ -30,19 +26,14 @@ static json_t *config_json(const instance *in)
 
 static json_t *sizes_json(int64_t x, int64_t y, int64_t z)
 {
-    json_t *list = json_made(json_array());
-    json_add(list, json_integer(x));
-    json_add(list, json_integer(y));
-    json_add(list, json_integer(z));
-    return list;
+    return json_pack("[III]", (json_int_t)x, (json_int_t)y, (json_int_t)z);
 }
 
 static json_t *grid_expressions_json(arena *a, const instance *in)
 {
-    json_t *list = json_made(json_array());
-    for (size_t i = 0; i < 3; i++)
-        json_add(list, json_string(formula_names(a, in->family->launch.grid[i], in)));
-    return list;
+    const char *const *grid = in->family->launch.grid;
+    return json_pack("[sss]", formula_names(a, grid[0], in), formula_names(a, grid[1], in),
+                     formula_names(a, grid[2], in));
 }
 
 static json_t *chosen_for_json(const kernel_set *set, const kernel *k)
@@ -89,13 +80,35 @@ json_t *manifest_json(arena *a, const described_set *d)
 
 void emit_manifest(strbuf *out, const described_set *d)
 {
-    json_t *manifest = manifest_json(out->arena, d);
-    char *text =
-        json_dumps(manifest, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
-    if (!text)
-        arena_exhausted(out->arena, 0);
-    strbuf_put(out, text);
+    strbuf_put(out, json_text(out->arena, root_json(out->arena, d),
+                              JSON_INDENT(2) | JSON_REAL_PRECISION(15)));
     strbuf_char(out, '\n');
-    free(text);
-    json_decref(manifest);
+}
+
+const char *emit_header_path(arena *a, const kernel_set *set, const char *folder)
+{
+    return path_in(a, folder, arena_format(a, "%s_kernels.h", set->prefix));
+}
+
+const char *emit_manifest_path(arena *a, const kernel_set *set, const char *folder)
+{
+    return path_in(a, folder, arena_format(a, "%s_kernels.json", set->prefix));
+}
+
+static void add_file(arena *a, output_files *files, const char *path, const char *bytes,
+                     size_t size)
+{
+    *VEC_PUSH(a, files) = (output_file){ .path = path, .bytes = bytes, .size = size };
+}
+
+void emit_files(arena *a, const described_set *d, const char *folder, output_files *files)
+{
+    const kernel_set *set = d->set;
+    strbuf header = strbuf_new(a), manifest = strbuf_new(a);
+    emit_header(&header, d);
+    emit_manifest(&manifest, d);
+    add_file(a, files, emit_header_path(a, set, folder), header.text, header.length);
+    add_file(a, files, emit_manifest_path(a, set, folder), manifest.text, manifest.length);
+    for (const kernel *k = set->kernels; k < set->kernels + set->kernel_count; k++)
+        add_file(a, files, path_in(a, folder, k->file), k->ptx, k->ptx_length);
 }

@@ -6,9 +6,9 @@
  * a build line, and before a dollar sign alone in a command. The shell that runs a command wants
  * what it would split or expand between single quotes; Ninja quotes $in and $out by itself.
  */
-#include "emit/ninja.h"
-
 #include <string.h>
+
+#include "emit/emit.h"
 
 static const char PLAIN[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
@@ -57,7 +57,7 @@ static void put_command(strbuf *out, const char *program, const char *const *arg
     }
 }
 
-static void put_heading(strbuf *out, const kernel_set *set, const ninja_build *b)
+static void put_rules(strbuf *out, const kernel_set *set, const ninja_build *b)
 {
     strbuf_format(out,
                   "# Checks of the kernels %s_*, made by ptxgen " PTXGEN_VERSION
@@ -69,12 +69,7 @@ static void put_heading(strbuf *out, const kernel_set *set, const ninja_build *b
                   "builddir = ",
                   set->prefix, b->file, b->file);
     put_path_in(out, b->folder, "checks");
-    strbuf_char(out, '\n');
-}
-
-static void put_rules(strbuf *out, const ninja_build *b)
-{
-    strbuf_put(out, "\nrule generate\n");
+    strbuf_put(out, "\n\nrule generate\n");
     put_command(out, b->ptxgen, b->generate, b->generate_count);
     strbuf_put(out, "\n  depfile = ");
     put_path(out, b->depfile);
@@ -114,18 +109,6 @@ static void put_stamp(strbuf *out, const kernel_set *set, const instance *in)
     strbuf_format(out, " $builddir/%s.%s.verified", set->prefix, in->name);
 }
 
-static void put_assembly(strbuf *out, const kernel_set *set, const ninja_build *b,
-                         const assembly_plan *one)
-{
-    strbuf_put(out, "build");
-    put_cubin(out, set, one);
-    strbuf_put(out, ": assemble ");
-    put_path_in(out, b->folder, one->kernel->file);
-    strbuf_put(out, " | ");
-    put_path(out, b->ptxas);
-    strbuf_format(out, "\n  target = %s\n", one->target->name);
-}
-
 /* Returns the number of the instance's kernels, which stand side by side. */
 static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_build *b, size_t i)
 {
@@ -146,16 +129,22 @@ static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_b
 
 void emit_ninja(strbuf *out, const kernel_set *set, const ninja_build *b)
 {
-    put_heading(out, set, b);
-    put_rules(out, b);
+    put_rules(out, set, b);
     put_generate(out, b);
 
     strbuf validate = strbuf_new(out->arena), verify = strbuf_new(out->arena);
     strbuf_char(out, '\n');
     for (size_t i = 0; i < b->plan_count; i++) {
-        put_assembly(out, set, b, &b->plan[i]);
+        const assembly_plan *one = &b->plan[i];
+        strbuf_put(out, "build");
+        put_cubin(out, set, one);
+        strbuf_put(out, ": assemble ");
+        put_path_in(out, b->folder, one->kernel->file);
+        strbuf_put(out, " | ");
+        put_path(out, b->ptxas);
+        strbuf_format(out, "\n  target = %s\n", one->target->name);
         strbuf_put(&validate, " $\n ");
-        put_cubin(&validate, set, &b->plan[i]);
+        put_cubin(&validate, set, one);
     }
     strbuf_char(out, '\n');
     for (size_t i = 0; i < set->kernel_count;) {

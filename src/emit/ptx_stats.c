@@ -87,18 +87,12 @@ static void add_difference(ptx_counts *sum, const ptx_counts *after, const ptx_c
         sum->by_class[i] += after->by_class[i] - before->by_class[i];
 }
 
-/* What a label's line says behind "// ", or nothing. */
-static const char *note_of(const label *l)
-{
-    const char *line_end = l->name + strcspn(l->name, "\n"), *mark = strstr(l->name, "// ");
-    return mark && mark < line_end ? mark + strlen("// ") : line_end;
-}
-
 static void close_loop(scan *s, const label *l)
 {
     static const char seldom[] = "seldom";
     bool innermost = s->last_loop_end <= l->line;
-    const char *note = note_of(l);
+    const char *line_end = l->name + strcspn(l->name, "\n"), *mark = strstr(l->name, "// ");
+    const char *note = mark && mark < line_end ? mark + strlen("// ") : line_end;
     s->last_loop_end = s->line;
     s->has_seldom |= strncmp(note, seldom, strlen(seldom)) == 0;
     if (!innermost)
@@ -119,14 +113,6 @@ static void close_loop(scan *s, const label *l)
     add_difference(&s->hot.counts, &s->here, &l->before);
 }
 
-static void take_branch(scan *s, const char *operand)
-{
-    size_t length = strcspn(operand, ";\n");
-    for (size_t i = 0; i < s->label_count; i++)
-        if (s->labels[i].length == length && memcmp(s->labels[i].name, operand, length) == 0)
-            close_loop(s, &s->labels[i]);
-}
-
 static void take_instruction(scan *s, const char *text)
 {
     if (*text == '@') {
@@ -141,8 +127,12 @@ static void take_instruction(scan *s, const char *text)
         s->here.loads++;
         s->here.load_bytes += access_bytes(text, length);
     }
-    if (strncmp(text, "bra", strlen("bra")) == 0)
-        take_branch(s, text + length + strspn(text + length, " "));
+    if (strncmp(text, "bra", strlen("bra")) != 0)
+        return;
+    const char *to = text + length + strspn(text + length, " ");
+    for (size_t i = 0, size = strcspn(to, ";\n"); i < s->label_count; i++)
+        if (s->labels[i].length == size && memcmp(s->labels[i].name, to, size) == 0)
+            close_loop(s, &s->labels[i]);
 }
 
 ptx_stats ptx_stats_of(const char *ptx)

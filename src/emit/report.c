@@ -13,32 +13,22 @@
  *
  * "verify" is null and a figure of "on" missing where it is not known.
  */
-#include "emit/report.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/os.h"
+#include "emit/emit.h"
 #include "emit/json.h"
-#include "emit/manifest.h"
 #include "emit/ptx_stats.h"
 #include "templates/templates.h"
 
-static json_t *mix_json(const ptx_counts *c)
+/* Counts of instructions; of a loop, what else is known of it goes behind them. */
+static json_t *code_json(const ptx_counts *c)
 {
     json_t *mix = json_made(json_array());
     for (size_t i = 0; i < PTX_CLASS_COUNT; i++)
         json_add(mix, json_integer(c->by_class[i]));
-    return mix;
-}
-
-static json_t *code_json(const ptx_counts *c)
-{
-    json_t *code = json_made(json_object());
-    json_put_number(code, "instructions", c->instructions);
-    json_put(code, "mix", mix_json(c));
-    return code;
+    return json_made(
+        json_pack("{s:I, s:o}", "instructions", (json_int_t)c->instructions, "mix", mix));
 }
 
 static json_t *loop_json(const ptx_hot_loops *l)
@@ -89,17 +79,6 @@ static json_t *occupancy_json(const description *d, const target *t, const resou
     return figures;
 }
 
-static json_t *targets_json(const kernel_set *set, const description *d)
-{
-    const kernel *k = d->kernel;
-    json_t *list = json_made(json_array());
-    for (size_t i = 0; i < set->target_count; i++)
-        if (set->targets[i] >= k->target && set->targets[i] <= k->newest)
-            json_add(list,
-                     occupancy_json(d, set->targets[i], k->on_targets ? &k->on_targets[i] : NULL));
-    return list;
-}
-
 /* The lines of all kernels, each once: kernels of a family differ in a few of them. */
 typedef struct line_table {
     arena *arena;
@@ -124,39 +103,36 @@ static json_t *lines_json(line_table *table, const kernel *k)
     return indices;
 }
 
-static void add_facts(line_table *lines, const kernel_set *set, const description *d, json_t *item)
-{
-    const kernel *k = d->kernel;
-    ptx_stats stats = ptx_stats_of(k->ptx);
-    json_put_string(item, "configuration", instance_configuration(lines->arena, k->instance));
-    json_put_string(item, "computes", k->instance->family->computes);
-    json_put(item, "ptx", lines_json(lines, k));
-    json_put(item, "code", code_json(&stats.all));
-    json_put(item, "loop", loop_json(&stats.hot));
-    json_put(item, "on", targets_json(set, d));
-    json_t *verify = k->verified ? json_made(json_object()) : json_null();
-    if (k->verified)
-        json_put(verify, "error", json_real(k->error));
-    json_put(item, "verify", verify);
-}
-
 static void put_facts(strbuf *out, const described_set *d)
 {
+    const kernel_set *set = d->set;
     json_t *facts = manifest_json(out->arena, d), *classes = json_made(json_array());
     for (size_t i = 0; i < PTX_CLASS_COUNT; i++)
         json_add(classes, json_string(ptx_class_names[i]));
     json_put(facts, "classes", classes);
     line_table lines = { .arena = out->arena, .lines = json_made(json_array()) };
     json_t *kernels = json_object_get(facts, "kernels");
-    for (size_t i = 0; i < d->set->kernel_count; i++)
-        add_facts(&lines, d->set, &d->kernels[i], json_array_get(kernels, i));
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const description *one = &d->kernels[i];
+        const kernel *k = one->kernel;
+        json_t *item = json_array_get(kernels, i), *on = json_made(json_array());
+        ptx_stats stats = ptx_stats_of(k->ptx);
+        for (size_t t = 0; t < set->target_count; t++)
+            if (set->targets[t] >= k->target && set->targets[t] <= k->newest)
+                json_add(on, occupancy_json(one, set->targets[t],
+                                            k->on_targets ? &k->on_targets[t] : NULL));
+        json_put_string(item, "configuration", instance_configuration(out->arena, k->instance));
+        json_put_string(item, "computes", k->instance->family->computes);
+        json_put(item, "ptx", lines_json(&lines, k));
+        json_put(item, "code", code_json(&stats.all));
+        json_put(item, "loop", loop_json(&stats.hot));
+        json_put(item, "on", on);
+        json_put(item, "verify", k->verified ? json_pack("{s:f}", "error", k->error) : json_null());
+    }
     json_put(facts, "lines", lines.lines);
 
-    char *text = json_dumps(facts, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
-    if (!text)
-        arena_exhausted(out->arena, 0);
     /* "</script>" in a string would end the element that the facts are in. */
-    for (const char *c = text; *c;) {
+    for (const char *c = json_text(out->arena, facts, JSON_COMPACT | JSON_REAL_PRECISION(6)); *c;) {
         size_t length = strcspn(c, "<");
         strbuf_bytes(out, c, length);
         c += length;
@@ -165,8 +141,6 @@ static void put_facts(strbuf *out, const described_set *d)
             c++;
         }
     }
-    free(text);
-    json_decref(facts);
 }
 
 void emit_report(strbuf *out, const described_set *d)

@@ -85,8 +85,7 @@ static void remove_leftovers(arena *a, const char *folder, const output_file *fi
                                                                  length - CHECKSUM_DIGITS - 1)
                                                     : "";
         const char *added = path_in(a, folder, name);
-        if (*name && !strchr(name, '/') &&
-            name_map_find_or_add(a, &written, name, SIZE_MAX) == SIZE_MAX &&
+        if (*name && !strchr(name, '/') && name_map_find(&written, name) == SIZE_MAX &&
             has_checksum(a, added, arena_copy(a, line, CHECKSUM_DIGITS)))
             os_remove_file(added);
         length += line[length] == '\n';

@@ -11,7 +11,7 @@
 
 #include "base/os.h"
 #include "base/os_process.h"
-#include "emit/outputs.h"
+#include "emit/emit.h"
 #include "kernel/generate.h"
 #include "input/spec.h"
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "test.h"
-#include "emit/report.h"
+#include "emit/emit.h"
 #include "check/verify_set.h"
 #include "kernel/generate.h"
 #include "input/spec.h"

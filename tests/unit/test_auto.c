@@ -9,8 +9,7 @@
 #include "base/os_process.h"
 #include "cost/choose.h"
 #include "kernel/limits.h"
-#include "emit/header.h"
-#include "emit/manifest.h"
+#include "emit/emit.h"
 #include "kernel/generate.h"
 #include "input/spec.h"
 

@@ -1,5 +1,5 @@
 #include "test_arena.h"
-#include "emit/depfile.h"
+#include "emit/emit.h"
 
 static void assert_depfile(const char *output, const char *input, const char *expected)
 {

@@ -4,7 +4,7 @@
 #include "test_arena.h"
 #include "base/os.h"
 #include "base/os_process.h"
-#include "emit/header.h"
+#include "emit/emit.h"
 #include "emit_sample.h"
 
 enum { LONG_PTX_LINES = 2250, SPLIT_PTX_LINES = 1200, LONG_LINE = 20000 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "test.h"
-#include "emit/manifest.h"
+#include "emit/emit.h"
 #include "emit_sample.h"
 
 typedef struct parsed {

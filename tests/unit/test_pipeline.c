@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "test_arena.h"
-#include "emit/header.h"
-#include "emit/manifest.h"
+#include "emit/emit.h"
 #include "kernel/formula.h"
 #include "kernel/generate.h"
 #include "input/spec.h"

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "emit/header.h"
 #include "emit/header_parts.h"
 #include "model/plan/plan.h"
 #include "templates/templates.h"

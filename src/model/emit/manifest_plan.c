@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "emit/manifest_rows.h"
+#include "emit/json.h"
 
 /* By the names of the kernel's parameters: a number, or "workspace+4096". */
 static json_t *arguments_json(arena *a, const plan *p, const plan_launch *l)

@@ -17,8 +17,7 @@
 #include <string.h>
 
 #include "base/os.h"
-#include "emit/header.h"
-#include "emit/manifest.h"
+#include "emit/emit.h"
 #include "model/storey.h"
 #include "model/plan/plan.h"
 #include "model/decoder.h"
