@@ -1,6 +1,6 @@
 /* Files are read depth first, so that their sections come out in the order that one long file would
  * have. Which file is which, the file system decides: the same one may have several names. */
-#include "input/files.h"
+#include "input/section.h"
 
 #include <string.h>
 

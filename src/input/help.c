@@ -55,30 +55,26 @@ static purpose purpose_of(const family *f)
     return p == PURPOSE_PRODUCT && f->activations == FORMAT_Q8_1 ? PURPOSE_QUANTIZED : p;
 }
 
-static void list_purpose(strbuf *out, const family *const *list, purpose p, size_t width)
-{
-    bool any = false;
-    for (const family *const *f = list; *f; f++) {
-        if (purpose_of(*f) != p)
-            continue;
-        if (!any)
-            strbuf_format(out, "%s%s: %s\n", out->length ? "\n" : "", purposes[p].heading,
-                          purposes[p].advice);
-        any = true;
-        size_t line = out->length;
-        strbuf_format(out, "  %s", (*f)->name);
-        strbuf_pad(out, line, width + COLUMN_GAP + 2);
-        strbuf_format(out, "%s\n", (*f)->summary);
-    }
-}
-
 void spec_list_families(strbuf *out, const family *const *list)
 {
     size_t width = 0;
     for (const family *const *f = list; *f; f++)
         width = wider(width, (*f)->name);
-    for (purpose p = 0; p < PURPOSE_COUNT; p++)
-        list_purpose(out, list, p, width);
+    for (purpose p = 0; p < PURPOSE_COUNT; p++) {
+        bool any = false;
+        for (const family *const *f = list; *f; f++) {
+            if (purpose_of(*f) != p)
+                continue;
+            if (!any)
+                strbuf_format(out, "%s%s: %s\n", out->length ? "\n" : "", purposes[p].heading,
+                              purposes[p].advice);
+            any = true;
+            size_t line = out->length;
+            strbuf_format(out, "  %s", (*f)->name);
+            strbuf_pad(out, line, width + COLUMN_GAP + 2);
+            strbuf_format(out, "%s\n", (*f)->summary);
+        }
+    }
 }
 
 /* A line of a table: the heading stands before the first row. Returns where the line starts. */
@@ -169,32 +165,27 @@ static const char *default_text(arena *a, const family *f, const key *k)
     return arena_format(a, "%lld", (long long)k->def);
 }
 
-/* A key's line: name, range, default and summary; the range starts at a column. */
-static void put_key(strbuf *out, const help_row *row, size_t line, size_t column)
-{
-    strbuf range = strbuf_new(out->arena);
-    if (!row->range)
-        put_range(&range, row->key);
-    strbuf_put(out, row->key->name);
-    strbuf_pad(out, line, column);
-    line = put_wrapped_range(out, row->range ? row->range : range.text, line, column);
-    strbuf_pad(out, line, column + RANGE_WIDTH);
-    strbuf_put(out, row->def);
-    if (row->key->summary) {
-        strbuf_pad(out, line, column + RANGE_WIDTH + DEFAULT_WIDTH - 1);
-        strbuf_char(out, ' ');
-        strbuf_put(out, row->key->summary);
-    }
-    strbuf_char(out, '\n');
-}
-
 void help_put_keys(strbuf *out, const help_row *rows, size_t count)
 {
     size_t width = 0;
     for (size_t i = 0; i < count; i++)
         width = wider(width, rows[i].key->name);
-    for (size_t i = 0; i < count; i++)
-        put_key(out, &rows[i], begin_row(out, "keys", i == 0), HEADING + width + COLUMN_GAP);
+    for (const help_row *row = rows; row < rows + count; row++) {
+        strbuf range = strbuf_new(out->arena);
+        size_t line = begin_row(out, "keys", row == rows), column = HEADING + width + COLUMN_GAP;
+        if (!row->range)
+            put_range(&range, row->key);
+        strbuf_put(out, row->key->name);
+        strbuf_pad(out, line, column);
+        line = put_wrapped_range(out, row->range ? row->range : range.text, line, column);
+        strbuf_pad(out, line, column + RANGE_WIDTH);
+        strbuf_put(out, row->def);
+        if (row->key->summary) {
+            strbuf_pad(out, line, column + RANGE_WIDTH + DEFAULT_WIDTH - 1);
+            strbuf_format(out, " %s", row->key->summary);
+        }
+        strbuf_char(out, '\n');
+    }
 }
 
 static void put_param(strbuf *out, const family *f, const param *p)

@@ -1,6 +1,6 @@
 /* From a section's lists to instances: every combination, in the order of the family's key table
  * with the last key varying fastest, like the digits of a counter. */
-#include "input/product.h"
+#include "input/values.h"
 
 #include <string.h>
 
@@ -316,20 +316,6 @@ static bool check(arena *a, product *p, const instance *in, const target *const 
     return is_right(p, DIAG_SHARED_MEMORY, message, &blamed, d);
 }
 
-/* Returns the part of an instance that not all targets have, "mma_gemm" or "mma_gemm of m = 256",
- * and what it needs. */
-static const char *demanding(arena *a, const instance *in, const char **needs)
-{
-    *needs = arena_format(a, "sm_%u or newer", in->family->sm);
-    for (const key *k = in->family->keys; k->name; k++)
-        if (k->specific_sm && instance_value(in, k) >= k->specific_from) {
-            *needs = arena_format(a, "sm_%ua", k->specific_sm);
-            return arena_format(a, "%s of %s = %lld", in->family->name, k->name,
-                                (long long)instance_value(in, k));
-        }
-    return in->family->name;
-}
-
 /* Leaves out the targets that do not have what the family or the number of a key needs. False where
  * none is left. */
 static bool leave_out_targets(arena *a, product *p, instance *in, const target *const *wanted,
@@ -345,11 +331,21 @@ static bool leave_out_targets(arena *a, product *p, instance *in, const target *
         left--;
     }
     const location *where = others.length ? blame(p, NULL) : NULL;
-    const char *needed, *what = demanding(a, in, &needed);
-    if (where && left)
+    if (!where)
+        return left;
+    const char *what = in->family->name,
+               *needed = arena_format(a, "sm_%u or newer", in->family->sm);
+    for (const key *k = in->family->keys; k->name; k++)
+        if (k->specific_sm && instance_value(in, k) >= k->specific_from) {
+            needed = arena_format(a, "sm_%ua", k->specific_sm);
+            what = arena_format(a, "%s of %s = %lld", in->family->name, k->name,
+                                (long long)instance_value(in, k));
+            break;
+        }
+    if (left)
         diag_note(d, DIAG_OLD_TARGET, *where, "%s needs %s, and is not made for %s", what, needed,
                   others.text);
-    else if (where)
+    else
         diag_error(d, DIAG_OLD_TARGET, *where, "%s needs %s, and the targets are %s", what, needed,
                    others.text);
     return left;

@@ -216,20 +216,16 @@ static const char *stand_in(const reader *r)
     return separator == start ? "=x" : "x=x";
 }
 
-static void report_unhandled(reader *r)
-{
-    if (r->settled)
-        return;
-    diag_error(r->diags, DIAG_SYNTAX, r->line, "expected 'key = value', a [section] or a comment");
-    mark_damaged(r);
-    r->settled = true;
-}
-
 /* fgets for inih. */
 static char *read_line(char *buffer, int capacity, void *stream)
 {
     reader *r = stream;
-    report_unhandled(r);
+    if (!r->settled) {
+        diag_error(r->diags, DIAG_SYNTAX, r->line,
+                   "expected 'key = value', a [section] or a comment");
+        mark_damaged(r);
+        r->settled = true;
+    }
     if (r->next == r->end)
         return NULL;
 
@@ -291,24 +287,6 @@ static void add_items(reader *r, size_t offset, size_t length)
     }
 }
 
-/* An indented line. A header or a key there was hardly meant as a part of the list above. */
-static void continue_entry(reader *r, size_t start, size_t length)
-{
-    const char *text = r->line.text + start;
-    bool is_key = memchr(text, '=', length);
-    if (!is_key && text[0] != '[') {
-        add_items(r, start, length);
-        return;
-    }
-    if (is_key)
-        length = strcspn(text, "= \t");
-    diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, start, length),
-               "an indented line continues the list of '%s'; '%.*s' belongs at the beginning of "
-               "its line",
-               r->entry->key, (int)length, text);
-    mark_damaged(r);
-}
-
 static void begin_entry(reader *r)
 {
     const char *text = r->line.text;
@@ -344,11 +322,25 @@ static int handle(void *user, const char *section_name, const char *name, const 
     (void)section_name, (void)name, (void)value;
     reader *r = user;
     r->settled = true;
-    size_t start = strspn(r->line.text, BLANKS);
-    if (start && r->entry)
-        continue_entry(r, start, r->code - start);
-    else
+    size_t start = strspn(r->line.text, BLANKS), length = r->code - start;
+    const char *text = r->line.text + start;
+    if (!start || !r->entry) {
         begin_entry(r);
+        return 1;
+    }
+    bool is_key = memchr(text, '=', length);
+    if (!is_key && text[0] != '[') {
+        add_items(r, start, length);
+        return 1;
+    }
+    /* A header or a key there was hardly meant as a part of the list above. */
+    if (is_key)
+        length = strcspn(text, "= \t");
+    diag_error(r->diags, DIAG_SYNTAX, location_part(r->line, start, length),
+               "an indented line continues the list of '%s'; '%.*s' belongs at the beginning of "
+               "its line",
+               r->entry->key, (int)length, text);
+    mark_damaged(r);
     return 1;
 }
 

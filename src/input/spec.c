@@ -8,12 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/files.h"
-#include "base/hash.h"
-#include "kernel/limits.h"
-#include "input/product.h"
-#include "input/section.h"
 #include "input/values.h"
+#include "kernel/limits.h"
 
 enum { MAX_PREFIX = 64 };
 
@@ -122,32 +118,27 @@ typedef struct setting {
     unsigned depth;
 } setting;
 
-typedef VEC(setting) setting_list;
-
-/* Adds the entries of one [ptxgen], each key once. Includes are followed already. */
-static void add_settings(parser *p, const section *s, setting_list *out)
-{
-    if (s->label)
-        diag_error(p->diags, DIAG_BAD_SECTION, s->where, "[ptxgen] takes no label");
-    name_map lines = { 0 };
-    for (size_t i = 0; i < s->entries.count; i++) {
-        const entry *e = &s->entries.items[i];
-        size_t first = is_include(e) ? i : name_map_find_or_add(p->arena, &lines, e->key, i);
-        if (first != i)
-            diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
-                       "'%s' stands twice in this section; the first is on line %u", e->key,
-                       s->entries.items[first].where.line);
-        else if (!is_include(e))
-            *VEC_PUSH(p->arena, out) = (setting){ e, s->depth };
-    }
-}
-
+/* Reads the entries of all [ptxgen], of each key the one nearest to the spec. Includes are followed
+ * already. */
 static void read_globals(parser *p, const section_list *sections)
 {
-    setting_list all = { 0 };
-    for (size_t i = 0; i < sections->count; i++)
-        if (section_is_global(sections->items[i]))
-            add_settings(p, sections->items[i], &all);
+    VEC(setting) all = { 0 };
+    for (size_t i = 0; i < sections->count; i++) {
+        const section *s = sections->items[i];
+        name_map lines = { 0 };
+        if (section_is_global(s) && s->label)
+            diag_error(p->diags, DIAG_BAD_SECTION, s->where, "[ptxgen] takes no label");
+        for (size_t j = 0; section_is_global(s) && j < s->entries.count; j++) {
+            const entry *e = &s->entries.items[j];
+            size_t first = is_include(e) ? j : name_map_find_or_add(p->arena, &lines, e->key, j);
+            if (first != j)
+                diag_error(p->diags, DIAG_DUPLICATE_KEY, e->where,
+                           "'%s' stands twice in this section; the first is on line %u", e->key,
+                           s->entries.items[first].where.line);
+            else if (!is_include(e))
+                *VEC_PUSH(p->arena, &all) = (setting){ e, s->depth };
+        }
+    }
     name_map keys = { 0 };
     VEC(const setting *) nearest = { 0 }; /* of each key: the setting that counts */
     for (size_t i = 0; i < all.count; i++) {
@@ -160,8 +151,7 @@ static void read_globals(parser *p, const section_list *sections)
     }
     for (size_t i = 0; i < all.count; i++) {
         const setting *s = &all.items[i];
-        const setting *first =
-            nearest.items[name_map_find_or_add(p->arena, &keys, s->entry->key, 0)];
+        const setting *first = nearest.items[name_map_find(&keys, s->entry->key)];
         if (s == first)
             read_global_key(p, s->entry);
         else if (s->depth == first->depth && s->entry->where.file != first->entry->where.file)

@@ -3,7 +3,6 @@
 #define PTXGEN_INPUT_SPEC_H
 
 #include "base/diag.h"
-#include "input/section.h"
 #include "kernel/generate.h"
 
 /* What the command line says instead of the spec; NULL where it says nothing. */

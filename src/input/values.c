@@ -265,22 +265,6 @@ static void read_word(const list *l)
                suggestion(l->arena, l->item->text, words.items, words.count, "the choices are"));
 }
 
-static void read_shape(const list *l, const key *k, const key *n)
-{
-    const char *at = l->item->text;
-    number columns, rows;
-    bool right = read_number(&at, &columns) && (*at == 'x' || *at == 'X');
-    at += right;
-    if (!right || !read_number(&at, &rows) || *at) {
-        diag_error(l->diags, DIAG_BAD_SHAPE, l->item->where,
-                   "'%s' is not a shape; write K x N, such as 4096x14336", l->item->text);
-        return;
-    }
-    bool columns_right = check_number(l, k, &columns, number_place(l, &columns));
-    if (check_number(l, n, &rows, number_place(l, &rows)) && columns_right)
-        add_value(l, columns.value, rows.value);
-}
-
 /* Compares by numbers, and equal ones by their place in the list, which is one array. */
 static int by_numbers(const void *left, const void *right)
 {
@@ -341,7 +325,18 @@ void values_read_shapes(arena *a, const key *k, const key *n, const entry *e, va
     list l = { .arena = a, .diags = d, .key = k, .out = out };
     for (size_t i = 0; i < e->items.count; i++) {
         l.item = &e->items.items[i];
-        read_shape(&l, k, n);
+        const char *at = l.item->text;
+        number columns, rows;
+        bool right = read_number(&at, &columns) && (*at == 'x' || *at == 'X');
+        at += right;
+        if (!right || !read_number(&at, &rows) || *at) {
+            diag_error(d, DIAG_BAD_SHAPE, l.item->where,
+                       "'%s' is not a shape; write K x N, such as 4096x14336", l.item->text);
+            continue;
+        }
+        bool columns_right = check_number(&l, k, &columns, number_place(&l, &columns));
+        if (check_number(&l, n, &rows, number_place(&l, &rows)) && columns_right)
+            add_value(&l, columns.value, rows.value);
     }
     drop_duplicates(a, e, out, d);
 }
