@@ -23,7 +23,7 @@
  * 0 times it: see spread_strange_values.
  *
  * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * products/gemm.h. Rows of a cache that is not f16 are, too: K's by 2^-e, V's by 2^-E. Of the
+ * products/gemm_tile.h. Rows of a cache that is not f16 are, too: K's by 2^-e, V's by 2^-E. Of the
  * weighted values, 2^(s - max) v = 2^(s + E - max) 2^-E v: what the softmax goes by is s + E, and
  * the sum of weights has 2^-E, of the weights as they were before they were rounded, since what
  * weighs most in it may be one of few bits.

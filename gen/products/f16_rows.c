@@ -1,5 +1,5 @@
 /* Rows of x as f16, with what each is to be multiplied by: what products on the tensor cores take
- * (products/gemm.h), once for all their blocks.
+ * (products/gemm_tile.h), once for all their blocks.
  *
  *   rows[m] = x[m] gamma 2^e    factors[m] = 2^-e / sqrt(mean(x[m]^2) + epsilon)
  *

@@ -7,7 +7,7 @@
  *      that left out (f16_rows.c). W is f16 as it is, but for formats whose numbers f16 has no room
  *      for: these get powers, too.
  *   2. A step of 32 values of k: X's are loaded a step ahead, multiplied by their row's power,
- *      rounded and stored in a tile; W's are decoded into another one (gemm_weights.h).
+ *      rounded and stored in a tile; W's are decoded into another one (gemm_tile.h).
  *   3. Barrier. All warps multiply by the tiles, of which there are two of each, for even and odd
  *      steps: what the next step stores nobody reads, and what is read is stored again only behind
  *      the next barrier, which comes when all have read it.
@@ -20,23 +20,17 @@
  * is split, blocks along z have a part of it each, of whole chunks; the last of a tile's blocks
  * adds their sums up in the order of k, and does 4.
  */
-#include "gen/products/gemm.h"
+#include "gen/products/gemm_tile.h"
 
-#include "gen/products/gemm_x.h"
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
-#include "gen/formats/weight_format.h"
+#include "gen/products/gemv.h"
 
-enum {
-    WARPS = GEMM_THREADS / WARP,
-    FRAGMENT = GEMM_FRAGMENT,
-    QUAD = 4,
-    W_TILE = GEMM_W_TILE,
-};
+enum { QUAD = 4 };
 
 typedef struct gemm {
     const instance *in;
-    bool gated; /* there are two matrices, of gate and up */
+    bool gated; /* rows of gate and of up take turns in the tile: a lane has both of a column */
     gemv_operands g;
     gemm_weights w;
     gemm_x x;
@@ -48,12 +42,6 @@ typedef struct gemm {
                                 bias; without a kind: nothing */
     val w_powers, w_factors; /* of W's rows, in shared memory; without a kind: none */
 } gemm;
-
-/* Rows of gate and of up take turns in the tile, so that a lane has both of a column. */
-static bool is_gated(const instance *in)
-{
-    return operation_is_gated(in->family->op);
-}
 
 /* Where the key does not say it, twice as many as use an expert where all have equal shares: most
  * have no more. */
@@ -82,19 +70,20 @@ static unsigned matrix_count(const instance *in)
     return is_qkv(in) ? gemv_matrices_of_qkv(in) : 1;
 }
 
-static instance matrix_of(const instance *in, unsigned number)
+static gemm_weights weights_of_matrix(const instance *in, unsigned number)
 {
-    return is_qkv(in) ? instance_matrix(in, number) : *in;
+    instance one = is_qkv(in) ? instance_matrix(in, number) : *in;
+    return gemm_weights_of(&one);
 }
 
 int64_t gemm_columns(const instance *in)
 {
-    return is_gated(in) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
+    return operation_is_gated(in->family->op) ? GEMM_COLUMNS / 2 : GEMM_COLUMNS;
 }
 
 int64_t gemm_rows(const instance *in)
 {
-    int64_t rows = is_gated(in) ? 2 * FRAGMENT : FRAGMENT;
+    int64_t rows = operation_is_gated(in->family->op) ? 2 * GEMM_FRAGMENT : GEMM_FRAGMENT;
     while (rows < rows_at_once(in))
         rows *= 2;
     return rows;
@@ -104,21 +93,17 @@ int64_t gemm_shared_bytes(const instance *in)
 {
     unsigned most = 0;
     for (unsigned i = 0; i < matrix_count(in); i++) {
-        instance one = matrix_of(in, i);
-        gemm_weights w = gemm_weights_of(&one);
-        unsigned bytes = gemm_ring_bytes(&w);
-        most = bytes > most ? bytes : most;
+        gemm_weights w = weights_of_matrix(in, i);
+        most = gemm_ring_bytes(&w) > most ? gemm_ring_bytes(&w) : most;
     }
-    return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + W_TILE) + most;
+    return 2 * ((unsigned)gemm_rows(in) * GEMM_ROW_BYTES + GEMM_W_TILE) + most;
 }
 
 static bool has_powers(const instance *in)
 {
     bool scaled = false;
-    for (unsigned i = 0; i < matrix_count(in); i++) {
-        instance one = matrix_of(in, i);
-        scaled |= gemm_weights_of(&one).scaled;
-    }
+    for (unsigned i = 0; i < matrix_count(in); i++)
+        scaled |= weights_of_matrix(in, i).scaled;
     return scaled;
 }
 
@@ -132,10 +117,10 @@ const char *gemm_check_splits(const instance *in, arena *a, const char **blamed)
     *blamed = "splits";
     if (in->splits == 1)
         return "splits = 1: k in one part is splits = 0";
+    instance whole = *in;
+    whole.splits = 0;
     for (unsigned i = 0; in->splits && i < matrix_count(in); i++) {
-        instance whole = matrix_of(in, i);
-        whole.splits = 0;
-        gemm_weights w = gemm_weights_of(&whole);
+        gemm_weights w = weights_of_matrix(&whole, i);
         if (w.tail || w.whole % in->splits)
             return arena_format(a, "splits = %lld: k = %lld is not as many times whole %u values",
                                 (long long)in->splits, (long long)in->shape.k, w.chunk);
@@ -179,7 +164,7 @@ static val find_powers(ptx *p, gemm *t)
 /* Rows of f32 may end with half a piece, which the first lane takes. */
 static void find_powers_of_w(ptx *p, const gemm *t)
 {
-    PTX_FOR (p, number, warp_id(p), GEMM_COLUMNS, WARPS) {
+    PTX_FOR (p, number, warp_id(p), GEMM_COLUMNS, GEMM_THREADS / WARP) {
         val row = row_of_w(p, t, number);
         var largest = var_u32(p, 0);
         PTX_FOR (p, piece, lane_id(p), t->k / UNPACKED, WARP) {
@@ -201,7 +186,7 @@ static void step(ptx *p, gemm *t, unsigned number, unsigned there, unsigned next
 {
     unsigned parity = number % 2;
     gemm_x_store(p, &t->x, parity * t->x_tile);
-    gemm_decode_step(p, &t->w, number, there, parity * W_TILE);
+    gemm_decode_step(p, &t->w, number, there, parity * GEMM_W_TILE);
     if (next) {
         gemm_x_advance(p, &t->x, bytes);
         gemm_x_load(p, &t->x, next);
@@ -260,21 +245,7 @@ static val whole_sum(ptx *p, const gemm *t, var sum, val factor, val of_tile)
     return mul(p, mul(p, sum, least), max(p, factor, of_w));
 }
 
-/* Of the lane's sums of a row those of a column: of_tile of the tile, n of Y. */
-static val element(ptx *p, const gemm *t, unsigned row, unsigned column, val factor, val of_tile,
-                   val n, val offset)
-{
-    unsigned turn = gemm_sums_turn(&t->s);
-    val sum = whole_sum(p, t, gemm_sums_at(&t->s, row, column), factor, of_tile);
-    if (!t->gated)
-        return gemv_finished(p, &t->g, sum, n, offset);
-    val up = whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor, add(p, of_tile, turn));
-    gemv_biases biases =
-        gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
-    gemv_add_biases(p, &biases, &sum, &up);
-    return gated(p, t->in->options.activation, sum, up);
-}
-
+/* Stores what becomes of the lane's sums of a row and a column. */
 static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, val own, val factor,
                           val first_column)
 {
@@ -289,7 +260,17 @@ static void store_element(ptx *p, const gemm *t, unsigned row, unsigned column, 
         val stride = t->g.stride.kind ? t->g.stride : t->g.n;
         val offset = shl(p, mad_wide(p, own, stride, convert(p, U64, column_of_y)), 2);
         val of_tile = add(p, t->s.column, behind);
-        val y = element(p, t, row, column, factor, of_tile, n, offset);
+        val y = whole_sum(p, t, gemm_sums_at(&t->s, row, column), factor, of_tile);
+        if (t->gated) {
+            val up =
+                whole_sum(p, t, gemm_sums_of_up(&t->s, row, column), factor, add(p, of_tile, turn));
+            gemv_biases biases =
+                gemv_biases_of_row(p, t->in, t->first_bias.kind ? add(p, n, t->first_bias) : n);
+            gemv_add_biases(p, &biases, &y, &up);
+            y = gated(p, t->in->options.activation, y, up);
+        } else {
+            y = gemv_finished(p, &t->g, y, n, offset);
+        }
         st_global(p, F32, add(p, t->g.y, offset), 0, y);
     }
 }
@@ -308,42 +289,22 @@ static void store_row(ptx *p, const gemm *t, unsigned row, val first_column)
     }
 }
 
-/* The lane's first column of Y: of a gate's and up's in turns, half of those that are ahead. */
-static val first_column(ptx *p, const gemm *t)
-{
-    unsigned turn = gemm_sums_turn(&t->s);
-    if (!t->gated)
-        return add(p, t->column, t->s.column);
-    val in_turn = bit_and(p, t->s.column, turn - 1);
-    return add(p, t->column, mad(p, div(p, t->s.column, 2 * turn), turn, in_turn));
-}
-
 static void store_tile(ptx *p, gemm *t)
 {
     if (!t->gated && t->first_bias.kind &&
         t->g.bias.kind) /* no register is left to have it in from the start */
         t->g.bias = mad_wide(p, t->first_bias, F32_BYTES, t->g.bias);
     gemm_sums_place(p, &t->s);
-    val column = first_column(p, t);
+    val first = t->s.column; /* of Y: of a gate's and up's in turns, half of those ahead */
+    if (t->gated) {
+        unsigned turn = gemm_sums_turn(&t->s);
+        val in_turn = bit_and(p, t->s.column, turn - 1);
+        first = mad(p, div(p, t->s.column, 2 * turn), turn, in_turn);
+    }
+    first = add(p, t->column, first);
     for (unsigned row = 0; row < gemm_sums_row_count(&t->s); row++)
         if (gemm_sums_row(&t->s, row) < rows_at_once(t->in))
-            store_row(p, t, row, column);
-}
-
-static void multiply_by_powers(ptx *p, gemm *t, val x_scaled)
-{
-    if (t->x.f16) {
-        multiply(p, t);
-        return;
-    }
-    PTX_IF (p, x_scaled) {
-        t->x.scaled = true;
-        multiply(p, t);
-    }
-    PTX_ELSE (p) {
-        t->x.scaled = false;
-        multiply(p, t);
-    }
+            store_row(p, t, row, first);
 }
 
 /* The block's part of the products with a matrix, or with two in turn: from W's powers on. */
@@ -355,7 +316,7 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
         barrier(p);
     }
     phase(p, "multiply");
-    val w_tile = add(p, tiles, 2 * t->x_tile), ring = add(p, w_tile, 2 * W_TILE);
+    val w_tile = add(p, tiles, 2 * t->x_tile), ring = add(p, w_tile, 2 * GEMM_W_TILE);
     val row = row_of_w(p, t, gemm_own_row(p));
     if (t->in->splits)
         row = mad_wide(p, ctaid_z(p), t->w.whole * t->w.chunk_bytes, row);
@@ -365,10 +326,19 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     t->x.apart = t->w.decoder->apart;
     gemm_x_begin(p, &t->x, tiles);
     gemm_sums_begin(p, &t->s, tiles, w_tile);
-    multiply_by_powers(p, t, x_scaled);
+    if (t->x.f16) {
+        multiply(p, t);
+    } else {
+        PTX_IF (p, x_scaled) {
+            t->x.scaled = true;
+            multiply(p, t);
+        }
+        PTX_ELSE (p) {
+            t->x.scaled = false;
+            multiply(p, t);
+        }
+    }
     gemm_sums_end(p, &t->s);
-    if (t->in->splits)
-        gemm_sums_add_parts(p, &t->s);
     phase(p, "store");
     store_tile(p, t);
 }
@@ -408,13 +378,19 @@ static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
 
 static gemm gemm_new(ptx *p, const instance *in)
 {
+    unsigned rows = (unsigned)gemm_rows(in), k = (unsigned)in->shape.k;
     gemm t = {
-        .in = in, .gated = is_gated(in), .rows = (unsigned)gemm_rows(in), .k = (unsigned)in->shape.k
+        .in = in,
+        .gated = operation_is_gated(in->family->op),
+        .rows = rows,
+        .k = k,
+        .x_tile = rows * GEMM_ROW_BYTES,
+        .x = { .in = in, .f16 = in->family->activations == FORMAT_F16, .rows = rows, .k = k },
+        .s = { .in = in, .rows = rows, .by_fours = ptx_has_wgmma(ptx_target(p)) },
     };
-    t.x_tile = t.rows * GEMM_ROW_BYTES;
-    t.x = gemm_x_of(in, t.rows);
     t.x.base = parameter(p, "x");
-    t.s = gemm_sums_of(p, in, t.rows);
+    if (in->splits)
+        t.s.ticket = shared_array(p, "ticket", U32, 1);
     return t;
 }
 
@@ -436,34 +412,11 @@ static void set_matrix(ptx *p, gemm *t)
     t->column = named(p, "first column", mul(p, ctaid_x(p), (unsigned)gemm_columns(t->in)));
 }
 
-void gemm_build(ptx *p, const instance *in)
-{
-    gemm t = gemm_new(p, in);
-    t.x.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
-                                           : imm(U32, in->shape.m);
-    t.x.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
-    val x_scaled = find_powers(p, &t), tiles = tiles_of(p, &t);
-    if (is_qkv(in)) {
-        multiply_qkv(p, &t, tiles, x_scaled);
-        return;
-    }
-    set_matrix(p, &t);
-    multiply_matrix(p, &t, tiles, x_scaled);
-}
-
-/* Of an expert that does not exist. */
-static void store_nans(ptx *p, const gemm *t)
-{
-    val n = add(p, t->column, tid_x(p)), of_block = lt(p, tid_x(p), gemm_columns(t->in));
-    PTX_IF (p, bit_and(p, of_block, lt(p, n, t->g.n)))
-        PTX_FOR (p, number, 0, t->x.m, 1) {
-            val row =
-                mad_wide(p, expert_choice(p, t->x.expert, number), t->g.n, convert(p, U64, n));
-            st_global(p, F32, add(p, t->g.y, shl(p, row, 2)), 0, expert_nan(p));
-        }
-}
-
-void gemm_build_of_experts(ptx *p, const instance *in)
+/* Multiplies the rows that use an expert, as many tiles as they are: the block's in y is the number
+ * of its entry in the list (products/experts.h), those in z take turns. Y has a row for each
+ * choice, [m * experts_used, n]; X has one for each row, or where there is no gate one for each
+ * choice. An expert that does not exist reads no weights and gives NaN. */
+static void multiply_experts(ptx *p, const instance *in)
 {
     gemm t = gemm_new(p, in);
     unsigned at_once = rows_at_once(in);
@@ -485,6 +438,31 @@ void gemm_build_of_experts(ptx *p, const instance *in)
             barrier(p); /* before powers are stored again */
         }
     }
-    PTX_ELSE (p)
-        store_nans(p, &t);
+    PTX_ELSE (p) {
+        val n = add(p, t.column, tid_x(p)), of_block = lt(p, tid_x(p), gemm_columns(in));
+        PTX_IF (p, bit_and(p, of_block, lt(p, n, t.g.n)))
+            PTX_FOR (p, number, 0, t.x.m, 1) {
+                val row = mad_wide(p, expert_choice(p, &e, number), t.g.n, convert(p, U64, n));
+                st_global(p, F32, add(p, t.g.y, shl(p, row, 2)), 0, expert_nan(p));
+            }
+    }
+}
+
+void gemm_build(ptx *p, const instance *in)
+{
+    if (operation_is_of_experts(in->family->op)) {
+        multiply_experts(p, in);
+        return;
+    }
+    gemm t = gemm_new(p, in);
+    t.x.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                           : imm(U32, in->shape.m);
+    t.x.first = named(p, "first row", mul(p, ctaid_y(p), (unsigned)in->shape.m));
+    val x_scaled = find_powers(p, &t), tiles = tiles_of(p, &t);
+    if (is_qkv(in)) {
+        multiply_qkv(p, &t, tiles, x_scaled);
+        return;
+    }
+    set_matrix(p, &t);
+    multiply_matrix(p, &t, tiles, x_scaled);
 }

@@ -1,10 +1,10 @@
-#include "gen/products/gemm_sums.h"
+#include "gen/products/gemm_tile.h"
 
 #include "gen/common/halves.h"
 #include "gen/common/reduce.h"
 
 enum {
-    WARPS = GEMM_THREADS / 32,
+    WARPS = GEMM_THREADS / WARP,
     FRAGMENT = GEMM_FRAGMENT,
     FRAGMENT_BYTES = FRAGMENT * GEMM_ROW_BYTES, /* from one to the next below it */
     B_COLUMNS = GEMM_B_COLUMNS,
@@ -13,26 +13,6 @@ enum {
     FOUR = 4, /* warps, and the rows that wgmma takes of W */
     ROWS_OF_FOUR = 64,
 };
-
-gemm_sums gemm_sums_of(ptx *p, const instance *in, unsigned rows)
-{
-    gemm_sums s = { .in = in, .rows = rows, .by_fours = ptx_has_wgmma(ptx_target(p)) };
-    if (in->splits)
-        s.ticket = shared_array(p, "ticket", U32, 1);
-    return s;
-}
-
-static void begin_by_fours(ptx *p, gemm_sums *s, val x_tile, val w_tile)
-{
-    val first = mul(p, div(p, warp_id(p), FOUR), ROWS_OF_FOUR);
-    s->down = 1;
-    s->across = s->rows / FRAGMENT;
-    for (unsigned d = 0; d < DEPTHS; d++) {
-        unsigned along = d * FRAGMENT * F16_BYTES;
-        s->a[d] = wgmma_matrix(p, add(p, mad(p, first, GEMM_ROW_BYTES, w_tile), along));
-        s->b[d] = wgmma_matrix(p, add(p, x_tile, along));
-    }
-}
 
 /* The warps' parts lie in two rows of four, or where the tile is one fragment high in one row. */
 static unsigned warps_across(const gemm_sums *s)
@@ -50,20 +30,6 @@ static val first_column(ptx *p, const gemm_sums *s)
     return mul(p, bit_and(p, warp_id(p), warps_across(s) - 1), s->across * FRAGMENT);
 }
 
-static void begin_by_warps(ptx *p, gemm_sums *s, val x_tile, val w_tile)
-{
-    s->down = s->rows / (WARPS / warps_across(s)) / FRAGMENT;
-    s->across = GEMM_COLUMNS / warps_across(s) / FRAGMENT;
-    val lane = lane_id(p), octet = div(p, lane, 8);
-    val row = add(p, first_row(p, s), bit_and(p, lane, FRAGMENT - 1));
-    val column =
-        add(p, first_column(p, s), mad(p, div(p, octet, 2), B_COLUMNS, bit_and(p, lane, 7)));
-    for (unsigned d = 0; d < DEPTHS; d++) {
-        s->a[d] = gemm_unit(p, x_tile, row, add(p, div(p, octet, 2), 2 * d));
-        s->b[d] = gemm_unit(p, w_tile, column, add(p, bit_and(p, octet, 1), 2 * d));
-    }
-}
-
 void gemm_sums_place(ptx *p, gemm_sums *s)
 {
     val lane = lane_id(p), down = div(p, lane, 4), across = mul(p, bit_and(p, lane, 3), 2);
@@ -74,10 +40,27 @@ void gemm_sums_place(ptx *p, gemm_sums *s)
 
 void gemm_sums_begin(ptx *p, gemm_sums *s, val x_tile, val w_tile)
 {
-    if (s->by_fours)
-        begin_by_fours(p, s, x_tile, w_tile);
-    else
-        begin_by_warps(p, s, x_tile, w_tile);
+    if (s->by_fours) {
+        val first = mul(p, div(p, warp_id(p), FOUR), ROWS_OF_FOUR);
+        s->down = 1;
+        s->across = s->rows / FRAGMENT;
+        for (unsigned d = 0; d < DEPTHS; d++) {
+            unsigned along = d * FRAGMENT * F16_BYTES;
+            s->a[d] = wgmma_matrix(p, add(p, mad(p, first, GEMM_ROW_BYTES, w_tile), along));
+            s->b[d] = wgmma_matrix(p, add(p, x_tile, along));
+        }
+    } else {
+        s->down = s->rows / (WARPS / warps_across(s)) / FRAGMENT;
+        s->across = GEMM_COLUMNS / warps_across(s) / FRAGMENT;
+        val lane = lane_id(p), octet = div(p, lane, 8);
+        val row = add(p, first_row(p, s), bit_and(p, lane, FRAGMENT - 1));
+        val column =
+            add(p, first_column(p, s), mad(p, div(p, octet, 2), B_COLUMNS, bit_and(p, lane, 7)));
+        for (unsigned d = 0; d < DEPTHS; d++) {
+            s->a[d] = gemm_unit(p, x_tile, row, add(p, div(p, octet, 2), 2 * d));
+            s->b[d] = gemm_unit(p, w_tile, column, add(p, bit_and(p, octet, 1), 2 * d));
+        }
+    }
     for (unsigned i = 0; i < s->down * 2 * s->across; i++)
         for (unsigned c = 0; c < QUAD; c++)
             s->sums[i][c] = var_f32(p, 0.0f);
@@ -94,26 +77,22 @@ unsigned gemm_sums_column_count(const gemm_sums *s)
     return s->by_fours ? 2 * s->down : 2 * 2 * s->across;
 }
 
-/* Of a line of fragments, one of two that are 8 apart; or one of two neighbours in fragments of 8.
- */
-static unsigned down_the_product(unsigned number)
+/* Of a line of fragments down the product, one of two that are 8 apart; or across it, one of two
+ * neighbours in fragments of 8. */
+static unsigned place_in_product(bool down, unsigned number)
 {
-    return number / 2 * FRAGMENT + number % 2 * B_COLUMNS;
-}
-
-static unsigned across_the_product(unsigned number)
-{
-    return number / 2 * B_COLUMNS + number % 2;
+    return down ? number / 2 * FRAGMENT + number % 2 * B_COLUMNS
+                : number / 2 * B_COLUMNS + number % 2;
 }
 
 unsigned gemm_sums_row(const gemm_sums *s, unsigned row)
 {
-    return s->by_fours ? across_the_product(row) : down_the_product(row);
+    return place_in_product(!s->by_fours, row);
 }
 
 unsigned gemm_sums_column(const gemm_sums *s, unsigned column)
 {
-    return s->by_fours ? down_the_product(column) : across_the_product(column);
+    return place_in_product(s->by_fours, column);
 }
 
 var gemm_sums_at(const gemm_sums *s, unsigned row, unsigned column)
@@ -144,47 +123,30 @@ void gemm_sums_meet(ptx *p, const gemm_sums *s)
     barrier(p);
 }
 
-static void multiply_by_fours(ptx *p, const gemm_sums *s, unsigned parity)
-{
-    int64_t x_tiles = parity * s->rows * GEMM_ROW_BYTES, w_tiles = parity * GEMM_W_TILE;
-    wgmma_fence(p);
-    for (unsigned d = 0; d < DEPTHS; d++) {
-        val a = add(p, s->a[d], w_tiles / GEMM_UNIT_BYTES);
-        val b = add(p, s->b[d], x_tiles / GEMM_UNIT_BYTES);
-        wgmma_m64k16_f16(p, s->sums[0], s->rows, a, b);
-    }
-    wgmma_commit(p);
-}
-
 void gemm_sums_multiply(ptx *p, const gemm_sums *s, unsigned parity)
 {
+    unsigned x_tiles = parity * s->rows * GEMM_ROW_BYTES, w_tiles = parity * GEMM_W_TILE;
     if (s->by_fours) {
-        multiply_by_fours(p, s, parity);
+        wgmma_fence(p);
+        for (unsigned d = 0; d < DEPTHS; d++) {
+            val a = add(p, s->a[d], w_tiles / GEMM_UNIT_BYTES);
+            val b = add(p, s->b[d], x_tiles / GEMM_UNIT_BYTES);
+            wgmma_m64k16_f16(p, s->sums[0], s->rows, a, b);
+        }
+        wgmma_commit(p);
         return;
     }
     for (unsigned d = 0; d < DEPTHS; d++) {
         val4 a[GEMM_MOST_DOWN], b[GEMM_MOST_ACROSS];
         for (unsigned i = 0; i < s->down; i++)
-            a[i] = ldmatrix_x4(p, s->a[d], parity * s->rows * GEMM_ROW_BYTES + i * FRAGMENT_BYTES);
+            a[i] = ldmatrix_x4(p, s->a[d], x_tiles + i * FRAGMENT_BYTES);
         for (unsigned j = 0; j < s->across; j++)
-            b[j] = ldmatrix_x4(p, s->b[d], parity * GEMM_W_TILE + j * FRAGMENT_BYTES);
+            b[j] = ldmatrix_x4(p, s->b[d], w_tiles + j * FRAGMENT_BYTES);
         for (unsigned j = 0; j < 2 * s->across; j++)
             for (unsigned i = 0; i < s->down; i++)
                 fragment_add(p, s->sums[i * 2 * s->across + j], a[i],
                              (val2){ { b[j / 2].v[j % 2 * 2], b[j / 2].v[j % 2 * 2 + 1] } });
     }
-}
-
-void gemm_sums_end(ptx *p, const gemm_sums *s)
-{
-    if (s->by_fours)
-        wgmma_wait(p, 0);
-}
-
-/* A tile's number. */
-static val tile_of_block(ptx *p)
-{
-    return mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
 }
 
 /* Where a part's sums of a tile stand: those of a thread four at a time, a block's width apart. */
@@ -195,37 +157,33 @@ static val part_of_tile(ptx *p, const gemm_sums *s, val tile, val part)
     return mad_wide(p, tid_x(p), QUAD * F32_BYTES, from);
 }
 
-static int64_t offset_of_sums(unsigned fragment)
+void gemm_sums_end(ptx *p, const gemm_sums *s)
 {
-    return (int64_t)fragment * GEMM_THREADS * QUAD * F32_BYTES;
-}
-
-static void store_part(ptx *p, const gemm_sums *s, val own)
-{
-    for (unsigned i = 0; i < s->down * 2 * s->across; i++) {
+    enum { FOURS_BYTES = GEMM_THREADS * QUAD * F32_BYTES };
+    unsigned fragments = s->down * 2 * s->across;
+    if (s->by_fours)
+        wgmma_wait(p, 0);
+    if (!s->in->splits)
+        return;
+    phase(p, "store the sums of a part of k");
+    val tile = mad(p, ctaid_y(p), nctaid_x(p), ctaid_x(p));
+    val own = part_of_tile(p, s, tile, ctaid_z(p));
+    for (unsigned i = 0; i < fragments; i++) {
         const var *sums = s->sums[i];
-        st_global_v4(p, F32, own, offset_of_sums(i),
+        st_global_v4(p, F32, own, (int64_t)i * FOURS_BYTES,
                      ((val4){ { V(sums[0]), V(sums[1]), V(sums[2]), V(sums[3]) } }));
     }
-}
-
-void gemm_sums_add_parts(ptx *p, const gemm_sums *s)
-{
-    phase(p, "store the sums of a part of k");
-    val tile = tile_of_block(p);
-    store_part(p, s, part_of_tile(p, s, tile, ctaid_z(p)));
     phase(p, "the last block of the tile adds them up");
     val counter = mad_wide(p, tile, sizeof(uint32_t), parameter(p, "counters"));
     val parts = imm(U32, gemm_splits(s->in));
     var part = var_like(p, part_of_tile(p, s, tile, imm(U32, 0)));
     ret_if(p, bit_not(p, block_is_last(p, counter, parts, s->ticket)));
-    unsigned fragments = s->down * 2 * s->across;
     for (unsigned i = 0; i < fragments * QUAD; i++)
         assign(p, s->sums[i / QUAD][i % QUAD], 0.0f);
     /* A loop, because ptxas loads ahead whatever is unrolled, until registers spill. */
     PTX_FOR (p, number, 0, parts, 1) {
         for (unsigned i = 0; i < fragments; i++) {
-            val4 more = ld_global_v4(p, F32, V(part), offset_of_sums(i));
+            val4 more = ld_global_v4(p, F32, V(part), (int64_t)i * FOURS_BYTES);
             for (unsigned c = 0; c < QUAD; c++)
                 assign(p, s->sums[i][c], add(p, V(s->sums[i][c]), more.v[c]));
         }

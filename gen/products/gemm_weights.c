@@ -1,4 +1,4 @@
-#include "gen/products/gemm_weights.h"
+#include "gen/products/gemm_tile.h"
 
 enum { LINE = 16, USUAL_BLOCKS = 128, FLOATS = 64 };
 
@@ -6,15 +6,6 @@ val gemm_unit(ptx *p, val tile, val row, val unit)
 {
     val place = bit_xor(p, unit, bit_and(p, shr(p, row, 1), GEMM_STEP_UNITS - 1));
     return mad(p, row, GEMM_ROW_BYTES, mad(p, place, GEMM_UNIT_BYTES, tile));
-}
-
-/* A power of two that divides all of them and 16. */
-static unsigned alignment_of(unsigned a, unsigned b)
-{
-    unsigned aligned = LINE;
-    while (a % aligned || b % aligned)
-        aligned /= 2;
-    return aligned;
 }
 
 /* Lines that so many bytes may lie in. */
@@ -41,7 +32,9 @@ gemm_weights gemm_weights_of(const instance *in)
     w.whole = k / w.chunk / (unsigned)gemm_splits(in);
     w.tail = in->splits ? 0 : k % w.chunk;
     w.row_bytes = (unsigned)format_bytes(w.format, k);
-    w.own.aligned = alignment_of(w.row_bytes, w.chunk_bytes);
+    w.own.aligned = LINE; /* or a power of two below it */
+    while (w.row_bytes % w.own.aligned || w.chunk_bytes % w.own.aligned)
+        w.own.aligned /= 2;
     w.scaled = weight_format_of(w.format)->beyond_f16;
     unsigned lines = lines_of(&w, w.chunk_bytes);
     while (f->block_values > 1 && lines % 4 != 2) /* eight lanes read 16 bytes each of four rows */
@@ -53,11 +46,6 @@ gemm_weights gemm_weights_of(const instance *in)
 unsigned gemm_ring_bytes(const gemm_weights *w)
 {
     return w->stages * GEMM_COLUMNS * w->stride;
-}
-
-static unsigned stage_bytes(const gemm_weights *w)
-{
-    return GEMM_COLUMNS * w->stride;
 }
 
 val gemm_own_row(ptx *p)
@@ -105,8 +93,8 @@ void gemm_copy_chunk(ptx *p, gemm_weights *w, val chunk)
         PTX_IF (p, eq(p, chunk, w->whole))
             copy_lines(p, w, (unsigned)format_bytes(w->format, w->tail));
     assign(p, w->source, add(p, w->source, w->chunk_bytes));
-    val next = add(p, w->to, stage_bytes(w));
-    assign(p, w->to, select(p, eq(p, next, w->stages * stage_bytes(w)), imm(U32, 0), next));
+    val next = add(p, w->to, GEMM_COLUMNS * w->stride);
+    assign(p, w->to, select(p, eq(p, next, gemm_ring_bytes(w)), imm(U32, 0), next));
     cp_async_commit(p);
 }
 

@@ -1,7 +1,7 @@
-#include "gen/common/norm.h"
-#include "gen/products/gemm_x.h"
+#include "gen/products/gemm_tile.h"
 
 #include "gen/common/halves.h"
+#include "gen/common/norm.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 
@@ -14,14 +14,6 @@ enum {
     MOST_AT_ONCE = 8,                            /* quads that a lane loads of a row */
     PIECE_ROWS = GEMM_THREADS / GEMM_STEP_UNITS, /* units of a thread are so many rows apart */
 };
-
-gemm_x gemm_x_of(const instance *in, unsigned rows)
-{
-    return (gemm_x){ .in = in,
-                     .f16 = in->family->activations == FORMAT_F16,
-                     .rows = rows,
-                     .k = (unsigned)in->shape.k };
-}
 
 /* The place of the values that make a row of Y, by its number among those of an expert. */
 static val chosen_row(ptx *p, const gemm_x *x, val number)
@@ -76,8 +68,15 @@ static void see_quads(ptx *p, const gemm_x *x, const row_seen *seen, val quad, u
     }
 }
 
-static void find_powers_of_x(ptx *p, const gemm_x *x)
+val gemm_x_find_powers(ptx *p, gemm_x *x)
 {
+    if (x->f16) {
+        x->factors = parameter(p, "factors");
+        return (val){ 0 };
+    }
+    phase(p, "find the powers of two of rows");
+    x->powers = shared_array(p, "x_powers", F32, x->rows);
+    x->factors = shared_array(p, "factors", F32, x->rows);
     unsigned quads = x->k / QUAD, turn = MOST_AT_ONCE * WARP, whole = quads / turn * turn;
     PTX_FOR (p, number, warp_id(p), x->rows, WARPS) {
         val factor = { 0 };
@@ -94,18 +93,6 @@ static void find_powers_of_x(ptx *p, const gemm_x *x)
         }
         powers_store(p, get(p, seen.largest), number, x->powers, x->factors, factor);
     }
-}
-
-val gemm_x_find_powers(ptx *p, gemm_x *x)
-{
-    if (x->f16) {
-        x->factors = parameter(p, "factors");
-        return (val){ 0 };
-    }
-    phase(p, "find the powers of two of rows");
-    x->powers = shared_array(p, "x_powers", F32, x->rows);
-    x->factors = shared_array(p, "factors", F32, x->rows);
-    find_powers_of_x(p, x);
     barrier(p);
     val power =
         ld_shared(p, F32, mad(p, bit_and(p, tid_x(p), x->rows - 1), F32_BYTES, x->powers), 0);
@@ -141,41 +128,28 @@ void gemm_x_begin(ptx *p, gemm_x *x, val tile)
         x->norm[j] = var_f32(p, 0.0f);
 }
 
-/* Of f16: all of it at once where rows begin at multiples of 16 bytes, else by halves. */
-static void load_pairs(ptx *p, const gemm_x *x, var from, unsigned there, const var to[GEMM_UNIT])
-{
-    bool whole = x->k % GEMM_UNIT == 0;
-    unsigned pairs = whole ? QUADS * QUAD_PAIRS : QUAD_PAIRS;
-    for (unsigned first = 0; first < QUADS * QUAD_PAIRS; first += pairs) {
-        val needed =
-            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, x->first_value, 2 * first), there);
-        for (unsigned i = 0; there < GEMM_STEP && i < pairs; i++)
-            assign(p, to[first + i], 0);
-        PTX_IF (p, needed) {
-            val4 words;
-            if (whole) {
-                words = ld_const_v4(p, U32, get(p, from), 0);
-            } else {
-                val2 two = ld_const_v2(p, U32, get(p, from), first * 2 * HALF_BYTES);
-                words = (val4){ { two.v[0], two.v[1] } };
-            }
-            for (unsigned i = 0; i < pairs; i++)
-                assign(p, to[first + i], words.v[i]);
-        }
-    }
-}
-
+/* Of f32 a unit comes by quads, of f16 all of it at once where rows begin at multiples of 16 bytes,
+ * else by halves. */
 static void load_unit(ptx *p, const gemm_x *x, var from, unsigned there, const var to[GEMM_UNIT])
 {
-    for (unsigned quad = 0; quad < QUADS; quad++) {
-        val needed =
-            there == GEMM_STEP ? imm(PRED, 1) : lt(p, add(p, x->first_value, quad * QUAD), there);
-        for (unsigned i = 0; there < GEMM_STEP && i < QUAD; i++)
-            assign(p, to[quad * QUAD + i], 0.0f);
+    unsigned of_word = x->f16 ? 2 : 1, words = GEMM_UNIT / of_word;
+    unsigned at_once = x->f16 && x->k % GEMM_UNIT ? QUAD_PAIRS : QUAD;
+    type t = x->f16 ? U32 : F32;
+    for (unsigned first = 0; first < words; first += at_once) {
+        val needed = there == GEMM_STEP ? imm(PRED, 1)
+                                        : lt(p, add(p, x->first_value, first * of_word), there);
+        for (unsigned i = 0; there < GEMM_STEP && i < at_once; i++)
+            assign(p, to[first + i], imm(t, 0));
         PTX_IF (p, needed) {
-            val4 four = ld_const_v4(p, F32, get(p, from), quad * QUAD * F32_BYTES);
-            for (unsigned i = 0; i < QUAD; i++)
-                assign(p, to[quad * QUAD + i], four.v[i]);
+            val4 loaded;
+            if (at_once == QUAD) {
+                loaded = ld_const_v4(p, t, get(p, from), first * F32_BYTES);
+            } else {
+                val2 two = ld_const_v2(p, t, get(p, from), first * F32_BYTES);
+                loaded = (val4){ { two.v[0], two.v[1] } };
+            }
+            for (unsigned i = 0; i < at_once; i++)
+                assign(p, to[first + i], loaded.v[i]);
         }
     }
 }
@@ -184,7 +158,7 @@ void gemm_x_load(ptx *p, const gemm_x *x, unsigned there)
 {
     PTX_IF (p, x->staging) {
         for (unsigned i = 0; i < x->pieces; i++)
-            (x->f16 ? load_pairs : load_unit)(p, x, x->from[i], there, x->loaded[i]);
+            load_unit(p, x, x->from[i], there, x->loaded[i]);
         if (x->in->options.norm)
             load_unit(p, x, x->gamma, there, x->norm);
     }

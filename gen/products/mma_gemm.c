@@ -1,10 +1,18 @@
-/* Products of prompts and batches on the tensor cores: see products/gemm.h. Of Q, K and V each
+/* Products of prompts and batches on the tensor cores: see products/gemm_tile.h. Of Q, K and V each
  * block has columns of one. Rows of X are f32, which each block makes f16, or have been made so
- * ahead (f16_rows.c), which takes a launch more and a third of the time where there are many. */
-#include "gen/products/gemm.h"
+ * ahead (f16_rows.c), which takes a launch more and a third of the time where there are many.
+ *
+ * Experts go by a list in device memory (products/experts.h). A row of X has a row of Y for each of
+ * its choices, row * experts_used + slot; expert_sum weighs those and adds them up.
+ */
+#include "gen/products/gemm_tile.h"
+#include "gen/products/gemv.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
+#define KEYS_OF_W KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N
+#define KEY_STAGES \
+    KEY_NUMBER("stages", "chunks of weights in shared memory", stages, 2, 4, .def = 3, .tag = "s")
 #define KEYS_OF_ROWS                                                                               \
     KEY_NUMBER("m", "rows of X and Y, of which a block takes so many", shape.m, 1, GEMM_MOST_ROWS, \
                .def = GEMM_USUAL_ROWS, .specific_from = GEMM_USUAL_ROWS + 1, .specific_sm = 90,    \
@@ -12,40 +20,74 @@
         KEY_WORD("rows", "of X and Y: m, or a parameter", rows_mode, rows_choices,                 \
                  .def = ROWS_RUN_TIME),                                                            \
         KEY_STAGES
-
-static const derived_size sizes[] = { GEMV_VECTORS, GEMM_SIZES, { NULL, NULL, NULL } };
-
 /* Of X that is f16 k may be split. */
 #define KEY_SPLITS                                                                     \
     KEY_NUMBER("splits", "parts of k, each with blocks of its own; 0: one", splits, 0, \
                GEMM_MOST_SPLITS, .zero_is_none = true, .tag = "z")
-#define WHERE_SPLIT .only_with = KEY_FIELD(splits)
+#define KEYS_OF_EXPERTS                                                                    \
+    KEYS_OF_W, KEY_EXPERTS, KEY_EXPERTS_USED,                                              \
+        KEY_NUMBER("m", "rows that have choices", shape.m, 1, EXPERT_MOST_ROWS, .def = 16, \
+                   .tag = "m"),                                                            \
+        KEY_NUMBER("tile", "rows of an expert at once; 0: by how many there are of each",  \
+                   tile_rows, 0, GEMM_USUAL_ROWS, .zero_is_none = true, .tag = "t"),       \
+        KEY_STAGES, KEY_OPTION(bias, "vectors [experts,n] added to products"), KEY_PLANE_ROWS
+
+/* X as f16_rows.c makes it, in a buffer of so many values, and what each row of k values of it is
+ * multiplied by. */
+#define F16_ROWS(rows) IN(F16, x, rows "*k", 16), IN(F32, factors, rows, 4)
+#define WHERE_SPLIT    .only_with = KEY_FIELD(splits)
 #define PARAMS_OF_SPLITS(tiles)                                                                    \
     SCRATCH(F32, partials, "parts*(" tiles ")*ceil_div(m, vectors)*tile_values", 16, WHERE_SPLIT), \
         COUNTERS(counters, "(" tiles ")*ceil_div(m, vectors)", WHERE_SPLIT)
 
+/* Shared memory, and columns of Y that a block makes. */
+#define TILE_SIZES                                                                              \
+    { "powers", gemm_powers_bytes,                                                              \
+      "where W may have what f16 has no room for: bytes of what its rows are multiplied by" },  \
+        { "tile_rows", gemm_rows, "16, 32, 64 or 128: rows of X that there is room for" },      \
+        { "columns", gemm_columns, "of Y that a block makes" },                                 \
+    {                                                                                           \
+        "tiles", gemm_shared_bytes, "bytes of the tiles of X and W, and of the ring of weights" \
+    }
+
+static const derived_size sizes[] = { GEMV_VECTORS, TILE_SIZES, { NULL, NULL, NULL } };
+
 static const derived_size split_sizes[] = {
     GEMV_VECTORS,
-    GEMM_SIZES,
+    TILE_SIZES,
     { "parts", gemm_splits, "blocks that have a part of k each" },
     { "tile_values", gemm_tile_values, "that each of those stores for the last one" },
     { NULL, NULL, NULL },
 };
 
+static int64_t tiles_of_share(const instance *in)
+{
+    const problem_shape *s = &in->shape;
+    int64_t rows = s->experts * gemm_rows(in);
+    return (s->m * s->experts_used + rows - 1) / rows;
+}
+
+static const derived_size sizes_of_experts[] = {
+    { "listed", experts_listed, "experts that rows may use, at most" },
+    { "at_once", gemm_expert_rows, "rows of an expert that a block has at a time" },
+    { "shares", tiles_of_share, "tiles of an expert's rows, were they as many of each" },
+    TILE_SIZES,
+    { NULL, NULL, NULL },
+};
+
 #define TILES        "ceil_div(n, columns)"
 #define TILES_OF_QKV TILES "+ceil_div(n_kv, columns)+ceil_div(n_v, columns)"
-#define TILE_LAUNCH                                                                           \
-    {                                                                                         \
-        .block = "256", .grid = { TILES, GEMV_GRID_Y }, .shared = GEMM_SHARED,                \
-        .dynamic_shared = "tiles", .sizes = sizes, .rows = "columns", .overlap = WAITS_FIRST, \
-        .registers = 255                                                                      \
-    }
-#define TILE_LAUNCH_OF_F16(tiles)                                                         \
-    {                                                                                     \
-        .block = "256", .grid = { tiles, GEMV_GRID_Y, "parts" },                          \
-        .shared = GEMM_SHARED_OF_F16 "+16*min(parts - 1, 1)", .dynamic_shared = "tiles",  \
-        .sizes = split_sizes, .rows = "columns", .overlap = WAITS_FIRST, .registers = 255 \
-    }
+#define TILE_LAUNCH \
+    .block = "256", .dynamic_shared = "tiles", .overlap = WAITS_FIRST, .registers = 255
+#define LAUNCH_OF_F32                                                           \
+    .launch = { TILE_LAUNCH, .grid = { TILES, GEMV_GRID_Y }, .rows = "columns", \
+                .shared = "8*tile_rows+powers", .sizes = sizes }
+#define LAUNCH_OF_F16(tiles)                                                             \
+    .launch = { TILE_LAUNCH, .grid = { tiles, GEMV_GRID_Y, "parts" }, .rows = "columns", \
+                .shared = "powers+16*min(parts - 1, 1)", .sizes = split_sizes }
+#define LAUNCH_OF_EXPERTS                                                          \
+    .launch = { TILE_LAUNCH, .grid = { TILES, "listed", "shares" }, .dealt = true, \
+                .shared = "powers", .sizes = sizes_of_experts }
 
 static const char *check_split_product(const instance *in, arena *a, const char **blamed)
 {
@@ -62,11 +104,10 @@ const family mma_gemm = {
     .summary = "GEMM of f32 x, which is rounded to f16, on tensor cores: prompts and batches",
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F32, ref_gemv),
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_AROUND_PRODUCT,
-                           KEY_END },
+    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEYS_AROUND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, PARAM_END },
-    .launch = TILE_LAUNCH,
+    LAUNCH_OF_F32,
     .check = check_product,
 };
 
@@ -76,12 +117,11 @@ const family mma_gate_up = {
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F32, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm",
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEYS_AROUND_GATE_UP,
-                           KEY_END },
+    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEYS_AROUND_GATE_UP, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
                                IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16),
                                PARAMS_OF_GATE_BIASES, PARAM_END },
-    .launch = TILE_LAUNCH,
+    LAUNCH_OF_F32,
 };
 
 const family mma_gemm_f16 = {
@@ -89,11 +129,10 @@ const family mma_gemm_f16 = {
     .summary = "mma_gemm of rows that f16_rows has made f16, once for all products of them",
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     ON_TENSOR_CORES(OP_GEMV, F16, ref_gemv),
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_SPLITS,
-                           KEYS_BEHIND_PRODUCT, KEY_END },
+    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEY_SPLITS, KEYS_BEHIND_PRODUCT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), F16_ROWS("m"),
                                PARAMS_BEHIND_PRODUCT, PARAMS_OF_SPLITS(TILES), PARAM_END },
-    .launch = TILE_LAUNCH_OF_F16(TILES),
+    LAUNCH_OF_F16(TILES),
     .check = check_split_product,
 };
 
@@ -103,12 +142,12 @@ const family mma_gate_up_f16 = {
     .computes = GATE_UP_COMPUTES,
     ON_TENSOR_CORES(OP_GATE_UP_SWIGLU, F16, ref_gate_up_swiglu),
     .each_matrix = "mma_gemm_f16",
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEYS_OF_ROWS, KEY_SPLITS,
-                           KEY_GATE_BIASES, KEY_ACTIVATION, KEY_END },
+    .keys = (const key[]){ KEYS_OF_W, KEYS_OF_ROWS, KEY_SPLITS, KEY_GATE_BIASES, KEY_ACTIVATION,
+                           KEY_END },
     .params =
         (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(wg, "n*k"), WEIGHTS(wu, "n*k"),
                          F16_ROWS("m"), PARAMS_OF_GATE_BIASES, PARAMS_OF_SPLITS(TILES), PARAM_END },
-    .launch = TILE_LAUNCH_OF_F16(TILES),
+    LAUNCH_OF_F16(TILES),
     .check = gemm_check_splits,
 };
 
@@ -118,11 +157,40 @@ const family mma_qkv = {
     .computes = QKV_COMPUTES,
     ON_TENSOR_CORES(OP_QKV, F16, ref_qkv),
     .each_matrix = "mma_gemm_f16",
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1),
-                           KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"),
-                           KEY_N_V, KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
+    .keys =
+        (const key[]){ KEYS_OF_QKV_MATRICES, KEYS_OF_ROWS, KEY_SPLITS, KEY_QKV_BIASES, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV_FROM(F16_ROWS("m")), PARAMS_OF_SPLITS(TILES_OF_QKV),
                                PARAM_END },
-    .launch = TILE_LAUNCH_OF_F16(TILES_OF_QKV),
+    LAUNCH_OF_F16(TILES_OF_QKV),
     .check = gemm_check_splits,
+};
+
+const family mma_expert_gate_up = {
+    .name = "mma_expert_gate_up",
+    .summary = "gate and up of the experts that rows use, with the activation, as mma_gemm_f16",
+    .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T)",
+    ON_TENSOR_CORES(OP_EXPERT_GATE_UP, F16, ref_expert_gate_up),
+    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_ACTIVATION, KEY_END },
+    .params = (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
+                               EXPERTS_WEIGHTS(wg, 0, EXPERTS_VALUES("k")),
+                               EXPERTS_WEIGHTS(wu, 0, EXPERTS_VALUES("k")), F16_ROWS("m"),
+                               EXPERTS_BIAS(bg), EXPERTS_BIAS(bu), EXPERTS_LIST, PARAM_END },
+    LAUNCH_OF_EXPERTS,
+    .check = check_experts,
+    .fit = ref_fit_experts,
+};
+
+const family mma_expert_down = {
+    .name = "mma_expert_down",
+    .summary = "products of the experts that rows use, for each choice of a row, as mma_gemm_f16",
+    .computes = "y[m,slot,n] = x[m,slot,k] W[expert[m,slot]]^T",
+    ON_TENSOR_CORES(OP_EXPERT_PRODUCT, F16, ref_expert_product),
+    .keys = (const key[]){ KEYS_OF_EXPERTS, KEY_END },
+    .params =
+        (const param[]){ OUT(F32, y, "m*experts_used*n", 4),
+                         EXPERTS_WEIGHTS(w, 0, EXPERTS_VALUES("k")), F16_ROWS("m*experts_used"),
+                         EXPERTS_BIAS(bias), EXPERTS_LIST, PARAM_END },
+    LAUNCH_OF_EXPERTS,
+    .check = check_experts,
+    .fit = ref_fit_experts,
 };

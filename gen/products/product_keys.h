@@ -53,9 +53,10 @@ extern const real_range product_scale_range, product_softcap_range;
 
 /* Q, K and V of one X: rows of Y are those of Q, of K, of V. */
 #define QKV_COMPUTES "y[m,n+n_kv+n_v] = x[m,k] (Wq[n,k], Wk[n_kv,k], Wv[n_v,k])^T"
-#define KEYS_OF_QKV                                                                              \
+#define KEYS_OF_QKV_MATRICES                                                                     \
     KEY_WEIGHTS, KEY_WEIGHTS_OF(q, 0), KEY_WEIGHTS_OF(k, 1), KEY_WEIGHTS_OF_V, KEY_K_OF_WEIGHTS, \
-        KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1), KEY_ROWS
+        KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V
+#define KEYS_OF_QKV     KEYS_OF_QKV_MATRICES, KEY_M(1), KEY_ROWS
 #define KEY_QKV_BIASES  KEY_SCALED, KEY_OPTION(bias, "vectors [n], [n_kv], [n_v] added")
 #define KEYS_AROUND_QKV KEY_QKV_BIASES, KEYS_NORM
 #define PARAMS_OF_QKV   PARAMS_OF_QKV_FROM(IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16))
