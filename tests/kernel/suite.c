@@ -162,6 +162,15 @@ kernel suite_kernel_of(arena *a, const char *family_name, const char *text, inst
     return suite_kernel(a, in);
 }
 
+launched *suite_launched(arena *a, const char *family_name, const char *text)
+{
+    launched *l = arena_alloc(a, sizeof *l);
+    l->kernel = suite_kernel_of(a, family_name, text, &l->in);
+    trial_setup setup = { .shape = l->in.shape, .sm_count = 1, .seed = 1 };
+    l->trial = trial_prepare(a, &l->in, &setup);
+    return l;
+}
+
 trial suite_rows(arena *a, const instance *in, int64_t m)
 {
     trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 3 };
@@ -382,10 +391,31 @@ emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **ou
     return d.stats;
 }
 
+const void *suite_output(arena *a, const launched *l)
+{
+    const void *output;
+    suite_count(a, &l->kernel, &l->trial, &output);
+    return output;
+}
+
 void expect_right(const char *wrong)
 {
     if (wrong)
         fail_msg("%s", wrong);
+}
+
+void expect_runs_right(arena *a, device *d, const launched *l)
+{
+    expect_right(suite_run(a, d, &l->kernel, &l->trial, NULL, NULL));
+}
+
+void expect_filled_right(arena *a, device *d, const instance *in, fill_kind kind)
+{
+    kernel k = suite_kernel(a, in);
+    trial_setup setup = suite_setup(in, d);
+    setup.kind = kind;
+    trial t = trial_prepare(a, in, &setup);
+    expect_right(suite_run(a, d, &k, &t, NULL, NULL));
 }
 
 void expect_same_bits(const char *kernel_name, const char *of, const void *got,
@@ -446,6 +476,21 @@ void expect_fault_found(arena *a, const kernel *k, const line_edit *fault)
     if (suite_verify(a, &faulty, false).right)
         fail_msg("%s is found right with '%s' for %s number %u", k->instance->name, fault->to,
                  fault->mnemonic, fault->which);
+}
+
+void expect_faults_found(arena *a, const planted_fault *faults, size_t count)
+{
+    for (const planted_fault *f = faults; f < faults + count; f++)
+        expect_edits_found(a, f->family, f->text, &f->edit, 1);
+}
+
+void expect_edits_found(arena *a, const char *family_name, const char *text,
+                        const line_edit *faults, size_t count)
+{
+    instance in;
+    kernel k = suite_kernel_of(a, family_name, text, &in);
+    for (size_t i = 0; i < count; i++)
+        expect_fault_found(a, &k, &faults[i]);
 }
 
 void expect_text_wrong(arena *a, const kernel *k, const char *text, const char *how)

@@ -37,6 +37,16 @@ kernel suite_kernel_for(arena *a, const instance *in, const target *t);
 /* As suite_kernel, of a family by its name and the text of an instance. */
 kernel suite_kernel_of(arena *a, const char *family_name, const char *text, instance *in);
 
+/* An instance, its kernel and a trial of it. */
+typedef struct launched {
+    instance in;
+    kernel kernel;
+    trial trial;
+} launched;
+
+/* Makes one of a family by its name, on one SM. */
+launched *suite_launched(arena *a, const char *family_name, const char *text);
+
 /* An instance's trial with so many rows. */
 trial suite_rows(arena *a, const instance *in, int64_t m);
 
@@ -85,6 +95,9 @@ const char *suite_launch_all(arena *a, device *d, const kernel *k, const trial *
  * bytes of the first output. A fault fails the test. */
 emu_stats suite_count(arena *a, const kernel *k, const trial *t, const void **output);
 
+/* The first output of a run on the emulator, which is not judged. */
+const void *suite_output(arena *a, const launched *l);
+
 /* An instance's trial on a device: all positions valid, ordinary inputs. */
 trial suite_trial(arena *a, const instance *in, const device *d);
 
@@ -94,6 +107,12 @@ verify_result suite_verify(arena *a, const kernel *k, bool expected);
 
 /* Fails the test where there is a text. */
 void expect_right(const char *wrong);
+
+/* Runs a kernel on a trial of its own, and fails the test where it is not right. */
+void expect_runs_right(arena *a, device *d, const launched *l);
+
+/* Builds an instance's kernel and does that with inputs of a kind, all positions valid. */
+void expect_filled_right(arena *a, device *d, const instance *in, fill_kind kind);
 
 /* Fails the test if two results of a kernel differ in a bit. Says which word differs first, and
  * both of its values. of names the results, such as "row 3 alone". */
@@ -105,6 +124,24 @@ void expect_kernel_right(arena *a, const kernel *k);
 
 /* Fails the test where a kernel is not right as it is, or where it is found right with a fault. */
 void expect_fault_found(arena *a, const kernel *k, const line_edit *fault);
+
+/* A fault in a kernel of some configuration; the same of many. */
+typedef struct planted_fault {
+    const char *family, *text;
+    line_edit edit;
+} planted_fault;
+#define FAULT(of, keys, ...) \
+    {                        \
+        of, keys,            \
+        {                    \
+            __VA_ARGS__      \
+        }                    \
+    }
+void expect_faults_found(arena *a, const planted_fault *faults, size_t count);
+
+/* The same of faults in one kernel. */
+void expect_edits_found(arena *a, const char *family_name, const char *text,
+                        const line_edit *faults, size_t count);
 
 /* The same of a kernel that is right, with a text that has a fault; how is a part of what is said
  * of it. */

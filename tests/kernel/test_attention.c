@@ -22,11 +22,6 @@ static bool has_key(const family *f, const char *name)
     return family_key(f, name) != NULL;
 }
 
-static bool is_attention(const family *f)
-{
-    return suite_is_attention(f);
-}
-
 static bool is_q8_0(const char *options)
 {
     return strstr(options, "kv_type=q8_0");
@@ -52,15 +47,6 @@ static instance make(arena *a, const family *f, int64_t head_dim, int64_t kv_hea
     instance in;
     suite_instance(a, f, text.text, &in);
     return in;
-}
-
-static void check(arena *a, const subject *s, const instance *in, fill_kind kind)
-{
-    kernel k = suite_kernel(a, in);
-    trial_setup setup = suite_setup(in, s->device);
-    setup.kind = kind;
-    trial t = trial_prepare(a, in, &setup);
-    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
 }
 
 static const int head_dims[] = { 64, 80, 96, 112, 128, 192, 256 };
@@ -103,11 +89,11 @@ static void is_right_for_sequence_lengths(arena *a, const subject *s)
 static void check_head_dim(arena *a, const subject *s, int head_dim, const char *text)
 {
     instance in = make(a, s->family, head_dim, 1, 2, 37, text);
-    check(a, s, &in, FILL_NORMAL);
+    expect_filled_right(a, s->device, &in, FILL_NORMAL);
     if (!has_key(s->family, "num_warps"))
         return;
     in = make(a, s->family, head_dim, 1, 2, 37, arena_format(a, "%s num_warps=17", text));
-    check(a, s, &in, FILL_NORMAL);
+    expect_filled_right(a, s->device, &in, FILL_NORMAL);
 }
 
 static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
@@ -127,9 +113,9 @@ static void is_right_for_head_dims_and_groups(arena *a, const subject *s)
                    { 1, 8 }, { 3, 5 }, { 2, 6 }, { 2, 11 }, { 1, 16 } };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         instance in = make(a, s->family, 64, groups[i].kv_heads, groups[i].ratio, 19, "");
-        check(a, s, &in, FILL_NORMAL);
+        expect_filled_right(a, s->device, &in, FILL_NORMAL);
         in = make(a, s->family, 64, groups[i].kv_heads, groups[i].ratio, 19, "kv_type=q8_0");
-        check(a, s, &in, FILL_OUTLIERS);
+        expect_filled_right(a, s->device, &in, FILL_OUTLIERS);
     }
 }
 
@@ -221,7 +207,7 @@ static void is_right_for_options(arena *a, const subject *s)
                                            "chunking=fixed chunk_size=77 window=77 kv_type=q8_0" };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         instance in = make(a, s->family, 64, 1, 2, 300, options[i]);
-        check(a, s, &in, FILL_NORMAL);
+        expect_filled_right(a, s->device, &in, FILL_NORMAL);
     }
 }
 
@@ -230,7 +216,7 @@ static void is_right_for_inputs_of_every_kind(arena *a, const subject *s)
     for (int i = 0; i < KV_TYPES * FILL_KINDS; i++) {
         const char *text = arena_format(a, "kv_type=%s", kv_types[i % KV_TYPES]);
         instance in = make(a, s->family, 128, 2, 2, 100, text);
-        check(a, s, &in, (fill_kind)(i / KV_TYPES));
+        expect_filled_right(a, s->device, &in, (fill_kind)(i / KV_TYPES));
     }
 }
 
@@ -430,7 +416,7 @@ static void is_right_at_random(arena *a, const subject *s)
         instance in = make(a, s->family, head_dim, kv_heads, ratio, longest, text.text);
         fill_kind kind = random_below(&r, 2) ? FILL_NORMAL : FILL_OUTLIERS;
         if (test_takes_row((size_t)i, THIRD))
-            check(a, s, &in, kind);
+            expect_filled_right(a, s->device, &in, kind);
     }
 }
 
@@ -674,5 +660,6 @@ LIST_TESTS
         CHECK_WITH(touches_only_the_rows_of_an_empty_sequence, .key = "m"),
         CHECK_WITH(reaches_positions_beyond_2_to_the_32_elements, .emulator_only = true),
     };
-    suite_list(__FILE__, suite_weights, EACH, is_attention, checks, sizeof checks / sizeof *checks);
+    suite_list(__FILE__, suite_weights, EACH, suite_is_attention, checks,
+               sizeof checks / sizeof *checks);
 }

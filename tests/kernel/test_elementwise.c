@@ -9,13 +9,6 @@
 #include "kernel/mutate.h"
 #include "kernel/suite.h"
 
-static trial prepare(arena *a, const char *name, const char *text, instance *in, kernel *k)
-{
-    *k = suite_kernel_of(a, name, text, in);
-    trial_setup setup = { .shape = in->shape, .sm_count = 1, .seed = 1 };
-    return trial_prepare(a, in, &setup);
-}
-
 static const char *const of_one[] = { "silu", "gelu", "relu", "scale" };
 static const char *const of_two[] = { "swiglu", "add", "multiply" };
 enum { OF_ONE = sizeof of_one / sizeof *of_one, OF_TWO = sizeof of_two / sizeof *of_two };
@@ -34,12 +27,10 @@ EMULATOR_TEST(one_block_strides_over_all_values)
                     { "convert", "weights=e4m3 k=4099 n=3" },
                     { "convert", "weights=e5m2 k=4112 n=2 out=bf16" } };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        instance in;
-        kernel k;
-        trial t = prepare(a, kernels[i].family, kernels[i].text, &in, &k);
-        assert_true(t.grid[0] > 1);
-        t.grid[0] = 1;
-        expect_right(suite_run(a, d, &k, &t, NULL, NULL));
+        launched *l = suite_launched(a, kernels[i].family, kernels[i].text);
+        assert_true(l->trial.grid[0] > 1);
+        l->trial.grid[0] = 1;
+        expect_runs_right(a, d, l);
     }
 }
 
@@ -47,17 +38,15 @@ EMULATOR_TEST(results_may_stand_in_place_of_an_input)
 {
     static const char *const texts[] = { "k=1029 m=2", "k=1029 m=2 type=f16",
                                          "k=64 m=3 type=bf16" };
-    instance in;
-    kernel k;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         for (size_t f = 0; f < OF_ONE; f++) {
-            trial t = prepare(a, of_one[f], texts[i], &in, &k);
-            expect_right(suite_run_in_place(a, d, &k, &t, "y", "x"));
+            launched *l = suite_launched(a, of_one[f], texts[i]);
+            expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "y", "x"));
         }
         for (size_t f = 0; f < OF_TWO; f++) {
-            trial t = prepare(a, of_two[f], texts[i], &in, &k);
-            expect_right(suite_run_in_place(a, d, &k, &t, "y", f ? "a" : "g"));
-            expect_right(suite_run_in_place(a, d, &k, &t, "y", f ? "b" : "u"));
+            launched *l = suite_launched(a, of_two[f], texts[i]);
+            expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "y", f ? "a" : "g"));
+            expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "y", f ? "b" : "u"));
         }
     }
 }
@@ -104,16 +93,13 @@ ARENA_TEST(activations_are_right_for_every_size_of_x)
     float x[SWEPT];
     sweep(x);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        instance in;
-        kernel k;
-        const void *output;
-        trial t = prepare(a, kernels[i].family, kernels[i].text, &in, &k);
-        put_input(&t, 0, x);
-        suite_count(a, &k, &t, &output);
+        launched *l = suite_launched(a, kernels[i].family, kernels[i].text);
+        put_input(&l->trial, 0, x);
+        const void *output = suite_output(a, l);
         for (int j = 0; j < SWEPT; j++) {
             double got = (double)((const float *)output)[j], exact = kernels[i].exact((double)x[j]);
             if (!(fabs(got - exact) <= kernels[i].tolerance * fabs(exact) + flushed))
-                fail_msg("%s of %.9g is %.9g, not %.9g", in.name, (double)x[j], got, exact);
+                fail_msg("%s of %.9g is %.9g, not %.9g", l->in.name, (double)x[j], got, exact);
         }
     }
 }
@@ -123,21 +109,18 @@ static void expect_shown(arena *a, const char *name, const char *text, size_t in
                          bool is_number)
 {
     enum { K = 9, AT = 6 };
-    instance in;
-    kernel k;
-    const void *output;
     float x[K];
-    trial t = prepare(a, name, arena_format(a, "k=9 %s", text), &in, &k);
+    launched *l = suite_launched(a, name, arena_format(a, "k=9 %s", text));
     for (int i = 0; i < K; i++)
         x[i] = 1;
-    for (size_t i = 0; i < trial_input_count(a, &in); i++)
-        put_input(&t, i, x);
+    for (size_t i = 0; i < trial_input_count(a, &l->in); i++)
+        put_input(&l->trial, i, x);
     x[AT] = value;
-    put_input(&t, input, x);
-    suite_count(a, &k, &t, &output);
+    put_input(&l->trial, input, x);
+    const void *output = suite_output(a, l);
     for (int i = 0; i < K; i++)
         if ((isfinite(((const float *)output)[i]) != 0) != (i != AT || is_number))
-            fail_msg("%s of %g: y[%d] is %g", in.name, (double)value, i,
+            fail_msg("%s of %g: y[%d] is %g", l->in.name, (double)value, i,
                      (double)((const float *)output)[i]);
 }
 
@@ -163,43 +146,32 @@ ARENA_TEST(activations_of_infinity_are_infinite)
 {
     static const char *const texts[] = { "silu", "gelu", "relu" };
     for (int i = 0; i < 3; i++) {
-        instance in;
-        kernel k;
-        const void *output;
         const float x = INFINITY;
-        trial t = prepare(a, texts[i], "k=1", &in, &k);
-        put_input(&t, 0, &x);
-        suite_count(a, &k, &t, &output);
+        launched *l = suite_launched(a, texts[i], "k=1");
+        put_input(&l->trial, 0, &x);
+        const void *output = suite_output(a, l);
         assert_true(isinf(*(const float *)output) && *(const float *)output > 0);
     }
 }
 
 ARENA_TEST(faults_in_elements_are_found)
 {
-    static const struct {
-        const char *family, *text;
-        line_edit edit;
-    } faults[] = {
-        { "relu", "k=64", { "selp.f32", "", 0, "max.f32 $1, $2, $3;" } },
-        { "relu", "k=64", { "setp.lt.f32", "", 1, "setp.gt.f32 $1, $2, $3;" } },
-        { "silu", "k=37", { "setp.lt.u32", "9;", 1, "setp.le.u32 $1, $2, $3;" } },
-        { "silu", "k=39", { "setp.lt.u32", "39;", 2, "setp.lt.u32 $1, $2, 38;" } },
-        { "gelu", "k=64", { "fma.rn.f32", "", 9, "mul.rn.f32 $1, $2, $3;" } },
-        { "gelu", "k=64 type=f16", { "cvt.rn.f16", "", 3, "cvt.rz.f16.f32 $1, $2;" } },
-        { "scale", "k=64 scale=-3 out=bf16", { "add.u32", "32767;", 2, "mov.b32 $1, $2;" } },
-        { "add", "k=20 m=3 broadcast=row", { "rem.u32", "", 1, "mov.b32 $1, $2;" } },
-        { "add", "k=64 m=2", { "add.rn.f32", "", 2, "sub.rn.f32 $1, $2, $3;" } },
-        { "multiply", "k=64", { "mul.rn.f32", "", 3, "mul.rz.f32 $1, $2, $3;" } },
-        { "swiglu",
-          "k=64 activation=swiglu_oai",
-          { "min.f32", "0f40E00000;", 0, "mov.f32 $1, $2;" } },
-        { "convert", "weights=q8_0 k=64 n=3", { "and.b32", " 3;", 1, "mov.u32 $1, 0;" } },
+    static const planted_fault faults[] = {
+        FAULT("relu", "k=64", "selp.f32", "", 0, "max.f32 $1, $2, $3;"),
+        FAULT("relu", "k=64", "setp.lt.f32", "", 1, "setp.gt.f32 $1, $2, $3;"),
+        FAULT("silu", "k=37", "setp.lt.u32", "9;", 1, "setp.le.u32 $1, $2, $3;"),
+        FAULT("silu", "k=39", "setp.lt.u32", "39;", 2, "setp.lt.u32 $1, $2, 38;"),
+        FAULT("gelu", "k=64", "fma.rn.f32", "", 9, "mul.rn.f32 $1, $2, $3;"),
+        FAULT("gelu", "k=64 type=f16", "cvt.rn.f16", "", 3, "cvt.rz.f16.f32 $1, $2;"),
+        FAULT("scale", "k=64 scale=-3 out=bf16", "add.u32", "32767;", 2, "mov.b32 $1, $2;"),
+        FAULT("add", "k=20 m=3 broadcast=row", "rem.u32", "", 1, "mov.b32 $1, $2;"),
+        FAULT("add", "k=64 m=2", "add.rn.f32", "", 2, "sub.rn.f32 $1, $2, $3;"),
+        FAULT("multiply", "k=64", "mul.rn.f32", "", 3, "mul.rz.f32 $1, $2, $3;"),
+        FAULT("swiglu", "k=64 activation=swiglu_oai", "min.f32", "0f40E00000;", 0,
+              "mov.f32 $1, $2;"),
+        FAULT("convert", "weights=q8_0 k=64 n=3", "and.b32", " 3;", 1, "mov.u32 $1, 0;"),
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        instance in;
-        kernel k = suite_kernel_of(a, faults[i].family, faults[i].text, &in);
-        expect_fault_found(a, &k, &faults[i].edit);
-    }
+    expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
 /* Whatever thread, warp or way the columns fall on; row lengths that rows of 16 bytes do not
@@ -211,13 +183,11 @@ EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
     static const char *const types[] = { "", "type=f16", "type=bf16 out=f32" };
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (size_t j = 0; j < 3; j++) {
-            instance in;
-            kernel k;
             const char *text = arena_format(a, "k=%d m=2 %s", lengths[i], types[j]);
-            trial t = prepare(a, "softmax", text, &in, &k);
-            expect_right(suite_run(a, d, &k, &t, NULL, NULL));
+            launched *l = suite_launched(a, "softmax", text);
+            expect_runs_right(a, d, l);
             if (j < 2)
-                expect_right(suite_run_in_place(a, d, &k, &t, "y", "x"));
+                expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "y", "x"));
         }
 }
 
@@ -225,12 +195,9 @@ EMULATOR_TEST(softmax_is_right_for_rows_of_every_length_in_place_and_not)
 ARENA_TEST(softmax_is_stable)
 {
     static const int lengths[] = { 4096, 20000 };
-    for (int l = 0; l < 2; l++)
+    for (int at = 0; at < 2; at++)
         for (int form = 0; form < 6; form++) {
-            instance in;
-            kernel k;
-            const void *output;
-            int n = lengths[l];
+            int n = lengths[at];
             float *x = arena_alloc(a, (size_t)n * sizeof *x);
             for (int i = 0; i < n; i++)
                 x[i] = form == 0   ? 3e38f
@@ -244,9 +211,9 @@ ARENA_TEST(softmax_is_stable)
                 largest = fmax(largest, (double)x[i]);
             for (int i = 0; i < n; i++)
                 sum += exp((double)x[i] - largest);
-            trial t = prepare(a, "softmax", arena_format(a, "k=%d", n), &in, &k);
-            put_input(&t, 0, x);
-            suite_count(a, &k, &t, &output);
+            launched *l = suite_launched(a, "softmax", arena_format(a, "k=%d", n));
+            put_input(&l->trial, 0, x);
+            const void *output = suite_output(a, l);
             for (int i = 0; i < n; i++) {
                 double got = (double)((const float *)output)[i];
                 double below = (double)x[i] - largest, exact = exp(below) / sum;
@@ -260,20 +227,17 @@ ARENA_TEST(softmax_is_stable)
 ARENA_TEST(a_row_without_a_softmax_is_nan)
 {
     static const int lengths[] = { 1, 7, 256, 20000 };
-    for (int l = 0; l < 4; l++)
+    for (int at = 0; at < 4; at++)
         for (int form = 0; form < 3; form++) {
-            instance in;
-            kernel k;
-            const void *output;
-            int n = lengths[l];
+            int n = lengths[at];
             float *x = arena_zalloc(a, 2 * (size_t)n * sizeof *x);
             for (int i = 0; i < n && form == 0; i++)
                 x[i] = -INFINITY;
             if (form)
                 x[n - 1] = form == 1 ? INFINITY : NAN;
-            trial t = prepare(a, "softmax", arena_format(a, "k=%d m=2", n), &in, &k);
-            put_input(&t, 0, x);
-            suite_count(a, &k, &t, &output);
+            launched *l = suite_launched(a, "softmax", arena_format(a, "k=%d m=2", n));
+            put_input(&l->trial, 0, x);
+            const void *output = suite_output(a, l);
             for (int i = 0; i < 2 * n; i++)
                 assert_true(isnan(((const float *)output)[i]) == (i < n));
         }
@@ -284,17 +248,14 @@ ARENA_TEST(a_row_without_a_softmax_is_nan)
 ARENA_TEST(softmax_adds_up_huge_rows)
 {
     enum { K = 1 << 20 };
-    instance in;
-    kernel k;
-    const void *output;
-    trial t = prepare(a, "softmax", "k=1048576", &in, &k);
-    float *x = t.params[1].content.bytes;
+    launched *l = suite_launched(a, "softmax", "k=1048576");
+    float *x = l->trial.params[1].content.bytes;
     double sum = 0;
     for (int i = 0; i < K; i++) {
         x[i] = i ? -1 : 0;
         sum += exp((double)x[i]);
     }
-    suite_count(a, &k, &t, &output);
+    const void *output = suite_output(a, l);
     for (int i = 0; i < K; i += 4099) {
         double exact = exp((double)x[i]) / sum;
         assert_true(fabs((double)((const float *)output)[i] - exact) <= 6e-7 * exact);
@@ -310,12 +271,10 @@ EMULATOR_TEST(rope_works_in_place)
         "head_dim=6 num_heads=2 num_kv_heads=1 m=5 rope=neox type=bf16",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        instance in;
-        kernel k;
-        trial t = prepare(a, "rope", texts[i], &in, &k);
-        expect_right(suite_run(a, d, &k, &t, NULL, NULL));
-        expect_right(suite_run_in_place(a, d, &k, &t, "q_out", "q"));
-        expect_right(suite_run_in_place(a, d, &k, &t, "k_out", "k"));
+        launched *l = suite_launched(a, "rope", texts[i]);
+        expect_runs_right(a, d, l);
+        expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "q_out", "q"));
+        expect_right(suite_run_in_place(a, d, &l->kernel, &l->trial, "k_out", "k"));
     }
 }
 
@@ -326,17 +285,14 @@ ARENA_TEST(transposed_copies_have_the_same_bits)
                                          "k=33 n=64 type=bf16",
                                          "k=64 n=129 dims=dynamic type=f16" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        instance in;
-        kernel k;
-        const void *output;
-        trial t = prepare(a, "transpose", texts[i], &in, &k);
-        size_t bytes = in.x_type == TYPE_F32 ? 4 : 2, columns = (size_t)in.shape.k;
-        size_t rows = (size_t)in.shape.n, count = t.params[1].values;
-        uint8_t *x = t.params[1].content.bytes;
+        launched *l = suite_launched(a, "transpose", texts[i]);
+        size_t bytes = l->in.x_type == TYPE_F32 ? 4 : 2, columns = (size_t)l->in.shape.k;
+        size_t rows = (size_t)l->in.shape.n, count = l->trial.params[1].values;
+        uint8_t *x = l->trial.params[1].content.bytes;
         random_source r = { 3 };
         for (size_t j = 0; j < count * bytes; j++)
             x[j] = (uint8_t)random_next(&r);
-        suite_count(a, &k, &t, &output);
+        const void *output = suite_output(a, l);
         for (size_t j = 0; j < count; j++) {
             size_t matrix = j / (rows * columns), row = j / columns % rows, column = j % columns;
             size_t to = matrix * rows * columns + column * rows + row;
@@ -347,32 +303,21 @@ ARENA_TEST(transposed_copies_have_the_same_bits)
 
 ARENA_TEST(faults_in_softmax_rope_and_copies_are_found)
 {
-    static const struct {
-        const char *family, *text;
-        line_edit edit;
-    } faults[] = {
-        { "softmax", "k=300", { "bar.sync", "", 1, "" } },
-        { "softmax", "k=300", { "bar.sync", "", 2, "" } },
-        { "softmax", "k=300", { "sub.rn.f32", "", 0, "mov.f32 $1, $2;" } },
-        { "softmax", "k=20000", { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
-        { "softmax",
-          "k=20000 scale=2",
-          { "ex2.approx.ftz.f32", "", 5, "mov.f32 $1, 0f3F800000;" } },
-        { "rope",
-          "head_dim=64 num_heads=2 num_kv_heads=1 m=2",
-          { "neg.f32", "", 1, "mov.f32 $1, $2;" } },
-        { "rope",
-          "head_dim=64 num_heads=2 n_rot=32",
-          { "setp.lt.u32", "", 1, "setp.le.u32 $1, $2, $3;" } },
-        { "transpose", "k=64 n=64", { "bar.sync", "", 1, "" } },
-        { "transpose", "k=33 n=64", { "setp.lt.u32", "33;", 5, "setp.le.u32 $1, $2, $3;" } },
-        { "transpose", "k=64 n=64 type=f16", { "prmt.b32", "", 1, "mov.b32 $1, $2;" } },
+    static const planted_fault faults[] = {
+        FAULT("softmax", "k=300", "bar.sync", "", 1, ""),
+        FAULT("softmax", "k=300", "bar.sync", "", 2, ""),
+        FAULT("softmax", "k=300", "sub.rn.f32", "", 0, "mov.f32 $1, $2;"),
+        FAULT("softmax", "k=20000", "mul.rn.f32", "", 1, "mov.f32 $1, $2;"),
+        FAULT("softmax", "k=20000 scale=2", "ex2.approx.ftz.f32", "", 5, "mov.f32 $1, 0f3F800000;"),
+        FAULT("rope", "head_dim=64 num_heads=2 num_kv_heads=1 m=2", "neg.f32", "", 1,
+              "mov.f32 $1, $2;"),
+        FAULT("rope", "head_dim=64 num_heads=2 n_rot=32", "setp.lt.u32", "", 1,
+              "setp.le.u32 $1, $2, $3;"),
+        FAULT("transpose", "k=64 n=64", "bar.sync", "", 1, ""),
+        FAULT("transpose", "k=33 n=64", "setp.lt.u32", "33;", 5, "setp.le.u32 $1, $2, $3;"),
+        FAULT("transpose", "k=64 n=64 type=f16", "prmt.b32", "", 1, "mov.b32 $1, $2;"),
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        instance in;
-        kernel k = suite_kernel_of(a, faults[i].family, faults[i].text, &in);
-        expect_fault_found(a, &k, &faults[i].edit);
-    }
+    expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
 /* Grids of which a part is run: with more threads than 32 bits count, and whose last block has none

@@ -13,18 +13,9 @@ static bool is_gate_up_of_experts(const family *f)
     return f->op == OP_EXPERT_GATE_UP;
 }
 
-typedef struct launched {
-    instance in;
-    kernel kernel;
-    trial trial;
-} launched;
-
 static launched *prepare(arena *a, const subject *s, const char *text)
 {
-    launched *l = arena_alloc(a, sizeof *l);
-    if (!suite_instance(a, s->family, text, &l->in))
-        fail_msg("%s: no instance '%s'", s->family->name, text);
-    l->kernel = suite_kernel(a, &l->in);
+    launched *l = suite_launched(a, s->family->name, text);
     trial_setup setup = { .shape = l->in.shape, .sm_count = SM_COUNT, .seed = 5 };
     l->trial = trial_prepare(a, &l->in, &setup);
     return l;

@@ -29,11 +29,7 @@ static void check_row(arena *a, const subject *s, size_t row, const char *text, 
     if (!suite_instance(a, s->family, text, &in) || !suite_takes_run(s) ||
         !(s->shared || row == ANY_ROW || test_takes_row(row, THIRD)))
         return;
-    kernel k = suite_kernel(a, &in);
-    trial_setup setup = suite_setup(&in, s->device);
-    setup.kind = kind;
-    trial t = trial_prepare(a, &in, &setup);
-    expect_right(suite_run(a, s->device, &k, &t, NULL, NULL));
+    expect_filled_right(a, s->device, &in, kind);
 }
 
 static void check_text(arena *a, const subject *s, const char *text, fill_kind kind)

@@ -202,48 +202,34 @@ EMULATOR_TEST(every_number_of_f16_rows_is_right)
 
 ARENA_TEST(faults_of_rows_made_f16_are_found)
 {
-    static const struct {
-        const char *text;
-        line_edit edit;
-    } faults[] = {
+    static const planted_fault faults[] = {
         /* the last warps' values are not waited for, or only the first ones' count */
-        { "k=1028 norm=rms m=3", { "bar.sync", "", 1, "" } },
-        { "k=1032 norm=rms m=3", { "setp.lt.u32", "", 3, "setp.lt.u32 $1, $2, 8;" } },
-        { "k=260 m=3", { "max.u32", "", 0, "min.u32 $1, $2, $3;" } },
-        { "k=260 m=3", { "sub.u32", "", 1, "sub.u32 $1, 269, $3;" } },
-        { "k=516 norm=rms m=3", { "rsqrt.approx.f32", "", 1, "mov.f32 $1, $2;" } },
-        { "k=516 norm=rms m=3", { "st.global.f32", "", 1, "" } },
-        { "k=20480 m=2", { "mul.rn.f32", "", 1, "mov.f32 $1, $2;" } },
+        FAULT("f16_rows", "k=1028 norm=rms m=3", "bar.sync", "", 1, ""),
+        FAULT("f16_rows", "k=1032 norm=rms m=3", "setp.lt.u32", "", 3, "setp.lt.u32 $1, $2, 8;"),
+        FAULT("f16_rows", "k=260 m=3", "max.u32", "", 0, "min.u32 $1, $2, $3;"),
+        FAULT("f16_rows", "k=260 m=3", "sub.u32", "", 1, "sub.u32 $1, 269, $3;"),
+        FAULT("f16_rows", "k=516 norm=rms m=3", "rsqrt.approx.f32", "", 1, "mov.f32 $1, $2;"),
+        FAULT("f16_rows", "k=516 norm=rms m=3", "st.global.f32", "", 1, ""),
+        FAULT("f16_rows", "k=20480 m=2", "mul.rn.f32", "", 1, "mov.f32 $1, $2;"),
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        instance in;
-        const kernel k = suite_kernel_of(a, "f16_rows", faults[i].text, &in);
-        expect_fault_found(a, &k, &faults[i].edit);
-    }
+    expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
 ARENA_TEST(faults_of_rows_made_8_bits_are_found)
 {
-    static const struct {
-        const char *text;
-        line_edit edit;
-    } faults[] = {
-        { "k=1056 norm=rms m=3", { "bar.sync", "", 1, "" } },
-        { "k=1056 norm=rms m=3", { "shfl.sync.bfly", "", 1, "mov.b32 $1, $2;" } },
-        { "k=1056 norm=rms m=3", { "rsqrt.approx.f32", "", 1, "mov.f32 $1, $2;" } },
-        { "k=1056 norm=rms m=3", { "st.shared.f32", "", 1, "" } },
-        { "k=1056 m=3", { "max.u32", "", 0, "min.u32 $1, $2, $3;" } },
-        { "k=1056 m=3", { "st.global.s32", "", 1, "" } },
-        { "k=1056 m=3", { "st.global.f32", "", 1, "" } },
+    static const planted_fault faults[] = {
+        FAULT("q8_rows", "k=1056 norm=rms m=3", "bar.sync", "", 1, ""),
+        FAULT("q8_rows", "k=1056 norm=rms m=3", "shfl.sync.bfly", "", 1, "mov.b32 $1, $2;"),
+        FAULT("q8_rows", "k=1056 norm=rms m=3", "rsqrt.approx.f32", "", 1, "mov.f32 $1, $2;"),
+        FAULT("q8_rows", "k=1056 norm=rms m=3", "st.shared.f32", "", 1, ""),
+        FAULT("q8_rows", "k=1056 m=3", "max.u32", "", 0, "min.u32 $1, $2, $3;"),
+        FAULT("q8_rows", "k=1056 m=3", "st.global.s32", "", 1, ""),
+        FAULT("q8_rows", "k=1056 m=3", "st.global.f32", "", 1, ""),
         /* a chunk left out, of a warp's and of blocks' */
-        { "k=8224 norm=rms m=2", { "add.u32", "16;", 1, "add.u32 $1, $2, 17;" } },
-        { "k=8224 m=2", { "mad.lo.u32", "", 1, "mad.lo.u32 $1, $2, 17, $4;" } },
+        FAULT("q8_rows", "k=8224 norm=rms m=2", "add.u32", "16;", 1, "add.u32 $1, $2, 17;"),
+        FAULT("q8_rows", "k=8224 m=2", "mad.lo.u32", "", 1, "mad.lo.u32 $1, $2, 17, $4;"),
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        instance in;
-        const kernel k = suite_kernel_of(a, "q8_rows", faults[i].text, &in);
-        expect_fault_found(a, &k, &faults[i].edit);
-    }
+    expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }
 
 ARENA_TEST(faults_of_products_of_8_bits_are_found)
@@ -255,10 +241,8 @@ ARENA_TEST(faults_of_products_of_8_bits_are_found)
         { "bar.sync", "", 1, "" },
         { "mul.wide.u32", " 16;", 1, "mul.wide.u32 $1, $2, 0;" }, /* the other half */
     };
-    instance in;
-    const kernel k = suite_kernel_of(a, "stream_gemv_q8", "weights=q4_k k=2816 n=9 m=3", &in);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        expect_fault_found(a, &k, &faults[i]);
+    expect_edits_found(a, "stream_gemv_q8", "weights=q4_k k=2816 n=9 m=3", faults,
+                       sizeof faults / sizeof *faults);
 }
 
 ARENA_TEST(faults_of_products_of_f16_rows_are_found)
@@ -269,10 +253,8 @@ ARENA_TEST(faults_of_products_of_f16_rows_are_found)
         { "ld.global.nc.f32", "", 1, "mov.f32 $1, 0f3F800000;" },     /* and factors of 1 */
         { "cp.async.wait_group", "", 1, "" },
     };
-    instance in;
-    const kernel k = suite_kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1280 n=130 m=32", &in);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        expect_fault_found(a, &k, &faults[i]);
+    expect_edits_found(a, "mma_gemm_f16", "weights=q4_k k=1280 n=130 m=32", faults,
+                       sizeof faults / sizeof *faults);
 }
 
 /* Parts that are not waited for, one block too few or one part that is not there. */
@@ -283,9 +265,6 @@ ARENA_TEST(faults_of_products_in_parts_are_found)
         { "atom.acq_rel.gpu.global.inc.u32", "", 1, "atom.acq_rel.gpu.global.inc.u32 $1, $2, 2;" },
         { "st.global.v4.f32", "", 1, "" },
     };
-    instance in;
-    const kernel k =
-        suite_kernel_of(a, "mma_gemm_f16", "weights=q4_k k=1024 n=130 m=16 splits=4", &in);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        expect_fault_found(a, &k, &faults[i]);
+    expect_edits_found(a, "mma_gemm_f16", "weights=q4_k k=1024 n=130 m=16 splits=4", faults,
+                       sizeof faults / sizeof *faults);
 }

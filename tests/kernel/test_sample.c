@@ -336,25 +336,21 @@ EMULATOR_TEST(positions_move_on_in_place)
 /* Faults that verification has to find. */
 ARENA_TEST(faults_in_sampling_are_found)
 {
-    static const struct {
-        const char *text;
-        line_edit edit;
-    } faults[] = {
-        { "n=200 m=3", { "bar.sync", "", 1, "" } },
-        { "n=200 m=3", { "bar.sync", "", 2, "" } },
-        { "n=200 m=5", { "atom.shared.add.u32", "", 0, "ld.shared.u32 $1, $2;" } },
-        { "n=200 m=5", { "xor.b32", "", 20, "mov.b32 $1, $2;" } },
-        { "n=200 m=5", { "cvt.rzi.u32.f32", "", 0, "mov.b32 $1, 0;" } },
-        { "n=200 m=5", { "setp.eq.u32", "0xFFFFFFFF;", 0, "setp.eq.u32 $1, 1, 2;" } },
-        { "n=200 m=5", { "st.global.u32", "", 3, "" } },
-        { "n=200 m=5 softcap=2", { "div.rn.f32", "", 0, "mov.f32 $1, 0f00000000;" } },
-        { "n=3000 m=5", { "shl.b64", "", 0, "mov.u64 $1, $2;" } },
-        { "n=9001 m=5", { "bar.sync", "", 1, "" } },
-        { "n=9001 m=5", { "bar.sync", "", 2, "" } },
-        { "n=9001 m=5", { "st.global.v2.u32", "", 0, "" } },
-        { "n=9001 m=5", { "st.global.v2.u32", "", 1, "" } },
-        { "n=9001 m=5", { "atom.acq_rel.gpu.global.inc.u32", "", 0, "mov.u32 $1, 1;" } },
+    static const planted_fault faults[] = {
+        FAULT("sample", "n=200 m=3", "bar.sync", "", 1, ""),
+        FAULT("sample", "n=200 m=3", "bar.sync", "", 2, ""),
+        FAULT("sample", "n=200 m=5", "atom.shared.add.u32", "", 0, "ld.shared.u32 $1, $2;"),
+        FAULT("sample", "n=200 m=5", "xor.b32", "", 20, "mov.b32 $1, $2;"),
+        FAULT("sample", "n=200 m=5", "cvt.rzi.u32.f32", "", 0, "mov.b32 $1, 0;"),
+        FAULT("sample", "n=200 m=5", "setp.eq.u32", "0xFFFFFFFF;", 0, "setp.eq.u32 $1, 1, 2;"),
+        FAULT("sample", "n=200 m=5", "st.global.u32", "", 3, ""),
+        FAULT("sample", "n=200 m=5 softcap=2", "div.rn.f32", "", 0, "mov.f32 $1, 0f00000000;"),
+        FAULT("sample", "n=3000 m=5", "shl.b64", "", 0, "mov.u64 $1, $2;"),
+        FAULT("sample", "n=9001 m=5", "bar.sync", "", 1, ""),
+        FAULT("sample", "n=9001 m=5", "bar.sync", "", 2, ""),
+        FAULT("sample", "n=9001 m=5", "st.global.v2.u32", "", 0, ""),
+        FAULT("sample", "n=9001 m=5", "st.global.v2.u32", "", 1, ""),
+        FAULT("sample", "n=9001 m=5", "atom.acq_rel.gpu.global.inc.u32", "", 0, "mov.u32 $1, 1;"),
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        expect_fault_found(a, &step_new(a, faults[i].text)->kernel, &faults[i].edit);
+    expect_faults_found(a, faults, sizeof faults / sizeof *faults);
 }

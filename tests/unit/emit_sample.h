@@ -5,39 +5,33 @@
 
 #include "kernel/kernel.h"
 
+#define SAMPLE_GEMV                                                                 \
+    .computes = "y[n] = W[n,k] x[k]", .op = OP_GEMV, .weights = FORMAT_Q4_K,        \
+    .activations = FORMAT_F32, .params = (const param[])                            \
+    {                                                                               \
+        OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16), PARAM_END \
+    }
+
 static const family plain_gemv = {
+    SAMPLE_GEMV,
     .name = "plain_gemv",
     .summary = "fixed grid",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q4_K,
-    .activations = FORMAT_F32,
     .preference = 1,
     .keys = (const key[]){ KEY_K(256), KEY_N, KEY_NUM_WARPS(4), KEY_DIMS, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
-                               PARAM_END },
     .launch = { .block = "32*num_warps", .grid = { "n" }, .shared = "4*num_warps" },
 };
 
 static const family striding_gemv = {
+    SAMPLE_GEMV,
     .name = "striding_gemv",
     .summary = "grid by the number of SMs",
-    .computes = "y[n] = W[n,k] x[k]",
-    .op = OP_GEMV,
-    .weights = FORMAT_Q4_K,
-    .activations = FORMAT_F32,
     .preference = 2,
     .keys = (const key[]){ KEY_K(256), KEY_N, KEY_NUM_WARPS(3), KEY_END },
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q4_K, w, "n*k", 16), IN(F32, x, "k", 16),
-                               PARAM_END },
     .launch = { .block = "32*num_warps", .grid = { "min(n, sm_count*16)" } },
 };
 
-#define KEY_SIZE(member, initial)                                                   \
-    {                                                                               \
-        .name = #member, .summary = "", .field = KEY_FIELD(shape.member), .min = 1, \
-        .max = 1 << 20, .required = true, .tag = initial                            \
-    }
+#define KEY_SIZE(member, initial) \
+    KEY_NUMBER(#member, "", shape.member, 1, 1 << 20, .required = true, .tag = initial)
 
 static const family attention = {
     .name = "attention",
@@ -46,15 +40,9 @@ static const family attention = {
     .op = OP_ATTENTION,
     .activations = FORMAT_F32,
     .preference = 1,
-    .keys = (const key[]){ KEY_SIZE(head_dim, "d"),
-                           KEY_SIZE(num_heads, "h"),
-                           KEY_SIZE(num_kv_heads, "g"),
-                           KEY_SIZE(max_seq_len, "s"),
-                           { .name = "seq_len",
-                             .summary = "",
-                             .field = KEY_FIELD(seq_len_mode),
-                             .choices = seq_len_choices },
-                           KEY_END },
+    .keys = (const key[]){ KEY_SIZE(head_dim, "d"), KEY_SIZE(num_heads, "h"),
+                           KEY_SIZE(num_kv_heads, "g"), KEY_SIZE(max_seq_len, "s"),
+                           KEY_WORD("seq_len", "", seq_len_mode, seq_len_choices), KEY_END },
     .params = (const param[]){ OUT(F32, o, "num_heads*head_dim", 4),
                                IN(F32, q, "num_heads*head_dim", 16),
                                { .name = "seq_len",

@@ -17,14 +17,16 @@ static const family sample_gemv = {
     .launch = { .block = "32*num_warps", .grid = { "n" }, .shared = "4*num_warps" },
 };
 
+static const param sample_f32_params[] = { OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16),
+                                           IN(F32, x, "k", 16), PARAM_END };
+
 /* Keeps x in shared memory. */
 static const family sample_tiled = {
     .name = "tiled_gemv",
     .summary = "y = W x, x in shared memory",
     .computes = "y[n] = W[n,k] x[k]",
     .keys = (const key[]){ KEY_K(256), KEY_N, KEY_DIMS, KEY_EPSILON, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
-                               PARAM_END },
+    .params = sample_f32_params,
     .launch = { .block = "32", .grid = { "n" }, .dynamic_shared = "4*k", .roomier = "gemv" },
 };
 
@@ -34,8 +36,7 @@ static const family sample_fixed = {
     .summary = "y = W x",
     .computes = "y[n] = W[n,k] x[k]",
     .keys = (const key[]){ KEY_K(256), KEY_N, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(F32, w, "n*k", 16), IN(F32, x, "k", 16),
-                               PARAM_END },
+    .params = sample_f32_params,
     .launch = { .block = "32", .grid = { "n" } },
 };
 
@@ -46,15 +47,9 @@ static const family sample_quantize = {
     .op = OP_QUANTIZE,
     .computes = "q[m,k] = Q(x[m,k])",
     .keys = (const key[]){ KEY_K(32),
-                           { .name = "m",
-                             .field = KEY_FIELD(shape.m),
-                             .min = 1,
-                             .max = 8,
-                             .def = 1,
-                             .at_run_time = true,
-                             .tag = "m" },
-                           KEY_DIMS,
-                           KEY_END },
+                           KEY_NUMBER("m", NULL, shape.m, 1, 8, .def = 1, .at_run_time = true,
+                                      .tag = "m"),
+                           KEY_DIMS, KEY_END },
     .params = (const param[]){ OUT(Q8_1, q, "k*m", 4), IN(F32, x, "k*m", 16), PARAM_END },
     .launch = { .block = "32", .grid = { "k/32", "m" } },
 };
@@ -68,11 +63,9 @@ static const char *sample_check_heads(const instance *in, arena *a, const char *
                         (long long)in->shape.num_heads, (long long)in->shape.num_kv_heads);
 }
 
-#define SAMPLE_NUMBER(id, letter, least, most, unit)                                     \
-    {                                                                                    \
-        .name = #id, .summary = "of a test", .field = KEY_FIELD(shape.id), .min = least, \
-        .max = most, .multiple_of = unit, .required = true, .tag = letter                \
-    }
+#define SAMPLE_NUMBER(id, letter, least, most, unit)                                           \
+    KEY_NUMBER(#id, "of a test", shape.id, least, most, .multiple_of = unit, .required = true, \
+               .tag = letter)
 
 static const family sample_attention = {
     .name = "attention",
@@ -81,16 +74,9 @@ static const family sample_attention = {
     .computes = "o = softmax(q K) V",
     .keys =
         (const key[]){
-            SAMPLE_NUMBER(head_dim, "d", 8, 256, 8),
-            SAMPLE_NUMBER(num_heads, "h", 1, 1024, 1),
-            { .name = "num_kv_heads",
-              .field = KEY_FIELD(shape.num_kv_heads),
-              .min = 1,
-              .max = 1024,
-              .def = 8,
-              .tag = "kv" },
-            { .name = "seq_len", .field = KEY_FIELD(seq_len_mode), .choices = seq_len_choices },
-            KEY_END },
+            SAMPLE_NUMBER(head_dim, "d", 8, 256, 8), SAMPLE_NUMBER(num_heads, "h", 1, 1024, 1),
+            KEY_NUMBER("num_kv_heads", NULL, shape.num_kv_heads, 1, 1024, .def = 8, .tag = "kv"),
+            KEY_WORD("seq_len", NULL, seq_len_mode, seq_len_choices), KEY_END },
     .params = (const param[]){ OUT(F32, o, "num_heads*head_dim", 4),
                                IN(F32, q, "num_heads*head_dim", 16),
                                { .name = "seq_len", .kind = PARAM_SEQ_LEN },

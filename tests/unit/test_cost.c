@@ -15,25 +15,22 @@ static const cost_figures counted = {
     .in_flight = 32,
 };
 
+#define TEST_GEMV(id)                                                             \
+    .name = #id, .weights = FORMAT_Q8_0, .activations = FORMAT_F32,               \
+    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_END }, .params = (const param[]) \
+    {                                                                             \
+        OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 4), PARAM_END \
+    }
+
 /* Eight warps a block of 64 registers: four blocks an SM; q8_0 weights are 34 bytes of 32. */
 static const family test_gemv = {
-    .name = "test_gemv",
-    .weights = FORMAT_Q8_0,
-    .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 4),
-                               PARAM_END },
+    TEST_GEMV(test_gemv),
     .launch = { .block = "256", .grid = { "n" } },
 };
 
 /* The same, its blocks staying for eight rows at a time with x in shared memory. */
 static const family staying_gemv = {
-    .name = "staying_gemv",
-    .weights = FORMAT_Q8_0,
-    .activations = FORMAT_F32,
-    .keys = (const key[]){ KEY_K(32), KEY_N, KEY_END },
-    .params = (const param[]){ OUT(F32, y, "n", 4), IN(Q8_0, w, "n*k", 2), IN(F32, x, "k", 4),
-                               PARAM_END },
+    TEST_GEMV(staying_gemv),
     .launch = { .block = "256",
                 .grid = { "min(ceil_div(n, 8), sm_count*2)" },
                 .dynamic_shared = "k",
@@ -385,10 +382,7 @@ ARENA_TEST(blocks_load_a_cache_for_several_heads)
 
 ARENA_TEST(query_heads_go_over_the_cache_they_share_each_on_its_own)
 {
-    const family *f = family_find(families, "incremental_attention");
-    instance in = { .family = f };
-    for (const key *k = f->keys; k->name; k++)
-        instance_set(&in, k, key_default(k));
+    instance in = default_instance("incremental_attention", FORMAT_NONE);
     in.shape = (problem_shape){
         .head_dim = 64, .num_heads = 12, .num_kv_heads = 4, .max_seq_len = 100, .seq_len = 100
     };

@@ -181,10 +181,9 @@ static void write_mma(char *text, const form *f, int of_a, int of_b, int of_c)
     bool wide = f->a == F64;
     char letter = wide ? 'd' : 'r', sums = wide ? 'd' : f->c == F32 ? 'f' : 'r';
     int at = 0;
-    snprintf(name, sizeof name, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s", f->rows,
+    snprintf(name, sizeof name, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s%s", f->rows,
              f->columns, f->depth, elements[f->c].name, elements[f->a].name, elements[f->b].name,
-             elements[f->c].name);
-    snprintf(name + strlen(name), sizeof name - strlen(name), "%s", made_by(f));
+             elements[f->c].name, made_by(f));
     print_group(groups[0], sizeof groups[0], sums, 24, of_c);
     print_group(groups[1], sizeof groups[1], letter, 0, of_a);
     print_group(groups[2], sizeof groups[2], letter, of_a, of_b);

@@ -250,29 +250,29 @@ static void assert_found(const planted *p)
 
 #define NO_WAIT "no griddepcontrol.wait comes before that"
 
+/* b loads what a, the launch ahead, stores to q. */
+#define A_THEN_B         \
+    { "a", 1, 0, true }, \
+    {                    \
+        "b", 2, 1, false \
+    }
+#define B_LOADS_WHAT_A_STORES .later = { "b", "load" }, .buffer = "q", .earlier = { "a", "store" }
+
 static const char no_wait[] =
     STREAM_HEAD STREAM_KERNEL("a", PARTS) STREAM_KERNEL("b", TRIGGER WEIGHT LOAD ADD STORE);
 
 TEST(a_wait_that_is_missing_is_found)
 {
-    assert_found(&(planted){ .text = no_wait,
-                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = { "b", "load" },
-                             .buffer = "q",
-                             .earlier = { "a", "store" },
-                             .why = NO_WAIT });
+    assert_found(&(planted){
+        .text = no_wait, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
 TEST(a_wait_that_comes_too_late_is_found)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
         STREAM_KERNEL("b", TRIGGER WEIGHT LOAD WAIT ADD STORE);
-    assert_found(&(planted){ .text = text,
-                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = { "b", "load" },
-                             .buffer = "q",
-                             .earlier = { "a", "store" },
-                             .why = NO_WAIT });
+    assert_found(
+        &(planted){ .text = text, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
 /* What is stored first is read by b, which must not rely on that either: a trigger makes nothing
@@ -282,12 +282,7 @@ TEST(a_store_behind_the_trigger_is_not_there_for_a_launch_that_does_not_wait)
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WAIT WEIGHT LOAD ADD TRIGGER STORE)
         STREAM_KERNEL("b", LOAD "mov.u32 %r1, 0;\n" ADD STORE)
             STREAM_KERNEL("early", WAIT WEIGHT LOAD ADD STORE TRIGGER);
-    planted p = { .text = text,
-                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                  .later = { "b", "load" },
-                  .buffer = "q",
-                  .earlier = { "a", "store" },
-                  .why = NO_WAIT };
+    planted p = { .text = text, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT };
     assert_found(&p);
     p.steps[0].entry = p.earlier.kernel = "early";
     assert_found(&p);
@@ -359,11 +354,9 @@ TEST(three_launches_deep_is_found)
 TEST(a_load_ahead_of_the_first_store_is_a_race)
 {
     planted p = { .text = no_wait,
-                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
+                  .steps = { A_THEN_B },
                   .empty = { false, true, true },
-                  .later = { "b", "load" },
-                  .buffer = "q",
-                  .earlier = { "a", "store" },
+                  B_LOADS_WHAT_A_STORES,
                   .why = NO_WAIT };
     assert_found(&p);
     stream_run r = { .text = no_wait, .empty = { false, false, false, true } };
@@ -385,14 +378,9 @@ TEST(a_barrier_passes_a_wait_on)
         STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS "bar.sync 0;\n" LOAD ADD STORE);
     static const char bad[] = STREAM_HEAD STREAM_KERNEL("a", PARTS)
         STREAM_KERNEL("b", TRIGGER WEIGHT FIRST_WARP_WAITS LOAD ADD STORE);
-    assert_right(
-        &(stream_run){ .text = good, .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } } });
-    assert_found(&(planted){ .text = bad,
-                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = { "b", "load" },
-                             .buffer = "q",
-                             .earlier = { "a", "store" },
-                             .why = NO_WAIT });
+    assert_right(&(stream_run){ .text = good, .steps = { A_THEN_B } });
+    assert_found(
+        &(planted){ .text = bad, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
 /* What b loads is stored while it runs. Had a ended before, as it has when c begins behind a launch
@@ -403,10 +391,8 @@ TEST(a_load_past_the_coherent_caches_is_found_behind_a_wait)
         STREAM_KERNEL("b", TRIGGER WEIGHT WAIT "ld.global.nc.u32 %r2, [%from]; //load\n" ADD STORE)
             STREAM_KERNEL("between", WAIT TRIGGER);
     planted p = { .text = text,
-                  .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                  .later = { "b", "load" },
-                  .buffer = "q",
-                  .earlier = { "a", "store" },
+                  .steps = { A_THEN_B },
+                  B_LOADS_WHAT_A_STORES,
                   .why = "a load past the coherent caches (.nc) need not see what was stored since "
                          "its launch began" };
     assert_found(&p);
@@ -422,12 +408,8 @@ TEST(a_programmatic_launch_waits_also_for_one_without_a_trigger)
 {
     static const char text[] = STREAM_HEAD STREAM_KERNEL("a", WEIGHT LOAD ADD STORE)
         STREAM_KERNEL("b", WEIGHT LOAD ADD STORE);
-    assert_found(&(planted){ .text = text,
-                             .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                             .later = { "b", "load" },
-                             .buffer = "q",
-                             .earlier = { "a", "store" },
-                             .why = NO_WAIT });
+    assert_found(
+        &(planted){ .text = text, .steps = { A_THEN_B }, B_LOADS_WHAT_A_STORES, .why = NO_WAIT });
 }
 
 /* The blocks of a launch count themselves, and the last one, wherever it was held up, adds up what
@@ -467,9 +449,7 @@ TEST(a_race_between_blocks_is_found_among_launches_that_overlap)
                                  "ld.param.u64 %l2, [to]; add.u64 %l2, %l2, %l1;\n"
                                  "st.global.u32 [%l2], %r3; //again\n");
     for (uint64_t order = 0; order < 6; order++) {
-        stream_run r = { .text = text,
-                         .steps = { { "a", 1, 0, true }, { "b", 2, 1, false } },
-                         .order = order };
+        stream_run r = { .text = text, .steps = { A_THEN_B }, .order = order };
         run_stream(&r);
         assert_int_equal(r.report.fault, EMU_RACE);
         assert_int_equal(r.report.launch, 1);

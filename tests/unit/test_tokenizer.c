@@ -9,6 +9,10 @@
 #include "templates/engine/tokenizer.h"
 #include "test_arena.h"
 
+/* The file of the vocabulary that a test has open, and what went wrong last. */
+static gguf_file file;
+static gguf_error error;
+
 /* How a text is cut into words. */
 
 static bool list_word(void *user, const char *word, size_t length)
@@ -23,7 +27,6 @@ static bool list_word(void *user, const char *word, size_t length)
 static void assert_words(arena *a, const char *name, const char *text, const char *expected)
 {
     splitter s;
-    gguf_error error;
     strbuf words = strbuf_new(a);
     if (!splitter_open((gguf_string){ name, strlen(name) }, &s, &error))
         fail_msg("%s", error.message);
@@ -109,7 +112,7 @@ ARENA_TEST(every_listed_pre_tokenizer_opens_with_its_flags)
           "qwen35 stablelm2 tiny_aya ",
           COMPOSES },
     };
-    gguf_error error, other;
+    gguf_error other;
     splitter s;
     size_t count = 0;
     assert_false(splitter_open((gguf_string){ "", 0 }, &s, &error));
@@ -171,7 +174,6 @@ ARENA_TEST(words_of_any_length_are_cut)
         for (size_t kind = 0; kind < 3; kind++) {
             strbuf text = strbuf_new(a), words = strbuf_new(a);
             splitter s;
-            gguf_error error;
             for (size_t n = 0; n < 20000; n++)
                 strbuf_put(&text, kind == 0 ? "\u0e01" : kind == 1 ? "7" : "a b");
             assert_true(splitter_open((gguf_string){ names[i], strlen(names[i]) }, &s, &error));
@@ -186,7 +188,6 @@ ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
     static const char text[] = "a\xFF\xC3 b\x80\xE2\x82 12\xF0\x9F\x98";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         splitter s;
-        gguf_error error;
         strbuf words = strbuf_new(a), without = strbuf_new(a);
         assert_true(splitter_open((gguf_string){ names[i], strlen(names[i]) }, &s, &error));
         assert_true(split_text(&s, text, sizeof text - 1, list_word, &words));
@@ -201,7 +202,6 @@ ARENA_TEST(bytes_that_are_no_utf_8_are_in_words_too)
 TEST(an_unknown_way_to_cut_words_is_named_with_those_there_are)
 {
     splitter s;
-    gguf_error error;
     assert_false(splitter_open((gguf_string){ "quen", 4 }, &s, &error));
     static const char start[] = "tokenizer.ggml.pre is \"quen\"; supported are: default ";
     assert_memory_equal(error.message, start, sizeof start - 1);
@@ -234,7 +234,7 @@ static uint32_t add_token(vocabulary *v, const char *text, float score, int kind
     return v->count++;
 }
 
-static tokenizer *open_vocabulary(arena *a, const vocabulary *v, gguf_file *file, gguf_error *error)
+static tokenizer *open_vocabulary(arena *a, const vocabulary *v)
 {
     uint64_t merges = 0;
     while (v->merges[merges])
@@ -270,9 +270,15 @@ static tokenizer *open_vocabulary(arena *a, const vocabulary *v, gguf_file *file
         gguf_put_number(&w, "tokenizer.ggml.add_bos_token", GGUF_BOOL, (uint64_t)v->adds_bos);
     if (v->adds_space >= 0)
         gguf_put_number(&w, "tokenizer.ggml.add_space_prefix", GGUF_BOOL, (uint64_t)v->adds_space);
-    if (!gguf_open_memory("m", w.out.text, w.out.length, file, error))
-        fail_msg("%s", error->message);
-    return tokenizer_open(file, error);
+    if (!gguf_open_memory("m", w.out.text, w.out.length, &file, &error))
+        fail_msg("%s", error.message);
+    return tokenizer_open(&file, &error);
+}
+
+static void close_vocabulary(tokenizer *t)
+{
+    tokenizer_close(t);
+    gguf_close(&file);
 }
 
 /* "<s>" 1, "</s>" 2, the bytes from 3 on, and a few pieces from 259 on. */
@@ -347,10 +353,8 @@ static void assert_tokens(arena *a, const tokenizer *t, const char *text, int fl
 
 ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_int_equal(tokenizer_size(t), v.count);
     assert_tokens(a, t, "", TOKENIZE_START, "1");
     assert_tokens(a, t, "", 0, "");
@@ -362,16 +366,13 @@ ARENA_TEST(sentencepiece_merges_the_pair_of_the_highest_score_first)
     assert_tokens(a, t, "x\n", 0, "259 123 13");
     assert_tokens(a, t, "\u00e9", 0, "259 198 172");
     assert_tokens(a, t, "\xC3", 0, "259 198");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "hello</s>hello", TOKENIZE_SPECIAL, "269 2 269");
     assert_tokens(a, t, "<s>", TOKENIZE_SPECIAL, "1");
     assert_tokens(a, t, "<s>hello", TOKENIZE_START | TOKENIZE_SPECIAL, "1 269");
@@ -379,102 +380,84 @@ ARENA_TEST(control_tokens_in_a_text_count_where_they_are_asked_for)
     assert_tokens(a, t, "</s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 2");
     assert_tokens(a, t, "<s>", 0, "259 63 118 65");
     assert_tokens(a, t, "hello  hello", 0, "269 270 269"); /* user-defined: two spaces */
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(keys_say_whether_bos_and_a_space_come_first)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
     v.adds_bos = 0;
     v.adds_space = 0;
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "hello", TOKENIZE_START, "264 266");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     v = sentencepiece(a);
     v.bos = -1; /* 1, where the file does not say */
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     assert_tokens(a, t, "", TOKENIZE_START, "1");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     v = byte_level(a, "gpt-2");
     v.adds_bos = 1;
     v.adds_space = 1;
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     assert_tokens(a, t, "hello", TOKENIZE_START, "263 260");
     assert_tokens(a, t, " hello", TOKENIZE_START, "263 260"); /* it has a space */
     assert_tokens(a, t, "<tool>hello", 0, "265 259");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(spaces_are_joined_where_the_file_says_so)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
     v.count--; /* without a token of two spaces */
     v.joins_spaces = true;
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "  hello   hello ", 0, "269 269");
     assert_tokens(a, t, "   ", 0, "");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(vocabularies_without_types_or_scores_are_read)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
     v.no_kinds = true;
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "hello\n", TOKENIZE_START, "1 269 13");
     assert_tokens(a, t, "</s>hello", TOKENIZE_START | TOKENIZE_SPECIAL, "1 2 269");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     v = sentencepiece(a);
     for (uint32_t i = 3; i < 259; i++)
         v.kinds[i] = NORMAL; /* bytes that are said to be text */
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     assert_tokens(a, t, "x\n", TOKENIZE_START, "1 259 123 13");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     v = sentencepiece(a);
     v.bos = v.eos = -1; /* as SentencePiece numbers them */
     for (uint32_t i = 0; i < 3; i++)
         v.kinds[i] = NORMAL;
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     assert_tokens(a, t, "<s>hello</s>", TOKENIZE_START | TOKENIZE_SPECIAL, "1 269 2");
     assert_true(tokenizer_is_end(t, 2));
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     v = sentencepiece(a);
     v.no_scores = true;
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     assert_tokens(a, t, "he", TOKENIZE_START, "1 268");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 /* Text that no token covers becomes one unknown token, however long it is. */
 ARENA_TEST(characters_without_bytes_are_unknown)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
     for (uint32_t i = 3; i < 259; i++)
         v.tokens[i] = arena_format(a, "piece %u", i);
     for (uint32_t i = 3; i < 259; i++)
         v.kinds[i] = NORMAL;
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "he\u00e9\u4f60he", 0, "268 0 264");
     assert_tokens(a, t, "\u00e9", 0, "259 0");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(names_of_control_tokens_count_whatever_their_type)
@@ -483,22 +466,19 @@ ARENA_TEST(names_of_control_tokens_count_whatever_their_type)
                                          "<|anything_9|>",     "[INST]",        "<fim_prefix>",
                                          "<\uff5cUser\uff5c>", "</end>" };
     enum { NAMES = sizeof names / sizeof *names };
-    gguf_file file;
-    gguf_error error;
     vocabulary v = byte_level(a, "gpt-2");
     uint32_t first = v.count;
     for (size_t i = 0; i < NAMES; i++)
         add_token(&v, names[i], 0, NORMAL);
     v.eos = (int)(first + NAMES - 1);
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     for (uint32_t i = 0; i < NAMES; i++) {
         assert_tokens(a, t, arena_format(a, "e%se", names[i]), TOKENIZE_SPECIAL,
                       arena_format(a, "101 %u 101", first + i));
         assert_int_equal(tokenizer_piece(t, first + i).length, 0);
     }
     assert_tokens(a, t, "<|x y|>", TOKENIZE_SPECIAL, "60 124 120 32 121 124 62");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(phi_3_takes_the_white_space_behind_control_tokens)
@@ -512,19 +492,16 @@ ARENA_TEST(phi_3_takes_the_white_space_behind_control_tokens)
         { NULL, "271 259 259 123 264 266 2 259 13 264 266 1 259 269" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gguf_file file;
-        gguf_error error;
         vocabulary v = sentencepiece(a);
         v.tokens[v.count - 1] = "\u2581\u2581\u2581"; /* not of two spaces */
         add_token(&v, "<|user|>", 0, CONTROL);
         v.name = cases[i].name;
-        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        tokenizer *t = open_vocabulary(a, &v);
         assert_tokens(a, t,
                       i < 2 ? "<|user|> \t\nhello</s>\nhello<s> hello"
                             : "<|user|> xhello</s>\nhello<s> hello",
                       TOKENIZE_SPECIAL, cases[i].tokens);
-        tokenizer_close(t);
-        gguf_close(&file);
+        close_vocabulary(t);
     }
 }
 
@@ -537,10 +514,8 @@ ARENA_TEST(text_is_composed_where_the_model_was_trained_so)
         skip(); /* built without utf8proc */
     free(composed);
     for (size_t i = 0; i < sizeof composing / sizeof *composing; i++) {
-        gguf_file file;
-        gguf_error error;
         vocabulary v = byte_level(a, composing[i]);
-        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        tokenizer *t = open_vocabulary(a, &v);
         assert_tokens(a, t, "e\u0301", 0, "195 169");
         assert_tokens(a, t, "\u00e9", 0, "195 169");
         assert_tokens(a, t, "\u1112\u1161\u11ab", 0, "237 149 156");
@@ -549,24 +524,18 @@ ARENA_TEST(text_is_composed_where_the_model_was_trained_so)
                       "\xFF"
                       "e\u0301\xCC",
                       0, "255 195 169 204");
-        tokenizer_close(t);
-        gguf_close(&file);
+        close_vocabulary(t);
     }
-    gguf_file file;
-    gguf_error error;
     vocabulary v = byte_level(a, "llama-bpe");
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "e\u0301", 0, "101 204 129");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 /* Vocabularies made to collide, or to be searched from end to end, are as fast as others. */
 ARENA_TEST(no_vocabulary_makes_the_tokenizer_slow)
 {
     enum { TOKENS = 100000, LETTERS = 50000 };
-    gguf_file file;
-    gguf_error error;
     gguf_writer w = gguf_start(a, 3, 0, 5);
     gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
     gguf_put_text(&w, "tokenizer.ggml.pre", "gpt-2");
@@ -588,16 +557,13 @@ ARENA_TEST(no_vocabulary_makes_the_tokenizer_slow)
     assert_true(tokenizer_encode(t, text.text, text.length, TOKENIZE_SPECIAL, &tokens));
     assert_true((double)(clock() - begun) / CLOCKS_PER_SEC < 5);
     free(tokens.items);
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(byte_level_bpe_merges_the_pair_that_is_listed_first)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = byte_level(a, "gpt-2");
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "hello", TOKENIZE_START, "259");
     assert_tokens(a, t, "hello hello", 0, "259 260");
     assert_tokens(a, t, "hhell", 0, "104 258");
@@ -605,33 +571,26 @@ ARENA_TEST(byte_level_bpe_merges_the_pair_that_is_listed_first)
     assert_tokens(a, t, "abc", 0, "97 98 99"); /* "ab" is no token */
     assert_tokens(a, t, "\n\n", 0, "10 10");
     assert_tokens(a, t, "\xFF\u00e9", 0, "255 195 169");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(some_models_keep_a_word_that_is_a_token)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = byte_level(a, "llama-bpe");
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "abc\n\n", TOKENIZE_START, "263 261 262");
     assert_tokens(a, t, "abcd", 0, "97 98 99 100");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(the_longest_special_token_counts)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = byte_level(a, "qwen2");
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_tokens(a, t, "<tool>s<tool><|im_end|>\n", TOKENIZE_SPECIAL, "266 265 264 10");
     assert_tokens(a, t, "<tool>s<tool>", 0, "266 265");
     assert_tokens(a, t, "<too", TOKENIZE_SPECIAL, "60 116 111 111");
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 static void assert_piece(const tokenizer *t, uint32_t token, const char *bytes, size_t length)
@@ -643,10 +602,8 @@ static void assert_piece(const tokenizer *t, uint32_t token, const char *bytes, 
 
 ARENA_TEST(pieces_are_the_bytes_of_tokens)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = sentencepiece(a);
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_piece(t, 0, "", 0);
     assert_piece(t, 1, "", 0);
     assert_piece(t, 3, "\0", 1);
@@ -655,42 +612,36 @@ ARENA_TEST(pieces_are_the_bytes_of_tokens)
     assert_piece(t, 270, "  ", 2);
     assert_piece(t, v.count, "", 0);
     assert_piece(t, UINT32_MAX, "", 0);
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     v = byte_level(a, "gpt-2");
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     for (unsigned i = 0; i < 256; i++)
         assert_piece(t, i, &(char){ (char)i }, 1);
     assert_piece(t, 260, " hello", 6);
     assert_piece(t, 262, "\n\n", 2);
     assert_piece(t, 264, "", 0);
     assert_piece(t, 265, "<tool>", 6);
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 ARENA_TEST(ends_are_known_by_key_and_by_name)
 {
-    gguf_file file;
-    gguf_error error;
     vocabulary v = byte_level(a, "gpt-2");
     v.eos = 5;
     uint32_t end = add_token(&v, "<|end|>", 0, CONTROL);
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_true(tokenizer_is_end(t, 5));
     assert_true(tokenizer_is_end(t, 264));
     assert_true(tokenizer_is_end(t, end));
     assert_false(tokenizer_is_end(t, 263));
     assert_false(tokenizer_is_end(t, UINT32_MAX));
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
     /* gpt-oss ends each message of an answer with <|end|>, and the answer with <|return|>. */
     uint32_t answer = add_token(&v, "<|return|>", 0, CONTROL);
-    t = open_vocabulary(a, &v, &file, &error);
+    t = open_vocabulary(a, &v);
     assert_true(tokenizer_is_end(t, answer));
     assert_false(tokenizer_is_end(t, end));
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 TEST(text_is_shown_by_whole_characters)
@@ -707,11 +658,17 @@ TEST(text_is_shown_by_whole_characters)
 
 /* What a file must have. */
 
+static void refuse_file(const gguf_writer *w, const char *message)
+{
+    assert_true(gguf_open_memory("m", w->out.text, w->out.length, &file, &error));
+    assert_null(tokenizer_open(&file, &error));
+    assert_string_equal(error.message, message);
+    gguf_close(&file);
+}
+
 static void refuse(arena *a, const vocabulary *v, const char *message)
 {
-    gguf_file file;
-    gguf_error error;
-    assert_null(open_vocabulary(a, v, &file, &error));
+    assert_null(open_vocabulary(a, v));
     assert_string_equal(error.message, message);
     gguf_close(&file);
 }
@@ -730,38 +687,23 @@ ARENA_TEST(vocabularies_that_are_broken_or_of_another_kind_are_refused)
     refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
     v.bos = 100000;
     refuse(a, &v, "texts start with a BOS token, but tokenizer.ggml.bos_token_id is none");
-    gguf_file file;
-    gguf_error error;
     gguf_writer w = gguf_start(a, 3, 0, 0);
-    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
-    assert_null(tokenizer_open(&file, &error));
-    assert_string_equal(error.message, "the file has no tokenizer.ggml.model");
-    gguf_close(&file);
+    refuse_file(&w, "the file has no tokenizer.ggml.model");
     w = gguf_start(a, 3, 0, 3);
     gguf_put_text(&w, "tokenizer.ggml.model", "llama");
     gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, 1);
     gguf_put_string(&w, "a");
     gguf_put_array(&w, "tokenizer.ggml.scores", GGUF_F32, 0);
-    if (!gguf_open_memory("m", w.out.text, w.out.length, &file, &error))
-        fail_msg("%s", error.message);
-    assert_null(tokenizer_open(&file, &error));
-    assert_string_equal(error.message, "tokenizer.ggml.scores has no number for token 0");
-    gguf_close(&file);
+    refuse_file(&w, "tokenizer.ggml.scores has no number for token 0");
     w = gguf_start(a, 3, 0, 2);
     gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
     gguf_put_text(&w, "tokenizer.ggml.tokens", "a");
-    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
-    assert_null(tokenizer_open(&file, &error));
-    assert_string_equal(error.message, "the file has no tokenizer.ggml.tokens");
-    gguf_close(&file);
+    refuse_file(&w, "the file has no tokenizer.ggml.tokens");
     w = gguf_start(a, 3, 0, 2);
     gguf_put_text(&w, "tokenizer.ggml.model", "gpt2");
     gguf_put_array(&w, "tokenizer.ggml.tokens", GGUF_STRING, 1);
     gguf_put_string(&w, "a");
-    assert_true(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
-    assert_null(tokenizer_open(&file, &error));
-    assert_string_equal(error.message, "the file has no tokenizer.ggml.merges");
-    gguf_close(&file);
+    refuse_file(&w, "the file has no tokenizer.ggml.merges");
 }
 
 /* Round trips. */
@@ -850,21 +792,17 @@ ARENA_TEST(random_texts_come_back)
     static const char *const names[] = { "default",        "gpt-2",  "llama-bpe", "qwen2",
                                          "qwen35",         "gpt-4o", "tekken",    "deepseek-v3",
                                          "deepseek-coder", "falcon", "smollm",    "bailingmoe" };
-    gguf_file file;
-    gguf_error error;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         vocabulary v = byte_level(a, names[i]);
-        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        tokenizer *t = open_vocabulary(a, &v);
         assert_round_trips(a, t, strncmp(names[i], "qwen", 4) == 0, 300);
-        tokenizer_close(t);
-        gguf_close(&file);
+        close_vocabulary(t);
     }
     vocabulary v = sentencepiece(a);
     v.kinds[v.count - 1] = CONTROL; /* behind a user-defined token a space is added once more */
-    tokenizer *t = open_vocabulary(a, &v, &file, &error);
+    tokenizer *t = open_vocabulary(a, &v);
     assert_round_trips(a, t, false, 300);
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }
 
 /* Merging as it is defined: of all pairs of neighbours the best, the leftmost of equal ones, until
@@ -923,10 +861,8 @@ ARENA_TEST(merging_by_a_heap_is_merging_the_best_pair_each_time)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t state = seed;
-        gguf_file file;
-        gguf_error error;
         vocabulary v = random_pieces(a, &state);
-        tokenizer *t = open_vocabulary(a, &v, &file, &error);
+        tokenizer *t = open_vocabulary(a, &v);
         for (unsigned i = 0; i < 20; i++) {
             char text[201] = "";
             uint32_t expected[200];
@@ -939,8 +875,7 @@ ARENA_TEST(merging_by_a_heap_is_merging_the_best_pair_each_time)
             assert_memory_equal(tokens.items, expected, count * sizeof *expected);
             free(tokens.items);
         }
-        tokenizer_close(t);
-        gguf_close(&file);
+        close_vocabulary(t);
     }
 }
 
@@ -960,24 +895,19 @@ ARENA_TEST(vocabularies_of_the_models_beside_the_project_round_trip)
     static const char *const names[] = { "llama",   "qwen2",   "gemma3",    "mistral3",
                                          "gpt_oss", "granite", "deepseek2", "stories260K" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        gguf_file file;
-        gguf_error error;
         const char *path = model_path(a, arena_format(a, "%s.gguf", names[i]));
         assert_true(gguf_open(path, &file, &error));
         tokenizer *t = tokenizer_open(&file, &error);
         if (!t)
             fail_msg("%s: %s", names[i], error.message);
         assert_round_trips(a, t, strcmp(names[i], "qwen2") == 0, 100);
-        tokenizer_close(t);
-        gguf_close(&file);
+        close_vocabulary(t);
     }
 }
 
 /* What a trained model wrote is text that encodes to the very tokens it wrote. */
 ARENA_TEST(the_trained_models_story_encodes_to_its_tokens)
 {
-    gguf_file file;
-    gguf_error error;
     assert_true(gguf_open(model_path(a, "stories260K.gguf"), &file, &error));
     FILE *lines = fopen(model_path(a, "stories260K.greedy_tokens.txt"), "r");
     tokenizer *t = tokenizer_open(&file, &error);
@@ -996,6 +926,5 @@ ARENA_TEST(the_trained_models_story_encodes_to_its_tokens)
     assert_memory_equal(encoded.items + 1, written.items, written.count * sizeof *written.items);
     assert_true(tokenizer_is_end(t, 2));
     free(encoded.items);
-    tokenizer_close(t);
-    gguf_close(&file);
+    close_vocabulary(t);
 }

@@ -26,173 +26,84 @@
 enum { VOCAB = 16, LAYERS = 70, POSITIONS = 24, SEQUENCES = 2, ROWS = 4 };
 enum { USED = 2 }; /* layers that there are launches of: the first and the last */
 
-#define PTX_HEAD(name) ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry " name "("
-#define PTX_BODY                                                      \
-    ")\n.reqntid 32, 1, 1\n{\n"                                       \
-    "    .reg .pred %%p<4>; .reg .b32 %%r<16>; .reg .b64 %%rd<16>;\n" \
-    "    mov.u32 %%r0, %%tid.x;\n"                                    \
-    "    setp.ge.u32 %%p0, %%r0, %d;\n"                               \
-    "    @%%p0 ret;\n"
-#define ROW_ADDRESS(to, param)                \
-    "    ld.param.u64 " to ", [" param "];\n" \
-    "    mad.wide.u32 " to ", %%r0, 4, " to ";\n"
+/* A kernel of a thread a row: text is a format, with its name's and its own number of rows. */
+#define TOY_PTX(name, params, body)                                                         \
+    ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry " name "(" params ")\n" \
+    ".reqntid 32, 1, 1\n{\n"                                                                \
+    ".reg .pred %%p<4>; .reg .b32 %%r<16>; .reg .b64 %%rd<16>;\n"                           \
+    "mov.u32 %%r0, %%tid.x;\nsetp.ge.u32 %%p0, %%r0, %d;\n@%%p0 ret;\n" body "ret;\n}\n"
 
-static const char embed_ptx[] = PTX_HEAD(
-    "toy_embed_m%d") ".param .u64 h, .param .u64 w, .param .u64 tokens, .param .u32 vocab" PTX_BODY
-    ROW_ADDRESS("%%rd1", "tokens") "    ld.global.u32 %%r1, [%%rd1];\n"
-                                   "    ld.param.u32 %%r2, [vocab];\n"
-                                   "    setp.ge.u32 %%p1, %%r1, %%r2;\n"
-                                   "    @%%p1 ret;\n"
-                                   "    ld.param.u64 %%rd2, [w];\n"
-                                   "    mad.wide.u32 %%rd2, %%r1, 4, %%rd2;\n"
-                                   "    ld.global.u32 %%r3, [%%rd2];\n" ROW_ADDRESS(
-                                       "%%rd3", "h") "    st.global.u32 [%%rd3], %%r3;\n"
-                                                     "    ret;\n}\n";
+/* The address of a row's u32 of an array. */
+#define ROW_ADDRESS(to, param) \
+    "ld.param.u64 " to ", [" param "];\nmad.wide.u32 " to ", %%r0, 4, " to ";\n"
 
-static const char write_ptx[] = PTX_HEAD(
-    "toy_write_m%d") ".param .u64 k, .param .u64 v, .param .u64 w, .param .u64 h, .param "
-                     ".u64 positions" PTX_BODY ROW_ADDRESS(
-                         "%%rd1", "positions") "    ld.global.u32 %%r1, [%%rd1];\n"
-                                               "    setp.eq.u32 %%p1, %%r1, 0xffffffff;\n"
-                                               "    @%%p1 ret;\n" ROW_ADDRESS(
-                                                   "%%rd2",
-                                                   "h") "    ld.global.u32 %%r2, [%%rd2];\n"
-                                                        "    ld.param.u64 %%rd3, [k];\n"
-                                                        "    mad.wide.u32 %%rd3, %%r0, 8, %%rd3;\n"
-                                                        "    ld.global.u64 %%rd4, [%%rd3];\n"
-                                                        "    mad.wide.u32 %%rd4, %%r1, 4, %%rd4;\n"
-                                                        "    st.global.u32 [%%rd4], %%r2;\n"
-                                                        "    ld.param.u64 %%rd5, [v];\n"
-                                                        "    mad.wide.u32 %%rd5, %%r0, 8, %%rd5;\n"
-                                                        "    ld.global.u64 %%rd6, [%%rd5];\n"
-                                                        "    mad.wide.u32 %%rd6, %%r1, 4, %%rd6;\n"
-                                                        "    ld.param.u64 %%rd7, [w];\n"
-                                                        "    ld.global.u32 %%r3, [%%rd7];\n"
-                                                        "    xor.b32 %%r2, %%r2, %%r3;\n"
-                                                        "    st.global.u32 [%%rd6], %%r2;\n"
-                                                        "    ret;\n}\n";
+/* clang-format off */
+static const char embed_ptx[] = TOY_PTX("toy_embed_m%d",
+    ".param .u64 h, .param .u64 w, .param .u64 tokens, .param .u32 vocab",
+    ROW_ADDRESS("%%rd1", "tokens")
+    "ld.global.u32 %%r1, [%%rd1];\nld.param.u32 %%r2, [vocab];\n"
+    "setp.ge.u32 %%p1, %%r1, %%r2;\n@%%p1 ret;\n"
+    "ld.param.u64 %%rd2, [w];\nmad.wide.u32 %%rd2, %%r1, 4, %%rd2;\n"
+    "ld.global.u32 %%r3, [%%rd2];\n"
+    ROW_ADDRESS("%%rd3", "h")
+    "st.global.u32 [%%rd3], %%r3;\n");
 
-static const char attend_ptx[] = PTX_HEAD(
-    "toy_attend_m%d") ".param .u64 h, .param .u64 k, .param .u64 v, .param .u64 w, .param .u64 "
-                      "lengths" PTX_BODY ROW_ADDRESS(
-                          "%%rd1",
-                          "lengths") "    ld.global.u32 %%r1, [%%rd1];\n"
-                                     "    setp.eq.u32 %%p1, %%r1, 0;\n"
-                                     "    @%%p1 ret;\n"
-                                     "    ld.param.u64 %%rd2, [k];\n"
-                                     "    mad.wide.u32 %%rd2, %%r0, 8, %%rd2;\n"
-                                     "    ld.global.u64 %%rd3, [%%rd2];\n"
-                                     "    mov.u32 %%r2, 0;\n"
-                                     "    mov.u32 %%r3, 0;\n"
-                                     "$position:\n"
-                                     "    ld.global.u32 %%r4, [%%rd3];\n"
-                                     "    add.u64 %%rd3, %%rd3, 4;\n"
-                                     "    add.u32 %%r3, %%r3, 1;\n"
-                                     "    mad.lo.u32 %%r2, %%r3, %%r4, %%r2;\n"
-                                     "    setp.lt.u32 %%p2, %%r3, %%r1;\n"
-                                     "    @%%p2 bra $position;\n"
-                                     "    and.b32 %%r5, %%r1, 3;\n"
-                                     "    ld.param.u64 %%rd4, [w];\n"
-                                     "    mad.wide.u32 %%rd4, %%r5, 4, %%rd4;\n"
-                                     "    ld.global.u32 %%r6, [%%rd4];\n"
-                                     "    ld.param.u64 %%rd5, [v];\n"
-                                     "    mad.wide.u32 %%rd5, %%r0, 8, %%rd5;\n"
-                                     "    ld.global.u64 %%rd6, [%%rd5];\n"
-                                     "    ld.global.u32 %%r7, [%%rd6];\n"
-                                     "    mad.lo.u32 %%r2, %%r6, %%r7, %%r2;\n" ROW_ADDRESS(
-                                         "%%rd7", "h") "    st.global.u32 [%%rd7], %%r2;\n"
-                                                       "    ret;\n}\n";
+static const char write_ptx[] = TOY_PTX("toy_write_m%d",
+    ".param .u64 k, .param .u64 v, .param .u64 w, .param .u64 h, .param .u64 positions",
+    ROW_ADDRESS("%%rd1", "positions")
+    "ld.global.u32 %%r1, [%%rd1];\nsetp.eq.u32 %%p1, %%r1, 0xffffffff;\n@%%p1 ret;\n"
+    ROW_ADDRESS("%%rd2", "h")
+    "ld.global.u32 %%r2, [%%rd2];\n"
+    "ld.param.u64 %%rd3, [k];\nmad.wide.u32 %%rd3, %%r0, 8, %%rd3;\n"
+    "ld.global.u64 %%rd4, [%%rd3];\nmad.wide.u32 %%rd4, %%r1, 4, %%rd4;\n"
+    "st.global.u32 [%%rd4], %%r2;\n"
+    "ld.param.u64 %%rd5, [v];\nmad.wide.u32 %%rd5, %%r0, 8, %%rd5;\n"
+    "ld.global.u64 %%rd6, [%%rd5];\nmad.wide.u32 %%rd6, %%r1, 4, %%rd6;\n"
+    "ld.param.u64 %%rd7, [w];\nld.global.u32 %%r3, [%%rd7];\n"
+    "xor.b32 %%r2, %%r2, %%r3;\nst.global.u32 [%%rd6], %%r2;\n");
+
+static const char attend_ptx[] = TOY_PTX("toy_attend_m%d",
+    ".param .u64 h, .param .u64 k, .param .u64 v, .param .u64 w, .param .u64 lengths",
+    ROW_ADDRESS("%%rd1", "lengths")
+    "ld.global.u32 %%r1, [%%rd1];\nsetp.eq.u32 %%p1, %%r1, 0;\n@%%p1 ret;\n"
+    "ld.param.u64 %%rd2, [k];\nmad.wide.u32 %%rd2, %%r0, 8, %%rd2;\n"
+    "ld.global.u64 %%rd3, [%%rd2];\nmov.u32 %%r2, 0;\nmov.u32 %%r3, 0;\n"
+    "$position:\n"
+    "ld.global.u32 %%r4, [%%rd3];\nadd.u64 %%rd3, %%rd3, 4;\n"
+    "add.u32 %%r3, %%r3, 1;\nmad.lo.u32 %%r2, %%r3, %%r4, %%r2;\n"
+    "setp.lt.u32 %%p2, %%r3, %%r1;\n@%%p2 bra $position;\n"
+    "and.b32 %%r5, %%r1, 3;\n"
+    "ld.param.u64 %%rd4, [w];\nmad.wide.u32 %%rd4, %%r5, 4, %%rd4;\n"
+    "ld.global.u32 %%r6, [%%rd4];\n"
+    "ld.param.u64 %%rd5, [v];\nmad.wide.u32 %%rd5, %%r0, 8, %%rd5;\n"
+    "ld.global.u64 %%rd6, [%%rd5];\nld.global.u32 %%r7, [%%rd6];\n"
+    "mad.lo.u32 %%r2, %%r6, %%r7, %%r2;\n"
+    ROW_ADDRESS("%%rd7", "h")
+    "st.global.u32 [%%rd7], %%r2;\n");
 
 /* A thread a sampled row. */
-static const char sample_ptx[] = PTX_HEAD(
-    "toy_sample_m%d") ".param .u64 tokens, .param .u64 next_positions, .param .u64 lengths, .param "
-                      ".u64 logits, "
-                      ".param .u64 h, .param .u64 positions, .param .u64 sampling" PTX_BODY ROW_ADDRESS(
-                          "%%rd1",
-                          "positions") "    ld.global.u32 %%r1, [%%rd1];\n"
-                                       "    setp.eq.u32 %%p1, %%r1, 0xffffffff;\n"
-                                       "    @%%p1 ret;\n" ROW_ADDRESS(
-                                           "%%rd2",
-                                           "h") "    ld.global.u32 %%r2, [%%rd2];\n"
-                                                "    ld.param.u64 %%rd3, [logits];\n"
-                                                "    mad.wide.u32 %%rd3, %%r0, 64, %%rd3;\n"
-                                                "    mov.u32 %%r3, 0;\n"
-                                                "$logit:\n"
-                                                "    mul.lo.u32 %%r4, %%r3, %%r2;\n"
-                                                "    st.global.u32 [%%rd3], %%r4;\n"
-                                                "    add.u64 %%rd3, %%rd3, 4;\n"
-                                                "    add.u32 %%r3, %%r3, 1;\n"
-                                                "    setp.lt.u32 %%p2, %%r3, 16;\n"
-                                                "    @%%p2 bra $logit;\n"
-                                                "    ld.param.u64 %%rd4, [sampling];\n"
-                                                "    mad.wide.u32 %%rd4, %%r0, 32, %%rd4;\n"
-                                                "    ld.global.u32 %%r5, [%%rd4];\n"
-                                                "    ld.global.u32 %%r6, [%%rd4+16];\n"
-                                                "    setp.ne.u32 %%p3, %%r5, 0;\n"
-                                                "    selp.b32 %%r2, %%r6, %%r2, %%p3;\n"
-                                                "    and.b32 %%r2, %%r2, 15;\n" ROW_ADDRESS(
-                                                    "%%rd5",
-                                                    "tokens") "    st.global.u32 [%%rd5], "
-                                                              "%%r2;\n"
-                                                              "    add.u32 %%r1, %%r1, "
-                                                              "1;\n" ROW_ADDRESS(
-                                                                  "%%rd6",
-                                                                  "next_positions") "    "
-                                                                                    "st.global."
-                                                                                    "u32 "
-                                                                                    "[%%rd6], "
-                                                                                    "%%r1;\n"
-                                                                                    "    "
-                                                                                    "add.u32 "
-                                                                                    "%%r1, "
-                                                                                    "%%r1, "
-                                                                                    "1;"
-                                                                                    "\n" ROW_ADDRESS(
-                                                                                        "%%rd7",
-                                                                                        "length"
-                                                                                        "s") " "
-                                                                                             " "
-                                                                                             " "
-                                                                                             " "
-                                                                                             "s"
-                                                                                             "t"
-                                                                                             "."
-                                                                                             "g"
-                                                                                             "l"
-                                                                                             "o"
-                                                                                             "b"
-                                                                                             "a"
-                                                                                             "l"
-                                                                                             "."
-                                                                                             "u"
-                                                                                             "3"
-                                                                                             "2"
-                                                                                             " "
-                                                                                             "["
-                                                                                             "%"
-                                                                                             "%"
-                                                                                             "r"
-                                                                                             "d"
-                                                                                             "7"
-                                                                                             "]"
-                                                                                             ","
-                                                                                             " "
-                                                                                             "%"
-                                                                                             "%"
-                                                                                             "r"
-                                                                                             "1"
-                                                                                             ";"
-                                                                                             "\n"
-                                                                                             " "
-                                                                                             " "
-                                                                                             " "
-                                                                                             " "
-                                                                                             "r"
-                                                                                             "e"
-                                                                                             "t"
-                                                                                             ";"
-                                                                                             "\n}"
-                                                                                             "\n";
+static const char sample_ptx[] = TOY_PTX("toy_sample_m%d",
+    ".param .u64 tokens, .param .u64 next_positions, .param .u64 lengths, .param .u64 logits, "
+    ".param .u64 h, .param .u64 positions, .param .u64 sampling",
+    ROW_ADDRESS("%%rd1", "positions")
+    "ld.global.u32 %%r1, [%%rd1];\nsetp.eq.u32 %%p1, %%r1, 0xffffffff;\n@%%p1 ret;\n"
+    ROW_ADDRESS("%%rd2", "h")
+    "ld.global.u32 %%r2, [%%rd2];\n"
+    "ld.param.u64 %%rd3, [logits];\nmad.wide.u32 %%rd3, %%r0, 64, %%rd3;\nmov.u32 %%r3, 0;\n"
+    "$logit:\n"
+    "mul.lo.u32 %%r4, %%r3, %%r2;\nst.global.u32 [%%rd3], %%r4;\n"
+    "add.u64 %%rd3, %%rd3, 4;\nadd.u32 %%r3, %%r3, 1;\n"
+    "setp.lt.u32 %%p2, %%r3, 16;\n@%%p2 bra $logit;\n"
+    "ld.param.u64 %%rd4, [sampling];\nmad.wide.u32 %%rd4, %%r0, 32, %%rd4;\n"
+    "ld.global.u32 %%r5, [%%rd4];\nld.global.u32 %%r6, [%%rd4+16];\n"
+    "setp.ne.u32 %%p3, %%r5, 0;\nselp.b32 %%r2, %%r6, %%r2, %%p3;\nand.b32 %%r2, %%r2, 15;\n"
+    ROW_ADDRESS("%%rd5", "tokens")
+    "st.global.u32 [%%rd5], %%r2;\nadd.u32 %%r1, %%r1, 1;\n"
+    ROW_ADDRESS("%%rd6", "next_positions")
+    "st.global.u32 [%%rd6], %%r1;\nadd.u32 %%r1, %%r1, 1;\n"
+    ROW_ADDRESS("%%rd7", "lengths")
+    "st.global.u32 [%%rd7], %%r1;\n");
+/* clang-format on */
 
 #define KEY_ROWS_OF_A_STEP                                                                         \
     {                                                                                              \
