@@ -61,8 +61,7 @@ diags diags_new(arena *a)
     return (diags){ .arena = a };
 }
 
-static void add(diags *d, severity level, diag_code code, location where, const char *format,
-                va_list args)
+void diag_add(diags *d, severity level, diag_code code, location where, const char *format, ...)
 {
     bool is_error = level == SEVERITY_ERROR;
     d->errors += is_error;
@@ -74,40 +73,19 @@ static void add(diags *d, severity level, diag_code code, location where, const 
         return;
     d->kept[level] += !hidden;
     d->seen[code] = d->seen[code] || is_error;
+    va_list args;
+    va_start(args, format);
     *VEC_PUSH(d->arena, &d->list) = (diagnostic){ .severity = level,
                                                   .code = code,
                                                   .where = where,
                                                   .message = arena_vformat(d->arena, format, args),
                                                   .hidden = hidden };
+    va_end(args);
 }
 
 bool diags_full(const diags *d)
 {
     return d->errors >= DIAG_LIMIT;
-}
-
-void diag_error(diags *d, diag_code code, location where, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    add(d, SEVERITY_ERROR, code, where, format, args);
-    va_end(args);
-}
-
-void diag_warning(diags *d, diag_code code, location where, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    add(d, SEVERITY_WARNING, code, where, format, args);
-    va_end(args);
-}
-
-void diag_note(diags *d, diag_code code, location where, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    add(d, SEVERITY_NOTE, code, where, format, args);
-    va_end(args);
 }
 
 const char *diag_line(arena *a, const location *where, const location *sentence)

@@ -57,16 +57,15 @@ typedef struct diags {
 } diags;
 
 diags diags_new(arena *a);
-void diag_error(diags *d, diag_code code, location where, const char *format, ...)
-    PRINTF_LIKE(4, 5);
-void diag_warning(diags *d, diag_code code, location where, const char *format, ...)
-    PRINTF_LIKE(4, 5);
+void diag_add(diags *d, severity level, diag_code code, location where, const char *format, ...)
+    PRINTF_LIKE(5, 6);
+#define diag_error(d, ...)   diag_add(d, SEVERITY_ERROR, __VA_ARGS__)
+#define diag_warning(d, ...) diag_add(d, SEVERITY_WARNING, __VA_ARGS__)
+/* A note that explains the diagnostic before it has the code of that and is shown without. */
+#define diag_note(d, ...) diag_add(d, SEVERITY_NOTE, __VA_ARGS__)
 
 /* Returns true if no further error will be shown, so that its message needs no care. */
 bool diags_full(const diags *d);
-
-/* A note that explains the diagnostic before it has the code of that and is shown without. */
-void diag_note(diags *d, diag_code code, location where, const char *format, ...) PRINTF_LIKE(4, 5);
 
 /* Appends all kept diagnostics, sorted by line (a note follows the diagnostic that it explains);
  * those of an included file stand at the place of its include. color adds terminal escapes. Bytes

@@ -39,21 +39,17 @@ static name_slot *find_slot(const name_map *map, const char *name, uint64_t hash
     }
 }
 
-static void grow(arena *a, name_map *map)
-{
-    name_map larger = { .count = map->count,
-                        .capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS };
-    larger.slots = arena_zalloc(a, larger.capacity * sizeof *larger.slots);
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->slots[i].name)
-            *find_slot(&larger, map->slots[i].name, map->slots[i].hash) = map->slots[i];
-    *map = larger;
-}
-
 size_t name_map_find_or_add(arena *a, name_map *map, const char *name, size_t number)
 {
-    if (2 * map->count >= map->capacity)
-        grow(a, map);
+    if (2 * map->count >= map->capacity) {
+        name_map larger = { .count = map->count,
+                            .capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS };
+        larger.slots = arena_zalloc(a, larger.capacity * sizeof *larger.slots);
+        for (size_t i = 0; i < map->capacity; i++)
+            if (map->slots[i].name)
+                *find_slot(&larger, map->slots[i].name, map->slots[i].hash) = map->slots[i];
+        *map = larger;
+    }
     uint64_t hash = fnv1a64(name, strlen(name));
     name_slot *slot = find_slot(map, name, hash);
     if (!slot->name) {

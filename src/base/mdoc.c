@@ -19,7 +19,6 @@ enum {
     EXAMPLE_INDENT = 6,
     MAX_WORDS = 64,
     MAX_LISTS = 8,
-    MAX_OPEN = 8
 };
 
 typedef enum list_kind { LIST_TAG, LIST_ENUM, LIST_DASH } list_kind;
@@ -163,84 +162,87 @@ static bool word_is(const words *l, unsigned n, const char *text)
            memcmp(l->at[n], text, l->length[n]) == 0;
 }
 
-static bool is_one_of(const words *l, unsigned n, const char *const *names)
-{
-    for (; *names; names++)
-        if (!l->quoted[n] && word_is(l, n, *names))
-            return true;
-    return false;
-}
+/* A macro within a line: what stands around each of its words or, if it encloses, around the rest
+ * of the line. */
+typedef struct macro {
+    const char *name, *before, *after;
+    bool encloses;
+} macro;
 
-static bool is_macro(const words *l, unsigned n)
+static const macro *find_macro(const words *l, unsigned n)
 {
-    static const char *const macros[] = { "Fl", "Ar", "Op", "Cm", "Ic", "Va", "Fn", "Ev",
-                                          "Dv", "Vt", "In", "Pa", "Li", "Em", "Sy", "Xr",
-                                          "Sx", "Ql", "Sq", "Dq", "Pq", "Ns", "Nm", NULL };
-    return is_one_of(l, n, macros);
+    static const macro macros[] = { { "Fl", "-", NULL, false },
+                                    { "Fn", NULL, "()", false },
+                                    { "In", "<", ">", false },
+                                    { "Op", "[", "]", true },
+                                    { "Pq", "(", ")", true },
+                                    { "Ql", "'", "'", true },
+                                    { "Sq", "'", "'", true },
+                                    { "Dq", "\"", "\"", true },
+                                    { .name = "Ar" },
+                                    { .name = "Cm" },
+                                    { .name = "Ic" },
+                                    { .name = "Va" },
+                                    { .name = "Ev" },
+                                    { .name = "Dv" },
+                                    { .name = "Vt" },
+                                    { .name = "Pa" },
+                                    { .name = "Li" },
+                                    { .name = "Em" },
+                                    { .name = "Sy" },
+                                    { .name = "Xr" },
+                                    { .name = "Sx" },
+                                    { .name = "Ns" },
+                                    { .name = "Nm" } };
+    for (size_t i = 0; i < sizeof macros / sizeof *macros; i++)
+        if (word_is(l, n, macros[i].name) && !l->quoted[n])
+            return &macros[i];
+    return NULL;
 }
 
 static bool closes(const words *l, unsigned n)
 {
-    static const char *const closing[] = { ".", ",", ":", ";", ")", "]", "?", "!", NULL };
-    return is_one_of(l, n, closing);
+    return l->length[n] == 1 && !l->quoted[n] && strchr(".,:;)]?!", *l->at[n]);
 }
 
-static bool only_closing(const words *l, unsigned n)
+/* "ptxgen(1)" */
+static void put_page(writer *w, const words *l, unsigned n)
 {
-    for (; n < l->count; n++)
-        if (!closes(l, n))
-            return false;
-    return true;
-}
-
-/* Returns the two characters that enclose the rest of a line after a macro, or NULL. */
-static const char *enclosure(const words *l, unsigned n)
-{
-    static const struct {
-        const char *macro, *around;
-    } enclosures[] = {
-        { "Op", "[]" }, { "Pq", "()" }, { "Ql", "''" }, { "Sq", "''" }, { "Dq", "\"\"" }
-    };
-    for (unsigned i = 0; i < sizeof enclosures / sizeof *enclosures; i++)
-        if (word_is(l, n, enclosures[i].macro))
-            return enclosures[i].around;
-    return NULL;
+    put(w, l->at[n], l->length[n]);
+    put_joined(w, "(");
+    w->joined = true;
+    put(w, l->at[n + 1], l->length[n + 1]);
+    put_joined(w, ")");
 }
 
 /* Words from number n on, with the macros within a line. */
 static void put_words(writer *w, const words *l, unsigned n)
 {
-    char open[MAX_OPEN][2];
+    const char *open[MAX_WORDS]; /* what ends the enclosures that have begun */
     unsigned open_count = 0;
-    bool option = false, called = false, included = false;
+    const macro *style = NULL;
     for (; n < l->count; n++) {
-        if (only_closing(l, n))
-            while (open_count)
-                put_joined(w, open[--open_count]);
-        bool last = n + 1 == l->count || is_macro(l, n + 1) || closes(l, n + 1);
-        const char *around = is_macro(l, n) ? enclosure(l, n) : NULL;
-        if (around && open_count < MAX_OPEN) {
-            put(w, around, 1);
-            w->joined = true;
-            open[open_count][0] = around[1];
-            open[open_count++][1] = '\0';
-            option = called = included = false;
-        } else if (is_macro(l, n)) {
-            option = word_is(l, n, "Fl");
-            called = word_is(l, n, "Fn");
-            included = word_is(l, n, "In");
-            if (word_is(l, n, "Ns"))
+        unsigned rest = n;
+        while (rest < l->count && closes(l, rest))
+            rest++;
+        while (open_count && rest == l->count)
+            put_joined(w, open[--open_count]);
+        const macro *found = find_macro(l, n);
+        bool last = n + 1 == l->count || find_macro(l, n + 1) || closes(l, n + 1);
+        if (found && found->encloses) {
+            put_opening(w, found->before);
+            open[open_count++] = found->after;
+            style = NULL;
+        } else if (found) {
+            style = found;
+            if (word_is(l, n, "Ns")) {
                 w->joined = true;
-            else if (word_is(l, n, "Nm") && last)
+            } else if (word_is(l, n, "Nm") && last) {
                 put(w, w->name, strlen(w->name));
-            else if (word_is(l, n, "Ar") && last)
+            } else if (word_is(l, n, "Ar") && last) {
                 put(w, "file", strlen("file"));
-            else if (word_is(l, n, "Xr") && n + 2 < l->count) {
-                put(w, l->at[n + 1], l->length[n + 1]);
-                put_joined(w, "(");
-                w->joined = true;
-                put(w, l->at[n + 2], l->length[n + 2]);
-                put_joined(w, ")");
+            } else if (word_is(l, n, "Xr") && n + 2 < l->count) {
+                put_page(w, l, n + 1);
                 n += 2;
             }
         } else if (closes(l, n)) {
@@ -249,13 +251,11 @@ static void put_words(writer *w, const words *l, unsigned n)
         } else if (word_is(l, n, "(") || word_is(l, n, "[")) {
             put_opening(w, word_is(l, n, "(") ? "(" : "[");
         } else {
-            if (option)
-                put_opening(w, "-");
-            if (included)
-                put_opening(w, "<");
+            if (style && style->before)
+                put_opening(w, style->before);
             put(w, l->at[n], l->length[n]);
-            if (called || included)
-                put_joined(w, called ? "()" : ">");
+            if (style && style->after)
+                put_joined(w, style->after);
         }
     }
     while (open_count)
@@ -326,15 +326,6 @@ static const char *begin_item(writer *w, const words *l)
     return NULL;
 }
 
-static const char *end_list(writer *w)
-{
-    if (!w->list_count)
-        return "no list has begun";
-    end_line(w);
-    w->indent = w->lists[--w->list_count].indent;
-    return NULL;
-}
-
 static void put_name(writer *w, const words *l)
 {
     if (!w->name && l->count > 1)
@@ -356,12 +347,8 @@ static const char *take_macros(writer *w, const char *line, size_t length)
     words l = split(line, length);
     if (!l.count || word_is(&l, 0, "\\\"") || word_is(&l, 0, "Dd") || word_is(&l, 0, "Os"))
         return NULL;
-    if (word_is(&l, 0, "Dt") && l.count > 2) { /* "PTXGEN(1)" */
-        put(w, l.at[1], l.length[1]);
-        put_joined(w, "(");
-        w->joined = true;
-        put(w, l.at[2], l.length[2]);
-        put_joined(w, ")");
+    if (word_is(&l, 0, "Dt") && l.count > 2) {
+        put_page(w, &l, 1);
         end_line(w);
     } else if (word_is(&l, 0, "Sh")) {
         put_heading(w, &l, 0);
@@ -374,7 +361,10 @@ static const char *take_macros(writer *w, const char *line, size_t length)
     } else if (word_is(&l, 0, "It")) {
         return begin_item(w, &l);
     } else if (word_is(&l, 0, "El")) {
-        return end_list(w);
+        if (!w->list_count)
+            return "no list has begun";
+        end_line(w);
+        w->indent = w->lists[--w->list_count].indent;
     } else if (word_is(&l, 0, "Bd") && word_is(&l, 1, "-literal")) {
         blank_line(w);
         w->literal = true;
@@ -387,25 +377,13 @@ static const char *take_macros(writer *w, const char *line, size_t length)
         put_words(w, &l, 1);
     } else if (word_is(&l, 0, "Nm")) {
         put_name(w, &l);
-    } else if (is_macro(&l, 0)) {
+    } else if (find_macro(&l, 0)) {
         put_words(w, &l, 0);
     } else {
         return arena_format(w->out->arena, "the macro '%.*s' is not known", (int)l.length[0],
                             l.at[0]);
     }
     return NULL;
-}
-
-static void take_text(writer *w, const char *line, size_t length)
-{
-    for (size_t i = 0; i < length;) {
-        size_t first = i;
-        while (i < length && line[i] != ' ')
-            i++;
-        if (i > first)
-            put(w, line + first, i - first);
-        i += i < length;
-    }
 }
 
 bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **error)
@@ -427,7 +405,11 @@ bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **err
         } else if (*page == '.') {
             *error = take_macros(&w, page + 1, length - 1);
         } else {
-            take_text(&w, page, length);
+            for (size_t i = 0, count; i < length; i += count + 1) {
+                count = strcspn(page + i, " \n");
+                if (count)
+                    put(&w, page + i, count);
+            }
         }
         page += length + (page[length] == '\n');
     }

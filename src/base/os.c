@@ -152,8 +152,6 @@ static bool write_all(int descriptor, const void *bytes, size_t size)
     return true;
 }
 
-static const char TEMPORARY[] = "ptxgen-", TEMPORARY_END[] = ".tmp";
-
 /* Returns the length of a path's folder, with its slash: 0 for a file of the present one. */
 static size_t folder_length(const char *path)
 {
@@ -161,42 +159,15 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-/* Not mkstemp: it makes a private file, and the permissions that a new file of the user's gets are
- * known only by changing the umask of all threads. */
-static int open_temporary(arena *a, const char *path, const char **temporary)
-{
-    static atomic_uint next;
-    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        *temporary = arena_format(a, "%.*s%s%ld-%u%s", (int)folder_length(path), path, TEMPORARY,
-                                  (long)getpid(), atomic_fetch_add(&next, 1), TEMPORARY_END);
-        int descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST)
-            return descriptor;
-    }
-    return -1;
-}
-
-/* Checks a name for "ptxgen-PID-NUMBER.tmp". */
-static bool is_temporary(const char *name)
-{
-    static const char DIGITS[] = "0123456789";
-    if (strncmp(name, TEMPORARY, strlen(TEMPORARY)) != 0)
-        return false;
-    name += strlen(TEMPORARY);
-    size_t process = strspn(name, DIGITS);
-    if (!process || name[process] != '-')
-        return false;
-    name += process + 1;
-    size_t number = strspn(name, DIGITS);
-    return number && strcmp(name + number, TEMPORARY_END) == 0;
-}
-
 void os_remove_temporaries(arena *a, const char *folder)
 {
     DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (is_temporary(entry->d_name))
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        int end = 0;
+        sscanf(entry->d_name, "ptxgen-%*[0-9]-%*[0-9]%n", &end);
+        if (end && strcmp(entry->d_name + end, ".tmp") == 0)
             unlink(arena_format(a, "%s/%s", folder, entry->d_name));
+    }
     if (directory)
         closedir(directory);
 }
@@ -205,21 +176,6 @@ static bool write_and_close(arena *a, int descriptor, const os_pending *p, const
 {
     bool ok = write_all(descriptor, p->bytes, p->size) || fail(a, error);
     return close(descriptor) == 0 || !ok ? ok : fail(a, error);
-}
-
-/* Opens a device or a pipe. A FIFO that no process reads would block: it is an error. */
-static int open_device(arena *a, const char *path, const char **error)
-{
-    int descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor >= 0) {
-        fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
-        return descriptor;
-    }
-    int failure = errno;
-    fail(a, error);
-    if (failure == ENXIO)
-        *error = "no process reads this pipe";
-    return -1;
 }
 
 /* Returns the end of a chain of symbolic links; the path itself if it does not exist yet. */
@@ -234,11 +190,18 @@ static const char *resolved(arena *a, const char *path)
 bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size,
                       os_pending *pending, const char **error)
 {
+    static atomic_uint next;
     *pending = (os_pending){ .path = resolved(a, path), .bytes = bytes, .size = size };
     if (os_is_device(path))
         return true;
     const char *temporary;
-    int descriptor = open_temporary(a, pending->path, &temporary);
+    int descriptor;
+    unsigned attempts = 0;
+    do { /* not mkstemp: its files are private, and the umask is known only by changing it */
+        temporary = arena_format(a, "%.*sptxgen-%ld-%u.tmp", (int)folder_length(pending->path),
+                                 pending->path, (long)getpid(), atomic_fetch_add(&next, 1));
+        descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor < 0 && errno == EEXIST && ++attempts < MAX_ATTEMPTS);
     if (descriptor < 0)
         return fail(a, error);
     if (!write_and_close(a, descriptor, pending, error)) {
@@ -252,8 +215,16 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
 bool os_commit(arena *a, const os_pending *pending, const char **error)
 {
     if (!pending->temporary) {
-        int descriptor = open_device(a, pending->path, error);
-        return descriptor >= 0 && write_and_close(a, descriptor, pending, error);
+        /* A FIFO that no process reads would block: it is an error. */
+        int descriptor = open(pending->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        bool unread = descriptor < 0 && errno == ENXIO;
+        if (descriptor < 0) {
+            fail(a, error);
+            *error = unread ? "no process reads this pipe" : *error;
+            return false;
+        }
+        fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+        return write_and_close(a, descriptor, pending, error);
     }
     if (rename(pending->temporary, pending->path) == 0)
         return true;

@@ -76,28 +76,25 @@ static void note_signal(int number)
 }
 
 /* Signals that end a process, and those that a failing write() would raise. */
-static const int ENDING[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-static const int OF_WRITES[] = { SIGPIPE, SIGXFSZ };
-enum { ENDINGS = sizeof ENDING / sizeof *ENDING, WRITES = sizeof OF_WRITES / sizeof *OF_WRITES };
-static struct sigaction actions_before[ENDINGS + WRITES];
-
-static void replace_action(int number, struct sigaction *kept, void (*handler)(int))
-{
-    struct sigaction action = { .sa_handler = handler };
-    sigemptyset(&action.sa_mask);
-    sigaction(number, NULL, kept);
-    if (kept->sa_handler != SIG_IGN) /* nohup's stays */
-        sigaction(number, &action, NULL);
-}
+static const struct {
+    int number;
+    void (*handler)(int);
+} deferred[] = { { SIGHUP, note_signal },  { SIGINT, note_signal }, { SIGQUIT, note_signal },
+                 { SIGTERM, note_signal }, { SIGPIPE, SIG_IGN },    { SIGXFSZ, SIG_IGN } };
+enum { DEFERRED = sizeof deferred / sizeof *deferred };
+static struct sigaction actions_before[DEFERRED];
 
 void os_defer_signals(void)
 {
     atomic_store(&interrupted, 0);
     atomic_store(&deferring, true);
-    for (size_t i = 0; i < ENDINGS; i++)
-        replace_action(ENDING[i], &actions_before[i], note_signal);
-    for (size_t i = 0; i < WRITES; i++)
-        replace_action(OF_WRITES[i], &actions_before[ENDINGS + i], SIG_IGN);
+    for (size_t i = 0; i < DEFERRED; i++) {
+        struct sigaction action = { .sa_handler = deferred[i].handler };
+        sigemptyset(&action.sa_mask);
+        sigaction(deferred[i].number, NULL, &actions_before[i]);
+        if (actions_before[i].sa_handler != SIG_IGN) /* nohup's stays */
+            sigaction(deferred[i].number, &action, NULL);
+    }
 }
 
 bool os_interrupted(void)
@@ -107,35 +104,20 @@ bool os_interrupted(void)
 
 void os_deliver_signals(void)
 {
-    for (size_t i = 0; i < ENDINGS; i++)
-        sigaction(ENDING[i], &actions_before[i], NULL);
-    for (size_t i = 0; i < WRITES; i++)
-        sigaction(OF_WRITES[i], &actions_before[ENDINGS + i], NULL);
+    for (size_t i = 0; i < DEFERRED; i++)
+        sigaction(deferred[i].number, &actions_before[i], NULL);
     atomic_store(&deferring, false);
     int number = atomic_exchange(&interrupted, 0);
     if (number)
         raise(number);
 }
 
-static void remember_child(pid_t child)
-{
-    if (!atomic_load(&deferring))
-        return;
-    for (size_t i = 0; i < sizeof children / sizeof *children; i++) {
-        pid_t none = 0;
-        if (atomic_compare_exchange_strong(&children[i], &none, child))
-            break;
-    }
-    if (os_interrupted()) /* before the handler could see it */
-        kill(-child, SIGKILL);
-}
-
-/* Called before the child is waited for: later its number may be another's. */
-static void forget_child(pid_t child)
+/* Replaces one of the children, or a free place (0), if there is one. */
+static void replace_child(pid_t before, pid_t after)
 {
     for (size_t i = 0; i < sizeof children / sizeof *children; i++) {
-        pid_t it = child;
-        if (atomic_compare_exchange_strong(&children[i], &it, 0))
+        pid_t expected = before;
+        if (atomic_compare_exchange_strong(&children[i], &expected, after))
             return;
     }
 }
@@ -253,8 +235,11 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     pid_t child;
     int failure = start(&child, &actions, (char *const *)argv);
     posix_spawn_file_actions_destroy(&actions);
-    if (!failure)
-        remember_child(child);
+    if (!failure && atomic_load(&deferring)) {
+        replace_child(0, child);
+        if (os_interrupted()) /* before the handler could see it */
+            kill(-child, SIGKILL);
+    }
     close(ends[1]);
     if (failure) {
         close(ends[0]);
@@ -265,7 +250,7 @@ bool os_run(arena *a, const char *const *argv, char **output, int *status, const
     size_t size;
     bool ok = os_read_all(a, ends[0], 0, SIZE_MAX, output, &size, error);
     close(ends[0]);
-    forget_child(child);
+    replace_child(child, 0); /* before it is waited for: later its number may be another's */
     int how;
     while (waitpid(child, &how, 0) < 0)
         if (errno != EINTR)
