@@ -25,14 +25,6 @@ static bool is_capable_terminal(void)
     return os_is_terminal(STDERR) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
 }
 
-static bool use_color(const char *when)
-{
-    if (when && strcmp(when, "auto") != 0)
-        return strcmp(when, "always") == 0;
-    const char *no_color = getenv("NO_COLOR");
-    return is_capable_terminal() && !(no_color && *no_color);
-}
-
 static void show_progress(void *context, const char *what, size_t done, size_t total)
 {
     (void)context;
@@ -71,10 +63,14 @@ static status run_command(arena *a, const command_line *o, strbuf *out, bool *wr
 /* Shows the diagnostics and then the output, unless there are errors. */
 static status finish(arena *a, const command_line *o, const strbuf *out, bool wrote, const diags *d)
 {
+    const char *no_color = getenv("NO_COLOR");
+    bool color = o->color && strcmp(o->color, "auto") != 0
+                     ? strcmp(o->color, "always") == 0
+                     : is_capable_terminal() && !(no_color && *no_color);
     status result = options_status(d);
     strbuf text = strbuf_new(a);
     if (result != EXIT_DONE || !o->run.quiet)
-        diags_render(d, &text, use_color(o->color));
+        diags_render(d, &text, color);
     if (d->warnings > DIAG_LIMIT && (d->errors || !o->run.quiet))
         strbuf_format(&text, "ptxgen: %zu warnings, %d shown\n", d->warnings, DIAG_LIMIT);
     if (d->errors > DIAG_LIMIT)

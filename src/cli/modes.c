@@ -109,13 +109,6 @@ status mode_explain(const char *code, strbuf *out)
     return EXIT_DONE;
 }
 
-/* "spec" is ptxgen-spec as well. */
-static bool is_page(const char *page, const char *name)
-{
-    const char *rest = strchr(page, '-');
-    return strcmp(page, name) == 0 || (rest && strcmp(rest + 1, name) == 0);
-}
-
 status mode_man(const char *name, strbuf *out)
 {
     static const struct {
@@ -130,12 +123,13 @@ status mode_man(const char *name, strbuf *out)
     const char *names[PAGES], *error;
     unsigned line;
     for (size_t i = 0; i < PAGES; i++) {
+        const char *rest = strchr(pages[i].name, '-'); /* "spec" is ptxgen-spec as well */
         names[i] = pages[i].name;
-        if (!is_page(pages[i].name, name))
+        if (strcmp(names[i], name) != 0 && (!rest || strcmp(rest + 1, name) != 0))
             continue;
         if (mdoc_render(out, pages[i].text, &line, &error))
             return EXIT_DONE;
-        return wrong_usage("%s, line %u: %s", pages[i].name, line, error);
+        return wrong_usage("%s, line %u: %s", names[i], line, error);
     }
     return no_such("page", name, names, PAGES,
                    "there are ptxgen, ptxgen-spec, ptxgen-header and ptxgen-libcuda");
@@ -182,31 +176,24 @@ static const struct {
 enum { STARTER_FILES = sizeof starter_files / sizeof *starter_files };
 
 /* Writes all files of the starter engine's folder or, if one exists already, none. Its spec is that
- * of a Llama 3.1 8B, or model if that is not NULL. Returns false after errors. */
-static bool write_starter(arena *a, const char *folder, const strbuf *model, diags *d)
+ * of a Llama 3.1 8B, or of the model that --from-gguf names. */
+static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
 {
+    const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
+    strbuf model = strbuf_new(a), said = strbuf_new(a);
+    if (o->from_gguf && !read_model(a, o, &model, &said, d))
+        return;
     output_file files[STARTER_FILES] = { 0 };
-    size_t errors = d->errors;
     for (size_t i = 0; i < STARTER_FILES; i++) {
-        bool is_spec = model && starter_files[i].text == template_model_ini;
+        bool is_spec = o->from_gguf && starter_files[i].text == template_model_ini;
         files[i].path = path_in(a, folder, starter_files[i].path);
-        files[i].bytes = is_spec ? model->text : starter_files[i].text;
-        files[i].size = is_spec ? model->length : *starter_files[i].size;
+        files[i].bytes = is_spec ? model.text : starter_files[i].text;
+        files[i].size = is_spec ? model.length : *starter_files[i].size;
         if (os_exists(files[i].path))
             diag_error(d, DIAG_UNWRITABLE, (location){ .file = files[i].path },
                        "exists already, and is left as it is");
     }
-    return d->errors == errors && emit_tree(a, files, STARTER_FILES, d);
-}
-
-/* Writes the starter engine, with the spec of a model if one is named. */
-static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
-{
-    const char *folder = o->run.out ? o->run.out : STARTER_ENGINE;
-    strbuf text = strbuf_new(a), said = strbuf_new(a);
-    if (o->from_gguf && !read_model(a, o, &text, &said, d))
-        return;
-    if (!write_starter(a, folder, o->from_gguf ? &text : NULL, d) || o->run.quiet)
+    if (d->errors || !emit_tree(a, files, STARTER_FILES, d) || o->run.quiet)
         return;
     fputs(said.text, stderr);
     strbuf_format(out, "ptxgen: wrote %d files -> %s; next: ", STARTER_FILES, folder);

@@ -273,13 +273,6 @@ static bool option_named(const char *word)
     return false;
 }
 
-static status unexpected_argument(const char *text)
-{
-    return option_named(text)
-               ? wrong_usage("unexpected argument '%s'; did you mean '--%s'?", text, text)
-               : wrong_usage("unexpected argument '%s'; a spec is named with --spec", text);
-}
-
 static status unknown_option(arena *a, const char *text)
 {
     const char *names[TABLE_SIZE];
@@ -363,23 +356,6 @@ static status check_options(const command_line *o)
 /* Long options without a letter have their number in the table behind all letters. */
 enum { FIRST_NUMBER = 256 };
 
-static status take_option(command_line *o, const option_row *row, const char *argument)
-{
-    void *field = (char *)o + row->field;
-    if (row->kind == SETS_TEXT)
-        *(const char **)field = argument ? argument : row->absent;
-    else if (row->kind == SETS_FLAG)
-        *(bool *)field = true;
-    return row->take ? row->take(o, argument) : EXIT_DONE;
-}
-
-/* Returns true if an argument may be the optional one of the option in front of it: getopt_long
- * sees it only behind '='. */
-static bool is_word(const char *argument)
-{
-    return argument[0] != '-' || !argument[1]; /* "-" is a file */
-}
-
 status options_parse(arena *a, int argc, char **argv, command_line *o)
 {
     struct option long_options[TABLE_SIZE + 2] = { 0 };
@@ -412,7 +388,9 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         const option_row *row = option_table + (id >= FIRST_NUMBER ? id - FIRST_NUMBER : 0);
         while (id < FIRST_NUMBER && row->letter != id)
             row++;
-        if (!optarg && row->has_argument && optind < argc && is_word(argv[optind]))
+        /* getopt_long sees an optional argument only behind '='; "-" is a file */
+        if (!optarg && row->has_argument && optind < argc &&
+            (argv[optind][0] != '-' || !argv[optind][1]))
             optarg = argv[optind++];
         if (row->has_argument && seen[row - option_table] && !row->may_repeat)
             return wrong_usage(id == 's' ? "--%s stands twice; one spec can include others"
@@ -421,12 +399,20 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         seen[row - option_table] = true;
         if (optarg && !*optarg && strcmp(row->argument, "FILE") == 0)
             return wrong_usage("--%s needs the name of a file", row->name);
-        status result = take_option(o, row, optarg);
+        void *field = (char *)o + row->field;
+        if (row->kind == SETS_TEXT)
+            *(const char **)field = optarg ? optarg : row->absent;
+        else if (row->kind == SETS_FLAG)
+            *(bool *)field = true;
+        status result = row->take ? row->take(o, optarg) : EXIT_DONE;
         if (result != EXIT_DONE)
             return result;
     }
     if (optind < argc)
-        return unexpected_argument(argv[optind]);
+        return wrong_usage(option_named(argv[optind])
+                               ? "unexpected argument '%s'; did you mean '--%s'?"
+                               : "unexpected argument '%s'; a spec is named with --spec",
+                           argv[optind], argv[optind]);
     o->run.program = argv[0];
     o->run.arguments = (const char *const *)argv + 1;
     o->run.argument_count = (size_t)argc - 1;

@@ -353,18 +353,6 @@ static bool write_files(run *r, bool *wrote)
     return true;
 }
 
-/* Reads what an earlier run left in the output folder, if this run verifies or prunes it. */
-static bool look_back(run *r)
-{
-    const request *q = r->request;
-    earlier_run earlier;
-    if (!q->out || !(q->verify || q->prune))
-        return true;
-    return earlier_read(r->arena, q->out, r->set.prefix, &earlier, r->diags) &&
-           (!q->verify || earlier_edited(r->arena, &earlier, &r->set, &r->edited, r->diags)) &&
-           (!q->prune || earlier_stale(r->arena, &earlier, &r->set, &r->stale, r->diags));
-}
-
 bool run_request(arena *a, const request *q, const progress *show, strbuf *out, bool *wrote,
                  diags *d)
 {
@@ -381,7 +369,13 @@ bool run_request(arena *a, const request *q, const progress *show, strbuf *out, 
         print_outputs(&r);
         return true;
     }
-    if (!look_back(&r) || !check_kernels(&r))
+    earlier_run earlier; /* what it left in the output folder */
+    if (q->out && (q->verify || q->prune) &&
+        !(earlier_read(a, q->out, r.set.prefix, &earlier, d) &&
+          (!q->verify || earlier_edited(a, &earlier, &r.set, &r.edited, d)) &&
+          (!q->prune || earlier_stale(a, &earlier, &r.set, &r.stale, d))))
+        return false;
+    if (!check_kernels(&r))
         return false;
     if (q->verbose)
         summary_kernels(out, &r.set);
