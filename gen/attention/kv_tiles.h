@@ -26,12 +26,12 @@ enum {
     KV_MOST_PARTS = 4,
 };
 
-/* A part of all rows of a tile: so many units of 16 bytes, a power of two. A thread has one of
- * them, in every so manieth row. */
+/* A part of all rows of a tile: a power of two of units of 16 bytes. A thread has one of them, in
+ * every rows-th row, turns times. */
 typedef struct kv_part {
     unsigned units, rows, turns;
     val row, within, exists; /* the thread's first row; bytes into it; whether it has one */
-    val at;                  /* where that is in K */
+    val at;                  /* address of that in K */
 } kv_part;
 
 typedef struct kv_tiles {
@@ -48,26 +48,25 @@ typedef struct kv_tiles {
     row_lane lane; /* of rows that are rounded */
 } kv_tiles;
 
-/* Whether rows are rounded; and bytes of dynamic shared memory that tiles of so many positions
- * take. */
+/* Returns true if rows are rounded. kv_tiles_bytes returns the bytes of dynamic shared memory that
+ * tiles of a number of positions take. */
 bool kv_tiles_round(const instance *in);
 int64_t kv_tiles_bytes(const instance *in, unsigned keys);
 
-/* Puts the addresses of a KV head's K and V down in shared memory, where they take no registers:
- * ahead of a barrier. */
+/* Stores the addresses of a KV head's K and V to shared memory, to save registers; a barrier comes
+ * next. */
 val kv_tiles_put_caches(ptx *p, val k, val v);
 
-/* Sets up the thread's part of what a block of so many warps does, behind that barrier. A turn of
- * its threads through a part of the rows has to take whole ones. */
+/* Sets up the thread's part, after that barrier. A turn of the block's threads through a part of the
+ * rows must take whole rows. */
 kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
                       val first, val end);
 
 /* Begins to copy the first tile's K, where tiles are copied. */
 void kv_tiles_begin(ptx *p, const kv_tiles *t, val tile);
 
-/* Have K and then V of a tile ready, whose copies have begun, and begin that of what comes next: V
- * of the tile, K of the next one. All threads of the block call them, each when they have all read
- * what was there: V of the tile ahead, K of this one. */
+/* Wait for K and then V of a tile, and begin to copy what comes next: V of the tile, K of the next
+ * one. All threads of the block call each when they all have read what was there before. */
 void kv_tiles_next_keys(ptx *p, const kv_tiles *t, val tile);
 void kv_tiles_next_values(ptx *p, const kv_tiles *t, val tile);
 
@@ -85,8 +84,8 @@ typedef struct kv_columns {
 } kv_columns;
 kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further);
 
-/* Infinities and NaN of V: for how many threads of the block there are some, and what makes zeros
- * of them, with barriers on both sides. Of a pair, 0x8000 in each half that is one. */
+/* Infinities and NaN of V: the number of threads of the block that see one; make zeros of them, with
+ * barriers on both sides; 0x8000 in each half of a pair that is one. */
 val kv_tiles_count_strange(ptx *p, const kv_tiles *t);
 void kv_tiles_clear_strange(ptx *p, const kv_tiles *t);
 val strange_halves(ptx *p, val pair);

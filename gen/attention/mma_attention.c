@@ -1,10 +1,10 @@
 /* Attention of a prompt's rows on the tensor cores: neighbouring positions of one sequence, whose K
  * and V stand in its cache already, as FlashAttention-2 (Dao, 2023) does it.
  *
- * Layouts are those of gqa_flash_decoding, with all rows' addresses of K and V the same: of these
- * the first is read. Row i is over positions [0, seq_lens[i]), or the last ones of its window; one
- * of length 0 is not in use, and its result is 0. With a ring, all rows' positions together are at
- * most as many as it has rows.
+ * Layouts are those of gqa_flash_decoding; all rows have the same addresses of K and V, and the
+ * first row's are read. Row i is over positions [0, seq_lens[i]), or the last ones of its window; a
+ * row of length 0 is not in use, and its result is 0. A ring has at least as many rows as all rows'
+ * positions together.
  *
  * A block has 16, 32, 64 or 128 rows of a KV head, 16 or 32 a warp: a row of q comes with each of
  * the heads that share K and V as a row of its own, so that of 4 heads a KV head, rows 0 .. 3 are
@@ -18,18 +18,16 @@
  *   3. P V, and the sum of the weights: that of the rounded ones, as a product with ones, so that a
  *      rounding error moves a result by the distance of a value to the mean alone.
  *
- * A tile that counts whole for all rows in use needs no masks; at both ends there are others.
- * There, a value of V that is no finite number must not reach rows that it does not count for, by
- * 0 times it: see spread_strange_values.
+ * Tiles at both ends of the run need masks. There a NaN or an infinity of V must not reach rows
+ * that it does not count for, by 0 times it: see spread_strange_values.
  *
  * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * products/gemm_tile.h. Rows of a cache that is not f16 are, too: K's by 2^-e, V's by 2^-E. Of the
- * weighted values, 2^(s - max) v = 2^(s + E - max) 2^-E v: what the softmax goes by is s + E, and
- * the sum of weights has 2^-E, of the weights as they were before they were rounded, since what
- * weighs most in it may be one of few bits.
+ * products/gemm_tile.h, and so are rows of a cache that is not f16: K's by 2^-e, V's by 2^-E. Weighted
+ * values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E, and the sum of weights
+ * has 2^-E, of the unrounded weights, since the largest part of it may be a weight of few bits.
  *
- * Which tiles there are follows from positions alone, and of a tile that does not count for a row
- * all weights are 0: a row has the same bits whichever rows are beside it.
+ * Which tiles there are follows from positions alone, and a tile that does not count for a row has
+ * only weights of 0: a row has the same bits whichever rows are beside it.
  */
 #include <float.h>
 #include <math.h>
@@ -168,9 +166,30 @@ static lane_row row_of_lane(ptx *p, const prompt_block *w, unsigned row)
     return r;
 }
 
-/* The block's numbers, each the largest of what its rows have. */
-static val4 largest_of_rows(ptx *p, const prompt_block *w, val4 all)
+static val limits_of_row(ptx *p, const prompt_block *w, unsigned row)
 {
+    return mad(p, row_number(p, w, row), 2 * sizeof(uint32_t), w->limits);
+}
+
+/* Finds the block's tiles and the positions that they are for, [first, end), and stores those of
+ * each row. The least number is found as the largest complement; rows that are not in use have 0. */
+static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
+{
+    const instance *in = w->in;
+    val zero = imm(U32, 0);
+    val4 all = { { zero, zero, zero, zero } };
+    w->limits = shared_array(p, "limits", U32, 2 * w->rows);
+    for (unsigned i = 0; i < w->parts * HALVES; i++) {
+        lane_row r = row_of_lane(p, w, i);
+        val used = gt(p, r.end, 0), limits = limits_of_row(p, w, i);
+        val4 numbers = { { r.end, select(p, used, bit_not(p, r.end), zero),
+                           select(p, used, r.first, zero),
+                           select(p, used, bit_not(p, r.first), zero) } };
+        for (unsigned j = 0; j < QUAD; j++)
+            all.v[j] = max(p, all.v[j], numbers.v[j]);
+        st_shared(p, U32, limits, 0, r.first);
+        st_shared(p, U32, limits, sizeof(uint32_t), r.end);
+    }
     val at = shared_array(p, "largest", U32, QUAD * w->warps);
     for (unsigned i = 0; i < QUAD; i++)
         all.v[i] = lanes_max(p, all.v[i], QUAD, WARP);
@@ -182,35 +201,6 @@ static val4 largest_of_rows(ptx *p, const prompt_block *w, val4 all)
         for (unsigned i = 0; i < QUAD; i++)
             all.v[i] = warp ? max(p, all.v[i], of_warp.v[i]) : of_warp.v[i];
     }
-    return all;
-}
-
-static val limits_of_row(ptx *p, const prompt_block *w, unsigned row)
-{
-    return mad(p, row_number(p, w, row), 2 * sizeof(uint32_t), w->limits);
-}
-
-/* Finds the block's tiles and the positions that they are for, [first, end), and puts down those of
- * each row. Least numbers are found as largest ones of what is the smaller, the larger they are;
- * rows that are not in use have 0 of all. */
-static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
-{
-    const instance *in = w->in;
-    val zero = imm(U32, 0);
-    val4 all = { { zero, zero, zero, zero } };
-    w->limits = shared_array(p, "limits", U32, 2 * w->rows);
-    for (unsigned i = 0; i < w->parts * HALVES; i++) {
-        lane_row r = row_of_lane(p, w, i);
-        val used = gt(p, r.end, 0), at = limits_of_row(p, w, i);
-        val4 numbers = { { r.end, select(p, used, bit_not(p, r.end), zero),
-                           select(p, used, r.first, zero),
-                           select(p, used, bit_not(p, r.first), zero) } };
-        for (unsigned j = 0; j < QUAD; j++)
-            all.v[j] = max(p, all.v[j], numbers.v[j]);
-        st_shared(p, U32, at, 0, r.first);
-        st_shared(p, U32, at, sizeof(uint32_t), r.end);
-    }
-    all = largest_of_rows(p, w, all);
     val keys = imm(U32, tile_keys(in)), up = imm(U32, tile_keys(in) - 1);
     val least_end = bit_not(p, all.v[1]);
     *end = all.v[0];
@@ -228,47 +218,36 @@ static unsigned parked_offset(const prompt_block *w, unsigned depth, unsigned pa
     return ((depth - w->kept) * w->parts + part) * w->warps * WARP * LANE_BYTES;
 }
 
-/* Half of the lane's part of a row of q, and what the power of two and the scale make of a product.
- */
-static void load_query(ptx *p, prompt_block *w, unsigned row)
-{
-    val query = row_of_lane(p, w, row).query;
-    val from = mad_wide(p, query, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
-    from = add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
-    val values[MOST_DEPTHS][4], largest = imm(U32, 0);
-    for (unsigned d = 0; d < w->depths; d++) {
-        for (unsigned i = 0; i < 2; i++) {
-            val2 two = ld_const_v2(p, F32, from, (d * FRAGMENT + i * COLUMNS) * F32_BYTES);
-            values[d][2 * i] = two.v[0];
-            values[d][2 * i + 1] = two.v[1];
-        }
-        largest = q8_largest(p, largest, values[d], 4);
-    }
-    val exponent = power_for_halves(p, group_max(p, largest, QUAD));
-    val power = power_of_two(p, exponent);
-    w->factor[row] = attention_factor_of_power(p, w->in, exponent);
-    for (unsigned d = 0; d < w->depths; d++)
-        for (unsigned i = 0; i < 2; i++)
-            w->q[d][row / HALVES].v[2 * i + row % HALVES] = pack_halves(
-                p, mul(p, values[d][2 * i], power), mul(p, values[d][2 * i + 1], power));
-}
-
+/* Loads the lane's part of the rows of q, and finds the factors that undo their powers of two and
+ * apply the scale. */
 static void load_queries(ptx *p, prompt_block *w)
 {
     w->parked = mad(p, tid_x(p), LANE_BYTES,
                     add(p, w->tiles.memory, (unsigned)kv_tiles_bytes(w->in, tile_keys(w->in))));
-    for (unsigned part = 0; part < w->parts; part++) {
-        for (unsigned h = 0; h < HALVES; h++)
-            load_query(p, w, part * HALVES + h);
-        for (unsigned d = w->kept; d < w->depths; d++)
+    for (unsigned row = 0; row < w->parts * HALVES; row++) {
+        unsigned part = row / HALVES, half = row % HALVES;
+        val at = row_of_lane(p, w, row).query;
+        val from = mad_wide(p, at, (unsigned)w->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
+        from = add(p, from, mul_wide(p, w->lane_column, F32_BYTES));
+        val values[MOST_DEPTHS][4], largest = imm(U32, 0);
+        for (unsigned d = 0; d < w->depths; d++) {
+            for (unsigned i = 0; i < 2; i++) {
+                val2 two = ld_const_v2(p, F32, from, (d * FRAGMENT + i * COLUMNS) * F32_BYTES);
+                values[d][2 * i] = two.v[0];
+                values[d][2 * i + 1] = two.v[1];
+            }
+            largest = q8_largest(p, largest, values[d], 4);
+        }
+        val exponent = power_for_halves(p, group_max(p, largest, QUAD));
+        val power = power_of_two(p, exponent);
+        w->factor[row] = attention_factor_of_power(p, w->in, exponent);
+        for (unsigned d = 0; d < w->depths; d++)
+            for (unsigned i = 0; i < 2; i++)
+                w->q[d][part].v[2 * i + half] = pack_halves(p, mul(p, values[d][2 * i], power),
+                                                            mul(p, values[d][2 * i + 1], power));
+        for (unsigned d = w->kept; d < w->depths && half == HALVES - 1; d++)
             st_shared_v4(p, U32, w->parked, parked_offset(w, d, part), w->q[d][part]);
     }
-}
-
-static val4 query(ptx *p, const prompt_block *w, unsigned depth, unsigned part)
-{
-    return depth < w->kept ? w->q[depth][part]
-                           : ld_shared_v4(p, U32, w->parked, parked_offset(w, depth, part));
 }
 
 static void multiply_keys(ptx *p, const prompt_block *w, parts of)
@@ -280,7 +259,8 @@ static void multiply_keys(ptx *p, const prompt_block *w, parts of)
     for (unsigned d = 0; d < w->depths; d++) {
         val4 a[MOST_PARTS];
         for (unsigned part = of.first; part < of.end; part++)
-            a[part] = query(p, w, d, part);
+            a[part] = d < w->kept ? w->q[d][part]
+                                  : ld_shared_v4(p, U32, w->parked, parked_offset(w, d, part));
         for (unsigned across = 0; across < w->tiles.keys / FRAGMENT; across++) {
             kv_fragments k = kv_tiles_keys(p, &w->tiles, d, across);
             for (unsigned i = 0; i < 2; i++)
@@ -297,35 +277,26 @@ static bool makes_scores(const prompt_block *w)
     return w->tiles.rounded || w->in->options.softcap > 0;
 }
 
-static kv_columns columns_of(ptx *p, const prompt_block *w, unsigned n)
-{
-    return kv_tiles_columns(p, &w->tiles, w->lane_column, n * COLUMNS);
-}
-
-static val score_of(ptx *p, const prompt_block *w, val product, val factor, val2 factors,
-                    val2 exponents, unsigned column)
-{
-    bool capped = w->in->options.softcap > 0;
-    if (w->tiles.rounded)
-        factor = mul(p, factor, factors.v[column]);
-    if (!capped)
-        return fma(p, product, factor, exponents.v[column]);
-    val s = attention_score(p, w->in, mul(p, product, factor));
-    return w->tiles.rounded ? add(p, s, exponents.v[column]) : s;
-}
-
 static void make_scores(ptx *p, const prompt_block *w, parts of)
 {
     for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
         kv_columns c = { 0 };
         if (w->tiles.rounded)
-            c = columns_of(p, w, n);
+            c = kv_tiles_columns(p, &w->tiles, w->lane_column, n * COLUMNS);
         for (unsigned part = of.first; part < of.end; part++)
             for (unsigned i = 0; i < 4; i++) {
                 var score = w->scores[part][n][i];
-                assign(p, score,
-                       score_of(p, w, V(score), w->factor[part * HALVES + i / 2], c.factors,
-                                c.exponents, i % 2));
+                val factor = w->factor[part * HALVES + i / 2], s;
+                if (w->tiles.rounded)
+                    factor = mul(p, factor, c.factors.v[i % 2]);
+                if (!w->in->options.softcap) {
+                    s = fma(p, score, factor, c.exponents.v[i % 2]);
+                } else {
+                    s = attention_score(p, w->in, mul(p, score, factor));
+                    if (w->tiles.rounded)
+                        s = add(p, s, c.exponents.v[i % 2]);
+                }
+                assign(p, score, s);
             }
     }
 }
@@ -360,7 +331,7 @@ static void weigh(ptx *p, const prompt_block *w, parts of,
     for (unsigned n = 0; n < w->tiles.keys / COLUMNS; n++) {
         kv_columns c = { 0 };
         if (w->tiles.rounded)
-            c = columns_of(p, w, n);
+            c = kv_tiles_columns(p, &w->tiles, w->lane_column, n * COLUMNS);
         for (unsigned row = of.first * HALVES; row < of.end * HALVES; row++) {
             val two[2];
             for (unsigned i = 0; i < 2; i++) {
@@ -500,24 +471,19 @@ static void attend(ptx *p, const prompt_block *w, val from, val to, bool whole)
     }
 }
 
-/* What the row's results are to be multiplied by, with its head's sink. One that is not in use is
- * over no positions, whatever was added up. */
-static val output_factor(ptx *p, const prompt_block *w, unsigned row, const lane_row *r, val used)
+/* Stores a row's results, with its head's sink and gate. A row that is not in use is over no
+ * positions, whatever was added up. */
+static void store_row(ptx *p, const prompt_block *w, unsigned row)
 {
+    lane_row r = row_of_lane(p, w, row);
+    val used = gt(p, r.end, 0);
     val sum = w->tiles.rounded ? group_sum(p, get(p, w->sum[row]), QUAD)
                                : get(p, w->sums[row / HALVES][row % HALVES * 2]);
     softmax state = softmax_new(p, 1);
     assign(p, state.max, select(p, used, V(w->max[row]), -FLT_MAX));
     assign(p, state.sum, select(p, used, sum, imm(F32, 0)));
     assign(p, state.values[0], 1.0f);
-    val scale = attention_output_scale(p, w->in, &state, r->query);
-    return mul(p, scale, state.values[0]);
-}
-
-static void store_row(ptx *p, const prompt_block *w, unsigned row)
-{
-    lane_row r = row_of_lane(p, w, row);
-    val used = gt(p, r.end, 0), factor = output_factor(p, w, row, &r, used);
+    val factor = mul(p, attention_output_scale(p, w->in, &state, r.query), state.values[0]);
     val offset = mad_wide(p, r.query, (unsigned)w->in->shape.head_dim * F32_BYTES,
                           mul_wide(p, w->lane_column, F32_BYTES));
     val to = add(p, parameter(p, "o"), offset);
