@@ -184,7 +184,9 @@ val attention_output_scale(ptx *p, const instance *in, const softmax *state, val
         return softmax_scale(p, state);
     val head = rem(p, query, imm(U32, in->shape.num_heads));
     val sink = ld_const(p, F32, mad_wide(p, head, F32_BYTES, parameter(p, "sinks")), 0);
-    softmax_add_score(p, state, mul(p, sink, (float)LOG2_E));
+    val score = mul(p, sink, (float)LOG2_E);
+    softmax_raise(p, state, &score, 1);
+    softmax_weight(p, state, score);
     return select(p, eq(p, state->sum, 0.0f), imm(F32, 0), rcp(p, state->sum));
 }
 

@@ -23,7 +23,6 @@
  * [m, H (P + R)], and kv [m, L + R].
  */
 #include "gen/common/next.h"
-#include "gen/common/norm.h"
 #include "gen/common/reduce.h"
 #include "gen/rows/rope.h"
 #include "gen/products/row_products.h"

@@ -22,8 +22,8 @@
  * that it does not count for, by 0 times it: see spread_strange_values.
  *
  * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
- * products/gemm_tile.h, and so are rows of a cache that is not f16: K's by 2^-e, V's by 2^-E. Weighted
- * values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E, and the sum of weights
+ * products/gemm_tile.h, and so are rows of a cache that is not f16: K's by 2^-e, V's by 2^-E.
+ * Weighted values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E, and the sum of weights
  * has 2^-E, of the unrounded weights, since the largest part of it may be a weight of few bits.
  *
  * Which tiles there are follows from positions alone, and a tile that does not count for a row has

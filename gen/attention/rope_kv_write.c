@@ -29,7 +29,6 @@
  *
  * Angles are counted in turns, in fixed point: see rows/rope.c.
  */
-#include "gen/common/norm.h"
 #include "gen/attention/attention.h"
 #include "gen/common/reduce.h"
 #include "gen/common/next.h"

@@ -29,18 +29,13 @@ val signed_byte_as_f32(ptx *p, val word, unsigned n)
     return convert(p, F32, bfe(p, as(p, S32, word), 8 * n, 8));
 }
 
-/* The bytes of a word in the upper halves of those of two words. */
-static val2 spread_bytes(ptx *p, val word)
+/* Returns the bytes of a word in the upper halves of those of two words: an e5m2 is the upper byte of an
+ * f16. */
+val2 e5m2_as_halves(ptx *p, val word)
 {
     enum { LOW_BYTES = 0x1404, HIGH_BYTES = 0x3424 };
     val zero = imm(U32, 0);
     return (val2){ { prmt(p, word, zero, LOW_BYTES), prmt(p, word, zero, HIGH_BYTES) } };
-}
-
-/* An e5m2 is the upper byte of an f16. */
-val2 e5m2_as_halves(ptx *p, val word)
-{
-    return spread_bytes(p, word);
 }
 
 void e5m2_as_f32(ptx *p, val word, val values[4])
@@ -55,7 +50,7 @@ void e5m2_as_f32(ptx *p, val word, val values[4])
  * bits are set then. */
 void e4m3_as_f32(ptx *p, val word, val values[4])
 {
-    val2 pairs = spread_bytes(p, word);
+    val2 pairs = e5m2_as_halves(p, word);
     for (unsigned i = 0; i < 2; i++) {
         val magnitude = bit_and(p, shr(p, pairs.v[i], 1), 0x3f803f80);
         val carried = add(p, magnitude, 0x00800080);

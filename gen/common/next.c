@@ -2,22 +2,6 @@
 
 #include "kernel/limits.h"
 
-/* The block's number in the grid, and how many there are. */
-static val block_of_grid(ptx *p, const launch *l, val *blocks)
-{
-    val block = ctaid_x(p);
-    *blocks = nctaid_x(p);
-    if (l->grid[1]) {
-        block = mad(p, ctaid_y(p), *blocks, block);
-        *blocks = mul(p, *blocks, nctaid_y(p));
-    }
-    if (l->grid[2]) {
-        block = mad(p, ctaid_z(p), *blocks, block);
-        *blocks = mul(p, *blocks, nctaid_z(p));
-    }
-    return block;
-}
-
 static void fetch_line(ptx *p, val next, val lines, val line)
 {
     PTX_IF (p, lt(p, line, lines))
@@ -48,7 +32,16 @@ void fetch_next(ptx *p, const instance *in)
     unsigned warps = ptx_block(p) / WARP;
     val next = parameter(p, "next");
     val bytes = select(p, ne(p, next, 0), imm(U32, in->next), imm(U32, 0));
-    val blocks, block = block_of_grid(p, &in->family->launch, &blocks);
+    /* The block's number in the grid, and how many there are. */
+    val block = ctaid_x(p), blocks = nctaid_x(p);
+    if (in->family->launch.grid[1]) {
+        block = mad(p, ctaid_y(p), blocks, block);
+        blocks = mul(p, blocks, nctaid_y(p));
+    }
+    if (in->family->launch.grid[2]) {
+        block = mad(p, ctaid_z(p), blocks, block);
+        blocks = mul(p, blocks, nctaid_z(p));
+    }
     val warp = mad(p, block, warps, warp_id(p));
     if (ptx_can_prefetch_bulk(p)) {
         /* One lane all of its warp's: nothing waits in line with what warps load for themselves. */

@@ -90,7 +90,7 @@ val block_sum(ptx *p, val v, unsigned num_warps)
     return v;
 }
 
-block_sums block_sums_new_each(ptx *p, unsigned num_warps, unsigned count)
+block_sums block_sums_new(ptx *p, unsigned num_warps, unsigned count)
 {
     block_sums s = { .num_warps = num_warps, .count = count };
     if (num_warps > 1) {
@@ -100,12 +100,7 @@ block_sums block_sums_new_each(ptx *p, unsigned num_warps, unsigned count)
     return s;
 }
 
-block_sums block_sums_new(ptx *p, unsigned num_warps)
-{
-    return block_sums_new_each(p, num_warps, 1);
-}
-
-void block_sums_next_each(ptx *p, const block_sums *s, val *values)
+void block_sums_next(ptx *p, const block_sums *s, val *values)
 {
     for (unsigned i = 0; i < s->count; i++)
         values[i] = warp_sum(p, values[i]);
@@ -113,12 +108,6 @@ void block_sums_next_each(ptx *p, const block_sums *s, val *values)
         return;
     add_up_warps(p, values, s->count, add(p, s->partial, s->half), s->num_warps);
     assign(p, s->half, bit_xor(p, s->half, 4 * s->count * s->num_warps));
-}
-
-val block_sums_next(ptx *p, const block_sums *s, val v)
-{
-    block_sums_next_each(p, s, &v);
-    return v;
 }
 
 /* Half of the lanes go on with half of the values each, until there is one: exchanging takes
@@ -200,4 +189,66 @@ val block_is_last(ptx *p, val counter, val blocks, val ticket)
     }
     barrier(p);
     return eq(p, ld_shared(p, U32, ticket, 0), last);
+}
+
+val norm_factor(ptx *p, const instance *in, val mean)
+{
+    return rsqrt(p, add(p, mean, (float)in->options.epsilon));
+}
+
+val norm_factor_or_nan(ptx *p, const instance *in, val mean)
+{
+    val factor = norm_factor(p, in, mean);
+    return fma(p, mean, imm(F32, 0), factor);
+}
+
+val norm_chunk_squares(ptx *p, const val *x, unsigned count)
+{
+    val sum = imm(F32, 0);
+    for (unsigned i = 0; i < count; i++)
+        sum = fma(p, x[i], x[i], sum);
+    return warp_sum(p, sum);
+}
+
+val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks)
+{
+    var sum = var_f32(p, 0.0f);
+    PTX_FOR (p, chunk, lane_id(p), chunks, WARP)
+        assign(p, sum, add(p, sum, ld_shared(p, F32, mad(p, chunk, imm(U32, F32_BYTES), sums), 0)));
+    return mul(p, warp_sum(p, get(p, sum)), (float)(1.0 / (double)in->shape.k));
+}
+
+val height_of_float(ptx *p, val number)
+{
+    val bits = bits_as(p, U32, add(p, number, 0.0f)); /* of -0: 0 */
+    val sign = as(p, U32, shr(p, as(p, S32, bits), 31));
+    val height = bit_xor(p, bits, bit_or(p, sign, 0x80000000));
+    return select(p, gt(p, bit_and(p, bits, 0x7fffffff), 0x7f800000), imm(U32, HEIGHT_NAN), height);
+}
+
+val float_of_height(ptx *p, val height)
+{
+    val flipped = select(p, ge(p, height, 0x80000000), imm(U32, 0x80000000), imm(U32, 0xffffffff));
+    return bits_as(p, F32, bit_xor(p, height, flipped));
+}
+
+val is_ahead(ptx *p, val height, val number, val other_height, val other_number)
+{
+    val equal = bit_and(p, eq(p, height, other_height), lt(p, number, other_number));
+    return bit_or(p, gt(p, height, other_height), equal);
+}
+
+void take_if_ahead(ptx *p, const first_number *f, val height, val number)
+{
+    val ahead = is_ahead(p, height, number, get(p, f->height), get(p, f->number));
+    assign(p, f->height, select(p, ahead, height, f->height));
+    assign(p, f->number, select(p, ahead, number, f->number));
+}
+
+void first_of_warp(ptx *p, const first_number *f)
+{
+    for (unsigned mask = 16; mask; mask /= 2) {
+        val height = shuffle_xor(p, f->height, mask), number = shuffle_xor(p, f->number, mask);
+        take_if_ahead(p, f, height, number);
+    }
 }

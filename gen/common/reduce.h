@@ -1,7 +1,8 @@
-/* Sums and maxima over a warp and over a block. */
+/* Sums, maxima, norms and the first of several, over a warp and over a block. */
 #ifndef PTXGEN_GEN_COMMON_REDUCE_H
 #define PTXGEN_GEN_COMMON_REDUCE_H
 
+#include "kernel/family.h"
 #include "ptx/ptx.h"
 
 /* Of groups of so many neighbouring lanes (a power of two): which one a lane is of its group, and
@@ -31,21 +32,17 @@ enum { MAX_SUMS = 16 };
 void block_sum_each(ptx *p, val *values, unsigned count, unsigned num_warps);
 #define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
 
-/* The same again and again, as in a loop over rows: two halves of shared memory, 8 bytes a warp,
- * are used in turn, so that one barrier is enough. A warp can come back to a half only after the
+/* The same again and again, as in a loop over rows: two halves of shared memory, 8 bytes a warp and
+ * sum, are used in turn, so that one barrier is enough. A warp can come back to a half only after the
  * next barrier, and warp 0 has read it before it gets there. */
 typedef struct block_sums {
     unsigned num_warps, count;
     val partial;
     var half; /* byte offset of the half in use */
 } block_sums;
-block_sums block_sums_new(ptx *p, unsigned num_warps);
+block_sums block_sums_new(ptx *p, unsigned num_warps, unsigned count);
 #define BLOCK_SUMS_SHARED "8*num_warps*min(1, num_warps-1)"
-val block_sums_next(ptx *p, const block_sums *s, val v);
-
-/* The same for count sums at once, 8 bytes a warp each. */
-block_sums block_sums_new_each(ptx *p, unsigned num_warps, unsigned count);
-void block_sums_next_each(ptx *p, const block_sums *s, val *values);
+void block_sums_next(ptx *p, const block_sums *s, val *values);
 
 /* Both for several sums that end up in different threads, which takes far fewer shuffles for many
  * of them: a thread has sum number number, or none where that is count or more. Of one warp's sums
@@ -65,5 +62,35 @@ spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned
  * back to zero: what the others have stored is there. By all threads; ticket is a word of shared
  * memory. */
 val block_is_last(ptx *p, val counter, val blocks, val ticket);
+
+/* Returns what an RMS norm multiplies values by, beside their weights: 1 / sqrt(mean + epsilon) of the
+ * mean of their squares; of an infinite mean 0, or NaN. */
+val norm_factor(ptx *p, const instance *in, val mean);
+val norm_factor_or_nan(ptx *p, const instance *in, val mean);
+
+/* The sum of the squares of a chunk, of which each lane of the warp has count values; and the mean
+ * of all of a row, whose chunks' sums stand from an address of shared memory on: a lane adds up
+ * every 32nd. So the order of additions follows from the chunks alone. */
+val norm_chunk_squares(ptx *p, const val *x, unsigned count);
+val norm_mean_of_chunks(ptx *p, const instance *in, val sums, unsigned chunks);
+
+/* A float as a u32 that compares as floats do; -0 is 0, every NaN the largest number. 0 is none. */
+enum { HEIGHT_BITS = 32 };
+#define HEIGHT_NAN            0xffffffff
+#define HEIGHT_INFINITY       0xff800000
+#define HEIGHT_MINUS_INFINITY 0x007fffff
+val height_of_float(ptx *p, val number);
+val float_of_height(ptx *p, val height);
+
+/* Returns true if a number comes before another one: the larger height first, then the lower
+ * number. */
+val is_ahead(ptx *p, val height, val number, val other_height, val other_number);
+
+/* The first so far, and the first of what the lanes of a warp have, told to all of them. */
+typedef struct first_number {
+    var height, number;
+} first_number;
+void take_if_ahead(ptx *p, const first_number *f, val height, val number);
+void first_of_warp(ptx *p, const first_number *f);
 
 #endif

@@ -49,12 +49,6 @@ val softmax_add_sum(ptx *p, const softmax *s, val max, val sum)
     return weight;
 }
 
-void softmax_add_score(ptx *p, const softmax *s, val score)
-{
-    softmax_raise(p, s, &score, 1);
-    softmax_weight(p, s, score);
-}
-
 void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask)
 {
     val other_max = shuffle_xor(p, s->max, mask);

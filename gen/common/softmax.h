@@ -36,10 +36,6 @@ val softmax_weight(ptx *p, const softmax *s, val score);
  * times its values. */
 val softmax_add_sum(ptx *p, const softmax *s, val max, val sum);
 
-/* Adds a score that weighs in the sum and has no value. Plus infinity makes the sum a NaN, minus
- * infinity changes nothing. */
-void softmax_add_score(ptx *p, const softmax *s, val score);
-
 /* Merges the states of lanes that differ in the bits of mask; all of them get the result. */
 void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask);
 

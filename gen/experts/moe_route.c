@@ -14,7 +14,6 @@
  * How it chooses stands in experts/route_choice.c, how it makes the list in experts/route_list.c,
  * or of many rows in experts/route_many.c.
  */
-#include "gen/common/norm.h"
 #include "gen/common/reduce.h"
 #include "gen/experts/route.h"
 #include "gen/common/row_groups.h"

@@ -1,11 +1,10 @@
 /* A warp takes a row of X. Lane i has the experts i, 32 + i, 64 + i and so on in registers: of the
- * scores their heights (see common/heights.h), which compare as the order says, a NaN as the
+ * scores their heights (see common/reduce.h), which compare as the order says, a NaN as the
  * largest; 0 is none. Turn after turn the warp finds the first and takes it out, and lane i keeps
  * the one of turn i. So there are at most 32 chosen ones.
  */
 #include <math.h>
 
-#include "gen/common/heights.h"
 #include "gen/common/reduce.h"
 #include "gen/experts/route.h"
 #include "gen/common/softmax.h"

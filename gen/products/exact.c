@@ -7,7 +7,7 @@
  */
 #include "gen/products/exact.h"
 
-#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
 #include "gen/formats/weight_format.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"

@@ -10,7 +10,6 @@
  * registers where they are few, else reads them again. The order in which squares are added up
  * depends on k alone. A mean square that is infinite makes the factor NaN.
  */
-#include "gen/common/norm.h"
 #include "gen/common/halves.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"

@@ -1,7 +1,6 @@
 #include "gen/products/gemm_tile.h"
 
 #include "gen/common/halves.h"
-#include "gen/common/norm.h"
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 

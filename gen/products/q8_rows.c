@@ -16,7 +16,7 @@
  * row, whose squares it adds up, or without a norm of long rows a part: a chunk for each of its
  * warps.
  */
-#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
 #include "gen/common/q8_1.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"

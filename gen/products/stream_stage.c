@@ -1,6 +1,6 @@
 #include "gen/products/stream_stage.h"
 
-#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
 #include "gen/common/q8_1.h"
 #include "gen/formats/tools.h"
 

@@ -45,7 +45,6 @@
 #include <math.h>
 
 #include "gen/recurrent/delta_rows.h"
-#include "gen/common/norm.h"
 #include "gen/common/reduce.h"
 #include "gen/common/functions.h"
 #include "kernel/family.h"
@@ -126,44 +125,36 @@ static void make_q_and_k(ptx *p, const net *n, val number)
             st_shared(p, F32, at, sums_at(n, i, 0), sums[i]);
 }
 
-/* b and alpha of a row and the value head: a number of values between them, from an address on. */
-typedef struct factor_inputs {
-    val from;
-    unsigned ahead, apart;
-} factor_inputs;
-
-static factor_inputs find_factor_inputs(ptx *p, const net *n, val number)
+/* Makes decay and beta of b and alpha. A NaN must show, and so must infinities that exp and the sigmoid
+ * would turn into numbers: zero times them is a NaN. */
+static void make_factors(ptx *p, const net *n, val number)
 {
     const problem_shape *s = &n->in->shape;
     unsigned heads = (unsigned)s->num_heads, group = heads / (unsigned)s->num_kv_heads;
+    unsigned ahead = n->tiled ? 0 : n->rows.channels + heads * n->size;
+    unsigned apart = n->tiled ? heads : group; /* values between b and alpha */
+    val from;
     if (n->tiled) {
         val place = mad(p, add(p, n->rows.row, number), 2 * heads, n->head);
-        return (factor_inputs){ mad_wide(p, place, F32_BYTES, parameter(p, "ba")), 0, heads };
+        from = mad_wide(p, place, F32_BYTES, parameter(p, "ba"));
+    } else {
+        val place = mad(p, n->key_head, 2 * group, n->number);
+        from = mad_wide(p, place, F32_BYTES, delta_row_of_x(p, &n->rows, number));
     }
-    val place = mad(p, n->key_head, 2 * group, n->number);
-    return (factor_inputs){ mad_wide(p, place, F32_BYTES, delta_row_of_x(p, &n->rows, number)),
-                            n->rows.channels + heads * n->size, group };
-}
-
-/* What is no number has to show, and so do infinities of which exp and the sigmoid would make
- * numbers: zero times them is a NaN. */
-static void make_factors(ptx *p, const net *n, val number)
-{
-    factor_inputs at = find_factor_inputs(p, n, number);
     val behind = mul_wide(p, n->head, 4);
-    val b = ld_global(p, F32, at.from, at.ahead * F32_BYTES);
-    val alpha = ld_global(p, F32, at.from, (at.ahead + at.apart) * F32_BYTES);
+    val b = ld_global(p, F32, from, ahead * F32_BYTES);
+    val alpha = ld_global(p, F32, from, (ahead + apart) * F32_BYTES);
     val a = ld_const(p, F32, add(p, parameter(p, "a"), behind), 0);
     val t = add(p, alpha, ld_const(p, F32, add(p, parameter(p, "dt"), behind), 0));
     val decay = power_of_e(p, mul(p, a, softplus(p, t)));
     decay = fma(p, t, imm(F32, 0), fma(p, a, imm(F32, 0), decay));
-    val beta = fma(p, b, imm(F32, 0), by_sigmoid(p, val_of_f32(1), b)),
-        to = shared_row(p, n, number);
+    val beta = fma(p, b, imm(F32, 0), by_sigmoid(p, val_of_f32(1), b));
+    val to = shared_row(p, n, number);
     st_shared(p, F32, to, factor_at(n, DECAY), decay);
     st_shared(p, F32, to, factor_at(n, BETA), beta);
 }
 
-/* All that the rows' recurrence needs, each part of the block something. */
+/* Makes all that the rows' recurrence needs, a part of the block each. */
 static void prepare(ptx *p, const net *n)
 {
     PTX_FOR (p, number, n->first, n->end, 1) {
@@ -245,9 +236,10 @@ static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
     return sum;
 }
 
-/* 1 / max(|u|, epsilon). */
-static val inverse_length(ptx *p, const net *n, val squares)
+/* Returns 1 / max(|u|, epsilon), where which is the sum of u's squares. */
+static val inverse_length(ptx *p, const net *n, val row, unsigned which)
 {
+    val squares = sum_of_parts(p, n, row, which);
     return min(p, rsqrt(p, squares), (float)(1 / n->in->options.epsilon));
 }
 
@@ -277,27 +269,13 @@ static void multiply(ptx *p, const net *n, const columns *c, val row, val produc
         products[i / 2][i % 2] = group_sum(p, products[i / 2][i % 2], LANES);
 }
 
-/* state = decay state + u_k d^T, d of the columns. k is read again: registers are few. */
-static void update(ptx *p, const net *n, const columns *c, val row, val decay, const val *d)
-{
-    for (unsigned j = 0; j < c->pieces; j++) {
-        val4 k = piece_of(p, n, c, row, AT_K, j);
-        for (unsigned i = 0; i < COLUMNS; i++)
-            for (unsigned l = 0; l < PIECE; l++) {
-                var element = c->values[i][j * PIECE + l];
-                assign(p, element, fma(p, k.v[l], d[i], mul(p, element, decay)));
-            }
-    }
-}
-
 /* One row of the recurrence on the thread's columns. */
 static void step(ptx *p, const net *n, const columns *c, val number)
 {
     val row = shared_row(p, n, number), products[COLUMNS][2], added[COLUMNS];
     multiply(p, n, c, row, products);
-    val of_k = inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_K));
-    val of_q = mul(p, inverse_length(p, n, sum_of_parts(p, n, row, SQUARES_OF_Q)),
-                   (float)(1 / sqrt((double)n->size)));
+    val of_k = inverse_length(p, n, row, SQUARES_OF_K);
+    val of_q = mul(p, inverse_length(p, n, row, SQUARES_OF_Q), (float)(1 / sqrt((double)n->size)));
     val k_q = mul(p, mul(p, sum_of_parts(p, n, row, K_TIMES_Q), of_k), of_q);
     val decay = ld_shared(p, F32, row, factor_at(n, DECAY));
     val beta = ld_shared(p, F32, row, factor_at(n, BETA));
@@ -312,7 +290,14 @@ static void step(ptx *p, const net *n, const columns *c, val number)
             st_shared(p, F32, column, vector_at(n, AT_O) + behind, o);
         added[i] = mul(p, d, of_k);
     }
-    update(p, n, c, row, decay, added);
+    for (unsigned j = 0; j < c->pieces; j++) {
+        val4 k = piece_of(p, n, c, row, AT_K, j); /* again: registers are few */
+        for (unsigned i = 0; i < COLUMNS; i++)
+            for (unsigned l = 0; l < PIECE; l++) {
+                var element = c->values[i][j * PIECE + l];
+                assign(p, element, fma(p, k.v[l], added[i], mul(p, element, decay)));
+            }
+    }
 }
 
 /* &y[row number of the block][head]. */
@@ -344,25 +329,6 @@ static void store_y(ptx *p, const net *n)
     }
 }
 
-/* Of many rows the value heads of a key head stand along z: they tell each other when they have
- * read. */
-static void find_head(ptx *p, net *n)
-{
-    unsigned keys = (unsigned)n->in->shape.num_kv_heads;
-    unsigned group = (unsigned)n->in->shape.num_heads / keys;
-    if (delta_has_many_rows(n->in)) {
-        n->key_head = named(p, "key_head", ctaid_x(p));
-        n->number = named(p, "number", ctaid_z(p));
-        n->head = named(p, "head",
-                        n->tiled ? mad(p, n->number, imm(U32, keys), n->key_head)
-                                 : mad(p, n->key_head, imm(U32, group), n->number));
-        return;
-    }
-    n->head = named(p, "head", ctaid_x(p));
-    n->key_head = n->tiled ? rem(p, n->head, keys) : div(p, n->head, group);
-    n->number = n->tiled ? div(p, n->head, keys) : rem(p, n->head, group);
-}
-
 static net net_new(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;
@@ -377,7 +343,18 @@ static net net_new(ptx *p, const instance *in)
         p, "rows", F32, (delta_has_many_rows(in) ? GROUP_ROWS : (unsigned)s->m) * row_values(&n));
     if (delta_has_many_rows(in))
         n.rows.word = shared_array(p, "word", U32, 1);
-    find_head(p, &n);
+    unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;
+    if (delta_has_many_rows(in)) { /* the value heads of a key head stand along z */
+        n.key_head = named(p, "key_head", ctaid_x(p));
+        n.number = named(p, "number", ctaid_z(p));
+        n.head = named(p, "head",
+                       n.tiled ? mad(p, n.number, imm(U32, keys), n.key_head)
+                               : mad(p, n.key_head, imm(U32, group), n.number));
+    } else {
+        n.head = named(p, "head", ctaid_x(p));
+        n.key_head = n.tiled ? rem(p, n.head, keys) : div(p, n.head, group);
+        n.number = n.tiled ? div(p, n.head, keys) : rem(p, n.head, group);
+    }
     n.part = div(p, warp_id(p), n.warps);
     n.lane = rem(p, tid_x(p), n.size);
     return n;

@@ -110,11 +110,11 @@ val delta_convolved(ptx *p, const delta_rows *r, val number, val channel, val ke
             assign(p, input, ld_global(p, F32, mad_wide(p, channel, F32_BYTES, from), 0));
         sum = fma(p, get(p, input), w.v[DELTA_CONV - 1 - back], sum);
     }
-    if (delta_has_many_rows(r->in))
-        return by_sigmoid(p, sum, sum);
-    val slot = ring_slot(p, r, position);
-    PTX_IF (p, keeps)
-        st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
+    if (!delta_has_many_rows(r->in)) {
+        val slot = ring_slot(p, r, position);
+        PTX_IF (p, keeps)
+            st_global(p, F32, mad_wide(p, channel, F32_BYTES, slot), 0, own);
+    }
     return by_sigmoid(p, sum, sum);
 }
 

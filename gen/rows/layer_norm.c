@@ -10,7 +10,7 @@
  * order of additions depends on k alone. A row is NaN if it has a NaN or an infinity, or if no
  * float can hold its sum or its variance.
  */
-#include "gen/common/norm.h"
+#include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"

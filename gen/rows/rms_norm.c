@@ -13,7 +13,6 @@
  * The order in which squares are added up depends on k alone. A mean square that is infinite, of an
  * infinity in the row or of squares beyond the largest float, makes all of the row NaN.
  */
-#include "gen/common/norm.h"
 #include "gen/common/reduce.h"
 #include "gen/common/row_pieces.h"
 #include "gen/products/product_keys.h"

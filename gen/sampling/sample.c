@@ -52,8 +52,8 @@ static void take_first(ptx *p, const sampler *s, void *context, val is_new, val 
 static val first_of_thread(ptx *p, const sampler *s, const first_number *first)
 {
     first_logit f = { var_f32(p, -INFINITY), var_u32(p, UINT32_MAX), var_like(p, imm(PRED, 1)) };
-    ptx_loop_work(p, tokens_a_turn(s, AT_ONCE), "logits");
-    over_tokens(p, s, own_part(s), AT_ONCE, take_first, &f);
+    ptx_loop_work(p, s->n % 4 ? 1 : 4 * AT_ONCE, "logits");
+    over_tokens(p, s, s->first, s->end, AT_ONCE, take_first, &f);
     val height = height_of_float(p, get(p, f.logit));
     val own = select(p, get(p, f.all_numbers), height, imm(U32, HEIGHT_NAN));
     assign(p, first->height, own);
@@ -117,6 +117,7 @@ static sampler sampler_new(ptx *p, const instance *in)
                   .parts = (unsigned)formula_value("parts", in, NULL),
                   .first = imm(U32, 0),
                   .end = imm(U32, (unsigned)in->shape.n) };
+    s.threads = s.warps * WARP;
     s.row = named(p, "row", ctaid_x(p));
     s.logits = add(p, parameter(p, "logits"), mul_wide(p, s.row, imm(U32, s.n * WORD)));
     s.token = at_row(p, &s, "token");
@@ -127,9 +128,9 @@ static sampler sampler_new(ptx *p, const instance *in)
         s.end = min(p, add(p, s.first, PART), s.n);
         s.told = add(p, parameter(p, "told"), mul(p, mul_wide(p, s.row, words), WORD));
     }
-    s.heights = shared_array(p, "heights", U32, sampler_most_candidates(&s));
-    s.numbers = shared_array(p, "numbers", U32, sampler_most_candidates(&s));
-    s.weights = shared_array(p, "weights", U32, sampler_most_candidates(&s));
+    s.heights = shared_array(p, "heights", U32, s.threads);
+    s.numbers = shared_array(p, "numbers", U32, s.threads);
+    s.weights = shared_array(p, "weights", U32, s.threads);
     s.of_warps = shared_array(p, "of_warps", U64, s.warps + s.warps % 2);
     s.found = shared_array(p, "found", U32, FOUND_WORDS);
     return s;
@@ -157,8 +158,8 @@ static void draw(ptx *p, sampler *s, val position, val own)
     s->most = counts_as(p, s, s->best);
     phase(p, "candidates");
     val count = s->parts > 1 ? gather_told(p, s) : gather_candidates(p, s, own);
-    bool all_fit = s->n <= sampler_most_candidates(s);
-    PTX_IF (p, all_fit ? imm(PRED, 1) : le(p, count, sampler_most_candidates(s)))
+    bool all_fit = s->n <= s->threads;
+    PTX_IF (p, all_fit ? imm(PRED, 1) : le(p, count, s->threads))
         draw_candidate(p, s, count);
     PTX_ELSE (p) {
         phase(p, "the same of more candidates");

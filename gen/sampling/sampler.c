@@ -33,25 +33,14 @@ static val limited(ptx *p, val x)
     return min(p, max(p, x, -40.0f), 0.0f); /* of NaN -40 */
 }
 
-val weight_of(ptx *p, val x, val factor)
-{
-    exponential e = exponential_of(p, limited(p, mul(p, x, factor)));
-    return convert(p, U32, fma(p, e.fraction, power_of_two(p, &e, 31), 0.5f));
-}
-
-/* tanh |y| = (1 - e) / (1 + e) with e = exp(-2 |y|). */
-val capped(ptx *p, val x, float c)
+/* Returns c tanh(x / c), to some 2e-7 c: tanh |y| = (1 - e) / (1 + e) with e = exp(-2 |y|). */
+static val capped(ptx *p, val x, float c)
 {
     exponential e = exponential_of(p, limited(p, mul(p, div(p, abs(p, x), c), -2.0f)));
     val small = mul(p, e.fraction, power_of_two(p, &e, 0));
     val size = mul(p, div(p, sub(p, 1.0f, small), add(p, 1.0f, small)), c);
     val sign = bit_and(p, bits_as(p, U32, x), 0x80000000);
     return bits_as(p, F32, bit_or(p, bits_as(p, U32, size), sign));
-}
-
-val fraction_bits(ptx *p, val number)
-{
-    return convert(p, U32, mul(p, number, 0x1p32f));
 }
 
 val fraction_of_sum(ptx *p, val sum, val fraction)
@@ -85,39 +74,25 @@ val philox(ptx *p, val counter, val key_low, val key_high)
     return c[0];
 }
 
-unsigned sampler_threads(const sampler *s)
+/* Loads sixteen bytes at a time where every row starts at a multiple of that. */
+void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
+                 void *context)
 {
-    return s->warps * WARP;
-}
-
-unsigned sampler_most_candidates(const sampler *s)
-{
-    return sampler_threads(s);
-}
-
-stretch whole_row(const sampler *s)
-{
-    return (stretch){ imm(U32, 0), imm(U32, s->n) };
-}
-
-stretch own_part(const sampler *s)
-{
-    return (stretch){ s->first, s->end };
-}
-
-/* Sixteen bytes at a time where every row starts at a multiple of that. */
-static void over_quads(ptx *p, const sampler *s, stretch of, unsigned at_once, visit *take,
-                       void *context)
-{
-    unsigned threads = sampler_threads(s);
-    val end = div(p, of.end, 4);
-    PTX_FOR (p, first, add(p, div(p, of.first, 4), tid_x(p)), end, threads * at_once) {
+    if (s->n % 4) {
+        PTX_FOR (p, number, add(p, start, tid_x(p)), end, s->threads) {
+            val logit = ld_const(p, F32, mad_wide(p, number, WORD, s->logits), 0);
+            take(p, s, context, imm(PRED, 1), logit, number);
+        }
+        return;
+    }
+    val quads = div(p, end, 4);
+    PTX_FOR (p, first, add(p, div(p, start, 4), tid_x(p)), quads, s->threads * at_once) {
         val4 logits[AT_ONCE];
         val is_new[AT_ONCE] = { imm(PRED, 1) };
         for (unsigned i = 0; i < at_once; i++) {
-            val quad = i ? add(p, first, i * threads) : first;
+            val quad = i ? add(p, first, i * s->threads) : first;
             if (i) {
-                is_new[i] = lt(p, quad, end);
+                is_new[i] = lt(p, quad, quads);
                 quad = select(p, is_new[i], quad, first);
             }
             logits[i] = ld_const_v4(p, F32, mad_wide(p, quad, 4 * WORD, s->logits), 0);
@@ -125,24 +100,7 @@ static void over_quads(ptx *p, const sampler *s, stretch of, unsigned at_once, v
         val number = mul(p, first, 4);
         for (unsigned i = 0; i < 4 * at_once; i++)
             take(p, s, context, is_new[i / 4], logits[i / 4].v[i % 4],
-                 add(p, number, i / 4 * threads * 4 + i % 4));
-    }
-}
-
-unsigned tokens_a_turn(const sampler *s, unsigned at_once)
-{
-    return s->n % 4 ? 1 : 4 * at_once;
-}
-
-void over_tokens(ptx *p, const sampler *s, stretch of, unsigned at_once, visit *take, void *context)
-{
-    if (s->n % 4 == 0) {
-        over_quads(p, s, of, at_once, take, context);
-        return;
-    }
-    PTX_FOR (p, number, add(p, of.first, tid_x(p)), of.end, sampler_threads(s)) {
-        val logit = ld_const(p, F32, mad_wide(p, number, WORD, s->logits), 0);
-        take(p, s, context, imm(PRED, 1), logit, number);
+                 add(p, number, i / 4 * s->threads * 4 + i % 4));
     }
 }
 
@@ -157,12 +115,15 @@ val counts_as(ptx *p, const sampler *s, val height)
 
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse)
 {
-    return weight_of(p, sub(p, counts_as(p, s, height), s->most), inverse);
+    val x = sub(p, counts_as(p, s, height), s->most);
+    exponential e = exponential_of(p, limited(p, mul(p, x, inverse)));
+    return convert(p, U32, fma(p, e.fraction, power_of_two(p, &e, 31), 0.5f));
 }
 
 val top_p_goal(ptx *p, const sampler *s, val sum)
 {
-    return max(p, fraction_of_sum(p, sum, fraction_bits(p, s->top_p)), imm(U64, 1));
+    val fraction = convert(p, U32, mul(p, s->top_p, 0x1p32f)); /* of NaN 0 */
+    return max(p, fraction_of_sum(p, sum, fraction), imm(U64, 1));
 }
 
 val least_weight(ptx *p, const sampler *s)

@@ -2,12 +2,12 @@
  * row, or a part of a long one; the last block that is done with its part goes on with the row.
  *
  * Tokens stand in an order: the larger logit first, of equal ones the lower number. A logit is
- * compared by its height (see common/heights.h).
+ * compared by its height (see common/reduce.h).
  */
 #ifndef PTXGEN_GEN_SAMPLING_SAMPLER_H
 #define PTXGEN_GEN_SAMPLING_SAMPLER_H
 
-#include "gen/common/heights.h"
+#include "gen/common/reduce.h"
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
@@ -16,11 +16,12 @@ enum { WORD = 4, AT_ONCE = 4 }; /* bytes; loads in flight */
 /* The row, how its token is chosen, and where the block keeps what it finds. */
 typedef struct sampler {
     const instance *in;
-    unsigned n, warps, parts; /* tokens; of a block; of the row */
-    val row, part;            /* numbers; */
-    val first, end;           /* and the tokens of the part */
-    val logits, token;        /* the row's logits; where its token goes */
-    val told;                 /* what its parts' blocks tell each other */
+    unsigned n, parts;       /* tokens, parts of the row */
+    unsigned warps, threads; /* of a block, with room for a candidate a thread */
+    val row, part;           /* numbers; */
+    val first, end;          /* and the tokens of the part */
+    val logits, token;       /* the row's logits; where its token goes */
+    val told;                /* what its parts' blocks tell each other */
     val temperature, top_k, top_p, min_p;
     val seed[2];
     val chance, inverse; /* of the temperature */
@@ -34,30 +35,16 @@ typedef struct sampler {
 /* Two words, or a u64; a number of candidates; and that of the block among those of its row. */
 enum { FOUND_WORDS = 4, FOUND_COUNT = 8, FOUND_TICKET = 12 };
 
-unsigned sampler_threads(const sampler *s);
-
-/* There is room for, one a thread. */
-unsigned sampler_most_candidates(const sampler *s);
-
-/* Tokens first .. end - 1, multiples of four where n is one. */
-typedef struct stretch {
-    val first, end;
-} stretch;
-stretch whole_row(const sampler *s);
-stretch own_part(const sampler *s);
-
-/* Has each token of a stretch visited: by each thread some of them, in ascending order, with so
- * many loads in flight, 1 or AT_ONCE. A thread that has fewer visits its first four again, where
- * is_new does not hold. */
+/* Visits tokens start .. end - 1, multiples of four where n is one: each thread some of them, in
+ * ascending order, with at_once loads in flight, 1 to AT_ONCE. A thread that has fewer visits its
+ * first four again, where is_new does not hold. */
 typedef void visit(ptx *p, const sampler *s, void *context, val is_new, val logit, val number);
-void over_tokens(ptx *p, const sampler *s, stretch of, unsigned at_once, visit *take,
+void over_tokens(ptx *p, const sampler *s, val start, val end, unsigned at_once, visit *take,
                  void *context);
 
-/* Of these tokens those that a thread visits in a turn of the loop. */
-unsigned tokens_a_turn(const sampler *s, unsigned at_once);
-
-/* What a logit counts as, and exp of it in relation to the first token's, by an inverse of the
- * temperature. */
+/* Returns what a logit counts as. weight_of_height returns exp of that in relation to the first
+ * token's, by an inverse of the temperature, in units of 2^-31, rounded. */
+#define WEIGHT_ONE 0x1p31f
 val counts_as(ptx *p, const sampler *s, val height);
 val weight_of_height(ptx *p, const sampler *s, val height, val inverse);
 
@@ -101,17 +88,6 @@ void draw_of_all(ptx *p, const sampler *s);
  * Nothing here is left to the hardware's approximations, and no product and sum may be fused that
  * are not fused here. Weights are whole numbers, so that sums of them are exact in any order.
  */
-
-/* c tanh(x / c), to some 2e-7 c. */
-val capped(ptx *p, val x, float c);
-
-/* exp(x factor) of x up to 0 in units of 2^-31, rounded. */
-#define WEIGHT_ONE 0x1p31f
-val weight_of(ptx *p, val x, val factor);
-
-/* A number of [0, 1) as a u32 in units of 2^-32; what is above is the largest, below 0, and NaN,
- * the smallest. */
-val fraction_bits(ptx *p, val number);
 
 /* floor(sum fraction / 2^32) of a u64 and a u32. */
 val fraction_of_sum(ptx *p, val sum, val fraction);

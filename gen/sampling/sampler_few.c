@@ -17,7 +17,7 @@ typedef struct gathering {
 static void put(ptx *p, const sampler *s, const gathering *g, val height, val number)
 {
     val slot = atomic_add_shared(p, add(p, s->found, FOUND_COUNT), 1);
-    PTX_IF (p, lt(p, slot, sampler_most_candidates(s)))
+    PTX_IF (p, lt(p, slot, s->threads))
         g->store(p, s, slot, height, number);
 }
 
@@ -39,7 +39,7 @@ static void begin_count(ptx *p, const sampler *s, val fits)
 {
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_shared(p, U32, s->found, FOUND_COUNT,
-                  select(p, fits, imm(U32, 0), imm(U32, sampler_most_candidates(s) + 1)));
+                  select(p, fits, imm(U32, 0), imm(U32, s->threads + 1)));
 }
 
 static val count_of(ptx *p, const sampler *s)
@@ -62,12 +62,12 @@ static val height_of_enough(ptx *p, const sampler *s, val own)
 
 static val gather_part(ptx *p, const sampler *s, val own, gathering *g)
 {
-    val fits = le(p, s->top_k, sampler_most_candidates(s));
+    val fits = le(p, s->top_k, s->threads);
     begin_count(p, s, fits);
     g->bound = height_of_enough(p, s, own);
     g->limit = float_of_height(p, g->bound);
     PTX_IF (p, fits)
-        over_tokens(p, s, own_part(s), 1, gather, g); /* which are in the L1 */
+        over_tokens(p, s, s->first, s->end, 1, gather, g); /* which are in the L1 */
     return count_of(p, s);
 }
 
@@ -91,7 +91,7 @@ static unsigned candidates_at(const sampler *s)
 
 static val told_of(ptx *p, const sampler *s, val part)
 {
-    unsigned bytes = candidates_at(s) + 2 * WORD * sampler_most_candidates(s);
+    unsigned bytes = candidates_at(s) + 2 * WORD * s->threads;
     return mad_wide(p, part, bytes, s->told);
 }
 
@@ -170,7 +170,7 @@ val gather_told(ptx *p, const sampler *s)
     PTX_FOR (p, part, lane_id(p), s->parts, WARP)
         assign(p, largest, max(p, largest, ld_global(p, U32, told_of(p, s, part), count_at(s))));
     val most = warp_max(p, get(p, largest));
-    val fits = eq(p, barrier_count(p, gt(p, most, sampler_most_candidates(s))), 0);
+    val fits = eq(p, barrier_count(p, gt(p, most, s->threads)), 0);
     begin_count(p, s, fits);
     PTX_IF (p, fits)
         over_told(p, s, most, take_height, &own);

@@ -18,6 +18,7 @@ typedef struct measure {
     val ones, inverse;             /* whether it is ones; of the temperature */
     val from, to, lowest, highest; /* and logits that such tokens may have */
     var sum, count;                /* of a thread's tokens */
+    bool gathers;                  /* tokens become candidates instead */
 } measure;
 
 /* The same of all, told to all. */
@@ -58,29 +59,26 @@ static void measure_between(ptx *p, const sampler *s, measure *m, val from, val 
     m->highest = float_of_height(p, highest);
 }
 
-static val may_be_between(ptx *p, const measure *m, val is_new, val logit)
-{
-    return bit_and(p, is_new, bit_and(p, ge(p, logit, m->lowest), le(p, logit, m->highest)));
-}
-
-static val is_between(ptx *p, const measure *m, val at)
-{
-    return bit_and(p, ge(p, at, m->from), lt(p, at, m->to));
-}
-
 static val measured(ptx *p, const sampler *s, const measure *m, val height)
 {
     return select(p, m->ones, imm(U32, 1), weight_of_height(p, s, height, m->inverse));
 }
 
-static void add_measure(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
+/* Adds a token between the keys to the sum, or gathers it. */
+static void take_between(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
 {
     const measure *m = context;
-    PTX_IF (p, may_be_between(p, m, is_new, logit)) {
-        val height = height_of_float(p, logit);
-        PTX_IF (p, is_between(p, m, key_of(p, s, height, number))) {
-            assign(p, m->sum, add(p, m->sum, convert(p, U64, measured(p, s, m, height))));
-            assign(p, m->count, add(p, m->count, 1));
+    val may_be = bit_and(p, ge(p, logit, m->lowest), le(p, logit, m->highest));
+    PTX_IF (p, bit_and(p, is_new, may_be)) {
+        val height = height_of_float(p, logit), at = key_of(p, s, height, number);
+        PTX_IF (p, bit_and(p, ge(p, at, m->from), lt(p, at, m->to))) {
+            if (m->gathers) {
+                val slot = atomic_add_shared(p, add(p, s->found, FOUND_COUNT), 1);
+                store_candidate(p, s, slot, height, number);
+            } else {
+                assign(p, m->sum, add(p, m->sum, convert(p, U64, measured(p, s, m, height))));
+                assign(p, m->count, add(p, m->count, 1));
+            }
         }
     }
 }
@@ -102,7 +100,7 @@ static totals measure_range(ptx *p, const sampler *s, measure *m)
     val lane = lane_id(p), own = mul(p, warp_id(p), WORD);
     assign(p, m->sum, imm(U64, 0));
     assign(p, m->count, imm(U32, 0));
-    over_tokens(p, s, whole_row(s), LOADS, add_measure, m);
+    over_tokens(p, s, imm(U32, 0), imm(U32, s->n), LOADS, take_between, m);
     val sum = warp_sum_u64(p, get(p, m->sum)), count = warp_sum(p, get(p, m->count));
     PTX_IF (p, eq(p, lane, 0)) {
         st_shared(p, U64, mad(p, warp_id(p), 2 * WORD, s->of_warps), 0, sum);
@@ -130,36 +128,6 @@ typedef struct range {
     var from, to, count, ahead;
 } range;
 
-/* Halves the range until there is room for its tokens. */
-static void narrow(ptx *p, const sampler *s, measure *m, val goal, const range *r)
-{
-    unsigned bits = HEIGHT_BITS + number_bits(s);
-    PTX_FOR (p, step, 0, bits, 1)
-        PTX_IF (p, gt(p, r->count, sampler_most_candidates(s))) {
-            val middle = bit_or(p, r->from, shr(p, imm(U64, 1LL << (bits - 1)), step));
-            measure_between(p, s, m, middle, get(p, r->to));
-            totals upper = measure_range(p, s, m);
-            val sum = add(p, r->ahead, upper.sum), reached = ge(p, sum, goal);
-            val lower = sub(p, r->count, upper.count);
-            assign(p, r->from, select(p, reached, middle, r->from));
-            assign(p, r->to, select(p, reached, r->to, middle));
-            assign(p, r->ahead, select(p, reached, r->ahead, sum));
-            assign(p, r->count, select(p, reached, upper.count, lower));
-        }
-}
-
-static void gather(ptx *p, const sampler *s, void *context, val is_new, val logit, val number)
-{
-    const measure *m = context;
-    PTX_IF (p, may_be_between(p, m, is_new, logit)) {
-        val height = height_of_float(p, logit);
-        PTX_IF (p, is_between(p, m, key_of(p, s, height, number))) {
-            val slot = atomic_add_shared(p, add(p, s->found, FOUND_COUNT), 1);
-            store_candidate(p, s, slot, height, number);
-        }
-    }
-}
-
 /* The key of the token with which a prefix reaches the goal, told to all. */
 static val last_of_range(ptx *p, const sampler *s, measure *m, val goal, const range *r)
 {
@@ -168,7 +136,8 @@ static val last_of_range(ptx *p, const sampler *s, measure *m, val goal, const r
     PTX_IF (p, eq(p, tid_x(p), 0))
         st_shared(p, U32, s->found, FOUND_COUNT, imm(U32, 0));
     barrier(p);
-    over_tokens(p, s, whole_row(s), 1, gather, m);
+    m->gathers = true;
+    over_tokens(p, s, imm(U32, 0), imm(U32, s->n), 1, take_between, m);
     barrier(p);
     candidate c = own_candidate(p, s, get(p, r->count));
     val weight = measured(p, s, m, c.height);
@@ -196,7 +165,19 @@ static void reach(ptx *p, const sampler *s, val stage, const var *last)
     val wanted = select(p, eq(p, stage, DRAW), drawn, top_p_goal(p, s, sum));
     val goal = select(p, eq(p, stage, TOP_K), convert(p, U64, s->top_k), wanted);
     range r = { var_u64(p, 0), var_like(p, keys_end(s)), var_u32(p, s->n), var_u64(p, 0) };
-    narrow(p, s, &m, goal, &r);
+    unsigned bits = HEIGHT_BITS + number_bits(s);
+    PTX_FOR (p, step, 0, bits, 1) /* halves the range until there is room for its tokens */
+        PTX_IF (p, gt(p, r.count, s->threads)) {
+            val middle = bit_or(p, r.from, shr(p, imm(U64, 1LL << (bits - 1)), step));
+            measure_between(p, s, &m, middle, get(p, r.to));
+            totals upper = measure_range(p, s, &m);
+            val ahead = add(p, r.ahead, upper.sum), reached = ge(p, ahead, goal);
+            val lower = sub(p, r.count, upper.count);
+            assign(p, r.from, select(p, reached, middle, r.from));
+            assign(p, r.to, select(p, reached, r.to, middle));
+            assign(p, r.ahead, select(p, reached, r.ahead, ahead));
+            assign(p, r.count, select(p, reached, upper.count, lower));
+        }
     assign(p, *last, last_of_range(p, s, &m, goal, &r));
 }
 

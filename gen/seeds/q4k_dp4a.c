@@ -314,7 +314,7 @@ static void build_turns(ptx *p, const instance *in, unsigned rows, unsigned vect
     gemv_operands g = gemv_parameters(p, in);
     q4k_q8_lane lane = q4k_q8_lane_new(p);
     q4k_q8_product product = product_new(in, &g, rows, vectors, unroll);
-    block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, rows * vectors);
+    block_sums reduction = block_sums_new(p, ptx_block(p) / 32, rows * vectors);
     PTX_FOR (p, row, mul(p, ctaid_x(p), rows), g.n, mul(p, nctaid_x(p), rows)) {
         val sums[MAX_SUMS];
         for (unsigned r = 0; r < rows; r++)
@@ -362,13 +362,13 @@ static void build_pair(ptx *p, const instance *in)
     g[1] = gemv_of(p, in, gate_up ? "y" : "values", gate_up ? "wu" : "wv", "x");
     q4k_q8_lane lane = q4k_q8_lane_new(p);
     q4k_q8_product product = product_new(in, &g[0], MATRICES, 1, 2);
-    block_sums reduction = block_sums_new_each(p, ptx_block(p) / 32, MATRICES);
+    block_sums reduction = block_sums_new(p, ptx_block(p) / 32, MATRICES);
     PTX_FOR (p, row, ctaid_x(p), g[0].n, nctaid_x(p)) {
         val sums[MATRICES];
         for (int i = 0; i < MATRICES; i++)
             product.w[i] = gemv_row(p, &g[i], row);
         q4k_q8_multiply(p, &lane, &product, sums);
-        block_sums_next_each(p, &reduction, sums);
+        block_sums_next(p, &reduction, sums);
         if (gate_up)
             sums[0] = gated(p, ACTIVATION_SILU, sums[0], sums[1]);
         for (int i = 0; i < (gate_up ? 1 : MATRICES); i++)

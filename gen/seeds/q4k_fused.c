@@ -11,7 +11,6 @@
  * are decoded once for all vectors, the activations loaded once for both rows. The warps of a block
  * take super-blocks in turn, the grid's blocks stride over rows
  */
-#include "gen/common/norm.h"
 #include "gen/common/reduce.h"
 #include "gen/seeds/q4k_f32.h"
 #include "gen/seeds/seed.h"
@@ -164,7 +163,7 @@ static void build_vectors(ptx *p, const instance *in)
     ptx_max_registers(p, gemv_registers(in));
     gemv_operands g = gemv_parameters(p, in);
     q4k_lane lane = q4k_lane_new(p);
-    block_sums reduction = block_sums_new_each(p, warps, count);
+    block_sums reduction = block_sums_new(p, warps, count);
     PTX_FOR (p, row, mul(p, ctaid_x(p), ROWS), g.n, mul(p, nctaid_x(p), ROWS)) {
         val first = warp_id(p), sums[MAX_SUMS];
         walk along = { .first = first,

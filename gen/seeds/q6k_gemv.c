@@ -309,7 +309,7 @@ static void build_dp4a(ptx *p, const instance *in, unsigned lanes, unsigned unro
     val scale = add(p, super_block, lane.scale), d = add(p, super_block, Q6_K_D);
     val number = mad(p, lane.super_block, Q8_BLOCKS, lane.group);
     val block = mad_wide(p, number, Q8_1_BYTES, g.x), q8 = add(p, block, convert(p, U64, lane.l));
-    block_sums reduction = block_sums_new(p, warps);
+    block_sums reduction = block_sums_new(p, warps, 1);
     PTX_FOR (p, row, ctaid_x(p), g.n, nctaid_x(p)) {
         walk along = {
             .first = lane.super_block,
@@ -328,7 +328,8 @@ static void build_dp4a(ptx *p, const instance *in, unsigned lanes, unsigned unro
         s.q8 = walk_along(p, &along, q8, stride * Q8_SUPER_BLOCK);
         s.acc = var_f32(p, 0.0f);
         walk_items(p, &along, add_q8_super_block, &s);
-        val sum = block_sums_next(p, &reduction, get(p, s.acc));
+        val sum = get(p, s.acc);
+        block_sums_next(p, &reduction, &sum);
         gemv_store(p, &g, row, mul(p, sum, Q6K_BYTE_UNIT));
     }
 }
