@@ -50,36 +50,24 @@ static void store(ptx *p, val v)
     st_global(p, v.type, parameter(p, "out"), 0, v);
 }
 
+/* A function that makes one statement of a kernel under construction. */
+#define KERNEL_OF(name, statement) \
+    static void name(ptx *p)       \
+    {                              \
+        statement;                 \
+    }
+
 static void walks_along_too_much(ptx *p)
 {
     walk w = { .cursor_count = MAX_CURSORS };
     store(p, get(p, walk_along(p, &w, tid_x(p), 4)));
 }
 
-static void mixed_types(ptx *p)
-{
-    store(p, add(p, parameter(p, "n"), convert(p, F32, tid_x(p))));
-}
-
-static void number_too_large(ptx *p)
-{
-    store(p, add(p, tid_x(p), 0x100000000));
-}
-
-static void unknown_parameter(ptx *p)
-{
-    store(p, parameter(p, "m"));
-}
-
-static void narrow_address(ptx *p)
-{
-    st_global(p, U32, tid_x(p), 0, 1);
-}
-
-static void odd_offset(ptx *p)
-{
-    store(p, ld_const_v4(p, F32, parameter(p, "out"), 8).v[0]);
-}
+KERNEL_OF(mixed_types, store(p, add(p, parameter(p, "n"), convert(p, F32, tid_x(p)))))
+KERNEL_OF(number_too_large, store(p, add(p, tid_x(p), 0x100000000)))
+KERNEL_OF(unknown_parameter, store(p, parameter(p, "m")))
+KERNEL_OF(narrow_address, st_global(p, U32, tid_x(p), 0, 1))
+KERNEL_OF(odd_offset, store(p, ld_const_v4(p, F32, parameter(p, "out"), 8).v[0]))
 
 TEST(type_mistakes_are_refused)
 {
@@ -153,15 +141,9 @@ static void past_a_shared_array(ptx *p)
     st_shared(p, F32, add(p, array, 8), 8, 1.0f);
 }
 
-static void ahead_of_a_shared_array(ptx *p)
-{
-    st_shared(p, F32, shared_array(p, "tile", F32, 4), -4, 1.0f);
-}
-
-static void inside_a_shared_array(ptx *p)
-{
-    st_shared(p, F32, add(p, shared_array(p, "tile", F32, 4), 8), 4, 1.0f);
-}
+KERNEL_OF(ahead_of_a_shared_array, st_shared(p, F32, shared_array(p, "tile", F32, 4), -4, 1.0f))
+KERNEL_OF(inside_a_shared_array,
+          st_shared(p, F32, add(p, shared_array(p, "tile", F32, 4), 8), 4, 1.0f))
 
 static void misaligned_in_a_shared_array(ptx *p)
 {
@@ -346,10 +328,7 @@ static void product_of_floats(ptx *p)
                  .v[0]);
 }
 
-static void product_added_to_words(ptx *p)
-{
-    store(p, product(p, lane_id(p)).v[0]);
-}
+KERNEL_OF(product_added_to_words, store(p, product(p, lane_id(p)).v[0]))
 
 static void product_added_to_what_one_path_defines(ptx *p)
 {
@@ -359,30 +338,13 @@ static void product_added_to_what_one_path_defines(ptx *p)
     store(p, product(p, sum).v[1]);
 }
 
-static void matrices_past_a_shared_array(ptx *p)
-{
-    store(p, ldmatrix_x4(p, shared_array(p, "tile", U32, 64), 256).v[0]);
-}
-
-static void misaligned_matrices(ptx *p)
-{
-    store(p, ldmatrix_x4(p, add(p, shared_array(p, "tile", U32, 64), 8), 16).v[0]);
-}
-
-static void matrices_in_global_memory(ptx *p)
-{
-    store(p, ldmatrix_x4(p, parameter(p, "out"), 0).v[0]);
-}
-
-static void row_past_a_shared_array(ptx *p)
-{
-    store(p, ldmatrix_x1(p, shared_array(p, "tile", U32, 64), 256));
-}
-
-static void misaligned_row(ptx *p)
-{
-    store(p, ldmatrix_x2_trans(p, shared_array(p, "tile", U32, 64), 8).v[0]);
-}
+KERNEL_OF(matrices_past_a_shared_array,
+          store(p, ldmatrix_x4(p, shared_array(p, "tile", U32, 64), 256).v[0]))
+KERNEL_OF(misaligned_matrices,
+          store(p, ldmatrix_x4(p, add(p, shared_array(p, "tile", U32, 64), 8), 16).v[0]))
+KERNEL_OF(matrices_in_global_memory, store(p, ldmatrix_x4(p, parameter(p, "out"), 0).v[0]))
+KERNEL_OF(row_past_a_shared_array, store(p, ldmatrix_x1(p, shared_array(p, "tile", U32, 64), 256)))
+KERNEL_OF(misaligned_row, store(p, ldmatrix_x2_trans(p, shared_array(p, "tile", U32, 64), 8).v[0]))
 
 static void row_for_some_lanes(ptx *p)
 {
@@ -392,10 +354,8 @@ static void row_for_some_lanes(ptx *p)
 }
 
 /* Copies. */
-static void copy_past_a_shared_array(ptx *p)
-{
-    cp_async_cg(p, shared_array(p, "tile", U32, 64), 256, parameter(p, "out"), 0);
-}
+KERNEL_OF(copy_past_a_shared_array,
+          cp_async_cg(p, shared_array(p, "tile", U32, 64), 256, parameter(p, "out"), 0))
 
 static void copy_inside_a_shared_array(ptx *p)
 {
@@ -404,20 +364,12 @@ static void copy_inside_a_shared_array(ptx *p)
     cp_async_wait(p, 0);
 }
 
-static void copy_to_a_misaligned_place(ptx *p)
-{
-    cp_async_ca(p, 8, add(p, shared_array(p, "tile", U32, 64), 4), 0, parameter(p, "out"), 0);
-}
-
-static void copy_from_a_misaligned_place(ptx *p)
-{
-    cp_async_ca(p, 8, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 4);
-}
-
-static void copy_of_an_odd_size(ptx *p)
-{
-    cp_async_ca(p, 12, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 0);
-}
+KERNEL_OF(copy_to_a_misaligned_place,
+          cp_async_ca(p, 8, add(p, shared_array(p, "tile", U32, 64), 4), 0, parameter(p, "out"), 0))
+KERNEL_OF(copy_from_a_misaligned_place,
+          cp_async_ca(p, 8, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 4))
+KERNEL_OF(copy_of_an_odd_size,
+          cp_async_ca(p, 12, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 0))
 
 static void copy_from_shared_memory(ptx *p)
 {
@@ -425,16 +377,9 @@ static void copy_from_shared_memory(ptx *p)
     cp_async_ca(p, 4, tile, 0, tile, 0);
 }
 
-static void copy_to_global_memory(ptx *p)
-{
-    cp_async_ca(p, 4, parameter(p, "out"), 0, parameter(p, "out"), 0);
-}
-
-static void copy_of_a_half_present(ptx *p)
-{
-    cp_async_ca_fill(p, 4, shared_array(p, "tile", U32, 64), 0, parameter(p, "out"), 0,
-                     val_of_f32(2.0f));
-}
+KERNEL_OF(copy_to_global_memory, cp_async_ca(p, 4, parameter(p, "out"), 0, parameter(p, "out"), 0))
+KERNEL_OF(copy_of_a_half_present, cp_async_ca_fill(p, 4, shared_array(p, "tile", U32, 64), 0,
+                                                   parameter(p, "out"), 0, val_of_f32(2.0f)))
 
 TEST(copies_are_checked)
 {
@@ -520,30 +465,11 @@ static void jump_to_nowhere(ptx *p)
     find(p, INST_RET)->op = INST_BRA;
 }
 
-static void no_end(ptx *p)
-{
-    p->count--;
-}
-
-static void wrong_class(ptx *p)
-{
-    find(p, INST_ADD)->operand[0] = parameter(p, "out");
-}
-
-static void wrong_operand_count(ptx *p)
-{
-    find(p, INST_ADD)->operands = 1;
-}
-
-static void wrong_group(ptx *p)
-{
-    find(p, INST_MMA_F16)->operands = 9;
-}
-
-static void wrong_result_count(ptx *p)
-{
-    find(p, INST_MMA_F16)->results = 2;
-}
+KERNEL_OF(no_end, p->count--)
+KERNEL_OF(wrong_class, find(p, INST_ADD)->operand[0] = parameter(p, "out"))
+KERNEL_OF(wrong_operand_count, find(p, INST_ADD)->operands = 1)
+KERNEL_OF(wrong_group, find(p, INST_MMA_F16)->operands = 9)
+KERNEL_OF(wrong_result_count, find(p, INST_MMA_F16)->results = 2)
 
 static void wrong_vector(ptx *p)
 {
@@ -555,10 +481,7 @@ static void wrong_vector(ptx *p)
     store->operands = 4;
 }
 
-static void wrong_class_at_the_end(ptx *p)
-{
-    find(p, INST_MMA_F16)->operand[9] = tid_x(p);
-}
+KERNEL_OF(wrong_class_at_the_end, find(p, INST_MMA_F16)->operand[9] = tid_x(p))
 
 static void wrong_class_of_a_result(ptx *p)
 {
@@ -566,35 +489,12 @@ static void wrong_class_of_a_result(ptx *p)
     p->registers.items[i->result[3]].type = U32;
 }
 
-static void register_of_another_kernel(ptx *p)
-{
-    find(p, INST_ADD)->operand[0].id = 1000;
-}
-
-static void mask_in_a_register(ptx *p)
-{
-    find(p, INST_SHFL_BFLY)->operand[3] = tid_x(p);
-}
-
-static void parameter_that_is_not_declared(ptx *p)
-{
-    find(p, INST_LD_PARAM)->target = 1;
-}
-
-static void guard_that_is_no_predicate(ptx *p)
-{
-    find(p, INST_RET)->operand[0] = tid_x(p);
-}
-
-static void wrong_type(ptx *p)
-{
-    find(p, INST_ADD)->type = PRED;
-}
-
-static void nothing_planted(ptx *p)
-{
-    (void)p;
-}
+KERNEL_OF(register_of_another_kernel, find(p, INST_ADD)->operand[0].id = 1000)
+KERNEL_OF(mask_in_a_register, find(p, INST_SHFL_BFLY)->operand[3] = tid_x(p))
+KERNEL_OF(parameter_that_is_not_declared, find(p, INST_LD_PARAM)->target = 1)
+KERNEL_OF(guard_that_is_no_predicate, find(p, INST_RET)->operand[0] = tid_x(p))
+KERNEL_OF(wrong_type, find(p, INST_ADD)->type = PRED)
+KERNEL_OF(nothing_planted, (void)p)
 
 ARENA_TEST(malformed_instructions_are_refused)
 {
@@ -655,10 +555,7 @@ TEST(rows_of_ops_def_keep_to_its_rules)
     }
 }
 
-static void uses_dp4a(ptx *p)
-{
-    store(p, dp4a(p, tid_x(p), as(p, S32, tid_x(p)), imm(S32, 0)));
-}
+KERNEL_OF(uses_dp4a, store(p, dp4a(p, tid_x(p), as(p, S32, tid_x(p)), imm(S32, 0))))
 
 TEST(instructions_that_the_target_lacks_are_refused)
 {
