@@ -17,6 +17,9 @@ enum {
     MOST_LAUNCHES = 4
 };
 
+#define assert_success(call)      assert_int_equal(call, CUDA_SUCCESS)
+#define assert_error(error, call) assert_int_equal(call, CUDA_ERROR_##error)
+
 static const CUstream STREAM = (CUstream)77;
 
 static struct fake_driver {

@@ -9,24 +9,21 @@ static void assert_launched(const char *entry, unsigned grid, unsigned block, un
 
 TEST_WITH(a_fixed_grid_is_launched_with_arguments_in_order, set_up_loaded, NULL)
 {
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 0x104, 0x220, 0x330),
-                     CUDA_SUCCESS);
+    assert_success(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 0x104, 0x220, 0x330));
     assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
     assert_arguments(0, 0x104, 0x220, 0x330, 0, 0);
 }
 
 TEST_WITH(the_number_of_sms_decides_a_striding_grid, set_up_loaded, NULL)
 {
-    assert_int_equal(
-        engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(*state, STREAM, 0x104, 0x220, 0x334),
-        CUDA_SUCCESS);
+    assert_success(
+        engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(*state, STREAM, 0x104, 0x220, 0x334));
     assert_launched("mwv_dp4a_q4k_gemv_k256_n5000_w3", SM_COUNT * 16, 96, 0);
 }
 
 TEST_WITH(run_time_sizes_decide_grid_and_shared_memory, set_up_loaded, NULL)
 {
-    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9),
-                     CUDA_SUCCESS);
+    assert_success(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9));
     assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
     assert_arguments(0, 4, 16, 32, 1024, 9);
 }
@@ -43,14 +40,12 @@ TEST_WITH(a_grid_divides_by_run_time_sizes_and_is_refused_without_them, set_up_l
     assert_false(ptxgen_grid(kernel, &(ptxgen_run){ .m = 3 }, grid));
     assert_false(ptxgen_grid(kernel, NULL, grid));
 
-    assert_int_equal(engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
-                         *state, STREAM, 16, 32, 48, 64, 80, 96, 4, 3),
-                     CUDA_SUCCESS);
+    assert_success(engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
+        *state, STREAM, 16, 32, 48, 64, 80, 96, 4, 3));
     assert_memory_equal(thread.list[0].grid, ((unsigned[]){ 2, 3, SM_COUNT * 2 / 6 }), sizeof grid);
     for (uint32_t m = 0; m <= 65536; m += 65536)
-        assert_int_equal(engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
-                             *state, STREAM, 16, 32, 48, 64, 80, 96, 4, m),
-                         CUDA_ERROR_INVALID_VALUE);
+        assert_error(INVALID_VALUE, engine_gqa_flash_decoding_d64_h8_kv2_s4096_c64_dynamic_launch(
+                                        *state, STREAM, 16, 32, 48, 64, 80, 96, 4, m));
     assert_int_equal(thread.launches, 1);
 }
 
@@ -62,17 +57,15 @@ TEST_WITH(a_number_of_rows_decides_the_grid_s_y, set_up_loaded, NULL)
         unsigned groups;
     } launches[] = { { 1, 1 }, { 4, 1 }, { 5, 2 }, { 262140, 65535 } };
     for (unsigned i = 0; i < sizeof launches / sizeof *launches; i++) {
-        assert_int_equal(engine_stream_gemv_q8_0_k64_n50_m4_rows_w12_r2_launch(
-                             *state, STREAM, 0x104, 0x220, 0x330, launches[i].rows),
-                         CUDA_SUCCESS);
+        assert_success(engine_stream_gemv_q8_0_k64_n50_m4_rows_w12_r2_launch(
+            *state, STREAM, 0x104, 0x220, 0x330, launches[i].rows));
         assert_memory_equal(thread.list[i].grid, ((unsigned[]){ 3, launches[i].groups, 1 }),
                             sizeof thread.list[i].grid);
         assert_arguments(i, 0x104, 0x220, 0x330, launches[i].rows, 0);
     }
     for (uint32_t rows = 0; rows <= 262141; rows += 262141)
-        assert_int_equal(engine_stream_gemv_q8_0_k64_n50_m4_rows_w12_r2_launch(
-                             *state, STREAM, 0x104, 0x220, 0x330, rows),
-                         CUDA_ERROR_INVALID_VALUE);
+        assert_error(INVALID_VALUE, engine_stream_gemv_q8_0_k64_n50_m4_rows_w12_r2_launch(
+                                        *state, STREAM, 0x104, 0x220, 0x330, rows));
     assert_int_equal(thread.launches, sizeof launches / sizeof *launches);
 }
 
@@ -118,17 +111,15 @@ TEST_WITH(a_grid_of_sizes_that_a_kernel_does_not_take_is_none, set_up_loaded, NU
 
 TEST_WITH(a_sequence_length_is_a_number_or_a_pointer, set_up_loaded, NULL)
 {
-    assert_int_equal(
-        engine_incremental_attention_d64_h8_kv2_s32_launch(*state, STREAM, 16, 32, 48, 64, 0),
-        CUDA_SUCCESS);
+    assert_success(
+        engine_incremental_attention_d64_h8_kv2_s32_launch(*state, STREAM, 16, 32, 48, 64, 0));
     assert_launched("incremental_attention_d64_h8_kv2_s32", 8, 32, 0);
     assert_arguments(0, 16, 32, 48, 64, 0);
 
     thread.launches = 0;
     uint64_t far = UINT64_C(0x7f0000000004);
-    assert_int_equal(engine_incremental_attention_d64_h8_kv2_s32_indirect_launch(*state, STREAM, 16,
-                                                                                 32, 48, 64, far),
-                     CUDA_SUCCESS);
+    assert_success(engine_incremental_attention_d64_h8_kv2_s32_indirect_launch(*state, STREAM, 16,
+                                                                               32, 48, 64, far));
     assert_launched("incremental_attention_d64_h8_kv2_s32_indirect", 8, 32, 0);
     assert_arguments(0, 16, 32, 48, 64, far);
 }
@@ -140,28 +131,23 @@ TEST_WITH(sizes_that_a_kernel_does_not_take_are_refused, set_up_loaded, NULL)
     } wrong[] = { { 0, 9 },          { 1000, 9 }, { 255, 9 },           { 0x80000000, 9 },
                   { 0xffffff00, 9 }, { 1024, 0 }, { 1024, 0x80000000 }, { 1024, 0xffffffff } };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32,
-                                                               wrong[i].k, wrong[i].n),
-                         CUDA_ERROR_INVALID_VALUE);
+        assert_error(INVALID_VALUE, engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32,
+                                                                          wrong[i].k, wrong[i].n));
     assert_int_equal(thread.launches, 0);
-    assert_int_equal(
-        engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32, 256, 0x7fffffff),
-        CUDA_SUCCESS);
+    assert_success(
+        engine_mwv_q4k_gemv_w4_dynamic_launch(*state, STREAM, 4, 16, 32, 256, 0x7fffffff));
     assert_launched("mwv_q4k_gemv_w4_dynamic", 0x7fffffff, 128, 0);
 }
 
 TEST_WITH(more_shared_memory_than_a_block_can_have_is_refused, set_up_loaded, NULL)
 {
     const uint32_t most = SHARED_BLOCK / 4, wraps_to_1024_bytes = 0x40000100;
-    assert_int_equal(
-        engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most + 256, 9),
-        CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(
-        engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, wraps_to_1024_bytes, 9),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE,
+                 engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most + 256, 9));
+    assert_error(INVALID_VALUE, engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32,
+                                                                        wraps_to_1024_bytes, 9));
     assert_int_equal(thread.launches, 0);
-    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most, 9),
-                     CUDA_SUCCESS);
+    assert_success(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, most, 9));
     assert_int_equal(thread.list[0].shared, SHARED_BLOCK);
 }
 
@@ -189,9 +175,8 @@ TEST_WITH(pointers_that_are_missing_or_misaligned_are_refused_in_words, set_up_l
         for (int told = 0; told < 2; told++) {
             cuda->driver.report = told ? keep : NULL;
             cuda->driver.report_context = why;
-            assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(cuda, STREAM, wrong[i].y,
-                                                                   wrong[i].w, wrong[i].x),
-                             CUDA_ERROR_INVALID_VALUE);
+            assert_error(INVALID_VALUE, engine_mwv_q4k_gemv_k512_n7_w4_launch(
+                                            cuda, STREAM, wrong[i].y, wrong[i].w, wrong[i].x));
             if (!told)
                 continue;
             assert_memory_equal(why, "mwv_q4k_gemv_k512_n7_w4: ", 25);
@@ -228,8 +213,7 @@ TEST_WITH(a_node_is_a_launch_with_its_arguments, set_up_loaded, NULL)
     ptxgen_node node;
     uint64_t pointers[2];
     uint32_t k;
-    assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_node(*state, &node, 4, 16, 32, 512, 9),
-                     CUDA_SUCCESS);
+    assert_success(engine_mwv_q4k_gemv_w4_dynamic_node(*state, &node, 4, 16, 32, 512, 9));
     assert_int_equal(thread.launches, 0);
     assert_ptr_equal(node.params.func,
                      engine_loaded(*state, &engine_mwv_q4k_gemv_w4_dynamic)->function);
@@ -243,42 +227,39 @@ TEST_WITH(a_node_is_a_launch_with_its_arguments, set_up_loaded, NULL)
     assert_int_equal(pointers[0], 4);
     assert_int_equal(pointers[1], 32);
     assert_int_equal(k, 512);
-    assert_int_equal(engine_mwv_q4k_gemv_w4_dynamic_node(*state, &node, 4, 16, 32, 511, 9),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE,
+                 engine_mwv_q4k_gemv_w4_dynamic_node(*state, &node, 4, 16, 32, 511, 9));
 }
 
 TEST_WITH(a_kernel_that_is_not_loaded_is_refused, set_up, NULL)
 {
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
     assert_int_equal(thread.launches, 0);
 }
 
 TEST_WITH(one_kernel_is_loaded_once, set_up, NULL)
 {
-    assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL), CUDA_SUCCESS);
-    assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL), CUDA_SUCCESS);
+    assert_success(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL));
+    assert_success(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL));
     assert_int_equal(fake.loads, 1);
     assert_int_equal(fake.attributes, 0);
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_SUCCESS);
+    assert_success(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
 }
 
 TEST_WITH(above_48_kib_of_shared_memory_is_allowed_while_loading, set_up, NULL)
 {
-    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k256_n9_o4, NULL), CUDA_SUCCESS);
+    assert_success(engine_load(*state, &engine_tiled_q4k_gemv_k256_n9_o4, NULL));
     assert_int_equal(fake.attributes, 0);
-    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL), CUDA_SUCCESS);
+    assert_success(engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL));
     assert_int_equal(fake.attributes, 1);
     assert_string_equal(fake.allowed, "tiled_q4k_gemv_k14336_n64_o4");
     assert_int_equal(fake.allowed_shared, 14336 * 4);
-    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_o4_dynamic, NULL), CUDA_SUCCESS);
+    assert_success(engine_load(*state, &engine_tiled_q4k_gemv_o4_dynamic, NULL));
     assert_int_equal(fake.attributes, 2);
     assert_string_equal(fake.allowed, "tiled_q4k_gemv_o4_dynamic");
     assert_int_equal(fake.allowed_shared, SHARED_BLOCK);
 
-    assert_int_equal(engine_tiled_q4k_gemv_k14336_n64_o4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_SUCCESS);
+    assert_success(engine_tiled_q4k_gemv_k14336_n64_o4_launch(*state, STREAM, 4, 16, 32));
     assert_launched("tiled_q4k_gemv_k14336_n64_o4", 16, 128, 14336 * 4);
     assert_int_equal(fake.attributes, 2);
 }
@@ -286,23 +267,20 @@ TEST_WITH(above_48_kib_of_shared_memory_is_allowed_while_loading, set_up, NULL)
 TEST_WITH(shared_memory_that_is_not_granted_leaves_nothing_loaded, set_up, NULL)
 {
     fake.set_attribute = CUDA_ERROR_INVALID_VALUE;
-    assert_int_equal(engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, engine_load(*state, &engine_tiled_q4k_gemv_k14336_n64_o4, NULL));
     assert_int_equal(fake.unloads, 1);
-    assert_int_equal(engine_tiled_q4k_gemv_k14336_n64_o4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE,
+                 engine_tiled_q4k_gemv_k14336_n64_o4_launch(*state, STREAM, 4, 16, 32));
 }
 
 TEST_WITH(a_jit_failure_names_the_kernel_and_gives_its_log, set_up, NULL)
 {
     ptxgen_load_error error;
     fake.wrong_ptx = "mwv_dp4a_q4k_gemv_k256_n5000_w3";
-    assert_int_equal(engine_load(*state, &engine_mwv_dp4a_q4k_gemv_k256_n5000_w3, &error),
-                     CUDA_ERROR_INVALID_PTX);
+    assert_error(INVALID_PTX, engine_load(*state, &engine_mwv_dp4a_q4k_gemv_k256_n5000_w3, &error));
     assert_ptr_equal(error.kernel, &engine_mwv_dp4a_q4k_gemv_k256_n5000_w3);
     assert_string_equal(error.log, "line 7");
-    assert_int_equal(engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_load(*state, NULL),
-                     CUDA_ERROR_INVALID_PTX);
+    assert_error(INVALID_PTX, engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_load(*state, NULL));
 }
 
 TEST_WITH(a_kernel_whose_ptx_was_changed_is_not_loaded, set_up, NULL)
@@ -322,76 +300,69 @@ TEST_WITH(a_kernel_whose_ptx_was_changed_is_not_loaded, set_up, NULL)
         ptxgen_kernel changed = kernel;
         const ptxgen_kernel *one = &changed;
         changed.ptx = text;
-        assert_int_equal(ptxgen_load_in(&cuda->driver, &loaded, &one, 1, &changed, &error),
-                         CUDA_ERROR_INVALID_IMAGE);
+        assert_error(INVALID_IMAGE,
+                     ptxgen_load_in(&cuda->driver, &loaded, &one, 1, &changed, &error));
         assert_non_null(strstr(error.log, "was changed"));
-        assert_int_equal(ptxgen_load_in(&cuda->driver, &loaded, &one, 1, &changed, NULL),
-                         CUDA_ERROR_INVALID_IMAGE);
+        assert_error(INVALID_IMAGE,
+                     ptxgen_load_in(&cuda->driver, &loaded, &one, 1, &changed, NULL));
     }
     assert_int_equal(fake.loads, 0);
-    assert_int_equal(ptxgen_load_in(&cuda->driver, &loaded, kernels, 1, &kernel, NULL),
-                     CUDA_SUCCESS);
+    assert_success(ptxgen_load_in(&cuda->driver, &loaded, kernels, 1, &kernel, NULL));
 }
 
 TEST_WITH(all_kernels_are_loaded_or_none_that_was_not_there_before, set_up, NULL)
 {
     ptxgen_load_error error;
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL), CUDA_SUCCESS);
+    assert_success(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL));
     fake.wrong_ptx = "tiled_q4k_gemv_k256_n9_o4";
-    assert_int_equal(engine_load_all(*state, &error), CUDA_ERROR_INVALID_PTX);
+    assert_error(INVALID_PTX, engine_load_all(*state, &error));
     assert_ptr_equal(error.kernel, &engine_tiled_q4k_gemv_k256_n9_o4);
     assert_string_equal(error.log, "line 7");
     assert_int_equal(fake.loads, 4); /* the first before, then two, then the wrong one */
     assert_int_equal(fake.unloads, 2);
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_SUCCESS);
-    assert_int_equal(
-        engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(*state, STREAM, 0x104, 0x220, 0x334),
-        CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_success(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
+    assert_error(INVALID_HANDLE, engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_launch(
+                                     *state, STREAM, 0x104, 0x220, 0x334));
+    assert_success(engine_unload(*state));
     assert_int_equal(fake.unloads, 3);
 }
 
 TEST_WITH(a_kernel_that_is_named_loads_itself, set_up, NULL)
 {
     ptxgen_load_error error;
-    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_load(*state, &error), CUDA_SUCCESS);
-    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_load(*state, NULL), CUDA_SUCCESS);
+    assert_success(engine_tiled_q4k_gemv_o4_dynamic_load(*state, &error));
+    assert_success(engine_tiled_q4k_gemv_o4_dynamic_load(*state, NULL));
     assert_int_equal(fake.loads, 1);
-    assert_int_equal(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9),
-                     CUDA_SUCCESS);
+    assert_success(engine_tiled_q4k_gemv_o4_dynamic_launch(*state, STREAM, 4, 16, 32, 1024, 9));
     assert_launched("tiled_q4k_gemv_o4_dynamic", 3, 128, 4096);
 }
 
 TEST_WITH(an_assertion_stops_a_launch_of_what_is_not_loaded, set_up, NULL)
 {
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
     assert_int_equal(fake.stops, 1);
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL), CUDA_SUCCESS);
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_SUCCESS);
+    assert_success(engine_mwv_q4k_gemv_k512_n7_w4_load(*state, NULL));
+    assert_success(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
     assert_int_equal(fake.stops, 1);
 }
 
 TEST_WITH(entry_points_may_be_filled_in_by_hand, set_up, NULL)
 {
     engine_cuda *cuda = *state, own = { .driver = { .ctx_get_device = ctx_get_device } };
-    assert_int_equal(ptxgen_driver_ask(&own.driver), CUDA_ERROR_NOT_FOUND);
+    assert_error(NOT_FOUND, ptxgen_driver_ask(&own.driver));
     own.driver = cuda->driver;
     own.driver.sm = own.driver.sm_count = 0;
-    assert_int_equal(ptxgen_driver_ask(&own.driver), CUDA_SUCCESS);
+    assert_success(ptxgen_driver_ask(&own.driver));
     assert_int_equal(own.driver.sm, 90);
     assert_int_equal(own.driver.sm_count, SM_COUNT);
 }
 
 TEST_WITH(unloading_empties_the_table, set_up_loaded, NULL)
 {
-    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_success(engine_unload(*state));
     assert_int_equal(fake.unloads, engine_kernel_count);
-    assert_int_equal(engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32),
-                     CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(engine_unload(*state), CUDA_SUCCESS);
+    assert_error(INVALID_HANDLE, engine_mwv_q4k_gemv_k512_n7_w4_launch(*state, STREAM, 4, 16, 32));
+    assert_success(engine_unload(*state));
     assert_int_equal(fake.unloads, engine_kernel_count);
 }
 
@@ -399,12 +370,12 @@ TEST_WITH(what_was_not_generated_is_not_loaded, set_up, NULL)
 {
     static const ptxgen_query never = { .op = PTXGEN_GEMV, .k = 999 };
     ptxgen_load_error error;
-    assert_int_equal(engine_load(*state, engine_find(&never), &error), CUDA_ERROR_NOT_FOUND);
+    assert_error(NOT_FOUND, engine_load(*state, engine_find(&never), &error));
     assert_null(error.kernel);
     assert_string_equal(error.log, "");
     assert_null(engine_loaded(*state, engine_find(&never)));
-    assert_int_equal(ptxgen_launch(&((engine_cuda *)*state)->driver, NULL, STREAM, NULL, 0),
-                     CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE,
+                 ptxgen_launch(&((engine_cuda *)*state)->driver, NULL, STREAM, NULL, 0));
 }
 
 TEST_WITH(a_kernel_that_was_looked_up_is_launched_by_its_descriptor, set_up_loaded, NULL)
@@ -415,14 +386,12 @@ TEST_WITH(a_kernel_that_was_looked_up_is_launched_by_its_descriptor, set_up_load
     };
     CUdeviceptr y = 4, w = 16, x = 32;
     const ptxgen_loaded_kernel *loaded = engine_loaded(cuda, engine_find(&query));
-    assert_int_equal(ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x }, 3),
-                     CUDA_SUCCESS);
+    assert_success(ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x }, 3));
     assert_launched("mwv_q4k_gemv_k512_n7_w4", 7, 128, 0);
     assert_arguments(0, 4, 16, 32, 0, 0);
     for (size_t count = 0; count < 5; count += 2)
-        assert_int_equal(
-            ptxgen_launch(&cuda->driver, loaded, STREAM, (void *[]){ &y, &w, &x, &x }, count),
-            CUDA_ERROR_INVALID_VALUE);
+        assert_error(INVALID_VALUE, ptxgen_launch(&cuda->driver, loaded, STREAM,
+                                                  (void *[]){ &y, &w, &x, &x }, count));
     assert_int_equal(thread.launches, 1);
 }
 
@@ -433,14 +402,13 @@ TEST_WITH(of_several_targets_the_newest_that_the_device_runs_is_loaded, set_up, 
     ptxgen_loaded_kernel loaded[3] = { { 0 } };
     engine_cuda *cuda = *state;
     hopper.sm = 90, blackwell.sm = 100;
-    assert_int_equal(ptxgen_load_in(&cuda->driver, loaded, kernels, 3, &blackwell, NULL),
-                     CUDA_SUCCESS);
+    assert_success(ptxgen_load_in(&cuda->driver, loaded, kernels, 3, &blackwell, NULL));
     assert_ptr_equal(loaded[0].kernel, &hopper);
 
     memset(loaded, 0, sizeof loaded);
     cuda->driver.sm = 70;
-    assert_int_equal(ptxgen_load_in(&cuda->driver, loaded, kernels, 3, &turing, NULL),
-                     CUDA_ERROR_NO_BINARY_FOR_GPU);
+    assert_error(NO_BINARY_FOR_GPU,
+                 ptxgen_load_in(&cuda->driver, loaded, kernels, 3, &turing, NULL));
     assert_null(loaded[0].kernel);
 }
 
@@ -451,7 +419,7 @@ TEST_WITH(what_the_device_is_too_old_for_is_not_loaded_with_the_rest, set_up, NU
     ptxgen_loaded_kernel loaded[2] = { { 0 } };
     engine_cuda *cuda = *state;
     newer.sm = 100;
-    assert_int_equal(ptxgen_load_all_in(&cuda->driver, loaded, kernels, 2, NULL), CUDA_SUCCESS);
+    assert_success(ptxgen_load_all_in(&cuda->driver, loaded, kernels, 2, NULL));
     assert_null(loaded[0].kernel);
     assert_ptr_equal(loaded[1].kernel, &engine_mwv_q4k_gemv_k512_n7_w4);
 }
@@ -464,13 +432,12 @@ TEST_WITH(a_driver_without_an_entry_point_is_not_used, set_up, NULL)
                                          "cuLaunchKernel" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         fake.missing = names[i];
-        assert_int_equal(init(*state), CUDA_ERROR_NOT_FOUND);
-        assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_NOT_INITIALIZED);
-        assert_int_equal(engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL),
-                         CUDA_ERROR_NOT_INITIALIZED);
+        assert_error(NOT_FOUND, init(*state));
+        assert_error(NOT_INITIALIZED, engine_load_all(*state, NULL));
+        assert_error(NOT_INITIALIZED, engine_load(*state, &engine_mwv_q4k_gemv_k512_n7_w4, NULL));
     }
     fake.missing = NULL;
     fake.context = CUDA_ERROR_INVALID_CONTEXT;
-    assert_int_equal(init(*state), CUDA_ERROR_INVALID_CONTEXT);
-    assert_int_equal(engine_load_all(*state, NULL), CUDA_ERROR_NOT_INITIALIZED);
+    assert_error(INVALID_CONTEXT, init(*state));
+    assert_error(NOT_INITIALIZED, engine_load_all(*state, NULL));
 }

@@ -31,15 +31,15 @@ static void assert_qkv_launched(void)
 
 TEST_WITH(a_pipeline_loads_its_own_kernels, set_up, NULL)
 {
-    assert_int_equal(engine_qkv_k512_n256_kv64_load(*state, NULL), CUDA_SUCCESS);
+    assert_success(engine_qkv_k512_n256_kv64_load(*state, NULL));
     assert_int_equal(fake.loads, QKV_STEPS);
-    assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_SUCCESS);
+    assert_success(launch_qkv(*state, WORKSPACE));
     assert_qkv_launched();
 }
 
 TEST_WITH(one_call_launches_all_steps_in_order_with_their_buffers, set_up_loaded, NULL)
 {
-    assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_SUCCESS);
+    assert_success(launch_qkv(*state, WORKSPACE));
     assert_qkv_launched();
 }
 
@@ -56,13 +56,11 @@ TEST_WITH(a_pipeline_that_was_looked_up_is_launched_by_its_descriptor, set_up_lo
     assert_int_equal(pipeline->buffer_count, sizeof buffers / sizeof *buffers);
     for (size_t i = 0; i < pipeline->buffer_count; i++)
         arguments[i] = &buffers[i];
-    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 7, WORKSPACE,
-                                            pipeline->workspace),
-                     CUDA_SUCCESS);
+    assert_success(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 7, WORKSPACE,
+                                          pipeline->workspace));
     assert_qkv_launched();
-    assert_int_equal(engine_launch_pipeline(*state, pipeline, STREAM, arguments, 6, WORKSPACE,
-                                            pipeline->workspace),
-                     CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, engine_launch_pipeline(*state, pipeline, STREAM, arguments, 6,
+                                                       WORKSPACE, pipeline->workspace));
     assert_qkv_launched();
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_null(engine_find_pipeline(&wrong[i]));
@@ -81,26 +79,23 @@ TEST_WITH(a_pipeline_is_refused_before_its_first_launch, set_up_loaded, NULL)
     char why[512];
     cuda->driver.report = keep;
     cuda->driver.report_context = why;
-    assert_int_equal(launch_qkv(cuda, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, launch_qkv(cuda, 0));
     assert_string_equal(why, "qkv_k512_n256_kv64: workspace is 0");
-    assert_int_equal(launch_qkv(cuda, WORKSPACE + 8), CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, launch_qkv(cuda, WORKSPACE + 8));
     assert_string_equal(why, "qkv_k512_n256_kv64: workspace is misaligned: 16 bytes are needed");
-    assert_int_equal(
-        engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV, X, WORKSPACE, 575),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV,
+                                                                 X, WORKSPACE, 575));
     assert_string_equal(why,
                         "qkv_k512_n256_kv64: the workspace is too small: 576 bytes are needed");
-    assert_int_equal(
-        engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, 0, X, WORKSPACE, 576),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, 0,
+                                                                 X, WORKSPACE, 576));
     assert_string_equal(why, "qkv_k512_n256_kv64: wv is 0");
-    assert_int_equal(
-        engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK, WV + 8, X, WORKSPACE, 576),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, engine_qkv_k512_n256_kv64_launch(cuda, STREAM, Q, K, V, WQ, WK,
+                                                                 WV + 8, X, WORKSPACE, 576));
     assert_string_equal(why, "qkv_k512_n256_kv64: wv is misaligned: 16 bytes are needed");
     engine_loaded(cuda, &engine_fused_kv_hw_dp4a_q4k_gemv_k512_n64_w4);
     cuda->kernels[engine_qkv_k512_n256_kv64.steps[2].place].kernel = NULL;
-    assert_int_equal(launch_qkv(cuda, WORKSPACE), CUDA_ERROR_INVALID_HANDLE);
+    assert_error(INVALID_HANDLE, launch_qkv(cuda, WORKSPACE));
     assert_int_equal(thread.launches, 0);
     assert_int_equal(fake.stops, 1);
 }
@@ -110,27 +105,24 @@ TEST_WITH(a_pipelines_nodes_hold_what_a_launch_would_pass, set_up_loaded, NULL)
 {
     ptxgen_node nodes[QKV_STEPS];
     ptxgen_driver *d = &((engine_cuda *)*state)->driver;
-    assert_int_equal(
-        engine_qkv_k512_n256_kv64_node(*state, nodes, Q, K, V, WQ, WK, WV, X, WORKSPACE, 576),
-        CUDA_SUCCESS);
+    assert_success(
+        engine_qkv_k512_n256_kv64_node(*state, nodes, Q, K, V, WQ, WK, WV, X, WORKSPACE, 576));
     assert_int_equal(thread.launches, 0);
     for (int i = 0; i < QKV_STEPS; i++) {
         const ptxgen_node_params *p = &nodes[i].params;
-        assert_int_equal(d->launch_kernel(p->func, p->gridDimX, p->gridDimY, p->gridDimZ,
-                                          p->blockDimX, p->blockDimY, p->blockDimZ,
-                                          p->sharedMemBytes, STREAM, p->kernelParams, p->extra),
-                         CUDA_SUCCESS);
+        assert_success(d->launch_kernel(p->func, p->gridDimX, p->gridDimY, p->gridDimZ,
+                                        p->blockDimX, p->blockDimY, p->blockDimZ, p->sharedMemBytes,
+                                        STREAM, p->kernelParams, p->extra));
     }
     assert_qkv_launched();
-    assert_int_equal(
-        engine_qkv_k512_n256_kv64_node(*state, nodes, Q, K, V, WQ, 0, WV, X, WORKSPACE, 576),
-        CUDA_ERROR_INVALID_VALUE);
+    assert_error(INVALID_VALUE, engine_qkv_k512_n256_kv64_node(*state, nodes, Q, K, V, WQ, 0, WV, X,
+                                                               WORKSPACE, 576));
 }
 
 TEST_WITH(a_pipeline_stops_at_the_step_that_fails, set_up_loaded, NULL)
 {
     fake.failing_launch = 2;
-    assert_int_equal(launch_qkv(*state, WORKSPACE), CUDA_ERROR_INVALID_CONTEXT);
+    assert_error(INVALID_CONTEXT, launch_qkv(*state, WORKSPACE));
     assert_int_equal(thread.launches, 2);
 }
 
@@ -145,7 +137,7 @@ TEST_WITH(launching_loads_and_asks_nothing, set_up_loaded, NULL)
     d->module_get_function = NULL;
     d->module_unload = NULL;
     d->func_set_attribute = NULL;
-    assert_int_equal(launch_qkv(cuda, WORKSPACE), CUDA_SUCCESS);
+    assert_success(launch_qkv(cuda, WORKSPACE));
     assert_qkv_launched();
 }
 
@@ -181,8 +173,8 @@ TEST_WITH(threads_launch_at_once_on_two_devices, set_up_loaded, NULL)
     user users[THREADS];
     pthread_t threads[THREADS];
     thread.device = DEVICE + 1;
-    assert_int_equal(init(&other), CUDA_SUCCESS);
-    assert_int_equal(engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_load(&other, NULL), CUDA_SUCCESS);
+    assert_success(init(&other));
+    assert_success(engine_mwv_dp4a_q4k_gemv_k256_n5000_w3_load(&other, NULL));
     for (int i = 0; i < THREADS; i++) {
         users[i] = (user){ .cuda = i % 2 ? &other : *state, .device = DEVICE + i % 2 };
         if (pthread_create(&threads[i], NULL, launch_often, &users[i]) != 0)

@@ -9,10 +9,13 @@
 #include "gguf_writer.h"
 #include "test_arena.h"
 
-static void open_written(const gguf_writer *w, gguf_file *file)
+/* What a test has open, and what went wrong last. */
+static gguf_file file;
+static gguf_error error;
+
+static void open_written(const gguf_writer *w)
 {
-    gguf_error error;
-    if (!gguf_open_memory("m", w->out.text, w->out.length, file, &error))
+    if (!gguf_open_memory("m", w->out.text, w->out.length, &file, &error))
         fail_msg("%s", error.message);
 }
 
@@ -50,7 +53,7 @@ static gguf_writer write_all_values(arena *a, uint32_t version)
     return w;
 }
 
-static void check_integers(const gguf_file *file)
+static void check_integers(void)
 {
     static const struct {
         const char *name;
@@ -67,7 +70,7 @@ static void check_integers(const gguf_file *file)
         { "missing", false, false, 0 },
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        const gguf_key *key = gguf_find_key(file, expected[i].name);
+        const gguf_key *key = gguf_find_key(&file, expected[i].name);
         uint64_t u = 5;
         int64_t s = 5;
         assert_int_equal(gguf_get_u64(key, 0, &u), expected[i].is_unsigned);
@@ -77,47 +80,47 @@ static void check_integers(const gguf_file *file)
     }
 }
 
-static double float_of(const gguf_file *file, const char *name)
+static double float_of(const char *name)
 {
     double value;
-    assert_true(gguf_get_f64(gguf_find_key(file, name), 0, &value));
+    assert_true(gguf_get_f64(gguf_find_key(&file, name), 0, &value));
     return value;
 }
 
-static void check_floats(const gguf_file *file)
+static void check_floats(void)
 {
     double value;
-    assert_true(float_of(file, "f32") == 0.15625);
-    assert_true(float_of(file, "f64") == 2);
-    assert_true(float_of(file, "i8") == -128);
-    assert_true(float_of(file, "u64") == 0x1p64);
-    assert_true(float_of(file, "i64") == -0x1p63);
-    assert_false(gguf_get_f64(gguf_find_key(file, "text"), 0, &value));
-    assert_false(gguf_get_f64(gguf_find_key(file, "none"), 0, &value));
+    assert_true(float_of("f32") == 0.15625);
+    assert_true(float_of("f64") == 2);
+    assert_true(float_of("i8") == -128);
+    assert_true(float_of("u64") == 0x1p64);
+    assert_true(float_of("i64") == -0x1p63);
+    assert_false(gguf_get_f64(gguf_find_key(&file, "text"), 0, &value));
+    assert_false(gguf_get_f64(gguf_find_key(&file, "none"), 0, &value));
     assert_false(gguf_get_f64(NULL, 0, &value));
 }
 
-static void check_strings(const gguf_file *file)
+static void check_strings(void)
 {
     gguf_string one, all[3];
-    assert_true(gguf_get_string(gguf_find_key(file, "text"), &one));
+    assert_true(gguf_get_string(gguf_find_key(&file, "text"), &one));
     assert_true(gguf_string_is(one, "text"));
     assert_false(gguf_string_is(one, "tex"));
     assert_false(gguf_string_is(one, "texts"));
-    assert_false(gguf_get_string(gguf_find_key(file, "strings"), &one));
-    assert_false(gguf_get_string(gguf_find_key(file, "u8"), &one));
-    assert_false(gguf_get_strings(gguf_find_key(file, "text"), all));
-    assert_true(gguf_get_strings(gguf_find_key(file, "strings"), all));
+    assert_false(gguf_get_string(gguf_find_key(&file, "strings"), &one));
+    assert_false(gguf_get_string(gguf_find_key(&file, "u8"), &one));
+    assert_false(gguf_get_strings(gguf_find_key(&file, "text"), all));
+    assert_true(gguf_get_strings(gguf_find_key(&file, "strings"), all));
     assert_true(gguf_string_is(all[0], "one"));
     assert_true(gguf_string_is(all[1], ""));
     assert_true(gguf_string_is(all[2], "three"));
 }
 
 /* What models give once or by layer. */
-static void check_layers(const gguf_file *file)
+static void check_layers(void)
 {
-    const gguf_key *layers = gguf_find_key(file, "layers"), *one = gguf_find_key(file, "u8");
-    const gguf_key *bools = gguf_find_key(file, "bools");
+    const gguf_key *layers = gguf_find_key(&file, "layers"), *one = gguf_find_key(&file, "u8");
+    const gguf_key *bools = gguf_find_key(&file, "bools");
     int64_t value;
     bool is_set;
     assert_true(gguf_get_i64(layers, 0, &value) && value == 7);
@@ -135,19 +138,17 @@ static void check_layers(const gguf_file *file)
 ARENA_TEST(every_value_of_both_versions_is_read)
 {
     for (uint32_t version = 2; version <= 3; version++) {
-        gguf_file file;
-        gguf_error error;
         gguf_writer w = write_all_values(a, version);
-        open_written(&w, &file);
+        open_written(&w);
         assert_int_equal(file.version, version);
         assert_int_equal(file.alignment, 32);
         assert_int_equal(file.key_count, 16);
         assert_string_equal(file.keys[0].name, "u8");
         assert_string_equal(file.keys[15].name, "bools");
-        check_integers(&file);
-        check_floats(&file);
-        check_strings(&file);
-        check_layers(&file);
+        check_integers();
+        check_floats();
+        check_strings();
+        check_layers();
         const gguf_tensor *t = gguf_find(&file, "t");
         assert_int_equal(t->bytes, 432);
         assert_int_equal(t->offset, w.out.length - 432);
@@ -169,11 +170,10 @@ ARENA_TEST(names_may_have_characters_of_any_length)
 {
     static const char name[] =
         "a\xC3\xA9\xE2\x82\xAC\xED\x9F\xBF\xEE\x80\x80\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF";
-    gguf_file file;
     gguf_writer w = gguf_start(a, 3, 1, 1);
     gguf_put_number(&w, name, GGUF_U8, 7);
     gguf_put_tensor(&w, name, GGUF_NE(4), 0, 0);
-    open_written(&w, &file);
+    open_written(&w);
     assert_string_equal(gguf_find_key(&file, name)->name, name);
     assert_string_equal(gguf_find(&file, name)->name, name);
     gguf_close(&file);
@@ -181,10 +181,8 @@ ARENA_TEST(names_may_have_characters_of_any_length)
 
 ARENA_TEST(a_file_may_have_no_keys_and_no_tensors)
 {
-    gguf_file file;
-    gguf_error error;
     gguf_writer w = gguf_start(a, 3, 0, 0);
-    open_written(&w, &file);
+    open_written(&w);
     assert_null(gguf_find_key(&file, "k"));
     assert_null(gguf_find(&file, "t"));
     assert_true(gguf_check_data(&file, &error));
@@ -193,14 +191,12 @@ ARENA_TEST(a_file_may_have_no_keys_and_no_tensors)
 
 ARENA_TEST(a_file_cut_off_behind_its_header_opens)
 {
-    gguf_error error;
     gguf_writer w = gguf_start(a, 3, 1, 0);
     gguf_put_tensor(&w, "t", GGUF_NE(4), 0, 32);
     size_t header = w.out.length;
     gguf_pad(&w, 32);
     gguf_put(&w, 0, 32 + 16);
     for (size_t size = header; size <= w.out.length; size++) {
-        gguf_file file;
         bool is_whole = size == w.out.length;
         assert_true(gguf_open_memory("m", w.out.text, size, &file, &error));
         assert_int_equal(gguf_data(&file, gguf_find(&file, "t")) != NULL, is_whole);
@@ -214,12 +210,11 @@ ARENA_TEST(data_start_at_a_multiple_of_the_alignment)
     static const uint64_t alignments[] = { 1, 8, 32, 64, 4096 };
     for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
         uint64_t alignment = alignments[i];
-        gguf_file file;
         gguf_writer w = gguf_start(a, 3, 1, 1);
         gguf_put_number(&w, "general.alignment", GGUF_U32, alignment);
         gguf_put_tensor(&w, "t", GGUF_NE(3), 0, 2 * alignment);
         size_t header = w.out.length;
-        open_written(&w, &file);
+        open_written(&w);
         assert_int_equal(file.alignment, alignment);
         assert_int_equal(file.parts[0].data, (header + alignment - 1) / alignment * alignment);
         assert_int_equal(file.tensors[0].offset, file.parts[0].data + 2 * alignment);
@@ -230,12 +225,11 @@ ARENA_TEST(data_start_at_a_multiple_of_the_alignment)
 ARENA_TEST(a_hundred_thousand_tensors_are_found_by_name)
 {
     enum { COUNT = 100000 };
-    gguf_file file;
     gguf_writer w = gguf_start(a, 3, COUNT, 0);
     for (unsigned i = 0; i < COUNT; i++)
         gguf_put_tensor(&w, arena_format(a, "blk.%u.weight", i * 7919 % COUNT), GGUF_NE(32), 2,
                         32 * (uint64_t)(COUNT - 1 - i));
-    open_written(&w, &file);
+    open_written(&w);
     for (unsigned i = 0; i < COUNT; i++) {
         const gguf_tensor *t = gguf_find(&file, arena_format(a, "blk.%u.weight", i * 7919 % COUNT));
         assert_ptr_equal(t, &file.tensors[i]);
@@ -302,7 +296,7 @@ static const char *part_path(arena *a, const char *folder, unsigned part)
 
 static void write_part(arena *a, const char *path, part_values values)
 {
-    const char *error;
+    const char *failure;
     gguf_writer w = gguf_start(a, 3, 1, 3);
     gguf_put_number(&w, "split.no", GGUF_U16, values.no);
     gguf_put_number(&w, "split.count", GGUF_U16, values.count);
@@ -311,14 +305,14 @@ static void write_part(arena *a, const char *path, part_values values)
     gguf_pad(&w, 32);
     strbuf_bytes(&w.out, values.tensor, 1);
     gguf_put(&w, 0, 15);
-    assert_true(os_write_file(a, path, w.out.text, w.out.length, &error));
+    assert_true(os_write_file(a, path, w.out.text, w.out.length, &failure));
 }
 
 static const char *write_parts(arena *a)
 {
-    const char *folder, *error;
+    const char *folder, *failure;
     static const char *const names[] = { "x", "y", "z" };
-    assert_true(os_temporary_directory(a, &folder, &error));
+    assert_true(os_temporary_directory(a, &folder, &failure));
     for (unsigned i = 0; i < 3; i++)
         write_part(a, part_path(a, folder, i + 1), (part_values){ i, 3, 3, names[i] });
     return folder;
@@ -328,8 +322,6 @@ ARENA_TEST(a_split_file_opens_by_any_of_its_parts)
 {
     const char *folder = write_parts(a);
     for (unsigned i = 1; i <= 3; i++) {
-        gguf_file file;
-        gguf_error error;
         if (!gguf_open(part_path(a, folder, i), &file, &error))
             fail_msg("%s", error.message);
         assert_int_equal(file.part_count, 3);
@@ -350,8 +342,6 @@ ARENA_TEST(a_split_file_opens_by_any_of_its_parts)
 /* The message, in which FOLDER stands for the folder. */
 static void refuse_parts(arena *a, const char *folder, const char *path, const char *message)
 {
-    gguf_file file;
-    gguf_error error;
     assert_false(gguf_open(path, &file, &error));
     strbuf shown = strbuf_new(a);
     const char *at = error.message;
@@ -379,8 +369,8 @@ ARENA_TEST(a_missing_part_is_named)
 
 ARENA_TEST(a_part_that_is_broken_is_named)
 {
-    const char *folder = write_parts(a), *error;
-    assert_true(os_write_file(a, part_path(a, folder, 2), "GGUF\1\0\0\0", 8, &error));
+    const char *folder = write_parts(a), *failure;
+    assert_true(os_write_file(a, part_path(a, folder, 2), "GGUF\1\0\0\0", 8, &failure));
     refuse_parts(a, folder, part_path(a, folder, 1),
                  "FOLDER/m-00002-of-00003.gguf: byte 4: version 1: only versions 2 and 3 are read");
 }
@@ -440,25 +430,23 @@ ARENA_TEST(a_part_must_have_a_parts_name)
 
 ARENA_TEST(a_part_must_say_which_it_is)
 {
-    const char *folder = write_parts(a), *error;
+    const char *folder = write_parts(a), *failure;
     gguf_writer w = gguf_start(a, 3, 0, 1);
     gguf_put_number(&w, "split.count", GGUF_U16, 3);
-    assert_true(os_write_file(a, part_path(a, folder, 3), w.out.text, w.out.length, &error));
+    assert_true(os_write_file(a, part_path(a, folder, 3), w.out.text, w.out.length, &failure));
     refuse_parts(a, folder, part_path(a, folder, 1),
                  "FOLDER/m-00003-of-00003.gguf: byte 24: a part of a split model has no key "
                  "split.no");
     w = gguf_start(a, 3, 0, 1);
     gguf_put_text(&w, "split.count", "three");
     folder = write_parts(a);
-    assert_true(os_write_file(a, part_path(a, folder, 1), w.out.text, w.out.length, &error));
+    assert_true(os_write_file(a, part_path(a, folder, 1), w.out.text, w.out.length, &failure));
     refuse_parts(a, folder, part_path(a, folder, 1),
                  "FOLDER/m-00001-of-00003.gguf: byte 47: split.count is no unsigned integer");
 }
 
 ARENA_TEST(a_split_model_has_no_bytes_of_its_own)
 {
-    gguf_file file;
-    gguf_error error;
     gguf_writer w = gguf_start(a, 3, 0, 1);
     gguf_put_number(&w, "split.count", GGUF_U16, 3);
     assert_false(gguf_open_memory("m", w.out.text, w.out.length, &file, &error));
@@ -476,16 +464,14 @@ ARENA_TEST(what_is_no_file_is_refused)
         { "/dev/null", "/dev/null: is no regular file" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        gguf_file file;
-        gguf_error error;
         assert_false(gguf_open(cases[i].path, &file, &error));
         assert_string_equal(error.message, cases[i].message);
         gguf_close(&file);
     }
-    const char *folder, *error;
-    assert_true(os_temporary_directory(a, &folder, &error));
+    const char *folder, *failure;
+    assert_true(os_temporary_directory(a, &folder, &failure));
     const char *path = arena_format(a, "%s/empty.gguf", folder);
-    assert_true(os_write_file(a, path, "", 0, &error));
+    assert_true(os_write_file(a, path, "", 0, &failure));
     refuse_parts(a, folder, path,
                  "FOLDER/empty.gguf: byte 0: no GGUF file: it does not start with \"GGUF\"");
 }
@@ -500,8 +486,6 @@ ARENA_TEST(models_beside_the_project_open)
         skip();
     for (struct dirent *e; (e = readdir(models));) {
         const char *ending = strrchr(e->d_name, '.');
-        gguf_file file;
-        gguf_error error;
         if (!ending || strcmp(ending, ".gguf") != 0)
             continue;
         if (!gguf_open(arena_format(a, "%s/%s", folder, e->d_name), &file, &error) ||
@@ -536,8 +520,6 @@ ARENA_TEST(headers_of_real_models_open)
     if (!folder)
         skip();
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        gguf_file file;
-        gguf_error error;
         if (!gguf_open(arena_format(a, "%s/%s.gguf", folder, models[i].name), &file, &error))
             fail_msg("%s", error.message);
         const gguf_tensor *last = &file.tensors[file.tensor_count - 1];

@@ -104,25 +104,24 @@ static outcome look(const toy_decoder *of)
     return o;
 }
 
-static void assert_same(const outcome *a, const outcome *b)
+static void assert_left(const toy_decoder *of, const outcome *want)
 {
-    assert_memory_equal(a, b, sizeof *a);
+    outcome have = look(of);
+    assert_memory_equal(&have, want, sizeof have);
 }
 
 TEST_WITH(a_prompt_gives_what_its_tokens_give_one_by_one, make, drop)
 {
     for (size_t count = 1; count <= PROMPT; count++) {
-        outcome want = reference(prompt, (uint32_t)count), have;
+        outcome want = reference(prompt, (uint32_t)count);
         assert_success(toy_seek(&model, stream, 0));
         assert_success(toy_prompt(&model, stream, prompt, count));
-        have = look(&model);
-        assert_same(&have, &want);
+        assert_left(&model, &want);
         for (uint32_t i = 0; i < count; i++) {
             assert_success(toy_rows(&model, stream, 1, &prompt[i], &i));
             assert_success(toy_step(&model, stream));
         }
-        have = look(&model);
-        assert_same(&have, &want);
+        assert_left(&model, &want);
     }
 }
 
@@ -140,32 +139,29 @@ TEST_WITH(rows_ahead_of_the_last_tokens_of_a_prompt_are_none, make, drop)
 
 TEST_WITH(a_decoder_begins_with_token_0_of_an_empty_sequence, make, drop)
 {
-    outcome want = reference((uint32_t[]){ 0 }, 1), have;
+    outcome want = reference((uint32_t[]){ 0 }, 1);
     assert_success(toy_step(&model, stream));
-    have = look(&model);
-    assert_same(&have, &want);
+    assert_left(&model, &want);
 }
 
 TEST_WITH(a_prompt_goes_on_where_the_last_one_ended, make, drop)
 {
-    outcome want = reference(prompt, PROMPT), have;
+    outcome want = reference(prompt, PROMPT);
     for (size_t first = 1; first < PROMPT; first++) {
         assert_success(toy_seek(&model, stream, 0));
         assert_success(toy_prompt(&model, stream, prompt, first));
         assert_success(toy_prompt(&model, stream, prompt + first, PROMPT - first));
-        have = look(&model);
-        assert_same(&have, &want);
+        assert_left(&model, &want);
     }
     assert_success(toy_seek(&model, stream, 4));
     assert_success(toy_prompt(&model, stream, prompt + 4, PROMPT - 4));
-    have = look(&model);
-    assert_same(&have, &want);
+    assert_left(&model, &want);
 }
 
 TEST_WITH(a_step_goes_on_with_the_token_that_was_sampled, make, drop)
 {
     uint32_t text[POSITIONS] = { 0 };
-    outcome have, want;
+    outcome have;
     memcpy(text, prompt, sizeof prompt);
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     for (size_t i = PROMPT; i < POSITIONS; i++) {
@@ -176,8 +172,7 @@ TEST_WITH(a_step_goes_on_with_the_token_that_was_sampled, make, drop)
     have = look(&model);
     assert_success(toy_seek(&model, stream, 0));
     assert_success(toy_prompt(&model, stream, text, POSITIONS));
-    want = look(&model);
-    assert_same(&have, &want);
+    assert_left(&model, &have);
 }
 
 /* A graph is made once; it is launched for each token, and never updated. */
@@ -186,7 +181,7 @@ TEST_WITH(a_captured_step_gives_every_token, make, drop)
     CUgraph graph;
     CUgraphExec exec;
     size_t nodes = 0;
-    outcome want[4], have;
+    outcome want[4];
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     for (size_t i = 0; i < 4; i++) {
         assert_success(toy_step(&model, stream));
@@ -202,8 +197,7 @@ TEST_WITH(a_captured_step_gives_every_token, make, drop)
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     for (size_t i = 0; i < 4; i++) {
         assert_success(cuGraphLaunch(exec, stream));
-        have = look(&model);
-        assert_same(&have, &want[i]);
+        assert_left(&model, &want[i]);
     }
     assert_success(cuGraphExecDestroy(exec));
     assert_success(cuGraphDestroy(graph));
@@ -377,7 +371,7 @@ TEST_WITH(a_graph_of_rows_and_steps_gives_their_tokens, make, drop)
 {
     CUgraph graph;
     CUgraphExec exec;
-    outcome want = reference(prompt, 2), have;
+    outcome want = reference(prompt, 2);
     assert_success(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t token = prompt[i];
@@ -389,8 +383,7 @@ TEST_WITH(a_graph_of_rows_and_steps_gives_their_tokens, make, drop)
     for (int launch = 0; launch < 2; launch++) {
         clobber_stack();
         assert_success(cuGraphLaunch(exec, stream));
-        have = look(&model);
-        assert_same(&have, &want);
+        assert_left(&model, &want);
     }
     assert_success(cuGraphExecDestroy(exec));
     assert_success(cuGraphDestroy(graph));
@@ -472,7 +465,7 @@ TEST_WITH(a_tensor_is_refused_with_its_name_and_bytes, make, drop)
 TEST_WITH(a_prompt_is_refused_before_it_changes_anything, make, drop)
 {
     uint32_t text[POSITIONS + 1] = { 0 };
-    outcome before, after;
+    outcome before;
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     before = look(&model);
     assert_refused(toy_prompt(&model, stream, text, POSITIONS - PROMPT + 1),
@@ -484,8 +477,7 @@ TEST_WITH(a_prompt_is_refused_before_it_changes_anything, make, drop)
     assert_success(toy_assign(&model, stream, 3, 1));
     assert_refused(toy_prompt(&model, stream, prompt, 3),
                    "toy: a prompt takes rows of one sequence, and row 3 has that of sequence 1");
-    after = look(&model);
-    assert_same(&after, &before);
+    assert_left(&model, &before);
     assert_success(toy_prompt(&model, stream, prompt, 1));
 }
 
@@ -555,15 +547,14 @@ TEST_WITH(memory_may_be_the_programs, make, drop)
     own_memory own = { .most = PTXGEN_PIECES };
     const ptxgen_memory memory = { .allocate = allocate, .release = release, .user = &own };
     toy_decoder other;
-    outcome want, have;
+    outcome want;
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     want = look(&model);
     assert_success(toy_create(&other, &cuda, &memory));
     assert_int_equal(own.given, PTXGEN_PIECES);
     load_weights(&other);
     assert_success(toy_prompt(&other, stream, prompt, PROMPT));
-    have = look(&other);
-    assert_same(&have, &want);
+    assert_left(&other, &want);
     assert_success(toy_destroy(&other));
     assert_int_equal(own.released, PTXGEN_PIECES);
     assert_int_equal(other.weights, 0);
@@ -604,7 +595,7 @@ TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
 {
     static ptxgen_cuda of;
     ptxgen_decoder rows;
-    outcome want, have;
+    outcome want;
     uint32_t tokens[PTXGEN_MOST_ROWS];
     assert_success(toy_prompt(&model, stream, prompt, PROMPT));
     assert_success(toy_step(&model, stream));
@@ -614,8 +605,7 @@ TEST_WITH(steps_that_sample_all_rows_go_on_with_a_prompts_last, make, drop)
     load_weights(&rows);
     assert_success(ptxgen_prompt(&rows, stream, prompt, PROMPT));
     assert_success(ptxgen_step(&rows, stream));
-    have = look(&rows);
-    assert_same(&have, &want);
+    assert_left(&rows, &want);
 
     assert_success(ptxgen_rows(&rows, stream, 4, prompt, (uint32_t[]){ 0, 1, 2, 3 }));
     assert_success(ptxgen_step_of(&rows, 4, stream));
