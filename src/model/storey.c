@@ -6,7 +6,7 @@
 #include "model/check/verify_step.h"
 #include "model/emit/emit_plan.h"
 #include "model/from_gguf/from_gguf.h"
-#include "model/plan/plan_make.h"
+#include "model/plan/plan.h"
 #include "model/plan_cost.h"
 #include "model/section/decoder_section.h"
 

@@ -3,7 +3,7 @@
 #include "decoder_sample.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"
-#include "model/plan/plan_make.h"
+#include "model/plan/plan.h"
 #include "model/plan_cost.h"
 
 static plan *plan_of(arena *a, const char *text, const char *target_name, const plan_model *model,

@@ -5,7 +5,7 @@
 #include "cost/measured.h"
 #include "model/plan_cost.h"
 #include "decoder_sample.h"
-#include "model/plan/plan_make.h"
+#include "model/plan/plan.h"
 #include "test_arena.h"
 
 enum { LAYERS = 5, A_LAYER = 2, LAUNCHES = 1 + LAYERS * A_LAYER + 1, HIDDEN = 4096, VOCAB = 32000 };

@@ -13,7 +13,7 @@
 #include "base/os_process.h"
 #include "model/check/step_router.h"
 #include "model/check/step_trial.h"
-#include "model/plan/plan_make.h"
+#include "model/plan/plan.h"
 
 enum {
     FAR = 601,              /* a position that several chunks of a sequence lie ahead of */

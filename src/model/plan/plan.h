@@ -22,6 +22,7 @@
 #ifndef PTXGEN_MODEL_PLAN_PLAN_H
 #define PTXGEN_MODEL_PLAN_PLAN_H
 
+#include "base/diag.h"
 #include "kernel/family.h"
 #include "model/decoder.h"
 
@@ -125,6 +126,12 @@ typedef struct plan {
     instance *kernels; /* each configuration once; all named */
     size_t kernel_count;
 } plan;
+
+/* Makes the plan for a decoder on some targets, oldest first, with kernels as model has them (NULL:
+ * as their families do). NULL and an error at where, that says which tensor and size, where a
+ * kernel does not take what the decoder needs. */
+plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
+                size_t wanted_count, const plan_model *model, diags *d);
 
 /* Bytes of a tensor from where an argument lies on; 0: it is of none. */
 uint64_t plan_bytes_from(const plan *p, const plan_argument *argument);

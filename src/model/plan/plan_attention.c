@@ -54,73 +54,25 @@ static void add_rope(planner *p)
     const rope_options *rope = &d->rope[windowed(p)];
     bool normed = planner_has(p, TENSOR_ATTN_Q_NORM);
     const plan_key keys[] = {
-        { "m", p->m },
         { "n_rot", rope->style == ROPE_NONE ? d->head_dim : rope->dims },
         { "temperature_scale", real_bits(rope->temperature_scale) },
         { "temperature_length", real_bits(rope->temperature_length) },
         { "qk_norm", normed },
         { "epsilon", normed ? real_bits(d->epsilon) : 0 },
         { "gated", d->attention_gate },
-        { "state", planner_state(p) },
         { "ring", plan_ring(d, p->layer) },
         { 0 },
     };
-    instance in = planner_kernel(p, FAMILY_ROPE_KV_WRITE, keys);
-    bindings b = { 0 };
-    planner_bind(p, &b, binds);
-    plan_set_rope(p, &in, &b, rope);
-    planner_add(p, &in, &b, "qkv -> q, cache");
-}
-
-/* On tensor cores rows are those of one sequence, and heads of sizes that tiles divide. */
-static bool is_in_tiles(const planner *p)
-{
-    enum { TILE = 16 };
-    const decoder *d = p->d;
-    return decoder_is_prompt(p->m) && d->precision == PRECISION_Q8 && d->sequences == 1 &&
-           d->head_dim % TILE == 0;
+    launch_draft l = planner_draft(p, FAMILY_ROPE_KV_WRITE, keys, binds);
+    plan_set_rope(p, &l, rope);
+    planner_add(p, &l, "qkv -> q, cache");
 }
 
 /* Chunks are for two blocks on each SM of a large GPU, and no more than one block merges well: of 8
  * KV heads 32 chunks of 128 positions each have the first 4096. */
-static instance attention_by(const planner *p, family_id of)
+static launch_draft attention_by(const planner *p, family_id of)
 {
     enum { MANY_HEADS = 8, SPREAD_POSITIONS = 4096 };
-    const decoder *d = p->d;
-    int64_t limit = d->num_kv_heads < MANY_HEADS ? 64 : 32;
-    const plan_key keys[] = {
-        { "ring", plan_ring(d, p->layer) },
-        { "scale", real_bits(d->attention_scale) },
-        { "softcap", real_bits(d->attention_softcap) },
-        { "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0 },
-        { "sinks", planner_has(p, TENSOR_ATTN_SINKS) },
-        { "gate", d->attention_gate },
-        { 0 },
-    };
-    instance in = planner_kernel(p, of, keys);
-    if (in.family->one_sequence)
-        return in;
-    planner_set(&in, "m", p->m);
-    planner_set(&in, "chunking", CHUNKING_FIXED);
-    planner_set(&in, "chunk_size", SPREAD_POSITIONS / limit);
-    planner_set(&in, "chunk_limit", d->max_seq_len > SPREAD_POSITIONS ? limit : 0);
-    planner_set(&in, "state", planner_state(p));
-    return in;
-}
-
-/* Chooses attention of any rows: a row has the same bits in each step. */
-static instance choose_attention(const planner *p)
-{
-    if (is_in_tiles(p))
-        return attention_by(p, FAMILY_MMA_ATTENTION);
-    instance floats = attention_by(p, FAMILY_GQA_FLASH_DECODING);
-    instance halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
-    bool rounds = p->d->precision == PRECISION_Q8;
-    return rounds && planner_prefers(p, &halves, &floats) ? halves : floats;
-}
-
-void plan_attention(planner *p)
-{
     static const plan_bind binds[] = {
         { "o", BIND_BUFFER, BUFFER_O },
         { "partials", BIND_BUFFER, BUFFER_PARTIALS },
@@ -132,16 +84,55 @@ void plan_attention(planner *p)
         { "seq_lens", BIND_STATE, AT_LENGTHS },
         { 0 },
     };
+    const decoder *d = p->d;
+    int64_t limit = d->num_kv_heads < MANY_HEADS ? 64 : 32;
+    const plan_key keys[] = {
+        { "ring", plan_ring(d, p->layer) },
+        { "scale", real_bits(d->attention_scale) },
+        { "softcap", real_bits(d->attention_softcap) },
+        { "window", windowed(p) && d->window < d->max_seq_len ? d->window : 0 },
+        { "sinks", planner_has(p, TENSOR_ATTN_SINKS) },
+        { "gate", d->attention_gate },
+        { 0 },
+    };
+    const plan_key chunk_keys[] = {
+        { "chunking", CHUNKING_FIXED },
+        { "chunk_size", SPREAD_POSITIONS / limit },
+        { "chunk_limit", d->max_seq_len > SPREAD_POSITIONS ? limit : 0 },
+        { 0 },
+    };
+    launch_draft l = planner_draft(p, of, keys, binds);
+    if (l.in.family->one_sequence) { /* all rows, by tiles of the usual m */
+        planner_bind_number(&l, "m_val", p->m, "m");
+        planner_set(&l.in, "m", key_default(family_key(l.in.family, "m")));
+    } else {
+        planner_set_all(&l.in, chunk_keys);
+    }
+    return l;
+}
+
+/* Chooses attention of any rows: a row has the same bits in each step. On tensor cores rows are
+ * those of one sequence, and heads of sizes that tiles divide. */
+static launch_draft choose_attention(const planner *p)
+{
+    enum { TILE = 16 };
+    const decoder *d = p->d;
+    bool rounds = d->precision == PRECISION_Q8;
+    if (rounds && decoder_is_prompt(p->m) && d->sequences == 1 && d->head_dim % TILE == 0)
+        return attention_by(p, FAMILY_MMA_ATTENTION);
+    launch_draft floats = attention_by(p, FAMILY_GQA_FLASH_DECODING);
+    launch_draft halves = attention_by(p, FAMILY_MMA_FLASH_DECODING);
+    return rounds && planner_prefers(p, &halves.in, &floats.in) ? halves : floats;
+}
+
+void plan_attention(planner *p)
+{
     if (planner_has(p, TENSOR_ATTN_QKV))
         plan_multiply(p, &fused_qkv, p->m, 0);
     else
         plan_multiply_matrices(p, &qkv);
     add_rope(p);
-    instance in = choose_attention(p);
-    bindings b = { 0 };
-    planner_bind(p, &b, binds);
-    if (in.family->one_sequence)
-        planner_bind_number(&b, "m_val", p->m, "m");
-    planner_add(p, &in, &b, "q, cache[0..length) -> o");
+    launch_draft l = choose_attention(p);
+    planner_add(p, &l, "q, cache[0..length) -> o");
     plan_add_branch(p, &plan_attention_output);
 }

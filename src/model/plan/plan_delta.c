@@ -55,13 +55,9 @@ void plan_delta_net(planner *p)
     const decoder *d = p->d;
     bool is_tiled = d->delta_layout == DELTA_TILED;
     const plan_key keys[] = {
-        { "head_dim", d->delta_head_dim },
-        { "num_kv_heads", d->delta_key_heads },
-        { "num_heads", d->delta_value_heads },
-        { "layout", d->delta_layout },
-        { "m", p->m },
-        { "epsilon", real_bits(d->epsilon) },
-        { 0 },
+        { "head_dim", d->delta_head_dim },     { "num_kv_heads", d->delta_key_heads },
+        { "num_heads", d->delta_value_heads }, { "layout", d->delta_layout },
+        { "epsilon", real_bits(d->epsilon) },  { 0 },
     };
     plan_multiply_matrices(p, is_tiled ? &tiled_inputs : &grouped_inputs);
     if (is_tiled)

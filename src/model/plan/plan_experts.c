@@ -32,7 +32,6 @@ static void add_route(planner *p)
     };
     const decoder *d = p->d;
     const plan_key keys[] = {
-        { "m", p->m },
         { "weights", planner_format(p, TENSOR_FFN_GATE_INP) },
         { "k", d->hidden },
         { "bias", planner_has(p, TENSOR_FFN_GATE_INP_BIAS) },
@@ -44,11 +43,9 @@ static void add_route(planner *p)
         { "shared", d->shared_ff ? 1 + planner_has(p, TENSOR_FFN_GATE_INP_SHEXP) : 0 },
         { 0 },
     };
-    instance in = planner_kernel(p, FAMILY_MOE_ROUTE, keys);
-    bindings b = { 0 };
-    planner_bind(p, &b, binds);
-    plan_norm(p, &in, &b, decoder_ffn_norm(d));
-    planner_add(p, &in, &b, "norm(middle), ffn_gate_inp -> ids, mix, list");
+    launch_draft l = planner_draft(p, FAMILY_MOE_ROUTE, keys, binds);
+    plan_norm(p, &l, decoder_ffn_norm(d));
+    planner_add(p, &l, "norm(middle), ffn_gate_inp -> ids, mix, list");
 }
 
 static void add_gate_up(planner *p)
@@ -67,7 +64,6 @@ static void add_gate_up(planner *p)
     decoder_tensor gate = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_GATE_EXPS;
     decoder_tensor up = fused ? TENSOR_FFN_GATE_UP_EXPS : TENSOR_FFN_UP_EXPS;
     const plan_key keys[] = {
-        { "m", p->m },
         { "weights", planner_format(p, gate) },
         { "k", d->hidden },
         { "n", d->expert_ff },
@@ -86,28 +82,24 @@ static void add_gate_up(planner *p)
         { "weights_su", planner_format(p, TENSOR_FFN_UP_SHEXP) },
         { 0 },
     };
-    instance in =
-        planner_kernel(p,
-                       plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
-                                           FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP),
-                       keys);
-    bindings b = { 0 };
-    planner_bind(p, &b, binds);
-    planner_bind_rows(p, &b, "wg", gate, 0);
-    planner_bind_rows(p, &b, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
+    family_id of = plan_product_family(p, gate, FAMILY_STREAM_EXPERT_GATE_UP,
+                                       FAMILY_EXACT_EXPERT_GATE_UP, FAMILY_MMA_EXPERT_GATE_UP);
+    launch_draft l = planner_draft(p, of, keys, binds);
+    planner_bind_rows(p, &l, "wg", gate, 0);
+    planner_bind_rows(p, &l, "wu", up, fused ? (uint64_t)d->expert_ff : 0);
     if (!prompt)
-        planner_set_all(&in, formats_keys);
+        planner_set_all(&l.in, formats_keys);
     if (!prompt && d->shared_ff)
-        planner_set_all(&in, shared_keys);
+        planner_set_all(&l.in, shared_keys);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
-    plan_bind_rows(p, &in, &b, &x);
+    plan_bind_rows(p, &l, &x);
     if (prompt)
-        planner_set_rows(p, &in, p->m, &b);
-    planner_add(p, &in, &b, "norm(middle), gate and up of experts, activation -> f");
+        planner_set_rows(p, &l, p->m);
+    planner_add(p, &l, "norm(middle), gate and up of experts, activation -> f");
 }
 
 /* Adds a kernel whose y is added to middle, by itself or by a norm behind it. */
-static void add_sum(planner *p, instance *in, bindings *b, const char *said, const char *said_alone)
+static void add_sum(planner *p, launch_draft *l, const char *said, const char *said_alone)
 {
     static const plan_branch sum = { .post_norm = TENSOR_POST_FFW_NORM,
                                      .product = BUFFER_DOWN,
@@ -115,95 +107,57 @@ static void add_sum(planner *p, instance *in, bindings *b, const char *said, con
                                      .sum = BUFFER_H,
                                      .said_norm = "norm(down) + middle -> h" };
     bool post = planner_has(p, sum.post_norm);
-    planner_bind_buffer(b, "y", post ? sum.product : sum.sum, 0);
+    planner_bind_buffer(l, "y", post ? sum.product : sum.sum, 0);
     if (!post) {
-        planner_set(in, "residual", 1);
+        planner_set(&l->in, "residual", 1);
         if (p->d->residual_scale > 0)
-            planner_set(in, "scale", real_bits(p->d->residual_scale));
-        planner_bind_buffer(b, "residual", sum.residual, 0);
+            planner_set(&l->in, "scale", real_bits(p->d->residual_scale));
+        planner_bind_buffer(l, "residual", sum.residual, 0);
     }
-    planner_add(p, in, b, post ? said_alone : said);
+    planner_add(p, l, post ? said_alone : said);
     if (post)
         plan_add_normed(p, &sum);
 }
 
+/* Adds the product of f with ffn_down: in steps of prompts to choices, else to their sum. */
 static void add_down(planner *p)
 {
     static const plan_bind binds[] = {
+        { "y", BIND_BUFFER, BUFFER_CHOICES },
         { "w", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS },
         { "ws", BIND_TENSOR, TENSOR_FFN_DOWN_SHEXP },
         { "x", BIND_BUFFER, BUFFER_F },
         { "bd", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
+        { "bias", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
         { "weights", BIND_BUFFER, BUFFER_MIX },
         { "list", BIND_BUFFER, BUFFER_LIST },
         { 0 },
     };
     const decoder *d = p->d;
+    bool prompt = decoder_is_prompt(p->m);
     const plan_key keys[] = {
-        { "m", p->m },
         { "weights", planner_format(p, TENSOR_FFN_DOWN_EXPS) },
         { "k", d->expert_ff },
         { "n", d->hidden },
-        { "n_shared", d->shared_ff },
+        { prompt ? "plane_rows" : "n_shared", prompt ? d->hidden : d->shared_ff },
         { "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS) },
         { 0 },
     };
-    instance in = planner_kernel(
-        p, d->precision == PRECISION_Q8 ? FAMILY_STREAM_EXPERT_DOWN : FAMILY_EXACT_EXPERT_DOWN,
-        keys);
-    bindings b = { 0 };
-    planner_bind(p, &b, binds);
-    if (d->shared_ff)
-        planner_set(&in, "weights_s", planner_format(p, TENSOR_FFN_DOWN_SHEXP));
-    planner_set_rows(p, &in, p->m, &b);
-    add_sum(p, &in, &b, "mix of ffn_down of experts f + middle -> h",
-            "mix of ffn_down of experts f -> down");
-}
-
-static void add_choices(planner *p)
-{
-    static const plan_bind binds[] = {
-        { "y", BIND_BUFFER, BUFFER_CHOICES },
-        { "w", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS },
-        { "bias", BIND_TENSOR, TENSOR_FFN_DOWN_EXPS_BIAS },
-        { "list", BIND_BUFFER, BUFFER_LIST },
-        { 0 },
-    };
-    const decoder *d = p->d;
-    const plan_key keys[] = {
-        { "m", p->m },
-        { "weights", planner_format(p, TENSOR_FFN_DOWN_EXPS) },
-        { "k", d->expert_ff },
-        { "n", d->hidden },
-        { "plane_rows", d->hidden },
-        { "bias", planner_has(p, TENSOR_FFN_DOWN_EXPS_BIAS) },
-        { 0 },
-    };
-    instance in = planner_kernel(p, FAMILY_MMA_EXPERT_DOWN, keys);
-    bindings b = { 0 };
-    const plan_rows x = { BUFFER_F,     0,         p->m * d->experts_used, d->expert_ff,
+    const plan_rows f = { BUFFER_F,     0,         p->m * d->experts_used, d->expert_ff,
                           TENSOR_COUNT, FORMAT_F32 };
-    planner_bind(p, &b, binds);
-    plan_bind_rows(p, &in, &b, &x);
-    planner_set_rows(p, &in, p->m, &b);
-    planner_add(p, &in, &b, "ffn_down of experts f -> choices");
-}
-
-static void add_mix(planner *p)
-{
-    const decoder *d = p->d;
-    const plan_key keys[] = {
-        { "m", p->m },
-        { "n", d->hidden },
-        { "shared", d->shared_ff > 0 },
-        { 0 },
-    };
-    instance in = planner_kernel(p, FAMILY_EXPERT_SUM, keys);
-    bindings b = { 0 };
-    planner_bind_buffer(&b, "x", BUFFER_CHOICES, 0);
-    planner_bind_buffer(&b, "shared", BUFFER_SHARED, 0);
-    planner_bind_buffer(&b, "weights", BUFFER_MIX, 0);
-    add_sum(p, &in, &b, "mix of choices + middle -> h", "mix of choices -> down");
+    family_id of = plan_product_family(p, TENSOR_FFN_DOWN_EXPS, FAMILY_STREAM_EXPERT_DOWN,
+                                       FAMILY_EXACT_EXPERT_DOWN, FAMILY_MMA_EXPERT_DOWN);
+    launch_draft l = planner_draft(p, of, keys, binds);
+    if (prompt)
+        plan_bind_rows(p, &l, &f);
+    else if (d->shared_ff)
+        planner_set(&l.in, "weights_s", planner_format(p, TENSOR_FFN_DOWN_SHEXP));
+    planner_set_rows(p, &l, p->m);
+    if (prompt)
+        planner_add(p, &l, "ffn_down of experts f -> choices");
+    else
+        add_sum(p, &l, "mix of ffn_down of experts f + middle -> h",
+                "mix of ffn_down of experts f -> down");
 }
 
 void plan_experts(planner *p)
@@ -223,16 +177,23 @@ void plan_experts(planner *p)
         .norm = TENSOR_COUNT,
         .said = "ffn_down of all rows' expert f_shared -> shared",
     };
+    static const plan_bind mix_binds[] = {
+        { "x", BIND_BUFFER, BUFFER_CHOICES },
+        { "shared", BIND_BUFFER, BUFFER_SHARED },
+        { "weights", BIND_BUFFER, BUFFER_MIX },
+        { 0 },
+    };
+    const plan_key mix_keys[] = { { "n", p->d->hidden }, { "shared", p->d->shared_ff > 0 }, { 0 } };
+    bool prompt = decoder_is_prompt(p->m);
     add_route(p);
     add_gate_up(p);
-    if (!decoder_is_prompt(p->m)) {
-        add_down(p);
-        return;
-    }
-    if (p->d->shared_ff) {
+    if (prompt && p->d->shared_ff) {
         plan_multiply_gates(p, &shared_gates);
         plan_multiply(p, &shared_down, p->m, 0);
     }
-    add_choices(p);
-    add_mix(p);
+    add_down(p);
+    if (prompt) {
+        launch_draft l = planner_draft(p, FAMILY_EXPERT_SUM, mix_keys, mix_binds);
+        add_sum(p, &l, "mix of choices + middle -> h", "mix of choices -> down");
+    }
 }

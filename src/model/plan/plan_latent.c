@@ -70,7 +70,6 @@ static void add_queries(planner *p)
     const decoder *d = p->d;
     bool is_apart = plan_is_apart(p), is_by_rank = d->q_rank && !is_apart;
     const plan_key keys[] = {
-        { "m", p->m },
         { "n_rope", d->rope[0].dims },
         { "epsilon", real_bits(d->epsilon) },
         { "nope", d->head_dim - d->rope[0].dims },
@@ -79,68 +78,51 @@ static void add_queries(planner *p)
         { "q_rank", is_by_rank ? d->q_rank : 0 },
         { 0 },
     };
-    instance in = planner_kernel(p, FAMILY_MLA_QUERY, keys);
-    bindings b = { 0 };
+    launch_draft l = planner_draft(p, FAMILY_MLA_QUERY, keys, binds);
     if (is_by_rank)
-        planner_set(&in, "weights_q", planner_format(p, TENSOR_ATTN_Q_B));
-    planner_bind(p, &b, binds);
-    plan_set_rope(p, &in, &b, &d->rope[0]);
-    planner_add(p, &in, &b,
+        planner_set(&l.in, "weights_q", planner_format(p, TENSOR_ATTN_Q_B));
+    plan_set_rope(p, &l, &d->rope[0]);
+    planner_add(p, &l,
                 is_by_rank ? "norm(qkv), attn_q_b attn_k_b -> q, cache"
                 : is_apart ? "qkv, kv, attn_k_b -> q, cache"
                            : "qkv, attn_k_b -> q, cache");
 }
 
-/* Lets attention round to f16 what it multiplies, where that takes the cache's rows: but a cache of
- * f32 is there to lose nothing. */
-static void set_products(const planner *p, instance *in)
-{
-    const decoder *d = p->d;
-    const char *blamed;
-    if (d->precision != PRECISION_Q8 || d->kv_type == KV_F32 ||
-        p->targets[0]->sm < family_key(in->family, "products")->sm)
-        return;
-    planner_set(in, "products", 1);
-    if (in->family->check(in, p->arena, &blamed))
-        planner_set(in, "products", 0);
-}
-
-/* Sets how long chunks are. Of many rows there are blocks enough without chunks, and what these
- * come to takes memory: as many floats as latents of a row, head and chunk. So there are few, of
- * whatever length; but where nothing is rounded many rows have the bits of one. */
-static void set_chunks(const planner *p, instance *in)
-{
-    enum { FEW_CHUNKS = 4 };
-    const key *k = family_key(in->family, "chunk_size");
-    int64_t usual = key_default(k), positions = p->d->max_seq_len;
-    int64_t size = (positions + FEW_CHUNKS - 1) / FEW_CHUNKS;
-    size = (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of;
-    if (decoder_is_prompt(p->m) && p->d->precision == PRECISION_Q8 && size > usual)
-        planner_set(in, "chunk_size", size < k->max ? size : k->max);
-}
-
 static void add_attention(planner *p)
 {
+    enum { FEW_CHUNKS = 4 };
     static const plan_bind binds[] = {
         { "o", BIND_BUFFER, BUFFER_LATENTS },   { "partials", BIND_BUFFER, BUFFER_PARTIALS },
         { "q", BIND_BUFFER, BUFFER_Q },         { "c", BIND_CACHE, 0 },
         { "seq_lens", BIND_STATE, AT_LENGTHS }, { 0 },
     };
     const decoder *d = p->d;
+    bool rounds = d->precision == PRECISION_Q8;
     double usual = 1 / sqrt((double)d->head_dim);
     const plan_key keys[] = {
-        { "m", p->m },
         { "n_rope", d->rope[0].dims },
         { "scale", real_bits(d->attention_scale > 0 ? d->attention_scale : usual) },
-        { "state", planner_state(p) },
         { 0 },
     };
-    instance in = planner_kernel(p, FAMILY_MLA_ATTENTION, keys);
-    bindings b = { 0 };
-    set_products(p, &in);
-    set_chunks(p, &in);
-    planner_bind(p, &b, binds);
-    planner_add(p, &in, &b, "q, cache[0..length) -> latents");
+    launch_draft l = planner_draft(p, FAMILY_MLA_ATTENTION, keys, binds);
+    /* It rounds to f16 what it multiplies, where that takes the cache's rows: but a cache of f32 is
+     * there to lose nothing. */
+    const char *blamed;
+    const family *of = l.in.family;
+    if (rounds && d->kv_type != KV_F32 && p->targets[0]->sm >= family_key(of, "products")->sm) {
+        planner_set(&l.in, "products", 1);
+        if (of->check(&l.in, p->arena, &blamed))
+            planner_set(&l.in, "products", 0);
+    }
+    /* Of many rows there are blocks enough without chunks, and what these come to takes memory: as
+     * many floats as latents of a row, head and chunk. So there are few, of whatever length; but
+     * where nothing is rounded many rows have the bits of one. */
+    const key *k = family_key(of, "chunk_size");
+    int64_t size = (d->max_seq_len + FEW_CHUNKS - 1) / FEW_CHUNKS;
+    size = (size + k->multiple_of - 1) / k->multiple_of * k->multiple_of;
+    if (rounds && decoder_is_prompt(p->m) && size > key_default(k))
+        planner_set(&l.in, "chunk_size", size < k->max ? size : k->max);
+    planner_add(p, &l, "q, cache[0..length) -> latents");
 }
 
 void plan_latent_attention(planner *p)
@@ -152,7 +134,6 @@ void plan_latent_attention(planner *p)
         { 0 },
     };
     const plan_key value_keys[] = {
-        { "m", p->m },
         { "weights", planner_format(p, TENSOR_ATTN_V_B) },
         { 0 },
     };

@@ -1,5 +1,15 @@
-#include "model/plan/plan_make.h"
-
+/* Makes a plan. The buffers of the workspace have the same places in every layer. Attention, or what stands in its place, makes middle of h; then comes
+ * the feed-forward:
+ *
+ *   gate_up    norm(middle), W_gate W_up           -> f
+ *   down       W_down f + middle                   -> h
+ *
+ * In steps of prompts what products on tensor cores take is made f16 ahead of them, norm(middle) or
+ * f -> rows, once for all that take the same.
+ *
+ * With norms behind attention and feed-forward, their last products make one of their own, and a
+ * norm adds it to h or middle. h and middle are two buffers: no kernel writes what it reads.
+ */
 #include "kernel/memory_plan.h"
 #include "model/plan/plan_product.h"
 
@@ -86,6 +96,95 @@ static void size_buffers(planner *p)
             (int64_t)sizeof(uint32_t);
 }
 
+/* The first launch of a step waits for the step ahead before it lets others start, which then find
+ * what that has left: tokens, positions and lengths. */
+static void add_embed(planner *p)
+{
+    static const plan_bind binds[] = {
+        { "y", BIND_BUFFER, BUFFER_H },
+        { "w", BIND_TENSOR, TENSOR_TOKEN_EMBD },
+        { "tokens", BIND_STATE, AT_TOKENS },
+        { 0 },
+    };
+    const decoder *d = p->d;
+    bool overlaps = false; /* on any target: kernels have one name on all of them */
+    for (size_t i = 0; i < p->target_count; i++)
+        overlaps |= target_overlaps(p->targets[i]);
+    const plan_key keys[] = {
+        { "weights", planner_format(p, TENSOR_TOKEN_EMBD) },
+        { "k", d->hidden },
+        { "n", d->vocab },
+        { "scale", real_bits(d->embedding_scale) },
+        { "trigger", overlaps ? TRIGGER_WAITED : TRIGGER_FIRST },
+        { 0 },
+    };
+    planner_launch(p, FAMILY_EMBED_ROWS, keys, binds, "token_embd[token] -> h");
+}
+
+static void add_layer(planner *p)
+{
+    static const plan_gates gates = { .gate = TENSOR_FFN_GATE,
+                                      .up = TENSOR_FFN_UP,
+                                      .fused = TENSOR_FFN_GATE_UP,
+                                      .y = BUFFER_F,
+                                      .said = "norm(middle), ffn_gate ffn_up, activation -> f",
+                                      .said_fused = "norm(middle), ffn_up, activation -> f" };
+    static const plan_branch down = { .w = TENSOR_FFN_DOWN,
+                                      .post_norm = TENSOR_POST_FFW_NORM,
+                                      .x = BUFFER_F,
+                                      .product = BUFFER_DOWN,
+                                      .residual = BUFFER_MIDDLE,
+                                      .sum = BUFFER_H,
+                                      .said = "ffn_down f + middle -> h",
+                                      .said_alone = "ffn_down f -> down",
+                                      .said_norm = "norm(down) + middle -> h" };
+    if (p->d->recurrent[p->layer])
+        plan_delta_net(p);
+    else if (p->d->latent)
+        plan_latent_attention(p);
+    else
+        plan_attention(p);
+    if (planner_has(p, TENSOR_FFN_GATE_INP)) {
+        plan_experts(p);
+    } else {
+        plan_multiply_gates(p, &gates);
+        plan_add_branch(p, &down);
+    }
+}
+
+static void add_logits(planner *p, int64_t rows)
+{
+    const decoder *d = p->d;
+    bool own = planner_has(p, TENSOR_OUTPUT);
+    const plan_product of = { .w = own ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
+                              .x = BUFFER_H,
+                              .y = BUFFERS,
+                              .residual = BUFFERS,
+                              .norm = TENSOR_OUTPUT_NORM,
+                              .scale = d->logit_scale,
+                              .softcap = d->final_softcap,
+                              .said = own ? "norm(h), output -> logits"
+                                          : "norm(h), token_embd -> logits" };
+    plan_multiply(p, &of, rows, (uint64_t)(p->m - rows));
+}
+
+static void add_sample(planner *p, int64_t rows, int64_t logits_rows)
+{
+    static const plan_bind binds[] = {
+        { "token", BIND_STATE, AT_TOKENS },      { "next_position", BIND_STATE, AT_POSITIONS },
+        { "length", BIND_STATE, AT_LENGTHS },    { "told", BIND_BUFFER, BUFFER_TOLD },
+        { "sampling", BIND_STATE, AT_SAMPLING }, { 0 },
+    };
+    const plan_state *s = &p->plan->state;
+    uint64_t ahead = (uint64_t)(logits_rows - rows) * (uint64_t)p->d->vocab * sizeof(float);
+    const plan_key keys[] = { { "n", p->d->vocab }, { "m", rows }, { 0 } };
+    launch_draft l = planner_draft(p, FAMILY_SAMPLE, keys, binds);
+    planner_bind_state(&l, "logits", s->logits + ahead, "logits");
+    planner_bind_state(&l, "positions", s->positions + (uint64_t)(p->m - rows) * sizeof(uint32_t),
+                       rows < p->m ? "positions of the last row" : "positions");
+    planner_add(p, &l, "logits -> token, position, length");
+}
+
 static void make_step(planner *p, int64_t m, plan_step *step)
 {
     const decoder *d = p->d;
@@ -97,15 +196,15 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     p->rows.x = BUFFERS;
     size_buffers(p);
     p->layer = -1;
-    plan_embed(p);
+    add_embed(p);
     for (p->layer = 0; p->layer < d->layers; p->layer++) {
         size_t before = p->launches.count;
-        plan_layer(p);
+        add_layer(p);
         if (p->launches.count - before > step->layer_launches)
             step->layer_launches = p->launches.count - before;
     }
-    plan_logits(p, step->logits_rows);
-    plan_sample(p, step->sampled_rows, step->logits_rows);
+    add_logits(p, step->logits_rows);
+    add_sample(p, step->sampled_rows, step->logits_rows);
     planner_fetch_ahead(p);
     planner_place_buffers(p, step);
 }
@@ -154,40 +253,34 @@ static void place_caches(planner *p)
     made->bytes[PLAN_CACHE] *= (uint64_t)d->sequences;
 }
 
-static void check_targets(const planner *p)
-{
-    const target *oldest = p->targets[0];
-    int64_t most = p->d->m[p->d->m_count - 1];
-    if (decoder_is_prompt(most) && p->d->precision == PRECISION_Q8 &&
-        oldest->sm < DECODER_PROMPT_SM)
-        diag_error(p->diags, DIAG_CONFLICT, p->where,
-                   "m = %lld is a step of a prompt, on the tensor cores of sm_%d and newer, and %s "
-                   "is one of the targets: take %d at most, or leave that target out",
-                   (long long)most, DECODER_PROMPT_SM, oldest->name, DECODER_FEW_ROWS);
-}
-
 plan *plan_make(arena *a, const decoder *of, location where, const target *const *wanted,
                 size_t wanted_count, const plan_model *model, diags *d)
 {
     planner p = { .arena = a,
                   .d = of,
-                  .plan = arena_zalloc(a, sizeof *p.plan),
+                  .plan = arena_alloc(a, sizeof *p.plan),
                   .targets = wanted,
                   .target_count = wanted_count,
                   .where = where,
                   .diags = d };
     size_t errors = d->errors;
-    check_targets(&p);
-    if (d->errors > errors)
+    const target *oldest = wanted[0];
+    int64_t most = of->m[of->m_count - 1];
+    if (decoder_is_prompt(most) && of->precision == PRECISION_Q8 &&
+        oldest->sm < DECODER_PROMPT_SM) {
+        diag_error(d, DIAG_CONFLICT, where,
+                   "m = %lld is a step of a prompt, on the tensor cores of sm_%d and newer, and %s "
+                   "is one of the targets: take %d at most, or leave that target out",
+                   (long long)most, DECODER_PROMPT_SM, oldest->name, DECODER_FEW_ROWS);
         return NULL;
-    p.plan->decoder = of;
-    p.plan->model = model;
-    p.plan->targets = memcpy(arena_alloc(a, wanted_count * sizeof *wanted), wanted,
-                             wanted_count * sizeof *wanted);
-    p.plan->target_count = wanted_count;
-    p.plan->rows = of->m[of->m_count - 1];
-    p.plan->step_count = (size_t)of->m_count;
-    p.plan->steps = arena_alloc(a, p.plan->step_count * sizeof *p.plan->steps);
+    }
+    *p.plan = (plan){ .decoder = of,
+                      .model = model,
+                      .targets = (const void *)arena_copy(a, wanted, wanted_count * sizeof *wanted),
+                      .target_count = wanted_count,
+                      .rows = most,
+                      .steps = arena_alloc(a, (size_t)of->m_count * sizeof *p.plan->steps),
+                      .step_count = (size_t)of->m_count };
     p.numbers = arena_alloc(a, TENSOR_COUNT * sizeof *p.numbers);
     place_tensors(&p);
     place_caches(&p);

@@ -15,24 +15,24 @@ family_id plan_product_family(const planner *p, decoder_tensor t, family_id roun
                                              : exact;
 }
 
-void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains)
+void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains)
 {
     const plan_key keys[] = { { "norm", NORM_RMS },
                               { "epsilon", real_bits(p->d->epsilon) },
                               { 0 } };
-    planner_set_all(in, keys);
-    planner_bind_tensor(p, b, "gamma", gains);
+    planner_set_all(&l->in, keys);
+    planner_bind_tensor(p, l, "gamma", gains);
 }
 
 /* Makes a kernel that makes rows of a format. */
-static instance maker_of(const planner *p, const plan_rows *of, bindings *b)
+static launch_draft maker_of(const planner *p, const plan_rows *of)
 {
     const plan_key keys[] = { { "k", of->columns }, { "m", of->count }, { 0 } };
-    instance in =
-        planner_kernel(p, of->made == FORMAT_F16 ? FAMILY_F16_ROWS : FAMILY_Q8_ROWS, keys);
+    launch_draft l =
+        planner_draft(p, of->made == FORMAT_F16 ? FAMILY_F16_ROWS : FAMILY_Q8_ROWS, keys, NULL);
     if (of->norm != TENSOR_COUNT)
-        plan_norm(p, &in, b, of->norm);
-    return in;
+        plan_norm(p, &l, of->norm);
+    return l;
 }
 
 static bool are_there(const planner *p, const plan_rows *of)
@@ -42,68 +42,61 @@ static bool are_there(const planner *p, const plan_rows *of)
            have->first == of->first && have->count == of->count && have->made == of->made;
 }
 
-static void bind_x(bindings *b, const plan_rows *of)
+void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of)
 {
-    planner_bind_buffer(b, "x", of->x, of->first * (uint64_t)of->columns * sizeof(float));
-}
-
-static void make_rows(planner *p, const plan_rows *of)
-{
-    bindings b = { 0 };
-    instance in = maker_of(p, of, &b);
-    planner_bind_buffer(&b, "rows", BUFFER_ROWS, 0);
-    planner_bind_buffer(&b, "factors", BUFFER_FACTORS, 0);
-    bind_x(&b, of);
-    planner_need(p, BUFFER_ROWS,
-                 (int64_t)format_bytes(of->made, (uint64_t)(of->count * of->columns)));
-    planner_need(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
-    planner_add(p, &in, &b,
-                arena_format(p->arena, of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows",
-                             buffer_lives[of->x].name));
-    p->rows = *of;
-    p->rows_layer = p->layer;
-}
-
-void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
-{
-    if (family_takes_rows(in->family)) {
-        plan_rows made = *of;
-        made.made = in->family->activations;
-        if (!are_there(p, &made))
-            make_rows(p, &made);
-        planner_bind_buffer(b, "x", BUFFER_ROWS, 0);
-        planner_bind_buffer(b, "factors", BUFFER_FACTORS, 0);
+    uint64_t first = of->first * (uint64_t)of->columns * sizeof(float);
+    if (!family_takes_rows(l->in.family)) {
+        planner_bind_buffer(l, "x", of->x, first);
+        if (of->norm != TENSOR_COUNT)
+            plan_norm(p, l, of->norm);
         return;
     }
-    bind_x(b, of);
-    if (of->norm != TENSOR_COUNT)
-        plan_norm(p, in, b, of->norm);
+    plan_rows made = *of;
+    made.made = l->in.family->activations;
+    if (!are_there(p, &made)) {
+        launch_draft maker = maker_of(p, &made);
+        planner_bind_buffer(&maker, "rows", BUFFER_ROWS, 0);
+        planner_bind_buffer(&maker, "factors", BUFFER_FACTORS, 0);
+        planner_bind_buffer(&maker, "x", of->x, first);
+        planner_need(p, BUFFER_ROWS,
+                     (int64_t)format_bytes(made.made, (uint64_t)(of->count * of->columns)));
+        planner_need(p, BUFFER_FACTORS, of->count * (int64_t)sizeof(float));
+        planner_add(p, &maker,
+                    arena_format(p->arena,
+                                 of->norm != TENSOR_COUNT ? "norm(%s) -> rows" : "%s -> rows",
+                                 buffer_lives[of->x].name));
+        p->rows = made;
+        p->rows_layer = p->layer;
+    }
+    planner_bind_buffer(l, "x", BUFFER_ROWS, 0);
+    planner_bind_buffer(l, "factors", BUFFER_FACTORS, 0);
 }
 
 /* Has a product that is complete take its x in 8 bits from a launch ahead of it, where the model
  * has that worth it. */
-static void prepare_rows(planner *p, instance *in, bindings *b, const plan_rows *of)
+static void prepare_rows(planner *p, launch_draft *l, const plan_rows *of)
 {
-    if (!in->family->of_rows)
+    if (!l->in.family->of_rows)
         return;
-    bindings of_maker = { 0 };
     plan_rows made = *of;
     made.made = FORMAT_Q8_F32;
-    instance maker = maker_of(p, &made, &of_maker), other = *in;
-    other.family = family_find(families, in->family->of_rows);
+    launch_draft maker = maker_of(p, &made);
+    instance other = l->in;
+    other.family = family_find(families, l->in.family->of_rows);
     other.options.norm = NORM_NONE;
     other.options.epsilon = 0;
-    if (!planner_prepares(p, are_there(p, &made) ? NULL : &maker, &other, in, of->count))
+    if (!planner_prepares(p, are_there(p, &made) ? NULL : &maker.in, &other, &l->in, of->count))
         return;
-    *in = other;
-    plan_bind_rows(p, in, b, of);
+    l->in = other;
+    plan_bind_rows(p, l, of);
 }
 
 /* Splits k into parts with which the tiles of Y keep a large GPU's SMs busy: the same whatever the
  * number of rows, so that all steps add up in the same order. */
-static void split_columns(planner *p, instance *in, bindings *b)
+static void split_columns(planner *p, launch_draft *l)
 {
     enum { USUAL_SMS = 128, LEAST_COLUMNS = 2048 };
+    instance *in = &l->in;
     const key *splits = family_key(in->family, "splits");
     const char *blamed;
     if (!splits)
@@ -117,7 +110,7 @@ static void split_columns(planner *p, instance *in, bindings *b)
             best = parts;
     }
     instance_set(in, splits, best);
-    planner_bind_buffer(b, "partials", BUFFER_SUMS, 0);
+    planner_bind_buffer(l, "partials", BUFFER_SUMS, 0);
 }
 
 /* The parameters of a matrix, of its factor and its bias. */
@@ -127,29 +120,29 @@ typedef struct matrix_names {
 
 /* Binds a matrix from a row on, and its factor and the bias of another one, if any; either is a
  * key of the kernel. */
-static void bind_matrix(const planner *p, instance *in, bindings *b, const matrix_names *names,
+static void bind_matrix(const planner *p, launch_draft *l, const matrix_names *names,
                         decoder_tensor w, uint64_t row, decoder_tensor bias)
 {
     decoder_tensor scale = decoder_scale(w);
-    planner_bind_rows(p, b, names->w, w, row);
+    planner_bind_rows(p, l, names->w, w, row);
     if (scale != TENSOR_COUNT && planner_has(p, scale)) {
-        planner_set(in, "scaled", 1);
-        planner_bind_tensor(p, b, names->scale, scale);
+        planner_set(&l->in, "scaled", 1);
+        planner_bind_tensor(p, l, names->scale, scale);
     }
     if (bias != TENSOR_COUNT && planner_has(p, bias)) {
-        planner_set(in, "bias", 1);
-        planner_bind_tensor(p, b, names->bias, bias);
+        planner_set(&l->in, "bias", 1);
+        planner_bind_tensor(p, l, names->bias, bias);
     }
 }
 
 /* Adds a product whose matrices are bound. */
-static void add_product(planner *p, instance *in, bindings *b, const plan_rows *x, const char *said)
+static void add_product(planner *p, launch_draft *l, const plan_rows *x, const char *said)
 {
-    plan_bind_rows(p, in, b, x);
-    split_columns(p, in, b);
-    planner_set_rows(p, in, x->count, b);
-    prepare_rows(p, in, b, x);
-    planner_add(p, in, b, said);
+    plan_bind_rows(p, l, x);
+    split_columns(p, l);
+    planner_set_rows(p, l, x->count);
+    prepare_rows(p, l, x);
+    planner_add(p, l, said);
 }
 
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row)
@@ -167,33 +160,21 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     };
     family_id of_kernel =
         plan_product_family(p, of->w, FAMILY_STREAM_GEMV, FAMILY_GEMV, FAMILY_MMA_GEMM_F16);
-    instance in = planner_kernel(p, of_kernel, keys);
-    bindings b = { 0 };
-    bind_matrix(p, &in, &b, &names, of->w, 0, decoder_bias(of->w));
+    launch_draft l = planner_draft(p, of_kernel, keys, NULL);
+    bind_matrix(p, &l, &names, of->w, 0, decoder_bias(of->w));
     if (of->y == BUFFERS)
-        planner_bind_state(&b, "y", p->plan->state.logits, "logits");
+        planner_bind_state(&l, "y", p->plan->state.logits, "logits");
     else
-        planner_bind_buffer(&b, "y", of->y, 0);
+        planner_bind_buffer(&l, "y", of->y, 0);
     if (of->residual != BUFFERS)
-        planner_bind_buffer(&b, "residual", of->residual, 0);
+        planner_bind_buffer(&l, "residual", of->residual, 0);
     const plan_rows x = { of->x, first_row, rows, columns, of->norm, FORMAT_F32 };
-    add_product(p, &in, &b, &x, of->said);
-}
-
-/* Reports gate and up in one matrix, up's rows behind gate's, where up is not aligned. */
-static void check_fused(const planner *p, const plan_tensor *fused)
-{
-    enum { LOAD_BYTES = 16 };
-    uint64_t half = fused->bytes / 2;
-    if (half % LOAD_BYTES)
-        diag_error(p->diags, DIAG_CONFLICT, p->where,
-                   "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "
-                   "is needed",
-                   fused->name, (unsigned long long)half, LOAD_BYTES);
+    add_product(p, &l, &x, of->said);
 }
 
 void plan_multiply_gates(planner *p, const plan_gates *of)
 {
+    enum { LOAD_BYTES = 16 };
     static const matrix_names of_gate = { "wg", "g_scale", "bg" },
                               of_up = { "wu", "u_scale", "bu" };
     const decoder *d = p->d;
@@ -213,17 +194,20 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     };
     family_id of_kernel = plan_product_family(p, gate, FAMILY_STREAM_GATE_UP, FAMILY_EXACT_GATE_UP,
                                               FAMILY_MMA_GATE_UP_F16);
-    instance in = planner_kernel(p, of_kernel, keys);
-    bindings b = { 0 };
-    if (family_key(in.family, "weights_g"))
-        planner_set_all(&in, formats_keys);
-    if (fused)
-        check_fused(p, planner_tensor(p, gate));
-    bind_matrix(p, &in, &b, &of_gate, gate, 0, decoder_bias(of->gate));
-    bind_matrix(p, &in, &b, &of_up, up, fused ? rows : 0, decoder_bias(of->up));
-    planner_bind_buffer(&b, "y", of->y, 0);
+    launch_draft l = planner_draft(p, of_kernel, keys, NULL);
+    if (family_key(l.in.family, "weights_g"))
+        planner_set_all(&l.in, formats_keys);
+    uint64_t half = planner_tensor(p, gate)->bytes / 2; /* where up starts */
+    if (fused && half % LOAD_BYTES)
+        diag_error(p->diags, DIAG_CONFLICT, p->where,
+                   "%s has gate and up in one, and up starts %llu bytes into it: a multiple of %d "
+                   "is needed",
+                   planner_tensor(p, gate)->name, (unsigned long long)half, LOAD_BYTES);
+    bind_matrix(p, &l, &of_gate, gate, 0, decoder_bias(of->gate));
+    bind_matrix(p, &l, &of_up, up, fused ? rows : 0, decoder_bias(of->up));
+    planner_bind_buffer(&l, "y", of->y, 0);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
-    add_product(p, &in, &b, &x, fused ? of->said_fused : of->said);
+    add_product(p, &l, &x, fused ? of->said_fused : of->said);
 }
 
 void plan_add_branch(planner *p, const plan_branch *of)
@@ -244,7 +228,6 @@ void plan_add_branch(planner *p, const plan_branch *of)
 void plan_add_normed(planner *p, const plan_branch *of)
 {
     const plan_key keys[] = {
-        { "m", p->m },
         { "k", p->d->hidden },
         { "residual", RESIDUAL_POST_NORM },
         { "epsilon", real_bits(p->d->epsilon) },
@@ -279,22 +262,21 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
     };
     family_id of_kernel =
         plan_product_family(p, of->w[0], FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
-    instance in = planner_kernel(p, of_kernel, keys);
-    bindings b = { 0 };
-    planner_bind_buffer(&b, "y", of->y, 0);
+    launch_draft l = planner_draft(p, of_kernel, keys, NULL);
+    planner_bind_buffer(&l, "y", of->y, 0);
     for (int i = 0; i < 3; i++) {
         decoder_tensor w = of->w[i];
         bool there = w != TENSOR_COUNT;
-        planner_set(&in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w) : 0);
-        planner_set(&in, matrices[i].format, planner_format(p, there ? w : of->w[0]));
+        planner_set(&l.in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w) : 0);
+        planner_set(&l.in, matrices[i].format, planner_format(p, there ? w : of->w[0]));
         if (there)
-            bind_matrix(p, &in, &b, &matrices[i].names, w, 0, decoder_bias(w));
+            bind_matrix(p, &l, &matrices[i].names, w, 0, decoder_bias(w));
     }
     const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM, FORMAT_F32 };
-    add_product(p, &in, &b, &x, of->said);
+    add_product(p, &l, &x, of->said);
 }
 
-void plan_set_rope(const planner *p, instance *in, bindings *b, const rope_options *rope)
+void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope)
 {
     const plan_key keys[] = {
         { "rope_base", real_bits(rope->base) },
@@ -311,13 +293,13 @@ void plan_set_rope(const planner *p, instance *in, bindings *b, const rope_optio
         { 0 },
     };
     for (int t = TENSOR_ROPE_FREQS; rope->factors && t <= TENSOR_ROPE_SHORT; t++)
-        planner_bind_tensor(p, b, "factors", (decoder_tensor)t);
-    planner_set(in, "rope", rope->style);
+        planner_bind_tensor(p, l, "factors", (decoder_tensor)t);
+    planner_set(&l->in, "rope", rope->style);
     if (rope->style == ROPE_NONE)
         return;
-    planner_set_all(in, keys);
+    planner_set_all(&l->in, keys);
     if (rope->scaling != ROPE_UNSCALED)
-        planner_set(in, "rope_factor", real_bits(rope->factor));
+        planner_set(&l->in, "rope_factor", real_bits(rope->factor));
     if (rope->scaling == ROPE_YARN)
-        planner_set_all(in, yarn_keys);
+        planner_set_all(&l->in, yarn_keys);
 }

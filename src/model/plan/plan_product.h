@@ -14,10 +14,10 @@ bool plan_is_of_halves(const planner *p, decoder_tensor t);
 
 /* Binds x of a product, and what a norm of it needs: by the kernel itself, or where it is of halves
  * by a launch ahead of it, if no other product of the layer has had the same one. */
-void plan_bind_rows(planner *p, instance *in, bindings *b, const plan_rows *of);
+void plan_bind_rows(planner *p, launch_draft *l, const plan_rows *of);
 
 /* Sets an RMS norm of x ahead of a product, with the gains of a tensor. */
-void plan_norm(const planner *p, instance *in, bindings *b, decoder_tensor gains);
+void plan_norm(const planner *p, launch_draft *l, decoder_tensor gains);
 
 /* A product of one matrix; it has a bias where the decoder has one of the matrix. */
 typedef struct plan_product {
@@ -61,7 +61,7 @@ typedef struct plan_matrices {
 void plan_multiply_matrices(planner *p, const plan_matrices *of);
 
 /* Sets angles, without how many values turn, and binds the tensor of their factors, if any. */
-void plan_set_rope(const planner *p, instance *in, bindings *b, const rope_options *rope);
+void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope);
 
 /* Returns true if latent attention's q comes by products of its own, as in steps of prompts on
  * tensor cores. */
@@ -70,12 +70,7 @@ bool plan_is_apart(const planner *p);
 /* attn_output o + h -> middle. */
 extern const plan_branch plan_attention_output;
 
-/* The parts of a step: from token to hidden states; a layer; the logits of the step's last rows;
- * from the last rows' logits to tokens. And of a layer, each of which is a file. */
-void plan_embed(planner *p);
-void plan_layer(planner *p);
-void plan_logits(planner *p, int64_t rows);
-void plan_sample(planner *p, int64_t rows, int64_t logits_rows);
+/* The parts of a layer, a file each. */
 void plan_attention(planner *p);
 void plan_latent_attention(planner *p);
 void plan_delta_net(planner *p);

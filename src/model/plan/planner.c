@@ -25,87 +25,82 @@ bool planner_has(const planner *p, decoder_tensor t)
 }
 
 /* Binds a name, anew where it is bound already. */
-static bound *bind_name(bindings *b, const char *name, plan_argument argument)
+static bound *bind_name(launch_draft *l, const char *name, plan_argument argument)
 {
     size_t at = 0;
-    while (at < b->count && strcmp(b->items[at].param, name) != 0)
+    while (at < l->bound_count && strcmp(l->bound[at].param, name) != 0)
         at++;
-    b->count += at == b->count;
-    b->items[at] = (bound){ name, argument, BUFFERS };
-    return &b->items[at];
+    l->bound_count += at == l->bound_count;
+    l->bound[at] = (bound){ name, argument, BUFFERS };
+    return &l->bound[at];
 }
 
-void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
+void planner_bind_rows(const planner *p, launch_draft *l, const char *name, decoder_tensor t,
                        uint64_t row)
 {
     const plan_tensor *tensor = planner_tensor(p, t);
     uint64_t before = row * format_bytes(tensor->format, tensor->columns);
-    bind_name(b, name,
+    bind_name(l, name,
               (plan_argument){ .memory = PLAN_WEIGHTS,
                                .offset = tensor->offset + before,
                                .said = tensor->name });
 }
 
-void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t)
+void planner_bind_tensor(const planner *p, launch_draft *l, const char *name, decoder_tensor t)
 {
     if (planner_has(p, t))
-        planner_bind_rows(p, b, name, t, 0);
+        planner_bind_rows(p, l, name, t, 0);
 }
 
-void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said)
+void planner_bind_state(launch_draft *l, const char *name, uint64_t offset, const char *said)
 {
-    bind_name(b, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
+    bind_name(l, name, (plan_argument){ .memory = PLAN_STATE, .offset = offset, .said = said });
 }
 
-void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer, uint64_t offset)
+void planner_bind_buffer(launch_draft *l, const char *name, buffer_id buffer, uint64_t offset)
 {
     plan_argument argument = { .memory = PLAN_WORKSPACE,
                                .offset = offset,
                                .said = buffer_lives[buffer].name };
-    bind_name(b, name, argument)->buffer = buffer;
+    bind_name(l, name, argument)->buffer = buffer;
 }
 
-void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said)
+void planner_bind_number(launch_draft *l, const char *name, int64_t number, const char *said)
 {
-    bind_name(b, name,
+    bind_name(l, name,
               (plan_argument){ .is_number = true, .number = (uint32_t)number, .said = said });
 }
 
-/* Binds the addresses of the rows' caches of the present layer: two lists, one behind the other. */
-static void bind_cache(const planner *p, bindings *b, const char *name, unsigned second)
+static void bind_rows_of_table(const planner *p, launch_draft *l, const plan_bind *binds)
 {
-    static const char *const said[2][2] = { { "K of the rows", "V of the rows" },
-                                            { "states of the rows", "inputs of the rows" } };
-    uint64_t list = 2 * (uint64_t)p->layer + second;
-    planner_bind_state(b, name,
-                       p->plan->state.caches + list * (uint64_t)p->plan->rows * sizeof(uint64_t),
-                       said[p->d->recurrent[p->layer]][second]);
-}
-
-void planner_bind(const planner *p, bindings *b, const plan_bind *rows)
-{
+    static const char *const cache_said[2][2] = { { "K of the rows", "V of the rows" },
+                                                  { "states of the rows", "inputs of the rows" } };
     const plan_state *s = &p->plan->state;
     const struct {
         uint64_t offset;
         const char *said;
     } parts[] = {
-        [AT_TOKENS] = { s->tokens, "tokens" },    [AT_POSITIONS] = { s->positions, "positions" },
-        [AT_LENGTHS] = { s->lengths, "lengths" }, [AT_SAMPLING] = { s->sampling, "sampling" },
-        [AT_LOGITS] = { s->logits, "logits" },
+        [AT_TOKENS] = { s->tokens, "tokens" },
+        [AT_POSITIONS] = { s->positions, "positions" },
+        [AT_LENGTHS] = { s->lengths, "lengths" },
+        [AT_SAMPLING] = { s->sampling, "sampling" },
     };
-    for (; rows->param; rows++) {
-        switch (rows->kind) {
+    uint64_t list = (uint64_t)p->plan->rows * sizeof(uint64_t);
+    for (; binds && binds->param; binds++) {
+        unsigned id = binds->id;
+        switch (binds->kind) {
         case BIND_BUFFER:
-            planner_bind_buffer(b, rows->param, (buffer_id)rows->id, 0);
+            planner_bind_buffer(l, binds->param, (buffer_id)id, 0);
             break;
         case BIND_TENSOR:
-            planner_bind_tensor(p, b, rows->param, (decoder_tensor)rows->id);
+            planner_bind_tensor(p, l, binds->param, (decoder_tensor)id);
             break;
         case BIND_STATE:
-            planner_bind_state(b, rows->param, parts[rows->id].offset, parts[rows->id].said);
+            planner_bind_state(l, binds->param, parts[id].offset, parts[id].said);
             break;
-        case BIND_CACHE:
-            bind_cache(p, b, rows->param, rows->id);
+        case BIND_CACHE: /* of each layer two lists, one behind the other */
+            planner_bind_state(l, binds->param, s->caches + (2 * (uint64_t)p->layer + id) * list,
+                               cache_said[p->d->recurrent[p->layer]][id]);
             break;
         }
     }
@@ -138,26 +133,38 @@ void planner_set_all(instance *in, const plan_key *keys)
             planner_set(in, keys->name, keys->value);
 }
 
-instance planner_kernel(const planner *p, family_id of, const plan_key *keys)
+launch_draft planner_draft(const planner *p, family_id of, const plan_key *keys,
+                           const plan_bind *binds)
 {
 #define SIZE(name)        \
     {                     \
 #name, p->d->name \
     }
     const plan_key sizes[] = {
-        SIZE(head_dim),     SIZE(num_heads), SIZE(num_kv_heads), SIZE(max_seq_len),
-        SIZE(kv_type),      SIZE(latent),    SIZE(value_dim),    SIZE(experts),
-        SIZE(experts_used), SIZE(gating),    SIZE(activation),
+        SIZE(head_dim),
+        SIZE(num_heads),
+        SIZE(num_kv_heads),
+        SIZE(max_seq_len),
+        SIZE(kv_type),
+        SIZE(latent),
+        SIZE(value_dim),
+        SIZE(experts),
+        SIZE(experts_used),
+        SIZE(gating),
+        SIZE(activation),
+        { "m", p->m },
+        { "state", p->settled ? STATE_SETTLED : STATE_CHANGING },
     };
 #undef SIZE
-    instance in = { .family = families[of], .where = p->where };
-    for (const key *k = in.family->keys; k->name; k++)
-        instance_set(&in, k, instance_default(&in, k));
+    launch_draft l = { .in = { .family = families[of], .where = p->where } };
+    for (const key *k = l.in.family->keys; k->name; k++)
+        instance_set(&l.in, k, instance_default(&l.in, k));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (family_key(in.family, sizes[i].name))
-            planner_set(&in, sizes[i].name, sizes[i].value);
-    planner_set_all(&in, keys);
-    return in;
+        if (family_key(l.in.family, sizes[i].name))
+            planner_set(&l.in, sizes[i].name, sizes[i].value);
+    planner_set_all(&l.in, keys);
+    bind_rows_of_table(p, &l, binds);
+    return l;
 }
 
 static bool suits_all(const planner *p, const instance *in)
@@ -204,14 +211,11 @@ int64_t planner_format(const planner *p, decoder_tensor t)
     return instance_weights_index(decoder_format(p->d, t, p->layer));
 }
 
-int64_t planner_state(const planner *p)
+void planner_set_rows(const planner *p, launch_draft *l, int64_t rows)
 {
-    return p->settled ? STATE_SETTLED : STATE_CHANGING;
-}
-
-void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
-{
-    if (family_key(in->family, "rows"))
+    instance *in = &l->in;
+    bool may_loop = family_key(in->family, "rows");
+    if (may_loop)
         planner_set(in, "rows", ROWS_FIXED);
     const key *m = key_of(in, "m");
     int64_t most = m->max;
@@ -222,7 +226,7 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
     planner_set(in, "m", at_once);
     bool fits = launch_fit_stages(in, p->targets, p->target_count);
     bool tiles = in->family->halves; /* of which a tuner chooses the rows */
-    if ((fits && rows <= most && !tiles) || !family_key(in->family, "rows"))
+    if ((fits && rows <= most && !tiles) || !may_loop)
         return;
     planner_set(in, "rows", ROWS_RUN_TIME);
     for (int64_t fewer = fits ? at_once : at_once / 2; fewer; fewer /= 2) {
@@ -230,7 +234,7 @@ void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b)
         if (launch_fit_stages(in, p->targets, p->target_count))
             break;
     }
-    planner_bind_number(b, "m_val", rows, "m");
+    planner_bind_number(l, "m_val", rows, "m");
 }
 
 void planner_need(planner *p, buffer_id buffer, int64_t bytes)
@@ -241,31 +245,31 @@ void planner_need(planner *p, buffer_id buffer, int64_t bytes)
 
 static const char COUNTERS_SAID[] = "counters";
 
-/* Rows of a launch: the kernel's, or a number that it gets. */
-static int64_t rows_of(const instance *in, const bindings *b)
+/* Returns the rows of a launch: the kernel's, or a number that it gets. */
+static int64_t rows_of(const launch_draft *l)
 {
-    for (size_t i = 0; i < b->count; i++)
-        if (b->items[i].argument.is_number)
-            return b->items[i].argument.number;
-    return in->shape.m;
+    for (size_t i = 0; i < l->bound_count; i++)
+        if (l->bound[i].argument.is_number)
+            return l->bound[i].argument.number;
+    return l->in.shape.m;
 }
 
 /* Returns what a parameter gets; what a kernel needs for itself has places of its own. */
-static plan_argument argument_of(planner *p, const instance *in, const param *parameter,
-                                 const bindings *b, buffer_id *buffer)
+static plan_argument argument_of(planner *p, const launch_draft *l, const param *parameter,
+                                 buffer_id *buffer)
 {
-    const run_values run = { .m = rows_of(in, b) };
-    int64_t bytes = formula_value(parameter->bytes, in, &run); /* negative: a launch decides */
+    const run_values run = { .m = rows_of(l) };
+    int64_t bytes = formula_value(parameter->bytes, &l->in, &run); /* negative: a launch decides */
     *buffer = BUFFERS;
-    for (size_t i = 0; i < b->count; i++)
-        if (strcmp(b->items[i].param, parameter->name) == 0) {
-            *buffer = b->items[i].buffer;
+    for (size_t i = 0; i < l->bound_count; i++)
+        if (strcmp(l->bound[i].param, parameter->name) == 0) {
+            *buffer = l->bound[i].buffer;
             if (parameter->kind == PARAM_SCRATCH)
                 planner_need(p, *buffer, bytes);
-            return b->items[i].argument;
+            return l->bound[i].argument;
         }
     if (parameter->data != DATA_ZEROED)
-        wrong_plan(in->family->name, "nothing for the parameter", parameter->name);
+        wrong_plan(l->in.family->name, "nothing for the parameter", parameter->name);
     if (bytes > p->counters)
         p->counters = bytes;
     return (plan_argument){ .memory = PLAN_STATE, .said = COUNTERS_SAID };
@@ -298,20 +302,10 @@ static void check_kernel(planner *p, const instance *in)
                        (long long)instance_value(in, k));
 }
 
-static size_t number_of(planner *p, instance *in)
+void planner_add(planner *p, launch_draft *l, const char *said)
 {
-    in->name = instance_make_name(p->arena, in);
-    size_t number = name_map_find_or_add(p->arena, &p->names, in->name, p->kernels.count);
-    if (number == p->kernels.count) {
-        check_kernel(p, in);
-        *VEC_PUSH(p->arena, &p->kernels) = *in;
-    }
-    return number;
-}
-
-void planner_add(planner *p, instance *in, const bindings *b, const char *said)
-{
-    tune(p, in, rows_of(in, b));
+    instance *in = &l->in;
+    tune(p, in, rows_of(l));
     if (!p->launches.count)
         p->settled = in->family->launch.overlap != NO_OVERLAP && in->trigger == TRIGGER_WAITED;
     placed_launch *made = VEC_PUSH(p->arena, &p->launches);
@@ -319,16 +313,14 @@ void planner_add(planner *p, instance *in, const bindings *b, const char *said)
     param params[MAX_PARAMS];
     made->launch.argument_count = instance_params(p->arena, in, params);
     for (size_t i = 0; i < made->launch.argument_count; i++)
-        made->launch.arguments[i] = argument_of(p, in, &params[i], b, &made->buffers[i]);
+        made->launch.arguments[i] = argument_of(p, l, &params[i], &made->buffers[i]);
 }
 
-void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *rows,
+void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *binds,
                     const char *said)
 {
-    instance in = planner_kernel(p, of, keys);
-    bindings b = { 0 };
-    planner_bind(p, &b, rows);
-    planner_add(p, &in, &b, said);
+    launch_draft l = planner_draft(p, of, keys, binds);
+    planner_add(p, &l, said);
 }
 
 void planner_place_buffers(planner *p, plan_step *step)
@@ -350,10 +342,16 @@ void planner_place_buffers(planner *p, plan_step *step)
     step->launches = arena_alloc(p->arena, p->launches.count * sizeof *step->launches);
     for (size_t i = 0; i < p->launches.count; i++) {
         placed_launch *made = &p->launches.items[i];
+        instance *in = &made->kernel;
         for (size_t j = 0; j < made->launch.argument_count; j++)
             if (made->buffers[j] != BUFFERS)
                 made->launch.arguments[j].offset += (uint64_t)parts[made->buffers[j]].offset;
-        made->launch.kernel = number_of(p, &made->kernel);
+        in->name = instance_make_name(p->arena, in);
+        made->launch.kernel = name_map_find_or_add(p->arena, &p->names, in->name, p->kernels.count);
+        if (made->launch.kernel == p->kernels.count) {
+            check_kernel(p, in);
+            *VEC_PUSH(p->arena, &p->kernels) = *in;
+        }
         step->launches[i] = made->launch;
     }
 }

@@ -38,10 +38,12 @@ typedef struct bound {
     buffer_id buffer; /* of the workspace */
 } bound;
 
-typedef struct bindings {
-    bound items[MAX_PARAMS];
-    size_t count;
-} bindings;
+/* A launch before it is added: its kernel, and what parameters are bound to. */
+typedef struct launch_draft {
+    instance in;
+    bound bound[MAX_PARAMS];
+    size_t bound_count;
+} launch_draft;
 
 typedef struct placed_launch {
     plan_launch launch; /* its kernel is known when the step has all its launches */
@@ -100,7 +102,7 @@ typedef struct plan_key {
  * one of the two addresses of the rows' caches of the layer. A kernel need not have all parameters
  * of a table. The last has no name. */
 typedef enum bind_kind { BIND_BUFFER, BIND_TENSOR, BIND_STATE, BIND_CACHE } bind_kind;
-typedef enum state_part { AT_TOKENS, AT_POSITIONS, AT_LENGTHS, AT_SAMPLING, AT_LOGITS } state_part;
+typedef enum state_part { AT_TOKENS, AT_POSITIONS, AT_LENGTHS, AT_SAMPLING } state_part;
 typedef struct plan_bind {
     const char *param;
     bind_kind kind;
@@ -111,33 +113,29 @@ typedef struct plan_bind {
 bool planner_has(const planner *p, decoder_tensor t);
 const plan_tensor *planner_tensor(const planner *p, decoder_tensor t);
 
-/* Binds parameters; a later binding of a name replaces an earlier one. Single ones: rows of a
- * tensor from one on; bytes of the state, which are said to be; bytes of a buffer from one on; a
- * number. */
-void planner_bind(const planner *p, bindings *b, const plan_bind *rows);
-void planner_bind_tensor(const planner *p, bindings *b, const char *name, decoder_tensor t);
-void planner_bind_rows(const planner *p, bindings *b, const char *name, decoder_tensor t,
+/* Bind a parameter: to a tensor, if the layer has it; to rows of a tensor from one on; to bytes of
+ * the state, which are said to be; to bytes of a buffer from one on; to a number. A later binding
+ * of a name replaces an earlier one. */
+void planner_bind_tensor(const planner *p, launch_draft *l, const char *name, decoder_tensor t);
+void planner_bind_rows(const planner *p, launch_draft *l, const char *name, decoder_tensor t,
                        uint64_t row);
-void planner_bind_state(bindings *b, const char *name, uint64_t offset, const char *said);
-void planner_bind_buffer(bindings *b, const char *name, buffer_id buffer, uint64_t offset);
-void planner_bind_number(bindings *b, const char *name, int64_t number, const char *said);
+void planner_bind_state(launch_draft *l, const char *name, uint64_t offset, const char *said);
+void planner_bind_buffer(launch_draft *l, const char *name, buffer_id buffer, uint64_t offset);
+void planner_bind_number(launch_draft *l, const char *name, int64_t number, const char *said);
 
 /* Gives a buffer room for bytes. */
 void planner_need(planner *p, buffer_id buffer, int64_t bytes);
 
-/* Makes an instance with keys as given; of the others those that are named as a size of the decoder
- * have that size, and the rest has its defaults. A key that the family does not
- * have is a defect of the plan, at which the program aborts. */
-instance planner_kernel(const planner *p, family_id of, const plan_key *keys);
+/* Makes a draft with keys as given; of the others those that are named as a size of the decoder or
+ * of the step have that size, and the rest has its defaults. A key that the family does not have is
+ * a defect of the plan, at which the program aborts. binds may be NULL. */
+launch_draft planner_draft(const planner *p, family_id of, const plan_key *keys,
+                           const plan_bind *binds);
 void planner_set_all(instance *in, const plan_key *keys);
 void planner_set(instance *in, const char *key_name, int64_t value);
 
 /* Returns the value of a key for a tensor's format in the present layer. */
 int64_t planner_format(const planner *p, decoder_tensor t);
-
-/* Returns the value of the key state: settled where the step's first launch has waited for what the
- * step ahead leaves. */
-int64_t planner_state(const planner *p);
 
 /* Returns true if a kernel is faster, on targets that all have it, than another one that computes
  * the same of the same parameters. */
@@ -150,12 +148,12 @@ bool planner_prepares(planner *p, const instance *ahead, instance *in, instance 
 /* Sets the rows of a product: all of them at once; where they take too much shared memory with
  * fewer stages, or (where the family can) as many as fit or as it takes, with a block of the grid
  * for each of those. */
-void planner_set_rows(const planner *p, instance *in, int64_t rows, bindings *b);
+void planner_set_rows(const planner *p, launch_draft *l, int64_t rows);
 
 /* Adds a launch of a kernel to the step. What a kernel needs for itself gets a place. Reports an
  * error where its family does not take its keys. */
-void planner_add(planner *p, instance *in, const bindings *b, const char *said);
-void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *rows,
+void planner_add(planner *p, launch_draft *l, const char *said);
+void planner_launch(planner *p, family_id of, const plan_key *keys, const plan_bind *binds,
                     const char *said);
 
 /* Has launches of the step fetch what later ones read first: see plan_next.c. */

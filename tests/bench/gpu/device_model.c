@@ -7,7 +7,7 @@
 #include "model/check/step_model.h"
 #include "model/check/verify_step.h"
 #include "kernel/formula.h"
-#include "model/plan/plan_make.h"
+#include "model/plan/plan.h"
 #include "model/decoder.h"
 #include "ref/reference.h"
 

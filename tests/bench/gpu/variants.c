@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench/gpu/device.h"
-#include "model/plan/plan_make.h"
+#include "model/plan/plan.h"
 
 bool number_list_parse(const char *text, number_list *list)
 {
