@@ -5,7 +5,6 @@
 #include "model/from_gguf/read.h"
 #include "model/check/verify_step.h"
 #include "model/emit/emit_plan.h"
-#include "model/from_gguf/from_gguf.h"
 #include "model/plan/plan.h"
 #include "model/plan_cost.h"
 #include "model/section/decoder_section.h"

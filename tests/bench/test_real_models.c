@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/os_process.h"
 #include "check/verify.h"
-#include "model/from_gguf/from_gguf.h"
+#include "model/from_gguf/read.h"
 #include "kernel/generate.h"
 #include "model/storey.h"
 #include "check/ptxas.h"

@@ -1,7 +1,7 @@
 /* From GGUF headers to decoders: what every architecture's keys and tensors become, and what their
  * absence means. */
 #include "base/os.h"
-#include "model/from_gguf/from_gguf.h"
+#include "model/from_gguf/read.h"
 #include "model_sample.h"
 #include "test_arena.h"
 

@@ -9,8 +9,6 @@
 
 #include "model/from_gguf/architecture.h"
 
-static const uint8_t optional[] = { TENSOR_EXP_PROBS_B, TENSOR_COUNT };
-
 static void read_heads(model_reader *r)
 {
     static const char head[] = "attention.key_length_mla";
@@ -40,14 +38,6 @@ static void read_heads(model_reader *r)
                       (long long)dims, head, (long long)d->head_dim);
 }
 
-/* Returns the tokens of the vocabulary, by the keys alone. */
-static int64_t count_tokens(model_reader *r)
-{
-    const gguf_key *tokens = gguf_find_key(r->file, "tokenizer.ggml.tokens");
-    return model_number(r, "vocab_size", 0,
-                        tokens && tokens->is_array ? (int64_t)tokens->count : 0);
-}
-
 /* Sets the gating of files without expert_gating_func: those of V2 have none, and early ones of
  * GLM-4.7-Flash, which are known by their layers and vocabulary. */
 static void read_old_gating(model_reader *r)
@@ -55,8 +45,11 @@ static void read_old_gating(model_reader *r)
     enum { LAYERS_OF_FLASH = 47, TOKENS_OF_FLASH = 154880 };
     decoder *d = &r->out->decoder;
     int64_t further = d->layers - LAYERS_OF_FLASH;
-    if (!model_number(r, "expert_gating_func", 0, 0) && (further == 0 || further == 1) &&
-        count_tokens(r) == TOKENS_OF_FLASH)
+    if (model_number(r, "expert_gating_func", 0, 0) || (further != 0 && further != 1))
+        return;
+    const gguf_key *tokens = gguf_find_key(r->file, "tokenizer.ggml.tokens");
+    int64_t listed = tokens && tokens->is_array ? (int64_t)tokens->count : 0;
+    if (model_number(r, "vocab_size", 0, listed) == TOKENS_OF_FLASH)
         d->gating = GATING_SIGMOID;
 }
 
@@ -95,7 +88,7 @@ const architecture arch_deepseek2[] = {
         .gating = GATING_SOFTMAX,
         .expert_rows = EXPERT_ROWS_OWN,
         .may_fuse_experts = true,
-        .optional = optional,
+        .optional = TENSOR_LIST(TENSOR_EXP_PROBS_B),
         .read_heads = read_heads,
         .adapt = adapt,
     },

@@ -2,24 +2,9 @@
  * whose gates are clamped. The norm ahead of them is named post_attention_norm. */
 #include "model/from_gguf/architecture.h"
 
-enum { PERIOD = 2 };
-
-static const uint8_t required[] = {
-    TENSOR_ATTN_Q_BIAS,
-    TENSOR_ATTN_K_BIAS,
-    TENSOR_ATTN_V_BIAS,
-    TENSOR_ATTN_SINKS,
-    TENSOR_ATTN_OUTPUT_BIAS,
-    TENSOR_PRE_FFN_NORM,
-    TENSOR_FFN_GATE_INP_BIAS,
-    TENSOR_FFN_GATE_EXPS_BIAS,
-    TENSOR_FFN_UP_EXPS_BIAS,
-    TENSOR_FFN_DOWN_EXPS_BIAS,
-    TENSOR_COUNT,
-};
-
 static void adapt(model_reader *r)
 {
+    enum { PERIOD = 2 };
     model_windows(r, model_required_number(r, "attention.sliding_window"), PERIOD);
 }
 
@@ -31,7 +16,10 @@ const architecture arch_gpt_oss[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
         .gating = GATING_SOFTMAX_OF_CHOSEN,
         .expert_rows = EXPERT_ROWS_OWN,
-        .required = required,
+        .required = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
+                                TENSOR_ATTN_SINKS, TENSOR_ATTN_OUTPUT_BIAS, TENSOR_PRE_FFN_NORM,
+                                TENSOR_FFN_GATE_INP_BIAS, TENSOR_FFN_GATE_EXPS_BIAS,
+                                TENSOR_FFN_UP_EXPS_BIAS, TENSOR_FFN_DOWN_EXPS_BIAS),
         .adapt = adapt,
     },
     ARCHITECTURE_END,

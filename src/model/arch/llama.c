@@ -2,12 +2,6 @@
  * Ministral 3: a llama with YaRN whose queries grow with their position. */
 #include "model/from_gguf/architecture.h"
 
-static const uint8_t optional[] = {
-    TENSOR_ATTN_Q_BIAS,      TENSOR_ATTN_K_BIAS,   TENSOR_ATTN_V_BIAS, TENSOR_ATTN_QKV_BIAS,
-    TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS, TENSOR_FFN_UP_BIAS, TENSOR_FFN_DOWN_BIAS,
-    TENSOR_ROPE_FREQS,       TENSOR_COUNT,
-};
-
 const architecture arch_llama[] = {
     {
         .name = "llama",
@@ -18,7 +12,9 @@ const architecture arch_llama[] = {
         .gating = GATING_SOFTMAX,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OF_ALL,
-        .optional = optional,
+        .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
+                                TENSOR_ATTN_QKV_BIAS, TENSOR_ATTN_OUTPUT_BIAS, TENSOR_FFN_GATE_BIAS,
+                                TENSOR_FFN_UP_BIAS, TENSOR_FFN_DOWN_BIAS, TENSOR_ROPE_FREQS),
     },
     {
         .name = "mistral3",

@@ -3,13 +3,6 @@
  * model first had. Its sliding window is not applied, as in llama.cpp. */
 #include "model/from_gguf/architecture.h"
 
-static const uint8_t optional[] = { TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS, TENSOR_COUNT };
-
-static bool has_tensor(const model_reader *r, decoder_tensor t)
-{
-    return gguf_find(r->file, tensor_infos[t].name);
-}
-
 static void adapt(model_reader *r)
 {
     decoder *d = &r->out->decoder;
@@ -18,7 +11,8 @@ static void adapt(model_reader *r)
     int64_t window = model_number(r, "attention.sliding_window", 0, 0);
     if (window < d->max_seq_len)
         r->out->ignored_window = window;
-    if (!has_tensor(r, TENSOR_ROPE_LONG) && !has_tensor(r, TENSOR_ROPE_SHORT))
+    if (!gguf_find(r->file, tensor_infos[TENSOR_ROPE_LONG].name) &&
+        !gguf_find(r->file, tensor_infos[TENSOR_ROPE_SHORT].name))
         return;
     bool is_long = d->max_seq_len > original;
     r->out->original_context = original;
@@ -34,7 +28,7 @@ const architecture arch_phi3[] = {
         .rope_style = ROPE_NEOX,
         .activation = ACTIVATION_SILU,
         .rope_base = 10000,
-        .optional = optional,
+        .optional = TENSOR_LIST(TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS),
         .may_fuse_gate_up = true,
         .has_long_factors = true,
         .adapt = adapt,

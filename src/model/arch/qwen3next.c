@@ -10,15 +10,17 @@
 
 enum { USUAL_INTERVAL = 4, AXES = 4, AXES_OF_TEXT = 3 };
 
-/* Reads which layers are delta nets from a list, which also has values for those that predict
- * further tokens. */
-static void read_recurrent_list(model_reader *r, const gguf_key *key)
+/* Reads which layers are delta nets: from a list, which also has values for layers that predict
+ * further tokens, or all but each last of an interval. */
+static void read_recurrent_layers(model_reader *r)
 {
+    static const char list[] = "attention.recurrent_layers", name[] = "full_attention_interval";
     decoder *d = &r->out->decoder;
-    int64_t recurrent = 0;
+    int64_t interval = model_number(r, name, 1, USUAL_INTERVAL), recurrent = 0;
+    const gguf_key *key = model_find_key(r, list) ? model_use_key(r, list) : NULL;
     for (int64_t l = 0; l < d->layers; l++) {
-        int64_t is = 0;
-        if (!gguf_get_i64(key, (uint64_t)l, &is)) {
+        int64_t is = (l + 1) % interval != 0;
+        if (key && !gguf_get_i64(key, (uint64_t)l, &is)) {
             model_error(r, DIAG_BAD_MODEL_KEY, "%s says nothing of layer %lld", key->name,
                         (long long)l);
             return;
@@ -26,24 +28,11 @@ static void read_recurrent_list(model_reader *r, const gguf_key *key)
         d->recurrent[l] = is != 0;
         recurrent += is != 0;
     }
-    if (!recurrent || recurrent == d->layers)
+    if (key && (!recurrent || recurrent == d->layers))
         model_error(r, DIAG_BAD_MODEL_KEY,
                     "%s has %s of %lld layers: there are layers of both kinds", key->name,
                     recurrent ? "all" : "none", (long long)d->layers);
-}
-
-static void read_recurrent_layers(model_reader *r)
-{
-    static const char list[] = "attention.recurrent_layers", name[] = "full_attention_interval";
-    decoder *d = &r->out->decoder;
-    int64_t interval = model_number(r, name, 1, USUAL_INTERVAL);
-    if (model_find_key(r, list)) {
-        read_recurrent_list(r, model_use_key(r, list));
-        return;
-    }
-    for (int64_t l = 0; l < d->layers; l++)
-        d->recurrent[l] = (l + 1) % interval != 0;
-    if (interval < 2 || interval > d->layers)
+    if (!key && (interval < 2 || interval > d->layers))
         model_bad_key(r,
                       "%s = %lld is not from 2 to %lld, the number of layers: there are layers of "
                       "both kinds",

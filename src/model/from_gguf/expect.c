@@ -59,19 +59,6 @@ static void set_value(arena *a, gguf_key *key, const char *text)
     set_text(a, key, text);
 }
 
-static int by_key_name(const void *left, const void *right)
-{
-    const gguf_key *a = *(const gguf_key *const *)left, *b = *(const gguf_key *const *)right;
-    return strcmp(a->name, b->name);
-}
-
-static int by_tensor_name(const void *left, const void *right)
-{
-    const gguf_tensor *a = *(const gguf_tensor *const *)left;
-    const gguf_tensor *b = *(const gguf_tensor *const *)right;
-    return strcmp(a->name, b->name);
-}
-
 static void make_keys(arena *a, const decoder *d, gguf_file *file)
 {
     gguf_key *keys = arena_zalloc(a, (d->metadata_count + 2) * sizeof *keys);
@@ -92,7 +79,7 @@ static void make_keys(arena *a, const decoder *d, gguf_file *file)
                           .type = GGUF_STRING,
                           .is_array = true,
                           .count = (uint64_t)d->vocab };
-    qsort(file->keys_by_name, file->key_count, sizeof *file->keys_by_name, by_key_name);
+    qsort(file->keys_by_name, file->key_count, sizeof *file->keys_by_name, gguf_by_name);
 }
 
 static void make_tensors(arena *a, const decoder *d, gguf_file *file)
@@ -117,8 +104,7 @@ static void make_tensors(arena *a, const decoder *d, gguf_file *file)
     file->tensors_by_name = arena_alloc(a, (tensors.count + 1) * sizeof *file->tensors_by_name);
     for (size_t i = 0; i < tensors.count; i++)
         file->tensors_by_name[i] = &tensors.items[i];
-    if (tensors.count)
-        qsort(file->tensors_by_name, tensors.count, sizeof *file->tensors_by_name, by_tensor_name);
+    qsort(file->tensors_by_name, tensors.count, sizeof *file->tensors_by_name, gguf_by_name);
 }
 
 void model_file_of(arena *a, const decoder *d, gguf_file *file)

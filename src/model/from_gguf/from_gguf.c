@@ -1,4 +1,4 @@
-#include "model/from_gguf/from_gguf.h"
+#include "model/from_gguf/read.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,6 @@
 #include "base/os.h"
 #include "base/os_process.h"
 #include "kernel/family.h"
-#include "model/gguf/gguf.h"
-#include "model/from_gguf/read.h"
 #include "model/section/decoder_section.h"
 
 enum { KIBI = 1024, PROMPT_ROWS = 256 };
@@ -95,7 +93,7 @@ static int by_count(const void *left, const void *right)
     return a->type->id < b->type->id ? -1 : 1;
 }
 
-static void put_types(strbuf *out, const gguf_file *file)
+static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
 {
     VEC(type_count) counts = { 0 };
     for (size_t i = 0; i < file->tensor_count; i++) {
@@ -107,16 +105,6 @@ static void put_types(strbuf *out, const gguf_file *file)
         counts.items[at].count++;
     }
     qsort(counts.items, counts.count, sizeof *counts.items, by_count);
-    for (size_t i = 0; i < counts.count; i++) {
-        strbuf_put(out, i ? ", " : "");
-        for (const char *c = counts.items[i].type->name; *c; c++)
-            strbuf_char(out, *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c);
-        strbuf_format(out, " %zu", counts.items[i].count);
-    }
-}
-
-static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
-{
     strbuf_format(out, "ptxgen: %s, %lld layers, %lld wide, %lld/%lld heads of %lld, ",
                   d->architecture, (long long)d->layers, (long long)d->hidden,
                   (long long)d->num_heads, (long long)d->num_kv_heads, (long long)d->head_dim);
@@ -124,7 +112,12 @@ static void put_summary(strbuf *out, const gguf_file *file, const decoder *d)
         strbuf_format(out, "%lld of %lld experts, ", (long long)d->experts_used,
                       (long long)d->experts);
     strbuf_format(out, "%zu tensors (", file->tensor_count);
-    put_types(out, file);
+    for (size_t i = 0; i < counts.count; i++) {
+        strbuf_put(out, i ? ", " : "");
+        for (const char *c = counts.items[i].type->name; *c; c++)
+            strbuf_char(out, *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c);
+        strbuf_format(out, " %zu", counts.items[i].count);
+    }
     strbuf_put(out, ")\n");
 }
 
@@ -185,24 +178,15 @@ static bool add_prompts(conversion *c, const spec *checked)
     return check_spec(c, &back);
 }
 
-/* Returns true if the starter engine cuts text as tokenizer.ggml.pre says. */
-static bool has_pre_tokenizer(const char *name)
-{
-    static const char *const names[] = {
-#define PRE_TOKENIZER(name, ...) name,
-#include "templates/engine/pre_tokenizers.def"
-#undef PRE_TOKENIZER
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Warns if the file has a vocabulary that the starter engine does not read. */
 static void check_tokenizer(conversion *c)
 {
     enum { SHOWN = 64 };
+    static const char *const pre_tokenizers[] = {
+#define PRE_TOKENIZER(name, ...) name,
+#include "templates/engine/pre_tokenizers.def"
+#undef PRE_TOKENIZER
+    };
     static const char model_key[] = "tokenizer.ggml.model", pre_key[] = "tokenizer.ggml.pre";
     gguf_string kind, pre = { "default", strlen("default") };
     if (!gguf_get_string(gguf_find_key(&c->file, model_key), &kind))
@@ -212,7 +196,10 @@ static void check_tokenizer(conversion *c)
     gguf_string shown = is_bpe ? pre : kind;
     const char *name =
         arena_copy(c->arena, shown.bytes, shown.length < SHOWN ? shown.length : SHOWN);
-    if (is_bpe ? !has_pre_tokenizer(name) : !gguf_string_is(kind, "llama"))
+    bool is_supported = !is_bpe && gguf_string_is(kind, "llama");
+    for (size_t i = 0; is_bpe && i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++)
+        is_supported |= strcmp(pre_tokenizers[i], name) == 0;
+    if (!is_supported)
         diag_warning(c->diags, DIAG_NO_TOKENIZER, (location){ .file = c->path },
                      "%s = %s is not supported by the starter engine, which needs a tokenizer of "
                      "its own for this model; kernels and header do not",

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,23 +78,27 @@ static void require_note(model_reader *r, const char *name)
     }
 }
 
-/* Returns the shortest text that is read as the number. */
-static const char *number_text(arena *a, double number)
+/* Returns the shortest decimal that is read as the number, as a double or as the same f32: what was
+ * meant by 9.99999974737875e-06 is 1e-5. */
+static const char *shortest_text(arena *a, double number, bool is_f32)
 {
     enum { EXACT_DIGITS = 17 };
-    static const double MOST_WHOLE = 9007199254740992.0;
-    char text[32];
-    if (number > -MOST_WHOLE && number < MOST_WHOLE) {
-        double whole = (double)(int64_t)number;
-        if (whole <= number && whole >= number)
-            return arena_format(a, "%lld", (long long)number);
-    }
+    const char *text = NULL;
     for (int digits = 1; digits <= EXACT_DIGITS; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) <= number && strtod(text, NULL) >= number)
+        text = arena_format(a, "%.*g", digits, number);
+        double back = is_f32 ? (double)strtof(text, NULL) : strtod(text, NULL);
+        if (!(back < number || back > number))
             break;
     }
-    return arena_copy(a, text, strlen(text));
+    return text;
+}
+
+static const char *number_text(arena *a, double number)
+{
+    static const double MOST_WHOLE = 9007199254740992.0;
+    double whole = number > -MOST_WHOLE && number < MOST_WHOLE ? (double)(int64_t)number : NAN;
+    return whole <= number && whole >= number ? arena_format(a, "%lld", (long long)number)
+                                              : shortest_text(a, number, false);
 }
 
 static void note_numbers(model_reader *r, const char *name, const double *values, size_t count,
@@ -198,21 +201,6 @@ int64_t model_required_number(model_reader *r, const char *name)
     return number;
 }
 
-/* The decimal of fewest digits that is the same f32: what was meant by 9.99999974737875e-06 is
- * 1e-5. */
-static double shortest(double number)
-{
-    enum { EXACT_DIGITS = 9 };
-    char text[32];
-    for (int digits = 1; digits <= EXACT_DIGITS; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        float back = strtof(text, NULL);
-        if (!(back < number || back > number))
-            return strtod(text, NULL);
-    }
-    return number;
-}
-
 double model_real(model_reader *r, const char *name, double fallback)
 {
     const gguf_key *key = use_key(r, name);
@@ -226,7 +214,8 @@ double model_real(model_reader *r, const char *name, double fallback)
         return fallback;
     }
     if (isfinite(number) && number >= 0) {
-        number = key->type == GGUF_F32 ? shortest(number) : number;
+        if (key->type == GGUF_F32)
+            number = strtod(shortest_text(r->arena, number, true), NULL);
         model_note_number(r, name, number, !(number < fallback || number > fallback));
         return number;
     }

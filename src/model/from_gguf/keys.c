@@ -16,20 +16,6 @@ static void read_heads(model_reader *r)
     model_require_same(r, "attention.value_length_swa", d->head_dim, one_size);
 }
 
-/* Returns the decoder's layers: others behind them predict further tokens from what these give. */
-static int64_t read_layers(model_reader *r)
-{
-    int64_t all = model_required_number(r, "block_count"), further = 0;
-    if (r->architecture->features & FEATURE_NEXTN)
-        further = model_number(r, "nextn_predict_layers", 0, 0);
-    r->out->further_layers = further;
-    if (further < all)
-        return all - further;
-    model_bad_key(r, "nextn_predict_layers = %lld leaves no layer of %lld to the decoder",
-                  (long long)further, (long long)all);
-    return all;
-}
-
 static int64_t read_gating(model_reader *r)
 {
     static const int64_t gatings[] = { GATING_SOFTMAX, GATING_SIGMOID, GATING_SOFTMAX_OF_CHOSEN };
@@ -105,7 +91,14 @@ static void read_experts(model_reader *r)
 static void read_sizes(model_reader *r)
 {
     decoder *d = &r->out->decoder;
-    d->layers = read_layers(r);
+    int64_t layers = model_required_number(r, "block_count"), further = 0;
+    if (r->architecture->features & FEATURE_NEXTN) /* the last ones predict further tokens */
+        further = model_number(r, "nextn_predict_layers", 0, 0);
+    if (further >= layers)
+        model_bad_key(r, "nextn_predict_layers = %lld leaves no layer of %lld to the decoder",
+                      (long long)further, (long long)layers);
+    r->out->further_layers = further;
+    d->layers = further < layers ? layers - further : layers;
     d->hidden = model_required_number(r, "embedding_length");
     d->num_heads = model_required_number(r, "attention.head_count");
     if (r->architecture->read_heads)

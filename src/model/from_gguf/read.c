@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "model/from_gguf/architecture.h"
-
 const char *model_architectures(arena *a)
 {
     strbuf names = strbuf_new(a);
@@ -22,14 +20,14 @@ static const architecture *find_architecture(model_reader *r)
                     "general.architecture is missing; this is no file of a model");
         return NULL;
     }
-    const char *name = model_shown_text(r, named), *key;
+    const char *name = model_shown_text(r, named), *key_name;
     for (const architecture *const *list = model_architecture_lists; *list; list++)
         for (const architecture *of = *list; of->name; of++)
             if (strcmp(of->name, name) == 0)
                 return of;
     r->architecture = &(const architecture){ .name = name };
     const char *feature = strcmp(name, "gemma4") == 0 ? "heads of two sizes and embeddings by layer"
-                                                      : model_missing_feature(r, &key);
+                                                      : model_missing_feature(r, &key_name);
     model_error(r, DIAG_NO_ARCHITECTURE, "architecture '%s' has no decoder here%s%s; there are %s",
                 name, feature ? ", it needs " : "", feature ? feature : "",
                 model_architectures(r->arena));
@@ -64,30 +62,6 @@ static model_reader new_reader(arena *a, const gguf_file *file, location where, 
                            .out = out };
 }
 
-/* Keeps the keys of the file that decided something. */
-static void keep_metadata(model_reader *r)
-{
-    VEC(decoder_metadata) kept = { 0 };
-    for (size_t i = 0; i < r->notes.count; i++) {
-        const model_note *note = &r->notes.items[i];
-        if (note->is_there && note->key.use != DECODER_KEY_IGNORED)
-            *VEC_PUSH(r->arena, &kept) = (decoder_metadata){ note->key.name, note->key.text };
-    }
-    r->out->decoder.metadata = kept.items;
-    r->out->decoder.metadata_count = kept.count;
-}
-
-/* Returns true if context_length is the value of a key that the file leaves out. */
-static bool context_decides(const model_reader *r)
-{
-    for (size_t i = 0; i < r->notes.count; i++) {
-        const model_note *note = &r->notes.items[i];
-        if (strcmp(note->key.name, "rope.scaling.original_context_length") == 0)
-            return !note->is_there && note->key.use != DECODER_KEY_IGNORED;
-    }
-    return false;
-}
-
 bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported)
 {
     gguf_file file;
@@ -97,7 +71,12 @@ bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected
     if (!read_keys(&r, &options))
         return false;
     decoder_key *keys = arena_alloc(a, (r.notes.count + 1) * sizeof *keys);
-    bool decides = context_decides(&r);
+    bool decides = false; /* context_length is the value of a key that the file leaves out */
+    for (size_t i = 0; i < r.notes.count; i++) {
+        const model_note *note = &r.notes.items[i];
+        if (strcmp(note->key.name, "rope.scaling.original_context_length") == 0)
+            decides = !note->is_there && note->key.use != DECODER_KEY_IGNORED;
+    }
     for (size_t i = 0; i < r.notes.count; i++) {
         keys[i] = r.notes.items[i].key;
         /* Loaders compare the number of layers without those that predict further tokens. */
@@ -122,6 +101,13 @@ bool model_read(arena *a, const char *path, const gguf_file *file, const model_o
     if (!read_keys(&r, options))
         return false;
     model_read_tensors(&r);
-    keep_metadata(&r);
+    VEC(decoder_metadata) kept = { 0 }; /* the keys of the file that decided something */
+    for (size_t i = 0; i < r.notes.count; i++) {
+        const model_note *note = &r.notes.items[i];
+        if (note->is_there && note->key.use != DECODER_KEY_IGNORED)
+            *VEC_PUSH(a, &kept) = (decoder_metadata){ note->key.name, note->key.text };
+    }
+    out->decoder.metadata = kept.items;
+    out->decoder.metadata_count = kept.count;
     return d->errors == errors;
 }

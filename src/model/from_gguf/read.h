@@ -4,9 +4,8 @@
 #ifndef PTXGEN_MODEL_FROM_GGUF_READ_H
 #define PTXGEN_MODEL_FROM_GGUF_READ_H
 
-#include "base/diag.h"
-#include "model/from_gguf/model.h"
-#include "model/gguf/gguf.h"
+#include "input/spec.h"
+#include "model/from_gguf/architecture.h"
 
 /* Reads the decoder of a file; path is for messages. False where d got an error. */
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,
@@ -16,6 +15,13 @@ bool model_read(arena *a, const char *path, const gguf_file *file, const model_o
  * what they make, without tensors; expected is what a file of the model has. Returns false if they
  * make no model, with a report. */
 bool model_expect(arena *a, const decoder *d, model *out, decoder_file *expected, diags *reported);
+
+/* --from-gguf: writes the spec of the model's step to out, and a line that sums the model up to
+ * said. overrides may name prefix and targets; upper reads the spec back, as a check. Returns false
+ * where d got an error. */
+bool from_gguf(arena *a, const char *path, const upper_storey *upper,
+               const spec_overrides *overrides, const model_options *options, strbuf *out,
+               strbuf *said, diags *d);
 
 /* "llama, mistral3, ...": those that model_read takes. */
 const char *model_architectures(arena *a);

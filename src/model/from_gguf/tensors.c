@@ -30,19 +30,6 @@ void model_ignore_tensor(model_reader *r, decoder_tensor t)
         mark_known(r, tensor);
 }
 
-/* Those of layers that predict further tokens, which are numbered behind the decoder's. */
-static void ignore_further_layers(model_reader *r)
-{
-    const model *m = r->out;
-    for (int64_t i = 0; i < m->further_layers; i++) {
-        const char *prefix =
-            arena_format(r->arena, "blk.%lld.", (long long)(m->decoder.layers + i));
-        for (size_t t = 0; t < r->file->tensor_count; t++)
-            if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
-                mark_known(r, &r->file->tensors[t]);
-    }
-}
-
 /* That of the first layer that could have it; NULL: none has. */
 static const gguf_tensor *find_first(const model_reader *r, unsigned t)
 {
@@ -229,7 +216,12 @@ void model_read_tensors(model_reader *r)
     const decoder *d = &r->out->decoder;
     size_t errors = r->diags->errors;
     choose_tensors(r);
-    ignore_further_layers(r);
+    for (int64_t i = 0; i < r->out->further_layers; i++) { /* they are numbered behind d's */
+        const char *prefix = arena_format(r->arena, "blk.%lld.", (long long)(d->layers + i));
+        for (size_t t = 0; t < r->file->tensor_count; t++)
+            if (strncmp(r->file->tensors[t].name, prefix, strlen(prefix)) == 0)
+                r->known_tensors[t] = true;
+    }
     if (report_outdated(r))
         return;
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {

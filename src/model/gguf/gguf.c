@@ -98,14 +98,6 @@ static bool fail_at_file(gguf_error *error, const char *path, const char *proble
     return false;
 }
 
-static int by_name(const void *left, const void *right)
-{
-    const gguf_tensor *a = *(const gguf_tensor *const *)left;
-    const gguf_tensor *b = *(const gguf_tensor *const *)right;
-    int order = strcmp(a->name, b->name);
-    return order ? order : a < b ? -1 : a > b;
-}
-
 static bool sort_tensors(gguf_file *file, gguf_error *error)
 {
     const gguf_tensor **sorted = malloc((file->tensor_count + 1) * sizeof *sorted);
@@ -114,7 +106,7 @@ static bool sort_tensors(gguf_file *file, gguf_error *error)
         return fail_at_file(error, file->parts[0].path, "out of memory");
     for (size_t i = 0; i < file->tensor_count; i++)
         sorted[i] = &file->tensors[i];
-    qsort(sorted, file->tensor_count, sizeof *sorted, by_name);
+    qsort(sorted, file->tensor_count, sizeof *sorted, gguf_by_name);
     for (size_t i = 1; i < file->tensor_count; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             return gguf_fail(error, file->parts[sorted[i]->part].path, sorted[i]->info_offset,
@@ -152,29 +144,12 @@ static bool join(gguf_file *file, gguf_part *part, gguf_header *header, gguf_err
     return true;
 }
 
-static int compare_key(const void *name, const void *at)
-{
-    return strcmp(name, (*(const gguf_key *const *)at)->name);
-}
-
-static int compare_tensor(const void *name, const void *at)
-{
-    return strcmp(name, (*(const gguf_tensor *const *)at)->name);
-}
-
-static const gguf_key *find_key(const gguf_key *const *sorted, size_t count, const char *name)
-{
-    const gguf_key *const *found =
-        count ? bsearch(name, sorted, count, sizeof *sorted, compare_key) : NULL;
-    return found ? *found : NULL;
-}
-
 /* What a part says of its place in the model must be what its name says. */
 static bool check_split_key(const gguf_part *part, const gguf_header *header, const char *name,
                             uint64_t expected, gguf_error *error)
 {
     uint64_t value;
-    const gguf_key *key = find_key(header->keys_by_name, header->key_count, name);
+    const gguf_key *key = gguf_find_by_name(header->keys_by_name, header->key_count, name);
     if (!key)
         return gguf_fail(error, part->path, 24, "a part of a split model has no key %s", name);
     if (!gguf_get_u64(key, 0, &value))
@@ -288,25 +263,9 @@ static bool find_part_count(const gguf_file *file, uint64_t *count, gguf_error *
     return true;
 }
 
-static bool open_split(char *path, uint64_t count, uint64_t at, gguf_file *file, gguf_error *error)
-{
-    uint64_t named;
-    char *split_name = find_split_name(path, &named);
-    if (!split_name)
-        return gguf_fail(error, path, at,
-                         "split.count is %" PRIu64 ", but the file's name does not "
-                         "end as %s does",
-                         count, SPLIT_NAME);
-    if (named != count)
-        return gguf_fail(error, path, at,
-                         "split.count is %" PRIu64 ", but the file's name says %" PRIu64, count,
-                         named);
-    return open_parts(path, split_name, (size_t)count, file, error);
-}
-
 bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
 {
-    uint64_t count = 1;
+    uint64_t count = 1, named;
     memset(file, 0, sizeof *file);
     error->unreadable = false;
     char *name = copy_text(path);
@@ -315,8 +274,19 @@ bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
     bool good = open_parts(name, NULL, 1, file, error) && find_part_count(file, &count, error);
     if (good && count > 1) {
         uint64_t at = gguf_find_key(file, "split.count")->offset;
+        char *split_name = find_split_name(name, &named);
         gguf_close(file);
-        good = open_split(name, count, at, file, error);
+        if (!split_name)
+            good = gguf_fail(error, path, at,
+                             "split.count is %" PRIu64 ", but the file's name does not "
+                             "end as %s does",
+                             count, SPLIT_NAME);
+        else if (named != count)
+            good = gguf_fail(error, path, at,
+                             "split.count is %" PRIu64 ", but the file's name says %" PRIu64, count,
+                             named);
+        else
+            good = open_parts(name, split_name, (size_t)count, file, error);
     }
     if (!good)
         gguf_close(file);
@@ -370,16 +340,12 @@ void gguf_close(gguf_file *file)
 
 const gguf_key *gguf_find_key(const gguf_file *file, const char *name)
 {
-    return find_key(file->keys_by_name, file->key_count, name);
+    return gguf_find_by_name(file->keys_by_name, file->key_count, name);
 }
 
 const gguf_tensor *gguf_find(const gguf_file *file, const char *name)
 {
-    const gguf_tensor *const *found = file->tensor_count
-                                          ? bsearch(name, file->tensors_by_name, file->tensor_count,
-                                                    sizeof *file->tensors_by_name, compare_tensor)
-                                          : NULL;
-    return found ? *found : NULL;
+    return gguf_find_by_name(file->tensors_by_name, file->tensor_count, name);
 }
 
 const void *gguf_data(const gguf_file *file, const gguf_tensor *tensor)

@@ -235,17 +235,6 @@ static bool read_key(cursor *c, gguf_key *key, gguf_string *name)
     return skip_values(c, *name, key);
 }
 
-static bool read_alignment(cursor *c, gguf_header *header, const gguf_key *key)
-{
-    if (key->is_array || !gguf_get_u64(key, 0, &header->alignment))
-        return FAIL(c, key->offset, "general.alignment is no unsigned integer");
-    if (!header->alignment || header->alignment & (header->alignment - 1) ||
-        header->alignment > UINT32_MAX)
-        return FAIL(c, key->offset, "general.alignment is %" PRIu64 ", not a power of 2 below 2^32",
-                    header->alignment);
-    return true;
-}
-
 static bool read_dims(cursor *c, gguf_string name, gguf_tensor *t, uint64_t *values)
 {
     uint64_t at = c->at;
@@ -301,33 +290,6 @@ static bool read_tensor(cursor *c, gguf_tensor *t, gguf_string *name, uint64_t a
     if (t->offset > (uint64_t)INT64_MAX - t->bytes)
         return FAIL(c, at, "tensor \"%.*s\": offset %" PRIu64 " is past 2^63 bytes", SHOWN(*name),
                     t->offset);
-    return true;
-}
-
-static int by_name(const void *left, const void *right)
-{
-    const gguf_key *a = *(const gguf_key *const *)left, *b = *(const gguf_key *const *)right;
-    int order = strcmp(a->name, b->name);
-    return order ? order : a < b ? -1 : a > b;
-}
-
-static gguf_string string_of(const char *text)
-{
-    return (gguf_string){ text, strlen(text) };
-}
-
-static bool sort_keys(cursor *c, gguf_header *header)
-{
-    const gguf_key **sorted = header->keys_by_name;
-    for (size_t i = 0; i < header->key_count; i++)
-        sorted[i] = &header->keys[i];
-    qsort(sorted, header->key_count, sizeof *sorted, by_name);
-    for (size_t i = 1; i < header->key_count; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            return FAIL(c, sorted[i]->offset,
-                        "key \"%.*s\" is there twice, first with its value at "
-                        "byte %" PRIu64,
-                        SHOWN(string_of(sorted[i]->name)), sorted[i - 1]->offset);
     return true;
 }
 
@@ -391,28 +353,37 @@ static bool read_infos(cursor *c, gguf_header *header, gguf_string *names)
 {
     header->alignment = DEFAULT_ALIGNMENT;
     for (size_t i = 0; i < header->key_count; i++) {
-        gguf_string *name = &names[i];
-        if (!read_key(c, &header->keys[i], name) || (gguf_string_is(*name, "general.alignment") &&
-                                                     !read_alignment(c, header, &header->keys[i])))
+        const gguf_key *key = &header->keys[i];
+        if (!read_key(c, &header->keys[i], &names[i]))
             return false;
+        if (!gguf_string_is(names[i], "general.alignment"))
+            continue;
+        if (key->is_array || !gguf_get_u64(key, 0, &header->alignment))
+            return FAIL(c, key->offset, "general.alignment is no unsigned integer");
+        if (!header->alignment || header->alignment & (header->alignment - 1) ||
+            header->alignment > UINT32_MAX)
+            return FAIL(c, key->offset,
+                        "general.alignment is %" PRIu64 ", not a power of 2 below 2^32",
+                        header->alignment);
     }
     for (size_t i = 0; i < header->tensor_count; i++)
         if (!read_tensor(c, &header->tensors[i], &names[header->key_count + i], header->alignment))
             return false;
-    return copy_names(c, header, names) && sort_keys(c, header) && check_overlaps(c, header);
-}
-
-static bool place_data(cursor *c, gguf_header *header)
-{
-    uint64_t padding = header->alignment - 1;
-    header->data = (c->at + padding) & ~padding;
-    for (size_t i = 0; i < header->tensor_count; i++) {
-        gguf_tensor *t = &header->tensors[i];
-        if (t->offset > (uint64_t)INT64_MAX - t->bytes - header->data)
-            return FAIL(c, t->info_offset, "tensor \"%s\" ends past 2^63 bytes", t->name);
-        t->offset += header->data;
+    if (!copy_names(c, header, names))
+        return false;
+    const gguf_key **sorted = header->keys_by_name;
+    for (size_t i = 0; i < header->key_count; i++)
+        sorted[i] = &header->keys[i];
+    qsort(sorted, header->key_count, sizeof *sorted, gguf_by_name);
+    for (size_t i = 1; i < header->key_count; i++) {
+        gguf_string twice = { sorted[i]->name, strlen(sorted[i]->name) };
+        if (strcmp(sorted[i - 1]->name, twice.bytes) == 0)
+            return FAIL(c, sorted[i]->offset,
+                        "key \"%.*s\" is there twice, first with its value at "
+                        "byte %" PRIu64,
+                        SHOWN(twice), sorted[i - 1]->offset);
     }
-    return true;
+    return check_overlaps(c, header);
 }
 
 bool gguf_parse(const char *path, const uint8_t *bytes, uint64_t size, gguf_header *header,
@@ -428,9 +399,17 @@ bool gguf_parse(const char *path, const uint8_t *bytes, uint64_t size, gguf_head
     header->keys_by_name = malloc((header->key_count + 1) * sizeof *header->keys_by_name);
     header->tensors = calloc(header->tensor_count + 1, sizeof *header->tensors);
     bool good = names && header->keys && header->keys_by_name && header->tensors
-                    ? read_infos(&c, header, names) && place_data(&c, header)
+                    ? read_infos(&c, header, names)
                     : FAIL(&c, 0, "out of memory");
     free(names);
+    uint64_t padding = header->alignment - 1;
+    header->data = (c.at + padding) & ~padding;
+    for (size_t i = 0; good && i < header->tensor_count; i++) {
+        gguf_tensor *t = &header->tensors[i];
+        if (t->offset > (uint64_t)INT64_MAX - t->bytes - header->data)
+            good = FAIL(&c, t->info_offset, "tensor \"%s\" ends past 2^63 bytes", t->name);
+        t->offset += header->data;
+    }
     return good;
 }
 

@@ -1,6 +1,7 @@
 /* Values of keys and types of tensors: the tables of both, and getters. */
 #include "gguf_header.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -65,6 +66,31 @@ uint64_t gguf_load(const uint8_t *bytes, size_t width)
     return value;
 }
 
+/* Returns the first member of the key or tensor that a pointer points to. */
+static const char *name_of(const void *at)
+{
+    return *(const char *const *)*(const void *const *)at;
+}
+
+int gguf_by_name(const void *left, const void *right)
+{
+    const char *a = *(const void *const *)left, *b = *(const void *const *)right;
+    int order = strcmp(name_of(left), name_of(right));
+    return order ? order : a < b ? -1 : a > b;
+}
+
+static int compare_name(const void *name, const void *at)
+{
+    return strcmp(name, name_of(at));
+}
+
+const void *gguf_find_by_name(const void *sorted, size_t count, const char *name)
+{
+    const void *const *found =
+        count ? bsearch(name, sorted, count, sizeof *found, compare_name) : NULL;
+    return found ? *found : NULL;
+}
+
 /* Where a value stands, and how it is stored; NULL where there is none. */
 static const uint8_t *find_value(const gguf_key *key, uint64_t index)
 {
@@ -88,26 +114,24 @@ static bool get_integer(const gguf_key *key, uint64_t index, uint64_t *bits, boo
     const uint8_t *bytes = find_value(key, index);
     if (!bytes)
         return false;
+    size_t width = gguf_value_bytes(key->type);
+    *bits = gguf_load(bytes, width);
+    *is_negative = false;
     switch (key->type) {
     case GGUF_U8:
     case GGUF_U16:
     case GGUF_U32:
     case GGUF_U64:
     case GGUF_BOOL:
-        *bits = gguf_load(bytes, gguf_value_bytes(key->type));
-        *is_negative = false;
         return true;
     case GGUF_I8:
     case GGUF_I16:
     case GGUF_I32:
-    case GGUF_I64: {
-        size_t width = gguf_value_bytes(key->type);
-        *bits = gguf_load(bytes, width);
+    case GGUF_I64:
         *is_negative = *bits >> (8 * width - 1);
         if (*is_negative && width < sizeof *bits)
             *bits |= UINT64_MAX << (8 * width);
         return true;
-    }
     default:
         return false;
     }
@@ -142,22 +166,6 @@ bool gguf_get_bool(const gguf_key *key, uint64_t index, bool *value)
     return true;
 }
 
-static double load_f32(const uint8_t *bytes)
-{
-    uint32_t bits = (uint32_t)gguf_load(bytes, sizeof bits);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
-}
-
-static double load_f64(const uint8_t *bytes)
-{
-    uint64_t bits = gguf_load(bytes, sizeof bits);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 bool gguf_get_f64(const gguf_key *key, uint64_t index, double *value)
 {
     uint64_t bits;
@@ -165,14 +173,21 @@ bool gguf_get_f64(const gguf_key *key, uint64_t index, double *value)
     const uint8_t *bytes = find_value(key, index);
     if (!bytes)
         return false;
-    if (key->type == GGUF_F32)
-        *value = load_f32(bytes);
-    else if (key->type == GGUF_F64)
-        *value = load_f64(bytes);
-    else if (get_integer(key, index, &bits, &is_negative))
-        *value = is_negative ? (double)to_signed(bits) : (double)bits;
-    else
+    if (key->type == GGUF_F32) {
+        uint32_t low = (uint32_t)gguf_load(bytes, sizeof low);
+        float number;
+        memcpy(&number, &low, sizeof number);
+        *value = (double)number;
+        return true;
+    }
+    if (key->type == GGUF_F64) {
+        bits = gguf_load(bytes, sizeof bits);
+        memcpy(value, &bits, sizeof *value);
+        return true;
+    }
+    if (!get_integer(key, index, &bits, &is_negative))
         return false;
+    *value = is_negative ? (double)to_signed(bits) : (double)bits;
     return true;
 }
 
