@@ -209,21 +209,16 @@ const char *decoder_lacks_prompts(const decoder *d)
     return d->experts && d->precision == PRECISION_F32 ? "experts and precision = f32" : NULL;
 }
 
-/* Whether nothing is rounded ahead of a product. That of q from its rank is one of many for a step
- * of few rows, which has a kernel for all of them. */
-static bool is_exact(const decoder *d, int64_t m, decoder_tensor t)
-{
-    return d->precision == PRECISION_F32 || (tensor_infos[t].kind != TENSOR_MATRIX &&
-                                             !(t == TENSOR_ATTN_Q_B && decoder_is_prompt(m)));
-}
-
 decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_tensor t,
                                           int64_t layer)
 {
-    bool of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
-    if (is_exact(d, m, t))
+    bool prompt = decoder_is_prompt(m), of_logits = t == TENSOR_OUTPUT || t == TENSOR_TOKEN_EMBD;
+    /* The product of q from its rank is one of many for a step of few rows, which has a kernel for
+     * all of them. */
+    bool rounds = tensor_infos[t].kind == TENSOR_MATRIX || (t == TENSOR_ATTN_Q_B && prompt);
+    if (d->precision == PRECISION_F32 || !rounds)
         return ROUNDS_NOTHING;
-    if (decoder_is_prompt(m) && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
+    if (prompt && (!of_logits || d->all_logits) && !gates_differ(d, t, layer))
         return ROUNDS_TO_HALVES;
     return formats[decoder_format(d, t, layer)].block_values > 1 ? ROUNDS_TO_8_BITS
                                                                  : ROUNDS_NOTHING;

@@ -45,17 +45,8 @@ step_cost cost_of_step(const plan_step *step, const launch_cost *costs, bool ove
  * not counted. */
 void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t count);
 
-/* Returns true if a kernel is done first that computes the same of the same parameters as another
- * one, with a row of each and the usual positions of a cache, on average of the targets: at least
- * 1 % ahead, and both counted. */
-bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
-                    size_t count);
-
-/* The same with another kernel ahead of the first (NULL: none) that does a part, for some rows. */
-bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
-                   const target *const *wanted, size_t count);
-
-/* These three, for plan_make. */
+/* That and the other two questions of a plan, for plan_make: one kernel is ahead of another if both
+ * are counted and it is done at least 1 % earlier, on average of the targets. */
 extern const plan_model cost_model;
 
 /* "stream_qkv q4_k q6_k": the family and its formats of weights, each once. */

@@ -83,8 +83,8 @@ void cost_tune(instance *in, int64_t rows, const target *const *wanted, size_t c
     arena_free(a);
 }
 
-bool cost_is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
-                   const target *const *wanted, size_t count)
+static bool is_worth(const instance *ahead, const instance *in, const instance *than, int64_t rows,
+                     const target *const *wanted, size_t count)
 {
     arena *a = arena_new();
     double first[TARGET_MOST] = { 0 }, own[TARGET_MOST], other[TARGET_MOST], sum = 0;
@@ -99,15 +99,13 @@ bool cost_is_worth(const instance *ahead, const instance *in, const instance *th
     return counted && sum * COST_WORTH_IT < (double)count;
 }
 
-bool cost_is_faster(const instance *in, const instance *than, const target *const *wanted,
-                    size_t count)
+static bool is_faster(const instance *in, const instance *than, const target *const *wanted,
+                      size_t count)
 {
     instance own = *in, other = *than;
     own.shape.m = other.shape.m = 1;
     own.shape.max_seq_len = other.shape.max_seq_len = COST_USUAL_POSITIONS;
-    return cost_is_worth(NULL, &own, &other, 1, wanted, count);
+    return is_worth(NULL, &own, &other, 1, wanted, count);
 }
 
-const plan_model cost_model = { .tune = cost_tune,
-                                .is_faster = cost_is_faster,
-                                .is_worth = cost_is_worth };
+const plan_model cost_model = { .tune = cost_tune, .is_faster = is_faster, .is_worth = is_worth };

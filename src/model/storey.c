@@ -9,28 +9,21 @@
 #include "model/plan_cost.h"
 #include "model/section/decoder_section.h"
 
-/* Sets what a file of the decoder's model has, by the keys that the section says of its file. */
-static void expect_file(arena *a, decoder *d)
-{
-    if (!d->metadata_count)
-        return;
-    decoder_file *file = arena_zalloc(a, sizeof *file);
-    model *read = arena_alloc(a, sizeof *read);
-    diags found = diags_new(a);
-    d->file = file;
-    if (model_expect(a, d, read, file, &found))
-        file->edited = decoder_edited(a, d, &read->decoder);
-    else
-        file->edited = found.list.items[0].message;
-}
-
 static bool read_section(arena *a, const section *s, const target *const *wanted,
                          size_t wanted_count, planned *out, diags *d)
 {
     decoder *read = arena_alloc(a, sizeof *read);
     if (!decoder_read(a, s, read, d))
         return false;
-    expect_file(a, read);
+    if (read->metadata_count) { /* the keys that the section says of the model's file */
+        decoder_file *file = arena_zalloc(a, sizeof *file);
+        model *expected = arena_alloc(a, sizeof *expected);
+        diags found = diags_new(a);
+        read->file = file;
+        file->edited = model_expect(a, read, expected, file, &found)
+                           ? decoder_edited(a, read, &expected->decoder)
+                           : found.list.items[0].message;
+    }
     const plan *p = plan_make(a, read, s->name_where, wanted, wanted_count, &cost_model, d);
     if (p)
         *out = (planned){ p, p->kernels, p->kernel_count };
@@ -49,18 +42,6 @@ static bool is_whole(const kernel_set *set)
     return true;
 }
 
-/* "m = 1, 4 and 8" */
-static void put_rows(strbuf *out, const decoder *d)
-{
-    strbuf_put(out, "m = ");
-    for (int64_t i = 0; i < d->m_count; i++)
-        strbuf_format(out, "%s%lld",
-                      !i                   ? ""
-                      : i + 1 < d->m_count ? ", "
-                                           : " and ",
-                      (long long)d->m[i]);
-}
-
 static step_proof verify_set_step(arena *a, const kernel_set *set, const kernel *kernels,
                                   uint64_t seed, unsigned jobs)
 {
@@ -70,7 +51,12 @@ static step_proof verify_set_step(arena *a, const kernel_set *set, const kernel 
     strbuf said = strbuf_new(a);
     strbuf_format(&said, "step right: %lld of %lld layers, %zu positions, ", (long long)r.layers,
                   (long long)r.of_layers, r.positions);
-    put_rows(&said, p->decoder);
+    for (size_t i = 0; i < p->step_count; i++)
+        strbuf_format(&said, "%s%lld",
+                      !i                      ? "m = "
+                      : i + 1 < p->step_count ? ", "
+                                              : " and ",
+                      (long long)p->steps[i].m);
     strbuf_format(&said,
                   ", worst logit error %.2g of its bound, weights read %.2f times, caches %.2f",
                   r.worst, r.weights_read, step_bytes_times(r.caches));

@@ -1,7 +1,6 @@
 #include <stdarg.h>
 
 #include "model/section/decoder_keys.h"
-#include "model/section/decoder_reader.h"
 
 /* Reports a problem at a key. */
 PRINTF_LIKE(4, 5)
@@ -39,9 +38,7 @@ static void check_heads(const reader *r)
         report(r, DIAG_OUT_OF_RANGE, "num_heads",
                "num_heads = %lld is too large with latent; the largest is %d",
                (long long)d->num_heads, PROBLEM_MOST_LATENT_HEADS);
-    if (d->kv_type != KV_Q8_0)
-        return;
-    if (!d->latent && d->head_dim % Q8_0_VALUES)
+    if (d->kv_type == KV_Q8_0 && !d->latent && d->head_dim % Q8_0_VALUES)
         report(r, DIAG_CONFLICT, "kv_type",
                "a cache of q8_0 has blocks of %d values; head_dim = %lld is no multiple of "
                "that, take f16",
@@ -217,8 +214,7 @@ static void check_columns(const reader *r, unsigned t)
         const format_info *f = &formats[decoder_format(d, t, l)];
         if (columns % f->block_values == 0)
             continue;
-        const char *word = tensor_word(r->arena, t);
-        const char *own = arena_format(r->arena, "%s%s", FORMATS_PREFIX, word);
+        const char *word = tensor_word(r->arena, t), *own = formats_key(r->arena, t);
         diag_error(r->diags, DIAG_NOT_A_MULTIPLE,
                    reader_blame(r, reader_entry(r, own) ? own : "weights"),
                    "%s has %llu columns, not a multiple of %u, as %s needs; give weights.%s "
@@ -228,7 +224,7 @@ static void check_columns(const reader *r, unsigned t)
     }
 }
 
-static void check_prompts(const reader *r)
+void decoder_check(const reader *r)
 {
     const decoder *d = r->out;
     int64_t most = d->m_count ? d->m[d->m_count - 1] : 0;
@@ -238,11 +234,6 @@ static void check_prompts(const reader *r)
                "m = %lld is a step of a prompt, which there is none of with %s: take %d at "
                "most",
                (long long)most, lacking, DECODER_FEW_ROWS);
-}
-
-void decoder_check(const reader *r)
-{
-    check_prompts(r);
     check_heads(r);
     check_rope(r);
     check_experts(r);
@@ -250,6 +241,6 @@ void decoder_check(const reader *r)
     check_tensors(r);
     check_conflicts(r);
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (decoder_has_matrix(r->out, t))
+        if (decoder_has_matrix(d, t))
             check_columns(r, t);
 }

@@ -1,8 +1,7 @@
-#include "model/section/decoder_reader.h"
+#include "model/section/decoder_keys.h"
 
 #include <string.h>
 
-#include "model/section/decoder_keys.h"
 #include "input/values.h"
 
 const entry *reader_entry(const reader *r, const char *name)
@@ -34,21 +33,6 @@ static const uint8_t formats_of_choices[] = {
 #define FORMAT(id, ...) FORMAT_##id,
 #include "kernel/format.def"
 };
-
-static const char *key_of(const reader *r, unsigned t)
-{
-    return arena_format(r->arena, "%s%s", FORMATS_PREFIX, tensor_word(r->arena, t));
-}
-
-/* The length of an item's format, without what may stand behind it: 0 where it has none. */
-static size_t format_length(const item *i)
-{
-    bool is_letter = (i->text[0] | 0x20) >= 'a' && (i->text[0] | 0x20) <= 'z';
-    size_t length = is_letter ? strcspn(i->text, ":") : 0;
-    while (length && strchr(" \t", i->text[length - 1]))
-        length--;
-    return length;
-}
 
 /* Reads a format; false where it is none, which is said. */
 static bool read_format(const reader *r, const char *key_name, const item *i, size_t length,
@@ -142,7 +126,11 @@ static void read_entry(formats_entry *f)
     bool known = true, takes_layers = false; /* of the latest format */
     for (size_t i = 0; i < f->entry->items.count; i++) {
         const item *at = &f->entry->items.items[i];
-        size_t length = format_length(at);
+        bool is_letter = (at->text[0] | 0x20) >= 'a' && (at->text[0] | 0x20) <= 'z';
+        size_t length =
+            is_letter ? strcspn(at->text, ":") : 0; /* of a format, which layers follow */
+        while (length && strchr(" \t", at->text[length - 1]))
+            length--;
         if (length)
             known = read_head(f, at, length, &latest, &takes_layers);
         else if (known && takes_layers)
@@ -166,7 +154,7 @@ static unsigned find_tensor(const reader *r, const entry *e)
     for (unsigned t = 0; t < TENSOR_COUNT; t++) {
         if (!decoder_has_matrix(r->out, t))
             continue;
-        if (strcmp(key_of(r, t), e->key) == 0)
+        if (strcmp(formats_key(r->arena, t), e->key) == 0)
             return t;
         strbuf_format(&there, "%s%s", there.length ? ", " : "", tensor_word(r->arena, t));
     }

@@ -282,6 +282,19 @@ const char *tensor_word(arena *a, decoder_tensor t)
     return arena_copy(a, name, strcspn(name, "."));
 }
 
+const char *formats_key(arena *a, decoder_tensor t)
+{
+    return arena_format(a, "%s%s", FORMATS_PREFIX, tensor_word(a, t));
+}
+
+bool tensor_is_first(const decoder *d, decoder_tensor t)
+{
+    unsigned first = 0;
+    while ((d && !d->has[first]) || strcmp(tensor_infos[first].name, tensor_infos[t].name) != 0)
+        first++;
+    return first == t;
+}
+
 bool decoder_has_matrix(const decoder *d, unsigned t)
 {
     return d->has[t] && tensor_is_matrix(t);

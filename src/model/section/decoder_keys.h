@@ -1,8 +1,10 @@
-/* The keys of a [decoder] section, each with the field of struct decoder that it is for. Reading,
- * printing, --help-family and what messages suggest follow this one table. */
+/* The keys of a [decoder] section, each with the field of struct decoder that it is for: reading,
+ * printing, --help-family and what messages suggest follow this one table; and a section while it
+ * is read. */
 #ifndef PTXGEN_MODEL_SECTION_DECODER_KEYS_H
 #define PTXGEN_MODEL_SECTION_DECODER_KEYS_H
 
+#include "input/section.h"
 #include "kernel/family.h"
 #include "model/decoder.h"
 
@@ -69,8 +71,12 @@ const char *setting_default_text(arena *a, const setting *s);
 /* Whether the key means something beside the values of those ahead of it. */
 bool setting_matters(const setting *s, const decoder *d);
 
-/* A tensor's name as keys have it: "attn_q" of attn_q.weight. */
+/* A tensor's name as keys have it, "attn_q" of attn_q.weight; and the key of its formats. */
 const char *tensor_word(arena *a, decoder_tensor t);
+const char *formats_key(arena *a, decoder_tensor t);
+
+/* Returns true if no tensor ahead of it has the same name, of those of a decoder or (NULL) of all. */
+bool tensor_is_first(const decoder *d, decoder_tensor t);
 
 /* Whether the tensor is a matrix that the decoder has. */
 bool decoder_has_matrix(const decoder *d, unsigned t);
@@ -81,5 +87,28 @@ int64_t decoder_copies(const decoder *d, unsigned t);
 /* The format of a tensor that no key names, where the others have the common one: that of a router
  * is f32. */
 format tensor_usual_format(unsigned t, format common);
+
+typedef struct reader {
+    arena *arena;
+    diags *diags;
+    const section *section;
+    decoder *out;
+    VEC(const char *) names; /* all that may stand in front of '=': of formats, those of matrices */
+    bool damaged;            /* a value was wrong, so that what depends on others says nothing */
+} reader;
+
+/* Returns the first entry of a key; NULL where the section does not give it. */
+const entry *reader_entry(const reader *r, const char *name);
+
+/* Returns where to put a problem with a key: at its value, or where the section does not give it,
+ * at the section's name. */
+location reader_blame(const reader *r, const char *name);
+
+/* Reads the formats of the matrices that the decoder has: weights = FORMAT for all of them, and
+ * exceptions by tensor and layer, weights.TENSOR = FORMAT, FORMAT: 0..3, 7, FORMAT: 5. */
+void decoder_read_formats(reader *r);
+
+/* Reports what does not go together in a decoder each key of which is right. */
+void decoder_check(const reader *r);
 
 #endif

@@ -149,17 +149,6 @@ static uint8_t most_frequent(const size_t counts[FORMAT_COUNT])
     return (uint8_t)best;
 }
 
-/* The format that most matrices have. */
-static uint8_t common_format(const decoder *d)
-{
-    size_t counts[FORMAT_COUNT] = { 0 };
-    for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
-            if (decoder_has(d, t, l) && tensor_usual_format(t, FORMAT_NONE) == FORMAT_NONE)
-                counts[d->formats[t][l]]++;
-    return most_frequent(counts);
-}
-
 /* Formats of the tensors of one name by layer, FORMAT_NONE where a layer has none, and how many
  * layers have each. */
 static void collect_formats(const decoder *d, unsigned named, uint8_t by_layer[DECODER_MOST_LAYERS],
@@ -188,8 +177,7 @@ static void add_formats(printer *p, unsigned t, uint8_t usual)
     if (counts[usual] == all)
         return;
     line *formats_of = VEC_PUSH(p->arena, &p->formats);
-    *formats_of =
-        (line){ .key = arena_format(p->arena, "%s%s", FORMATS_PREFIX, tensor_word(p->arena, t)) };
+    *formats_of = (line){ .key = formats_key(p->arena, t) };
     uint8_t rest = counts[usual] ? usual : most_frequent(counts);
     if (rest != usual)
         add_item(p, formats_of, formats[rest].name);
@@ -203,23 +191,20 @@ static void add_formats(printer *p, unsigned t, uint8_t usual)
     }
 }
 
-/* Whether the decoder has a tensor of the same name ahead of it, with which it is printed. */
-static bool is_printed(const decoder *d, unsigned t)
-{
-    for (unsigned other = 0; other < t; other++)
-        if (d->has[other] && strcmp(tensor_infos[other].name, tensor_infos[t].name) == 0)
-            return true;
-    return false;
-}
-
 static void add_weights(printer *p, const setting *s)
 {
-    uint8_t common = common_format(p->decoder);
+    const decoder *d = p->decoder;
+    size_t counts[FORMAT_COUNT] = { 0 };
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        for (int64_t l = 0; decoder_has_matrix(d, t) && l < decoder_copies(d, t); l++)
+            if (decoder_has(d, t, l) && tensor_usual_format(t, FORMAT_NONE) == FORMAT_NONE)
+                counts[d->formats[t][l]]++;
+    uint8_t common = most_frequent(counts);
     line *all = VEC_PUSH(p->arena, &p->formats);
     *all = (line){ .key = s->key.name };
     add_item(p, all, formats[common].name);
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (decoder_has_matrix(p->decoder, t) && !is_printed(p->decoder, t))
+        if (decoder_has_matrix(d, t) && tensor_is_first(d, t))
             add_formats(p, t, (uint8_t)tensor_usual_format(t, common));
 }
 

@@ -5,18 +5,8 @@
 #include <string.h>
 
 #include "model/section/decoder_keys.h"
-#include "model/section/decoder_reader.h"
 #include "input/help.h"
 #include "input/values.h"
-
-/* Returns true if a tensor ahead of it has the same name. */
-static bool is_namesake(unsigned t)
-{
-    for (unsigned other = 0; other < t; other++)
-        if (strcmp(tensor_infos[other].name, tensor_infos[t].name) == 0)
-            return true;
-    return false;
-}
 
 static void add_names(reader *r)
 {
@@ -24,9 +14,8 @@ static void add_names(reader *r)
         if (s->kind != SETTING_FORMATS && s->kind != SETTING_METADATA)
             *VEC_PUSH(r->arena, &r->names) = s->key.name;
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (tensor_is_matrix(t) && !is_namesake(t))
-            *VEC_PUSH(r->arena, &r->names) =
-                arena_format(r->arena, "%s%s", FORMATS_PREFIX, tensor_word(r->arena, t));
+        if (tensor_is_matrix(t) && tensor_is_first(NULL, t))
+            *VEC_PUSH(r->arena, &r->names) = formats_key(r->arena, t);
 }
 
 /* Returns the name of a key of the file, or NULL if the name is no "metadata.NAME". */
@@ -34,14 +23,6 @@ static const char *metadata_name(const char *name)
 {
     size_t length = strlen(METADATA_PREFIX);
     return strncmp(name, METADATA_PREFIX, length) == 0 && name[length] ? name + length : NULL;
-}
-
-static bool is_known(const reader *r, const char *name)
-{
-    bool known = metadata_name(name);
-    for (size_t i = 0; i < r->names.count && !known; i++)
-        known = strcmp(r->names.items[i], name) == 0;
-    return known;
 }
 
 static void report_unknown_key(const reader *r, const entry *e)
@@ -74,7 +55,10 @@ static void check_keys(const reader *r)
 {
     for (size_t i = 0; i < r->section->entries.count; i++) {
         const entry *e = &r->section->entries.items[i], *first = reader_entry(r, e->key);
-        if (!is_known(r, e->key))
+        bool known = metadata_name(e->key);
+        for (size_t k = 0; k < r->names.count && !known; k++)
+            known = strcmp(r->names.items[k], e->key) == 0;
+        if (!known)
             report_unknown_key(r, e);
         else if (first != e)
             diag_error(r->diags, DIAG_DUPLICATE_KEY, e->where,
