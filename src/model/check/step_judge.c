@@ -20,25 +20,18 @@
 
 static const double FLOAT_ERROR = 2e-4;
 
-/* Returns the bound of an element's error. */
-static double bound_of(const step_compared *c)
+bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
+                  double *worst)
 {
-    double largest = 0, squares = 0, rounding = 0;
+    double largest = 0, squares = 0, rounding = 0, count = (double)c->count, most = 0;
+    size_t at = 0;
     for (size_t i = 0; i < c->count; i++) {
         double by = c->rounded[i] - c->exact[i];
         largest = fmax(largest, fabs(by));
         rounding += by * by;
         squares += c->rounded[i] * c->rounded[i];
     }
-    double count = (double)c->count;
-    return 2 * largest + 4 * sqrt(rounding / count) + FLOAT_ERROR * sqrt(squares / count);
-}
-
-bool step_compare(step_trial *t, const step_rows *r, int64_t layer, const step_compared *c,
-                  double *worst)
-{
-    double bound = bound_of(c), most = 0;
-    size_t at = 0;
+    double bound = 2 * largest + 4 * sqrt(rounding / count) + FLOAT_ERROR * sqrt(squares / count);
     for (size_t i = 0; i < c->count; i++) {
         double error = fabs((double)c->got[i] - c->rounded[i]) / bound;
         if (c->got[i] == (float)c->rounded[i])
@@ -82,70 +75,45 @@ static bool judge_hidden(step_trial *t, const plan_step *step, const step_rows *
     return step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
-/* Parts of the caches that a layer has written, those of one token together. */
-typedef struct written {
-    const char *what;
-    ref_cached *items;
-    size_t count, of_token;
-} written;
-
-static bool judge_written(step_trial *t, const step_rows *r, int64_t layer, const written *w)
+/* Compares what rows have written to the caches of some heads: each row, or of each sequence the last
+ * one. */
+static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
+                       int64_t heads, bool values, bool only_last)
 {
     const step_model *m = &t->v->model;
-    size_t size = w->count ? (size_t)ref_cached_values(m->d, w->items) : 0, count = w->count * size;
-    float *got = arena_alloc(t->scratch, count * sizeof *got);
-    double *rounded = arena_alloc(t->scratch, count * sizeof *rounded);
-    double *exact = arena_alloc(t->scratch, count * sizeof *exact);
-    for (size_t i = 0, at = 0; i < w->count; i++, at += size) {
-        const ref_cached *which = &w->items[i];
-        uint64_t bytes = step_model_row_bytes(m, which);
-        ref_step_cached(t->rounded, which, rounded + at);
-        ref_step_cached(t->exact, which, exact + at);
-        ref_decode(step_model_format(m, which),
-                   step_read(t, step_cache_address(t, which), (size_t)bytes), size, got + at);
-    }
-    const step_compared c = { w->what, got, rounded, exact, count, w->of_token * size };
-    return !count || step_compare(t, r, layer, &c, &t->result.worst_hidden);
-}
-
-/* Compares what each row has written to the caches of some heads. */
-static bool judge_rows(step_trial *t, const step_rows *r, int64_t layer, const char *what,
-                       int64_t heads, bool values)
-{
-    written w = { what, arena_alloc(t->scratch, r->m * (size_t)heads * sizeof *w.items), 0,
-                  (size_t)heads };
-    for (size_t i = 0; i < r->m; i++)
-        for (int64_t head = 0; r->is_row[i] && head < heads; head++)
-            w.items[w.count++] =
-                (ref_cached){ r->rows[i].sequence, layer, head, r->positions[i], values };
-    return judge_written(t, r, layer, &w);
-}
-
-/* Compares the states of sequences after their last rows. */
-static bool judge_states(step_trial *t, const step_rows *r, int64_t layer)
-{
-    size_t heads = (size_t)t->v->plan->decoder->delta_value_heads;
-    written w = { "state", arena_alloc(t->scratch, r->m * heads * sizeof *w.items), 0, heads };
+    const ref_cached any = { .layer = layer, .values = values };
+    size_t size = (size_t)ref_cached_values(m->d, &any), most = r->m * (size_t)heads * size;
+    float *got = arena_alloc(t->scratch, most * sizeof *got);
+    double *rounded = arena_alloc(t->scratch, most * sizeof *rounded);
+    double *exact = arena_alloc(t->scratch, most * sizeof *exact);
+    size_t count = 0;
     for (size_t i = 0; i < r->m; i++) {
-        bool last = r->is_row[i];
-        for (size_t j = i + 1; j < r->m; j++)
-            last &= !r->is_row[j] || r->rows[j].sequence != r->rows[i].sequence;
-        for (size_t head = 0; last && head < heads; head++)
-            w.items[w.count++] =
-                (ref_cached){ r->rows[i].sequence, layer, (int64_t)head, r->positions[i], false };
+        bool judged = r->is_row[i];
+        for (size_t j = i + 1; only_last && j < r->m; j++)
+            judged &= !r->is_row[j] || r->rows[j].sequence != r->rows[i].sequence;
+        for (int64_t head = 0; judged && head < heads; head++, count += size) {
+            const ref_cached which = { r->rows[i].sequence, layer, head, r->positions[i], values };
+            const void *row = step_read(t, step_cache_address(t, &which),
+                                        (size_t)step_model_row_bytes(m, &which));
+            ref_step_cached(t->rounded, &which, rounded + count);
+            ref_step_cached(t->exact, &which, exact + count);
+            ref_decode(step_model_format(m, &which), row, size, got + count);
+        }
     }
-    return judge_written(t, r, layer, &w);
+    const step_compared c = { what, got, rounded, exact, count, (size_t)heads * size };
+    return !count || step_compare(t, r, layer, &c, &t->result.worst_hidden);
 }
 
 static bool judge_caches(step_trial *t, const step_rows *r, int64_t layer)
 {
     const decoder *d = t->v->plan->decoder;
     if (d->recurrent[layer])
-        return judge_states(t, r, layer) && judge_rows(t, r, layer, "inputs", 1, true);
+        return judge_rows(t, r, layer, "state", d->delta_value_heads, false, true) &&
+               judge_rows(t, r, layer, "inputs", 1, true, false);
     if (d->latent)
-        return judge_rows(t, r, layer, "latent", 1, false);
-    return judge_rows(t, r, layer, "K", d->num_kv_heads, false) &&
-           judge_rows(t, r, layer, "V", d->num_kv_heads, true);
+        return judge_rows(t, r, layer, "latent", 1, false, false);
+    return judge_rows(t, r, layer, "K", d->num_kv_heads, false, false) &&
+           judge_rows(t, r, layer, "V", d->num_kv_heads, true, false);
 }
 
 bool step_judge_layer(step_trial *t, const plan_step *step, const step_rows *r,
@@ -191,41 +159,32 @@ bool step_judge_logits(step_trial *t, const plan_step *step, const step_rows *r,
     return true;
 }
 
-/* Checks that a row of the state has the token, position and length that follow a row of the step.
- */
-static bool judge_next(step_trial *t, const step_rows *r, size_t row, size_t next,
-                       const float *logits)
-{
-    const plan *p = t->v->plan;
-    uint32_t largest = 0;
-    for (uint32_t i = 1; i < p->decoder->vocab; i++)
-        largest = logits[i] > logits[largest] ? i : largest;
-    const struct {
-        const char *what;
-        uint32_t got, expected;
-    } words[] = {
-        { "token", step_read_word(t, p->state.tokens, next), largest },
-        { "position", step_read_word(t, p->state.positions, next), r->positions[row] + 1 },
-        { "length", step_read_word(t, p->state.lengths, next), r->lengths[row] + 1 },
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].got != words[i].expected)
-            return step_reject(t, arena_format(t->arena,
-                                               "%s: the next %s of row %zu is %u, expected %u",
-                                               step_name(t, r), words[i].what, next, words[i].got,
-                                               words[i].expected));
-    return true;
-}
-
 bool step_judge_state(step_trial *t, const plan_step *step, const step_rows *r)
 {
     const plan *p = t->v->plan;
     size_t size = (size_t)p->decoder->vocab, sampled = (size_t)step->sampled_rows;
     const float *logits =
         step_read(t, t->state + p->state.logits, (size_t)step->logits_rows * size * sizeof *logits);
-    for (size_t i = r->m - sampled; i < r->m; i++)
-        if (r->is_row[i] && !judge_next(t, r, i, sampled == 1 ? 0 : i,
-                                        logits + (i + (size_t)step->logits_rows - r->m) * size))
-            return false;
+    for (size_t i = r->m - sampled; i < r->m; i++) {
+        const float *own = logits + (i + (size_t)step->logits_rows - r->m) * size;
+        size_t next = sampled == 1 ? 0 : i; /* the row of the state that follows this one */
+        uint32_t largest = 0;
+        for (uint32_t j = 1; j < size; j++)
+            largest = own[j] > own[largest] ? j : largest;
+        const struct {
+            const char *what;
+            uint32_t got, expected;
+        } words[] = {
+            { "token", step_read_word(t, p->state.tokens, next), largest },
+            { "position", step_read_word(t, p->state.positions, next), r->positions[i] + 1 },
+            { "length", step_read_word(t, p->state.lengths, next), r->lengths[i] + 1 },
+        };
+        for (size_t w = 0; r->is_row[i] && w < sizeof words / sizeof *words; w++)
+            if (words[w].got != words[w].expected)
+                return step_reject(t, arena_format(t->arena,
+                                                   "%s: the next %s of row %zu is %u, expected %u",
+                                                   step_name(t, r), words[w].what, next,
+                                                   words[w].got, words[w].expected));
+    }
     return true;
 }

@@ -24,22 +24,17 @@ enum {
 #define LARGE_MATRIX (UINT64_C(1) << 26) /* weights */
 static const double SCORES = 2, HEADS = 1.5, BRANCH = 2, GATE = 1.3, LOGITS = 3, BIAS = 0.3;
 
-/* Returns the root mean square of the first values. */
-static double size_of(format f, const void *bytes, uint64_t values)
+/* Makes random values of a root mean square, by that of the first ones. */
+static void fill_sized(format f, void *bytes, uint64_t values, double size, random_source *r)
 {
     float decoded[MEASURED];
     double squares = 0;
     uint64_t count = values < MEASURED ? values : MEASURED;
+    ref_fill(f, bytes, values, FILL_NORMAL, r);
     ref_decode(f, bytes, count, decoded);
     for (uint64_t i = 0; i < count; i++)
         squares += (double)decoded[i] * (double)decoded[i];
-    return sqrt(squares / (double)count);
-}
-
-static void fill_sized(format f, void *bytes, uint64_t values, double size, random_source *r)
-{
-    ref_fill(f, bytes, values, FILL_NORMAL, r);
-    ref_resize(f, bytes, values, (float)(size / size_of(f, bytes, values)), r);
+    ref_resize(f, bytes, values, (float)(size / sqrt(squares / (double)count)), r);
 }
 
 static double or_1(double scale)
@@ -58,15 +53,6 @@ static double size_of_heads(const decoder *d)
 {
     double dims = d->latent ? 2 * (double)d->rope[0].dims : (double)d->head_dim;
     return sqrt(SCORES / (sqrt(dims) * scale_of_scores(d)));
-}
-
-/* Returns the size of one expert's result. The weighted sum of a token's experts is to be as large
- * as a dense feed-forward. Weights that are no shares are some tenths. */
-static double size_of_expert(const decoder *d)
-{
-    bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
-    double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
-    return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
 }
 
 /* Returns the size of the products with a matrix for an x of size 1. */
@@ -93,8 +79,13 @@ static double product_size(const decoder *d, decoder_tensor t)
     case TENSOR_FFN_DOWN:
     case TENSOR_FFN_DOWN_SHEXP:
         return BRANCH / or_1(d->residual_scale);
-    case TENSOR_FFN_DOWN_EXPS:
-        return size_of_expert(d);
+    case TENSOR_FFN_DOWN_EXPS: {
+        /* The weighted sum of a token's experts is to be as large as a dense feed-forward. Weights
+         * that are no shares are some tenths. */
+        bool shares = d->experts_normed || d->gating != GATING_SIGMOID;
+        double used = (double)d->experts_used, all = shares ? 1 / sqrt(used) : 0.7 * sqrt(used);
+        return BRANCH / (all * or_1(d->residual_scale) * or_1(d->experts_scale));
+    }
     case TENSOR_ATTN_GATE:
     case TENSOR_FFN_GATE:
     case TENSOR_FFN_UP:

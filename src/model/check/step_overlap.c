@@ -5,17 +5,6 @@
 /* Orders as emu_stream counts them. */
 enum { AS_EARLY = 0, AT_RANDOM = 2, STYLES = 3 };
 
-/* Returns the kernel of a name that serves a target, or NULL. */
-static const kernel *find_kernel(const kernel *kernels, size_t count, const char *name,
-                                 const target *t)
-{
-    for (size_t i = 0; i < count; i++)
-        if (kernels[i].target <= t && t <= kernels[i].newest &&
-            strcmp(kernels[i].instance->name, name) == 0)
-            return &kernels[i];
-    return NULL;
-}
-
 /* Returns the oldest target for which a kernel of the plan waits, or NULL. */
 static const target *find_target(const plan *p, const kernel *kernels, size_t count)
 {
@@ -39,7 +28,11 @@ void step_load_dependent(arena *a, step_verifier *v, const kernel *kernels, size
     emu_report report;
     for (size_t i = 0; t && i < p->kernel_count; i++) {
         step_kernel *k = &v->kernels[i];
-        const kernel *found = find_kernel(kernels, count, p->kernels[i].name, t);
+        const kernel *found = NULL; /* that serves the target */
+        for (size_t j = 0; j < count && !found; j++)
+            if (kernels[j].target <= t && t <= kernels[j].newest &&
+                strcmp(kernels[j].instance->name, p->kernels[i].name) == 0)
+                found = &kernels[j];
         bool other = found && found != k->kernel;
         k->dependent_instance = other ? found->instance : k->kernel->instance;
         k->dependent = other ? emu_load(a, found->ptx, found->ptx_length, &report) : k->module;

@@ -118,11 +118,6 @@ static const float *values_from(const product_launch *p, const char *name, size_
     return values;
 }
 
-static const float *values_at(const product_launch *p, const char *name, size_t count)
-{
-    return values_from(p, name, 0, count);
-}
-
 /* Reads the tokens' rows of [m, size] as doubles. */
 static double *rows_at(const product_launch *p, const step_rows *r, const char *name, size_t size)
 {
@@ -233,7 +228,7 @@ static void multiply_by_experts(const product_launch *p, const step_rows *r, con
 {
     const problem_shape *s = &p->in->shape;
     expert_list list = list_of(p, r);
-    const float *bias = values_at(p, f->bias, (size_t)(s->experts * s->n));
+    const float *bias = values_from(p, f->bias, 0, (size_t)(s->experts * s->n));
     for (uint32_t i = 0; i < list.count; i++) {
         const uint32_t *entry = list.entries + i * list.entry_words;
         ref_matrix w = matrix_of(p, f, halves);
@@ -266,8 +261,8 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
         const ref_matrix w = matrix_of(p, of, halves);
         for (to.count = 0; to.count < count; to.count++)
             to.numbers[to.count] = to.count;
-        const float *scale = values_at(p, of->scale, 1);
-        multiply(p, &w, &o, scale ? *scale : 1, values_at(p, of->bias, (size_t)of->rows), &to);
+        const float *scale = values_from(p, of->scale, 0, 1);
+        multiply(p, &w, &o, scale ? *scale : 1, values_from(p, of->bias, 0, (size_t)of->rows), &to);
     }
     for (size_t i = 0; operation_is_gated(op) && i < count * n; i++) {
         const double *sums = y + i / n * stride + i % n;
@@ -283,15 +278,22 @@ static double *compute(const product_launch *p, const step_rows *r, bool halves)
     return y;
 }
 
-/* Chooses blocks of entries of the list of experts that tokens' rows use, from the first to the
- * last. */
-static void choose_entries(const product_launch *p, const step_rows *r, const uint32_t grid[3],
-                           uint64_t blocks[SOME_BLOCKS])
+/* Chooses blocks from the first to the last, each with those that have the other parts of its sums;
+ * of experts those of entries of the list that tokens' rows use. */
+static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, const uint32_t grid[3],
+                               uint64_t parts)
 {
+    uint64_t *blocks = arena_alloc(p->t->scratch, SOME_BLOCKS * parts * sizeof *blocks), count = 0;
+    uint64_t tiles = (uint64_t)grid[0] * grid[1] * grid[2] / parts;
+    if (!operation_is_of_experts(p->in->family->op)) {
+        for (uint64_t part = 0; part < parts; part++)
+            for (uint64_t i = 0; i < SOME_BLOCKS; i++)
+                blocks[part * SOME_BLOCKS + i] = part * tiles + i * (tiles - 1) / (SOME_BLOCKS - 1);
+        return blocks;
+    }
     expert_list list = list_of(p, r);
     uint32_t *used = arena_alloc(p->t->scratch, list.count * sizeof *used);
     results of = { .numbers = arena_alloc(p->t->scratch, r->m * sizeof *of.numbers) };
-    uint64_t count = 0;
     for (uint32_t i = 0; i < list.count; i++) {
         take_entry(p, r, list.entries + i * list.entry_words, &of);
         if (of.count)
@@ -302,22 +304,6 @@ static void choose_entries(const product_launch *p, const step_rows *r, const ui
         uint64_t entry = count ? used[i * (count - 1) / (SOME_BLOCKS - 1)] : 0;
         blocks[i] = entry * grid[0] + across;
     }
-}
-
-/* Chooses blocks from the first to the last, each with those that have the other parts of its sums.
- */
-static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, const uint32_t grid[3],
-                               uint64_t parts)
-{
-    uint64_t *blocks = arena_alloc(p->t->scratch, SOME_BLOCKS * parts * sizeof *blocks);
-    uint64_t tiles = (uint64_t)grid[0] * grid[1] * grid[2] / parts;
-    if (operation_is_of_experts(p->in->family->op)) {
-        choose_entries(p, r, grid, blocks);
-        return blocks;
-    }
-    for (uint64_t part = 0; part < parts; part++)
-        for (uint64_t i = 0; i < SOME_BLOCKS; i++)
-            blocks[part * SOME_BLOCKS + i] = part * tiles + i * (tiles - 1) / (SOME_BLOCKS - 1);
     return blocks;
 }
 
@@ -443,7 +429,7 @@ bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r
     const product_launch p = product_of(t, l);
     size_t size = p.row_size, written[MOST_MATRICES] = { 0 }, tensors[MOST_MATRICES];
     uint64_t y = step_address(t, argument_of(&p, "y")), loaded[MOST_MATRICES];
-    const float *residual = values_at(&p, "residual", r->m * size), *bias[MOST_MATRICES];
+    const float *residual = values_from(&p, "residual", 0, r->m * size), *bias[MOST_MATRICES];
     step_request request;
     if (!step_request_of(t, l, r, false, &request))
         return true;
@@ -452,7 +438,7 @@ bool step_product_repeat(step_trial *t, const plan_launch *l, const step_rows *r
     for (unsigned i = 0; i < p.count; i++) {
         tensors[i] = tensor_of(&p, &p.factors[i]);
         loaded[i] = emu_loaded(t->memory, t->tensors[tensors[i]]);
-        bias[i] = values_at(&p, p.factors[i].bias, (size_t)p.factors[i].rows);
+        bias[i] = values_from(&p, p.factors[i].bias, 0, (size_t)p.factors[i].rows);
     }
     emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
     step_product_run_first(t, l, &request.launch);

@@ -103,14 +103,6 @@ static double doubt_of(const decoder *d, const ref_choice *exact, double noise)
     return DIFFERENCES * noise + (rounds ? OF_8_BITS : FLOATS) * (second - least);
 }
 
-static double noise_of(const decoder *d, const ref_choice *rounded, const ref_choice *exact)
-{
-    double noise = 0;
-    for (int64_t e = 0; e < d->experts; e++)
-        noise = fmax(noise, fabs(rounded->scores[e] - exact->scores[e]));
-    return noise;
-}
-
 bool step_may_be_clear(const decoder *d, const ref_step *rounded, const double *noise)
 {
     for (int64_t layer = 0; layer < d->layers; layer++) {
@@ -128,7 +120,9 @@ bool step_is_clear(const decoder *d, const ref_step *rounded, const ref_step *ex
         const ref_choice e = ref_step_choice(exact, layer, 0);
         if (!r.scores)
             continue;
-        double most = fmax(noise[layer], noise_of(d, &r, &e));
+        double most = noise[layer];
+        for (int64_t i = 0; i < d->experts; i++)
+            most = fmax(most, fabs(r.scores[i] - e.scores[i]));
         if (!(r.gap > doubt_of(d, &e, most)))
             return false;
         noise[layer] = most;

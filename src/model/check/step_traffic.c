@@ -13,34 +13,24 @@ static uint64_t *loaded(const step_trial *t, const uint64_t *addresses, size_t c
     return bytes;
 }
 
-static size_t cache_parts(const decoder *d)
-{
-    return (size_t)d->layers * PLAN_CACHE_PARTS;
-}
-
 step_traffic step_traffic_new(const step_trial *t)
 {
     const plan *p = t->v->plan;
-    size_t caches = (size_t)p->decoder->sequences * cache_parts(p->decoder);
+    size_t caches = (size_t)(p->decoder->sequences * p->decoder->layers) * PLAN_CACHE_PARTS;
     uint64_t *of_tensors = loaded(t, t->tensors, p->tensor_count);
     for (size_t i = 0; i < p->tensor_count; i++)
         of_tensors[i] += t->skipped[i];
     return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
-/* Returns how many experts the tokens of the latest layer use. */
-static uint64_t experts_in_use(const step_trial *t, const plan_step *step)
-{
-    for (size_t i = 0; i < step->buffer_count; i++)
-        if (strcmp(step->buffers[i].name, buffer_lives[BUFFER_LIST].name) == 0)
-            return *(uint32_t *)step_read(t, t->workspace + step->buffers[i].offset,
-                                          sizeof(uint32_t));
-    return 0;
-}
-
 static void add_matrices(step_traffic *s, const step_trial *t, const plan_step *step, int64_t layer)
 {
     const plan *p = t->v->plan;
+    uint64_t used = 0; /* experts of the latest layer, by the tokens */
+    for (size_t i = 0; i < step->buffer_count; i++)
+        if (strcmp(step->buffers[i].name, buffer_lives[BUFFER_LIST].name) == 0)
+            used =
+                *(uint32_t *)step_read(t, t->workspace + step->buffers[i].offset, sizeof(uint32_t));
     for (size_t i = 0; i < p->tensor_count; i++) {
         const plan_tensor *tensor = &p->tensors[i];
         bool of_layer = tensor_infos[tensor->tensor].by_layer && tensor->layer == layer;
@@ -49,8 +39,7 @@ static void add_matrices(step_traffic *s, const step_trial *t, const plan_step *
         uint64_t planes = decoder_planes(p->decoder, tensor->tensor);
         bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
         s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
-        s->weights.needed +=
-            of_experts ? tensor->bytes / planes * experts_in_use(t, step) : tensor->bytes;
+        s->weights.needed += of_experts ? tensor->bytes / planes * used : tensor->bytes;
     }
 }
 
@@ -82,7 +71,7 @@ static void add_caches(step_traffic *s, const step_trial *t, const step_rows *r,
     const decoder *d = t->v->plan->decoder;
     for (int64_t sequence = 0; sequence < d->sequences; sequence++)
         for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
-            size_t i = (size_t)sequence * cache_parts(d) + PLAN_CACHE_PARTS * (size_t)layer + part;
+            size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * d->layers + layer) + part;
             if (t->caches[i])
                 s->caches.read += emu_loaded(t->memory, t->caches[i]) - s->of_caches[i];
         }

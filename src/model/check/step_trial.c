@@ -79,20 +79,16 @@ static void describe_launch(const step_trial *t, const plan_launch *l, const ste
         request->launch.dynamic_shared = (size_t)formula_value(how->dynamic_shared, in, &run);
 }
 
-static bool gives_logits(const plan *p, const plan_launch *l)
-{
-    return l->layer == p->decoder->layers && l->arguments[0].memory == PLAN_STATE &&
-           l->arguments[0].offset == p->state.logits;
-}
-
 bool step_request_of(const step_trial *t, const plan_launch *l, const step_rows *r, bool dependent,
                      step_request *request)
 {
     device_launch *to = &request->launch;
+    const plan *p = t->v->plan;
+    const plan_argument *y = &l->arguments[0];
     describe_launch(t, l, r, dependent, request);
-    if (!t->in_part || l->layer != t->v->plan->decoder->layers)
+    if (!t->in_part || l->layer != p->decoder->layers)
         return true;
-    if (!gives_logits(t->v->plan, l))
+    if (y->memory != PLAN_STATE || y->offset != p->state.logits) /* it does not give logits */
         return false;
     /* From the first block to the last. What they have written is known afterwards. */
     uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];

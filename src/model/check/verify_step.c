@@ -275,20 +275,6 @@ static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
     return run_step(t, step_of_one(p), &r, &e, true);
 }
 
-/* Returns a position where the result changes: the first that a window leaves out, or where the
- * temperature rises; else one with many positions before it. */
-static uint64_t edge_of(const plan *p)
-{
-    const decoder *d = p->decoder;
-    uint64_t room = 3 * (uint64_t)p->rows, longest = (uint64_t)d->max_seq_len;
-    double length = d->rope[0].temperature_length;
-    bool windowed = false;
-    for (int64_t i = 0; i < d->layers; i++)
-        windowed |= d->windowed[i] && d->window;
-    uint64_t edge = windowed ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
-    return edge + room < longest ? edge : longest > 2 * room ? longest - room : longest / 2;
-}
-
 /* The largest step, and the largest of few rows, if both exist. */
 typedef struct large_steps {
     const plan_step *items[2];
@@ -321,14 +307,25 @@ static bool run_from_the_start(step_trial *t)
     return true;
 }
 
+/* Runs across a position where the result changes: the first that a window leaves out, or where the
+ * temperature rises; else one with many positions before it. */
 static bool run_at_an_edge(step_trial *t)
 {
     const plan *p = t->v->plan;
+    const decoder *d = p->decoder;
     const large_steps steps = large_steps_of(p);
+    uint64_t room = 3 * (uint64_t)p->rows, longest = (uint64_t)d->max_seq_len;
+    double length = d->rope[0].temperature_length;
+    bool windowed = false;
+    for (int64_t i = 0; i < d->layers; i++)
+        windowed |= d->windowed[i] && d->window;
+    uint64_t edge = windowed ? (uint64_t)d->window : length > 0 ? (uint64_t)length : FAR;
+    if (edge + room >= longest)
+        edge = longest > 2 * room ? longest - room : longest / 2;
     t->in_part = is_large(p);
     for (size_t i = 0; i < steps.count; i++) {
         int64_t tokens = tokens_of(t, steps.items[i]);
-        uint64_t edge = edge_of(p), ahead = (uint64_t)tokens / 2 + 1;
+        uint64_t ahead = (uint64_t)tokens / 2 + 1;
         step_start(t, 0, edge > ahead ? edge - ahead : 0);
         if (!run_tokens(t, steps.items[i], 0, tokens) ||
             (!i && (!run_chosen(t, steps.items[0], 0) || !run_chosen(t, steps.items[0], 0))))

@@ -1,21 +1,10 @@
-/* A model as its file says it; what an architecture is to its reader, and what its file may use. */
+/* What an architecture is to the reader of models, and what its file may use. */
 #ifndef PTXGEN_MODEL_FROM_GGUF_ARCHITECTURE_H
 #define PTXGEN_MODEL_FROM_GGUF_ARCHITECTURE_H
 
 #include "base/diag.h"
-#include "kernel/upper.h"
-#include "model/decoder.h"
+#include "model/from_gguf/model.h"
 #include "model/gguf/gguf.h"
-
-enum { MODEL_USUAL_POSITIONS = 8192 };
-
-typedef struct model {
-    decoder decoder;
-    int64_t context_length;   /* positions the model was trained for */
-    int64_t original_context; /* up to which short factors of RoPE hold; 0: there are none */
-    int64_t ignored_window;   /* that the file has and nothing applies; 0: none */
-    int64_t further_layers;   /* behind the decoder's, which predict further tokens: left out */
-} model;
 
 /* A key that was read, or looked for. */
 typedef struct model_note {

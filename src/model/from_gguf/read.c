@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "model/from_gguf/architecture.h"
+
 const char *model_architectures(arena *a)
 {
     strbuf names = strbuf_new(a);

@@ -5,7 +5,8 @@
 #define PTXGEN_MODEL_FROM_GGUF_READ_H
 
 #include "input/spec.h"
-#include "model/from_gguf/architecture.h"
+#include "model/from_gguf/model.h"
+#include "model/gguf/gguf.h"
 
 /* Reads the decoder of a file; path is for messages. False where d got an error. */
 bool model_read(arena *a, const char *path, const gguf_file *file, const model_options *options,

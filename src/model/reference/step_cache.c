@@ -6,44 +6,25 @@
 
 enum { K, V };
 
-/* Returns how many heads have rows of their own. */
-static uint64_t row_heads(const decoder *d)
-{
-    return d->latent ? 1 : (uint64_t)d->num_kv_heads;
-}
-
-static uint64_t row_values(const decoder *d)
-{
-    return (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
-}
-
-/* Returns the values of a layer's states, of all value heads. Its inputs follow them. */
-static uint64_t state_values(const decoder *d)
-{
-    return (uint64_t)(d->delta_value_heads * d->delta_head_dim * d->delta_head_dim);
-}
-
-static uint64_t channels_of(const decoder *d)
-{
-    return decoder_rows(d, TENSOR_SSM_CONV1D);
-}
-
 uint64_t ref_cached_values(const decoder *d, const ref_cached *which)
 {
     if (!d->recurrent[which->layer])
-        return row_values(d);
-    return which->values ? channels_of(d) : (uint64_t)(d->delta_head_dim * d->delta_head_dim);
-}
-
-static uint64_t layer_values(const decoder *d)
-{
-    return state_values(d) + DELTA_RING * channels_of(d);
+        return (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
+    return which->values ? decoder_rows(d, TENSOR_SSM_CONV1D)
+                         : (uint64_t)(d->delta_head_dim * d->delta_head_dim);
 }
 
 ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *user)
 {
     ref_step *s = arena_alloc(a, sizeof *s);
     *s = (ref_step){ .arena = a, .d = d, .weights = weights, .user = user, .m = 1 };
+    cache_sizes *sizes = &s->sizes;
+    sizes->heads = d->latent ? 1 : (uint64_t)d->num_kv_heads;
+    sizes->row = (uint64_t)(d->latent ? d->latent + d->rope[0].dims : d->head_dim);
+    sizes->channels = decoder_rows(d, TENSOR_SSM_CONV1D);
+    sizes->state = (uint64_t)(d->delta_head_dim * d->delta_head_dim);
+    sizes->states = (uint64_t)d->delta_value_heads * sizes->state;
+    sizes->layer = sizes->states + DELTA_RING * sizes->channels;
     s->sequences = arena_zalloc(a, (size_t)d->sequences * sizeof *s->sequences);
     for (int64_t i = 0; i < d->sequences; i++) {
         sequence *q = &s->sequences[i];
@@ -52,8 +33,8 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
         q->saved = arena_zalloc(a, (size_t)d->layers * sizeof *q->saved);
         for (int64_t layer = 0; layer < d->layers; layer++)
             if (d->recurrent[layer]) {
-                q->states[layer] = arena_zalloc(a, layer_values(d) * sizeof(double));
-                q->saved[layer] = arena_zalloc(a, layer_values(d) * sizeof(double));
+                q->states[layer] = arena_zalloc(a, s->sizes.layer * sizeof(double));
+                q->saved[layer] = arena_zalloc(a, s->sizes.layer * sizeof(double));
             }
     }
     return s;
@@ -62,11 +43,10 @@ ref_step *ref_step_new(arena *a, const decoder *d, ref_weights *weights, void *u
 /* Returns a value head's state, or the inputs at a position. */
 static double *state_of(const ref_step *s, const ref_cached *which)
 {
-    const decoder *d = s->d;
     double *states = s->sequences[which->sequence].states[which->layer];
     if (which->values)
-        return states + state_values(d) + which->position % DELTA_RING * channels_of(d);
-    return states + (uint64_t)which->kv_head * ref_cached_values(d, which);
+        return states + s->sizes.states + which->position % DELTA_RING * s->sizes.channels;
+    return states + (uint64_t)which->kv_head * s->sizes.state;
 }
 
 static void read_earlier_state(ref_step *s, const ref_cached *which)
@@ -91,7 +71,7 @@ static void start_states(ref_step *s, int64_t number)
     for (which.layer = 0; which.layer < d->layers; which.layer++) {
         if (!d->recurrent[which.layer])
             continue;
-        memset(q->states[which.layer], 0, layer_values(d) * sizeof(double));
+        memset(q->states[which.layer], 0, s->sizes.layer * sizeof(double));
         for (uint64_t back = 1; back < DELTA_CONV && back <= q->begin; back++) {
             which = (ref_cached){ number, which.layer, 0, q->begin - back, true };
             read_earlier_state(s, &which);
@@ -116,7 +96,7 @@ void ref_step_start(ref_step *s, int64_t sequence_number, uint64_t positions, re
 static void make_room(ref_step *s, sequence *q)
 {
     uint64_t room = q->room ? 2 * q->room : 16;
-    size_t size = row_heads(s->d) * row_values(s->d) * sizeof(double);
+    size_t size = s->sizes.heads * s->sizes.row * sizeof(double);
     for (int64_t i = 0; i < 2 * s->d->layers; i++) {
         if (s->d->recurrent[i / 2] || (s->d->latent && i % 2 == V))
             continue;
@@ -136,7 +116,7 @@ void call_take_positions(call *c)
         q->before = q->length;
         for (int64_t layer = 0; layer < d->layers; layer++)
             if (d->recurrent[layer])
-                memcpy(q->saved[layer], q->states[layer], layer_values(d) * sizeof(double));
+                memcpy(q->saved[layer], q->states[layer], c->s->sizes.layer * sizeof(double));
     }
     for (size_t i = 0; i < c->count; i++) {
         sequence *q = &c->s->sequences[c->rows[i].sequence];
@@ -153,15 +133,15 @@ void ref_step_take_back(ref_step *s)
         q->length = q->before;
         for (int64_t layer = 0; layer < s->d->layers; layer++)
             if (s->d->recurrent[layer])
-                memcpy(q->states[layer], q->saved[layer], layer_values(s->d) * sizeof(double));
+                memcpy(q->states[layer], q->saved[layer], s->sizes.layer * sizeof(double));
     }
 }
 
 static double *fed_row(const ref_step *s, const ref_cached *which)
 {
     const sequence *q = &s->sequences[which->sequence];
-    uint64_t row = (which->position - q->begin) * row_heads(s->d) + (uint64_t)which->kv_head;
-    return q->rows[2 * which->layer + (which->values ? V : K)] + row * row_values(s->d);
+    uint64_t row = (which->position - q->begin) * s->sizes.heads + (uint64_t)which->kv_head;
+    return q->rows[2 * which->layer + (which->values ? V : K)] + row * s->sizes.row;
 }
 
 double *call_cache_row(const call *c, size_t token, int64_t kv_head, bool values)

@@ -22,9 +22,16 @@ typedef struct sequence {
     double **states, **saved; /* [layers] of values, and what they were ahead of the last call */
 } sequence;
 
+/* Heads that have rows of their own, and values of a row; of a delta net the channels of an input,
+ * and the values of all its states, of one, and with its inputs, which follow. */
+typedef struct cache_sizes {
+    uint64_t heads, row, channels, states, state, layer;
+} cache_sizes;
+
 struct ref_step {
     arena *arena;
     const decoder *d;
+    cache_sizes sizes;
     ref_weights *weights;
     void *user;
     sequence *sequences;

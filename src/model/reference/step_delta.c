@@ -53,11 +53,6 @@ static double silu(double x)
     return ref_activation(ACTIVATION_SILU, x);
 }
 
-static double softplus(double x)
-{
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
 /* Returns a token's channels after the convolution, whose last weight is for its own input. Inputs
  * before the first position are zero. */
 static double *convolve(const call *c, size_t token, const double *own)
@@ -120,9 +115,9 @@ static void step_heads(const call *c, size_t token, const inputs *in, double *o)
         int64_t g = is_tiled(c) ? head % keys : head / shared;
         const double *beta = ba + (is_tiled(c) ? head : g * shared + head);
         double alpha = beta[is_tiled(c) ? heads : shared];
-        double decay = exp(a[head] * softplus(alpha + dt[head]));
+        double x = alpha + dt[head], softplus = fmax(x, 0) + log1p(exp(-fabs(x)));
         step_state(call_states(c, token) + head * size * size, size, q + g * size, k + g * size,
-                   v + head * size, decay, ref_sigmoid(*beta), o + head * size);
+                   v + head * size, exp(a[head] * softplus), ref_sigmoid(*beta), o + head * size);
     }
 }
 

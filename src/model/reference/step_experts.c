@@ -21,37 +21,27 @@ static const ffn_tensors dense = { TENSOR_FFN_GATE,     TENSOR_FFN_UP,        TE
                                     TENSOR_FFN_DOWN_SHEXP, TENSOR_COUNT,        TENSOR_COUNT,
                                     TENSOR_COUNT };
 
-/* Computes gate and up of all vectors, each one's gate before its up. */
-static double *multiply_gate_up(const call *c, const operand *o, const ffn_tensors *t,
-                                uint64_t plane, size_t ff)
-{
-    double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up);
-    if (t->both == TENSOR_COUNT || !c->s->d->has[t->both]) {
-        call_multiply(c, o, &(ref_product){ t->gate, t->gate_bias, plane }, gate_up, 2 * ff);
-        call_multiply(c, o, &(ref_product){ t->up, t->up_bias, plane }, gate_up + ff, 2 * ff);
-        return gate_up;
-    }
-    const double *gate_bias = call_row(c, t->gate_bias, plane);
-    const double *up_bias = call_row(c, t->up_bias, plane);
-    call_multiply(c, o, &(ref_product){ t->both, TENSOR_COUNT, plane }, gate_up, 2 * ff);
-    for (size_t i = 0; i < o->count * ff; i++) {
-        double *gate = gate_up + i / ff * 2 * ff + i % ff;
-        gate[0] += gate_bias ? gate_bias[i % ff] : 0;
-        gate[ff] += up_bias ? up_bias[i % ff] : 0;
-    }
-    return gate_up;
-}
-
 /* Returns the results [count, hidden] of the vectors of o. */
 static double *feed_forward(const call *c, const operand *o, const ffn_tensors *t, uint64_t plane)
 {
     const decoder *d = c->s->d;
     size_t ff = (size_t)decoder_columns(d, t->down);
-    const double *gate_up = multiply_gate_up(c, o, t, plane, ff);
+    double *gate_up = arena_alloc(c->a, o->count * 2 * ff * sizeof *gate_up); /* of each vector */
     double *f = arena_alloc(c->a, o->count * ff * sizeof *f);
     double *y = arena_alloc(c->a, o->count * (size_t)d->hidden * sizeof *y);
+    const double *gate_bias = NULL, *up_bias = NULL; /* that are still to be added */
+    if (t->both != TENSOR_COUNT && d->has[t->both]) {
+        gate_bias = call_row(c, t->gate_bias, plane);
+        up_bias = call_row(c, t->up_bias, plane);
+        call_multiply(c, o, &(ref_product){ t->both, TENSOR_COUNT, plane }, gate_up, 2 * ff);
+    } else {
+        call_multiply(c, o, &(ref_product){ t->gate, t->gate_bias, plane }, gate_up, 2 * ff);
+        call_multiply(c, o, &(ref_product){ t->up, t->up_bias, plane }, gate_up + ff, 2 * ff);
+    }
     for (size_t i = 0; i < o->count * ff; i++) {
-        const double *gate = gate_up + i / ff * 2 * ff + i % ff;
+        double *gate = gate_up + i / ff * 2 * ff + i % ff;
+        gate[0] += gate_bias ? gate_bias[i % ff] : 0;
+        gate[ff] += up_bias ? up_bias[i % ff] : 0;
         f[i] = ref_activation(d->activation, gate[0]) * ref_gate_factor(d->activation, gate[ff]);
     }
     call_multiply(c, &(operand){ f, NULL, o->count, (int64_t)ff },

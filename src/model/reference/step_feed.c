@@ -55,21 +55,6 @@ ref_choice ref_step_choice(const ref_step *s, int64_t layer, size_t row)
     return (ref_choice){ s->scores + at * (size_t)s->d->experts, s->gaps[at] };
 }
 
-static void add_layer(const call *c, double *h)
-{
-    const decoder *d = c->s->d;
-    if (d->recurrent[c->layer])
-        call_add_delta_net(c, h);
-    else if (d->latent)
-        call_add_latent_attention(c, h);
-    else
-        call_add_attention(c, h);
-    if (decoder_has(d, TENSOR_FFN_GATE_INP, c->layer))
-        call_add_experts(c, h);
-    else
-        call_add_ffn(c, h);
-}
-
 void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logits, double *hidden)
 {
     arena *a = arena_new_in(s->arena), *of_layer = arena_new_in(a);
@@ -85,7 +70,16 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
     keep(&c, h, 0, hidden);
     for (c.a = of_layer; c.layer < s->d->layers; c.layer++) {
         arena_reset(of_layer);
-        add_layer(&c, h);
+        if (s->d->recurrent[c.layer])
+            call_add_delta_net(&c, h);
+        else if (s->d->latent)
+            call_add_latent_attention(&c, h);
+        else
+            call_add_attention(&c, h);
+        if (decoder_has(s->d, TENSOR_FFN_GATE_INP, c.layer))
+            call_add_experts(&c, h);
+        else
+            call_add_ffn(&c, h);
         keep(&c, h, c.layer + 1, hidden);
     }
     c.layer = 0; /* what the model has once counts as that of the first */

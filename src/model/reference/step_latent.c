@@ -21,17 +21,6 @@ static sizes sizes_of(const decoder *d)
                     .value = d->value_dim };
 }
 
-/* Returns q of all heads, [count, heads, nope + rope]. */
-static double *multiply_q(const call *c, const operand *o)
-{
-    const decoder *d = c->s->d;
-    if (!d->q_rank)
-        return call_product(c, o, TENSOR_ATTN_Q, TENSOR_ATTN_Q_BIAS);
-    const double *by_rank = call_product(c, o, TENSOR_ATTN_Q_A, TENSOR_COUNT);
-    const operand normed = call_normed(c, by_rank, d->q_rank, TENSOR_ATTN_Q_A_NORM);
-    return call_product(c, &normed, TENSOR_ATTN_Q_B, TENSOR_COUNT);
-}
-
 static void write_rows(const call *c, const operand *o)
 {
     const sizes s = sizes_of(c->s->d);
@@ -87,7 +76,14 @@ void call_add_latent_attention(const call *c, double *h)
 {
     const sizes s = sizes_of(c->s->d);
     const operand x = call_normed(c, h, c->s->d->hidden, TENSOR_ATTN_NORM);
-    const double *queries = absorb(c, multiply_q(c, &x));
+    bool by_rank = c->s->d->q_rank;
+    const double *q = call_product(c, &x, by_rank ? TENSOR_ATTN_Q_A : TENSOR_ATTN_Q,
+                                   by_rank ? TENSOR_COUNT : TENSOR_ATTN_Q_BIAS);
+    if (by_rank) {
+        const operand ranks = call_normed(c, q, c->s->d->q_rank, TENSOR_ATTN_Q_A_NORM);
+        q = call_product(c, &ranks, TENSOR_ATTN_Q_B, TENSOR_COUNT);
+    }
+    const double *queries = absorb(c, q);
     double *latents = call_vectors(c, s.heads * s.latent), *o = call_vectors(c, s.heads * s.value);
     write_rows(c, &x);
     for (size_t token = 0; token < c->count; token++) {
