@@ -16,13 +16,11 @@ typedef struct bad {
 static inline void check_bad(const bad *b)
 {
     static const uint32_t in[1024];
-    static const char kernel[] = KERNEL("@@");
-    char text[4096];
-    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
-    snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, b->body, kernel + head + 2);
-    run r = {
-        .text = text, .threads = b->threads, .in = in, .in_size = sizeof in, .limit = 100000
-    };
+    run r = { .text = kernel_of(b->body),
+              .threads = b->threads,
+              .in = in,
+              .in_size = sizeof in,
+              .limit = 100000 };
     bool good = run_kernel(&r);
     if (good || r.report.fault != b->fault || r.report.line != BODY_LINE + b->line ||
         r.report.thread[0] != b->thread || !strstr(r.message, b->message))

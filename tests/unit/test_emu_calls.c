@@ -11,15 +11,7 @@
 
 static void expect_threads(const run *r, uint64_t (*value)(unsigned thread))
 {
-    for (unsigned i = 0; i < 32; i++)
-        if (r->out[i] != value(i))
-            fail_msg("thread %u has %llu and should have %llu", i, (unsigned long long)r->out[i],
-                     (unsigned long long)value(i));
-}
-
-static uint64_t doubled_or_zero(unsigned t)
-{
-    return t < 10 ? 2 * t + 1 : 0;
+    expect_each(r, 32, value(t));
 }
 
 #define TWICE_IN_REGISTERS                                                                     \
@@ -60,7 +52,7 @@ TEST(a_call_gives_and_takes_registers_and_memory)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         run r = { .text = texts[i] };
         run_well(&r);
-        expect_threads(&r, doubled_or_zero);
+        expect_each(&r, 32, t < 10 ? 2 * t + 1 : 0);
     }
 }
 
@@ -198,12 +190,6 @@ TEST(a_function_calls_itself)
 
 #define DEEP CALLER(SUM, GIVEN("70") "call (got), sum, (given); ld.param.b32 %r1, [got]; }\n")
 
-static uint64_t sum_up_to_70(unsigned t)
-{
-    (void)t;
-    return 70 * 71 / 2;
-}
-
 TEST(calls_have_as_much_room_as_the_launch_gives)
 {
     run r = { .text = DEEP };
@@ -213,7 +199,7 @@ TEST(calls_have_as_much_room_as_the_launch_gives)
         strstr(r.message, "a call has no room on the thread's stack: 1024 of its 1024"));
     r = (run){ .text = DEEP, .stack_size = 2048 };
     run_well(&r);
-    expect_threads(&r, sum_up_to_70);
+    expect_each(&r, 32, 70 * 71 / 2);
 }
 
 /* A register that this call has not written, though the one it comes from has. */
@@ -229,11 +215,6 @@ TEST(each_call_has_registers_of_its_own)
     assert_false(run_kernel(&r));
     assert_int_equal(r.report.fault, EMU_UNDEFINED_REGISTER);
     assert_non_null(strstr(r.message, "register %r2 is read"));
-}
-
-static uint64_t own_number(unsigned t)
-{
-    return t;
 }
 
 /* As many words as the thread's number and one more, of which the last is read. */
@@ -254,7 +235,7 @@ TEST(alloca_gives_memory_of_the_stack)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         run r = { .text = texts[i] };
         run_well(&r);
-        expect_threads(&r, own_number);
+        expect_each(&r, 32, t);
     }
     static const struct {
         const char *text, *says;
@@ -290,7 +271,7 @@ TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         run r = { .text = right[i] };
         run_well(&r);
-        expect_threads(&r, own_number);
+        expect_each(&r, 32, t);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         run r = { .text = wrong[i] };
@@ -317,27 +298,17 @@ TEST(a_kernel_frees_what_it_has_allocated_and_that_once)
     "rem.u32 %r2, %t, " index "; mov.u64 %l1, table; mad.wide.u32 %l1, %r2, 8, %l1;\n" \
     "ld.global.u64 %l1, [%l1]; setp.eq.u32 %p2, %t, 7;\n"
 
-static uint64_t by_pointer(unsigned t)
-{
-    return t == 7 ? 1 : t % 2 ? 2 * t : t + 100;
-}
-
-static uint64_t by_address(unsigned t)
-{
-    return t % 2 ? t + 100 : 0;
-}
-
 TEST(a_call_through_a_pointer_goes_where_each_thread_s_points)
 {
     run r = { .text = CALLER(FUNCTIONS, LOAD_POINTER("2") CALL_POINTER) };
     run_well(&r);
-    expect_threads(&r, by_pointer);
+    expect_each(&r, 32, t == 7 ? 1 : t % 2 ? 2 * t : t + 100);
     r.text =
         CALLER(FUNCTIONS, "and.b32 %r2, %t, 1; setp.eq.u32 %p1, %r2, 0; setp.ne.u32 %p2, %t, %t;\n"
                           "mov.u64 %l1, plus; @%p1 mov.u64 %l1, zero;\n"
                           "@%p1 call (%r1), %l1, none; @%p1 bra $end;\n" CALL_POINTER "$end:\n");
     run_well(&r);
-    expect_threads(&r, by_address);
+    expect_each(&r, 32, t % 2 ? t + 100 : 0);
 }
 
 TEST(a_call_through_a_pointer_to_no_such_function_is_a_fault)
@@ -354,12 +325,6 @@ TEST(a_call_through_a_pointer_to_no_such_function_is_a_fault)
         CALLER(FUNCTIONS,
                "mov.u64 %l1, zero; setp.ne.u32 %p2, %t, %t; add.u64 %l1, %l1, 1;\n" CALL_POINTER);
     assert_false(run_kernel(&r));
-}
-
-static uint64_t of_addresses(unsigned t)
-{
-    (void)t;
-    return 7;
 }
 
 TEST(variables_start_with_addresses)
@@ -380,13 +345,8 @@ TEST(variables_start_with_addresses)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         run r = { .text = texts[i] };
         run_well(&r);
-        expect_threads(&r, of_addresses);
+        expect_each(&r, 32, 7);
     }
-}
-
-static uint64_t by_table(unsigned t)
-{
-    return t % 3 == 2 ? 7 : t % 3 * 10 + 5;
 }
 
 #define TABLE "$table: .branchtargets $zero, $one, $seven;\n"
@@ -404,7 +364,7 @@ TEST(a_jump_through_a_table_goes_where_the_index_says)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         run r = { .text = texts[i] };
         run_well(&r);
-        expect_threads(&r, by_table);
+        expect_each(&r, 32, t % 3 == 2 ? 7 : t % 3 * 10 + 5);
     }
     run r = { .text = CALLER("", TABLE "brx.idx %t, $table;\n" CASES) };
     assert_false(run_kernel(&r));

@@ -2,20 +2,7 @@
 #include "test_arena.h"
 #include "test_emu_run.h"
 
-static void expect_all(const run *r, unsigned threads, uint64_t (*value)(unsigned thread))
-{
-    for (unsigned i = 0; i < threads; i++)
-        if (r->out[i] != value(i))
-            fail_msg("thread %u has %llu and should have %llu", i, (unsigned long long)r->out[i],
-                     (unsigned long long)value(i));
-}
-
 #define STORE "cvt.u64.u32 %l1, %r1;\nst.global.u64 [%slot], %l1;\n"
-
-static uint64_t nested(unsigned t)
-{
-    return t < 8 ? (t % 2 ? 1 : 2) : t < 24 ? 3 : t % 4 == 1 ? 4 : 5;
-}
 
 TEST(nested_ifs_run_each_way_for_its_lanes_and_meet_again)
 {
@@ -30,12 +17,7 @@ TEST(nested_ifs_run_each_way_for_its_lanes_and_meet_again)
                          "$meet: activemask.b32 %r3; setp.ne.u32 %p4, %r3, 0xffffffff;\n"
                          "@%p4 trap;\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, nested);
-}
-
-static uint64_t triangle(unsigned t)
-{
-    return t * (t + 1) / 2;
+    expect_each(&r, 32, t < 8 ? (t % 2 ? 1 : 2) : t < 24 ? 3 : t % 4 == 1 ? 4 : 5);
 }
 
 TEST(lanes_that_leave_a_loop_wait_for_the_others)
@@ -46,12 +28,7 @@ TEST(lanes_that_leave_a_loop_wait_for_the_others)
                              "$out: shfl.sync.idx.b32 %r3, %r1, 31, 31, 0xffffffff;\n"
                              "setp.ne.u32 %p2, %r3, 496; @%p2 trap;\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, triangle);
-}
-
-static uint64_t nested_loops(unsigned t)
-{
-    return (t % 5) * (t % 3) * 10 + 7;
+    expect_each(&r, 32, t * (t + 1) / 2);
 }
 
 TEST(nested_loops_with_different_trip_counts_give_each_lane_its_own)
@@ -65,24 +42,14 @@ TEST(nested_loops_with_different_trip_counts_give_each_lane_its_own)
                              "$next: add.u32 %r2, %r2, 1; bra $outer;\n"
                              "$end:\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, nested_loops);
-}
-
-static uint64_t early(unsigned t)
-{
-    return t < 10 ? UINT64_MAX : 0xfffffc00;
+    expect_each(&r, 32, (t % 5) * (t % 3) * 10 + 7);
 }
 
 TEST(lanes_that_return_early_are_gone_for_the_rest)
 {
     run r = { .text = KERNEL("setp.lt.u32 %p1, %t, 10; @%p1 ret; activemask.b32 %r1;\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, early);
-}
-
-static uint64_t loop_return(unsigned t)
-{
-    return t % 2 ? UINT64_MAX : 16;
+    expect_each(&r, 32, t < 10 ? UINT64_MAX : 0xfffffc00);
 }
 
 TEST(lanes_meet_behind_a_loop_that_others_return_from)
@@ -94,12 +61,7 @@ TEST(lanes_meet_behind_a_loop_that_others_return_from)
                              "$gone: ret;\n"
                              "$out: activemask.b32 %r1; popc.b32 %r1, %r1;\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, loop_return);
-}
-
-static uint64_t unconditional(unsigned t)
-{
-    return t + 1;
+    expect_each(&r, 32, t % 2 ? UINT64_MAX : 16);
 }
 
 TEST(code_behind_forward_and_backward_jumps_runs_in_order)
@@ -107,7 +69,7 @@ TEST(code_behind_forward_and_backward_jumps_runs_in_order)
     run r = { .text = KERNEL("mov.u32 %r1, %t; bra.uni $b;\n$a: bra $c;\n"
                              "$b: add.u32 %r1, %r1, 1; bra $a;\n$c:\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, unconditional);
+    expect_each(&r, 32, t + 1);
 }
 
 TEST(labels_and_registers_of_an_inner_scope_hide_outer_ones)
@@ -119,12 +81,7 @@ TEST(labels_and_registers_of_an_inner_scope_hide_outer_ones)
                   "{ .reg .b32 %r1; mov.u32 %r1, 100; { .reg .b32 %r<3>; mov.u32 %r1, 200; }\n"
                   "setp.ne.u32 %p1, %r1, 100; @%p1 trap; }\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, unconditional);
-}
-
-static uint64_t reversed(unsigned t)
-{
-    return 255 - t;
+    expect_each(&r, 32, t + 1);
 }
 
 TEST(a_barrier_makes_writes_of_all_warps_visible)
@@ -137,12 +94,7 @@ TEST(a_barrier_makes_writes_of_all_warps_visible)
                   "add.u32 %r5, %r5, %r2; ld.shared.u32 %r1, [%r5]; bar.sync 0;\n"
                   "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r1, [%r4];\n" STORE) };
     run_well(&r);
-    expect_all(&r, 256, reversed);
-}
-
-static uint64_t halves(unsigned t)
-{
-    return t < 64 ? 64 : 128;
+    expect_each(&r, 256, 255 - t);
 }
 
 TEST(named_barriers_hold_only_the_threads_they_count)
@@ -153,13 +105,7 @@ TEST(named_barriers_hold_only_the_threads_they_count)
                              "$low: bar.sync 1, 64; mov.u32 %r1, 64;\n"
                              "$store: bar.sync 0;\n" STORE) };
     run_well(&r);
-    expect_all(&r, 128, halves);
-}
-
-static uint64_t forty_two(unsigned t)
-{
-    (void)t;
-    return 42;
+    expect_each(&r, 128, t < 64 ? 64 : 128);
 }
 
 TEST(a_barrier_arrived_at_lets_the_consumers_go)
@@ -171,13 +117,7 @@ TEST(a_barrier_arrived_at_lets_the_consumers_go)
                              "$produce: st.shared.u32 [value], 42; bar.arrive 3, 64;\n"
                              "$store:\n" STORE) };
     run_well(&r);
-    expect_all(&r, 64, forty_two);
-}
-
-static uint64_t reductions(unsigned t)
-{
-    (void)t;
-    return 48 + 100;
+    expect_each(&r, 64, 42);
 }
 
 TEST(a_barrier_reduces_predicates_over_the_block)
@@ -193,7 +133,7 @@ TEST(a_barrier_reduces_predicates_over_the_block)
                              "setp.lt.u32 %p4, %t, 96; bar.red.and.pred %p3, 0, %p4;\n"
                              "@!%p3 add.u32 %r1, %r1, 1000;\n" STORE) };
     run_well(&r);
-    expect_all(&r, 96, reductions);
+    expect_each(&r, 96, 48 + 100);
 }
 
 /* shfl modes: a row's b and c, and the lane that lane i takes its value from. */
@@ -233,11 +173,6 @@ TEST(shuffles_stay_inside_their_segments)
     }
 }
 
-static uint64_t votes(unsigned t)
-{
-    return 0xffff0000u + (t < 16 ? 1u : 2u);
-}
-
 TEST(votes_matches_and_reductions_see_their_members_only)
 {
     run r = { .text = KERNEL(
@@ -258,15 +193,10 @@ TEST(votes_matches_and_reductions_see_their_members_only)
                   "add.u32 %r1, %r1, 2;\n"
                   "$store:\n" STORE) };
     run_well(&r);
-    expect_all(&r, 32, votes);
+    expect_each(&r, 32, 0xffff0000u + (t < 16 ? 1u : 2u));
 }
 
 /* What a sum over a warp leaves in lane 0 of a block of 20 threads, of which 4 return early. */
-static uint64_t remaining_sum(unsigned t)
-{
-    return t == 0 ? 120 : t < 16 ? UINT64_MAX - 1 : UINT64_MAX;
-}
-
 #define SUM                                                                                        \
     "mov.u32 %r1, %t; mov.u32 %r2, 1;\n"                                                           \
     "$step: xor.b32 %r3, %t, %r2; shfl.sync.idx.b32 %r4, %r1, %r3, 31, -1;\n"                      \
@@ -290,13 +220,8 @@ TEST(members_that_have_ended_or_never_were_are_not_waited_for)
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         run r = { .text = kernels[i], .threads = 20 };
         run_well(&r);
-        expect_all(&r, 20, remaining_sum);
+        expect_each(&r, 20, t == 0 ? 120 : t < 16 ? UINT64_MAX - 1 : UINT64_MAX);
     }
-}
-
-static uint64_t neighbour(unsigned t)
-{
-    return t ^ 31;
 }
 
 TEST(lanes_meet_at_different_lines_and_at_different_times)
@@ -326,7 +251,7 @@ TEST(lanes_meet_at_different_lines_and_at_different_times)
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         run r = { .text = kernels[i] };
         run_well(&r);
-        expect_all(&r, 32, neighbour);
+        expect_each(&r, 32, t ^ 31);
     }
 }
 

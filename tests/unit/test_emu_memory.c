@@ -9,23 +9,33 @@ static const uint8_t bytes[] = { 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87,
 /* Runs a body that leaves a value in %l1, which is the same in all threads, and returns it. */
 static uint64_t value_of(const char *body)
 {
-    static const char kernel[] = KERNEL("@@\nst.global.u64 [%slot], %l1;");
-    char text[4096];
-    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
-    snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, body, kernel + head + 2);
-    run r = { .text = text, .in = bytes, .in_size = sizeof bytes };
+    char with_store[2048];
+    snprintf(with_store, sizeof with_store, "%s\nst.global.u64 [%%slot], %%l1;", body);
+    run r = { .text = kernel_of(with_store), .in = bytes, .in_size = sizeof bytes };
     run_well(&r);
     for (int i = 1; i < 32; i++)
         assert_true(r.out[i] == r.out[0]);
     return r.out[0];
 }
 
+typedef struct body_value {
+    const char *body;
+    uint64_t expected;
+} body_value;
+
+static void expect_values(const body_value *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t got = value_of(rows[i].body);
+        if (got != rows[i].expected)
+            fail_msg("%s gives %llx and should give %llx", rows[i].body, (unsigned long long)got,
+                     (unsigned long long)rows[i].expected);
+    }
+}
+
 TEST(loads_extend_by_the_sign_of_their_type)
 {
-    static const struct {
-        const char *body;
-        uint64_t expected;
-    } rows[] = {
+    static const body_value rows[] = {
         { "ld.global.u8 %l1, [%in];", 0x80 },
         { "ld.global.s8 %l1, [%in];", UINT64_C(0xffffffffffffff80) },
         { "ld.global.s8 %r1, [%in+1]; cvt.u64.u32 %l1, %r1;", 0xffffff81 },
@@ -53,20 +63,12 @@ TEST(loads_extend_by_the_sign_of_their_type)
           12 },
         { ".local .align 2 .b16 l[4]; st.local.b16 l[2], 5; ld.local.u16 %l1, [l+4];", 5 },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint64_t got = value_of(rows[i].body);
-        if (got != rows[i].expected)
-            fail_msg("%s gives %llx and should give %llx", rows[i].body, (unsigned long long)got,
-                     (unsigned long long)rows[i].expected);
-    }
+    expect_values(rows, sizeof rows / sizeof *rows);
 }
 
 TEST(spaces_and_generic_addresses_name_the_same_memory)
 {
-    static const struct {
-        const char *body;
-        uint64_t expected;
-    } rows[] = {
+    static const body_value rows[] = {
         { ".shared .align 8 .b8 s[512]; .reg .b64 %a; mov.u64 %a, s; mad.wide.u32 %a, %t, 8, %a;\n"
           "mov.u64 %l2, 5; st.shared.u64 [%a], %l2; cvta.shared.u64 %l3, %a; ld.u64 %l1, [%l3];\n"
           "add.u64 %l1, %l1, 1; st.u64 [%l3], %l1; cvta.to.shared.u64 %l4, %l3; ld.shared.u64 %l1, "
@@ -87,12 +89,7 @@ TEST(spaces_and_generic_addresses_name_the_same_memory)
           "[s+24]; cvt.u64.u32 %l1, %r3;",
           3 },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint64_t got = value_of(rows[i].body);
-        if (got != rows[i].expected)
-            fail_msg("%s gives %llx and should give %llx", rows[i].body, (unsigned long long)got,
-                     (unsigned long long)rows[i].expected);
-    }
+    expect_values(rows, sizeof rows / sizeof *rows);
 }
 
 /* One thread applies an operation to old; the row says what it returns and leaves. */
@@ -133,11 +130,7 @@ TEST(atomic_operations_return_the_old_value_and_leave_the_new)
                      (unsigned long long)rows[i].b, (unsigned long long)rows[i].c,
                      (unsigned long long)rows[i].old, shared ? "shared" : "global", operation,
                      shared ? "s" : "%out", at + 1, shared ? "1" : "0");
-            static const char kernel[] = KERNEL("@@");
-            char text[4096];
-            size_t head = (size_t)(strstr(kernel, "@@") - kernel);
-            snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, body, kernel + head + 2);
-            run r = { .text = text };
+            run r = { .text = kernel_of(body) };
             run_well(&r);
             if (r.out[0] != (rows[i].left << 32 | rows[i].old))
                 fail_msg("%s on %llx gives %llx", rows[i].operation,

@@ -26,6 +26,16 @@
     "\n" body "\nret;\n}\n"
 enum { BODY_LINE = 14 };
 
+/* Returns the text of such a kernel, until the next call. */
+static inline const char *kernel_of(const char *body)
+{
+    static const char kernel[] = KERNEL("@@");
+    static char text[4096];
+    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, body, kernel + head + 2);
+    return text;
+}
+
 enum { MAX_THREADS = 1024, SLOT_BYTES = MAX_THREADS * 8 };
 
 typedef struct run {
@@ -75,6 +85,18 @@ static inline bool run_kernel(run *r)
     arena_free(a);
     return good;
 }
+
+static inline void expect_thread(const run *r, unsigned thread, uint64_t value)
+{
+    if (r->out[thread] != value)
+        fail_msg("thread %u has %llu and should have %llu", thread,
+                 (unsigned long long)r->out[thread], (unsigned long long)value);
+}
+
+/* Expects a value, an expression of t, of each thread t. */
+#define expect_each(r, threads, value)       \
+    for (unsigned t = 0; t < (threads); t++) \
+    expect_thread(r, t, value)
 
 /* The same for a kernel that must run to its end. */
 static inline void run_well(run *r)

@@ -13,13 +13,9 @@ static const emu_checks carrying = { .carries = true };
 static void check_rows(const row *rows, size_t count, bool good)
 {
     static const uint32_t in[32];
-    static const char kernel[] = KERNEL("@@");
-    size_t head = (size_t)(strstr(kernel, "@@") - kernel);
     for (size_t i = 0; i < count; i++) {
         const row *w = &rows[i];
-        char text[4096];
-        snprintf(text, sizeof text, "%.*s%s%s", (int)head, kernel, w->body, kernel + head + 2);
-        run r = { .text = text, .in = in, .in_size = sizeof in, .checks = &carrying };
+        run r = { .text = kernel_of(w->body), .in = in, .in_size = sizeof in, .checks = &carrying };
         if (run_kernel(&r) == good &&
             (good || (r.report.fault == EMU_UNDEFINED_REGISTER && r.report.thread[0] == w->thread &&
                       r.report.line == BODY_LINE + w->line && strstr(r.message, w->message))))
