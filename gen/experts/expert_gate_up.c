@@ -17,36 +17,26 @@
  */
 #include "gen/products/exact.h"
 #include "gen/products/experts.h"
+#include "gen/products/product_keys.h"
 #include "gen/products/stream.h"
 #include "ref/reference.h"
 
-enum { PAIR = 2, OF_EXPERTS = 0, SHARED = PAIR /* the first of two matrices */ };
+enum { OF_EXPERTS = 0, SHARED = GEMV_PAIR /* the first of two matrices */ };
 
-/* Gate and up of an expert, or of the shared one: a matrix of each. */
-typedef struct matrices {
-    instance of[PAIR];
-    gemv_operands g[PAIR];
-} matrices;
-
-/* For so many vectors. Biases are the experts' alone, and behind their values are the shared one's.
- */
-static matrices matrices_of(ptx *p, const instance *in, unsigned first, unsigned vectors)
+/* Gate and up of an expert, or of the shared one, for so many vectors. Biases are the experts'
+ * alone, and behind their values are the shared one's. */
+static gemv_pair pair_of(ptx *p, const instance *in, unsigned first, unsigned vectors)
 {
-    static const char *const tensors[] = { "wg", "wu", "wsg", "wsu" };
-    matrices m;
-    for (unsigned i = 0; i < PAIR; i++) {
-        m.of[i] = instance_matrix(in, first + i);
-        m.of[i].shape.m = vectors;
-        if (first == SHARED)
-            m.of[i].options.bias = 0;
-        m.g[i] = gemv_of(p, &m.of[i], "y", tensors[first + i], "x");
-    }
+    const problem_shape *s = &in->shape;
+    instance some = *in;
+    some.shape.m = vectors;
+    some.options.bias = first == SHARED ? 0 : in->options.bias;
+    gemv_pair pair = gemv_pair_of(p, &some, first);
     if (first == SHARED) {
-        m.g[0].y = add(p, m.g[0].y, imm(U64, in->shape.experts_used * in->shape.n * F32_BYTES));
-        const problem_shape *s = &in->shape;
-        m.g[0].stride = imm(U32, (unsigned)(s->experts_used * s->n + s->n_shared));
+        pair.g[0].y = add(p, pair.g[0].y, imm(U64, s->experts_used * s->n * F32_BYTES));
+        pair.g[0].stride = imm(U32, (unsigned)(s->experts_used * s->n + s->n_shared));
     }
-    return m;
+    return pair;
 }
 
 static gemv_chosen rows_of(const instance *in, const expert_entry *e)
@@ -71,25 +61,19 @@ static void store_nans(ptx *p, const instance *in, const expert_entry *e, val th
     }
 }
 
-static val first_bias(ptx *p, const instance *in, val id)
-{
-    return mul(p, id, (unsigned)in->shape.n);
-}
-
 static void exact_expert(ptx *p, const instance *in, const expert_entry *e, val row)
 {
     PTX_IF (p, expert_exists(p, in, e->id)) {
-        matrices m = matrices_of(p, in, OF_EXPERTS, 1);
-        for (unsigned i = 0; i < PAIR; i++)
-            m.g[i].w = expert_plane(p, in, m.g[i].w, e->id, m.g[i].row_bytes);
-        val bias = add(p, row, first_bias(p, in, e->id)), x = m.g[0].x;
+        gemv_pair pair = pair_of(p, in, OF_EXPERTS, 1);
+        for (unsigned i = 0; i < GEMV_PAIR; i++)
+            pair.g[i].w = expert_plane(p, in, pair.g[i].w, e->id, pair.g[i].row_bytes);
+        val bias = add(p, row, mul(p, e->id, (unsigned)in->shape.n));
         PTX_FOR (p, vector, 0, e->count, 1) {
             gemv_chosen one = rows_of(in, e);
             one.words = mad_wide(p, vector, 4, e->choices);
-            m.g[0].chosen = &one;
-            m.g[0].x = x;
-            m.g[0].x = gemv_vector(p, &m.g[0], imm(U32, 0));
-            exact_gated_row(p, m.of, m.g, row, bias);
+            pair.g[0].chosen = &one;
+            pair.g[0].x = gemv_vector(p, &pair.g[0], imm(U32, 0));
+            exact_gated_row(p, &pair, row, bias);
         }
     }
     PTX_ELSE (p)
@@ -107,15 +91,14 @@ static void build_exact(ptx *p, const instance *in)
         }
     if (in->shape.n_shared)
         PTX_IF (p, eq(p, number, (unsigned)experts_listed(in)))
-            PTX_IF (p, lt(p, row, in->shape.n_shared)) {
+            PTX_IF (p, lt(p, row, in->shape.n_shared))
                 PTX_FOR (p, vector, 0, in->shape.m, 1) {
-                    matrices m = matrices_of(p, in, SHARED, 1);
+                    gemv_pair pair = pair_of(p, in, SHARED, 1);
                     val stored;
-                    m.g[0].y = gemv_results(p, &m.g[0], vector, &stored);
-                    m.g[0].x = gemv_vector(p, &m.g[0], vector);
-                    exact_gated_row(p, m.of, m.g, row, row);
+                    pair.g[0].y = gemv_results(p, &pair.g[0], vector, &stored);
+                    pair.g[0].x = gemv_vector(p, &pair.g[0], vector);
+                    exact_gated_row(p, &pair, row, row);
                 }
-            }
 }
 
 /* The largest of 1, 2, 4 that is less than count. */
@@ -153,19 +136,18 @@ typedef struct share {
 } share;
 
 /* Of an expert of that id; without a kind: of the shared one. */
-static void stream_rows(ptx *p, const matrices *m, val id, const stream_memory *memory,
+static void stream_rows(ptx *p, gemv_pair *pair, val id, const stream_memory *memory,
                         const share *of)
 {
-    const instance *in = &m->of[0];
-    stream_pair pair = { .matrices = { m->of[0], m->of[1] }, .g = { m->g[0], m->g[1] } };
+    const instance *in = &pair->of[0];
     if (id.kind)
-        pair.before = expert_first_row(p, in, id);
+        pair->before = expert_first_row(p, in, id);
     if (id.kind && in->options.bias)
-        pair.bias = first_bias(p, in, id);
+        pair->bias = mul(p, id, (unsigned)in->shape.n);
     phase(p, "fetch the first weights");
-    stream_pair_prefetch(p, &pair, of->warp);
+    stream_pair_prefetch(p, pair, of->warp);
     phase(p, "stage x");
-    stream_pair_multiply(p, &pair, memory, of->warp, of->warps);
+    stream_pair_multiply(p, pair, memory, of->warp, of->warps);
 }
 
 /* An expert that at most so many rows use. */
@@ -179,31 +161,51 @@ static void stream_expert(ptx *p, const instance *in, const expert_entry *e, uns
         gemv_chosen rows = rows_of(in, e);
         if (vectors == 1)
             rows.first = expert_choice(p, e, imm(U32, 0));
-        matrices m = matrices_of(p, in, OF_EXPERTS, vectors);
-        m.g[0].chosen = m.g[1].chosen = &rows;
-        stream_rows(p, &m, e->id, memory, of);
+        gemv_pair pair = pair_of(p, in, OF_EXPERTS, vectors);
+        pair.g[0].chosen = pair.g[1].chosen = &rows;
+        stream_rows(p, &pair, e->id, memory, of);
     }
 }
 
-static void stream_entry(ptx *p, const instance *in, val number, const stream_memory *memory,
-                         const share *of)
+static void stream_listed(ptx *p, const instance *in, val number, const stream_memory *memory,
+                          const share *of)
 {
     unsigned at_once = (unsigned)staged_rows(in);
-    expert_entry e = expert_entry_at(p, in, parameter(p, "list"), number);
-    PTX_IF (p, expert_exists(p, in, e.id)) {
-        if (at_once == in->shape.m)
-            stream_expert(p, in, &e, at_once, memory, of);
-        else
-            PTX_FOR (p, first, 0, e.count, at_once) {
-                expert_entry some = e;
-                some.choices = mad_wide(p, first, 4, e.choices);
-                some.count = min(p, sub(p, e.count, first), at_once);
-                stream_expert(p, in, &some, at_once, memory, of);
-                barrier(p); /* behind the last use of what is staged */
-            }
+    val list = parameter(p, "list");
+    PTX_IF (p, lt(p, number, experts_in_use(p, list))) {
+        expert_entry e = expert_entry_at(p, in, list, number);
+        PTX_IF (p, expert_exists(p, in, e.id)) {
+            if (at_once == in->shape.m)
+                stream_expert(p, in, &e, at_once, memory, of);
+            else
+                PTX_FOR (p, first, 0, e.count, at_once) {
+                    expert_entry some = e;
+                    some.choices = mad_wide(p, first, 4, e.choices);
+                    some.count = min(p, sub(p, e.count, first), at_once);
+                    stream_expert(p, in, &some, at_once, memory, of);
+                    barrier(p); /* behind the last use of what is staged */
+                }
+        }
+        PTX_ELSE (p)
+            store_nans(p, in, &e, mad(p, of->warp, 32, lane_id(p)), mul(p, of->warps, 32));
     }
-    PTX_ELSE (p)
-        store_nans(p, in, &e, mad(p, of->warp, 32, lane_id(p)), mul(p, of->warps, 32));
+}
+
+static void stream_shared(ptx *p, const instance *in, const stream_memory *memory, const share *of)
+{
+    unsigned at_once = (unsigned)staged_rows(in);
+    gemv_pair pair = pair_of(p, in, SHARED, at_once);
+    if (at_once == in->shape.m)
+        stream_rows(p, &pair, (val){ 0 }, memory, of);
+    else
+        PTX_FOR (p, first, 0, in->shape.m, at_once) {
+            for (unsigned i = 0; i < GEMV_PAIR; i++) {
+                pair.g[i].m = imm(U32, in->shape.m);
+                pair.g[i].first = first;
+            }
+            stream_rows(p, &pair, (val){ 0 }, memory, of);
+            barrier(p); /* behind the last use of what is staged */
+        }
 }
 
 /* Entries that the shared expert counts as, by its rows: at least one where there is one. */
@@ -217,53 +219,30 @@ static int64_t staged_bytes(const instance *in)
     return bytes_of_rows(in, staged_rows(in));
 }
 
-static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
-{
-    int64_t most = 0;
-    for (unsigned i = 0; i < (in->shape.n_shared ? PAIR + SHARED : PAIR); i++) {
-        instance one = instance_matrix(in, i);
-        most = of(&one) > most ? of(&one) : most;
-    }
-    return most;
-}
-
-static int64_t most_chunks(const instance *in)
-{
-    return most_of(in, stream_chunks);
-}
-
 /* Of a pair of matrices. Where a lane waits for so many bytes at once that one block keeps an SM's
  * memory busy, as with Q6_K, it may have what two would have to share. */
-static unsigned registers_of(const instance *in, unsigned first)
+static int64_t registers_of(const instance *in, unsigned first)
 {
     enum { ENOUGH = 96, OF_LARGE_STEPS = 128 };
     instance gate = instance_matrix(in, first);
     format weights = instance_weights(&gate);
     uint64_t step_bytes = format_bytes(weights, (uint64_t)stream_step_values(&gate));
-    unsigned registers = stream_pair_registers(in, first);
-    bool large = PAIR * step_bytes / WARP >= ENOUGH && registers < OF_LARGE_STEPS;
+    int64_t registers = stream_pair_registers(in, first);
+    bool large = GEMV_PAIR * step_bytes / WARP >= ENOUGH && registers < OF_LARGE_STEPS;
     return large ? OF_LARGE_STEPS : registers;
 }
 
-/* Blocks beyond those of the experts in use have nothing to do. */
-static void stream_listed(ptx *p, const instance *in, val number, const stream_memory *memory,
-                          const share *of)
-{
-    PTX_IF (p, lt(p, number, experts_in_use(p, parameter(p, "list"))))
-        stream_entry(p, in, number, memory, of);
-}
-
 /* The shared expert is ahead of the others, since it may take longest. The launch has a block for
- * every entry at least. */
+ * every entry at least; blocks beyond those of the experts in use have nothing to do. */
 static void build_stream(ptx *p, const instance *in)
 {
     unsigned shared = (unsigned)shared_entries(in);
     instance some = *in, gate = instance_matrix(in, OF_EXPERTS);
     some.shape.m = gate.shape.m = staged_rows(in);
-    unsigned of_experts = registers_of(&some, OF_EXPERTS);
-    unsigned of_shared = shared ? registers_of(&some, SHARED) : 0;
-    ptx_max_registers(p, of_shared > of_experts ? of_shared : of_experts);
-    stream_memory memory = stream_memory_new(p, &gate, (unsigned)most_chunks(in));
+    int64_t of_experts = registers_of(&some, OF_EXPERTS);
+    int64_t of_shared = shared ? registers_of(&some, SHARED) : 0;
+    ptx_max_registers(p, (unsigned)(of_shared > of_experts ? of_shared : of_experts));
+    stream_memory memory = stream_memory_new(p, &gate, (unsigned)stream_most_chunks(in));
     val list = parameter(p, "list");
     /* One row uses all experts that it may: who takes what of them need not wait for the list. */
     bool known = in->shape.m == 1;
@@ -276,19 +255,7 @@ static void build_stream(ptx *p, const instance *in)
     if (shared)
         PTX_IF (p, lt(p, entry, shared)) {
             share of_all = { mul(p, of.warps, shared), mad(p, entry, of.warps, of.warp) };
-            unsigned at_once = (unsigned)staged_rows(in);
-            matrices m = matrices_of(p, in, SHARED, at_once);
-            if (at_once == in->shape.m)
-                stream_rows(p, &m, (val){ 0 }, &memory, &of_all);
-            else
-                PTX_FOR (p, first, 0, in->shape.m, at_once) {
-                    for (unsigned i = 0; i < PAIR; i++) {
-                        m.g[i].m = imm(U32, in->shape.m);
-                        m.g[i].first = first;
-                    }
-                    stream_rows(p, &m, (val){ 0 }, &memory, &of_all);
-                    barrier(p); /* behind the last use of what is staged */
-                }
+            stream_shared(p, in, &memory, &of_all);
         }
     if (shared)
         PTX_ELSE (p)
@@ -299,7 +266,7 @@ static void build_stream(ptx *p, const instance *in)
 
 static const derived_size sizes[] = {
     { "vectors", staged_rows, "m, or so many rows of X that 60 KB hold them: staged at once" },
-    { "chunks", most_chunks, "partial sums of squares of a vector" },
+    { "chunks", stream_most_chunks, "partial sums of squares of a vector" },
     { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
     { "listed", experts_listed, "experts that rows may use, at most" },
     { "shared", shared_entries,
@@ -316,58 +283,52 @@ static const derived_size exact_sizes[] = {
 #define KEY_WEIGHTS_SHARED(id, number)                                               \
     KEY_WORD("weights_" #id, "format of W" #id, weights_of[number], weights_choices, \
              .like = KEY_FIELD(weights), .only_with = KEY_FIELD(shape.n_shared), .tag = #id)
-#define SHARED_WEIGHTS(id, number)                                                  \
-    {                                                                               \
-        .name = "w" #id, .kind = PARAM_IN, .weights = true, .matrix = (number) + 1, \
-        .values = "n_shared*k", .align = 16, .only_with = KEY_FIELD(shape.n_shared) \
-    }
-#define COMPUTES                                                                   \
-    "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
-    "f[m,n_shared] likewise"
+#define SHARED_WEIGHTS(id, number) \
+    WEIGHTS_OF(id, number, "n_shared*k", .only_with = KEY_FIELD(shape.n_shared))
 #define KEYS_OF_FAMILY                                                                     \
     KEY_WEIGHTS, KEY_WEIGHTS_OF(g, 0), KEY_WEIGHTS_OF(u, 1), KEY_WEIGHTS_SHARED(sg, 2),    \
         KEY_WEIGHTS_SHARED(su, 3), KEY_K_OF_WEIGHTS, KEY_N, KEY_EXPERTS, KEY_EXPERTS_USED, \
         KEY_N_SHARED("rows of Wsg and Wsu, which all rows use"), KEY_PLANE_ROWS, KEY_M(1)
 #define KEYS_AROUND KEY_OPTION(bias, "vectors [experts,n] added to both"), KEY_ACTIVATION, KEYS_NORM
-#define PARAMS_OF_FAMILY                                                                           \
-    OUT(F32, y, "m*(experts_used*n+n_shared)", 4), EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),    \
-        EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")), SHARED_WEIGHTS(sg, 2), SHARED_WEIGHTS(su, 3), \
-        IN(F32, x, "m*k", 16), IN_WHERE(norm, F32, gamma, "k", 16), EXPERTS_BIAS(bg),              \
-        EXPERTS_BIAS(bu), EXPERTS_LIST
+#define EXPERT_GATE_UP                                                                         \
+    .computes = "f[m,slot,n] = activation(x[m,k] Wg[expert[m,slot]]^T) * (x[m,k] Wu[...]^T), " \
+                "f[m,n_shared] likewise",                                                      \
+    .op = OP_EXPERT_GATE_UP, .activations = FORMAT_F32, .same_bits = true,                     \
+    .params = (const param[]){ OUT(F32, y, "m*(experts_used*n+n_shared)", 4),                  \
+                               EXPERTS_WEIGHTS(wg, 1, EXPERTS_VALUES("k")),                    \
+                               EXPERTS_WEIGHTS(wu, 2, EXPERTS_VALUES("k")),                    \
+                               SHARED_WEIGHTS(sg, 2),                                          \
+                               SHARED_WEIGHTS(su, 3),                                          \
+                               IN(F32, x, "m*k", 16),                                          \
+                               IN_WHERE(norm, F32, gamma, "k", 16),                            \
+                               EXPERTS_BIAS(bg),                                               \
+                               EXPERTS_BIAS(bu),                                               \
+                               EXPERTS_LIST,                                                   \
+                               PARAM_END },                                                    \
+    .check = check_experts, .fit = ref_fit_experts, .reference = ref_expert_gate_up
 
 const family exact_expert_gate_up = {
     .name = "exact_expert_gate_up",
     .summary = "gate and up of the experts that rows use, with the activation, nothing rounded",
-    .computes = COMPUTES,
-    .op = OP_EXPERT_GATE_UP,
-    .activations = FORMAT_F32,
-    .same_bits = true,
+    EXPERT_GATE_UP,
     .keys = (const key[]){ KEYS_OF_FAMILY, KEYS_AROUND, KEY_END },
-    .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END },
     .launch = { .block = "32",
                 .grid = { "max(n, n_shared)", "listed+min(1, n_shared)" },
                 .sizes = exact_sizes,
                 .overlap = WAITS_FIRST,
                 .registers = 128 },
-    .check = check_experts,
     .build = build_exact,
-    .fit = ref_fit_experts,
-    .reference = ref_expert_gate_up,
     .tolerance = 5e-7,
 };
 
 const family stream_expert_gate_up = {
     .name = "stream_expert_gate_up",
     .summary = "streaming gate and up of the experts that rows use: x rounded as by stream_gemv",
-    .computes = COMPUTES,
-    .op = OP_EXPERT_GATE_UP,
+    EXPERT_GATE_UP,
     .whole_lines = true,
-    .activations = FORMAT_F32,
     .quantizes = true,
-    .same_bits = true,
     .preference = 20,
     .keys = (const key[]){ KEYS_OF_FAMILY, KEY_STREAM_WARPS(12), KEYS_AROUND, KEY_END },
-    .params = (const param[]){ PARAMS_OF_FAMILY, PARAM_END },
     .launch = { .block = "32*num_warps",
                 .grid = { "min(ceil_div(n, num_warps)*(listed+shared), "
                           "max(sm_count*2, 4*(listed+shared)))" },
@@ -379,9 +340,6 @@ const family stream_expert_gate_up = {
                 .weights_first = true,
                 .overlap = WAITS_FIRST,
                 .registers = 160 },
-    .check = check_experts,
     .build = build_stream,
-    .fit = ref_fit_experts,
-    .reference = ref_expert_gate_up,
     .tolerance = REF_QUANTIZING_TOLERANCE,
 };

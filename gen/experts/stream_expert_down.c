@@ -47,7 +47,7 @@ static void stage_group(ptx *p, streamed *s, val first)
         expert_plan_of_one_row(p, &s->plan, s->experts.source.vectors);
     }
     if (stream_passes(d->in) == 1)
-        stream_stage_vectors(p, &s->experts);
+        stream_stage(p, &s->experts, imm(U32, 0));
     if (stream_passes(d->in) == 1 || d->vectors == 1)
         barrier(p);
 }
@@ -124,7 +124,7 @@ static void add_expert(ptx *p, streamed *s, val number, val first_row)
 static void stage_shared(ptx *p, streamed *s)
 {
     phase(p, "stage the shared expert's values");
-    stream_stage_vectors(p, &s->of_all);
+    stream_stage(p, &s->of_all, imm(U32, 0));
 }
 
 static void add_shared(ptx *p, streamed *s, val first_row)
@@ -245,13 +245,13 @@ static void multiply_in_groups(ptx *p, streamed *s)
 
 /* Two rows with pointers of their own, beside the list's, take some more than the 80 of a stream:
  * two blocks of 10 warps still share an SM. */
-static unsigned registers_of(const instance *in)
+static int64_t registers_of(const instance *in)
 {
     enum { OF_TWO_ROWS = 96 };
     const instance of[] = { *in, expert_down_shared(in) };
-    unsigned registers = 0;
+    int64_t registers = 0;
     for (unsigned i = 0; i < (expert_down_has_shared(in) ? 2u : 1u); i++) {
-        unsigned own = stream_registers(&of[i]);
+        int64_t own = stream_registers(&of[i]);
         if (own < OF_TWO_ROWS && in->rows_per_warp > 1 && !stream_rows_share_pointers(&of[i]))
             own = OF_TWO_ROWS;
         registers = own > registers ? own : registers;
@@ -263,7 +263,7 @@ static void stream_expert_down_build(ptx *p, const instance *in)
 {
     streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
     expert_down *d = &s.d;
-    ptx_max_registers(p, registers_of(in));
+    ptx_max_registers(p, (unsigned)registers_of(in));
     s.plan = (expert_plan){ .of = d, .slots = (unsigned)expert_tile_slots(in) };
     s.plan.words = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * s.plan.slots));
     stream_memory memory = stream_memory_new(p, in, 0);
@@ -292,12 +292,17 @@ static void stream_expert_down_build(ptx *p, const instance *in)
     fetch_next(p, in);
 }
 
+static int64_t row_groups(const instance *in)
+{
+    return WARP / stream_lanes(in);
+}
+
 static const derived_size sizes[] = {
     { "slots", expert_tile_slots,
       "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
     { "staged", expert_tile_staged_bytes,
       "bytes of them and of the shared expert's, with tables ahead" },
-    { "row_groups", stream_row_groups,
+    { "row_groups", row_groups,
       "1, or 2 or 4 where rows are so narrow that a half or a quarter of a warp's lanes has one" },
     { NULL, NULL, NULL },
 };

@@ -42,21 +42,6 @@ static void add_piece(ptx *p, exact *s, val piece, unsigned count)
     }
 }
 
-/* Rows of f32 may end with half a piece. */
-static void add_half_piece(ptx *p, exact *s)
-{
-    bool known = s->columns.kind == VAL_IMM;
-    for (unsigned r = 0; r < s->rows; r++)
-        if (formats[s->formats[r]].block_bytes != F32_BYTES)
-            return;
-    if (known && s->columns.bits % UNPACKED == 0)
-        return;
-    val alone = eq(p, lane_id(p), 0);
-    PTX_IF (p, alone)
-        PTX_IF (p, known ? imm(PRED, 1) : ne(p, rem(p, s->columns, UNPACKED), 0))
-            add_piece(p, s, div(p, s->columns, UNPACKED), LINE_VALUES);
-}
-
 void exact_multiply(ptx *p, exact *s, val *results)
 {
     s->vectors = (unsigned)s->in->shape.m;
@@ -69,7 +54,14 @@ void exact_multiply(ptx *p, exact *s, val *results)
     ptx_loop_work(p, s->rows * UNPACKED, "weights");
     PTX_FOR (p, piece, lane_id(p), div(p, s->columns, UNPACKED), 32)
         add_piece(p, s, piece, UNPACKED);
-    add_half_piece(p, s);
+    /* Rows of f32 may end with half a piece. */
+    bool known = s->columns.kind == VAL_IMM, half = !known || s->columns.bits % UNPACKED;
+    for (unsigned r = 0; r < s->rows; r++)
+        half = half && formats[s->formats[r]].block_bytes == F32_BYTES;
+    if (half)
+        PTX_IF (p, eq(p, lane_id(p), 0))
+            PTX_IF (p, known ? imm(PRED, 1) : ne(p, rem(p, s->columns, UNPACKED), 0))
+                add_piece(p, s, div(p, s->columns, UNPACKED), LINE_VALUES);
     for (unsigned v = 0; v < s->vectors; v++) {
         val factor = { 0 };
         for (unsigned r = 0; r < s->rows; r++)
@@ -83,20 +75,19 @@ void exact_multiply(ptx *p, exact *s, val *results)
     }
 }
 
-void exact_gated_row(ptx *p, const instance matrices[EXACT_ROWS], const gemv_operands g[EXACT_ROWS],
-                     val row, val bias)
+void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias)
 {
-    const instance *in = &matrices[0];
+    const instance *in = &pair->of[0];
     val results[EXACT_ROWS * MAX_VECTORS];
-    exact s = { .in = in, .x = &g[0], .rows = EXACT_ROWS, .columns = dim_k(p, in) };
+    exact s = { .in = in, .x = &pair->g[0], .rows = EXACT_ROWS, .columns = dim_k(p, in) };
     for (unsigned i = 0; i < EXACT_ROWS; i++) {
-        s.formats[i] = instance_weights(&matrices[i]);
-        s.at[i] = gemv_row(p, &g[i], row);
+        s.formats[i] = instance_weights(&pair->of[i]);
+        s.at[i] = gemv_row(p, &pair->g[i], row);
     }
     s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
     exact_multiply(p, &s, results);
     gemv_biases biases = gemv_biases_of_row(p, in, bias);
-    gemv_store_gated(p, in, &g[0], row, results, &biases);
+    gemv_store_gated(p, in, &pair->g[0], row, results, &biases);
 }
 
 static void store_product(ptx *p, const instance *in, const gemv_operands *g, val row)
@@ -110,18 +101,17 @@ static void store_product(ptx *p, const instance *in, const gemv_operands *g, va
     gemv_store_turn(p, g, row, 1, s.vectors, block_sum_spread(p, results, s.vectors, 1));
 }
 
-static void build(ptx *p, const instance *in)
+static void build_gemv(ptx *p, const instance *in)
 {
     gemv_operands g = gemv_parameters(p, in);
-    val row = named(p, "row", ctaid_x(p));
-    store_product(p, in, &g, row);
+    store_product(p, in, &g, named(p, "row", ctaid_x(p)));
 }
 
 static void build_qkv(ptx *p, const instance *in)
 {
     for (unsigned i = 0; i < gemv_matrices_of_qkv(in); i++) {
         instance one = instance_matrix(in, i);
-        gemv_operands g = gemv_of_qkv(p, in, &one, i);
+        gemv_operands g = gemv_of_qkv(p, in, i);
         val row = named(p, "row", sub(p, ctaid_x(p), gemv_first_of_qkv(in, i)));
         PTX_IF (p, lt(p, row, g.n))
             store_product(p, &one, &g, row);
@@ -130,14 +120,9 @@ static void build_qkv(ptx *p, const instance *in)
 
 static void build_gate_up(ptx *p, const instance *in)
 {
-    gemv_operands g[EXACT_ROWS];
-    instance matrices[EXACT_ROWS];
     val row = named(p, "row", ctaid_x(p));
-    for (unsigned i = 0; i < EXACT_ROWS; i++) {
-        matrices[i] = instance_matrix(in, i);
-        g[i] = gemv_of(p, &matrices[i], "y", i ? "wu" : "wg", "x");
-    }
-    exact_gated_row(p, matrices, g, row, row);
+    gemv_pair pair = gemv_pair_of(p, in, 0);
+    exact_gated_row(p, &pair, row, row);
 }
 
 #define EXACT(of, computed_by)                                                        \
@@ -161,7 +146,7 @@ const family gemv = {
                                PARAMS_AROUND_PRODUCT, PARAM_END },
     WARP_OF_ROWS("n"),
     .check = check_product,
-    .build = build,
+    .build = build_gemv,
 };
 
 const family exact_qkv = {

@@ -24,9 +24,7 @@ typedef struct exact {
 /* The lane's parts of the rows' products with all vectors: results[rows * vector + row]. */
 void exact_multiply(ptx *p, exact *s, val *results);
 
-/* A row of gate and up, each of its own format: stores activation(gate) * up, with biases number
- * bias. The first one's x and y are those of both. */
-void exact_gated_row(ptx *p, const instance matrices[EXACT_ROWS], const gemv_operands g[EXACT_ROWS],
-                     val row, val bias);
+/* Stores activation(gate) * up of a row of both, with biases number bias. */
+void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias);
 
 #endif

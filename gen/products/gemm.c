@@ -343,36 +343,24 @@ static void multiply_matrix(ptx *p, gemm *t, val tiles, val x_scaled)
     store_tile(p, t);
 }
 
-/* Runs of neighbouring matrices of one format, each with code of its own. */
+/* Runs of neighbouring matrices of one format have code of their own. */
 static void multiply_qkv(ptx *p, gemm *t, val tiles, val x_scaled)
 {
-    const instance *in = t->in;
-    int64_t behind = 0; /* blocks of the runs so far */
-    for (unsigned from = 0, count; from < matrix_count(in); from += count) {
-        gemv_operands of[QKV_MATRICES];
-        int64_t ahead[QKV_MATRICES], blocks = 0;
-        instance matrix = instance_matrix(in, from);
-        for (count = 0; from + count < matrix_count(in) &&
-                        in->weights_of[from + count] == in->weights_of[from];
-             count++) {
-            instance one = instance_matrix(in, from + count);
-            ahead[count] = blocks;
-            blocks += (one.shape.n + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
-        }
-        val block = sub(p, ctaid_x(p), behind);
-        PTX_IF (p, lt(p, block, blocks)) {
+    instance fixed = *t->in;
+    gemv_run runs[QKV_MATRICES];
+    fixed.rows_mode = ROWS_FIXED;
+    unsigned count = gemv_runs_of_qkv(&fixed, GEMM_COLUMNS, runs);
+    for (unsigned r = 0; r < count; r++) {
+        val block = sub(p, ctaid_x(p), runs[r].before);
+        PTX_IF (p, lt(p, block, runs[r].groups)) {
             gemm one = *t;
-            one.w = gemm_weights_of(&matrix);
-            for (unsigned i = 0; i < count; i++) {
-                instance fixed = instance_matrix(in, from + i);
-                fixed.rows_mode = ROWS_FIXED;
-                of[i] = gemv_of_qkv(p, in, &fixed, from + i);
-            }
-            one.g = gemv_matrix_of(p, of, ahead, count, &block);
+            gemv_operands of[QKV_MATRICES];
+            one.w = weights_of_matrix(t->in, runs[r].from);
+            gemv_operands_of_run(p, &fixed, &runs[r], of);
+            one.g = gemv_matrix_of_run(p, &runs[r], of, &block);
             one.column = named(p, "first column", mul(p, block, GEMM_COLUMNS));
             multiply_matrix(p, &one, tiles, x_scaled);
         }
-        behind += blocks;
     }
 }
 

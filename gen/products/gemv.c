@@ -49,21 +49,6 @@ gemv_operands gemv_parameters(ptx *p, const instance *in)
     return g;
 }
 
-/* Places the rows that a block takes of more. Rows behind the last one stand for it. */
-static void place_vectors(ptx *p, const instance *in, gemv_operands *g)
-{
-    const format_info *x = &formats[in->family->activations];
-    unsigned vectors = (unsigned)gemv_vectors(in);
-    g->m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
-                                          : imm(U32, in->shape.m);
-    g->first = named(p, "first vector", mul(p, ctaid_y(p), vectors));
-    val blocks = div(p, dim_k(p, in), x->block_values), last = sub(p, g->m, 1);
-    for (unsigned v = 0; v < vectors; v++) {
-        val row = min(p, gemv_vector_row(p, g, imm(U32, v)), last);
-        g->behind[v] = mul(p, mul_wide(p, row, blocks), x->block_bytes);
-    }
-}
-
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x)
 {
     const format_info *weights = &formats[instance_weights(in)];
@@ -76,9 +61,31 @@ gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, 
         .x_bytes = (int64_t)format_bytes(in->family->activations, (uint64_t)in->shape.k),
     };
     g.row_bytes = mul(p, g.blocks, weights->block_bytes);
-    if (in->rows_mode == ROWS_RUN_TIME || gemv_vectors(in) < in->shape.m)
-        place_vectors(p, in, &g);
+    unsigned vectors = (unsigned)gemv_vectors(in);
+    if (in->rows_mode != ROWS_RUN_TIME && vectors == in->shape.m)
+        return g;
+    /* A block takes rows of more. Rows behind the last one stand for it. */
+    const format_info *of_x = &formats[in->family->activations];
+    g.m = in->rows_mode == ROWS_RUN_TIME ? named(p, "m_val", parameter(p, "m_val"))
+                                         : imm(U32, in->shape.m);
+    g.first = named(p, "first vector", mul(p, ctaid_y(p), vectors));
+    val blocks = div(p, dim_k(p, in), of_x->block_values), last = sub(p, g.m, 1);
+    for (unsigned v = 0; v < vectors; v++) {
+        val row = min(p, add(p, g.first, v), last);
+        g.behind[v] = mul(p, mul_wide(p, row, blocks), of_x->block_bytes);
+    }
     return g;
+}
+
+gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first)
+{
+    static const char *const weights[MAX_MATRICES] = { "wg", "wu", "wsg", "wsu" };
+    gemv_pair pair = { 0 };
+    for (unsigned i = 0; i < GEMV_PAIR; i++) {
+        pair.of[i] = instance_matrix(in, first + i);
+        pair.g[i] = gemv_of(p, &pair.of[i], "y", weights[first + i], "x");
+    }
+    return pair;
 }
 
 unsigned gemv_matrices_of_qkv(const instance *in)
@@ -91,12 +98,13 @@ int64_t gemv_first_of_qkv(const instance *in, unsigned matrix)
     return matrix ? in->shape.n + (matrix - 1) * in->shape.n_kv : 0;
 }
 
-gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix)
+gemv_operands gemv_of_qkv(ptx *p, const instance *in, unsigned matrix)
 {
     static const char *const weights[QKV_MATRICES] = { "wq", "wk", "wv" };
     static const char *const factors[QKV_MATRICES] = { "q_scale", "k_scale", "v_scale" };
     static const char *const biases[QKV_MATRICES] = { "bq", "bk", "bv" };
-    gemv_operands g = gemv_of(p, one, "y", weights[matrix], "x");
+    instance one = instance_matrix(in, matrix);
+    gemv_operands g = gemv_of(p, &one, "y", weights[matrix], "x");
     g.before = imm(U32, gemv_first_of_qkv(in, matrix));
     g.stride = imm(U32, in->shape.n + in->shape.n_kv + in->shape.n_v);
     if (in->options.scaled)
@@ -106,6 +114,29 @@ gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsig
     return g;
 }
 
+unsigned gemv_runs_of_qkv(const instance *in, int64_t rows, gemv_run runs[QKV_MATRICES])
+{
+    unsigned count = 0;
+    int64_t ahead = 0;
+    for (unsigned i = 0; i < gemv_matrices_of_qkv(in); i++) {
+        if (!i || in->weights_of[i] != in->weights_of[i - 1])
+            runs[count++] = (gemv_run){ .from = i, .before = ahead };
+        gemv_run *run = &runs[count - 1];
+        int64_t groups = (instance_matrix(in, i).shape.n + rows - 1) / rows;
+        run->ahead[run->count++] = run->groups;
+        run->groups += groups;
+        ahead += groups;
+    }
+    return count;
+}
+
+void gemv_operands_of_run(ptx *p, const instance *in, const gemv_run *run,
+                          gemv_operands of[QKV_MATRICES])
+{
+    for (unsigned i = 0; i < run->count; i++)
+        of[i] = gemv_of_qkv(p, in, run->from + i);
+}
+
 /* What is chosen of a matrix where the number is not one of those ahead of it. */
 static void choose(ptx *p, val later, val *chosen, val of_later)
 {
@@ -113,19 +144,18 @@ static void choose(ptx *p, val later, val *chosen, val of_later)
         *chosen = select(p, later, of_later, *chosen);
 }
 
-gemv_operands gemv_matrix_of(ptx *p, const gemv_operands *of, const int64_t *ahead, unsigned count,
-                             val *number)
+gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operands *of, val *number)
 {
     gemv_operands g = of[0];
     val of_all = *number;
-    for (unsigned i = 1; i < count; i++) {
-        val later = ge(p, of_all, ahead[i]);
+    for (unsigned i = 1; i < run->count; i++) {
+        val later = ge(p, of_all, run->ahead[i]);
         choose(p, later, &g.w, of[i].w);
         choose(p, later, &g.factor, of[i].factor);
         choose(p, later, &g.bias, of[i].bias);
         choose(p, later, &g.before, of[i].before);
         choose(p, later, &g.n, of[i].n);
-        choose(p, later, number, sub(p, of_all, ahead[i]));
+        choose(p, later, number, sub(p, of_all, run->ahead[i]));
     }
     return g;
 }
@@ -162,30 +192,26 @@ val gemv_row(ptx *p, const gemv_operands *g, val row)
     return named(p, "&w[row]", mad_wide(p, row, g->row_bytes, g->w));
 }
 
-place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes)
+place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
+                      unsigned bytes)
 {
     uint64_t step = (uint64_t)number * bytes;
+    if (behind && behind[number].kind)
+        return (place){ add(p, base, behind[number]), 0 };
     if (count.kind == VAL_IMM && (step == 0 || count.bits <= INT32_MAX / 2 / step))
         return (place){ base, (int64_t)(count.bits * step) };
     return (place){ mad_wide(p, count, (long long)step, base), 0 };
 }
 
-place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
-                      unsigned bytes)
-{
-    if (behind && behind[number].kind)
-        return (place){ add(p, base, behind[number]), 0 };
-    return place_behind(p, base, number, count, bytes);
-}
-
-val gemv_vector_row(ptx *p, const gemv_operands *g, val number)
+/* The row of Y that the block's vector of that number is, and whether there is one. */
+static val vector_row(ptx *p, const gemv_operands *g, val number)
 {
     return g->m.kind ? add(p, g->first, number) : number;
 }
 
-val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row)
+static val row_exists(ptx *p, const gemv_operands *g, val row)
 {
-    return g->m.kind ? lt(p, vector_row, g->m) : imm(PRED, 1);
+    return g->m.kind ? lt(p, row, g->m) : imm(PRED, 1);
 }
 
 /* There is a first vector. */
@@ -211,7 +237,7 @@ static val chosen_row(ptx *p, const gemv_chosen *c, val word)
 val gemv_vector_read(ptx *p, const gemv_operands *g, val number)
 {
     val row = g->chosen ? chosen_row(p, g->chosen, chosen_word(p, g->chosen, number))
-                        : gemv_vector_row(p, g, number);
+                        : vector_row(p, g, number);
     return g->m.kind ? min(p, row, sub(p, g->m, 1)) : row;
 }
 
@@ -223,18 +249,16 @@ val gemv_vector(ptx *p, const gemv_operands *g, val number)
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored)
 {
     const gemv_chosen *c = g->chosen;
-    val values;
-    if (c) {
-        val word = chosen_word(p, c, number);
-        values = mul_wide(p, word, c->slot_values);
-        if (c->values_beside)
-            values = mad_wide(p, chosen_row(p, c, word), c->values_beside, values);
-        *stored = is_first(number) ? imm(PRED, 1) : lt(p, number, c->count);
-    } else {
-        val row = gemv_vector_row(p, g, number);
-        values = mul_wide(p, row, g->stride.kind ? g->stride : g->n);
-        *stored = gemv_vector_exists(p, g, row);
+    if (!c) {
+        val row = vector_row(p, g, number);
+        val values = mul_wide(p, row, g->stride.kind ? g->stride : g->n);
+        *stored = row_exists(p, g, row);
+        return add(p, g->y, shl(p, values, 2));
     }
+    val word = chosen_word(p, c, number), values = mul_wide(p, word, c->slot_values);
+    if (c->values_beside)
+        values = mad_wide(p, chosen_row(p, c, word), c->values_beside, values);
+    *stored = is_first(number) ? imm(PRED, 1) : lt(p, number, c->count);
     return add(p, g->y, shl(p, values, 2));
 }
 
@@ -275,12 +299,11 @@ void gemv_store_turn(ptx *p, const gemv_operands *g, val row, unsigned rows, uns
         val own = add(p, row, vectors == 1 ? sums.number : rem(p, sums.number, rows));
         val inside = gemv_turns_are_whole(g, rows) ? imm(PRED, 1) : lt(p, own, g->n);
         val element = convert(p, U64, g->before.kind ? add(p, own, g->before) : own);
-        val vector_row =
-            gemv_vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
+        val row_of_y = vector_row(p, g, vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows));
         if (vectors > 1 || g->m.kind)
-            element = mad_wide(p, vector_row, g->stride.kind ? g->stride : g->n, element);
+            element = mad_wide(p, row_of_y, g->stride.kind ? g->stride : g->n, element);
         PTX_IF (p, inside)
-            PTX_IF (p, gemv_vector_exists(p, g, vector_row)) {
+            PTX_IF (p, row_exists(p, g, row_of_y)) {
                 val offset = shl(p, element, 2);
                 val vector = vectors == 1 ? imm(U32, 0) : div(p, sums.number, rows);
                 val sum = sums.sum;

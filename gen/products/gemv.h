@@ -60,22 +60,37 @@ extern const derived_size gemv_sizes[];    /* that alone */
  * the weights' format. scale and softcap are the options'. */
 gemv_operands gemv_parameters(ptx *p, const instance *in);
 
-/* The same of one matrix of Q, K and V, which is what one says: its W and bias, and its rows in Y,
- * the first of which is this one. */
-gemv_operands gemv_of_qkv(ptx *p, const instance *in, const instance *one, unsigned matrix);
-int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
-
-/* Of neighbouring matrices, the operands of the one that a block or group of their rows is of, and
- * its number in that one. Number number counts those of all; ahead of a matrix there are so many.
- */
-gemv_operands gemv_matrix_of(ptx *p, const gemv_operands *of, const int64_t *ahead, unsigned count,
-                             val *number);
-
-/* Whether there is a V, that is how many matrices there are. */
-unsigned gemv_matrices_of_qkv(const instance *in);
-
 /* The same for kernels of several matrices or outputs, with the names of these parameters. */
 gemv_operands gemv_of(ptx *p, const instance *in, const char *y, const char *w, const char *x);
+
+/* Gate and up, the instance's matrices from one on: x and y of the first are those of both. */
+enum { GEMV_PAIR = 2 };
+typedef struct gemv_pair {
+    instance of[GEMV_PAIR]; /* each alone */
+    gemv_operands g[GEMV_PAIR];
+    val before, bias; /* rows ahead of them in their tensors, and in bg and bu; without a kind: 0 */
+} gemv_pair;
+gemv_pair gemv_pair_of(ptx *p, const instance *in, unsigned first);
+
+/* How many matrices Q, K and V are: two without a V. Of one the operands, and its first row of Y. */
+unsigned gemv_matrices_of_qkv(const instance *in);
+gemv_operands gemv_of_qkv(ptx *p, const instance *in, unsigned matrix);
+int64_t gemv_first_of_qkv(const instance *in, unsigned matrix);
+
+/* Neighbouring matrices of Q, K and V that have one format. Their rows come in groups of so many,
+ * those of one matrix behind those of another. */
+typedef struct gemv_run {
+    unsigned from, count;
+    int64_t before, groups;      /* of runs ahead, and of this one: */
+    int64_t ahead[QKV_MATRICES]; /* of its matrices ahead of each */
+} gemv_run;
+
+/* Finds the runs, and returns how many; loads the operands of each matrix of one; and chooses those
+ * of the matrix that has group number number of the run, which becomes the group's in that one. */
+unsigned gemv_runs_of_qkv(const instance *in, int64_t rows, gemv_run runs[QKV_MATRICES]);
+void gemv_operands_of_run(ptx *p, const instance *in, const gemv_run *run,
+                          gemv_operands of[QKV_MATRICES]);
+gemv_operands gemv_matrix_of_run(ptx *p, const gemv_run *run, const gemv_operands *of, val *number);
 
 /* What a thread may have of registers when it multiplies m vectors: 64 for one, else all of its
  * family. */
@@ -90,23 +105,14 @@ typedef struct place {
     int64_t offset;
 } place;
 
-/* What lies number * count * bytes behind base: row or vector number of an array. Where the sizes
- * are baked in, that is an offset alone. */
-place place_behind(ptx *p, val base, unsigned number, val count, unsigned bytes);
-
-/* The same of a vector of X, where each may be so many bytes behind the base; NULL, or without a
- * kind: count * bytes behind the one ahead of it. */
+/* Where vector number of X is: so many bytes behind the base; NULL, or without a kind: count * bytes
+ * behind the one ahead of it, which is an offset alone where the sizes are baked in. */
 place place_of_vector(ptx *p, val base, const val *behind, unsigned number, val count,
                       unsigned bytes);
 
-/* With rows = run_time the last block in y may have fewer vectors than the others. For those that
- * are missing the last vector is read again, and nothing is stored. The row of Y that the block's
- * vector of that number is, and whether there is one: */
-val gemv_vector_row(ptx *p, const gemv_operands *g, val number);
-val gemv_vector_exists(ptx *p, const gemv_operands *g, val vector_row);
-
-/* The row of X that vector number number is, with what is missing read again, and where it is; and
- * where Y has its results, and whether they are stored. */
+/* The row of X that vector number number is, and where it is; and where Y has its results, and
+ * whether they are stored. With rows = run_time the last block in y may have fewer vectors than the
+ * others: for those that are missing the last vector is read again, and nothing is stored. */
 val gemv_vector_read(ptx *p, const gemv_operands *g, val number);
 val gemv_vector(ptx *p, const gemv_operands *g, val number);
 val gemv_results(ptx *p, const gemv_operands *g, val number, val *stored);

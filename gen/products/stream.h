@@ -19,13 +19,12 @@ stream_memory stream_memory_new(ptx *p, const instance *in, unsigned chunks);
 stream stream_begin(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                     const stream_memory *memory);
 
-/* The same without any vectors, for who stages some himself (stream_stage_vectors) as the source of
- * the stream says then, which is no norm's, and who says when lanes look for their place, which
- * takes registers from then on; and what a turn of a loop over rows does, said ahead of it where it
- * is all of a row. */
+/* The same without any vectors, for who stages some himself (stream_stage) as the source of the
+ * stream says then, which is no norm's, and who says when lanes look for their place, which takes
+ * registers from then on; and what a turn of a loop over rows does, said ahead of it where it is
+ * all of a row. */
 stream stream_begin_empty(ptx *p, const instance *in, const gemv_operands *g, unsigned rows,
                           const stream_memory *memory);
-void stream_stage_vectors(ptx *p, stream *s);
 void stream_begin_lane(ptx *p, stream *s);
 void stream_note_rows(ptx *p, const stream *s);
 
@@ -49,27 +48,20 @@ val stream_warps(ptx *p);
 
 /* Streaming gate and up: the same row of both by a warp, each matrix of its own format. Where the
  * formats are the same both rows are one stream's; else each has one, and X stands in shared memory
- * twice. */
-enum { STREAM_PAIR = 2 };
-
-typedef struct stream_pair {
-    instance matrices[STREAM_PAIR]; /* each alone: see instance_matrix */
-    gemv_operands g[STREAM_PAIR];   /* the first one's x and y */
-    val before, bias; /* rows ahead of them in their tensors, and in bg and bu; without a kind: 0 */
-} stream_pair;
-
-/* Has the warp whose first row this is fetch what that starts with, where there is one: see
+ * twice.
+ *
+ * Has the warp whose first row this is fetch what that starts with, where there is one: see
  * stream_prefetch_turn. */
-void stream_pair_prefetch(ptx *p, const stream_pair *of, val first);
+void stream_pair_prefetch(ptx *p, const gemv_pair *of, val first);
 
 /* Stages x, by all threads of the block, and stores activation(gate) * up of the rows from first
  * on, by their warps. first and stride are a warp's. */
-void stream_pair_multiply(ptx *p, const stream_pair *of, const stream_memory *memory, val first,
+void stream_pair_multiply(ptx *p, const gemv_pair *of, const stream_memory *memory, val first,
                           val stride);
 
 /* Of gate and up that are an instance's matrices from one on: registers a thread, and bytes of
  * shared memory for what is staged. */
-unsigned stream_pair_registers(const instance *in, unsigned from);
+int64_t stream_pair_registers(const instance *in, unsigned from);
 int64_t stream_pair_staged_bytes(const instance *in, unsigned from);
 
 /* Keys. Two rows share what is loaded of x; of few rows one leaves more warps to wait for memory.

@@ -1,5 +1,5 @@
 /* Streaming weights that are floats, nothing rounded: see stream_plan.h. */
-#include "gen/products/stream_stage.h"
+#include "gen/products/stream_plan.h"
 
 enum { PIECE_BYTES = 16, MOST_TURN_STEPS = 4 };
 
@@ -46,19 +46,6 @@ static void point_at(ptx *p, const stream *s, const place rows[STREAM_ROWS], val
     }
 }
 
-/* Lanes past the end of a row read its last piece instead. */
-static void add_rest(ptx *p, stream *s, const place rows[STREAM_ROWS], unsigned steps,
-                     unsigned in_tile)
-{
-    place weights[STREAM_ROWS];
-    unsigned pieces = (unsigned)s->in->shape.k % s->step_values / lane_values(s);
-    val piece = min(p, lane_id(p), pieces - 1);
-    val offset = add(p, mul_wide(p, piece, PIECE_BYTES),
-                     imm(U64, (int64_t)steps * WARP * STREAM_LANE_BYTES));
-    point_at(p, s, rows, offset, weights);
-    add_steps(p, s, weights, add(p, s->tile, in_tile * s->x.bytes), 0, 1, 0);
-}
-
 /* Turns from one on; the tile's first turn has another number. */
 static void add_turns(ptx *p, stream *s, const place rows[STREAM_ROWS], val first, val end,
                       val of_tile)
@@ -94,6 +81,12 @@ void stream_floats_add(ptx *p, stream *s, const place rows[STREAM_ROWS])
     point_at(p, s, rows, mul_wide(p, lane_id(p), PIECE_BYTES), weights);
     for (unsigned step = turns * turn_steps; step < steps; step++)
         add_steps(p, s, weights, s->tile, step, 1, step - before);
-    if (s->in->shape.k % s->step_values)
-        add_rest(p, s, rows, steps, steps - before);
+    unsigned rest = (unsigned)s->in->shape.k % s->step_values;
+    if (rest) { /* lanes past the end of a row read its last piece instead */
+        val piece = min(p, lane_id(p), rest / lane_values(s) - 1);
+        val offset = add(p, mul_wide(p, piece, PIECE_BYTES),
+                         imm(U64, (int64_t)steps * WARP * STREAM_LANE_BYTES));
+        point_at(p, s, rows, offset, weights);
+        add_steps(p, s, weights, add(p, s->tile, (steps - before) * s->x.bytes), 0, 1, 0);
+    }
 }

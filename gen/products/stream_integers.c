@@ -2,7 +2,7 @@
 #include "gen/common/q8_1.h"
 #include "gen/common/reduce.h"
 #include "gen/formats/tools.h"
-#include "gen/products/stream_stage.h"
+#include "gen/products/stream_plan.h"
 
 enum { PIECE_BYTES = 16, MOST_AT_ONCE = 4 /* steps that are loaded */ };
 
@@ -66,17 +66,6 @@ static val products(ptx *p, const stream_format *f, const val q[STREAM_FACTORS],
 static val start_of(ptx *p, const stream_format *f, const stream_x *x, unsigned segment)
 {
     return f->offset ? bits_as(p, S32, x->sum[segment]) : imm(S32, DP4A_START);
-}
-
-/* The segments' sums of products add up to one in the units of the last. */
-static val one_sum(ptx *p, const stream_format *f, const stream_weights *w, const val4 *x,
-                   val start)
-{
-    unsigned ratio = 1u << (f->up[1] - f->up[0]);
-    val sum = products(p, f, w->q[0], &x[0], ratio == 1 ? start : imm(S32, 0));
-    if (ratio != 1)
-        sum = mad(p, sum, imm(S32, ratio), start);
-    return dp4a_sum_as_f32(p, products(p, f, w->q[1], &x[1], sum));
 }
 
 /* Segments whose products have the same scale. */
@@ -157,8 +146,14 @@ static void add_products(ptx *p, stream *s, const stream_weights *w, unsigned ro
         if (f->scales == SCALES) {
             acc = scaled_sums(p, f, &w[r], &x, sums[r], acc);
         } else {
-            val of_both = one_sum(p, f, &w[r], q, start_of(p, f, &x, 0));
-            acc = fma(p, w[r].d, mul(p, x.d[0], of_both), acc);
+            /* The segments' sums of products add up to one in the units of the last. */
+            unsigned ratio = 1u << (f->up[1] - f->up[0]);
+            val start = start_of(p, f, &x, 0);
+            val sum_of_both = products(p, f, w[r].q[0], &q[0], ratio == 1 ? start : imm(S32, 0));
+            if (ratio != 1)
+                sum_of_both = mad(p, sum_of_both, imm(S32, ratio), start);
+            sum_of_both = dp4a_sum_as_f32(p, products(p, f, w[r].q[1], &q[1], sum_of_both));
+            acc = fma(p, w[r].d, mul(p, x.d[0], sum_of_both), acc);
             if (f->minima)
                 acc = fma(p, w[r].dmin, x.sum[0], acc);
         }
@@ -273,16 +268,6 @@ static void point_at(ptx *p, const stream *s, const place addresses[STREAM_ROWS]
     }
 }
 
-static stream_row moved(ptx *p, stream_row row, val bytes)
-{
-    row.block = add(p, row.block, bytes);
-    row.lines = add(p, row.lines, bytes);
-    for (int i = 0; i < STREAM_POINTERS; i++)
-        if (row.at[i].kind)
-            row.at[i] = add(p, row.at[i], bytes);
-    return row;
-}
-
 /* Turns of some steps from one on; the tile's first turn has another number. */
 static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
                       const stream_row rows[STREAM_ROWS], val first, val end, val of_tile)
@@ -295,21 +280,17 @@ static void add_turns(ptx *p, stream *s, const place addresses[STREAM_ROWS],
             point_at(p, s, addresses, block_of_step(p, s, turn), false, here);
         } else {
             val bytes = mul_wide(p, turn, turn_steps * s->step_bytes);
-            for (unsigned r = 0; r < s->rows; r++)
-                here[r] = moved(p, rows[r], bytes);
+            for (unsigned r = 0; r < s->rows; r++) {
+                here[r] = rows[r];
+                here[r].block = add(p, rows[r].block, bytes);
+                here[r].lines = add(p, rows[r].lines, bytes);
+                for (int i = 0; i < STREAM_POINTERS; i++)
+                    if (rows[r].at[i].kind)
+                        here[r].at[i] = add(p, rows[r].at[i], bytes);
+            }
         }
         tile_place there = moved_on(p, s, sub(p, turn, of_tile), turn_steps);
         add_run(p, s, here, &there, 0, turn_steps);
-    }
-}
-
-static void add_passes(ptx *p, stream *s, const place addresses[STREAM_ROWS],
-                       const stream_row rows[STREAM_ROWS], unsigned turns)
-{
-    unsigned of_pass = s->pass_steps / stream_turn_steps(s), end = stream_passes(s->in) * of_pass;
-    PTX_FOR (p, first, 0, end, of_pass) { /* the first turn alone, to keep a register free */
-        stream_stage_pass(p, s, div(p, first, of_pass));
-        add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
     }
 }
 
@@ -323,12 +304,17 @@ void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS])
     tile_place tile = moved_on(p, s, imm(U32, 0), 0);
     tile.first = (passes - 1) * s->pass_steps;
     point_at(p, s, addresses, s->lane.block, true, rows);
-    if (passes > 1)
-        add_passes(p, s, addresses, rows, turns);
-    else if (together > turn_steps || clamped)
+    if (passes > 1) {
+        unsigned of_pass = s->pass_steps / turn_steps;
+        PTX_FOR (p, first, 0, passes * of_pass, of_pass) { /* of turns, to keep a register free */
+            stream_stage_pass(p, s, div(p, first, of_pass));
+            add_turns(p, s, addresses, rows, first, min(p, add(p, first, of_pass), turns), first);
+        }
+    } else if (together > turn_steps || clamped) {
         add_turns(p, s, addresses, rows, imm(U32, 0), imm(U32, turns), imm(U32, 0));
-    else
+    } else {
         turns = 0;
+    }
     add_run(p, s, rows, &tile, turns * turn_steps, together - turns * turn_steps);
     if (apart) {
         point_at(p, s, addresses, block_of_step(p, s, imm(U32, together)), false, last);
@@ -359,10 +345,4 @@ void stream_integers_begin(ptx *p, stream *s)
     else if (s->x.words == FEW_WORDS)
         s->beside = mad(p, lane, imm(U32, FEW_WORDS * F32_BYTES), s->staged);
     s->tile = mad(p, lane, imm(U32, PIECE_BYTES), s->staged);
-}
-
-void stream_integers_note_rows(ptx *p, const stream *s)
-{
-    if (stream_passes(s->in) == 1 && s->in->shape.k / s->step_values <= stream_turn_steps(s))
-        ptx_loop_work(p, (unsigned)(s->rows * s->in->shape.k / s->lanes), "weights");
 }

@@ -76,11 +76,6 @@ bool stream_has_sums(const stream_format *f)
     return f->offset || f->minima;
 }
 
-bool stream_has_sums_beside(const stream_format *f)
-{
-    return stream_has_sums(f) && (f->segments == 2 || f->twos);
-}
-
 /* The fewest lanes that have a row in a step. A step is no less than what a warp stages at once, a
  * segment a lane. */
 static unsigned lanes_of_row(const instance *in)
@@ -106,24 +101,21 @@ unsigned stream_lanes(const instance *in)
     return lanes > beside ? lanes : beside;
 }
 
-int64_t stream_row_groups(const instance *in)
-{
-    return WARP / stream_lanes(in);
-}
-
 static stream_tile tile_of(const stream *s)
 {
     const stream_format *f = s->f;
-    if (f->floats)
-        return (stream_tile){ .plane = s->lanes * STREAM_LANE_BYTES,
-                              .bytes = s->step_values * F32_BYTES };
     stream_tile t = { .plane = s->lanes * STREAM_LANE_BYTES, .words = 2, .sums_at = F32_BYTES };
+    if (f->floats) {
+        t.bytes = s->step_values * F32_BYTES;
+        return t;
+    }
     t.quants = f->segments * t.plane;
     if (f->order == CROSSWISE) {
         t.bytes = t.quants + 2 * t.plane + s->lanes / CROSS_LANES * CROSS_SCALES * F32_BYTES;
         return t;
     }
-    bool has_sums = stream_has_sums(f), beside = stream_has_sums_beside(f);
+    /* Sums stand behind a lane's scales where there are two of each. */
+    bool has_sums = stream_has_sums(f), beside = has_sums && (f->segments == 2 || f->twos);
     if (f->scales == SCALES) {
         t.words = beside ? 4 : f->segments;
         t.sums_at = beside ? 2 * F32_BYTES : t.plane;
@@ -201,6 +193,22 @@ int64_t stream_chunks(const instance *in)
     return values / (WARP * (stream_is_of_floats(in) ? STREAM_PIECE : STREAM_SEGMENT));
 }
 
+int64_t stream_most_of(const instance *in, int64_t (*of)(const instance *one))
+{
+    unsigned matrices = in->shape.n_shared ? MAX_MATRICES : in->shape.n_v ? QKV_MATRICES : 2;
+    int64_t most = 0;
+    for (unsigned i = 0; i < matrices; i++) {
+        instance one = instance_matrix(in, i);
+        most = of(&one) > most ? of(&one) : most;
+    }
+    return most;
+}
+
+int64_t stream_most_chunks(const instance *in)
+{
+    return stream_most_of(in, stream_chunks);
+}
+
 int64_t stream_staged_bytes(const instance *in)
 {
     return stream_table_bytes(instance_weights(in)) +
@@ -214,7 +222,7 @@ bool stream_rows_share_pointers(const instance *in)
            row_bytes % STREAM_LANE_BYTES == 0;
 }
 
-unsigned stream_registers(const instance *in)
+int64_t stream_registers(const instance *in)
 {
     enum { OF_ONE_VECTOR = 80, CROWDED = 112, OF_VECTORS = 128 };
     const struct crowd *c = crowd_of(in);
@@ -229,9 +237,8 @@ unsigned stream_registers(const instance *in)
         return c->vectors || of_experts || alone ? most : OF_VECTORS;
     }
     int64_t step = stream_step_values(in), k = in->shape.k;
-    bool own_pointers = c->rows == rows && !stream_rows_share_pointers(in);
     bool ends = c->end && k > step && k < 2 * step;
-    if (own_pointers || ends)
+    if (ends || (c->rows == rows && !stream_rows_share_pointers(in)))
         return CROWDED;
     return rows == STREAM_ROWS && c->registers ? c->registers : OF_ONE_VECTOR;
 }

@@ -123,15 +123,12 @@ bool stream_is_of_floats(const instance *in);
 /* Whether X comes in 8 bits, as q8_rows makes it. */
 bool stream_is_of_8_bits(const instance *in);
 
-/* Whether activations' sums are needed, and stand behind a lane's scales, as two of each are. */
+/* Whether activations' sums are needed. */
 bool stream_has_sums(const stream_format *f);
-bool stream_has_sums_beside(const stream_format *f);
 
-/* Lanes of a warp that share a row, 8, 16 or 32, and the groups of so many that a warp has: one,
- * but where rows are so narrow that fewer lanes have all of it in a step. Of experts and of the one
- * that all rows use they are the same. */
+/* Lanes of a warp that share a row: 32, but 8 or 16 where rows are so narrow that fewer lanes have
+ * all of it in a step. Of experts and of the one that all rows use they are the same. */
 unsigned stream_lanes(const instance *in);
-int64_t stream_row_groups(const instance *in);
 
 /* Values of a step, and the bytes that they take in the tile. */
 int64_t stream_step_values(const instance *in);
@@ -147,8 +144,12 @@ unsigned stream_passes(const instance *in);
 /* Steps that a pass has. */
 int64_t stream_pass_steps(const instance *in);
 
-/* Of a norm: the partial sums of squares that a vector has. */
+/* Of a norm: the partial sums of squares that a vector has; and of several matrices the most. */
 int64_t stream_chunks(const instance *in);
+int64_t stream_most_chunks(const instance *in);
+
+/* The largest of what an instance's matrices have each. */
+int64_t stream_most_of(const instance *in, int64_t (*of)(const instance *one));
 
 /* Bytes of shared memory that an instance's tables and tile take: a multiple of 16. */
 int64_t stream_staged_bytes(const instance *in);
@@ -159,7 +160,7 @@ bool stream_rows_share_pointers(const instance *in);
 
 /* Registers a thread: 80 for one vector let two blocks of 12 warps share an SM, 128 for several
  * have room for 16 warps, where the format is not crowded. */
-unsigned stream_registers(const instance *in);
+int64_t stream_registers(const instance *in);
 
 /* Steps of a row whose weights are added in the same turn of a loop: what a pass has is a multiple
  * of them. */
@@ -172,5 +173,23 @@ unsigned stream_loads_at_once(const stream *s);
 bool stream_loads_stay(const stream *s);
 bool stream_is_ragged(const stream *s);
 bool stream_turns_are_clamped(const stream *s);
+
+/* Integers: a lane's place in a step. */
+stream_lane stream_lane_at(ptx *p, const stream *s, val lane);
+
+/* Stages a pass of all vectors, by all threads of the block. */
+void stream_stage(ptx *p, const stream *s, val pass);
+
+/* A turn's pass ahead of its weights, where there are several: by all threads of the block. */
+void stream_stage_pass(ptx *p, const stream *s, val pass);
+
+/* Computes the factor that the norm leaves for each vector. */
+void stream_norm_factors(ptx *p, const stream *s);
+
+/* The two kinds: what the lanes know ahead of all rows, and all weights of the rows at these
+ * addresses into sums. */
+void stream_integers_begin(ptx *p, stream *s);
+void stream_integers_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
+void stream_floats_add(ptx *p, stream *s, const place addresses[STREAM_ROWS]);
 
 #endif

@@ -4,47 +4,22 @@
 #include "gen/products/stream.h"
 #include "ref/reference.h"
 
-static bool is_qkv(const instance *in)
+static int64_t registers_of(const instance *in)
 {
-    return in->shape.n_kv > 0;
-}
-
-static unsigned matrices_of(const instance *in)
-{
-    return is_qkv(in) ? gemv_matrices_of_qkv(in) : STREAM_PAIR;
-}
-
-static int64_t most_of(const instance *in, int64_t (*of)(const instance *one))
-{
-    int64_t most = 0;
-    for (unsigned i = 0; i < matrices_of(in); i++) {
-        instance one = instance_matrix(in, i);
-        most = of(&one) > most ? of(&one) : most;
-    }
-    return most;
-}
-
-static int64_t most_chunks(const instance *in)
-{
-    return most_of(in, stream_chunks);
-}
-
-static int64_t registers_of_one(const instance *one)
-{
-    return stream_registers(one);
-}
-
-static unsigned registers_of(const instance *in)
-{
-    if (in->family->op == OP_GEMV)
+    switch (in->family->op) {
+    case OP_GEMV:
         return stream_registers(in);
-    return is_qkv(in) ? (unsigned)most_of(in, registers_of_one) : stream_pair_registers(in, 0);
+    case OP_QKV:
+        return stream_most_of(in, stream_registers);
+    default:
+        return stream_pair_registers(in, 0);
+    }
 }
 
 /* Refuses blocks of more warps than there are registers for. */
 static const char *check_warps(const instance *in, arena *a, const char **blamed)
 {
-    unsigned registers = registers_of(in), fit = target_warps_with(registers);
+    unsigned registers = (unsigned)registers_of(in), fit = target_warps_with(registers);
     if (in->num_warps <= fit)
         return NULL;
     *blamed = "num_warps";
@@ -71,74 +46,80 @@ static void finish_turn(ptx *p, const gemv_operands *g, const stream *s, val row
     gemv_store_turn(p, g, row, s->rows, s->vectors, block_sum_spread(p, sums, count, 1));
 }
 
-/* All warps of a block go through the passes of a turn: those that it has no rows for take the last
- * ones again, and store nothing. */
-static void multiply_in_passes(ptx *p, const instance *in, const gemv_operands *g, stream *s)
-{
-    unsigned rows = s->rows, of_block = (unsigned)in->num_warps * rows;
-    uint32_t last = (uint32_t)(in->shape.n - 1) / rows * rows;
-    PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g->n, mul(p, nctaid_x(p), of_block)) {
-        place addresses[STREAM_ROWS];
-        val row = mad(p, warp_id(p), rows, first);
-        stream_rows_of_turn(p, stream_rows_share_pointers(in), g, min(p, row, imm(U32, last)), rows,
-                            addresses);
-        stream_add(p, s, addresses);
-        PTX_IF (p, lt(p, row, g->n))
-            finish_turn(p, g, s, row);
-    }
-}
-
-/* Behind the prefetches: the weights of the warps' first turns are on their way while x is staged,
- * and where the kernel overlaps, while the launches ahead finish, too. */
-static void wait_for_x(ptx *p)
-{
-    wait_for_launches(p);
-    phase(p, "stage x");
-}
-
+/* The weights of the warps' first turns are on their way while x is staged, and where the kernel
+ * overlaps, while the launches ahead finish, too. With passes all warps of a block go through those
+ * of a turn: those that it has no rows for take the last ones again, and store nothing. */
 static void build_gemv(ptx *p, const instance *in)
 {
-    unsigned rows = (unsigned)in->rows_per_warp;
-    ptx_max_registers(p, registers_of(in));
+    unsigned rows = (unsigned)in->rows_per_warp, of_block = (unsigned)in->num_warps * rows;
+    bool alike = stream_rows_share_pointers(in), passes = stream_passes(in) > 1;
+    place addresses[STREAM_ROWS];
+    ptx_max_registers(p, (unsigned)registers_of(in));
     phase(p, "fetch the first weights");
     gemv_operands g = gemv_parameters(p, in);
-    val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
-    PTX_IF (p, lt(p, first, g.n))
-        stream_prefetch_turn(p, &g, first, rows, rows);
+    val own = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
+    PTX_IF (p, lt(p, own, g.n))
+        stream_prefetch_turn(p, &g, own, rows, rows);
     fetch_next_early(p, in);
-    wait_for_x(p);
+    wait_for_launches(p);
+    phase(p, "stage x");
     stream_memory memory = stream_memory_new(p, in, (unsigned)stream_chunks(in));
     stream s = stream_begin(p, in, &g, rows, &memory);
     g.factors = memory.factors;
-    if (stream_passes(in) > 1) {
-        multiply_in_passes(p, in, &g, &s);
-        fetch_next_late(p, in);
-        return;
-    }
-    PTX_FOR (p, row, first, g.n, stride) {
-        place addresses[STREAM_ROWS];
-        stream_rows_of_turn(p, stream_rows_share_pointers(in), &g, row, rows, addresses);
-        stream_add(p, &s, addresses);
-        finish_turn(p, &g, &s, row);
+    if (passes) {
+        uint32_t last = (uint32_t)(in->shape.n - 1) / rows * rows;
+        PTX_FOR (p, first, mul(p, ctaid_x(p), of_block), g.n, mul(p, nctaid_x(p), of_block)) {
+            val row = mad(p, warp_id(p), rows, first);
+            stream_rows_of_turn(p, alike, &g, min(p, row, imm(U32, last)), rows, addresses);
+            stream_add(p, &s, addresses);
+            PTX_IF (p, lt(p, row, g.n))
+                finish_turn(p, &g, &s, row);
+        }
+    } else {
+        PTX_FOR (p, row, own, g.n, stride) {
+            stream_rows_of_turn(p, alike, &g, row, rows, addresses);
+            stream_add(p, &s, addresses);
+            finish_turn(p, &g, &s, row);
+        }
     }
     fetch_next_late(p, in);
 }
 
-/* The rows of Q, K and V stand one behind the other in groups of what a block takes at once, and
- * the blocks take groups in turn. So a block mostly has rows of one matrix alone: only for those
- * that it has it stages X.
- *
- * The groups of a matrix, and those ahead of them: */
-static int64_t groups_of(const instance *in, unsigned matrix)
+static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
 {
-    instance one = instance_matrix(in, matrix);
-    int64_t rows = in->num_warps * in->rows_per_warp;
-    return (one.shape.n + rows - 1) / rows;
+    int64_t rows = in->num_warps * in->rows_per_warp, ahead = 0;
+    unsigned matrix = 0;
+    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n) {
+        row -= n;
+        ahead += (n + rows - 1) / rows;
+    }
+    return (ahead + row / rows) % blocks;
 }
 
-static int64_t groups_ahead(const instance *in, unsigned matrix)
+/* The rows of Q, K and V stand one behind the other in groups of what a block takes at once, and
+ * the blocks take groups in turn. So a block mostly has rows of one matrix alone: only for those
+ * that it has it stages X. Neighbouring matrices of one format are one stream's. */
+typedef struct stream_run {
+    gemv_run of;
+    instance first;    /* its first matrix alone */
+    bool alike;        /* see stream_rows_of_turn */
+    unsigned multiple; /* of which the rows of each are one */
+} stream_run;
+
+static unsigned runs_of_qkv(const instance *in, stream_run runs[QKV_MATRICES])
 {
-    return matrix ? groups_ahead(in, matrix - 1) + groups_of(in, matrix - 1) : 0;
+    unsigned rows = (unsigned)in->rows_per_warp;
+    gemv_run of[QKV_MATRICES];
+    unsigned count = gemv_runs_of_qkv(in, in->num_warps * rows, of);
+    for (unsigned r = 0; r < count; r++) {
+        runs[r] = (stream_run){ of[r], instance_matrix(in, of[r].from), true, rows };
+        for (unsigned i = 0; i < of[r].count; i++) {
+            instance one = instance_matrix(in, of[r].from + i);
+            runs[r].alike = runs[r].alike && stream_rows_share_pointers(&one);
+            runs[r].multiple = one.shape.n % rows ? 1 : runs[r].multiple;
+        }
+    }
+    return count;
 }
 
 /* The block's first group behind so many others, counted from there. */
@@ -151,135 +132,78 @@ static val first_group(ptx *p, int64_t ahead)
     return rem(p, add(p, block, sub(p, blocks, into_turn)), blocks);
 }
 
-static int64_t block_of_row(const instance *in, int64_t row, int64_t blocks)
-{
-    unsigned matrix = 0;
-    for (int64_t n = in->shape.n; row >= n; n = instance_matrix(in, ++matrix).shape.n)
-        row -= n;
-    return (groups_ahead(in, matrix) + row / (in->num_warps * in->rows_per_warp)) % blocks;
-}
-
-/* Matrices of one format, neighbours, that one stream multiplies. */
-typedef struct neighbours {
-    const instance *in;
-    const instance *matrices;
-    unsigned from, to;
-    int64_t ahead, groups;
-    bool alike;        /* see stream_rows_of_turn */
-    unsigned multiple; /* of which the rows of each are one */
-} neighbours;
-
-static neighbours neighbours_from(const instance *in, const instance *matrices, unsigned count,
-                                  unsigned from)
-{
-    unsigned rows = (unsigned)in->rows_per_warp;
-    neighbours n = { .in = in,
-                     .matrices = matrices,
-                     .from = from,
-                     .to = from,
-                     .ahead = groups_ahead(in, from),
-                     .alike = true,
-                     .multiple = rows };
-    for (; n.to < count && in->weights_of[n.to] == in->weights_of[from]; n.to++) {
-        n.alike = n.alike && stream_rows_share_pointers(&matrices[n.to]);
-        n.multiple = matrices[n.to].shape.n % rows ? 1 : n.multiple;
-    }
-    n.groups = groups_ahead(in, n.to) - n.ahead;
-    return n;
-}
-
-static void operands_of(ptx *p, const neighbours *n, val factors, gemv_operands of[QKV_MATRICES])
-{
-    for (unsigned i = n->from; i < n->to; i++) {
-        of[i] = gemv_of_qkv(p, n->in, &n->matrices[i], i);
-        of[i].factors = factors;
-    }
-}
-
 /* The matrix of a group, and the warp's row of it. */
-static gemv_operands matrix_and_row(ptx *p, const neighbours *n, const gemv_operands *of, val group,
-                                    val *row)
+static gemv_operands matrix_and_row(ptx *p, const stream_run *run, const gemv_operands *of,
+                                    val group, val *row)
 {
-    int64_t ahead[QKV_MATRICES];
-    for (unsigned i = n->from; i < n->to; i++)
-        ahead[i - n->from] = groups_ahead(n->in, i) - n->ahead;
-    gemv_operands g = gemv_matrix_of(p, of + n->from, ahead, n->to - n->from, &group);
-    g.multiple = n->multiple;
-    *row = named(p, "row", mul(p, stream_warp(p, group), (unsigned)n->in->rows_per_warp));
+    gemv_operands g = gemv_matrix_of_run(p, &run->of, of, &group);
+    g.multiple = run->multiple;
+    *row = named(p, "row", mul(p, stream_warp(p, group), (unsigned)run->first.rows_per_warp));
     return g;
 }
 
-static void multiply_matrices(ptx *p, const neighbours *n, const stream_memory *memory)
+static void multiply_run(ptx *p, const instance *in, const stream_run *run,
+                         const stream_memory *memory)
 {
-    unsigned rows = (unsigned)n->in->rows_per_warp;
+    unsigned rows = (unsigned)in->rows_per_warp;
     gemv_operands of[QKV_MATRICES];
-    operands_of(p, n, memory->factors, of);
-    stream s = stream_begin(p, &n->matrices[n->from], &of[n->from], rows, memory);
-    PTX_FOR (p, first, first_group(p, n->ahead), n->groups, nctaid_x(p)) {
+    gemv_operands_of_run(p, in, &run->of, of);
+    stream s = stream_begin(p, &run->first, &of[0], rows, memory);
+    PTX_FOR (p, first, first_group(p, run->of.before), run->of.groups, nctaid_x(p)) {
         place addresses[STREAM_ROWS];
         val row;
-        gemv_operands g = matrix_and_row(p, n, of, first, &row);
+        gemv_operands g = matrix_and_row(p, run, of, first, &row);
+        g.factors = memory->factors;
         PTX_IF (p, lt(p, row, g.n)) {
-            stream_rows_of_turn(p, n->alike, &g, row, rows, addresses);
+            stream_rows_of_turn(p, run->alike, &g, row, rows, addresses);
             stream_add(p, &s, addresses);
             finish_turn(p, &g, &s, row);
         }
     }
 }
 
-/* A block's first group has the block's number: there are no more blocks than groups. */
-static void prefetch_matrices(ptx *p, const neighbours *n)
-{
-    gemv_operands of[QKV_MATRICES];
-    operands_of(p, n, (val){ 0 }, of);
-    val group = sub(p, ctaid_x(p), (unsigned)n->ahead), row;
-    PTX_IF (p, lt(p, group, (unsigned)n->groups)) {
-        gemv_operands g = matrix_and_row(p, n, of, group, &row);
-        PTX_IF (p, lt(p, row, g.n))
-            stream_prefetch_turn(p, &g, row, (unsigned)n->in->rows_per_warp,
-                                 (unsigned)n->in->rows_per_warp);
-    }
-}
-
 static void build_qkv(ptx *p, const instance *in)
 {
-    instance matrices[QKV_MATRICES];
-    unsigned count = matrices_of(in);
-    for (unsigned i = 0; i < count; i++)
-        matrices[i] = instance_matrix(in, i);
-    ptx_max_registers(p, registers_of(in));
-    stream_memory memory = stream_memory_new(p, in, (unsigned)most_chunks(in));
-    neighbours runs[QKV_MATRICES];
-    unsigned run_count = 0;
-    for (unsigned from = 0; from < count; from = runs[run_count++].to)
-        runs[run_count] = neighbours_from(in, matrices, count, from);
+    unsigned rows = (unsigned)in->rows_per_warp;
+    stream_run runs[QKV_MATRICES];
+    unsigned count = runs_of_qkv(in, runs);
+    ptx_max_registers(p, (unsigned)registers_of(in));
+    stream_memory memory = stream_memory_new(p, in, (unsigned)stream_most_chunks(in));
     phase(p, "fetch the first weights");
-    for (unsigned r = 0; r < run_count; r++)
-        prefetch_matrices(p, &runs[r]);
+    /* A block's first group has the block's number: there are no more blocks than groups. */
+    for (unsigned r = 0; r < count; r++) {
+        gemv_operands of[QKV_MATRICES];
+        gemv_operands_of_run(p, in, &runs[r].of, of);
+        val group = sub(p, ctaid_x(p), (unsigned)runs[r].of.before), row;
+        PTX_IF (p, lt(p, group, (unsigned)runs[r].of.groups)) {
+            gemv_operands g = matrix_and_row(p, &runs[r], of, group, &row);
+            PTX_IF (p, lt(p, row, g.n))
+                stream_prefetch_turn(p, &g, row, rows, rows);
+        }
+    }
     fetch_next_early(p, in);
     wait_for_launches(p);
-    for (unsigned r = 0; r < run_count; r++)
-        PTX_IF (p, lt(p, first_group(p, runs[r].ahead), runs[r].groups)) {
+    for (unsigned r = 0; r < count; r++)
+        PTX_IF (p, lt(p, first_group(p, runs[r].of.before), runs[r].of.groups)) {
             phase(p, "stage x");
             if (r)
                 barrier(p); /* behind the last use of what is staged */
-            multiply_matrices(p, &runs[r], &memory);
+            multiply_run(p, in, &runs[r], &memory);
         }
     fetch_next_late(p, in);
 }
 
 static void build_gate_up(ptx *p, const instance *in)
 {
-    stream_pair pair = { .matrices = { instance_matrix(in, 0), instance_matrix(in, 1) } };
-    ptx_max_registers(p, registers_of(in));
+    ptx_max_registers(p, (unsigned)registers_of(in));
     phase(p, "fetch the first weights");
-    pair.g[0] = gemv_of(p, &pair.matrices[0], "y", "wg", "x");
-    pair.g[1] = gemv_of(p, &pair.matrices[1], "y", "wu", "x");
+    gemv_pair pair = gemv_pair_of(p, in, 0);
     val first = stream_warp(p, ctaid_x(p)), stride = stream_warps(p);
     stream_pair_prefetch(p, &pair, first);
     fetch_next_early(p, in);
-    wait_for_x(p);
-    stream_memory memory = stream_memory_new(p, &pair.matrices[0], (unsigned)most_chunks(in));
+    wait_for_launches(p);
+    phase(p, "stage x");
+    stream_memory memory = stream_memory_new(p, &pair.of[0], (unsigned)stream_most_chunks(in));
     stream_pair_multiply(p, &pair, &memory, first, stride);
     fetch_next_late(p, in);
 }
@@ -304,7 +228,8 @@ static int64_t staged_bytes(const instance *in)
 {
     if (in->family->op == OP_GEMV)
         return stream_staged_bytes(in);
-    return is_qkv(in) ? most_of(in, stream_staged_bytes) : stream_pair_staged_bytes(in, 0);
+    return in->family->op == OP_QKV ? stream_most_of(in, stream_staged_bytes)
+                                    : stream_pair_staged_bytes(in, 0);
 }
 
 /* 24 warps stay on an SM in a block or two, but where what is staged leaves room for one alone: a
@@ -334,36 +259,36 @@ static const derived_size tile_sizes[] = {
 
 static const derived_size sizes_of_several[] = {
     GEMV_VECTORS,
-    { "chunks", most_chunks, "partial sums of squares of a vector" },
+    { "chunks", stream_most_chunks, "partial sums of squares of a vector" },
     { "staged", staged_bytes, "bytes of x as the matrices need it, with the tables ahead of it" },
     BLOCKS_OF_SM,
     { NULL, NULL, NULL },
 };
 
 /* As many blocks as stay on the SMs, and no more than there are groups of rows. */
-#define STREAM_LAUNCH(groups, of_rows, of_shared, of_dynamic, of_sizes)                      \
+#define STREAM_LAUNCH(groups, of_rows, of_dynamic, of_sizes)                                 \
     .block = "32*num_warps", .grid = { "min(" groups ", sm_count*blocks_sm)", GEMV_GRID_Y }, \
-    .shared = of_shared, .dynamic_shared = of_dynamic, .sizes = of_sizes, .rows = of_rows,   \
-    .weights_first = true, .overlap = WAITS_ITSELF, .registers = 160
+    .dynamic_shared = of_dynamic, .sizes = of_sizes, .rows = of_rows, .weights_first = true, \
+    .overlap = WAITS_ITSELF, .registers = 160
 
 #define GROUP_ROWS "num_warps*rows_per_warp"
-#define GEMV_LAUNCH(of_shared)                                                 \
-    {                                                                          \
-        STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")", GROUP_ROWS, of_shared,    \
-                      "table_bytes+vectors*pass_steps*step_bytes", tile_sizes) \
-    }
-#define QKV_LAUNCH(of_shared)                                                  \
-    {                                                                          \
-        STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")+ceil_div(n_kv, " GROUP_ROWS \
-                      ")+ceil_div(n_v, " GROUP_ROWS ")",                       \
-                      GROUP_ROWS, of_shared, "staged", sizes_of_several),      \
-            .block_of_row = block_of_row                                       \
-    }
-#define GATE_UP_LAUNCH(of_shared)                                                 \
-    {                                                                             \
-        STREAM_LAUNCH("ceil_div(n, num_warps)", "num_warps", of_shared, "staged", \
-                      sizes_of_several)                                           \
-    }
+#define GEMV(of_shared)                                                                 \
+    .launch = { STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")", GROUP_ROWS,                \
+                              "table_bytes+vectors*pass_steps*step_bytes", tile_sizes), \
+                .shared = of_shared },                                                  \
+    .check = check_gemv, .build = build_gemv
+#define QKV(of_shared)                                                                 \
+    .computes = QKV_COMPUTES,                                                          \
+    .launch = { STREAM_LAUNCH("ceil_div(n, " GROUP_ROWS ")+ceil_div(n_kv, " GROUP_ROWS \
+                              ")+ceil_div(n_v, " GROUP_ROWS ")",                       \
+                              GROUP_ROWS, "staged", sizes_of_several),                 \
+                .block_of_row = block_of_row, .shared = of_shared },                   \
+    .check = check_warps, .build = build_qkv
+#define GATE_UP(of_shared)                                                                        \
+    .computes = GATE_UP_COMPUTES,                                                                 \
+    .launch = { STREAM_LAUNCH("ceil_div(n, num_warps)", "num_warps", "staged", sizes_of_several), \
+                .shared = of_shared },                                                            \
+    .check = check_warps, .build = build_gate_up
 
 /* Of f32 x, which they round, and of x that is 8 bits. */
 #define OF_ANY_X(of, computed_by)                                               \
@@ -372,6 +297,7 @@ static const derived_size sizes_of_several[] = {
 #define OF_F32(of, computed_by) \
     OF_ANY_X(of, computed_by), .activations = FORMAT_F32, .quantizes = true, .preference = 20
 #define OF_8_BITS(of, computed_by) OF_ANY_X(of, computed_by), .activations = FORMAT_Q8_F32
+#define KEYS_OF_WARPS              KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2)
 
 const family stream_gemv = {
     .name = "stream_gemv",
@@ -379,44 +305,34 @@ const family stream_gemv = {
     .computes = "y[m,n] = x[m,k] W[n,k]^T",
     OF_F32(OP_GEMV, ref_gemv),
     .of_rows = "stream_gemv_q8",
-    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
-                           KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
-                           KEYS_AROUND_PRODUCT, KEY_NEXT, KEY_END },
+    .keys = (const key[]){ KEY_WEIGHTS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEYS_OF_WARPS,
+                           KEY_PASSES, KEYS_AROUND_PRODUCT, KEY_NEXT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), IN(F32, x, "m*k", 16),
                                PARAMS_AROUND_PRODUCT, NEXT_WEIGHTS, PARAM_END },
-    .launch = GEMV_LAUNCH(STREAM_NORM_SHARED),
-    .check = check_gemv,
-    .build = build_gemv,
+    GEMV(STREAM_NORM_SHARED),
 };
 
 const family stream_qkv = {
     .name = "stream_qkv",
     .summary = "streaming Q, K and V of one f32 x, by one kernel: x rounded as by stream_gemv",
-    .computes = QKV_COMPUTES,
     OF_F32(OP_QKV, ref_qkv),
     .of_rows = "stream_qkv_q8",
     .each_matrix = "stream_gemv",
-    .keys = (const key[]){ KEYS_OF_QKV, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEYS_AROUND_QKV,
-                           KEY_NEXT, KEY_END },
+    .keys = (const key[]){ KEYS_OF_QKV, KEYS_OF_WARPS, KEYS_AROUND_QKV, KEY_NEXT, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV, NEXT_WEIGHTS, PARAM_END },
-    .launch = QKV_LAUNCH(STREAM_NORM_SHARED),
-    .check = check_warps,
-    .build = build_qkv,
+    QKV(STREAM_NORM_SHARED),
 };
 
 const family stream_gate_up = {
     .name = "stream_gate_up",
     .summary = "streaming gate and up of f32 x, with the activation: x rounded as by stream_gemv",
-    .computes = GATE_UP_COMPUTES,
     OF_F32(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .of_rows = "stream_gate_up_q8",
     .each_matrix = "stream_gemv",
     .keys = (const key[]){ KEYS_OF_GATE_UP, KEY_STREAM_WARPS(24), KEYS_AROUND_GATE_UP, KEY_NEXT,
                            KEY_END },
     .params = (const param[]){ PARAMS_OF_GATE_UP, NEXT_WEIGHTS, PARAM_END },
-    .launch = GATE_UP_LAUNCH(STREAM_NORM_SHARED),
-    .check = check_warps,
-    .build = build_gate_up,
+    GATE_UP(STREAM_NORM_SHARED),
 };
 
 const family stream_gemv_q8 = {
@@ -425,20 +341,16 @@ const family stream_gemv_q8 = {
     .computes = "y[m,n] = factors[m] x[m,k] W[n,k]^T",
     OF_8_BITS(OP_GEMV, ref_gemv),
     .counted_as = "stream_gemv",
-    .keys = (const key[]){ KEY_INTEGERS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS,
-                           KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_PASSES,
-                           KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
+    .keys = (const key[]){ KEY_INTEGERS, KEY_K_OF_WEIGHTS, KEY_N, KEY_M(1), KEY_ROWS, KEYS_OF_WARPS,
+                           KEY_PASSES, KEYS_BEHIND_PRODUCT, KEY_NEXT, KEY_END },
     .params = (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS(w, "n*k"), Q8_ROWS,
                                PARAMS_BEHIND_PRODUCT, NEXT_WEIGHTS, PARAM_END },
-    .launch = GEMV_LAUNCH(FACTORS_SHARED),
-    .check = check_gemv,
-    .build = build_gemv,
+    GEMV(FACTORS_SHARED),
 };
 
 const family stream_qkv_q8 = {
     .name = "stream_qkv_q8",
     .summary = "stream_qkv of x that q8_rows has made 8 bits, once for all blocks",
-    .computes = QKV_COMPUTES,
     OF_8_BITS(OP_QKV, ref_qkv),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_qkv",
@@ -446,18 +358,14 @@ const family stream_qkv_q8 = {
         (const key[]){ KEY_INTEGERS, KEY_WEIGHTS_OF_FORMATS(q, 0, INTEGERS),
                        KEY_WEIGHTS_OF_FORMATS(k, 1, INTEGERS), KEY_WEIGHTS_OF_V_FORMATS(INTEGERS),
                        KEY_K_OF_WEIGHTS, KEY_N, KEY_ROWS_OF_K("rows of Wk"), KEY_N_V, KEY_M(1),
-                       KEY_ROWS, KEY_STREAM_WARPS(24), KEY_ROWS_PER_WARP(2), KEY_QKV_BIASES,
-                       KEY_NEXT, KEY_END },
+                       KEY_ROWS, KEYS_OF_WARPS, KEY_QKV_BIASES, KEY_NEXT, KEY_END },
     .params = (const param[]){ PARAMS_OF_QKV_FROM(Q8_ROWS), NEXT_WEIGHTS, PARAM_END },
-    .launch = QKV_LAUNCH(FACTORS_SHARED),
-    .check = check_warps,
-    .build = build_qkv,
+    QKV(FACTORS_SHARED),
 };
 
 const family stream_gate_up_q8 = {
     .name = "stream_gate_up_q8",
     .summary = "stream_gate_up of x that q8_rows has made 8 bits, once for all blocks",
-    .computes = GATE_UP_COMPUTES,
     OF_8_BITS(OP_GATE_UP_SWIGLU, ref_gate_up_swiglu),
     .each_matrix = "stream_gemv_q8",
     .counted_as = "stream_gate_up",
@@ -468,7 +376,5 @@ const family stream_gate_up_q8 = {
     .params =
         (const param[]){ OUT(F32, y, "m*n", 4), WEIGHTS_OF(g, 0, "n*k"), WEIGHTS_OF(u, 1, "n*k"),
                          Q8_ROWS, PARAMS_OF_GATE_BIASES, NEXT_WEIGHTS, PARAM_END },
-    .launch = GATE_UP_LAUNCH(FACTORS_SHARED),
-    .check = check_warps,
-    .build = build_gate_up,
+    GATE_UP(FACTORS_SHARED),
 };

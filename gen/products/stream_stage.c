@@ -1,4 +1,4 @@
-#include "gen/products/stream_stage.h"
+#include "gen/products/stream_plan.h"
 
 #include "gen/common/reduce.h"
 #include "gen/common/q8_1.h"
@@ -43,14 +43,6 @@ static val by_index(ptx *p, val index, unsigned count, const val *numbers)
 static unsigned factor_of(const stream_format *f, unsigned index)
 {
     return 1u << f->up[f->scales == ONE_SCALE ? f->segments - 1 : index];
-}
-
-static val scale_word(ptx *p, const stream_format *f, val index, val d)
-{
-    val parts[STREAM_SEGMENTS];
-    for (unsigned i = 0; i < f->segments; i++)
-        parts[i] = V(1.0f / (float)factor_of(f, i));
-    return mul(p, d, by_index(p, index, f->segments, parts));
 }
 
 /* What the integers' sum adds to the product: the sum of x, or where the sum of products starts. */
@@ -168,7 +160,10 @@ static void stage_integers(ptx *p, const stream *s, const chunk *c)
 
     val word =
         mad(p, lane, imm(U32, s->x.words * F32_BYTES), mad(p, index, imm(U32, F32_BYTES), step));
-    val scale = bits_as(p, U32, scale_word(p, f, index, d));
+    val parts[STREAM_SEGMENTS];
+    for (unsigned i = 0; i < f->segments; i++)
+        parts[i] = V(1.0f / (float)factor_of(f, i));
+    val scale = bits_as(p, U32, mul(p, d, by_index(p, index, f->segments, parts)));
     if (f->scales == ONE_SCALE) {
         st_shared(p, U32, word, behind, select(p, eq(p, index, 0), scale, sum));
         return;
@@ -215,17 +210,6 @@ void stream_norm_factors(ptx *p, const stream *s)
     }
 }
 
-/* A segment, half of a block. */
-static void load_segment(ptx *p, val vector, val number, chunk *c)
-{
-    val block = mad_wide(p, shr(p, number, 1), Q8_F32_BYTES, vector);
-    val half = add(p, block, mul_wide(p, bit_and(p, number, 1), STREAM_SEGMENT));
-    c->d = ld_const(p, F32, block, Q8_F32_D);
-    for (unsigned i = 0; i < STREAM_WORDS; i++)
-        c->q[i] =
-            as(p, S32, ld_const(p, U32, half, Q8_F32_QUANTS + (int64_t)(i * sizeof(uint32_t))));
-}
-
 /* Lanes past the end of X load its end. */
 static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, val pass,
                         unsigned values)
@@ -245,10 +229,15 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
     }
     val vector = source->place ? source->place(p, source->context, c.vector)
                                : gemv_vector(p, source->of, c.vector);
-    if (stream_is_of_8_bits(s->in))
-        load_segment(p, vector, piece, &c);
-    else
+    if (stream_is_of_8_bits(s->in)) { /* a segment is half of a block */
+        val block = mad_wide(p, shr(p, piece, 1), Q8_F32_BYTES, vector);
+        val half = add(p, block, mul_wide(p, bit_and(p, piece, 1), STREAM_SEGMENT));
+        c.d = ld_const(p, F32, block, Q8_F32_D);
+        for (unsigned i = 0; i < STREAM_WORDS; i++)
+            c.q[i] = as(p, S32, ld_const(p, U32, half, Q8_F32_QUANTS + i * F32_BYTES));
+    } else {
         load_floats(p, mad_wide(p, piece, values * F32_BYTES, vector), 0, values, c.x);
+    }
     if (source->gamma.kind)
         load_floats(p, mad_wide(p, piece, values * F32_BYTES, source->gamma), 0, values, c.gamma);
     return c;
@@ -256,37 +245,33 @@ static chunk load_chunk(ptx *p, const stream *s, val number, unsigned chunks, va
 
 /* The squares of a vector are added up by chunks, so that the order of additions does not depend on
  * the number of warps. */
-static void norm_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
-{
-    const stream_source *source = &s->source;
-    val sum = norm_chunk_squares(p, c->x, values);
-    for (unsigned i = 0; i < values; i++)
-        c->x[i] = mul(p, c->x[i], c->gamma[i]);
-    val of_vector = mad(p, c->vector, imm(U32, source->chunks * F32_BYTES), source->partial);
-    PTX_IF (p, eq(p, lane_id(p), 0))
-        st_shared(p, F32, mad(p, c->of_x, imm(U32, F32_BYTES), of_vector), 0, sum);
-}
-
 static void stage_chunk(ptx *p, const stream *s, chunk *c, unsigned values)
 {
+    const stream_source *source = &s->source;
     if (c->d.kind)
         c->d = select(p, c->exists, c->d, imm(F32, 0));
     for (unsigned i = 0; i < values && !c->d.kind && c->exists.kind == VAL_REG; i++) {
         c->x[i] = select(p, c->exists, c->x[i], imm(F32, 0));
-        if (s->source.gamma.kind)
+        if (source->gamma.kind)
             c->gamma[i] = select(p, c->exists, c->gamma[i], imm(F32, 0));
     }
-    if (s->source.gamma.kind)
-        norm_chunk(p, s, c, values);
+    if (source->gamma.kind) {
+        val sum = norm_chunk_squares(p, c->x, values);
+        for (unsigned i = 0; i < values; i++)
+            c->x[i] = mul(p, c->x[i], c->gamma[i]);
+        val of_vector = mad(p, c->vector, imm(U32, source->chunks * F32_BYTES), source->partial);
+        PTX_IF (p, eq(p, lane_id(p), 0))
+            st_shared(p, F32, mad(p, c->of_x, imm(U32, F32_BYTES), of_vector), 0, sum);
+    }
     if (s->f->floats)
         stage_floats(p, s, c);
     else
         stage_integers(p, s, c);
 }
 
-/* A warp loads the chunks of some parts
- * before it stages any; in place of those that there are not it takes the first one again. Between
- * passes registers hold the sums, too, so that fewer chunks are loaded at once. */
+/* A warp loads the chunks of some parts before it stages any; in place of those that there are not
+ * it takes the first one again. Between passes registers hold the sums, too, so that fewer chunks
+ * are loaded at once. */
 void stream_stage(ptx *p, const stream *s, val pass)
 {
     enum { AT_ONCE = 32, OF_8_BITS = 64, OF_MANY = 128 }; /* values of a lane */
