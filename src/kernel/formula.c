@@ -31,14 +31,13 @@ typedef struct parser {
 enum { LONGEST_NAME = 31 };
 
 static const quantity UNKNOWN = { false, 0 };
-
-static quantity sum(parser *p);
-static quantity whole(parser *p);
-
 static quantity known(int64_t number)
 {
     return (quantity){ true, number };
 }
+
+static quantity sum(parser *p);
+static quantity whole(parser *p);
 
 _Noreturn static void malformed(const parser *p, const char *expected)
 {
@@ -178,32 +177,17 @@ static bool is_same(const char *a, const char *b)
     return *a == *b && strcmp(a, b) == 0;
 }
 
-static const term *term_named(const family *f, const char *name)
-{
-    const term *t = f->launch.terms;
-    while (t && t->name && !is_same(t->name, name))
-        t++;
-    return t && t->name ? t : NULL;
-}
-
-/* Returns true if a formula is more than a number, a name or a call. */
-static bool has_operator(const char *formula)
-{
-    int depth = 0;
-    for (; *formula; formula++) {
-        depth += (*formula == '(') - (*formula == ')');
-        if (!depth && strchr("+-*/", *formula))
-            return true;
-    }
-    return false;
-}
-
 static quantity value_of_term(parser *p, const term *t)
 {
     parser inner = *p;
     inner.formula = inner.at = t->formula;
     size_t start = printed(p);
-    bool grouped = has_operator(t->formula);
+    bool grouped = false; /* a formula that is more than a number, a name or a call */
+    int depth = 0;
+    for (const char *c = t->formula; *c; c++) {
+        depth += (*c == '(') - (*c == ')');
+        grouped |= !depth && strchr("+-*/", *c);
+    }
     print(p, grouped ? "(" : "");
     quantity value = whole(&inner);
     print(p, grouped ? ")" : "");
@@ -224,9 +208,9 @@ static quantity name(parser *p)
     skip_blanks(p);
     if (*p->at == '(')
         return call(p, text);
-    const term *t = term_named(p->in->family, text);
-    if (t)
-        return value_of_term(p, t);
+    for (const term *t = p->in->family->launch.terms; t && t->name; t++)
+        if (is_same(t->name, text))
+            return value_of_term(p, t);
     for (const derived_size *d = p->in->family->launch.sizes; d && d->name; d++)
         if (is_same(d->name, text)) {
             quantity value = known(d->value(p->in));

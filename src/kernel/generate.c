@@ -6,18 +6,6 @@
 #include "kernel/limits.h"
 #include "ptx/ptx.h"
 
-/* "f32_gemv  k=4096 n=4096  y[n] = W[n,k] x[k]" */
-static const char *what_it_is(arena *a, const instance *in)
-{
-    const char *words[] = { in->family->name, instance_configuration(a, in), in->family->computes };
-    strbuf line = strbuf_new(a);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        strbuf_put(&line, i && *words[i] ? "  " : "");
-        strbuf_put(&line, words[i]);
-    }
-    return line.text;
-}
-
 /* Returns the number of axes of the grid that the head names. It leaves out a last one that is 1
  * here and larger in configurations with more rows: y by its formula, others by a derived size. */
 static int axes_of(const instance *in)
@@ -31,49 +19,24 @@ static int axes_of(const instance *in)
     return s && s->name && s->value(in) == 1 ? axes - 1 : axes;
 }
 
-/* "ptxgen 0.1.0  block 128  grid 4096" */
-static const char *how_to_launch(arena *a, const instance *in, unsigned block)
-{
-    const launch *l = &in->family->launch;
-    strbuf line = strbuf_new(a);
-    strbuf_put(&line, "ptxgen " PTXGEN_VERSION "  block ");
-    strbuf_unsigned(&line, block);
-    strbuf_put(&line, "  grid ");
-    for (int d = 0; d < axes_of(in); d++) {
-        int64_t size = formula_value(l->grid[d], in, NULL);
-        if (d)
-            strbuf_put(&line, ", ");
-        if (size < 0)
-            formula_print(&line, l->grid[d], in, FORMULA_NUMBERS);
-        else
-            strbuf_signed(&line, size);
-    }
-    return line.text;
-}
-
 static bool overlaps(const instance *in, const target *t)
 {
     return in->family->launch.overlap != NO_OVERLAP && ptx_can_overlap(t);
 }
 
-/* Returns true if the next launch starts when the blocks of this one end. The gate and up of few
- * rows keep the memory busy by themselves: on an H200 steps took up to 9 % longer where the next
- * launch started beside them. */
-static bool triggers_at_its_end(const instance *in)
-{
-    operation op = in->family->op;
-    return !in->family->halves &&
-           (op == OP_GATE_UP || op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP);
-}
-
-/* Families that wait themselves trigger at once, or at their end. */
+/* Families that wait themselves trigger at once, or at their end. The gate and up of few rows keep
+ * the memory busy by themselves and trigger at their end: on an H200 steps took up to 9 % longer
+ * where the next launch started beside them. */
 static void begin_overlap(ptx *p, const instance *in, const target *t)
 {
+    operation op = in->family->op;
     bool first = in->family->launch.overlap == WAITS_FIRST, can = overlaps(in, t);
     bool waited = can && first && in->trigger == TRIGGER_WAITED;
+    bool at_its_end = !in->family->halves &&
+                      (op == OP_GATE_UP || op == OP_GATE_UP_SWIGLU || op == OP_EXPERT_GATE_UP);
     if (can)
         ptx_overlap(p);
-    if (can && !waited && !triggers_at_its_end(in))
+    if (can && !waited && !at_its_end)
         let_next_start(p);
     if (first)
         wait_for_launches(p);
@@ -81,21 +44,35 @@ static void begin_overlap(ptx *p, const instance *in, const target *t)
         let_next_start(p);
 }
 
-/* The kernel as its family builds it, not finished. */
-static ptx *build(arena *scratch, const instance *in, const target *t)
+/* Builds the kernel of an instance, which is not finished. Its head says what it is, "f32_gemv
+ * k=4096 n=4096  y[n] = W[n,k] x[k]", and how it is launched. */
+static ptx *build_kernel(arena *scratch, const instance *in, const target *t)
 {
-    unsigned block = (unsigned)formula_value(in->family->launch.block, in, NULL);
+    const launch *l = &in->family->launch;
+    unsigned block = (unsigned)formula_value(l->block, in, NULL);
     ptx *p = ptx_new(scratch, in->name, t, block);
-    ptx_max_registers(p, in->family->launch.registers);
-    ptx_heading(p, what_it_is(scratch, in));
-    ptx_heading(p, how_to_launch(scratch, in, block));
+    ptx_max_registers(p, l->registers);
+    const char *keys = instance_configuration(scratch, in);
+    ptx_heading(p, arena_format(scratch, "%s%s%s  %s", in->family->name, *keys ? "  " : "", keys,
+                                in->family->computes));
+    strbuf line = strbuf_new(scratch);
+    strbuf_format(&line, "ptxgen " PTXGEN_VERSION "  block %u  grid ", block);
+    for (int d = 0; d < axes_of(in); d++) {
+        int64_t size = formula_value(l->grid[d], in, NULL);
+        strbuf_put(&line, d ? ", " : "");
+        if (size < 0)
+            formula_print(&line, l->grid[d], in, FORMULA_NUMBERS);
+        else
+            strbuf_signed(&line, size);
+    }
+    ptx_heading(p, line.text);
     param params[MAX_PARAMS];
     size_t count = instance_params(scratch, in, params);
     for (size_t i = 0; i < count; i++)
         if (params[i].weights && params[i].order != ORDER_WRITTEN)
-            ptx_constant_param(p, U64, params[i].name);
+            ptx_steady_param(p, U64, params[i].name, CHANGES_NEVER);
         else if (params[i].order == ORDER_SETTLED && in->state == STATE_SETTLED)
-            ptx_settled_param(p, U64, params[i].name);
+            ptx_steady_param(p, U64, params[i].name, CHANGES_SETTLED);
         else
             ptx_param(p, params[i].kind == PARAM_U32 ? U32 : U64, params[i].name);
     begin_overlap(p, in, t);
@@ -124,7 +101,7 @@ void generate_dump(const spec *s, unsigned stages, strbuf *out)
         ptx_output output;
         const char *error;
         arena_reset(scratch);
-        ptx *p = build(scratch, &s->instances[i], s->targets[0]);
+        ptx *p = build_kernel(scratch, &s->instances[i], s->targets[0]);
         ptx_set_dump(p, stages, out);
         if (!ptx_finish(p, scratch, &output, &error))
             strbuf_format(out, "// refused: %s\n", error);
@@ -136,7 +113,7 @@ bool generate_ptx(arena *a, arena *scratch, const instance *in, const target *t,
                   const char **error)
 {
     arena_reset(scratch);
-    ptx *p = build(scratch, in, t);
+    ptx *p = build_kernel(scratch, in, t);
     ptx_output output;
     if (!ptx_finish(p, a, &output, error)) {
         *error = arena_strdup(a, *error);

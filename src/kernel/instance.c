@@ -351,24 +351,6 @@ const char *instance_value_text(arena *a, const instance *in, const key *k)
     return k->choices ? k->choices[value].word : arena_format(a, "%lld", (long long)value);
 }
 
-/* "cap50", "scale0p125", "eps1em6" of 1e-6: a C identifier has no '-' and no '.'. */
-static void put_real_tag(strbuf *name, const key *k, double number)
-{
-    strbuf_char(name, '_');
-    strbuf_put(name, k->tag);
-    for (const char *c = real_text(name->arena, number); *c; c++)
-        strbuf_char(name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
-}
-
-/* "_q4k" of q4_k, "_iq4_xs" of iq4_xs; "_vq6k" of q6_k where the key's tag is "v". */
-static void put_weights_tag(strbuf *name, const key *k, const char *word)
-{
-    size_t length = strlen(word);
-    bool k_quant = length > 2 && strcmp(word + length - 2, "_k") == 0;
-    strbuf_format(name, "_%s%.*s%s", k->tag ? k->tag : "", (int)(k_quant ? length - 2 : length),
-                  word, k_quant ? "k" : "");
-}
-
 bool key_matters(const instance *in, const key *k)
 {
     return !k->only_with || is_set(in, k->only_with);
@@ -394,19 +376,23 @@ const char *instance_make_name(arena *a, const instance *in)
     strbuf_put(&name, in->family->name);
     for (const key *k = in->family->keys; k->name; k++) {
         int64_t value = instance_value(in, k);
+        const char *word = k->choices ? k->choices[value].word : "";
         if (k->choices && !k->choices[value].tag) {
+            /* "_q4k" of q4_k, "_iq4_xs" of iq4_xs; "_vq6k" of q6_k where the key's tag is "v" */
+            size_t length = strlen(word);
+            bool k_quant = length > 2 && strcmp(word + length - 2, "_k") == 0;
             if (k->required || (key_matters(in, k) && value != instance_default(in, k)))
-                put_weights_tag(&name, k, k->choices[value].word);
+                strbuf_format(&name, "_%s%.*s%s", k->tag ? k->tag : "",
+                              (int)(k_quant ? length - 2 : length), word, k_quant ? "k" : "");
         } else if (k->choices) {
             strbuf_put(&name, k->choices[value].tag);
         } else if (is_left_out(in, k)) {
             continue;
-        } else if (k->real) {
-            put_real_tag(&name, k, real_of_bits(value));
         } else {
-            strbuf_char(&name, '_');
-            strbuf_put(&name, k->tag);
-            strbuf_signed(&name, value);
+            /* "_k4096", "_cap50", "_scale0p125", "_eps1em6": an identifier has no '-' and no '.' */
+            strbuf_format(&name, "_%s", k->tag);
+            for (const char *c = instance_value_text(a, in, k); *c; c++)
+                strbuf_char(&name, *c == '-' ? 'm' : *c == '.' ? 'p' : *c);
         }
     }
     return name.text;
@@ -423,14 +409,8 @@ const char *instance_configuration(arena *a, const instance *in)
                                   : value == 0;
         if (usual || !key_matters(in, k))
             continue;
-        if (text.length)
-            strbuf_char(&text, ' ');
-        strbuf_put(&text, k->name);
-        strbuf_char(&text, '=');
-        if (k->real || k->choices)
-            strbuf_put(&text, instance_value_text(a, in, k));
-        else
-            strbuf_signed(&text, value);
+        strbuf_format(&text, "%s%s=%s", text.length ? " " : "", k->name,
+                      instance_value_text(a, in, k));
     }
     return text.text;
 }
@@ -464,26 +444,14 @@ void instance_merge(instance *in, const instance *other)
 static const char *bytes_formula(arena *a, const param *p, bool whole_lines)
 {
     const format_info *f = &formats[p->format];
-    strbuf text = strbuf_new(a);
-    bool rounded = whole_lines && f->block_values > 1 && f->block_bytes % LINE;
-    strbuf_put(&text, rounded ? "ceil_div(" : "");
-    if (f->block_values == 1 && strcmp(p->values, "1") == 0) {
-        strbuf_unsigned(&text, f->block_bytes);
-        return text.text;
-    }
+    if (f->block_values == 1 && strcmp(p->values, "1") == 0)
+        return arena_format(a, "%u", f->block_bytes);
+    const char *blocks = f->block_values > 1 ? arena_format(a, "/%u", f->block_values) : "";
     bool grouped = strpbrk(p->values, "+-");
-    strbuf_put(&text, grouped ? "(" : "");
-    strbuf_put(&text, p->values);
-    strbuf_put(&text, grouped ? ")" : "");
-    if (f->block_values > 1) {
-        strbuf_char(&text, '/');
-        strbuf_unsigned(&text, f->block_values);
-    }
-    strbuf_char(&text, '*');
-    strbuf_unsigned(&text, f->block_bytes);
-    if (rounded)
-        strbuf_format(&text, ", %d)*%d", LINE, LINE);
-    return text.text;
+    const char *bytes = arena_format(a, "%s%s%s%s*%u", grouped ? "(" : "", p->values,
+                                     grouped ? ")" : "", blocks, f->block_bytes);
+    bool rounded = whole_lines && f->block_values > 1 && f->block_bytes % LINE;
+    return rounded ? arena_format(a, "ceil_div(%s, %d)*%d", bytes, LINE, LINE) : bytes;
 }
 
 static param sequence_length(const instance *in, const param *p)
@@ -541,15 +509,13 @@ size_t instance_params(arena *a, const instance *in, param params[MAX_PARAMS])
         while (row % made->align) /* every row has the alignment, not only the first */
             made->align /= 2;
     }
-    for (const key *k = in->family->keys; in->dims == DIMS_DYNAMIC && k->name; k++)
-        if (k->at_run_time && count < MAX_PARAMS)
-            params[count++] = (param){ .name = arena_format(a, "%s_dim", k->name),
-                                       .kind = PARAM_U32,
-                                       .size = k->name };
-    for (const key *k = in->family->keys; k->name; k++)
-        if (is_counted(in, k) && count < MAX_PARAMS)
-            params[count++] = (param){ .name = arena_format(a, "%s_val", k->name),
-                                       .kind = PARAM_U32,
-                                       .size = k->name };
+    for (int counted = 0; counted < 2; counted++)
+        for (const key *k = in->family->keys; k->name; k++)
+            if ((counted ? is_counted(in, k) : k->at_run_time && in->dims == DIMS_DYNAMIC) &&
+                count < MAX_PARAMS)
+                params[count++] =
+                    (param){ .name = arena_format(a, "%s_%s", k->name, counted ? "val" : "dim"),
+                             .kind = PARAM_U32,
+                             .size = k->name };
     return count;
 }

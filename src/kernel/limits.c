@@ -288,10 +288,9 @@ const char *launch_unfit(arena *a, const instance *in, const target *const *want
     return text.text;
 }
 
-/* Returns the bytes of the weights that a launch reads. */
-static int64_t weights_bytes(const instance *in)
+bool next_is_early(const instance *in)
 {
-    int64_t bytes = 0;
+    int64_t bytes = 0; /* of the weights that a launch reads */
     unsigned matrices = 0;
     for (const param *p = in->family->params; p->name; p++) {
         if (!p->weights)
@@ -300,12 +299,7 @@ static int64_t weights_bytes(const instance *in)
         format f = p->matrix ? instance_weights(&one) : instance_weights(in);
         bytes += (int64_t)format_bytes(f, (uint64_t)formula_value(p->values, in, NULL));
     }
-    return bytes;
-}
-
-bool next_is_early(const instance *in)
-{
-    return in->family->launch.weights_first && weights_bytes(in) <= NEXT_OF_STEPS;
+    return in->family->launch.weights_first && bytes <= NEXT_OF_STEPS;
 }
 
 size_t next_param(arena *a, const instance *in)

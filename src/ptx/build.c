@@ -42,17 +42,12 @@ void ptx_heading(ptx *p, const char *line)
 
 void ptx_param(ptx *p, type t, const char *name)
 {
-    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_ANY };
+    ptx_steady_param(p, t, name, CHANGES_ANY);
 }
 
-void ptx_constant_param(ptx *p, type t, const char *name)
+void ptx_steady_param(ptx *p, type t, const char *name, ptx_changes changes)
 {
-    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_NEVER };
-}
-
-void ptx_settled_param(ptx *p, type t, const char *name)
-{
-    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, CHANGES_SETTLED };
+    *VEC_PUSH(p->arena, &p->params) = (ptx_parameter){ ptx_name(p, name), t, changes };
 }
 
 void ptx_max_registers(ptx *p, unsigned registers)

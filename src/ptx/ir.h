@@ -101,13 +101,6 @@ typedef struct ptx_register {
                        one; 0: none so far */
 } ptx_register;
 
-/* What may write, while a kernel overlaps, to what an address leads to. */
-typedef enum ptx_changes {
-    CHANGES_NEVER,   /* no launch at all: weights, and the module's arrays */
-    CHANGES_SETTLED, /* none that need not have finished when the kernel begins */
-    CHANGES_ANY
-} ptx_changes;
-
 typedef struct ptx_parameter {
     const char *name;
     type type;

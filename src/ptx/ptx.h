@@ -71,12 +71,11 @@ void ptx_fail(ptx *p, const char *format, ...) PRINTF_LIKE(2, 3);
  * most 127 characters. */
 void ptx_param(ptx *p, type t, const char *name);
 
-/* The same of the address of what no launch that a kernel overlaps with writes. */
-void ptx_constant_param(ptx *p, type t, const char *name);
-
-/* And of what is settled when a kernel that overlaps begins: whatever launch wrote it last has
- * finished by then, and none writes it while the kernel runs. See ld_settled. */
-void ptx_settled_param(ptx *p, type t, const char *name);
+/* The same of an address, with which launches may write, while a kernel overlaps with them, to what
+ * it leads to: none (weights, and the module's arrays); none that need not have finished when the
+ * kernel begins (see ld_settled); or any. */
+typedef enum ptx_changes { CHANGES_NEVER, CHANGES_SETTLED, CHANGES_ANY } ptx_changes;
+void ptx_steady_param(ptx *p, type t, const char *name, ptx_changes changes);
 
 /* Tells ptxas how many registers a thread may have at most (fewer where the block would have too
  * many). */

@@ -13,13 +13,13 @@ static const char *built(arena *a, const char *architecture, void (*build)(ptx *
 {
     ptx *p = ptx_new(a, "kernel", target_find(architecture), 64);
     ptx_output out;
-    ptx_constant_param(p, U64, "w");
+    ptx_steady_param(p, U64, "w", CHANGES_NEVER);
     ptx_param(p, U64, "x");
     ptx_param(p, U64, "addresses");
     ptx_param(p, U64, "y");
     ptx_param(p, U32, "n");
-    ptx_settled_param(p, U64, "lengths");
-    ptx_settled_param(p, U64, "caches");
+    ptx_steady_param(p, U64, "lengths", CHANGES_SETTLED);
+    ptx_steady_param(p, U64, "caches", CHANGES_SETTLED);
     if (ptx_can_overlap(target_find(architecture))) {
         ptx_overlap(p);
         let_next_start(p);
