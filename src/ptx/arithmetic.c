@@ -164,29 +164,13 @@ val ptx_pack_halves(ptx *p, val low, val high)
     return ptx_emit(p, INST_CVT_PAIR, U32, F32, operands);
 }
 
-/* A product with 16 rows whose operands fill as many registers as the tensor cores take at once. */
-static val4 whole_product(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c)
+val4 ptx_mma(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c)
 {
     val operands[] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0],
                        b.v[1], c.v[0], c.v[1], c.v[2], c.v[3] };
     val4 d;
     ptx_emit_group(p, o, t, NO_TYPE, operands, d.v);
     return d;
-}
-
-val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c)
-{
-    return whole_product(p, INST_MMA_F16, F32, a, b, c);
-}
-
-val4 mma_m16n8k16_bf16(ptx *p, val4 a, val2 b, val4 c)
-{
-    return whole_product(p, INST_MMA_BF16, F32, a, b, c);
-}
-
-val4 mma_m16n8k32_s8(ptx *p, val4 a, val2 b, val4 c)
-{
-    return whole_product(p, INST_MMA_S8, S32, a, b, c);
 }
 
 val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c)

@@ -113,7 +113,7 @@ static void note_anchor(ptx *p)
     *VEC_PUSH(p->arena, &p->anchors) = (uint32_t)(p->code.count - 1);
 }
 
-static inline inst *append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
+inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
 {
     inst *i = *VEC_PUSH(p->arena, &p->code) = new_instruction(p, o, t, operands, count);
     p->latest_note = AHEAD_LIMIT + (uint32_t)p->code.count;
@@ -122,15 +122,10 @@ static inline inst *append(ptx *p, ptx_op o, type t, const val *operands, unsign
     return i;
 }
 
-inst *ptx_append(ptx *p, ptx_op o, type t, const val *operands, unsigned count)
-{
-    return append(p, o, t, operands, count);
-}
-
 inst *ptx_append_sums(ptx *p, ptx_op o, type t, const val *operands, unsigned count,
                       const var *sums, unsigned sum_count)
 {
-    inst *i = append(p, o, t, operands, count);
+    inst *i = ptx_append(p, o, t, operands, count);
     i->result = arena_alloc(p->arena, sum_count * sizeof *i->result);
     for (unsigned n = 0; n < sum_count; n++)
         i->result[i->results++] = sums[n].storage.id;
@@ -144,7 +139,7 @@ inst *ptx_append_ahead(ptx *p, ptx_op o, type t, const val *operands, unsigned c
     return i;
 }
 
-static inline val add_result(ptx *p, inst *i, type t)
+val ptx_add_result(ptx *p, inst *i, type t)
 {
     uint32_t stretch = p->latest_note > AHEAD_LIMIT ? (uint32_t)p->anchors.count + 1 : 0;
     uint32_t id = new_register(
@@ -153,32 +148,22 @@ static inline val add_result(ptx *p, inst *i, type t)
     return (val){ .kind = VAL_REG, .type = (uint8_t)t, .id = id };
 }
 
-val ptx_add_result(ptx *p, inst *i, type t)
-{
-    return add_result(p, i, t);
-}
-
-/* A C number as an immediate of a type, if the type can hold it. */
-static val number_as(ptx *p, ptx_op o, type t, val v)
-{
-    int64_t number = (int64_t)v.bits;
-    bool fits = t == U32   ? number >= 0 && number <= UINT32_MAX
-                : t == S32 ? number >= INT32_MIN && number <= INT32_MAX
-                : t == U64 ? number >= 0
-                           : t == S64;
-    if (t == F32)
-        return val_of_f32((float)number);
-    if (!fits)
-        ptx_fail(p, "%s: the number %lld is no %s", op_name(o), (long long)number,
-                 type_table[t].name);
-    return imm(t, number);
-}
-
 /* Returns an operand as a value of the wanted type, which it does not have yet. */
 static val make_fit(ptx *p, ptx_op o, char letter, type wanted, val v)
 {
-    if (v.kind == VAL_NUMBER)
-        return number_as(p, o, wanted, v);
+    if (v.kind == VAL_NUMBER) {
+        int64_t number = (int64_t)v.bits;
+        bool fits = wanted == U32   ? number >= 0 && number <= UINT32_MAX
+                    : wanted == S32 ? number >= INT32_MIN && number <= INT32_MAX
+                    : wanted == U64 ? number >= 0
+                                    : wanted == S64;
+        if (wanted == F32)
+            return val_of_f32((float)number);
+        if (!fits)
+            ptx_fail(p, "%s: the number %lld is no %s", op_name(o), (long long)number,
+                     type_table[wanted].name);
+        return imm(wanted, number);
+    }
     if (v.kind == VAL_SHARED) { /* its address in a register */
         inst *i = ptx_append(p, INST_MOV_ADDR, U32, &v, 1);
         ptx_set_comment(p, i, p->shared.items[v.bits].name);
@@ -245,19 +230,19 @@ val ptx_emit(ptx *p, ptx_op o, type t, type second, val *operands)
     unsigned count = fit_operands(p, o, t, second, operands, &folded);
     if (!count)
         return folded.kind == VAL_VAR ? ptx_copy(p, folded) : folded;
-    inst *i = append(p, o, t, operands, count);
+    inst *i = ptx_append(p, o, t, operands, count);
     i->second = (uint8_t)second;
-    return add_result(p, i, letter_type(*op_table[o].results, o, t, second));
+    return ptx_add_result(p, i, letter_type(*op_table[o].results, o, t, second));
 }
 
 void ptx_emit_group(ptx *p, ptx_op o, type t, type second, val *operands, val *results)
 {
     val unused;
     unsigned count = fit_operands(p, o, t, second, operands, &unused);
-    inst *i = append(p, o, t, operands, count);
+    inst *i = ptx_append(p, o, t, operands, count);
     i->second = (uint8_t)second;
     for (const char *letter = op_table[o].results; *letter; letter++)
-        *results++ = add_result(p, i, letter_type(*letter, o, t, second));
+        *results++ = ptx_add_result(p, i, letter_type(*letter, o, t, second));
 }
 
 void ptx_set_comment(ptx *p, inst *i, const char *text)

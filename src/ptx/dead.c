@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-static bool jumps_to_next(const ptx *p, size_t n)
-{
-    const inst *i = p->list[n], *next = n + 1 < p->count ? p->list[n + 1] : NULL;
-    return i->op == INST_BRA && next && next->op == INST_LABEL && next->target == i->target;
-}
-
 /* Finds what runs, which is what follows a live instruction that does not jump away, and what a
  * live jump leads to; and counts the jumps to each label. One walk is enough: only loops jump up,
  * and their beginning is reached from above first. A jump to the next instruction is left out. */
@@ -23,7 +17,9 @@ static void mark_reachable(const ptx *p, bool *live, uint32_t *jumps)
             reached = true;
         live[n] = reached;
         if (reached && op_table[i->op].flags & BRANCH) {
-            live[n] = !jumps_to_next(p, n);
+            const inst *next = n + 1 < p->count ? p->list[n + 1] : NULL;
+            live[n] =
+                i->op != INST_BRA || !next || next->op != INST_LABEL || next->target != i->target;
             reached = i->operands || !live[n];
             if (live[n] && i->op == INST_BRA)
                 jumps[i->target]++;
@@ -121,14 +117,6 @@ static bool read_directly(ptx *p, inst **at)
     return true;
 }
 
-static bool makes_needed(const ptx *p, const inst *i)
-{
-    bool needed = false;
-    for (unsigned r = 0; r < i->results; r++)
-        needed |= p->registers.items[i->result[r]].needed;
-    return needed;
-}
-
 /* What has an effect is needed, and what makes an operand of something needed. A variable that is
  * read for its own next value alone is not, however many instructions make that. ptx_order has
  * passed over what nothing further down needs, as the step of a pointer at the end of a loop. */
@@ -141,7 +129,10 @@ static void remove_unneeded(ptx *p)
         left = 0;
         for (size_t n = 0; n < before; n++) {
             const inst *i = *places[n];
-            if (i && !makes_needed(p, i))
+            bool needed = false;
+            for (unsigned r = 0; i && r < i->results; r++)
+                needed |= p->registers.items[i->result[r]].needed;
+            if (i && !needed)
                 places[left++] = places[n];
             else if (i)
                 FOR_EACH_USE (i, used)

@@ -60,13 +60,10 @@ static bool fold_two_known(ptx_op o, type t, val a, val b, val *result)
     case INST_MUL_WIDE:
         return whole(sign ? S64 : U64, sign ? (uint64_t)(x * y) : a.bits * b.bits, result);
     case INST_DIV:
-        if (sign || b.bits == 0)
-            return false;
-        return whole(t, a.bits / b.bits, result);
     case INST_REM:
         if (sign || b.bits == 0)
             return false;
-        return whole(t, a.bits % b.bits, result);
+        return whole(t, o == INST_DIV ? a.bits / b.bits : a.bits % b.bits, result);
     case INST_MIN:
         return operand((sign ? x < y : a.bits < b.bits) ? a : b, result);
     case INST_MAX:

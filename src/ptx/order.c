@@ -89,17 +89,6 @@ static void place_needed(ordering *o, uint32_t stretch, uint32_t first)
     }
 }
 
-/* The prologue is a stretch of its own, without an anchor. Parameters are read first, in the order
- * of their declaration. */
-static void place_prologue(ordering *o)
-{
-    ptx *p = o->p;
-    for (size_t n = 0; p->param_values && n < p->params.count; n++)
-        if (o->registers[p->param_values[n].id].uses)
-            place_register(o, p->param_values[n].id, 1);
-    place_needed(o, 0, 1);
-}
-
 /* Puts an instruction in front of those that have their place, and notes what it reads. Called from
  * the last to the first: the latest use noted of a value is its first, and what reads a value has
  * been asked whether it is needed itself, unless a loop goes back to it. */
@@ -141,7 +130,11 @@ void ptx_order(ptx *p)
     inst **ordered = arena_alloc(p->arena, p->count * sizeof *ordered), **to = ordered + p->count;
     for (uint32_t n = anchors + 1; n-- > 0;) {
         if (n == 0) {
-            place_prologue(&o);
+            /* The prologue, which has no anchor: parameters first, as they are declared. */
+            for (size_t v = 0; p->param_values && v < p->params.count; v++)
+                if (o.registers[p->param_values[v].id].uses)
+                    place_register(&o, p->param_values[v].id, 1);
+            place_needed(&o, 0, 1);
         } else {
             inst *anchor = p->code.items[p->anchors.items[n - 1]];
             uint32_t ahead = n > 1 ? p->anchors.items[n - 2] + 1 : 0; /* of it, in the code */

@@ -113,15 +113,6 @@ static bool touches_what_changes(const inst *i, const uint8_t *changes)
     return op_table[i->op].flags & GLOBAL && i->op != INST_LD_CONST && !is_prefetch(i->op);
 }
 
-/* Returns true if some instruction may stand ahead of the wait only because of its address. */
-static bool needs_changes(const ptx *p)
-{
-    for (size_t n = 0; n < p->count; n++)
-        if (is_copy(p->list[n]->op) || p->list[n]->op == INST_LD_SETTLED)
-            return true;
-    return false;
-}
-
 /* Walks a block from where its threads may be. Returns where they may be after it. */
 static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const uint8_t *changes)
 {
@@ -144,7 +135,10 @@ static unsigned follow(ptx *p, const ptx_basic_block *block, unsigned at, const 
 bool ptx_check_overlap(ptx *p, const ptx_flow *flow)
 {
     uint8_t *entered = arena_zalloc(p->arena, flow->count * sizeof *entered);
-    const uint8_t *changes = needs_changes(p) ? find_changes(p) : NULL;
+    const uint8_t *changes = NULL; /* for what may stand ahead of the wait by its address alone */
+    for (size_t n = 0; n < p->count && !changes; n++)
+        if (is_copy(p->list[n]->op) || p->list[n]->op == INST_LD_SETTLED)
+            changes = find_changes(p);
     entered[0] = AHEAD;
     for (bool changed = true; changed && !p->error;) {
         changed = false;

@@ -64,7 +64,7 @@ typedef struct printer {
     uint32_t used[CLASS_COUNT]; /* registers of each class */
     uint32_t *label_number;     /* 0: the name alone */
     /* The last one of every instruction, since most come again with the same types, and what it
-     * depends on: see mnemonic_of; 0: none so far. */
+     * depends on: see put_beginning; 0: none so far. */
     uint32_t kept[INST_KINDS];
     mnemonic *mnemonics;
 } printer;
@@ -137,27 +137,14 @@ static inline char *put_register(const printer *w, char *at, uint32_t id)
     return at + name->length;
 }
 
-/* Masks, selectors and tables are read digit by digit, sizes and counts as numbers. */
-static bool is_bit_pattern(ptx_op o, uint64_t bits)
-{
-    enum { SMALL = 64, LARGE = 4096 };
-    switch (o) {
-    case INST_AND:
-    case INST_OR:
-    case INST_XOR:
-    case INST_LOP3:
-    case INST_PRMT:
-    case INST_DP4A:
-        return bits > SMALL;
-    case INST_SELP:
-        return bits > LARGE;
-    default:
-        return bits == UINT32_MAX;
-    }
-}
-
+/* Masks, selectors and tables above a limit are read digit by digit, sizes and counts as numbers. */
 static char *put_immediate(char *at, val v, ptx_op o)
 {
+    static const uint16_t limits[INST_KINDS] = {
+        [INST_AND] = 64,  [INST_OR] = 64,   [INST_XOR] = 64,    [INST_LOP3] = 64,
+        [INST_PRMT] = 64, [INST_DP4A] = 64, [INST_SELP] = 4096,
+    };
+    bool pattern = limits[o] ? v.bits > limits[o] : v.bits == UINT32_MAX;
     switch (v.type) {
     case F32:
         return put_hex(put(at, "0f"), v.bits, 8);
@@ -166,7 +153,7 @@ static char *put_immediate(char *at, val v, ptx_op o)
     case S64:
         return put_signed(at, (int64_t)v.bits);
     default:
-        if (!is_bit_pattern(o, v.bits))
+        if (!pattern)
             return put_number(at, v.bits);
         unsigned digits = v.bits > UINT32_MAX   ? 16
                           : v.bits > UINT16_MAX ? 8
@@ -264,39 +251,32 @@ static form form_of(ptx_op o)
     }
 }
 
-/* Returns an instruction's mnemonic, which follows from its types and from its counts, which give
- * the width of a vector. */
-static inline const mnemonic *mnemonic_of(printer *w, const inst *i)
+/* Starts an instruction's line with its mnemonic, which follows from its types and from its counts,
+ * which give the width of a vector; a branch with a guard as "@!%p1 bra". */
+static inline char *put_beginning(printer *w, char *line, const inst *i, form *operands)
 {
+    enum { USUAL = 32 }; /* as a few moves */
     mnemonic *m = &w->mnemonics[i->op];
     uint32_t key = i->type | (uint32_t)i->second << 8 | (uint32_t)i->results << 16 |
                    (uint32_t)i->operands << 24;
-    if (w->kept[i->op] == key && key)
-        return m;
-    w->kept[i->op] = key;
-    m->form = (uint8_t)form_of(i->op);
-    char *end = put_mnemonic(put(m->text, INDENTATION), i);
-    if (m->form != NOTHING)
-        end = put_spaces(end, m->text, OPERAND_COLUMN);
-    m->length = (uint8_t)(end - m->text);
-    return m;
-}
-
-static inline char *put_indented_mnemonic(const mnemonic *m, char *line)
-{
-    enum { USUAL = 32 }; /* as a few moves */
+    if (w->kept[i->op] != key || !key) {
+        w->kept[i->op] = key;
+        m->form = (uint8_t)form_of(i->op);
+        char *end = put_mnemonic(put(m->text, INDENTATION), i);
+        if (m->form != NOTHING)
+            end = put_spaces(end, m->text, OPERAND_COLUMN);
+        m->length = (uint8_t)(end - m->text);
+    }
+    *operands = m->form;
+    if (op_table[i->op].flags & BRANCH && i->operands) {
+        char *at = put(put(line, INDENTATION), i->guard_not ? "@!" : "@");
+        at = put_mnemonic(put(put_register(w, at, i->operand[0].id), " "), i);
+        return m->form != NOTHING ? put_spaces(at, line, OPERAND_COLUMN) : at;
+    }
     memcpy(line, m->text, USUAL);
     if (m->length > USUAL)
         memcpy(line + USUAL, m->text + USUAL, LONGEST_MNEMONIC - USUAL);
     return line + m->length;
-}
-
-/* "@!%p1 bra". */
-static char *put_guarded_mnemonic(const printer *w, const mnemonic *m, char *line, const inst *i)
-{
-    char *at = put(put(line, INDENTATION), i->guard_not ? "@!" : "@");
-    at = put_mnemonic(put(put_register(w, at, i->operand[0].id), " "), i);
-    return m->form != NOTHING ? put_spaces(at, line, OPERAND_COLUMN) : at;
 }
 
 static inline char *put_results(const printer *w, char *at, const inst *i)
@@ -376,14 +356,13 @@ static char *put_instruction(printer *w, char *line, const inst *i)
     }
     if (i->op == INST_PHASE)
         return put(put_name(put(line, "\n" INDENTATION "// "), ptx_comment_of(w->p, i)), "\n");
-    const mnemonic *m = mnemonic_of(w, i);
-    if (op_table[i->op].flags & BRANCH && i->operands)
-        at = put_guarded_mnemonic(w, m, line, i);
-    else
-        at = put_indented_mnemonic(m, line);
+    form operands;
+    at = put_beginning(w, line, i, &operands);
     if (i->results)
         at = put(put_results(w, at, i), ", ");
-    switch (m->form) {
+    switch (operands) {
+    case NOTHING:
+        break;
     case VALUES:
         at = put_values(w, at, i->operand, i->operands, i->op);
         break;
@@ -425,16 +404,9 @@ static size_t shared_bytes(const ptx *p)
     return bytes;
 }
 
-/* ".align 16 .b32 partial[" */
-static void print_array(const char *name, type t, unsigned align, strbuf *out)
+static void print_array(strbuf *out, const char *space, const char *name, type t, unsigned align)
 {
-    strbuf_put(out, " .align ");
-    strbuf_unsigned(out, align);
-    strbuf_put(out, " .");
-    strbuf_put(out, type_table[t].bits_name);
-    strbuf_char(out, ' ');
-    strbuf_put(out, name);
-    strbuf_char(out, '[');
+    strbuf_format(out, "%s .align %u .%s %s[", space, align, type_table[t].bits_name, name);
 }
 
 /* Prints the arrays outside the kernel: tables and, by the grammar of ptxas, external arrays. */
@@ -443,15 +415,10 @@ static void print_module_arrays(const ptx *p, strbuf *out)
     enum { WORDS_A_LINE = 5, DIGITS = 16 };
     for (size_t n = 0; n < p->globals.count; n++) {
         const ptx_global *array = &p->globals.items[n];
-        for (const char *const *line = array->comment; line && *line; line++) {
-            strbuf_put(out, "// ");
-            strbuf_put(out, *line);
-            strbuf_char(out, '\n');
-        }
-        strbuf_put(out, ".global");
-        print_array(array->name, U64, ARRAY_ALIGNMENT, out);
-        strbuf_unsigned(out, array->count);
-        strbuf_put(out, "] = {");
+        for (const char *const *line = array->comment; line && *line; line++)
+            strbuf_format(out, "// %s\n", *line);
+        print_array(out, ".global", array->name, U64, ARRAY_ALIGNMENT);
+        strbuf_format(out, "%u] = {", array->count);
         for (unsigned i = 0; i < array->count; i++) {
             strbuf_put(out, i % WORDS_A_LINE ? ", 0x" : i ? ",\n    0x" : "\n    0x");
             strbuf_hex(out, array->words[i], DIGITS);
@@ -462,8 +429,7 @@ static void print_module_arrays(const ptx *p, strbuf *out)
         const ptx_shared *array = &p->shared.items[n];
         if (array->count != PTX_DYNAMIC)
             continue;
-        strbuf_put(out, ".extern .shared");
-        print_array(array->name, array->type, array->align, out);
+        print_array(out, ".extern .shared", array->name, array->type, array->align);
         strbuf_put(out, "];\n\n");
     }
 }
@@ -472,63 +438,35 @@ static void print_module_arrays(const ptx *p, strbuf *out)
 static void print_head(const printer *w, strbuf *out)
 {
     const ptx *p = w->p;
-    for (size_t n = 0; n < p->headings.count; n++) {
-        strbuf_put(out, "// ");
-        strbuf_put(out, p->headings.items[n]);
-        strbuf_char(out, '\n');
-    }
-    strbuf_put(out, ".version ");
-    strbuf_unsigned(out, w->isa / 10);
-    strbuf_char(out, '.');
-    strbuf_unsigned(out, w->isa % 10);
-    strbuf_put(out, "\n.target sm_");
-    strbuf_unsigned(out, p->target->sm);
-    strbuf_put(out, w->specific ? "a\n" : "\n");
-    strbuf_put(out, ".address_size 64\n\n");
+    for (size_t n = 0; n < p->headings.count; n++)
+        strbuf_format(out, "// %s\n", p->headings.items[n]);
+    strbuf_format(out, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n\n", w->isa / 10,
+                  w->isa % 10, p->target->sm, w->specific ? "a" : "");
     print_module_arrays(p, out);
-    strbuf_put(out, ".visible .entry ");
-    strbuf_put(out, p->name);
-    strbuf_char(out, '(');
+    strbuf_format(out, ".visible .entry %s(", p->name);
     for (size_t n = 0; n < p->params.count; n++) {
-        strbuf_put(out, n ? ",\n    .param ." : "\n    .param .");
-        strbuf_put(out, type_table[p->params.items[n].type].name);
-        strbuf_char(out, ' ');
-        strbuf_put(out, p->params.items[n].name);
+        const ptx_parameter *param = &p->params.items[n];
+        strbuf_format(out, "%s\n    .param .%s %s", n ? "," : "", type_table[param->type].name,
+                      param->name);
     }
-    strbuf_put(out, ")\n.reqntid ");
-    strbuf_unsigned(out, p->block);
-    strbuf_put(out, ", 1, 1\n");
-    if (p->max_registers) {
-        strbuf_put(out, ".maxnreg ");
-        strbuf_unsigned(out, p->max_registers);
-        strbuf_char(out, '\n');
-    }
+    strbuf_format(out, ")\n.reqntid %u, 1, 1\n", p->block);
+    if (p->max_registers)
+        strbuf_format(out, ".maxnreg %u\n", p->max_registers);
     strbuf_put(out, "{\n");
 }
 
 static void print_declarations(const printer *w, strbuf *out)
 {
-    for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        size_t line = out->length;
-        if (!w->used[c])
-            continue;
-        strbuf_put(out, "    .reg ");
-        strbuf_put(out, class_table[c].type);
-        strbuf_pad(out, line, 15);
-        strbuf_char(out, ' ');
-        strbuf_put(out, class_table[c].prefix);
-        strbuf_char(out, '<');
-        strbuf_unsigned(out, w->used[c] + 1);
-        strbuf_put(out, ">;\n");
-    }
+    for (unsigned c = 0; c < CLASS_COUNT; c++)
+        if (w->used[c])
+            strbuf_format(out, "    .reg %-6s %s<%u>;\n", class_table[c].type,
+                          class_table[c].prefix, w->used[c] + 1);
     for (size_t n = 0; n < w->p->shared.count; n++) {
         const ptx_shared *array = &w->p->shared.items[n];
         if (array->count == PTX_DYNAMIC)
             continue;
-        strbuf_put(out, "    .shared");
-        print_array(array->name, array->type, array->align, out);
-        strbuf_unsigned(out, array->count);
-        strbuf_put(out, "];\n");
+        print_array(out, "    .shared", array->name, array->type, array->align);
+        strbuf_format(out, "%u];\n", array->count);
     }
     strbuf_char(out, '\n');
 }
@@ -545,21 +483,8 @@ static uint32_t label_number(const ptx *p, const uint32_t *above, size_t count, 
     return same ? same + 1 : 0;
 }
 
-/* Registers are numbered in the order of their first appearance, which is that of results: nothing
- * is read above its definition. */
-static void name_register(printer *w, uint32_t id)
-{
-    register_name *name = &w->names[id];
-    if (name->length)
-        return;
-    unsigned class = register_classes[w->p->registers.items[id].type];
-    const class_info *info = &class_table[class];
-    memcpy(name->text, info->prefix, sizeof info->prefix);
-    char *end = put_number(name->text + info->prefix_length, ++w->used[class]);
-    name->length = (uint8_t)(end - name->text);
-}
-
-/* Names registers, numbers labels and finds the PTX version: the head needs them. */
+/* Names registers, numbers labels and finds the PTX version: the head needs them. The order of
+ * results is that of the first appearance, since nothing is read above its definition. */
 static void survey(printer *w)
 {
     ptx *p = w->p;
@@ -567,8 +492,16 @@ static void survey(printer *w)
     size_t count = 0;
     for (size_t n = 0; n < p->count; n++) {
         const inst *i = p->list[n];
-        for (unsigned r = 0; r < i->results; r++)
-            name_register(w, i->result[r]);
+        for (unsigned r = 0; r < i->results; r++) {
+            register_name *name = &w->names[i->result[r]];
+            unsigned class = register_classes[p->registers.items[i->result[r]].type];
+            const class_info *info = &class_table[class];
+            if (name->length)
+                continue;
+            memcpy(name->text, info->prefix, sizeof info->prefix);
+            char *end = put_number(name->text + info->prefix_length, ++w->used[class]);
+            name->length = (uint8_t)(end - name->text);
+        }
         if (op_table[i->op].isa > w->isa)
             w->isa = op_table[i->op].isa;
         w->specific |= (op_table[i->op].flags & SPECIFIC) != 0;

@@ -358,11 +358,12 @@ val ptx_shuffle_from(ptx *p, val v, val lane, unsigned width);
  *   b0  B[2t][g], B[2t + 1][g]              b1  B[2t + 8][g], B[2t + 9][g]
  *   c0  C[g][2t]    c1  C[g][2t + 1]        c2  C[g + 8][2t]    c3  C[g + 8][2t + 1]; d as c
  */
-val4 mma_m16n8k16_f16(ptx *p, val4 a, val2 b, val4 c);
+val4 ptx_mma(ptx *p, ptx_op o, type t, val4 a, val2 b, val4 c);
+#define mma_m16n8k16_f16(p, ...) ptx_mma(p, INST_MMA_F16, F32, __VA_ARGS__)
 
 /* The same of bf16 (sm_80), and of f16 half as deep (sm_75): A has the columns of a0 and a1 alone,
  * B the rows of b0. */
-val4 mma_m16n8k16_bf16(ptx *p, val4 a, val2 b, val4 c);
+#define mma_m16n8k16_bf16(p, ...) ptx_mma(p, INST_MMA_BF16, F32, __VA_ARGS__)
 val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
 
 /* The same of signed bytes with sums of s32, which wrap (sm_80): A is 16 x 32, B is 32 x 8. A word
@@ -374,7 +375,7 @@ val4 mma_m16n8k8_f16(ptx *p, val2 a, val b, val4 c);
  *
  * mma_m8n8k16_s8 (sm_75): A is 8 x 16 (a0), B 16 x 8 (b0), C and D 8 x 8 (c0, c1).
  */
-val4 mma_m16n8k32_s8(ptx *p, val4 a, val2 b, val4 c);
+#define mma_m16n8k32_s8(p, ...) ptx_mma(p, INST_MMA_S8, S32, __VA_ARGS__)
 val2 mma_m8n8k16_s8(ptx *p, val a, val b, val2 c);
 
 /* The transpose of an 8 x 8 matrix of f16, by all lanes of the warp together (sm_75): a lane has
