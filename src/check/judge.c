@@ -74,21 +74,6 @@ static bool overflows(double exact)
     return isinf(half_to_float(half_from_float((float)exact)));
 }
 
-static void judge_float(const param *p, format f, const void *bytes, const ref_value *expected,
-                        uint64_t element, double tolerance, judgement *j)
-{
-    float got;
-    double exact = expected->value;
-    double rounding = f == FORMAT_F16    ? half_rounding(exact)
-                      : f == FORMAT_BF16 ? fabs(exact) * (0x1p-8 + 0x1p-20)
-                                         : 0;
-    ref_decode(f, bytes, 1, &got);
-    if (isinf(got) && isfinite(exact) && f == FORMAT_F16 && overflows(exact))
-        return;
-    note(j, p, "", element, (double)got, exact,
-         error_of((double)got, exact, rounding, tolerance * expected->magnitude));
-}
-
 static void judge_half(const param *p, const char *field, uint64_t element, double got,
                        double exact, double error, judgement *j)
 {
@@ -172,7 +157,15 @@ void judge_values(const param *p, const void *bytes, const ref_value *expected, 
             note(j, p, "", first + i, word, of->value,
                  word == of->value || isinf(of->magnitude) ? 0 : HUGE_VAL);
         } else if (formats[f].block_values == 1) {
-            judge_float(p, f, at, of, first + i, tolerance, j);
+            float got;
+            double exact = of->value, rounding = 0;
+            ref_decode(f, at, 1, &got);
+            if (f == FORMAT_F16 || f == FORMAT_BF16)
+                rounding =
+                    f == FORMAT_F16 ? half_rounding(exact) : fabs(exact) * (0x1p-8 + 0x1p-20);
+            if (!isinf(got) || !isfinite(exact) || f != FORMAT_F16 || !overflows(exact))
+                note(j, p, "", first + i, (double)got, exact,
+                     error_of((double)got, exact, rounding, tolerance * of->magnitude));
         } else {
             judge_q8_block(p, at, of, first + i, tolerance, j);
         }

@@ -18,22 +18,15 @@ const char *ptxas_parse_version(arena *a, const char *text)
     return length ? arena_copy(a, at, length) : NULL;
 }
 
-/* --help lists them as 'sm_75', 'sm_80' and so on. */
-static bool lists(const char *help, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = help; (at = strstr(at, name)); at++)
-        if (at > help && at[-1] == '\'' && at[length] == '\'')
-            return true;
-    return false;
-}
-
 target_set ptxas_parse_targets(const char *help)
 {
     target_set known = 0;
-    for (size_t i = 0; i < target_count; i++)
-        if (lists(help, targets[i].name))
-            known |= target_bit(&targets[i]);
+    for (size_t i = 0; i < target_count; i++) {
+        size_t length = strlen(targets[i].name);
+        for (const char *at = help; (at = strstr(at, targets[i].name)); at++)
+            if (at > help && at[-1] == '\'' && at[length] == '\'') /* as 'sm_75', 'sm_80' */
+                known |= target_bit(&targets[i]);
+    }
     return known;
 }
 

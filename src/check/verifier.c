@@ -79,18 +79,6 @@ static bool launch_blocks(verifier *v, const block_choice *c, uint64_t watch)
     return ended;
 }
 
-/* Runs the trial again to find which line of the PTX stores to the address that a verdict blames.
- */
-static const char *find_store(verifier *v, const block_choice *c, const run_verdict *verdict)
-{
-    if (!verdict->address)
-        return verdict->what;
-    launch_blocks(v, c, verdict->address);
-    v->result.line = v->run.device->stats.watched_line;
-    return arena_format(v->scratch, "%s%s PTX line %u%s", verdict->what, verdict->blame,
-                        v->result.line, text_line(v->scratch, v->kernel->ptx, v->result.line));
-}
-
 static bool launch_and_judge(verifier *v, const block_choice *c)
 {
     uint64_t grid = blocks_of_grid(&v->trial);
@@ -104,7 +92,14 @@ static bool launch_and_judge(verifier *v, const block_choice *c)
         return reject(v, fault_message(v));
     const run_verdict verdict = run_judge(v->scratch, &v->run, c, &j);
     v->result.worst = fmax(v->result.worst, j.worst);
-    return !verdict.what || reject(v, find_store(v, c, &verdict));
+    if (!verdict.what || !verdict.address)
+        return !verdict.what || reject(v, verdict.what);
+    /* again, to find which line of the PTX stores to the address that is to blame */
+    launch_blocks(v, c, verdict.address);
+    v->result.line = v->run.device->stats.watched_line;
+    return reject(v, arena_format(v->scratch, "%s%s PTX line %u%s", verdict.what, verdict.blame,
+                                  v->result.line,
+                                  text_line(v->scratch, v->kernel->ptx, v->result.line)));
 }
 
 /* Blocks that finish a result together run in two orders, with the inputs of which most blocks run:
@@ -155,24 +150,6 @@ bool verifier_try(verifier *v, const trial_setup *setup, bool (*runs)(verifier *
     return right;
 }
 
-/* Notes what the text declares. A text for a newer target than its kernel's would not run where the
- * header says it does. */
-static bool note_head(verifier *v)
-{
-    const kernel *k = v->kernel;
-    emu_module_info module;
-    emu_entry_info entry;
-    emu_module_describe(v->module, &module);
-    v->result.isa = module.isa;
-    if (emu_entry(v->module, k->instance->name, &entry))
-        v->result.shared_bytes = entry.shared_bytes;
-    v->result.right = !k->target || module.target <= k->target->sm;
-    if (!v->result.right)
-        v->result.message = arena_format(v->result_arena, "%s: .target sm_%u is too new",
-                                         k->instance->name, module.target);
-    return v->result.right;
-}
-
 /* Adds a line of the PTX that cannot be run to the message. */
 static void add_refusal(verifier *v, const emu_report *report)
 {
@@ -196,7 +173,20 @@ bool verifier_load(verifier *v)
     for (size_t i = 0; v->module && emu_unknown(v->module, i, &report); i++)
         add_refusal(v, &report);
     v->result.right = !v->result.message;
-    return v->result.right && note_head(v);
+    if (!v->result.right)
+        return false;
+    emu_module_info module;
+    emu_entry_info entry;
+    emu_module_describe(v->module, &module);
+    v->result.isa = module.isa;
+    if (emu_entry(v->module, k->instance->name, &entry))
+        v->result.shared_bytes = entry.shared_bytes;
+    /* A text for a newer target would not run where the header says it does. */
+    v->result.right = !k->target || module.target <= k->target->sm;
+    if (!v->result.right)
+        v->result.message = arena_format(v->result_arena, "%s: .target sm_%u is too new",
+                                         k->instance->name, module.target);
+    return v->result.right;
 }
 
 /* Returns true if a mnemonic has one of some modifiers: "fma.rz.f32" has ".rz". */

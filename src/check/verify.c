@@ -413,14 +413,6 @@ static bool run_shape_with_rows(verifier *v, const problem_shape *shape)
     return run_shape(v, &other);
 }
 
-static bool fixes_all_sizes(const instance *in)
-{
-    for (const key *k = in->family->keys; k->name; k++)
-        if (k->at_run_time && instance_value(in, k) == 0)
-            return false;
-    return true;
-}
-
 /* Runs sizes other than the built ones: the smallest, then some that are odd multiples, and one
  * that leaves no rest. */
 static bool run_other_sizes(verifier *v)
@@ -440,6 +432,7 @@ static bool run_other_sizes(verifier *v)
     return true;
 }
 
+/* Runs one setup, or without one all cases of a kernel. */
 static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
                                   bool alike, const trial_setup *setup)
 {
@@ -450,11 +443,12 @@ static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, veri
                    .seed = seed,
                    .cores = cores,
                    .alike = alike };
-    bool right = verifier_load(&v);
-    if (right && setup)
+    bool loaded = verifier_load(&v), fixed = true; /* all sizes */
+    for (const key *size = in->family->keys; size->name; size++)
+        fixed = fixed && (!size->at_run_time || instance_value(in, size));
+    if (loaded && setup)
         verifier_try(&v, setup, run_alone);
-    else if (right && (!fixes_all_sizes(in) || run_shape_with_rows(&v, &in->shape)) &&
-             in->dims == DIMS_DYNAMIC)
+    else if (loaded && (!fixed || run_shape_with_rows(&v, &in->shape)) && in->dims == DIMS_DYNAMIC)
         run_other_sizes(&v);
     if (v.result.right && !setup)
         verifier_check_rounding(&v);
@@ -462,19 +456,15 @@ static verify_result verify_cases(arena *a, const kernel *k, uint64_t seed, veri
     return v.result;
 }
 
-verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores)
+verify_result verify_kernel_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores,
+                               bool alike)
 {
-    return verify_cases(a, k, seed, cores, false, NULL);
-}
-
-verify_result verify_alike_on(arena *a, const kernel *k, uint64_t seed, verify_cores *cores)
-{
-    return verify_cases(a, k, seed, cores, true, NULL);
+    return verify_cases(a, k, seed, cores, alike, NULL);
 }
 
 verify_result verify_kernel(arena *a, const kernel *k, uint64_t seed)
 {
-    return verify_kernel_on(a, k, seed, NULL);
+    return verify_cases(a, k, seed, NULL, false, NULL);
 }
 
 verify_result verify_setup(arena *a, const kernel *k, const trial_setup *setup)

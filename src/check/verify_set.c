@@ -3,9 +3,81 @@
 #include <string.h>
 
 #include "base/os_process.h"
-#include "check/alike.h"
 #include "check/verify.h"
 #include "kernel/limits.h"
+
+/* Returns true if a line is a directive with one word. */
+static bool is_directive(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(line, name, length) == 0 && line[length] == ' ' &&
+           !strpbrk(line + length + 1, " ,;/");
+}
+
+/* Copies the text up to an end, without comments and with single spaces, to a line. */
+static void clean_line(const char *text, const char *end, char *line)
+{
+    char *to = line;
+    for (; text < end && strncmp(text, "//", 2) != 0; text++)
+        if (*text != ' ' && *text != '\t' && *text != '\r')
+            *to++ = *text;
+        else if (to > line && to[-1] != ' ')
+            *to++ = ' ';
+    *to = '\0';
+    if (to > line && to[-1] == ' ')
+        to[-1] = '\0';
+}
+
+/* Takes the next line that decides values, without the cache hint of a load; false: there is none.
+ * No value depends on the others, as long as no access is at fault. line has room for all of the
+ * text. */
+static bool next_line(const char **text, const char *end, char *line)
+{
+    static const char load[] = "ld.global", hint[] = ".nc";
+    while (*text < end) {
+        const char *newline = memchr(*text, '\n', (size_t)(end - *text));
+        clean_line(*text, newline ? newline : end, line);
+        *text = newline ? newline + 1 : end;
+        char *at = strstr(line, load);
+        at = at ? at + strlen(load) : line;
+        if (strncmp(at, hint, strlen(hint)) == 0)
+            memmove(at, at + strlen(hint), strlen(at + strlen(hint)) + 1);
+        if (*line && !is_directive(line, ".version") && !is_directive(line, ".target") &&
+            strcmp(line, "griddepcontrol.wait;") != 0 &&
+            strcmp(line, "griddepcontrol.launch_dependents;") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns false if two slashes in a string, or behind the start of another comment, may have ended
+ * a line. */
+static bool is_plain(const char *line)
+{
+    size_t quotes = 0;
+    for (const char *at = line; (at = strchr(at, '"')); at++)
+        quotes++;
+    return quotes % 2 == 0 && !strstr(line, "/*");
+}
+
+bool kernels_are_alike(const kernel *a, const kernel *b)
+{
+    if (strcmp(a->instance->name, b->instance->name) != 0 ||
+        a->instance->passes != b->instance->passes)
+        return false;
+    arena *scratch = arena_new();
+    const char *x = a->ptx, *y = b->ptx, *x_end = x + a->ptx_length, *y_end = y + b->ptx_length;
+    char *of_x = arena_alloc(scratch, a->ptx_length + 1);
+    char *of_y = arena_alloc(scratch, b->ptx_length + 1);
+    bool alike = true, more = true;
+    while (alike && more) {
+        more = next_line(&x, x_end, of_x);
+        alike = next_line(&y, y_end, of_y) == more &&
+                (!more || (is_plain(of_x) && strcmp(of_x, of_y) == 0));
+    }
+    arena_free(scratch);
+    return alike;
+}
 
 /* Kernels to prove, a result and an arena each. */
 typedef struct proof {
@@ -37,9 +109,8 @@ static void prove(void *context, size_t i)
             set->upper->verify(all->step_arena, set, all->step_kernels, all->seed, all->jobs);
     } else {
         proof *one = &all->list[i - (set != NULL)];
-        one->result = one->alike
-                          ? verify_alike_on(one->arena, one->kernel, all->seed, &all->cores)
-                          : verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores);
+        one->result =
+            verify_kernel_on(one->arena, one->kernel, all->seed, &all->cores, one->alike != NULL);
     }
     atomic_fetch_sub(&all->cores.unfinished, 1);
     progress_finished_one(&all->work);
@@ -143,7 +214,7 @@ bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t s
     for (size_t i = 0; i < count; i++) {
         proof *one = &all.list[i];
         if (one->alike && one->result.right && !one->alike->result.right)
-            one->result = verify_kernel_on(one->arena, one->kernel, seed, NULL);
+            one->result = verify_kernel(one->arena, one->kernel, seed);
         else if (one->alike && one->result.right && one->alike->result.worst > one->result.worst)
             one->result.worst = one->alike->result.worst;
         judge_room(a, set, one);

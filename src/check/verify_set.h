@@ -28,4 +28,9 @@ typedef struct verification {
 bool verify_set(arena *a, kernel_set *set, const kernel_list *edited, uint64_t seed, unsigned jobs,
                 const progress *show, verification *out, diags *d);
 
+/* Returns true if the texts of two kernels of one name differ at most in comments, spaces,
+ * .version, .target, the cache hint .nc of loads, and lines of griddepcontrol: one proof is enough
+ * for both. No value depends on these as long as no access is at fault. */
+bool kernels_are_alike(const kernel *a, const kernel *b);
+
 #endif

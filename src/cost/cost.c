@@ -205,17 +205,6 @@ double cost_touched(const instance *in, const param *p)
     return values;
 }
 
-/* Returns true if all positions of an attention are one chunk of a fixed size: its block makes the
- * result, and nothing is merged. */
-static bool is_one_chunk(const instance *in)
-{
-    int64_t positions = in->shape.max_seq_len, window = in->options.window;
-    bool free = family_key(in->family, "chunking") && in->chunking == CHUNKING_FREE;
-    if (window && window < positions)
-        positions = window;
-    return !free && positions <= in->shape.chunk_size;
-}
-
 cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
 {
     instance fixed = *planned;
@@ -265,7 +254,14 @@ cost_work cost_work_of_rows(arena *a, const instance *planned, int64_t rows)
         work.units *= ceil((double)rows / (double)planned->shape.m);
     bool waited_for = has_numbers || has_addresses; /* which come at once */
     work.trips_ahead = waited_for && !in->family->launch.loads_at_once;
-    work.trips_behind = has_counters && !is_one_chunk(in) ? MERGE_TRIPS : 0;
+    /* Where all positions of an attention are one chunk of a fixed size, its block makes the result,
+     * and nothing is merged. */
+    int64_t positions = in->shape.max_seq_len, window = in->options.window;
+    if (window && window < positions)
+        positions = window;
+    bool free = family_key(in->family, "chunking") && in->chunking == CHUNKING_FREE;
+    bool merges = free || positions > in->shape.chunk_size;
+    work.trips_behind = has_counters && merges ? MERGE_TRIPS : 0;
     return work;
 }
 

@@ -156,17 +156,6 @@ static double staging_time(const dealing *d)
            instructions / (TARGET_ISSUE_SLOTS * d->gpu->clock);
 }
 
-/* Returns the seconds in which blocks that do not stage x read it for their first turns, at once.
- * Later turns find it in the L1. */
-static double first_x_time(const dealing *d)
-{
-    const format_info *x = &formats[d->in->family->activations];
-    if (instance_weights(d->in) == FORMAT_NONE || d->in->family->activations == FORMAT_NONE)
-        return 0;
-    double values = (double)d->in->shape.k * d->vectors / ceil(d->loops);
-    return d->resident * values * x->block_bytes / x->block_values / d->port;
-}
-
 /* Returns the seconds of the start that a kernel spends ahead of its wait. */
 static double early_trips(const dealing *d)
 {
@@ -174,16 +163,21 @@ static double early_trips(const dealing *d)
 }
 
 /* Returns the seconds until weights come in, from the wait on or from the end of what comes ahead
- * of it. x in passes is staged for each turn. */
+ * of it. x in passes is staged for each turn. Blocks that do not stage x read it for their first
+ * turns, at once; later turns find it in the L1. */
 static double start_time(const dealing *d)
 {
+    const format_info *x = &formats[d->in->family->activations];
     double start = (d->work->trips_ahead + d->first_waits) * LATENCY;
     start -= fmin(d->work->early, early_trips(d));
     if (d->fetches_rows)
         return start + LATENCY;
-    if (!d->stages_x)
-        return start + first_x_time(d);
-    return start + d->waves * (d->in->passes > 1 ? d->turns : 1) * staging_time(d);
+    if (d->stages_x)
+        return start + d->waves * (d->in->passes > 1 ? d->turns : 1) * staging_time(d);
+    if (instance_weights(d->in) == FORMAT_NONE || d->in->family->activations == FORMAT_NONE)
+        return start;
+    double values = (double)d->in->shape.k * d->vectors / ceil(d->loops);
+    return start + d->resident * values * x->block_bytes / x->block_values / d->port;
 }
 
 /* Returns how long memory has work of its own while x is staged, or q comes, and ahead of q while
@@ -204,55 +198,31 @@ static double time_ahead(const dealing *d, double start)
     return 0;
 }
 
-/* Returns the bytes of a second that memory gives where a warp has rows of its own, or where a
- * block's warps share them. */
-static double memory_bandwidth(const dealing *d)
+/* Sets the seconds that the busiest SM's schedulers, tensor cores and shared memory work. x in shared
+ * memory has 8 bits a value, or is f32 for weights that are floats; rows of one warp share a load.
+ */
+static void set_busy_times(const dealing *d, double times[BOUND_COUNT])
 {
-    double rows = rows_of(d->in) / d->items, warps = d->threads / WARP;
-    bool apart = instance_weights(d->in) != FORMAT_NONE && rows >= warps;
-    return d->gpu->bandwidth * (apart ? d->gpu->target->rows_apart * PERCENT : 1);
-}
-
-/* The next three return seconds of the busiest SM. */
-static double issue_time(const dealing *d)
-{
-    double item = d->work->units / d->items * d->figures->instructions / WARP;
+    const cost_figures *f = d->figures;
+    const double units = d->work->units / d->items;
+    double issued = units * f->instructions / WARP, product = units * f->products / WARP;
     if (!d->in->family->launch.rows)
-        item += d->threads / WARP * d->figures->beside;
-    return d->most * item /
-           (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * d->gpu->clock);
-}
-
-static double tensor_time(const dealing *d)
-{
-    double item = d->work->units / d->items * d->figures->products / WARP;
-    double fmas = d->figures->specific ? d->gpu->wgmma_fmas : d->gpu->tensor_fmas;
-    return d->figures->products > 0 ? d->most * item * PRODUCT_FMAS / (fmas * d->gpu->clock) : 0;
-}
-
-/* x in shared memory has 8 bits a value, or is f32 for weights that are floats. Rows of one warp
- * share a load. */
-static double shared_time(const dealing *d)
-{
-    double bytes = d->figures->shared_bytes;
+        issued += d->threads / WARP * f->beside;
+    times[BOUND_ISSUE] =
+        d->most * issued /
+        (fmin(TARGET_ISSUE_SLOTS, d->resident * d->threads / WARP) * d->gpu->clock);
+    double fmas = f->specific ? d->gpu->wgmma_fmas : d->gpu->tensor_fmas;
+    if (f->products > 0)
+        times[BOUND_TENSOR] = d->most * product * PRODUCT_FMAS / (fmas * d->gpu->clock);
+    double bytes = f->shared_bytes;
     if (d->shares_x) {
         double rows = d->in->rows_per_warp > 0 ? (double)d->in->rows_per_warp : 1;
         rows *= operation_is_gated(d->in->family->op) ? 2 : 1;
         bool is_float = formats[instance_weights(d->in)].block_values == 1;
         bytes = d->vectors / rows * (is_float ? (double)sizeof(float) : 1);
     }
-    return d->most * d->work->units / d->items * bytes / (SHARED_BYTES * d->gpu->clock);
-}
-
-/* Returns the seconds of a last block: round trips, and through the port the parts of a tile that
- * it adds up, after its own. */
-static double end_time(const dealing *d)
-{
-    double parts = 0;
-    if (d->in->splits)
-        parts =
-            (double)formula_value("(parts + 1)*tile_values", d->in, NULL) * (double)sizeof(float);
-    return d->work->trips_behind * LATENCY + parts / d->port;
+    times[BOUND_SHARED] =
+        d->most * d->work->units / d->items * bytes / (SHARED_BYTES * d->gpu->clock);
 }
 
 /* Sets the times of waiting. A lane with half a turn's work waits for a whole turn. SMs that have
@@ -303,12 +273,13 @@ static double time_together(const dealing *d, const double times[BOUND_COUNT], d
     return longest * sqrt(sqrt(sum));
 }
 
-/* Returns true if an SM has room for blocks of two kernels, for as many of each as it has alone. */
-static bool fit_together(const cost_kernel *a, const cost_kernel *b, const cost_gpu *gpu)
+double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *behind,
+                 const cost_gpu *gpu)
 {
-    const cost_kernel *both[] = { a, b };
+    const cost_kernel *both[] = { ahead, behind };
+    const target *t = gpu->target;
     double registers = 0, warps = 0, blocks = 0, shared = 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && target_overlaps(t); i++) {
         const cost_kernel *k = both[i];
         dealing d = deal(k->figures, k->in, k->work, gpu);
         registers += d.resident * d.threads * k->figures->registers;
@@ -316,18 +287,11 @@ static bool fit_together(const cost_kernel *a, const cost_kernel *b, const cost_
         blocks += d.resident;
         shared += d.resident * d.shared;
         if (d.fitting < 1)
-            return false;
+            return 0;
     }
-    const target *t = gpu->target;
-    return registers <= TARGET_REGISTERS && warps <= t->warps_sm && blocks <= t->blocks_sm &&
-           shared <= t->shared_sm;
-}
-
-double cost_room(const cost_kernel *ahead, double seconds, const cost_kernel *behind,
-                 const cost_gpu *gpu)
-{
-    bool room = target_overlaps(gpu->target) && fit_together(ahead, behind, gpu);
-    return room ? fmax(0, seconds - ahead->work->bytes / gpu->bandwidth) : 0;
+    bool fits = registers <= TARGET_REGISTERS && warps <= t->warps_sm && blocks <= t->blocks_sm &&
+                shared <= t->shared_sm;
+    return target_overlaps(t) && fits ? fmax(0, seconds - ahead->work->bytes / gpu->bandwidth) : 0;
 }
 
 double cost_fetches(const cost_kernel *k, const cost_gpu *gpu)
@@ -362,20 +326,22 @@ cost_prediction cost_predict(const cost_figures *f, const instance *in, const co
     dealing d = deal(f, in, work, gpu);
     if (d.fitting < 1)
         return (cost_prediction){ .total = HUGE_VAL };
-    double bandwidth = memory_bandwidth(&d);
+    /* A warp has rows of its own; else a block's warps share them. */
+    bool apart = instance_weights(in) != FORMAT_NONE && rows_of(in) / d.items >= d.threads / WARP;
+    double bandwidth = gpu->bandwidth * (apart ? gpu->target->rows_apart * PERCENT : 1), parts = 0;
+    if (in->splits) /* of a tile, that a last block adds up after its own */
+        parts = (double)formula_value("(parts + 1)*tile_values", in, NULL) * (double)sizeof(float);
     cost_prediction p = {
         .warps_sm = (unsigned)(d.fitting * d.threads / WARP),
         .in_flight_sm = d.fitting * d.threads * f->in_flight,
         .start = start_time(&d),
-        .times = { [BOUND_MEMORY] = work->bytes / bandwidth,
-                   [BOUND_ISSUE] = issue_time(&d),
-                   [BOUND_TENSOR] = tensor_time(&d),
-                   [BOUND_SHARED] = shared_time(&d) },
-        .end = end_time(&d),
+        .times[BOUND_MEMORY] = work->bytes / bandwidth,
+        .end = work->trips_behind * LATENCY + parts / d.port,
     };
     /* Weights that a launch ahead has fetched are no work for memory. */
     double fetched = fmin(work->fetched / gpu->bandwidth, work->idle + p.start);
     p.ahead = fmax(time_ahead(&d, p.start), fmin(fetched, p.times[BOUND_MEMORY]));
+    set_busy_times(&d, p.times);
     set_waiting_times(&d, bandwidth, p.times);
     for (cost_bound b = 0; b < BOUND_COUNT; b++)
         if (p.times[b] > p.times[p.bound])

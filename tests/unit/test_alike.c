@@ -1,7 +1,7 @@
 /* Kernels of several targets that compute the same, of which one is proven in full. */
 #include <string.h>
 
-#include "check/alike.h"
+#include "check/verify_set.h"
 #include "test_arena.h"
 #include "verify_sample.h"
 

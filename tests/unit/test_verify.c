@@ -182,7 +182,7 @@ static void check_wrong(arena *a, const instance *in, const char *text, const ch
 static void check_cores(arena *a, const kernel *k, bool right)
 {
     verify_cores cores = { .count = 3, .unfinished = 1 };
-    verify_result one = verify_kernel(a, k, 1), r = verify_kernel_on(a, k, 1, &cores);
+    verify_result one = verify_kernel(a, k, 1), r = verify_kernel_on(a, k, 1, &cores, false);
     assert_int_equal(one.right, right);
     assert_int_equal(r.right, right);
     assert_true(memcmp(&r.worst, &one.worst, sizeof r.worst) == 0);
