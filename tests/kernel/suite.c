@@ -54,13 +54,6 @@ int64_t suite_multiple(arena *a, const family *f, const char *weights, const key
     return key_multiple(&in, k);
 }
 
-/* The smallest number that a key takes. */
-static int64_t least_of(const instance *in, const key *k)
-{
-    int64_t multiple = key_multiple(in, k), least = key_least(in, k);
-    return (least + multiple - 1) / multiple * multiple;
-}
-
 /* Rows of the smallest tile of families that have them: what is emulated grows with it. */
 enum { LEAST_TILE = 16 };
 
@@ -92,12 +85,13 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
     for (const key *k = f->keys; k->name; k++)
         if (k->like && !(given >> (k - f->keys) & 1))
             instance_set(in, k, instance_default(in, k));
-    for (const key *k = f->keys; k->name; k++)
-        if (k->required && !k->at_run_time && !k->choices && !k->real && !instance_value(in, k))
-            instance_set(in, k, least_of(in, k));
     for (const key *k = f->keys; k->name; k++) {
-        check_range(in, k);
+        int64_t multiple = key_multiple(in, k), least = key_least(in, k);
+        if (k->required && !k->at_run_time && !k->choices && !k->real && !instance_value(in, k))
+            instance_set(in, k, (least + multiple - 1) / multiple * multiple);
     }
+    for (const key *k = f->keys; k->name; k++)
+        check_range(in, k);
     const char *blamed, *refusal = f->check ? f->check(in, a, &blamed) : NULL;
     if (refusal)
         fail_msg("%s refuses '%s': %s", f->name, text, refusal);
@@ -108,12 +102,6 @@ bool suite_instance(arena *a, const family *f, const char *text, instance *in)
         launch_fit_stages(in, &oldest, 1);
     in->name = instance_make_name(a, in);
     return true;
-}
-
-static bool takes_word(arena *a, const key *k, const char *word, size_t length)
-{
-    return !k->choices ||
-           key_takes_choice(k, k->choices + word_index(k, arena_copy(a, word, length)));
 }
 
 bool suite_is_attention(const family *f)
@@ -128,7 +116,8 @@ const char *suite_known_keys(arena *a, const family *f, const char *text)
     for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
         size_t length = strcspn(at, " "), name = strcspn(at, "=");
         const key *k = family_key(f, arena_copy(a, at, name));
-        if (k && takes_word(a, k, at + name + 1, length - name - 1))
+        const char *word = arena_copy(a, at + name + 1, length - name - 1);
+        if (k && (!k->choices || key_takes_choice(k, k->choices + word_index(k, word))))
             strbuf_format(&known, "%.*s ", (int)length, at);
         at += length;
     }

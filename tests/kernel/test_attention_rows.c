@@ -215,16 +215,12 @@ static trial ring_trial(arena *a, const subject *s, const instance *in)
     return suite_trial(a, in, s->device);
 }
 
-static uint64_t row_bytes(const instance *in)
-{
-    return format_bytes(kv_format(in), (uint64_t)in->shape.head_dim);
-}
-
 /* Writes the positions that any row of a launch takes to the caches of all its rows, and nothing
  * but NaN beside them. content has caches of K and V of all positions. */
 static void put_positions(trial *t, const char *const content[2], uint32_t first, uint32_t end)
 {
-    uint64_t bytes = row_bytes(t->instance), rows = (uint64_t)kv_rows(t->instance), caches = 0;
+    uint64_t bytes = format_bytes(kv_format(t->instance), (uint64_t)t->instance->shape.head_dim);
+    uint64_t rows = (uint64_t)kv_rows(t->instance), caches = 0;
     for (size_t i = 0; i < t->param_count; i++) {
         for (size_t j = 0; j < trial_cache_count(&t->params[i]); j++) {
             device_buffer cache = trial_cache(&t->params[i], j);

@@ -155,12 +155,6 @@ typedef struct row_inputs {
     const float *x, *ba;
 } row_inputs;
 
-static row_inputs inputs_from(const row_inputs *all, size_t row)
-{
-    return (row_inputs){ all->layout, all->x + row * (size_t)columns_of(all->layout),
-                         all->ba + row * 2 * HEADS };
-}
-
 /* Takes the sequences through rows by one launch, and gives their y. */
 static const float *advance(arena *a, const subject *s, const sequences *q, const rows *r,
                             const row_inputs *with)
@@ -221,7 +215,8 @@ static void check_step(arena *a, const subject *s, int layout, const rows *step,
     const float *y = advance(a, s, together, step, &all);
     for (size_t row = 0; row < step->count; row++) {
         rows one = { 1, { { step->at[row].sequence, step->at[row].position } } };
-        const row_inputs its = inputs_from(&all, row);
+        const row_inputs its = { layout, all.x + row * (size_t)columns_of(layout),
+                                 all.ba + row * 2 * HEADS };
         const float *its_y = advance(a, s, alone, &one, &its);
         expect_same_bits(s->family->name, arena_format(a, "y of row %zu of all", row),
                          y + row * HEADS * DIM, its_y, HEADS * DIM * sizeof(float));

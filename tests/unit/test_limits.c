@@ -129,14 +129,6 @@ static instance eight_rows(int64_t passes)
                        .passes = passes };
 }
 
-/* Returns the name of the target whose kernel a GPU launches, or "none". */
-static const char *taken_on(const instance *made, const target *const *wanted, size_t count,
-                            const char *gpu)
-{
-    const instance *taken = launch_taken(made, wanted, count, target_find(gpu));
-    return taken ? wanted[taken - made]->name : "none";
-}
-
 ARENA_TEST(each_gpu_launches_the_newest_kernel_that_it_has_room_for)
 {
     static const struct {
@@ -175,8 +167,10 @@ ARENA_TEST(each_gpu_launches_the_newest_kernel_that_it_has_room_for)
         assert_int_equal(launch_fit(&in, wanted, count, made), 0);
         for (size_t t = 0; t < count; t++)
             assert_int_equal(made[t].passes > 1, cases[i].in_passes[t]);
-        for (size_t g = 0; g < sizeof gpus / sizeof *gpus; g++)
-            assert_string_equal(taken_on(made, wanted, count, gpus[g]), cases[i].taken[g]);
+        for (size_t g = 0; g < sizeof gpus / sizeof *gpus; g++) {
+            const instance *taken = launch_taken(made, wanted, count, target_find(gpus[g]));
+            assert_string_equal(taken ? wanted[taken - made]->name : "none", cases[i].taken[g]);
+        }
     }
 }
 

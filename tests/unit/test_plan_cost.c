@@ -39,11 +39,6 @@ static void add(sample *s, int64_t layer, size_t kernel, const char *said)
         (plan_launch){ .kernel = kernel, .layer = layer, .said = said };
 }
 
-static bool is_better(int64_t layer)
-{
-    return layer == 1 || layer == 4;
-}
-
 static sample *make(arena *a)
 {
     sample *s = arena_zalloc(a, sizeof *s);
@@ -62,7 +57,7 @@ static sample *make(arena *a)
     add(s, -1, EMBED, "token_embd.weight[token] -> h");
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         add(s, layer, ATTENTION, "q, cache[0..length) -> o");
-        add(s, layer, is_better(layer) ? GEMV_Q6 : GEMV_Q4, "attn_output o + h -> h");
+        add(s, layer, layer == 1 || layer == 4 ? GEMV_Q6 : GEMV_Q4, "attn_output o + h -> h");
     }
     add(s, LAYERS, GEMV_Q6, "norm(h), output -> logits");
     s->buffers[0] = (plan_buffer){ .bytes = 4096, .offset = 0 };

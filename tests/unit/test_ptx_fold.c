@@ -42,11 +42,6 @@ static void expect(ptx_op o, type t, uint64_t a, uint64_t b, uint64_t expected)
                  (unsigned long long)result.bits, (unsigned long long)wanted);
 }
 
-static uint64_t as_u64(int64_t v)
-{
-    return (uint64_t)v;
-}
-
 TEST(unsigned_arithmetic_wraps)
 {
     for (int i = 0; i < EDGES; i++)
@@ -81,7 +76,7 @@ TEST(signed_arithmetic_keeps_its_sign)
             expect(INST_ADD, S32, x, y, x + y);
             expect(INST_SUB, S32, x, y, x - y);
             expect(INST_MUL_LO, S32, x, y, x * y);
-            expect(INST_MUL_WIDE, S32, x, y, as_u64((int64_t)a * b));
+            expect(INST_MUL_WIDE, S32, x, y, (uint64_t)((int64_t)a * b));
             expect(INST_MIN, S32, x, y, (uint32_t)(a < b ? a : b));
             expect(INST_MAX, S32, x, y, (uint32_t)(a > b ? a : b));
         }
