@@ -60,8 +60,8 @@ size_t print_config(strbuf *out, const char *id, const instance *in)
     return (size_t)(k - first);
 }
 
-/* The names of the C functions that give a kernel's grid and dynamic shared memory; NULL where they
- * are fixed. */
+/* The names of the C functions that give a kernel's grid and dynamic shared memory; "NULL" where
+ * they are fixed. */
 typedef struct run_functions {
     const char *grid, *shared;
 } run_functions;
@@ -113,6 +113,7 @@ static const run_functions *print_run_functions(strbuf *out, const described_set
     const char *shared = arena_format(a, "%s_shared", set->prefix);
     for (size_t i = 0; i < set->kernel_count; i++) {
         const instance *in = set->kernels[i].instance;
+        functions[i] = (run_functions){ "NULL", "NULL" };
         if (!d->kernels[i].grid_fixed)
             functions[i].grid =
                 define_function(out, &grids, "void", grid,
@@ -131,21 +132,14 @@ static const run_functions *print_run_functions(strbuf *out, const described_set
 
 static void print_launch(strbuf *out, const description *d, const run_functions *at_run_time)
 {
-    strbuf_format(out, "    { %" PRId64 ", 1, 1 }, ", d->block);
-    if (d->grid_fixed)
-        strbuf_format(out, "{ %" PRId64 ", %" PRId64 ", %" PRId64 " }, NULL,", d->grid[0],
-                      d->grid[1], d->grid[2]);
-    else
-        strbuf_format(out, "{ 0, 0, 0 }, %s,", at_run_time->grid);
     strbuf_format(out,
-                  " /* block, grid, grid_at */\n"
-                  "    %zu, ",
-                  d->kernel->shared_bytes);
-    if (d->dynamic_shared >= 0)
-        strbuf_format(out, "%" PRId64 ", NULL,", d->dynamic_shared);
-    else
-        strbuf_format(out, "0, %s,", at_run_time->shared);
-    strbuf_put(out, " 0, /* shared_static, shared_dynamic, shared_at, workspace */\n");
+                  "    { %" PRId64 ", 1, 1 }, { %" PRId64 ", %" PRId64 ", %" PRId64
+                  " }, %s, /* block, grid, grid_at */\n"
+                  "    %zu, %" PRId64
+                  ", %s, 0, /* shared_static, shared_dynamic, shared_at, workspace */\n",
+                  d->block, d->grid_fixed ? d->grid[0] : 0, d->grid_fixed ? d->grid[1] : 0,
+                  d->grid_fixed ? d->grid[2] : 0, at_run_time->grid, d->kernel->shared_bytes,
+                  d->dynamic_shared < 0 ? 0 : d->dynamic_shared, at_run_time->shared);
 }
 
 static void print_sizes(strbuf *out, const description *d)

@@ -29,7 +29,6 @@ static bool fail(diags *d, const char *path, const char *error)
     return false;
 }
 
-/* The folders of all files. */
 static bool make_folders(arena *a, const output_file *files, size_t count, diags *d)
 {
     const char *made = "", *error;
@@ -155,46 +154,31 @@ static bool write_journal(arena *a, const char *folder, const pending_files *pen
            fail(d, path, error);
 }
 
-static bool put(arena *a, pending_file *p, diags *d)
-{
-    const char *error;
-    if (!p->file->bytes) {
-        os_remove_file(p->file->path);
-        if (os_exists(p->file->path))
-            return fail(d, p->file->path, "it can't be removed");
-    } else if (!os_commit(a, &p->contents, &error)) {
-        return fail(d, p->file->path, error);
-    }
-    p->file->changed = true;
-    return true;
-}
-
+/* Puts in place what can't be renamed, then renames and removes, behind a journal a folder. */
 static bool put_all(arena *a, const os_locks *locks, const pending_files *pending, diags *d)
 {
-    bool ok = true;
-    for (int renames = 0; ok && renames < 2; renames++) {
-        for (size_t i = 0; ok && renames && i < locks->count; i++)
-            ok = write_journal(a, locks->items[i].folder, pending, d);
-        for (size_t i = 0; ok && i < pending->count; i++) {
-            pending_file *p = &pending->items[i];
-            bool is_rename = !p->file->bytes || p->contents.temporary;
-            if (is_rename == renames)
-                ok = put(a, p, d) && (renames || !os_interrupted());
+    const char *error;
+    for (int renames = 0; renames < 2; renames++) {
+        for (size_t i = 0; renames && i < locks->count; i++)
+            if (!write_journal(a, locks->items[i].folder, pending, d))
+                return false;
+        for (pending_file *p = pending->items; p < pending->items + pending->count; p++) {
+            output_file *f = p->file;
+            bool is_rename = !f->bytes || p->contents.temporary;
+            if (is_rename != renames)
+                continue;
+            if (!f->bytes)
+                os_remove_file(f->path);
+            if (!f->bytes && os_exists(f->path))
+                return fail(d, f->path, "it can't be removed");
+            if (f->bytes && !os_commit(a, &p->contents, &error))
+                return fail(d, f->path, error);
+            f->changed = true;
+            if (!renames && os_interrupted())
+                return false;
         }
     }
-    return ok;
-}
-
-/* Undoes what can be undone: temporary files, and files that were not there before. */
-static void put_back(const pending_files *pending)
-{
-    for (size_t i = 0; i < pending->count; i++) {
-        const pending_file *p = &pending->items[i];
-        if (!p->file->changed)
-            os_discard(&p->contents);
-        else if (p->is_new)
-            os_remove_file(p->file->path);
-    }
+    return true;
 }
 
 bool emit_tree(arena *a, output_file *files, size_t count, diags *d)
@@ -205,8 +189,13 @@ bool emit_tree(arena *a, output_file *files, size_t count, diags *d)
         return false;
     os_defer_signals();
     bool ok = write_changed(a, files, count, &pending, d) && put_all(a, &locks, &pending, d);
-    if (!ok)
-        put_back(&pending);
+    for (size_t i = 0; !ok && i < pending.count; i++) { /* undo what can be undone */
+        const pending_file *p = &pending.items[i];
+        if (!p->file->changed)
+            os_discard(&p->contents);
+        else if (p->is_new)
+            os_remove_file(p->file->path);
+    }
     for (size_t i = 0; i < locks.count; i++)
         os_remove_file(path_in(a, locks.items[i].folder, JOURNAL));
     os_unlock(&locks);

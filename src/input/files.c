@@ -39,7 +39,6 @@ static const char *resolve(arena *a, const char *path, const char *name)
 
 static void read_file(reading *r, const open_file *file, const location *from);
 
-/* Reads an included file unless it was read before. */
 static void include(reading *r, const open_file *includer, const item *i)
 {
     open_file file = { resolve(r->arena, includer->path, i->text), includer->depth + 1 };

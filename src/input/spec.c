@@ -248,7 +248,7 @@ typedef struct contents {
     VEC(size_t) counts;    /* of each */
 } contents;
 
-/* The number of an instance, which is added where it is not there yet. */
+/* Adds an instance unless it is there already. Returns its number. */
 static size_t add_kernel(parser *p, const instance *made, name_map *names, instance_list *all)
 {
     size_t at = name_map_find_or_add(p->arena, names, made->name, all->count);
@@ -374,7 +374,7 @@ static const section *find_upper(parser *p, const section_list *sections)
     return first;
 }
 
-static void make_spec(arena *a, const spec_files *files, const family *const *list,
+static bool make_spec(arena *a, const spec_files *files, const family *const *list,
                       const upper_storey *upper, const spec_overrides *overrides, spec *out,
                       diags *d)
 {
@@ -409,6 +409,7 @@ static void make_spec(arena *a, const spec_files *files, const family *const *li
                    .plan = above.plan,
                    .files = files->paths.items,
                    .file_count = files->paths.count };
+    return d->errors == 0;
 }
 
 bool spec_read(arena *a, const char *path, const family *const *list, const upper_storey *upper,
@@ -416,8 +417,7 @@ bool spec_read(arena *a, const char *path, const family *const *list, const uppe
 {
     spec_files files;
     files_read(a, path, &files, d);
-    make_spec(a, &files, list, upper, overrides, out, d);
-    return d->errors == 0;
+    return make_spec(a, &files, list, upper, overrides, out, d);
 }
 
 bool spec_parse(arena *a, const char *name, const char *text, size_t size,
@@ -426,8 +426,7 @@ bool spec_parse(arena *a, const char *name, const char *text, size_t size,
 {
     spec_files files;
     files_read_text(a, name, text, size, &files, d);
-    make_spec(a, &files, list, upper, overrides, out, d);
-    return d->errors == 0;
+    return make_spec(a, &files, list, upper, overrides, out, d);
 }
 
 void spec_keep_shard(spec *s, shard part)

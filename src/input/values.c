@@ -48,11 +48,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static void skip_blanks(const char **at)
-{
-    *at += strspn(*at, " \t");
-}
-
 /* Digits at *at, saturated. */
 static int64_t read_digits(const char **at, bool *huge)
 {
@@ -79,7 +74,7 @@ static void shift_left(number *n, int64_t bits)
 static bool read_number(const char **at, number *out)
 {
     enum { KIBI_BITS = 10, MEBI_BITS = 20 };
-    skip_blanks(at);
+    *at += strspn(*at, " \t");
     const char *start = *at;
     bool negative = *start == '-';
     *at += negative;
@@ -102,7 +97,7 @@ static bool read_number(const char **at, number *out)
     if (negative)
         out->value = -out->value;
     out->length = (size_t)(*at - start);
-    skip_blanks(at);
+    *at += strspn(*at, " \t");
     return true;
 }
 

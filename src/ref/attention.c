@@ -74,17 +74,6 @@ static uint64_t value_dim(const problem_shape *s)
     return (uint64_t)(s->latent ? s->latent : s->head_dim);
 }
 
-static void scale_down(head_result *r, uint64_t dim, double factor)
-{
-    for (uint64_t d = 0; d < dim; d++) {
-        r->sum[d] *= factor;
-        r->magnitude[d] *= factor;
-        r->weighed[d] *= factor;
-    }
-    r->weight *= factor;
-    r->weighed_weight *= factor;
-}
-
 /* Adds positions with a common score: the sum of their values, and their number or weight. */
 static void add_positions(head_result *r, double number, const float *v, uint64_t dim, double score,
                           double terms)
@@ -92,7 +81,14 @@ static void add_positions(head_result *r, double number, const float *v, uint64_
     r->most_terms = fmax(r->most_terms, terms);
     r->second = fmax(r->second, fmin(score, r->largest));
     if (score > r->largest) {
-        scale_down(r, dim, exp(r->largest - score));
+        double factor = exp(r->largest - score);
+        for (uint64_t d = 0; d < dim; d++) {
+            r->sum[d] *= factor;
+            r->magnitude[d] *= factor;
+            r->weighed[d] *= factor;
+        }
+        r->weight *= factor;
+        r->weighed_weight *= factor;
         r->largest = score;
         r->largest_terms = terms;
     }
@@ -199,17 +195,7 @@ static ref_value softmax_value(const problem *p, const head_result *r, uint64_t 
     return (ref_value){ r->sum[d] / r->weight, magnitude / r->weight };
 }
 
-/* Applies the gate, which may be off by FLT_MIN, as a p may. */
-static ref_value gated(const problem *p, uint64_t element, ref_value o)
-{
-    if (!p->options.gate)
-        return o;
-    double x = problem_read_one(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), element);
-    double gate = isfinite(x) ? 1 / (1 + exp(-x)) : (double)NAN;
-    return (ref_value){ o.value * gate,
-                        o.magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(o.value * gate) };
-}
-
+/* Computes a head's result. Its gate may be off by FLT_MIN, as a p may. */
 static void attend_row(const problem *p, unsigned output, uint64_t head, ref_value *row)
 {
     (void)output;
@@ -218,15 +204,17 @@ static void attend_row(const problem *p, unsigned output, uint64_t head, ref_val
     head_result r;
     attend(p, head, ref_attention_positions(p, head / heads), &r);
     add_sink(p, sink, 2 * fabs(sink), &r);
-    for (uint64_t d = 0; d < dim; d++)
-        row[d] = gated(p, head * dim + d, softmax_value(p, &r, d));
+    for (uint64_t d = 0; d < dim; d++) {
+        row[d] = softmax_value(p, &r, d);
+        if (!p->options.gate)
+            continue;
+        double x = problem_read_one(p, BEHIND_CACHES + (p->options.sinks ? 1 : 0), head * dim + d);
+        double gate = isfinite(x) ? 1 / (1 + exp(-x)) : (double)NAN, value = row[d].value * gate;
+        row[d] =
+            (ref_value){ value, row[d].magnitude * (gate + UNDERFLOW_SHARE) + ref_lost(value) };
+    }
 }
-
-void ref_attention(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                   ref_value *values)
-{
-    ref_by_rows(p, output, value_dim(&p->shape), first, count, values, attend_row);
-}
+REF_BY_ROWS(ref_attention, value_dim(&p->shape), attend_row)
 
 typedef struct chunk_rows {
     uint64_t row_values, chunks; /* values of a row; rows of a head */
@@ -252,37 +240,27 @@ static ref_positions chunk_positions(const problem *p, uint64_t row)
 /* Elements at the end of a row, behind the sums. */
 enum { AT_MAX, AT_WEIGHT };
 
-static ref_value chunk_value(const head_result *r, uint64_t dim, uint64_t at)
-{
-    double unit = fmax(1, LOG2_E * r->largest_terms / SUMMED_TERMS);
-    if (at < dim)
-        return (ref_value){ r->sum[at], magnitude_of(r, at, r->largest_terms, UNIT_CHUNK_TERMS) };
-    if (at - dim == AT_MAX)
-        return r->largest > -HUGE_VAL ? (ref_value){ r->largest * LOG2_E, unit }
-                                      : (ref_value){ (double)-FLT_MAX, 1 };
-    double weighed = (r->weighed_weight + r->largest_terms * r->weight) / UNIT_CHUNK_TERMS;
-    return at - dim == AT_WEIGHT ? (ref_value){ r->weight, fmax(r->weight, weighed) }
-                                 : (ref_value){ 0, 0 };
-}
-
 static void attend_chunk(const problem *p, unsigned output, uint64_t number, ref_value *row)
 {
     (void)output;
     chunk_rows c = rows_of(&p->shape);
+    uint64_t dim = (uint64_t)p->shape.head_dim;
     ref_positions positions = chunk_positions(p, number);
-    bool empty = positions.begin == positions.end;
     head_result r;
     attend(p, number / c.chunks, positions, &r);
     for (uint64_t i = 0; i < c.row_values; i++)
-        row[i] =
-            empty ? (ref_value){ 0, HUGE_VAL } : chunk_value(&r, (uint64_t)p->shape.head_dim, i);
+        row[i] = (ref_value){ 0, positions.begin == positions.end ? HUGE_VAL : 0 };
+    if (positions.begin == positions.end)
+        return;
+    for (uint64_t d = 0; d < dim; d++)
+        row[d] = (ref_value){ r.sum[d], magnitude_of(&r, d, r.largest_terms, UNIT_CHUNK_TERMS) };
+    double unit = fmax(1, LOG2_E * r.largest_terms / SUMMED_TERMS);
+    double weighed = (r.weighed_weight + r.largest_terms * r.weight) / UNIT_CHUNK_TERMS;
+    row[dim + AT_MAX] = r.largest > -HUGE_VAL ? (ref_value){ r.largest * LOG2_E, unit }
+                                              : (ref_value){ (double)-FLT_MAX, 1 };
+    row[dim + AT_WEIGHT] = (ref_value){ r.weight, fmax(r.weight, weighed) };
 }
-
-void ref_attention_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                          ref_value *values)
-{
-    ref_by_rows(p, output, rows_of(&p->shape).row_values, first, count, values, attend_chunk);
-}
+REF_BY_ROWS(ref_attention_chunks, rows_of(&p->shape).row_values, attend_chunk)
 
 /* Reads a row and its maximum in natural units. Returns false if its chunk has no positions. */
 static bool read_row(const problem *p, uint64_t number, float *row, double *largest)
@@ -315,11 +293,7 @@ static void merge_row(const problem *p, unsigned output, uint64_t head, ref_valu
         merged[d] = softmax_value(p, &r, d);
 }
 
-void ref_merge_chunks(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                      ref_value *values)
-{
-    ref_by_rows(p, output, (uint64_t)p->shape.head_dim, first, count, values, merge_row);
-}
+REF_BY_ROWS(ref_merge_chunks, p->shape.head_dim, merge_row)
 
 void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t values)
 {

@@ -121,32 +121,22 @@ static void decode_nf4_codes(const uint8_t *quants, float scale, const float *ta
     }
 }
 
-static void decode_nf4(const uint8_t *block, float *w)
-{
-    decode_nf4_codes(block + NF4_QUANTS, number_f32.load(block + NF4_ABSMAX), nf4_values, w);
-}
-
-static void decode_nf4_rounded(const uint8_t *block, float *w)
-{
-    float unit = number_f32.load(block + NF4_ABSMAX) / 914;
-    decode_nf4_codes(block + NF4_QUANTS, unit, nf4_rounded, w);
-}
-
-static void decode_nf4_h(const uint8_t *block, float *w)
-{
-    decode_nf4_codes(block + NF4_H_QUANTS, load_half(block + NF4_H_ABSMAX), nf4_values, w);
-}
-
-static void decode_nf4_h_rounded(const uint8_t *block, float *w)
-{
-    decode_nf4_codes(block + NF4_H_QUANTS, load_half(block + NF4_H_ABSMAX) / 914, nf4_rounded, w);
-}
+/* Defines the codec of a format by what loads its absmax. */
+#define NF4_CODEC(id, load, ...)                                                                \
+    static void decode_##id(const uint8_t *block, float *w)                                     \
+    {                                                                                           \
+        decode_nf4_codes(block + id##_QUANTS, load(block + id##_ABSMAX), nf4_values, w);        \
+    }                                                                                           \
+    static void decode_rounded_##id(const uint8_t *block, float *w)                             \
+    {                                                                                           \
+        decode_nf4_codes(block + id##_QUANTS, load(block + id##_ABSMAX) / 914, nf4_rounded, w); \
+    }                                                                                           \
+    const codec codec_##id = { decode_##id, .decode_rounded = decode_rounded_##id,              \
+                               .scales = { { id##_ABSMAX, 0.1f, true } }, __VA_ARGS__ };
+NF4_CODEC(NF4, number_f32.load, .number = &number_f32)
+NF4_CODEC(NF4_H, load_half, .number = NULL)
 
 const codec codec_IQ4_NL = { decode_iq4_nl, .scales = { { IQ4_NL_D, 8e-4f, true } } };
 const codec codec_IQ4_XS = { decode_iq4_xs, .scales = { { IQ4_XS_D, 4e-5f, true } } };
 const codec codec_MXFP4 = { decode_mxfp4, .set_scales = set_mxfp4_scale };
 const codec codec_NVFP4 = { decode_nvfp4, .set_scales = set_nvfp4_scales };
-const codec codec_NF4 = { decode_nf4, .decode_rounded = decode_nf4_rounded,
-                          .scales = { { NF4_ABSMAX, 0.1f, true } }, .number = &number_f32 };
-const codec codec_NF4_H = { decode_nf4_h, .decode_rounded = decode_nf4_h_rounded,
-                            .scales = { { NF4_H_ABSMAX, 0.1f, true } } };

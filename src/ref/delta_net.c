@@ -265,26 +265,6 @@ static head_row *head_rows_of(arena *a, const problem *p, uint64_t first, uint64
     return rows;
 }
 
-/* Computes the gated norm of a head's output. */
-static void norm_output(const problem *p, const ref_value *o, const ref_value *gate, ref_value *y)
-{
-    uint64_t dim = (uint64_t)p->shape.head_dim;
-    double squares = 0, errors = 0;
-    for (uint64_t i = 0; i < dim; i++) {
-        squares += o[i].value * o[i].value;
-        errors += o[i].magnitude * o[i].magnitude;
-    }
-    double divisor = squares / (double)dim + p->options.epsilon, factor = 1 / sqrt(divisor);
-    double doubt = sqrt(errors / (double)dim / divisor);
-    for (uint64_t i = 0; i < dim; i++) {
-        double value = o[i].value * factor;
-        ref_value normed = { squares <= (double)FLT_MAX ? value : NAN,
-                             o[i].magnitude * factor + (doubt + ROUNDINGS) * fabs(value) };
-        y[i] = product(normed, gate[i]);
-        y[i].magnitude += FLT_MIN;
-    }
-}
-
 /* Returns y of a head for rows [from, last], which continue from row first. */
 static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t from, uint64_t last,
                          uint64_t head)
@@ -299,10 +279,22 @@ static vector *y_of_head(arena *a, const problem *p, uint64_t first, uint64_t fr
         for (uint64_t row = first; row <= last; row++)
             o[row - first][column] = step(p, &rows[row - first], column, state);
     }
-    for (uint64_t row = from; row <= last; row++) {
-        vector y;
-        norm_output(p, o[row - first], rows[row - first].gate, y);
-        memcpy(o[row - first], y, sizeof y);
+    for (uint64_t row = from; row <= last; row++) { /* the gated norm */
+        ref_value *y = o[row - first];
+        double squares = 0, errors = 0;
+        for (uint64_t i = 0; i < dim; i++) {
+            squares += y[i].value * y[i].value;
+            errors += y[i].magnitude * y[i].magnitude;
+        }
+        double divisor = squares / (double)dim + p->options.epsilon, factor = 1 / sqrt(divisor);
+        double doubt = sqrt(errors / (double)dim / divisor);
+        for (uint64_t i = 0; i < dim; i++) {
+            double value = y[i].value * factor;
+            ref_value normed = { squares <= (double)FLT_MAX ? value : NAN,
+                                 y[i].magnitude * factor + (doubt + ROUNDINGS) * fabs(value) };
+            y[i] = product(normed, rows[row - first].gate[i]);
+            y[i].magnitude += FLT_MIN;
+        }
     }
     return o + (from - first);
 }

@@ -122,20 +122,6 @@ double ref_round_to_8_bits(const double *x, double *q)
     return d;
 }
 
-/* Rounds the block that begins at a value of a vector. */
-static void round_block(kept_vector *v, uint64_t first)
-{
-    double q[Q8_1_VALUES], *x = v->x + first, d = ref_round_to_8_bits(x, q);
-    for (unsigned i = 0; i < Q8_1_VALUES; i++) {
-        if (fabs(x[i] / d - q[i]) > 0.5 - QUANT_ERROR) {
-            v->tied[v->tied_count] = first + i;
-            v->ties[v->tied_count++] = d / REF_QUANTIZING_TOLERANCE;
-        }
-        x[i] = d * q[i];
-        v->sizes[first / SEGMENT] += fabs(x[i]);
-    }
-}
-
 /* Reads the values, times gamma if there is a norm, and the factor of the products. */
 static void read_vector(const problem *p, kept_vector *v)
 {
@@ -175,8 +161,17 @@ static const kept_vector *vector_of(const problem *p, ref_run run, uint64_t coun
     read_vector(p, v);
     v->tied_count = 0;
     memset(v->sizes, 0, segments(count) * sizeof *v->sizes);
-    for (uint64_t i = 0; rounded && i < count; i += Q8_1_VALUES)
-        round_block(v, i);
+    for (uint64_t first = 0; rounded && first < count; first += Q8_1_VALUES) {
+        double q[Q8_1_VALUES], *x = v->x + first, d = ref_round_to_8_bits(x, q);
+        for (unsigned i = 0; i < Q8_1_VALUES; i++) {
+            if (fabs(x[i] / d - q[i]) > 0.5 - QUANT_ERROR) {
+                v->tied[v->tied_count] = first + i;
+                v->ties[v->tied_count++] = d / REF_QUANTIZING_TOLERANCE;
+            }
+            x[i] = d * q[i];
+            v->sizes[first / SEGMENT] += fabs(x[i]);
+        }
+    }
     return v;
 }
 
@@ -218,29 +213,19 @@ __attribute__((target("avx2"))) static uint64_t add_wider(const float *w, const 
     return add_vectors(w, x, count, sums, magnitudes);
 }
 #endif
-
-static uint64_t add_lanes(const float *w, const double *x, uint64_t count, double sums[LANES],
-                          double magnitudes[LANES])
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
-        return add_wider(w, x, count, sums, magnitudes);
-#endif
-    return add_vectors(w, x, count, sums, magnitudes);
-}
-#else
-static uint64_t add_lanes(const float *w, const double *x, uint64_t count, double sums[LANES],
-                          double magnitudes[LANES])
-{
-    (void)w, (void)x, (void)count, (void)sums, (void)magnitudes;
-    return 0;
-}
 #endif
 
 static ref_value add_products(const float *w, const kept_vector *v)
 {
     double sums[LANES] = { 0 }, magnitudes[LANES] = { 0 };
-    for (uint64_t at = add_lanes(w, v->x, v->count, sums, magnitudes); at < v->count; at++) {
+    uint64_t at = 0;
+#if defined(__GNUC__) && defined(__x86_64__)
+    at = __builtin_cpu_supports("avx2") ? add_wider(w, v->x, v->count, sums, magnitudes)
+                                        : add_vectors(w, v->x, v->count, sums, magnitudes);
+#elif defined(__GNUC__)
+    at = add_vectors(w, v->x, v->count, sums, magnitudes);
+#endif
+    for (; at < v->count; at++) {
         double term = (double)w[at] * v->x[at];
         sums[0] += term;
         magnitudes[0] += fabs(term) + ref_lost(term);

@@ -103,9 +103,4 @@ static void convert_block(const problem *p, unsigned output, uint64_t number, re
         block[i] = (ref_value){ (double)decoded[i], 0 };
 }
 
-void ref_convert(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                 ref_value *values)
-{
-    ref_by_rows(p, output, formats[p->input_formats[0]].block_values, first, count, values,
-                convert_block);
-}
+REF_BY_ROWS(ref_convert, formats[p->input_formats[0]].block_values, convert_block)

@@ -197,36 +197,23 @@ static ref_run values_of(const problem *p, unsigned f, uint64_t row, uint64_t sl
     return (ref_run){ f, row * (used * k + (uint64_t)p->shape.n_shared) + slot * k };
 }
 
-static void add_expert(const problem *p, const down_inputs *in, const uint32_t *entry, uint64_t row,
-                       uint64_t column, ref_value *sum)
-{
-    uint64_t k = (uint64_t)p->shape.k, used = (uint64_t)p->shape.experts_used;
-    uint64_t element = (uint64_t)entry[EXPERT_ID] * (uint64_t)p->shape.n + column;
-    for (uint32_t i = 0; i < entry[EXPERT_ROWS]; i++) {
-        uint32_t word = entry[EXPERT_FIRST_ROW + i];
-        if (word / used != row)
-            continue;
-        if (entry[EXPERT_ID] >= p->shape.experts) {
-            *sum = (ref_value){ NAN, NAN };
-            continue;
-        }
-        ref_value dot =
-            ref_dot(p, (ref_run){ 0, element * k }, values_of(p, in->f, row, word % used), k);
-        if (p->options.bias)
-            ref_add(p, in->bias, element, &dot);
-        add_weighted(sum, weight_of(p, in->weights, row, word % used), dot);
-    }
-}
-
 static ref_value down(const problem *p, uint64_t element)
 {
     down_inputs in = down_inputs_of(p);
     uint64_t row = element / (uint64_t)p->shape.n, column = element % (uint64_t)p->shape.n;
     uint64_t shared = (uint64_t)p->shape.n_shared, used = (uint64_t)p->shape.experts_used;
-    const uint32_t *list = p->inputs[in.list], *entry = list + EXPERT_LIST_HEAD;
+    uint64_t k = (uint64_t)p->shape.k;
     ref_value sum = { 0, 0 };
-    for (uint32_t i = 0; i < list[0]; i++, entry += EXPERT_FIRST_ROW + p->shape.m)
-        add_expert(p, &in, entry, row, column, &sum);
+    for (uint64_t slot = 0; slot < used; slot++) {
+        uint64_t expert = ref_expert_of(p, in.list, row * used + slot);
+        if (expert >= (uint64_t)p->shape.experts)
+            return (ref_value){ NAN, NAN };
+        uint64_t w_row = expert * (uint64_t)p->shape.n + column;
+        ref_value dot = ref_dot(p, (ref_run){ 0, w_row * k }, values_of(p, in.f, row, slot), k);
+        if (p->options.bias)
+            ref_add(p, in.bias, w_row, &dot);
+        add_weighted(&sum, weight_of(p, in.weights, row, slot), dot);
+    }
     if (shared)
         add_weighted(&sum, weight_of(p, in.weights, row, used),
                      ref_dot(p, (ref_run){ in.shared, column * shared },

@@ -71,17 +71,12 @@ float e4m3_to_float(uint8_t byte)
     return byte & 0x80 ? -magnitude : magnitude;
 }
 
-/* Returns the nearest value of fewer bits, ties to even, of the magnitude of an f16. */
-static unsigned round_off(unsigned half, unsigned bits)
-{
-    return (half + (1u << (bits - 1)) - 1 + (half >> bits & 1)) >> bits;
-}
-
-/* Rounds an f16 to a byte that has bits fewer of it. */
+/* Rounds an f16 to a byte that has bits fewer of it: to the nearest, ties to even. */
 static uint8_t byte_from_half(uint16_t half, unsigned bits, unsigned largest, bool is_nan)
 {
     enum { NO_NUMBER = 0x7f };
-    unsigned magnitude = round_off(half & 0x7fff, bits), sign = half >> 8 & 0x80;
+    unsigned odd = half >> bits & 1, sign = half >> 8 & 0x80;
+    unsigned magnitude = ((half & 0x7fffu) + (1u << (bits - 1)) - 1 + odd) >> bits;
     if (is_nan)
         magnitude = NO_NUMBER;
     else if (magnitude > largest)

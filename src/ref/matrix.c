@@ -1,8 +1,6 @@
-#include "ref/matrix.h"
+#include "ref/quant.h"
 
 #include <math.h>
-
-#include "ref/quant.h"
 
 /* Sums that do not wait for one another: the compiler makes vectors of them. */
 enum { LANES = 8 };

@@ -60,7 +60,6 @@ static void read_normed(const problem *p, unsigned input, uint64_t first, uint64
     }
 }
 
-/* Multiplies a row of a matrix with x. */
 static ref_value times_row(const problem *p, unsigned matrix, uint64_t row, uint64_t columns,
                            const ref_value *x)
 {

@@ -71,15 +71,22 @@ static const float_kind *kind_of(const codec *c)
     return c->number ? c->number : &number_f16;
 }
 
-static void fill_weights(const codec *c, uint8_t *block, uint64_t blocks, unsigned block_bytes,
-                         fill_kind kind, random_source *r)
+void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r)
 {
-    if (kind == FILL_ZERO) {
-        memset(block, 0, blocks * block_bytes);
+    const codec *c = codecs[f];
+    uint64_t blocks = values / formats[f].block_values;
+    unsigned block_bytes = formats[f].block_bytes;
+    uint8_t *block = bytes;
+    if (c && c->fill) {
+        c->fill(bytes, blocks, kind, r);
         return;
     }
-    fill_random_bits(block, blocks * block_bytes, r);
-    for (uint64_t i = 0; i < blocks; i++, block += block_bytes) {
+    if (c && kind == FILL_ZERO) {
+        memset(bytes, 0, blocks * block_bytes);
+        return;
+    }
+    fill_random_bits(bytes, blocks * block_bytes, r);
+    for (uint64_t i = 0; c && i < blocks; i++, block += block_bytes) {
         for (const scale_field *s = c->scales; s < c->scales + MAX_SCALE_FIELDS; s++)
             if (s->size > 0) {
                 uint16_t scale = random_scale(s->size, s->either_sign, kind, r);
@@ -91,19 +98,6 @@ static void fill_weights(const codec *c, uint8_t *block, uint64_t blocks, unsign
         if (c->set_scales)
             c->set_scales(block, kind, r);
     }
-}
-
-void ref_fill(format f, void *bytes, uint64_t values, fill_kind kind, random_source *r)
-{
-    const codec *c = codecs[f];
-    uint64_t blocks = values / formats[f].block_values;
-    unsigned block_bytes = formats[f].block_bytes;
-    if (!c)
-        fill_random_bits(bytes, blocks * block_bytes, r);
-    else if (!c->fill)
-        fill_weights(c, bytes, blocks, block_bytes, kind, r);
-    else
-        c->fill(bytes, blocks, kind, r);
 }
 
 void ref_store(format f, void *bytes, float value)
@@ -227,8 +221,7 @@ void ref_encode_q8_1(const float *x, uint64_t values, void *blocks)
 
 static void decode_q8_f32(const uint8_t *block, float *x)
 {
-    float d;
-    memcpy(&d, block + Q8_F32_D, sizeof d);
+    float d = number_f32.load(block + Q8_F32_D);
     for (int i = 0; i < Q8_F32_VALUES; i++)
         x[i] = d * (float)(int8_t)block[Q8_F32_QUANTS + i];
 }
@@ -239,8 +232,7 @@ static void fill_q8_f32(uint8_t *block, uint64_t count, fill_kind kind, random_s
     for (; count--; block += Q8_F32_BYTES) {
         int sum;
         random_floats(kind, x, Q8_F32_VALUES, r);
-        float d = quantize(x, block + Q8_F32_QUANTS, &sum);
-        memcpy(block + Q8_F32_D, &d, sizeof d);
+        number_f32.store(block + Q8_F32_D, quantize(x, block + Q8_F32_QUANTS, &sum));
     }
 }
 

@@ -24,7 +24,7 @@ static inline uint64_t pair_sums(uint64_t word)
     return (word & even) + (word >> 16 & even);
 }
 
-static inline float normal(random_source *r)
+float random_normal(random_source *r)
 {
     uint64_t sums = pair_sums(random_next(r));
     sums += pair_sums(random_next(r));
@@ -33,18 +33,13 @@ static inline float normal(random_source *r)
     return ((float)sum - 262140.0f) * (1 / 53510.0f);
 }
 
-float random_normal(random_source *r)
-{
-    return normal(r);
-}
-
 void random_floats(fill_kind kind, float *to, uint64_t count, random_source *r)
 {
     const float factors[FILL_KINDS] = {
         [FILL_NORMAL] = 1, [FILL_NEGATIVE] = 1, [FILL_TINY] = 1e-6f, [FILL_HUGE] = 1e3f
     };
     for (uint64_t i = 0; i < count; i++) {
-        float x = normal(r);
+        float x = random_normal(r);
         if (kind == FILL_OUTLIERS)
             to[i] = random_below(r, 200) ? 0.5f * x : 30 * x;
         else

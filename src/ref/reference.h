@@ -54,6 +54,14 @@ void ref_by_rows(const problem *p, unsigned output, uint64_t width, uint64_t fir
                  void (*row_of)(const problem *p, unsigned output, uint64_t number,
                                 ref_value *row));
 
+/* Defines a reference by such a function; width is an expression over p. */
+#define REF_BY_ROWS(name, width, row_of)                                         \
+    void name(const problem *p, unsigned output, uint64_t first, uint64_t count, \
+              ref_value *values)                                                 \
+    {                                                                            \
+        ref_by_rows(p, output, (uint64_t)(width), first, count, values, row_of); \
+    }
+
 /* y[m,n] = sum over k of W[n,k] x[m,k]; inputs W (any format), x (f32 or q8_1), and where the
  * problem says so gamma [k] of a norm, by which x becomes x / sqrt(mean(x^2) + epsilon) * gamma
  * first, a factor [1] of the sum, a bias [n] that is added to it, a scale of both, a residual [m,n]
@@ -67,8 +75,7 @@ reference ref_gemv;
  * one that does not exist. */
 void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t values);
 
-/* y[m,n] = residual + scale (sum over the experts of row m, ascending by id, of weight (W[id] f +
- * bias[id]) + weight of the shared expert (Ws f of it)); inputs W [experts n, k], Ws [n, n_shared]
+/* y[m,n] = residual + scale (sum over the experts of row m of weight (W[id] f + bias[id]) + weight of the shared expert (Ws f of it)); inputs W [experts n, k], Ws [n, n_shared]
  * where there is a shared expert, f [m, experts_used k + n_shared] (the values of each slot, then
  * of the shared expert), bias [experts, n], residual [m,n] where the problem says so, weights [m,
  * experts_used] by slot, with that of the shared expert behind them, and the list. NaN where an

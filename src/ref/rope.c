@@ -29,7 +29,6 @@ static double pair_of_turns(const rope_options *o, double b)
     return (double)o->dims * log(o->original_context / ((double)TWO_PI * b)) / (2 * log(o->base));
 }
 
-/* Returns the factor of a pair's frequency. */
 static double scaling_of(const rope_options *o, uint64_t pair)
 {
     if (o->scaling == ROPE_UNSCALED)
@@ -119,7 +118,6 @@ static unsigned k_norm_of(const problem *p)
     return positions_of(p) + (has_kv_alone(p) ? 1 : 2);
 }
 
-/* Norms a head in place. */
 static void norm_head(const problem *p, unsigned weights, ref_value *x)
 {
     uint64_t dim = (uint64_t)p->shape.head_dim;
@@ -133,27 +131,22 @@ static void norm_head(const problem *p, unsigned weights, ref_value *x)
     }
 }
 
-/* Turns a pair of a head's values in place. */
-static void turn_pair(const rope_options *o, uint64_t pair, double divisor, uint64_t position,
-                      ref_value *values)
-{
-    bool norm = o->style == ROPE_NORM;
-    uint64_t first = norm ? 2 * pair : pair;
-    uint64_t second = norm ? first + 1 : pair + (uint64_t)o->dims / 2;
-    rope_angle by = ref_rope_angle(o, pair, divisor, position);
-    double exact = o->factors ? EXACT_DIVIDED_POSITIONS : EXACT_POSITIONS;
-    double error = fmax(1, (double)position / exact) * hypot(by.cos, by.sin);
-    ref_value a = values[first], b = values[second];
-    double size = (a.magnitude + b.magnitude) * error;
-    values[first] = (ref_value){ a.value * by.cos - b.value * by.sin, size };
-    values[second] = (ref_value){ a.value * by.sin + b.value * by.cos, size };
-}
-
 void ref_turn(const problem *p, const rope_options *o, unsigned factors, uint64_t position,
               ref_value *values)
 {
-    for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++)
-        turn_pair(o, pair, o->factors ? problem_read_one(p, factors, pair) : 1, position, values);
+    bool norm = o->style == ROPE_NORM;
+    double exact = o->factors ? EXACT_DIVIDED_POSITIONS : EXACT_POSITIONS;
+    for (uint64_t pair = 0; o->style != ROPE_NONE && pair < (uint64_t)o->dims / 2; pair++) {
+        uint64_t first = norm ? 2 * pair : pair;
+        uint64_t second = norm ? first + 1 : pair + (uint64_t)o->dims / 2;
+        double divisor = o->factors ? problem_read_one(p, factors, pair) : 1;
+        rope_angle by = ref_rope_angle(o, pair, divisor, position);
+        double error = fmax(1, (double)position / exact) * hypot(by.cos, by.sin);
+        ref_value a = values[first], b = values[second];
+        double size = (a.magnitude + b.magnitude) * error;
+        values[first] = (ref_value){ a.value * by.cos - b.value * by.sin, size };
+        values[second] = (ref_value){ a.value * by.sin + b.value * by.cos, size };
+    }
 }
 
 /* Turns a head of q (output 0) or k, whose magnitudes are its values'; q has a temperature. */
@@ -206,11 +199,7 @@ static void head_values(const problem *p, unsigned output, uint64_t number, ref_
         values[d].magnitude = 0;
 }
 
-void ref_rope_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
-                       ref_value *values)
-{
-    ref_by_rows(p, output, (uint64_t)p->shape.head_dim, first, count, values, head_values);
-}
+REF_BY_ROWS(ref_rope_kv_write, p->shape.head_dim, head_values)
 
 void ref_kv_write(const problem *p, unsigned output, uint64_t first, uint64_t count,
                   ref_value *values)
@@ -259,7 +248,4 @@ static void turned_values(const problem *p, unsigned output, uint64_t head, ref_
     turn_head(p, output, positions + 1, position_of(p, positions, head / heads), values);
 }
 
-void ref_rope(const problem *p, unsigned output, uint64_t first, uint64_t count, ref_value *values)
-{
-    ref_by_rows(p, output, (uint64_t)p->shape.head_dim, first, count, values, turned_values);
-}
+REF_BY_ROWS(ref_rope, p->shape.head_dim, turned_values)

@@ -77,23 +77,6 @@ static void softmax(const ref_value *logits, unsigned count, ref_value *p)
     }
 }
 
-static void gate(const problem *p, routed *r)
-{
-    unsigned experts = (unsigned)p->shape.experts;
-    switch (p->options.route.gating) {
-    case GATING_SOFTMAX:
-        softmax(r->logits, experts, r->p);
-        break;
-    case GATING_SIGMOID:
-        for (unsigned e = 0; e < experts; e++)
-            r->p[e] = sigmoid(r->logits[e]);
-        break;
-    default:
-        for (unsigned e = 0; e < experts; e++)
-            r->p[e] = r->logits[e];
-    }
-}
-
 static score score_of(ref_value v, unsigned number)
 {
     score s = { v.value, TOLERANCE * v.magnitude, number, v.magnitude == 0 };
@@ -151,20 +134,8 @@ static double gap_behind(const score *s, unsigned count, unsigned few)
     return few < count ? s[few - 1].value - s[few].value : HUGE_VAL;
 }
 
-/* Adds the two best of sorted members; none is before two of the same error. */
-static score group_score(const score *members, unsigned size, unsigned number)
-{
-    double error = 0;
-    for (unsigned i = 0; i < size; i++)
-        error = fmax(error, members[i].error);
-    ref_value sum = { members[0].value + members[1].value, 0 };
-    score s = score_of(sum, number);
-    s.error = fmax(s.error, 2 * error + TOLERANCE * fabs(sum.value));
-    s.same_bits = members[0].same_bits && members[1].same_bits;
-    return s;
-}
-
-/* Keeps the experts of the best groups alone. */
+/* Keeps the experts of the best groups alone. A group's score is the sum of its two best ones; none
+ * is before two of the same error. */
 static void choose_groups(const problem *p, routed *r)
 {
     unsigned groups = (unsigned)p->options.route.groups, experts = (unsigned)p->shape.experts;
@@ -175,7 +146,13 @@ static void choose_groups(const problem *p, routed *r)
         for (unsigned i = 0; i < size; i++)
             members[i] = r->scores[g * size + i];
         sort(members, size);
-        of_groups[g] = group_score(members, size, g);
+        double error = 0;
+        for (unsigned i = 0; i < size; i++)
+            error = fmax(error, members[i].error);
+        double sum = members[0].value + members[1].value;
+        of_groups[g] = score_of((ref_value){ sum, 0 }, g);
+        of_groups[g].error = fmax(of_groups[g].error, 2 * error + TOLERANCE * fabs(sum));
+        of_groups[g].same_bits = members[0].same_bits && members[1].same_bits;
     }
     sort(of_groups, groups);
     r->gap = gap_behind(of_groups, groups, used);
@@ -220,22 +197,6 @@ static void choose(const problem *p, routed *r)
     }
 }
 
-/* Divides weights by their sum, at least ROUTE_LEAST_SUM. */
-static void divide_by_sum(ref_value *w, unsigned count)
-{
-    double sum = 0, off = 0;
-    for (unsigned i = 0; i < count; i++) {
-        sum += w[i].value;
-        off += w[i].magnitude;
-    }
-    double divisor = sum < ROUTE_LEAST_SUM ? ROUTE_LEAST_SUM : sum;
-    for (unsigned i = 0; i < count; i++) {
-        double value = w[i].value / divisor;
-        w[i].magnitude = w[i].magnitude / divisor + value * (off / divisor + OF_PARTS);
-        w[i].value = value;
-    }
-}
-
 static void weigh(const problem *p, routed *r)
 {
     const route_options *o = &p->options.route;
@@ -248,8 +209,17 @@ static void weigh(const problem *p, routed *r)
     }
     if (chosen_alone)
         softmax(chosen, used, r->weights);
-    if (o->normed)
-        divide_by_sum(r->weights, used);
+    double sum = 0, off = 0;
+    for (unsigned i = 0; i < used; i++) {
+        sum += r->weights[i].value;
+        off += r->weights[i].magnitude;
+    }
+    double divisor = sum < ROUTE_LEAST_SUM ? ROUTE_LEAST_SUM : sum;
+    for (unsigned i = 0; o->normed && i < used; i++) {
+        double value = r->weights[i].value / divisor;
+        r->weights[i] = (ref_value){ value, r->weights[i].magnitude / divisor +
+                                                value * (off / divisor + OF_PARTS) };
+    }
     for (unsigned i = 0; i < used; i++) {
         if (p->options.scale > 0) {
             r->weights[i].value *= p->options.scale;
@@ -265,7 +235,11 @@ static void weigh(const problem *p, routed *r)
 
 void ref_route(const problem *p, routed *r)
 {
-    gate(p, r);
+    unsigned experts = (unsigned)p->shape.experts;
+    for (unsigned e = 0; e < experts; e++)
+        r->p[e] = p->options.route.gating == GATING_SIGMOID ? sigmoid(r->logits[e]) : r->logits[e];
+    if (p->options.route.gating == GATING_SOFTMAX)
+        softmax(r->logits, experts, r->p);
     choose(p, r);
     weigh(p, r);
 }
@@ -290,7 +264,6 @@ static ref_value number_in_doubt(double number, bool doubt)
     return (ref_value){ number, doubt ? HUGE_VAL : 0 };
 }
 
-/* Fills the list's words. */
 static void list_experts(const problem *p, const routed *rows, ref_value *words)
 {
     uint64_t m = (uint64_t)p->shape.m, used = (uint64_t)p->shape.experts_used;

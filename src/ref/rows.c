@@ -80,7 +80,6 @@ static ref_value times(ref_value x, norm_factor f, double gamma)
                         scale * (x.magnitude + (ROUNDINGS + f.doubt) * fabs(x.value)) + FLT_MIN };
 }
 
-/* Returns the factor of a row of an input. */
 static norm_factor factor_of_input(const problem *p, unsigned input, uint64_t row)
 {
     float x[BLOCK];
@@ -151,32 +150,6 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
     }
 }
 
-/* A row's mean, that of its magnitudes, and what a distance to the mean is multiplied by. */
-typedef struct layer_factors {
-    double mean, mean_magnitude;
-    norm_factor distance;
-} layer_factors;
-
-static layer_factors layer_factors_of(const problem *p, unsigned input, uint64_t row)
-{
-    uint64_t k = (uint64_t)p->shape.k;
-    layer_factors f = { 0 };
-    double squares = 0, magnitudes = 0;
-    for (uint64_t i = 0; i < k; i++) {
-        double x = problem_read_one(p, input, row * k + i);
-        f.mean += x / (double)k;
-        f.mean_magnitude += fabs(x) / (double)k;
-    }
-    for (uint64_t i = 0; i < k; i++) {
-        double x = problem_read_one(p, input, row * k + i);
-        squares += (x - f.mean) * (x - f.mean);
-        magnitudes += (fabs(x) + f.mean_magnitude) * (fabs(x) + f.mean_magnitude);
-    }
-    f.distance = fabs(f.mean) * (double)k <= (double)FLT_MAX ? factor_of(p, squares, magnitudes)
-                                                             : (norm_factor){ NAN, NAN };
-    return f;
-}
-
 void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t count,
                     ref_value *values)
 {
@@ -184,16 +157,30 @@ void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t 
     (void)output;
     uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
     unsigned input = p->options.bias ? 2 : 1;
-    layer_factors f = { 0 };
+    double mean = 0, mean_magnitude = 0;
+    norm_factor factor = { 1, 0 }; /* of a distance to the mean */
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t column = (first + i) % k;
         if ((first + i) / k != row) {
+            double squares = 0, magnitudes = 0;
             row = (first + i) / k;
-            f = layer_factors_of(p, input, row);
+            mean = mean_magnitude = 0;
+            for (uint64_t j = 0; j < k; j++) {
+                double x = problem_read_one(p, input, row * k + j);
+                mean += x / (double)k;
+                mean_magnitude += fabs(x) / (double)k;
+            }
+            for (uint64_t j = 0; j < k; j++) {
+                double x = problem_read_one(p, input, row * k + j);
+                squares += (x - mean) * (x - mean);
+                magnitudes += (fabs(x) + mean_magnitude) * (fabs(x) + mean_magnitude);
+            }
+            factor = fabs(mean) * (double)k <= (double)FLT_MAX ? factor_of(p, squares, magnitudes)
+                                                               : (norm_factor){ NAN, NAN };
         }
         double x = problem_read_one(p, input, first + i);
-        ref_value distance = { x - f.mean, fabs(x) + f.mean_magnitude };
-        values[i] = times(distance, f.distance, problem_read_one(p, LAYER_GAMMA, column));
+        uint64_t column = (first + i) % k;
+        ref_value distance = { x - mean, fabs(x) + mean_magnitude };
+        values[i] = times(distance, factor, problem_read_one(p, LAYER_GAMMA, column));
         if (p->options.bias) {
             double beta = problem_read_one(p, LAYER_BETA, column);
             values[i].value += beta;
@@ -292,45 +279,33 @@ void ref_q8_rows(const problem *p, unsigned output, uint64_t first, uint64_t cou
     made_rows(p, output, first, count, false, values);
 }
 
-/* A row's softmax: the maximum, the sum of exp(scale x - max), and the weighted mean distance of
- * its values from the maximum. */
-typedef struct softmax_row {
-    double max, sum, distance;
-} softmax_row;
-
-static softmax_row softmax_row_of(const problem *p, uint64_t row)
-{
-    uint64_t k = (uint64_t)p->shape.k;
-    softmax_row r = { .max = -HUGE_VAL };
-    for (uint64_t i = 0; i < k; i++)
-        r.max = fmax(r.max, problem_read_one(p, 0, row * k + i));
-    for (uint64_t i = 0; i < k; i++) {
-        double below = scale_of(p) * (problem_read_one(p, 0, row * k + i) - r.max);
-        double weight = exp(below);
-        r.sum += weight;
-        r.distance -= weight > 0 ? weight * below : 0;
-    }
-    r.distance /= r.sum;
-    return r;
-}
-
-/* An error of scale x - max is relative to it, and moves exp by as much, and the sum by the mean.
- */
+/* An error of scale x - max is relative to it, and moves exp by as much, and the sum by the mean
+ * distance. */
 void ref_softmax(const problem *p, unsigned output, uint64_t first, uint64_t count,
                  ref_value *values)
 {
     static const double flushed = 1e-37 / 1e-7; /* of a weight that no normal f32 holds */
     uint64_t k = (uint64_t)p->shape.k, row = UINT64_MAX;
-    softmax_row r = { 0 };
+    double scale = scale_of(p), max = 0, sum = 0, distance = 0; /* weighted mean, from the max */
     (void)output;
     for (uint64_t i = 0; i < count; i++) {
         if ((first + i) / k != row) {
             row = (first + i) / k;
-            r = softmax_row_of(p, row);
+            max = -HUGE_VAL;
+            sum = distance = 0;
+            for (uint64_t j = 0; j < k; j++)
+                max = fmax(max, problem_read_one(p, 0, row * k + j));
+            for (uint64_t j = 0; j < k; j++) {
+                double below = scale * (problem_read_one(p, 0, row * k + j) - max);
+                double weight = exp(below);
+                sum += weight;
+                distance -= weight > 0 ? weight * below : 0;
+            }
+            distance /= sum;
         }
-        double below = scale_of(p) * (problem_read_one(p, 0, first + i) - r.max);
-        double weight = exp(below) / r.sum, moved = weight > 0 ? weight * fabs(below) : 0;
-        values[i] = (ref_value){ weight, weight * (1 + r.distance) + moved + flushed };
+        double below = scale * (problem_read_one(p, 0, first + i) - max);
+        double weight = exp(below) / sum, moved = weight > 0 ? weight * fabs(below) : 0;
+        values[i] = (ref_value){ weight, weight * (1 + distance) + moved + flushed };
     }
 }
 

@@ -41,18 +41,6 @@ typedef struct way {
     uint32_t top_k, seed_low, seed_high;
 } way;
 
-static way way_of(const problem *p, uint64_t row)
-{
-    const uint32_t *words = (const uint32_t *)p->inputs[SAMPLING] + row * SAMPLING_WORDS;
-    way w = { .top_k = words[SAMPLING_TOP_K],
-              .seed_low = words[SAMPLING_SEED_LOW],
-              .seed_high = words[SAMPLING_SEED_HIGH] };
-    memcpy(&w.temperature, &words[SAMPLING_TEMPERATURE], sizeof w.temperature);
-    memcpy(&w.top_p, &words[SAMPLING_TOP_P], sizeof w.top_p);
-    memcpy(&w.min_p, &words[SAMPLING_MIN_P], sizeof w.min_p);
-    return w;
-}
-
 static int by_order(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
@@ -121,7 +109,13 @@ static ref_value token_of_row(const problem *p, uint64_t row, uint32_t position)
         any_nan |= isnan(c[i].logit);
     }
     if (!any_nan) {
-        way w = way_of(p, row);
+        const uint32_t *words = (const uint32_t *)p->inputs[SAMPLING] + row * SAMPLING_WORDS;
+        way w = { .top_k = words[SAMPLING_TOP_K],
+                  .seed_low = words[SAMPLING_SEED_LOW],
+                  .seed_high = words[SAMPLING_SEED_HIGH] };
+        memcpy(&w.temperature, &words[SAMPLING_TEMPERATURE], sizeof w.temperature);
+        memcpy(&w.top_p, &words[SAMPLING_TOP_P], sizeof w.top_p);
+        memcpy(&w.min_p, &words[SAMPLING_MIN_P], sizeof w.min_p);
         qsort(c, n, sizeof *c, by_order);
         if (!(w.temperature > 0) || isinf(c[0].logit))
             token = c[0].logit < -FLT_MAX ? none : (ref_value){ c[0].token, 0 };

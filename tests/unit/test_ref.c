@@ -5,7 +5,6 @@
 #include "test_arena.h"
 #include "golden/golden.h"
 #include "ref/half.h"
-#include "ref/matrix.h"
 #include "ref/quant.h"
 #include "ref/random.h"
 #include "ref/reference.h"

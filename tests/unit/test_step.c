@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "test_arena.h"
-#include "ref/matrix.h"
+#include "ref/quant.h"
 #include "ref/reference.h"
 #include "model/reference/step_call.h"
 #include "step_sample.h"

@@ -9,7 +9,6 @@
 
 #include "check/blocks.h"
 #include "kernel/formula.h"
-#include "ref/matrix.h"
 #include "ref/quant.h"
 #include "ref/reference.h"
 

@@ -7,7 +7,7 @@
 #ifndef PTXGEN_MODEL_REFERENCE_STEP_CALL_H
 #define PTXGEN_MODEL_REFERENCE_STEP_CALL_H
 
-#include "ref/matrix.h"
+#include "ref/quant.h"
 #include "model/reference/step.h"
 
 /* What there is of a sequence. A delta net's layer has the states of its value heads and its last
