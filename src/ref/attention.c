@@ -53,13 +53,19 @@ typedef struct head_result {
     double second, most_terms;     /* the score next to it, and the largest A */
 } head_result;
 
-ref_positions ref_attention_positions(const problem *p, uint64_t sequence)
+/* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
+ * is clamped to max_seq_len. */
+typedef struct position_range {
+    uint64_t begin, end;
+} position_range;
+
+static position_range positions_of(const problem *p, uint64_t sequence)
 {
     const problem_shape *s = &p->shape;
     uint64_t length = p->seq_lens ? p->seq_lens[sequence] : (uint64_t)s->seq_len;
     uint64_t most = (uint64_t)s->max_seq_len, window = (uint64_t)p->options.window;
     uint64_t end = length < most ? length : most;
-    return (ref_positions){ window && window < end ? end - window : 0, end };
+    return (position_range){ window && window < end ? end - window : 0, end };
 }
 
 uint64_t ref_cache_rows(const problem *p)
@@ -133,7 +139,7 @@ static void add_shares(head_result *r, const float *row, uint64_t width, uint64_
 }
 
 /* Attends with a query head, counted through all sequences. */
-static void attend(const problem *p, uint64_t head, ref_positions positions, head_result *r)
+static void attend(const problem *p, uint64_t head, position_range positions, head_result *r)
 {
     uint64_t dim = (uint64_t)problem_cache_values(&p->shape), heads = (uint64_t)p->shape.num_heads;
     uint64_t kv_head = head % heads * (uint64_t)problem_cache_heads(&p->shape) / heads;
@@ -202,7 +208,7 @@ static void attend_row(const problem *p, unsigned output, uint64_t head, ref_val
     uint64_t dim = value_dim(&p->shape), heads = (uint64_t)p->shape.num_heads;
     double sink = sink_of(p, BEHIND_CACHES, head);
     head_result r;
-    attend(p, head, ref_attention_positions(p, head / heads), &r);
+    attend(p, head, positions_of(p, head / heads), &r);
     add_sink(p, sink, 2 * fabs(sink), &r);
     for (uint64_t d = 0; d < dim; d++) {
         row[d] = softmax_value(p, &r, d);
@@ -227,14 +233,14 @@ static chunk_rows rows_of(const problem_shape *s)
                          ((uint64_t)s->max_seq_len + size - 1) / size };
 }
 
-static ref_positions chunk_positions(const problem *p, uint64_t row)
+static position_range chunk_positions(const problem *p, uint64_t row)
 {
     chunk_rows c = rows_of(&p->shape);
     uint64_t size = (uint64_t)p->shape.chunk_size, from = row % c.chunks * size;
-    ref_positions all = ref_attention_positions(p, row / c.chunks / (uint64_t)p->shape.num_heads);
+    position_range all = positions_of(p, row / c.chunks / (uint64_t)p->shape.num_heads);
     uint64_t begin = from > all.begin ? from : all.begin;
     uint64_t end = from + size < all.end ? from + size : all.end;
-    return (ref_positions){ begin, begin < end ? end : begin };
+    return (position_range){ begin, begin < end ? end : begin };
 }
 
 /* Elements at the end of a row, behind the sums. */
@@ -245,7 +251,7 @@ static void attend_chunk(const problem *p, unsigned output, uint64_t number, ref
     (void)output;
     chunk_rows c = rows_of(&p->shape);
     uint64_t dim = (uint64_t)p->shape.head_dim;
-    ref_positions positions = chunk_positions(p, number);
+    position_range positions = chunk_positions(p, number);
     head_result r;
     attend(p, number / c.chunks, positions, &r);
     for (uint64_t i = 0; i < c.row_values; i++)
@@ -266,7 +272,7 @@ REF_BY_ROWS(ref_attention_chunks, rows_of(&p->shape).row_values, attend_chunk)
 static bool read_row(const problem *p, uint64_t number, float *row, double *largest)
 {
     chunk_rows c = rows_of(&p->shape);
-    ref_positions positions = chunk_positions(p, number);
+    position_range positions = chunk_positions(p, number);
     if (positions.begin == positions.end)
         return false;
     problem_read(p, PARTIALS, number * c.row_values, c.row_values, row);
@@ -307,8 +313,7 @@ void ref_fit_partials(const problem *p, unsigned input, void *bytes, uint64_t va
             row[dim + AT_MAX] = FAR_APART * row[0];
         if (p->negative)
             row[dim + AT_MAX] = LOWEST - fabsf(row[dim + AT_MAX]);
-        if (p->periods[input] ||
-            i % c.chunks * size < ref_attention_positions(p, i / c.chunks / heads).end)
+        if (p->periods[input] || i % c.chunks * size < positions_of(p, i / c.chunks / heads).end)
             continue;
         for (uint64_t d = 0; d < c.row_values; d++)
             row[d] = NAN;

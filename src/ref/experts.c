@@ -102,7 +102,8 @@ void ref_fit_experts(const problem *p, unsigned input, void *bytes, uint64_t val
         last[EXPERT_ID] = (uint32_t)experts;
 }
 
-uint32_t ref_expert_of(const problem *p, unsigned input, uint64_t choice)
+/* Returns the expert that a choice of a row has by a list; UINT32_MAX if it has none. */
+static uint32_t expert_of(const problem *p, unsigned input, uint64_t choice)
 {
     const uint32_t *list = p->inputs[input], *entry = list + EXPERT_LIST_HEAD;
     for (uint32_t i = 0; i < list[0]; i++, entry += EXPERT_FIRST_ROW + p->shape.m)
@@ -114,22 +115,24 @@ uint32_t ref_expert_of(const problem *p, unsigned input, uint64_t choice)
 
 enum { GATE, UP, MATRICES };
 
-/* The inputs of gate and up, by their numbers; biases and the list are the last ones. */
-typedef struct gate_up_inputs {
-    unsigned shared, x, bias, list;
-} gate_up_inputs;
+/* The inputs by their numbers. Of the products that are not weighted there is no residual. */
+typedef struct expert_inputs {
+    unsigned shared, x, bias, residual, weights, list;
+} expert_inputs;
 
-static gate_up_inputs gate_up_inputs_of(const problem *p)
+static expert_inputs inputs_of(const problem *p, unsigned matrices, bool weighted)
 {
-    gate_up_inputs in = { .shared = MATRICES };
-    in.x = in.shared + (p->shape.n_shared > 0 ? MATRICES : 0u);
+    expert_inputs in = { .shared = matrices };
+    in.x = in.shared + (p->shape.n_shared > 0 ? matrices : 0);
     in.bias = in.x + 1 + ref_beside_x(p);
-    in.list = in.bias + (p->options.bias ? MATRICES : 0u);
+    in.residual = in.bias + (p->options.bias ? matrices : 0);
+    in.weights = in.residual + (p->options.residual != 0);
+    in.list = weighted ? in.weights + 1 : in.residual;
     return in;
 }
 
 /* Computes a row of gate and up, two inputs from a number on. */
-static ref_value gated_row(const problem *p, const gate_up_inputs *in, unsigned matrices,
+static ref_value gated_row(const problem *p, const expert_inputs *in, unsigned matrices,
                            uint64_t matrix_row, uint64_t bias, uint64_t row)
 {
     uint64_t k = (uint64_t)p->shape.k;
@@ -145,13 +148,13 @@ static ref_value gated_row(const problem *p, const gate_up_inputs *in, unsigned 
 
 static ref_value gate_up(const problem *p, uint64_t element)
 {
-    gate_up_inputs in = gate_up_inputs_of(p);
+    expert_inputs in = inputs_of(p, MATRICES, false);
     uint64_t n = (uint64_t)p->shape.n, used = (uint64_t)p->shape.experts_used;
     uint64_t of_row = used * n + (uint64_t)p->shape.n_shared;
     uint64_t row = element / of_row, within = element % of_row, slot = within / n;
     if (slot >= used)
         return gated_row(p, &in, in.shared, within - used * n, 0, row);
-    uint64_t expert = ref_expert_of(p, in.list, row * used + slot);
+    uint64_t expert = expert_of(p, in.list, row * used + slot);
     if (expert >= (uint64_t)p->shape.experts)
         return (ref_value){ NAN, NAN };
     return gated_row(p, &in, GATE, expert * (uint64_t)p->shape.plane_rows + within % n,
@@ -159,22 +162,6 @@ static ref_value gate_up(const problem *p, uint64_t element)
 }
 
 REF_BY_ELEMENT(ref_expert_gate_up, gate_up)
-
-/* The inputs of down, by their numbers. */
-typedef struct down_inputs {
-    unsigned shared, f, bias, residual, weights, list;
-} down_inputs;
-
-static down_inputs down_inputs_of(const problem *p)
-{
-    down_inputs in = { .shared = 1 };
-    in.f = in.shared + (p->shape.n_shared > 0);
-    in.bias = in.f + 1;
-    in.residual = in.bias + (p->options.bias != 0);
-    in.weights = in.residual + (p->options.residual != 0);
-    in.list = in.weights + 1;
-    return in;
-}
 
 /* Returns a row's weight of a slot; that of the shared expert follows them. */
 static double weight_of(const problem *p, unsigned weights, uint64_t row, uint64_t slot)
@@ -199,17 +186,17 @@ static ref_run values_of(const problem *p, unsigned f, uint64_t row, uint64_t sl
 
 static ref_value down(const problem *p, uint64_t element)
 {
-    down_inputs in = down_inputs_of(p);
+    expert_inputs in = inputs_of(p, 1, true);
     uint64_t row = element / (uint64_t)p->shape.n, column = element % (uint64_t)p->shape.n;
     uint64_t shared = (uint64_t)p->shape.n_shared, used = (uint64_t)p->shape.experts_used;
     uint64_t k = (uint64_t)p->shape.k;
     ref_value sum = { 0, 0 };
     for (uint64_t slot = 0; slot < used; slot++) {
-        uint64_t expert = ref_expert_of(p, in.list, row * used + slot);
+        uint64_t expert = expert_of(p, in.list, row * used + slot);
         if (expert >= (uint64_t)p->shape.experts)
             return (ref_value){ NAN, NAN };
         uint64_t w_row = expert * (uint64_t)p->shape.n + column;
-        ref_value dot = ref_dot(p, (ref_run){ 0, w_row * k }, values_of(p, in.f, row, slot), k);
+        ref_value dot = ref_dot(p, (ref_run){ 0, w_row * k }, values_of(p, in.x, row, slot), k);
         if (p->options.bias)
             ref_add(p, in.bias, w_row, &dot);
         add_weighted(&sum, weight_of(p, in.weights, row, slot), dot);
@@ -217,7 +204,7 @@ static ref_value down(const problem *p, uint64_t element)
     if (shared)
         add_weighted(&sum, weight_of(p, in.weights, row, used),
                      ref_dot(p, (ref_run){ in.shared, column * shared },
-                             values_of(p, in.f, row, used), shared));
+                             values_of(p, in.x, row, used), shared));
     ref_scale(p, &sum);
     if (p->options.residual)
         ref_add(p, in.residual, element, &sum);
@@ -232,7 +219,7 @@ static ref_value product(const problem *p, uint64_t element)
     uint64_t k = (uint64_t)p->shape.k, n = (uint64_t)p->shape.n;
     uint64_t choice = element / n, column = element % n;
     unsigned bias = 2 + ref_beside_x(p), list = bias + (p->options.bias != 0);
-    uint64_t expert = ref_expert_of(p, list, choice);
+    uint64_t expert = expert_of(p, list, choice);
     if (expert >= (uint64_t)p->shape.experts)
         return (ref_value){ NAN, NAN };
     uint64_t row = expert * (uint64_t)p->shape.plane_rows + column;

@@ -92,10 +92,6 @@ reference ref_expert_product;
  * residual [m,n] where the problem says so, weights [m, experts_used, and 1 of the shared one]. */
 reference ref_expert_sum;
 
-/* The expert that a choice of a row has, by the list that an input is; UINT32_MAX where it has
- * none. */
-uint32_t ref_expert_of(const problem *p, unsigned list, uint64_t choice);
-
 /* Values of an input from one on. */
 typedef struct ref_run {
     unsigned input;
@@ -279,13 +275,6 @@ typedef struct ref_routing {
 
 /* Chooses and weighs experts by logits that are there. */
 void ref_route(const problem *p, ref_routing *r);
-
-/* Positions [begin, end) that a sequence's softmax is over: the last window ones of seq_len, which
- * is clamped to max_seq_len. */
-typedef struct ref_positions {
-    uint64_t begin, end;
-} ref_positions;
-ref_positions ref_attention_positions(const problem *p, uint64_t sequence);
 
 /* Positions that a KV head of a cache has rows for: position t stands in row t modulo that. */
 uint64_t ref_cache_rows(const problem *p);

@@ -244,21 +244,6 @@ void ref_route(const problem *p, routed *r)
     weigh(p, r);
 }
 
-static void route_row(const problem *p, routed *r, uint64_t row)
-{
-    for (unsigned e = 0; e < p->shape.experts; e++) {
-        r->logits[e] = ref_dot_row(p, 0, e, 1, row);
-        if (p->options.bias)
-            ref_add(p, inputs_of(p).bias, e, &r->logits[e]);
-    }
-    ref_route(p, r);
-    if (p->options.route.shared == SHARED_PLAIN)
-        r->weights[p->shape.experts_used] = (ref_value){ 1, 0 };
-    if (p->options.route.shared == SHARED_GATED)
-        r->weights[p->shape.experts_used] =
-            sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, row));
-}
-
 static ref_value number_in_doubt(double number, bool doubt)
 {
     return (ref_value){ number, doubt ? HUGE_VAL : 0 };
@@ -305,9 +290,20 @@ void ref_moe_route(const problem *p, unsigned output, uint64_t first, uint64_t c
     ref_value *words =
         malloc((EXPERT_LIST_HEAD + entries * (EXPERT_FIRST_ROW + m)) * sizeof *words);
     uint64_t of_row = output == IDS ? used : output == WEIGHTS ? weights : 0;
-    for (uint64_t v = 0; rows && v < m; v++)
-        if (!of_row || (v >= first / of_row && v <= (first + count - 1) / of_row))
-            route_row(p, &rows[v], v);
+    for (uint64_t v = 0; rows && v < m; v++) {
+        if (of_row && (v < first / of_row || v > (first + count - 1) / of_row))
+            continue;
+        for (unsigned e = 0; e < p->shape.experts; e++) {
+            rows[v].logits[e] = ref_dot_row(p, 0, e, 1, v);
+            if (p->options.bias)
+                ref_add(p, inputs_of(p).bias, e, &rows[v].logits[e]);
+        }
+        ref_route(p, &rows[v]);
+        if (p->options.route.shared == SHARED_PLAIN)
+            rows[v].weights[used] = (ref_value){ 1, 0 };
+        if (p->options.route.shared == SHARED_GATED)
+            rows[v].weights[used] = sigmoid(ref_dot_row(p, inputs_of(p).w_shared, 0, 1, v));
+    }
     if (rows && words && output > WEIGHTS)
         list_experts(p, rows, words);
     for (uint64_t i = 0; i < count; i++) {

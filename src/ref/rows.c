@@ -115,17 +115,6 @@ static ref_value hidden(const problem *p, norm_factor of_x, uint64_t element)
     return (ref_value){ h + normed.value, fabs(h) + normed.magnitude };
 }
 
-static norm_factor factor_of_hidden(const problem *p, norm_factor of_x, uint64_t row)
-{
-    double squares = 0, magnitudes = 0;
-    for (uint64_t i = 0; i < (uint64_t)p->shape.k; i++) {
-        ref_value h = hidden(p, of_x, row * (uint64_t)p->shape.k + i);
-        squares += h.value * h.value;
-        magnitudes += h.magnitude * h.magnitude;
-    }
-    return factor_of(p, squares, magnitudes);
-}
-
 /* Outputs are y and h_out; of POST_NORM h_out alone. */
 void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t count,
                   ref_value *values)
@@ -140,7 +129,13 @@ void ref_rms_norm(const problem *p, unsigned output, uint64_t first, uint64_t co
         if ((first + i) / k != row) {
             row = (first + i) / k;
             of_x = normed_first ? factor_of_input(p, inputs.x, row) : of_x;
-            of_hidden = is_h_out ? of_hidden : factor_of_hidden(p, of_x, row);
+            double squares = 0, magnitudes = 0;
+            for (uint64_t j = 0; !is_h_out && j < k; j++) {
+                ref_value h = hidden(p, of_x, row * k + j);
+                squares += h.value * h.value;
+                magnitudes += h.magnitude * h.magnitude;
+            }
+            of_hidden = factor_of(p, squares, magnitudes);
         }
         values[i] = hidden(p, of_x, first + i);
         if (!is_h_out)
