@@ -1,29 +1,27 @@
 /* A lane's totals are in registers, or in shared memory where the caller has made room for them:
- * rows * vectors words a thread, a block's width apart. */
+ * rows * vectors words a thread, a block's width apart.
+ *
+ * exact_expert_down rounds nothing: a warp takes a row of every expert's matrix, and goes through
+ * the list with it, a row of X at a time.
+ */
 #include "gen/experts/expert_down.h"
 
 #include "gen/common/reduce.h"
-
-static instance planes_of(const instance *in)
-{
-    instance planes = *in;
-    planes.shape.plane_rows = in->shape.n;
-    return planes;
-}
+#include "ref/reference.h"
 
 expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned lanes)
 {
     expert_down d = { .in = in,
-                      .planes = planes_of(in),
                       .shared = expert_down_shared(in),
                       .rows = rows,
                       .lanes = lanes,
+                      .rows_of_warp = rows * (WARP / lanes),
                       .vectors = (unsigned)in->shape.m };
     d.g = gemv_of(p, in, "y", "w", "x");
     d.g.scale = in->options.scale;
     if (in->options.residual)
         d.g.residual = parameter(p, "residual");
-    if (expert_down_has_shared(in))
+    if (in->shape.n_shared)
         d.of_shared = gemv_of(p, &d.shared, "y", "ws", "x");
     if (in->options.bias)
         d.biases = parameter(p, "bd");
@@ -36,7 +34,7 @@ expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned 
 val expert_down_values(ptx *p, const expert_down *d, val word, val row)
 {
     val at = mad_wide(p, word, (unsigned)d->in->shape.k * F32_BYTES, d->g.x);
-    return expert_down_has_shared(d->in) && d->vectors > 1
+    return d->in->shape.n_shared && d->vectors > 1
                ? mad_wide(p, row, (unsigned)d->in->shape.n_shared * F32_BYTES, at)
                : at;
 }
@@ -49,7 +47,7 @@ int64_t expert_down_shared_values_at(const instance *in, unsigned row)
 
 val expert_down_weight(ptx *p, const expert_down *d, val word, val row)
 {
-    val number = expert_down_has_shared(d->in) && d->vectors > 1 ? add(p, word, row) : word;
+    val number = d->in->shape.n_shared && d->vectors > 1 ? add(p, word, row) : word;
     return ld_const(p, F32, mad_wide(p, number, F32_BYTES, d->weights), 0);
 }
 
@@ -59,45 +57,35 @@ val expert_down_weight_of_shared(ptx *p, const expert_down *d, unsigned row)
     return ld_const(p, F32, d->weights, (row * (used + 1) + used) * F32_BYTES);
 }
 
-unsigned expert_down_rows_of_warp(const expert_down *d)
-{
-    return d->rows * (WARP / d->lanes);
-}
-
-val expert_down_row_of_group(ptx *p, const expert_down *d, val first)
+static val row_of_group(ptx *p, const expert_down *d, val first)
 {
     return mad(p, group_of_lane(p, d->lanes), imm(U32, d->rows), first);
 }
 
-/* Whether each group has rows in each turn, if not all of them. */
+/* Returns true if each group has rows in each turn, if not all of them. */
 static bool groups_have_rows(const expert_down *d)
 {
-    return d->lanes == WARP || gemv_turns_are_whole(&d->g, expert_down_rows_of_warp(d));
+    return d->lanes == WARP || gemv_turns_are_whole(&d->g, d->rows_of_warp);
 }
 
 val expert_down_row_to_read(ptx *p, const expert_down *d, val first)
 {
-    val own = expert_down_row_of_group(p, d, first);
+    val own = row_of_group(p, d, first);
     unsigned last = (unsigned)(d->in->shape.n - 1) / d->rows * d->rows;
     return groups_have_rows(d) ? own : min(p, own, last);
 }
 
-static unsigned total_count(const expert_down *d)
+/* The place of a lane's total in shared memory, from those of a row of X on. */
+static int64_t offset_of_total(const ptx *p, unsigned number)
 {
-    return d->rows * d->vectors;
-}
-
-/* From one of a lane's totals to its next. */
-static unsigned total_bytes(const ptx *p)
-{
-    return ptx_block(p) * F32_BYTES;
+    return (int64_t)number * ptx_block(p) * F32_BYTES;
 }
 
 void expert_down_begin(ptx *p, expert_down *d)
 {
-    for (unsigned i = 0; i < total_count(d); i++)
+    for (unsigned i = 0; i < d->rows * d->vectors; i++)
         if (d->totals_at.kind)
-            st_shared(p, F32, d->totals_at, i * total_bytes(p), imm(F32, 0));
+            st_shared(p, F32, d->totals_at, offset_of_total(p, i), imm(F32, 0));
         else
             d->totals[i] = var_f32(p, 0.0f);
 }
@@ -105,11 +93,11 @@ void expert_down_begin(ptx *p, expert_down *d)
 void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val *products)
 {
     for (unsigned r = 0; d->totals_at.kind && r < d->rows; r++) {
-        val at = mad(p, row_of_x, d->rows * total_bytes(p), d->totals_at);
-        val total = ld_shared(p, F32, at, r * total_bytes(p));
-        st_shared(p, F32, at, r * total_bytes(p), fma(p, weight, products[r], total));
+        val at = mad(p, row_of_x, offset_of_total(p, d->rows), d->totals_at);
+        val total = ld_shared(p, F32, at, offset_of_total(p, r));
+        st_shared(p, F32, at, offset_of_total(p, r), fma(p, weight, products[r], total));
     }
-    for (unsigned i = 0; !d->totals_at.kind && i < total_count(d); i++) {
+    for (unsigned i = 0; !d->totals_at.kind && i < d->rows * d->vectors; i++) {
         val sum = fma(p, weight, products[i % d->rows], d->totals[i]);
         val own = eq(p, row_of_x, i / d->rows);
         assign(p, d->totals[i], select(p, own, sum, get(p, d->totals[i])));
@@ -119,14 +107,15 @@ void expert_down_add(ptx *p, expert_down *d, val row_of_x, val weight, const val
 /* A group may have fewer lanes than totals, and then has those of some vectors after others. */
 void expert_down_store(ptx *p, const expert_down *d, val first)
 {
-    val row = expert_down_row_of_group(p, d, first);
+    unsigned all = d->rows * d->vectors;
+    val row = row_of_group(p, d, first);
     val exists = groups_have_rows(d) ? imm(PRED, 1) : lt(p, row, d->g.n);
-    for (unsigned from = 0, count; from < total_count(d); from += count) {
+    for (unsigned from = 0, count; from < all; from += count) {
         val sums[STREAM_ROWS * MAX_VECTORS];
-        count = total_count(d) - from < d->lanes ? total_count(d) - from : d->lanes;
+        count = all - from < d->lanes ? all - from : d->lanes;
         for (unsigned i = 0; i < count; i++)
             sums[i] = d->totals_at.kind
-                          ? ld_shared(p, F32, d->totals_at, (from + i) * total_bytes(p))
+                          ? ld_shared(p, F32, d->totals_at, offset_of_total(p, from + i))
                           : get(p, d->totals[from + i]);
         spread_sums spread = group_sum_spread(p, sums, count, d->lanes);
         if (from)
@@ -149,8 +138,50 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
     }
 }
 
-const char *expert_down_check(const instance *in, arena *a, const char **blamed)
+static void exact_expert_down_build(ptx *p, const instance *in)
 {
-    instance planes = planes_of(in);
-    return check_experts(&planes, a, blamed);
+    expert_down d = expert_down_new(p, in, 1, WARP);
+    val row = named(p, "row", ctaid_x(p));
+    expert_down_begin(p, &d);
+    PTX_FOR (p, number, 0, d.in_use, 1) {
+        expert_entry e = expert_entry_at(p, in, d.list, number);
+        PTX_FOR (p, user, 0, e.count, 1) {
+            val word = expert_choice(p, &e, user), row_of_x = expert_row(p, in, word);
+            var product = ptx_var(p, F32, expert_nan(p));
+            PTX_IF (p, expert_exists(p, in, e.id)) {
+                instance one = *in;
+                gemv_operands g = d.g;
+                val biases[STREAM_ROWS], sum;
+                one.shape.m = 1;
+                g.x = expert_down_values(p, &d, word, row_of_x);
+                g.w = expert_plane(p, in, d.g.w, e.id, d.g.row_bytes);
+                exact_multiply(p, &one, &g, 1, row, &sum);
+                expert_down_biases(p, &d, e.id, row, biases);
+                assign(p, product, in->options.bias ? add(p, sum, biases[0]) : sum);
+            }
+            val of_row = get(p, product);
+            expert_down_add(p, &d, row_of_x, expert_down_weight(p, &d, word, row_of_x), &of_row);
+        }
+    }
+    if (in->shape.n_shared) {
+        val products[MAX_VECTORS];
+        for (unsigned v = 0; v < d.vectors; v++)
+            d.of_shared.behind[v] = imm(U64, expert_down_shared_values_at(in, v));
+        exact_multiply(p, &d.shared, &d.of_shared, 1, row, products);
+        for (unsigned v = 0; v < d.vectors; v++)
+            expert_down_add(p, &d, imm(U32, v), expert_down_weight_of_shared(p, &d, v),
+                            &products[v]);
+    }
+    expert_down_store(p, &d, row);
 }
+
+const family exact_expert_down = {
+    .name = "exact_expert_down",
+    .summary = "down-projections of the experts that rows use, weighted and added, nothing rounded",
+    EXPERT_DOWN,
+    .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEYS_AROUND_EXPERT_DOWN, KEY_END },
+    .params = (const param[]){ PARAMS_OF_EXPERT_DOWN, PARAM_END },
+    .launch = { .block = "32", .grid = { "n" }, .overlap = WAITS_FIRST, .registers = 128 },
+    .build = exact_expert_down_build,
+    .tolerance = 5e-7,
+};

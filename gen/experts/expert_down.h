@@ -13,16 +13,15 @@
 #define PTXGEN_GEN_EXPERTS_EXPERT_DOWN_H
 
 #include "gen/products/experts.h"
-#include "gen/products/gemv.h"
-#include "gen/products/stream.h"
 #include "gen/products/product_keys.h"
+#include "gen/products/stream.h"
 
 typedef struct expert_down {
     const instance *in;
-    instance planes; /* of the experts' matrices, */
-    instance shared; /* of that of the expert that all rows use */
+    instance shared; /* of the matrix of the expert that all rows use */
     unsigned rows, vectors;
-    unsigned lanes; /* that share a row: groups of them have rows of their own */
+    unsigned lanes;        /* that share a row: groups of them have rows of their own */
+    unsigned rows_of_warp; /* that it takes at a time */
     gemv_operands g, of_shared;
     val weights, biases, list, in_use;
     var totals[STREAM_ROWS * MAX_VECTORS]; /* rows * vector + row: the lane's parts, */
@@ -32,17 +31,9 @@ typedef struct expert_down {
 /* A warp's, of which groups of so many lanes take so many rows of each matrix at a time. */
 expert_down expert_down_new(ptx *p, const instance *in, unsigned rows, unsigned lanes);
 
-/* Rows that a warp takes at a time. */
-unsigned expert_down_rows_of_warp(const expert_down *d);
-
-/* The first row of the lane's group, where its warp's first is this one. */
-val expert_down_row_of_group(ptx *p, const expert_down *d, val first);
-
-/* The same among those that there are: groups without rows take the last ones again. */
+/* The first row of the lane's group, where its warp's first is this one: groups without rows take
+ * the last ones again. */
 val expert_down_row_to_read(ptx *p, const expert_down *d, val first);
-
-/* Refuses more rows of experts than 32 bits count. */
-const char *expert_down_check(const instance *in, arena *a, const char **blamed);
 
 /* Where the values of a row's choice are: its word counts all rows' slots. And its weight. */
 val expert_down_values(ptx *p, const expert_down *d, val word, val row);
@@ -65,10 +56,7 @@ void expert_down_store(ptx *p, const expert_down *d, val first);
 /* The biases of an expert's rows from one on, which one lane of the group adds. */
 void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biases[STREAM_ROWS]);
 
-/* The keys and parameters of down-projections of experts. */
-#define EXPERT_DOWN_COMPUTES                                                                      \
-    "y[m,n] = residual + scale sum over experts e of row m, weights[m,e] (x[m,e,k] W[e,n,k]^T + " \
-    "bd[e,n])"
+/* What the families share; further keys come between the two groups. */
 #define KEYS_OF_EXPERT_DOWN                                                                        \
     KEY_WEIGHTS,                                                                                   \
         KEY_WORD("weights_s", "format of Ws, of the expert that all rows use",                     \
@@ -91,5 +79,10 @@ void expert_down_biases(ptx *p, const expert_down *d, val id, val row, val biase
         IN(F32, x, "m*(experts_used*k+n_shared)", 16), EXPERTS_BIAS(bd), \
         IN_WHERE(residual, F32, residual, "m*n", 4),                     \
         IN(F32, weights, "m*(experts_used+min(1, n_shared))", 4), EXPERTS_LIST
+#define EXPERT_DOWN                                                                             \
+    .computes = "y[m,n] = residual + scale sum over experts e of row m, "                       \
+                "weights[m,e] (x[m,e,k] W[e,n,k]^T + bd[e,n])",                                 \
+    .op = OP_EXPERT_DOWN, .activations = FORMAT_F32, .same_bits = true, .check = check_experts, \
+    .fit = ref_fit_experts, .reference = ref_expert_down
 
 #endif

@@ -15,8 +15,8 @@
  * The code stands there for 1, 2, 4 and 8 rows, up to m: a number between takes the next one, whose
  * last vectors are the last one again.
  */
-#include "gen/products/exact.h"
 #include "gen/products/experts.h"
+#include "gen/products/gemv.h"
 #include "gen/products/product_keys.h"
 #include "gen/products/stream.h"
 #include "ref/reference.h"

@@ -11,84 +11,35 @@ unsigned expert_tile_variants(unsigned vectors, unsigned variants[EXPERT_TILE_VA
     return count;
 }
 
-/* Vectors that the tile has at most: of each expert in use a variant's. */
-static int64_t most_vectors(const instance *in)
+expert_tile expert_tile_of(const instance *in)
 {
-    int64_t choices = in->shape.m * in->shape.experts_used, wide = experts_listed(in) * in->shape.m;
-    return in->shape.m == 1 ? choices : 2 * choices < wide ? 2 * choices : wide;
-}
-
-static int64_t vector_bytes(const instance *in)
-{
-    return stream_pass_steps(in) * stream_step_bytes(in);
-}
-
-static int64_t table_bytes(const instance *in)
-{
-    return stream_table_bytes(instance_weights(in));
-}
-
-int64_t expert_tile_tables_bytes(const instance *in)
-{
+    enum { ROOM_OF_ONE = 48 * 1024, ROOM_OF_SEVERAL = 60 * 1024 };
+    const problem_shape *s = &in->shape;
     instance shared = expert_down_shared(in);
-    return table_bytes(in) + (expert_down_has_shared(in) ? table_bytes(&shared) : 0);
-}
-
-static int64_t shared_tile_bytes(const instance *in)
-{
-    instance shared = expert_down_shared(in);
-    return expert_down_has_shared(in) ? in->shape.m * vector_bytes(&shared) : 0;
-}
-
-static int64_t totals_bytes(const instance *in)
-{
-    return in->shape.m > 1 ? in->num_warps * WARP * in->rows_per_warp * in->shape.m * F32_BYTES : 0;
-}
-
-/* For tiles: of one row of X two blocks share an SM, of several they have too many registers. */
-static int64_t room(const instance *in)
-{
-    enum { OF_ONE = 48 * 1024, OF_SEVERAL = 60 * 1024 };
-    int64_t all = in->shape.m == 1 ? OF_ONE : OF_SEVERAL;
-    return all - expert_tile_tables_bytes(in) - totals_bytes(in);
-}
-
-bool expert_tile_is_apart(const instance *in)
-{
-    instance shared = expert_down_shared(in);
-    return expert_down_has_shared(in) && stream_passes(in) == 1 && stream_passes(&shared) == 1 &&
-           in->shape.m * vector_bytes(in) + shared_tile_bytes(in) <= room(in);
-}
-
-int64_t expert_tile_slots(const instance *in)
-{
-    int64_t left = room(in) - (expert_tile_is_apart(in) ? shared_tile_bytes(in) : 0);
-    int64_t fit = left / vector_bytes(in), most = most_vectors(in);
+    bool passes = stream_passes(in) > 1, several = s->m > 1;
+    int64_t of_vector = stream_pass_steps(in) * stream_step_bytes(in), of_shared = 0;
+    int64_t totals = several ? in->num_warps * WARP * in->rows_per_warp * s->m * F32_BYTES : 0;
+    expert_tile t = { .tables = stream_table_bytes(instance_weights(in)) };
+    if (s->n_shared) {
+        of_shared = s->m * stream_pass_steps(&shared) * stream_step_bytes(&shared);
+        t.tables += stream_table_bytes(instance_weights(&shared));
+    }
+    /* Of one row of X two blocks share an SM, of several they have too many registers. */
+    int64_t room = (several ? ROOM_OF_SEVERAL : ROOM_OF_ONE) - t.tables - totals;
+    t.apart = s->n_shared && !passes && stream_passes(&shared) == 1 &&
+              s->m * of_vector + of_shared <= room;
+    /* Vectors at most: of each expert in use a variant's. */
+    int64_t choices = s->m * s->experts_used, wide = experts_listed(in) * s->m;
+    int64_t most = !several ? choices : 2 * choices < wide ? 2 * choices : wide;
+    int64_t fit = (room - (t.apart ? of_shared : 0)) / of_vector;
     fit = fit < most ? fit : most;
     fit = fit < WARP ? fit : WARP; /* a lane each */
-    return stream_passes(in) > 1 || fit < in->shape.m ? in->shape.m : fit;
-}
-
-int64_t expert_tile_bytes(const instance *in)
-{
-    return expert_tile_slots(in) * vector_bytes(in);
-}
-
-int64_t expert_tiles_bytes(const instance *in)
-{
-    int64_t tile = expert_tile_bytes(in), shared = shared_tile_bytes(in);
-    return expert_tile_is_apart(in) ? tile + shared : tile > shared ? tile : shared;
-}
-
-int64_t expert_tile_staged_bytes(const instance *in)
-{
-    return expert_tile_tables_bytes(in) + expert_tiles_bytes(in) + totals_bytes(in);
-}
-
-bool expert_tile_all_fit(const instance *in)
-{
-    return stream_passes(in) == 1 && expert_tile_slots(in) >= most_vectors(in) &&
-           (expert_tile_is_apart(in) || !expert_down_has_shared(in));
+    t.slots = passes || fit < s->m ? s->m : fit;
+    t.all_fit = !passes && t.slots >= most && (t.apart || !s->n_shared);
+    t.bytes = t.slots * of_vector;
+    t.both = t.apart ? t.bytes + of_shared : t.bytes > of_shared ? t.bytes : of_shared;
+    t.staged = t.tables + t.both + totals;
+    return t;
 }
 
 enum { PLAN_BYTES = PLAN_RECORD * 4 };
@@ -114,7 +65,7 @@ val expert_plan_word(ptx *p, val at, unsigned word)
 }
 
 /* Of one row: an expert, and its vector, a thread. */
-void expert_plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
+static void plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
 {
     const expert_down *d = plan->of;
     val number = tid_x(p);
@@ -126,7 +77,7 @@ void expert_plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
         st_shared(p, U32, expert_plan_expert(p, plan, number), PLAN_EXPERT_ID * 4,
                   imm(U32, PLAN_NO_EXPERT));
     PTX_IF (p, lt(p, number, experts)) {
-        expert_entry e = expert_entry_at(p, &d->planes, d->list, add(p, plan->first, number));
+        expert_entry e = expert_entry_at(p, d->in, d->list, add(p, plan->first, number));
         val word = expert_choice(p, &e, imm(U32, 0)), none = imm(U32, 0);
         val id = min(p, e.id, imm(U32, PLAN_NO_EXPERT - 1));
         st_shared(p, U32, expert_plan_expert(p, plan, number), PLAN_EXPERT_ID * 4, id);
@@ -136,13 +87,13 @@ void expert_plan_of_one_row(ptx *p, const expert_plan *plan, val experts)
 }
 
 /* Of several rows: an expert a lane of the first warp, as many as fit. */
-void expert_plan_of_rows(ptx *p, const expert_plan *plan)
+static void plan_of_rows(ptx *p, const expert_plan *plan)
 {
     const expert_down *d = plan->of;
     val lane = lane_id(p), number = add(p, plan->first, lane), zero = imm(U32, 0);
     bool alone = stream_passes(d->in) > 1;
     val exists = alone ? eq(p, lane, 0) : lt(p, number, d->in_use);
-    expert_entry e = expert_entry_at(p, &d->planes, d->list, min(p, number, sub(p, d->in_use, 1)));
+    expert_entry e = expert_entry_at(p, d->in, d->list, min(p, number, sub(p, d->in_use, 1)));
     /* Vectors that the lane's expert takes in the tile. */
     unsigned variants[EXPERT_TILE_VARIANTS],
         v = expert_tile_variants(plan->of->vectors, variants) - 1;
@@ -179,14 +130,27 @@ void expert_plan_of_rows(ptx *p, const expert_plan *plan)
     }
 }
 
-/* Where vector number vector of the tile comes from. */
+val expert_plan_make(ptx *p, const expert_plan *plan)
+{
+    const expert_down *d = plan->of;
+    if (d->vectors == 1) {
+        val experts = min(p, sub(p, d->in_use, plan->first), plan->slots);
+        plan_of_one_row(p, plan, experts);
+        return experts;
+    }
+    PTX_IF (p, eq(p, warp_id(p), 0))
+        plan_of_rows(p, plan);
+    barrier(p);
+    return ld_shared(p, U32, plan->words, PLAN_HEAD_VECTORS * 4);
+}
+
 val expert_plan_source(ptx *p, const void *context, val vector)
 {
     const expert_plan *plan = context;
     const expert_down *d = plan->of;
     val zero = imm(U32, 0);
     if (d->vectors == 1) {
-        expert_entry e = expert_entry_at(p, &d->planes, d->list, add(p, plan->first, vector));
+        expert_entry e = expert_entry_at(p, d->in, d->list, add(p, plan->first, vector));
         return expert_down_values(p, d, expert_choice(p, &e, zero), zero);
     }
     val at = expert_plan_vector(p, plan, vector);

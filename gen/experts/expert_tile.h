@@ -18,20 +18,14 @@ enum { EXPERT_TILE_VARIANTS = 4 };
 /* The numbers of vectors that there is code for: powers of two, and m. Returns how many. */
 unsigned expert_tile_variants(unsigned vectors, unsigned variants[EXPERT_TILE_VARIANTS]);
 
-/* Vectors that the tile has room for: as many as fit, and one expert's. */
-int64_t expert_tile_slots(const instance *in);
-
-/* Whether the tile of the shared expert is another one. */
-bool expert_tile_is_apart(const instance *in);
-
-/* Whether the tile takes all vectors that there may be, once. */
-bool expert_tile_all_fit(const instance *in);
-
-/* Bytes of the tables, of the tile, of both tiles, and of all. */
-int64_t expert_tile_tables_bytes(const instance *in);
-int64_t expert_tile_bytes(const instance *in);
-int64_t expert_tiles_bytes(const instance *in);
-int64_t expert_tile_staged_bytes(const instance *in);
+typedef struct expert_tile {
+    int64_t slots; /* vectors that the tile has room for: as many as fit, and one expert's */
+    bool apart;    /* the tile of the shared expert is another one */
+    bool all_fit;  /* the tile takes all vectors that there may be, once */
+    int64_t tables, bytes; /* of the tables, of the tile, */
+    int64_t both, staged;  /* of both tiles, and of all */
+} expert_tile;
+expert_tile expert_tile_of(const instance *in);
 
 /* The plan of stream_expert_down's tile: which vectors of f it has, those of which experts of the
  * list. It is in shared memory, made anew for each group of experts, records of 4 words:
@@ -63,11 +57,10 @@ typedef struct expert_plan {
     val first;      /* the list's entry that the tile starts with */
 } expert_plan;
 
-/* Of one row of X, by all threads of a block: so many experts from first on, and their vectors. */
-void expert_plan_of_one_row(ptx *p, const expert_plan *plan, val experts);
-
-/* Of several rows, by one warp: an expert a lane, as many as fit; with passes one. */
-void expert_plan_of_rows(ptx *p, const expert_plan *plan);
+/* Makes the plan of the group that starts with plan->first, as many experts as fit, or with passes
+ * one. By all threads; where there are several rows of X they meet behind it. Returns the vectors.
+ */
+val expert_plan_make(ptx *p, const expert_plan *plan);
 
 /* The records of an expert and of a vector, by their numbers in the tile, and a word of one. */
 val expert_plan_expert(ptx *p, const expert_plan *plan, val number);

@@ -17,6 +17,7 @@
 
 typedef struct streamed {
     expert_down d;
+    expert_tile tile;
     expert_plan plan; /* of the tile */
     stream experts, of_all;
 } streamed;
@@ -24,11 +25,9 @@ typedef struct streamed {
 static val shared_vector(ptx *p, const void *context, val vector)
 {
     const expert_down *d = context;
-    val first = add(p, d->g.x, expert_down_shared_values_at(d->in, 0));
-    return mad_wide(
-        p, vector,
-        (unsigned)(expert_down_shared_values_at(d->in, 1) - expert_down_shared_values_at(d->in, 0)),
-        first);
+    int64_t first = expert_down_shared_values_at(d->in, 0);
+    int64_t apart = expert_down_shared_values_at(d->in, 1) - first;
+    return mad_wide(p, vector, (unsigned)apart, add(p, d->g.x, first));
 }
 
 /* Plans a group and puts its vectors into the tile; with passes the latter is for later. */
@@ -37,15 +36,7 @@ static void stage_group(ptx *p, streamed *s, val first)
     expert_down *d = &s->d;
     s->plan.first = first;
     phase(p, "plan and stage experts' values");
-    if (d->vectors > 1) {
-        PTX_IF (p, eq(p, warp_id(p), 0))
-            expert_plan_of_rows(p, &s->plan);
-        barrier(p);
-        s->experts.source.vectors = ld_shared(p, U32, s->plan.words, PLAN_HEAD_VECTORS * 4);
-    } else {
-        s->experts.source.vectors = min(p, sub(p, d->in_use, s->plan.first), s->plan.slots);
-        expert_plan_of_one_row(p, &s->plan, s->experts.source.vectors);
-    }
+    s->experts.source.vectors = expert_plan_make(p, &s->plan);
     if (stream_passes(d->in) == 1)
         stream_stage(p, &s->experts, imm(U32, 0));
     if (stream_passes(d->in) == 1 || d->vectors == 1)
@@ -108,7 +99,7 @@ static void add_expert(ptx *p, streamed *s, val number, val first_row)
         place addresses[STREAM_ROWS];
         val biases[STREAM_ROWS], row = expert_down_row_to_read(p, d, first_row);
         gemv_operands g = d->g;
-        g.w = expert_plane(p, &d->planes, d->g.w, id, d->g.row_bytes);
+        g.w = expert_plane(p, d->in, d->g.w, id, d->g.row_bytes);
         stream_rows_of_turn(p, stream_rows_share_pointers(d->in), &g, row, d->rows, addresses);
         expert_down_biases(p, d, id, row, biases);
         for (unsigned i = 0; i < variant_count; i++)
@@ -146,17 +137,11 @@ static void add_shared(ptx *p, streamed *s, val first_row)
     }
 }
 
-static void finish(ptx *p, streamed *s, val row)
-{
-    phase(p, "reduce and store");
-    expert_down_store(p, &s->d, row);
-}
-
 /* Warps on their own. */
 static void multiply_at_once(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
-    unsigned rows = expert_down_rows_of_warp(d);
+    unsigned rows = d->rows_of_warp;
     stage_group(p, s, imm(U32, 0));
     val first = mul(p, stream_warp(p, ctaid_x(p)), rows), stride = mul(p, stream_warps(p), rows);
     PTX_FOR (p, row, first, d->g.n, stride) {
@@ -166,13 +151,14 @@ static void multiply_at_once(ptx *p, streamed *s)
         stream_note_rows(p, &s->experts);
         /* The experts of the group; of one row of X as many as there may be. */
         PTX_FOR (p, number, 0,
-                 s->d.vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
-                                  : imm(U32, s->plan.slots),
+                 d->vectors > 1 ? ld_shared(p, U32, s->plan.words, PLAN_HEAD_EXPERTS * 4)
+                                : imm(U32, s->plan.slots),
                  1)
             add_expert(p, s, number, row);
-        if (expert_down_has_shared(d->in))
+        if (d->in->shape.n_shared)
             add_shared(p, s, row);
-        finish(p, s, row);
+        phase(p, "reduce and store");
+        expert_down_store(p, d, row);
     }
 }
 
@@ -212,8 +198,8 @@ static void forget_group(ptx *p, const streamed *s)
 static void multiply_in_groups(ptx *p, streamed *s)
 {
     expert_down *d = &s->d;
-    unsigned rows = expert_down_rows_of_warp(d), of_block = (unsigned)d->in->num_warps * rows;
-    bool passes = stream_passes(d->in) > 1, shared = expert_down_has_shared(d->in);
+    unsigned rows = d->rows_of_warp, of_block = (unsigned)d->in->num_warps * rows;
+    bool passes = stream_passes(d->in) > 1, shared = d->in->shape.n_shared;
     bool shared_passes = shared && stream_passes(&d->shared) > 1;
     uint32_t last = (uint32_t)(d->in->shape.n - 1) / rows * rows;
     forget_group(p, s);
@@ -225,7 +211,7 @@ static void multiply_in_groups(ptx *p, streamed *s)
         stream_begin_lane(p, &s->experts);
         PTX_FOR (p, entry, 0, d->in_use, 1)
             add_entry(p, s, entry, own);
-        if (shared && !shared_passes && !expert_tile_is_apart(d->in)) {
+        if (shared && !shared_passes && !s->tile.apart) {
             barrier(p);
             forget_group(p, s);
             stage_shared(p, s);
@@ -238,8 +224,10 @@ static void multiply_in_groups(ptx *p, streamed *s)
         PTX_IF (p, shared_passes ? imm(PRED, 1) : exists)
             if (shared)
                 add_shared(p, s, own);
-        PTX_IF (p, exists)
-            finish(p, s, row);
+        PTX_IF (p, exists) {
+            phase(p, "reduce and store");
+            expert_down_store(p, d, row);
+        }
     }
 }
 
@@ -250,7 +238,7 @@ static int64_t registers_of(const instance *in)
     enum { OF_TWO_ROWS = 96 };
     const instance of[] = { *in, expert_down_shared(in) };
     int64_t registers = 0;
-    for (unsigned i = 0; i < (expert_down_has_shared(in) ? 2u : 1u); i++) {
+    for (unsigned i = 0; i < (in->shape.n_shared ? 2u : 1u); i++) {
         int64_t own = stream_registers(&of[i]);
         if (own < OF_TWO_ROWS && in->rows_per_warp > 1 && !stream_rows_share_pointers(&of[i]))
             own = OF_TWO_ROWS;
@@ -261,35 +249,46 @@ static int64_t registers_of(const instance *in)
 
 static void stream_expert_down_build(ptx *p, const instance *in)
 {
-    streamed s = { .d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in)) };
+    streamed s = { .tile = expert_tile_of(in) };
+    s.d = expert_down_new(p, in, (unsigned)in->rows_per_warp, stream_lanes(in));
     expert_down *d = &s.d;
     ptx_max_registers(p, (unsigned)registers_of(in));
-    s.plan = (expert_plan){ .of = d, .slots = (unsigned)expert_tile_slots(in) };
+    s.plan = (expert_plan){ .of = d, .slots = (unsigned)s.tile.slots };
     s.plan.words = shared_array(p, "plan", U32, PLAN_RECORD * (1 + 2 * s.plan.slots));
     stream_memory memory = stream_memory_new(p, in, 0);
     val first = memory.staged;
     memory.table = first;
-    memory.staged = add(p, first, expert_tile_tables_bytes(in));
+    memory.staged = add(p, first, s.tile.tables);
     if (d->vectors > 1)
-        d->totals_at = mad(p, tid_x(p), F32_BYTES, add(p, memory.staged, expert_tiles_bytes(in)));
+        d->totals_at = mad(p, tid_x(p), F32_BYTES, add(p, memory.staged, s.tile.both));
     s.experts = stream_begin_empty(p, in, &d->g, d->rows, &memory);
     s.experts.source.place = expert_plan_source;
     s.experts.source.context = &s.plan;
-    if (expert_down_has_shared(in)) {
+    if (in->shape.n_shared) {
         memory.table = add(p, first, stream_table_bytes(instance_weights(in)));
-        if (expert_tile_is_apart(in))
-            memory.staged = add(p, memory.staged, expert_tile_bytes(in));
+        if (s.tile.apart)
+            memory.staged = add(p, memory.staged, s.tile.bytes);
         s.of_all = stream_begin_empty(p, &d->shared, &d->of_shared, d->rows, &memory);
         s.of_all.source.place = shared_vector;
         s.of_all.source.context = d;
-        if (expert_tile_is_apart(in))
+        if (s.tile.apart)
             stage_shared(p, &s);
     }
-    if (expert_tile_all_fit(in))
+    if (s.tile.all_fit)
         multiply_at_once(p, &s);
     else
         multiply_in_groups(p, &s);
     fetch_next(p, in);
+}
+
+static int64_t slots(const instance *in)
+{
+    return expert_tile_of(in).slots;
+}
+
+static int64_t staged_bytes(const instance *in)
+{
+    return expert_tile_of(in).staged;
 }
 
 static int64_t row_groups(const instance *in)
@@ -298,10 +297,8 @@ static int64_t row_groups(const instance *in)
 }
 
 static const derived_size sizes[] = {
-    { "slots", expert_tile_slots,
-      "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
-    { "staged", expert_tile_staged_bytes,
-      "bytes of them and of the shared expert's, with tables ahead" },
+    { "slots", slots, "vectors of x that are staged at once, those of an expert 1, 2, 4 or m" },
+    { "staged", staged_bytes, "bytes of them and of the shared expert's, with tables ahead" },
     { "row_groups", row_groups,
       "1, or 2 or 4 where rows are so narrow that a half or a quarter of a warp's lanes has one" },
     { NULL, NULL, NULL },
@@ -311,12 +308,9 @@ const family stream_expert_down = {
     .name = "stream_expert_down",
     .summary = "streaming down-projections of experts, weighted and added: x rounded as by "
                "stream_gemv",
-    .computes = EXPERT_DOWN_COMPUTES,
-    .op = OP_EXPERT_DOWN,
+    EXPERT_DOWN,
     .whole_lines = true,
-    .activations = FORMAT_F32,
     .quantizes = true,
-    .same_bits = true,
     .preference = 20,
     .keys = (const key[]){ KEYS_OF_EXPERT_DOWN, KEY_STREAM_WARPS(12), KEY_ROWS_PER_WARP(1),
                            KEY_PASSES, KEYS_AROUND_EXPERT_DOWN, KEY_NEXT, KEY_END },
@@ -329,9 +323,6 @@ const family stream_expert_down = {
                 .rows = "num_warps*rows_per_warp*row_groups",
                 .overlap = WAITS_FIRST,
                 .registers = 168 },
-    .check = expert_down_check,
     .build = stream_expert_down_build,
-    .fit = ref_fit_experts,
-    .reference = ref_expert_down,
     .tolerance = 4e-7, /* of rows that experts add to: 2.9e-7 was seen of eleven */
 };

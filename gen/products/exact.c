@@ -1,23 +1,33 @@
 /* Y = X W^T with weights of any format and f32 activations, nothing rounded: the plain one. A warp
- * takes a row, as exact.h says.
+ * takes a row, a lane eight neighbouring weights of it at a time (see weight_format.h). With norm =
+ * rms x is multiplied by gamma on the way, and what is left of the norm is a factor of the sums.
  *
  * exact_qkv and exact_gate_up are several such products of one X, each with weights of its own
  * format: of exact_qkv a warp takes a row of one of the matrices, of exact_gate_up the same row of
  * both.
  */
-#include "gen/products/exact.h"
-
 #include "gen/common/reduce.h"
 #include "gen/formats/weight_format.h"
+#include "gen/products/gemv.h"
 #include "gen/products/product_keys.h"
 #include "ref/reference.h"
 
 enum { LINE_VALUES = 4 };
 
+/* Rows of matrices of the same size, one of each, and the vectors they are multiplied with. */
+typedef struct exact {
+    const instance *in; /* m vectors, and the norm */
+    const gemv_operands *x;
+    unsigned rows, vectors;
+    format formats[GEMV_PAIR];
+    val at[GEMV_PAIR], columns, gamma;
+    var sums[GEMV_PAIR][MAX_VECTORS], squares[MAX_VECTORS];
+} exact;
+
 /* Adds the products of a piece's first count weights: all of them, or of f32 the first line. */
 static void add_piece(ptx *p, exact *s, val piece, unsigned count)
 {
-    val w[EXACT_ROWS][UNPACKED], x[UNPACKED], norm[UNPACKED];
+    val w[GEMV_PAIR][UNPACKED], x[UNPACKED], norm[UNPACKED];
     val offset = mul_wide(p, piece, UNPACKED * F32_BYTES);
     for (unsigned r = 0; r < s->rows; r++) {
         if (count == UNPACKED)
@@ -42,63 +52,60 @@ static void add_piece(ptx *p, exact *s, val piece, unsigned count)
     }
 }
 
-void exact_multiply(ptx *p, exact *s, val *results)
+void exact_multiply(ptx *p, const instance *of, const gemv_operands *g, unsigned rows, val row,
+                    val *results)
 {
-    s->vectors = (unsigned)s->in->shape.m;
-    for (unsigned v = 0; v < s->vectors; v++) {
-        for (unsigned r = 0; r < s->rows; r++)
-            s->sums[r][v] = var_f32(p, 0.0f);
-        if (s->in->options.norm)
-            s->squares[v] = var_f32(p, 0.0f);
+    exact s = { .in = of, .x = g, .rows = rows, .vectors = (unsigned)of->shape.m };
+    s.columns = dim_k(p, of);
+    for (unsigned r = 0; r < rows; r++) {
+        s.formats[r] = instance_weights(&of[r]);
+        s.at[r] = gemv_row(p, &g[r], row);
     }
-    ptx_loop_work(p, s->rows * UNPACKED, "weights");
-    PTX_FOR (p, piece, lane_id(p), div(p, s->columns, UNPACKED), 32)
-        add_piece(p, s, piece, UNPACKED);
+    s.gamma = of->options.norm ? parameter(p, "gamma") : s.at[0];
+    for (unsigned v = 0; v < s.vectors; v++) {
+        for (unsigned r = 0; r < rows; r++)
+            s.sums[r][v] = var_f32(p, 0.0f);
+        if (of->options.norm)
+            s.squares[v] = var_f32(p, 0.0f);
+    }
+    ptx_loop_work(p, rows * UNPACKED, "weights");
+    PTX_FOR (p, piece, lane_id(p), div(p, s.columns, UNPACKED), WARP)
+        add_piece(p, &s, piece, UNPACKED);
     /* Rows of f32 may end with half a piece. */
-    bool known = s->columns.kind == VAL_IMM, half = !known || s->columns.bits % UNPACKED;
-    for (unsigned r = 0; r < s->rows; r++)
-        half = half && formats[s->formats[r]].block_bytes == F32_BYTES;
+    bool known = s.columns.kind == VAL_IMM, half = !known || s.columns.bits % UNPACKED;
+    for (unsigned r = 0; r < rows; r++)
+        half = half && formats[s.formats[r]].block_bytes == F32_BYTES;
     if (half)
         PTX_IF (p, eq(p, lane_id(p), 0))
-            PTX_IF (p, known ? imm(PRED, 1) : ne(p, rem(p, s->columns, UNPACKED), 0))
-                add_piece(p, s, div(p, s->columns, UNPACKED), LINE_VALUES);
-    for (unsigned v = 0; v < s->vectors; v++) {
+            PTX_IF (p, known ? imm(PRED, 1) : ne(p, rem(p, s.columns, UNPACKED), 0))
+                add_piece(p, &s, div(p, s.columns, UNPACKED), LINE_VALUES);
+    for (unsigned v = 0; v < s.vectors; v++) {
         val factor = { 0 };
-        for (unsigned r = 0; r < s->rows; r++)
-            results[s->rows * v + r] = get(p, s->sums[r][v]);
-        if (s->in->options.norm) {
-            val mean = div(p, warp_sum(p, get(p, s->squares[v])), convert(p, F32, s->columns));
-            factor = norm_factor(p, s->in, mean);
+        for (unsigned r = 0; r < rows; r++)
+            results[rows * v + r] = get(p, s.sums[r][v]);
+        if (of->options.norm) {
+            val mean = div(p, warp_sum(p, get(p, s.squares[v])), convert(p, F32, s.columns));
+            factor = norm_factor(p, of, mean);
         }
-        for (unsigned r = 0; r < s->rows && s->in->options.norm; r++)
-            results[s->rows * v + r] = mul(p, results[s->rows * v + r], factor);
+        for (unsigned r = 0; r < rows && of->options.norm; r++)
+            results[rows * v + r] = mul(p, results[rows * v + r], factor);
     }
 }
 
 void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias)
 {
-    const instance *in = &pair->of[0];
-    val results[EXACT_ROWS * MAX_VECTORS];
-    exact s = { .in = in, .x = &pair->g[0], .rows = EXACT_ROWS, .columns = dim_k(p, in) };
-    for (unsigned i = 0; i < EXACT_ROWS; i++) {
-        s.formats[i] = instance_weights(&pair->of[i]);
-        s.at[i] = gemv_row(p, &pair->g[i], row);
-    }
-    s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
-    exact_multiply(p, &s, results);
-    gemv_biases biases = gemv_biases_of_row(p, in, bias);
-    gemv_store_gated(p, in, &pair->g[0], row, results, &biases);
+    val results[GEMV_PAIR * MAX_VECTORS];
+    exact_multiply(p, pair->of, pair->g, GEMV_PAIR, row, results);
+    gemv_biases biases = gemv_biases_of_row(p, &pair->of[0], bias);
+    gemv_store_gated(p, &pair->of[0], &pair->g[0], row, results, &biases);
 }
 
 static void store_product(ptx *p, const instance *in, const gemv_operands *g, val row)
 {
+    unsigned vectors = (unsigned)in->shape.m;
     val results[MAX_VECTORS];
-    exact s = { .in = in, .x = g, .rows = 1, .formats = { instance_weights(in) } };
-    s.columns = dim_k(p, in);
-    s.at[0] = gemv_row(p, g, row);
-    s.gamma = in->options.norm ? parameter(p, "gamma") : s.at[0];
-    exact_multiply(p, &s, results);
-    gemv_store_turn(p, g, row, 1, s.vectors, block_sum_spread(p, results, s.vectors, 1));
+    exact_multiply(p, in, g, 1, row, results);
+    gemv_store_turn(p, g, row, 1, vectors, block_sum_spread(p, results, vectors, 1));
 }
 
 static void build_gemv(ptx *p, const instance *in)

@@ -7,6 +7,12 @@ int64_t experts_listed(const instance *in)
     return problem_experts_listed(&in->shape);
 }
 
+/* From an expert's matrix to the next: n where the family has no key for it. */
+static int64_t plane_rows(const problem_shape *s)
+{
+    return s->plane_rows ? s->plane_rows : s->n;
+}
+
 const char *check_experts(const instance *in, arena *a, const char **blamed)
 {
     const problem_shape *s = &in->shape;
@@ -15,17 +21,17 @@ const char *check_experts(const instance *in, arena *a, const char **blamed)
         return arena_format(a, "experts_used = %lld is more than experts = %lld",
                             (long long)s->experts_used, (long long)s->experts);
     }
-    if (s->plane_rows < s->n) {
+    if (plane_rows(s) < s->n) {
         *blamed = "plane_rows";
         return arena_format(a,
                             "plane_rows = %lld is less than n = %lld; %lld with gate and up in one "
                             "tensor",
                             (long long)s->plane_rows, (long long)s->n, 2 * (long long)s->n);
     }
-    if (s->experts > UINT32_MAX / s->plane_rows) {
+    if (s->experts > UINT32_MAX / plane_rows(s)) {
         *blamed = "experts";
         return arena_format(a, "%lld experts of %lld rows are more than 2^32 rows",
-                            (long long)s->experts, (long long)s->plane_rows);
+                            (long long)s->experts, (long long)plane_rows(s));
     }
     return NULL;
 }
@@ -68,18 +74,13 @@ val expert_exists(ptx *p, const instance *in, val id)
 
 val expert_first_row(ptx *p, const instance *in, val id)
 {
-    return mul(p, id, (unsigned)in->shape.plane_rows);
+    return mul(p, id, (unsigned)plane_rows(&in->shape));
 }
 
 val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes)
 {
     val row = expert_first_row(p, in, id);
     return named(p, "the expert's matrix", mad_wide(p, row, row_bytes, tensor));
-}
-
-bool expert_down_has_shared(const instance *in)
-{
-    return in->shape.n_shared > 0;
 }
 
 instance expert_down_shared(const instance *in)

@@ -64,10 +64,9 @@ val expert_exists(ptx *p, const instance *in, val id);
 val expert_first_row(ptx *p, const instance *in, val id);
 val expert_plane(ptx *p, const instance *in, val tensor, val id, val row_bytes);
 
-/* Down-projections: whether there is an expert that all rows use, and the instance of its matrix
- * alone, for which the experts' is the one beside it. */
+/* Of down-projections the matrix alone of an expert that all rows use, where there is n_shared; the
+ * experts' is the one beside it. */
 enum { EXPERT_DOWN_SHARED = 0 /* of weights_of */ };
-bool expert_down_has_shared(const instance *in);
 instance expert_down_shared(const instance *in);
 
 #endif

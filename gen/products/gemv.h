@@ -157,4 +157,11 @@ void gemv_store_gated(ptx *p, const instance *in, const gemv_operands *g, val ro
 /* y[row] = sum, by thread 0 of the block alone. */
 void gemv_store(ptx *p, const gemv_operands *g, val row, val sum);
 
+/* exact.c: the lane's parts of the products of a row of one matrix, or of each of a pair, with all
+ * vectors of the first one's x, results[rows * vector + matrix]; and stores activation(gate) * up
+ * of a row of both, with biases number bias. */
+void exact_multiply(ptx *p, const instance *of, const gemv_operands *g, unsigned rows, val row,
+                    val *results);
+void exact_gated_row(ptx *p, const gemv_pair *pair, val row, val bias);
+
 #endif

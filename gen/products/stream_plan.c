@@ -94,7 +94,7 @@ unsigned stream_lanes(const instance *in)
     if (in->family->op != OP_EXPERT_DOWN)
         return WARP;
     unsigned lanes = lanes_of_row(in), beside = 0;
-    if (expert_down_has_shared(in)) {
+    if (in->shape.n_shared) {
         instance shared = expert_down_shared(in);
         beside = lanes_of_row(&shared);
     }
