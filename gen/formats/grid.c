@@ -128,9 +128,10 @@ val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift)
 enum { FIRST, SECOND };   /* pointers */
 enum { BY_FOUR, BY_TWO }; /* constants */
 
-void grid_eight_new(ptx *p, stream_row *row, val first)
+void grid_eight_new(ptx *p, stream_row *row, unsigned offset)
 {
     enum { EIGHT = 8, LAST_PAIR = 6, AS_IS = 0x3210, UPPER_HALF_FIRST = 0x5432 };
+    val first = add(p, mad_wide(p, row->lane->part, EIGHT, row->block), offset);
     row->at[FIRST] = bit_and(p, first, imm(U64, -EIGHT));
     row->at[SECOND] = bit_and(p, add(p, first, LAST_PAIR), imm(U64, -EIGHT));
     val start = convert(p, U32, first);
@@ -227,13 +228,14 @@ val grid_load(ptx *p, type t, block_bytes at, unsigned offset)
                     : load_packed(p, t, at.base, at.offset + offset);
 }
 
-val grid_load_nibble(ptx *p, block_bytes at, unsigned offset, grid_number shift)
+val grid_byte_of(ptx *p, block_bytes block, unsigned offset, unpack_first first, unsigned bit)
 {
-    return bit_and(p, shr(p, grid_load(p, U8, at, offset), grid_value(p, shift)), 15);
+    return grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, bit)), offset);
 }
 
-val grid_scale_of_sixteen(ptx *p, block_bytes block, unsigned offset, unpack_first first)
+val grid_nibble_of(ptx *p, block_bytes block, unsigned offset, unpack_first first, unsigned bit)
 {
-    block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 5));
-    return grid_load_nibble(p, at, offset, grid_times(p, grid_bits(p, first, 4, 1), 4));
+    val byte = grid_byte_of(p, block, offset, first, bit + 1);
+    return bit_and(p, shr(p, byte, grid_value(p, grid_times(p, grid_bits(p, first, bit, 1), 4))),
+                   15);
 }

@@ -67,7 +67,7 @@ val grid_scale(ptx *p, val word, unsigned first, unsigned bits, unsigned shift);
  * that hold the last, which may be the same. They take a row's first two pointers and constants,
  * also for eight bytes that lie a multiple of eight from them. */
 enum { EIGHT_LOADED = 4, EIGHT_POINTERS = 2 };
-void grid_eight_new(ptx *p, stream_row *row, val first);
+void grid_eight_new(ptx *p, stream_row *row, unsigned offset);
 #define LOAD_EIGHT(at) LOAD_WORDS(2, 0, at), LOAD_WORDS(2, 1, at)
 void grid_eight_join(ptx *p, const stream_row *row, const val words[EIGHT_LOADED], val eight[2]);
 
@@ -87,11 +87,11 @@ grid_number grid_times(ptx *p, grid_number n, unsigned factor);
 val grid_value(ptx *p, grid_number n);
 block_bytes grid_behind(ptx *p, block_bytes from, grid_number n);
 
-/* What is loaded of a block: a U8, U16 or U32, four bits of a byte from bit shift on, and the scale
- * of 16 weights, in nibbles. */
+/* What is loaded of a block: a U8, U16 or U32; of a field with a byte or a nibble for each 2^bit
+ * weights the first weight's. */
 val grid_load(ptx *p, type t, block_bytes at, unsigned offset);
-val grid_load_nibble(ptx *p, block_bytes at, unsigned offset, grid_number shift);
-val grid_scale_of_sixteen(ptx *p, block_bytes block, unsigned offset, unpack_first first);
+val grid_byte_of(ptx *p, block_bytes block, unsigned offset, unpack_first first, unsigned bit);
+val grid_nibble_of(ptx *p, block_bytes block, unsigned offset, unpack_first first, unsigned bit);
 
 /* The eighth sign of a code of seven makes their number even. */
 val grid_signs_of_code(ptx *p, val code);

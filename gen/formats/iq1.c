@@ -32,7 +32,7 @@ enum { S_D, S_HIGH, S_INDICES = S_HIGH + 2 };
 
 static void row_s(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ1_S_INDICES));
+    grid_eight_new(p, row, IQ1_S_INDICES);
     row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 4, row->block);
 }
 
@@ -114,7 +114,7 @@ static void unpack_iq1_s(ptx *p, block_bytes block, unpack_first first, val w[UN
     val high = bit_and(p, shr(p, word, grid_value(p, grid_times(p, l, 3))), 7);
     val delta = shl(p, shr(p, word, 15), 3);
     val d = load_half_as_f32(p, block.base, IQ1_S_D);
-    val low = grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_S_INDICES);
+    val low = grid_byte_of(p, block, IQ1_S_INDICES, first, 3);
     unpack_ternary(p, low, bit_or(p, high, delta), grid_odd_scale(p, d, bfe(p, word, 12, 3), 1), w);
 }
 
@@ -130,9 +130,8 @@ static void unpack_iq1_m(ptx *p, block_bytes block, unpack_first first, val w[UN
     block_bytes at = grid_behind(p, block, grid_times(p, grid_bits_above(p, first, 6), 2));
     val word = grid_load(p, U16, at, IQ1_M_SCALES);
     val s = bit_and(p, shr(p, word, grid_value(p, grid_times(p, grid_bits(p, first, 4, 2), 3))), 7);
-    val upper = grid_load_nibble(p, grid_behind(p, block, grid_bits_above(p, first, 4)),
-                                 IQ1_M_INDICES_HIGH, grid_times(p, grid_bits(p, first, 3, 1), 4));
-    val low = grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ1_M_INDICES);
+    val upper = grid_nibble_of(p, block, IQ1_M_INDICES_HIGH, first, 3);
+    val low = grid_byte_of(p, block, IQ1_M_INDICES, first, 3);
     unpack_ternary(p, low, upper, grid_odd_scale(p, d, s, 1), w);
 }
 

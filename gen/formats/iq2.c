@@ -82,7 +82,7 @@ enum { S_D, S_HIGH, S_SCALES, S_INDICES, S_SIGNS = S_INDICES + EIGHT_LOADED };
 
 static void row_s(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ2_S_INDICES));
+    grid_eight_new(p, row, IQ2_S_INDICES);
     row->at[S_PAIRS_AT] = mad_wide(p, row->lane->part, 2, row->block);
 }
 
@@ -122,7 +122,7 @@ static void unpack_iq2_xs(ptx *p, block_bytes block, unpack_first first, val w[U
 {
     grid_number r = grid_bits_above(p, first, 3);
     val word = grid_load(p, U16, grid_behind(p, block, grid_times(p, r, 2)), IQ2_XS_INDICES);
-    val s = grid_scale_of_sixteen(p, block, IQ2_XS_SCALES, first);
+    val s = grid_nibble_of(p, block, IQ2_XS_SCALES, first, 4);
     val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_XS_D), s, 0.125f);
     grid_unpack_run(p, &grid_iq2_xs, bit_and(p, word, 511), grid_signs_of_code(p, shr(p, word, 9)),
                     0, scale, w);
@@ -131,12 +131,11 @@ static void unpack_iq2_xs(ptx *p, block_bytes block, unpack_first first, val w[U
 static void unpack_iq2_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 3));
-    val highs =
-        grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ2_S_INDICES_HIGH);
+    val highs = grid_byte_of(p, block, IQ2_S_INDICES_HIGH, first, 5);
     val shift = grid_value(p, grid_times(p, grid_bits(p, first, 3, 2), 2));
     val high = bit_and(p, shr(p, highs, shift), 3);
     val index = bit_or(p, grid_load(p, U8, at, IQ2_S_INDICES), shl(p, high, 8));
-    val s = grid_scale_of_sixteen(p, block, IQ2_S_SCALES, first);
+    val s = grid_nibble_of(p, block, IQ2_S_SCALES, first, 4);
     val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ2_S_D), s, 0.125f);
     grid_unpack_run(p, &grid_iq2_s, index, grid_load(p, U8, at, IQ2_S_SIGNS), 0, scale, w);
 }

@@ -25,7 +25,7 @@ enum { XXS_D, XXS_SIGNS, XXS_LINES = XXS_SIGNS + EIGHT_LOADED };
 
 static void row_xxs(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ3_XXS_SIGNS));
+    grid_eight_new(p, row, IQ3_XXS_SIGNS);
 }
 
 static stream_weights decode_xxs(ptx *p, const stream_row *row, const val words[STREAM_LOADED])
@@ -53,7 +53,7 @@ enum { S_D, S_HIGH, S_SCALES, S_SIGNS, S_LINES = S_SIGNS + EIGHT_LOADED };
 
 static void row_s(ptx *p, stream_row *row)
 {
-    grid_eight_new(p, row, add(p, mad_wide(p, row->lane->part, 8, row->block), IQ3_S_SIGNS));
+    grid_eight_new(p, row, IQ3_S_SIGNS);
     row->at[S_HIGH_AT] = mad_wide(p, row->lane->part, 2, row->block);
     row->at[S_SCALES_AT] = add(p, row->block, convert(p, U64, row->lane->part));
 }
@@ -96,12 +96,9 @@ static void unpack_iq3_xxs(ptx *p, block_bytes block, unpack_first first, val w[
 static void unpack_iq3_s(ptx *p, block_bytes block, unpack_first first, val w[UNPACKED])
 {
     block_bytes at = grid_behind(p, block, grid_bits_above(p, first, 2));
-    val highs =
-        grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 5)), IQ3_S_INDICES_HIGH);
-    val signs = grid_load(p, U8, grid_behind(p, block, grid_bits_above(p, first, 3)), IQ3_S_SIGNS);
-    block_bytes of_scale = grid_behind(p, block, grid_bits_above(p, first, 6));
-    val s =
-        grid_load_nibble(p, of_scale, IQ3_S_SCALES, grid_times(p, grid_bits(p, first, 5, 1), 4));
+    val highs = grid_byte_of(p, block, IQ3_S_INDICES_HIGH, first, 5);
+    val signs = grid_byte_of(p, block, IQ3_S_SIGNS, first, 3);
+    val s = grid_nibble_of(p, block, IQ3_S_SCALES, first, 5);
     val scale = grid_odd_scale(p, load_half_as_f32(p, block.base, IQ3_S_D), s, 1);
     highs = shr(p, highs, grid_value(p, grid_bits(p, first, 2, 3)));
     for (unsigned i = 0; i < 2; i++) {
