@@ -99,22 +99,6 @@ static CUresult open_images(const unsigned char **bytes, size_t size, size_t *le
     return CUDA_SUCCESS;
 }
 
-/* Takes the next image off. Returns false if it is not all there. */
-static bool next_image(const unsigned char **bytes, size_t *left, image *i)
-{
-    if (*left < sizeof i->head)
-        return false;
-    memcpy(&i->head, *bytes, sizeof i->head);
-    uint64_t head = i->head.head_bytes, content = i->head.content_bytes;
-    if (head < sizeof i->head || head > *left || content > *left - head)
-        return false;
-    i->content = *bytes + head;
-    i->size = (size_t)content;
-    *bytes += head + content;
-    *left -= (size_t)(head + content);
-    return true;
-}
-
 /* How PTX is compressed. decompress is NULL if this library was built without the other one. */
 typedef struct codec {
     uint64_t flag;
@@ -181,13 +165,21 @@ CUresult fatbin_ptx(arena *a, const void *bytes, size_t size, unsigned sm, const
 {
     const unsigned char *at = bytes;
     size_t left;
-    image best = { 0 }, i;
+    image best = { 0 };
     CUresult r = open_images(&at, size, &left, message);
     if (r)
         return r;
     while (left) {
-        if (!next_image(&at, &left, &i))
+        image i = { 0 };
+        if (left >= sizeof i.head)
+            memcpy(&i.head, at, sizeof i.head);
+        uint64_t head = i.head.head_bytes, content = i.head.content_bytes;
+        if (head < sizeof i.head || head > left || content > left - head)
             return malformed(message, "an image of the fat binary is not all there");
+        i.content = at + head;
+        i.size = (size_t)content;
+        at += head + content;
+        left -= (size_t)(head + content);
         unsigned for_sm = i.head.architecture, best_sm = best.head.architecture;
         bool better = for_sm <= sm && (best_sm > sm || for_sm > best_sm);
         if (i.head.kind == KIND_PTX && (!best.content || better))

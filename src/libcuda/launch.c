@@ -17,23 +17,16 @@
 
 static CUresult code_of_fault(emu_fault fault)
 {
-    switch (fault) {
-    case EMU_OUT_OF_BOUNDS:
-    case EMU_READ_ONLY:
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    case EMU_MISALIGNED:
-        return CUDA_ERROR_MISALIGNED_ADDRESS;
-    case EMU_LIMIT:
-        return CUDA_ERROR_LAUNCH_TIMEOUT;
-    case EMU_ASSERT:
-        return CUDA_ERROR_ASSERT;
-    case EMU_UNKNOWN:
-        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
-    case EMU_BAD_LAUNCH:
-        return CUDA_ERROR_INVALID_VALUE;
-    default:
-        return CUDA_ERROR_LAUNCH_FAILED;
-    }
+    static const CUresult codes[] = {
+        [EMU_BAD_LAUNCH] = CUDA_ERROR_INVALID_VALUE,
+        [EMU_OUT_OF_BOUNDS] = CUDA_ERROR_ILLEGAL_ADDRESS,
+        [EMU_READ_ONLY] = CUDA_ERROR_ILLEGAL_ADDRESS,
+        [EMU_MISALIGNED] = CUDA_ERROR_MISALIGNED_ADDRESS,
+        [EMU_ASSERT] = CUDA_ERROR_ASSERT,
+        [EMU_UNKNOWN] = CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        [EMU_LIMIT] = CUDA_ERROR_LAUNCH_TIMEOUT,
+    };
+    return codes[fault] ? codes[fault] : CUDA_ERROR_LAUNCH_FAILED;
 }
 
 CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l)

@@ -266,8 +266,6 @@ static CUresult copy_node_attributes(CUgraphNode to, CUgraphNode from)
 /* The results of rows for nodes of a type, whose parameters are a member of the work. */
 #define ADD_NODE(type, member, value) \
     THEN(check_value(params), add_node(node, g, from, count, WORK(type, member, value)))
-#define GET_PARAMS(type, member) \
-    AFTER(check_node(node, type, params), *params = node->work.as.member)
 #define SET_PARAMS(type, member, value) \
     THEN(check_value(params), set_node(node, WORK(type, member, value)))
 

@@ -155,74 +155,52 @@ static bool find_pointer(CUdeviceptr *p, range *found)
     return b;
 }
 
-/* Returns the bytes of an answer, or 0 for an attribute that is not known. */
-static size_t pointer_answer_bytes(CUpointer_attribute which)
-{
-    static const unsigned char bytes[] = {
-        [CU_POINTER_ATTRIBUTE_CONTEXT] = 8,
-        [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = 4,
-        [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = 8,
-        [CU_POINTER_ATTRIBUTE_HOST_POINTER] = 8,
-        [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = 4,
-        [CU_POINTER_ATTRIBUTE_BUFFER_ID] = 8,
-        [CU_POINTER_ATTRIBUTE_IS_MANAGED] = 4,
-        [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = 4,
-        [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = 4,
-        [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = 8,
-        [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = 8,
-        [CU_POINTER_ATTRIBUTE_MAPPED] = 4,
-        [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = 8,
-        [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = 4,
-        [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = 4,
-        [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = 8,
-    };
-    return which < sizeof bytes ? bytes[which] : 0;
-}
+/* An attribute of a pointer as a number of some bytes; no bytes: it is not known. */
+typedef struct pointer_answer {
+    unsigned char bytes;
+    uint64_t value;
+} pointer_answer;
 
-/* Returns an attribute as a number. */
-static uint64_t pointer_answer(CUpointer_attribute which, CUdeviceptr p, const range *in)
+/* Answers for an address in a range or, where that is none, only with the bytes. */
+static pointer_answer answer_for(CUpointer_attribute which, CUdeviceptr p, const range *in)
 {
     const buffer *b = in->buffer;
-    switch (which) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        return b ? (uintptr_t)b->handle.context : 0;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        return b && b->host && !b->managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        return p;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        return (uintptr_t)b->host + (p - b->address);
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        return b && b->managed;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        return in->address;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        return in->size;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* no two allocations ever have these bits in common */
-        return in->address >> 32;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        return 1;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        return b ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : in->mapping->access;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        return b ? (uintptr_t)b->pool : 0;
-    default:
-        return 0;
-    }
+    bool on_host = b && b->host && !b->managed;
+    uint64_t access = in->mapping ? in->mapping->access : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const pointer_answer answers[] = {
+        [CU_POINTER_ATTRIBUTE_CONTEXT] = { 8, b ? (uintptr_t)b->handle.context : 0 },
+        [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = { 4, on_host ? CU_MEMORYTYPE_HOST
+                                                          : CU_MEMORYTYPE_DEVICE },
+        [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = { 8, p },
+        [CU_POINTER_ATTRIBUTE_HOST_POINTER] = { 8, b ? (uintptr_t)b->host + (p - b->address) : 0 },
+        [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = { 4, 0 },
+        [CU_POINTER_ATTRIBUTE_BUFFER_ID] = { 8,
+                                             in->address >> 32 }, /* no two have these in common */
+        [CU_POINTER_ATTRIBUTE_IS_MANAGED] = { 4, b && b->managed },
+        [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = { 4, 0 },
+        [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = { 4, 0 },
+        [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = { 8, in->address },
+        [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = { 8, in->size },
+        [CU_POINTER_ATTRIBUTE_MAPPED] = { 4, 1 },
+        [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = { 8, 0 },
+        [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = { 4, 0 },
+        [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = { 4, access },
+        [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = { 8, b ? (uintptr_t)b->pool : 0 },
+    };
+    return which < sizeof answers / sizeof *answers ? answers[which] : (pointer_answer){ 0 };
 }
 
 static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdeviceptr p)
 {
     range in;
-    size_t bytes = pointer_answer_bytes(which);
     if (!data || !find_pointer(&p, &in))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!bytes)
+    pointer_answer answer = answer_for(which, p, &in);
+    if (!answer.bytes)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER && !(in.buffer && in.buffer->host))
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t value = pointer_answer(which, p, &in);
-    memcpy(data, &value, bytes); /* of a little-endian host */
+    memcpy(data, &answer.value, answer.bytes); /* of a little-endian host */
     return CUDA_SUCCESS;
 }
 
@@ -230,14 +208,15 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdevic
 static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, void **data,
                                    CUdeviceptr p)
 {
+    const range none = { 0 };
     if (!which || !data)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
-        if (!data[i] || !pointer_answer_bytes(which[i]))
+        if (!data[i] || !answer_for(which[i], 0, &none).bytes)
             return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
         if (pointer_attribute(data[i], which[i], p))
-            memset(data[i], 0, pointer_answer_bytes(which[i]));
+            memset(data[i], 0, answer_for(which[i], 0, &none).bytes);
     return CUDA_SUCCESS;
 }
 
@@ -452,12 +431,6 @@ static CUresult set_pool_access(const CUmemAccessDesc *access, size_t count)
         r = r ? r : check_value(access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     }
     return r;
-}
-
-static CUresult allocate_pooled(CUcontext c, CUdeviceptr *address, size_t size)
-{
-    CUmemoryPool pool = find_pool(false);
-    return pool ? allocate_memory(c, address, size, pool) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 #include "libcuda/entry/memory.def"

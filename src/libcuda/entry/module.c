@@ -83,44 +83,29 @@ static CUresult find_global(CUdeviceptr *address, size_t *size, CUmodule m, cons
     return CUDA_SUCCESS;
 }
 
-/* Returns an attribute. PTX has no registers of the machine: see function_blocks. */
-static int attribute_of(CUfunction f, CUfunction_attribute which)
-{
-    emu_module_info info;
-    emu_module_describe(f->module->module, &info);
-    switch (which) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        return (int)function_threads(f);
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        return (int)f->info.shared_bytes;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        return (int)info.constant_bytes;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        return (int)f->info.local_bytes;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        return (int)f->info.live_registers;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-        return (int)info.target;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        return (int)driver.target->sm;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        return (int)f->dynamic_shared;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return -1; /* the driver's choice */
-    default:
-        return 0;
-    }
-}
-
+/* Gives an attribute. PTX has no registers of the machine: see function_blocks. */
 static CUresult get_function_attribute(int *value, CUfunction_attribute which, CUfunction f)
 {
     if (!value)
         return CUDA_ERROR_INVALID_VALUE;
     if (!handle_is(f, FUNCTION_HANDLE))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (which > CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
+    emu_module_info info;
+    emu_module_describe(f->module->module, &info);
+    const int values[CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE + 1] = {
+        [CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = (int)function_threads(f),
+        [CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = (int)f->info.shared_bytes,
+        [CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES] = (int)info.constant_bytes,
+        [CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = (int)f->info.local_bytes,
+        [CU_FUNC_ATTRIBUTE_NUM_REGS] = (int)f->info.live_registers,
+        [CU_FUNC_ATTRIBUTE_PTX_VERSION] = (int)info.target,
+        [CU_FUNC_ATTRIBUTE_BINARY_VERSION] = (int)driver.target->sm,
+        [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = (int)f->dynamic_shared,
+        [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = -1, /* the driver's choice */
+    };
+    if (which >= sizeof values / sizeof *values)
         return CUDA_ERROR_INVALID_VALUE;
-    *value = attribute_of(f, which);
+    *value = values[which];
     return CUDA_SUCCESS;
 }
 
@@ -158,16 +143,6 @@ static CUresult check_function(CUfunction f, const void *answer)
 {
     CUresult r = check_handle(f, FUNCTION_HANDLE);
     return r ? r : check_value(answer);
-}
-
-static CUresult unload_module(CUmodule m)
-{
-    if (!handle_is(m, MODULE_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (m->is_library)
-        return CUDA_ERROR_NOT_PERMITTED;
-    module_destroy(m);
-    return CUDA_SUCCESS;
 }
 
 static CUresult load_library(CUlibrary *library, load_source from, unsigned count,

@@ -43,12 +43,6 @@ static CUresult set_stream_attribute(CUstream s, CUstreamAttrID which,
     return CUDA_SUCCESS;
 }
 
-static CUresult synchronize_stream(CUcontext c, CUstream s)
-{
-    CUresult r = stream_find(c, s, &s);
-    return !r && s->capture ? capture_refuses(s->handle.context, WAITING_CALL) : r;
-}
-
 static CUresult call_back(CUcontext c, CUstream named, CUstreamCallback function, void *data)
 {
     CUstream s;
@@ -71,29 +65,6 @@ static CUresult create_event(CUcontext c, CUevent *event, unsigned flags)
     e->flags = flags;
     *event = e;
     return CUDA_SUCCESS;
-}
-
-/* Records an event. An external record is work in a capture: a node that does it whenever the graph
- * runs. */
-static CUresult record_event(CUcontext c, CUevent e, CUstream stream, unsigned flags)
-{
-    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    work external = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .as.event = e };
-    return flags ? stream_submit(c, stream, &external) : stream_record(c, stream, e);
-}
-
-/* Has a stream wait. Whatever was recorded is done, so that only captures have to know. */
-static CUresult wait_for_event(CUcontext c, CUstream stream, CUevent e, unsigned flags)
-{
-    CUstream s;
-    work external = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .as.event = e };
-    if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (flags)
-        return stream_submit(c, stream, &external);
-    CUresult r = stream_ready(c, stream, &s);
-    return r ? r : s->capture || e->capture ? capture_wait(s, e) : CUDA_SUCCESS;
 }
 
 static CUresult elapsed_time(float *milliseconds, CUevent from, CUevent to)
