@@ -5,8 +5,7 @@
  * checks that both say the same: see tests/libcuda/agreement.sh.
  *
  * Names are those of the symbols that a program links (cuMemAlloc_v2); cuda.h maps what programs
- * write (cuMemAlloc) to them.
- */
+ * write (cuMemAlloc) to them. */
 #ifndef PTXGEN_LIBCUDA_API_H
 #define PTXGEN_LIBCUDA_API_H
 

@@ -29,7 +29,7 @@ CUresult capture_add(CUstream s, const work *w)
         return CUDA_ERROR_OUT_OF_MEMORY;
     bool early = w->programmatic && s->tail.count == 1 && !s->joined &&
                  s->tail.items[0]->work.type == CU_GRAPH_NODE_TYPE_KERNEL;
-    if (early && !graph_make_early(node, s->tail.items[0]))
+    if (early && !node_list_join(c->graph, &node->early, s->tail.items, 1))
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->tail = (node_list){ &node->alone, 1 };
     s->joined = false;
@@ -140,17 +140,6 @@ CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mo
     return CUDA_SUCCESS;
 }
 
-/* Returns true if the origin waits for all that was done in other streams. */
-static bool is_joined(const capture *c)
-{
-    graph_mark_needed(c->graph, c->origin->tail);
-    for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
-        for (size_t i = 0; s->capture == c && i < s->tail.count; i++)
-            if (!s->tail.items[i]->marked)
-                return false;
-    return true;
-}
-
 static void finish_capture(capture *c)
 {
     for (CUstream s = NULL; (s = handle_next(STREAM_HANDLE, s));)
@@ -187,9 +176,12 @@ CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph)
         return invalidate(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
     if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !thrd_equal(c->thread, thrd_current()))
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    r = c->invalid      ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-        : !is_joined(c) ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED
-                        : CUDA_SUCCESS;
+    graph_mark_needed(c->graph, s->tail); /* other streams must have nothing else */
+    for (CUstream other = NULL; (other = handle_next(STREAM_HANDLE, other));)
+        for (size_t i = 0; other->capture == c && i < other->tail.count; i++)
+            if (!other->tail.items[i]->marked)
+                r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    r = c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : r;
     c->graph->captured = false;
     *graph = r ? NULL : c->graph;
     if (r)
@@ -210,22 +202,18 @@ CUresult capture_describe(CUstream s, CUstreamCaptureStatus *status, cuuint64_t 
                           size_t *count)
 {
     CUstreamCaptureStatus now = capture_status(s);
-    capture c = { 0 };
-    node_list tail = { 0 };
+    const capture *c = now == CU_STREAM_CAPTURE_STATUS_ACTIVE ? s->capture : NULL;
+    node_list tail = c ? s->tail : (node_list){ 0 };
     CUgraphEdgeData *plain = NULL;
-    if (now == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-        c = *s->capture;
-        tail = s->tail;
-    }
-    if (c.graph && edges) {
-        plain = arena_try_alloc(c.graph->handle.arena, (tail.count + 1) * sizeof *plain);
+    if (c && edges) {
+        plain = arena_try_alloc(c->graph->handle.arena, (tail.count + 1) * sizeof *plain);
         if (!plain)
             return CUDA_ERROR_OUT_OF_MEMORY;
         memset(plain, 0, tail.count * sizeof *plain);
     }
     *status = now;
-    GIVE(id, c.id);
-    GIVE(graph, c.graph);
+    GIVE(id, c ? c->id : 0);
+    GIVE(graph, c ? c->graph : NULL);
     GIVE(dependencies, tail.items);
     GIVE(edges, plain);
     GIVE(count, tail.count);

@@ -1,6 +1,5 @@
-/* Work for streams, and stream capture: work that would have been done becomes nodes of a graph. A
- * capture starts in one stream, and others join it by waiting for an event that was recorded in it.
- */
+/* Work for streams, and stream capture, which puts it into a graph. A capture starts in one stream,
+ * and others join it by waiting for an event that was recorded in it. */
 #ifndef PTXGEN_LIBCUDA_CAPTURE_H
 #define PTXGEN_LIBCUDA_CAPTURE_H
 
@@ -20,13 +19,13 @@ void stream_destroy(CUstream s);
 
 CUresult capture_begin(CUcontext context, CUstream named, CUstreamCaptureMode mode);
 
-/* Ends a capture and gives its graph. One that is invalid, or whose streams have not all come
- * together, gives an error and ends as well. */
+/* Ends a capture and gives its graph. A capture that is invalid, or whose streams have not all come
+ * together, ends as well and gives an error. */
 CUresult capture_end(CUcontext context, CUstream named, CUgraph *graph);
 CUstreamCaptureStatus capture_status(CUstream s);
 
-/* Tells the state of a stream's capture: all but the status is zero unless that is active. Each
- * place but the status's may be NULL. */
+/* Tells the state of a stream's capture: all but the status is zero unless that is active. Only
+ * status must not be NULL. */
 CUresult capture_describe(CUstream s, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                           const CUgraphNode **dependencies, const CUgraphEdgeData **edges,
                           size_t *count);

@@ -65,8 +65,7 @@ typedef struct handle {
     arena *arena;      /* freed with the handle, or NULL */
 } handle;
 
-/* Makes an object of size bytes, all zero, without or with an arena. Returns NULL if there is no
- * memory. */
+/* Make an object of size bytes, all zero, without or with an arena. NULL: there is no memory. */
 void *handle_new(handle_kind kind, size_t size, CUcontext context);
 void *handle_new_with_arena(handle_kind kind, size_t size, CUcontext context);
 void handle_free(void *object);
@@ -159,30 +158,26 @@ extern struct driver {
  * CUDA_ERROR_OUT_OF_MEMORY for a thread that calls first when there is none left. */
 CUresult driver_enter(void);
 
-/* Gives the lock back and returns the result. */
-CUresult leave(CUresult result);
+CUresult leave(CUresult result); /* gives the lock back and returns the result */
 
-/* The state of a thread; never NULL once it has the lock. */
 typedef struct thread_state {
     CUcontext pushed[MOST_PUSHED]; /* contexts; the last is the current one */
     unsigned count;
     CUstreamCaptureMode capture_mode;
 } thread_state;
-thread_state *this_thread(void);
+thread_state *this_thread(void); /* never NULL once it has the lock */
 
-/* Makes what the driver needs, as cuInit does, for a device that is a target (NULL: there is none).
- * The first target stays. */
+/* Makes what the driver needs, for a device that is a target (NULL: there is none). The first target
+ * stays. */
 CUresult driver_start(const target *t);
 
-/* Returns on how many threads the blocks of a launch run: PTXGEN_CUDA_THREADS. */
-unsigned driver_threads(void);
+unsigned driver_threads(void); /* that run the blocks of a launch: PTXGEN_CUDA_THREADS */
 
 /* Returns zeroed device memory where the blocks of a cooperative launch meet, inside of driver_try.
  * Such launches run one after another. */
 uint64_t driver_workspace(void);
 
-/* Returns a new arena, or NULL if there is no memory. */
-arena *driver_arena(void);
+arena *driver_arena(void); /* a new one, or NULL if there is no memory */
 
 /* Keeps what a kernel prints for driver_write_printed, which writes it to standard output. */
 void driver_print(void *unused, const char *text, size_t length);
@@ -193,7 +188,7 @@ void driver_write_printed(void);
  * arena_try_alloc may be used. */
 CUresult driver_try(CUresult (*work)(void *context), void *context);
 
-/* Writes a line on standard error, which starts with the library's name. */
+/* Writes a line on standard error, after the library's name. */
 void say(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Returns the value of an environment variable; NULL if it is not set or empty. */

@@ -17,15 +17,12 @@
 #ifndef PTXGEN_LIBCUDA_FATBIN_H
 #define PTXGEN_LIBCUDA_FATBIN_H
 
-#include <stdbool.h>
-
 #include "base/arena.h"
 #include "libcuda/api.h"
 
 enum { FATBIN_ANY_SIZE = 0 };
 
-/* Returns true if bytes, which are four or end with a NUL before, begin a fat binary or a wrapper.
- */
+/* Recognizes a fat binary or a wrapper by its first four bytes, or fewer that end with a NUL. */
 bool fatbin_is(const void *bytes);
 
 /* Copies the PTX that a device takes into an arena: for its architecture or the newest of the older

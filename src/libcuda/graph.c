@@ -134,11 +134,6 @@ CUgraph graph_copy(CUgraph g)
     return NULL;
 }
 
-bool graph_make_early(CUgraphNode node, CUgraphNode dependency)
-{
-    return node_list_join(node->graph, &node->early, &dependency, 1);
-}
-
 void graph_mark_needed(CUgraph g, node_list nodes)
 {
     for (CUgraphNode n = g->first; n; n = n->next)

@@ -37,26 +37,19 @@ void graph_free(CUgraph g);
 /* Takes a node out, with all edges to and from it. */
 void graph_remove(CUgraphNode node);
 
-/* Returns true if a node is one of some live graph. */
-bool is_node(CUgraphNode node);
+bool is_node(CUgraphNode node); /* of some live graph */
 
-/* Returns the number of nodes, with those of graphs inside instead of these. */
+/* Counts the nodes, and those of graphs inside instead of these. */
 size_t graph_work_count(CUgraph g);
 
-/* Returns true if all its work can be done: no function of it is gone. */
-bool graph_is_possible(CUgraph g);
+bool graph_is_possible(CUgraph g); /* no function of its work is gone */
 
 bool node_list_has(node_list list, CUgraphNode node);
 
-/* Adds the nodes that a list does not have, in new memory of the graph. Returns false if there is
- * none. */
+/* Adds the nodes that a list does not have, in new memory of the graph. False: there is none. */
 bool node_list_join(CUgraph g, node_list *list, const CUgraphNode *nodes, size_t count);
 
 void node_list_drop(node_list *list, CUgraphNode node);
-
-/* Makes the edge from a kernel's node to another's, which depends on it, a programmatic one.
- * Returns false if there is no memory. */
-bool graph_make_early(CUgraphNode node, CUgraphNode dependency);
 
 /* Marks these nodes and all that they depend on, and no others. */
 void graph_mark_needed(CUgraph g, node_list nodes);

@@ -8,8 +8,7 @@
  *   a failed assertion                          CUDA_ERROR_ASSERT
  *   an instruction that is not known            CUDA_ERROR_ILLEGAL_INSTRUCTION
  *   a deadlock, trap; and, if PTXGEN_CUDA_CHECKS says so, what a device would not notice, such as
- *   races or reads of uninitialised memory      CUDA_ERROR_LAUNCH_FAILED
- */
+ *   races or reads of uninitialised memory      CUDA_ERROR_LAUNCH_FAILED */
 #include "libcuda/launch.h"
 
 #include <stdio.h>
@@ -236,8 +235,6 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l)
 {
     CUfunction f = launch_function(l);
     emu_report report;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     emu_launch_config config = launch_config(c, f, l);
     if (emu_launch(driver.memory, &config, NULL, &report))
         return CUDA_SUCCESS;
@@ -249,8 +246,6 @@ CUresult launch_add(CUcontext c, emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *
 {
     CUfunction f = launch_function(l);
     emu_report report;
-    if (!handle_is(f, FUNCTION_HANDLE))
-        return CUDA_ERROR_INVALID_HANDLE;
     emu_launch_config config = launch_config(c, f, l);
     config.grid_workspace = cooperative ? driver_workspace() : 0;
     if (emu_stream_launch(to, &config, programmatic, NULL, &report))

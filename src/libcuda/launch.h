@@ -20,8 +20,8 @@ CUresult launch_run(CUcontext c, const CUDA_KERNEL_NODE_PARAMS *l);
 CUresult launch_add(CUcontext c, emu_stream *to, const CUDA_KERNEL_NODE_PARAMS *l,
                     bool programmatic, bool cooperative);
 
-/* Says what a kernel did wrong, and has the context note it. other: the kernel that it races with,
- * or NULL. */
+/* Says what a kernel did wrong, and has the context note it. other: the one it races with, or NULL.
+ */
 CUresult launch_fail(CUcontext c, CUfunction f, CUfunction other, const emu_report *report);
 
 /* Copies a launch that was checked, with the values of its parameters. Returns false if there is no

@@ -20,10 +20,10 @@ void pages_free(void *pages, size_t size)
 static CUresult place_buffer(void *context)
 {
     buffer *b = context;
-    b->address = b->managed ? emu_map_here(driver.memory, b->host, b->size)
-                 : b->host  ? emu_map(driver.memory, b->host, b->size, false)
-                            : emu_alloc(driver.memory, b->size);
-    return b->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    b->span.address = b->managed ? emu_map_here(driver.memory, b->host, b->span.size)
+                      : b->host  ? emu_map(driver.memory, b->host, b->span.size, false)
+                                 : emu_alloc(driver.memory, b->span.size);
+    return b->span.address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 buffer *buffer_new(CUcontext c, void *host, size_t size, bool managed)
@@ -32,7 +32,7 @@ buffer *buffer_new(CUcontext c, void *host, size_t size, bool managed)
     if (!b)
         return NULL;
     b->host = host;
-    b->size = size;
+    b->span.size = size;
     b->managed = managed;
     if (!driver_try(place_buffer, b))
         return b;
@@ -48,13 +48,13 @@ void pool_settle(CUmemoryPool pool)
 
 void buffer_destroy(buffer *b)
 {
-    emu_free(driver.memory, b->address);
+    emu_free(driver.memory, b->span.address);
     if (b->managed)
-        pages_free(b->host, b->size);
+        pages_free(b->host, b->span.size);
     else if (!b->registered)
         free(b->host);
     if (b->pool) {
-        b->pool->used -= b->size;
+        b->pool->used -= b->span.size;
         pool_settle(b->pool);
     }
     handle_free(b);
@@ -74,33 +74,25 @@ size_t memory_used(void)
 {
     size_t bytes = 0;
     for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
-        bytes += b->host && !b->managed ? 0 : b->size;
+        bytes += b->host && !b->managed ? 0 : b->span.size;
     for (physical *p = NULL; (p = handle_next(PHYSICAL_HANDLE, p));)
         bytes += p->size;
     return bytes;
 }
 
-buffer *buffer_of_address(uint64_t address)
+void *span_at(handle_kind kind, uint64_t address)
 {
-    for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
-        if (address - b->address < b->size)
-            return b;
+    for (span *s = NULL; (s = handle_next(kind, s));)
+        if (address - s->address < s->size)
+            return s;
     return NULL;
 }
 
 buffer *buffer_of_host(const void *p)
 {
     for (buffer *b = NULL; (b = handle_next(BUFFER_HANDLE, b));)
-        if (b->host && (uintptr_t)p - (uintptr_t)b->host < b->size)
+        if (b->host && (uintptr_t)p - (uintptr_t)b->host < b->span.size)
             return b;
-    return NULL;
-}
-
-mapping *mapping_of(uint64_t address)
-{
-    for (mapping *m = NULL; (m = handle_next(MAPPING_HANDLE, m));)
-        if (address - m->address < m->size)
-            return m;
     return NULL;
 }
 

@@ -8,20 +8,30 @@
 
 #include "libcuda/driver.h"
 
+enum { POOL_REUSES = 3 };
+
 struct CUmemPoolHandle_st {
     handle handle;
-    bool is_default; /* the one that the device has from the start */
-    bool is_current; /* that cuMemAllocAsync takes */
-    bool destroyed;  /* and there while something is allocated from it */
-    int reuse[3];    /* by attribute: on at first */
+    bool is_default;        /* the one that the device has from the start */
+    bool is_current;        /* that cuMemAllocAsync takes */
+    bool destroyed;         /* and there while something is allocated from it */
+    int reuse[POOL_REUSES]; /* by attribute: on at first */
     uint64_t threshold, max_size;
     uint64_t used, most_used;
 };
 
-typedef struct buffer {
+/* Addresses of the device: the first member of a buffer, a reservation and a mapping. */
+typedef struct span {
     handle handle;
-    uint64_t address; /* on the device */
+    uint64_t address;
     size_t size;
+} span;
+
+/* Returns the live object of one of these kinds that contains an address, or NULL. */
+void *span_at(handle_kind kind, uint64_t address);
+
+typedef struct buffer {
+    span span;
     void *host;        /* NULL: device memory */
     bool registered;   /* host memory of the program's own */
     bool managed;      /* host is the address on the device as well */
@@ -37,15 +47,12 @@ void buffer_destroy(buffer *b);
 /* Frees a pool that is destroyed and that nothing is allocated from. */
 void pool_settle(CUmemoryPool pool);
 
-/* Return the live buffer that contains a device address or a host pointer, or NULL. */
-buffer *buffer_of_address(uint64_t address);
+/* Returns the live buffer that contains a host pointer, or NULL. */
 buffer *buffer_of_host(const void *p);
 
 /* Reserved addresses. */
 typedef struct reservation {
-    handle handle;
-    uint64_t address;
-    size_t size;
+    span span;
     void *pages; /* the host's addresses of the same */
 } reservation;
 
@@ -61,16 +68,11 @@ typedef struct physical {
 
 /* Memory, or a part of it, at some addresses. */
 typedef struct mapping {
-    handle handle;
+    span span;
     reservation *in;
     physical *of;
-    uint64_t address;
-    size_t size;
     CUmemAccess_flags access;
 } mapping;
-
-/* Returns the mapping that contains an address, or NULL. */
-mapping *mapping_of(uint64_t address);
 
 /* Maps pages of the host: zeros, or only addresses. Returns NULL if the host has none. */
 void *pages_new(size_t size, bool usable);
@@ -80,8 +82,7 @@ void pages_free(void *pages, size_t size);
 CUresult memory_check(CUmemAllocationType type, CUmemAllocationHandleType handle_types,
                       CUmemLocation location);
 
-/* Returns the bytes of device memory that are allocated. */
-size_t memory_used(void);
+size_t memory_used(void); /* bytes of device memory */
 
 /* Says on standard error why size bytes at a device address are not all there. */
 void say_where(const char *what, uint64_t address, size_t size);

@@ -24,8 +24,8 @@ struct CUfunc_st {
     const void **params;   /* room for the addresses of a launch's parameters */
 };
 
-/* The logs that a program gives the JIT compiler or the linker by options, and finds messages in:
- * of information and of errors. The other options are about optimisation. */
+/* The logs that a program gives the JIT compiler or the linker by options: of information and of
+ * errors. The other options are about optimisation. */
 enum { JIT_INFO_LOG, JIT_ERROR_LOG };
 typedef struct jit_log {
     char *text[2];
@@ -59,15 +59,13 @@ CUresult module_load(CUcontext c, load_source from, unsigned count, const CUjit_
                      void **values, CUmodule *module);
 void module_destroy(CUmodule m);
 
-/* Says a line of the PTX on standard error, with its number. */
 void module_say_line(CUmodule m, unsigned line);
 
-/* Returns how many blocks of so many threads and bytes of dynamic shared memory an SM holds. PTX
- * has no registers of the machine: the emulator's count of registers that are live together is
- * about what ptxas allocates. */
+/* Returns how many blocks an SM holds, by their threads and bytes of dynamic shared memory. PTX has
+ * no registers of the machine: the emulator's count of registers that are live together is about
+ * what ptxas allocates. */
 unsigned function_blocks(CUfunction f, unsigned threads, size_t dynamic);
 
-/* Returns how many threads a block of a function may have. */
-unsigned function_threads(CUfunction f);
+unsigned function_threads(CUfunction f); /* that a block may have at most */
 
 #endif

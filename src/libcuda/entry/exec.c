@@ -26,8 +26,7 @@ struct CUgraphExec_st {
 };
 
 /* Appends the steps of a graph to others, for which there is room. The steps of a graph inside of
- * it stay together. Fails with CUDA_ERROR_INVALID_VALUE if nodes depend on each other in a circle.
- */
+ * it stay together. CUDA_ERROR_INVALID_VALUE: nodes depend on each other in a circle. */
 static CUresult append_steps(CUgraph g, arena *a, step_list *steps)
 {
     CUgraphNode *order = arena_try_alloc(a, (g->count + 1) * sizeof *order);
@@ -127,7 +126,7 @@ static CUresult capture_launch(CUgraphExec e, CUstream stream)
         if (!work_is_possible(&s->work))
             r = CUDA_ERROR_INVALID_HANDLE;
         else if (!(node = graph_add(g, &before, before != NULL, &s->work)) ||
-                 (s->work.programmatic && before && !graph_make_early(node, before)))
+                 (s->work.programmatic && before && !node_list_join(g, &node->early, &before, 1)))
             r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     r = r ? r : capture_add(stream, &w);

@@ -117,7 +117,7 @@ static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgra
     for (size_t i = 0; !r && i < count; i++) {
         bool early = edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
         if (!node_list_join(g, &to[i]->dependencies, from + i, 1) ||
-            (early && !graph_make_early(to[i], from[i])))
+            (early && !node_list_join(g, &to[i]->early, from + i, 1)))
             r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return r;
@@ -186,7 +186,7 @@ static CUresult add_any_node(CUgraphNode *node, CUgraph g, const CUgraphNode *fr
         r = add_node(node, g, from, count, &w);
     for (size_t i = 0; !r && edges && i < count; i++)
         if (edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
-            !graph_make_early(*node, from[i]))
+            !node_list_join(g, &(*node)->early, from + i, 1))
             r = CUDA_ERROR_OUT_OF_MEMORY;
     return r;
 }

@@ -43,7 +43,6 @@ static CUresult check_linker(CUlinkState l, const void *what)
 /* An image that is added, or all that is linked. */
 typedef struct linking {
     CUlinkState of;
-    CUjitInputType type;
     load_source from;
     arena *scratch;
     const char *message;
@@ -54,11 +53,6 @@ static CUresult add_image(void *context)
     linking *k = context;
     arena *a = k->of->handle.arena;
     const char *text;
-    if (k->type != CU_JIT_INPUT_PTX && k->type != CU_JIT_INPUT_CUBIN &&
-        k->type != CU_JIT_INPUT_FATBINARY) {
-        k->message = "only PTX, and fat binaries with PTX, can be linked";
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
     CUresult r = source_read(a, &k->from);
     r = r ? r : check_value(k->from.size);
     r = r ? r : source_ptx(a, k->from, &text, &k->message);
@@ -70,8 +64,12 @@ static CUresult add_image(void *context)
 /* Adds an image of a type that CU_JIT_INPUT_… names. Messages go to the log. */
 static CUresult link_image(CUlinkState l, CUjitInputType type, load_source from)
 {
-    linking k = { .of = l, .type = type, .from = from, .message = "" };
-    CUresult r = driver_try(add_image, &k);
+    linking k = { .of = l, .from = from, .message = "" };
+    CUresult r = CUDA_ERROR_NOT_SUPPORTED;
+    if (type == CU_JIT_INPUT_PTX || type == CU_JIT_INPUT_CUBIN || type == CU_JIT_INPUT_FATBINARY)
+        r = driver_try(add_image, &k);
+    else
+        k.message = "only PTX, and fat binaries with PTX, can be linked";
     jit_log_write(&l->log, "", k.message);
     return r;
 }
@@ -115,12 +113,12 @@ static ptx_head read_head(const char *text)
 }
 
 /* Puts the bodies behind one head, of the newest version and target. */
-static const char *join_texts(arena *a, CUlinkState l)
+static CUresult link_texts(void *context)
 {
-    strbuf text = strbuf_new(a);
+    linking *k = context;
+    CUlinkState l = k->of;
+    strbuf text = strbuf_new(k->scratch);
     ptx_head newest = { 0 };
-    if (l->texts.count == 1)
-        return l->texts.items[0];
     for (size_t i = 0; i < l->texts.count; i++) {
         ptx_head h = read_head(l->texts.items[i]);
         newest.isa = h.isa > newest.isa ? h.isa : newest.isa;
@@ -137,23 +135,16 @@ static const char *join_texts(arena *a, CUlinkState l)
         strbuf_put(&text, read_head(l->texts.items[i]).body);
         strbuf_char(&text, '\n');
     }
-    return text.text;
-}
-
-static CUresult link_texts(void *context)
-{
-    linking *k = context;
-    CUlinkState l = k->of;
-    emu_module_info info;
+    const char *linked = l->texts.count == 1 ? l->texts.items[0] : text.text;
     emu_report report;
-    const char *text = join_texts(k->scratch, l);
-    const emu_module *m = emu_load_any(k->scratch, text, strlen(text), &report);
+    const emu_module *m = emu_load_any(k->scratch, linked, strlen(linked), &report);
     if (!m) {
         k->message = arena_format(l->handle.arena, "line %u: %s", report.line, report.message);
         return CUDA_ERROR_INVALID_PTX;
     }
+    emu_module_info info;
     emu_module_describe(m, &info);
-    l->linked = fatbin_write(l->handle.arena, text, info.target, &l->linked_bytes);
+    l->linked = fatbin_write(l->handle.arena, linked, info.target, &l->linked_bytes);
     return CUDA_SUCCESS;
 }
 

@@ -33,7 +33,7 @@ static CUresult allocate_memory(CUcontext c, CUdeviceptr *address, size_t size, 
         pool->used += size;
     if (pool && pool->used > pool->most_used)
         pool->most_used = pool->used;
-    *address = b->address;
+    *address = b->span.address;
     return CUDA_SUCCESS;
 }
 
@@ -55,8 +55,8 @@ static CUresult release_memory(CUcontext c, CUdeviceptr address)
     CUresult r = capture_refuses(c, UNSAFE_CALL);
     if (r || !address)
         return r;
-    buffer *b = buffer_of_address(address);
-    if (!b || b->address != address || (b->host && !b->managed)) {
+    buffer *b = span_at(BUFFER_HANDLE, address);
+    if (!b || b->span.address != address || (b->host && !b->managed)) {
         say("cuMemFree: nothing was allocated at 0x%llx, or it was freed",
             (unsigned long long)address);
         return CUDA_ERROR_INVALID_VALUE;
@@ -112,47 +112,35 @@ static CUresult release_host(void *host, bool registered)
 /* Returns the device's address of a pointer into a buffer's host memory. */
 static CUdeviceptr device_pointer(const buffer *b, uint64_t host)
 {
-    return b->address + (host - (uintptr_t)b->host);
+    return b->span.address + (host - (uintptr_t)b->host);
 }
 
-/* What contains an address: an allocation, or reserved addresses with memory mapped there. */
-typedef struct range {
-    const buffer *buffer; /* NULL: reserved addresses */
-    const mapping *mapping;
-    uint64_t address;
-    size_t size;
-} range;
-
-static bool find_range(CUdeviceptr p, range *found)
+/* Returns what contains an address, a buffer or a mapping, or NULL. */
+static const span *find_span(CUdeviceptr p)
 {
-    const buffer *b = buffer_of_address(p);
-    const mapping *m = b ? NULL : mapping_of(p);
-    *found = (range){ b, m, b ? b->address : m ? m->address : 0, b ? b->size : m ? m->size : 0 };
-    return b || m;
+    const span *found = span_at(BUFFER_HANDLE, p);
+    return found ? found : span_at(MAPPING_HANDLE, p);
 }
 
 static CUresult describe_range(CUdeviceptr *base, size_t *size, CUdeviceptr address)
 {
-    range at;
-    if (!find_range(address, &at))
+    const span *at = find_span(address);
+    if (!at)
         return CUDA_ERROR_NOT_FOUND;
-    GIVE(base, at.address);
-    GIVE(size, at.size);
+    GIVE(base, at->address);
+    GIVE(size, at->size);
     return CUDA_SUCCESS;
 }
 
-/* Finds what contains a device address, or a host pointer that the device knows, which becomes the
- * device address. */
-static bool find_pointer(CUdeviceptr *p, range *found)
+/* Returns what contains a device address, or a host pointer that the device knows, which becomes
+ * the device address; or NULL. */
+static const span *find_pointer(CUdeviceptr *p)
 {
-    if (find_range(*p, found))
-        return true;
-    const buffer *b = buffer_of_host((const void *)(uintptr_t)*p);
-    if (b) {
+    const span *found = find_span(*p);
+    const buffer *b = found ? NULL : buffer_of_host((const void *)(uintptr_t)*p);
+    if (b)
         *p = device_pointer(b, *p);
-        *found = (range){ b, NULL, b->address, b->size };
-    }
-    return b;
+    return b ? &b->span : found;
 }
 
 /* An attribute of a pointer as a number of some bytes; no bytes: it is not known. */
@@ -161,18 +149,20 @@ typedef struct pointer_answer {
     uint64_t value;
 } pointer_answer;
 
-/* Answers for an address in a range or, where that is none, only with the bytes. */
-static pointer_answer answer_for(CUpointer_attribute which, CUdeviceptr p, const range *in)
+/* Answers for an address in a buffer or a mapping. */
+static pointer_answer answer_for(CUpointer_attribute which, CUdeviceptr p, const span *in)
 {
-    const buffer *b = in->buffer;
+    const buffer *b = in->handle.kind == BUFFER_HANDLE ? (const buffer *)in : NULL;
+    const mapping *m = in->handle.kind == MAPPING_HANDLE ? (const mapping *)in : NULL;
     bool on_host = b && b->host && !b->managed;
-    uint64_t access = in->mapping ? in->mapping->access : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    uint64_t access = m ? m->access : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     const pointer_answer answers[] = {
-        [CU_POINTER_ATTRIBUTE_CONTEXT] = { 8, b ? (uintptr_t)b->handle.context : 0 },
+        [CU_POINTER_ATTRIBUTE_CONTEXT] = { 8, b ? (uintptr_t)b->span.handle.context : 0 },
         [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = { 4, on_host ? CU_MEMORYTYPE_HOST
                                                           : CU_MEMORYTYPE_DEVICE },
         [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = { 8, p },
-        [CU_POINTER_ATTRIBUTE_HOST_POINTER] = { 8, b ? (uintptr_t)b->host + (p - b->address) : 0 },
+        [CU_POINTER_ATTRIBUTE_HOST_POINTER] = { 8, b ? (uintptr_t)b->host + (p - b->span.address)
+                                                     : 0 },
         [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = { 4, 0 },
         [CU_POINTER_ATTRIBUTE_BUFFER_ID] = { 8,
                                              in->address >> 32 }, /* no two have these in common */
@@ -192,13 +182,14 @@ static pointer_answer answer_for(CUpointer_attribute which, CUdeviceptr p, const
 
 static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdeviceptr p)
 {
-    range in;
-    if (!data || !find_pointer(&p, &in))
+    const span *in = find_pointer(&p);
+    if (!data || !in)
         return CUDA_ERROR_INVALID_VALUE;
-    pointer_answer answer = answer_for(which, p, &in);
+    pointer_answer answer = answer_for(which, p, in);
     if (!answer.bytes)
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER && !(in.buffer && in.buffer->host))
+    if (which == CU_POINTER_ATTRIBUTE_HOST_POINTER &&
+        (in->handle.kind != BUFFER_HANDLE || !((const buffer *)in)->host))
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(data, &answer.value, answer.bytes); /* of a little-endian host */
     return CUDA_SUCCESS;
@@ -208,7 +199,7 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute which, CUdevic
 static CUresult pointer_attributes(unsigned count, CUpointer_attribute *which, void **data,
                                    CUdeviceptr p)
 {
-    const range none = { 0 };
+    const span none = { 0 };
     if (!which || !data)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
@@ -233,15 +224,16 @@ static CUresult allocate_managed(CUcontext c, CUdeviceptr *address, size_t size,
         pages_free(host, size);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *address = b->address;
+    *address = b->span.address;
     return CUDA_SUCCESS;
 }
 
 /* Checks some bytes of managed memory. */
 static CUresult check_managed(CUdeviceptr address, size_t size)
 {
-    const buffer *b = buffer_of_address(address);
-    return check_value(b && b->managed && size && size <= b->size - (address - b->address));
+    const buffer *b = span_at(BUFFER_HANDLE, address);
+    return check_value(b && b->managed && size &&
+                       size <= b->span.size - (address - b->span.address));
 }
 
 static CUresult check_managed_location(CUmemLocation location)
@@ -288,8 +280,8 @@ static CUresult attach_memory(CUcontext c, CUstream stream, CUdeviceptr address,
         flags != CU_MEM_ATTACH_SINGLE)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult r = stream_find(c, stream, &stream);
-    const buffer *b = r ? NULL : buffer_of_address(address);
-    bool whole = b && b->managed && b->address == address && (!size || size == b->size);
+    const buffer *b = r ? NULL : span_at(BUFFER_HANDLE, address);
+    bool whole = b && b->managed && b->span.address == address && (!size || size == b->span.size);
     return r ? r : check_value(whole);
 }
 
@@ -304,7 +296,7 @@ static CUmemoryPool new_pool(uint64_t max_size)
     CUmemoryPool pool = handle_new(POOL_HANDLE, sizeof *pool, NULL);
     if (!pool)
         return NULL;
-    for (size_t i = 0; i < sizeof pool->reuse / sizeof *pool->reuse; i++)
+    for (size_t i = 0; i < POOL_REUSES; i++)
         pool->reuse[i] = 1;
     pool->max_size = max_size ? max_size : DEVICE_MEMORY_BYTES;
     return pool;
@@ -361,57 +353,38 @@ static void destroy_pool(CUmemoryPool pool)
     pool_settle(pool);
 }
 
-static CUresult get_pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+/* Returns where a pool has an attribute that is a number of bytes, or NULL. */
+static uint64_t *pool_bytes(CUmemoryPool pool, CUmemPool_attribute which)
 {
-    if (!value)
-        return CUDA_ERROR_INVALID_VALUE;
-    switch (which) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        *(int *)value = pool->reuse[which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
-        break;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        *(cuuint64_t *)value = pool->threshold;
-        break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        *(cuuint64_t *)value = pool->used;
-        break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        *(cuuint64_t *)value = pool->most_used;
-        break;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
+    uint64_t *const fields[] = {
+        [CU_MEMPOOL_ATTR_RELEASE_THRESHOLD] = &pool->threshold,
+        [CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT] = &pool->used,
+        [CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH] = &pool->most_used,
+        [CU_MEMPOOL_ATTR_USED_MEM_CURRENT] = &pool->used,
+        [CU_MEMPOOL_ATTR_USED_MEM_HIGH] = &pool->most_used,
+    };
+    return which < sizeof fields / sizeof *fields ? fields[which] : NULL;
 }
 
-/* Sets an attribute. Of the counts only the highest ones can be set, and to 0. */
-static CUresult set_pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value)
+/* Gets an attribute, or sets one. Of the counts only the highest ones can be set, and to 0. */
+static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute which, void *value, bool sets)
 {
-    if (!value)
+    unsigned reuse = which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES;
+    uint64_t *bytes = pool_bytes(pool, which);
+    if (!value || (!bytes && reuse >= POOL_REUSES) || (sets && bytes == &pool->used))
         return CUDA_ERROR_INVALID_VALUE;
-    switch (which) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        pool->reuse[which - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] =
-            *(const int *)value != 0;
-        break;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+    if (!bytes && sets)
+        pool->reuse[reuse] = *(const int *)value != 0;
+    else if (!bytes)
+        *(int *)value = pool->reuse[reuse];
+    else if (!sets)
+        *(cuuint64_t *)value = *bytes;
+    else if (bytes == &pool->threshold)
         pool->threshold = *(const cuuint64_t *)value;
-        break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        if (*(const cuuint64_t *)value)
-            return CUDA_ERROR_INVALID_VALUE;
-        pool->most_used = pool->used;
-        break;
-    default:
+    else if (*(const cuuint64_t *)value)
         return CUDA_ERROR_INVALID_VALUE;
-    }
+    else
+        pool->most_used = pool->used;
     return CUDA_SUCCESS;
 }
 

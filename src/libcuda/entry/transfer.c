@@ -2,8 +2,7 @@
 #include "libcuda/capture.h"
 #include "libcuda/entry/entry.h"
 
-/* Does work of a call without a stream, which finishes before it returns: no capture allows that.
- */
+/* Does work of a call without a stream, which waits for it: no capture allows that. */
 static CUresult run_work_now(CUcontext c, const work *w)
 {
     CUresult r = capture_refuses(c, UNSAFE_CALL);

@@ -13,19 +13,11 @@ static bool is_whole(uint64_t address, size_t size)
     return size && size % EMU_GRANULE == 0 && address % EMU_GRANULE == 0;
 }
 
-static reservation *reservation_of(uint64_t address)
-{
-    for (reservation *r = NULL; (r = handle_next(RESERVATION_HANDLE, r));)
-        if (address - r->address < r->size)
-            return r;
-    return NULL;
-}
-
 /* Returns true if some mapping has any of these addresses. */
 static bool is_mapped_anywhere(uint64_t address, size_t size)
 {
     for (mapping *m = NULL; (m = handle_next(MAPPING_HANDLE, m));)
-        if (address - m->address < m->size || m->address - address < size)
+        if (address - m->span.address < m->span.size || m->span.address - address < size)
             return true;
     return false;
 }
@@ -34,9 +26,9 @@ static bool is_mapped_anywhere(uint64_t address, size_t size)
 static bool is_mapped_whole(uint64_t address, size_t size)
 {
     const mapping *m;
-    for (; size; address += m->size, size -= m->size) {
-        m = mapping_of(address);
-        if (!m || m->address != address || m->size > size)
+    for (; size; address += m->span.size, size -= m->span.size) {
+        m = span_at(MAPPING_HANDLE, address);
+        if (!m || m->span.address != address || m->span.size > size)
             return false;
     }
     return true;
@@ -45,8 +37,8 @@ static bool is_mapped_whole(uint64_t address, size_t size)
 static CUresult place_reservation(void *context)
 {
     reservation *r = context;
-    r->address = emu_reserve(driver.memory, r->pages, r->size);
-    return r->address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    r->span.address = emu_reserve(driver.memory, r->pages, r->span.size);
+    return r->span.address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Reserves addresses, aligned to more than any program asks for. The address that a program wishes
@@ -62,24 +54,25 @@ static CUresult reserve_addresses(CUdeviceptr *address, size_t size, size_t alig
     reservation *r = handle_new(RESERVATION_HANDLE, sizeof *r, NULL);
     if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    r->size = size;
+    r->span.size = size;
     r->pages = pages_new(size, false);
     if (!r->pages || driver_try(place_reservation, r)) {
         pages_free(r->pages, size);
         handle_free(r);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *address = r->address;
+    *address = r->span.address;
     return CUDA_SUCCESS;
 }
 
 static CUresult free_addresses(CUdeviceptr address, size_t size)
 {
-    reservation *r = reservation_of(address);
-    if (!r || r->address != address || r->size != size || is_mapped_anywhere(address, size))
+    reservation *r = span_at(RESERVATION_HANDLE, address);
+    if (!r || r->span.address != address || r->span.size != size ||
+        is_mapped_anywhere(address, size))
         return CUDA_ERROR_INVALID_VALUE;
-    emu_free(driver.memory, r->address);
-    pages_free(r->pages, r->size);
+    emu_free(driver.memory, r->span.address);
+    pages_free(r->pages, r->span.size);
     handle_free(r);
     return CUDA_SUCCESS;
 }
@@ -137,7 +130,7 @@ static void settle_memory(physical *p)
 
 static CUresult retain_memory(CUmemGenericAllocationHandle *memory, uint64_t address)
 {
-    const mapping *m = mapping_of(address);
+    const mapping *m = span_at(MAPPING_HANDLE, address);
     if (!memory || !m)
         return CUDA_ERROR_INVALID_VALUE;
     m->of->uses++;
@@ -147,21 +140,21 @@ static CUresult retain_memory(CUmemGenericAllocationHandle *memory, uint64_t add
 
 static char *pages_of(const mapping *m)
 {
-    return (char *)m->in->pages + (m->address - m->in->address);
+    return (char *)m->in->pages + (m->span.address - m->in->span.address);
 }
 
 static CUresult map_memory(CUdeviceptr address, size_t size, size_t offset, physical *of,
                            unsigned long long flags)
 {
-    reservation *in = reservation_of(address);
+    reservation *in = span_at(RESERVATION_HANDLE, address);
     if (flags || !in || !is_whole(address, size) || !is_whole(offset, size) ||
-        size > in->size - (address - in->address) || offset > of->size ||
+        size > in->span.size - (address - in->span.address) || offset > of->size ||
         size > of->size - offset || is_mapped_anywhere(address, size))
         return CUDA_ERROR_INVALID_VALUE;
     mapping *m = handle_new(MAPPING_HANDLE, sizeof *m, NULL);
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *m = (mapping){ .handle = m->handle, .in = in, .of = of, .address = address, .size = size };
+    *m = (mapping){ .span = { m->span.handle, address, size }, .in = in, .of = of };
     if (mmap(pages_of(m), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, of->file,
              (off_t)offset) == MAP_FAILED) {
         handle_free(m);
@@ -174,7 +167,7 @@ static CUresult map_memory(CUdeviceptr address, size_t size, size_t offset, phys
 /* Has kernels and copies reach what is mapped, to load from it or to store to it as well. */
 static void permit_access(mapping *m, CUmemAccess_flags access)
 {
-    emu_set_access(driver.memory, m->address, m->size,
+    emu_set_access(driver.memory, m->span.address, m->span.size,
                    access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? EMU_LOADS_AND_STORES
                    : access                                     ? EMU_LOADS
                                                                 : EMU_NO_ACCESS);
@@ -186,12 +179,12 @@ static CUresult unmap_memory(CUdeviceptr address, size_t size)
     if (!is_whole(address, size) || !is_mapped_whole(address, size))
         return CUDA_ERROR_INVALID_VALUE;
     while (size) {
-        mapping *m = mapping_of(address);
+        mapping *m = span_at(MAPPING_HANDLE, address);
         physical *of = m->of;
-        address += m->size;
-        size -= m->size;
+        address += m->span.size;
+        size -= m->span.size;
         permit_access(m, CU_MEM_ACCESS_FLAGS_PROT_NONE);
-        mmap(pages_of(m), m->size, PROT_NONE,
+        mmap(pages_of(m), m->span.size, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         handle_free(m);
         of->places--;
@@ -216,8 +209,8 @@ static CUresult set_mapping_access(CUdeviceptr address, size_t size, const CUmem
         if (access[i].location.id)
             return CUDA_ERROR_INVALID_DEVICE;
     }
-    for (mapping *m; size; address += m->size, size -= m->size) {
-        m = mapping_of(address);
+    for (mapping *m; size; address += m->span.size, size -= m->span.size) {
+        m = span_at(MAPPING_HANDLE, address);
         permit_access(m, access[count - 1].flags);
     }
     return CUDA_SUCCESS;
@@ -226,7 +219,7 @@ static CUresult set_mapping_access(CUdeviceptr address, size_t size, const CUmem
 static CUresult get_mapping_access(unsigned long long *flags, const CUmemLocation *location,
                                    CUdeviceptr address)
 {
-    const mapping *m = mapping_of(address);
+    const mapping *m = span_at(MAPPING_HANDLE, address);
     if (!flags || !location || !m)
         return CUDA_ERROR_INVALID_VALUE;
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id)
