@@ -125,11 +125,9 @@ void arena_reset(arena *a)
     use_chunk(a, a->first);
 }
 
-/* The next chunk that has room for size bytes: one kept by arena_reset, or a new one put in its
- * place. False where there is no memory. */
-static bool next_chunk(arena *a, size_t size)
+bool arena_next_chunk(arena *a, size_t size)
 {
-    chunk *next = a->current->next;
+    chunk *next = a->current->next; /* one that arena_reset kept */
     if (!next || next->size < size) {
         size_t usual = a->current->size * 2 < LARGEST_CHUNK ? a->current->size * 2 : LARGEST_CHUNK;
         chunk *fresh = chunk_new(size > usual ? size : usual);
@@ -141,22 +139,6 @@ static bool next_chunk(arena *a, size_t size)
     }
     use_chunk(a, next);
     return true;
-}
-
-void arena_next_chunk(arena *a, size_t size, size_t rounded)
-{
-    if (rounded < size || !next_chunk(a, rounded))
-        arena_exhausted(a, size);
-}
-
-void *arena_try_alloc(arena *a, size_t size)
-{
-    size_t rounded = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    if (rounded < size || ((size_t)(a->end - a->at) < rounded && !next_chunk(a, rounded)))
-        return NULL;
-    void *bytes = a->at;
-    a->at += rounded;
-    return bytes;
 }
 
 void arena_shrink(arena *a, void *bytes, size_t size)

@@ -1,11 +1,9 @@
 /* An arena: memory that is freed all at once.
  *
- * Everything a run allocates lives in an arena and goes with it, so no code below main frees
- * anything. An arena belongs to one thread at a time. Allocation never fails from the caller's
- * point of view: when the system has no memory left, the process says so and ends with status 3. A
- * library that lives in somebody else's process wraps what it does in arena_try instead, and what
- * fails then is that call.
- */
+ * Everything a run allocates lives in an arena, so no code below main frees anything. An arena
+ * belongs to one thread at a time. Allocation never fails for the caller: when the system has no
+ * memory left, the process says so and ends with status 3. A library in somebody else's process
+ * wraps its work in arena_try, and that call fails instead. */
 #ifndef PTXGEN_BASE_ARENA_H
 #define PTXGEN_BASE_ARENA_H
 
@@ -27,53 +25,56 @@ typedef struct arena {
     struct arena *parent, *children, *next, *previous;
 } arena;
 
+/* Makes an arena: by itself, or one that is freed with its parent at the latest and fails as that
+ * does. */
 arena *arena_new(void);
-
-/* An arena that is freed with another one, unless that happens before, and fails as that one does.
- */
 arena *arena_new_in(arena *parent);
+
+/* Makes an arena, or returns NULL if there is no memory. The parent may be NULL. */
+arena *arena_try_new(arena *parent);
 void arena_free(arena *a);
 
-/* Calls work(context). False where memory ran out on the way, in this arena or one inside of it:
- * work did not go on from there, and what it had changed by then stays changed. Nothing but that
- * and a return may end work. Calls nest. */
+/* Calls work(context). Returns false if memory ran out, in this arena or one inside of it: work
+ * stopped there, and what it had changed stays changed. Only that and a return may end work. Calls
+ * nest. */
 bool arena_try(arena *a, void (*work)(void *context), void *context);
 
-/* The same as without try, but NULL where there is no memory. parent may be NULL: in none. */
-arena *arena_try_new(arena *parent);
-void *arena_try_alloc(arena *a, size_t size);
-
-/* What an allocation of size bytes does that cannot be had, for those who take memory from
- * elsewhere: ends the innermost arena_try of an arena or of those it is in, or else the process,
- * which NULL always does. size 0: not known. */
+/* Ends the innermost arena_try of an arena or of its parents, or else the process, as an allocation
+ * of size bytes does that fails (0: not known). NULL ends the process. */
 _Noreturn void arena_exhausted(const arena *a, size_t size);
 
 /* Forgets all allocations but keeps the memory for the next ones. */
 void arena_reset(arena *a);
 
-/* Goes on to a chunk with room for size bytes, or for rounded of them, which is the same rounded up
- * to the alignment of all. Fails where there is no memory. */
-void arena_next_chunk(arena *a, size_t size, size_t rounded);
+/* Goes on to a chunk with room for size bytes. Returns false if there is no memory. */
+bool arena_next_chunk(arena *a, size_t size);
 
-/* size bytes, aligned for any type, not initialised. */
-static inline void *arena_alloc(arena *a, size_t size)
+/* Returns size bytes, aligned for any type, not initialised, or NULL if there is no memory. */
+static inline void *arena_try_alloc(arena *a, size_t size)
 {
     const size_t alignment = _Alignof(max_align_t);
     size_t rounded = (size + alignment - 1) & ~(alignment - 1);
-    if (rounded < size || (size_t)(a->end - a->at) < rounded)
-        arena_next_chunk(a, size, rounded);
+    if (rounded < size || ((size_t)(a->end - a->at) < rounded && !arena_next_chunk(a, rounded)))
+        return NULL;
     void *bytes = a->at;
     a->at += rounded;
+    return bytes;
+}
+
+static inline void *arena_alloc(arena *a, size_t size)
+{
+    void *bytes = arena_try_alloc(a, size);
+    if (!bytes)
+        arena_exhausted(a, size);
     return bytes;
 }
 
 /* Takes the latest allocation back but for its first size bytes. */
 void arena_shrink(arena *a, void *bytes, size_t size);
 
-/* The same, set to zero. */
 void *arena_zalloc(arena *a, size_t size);
 
-/* A copy of size bytes, followed by a NUL that is not counted. */
+/* Copies size bytes, and a NUL behind them. */
 char *arena_copy(arena *a, const void *bytes, size_t size);
 char *arena_strdup(arena *a, const char *text);
 char *arena_format(arena *a, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -285,8 +285,7 @@ static size_t weight(char c)
     return c == '_' ? EDIT / 2 : EDIT;
 }
 
-/* Optimal string alignment distance: insert, delete, replace, swap neighbours. Case is no matter.
- */
+/* Optimal string alignment distance: insert, delete, replace, swap neighbours; in any case. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1] = { { 0 } };

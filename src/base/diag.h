@@ -6,8 +6,7 @@
  *         7 | k         = 1000
  *           |             ^~~~
  *
- * Every kind of problem has a stable code, listed in diag.def.
- */
+ * Every kind of problem has a stable code, listed in diag.def. */
 #ifndef PTXGEN_BASE_DIAG_H
 #define PTXGEN_BASE_DIAG_H
 
@@ -72,21 +71,20 @@ bool diags_full(const diags *d);
  * that are not printable become '?', so that input can't reach the terminal. */
 void diags_render(const diags *d, strbuf *out, bool color);
 
-/* A place as a part of a sentence: "line 3", with "of b.ini" behind it where the sentence stands in
- * another file. */
+/* Returns a place for a sentence: "line 3", or "line 3 of b.ini" in a sentence about another file.
+ */
 const char *diag_line(arena *a, const location *where, const location *sentence);
 
-/* The name among candidates that a user who typed text most likely meant, or NULL: edit distance
- * with transpositions, at most a third of the length away, whatever the case of letters. */
+/* Returns the candidate that a user who typed text most likely meant, or NULL: by edit distance with
+ * transpositions, at most a third of the length, whatever the case of letters. */
 const char *closest_match(const char *text, const char *const *candidates, size_t count);
 
-/* The code as shown: "E014". */
-const char *diag_number(diag_code code);
+const char *diag_number(diag_code code); /* "E014" */
 
-/* The code that text means: "E014", "e14" or "14". False where there is none. */
+/* Finds the code that text means: "E014", "e14" or "14". */
 bool diag_find(const char *text, diag_code *out);
 
-/* --explain: every code with its meaning, one a line. --explain CODE: all that is known of one. */
+/* Append every code with its meaning, and all that is known of one, as --explain shows them. */
 void diag_list(strbuf *out);
 void diag_explain(strbuf *out, diag_code code);
 

@@ -19,7 +19,6 @@
 #include "base/strbuf.h"
 
 enum {
-    READ_STEP = 64 * 1024,
     MAX_ATTEMPTS = 1000,
     DECIMAL = 10,
     LOCK_SECONDS = 30,
@@ -104,10 +103,6 @@ bool os_is_device(const char *path)
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error)
 {
-    char part[READ_STEP];
-    const char *expected = bytes;
-    size_t left = size;
-    ssize_t got = 1;
     struct stat status = { 0 };
     *holds = false;
     if (os_is_device(path))
@@ -115,20 +110,14 @@ bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, b
     int descriptor = open_regular(a, path, &status, error);
     if (descriptor < 0)
         return false;
-    for (*holds = true; *holds && got != 0;) {
-        got = read(descriptor, part, sizeof part);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        *holds = (size_t)got <= left && memcmp(part, expected, (size_t)got) == 0;
-        if (*holds) {
-            expected += got;
-            left -= (size_t)got;
-        }
-    }
-    *holds = *holds && left == 0;
-    bool ok = got >= 0 || fail(a, error);
+    arena *scratch = arena_new_in(a);
+    char *there;
+    size_t length;
+    bool ok = os_read_all(scratch, descriptor, size, SIZE_MAX, &there, &length, error);
+    *holds = ok && length == size && memcmp(there, bytes, size) == 0;
+    if (!ok)
+        *error = arena_strdup(a, *error);
+    arena_free(scratch);
     close(descriptor);
     return ok;
 }
@@ -254,8 +243,7 @@ const char *os_folder_of(arena *a, const char *path)
     return os_absolute_path(a, length ? arena_copy(a, real, length) : ".");
 }
 
-/* A folder to be locked; folders have one order in all processes, so that none waits in a circle.
- */
+/* A folder to be locked, in one order in all processes, so that none waits in a circle. */
 typedef struct folder_to_lock {
     os_lock lock;
     dev_t device;

@@ -1,9 +1,6 @@
-/* What the operating system decides: files, processes, threads, time.
- *
- * os.c and os_process.c alone know POSIX; another system has others. Functions that can fail return
- * false and set *error to a sentence without the path ("No space left on device"), kept in the
- * arena given.
- */
+/* What the operating system decides: files, processes, threads, time. os.c and os_process.c alone
+ * know POSIX. Functions that can fail return false and set *error to a sentence without the path
+ * ("No space left on device"), kept in the arena given. */
 #ifndef PTXGEN_BASE_OS_H
 #define PTXGEN_BASE_OS_H
 
@@ -13,15 +10,11 @@
 
 #include "base/arena.h"
 
-/* Reads the regular file at path; a NUL that is not counted follows the bytes. A folder, a device
- * and a FIFO are errors: they may have no end. */
+/* Read a file of at most `most` bytes, and put a NUL behind them. A folder, a device and a FIFO are
+ * errors: they may have no end. os_read_input takes streams as well. */
 bool os_read_file(arena *a, const char *path, char **bytes, size_t *size, const char **error);
-
-/* Reads a file that is an error if it has more than `most` bytes. */
 bool os_read_short_file(arena *a, const char *path, size_t most, char **bytes, size_t *size,
                         const char **error);
-
-/* Reads a file that the command line names, which may also be a stream. */
 bool os_read_input(arena *a, const char *path, size_t most, char **bytes, size_t *size,
                    const char **error);
 
@@ -29,20 +22,19 @@ bool os_read_input(arena *a, const char *path, size_t most, char **bytes, size_t
  * process substitution does. */
 bool os_is_stream(const char *path);
 
-/* Whether the file at path holds these bytes and no others; devices and pipes hold nothing. A
- * directory is an error. */
+/* Checks if a file holds these bytes and no others. Devices and pipes hold nothing; a folder is an
+ * error. */
 bool os_file_holds(arena *a, const char *path, const void *bytes, size_t size, bool *holds,
                    const char **error);
 
-/* Writes standard output for "-" or, given a path, puts a file there: under a temporary name in the
- * same folder, then renamed, so that a reader, or whoever comes after a killed run, sees the old
- * file or the new one, never a part. A device or a pipe is written to, not replaced, and so is what
- * a symbolic link leads to. */
+/* Writes standard output for "-", or a file: under a temporary name in the same folder, then
+ * renamed, so that a reader sees the old file or the new one, never a part. A device or a pipe is
+ * written to, not replaced, and so is what a symbolic link leads to. */
 bool os_write_file(arena *a, const char *path, const void *bytes, size_t size, const char **error);
 
-/* A file written under a temporary name beside path that waits to be renamed (commit) or removed
- * (discard), so that several files can be made to appear together or not at all. What is not
- * replaced is written when it is committed: the bytes have to stay until then. */
+/* A file under a temporary name beside path, to be renamed (commit) or removed (discard), so that
+ * several files appear together or not at all. What is not replaced is written by the commit: the
+ * bytes have to stay until then. */
 typedef struct os_pending {
     const char *path;
     const char *temporary; /* NULL: a device or a pipe */
@@ -54,13 +46,10 @@ bool os_write_pending(arena *a, const char *path, const void *bytes, size_t size
 bool os_commit(arena *a, const os_pending *pending, const char **error);
 void os_discard(const os_pending *pending);
 
-/* Removes the temporary files that ended processes left in a folder: call it with the folder's
- * lock.
- */
+/* Removes the temporary files that ended processes left in a folder whose lock is held. */
 void os_remove_temporaries(arena *a, const char *folder);
 
-/* Returns the absolute path of the folder that a file is put into: of what its link leads to, if it
- * is one. */
+/* Returns the absolute path of the folder that a file is put into, behind symbolic links. */
 const char *os_folder_of(arena *a, const char *path);
 
 /* A lock that one process has at a time, and that ends with the process. */
@@ -84,24 +73,22 @@ bool os_exists(const char *path);
 /* Returns a text that is the same for all names of one file, or NULL if there is no file. */
 const char *os_file_identity(arena *a, const char *path);
 
-/* Whether there is something at path that is written to and not replaced: a device, a pipe. */
+/* Returns true for what is written to and not replaced: a device, a pipe. */
 bool os_is_device(const char *path);
 
-/* One name for all that a file can have, there or not yet: absolute, and without links as far as
- * there are files. */
+/* Returns one name for all that a file can have: absolute, and without links where files exist. */
 const char *os_absolute_path(arena *a, const char *path);
 
-/* An empty directory of our own under the system's folder for temporary files, and its removal with
- * the plain files in it. */
+/* Makes an empty folder under the system's one for temporary files, and removes one with the plain
+ * files in it. */
 bool os_temporary_directory(arena *a, const char **path, const char **error);
 void os_remove_directory(arena *a, const char *path);
 void os_remove_file(const char *path);
 
-/* Returns the folder for temporary files: $TMPDIR, or /tmp. */
-const char *os_scratch_parent(void);
+const char *os_scratch_parent(void); /* $TMPDIR, or /tmp */
 
-/* Makes an empty folder for temporary files, locked, and removes it with the plain files in it. The
- * first call removes the folders of processes that were killed. */
+/* Makes and removes such a folder that is locked. The first call removes those of processes that
+ * were killed. */
 bool os_open_scratch(arena *a, os_lock *out, const char **error);
 void os_close_scratch(arena *a, const os_lock *scratch);
 

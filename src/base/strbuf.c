@@ -25,21 +25,25 @@ void strbuf_grow(strbuf *s, size_t more)
     s->capacity = capacity;
 }
 
-void strbuf_bytes(strbuf *s, const char *bytes, size_t count)
+/* Makes a string longer by some bytes and gives a pointer to the first of them. */
+static char *lengthen(strbuf *s, size_t count)
 {
     char *end = strbuf_reserve(s, count);
-    if (count)
-        memcpy(end, bytes, count);
     end[count] = '\0';
     s->length += count;
+    return end;
+}
+
+void strbuf_bytes(strbuf *s, const char *bytes, size_t count)
+{
+    char *end = lengthen(s, count);
+    if (count)
+        memcpy(end, bytes, count);
 }
 
 void strbuf_char(strbuf *s, char c)
 {
-    char *end = strbuf_reserve(s, 1);
-    end[0] = c;
-    end[1] = '\0';
-    s->length++;
+    *lengthen(s, 1) = c;
 }
 
 void strbuf_unsigned(strbuf *s, uint64_t number)
@@ -67,22 +71,16 @@ void strbuf_upper(strbuf *s, const char *text)
 
 void strbuf_hex(strbuf *s, uint64_t number, unsigned digits)
 {
-    char *end = strbuf_reserve(s, digits);
+    char *end = lengthen(s, digits);
     for (unsigned i = digits; i-- > 0; number >>= 4)
         end[i] = "0123456789abcdef"[number & 15];
-    end[digits] = '\0';
-    s->length += digits;
 }
 
 void strbuf_pad(strbuf *s, size_t line_start, size_t column)
 {
     size_t at = s->length - line_start;
-    if (at >= column)
-        return;
-    char *end = strbuf_reserve(s, column - at);
-    memset(end, ' ', column - at);
-    end[column - at] = '\0';
-    s->length += column - at;
+    if (at < column)
+        memset(lengthen(s, column - at), ' ', column - at);
 }
 
 void strbuf_format(strbuf *s, const char *format, ...)

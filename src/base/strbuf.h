@@ -34,17 +34,15 @@ void strbuf_char(strbuf *s, char c);
 void strbuf_unsigned(strbuf *s, uint64_t number);
 void strbuf_signed(strbuf *s, int64_t number);
 
-/* text with its letters a to z as capitals, whatever the locale. */
-void strbuf_upper(strbuf *s, const char *text);
+void strbuf_upper(strbuf *s, const char *text); /* letters as capitals, whatever the locale */
 
-/* digits hexadecimal digits, lower case, with leading zeros. */
+/* Appends hexadecimal digits, lower case, with leading zeros. */
 void strbuf_hex(strbuf *s, uint64_t number, unsigned digits);
 
-/* Spaces up to a column counted from the byte at line_start; none when the text is there already.
- */
+/* Appends spaces up to a column, if any, counted from the byte at line_start. */
 void strbuf_pad(strbuf *s, size_t line_start, size_t column);
 
-/* printf. Not for floating point: its decimal point follows the locale. */
+/* Not for floating point: its decimal point follows the locale. */
 void strbuf_format(strbuf *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif
