@@ -55,96 +55,71 @@ static bool parse_number(const char *text, char end, uint64_t least, uint64_t mo
     return *text != end && number >= least && number <= most;
 }
 
-static status take_positions(command_line *o, const char *text)
+static bool take_positions(command_line *o, const char *text)
 {
     int64_t *positions = &o->model.max_seq_len;
-    if (spec_parse_number(text, positions) && *positions >= 1 &&
-        *positions <= PROBLEM_MOST_POSITIONS)
-        return EXIT_DONE;
-    return wrong_usage("--max-seq-len takes a number from 1 to %dM, such as 8192, 8k or 1M, not "
-                       "'%s'",
-                       PROBLEM_MOST_POSITIONS >> 20, text);
+    return spec_parse_number(text, positions) && *positions >= 1 &&
+           *positions <= PROBLEM_MOST_POSITIONS;
 }
 
-static status take_kv_type(command_line *o, const char *text)
+static bool take_kv_type(command_line *o, const char *text)
 {
     for (int64_t i = 0; i < KV_COUNT; i++)
         if (strcmp(formats[kv_formats[i]].name, text) == 0) {
             o->model.kv_type = i;
-            return EXIT_DONE;
+            return true;
         }
-    return wrong_usage("--kv-type takes f32, f16, bf16 or q8_0, not '%s'", text);
+    return false;
 }
 
 /* "build,print" */
-static status take_stages(command_line *o, const char *list)
+static bool take_stages(command_line *o, const char *list)
 {
     for (const char *word = list;; word++) {
         size_t length = strcspn(word, ",");
         unsigned stage = generate_stage(word, length);
-        if (!stage)
-            return wrong_usage("--dump takes a list of build, fold and print, not '%s'", list);
         o->run.dump |= stage;
         word += length;
-        if (!*word)
-            return EXIT_DONE;
+        if (!stage || !*word)
+            return stage;
     }
 }
 
 /* "3/8" */
-static status take_shard(command_line *o, const char *text)
+static bool take_shard(command_line *o, const char *text)
 {
     size_t slash = strcspn(text, "/");
     shard *part = &o->run.shard;
-    if (text[slash] && parse_number(text + slash + 1, '\0', 1, UINT32_MAX, &part->count) &&
-        parse_number(text, '/', 1, part->count, &part->index))
-        return EXIT_DONE;
-    return wrong_usage("--shard takes I/N, from 1/8 to 8/8 for eight parts, not '%s'", text);
+    return text[slash] && parse_number(text + slash + 1, '\0', 1, UINT32_MAX, &part->count) &&
+           parse_number(text, '/', 1, part->count, &part->index);
 }
 
-static status take_out(command_line *o, const char *folder)
+static bool take_embed(command_line *o, const char *how)
 {
-    (void)o;
-    if (*folder && strcmp(folder, "-") != 0)
-        return EXIT_DONE;
-    return wrong_usage("--out needs a folder; . is the present one");
-}
-
-static status take_embed(command_line *o, const char *how)
-{
-    if (!embedding_find(how, &o->run.embed))
-        return wrong_usage("--embed takes string, c23 or incbin, not '%s'", how);
     o->run.overrides.embed = &o->run.embed;
-    return EXIT_DONE;
+    return embedding_find(how, &o->run.embed);
 }
 
-static status take_validate(command_line *o, const char *ptxas)
+static bool take_validate(command_line *o, const char *ptxas)
 {
     (void)ptxas;
-    o->run.validate = true;
-    return EXIT_DONE;
+    return o->run.validate = true;
 }
 
-static status take_seed(command_line *o, const char *text)
+static bool take_seed(command_line *o, const char *text)
 {
-    if (parse_number(text, '\0', 0, UINT64_MAX, &o->run.seed))
-        return EXIT_DONE;
-    return wrong_usage("--seed takes a number of 64 bits, not '%s'", text);
+    return parse_number(text, '\0', 0, UINT64_MAX, &o->run.seed);
 }
 
-static status take_jobs(command_line *o, const char *text)
+static bool take_jobs(command_line *o, const char *text)
 {
-    if (parse_number(text, '\0', 1, MAX_JOBS, &o->run.jobs))
-        return EXIT_DONE;
-    return wrong_usage("--jobs takes a number from 1 to %d, not '%s'", MAX_JOBS, text);
+    return parse_number(text, '\0', 1, MAX_JOBS, &o->run.jobs);
 }
 
-static status take_color(command_line *o, const char *when)
+static bool take_color(command_line *o, const char *when)
 {
     (void)o;
-    if (strcmp(when, "auto") == 0 || strcmp(when, "always") == 0 || strcmp(when, "never") == 0)
-        return EXIT_DONE;
-    return wrong_usage("--color takes auto, always or never, not '%s'", when);
+    return strcmp(when, "auto") == 0 || strcmp(when, "always") == 0 || strcmp(when, "never") == 0;
 }
 
 /* What getopt_long takes, --help shows and an option does: it sets a field, and then it may check
@@ -157,7 +132,8 @@ typedef struct option_row {
     enum { SETS_NOTHING, SETS_TEXT, SETS_FLAG } kind;
     size_t field;       /* of command_line */
     const char *absent; /* what a text becomes without an optional argument */
-    status (*take)(command_line *o, const char *argument);
+    const char *takes;  /* what take accepts */
+    bool (*take)(command_line *o, const char *argument);
     bool may_repeat; /* with an argument: others stand once, since only one of two could count */
 } option_row;
 
@@ -167,13 +143,13 @@ static const option_row option_table[] = {
     { 's', "spec", required_argument, "FILE", "read the spec from FILE; - is standard input",
       TEXT(run.spec) },
     { 'o', "out", required_argument, "DIR", "write header, manifest and kernels into DIR",
-      TEXT(run.out), .take = take_out },
+      TEXT(run.out) },
     { 0, "target", required_argument, "LIST", "targets instead of the spec's: sm_80,sm_90",
       TEXT(run.overrides.targets) },
     { 0, "prefix", required_argument, "NAME", "C prefix instead of the spec's",
       TEXT(run.overrides.prefix) },
     { 0, "embed", required_argument, "HOW", "PTX in the header: string, c23 (#embed) or incbin",
-      .take = take_embed },
+      .takes = "string, c23 or incbin", .take = take_embed },
     { 0, "validate", optional_argument, "PTXAS", "assemble every kernel with ptxas",
       TEXT(run.ptxas), .take = take_validate },
     { 0, "verify", no_argument, NULL,
@@ -182,9 +158,9 @@ static const option_row option_table[] = {
       FLAG(run.verify) },
     { 0, "only", required_argument, "NAME", "check this instance alone", TEXT(run.only) },
     { 0, "shard", required_argument, "I/N", "check part I of N parts of the instances",
-      .take = take_shard },
-    { 0, "seed", required_argument, "N", "random inputs of --verify (default 1)", .take = take_seed,
-      .may_repeat = true },
+      .takes = "I/N, from 1/8 to 8/8 for eight parts", .take = take_shard },
+    { 0, "seed", required_argument, "N", "random inputs of --verify (default 1)",
+      .takes = "a number of 64 bits", .take = take_seed, .may_repeat = true },
     { 0, "prune", no_argument, NULL, "remove from DIR what ptxgen wrote and no longer does",
       FLAG(run.prune) },
     { 0, "expect", required_argument, "FILE", "fail unless FILE is among what --out writes",
@@ -204,8 +180,8 @@ static const option_row option_table[] = {
       "                              predicted times, write nothing",
       FLAG(run.plan) },
     { 0, "dump", required_argument, "STAGES",
-      "print kernels after build, fold or print, write nothing", .take = take_stages,
-      .may_repeat = true },
+      "print kernels after build, fold or print, write nothing",
+      .takes = "a list of build, fold and print", .take = take_stages, .may_repeat = true },
     { 0, "list", no_argument, NULL, "list the kernel families by purpose; -v: predicted times",
       FLAG(list) },
     { 0, "help-family", required_argument, "NAME", "show a family's keys, parameters and launch",
@@ -219,22 +195,23 @@ static const option_row option_table[] = {
     { 0, "from-gguf", required_argument, "FILE",
       "print the spec of a model's step, with its [decoder]", TEXT(from_gguf) },
     { 0, "max-seq-len", required_argument, "N", "KV-cache length in tokens, such as 8192, 8k or 1M",
-      .take = take_positions },
+      .takes = "a number from 1 to 16M, such as 8192, 8k or 1M", .take = take_positions },
     { 0, "kv-type", required_argument, "TYPE", "elements of its caches: f32, f16, bf16 or q8_0",
-      .take = take_kv_type },
+      .takes = "f32, f16, bf16 or q8_0", .take = take_kv_type },
     { 0, "man", optional_argument, "PAGE", "show a manual page: ptxgen, spec, header, libcuda",
       TEXT(man), .absent = "ptxgen" },
     { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)",
-      .take = take_jobs, .may_repeat = true },
+      .takes = "a number from 1 to 256", .take = take_jobs, .may_repeat = true },
     { 'q', "quiet", no_argument, NULL, "print errors only", FLAG(run.quiet) },
     { 'v', "verbose", no_argument, NULL, "print a line for every kernel", FLAG(run.verbose) },
     { 0, "color", required_argument, "WHEN", "color messages: auto, always or never", TEXT(color),
-      .take = take_color, .may_repeat = true },
+      .takes = "auto, always or never", .take = take_color, .may_repeat = true },
     { 0, "version", no_argument, NULL, "print the version", FLAG(version) },
     { 'h', "help", no_argument, NULL, "print this help", FLAG(help) },
 };
 
 enum { TABLE_SIZE = sizeof option_table / sizeof *option_table };
+_Static_assert(PROBLEM_MOST_POSITIONS == 16 << 20 && MAX_JOBS == 256, "as the table says");
 
 void options_help(strbuf *out)
 {
@@ -308,8 +285,7 @@ static status check_files(const command_line *o)
 }
 
 /* Refuses options that exclude each other or need another one, and a command without anything to
- * do.
- */
+ * do. */
 static status check_options(const command_line *o)
 {
     bool starts_engine = o->init && strcmp(o->init, STARTER_ENGINE) == 0;
@@ -399,14 +375,15 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
         seen[row - option_table] = true;
         if (optarg && !*optarg && strcmp(row->argument, "FILE") == 0)
             return wrong_usage("--%s needs the name of a file", row->name);
+        if (id == 'o' && (!*optarg || strcmp(optarg, "-") == 0))
+            return wrong_usage("--out needs a folder; . is the present one");
         void *field = (char *)o + row->field;
         if (row->kind == SETS_TEXT)
             *(const char **)field = optarg ? optarg : row->absent;
         else if (row->kind == SETS_FLAG)
             *(bool *)field = true;
-        status result = row->take ? row->take(o, optarg) : EXIT_DONE;
-        if (result != EXIT_DONE)
-            return result;
+        if (row->take && !row->take(o, optarg))
+            return wrong_usage("--%s takes %s, not '%s'", row->name, row->takes, optarg);
     }
     if (optind < argc)
         return wrong_usage(option_named(argv[optind])

@@ -18,13 +18,11 @@ typedef struct command_line {
     bool list, help, version;
 } command_line;
 
-/* Reads the command line. What is wrong with it goes to standard error, and EXIT_USAGE comes back.
- */
+/* Reads the command line. Returns EXIT_USAGE after it has said what is wrong. */
 status options_parse(arena *a, int argc, char **argv, command_line *out);
 
 void options_help(strbuf *out);
 
-/* The exit status that a run's diagnostics ask for. */
 status options_status(const diags *d);
 
 /* Says on standard error what is wrong with the command line. Returns EXIT_USAGE. */

@@ -55,8 +55,7 @@ static bool claim(run *r, claims *c, const char *path, const char *option)
     return false;
 }
 
-/* Returns true if no file is both read and written, or written twice, and the expected one is made.
- */
+/* Checks that no file is both read and written, or written twice, and the expected one is made. */
 static bool check_paths(run *r)
 {
     const request *q = r->request;
@@ -133,15 +132,6 @@ static bool check_kernels(run *r)
     return ok;
 }
 
-static void print_outputs(run *r)
-{
-    described_set d = describe_set(r->arena, &r->set);
-    output_files files = { 0 };
-    emit_files(r->arena, &d, r->request->out, &files);
-    for (size_t i = 0; i < files.count; i++)
-        strbuf_format(r->out, "%s\n", files.items[i].path);
-}
-
 static bool print_plan(run *r)
 {
     const kernel_set *set = &r->set;
@@ -208,8 +198,7 @@ static bool add_depfile(run *r)
     const request *q = r->request;
     const char *option = q->emit_ninja ? "--emit-ninja" : "--depfile";
     depfile_reader reader = q->emit_ninja ? FOR_NINJA : FOR_MAKE_AND_NINJA;
-    /* The header stands for all outputs: Ninja refuses a depfile that names one it was not told of.
-     */
+    /* The header stands for all outputs: Ninja refuses a depfile that names others. */
     const char *output = q->stamp ? q->stamp : r->outputs.items[GENERATED_HEADER].path;
     strbuf rule = strbuf_new(r->arena);
     bool right = check_name(r, option, output, reader);
@@ -222,9 +211,7 @@ static bool add_depfile(run *r)
     return true;
 }
 
-/* Returns true if a relative path may begin with a dash once "." and ".." are removed, as Ninja
- * does.
- */
+/* Returns true if a relative path may begin with a dash once Ninja has removed "." and "..". */
 static bool begins_with_dash(const char *path)
 {
     size_t depth = 0;
@@ -366,7 +353,10 @@ bool run_request(arena *a, const request *q, const progress *show, strbuf *out, 
     if (q->plan)
         return print_plan(&r);
     if (q->print_outputs) {
-        print_outputs(&r);
+        described_set described = describe_set(a, &r.set);
+        emit_files(a, &described, q->out, &r.outputs);
+        for (size_t i = 0; i < r.outputs.count; i++)
+            strbuf_format(out, "%s\n", r.outputs.items[i].path);
         return true;
     }
     earlier_run earlier; /* what it left in the output folder */
