@@ -83,30 +83,23 @@ double cost_between(const instance *in, bool overlapped)
     return gap + (cost_streams(in) ? overlapped ? COST_OVERLAPPED_RAMP : COST_RAMP : 0);
 }
 
-/* Returns the least seconds of tensor cores for a kernel's products; of other kernels 0. */
-static double products_time(const instance *in, int64_t rows, const cost_gpu *gpu)
-{
-    const problem_shape *s = &in->shape;
-    operation op = in->family->op;
-    double fmas = 0, columns = (double)(s->n + s->n_kv + s->n_v);
-    if (op == OP_PROMPT_ATTENTION)
-        fmas = 2.0 * (double)(rows * s->num_heads * s->head_dim) * (double)s->max_seq_len;
-    else if (in->family->halves)
-        fmas = (operation_is_gated(op) ? 2 : 1) * columns * (double)(rows * s->k);
-    if (operation_is_of_experts(op))
-        fmas *= (double)s->experts_used;
-    return fmas / (gpu->tensor_fmas * gpu->sm_count * gpu->clock);
-}
-
 static launch_cost cost_of_kernel(const counted_kernel *k, int64_t rows, const cost_gpu *gpu)
 {
     launch_cost cost = { .bytes = k->bytes,
                          .bound = "",
                          .between = { cost_between(&k->in, false), cost_between(&k->in, true) } };
-    if (!k->counted) {
-        double products = products_time(&k->in, rows, gpu);
-        cost.seconds = cost_of_bytes(cost.bytes, gpu);
-        cost.seconds = products > cost.seconds ? products : cost.seconds;
+    if (!k->counted) { /* the bytes, or the least that tensor cores take for the products */
+        const problem_shape *s = &k->in.shape;
+        operation op = k->in.family->op;
+        double fmas = 0, columns = (double)(s->n + s->n_kv + s->n_v);
+        if (op == OP_PROMPT_ATTENTION)
+            fmas = 2.0 * (double)(rows * s->num_heads * s->head_dim) * (double)s->max_seq_len;
+        else if (k->in.family->halves)
+            fmas = (operation_is_gated(op) ? 2 : 1) * columns * (double)(rows * s->k);
+        if (operation_is_of_experts(op))
+            fmas *= (double)s->experts_used;
+        cost.seconds = fmax(cost_of_bytes(cost.bytes, gpu),
+                            fmas / (gpu->tensor_fmas * gpu->sm_count * gpu->clock));
         return cost;
     }
     cost_prediction p = cost_predict(&k->figures, &k->in, &k->work, gpu);

@@ -151,22 +151,18 @@ static float vector_value(const decoder *d, decoder_tensor t, double gain, rando
     }
 }
 
-/* Returns how many rows of a tensor exist; they repeat. A router's rows do not: equal rows have
- * equal logits. In a decoder with experts few rows exist: its tokens are fed one by one, and
+/* Makes a tensor's content, of which some rows exist; they repeat. A router's rows do not: equal rows
+ * have equal logits. In a decoder with experts few rows exist: its tokens are fed one by one, and
  * repeated rows cost the reference nothing. A large matrix has few too: see step_product_repeats.
  * The number is odd, so that experts begin with different rows. */
-static uint64_t rows_there(const decoder *d, const plan_tensor *t)
-{
-    bool soon = d->experts && tensor_infos[t->tensor].by_layer;
-    uint64_t most = (soon ? MOST_OF_EXPERTS : MOST_BYTES) / format_bytes(t->format, t->columns);
-    if (!d->experts && t->rows * t->columns > LARGE_MATRIX && most > ROWS_OF_LARGE)
-        most = ROWS_OF_LARGE;
-    return most < t->rows && t->tensor != TENSOR_FFN_GATE_INP ? most | 1 : t->rows;
-}
-
 static model_tensor make_tensor(arena *a, const decoder *d, const plan_tensor *t, random_source *r)
 {
-    uint64_t row = format_bytes(t->format, t->columns), rows = rows_there(d, t);
+    bool soon = d->experts && tensor_infos[t->tensor].by_layer;
+    uint64_t row = format_bytes(t->format, t->columns);
+    uint64_t rows = (soon ? MOST_OF_EXPERTS : MOST_BYTES) / row;
+    if (!d->experts && t->rows * t->columns > LARGE_MATRIX && rows > ROWS_OF_LARGE)
+        rows = ROWS_OF_LARGE;
+    rows = rows < t->rows && t->tensor != TENSOR_FFN_GATE_INP ? rows | 1 : t->rows;
     uint64_t values = rows * t->columns;
     model_tensor made = { .stored = rows * row, .rows = rows };
     made.size = (t->bytes + KERNEL_READS - 1) / KERNEL_READS * KERNEL_READS;

@@ -306,20 +306,6 @@ static uint64_t *chosen_blocks(const product_launch *p, const step_rows *r, cons
     return blocks;
 }
 
-static bool run_blocks(step_trial *t, const product_launch *p, const step_rows *r)
-{
-    step_request request;
-    step_request_of(t, p->l, r, false, &request);
-    device_launch *to = &request.launch;
-    uint64_t grid = (uint64_t)to->grid[0] * to->grid[1] * to->grid[2];
-    uint64_t parts = p->in->splits ? (uint64_t)p->in->splits : 1;
-    if (grid > SOME_BLOCKS * parts) {
-        to->blocks = chosen_blocks(p, r, to->grid, parts);
-        to->block_count = SOME_BLOCKS * parts;
-    }
-    return step_run(t, p->l, r, &request);
-}
-
 bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r)
 {
     const product_launch p = product_of(t, l);
@@ -327,8 +313,16 @@ bool step_product_launch(step_trial *t, const plan_launch *l, const step_rows *r
     uint64_t y = step_address(t, argument_of(&p, "y"));
     double *rounded = compute(&p, r, true), *exact = compute(&p, r, false);
     float *got = arena_alloc(t->scratch, r->fed_count * size * sizeof *got);
+    step_request request;
+    device_launch *to = &request.launch;
+    uint64_t parts = p.in->splits ? (uint64_t)p.in->splits : 1;
+    step_request_of(t, l, r, false, &request);
+    if ((uint64_t)to->grid[0] * to->grid[1] * to->grid[2] > SOME_BLOCKS * parts) {
+        to->blocks = chosen_blocks(&p, r, to->grid, parts);
+        to->block_count = SOME_BLOCKS * parts;
+    }
     emu_fill(t->memory, y, &UNWRITTEN, sizeof UNWRITTEN, r->m * size);
-    if (!run_blocks(t, &p, r))
+    if (!step_run(t, l, r, &request))
         return false;
     for (size_t i = 0; i < r->m; i++) {
         uint64_t address = y + i * size * sizeof *got;

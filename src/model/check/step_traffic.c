@@ -23,26 +23,6 @@ step_traffic step_traffic_new(const step_trial *t)
     return (step_traffic){ .of_tensors = of_tensors, .of_caches = loaded(t, t->caches, caches) };
 }
 
-static void add_matrices(step_traffic *s, const step_trial *t, const plan_step *step, int64_t layer)
-{
-    const plan *p = t->v->plan;
-    uint64_t used = 0; /* experts of the latest layer, by the tokens */
-    for (size_t i = 0; i < step->buffer_count; i++)
-        if (strcmp(step->buffers[i].name, buffer_lives[BUFFER_LIST].name) == 0)
-            used =
-                *(uint32_t *)step_read(t, t->workspace + step->buffers[i].offset, sizeof(uint32_t));
-    for (size_t i = 0; i < p->tensor_count; i++) {
-        const plan_tensor *tensor = &p->tensors[i];
-        bool of_layer = tensor_infos[tensor->tensor].by_layer && tensor->layer == layer;
-        if (!of_layer || !tensor_is_matrix(tensor->tensor))
-            continue; /* vectors are few bytes, which every block loads from a cache */
-        uint64_t planes = decoder_planes(p->decoder, tensor->tensor);
-        bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
-        s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
-        s->weights.needed += of_experts ? tensor->bytes / planes * used : tensor->bytes;
-    }
-}
-
 /* Returns the bytes that a token sees of its sequence's cache. In a delta net it continues from
  * what the row before it in the step has left. */
 static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t row, int64_t layer)
@@ -66,9 +46,28 @@ static uint64_t needed_by_row(const step_trial *t, const step_rows *r, size_t ro
     return seen * heads * (bytes + (d->latent ? 0 : step_model_row_bytes(&t->v->model, &which)));
 }
 
-static void add_caches(step_traffic *s, const step_trial *t, const step_rows *r, int64_t layer)
+void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,
+                      const step_rows *r, int64_t layer)
 {
-    const decoder *d = t->v->plan->decoder;
+    const plan *p = t->v->plan;
+    const decoder *d = p->decoder;
+    uint64_t used = 0; /* experts of the latest layer, by the tokens */
+    if (layer < 0)
+        return;
+    for (size_t i = 0; i < step->buffer_count; i++)
+        if (strcmp(step->buffers[i].name, buffer_lives[BUFFER_LIST].name) == 0)
+            used =
+                *(uint32_t *)step_read(t, t->workspace + step->buffers[i].offset, sizeof(uint32_t));
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const plan_tensor *tensor = &p->tensors[i];
+        bool of_layer = tensor_infos[tensor->tensor].by_layer && tensor->layer == layer;
+        if (!of_layer || !tensor_is_matrix(tensor->tensor))
+            continue; /* vectors are few bytes, which every block loads from a cache */
+        uint64_t planes = decoder_planes(d, tensor->tensor);
+        bool of_experts = tensor_infos[tensor->tensor].part == PART_EXPERTS && planes > 1;
+        s->weights.read += emu_loaded(t->memory, t->tensors[i]) + t->skipped[i] - s->of_tensors[i];
+        s->weights.needed += of_experts ? tensor->bytes / planes * used : tensor->bytes;
+    }
     for (int64_t sequence = 0; sequence < d->sequences; sequence++)
         for (size_t part = 0; part < PLAN_CACHE_PARTS; part++) {
             size_t i = PLAN_CACHE_PARTS * (size_t)(sequence * d->layers + layer) + part;
@@ -78,13 +77,4 @@ static void add_caches(step_traffic *s, const step_trial *t, const step_rows *r,
     for (size_t row = 0; row < r->m; row++)
         if (r->is_row[row])
             s->caches.needed += needed_by_row(t, r, row, layer);
-}
-
-void step_traffic_add(step_traffic *s, const step_trial *t, const plan_step *step,
-                      const step_rows *r, int64_t layer)
-{
-    if (layer < 0)
-        return;
-    add_matrices(s, t, step, layer);
-    add_caches(s, t, r, layer);
 }

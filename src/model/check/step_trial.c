@@ -13,7 +13,6 @@ bool step_reject(step_trial *t, const char *message)
     return false;
 }
 
-/* Returns "layer 17", or the place before or after the layers. */
 const char *step_layer_name(const step_trial *t, int64_t layer)
 {
     if (layer < 0 || layer >= t->v->plan->decoder->layers)

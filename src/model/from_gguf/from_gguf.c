@@ -143,19 +143,6 @@ static void put_served(strbuf *out, const spec *of)
                   others.length ? others.text : "");
 }
 
-static bool open_file(conversion *c)
-{
-    gguf_error error;
-    if (gguf_open(c->path, &c->file, &error))
-        return true;
-    size_t length = strlen(c->path);
-    bool names_path = strncmp(error.message, c->path, length) == 0 && error.message[length] == ':';
-    const char *message = error.message + (names_path ? length + 1 : 0);
-    diag_error(c->diags, error.unreadable ? DIAG_UNREADABLE : DIAG_BAD_GGUF,
-               (location){ .file = c->path }, "%s", message + strspn(message, " "));
-    return false;
-}
-
 /* Reads the spec back. Sizes of the file may break a rule of the spec, and targets of the command
  * line may be none. */
 static bool check_spec(conversion *c, spec *back)
@@ -165,17 +152,6 @@ static bool check_spec(conversion *c, spec *back)
     put_spec(&text, c, &none);
     return spec_parse(c->arena, arena_format(c->arena, "the spec of %s", base_name(c->path)),
                       text.text, text.length, families, c->upper, c->overrides, back, c->diags);
-}
-
-/* Adds a step of prompts where the decoder and all targets have such. */
-static bool add_prompts(conversion *c, const spec *checked)
-{
-    spec back;
-    decoder *d = &c->model.decoder;
-    if (decoder_lacks_prompts(d) || checked->targets[0]->sm < DECODER_PROMPT_SM)
-        return true;
-    d->m[d->m_count++] = PROMPT_ROWS;
-    return check_spec(c, &back);
 }
 
 /* Warns if the file has a vocabulary that the starter engine does not read. */
@@ -209,13 +185,27 @@ static void check_tokenizer(conversion *c)
 static void convert(void *context)
 {
     conversion *c = context;
+    decoder *d = &c->model.decoder;
+    gguf_error error;
     spec back;
-    c->right = open_file(c) &&
-               model_read(c->arena, c->path, &c->file, c->options, &c->model, c->diags) &&
-               check_spec(c, &back) && add_prompts(c, &back);
+    if (!gguf_open(c->path, &c->file, &error)) {
+        size_t length = strlen(c->path);
+        bool named = strncmp(error.message, c->path, length) == 0 && error.message[length] == ':';
+        const char *message = error.message + (named ? length + 1 : 0);
+        diag_error(c->diags, error.unreadable ? DIAG_UNREADABLE : DIAG_BAD_GGUF,
+                   (location){ .file = c->path }, "%s", message + strspn(message, " "));
+        return;
+    }
+    c->right = model_read(c->arena, c->path, &c->file, c->options, &c->model, c->diags) &&
+               check_spec(c, &back);
+    if (c->right && !decoder_lacks_prompts(d) && back.targets[0]->sm >= DECODER_PROMPT_SM) {
+        spec with_prompts;
+        d->m[d->m_count++] = PROMPT_ROWS;
+        c->right = check_spec(c, &with_prompts);
+    }
     if (c->right) {
         put_spec(c->out, c, c->overrides);
-        put_summary(c->said, &c->file, &c->model.decoder);
+        put_summary(c->said, &c->file, d);
         put_served(c->said, &back);
         check_tokenizer(c);
     }

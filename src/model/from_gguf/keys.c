@@ -31,18 +31,6 @@ static int64_t read_gating(model_reader *r)
     return 0;
 }
 
-/* Returns the rows of an expert's ffn_up, where they have no key of their own by that of dense
- * layers. */
-static int64_t read_expert_rows(model_reader *r)
-{
-    static const char own[] = "expert_feed_forward_length";
-    if (model_find_key(r, own) || r->architecture->expert_rows == EXPERT_ROWS_OWN)
-        return model_required_number(r, own);
-    int64_t rows = model_required_number(r, "feed_forward_length");
-    return r->architecture->expert_rows == EXPERT_ROWS_OF_ALL ? rows
-                                                              : rows / r->out->decoder.experts_used;
-}
-
 static void read_groups(model_reader *r)
 {
     decoder *d = &r->out->decoder;
@@ -70,7 +58,13 @@ static void read_experts(model_reader *r)
         return;
     }
     d->experts_used = model_required_number(r, "expert_used_count");
-    d->expert_ff = read_expert_rows(r);
+    static const char own_rows[] = "expert_feed_forward_length";
+    int64_t rows_from = r->architecture->expert_rows;
+    if (model_find_key(r, own_rows) || rows_from == EXPERT_ROWS_OWN)
+        d->expert_ff = model_required_number(r, own_rows);
+    else
+        d->expert_ff = model_required_number(r, "feed_forward_length") /
+                       (rows_from == EXPERT_ROWS_OF_ALL ? 1 : d->experts_used);
     d->shared_ff = model_number(r, "expert_shared_count", 0, 0) * d->expert_ff;
     d->shared_ff = model_number(r, "expert_shared_feed_forward_length", 0, d->shared_ff);
     d->dense_layers = model_number(r, "leading_dense_block_count", 0, 0);

@@ -178,25 +178,6 @@ static bool read_value_type(cursor *c, gguf_string name, const char *what, gguf_
     return true;
 }
 
-static bool read_array_head(cursor *c, gguf_string name, gguf_key *key)
-{
-    uint64_t at = c->at;
-    if (!read_value_type(c, name, "the type of an array's values", &key->type))
-        return false;
-    if (key->type == GGUF_ARRAY)
-        return FAIL(c, at, "key \"%.*s\" is an array of arrays, which are not read", SHOWN(name));
-    at = c->at;
-    if (!read_number(c, 8, "the length of an array", &key->count))
-        return false;
-    size_t least = key->type == GGUF_STRING ? sizeof(uint64_t) : gguf_value_bytes(key->type);
-    if (key->count > left(c) / least)
-        return FAIL(c, at,
-                    "key \"%.*s\" has %" PRIu64 " values, but the file has room for %" PRIu64
-                    " at most",
-                    SHOWN(name), key->count, left(c) / least);
-    return true;
-}
-
 static bool skip_values(cursor *c, gguf_string name, const gguf_key *key)
 {
     size_t width = gguf_value_bytes(key->type);
@@ -228,8 +209,23 @@ static bool read_key(cursor *c, gguf_key *key, gguf_string *name)
         return false;
     key->count = 1;
     key->is_array = key->type == GGUF_ARRAY;
-    if (key->is_array && !read_array_head(c, *name, key))
-        return false;
+    if (key->is_array) {
+        uint64_t at = c->at;
+        if (!read_value_type(c, *name, "the type of an array's values", &key->type))
+            return false;
+        if (key->type == GGUF_ARRAY)
+            return FAIL(c, at, "key \"%.*s\" is an array of arrays, which are not read",
+                        SHOWN(*name));
+        at = c->at;
+        if (!read_number(c, 8, "the length of an array", &key->count))
+            return false;
+        size_t least = key->type == GGUF_STRING ? sizeof(uint64_t) : gguf_value_bytes(key->type);
+        if (key->count > left(c) / least)
+            return FAIL(c, at,
+                        "key \"%.*s\" has %" PRIu64 " values, but the file has room for %" PRIu64
+                        " at most",
+                        SHOWN(*name), key->count, left(c) / least);
+    }
     key->offset = c->at;
     key->bytes = c->bytes + c->at;
     return skip_values(c, *name, key);

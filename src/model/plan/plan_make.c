@@ -224,31 +224,26 @@ static void place_state(planner *p)
         take(made, PLAN_STATE, (d->all_logits ? rows : 1) * (uint64_t)d->vocab * sizeof(float));
 }
 
-static uint64_t cache_part_bytes(const decoder *d, int64_t layer, int part)
-{
-    uint64_t channels = decoder_rows(d, TENSOR_SSM_CONV1D), size = (uint64_t)d->delta_head_dim;
-    if (d->recurrent[layer])
-        return sizeof(float) *
-               (part ? DELTA_RING * channels : (uint64_t)d->delta_value_heads * size * size);
-    if (d->latent)
-        return part ? 0
-                    : (uint64_t)d->max_seq_len *
-                          format_bytes(kv_formats[d->kv_type], decoder_rows(d, TENSOR_ATTN_KV_A));
-    int64_t ring = plan_ring(d, layer);
-    return (uint64_t)(d->num_kv_heads * (ring ? ring : d->max_seq_len)) *
-           format_bytes(kv_formats[d->kv_type], (uint64_t)d->head_dim);
-}
-
 static void place_caches(planner *p)
 {
     const decoder *d = p->d;
     plan *made = p->plan;
+    uint64_t size = (uint64_t)d->delta_head_dim;
+    uint64_t states = sizeof(float) * (uint64_t)d->delta_value_heads * size * size;
+    uint64_t inputs = sizeof(float) * DELTA_RING * decoder_rows(d, TENSOR_SSM_CONV1D);
+    uint64_t row =
+        format_bytes(kv_formats[d->kv_type],
+                     d->latent ? decoder_rows(d, TENSOR_ATTN_KV_A) : (uint64_t)d->head_dim);
     made->caches = arena_alloc(p->arena, (size_t)d->layers * sizeof *made->caches);
-    for (int64_t layer = 0; layer < d->layers; layer++)
+    for (int64_t layer = 0; layer < d->layers; layer++) {
+        int64_t ring = plan_ring(d, layer), rows = ring ? ring : d->max_seq_len;
         for (int part = 0; part < PLAN_CACHE_PARTS; part++) {
-            uint64_t bytes = cache_part_bytes(d, layer, part);
+            uint64_t bytes = d->recurrent[layer] ? part ? inputs : states
+                             : d->latent         ? part ? 0 : (uint64_t)d->max_seq_len * row
+                                                 : (uint64_t)(d->num_kv_heads * rows) * row;
             made->caches[layer][part] = (plan_cache){ take(made, PLAN_CACHE, bytes), bytes };
         }
+    }
     made->sequence_bytes = made->bytes[PLAN_CACHE];
     made->bytes[PLAN_CACHE] *= (uint64_t)d->sequences;
 }

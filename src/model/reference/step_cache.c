@@ -62,35 +62,27 @@ static void read_earlier_state(ref_step *s, const ref_cached *which)
     arena_free(a);
 }
 
-/* Reads a delta net's state after earlier positions, and the inputs that it still needs. */
-static void start_states(ref_step *s, int64_t number)
-{
-    const decoder *d = s->d;
-    const sequence *q = &s->sequences[number];
-    ref_cached which = { .sequence = number };
-    for (which.layer = 0; which.layer < d->layers; which.layer++) {
-        if (!d->recurrent[which.layer])
-            continue;
-        memset(q->states[which.layer], 0, s->sizes.layer * sizeof(double));
-        for (uint64_t back = 1; back < DELTA_CONV && back <= q->begin; back++) {
-            which = (ref_cached){ number, which.layer, 0, q->begin - back, true };
-            read_earlier_state(s, &which);
-        }
-        for (int64_t head = 0; q->begin && head < d->delta_value_heads; head++) {
-            which = (ref_cached){ number, which.layer, head, q->begin - 1, false };
-            read_earlier_state(s, &which);
-        }
-    }
-}
-
-void ref_step_start(ref_step *s, int64_t sequence_number, uint64_t positions, ref_earlier *earlier,
+void ref_step_start(ref_step *s, int64_t number, uint64_t positions, ref_earlier *earlier,
                     void *user)
 {
-    sequence *q = &s->sequences[sequence_number];
+    sequence *q = &s->sequences[number];
+    ref_cached which = { .sequence = number };
     q->begin = q->length = q->before = positions;
     q->earlier = earlier;
     q->user = user;
-    start_states(s, sequence_number);
+    for (which.layer = 0; which.layer < s->d->layers; which.layer++) {
+        if (!s->d->recurrent[which.layer])
+            continue; /* of a delta net the state is read, and the inputs that it still needs */
+        memset(q->states[which.layer], 0, s->sizes.layer * sizeof(double));
+        for (uint64_t back = 1; back < DELTA_CONV && back <= positions; back++) {
+            which = (ref_cached){ number, which.layer, 0, positions - back, true };
+            read_earlier_state(s, &which);
+        }
+        for (int64_t head = 0; positions && head < s->d->delta_value_heads; head++) {
+            which = (ref_cached){ number, which.layer, head, positions - 1, false };
+            read_earlier_state(s, &which);
+        }
+    }
 }
 
 static void make_room(ref_step *s, sequence *q)

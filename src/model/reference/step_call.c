@@ -73,21 +73,6 @@ operand call_normed(const call *c, const double *h, int64_t size, decoder_tensor
     return (operand){ x, factors, c->count, size };
 }
 
-/* Rounds the vectors to what kernels multiply: f16, or 8 bits with a scale for each 32. */
-static const double *round_vectors(const call *c, const operand *o, bool halves)
-{
-    size_t count = o->count * (size_t)o->size;
-    double *x = arena_alloc(c->a, count * sizeof *x), q[Q8_1_VALUES];
-    for (size_t i = 0; halves && i < count; i++)
-        x[i] = ref_round_to_half(o->x[i]);
-    for (size_t i = 0; !halves && i < count; i += Q8_1_VALUES) {
-        double d = ref_round_to_8_bits(o->x + i, q);
-        for (size_t j = 0; j < Q8_1_VALUES; j++)
-            x[i + j] = d * q[j];
-    }
-    return x;
-}
-
 void call_multiply(const call *c, const operand *o, const ref_product *p, double *y, size_t stride)
 {
     decoder_rounding rounding = decoder_product_rounding(c->s->d, c->s->m, p->w, c->layer);
@@ -95,8 +80,18 @@ void call_multiply(const call *c, const operand *o, const ref_product *p, double
     w.halves = rounding == ROUNDS_TO_HALVES;
     const double *b = call_row(c, p->bias, p->plane), *x = o->x;
     const double *scale = call_row(c, decoder_scale(p->w), 0);
-    if (rounding != ROUNDS_NOTHING)
-        x = round_vectors(c, o, w.halves);
+    if (rounding != ROUNDS_NOTHING) {
+        size_t count = o->count * (size_t)o->size;
+        double *rounded = arena_alloc(c->a, count * sizeof *rounded), q[Q8_1_VALUES];
+        for (size_t i = 0; w.halves && i < count; i++)
+            rounded[i] = ref_round_to_half(x[i]);
+        for (size_t i = 0; !w.halves && i < count; i += Q8_1_VALUES) {
+            double by = ref_round_to_8_bits(x + i, q);
+            for (size_t j = 0; j < Q8_1_VALUES; j++)
+                rounded[i + j] = by * q[j];
+        }
+        x = rounded;
+    }
     ref_matrix_times(&w, x, o->count, y, stride, arena_alloc(c->a, w.columns * sizeof(double)));
     for (size_t v = 0; v < o->count; v++)
         for (uint64_t i = 0; i < w.rows; i++)

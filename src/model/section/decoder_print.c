@@ -149,21 +149,6 @@ static uint8_t most_frequent(const size_t counts[FORMAT_COUNT])
     return (uint8_t)best;
 }
 
-/* Formats of the tensors of one name by layer, FORMAT_NONE where a layer has none, and how many
- * layers have each. */
-static void collect_formats(const decoder *d, unsigned named, uint8_t by_layer[DECODER_MOST_LAYERS],
-                            size_t counts[FORMAT_COUNT])
-{
-    for (int64_t l = 0; l < decoder_copies(d, named); l++) {
-        by_layer[l] = FORMAT_NONE;
-        for (unsigned t = 0; t < TENSOR_COUNT; t++)
-            if (decoder_has(d, t, l) && strcmp(tensor_infos[t].name, tensor_infos[named].name) == 0)
-                by_layer[l] = d->formats[t][l];
-        counts[by_layer[l]]++;
-    }
-    counts[FORMAT_NONE] = 0;
-}
-
 /* A tensor's formats where not all are the usual one: that of most of its layers first, then the
  * layers that have another one. */
 static void add_formats(printer *p, unsigned t, uint8_t usual)
@@ -171,9 +156,14 @@ static void add_formats(printer *p, unsigned t, uint8_t usual)
     const decoder *d = p->decoder;
     uint8_t by_layer[DECODER_MOST_LAYERS];
     size_t counts[FORMAT_COUNT] = { 0 }, all = 0;
-    collect_formats(d, t, by_layer, counts);
-    for (size_t f = 0; f < FORMAT_COUNT; f++)
-        all += counts[f];
+    for (int64_t l = 0; l < decoder_copies(d, t); l++) {
+        by_layer[l] = FORMAT_NONE; /* the layer has no tensor of the name */
+        for (unsigned of = 0; of < TENSOR_COUNT; of++)
+            if (decoder_has(d, of, l) && strcmp(tensor_infos[of].name, tensor_infos[t].name) == 0)
+                by_layer[l] = d->formats[of][l];
+        counts[by_layer[l]] += by_layer[l] != FORMAT_NONE;
+        all += by_layer[l] != FORMAT_NONE;
+    }
     if (counts[usual] == all)
         return;
     line *formats_of = VEC_PUSH(p->arena, &p->formats);

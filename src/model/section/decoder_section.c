@@ -8,16 +8,6 @@
 #include "input/help.h"
 #include "input/values.h"
 
-static void add_names(reader *r)
-{
-    for (const setting *s = decoder_settings; s->key.name; s++)
-        if (s->kind != SETTING_FORMATS && s->kind != SETTING_METADATA)
-            *VEC_PUSH(r->arena, &r->names) = s->key.name;
-    for (unsigned t = 0; t < TENSOR_COUNT; t++)
-        if (tensor_is_matrix(t) && tensor_is_first(NULL, t))
-            *VEC_PUSH(r->arena, &r->names) = formats_key(r->arena, t);
-}
-
 /* Returns the name of a key of the file, or NULL if the name is no "metadata.NAME". */
 static const char *metadata_name(const char *name)
 {
@@ -246,7 +236,12 @@ bool decoder_read(arena *a, const section *s, decoder *out, diags *d)
     bool damaged = s->damaged; /* parts could not be read, which was said then */
     for (size_t i = 0; i < s->entries.count; i++)
         damaged |= !s->entries.items[i].items.count;
-    add_names(&r);
+    for (const setting *at = decoder_settings; at->key.name; at++)
+        if (at->kind != SETTING_FORMATS && at->kind != SETTING_METADATA)
+            *VEC_PUSH(a, &r.names) = at->key.name;
+    for (unsigned t = 0; t < TENSOR_COUNT; t++)
+        if (tensor_is_matrix(t) && tensor_is_first(NULL, t))
+            *VEC_PUSH(a, &r.names) = formats_key(a, t);
     check_keys(&r);
     for (const setting *at = decoder_settings; at->key.name; at++)
         read_setting(&r, at);
