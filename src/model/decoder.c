@@ -182,6 +182,12 @@ void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME
         snprintf(name, DECODER_NAME, "%s", tensor_infos[t].name);
 }
 
+const char *tensor_word(arena *a, decoder_tensor t)
+{
+    const char *name = tensor_infos[t].name;
+    return arena_copy(a, name, strcspn(name, "."));
+}
+
 bool decoder_is_prompt(int64_t m)
 {
     return m > DECODER_FEW_ROWS;

@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "kernel/problem.h"
 
 enum { DECODER_MOST_LAYERS = 512 };
@@ -217,5 +218,8 @@ decoder_rounding decoder_product_rounding(const decoder *d, int64_t m, decoder_t
 /* Its name in a GGUF, "blk.3.attn_q.weight": at most DECODER_NAME bytes with the NUL. */
 enum { DECODER_NAME = 64 };
 void decoder_tensor_name(decoder_tensor t, int64_t layer, char name[DECODER_NAME]);
+
+/* "attn_q" of attn_q.weight. */
+const char *tensor_word(arena *a, decoder_tensor t);
 
 #endif

@@ -140,28 +140,6 @@ static bool run_from(step_trial *t, const step_stream *of, int first, bool in_or
            step_reject_launch(t, launches[report.launch], of->rows[0], &report);
 }
 
-/* Makes a stream of the step. If that has one token and all launches, and there is room for another
- * token, the layers of the next step follow: what a launch does before its wait may also race with
- * the step before. */
-static step_stream make_stream(const step_trial *t, const plan_step *step, const step_rows *r,
-                               const step_rows *next)
-{
-    const plan *p = t->v->plan;
-    bool more = !t->in_part && step->m == 1 &&
-                (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
-    step_stream s = { .steps = { step, more ? step : NULL },
-                      .rows = { r, next },
-                      .launch_count = (more ? 2 : 1) * step->launch_count };
-    for (size_t i = 0; i < step->buffer_count; i++)
-        add_range(t, &s.ranges, step->buffers[i].name, t->workspace + step->buffers[i].offset,
-                  step->buffers[i].bytes);
-    add_caches(t, &s.ranges);
-    add_state(t, step, &s.ranges);
-    s.stream = emu_stream_new(
-        t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
-    return s;
-}
-
 /* Returns an order: the most adverse one first, then both kinds in turn. */
 static uint64_t order_of(const step_verifier *v, unsigned i)
 {
@@ -208,13 +186,27 @@ bool step_overlap(step_trial *t, const plan_step *step, const step_rows *r,
                   const emu_snapshot *before)
 {
     const emu_snapshot *now = emu_snapshot_new(t->scratch, t->memory);
+    const plan *p = t->v->plan;
     const step_rows next = { .m = 1 };
-    step_stream s = make_stream(t, step, r, &next);
+    /* If the step has one token and all launches, and there is room for another token, the layers of
+     * the next step follow: what a launch does before its wait may also race with the step before. */
+    bool more = !t->in_part && step->m == 1 &&
+                (int64_t)r->positions[r->m - 1] + 1 < p->decoder->max_seq_len;
+    step_stream s = { .steps = { step, more ? step : NULL },
+                      .rows = { r, &next },
+                      .launch_count = (more ? 2 : 1) * step->launch_count };
+    for (size_t i = 0; i < step->buffer_count; i++)
+        add_range(t, &s.ranges, step->buffers[i].name, t->workspace + step->buffers[i].offset,
+                  step->buffers[i].bytes);
+    add_caches(t, &s.ranges);
+    add_state(t, step, &s.ranges);
+    s.stream = emu_stream_new(
+        t->memory, &(emu_stream_config){ .ranges = s.ranges.items, .range_count = s.ranges.count });
     if (step_any_launch(t, step,
                         step_product_repeats)) { /* launches read what no block has written */
         static const uint8_t zero = 0;
         emu_snapshot_restore(before, t->memory);
-        emu_fill(t->memory, t->workspace, &zero, 1, t->v->plan->bytes[PLAN_WORKSPACE]);
+        emu_fill(t->memory, t->workspace, &zero, 1, p->bytes[PLAN_WORKSPACE]);
         before = emu_snapshot_new(t->scratch, t->memory);
     }
     bool right = run_orders(t, &s, r, before);

@@ -54,11 +54,10 @@ static bool run_launches(step_trial *t, const plan_step *step, const step_rows *
     return step_judge_logits(t, step, r, e) && (t->in_part || step_judge_state(t, step, r));
 }
 
-static void add_row(step_rows *r, const step_trial *t, int64_t sequence, uint32_t token)
+static void add_row(step_rows *r, ref_row row, uint64_t position)
 {
-    uint64_t position = t->lengths[sequence]++;
     r->is_row[r->m] = true;
-    r->rows[r->m] = r->fed[r->fed_count++] = (ref_row){ sequence, token };
+    r->rows[r->m] = r->fed[r->fed_count++] = row;
     r->positions[r->m] = (uint32_t)position;
     r->lengths[r->m++] = (uint32_t)position + 1;
 }
@@ -185,10 +184,7 @@ static bool run_row(step_trial *t, const plan_step *one, const step_rows *all, s
     step_rows r = { 0 };
     for (int64_t i = 1; i < one->m; i++)
         add_no_row(&r);
-    r.is_row[r.m] = true;
-    r.rows[r.m] = all->rows[row];
-    r.positions[r.m] = all->positions[row];
-    r.lengths[r.m++] = all->lengths[row];
+    add_row(&r, all->rows[row], all->positions[row]);
     step_write_state(t, &r);
     for (size_t i = 0; i < one->launch_count; i++)
         if ((logits || one->launches[i].layer < t->v->plan->decoder->layers) &&
@@ -247,7 +243,7 @@ static bool run_tokens(step_trial *t, const plan_step *step, int64_t sequence, i
     bool has_deltas = t->v->plan->decoder->has[TENSOR_SSM_CONV1D], apart = large && !has_deltas;
     for (int64_t i = 0; i < step->m; i++)
         if (apart ? (i + 1) * count / step->m > i * count / step->m : i >= step->m - count)
-            add_row(&r, t, sequence, random_token(t));
+            add_row(&r, (ref_row){ sequence, random_token(t) }, t->lengths[sequence]++);
         else
             add_no_row(&r);
     const emu_snapshot *before =
@@ -266,7 +262,8 @@ static bool run_chosen(step_trial *t, const plan_step *ahead, int64_t sequence)
     arena_reset(t->scratch);
     if (t->in_part || !is_first || !step_of_one(p) || !has_room(t, sequence, 1))
         return true;
-    add_row(&r, t, sequence, step_read_word(t, p->state.tokens, 0));
+    add_row(&r, (ref_row){ sequence, step_read_word(t, p->state.tokens, 0) },
+            t->lengths[sequence]++);
     step_expected e;
     if (!feed_references(t, step_of_one(p), &r, false, &e)) {
         t->lengths[sequence]--;
@@ -371,7 +368,7 @@ static bool run_several(step_trial *t)
         for (int64_t i = sequences; i < step->m; i++)
             add_no_row(&r);
         for (int64_t i = 0; i < sequences; i++)
-            add_row(&r, t, i, random_token(t));
+            add_row(&r, (ref_row){ i, random_token(t) }, t->lengths[i]++);
         arena_reset(t->scratch);
         t->in_part = is_large(p);
         right = run_any(t, step, &r);

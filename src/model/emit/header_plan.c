@@ -61,7 +61,7 @@ static void print_file(strbuf *out, const char *prefix, const decoder_file *file
                                         [DECODER_KEY_OPTIONAL] = "OPTIONAL",
                                         [DECODER_KEY_IGNORED] = "IGNORED" };
     size_t at = 0;
-    if (!file || !file->key_count)
+    if (!file->key_count)
         return;
     strbuf_format(out, "static const double %s_key_values[] = {\n", prefix);
     for (size_t i = 0; i < file->key_count; i++)
@@ -92,22 +92,10 @@ static void print_file(strbuf *out, const char *prefix, const decoder_file *file
     strbuf_char(out, '\n');
 }
 
-/* Prints the members of a plan that are about the file. */
-static void print_file_members(strbuf *out, const char *prefix, const decoder_file *file)
+/* Prints the name of a list and its length as two members of a plan. */
+static void put_list(strbuf *out, const char *prefix, const char *name, size_t count)
 {
-    static const decoder_file none = { 0 };
-    const decoder_file *f = file ? file : &none;
-    strbuf_put(out, "    ");
-    if (f->key_count)
-        strbuf_format(out, "%s_keys, %zu, ", prefix, f->key_count);
-    else
-        strbuf_put(out, "NULL, 0, ");
-    if (f->ignored_tensor_count)
-        strbuf_format(out, "%s_ignored_tensors, %zu, ", prefix, f->ignored_tensor_count);
-    else
-        strbuf_put(out, "NULL, 0, ");
-    put_quoted(out, f->edited);
-    strbuf_put(out, ",\n");
+    strbuf_format(out, count ? "%s_%s, %zu, " : "NULL, 0, ", prefix, name, count);
 }
 
 static void print_tensors(strbuf *out, const char *prefix, const plan *p)
@@ -172,9 +160,10 @@ static void print_plan_data(strbuf *out, const described_set *d)
     const kernel_set *set = d->set;
     const plan *p = set->plan;
     const decoder *model = p->decoder;
+    const decoder_file *file = model->file ? model->file : &(const decoder_file){ 0 };
     const plan_state *s = &p->state;
     print_tensors(out, set->prefix, p);
-    print_file(out, set->prefix, model->file);
+    print_file(out, set->prefix, file);
     print_steps(out, set);
     strbuf_format(out, "static const uint64_t %s_caches[][2] = {\n", set->prefix);
     for (int64_t layer = 0; layer < model->layers; layer++)
@@ -198,8 +187,11 @@ static void print_plan_data(strbuf *out, const described_set *d)
                   "    %s_plan_steps, %zu, %s_tensors, %zu,\n",
                   set->prefix, p->sequence_bytes, s->tokens, s->positions, s->lengths, s->sampling,
                   s->caches, s->logits, set->prefix, p->step_count, set->prefix, p->tensor_count);
-    print_file_members(out, set->prefix, model->file);
-    strbuf_put(out, "};\n\n");
+    strbuf_put(out, "    ");
+    put_list(out, set->prefix, "keys", file->key_count);
+    put_list(out, set->prefix, "ignored_tensors", file->ignored_tensor_count);
+    put_quoted(out, file->edited);
+    strbuf_put(out, ",\n};\n\n");
 }
 
 void header_print_plan(strbuf *out, const described_set *d, header_place place)

@@ -198,16 +198,18 @@ static char *copy_text(const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-static bool open_part(gguf_file *file, size_t index, const char *path, gguf_error *error)
+/* Opens a part: of bytes in memory, or (memory is NULL) by mapping the file. */
+static bool open_part(gguf_file *file, size_t index, const char *path, const gguf_part *memory,
+                      gguf_error *error)
 {
     gguf_part *part = &file->parts[index];
     gguf_header header;
     char problem[GGUF_MESSAGE_SIZE / 2];
+    *part = memory ? *memory : (gguf_part){ .bytes = NO_BYTES };
     part->path = copy_text(path);
     if (!part->path)
         return fail_at_file(error, path, "out of memory");
-    part->bytes = NO_BYTES;
-    const char *unmapped = map(part);
+    const char *unmapped = memory ? NULL : map(part);
     if (unmapped) {
         snprintf(problem, sizeof problem, "part %zu of %zu of the model: %s", index + 1,
                  file->part_count, unmapped);
@@ -225,8 +227,8 @@ static bool open_part(gguf_file *file, size_t index, const char *path, gguf_erro
 }
 
 /* Opens count files as the parts of one model; the given path has each part's number in turn. */
-static bool open_parts(char *path, char *split_name, size_t count, gguf_file *file,
-                       gguf_error *error)
+static bool open_parts(const char *path, char *split_name, size_t count, const gguf_part *memory,
+                       gguf_file *file, gguf_error *error)
 {
     memset(file, 0, sizeof *file);
     file->parts = calloc(count, sizeof *file->parts);
@@ -238,7 +240,7 @@ static bool open_parts(char *path, char *split_name, size_t count, gguf_file *fi
         if (split_name)
             for (size_t digit = 0, rest = i + 1; digit < SPLIT_DIGITS; digit++, rest /= 10)
                 split_name[SPLIT_OF - 1 - digit] = (char)('0' + rest % 10);
-        good = open_part(file, i, path, error);
+        good = open_part(file, i, path, memory, error);
     }
     good = good && sort_tensors(file, error);
     uint64_t total;
@@ -271,7 +273,8 @@ bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
     char *name = copy_text(path);
     if (!name)
         return fail_at_file(error, path, "out of memory");
-    bool good = open_parts(name, NULL, 1, file, error) && find_part_count(file, &count, error);
+    bool good =
+        open_parts(name, NULL, 1, NULL, file, error) && find_part_count(file, &count, error);
     if (good && count > 1) {
         uint64_t at = gguf_find_key(file, "split.count")->offset;
         char *split_name = find_split_name(name, &named);
@@ -286,7 +289,7 @@ bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
                              "split.count is %" PRIu64 ", but the file's name says %" PRIu64, count,
                              named);
         else
-            good = open_parts(name, split_name, (size_t)count, file, error);
+            good = open_parts(name, split_name, (size_t)count, NULL, file, error);
     }
     if (!good)
         gguf_close(file);
@@ -297,22 +300,10 @@ bool gguf_open(const char *path, gguf_file *file, gguf_error *error)
 bool gguf_open_memory(const char *name, const void *bytes, size_t size, gguf_file *file,
                       gguf_error *error)
 {
-    gguf_header header;
     uint64_t count;
-    memset(file, 0, sizeof *file);
-    file->parts = calloc(1, sizeof *file->parts);
-    char *path = copy_text(name);
-    if (!file->parts || !path) {
-        free(path);
-        gguf_close(file);
-        return fail_at_file(error, name, "out of memory");
-    }
-    file->part_count = 1;
-    file->parts[0] = (gguf_part){ .path = path, .bytes = size ? bytes : NO_BYTES, .size = size };
-    bool good = gguf_parse(name, file->parts[0].bytes, size, &header, error) &&
-                join(file, file->parts, &header, error) && sort_tensors(file, error) &&
-                find_part_count(file, &count, error);
-    gguf_free_header(&header);
+    const gguf_part memory = { .bytes = size ? bytes : NO_BYTES, .size = size };
+    bool good =
+        open_parts(name, NULL, 1, &memory, file, error) && find_part_count(file, &count, error);
     if (good && count > 1)
         good = gguf_fail(error, name, gguf_find_key(file, "split.count")->offset,
                          "split.count is %" PRIu64 ": parts are opened by path alone", count);

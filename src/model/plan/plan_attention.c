@@ -14,22 +14,6 @@ const plan_branch plan_attention_output = {
     .product = BUFFER_PRODUCT,
     .residual = BUFFER_H,
     .sum = BUFFER_MIDDLE,
-    .said = "attn_output o + h -> middle",
-    .said_alone = "attn_output o -> product",
-    .said_norm = "norm(product) + h -> middle",
-};
-static const plan_product fused_qkv = {
-    .w = TENSOR_ATTN_QKV,
-    .x = BUFFER_H,
-    .y = BUFFER_QKV,
-    .residual = BUFFERS,
-    .norm = TENSOR_ATTN_NORM,
-    .said = "norm(h), attn_qkv -> qkv",
-};
-static const plan_matrices qkv = {
-    .w = { TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V },
-    .y = BUFFER_QKV,
-    .said = "norm(h), attn_q attn_k attn_v -> qkv",
 };
 
 static bool windowed(const planner *p)
@@ -128,9 +112,9 @@ static launch_draft choose_attention(const planner *p)
 void plan_attention(planner *p)
 {
     if (planner_has(p, TENSOR_ATTN_QKV))
-        plan_multiply(p, &fused_qkv, p->m, 0);
+        plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_QKV, BUFFER_QKV);
     else
-        plan_multiply_matrices(p, &qkv);
+        plan_multiply_matrices(p, TENSOR_ATTN_Q, TENSOR_ATTN_K, TENSOR_ATTN_V, BUFFER_QKV);
     add_rope(p);
     launch_draft l = choose_attention(p);
     planner_add(p, &l, "q, cache[0..length) -> o");

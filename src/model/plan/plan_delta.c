@@ -13,28 +13,12 @@
  */
 #include "model/plan/plan_product.h"
 
-static const plan_matrices grouped_inputs = {
-    .w = { TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_SSM_BA },
-    .y = BUFFER_QKV,
-    .said = "norm(h), attn_qkv attn_gate ssm_ba -> qkv",
-};
-static const plan_matrices tiled_inputs = {
-    .w = { TENSOR_DELTA_QKV, TENSOR_ATTN_GATE, TENSOR_COUNT },
-    .y = BUFFER_QKV,
-    .said = "norm(h), attn_qkv attn_gate -> qkv",
-};
-static const plan_matrices tiled_factors = {
-    .w = { TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_COUNT },
-    .y = BUFFER_BA,
-    .said = "norm(h), ssm_beta ssm_alpha -> ba",
-};
 static const plan_branch output = {
     .w = TENSOR_SSM_OUT,
     .post_norm = TENSOR_COUNT,
     .x = BUFFER_DELTA,
     .residual = BUFFER_H,
     .sum = BUFFER_MIDDLE,
-    .said = "ssm_out delta + h -> middle",
 };
 static const plan_bind net_binds[] = {
     { "y", BIND_BUFFER, BUFFER_DELTA },
@@ -59,9 +43,10 @@ void plan_delta_net(planner *p)
         { "num_heads", d->delta_value_heads }, { "layout", d->delta_layout },
         { "epsilon", real_bits(d->epsilon) },  { 0 },
     };
-    plan_multiply_matrices(p, is_tiled ? &tiled_inputs : &grouped_inputs);
+    plan_multiply_matrices(p, TENSOR_DELTA_QKV, TENSOR_ATTN_GATE,
+                           is_tiled ? TENSOR_COUNT : TENSOR_SSM_BA, BUFFER_QKV);
     if (is_tiled)
-        plan_multiply_matrices(p, &tiled_factors);
+        plan_multiply_matrices(p, TENSOR_SSM_BETA, TENSOR_SSM_ALPHA, TENSOR_COUNT, BUFFER_BA);
     planner_launch(p, FAMILY_DELTA_NET, keys, net_binds,
                    is_tiled ? "qkv, ba, states -> delta, states" : "qkv, states -> delta, states");
     plan_add_branch(p, &output);

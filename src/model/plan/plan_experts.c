@@ -104,8 +104,7 @@ static void add_sum(planner *p, launch_draft *l, const char *said, const char *s
     static const plan_branch sum = { .post_norm = TENSOR_POST_FFW_NORM,
                                      .product = BUFFER_DOWN,
                                      .residual = BUFFER_MIDDLE,
-                                     .sum = BUFFER_H,
-                                     .said_norm = "norm(down) + middle -> h" };
+                                     .sum = BUFFER_H };
     bool post = planner_has(p, sum.post_norm);
     planner_bind_buffer(l, "y", post ? sum.product : sum.sum, 0);
     if (!post) {

@@ -17,37 +17,6 @@
 
 #include "model/plan/plan_product.h"
 
-static const plan_matrices direct = {
-    .w = { TENSOR_ATTN_Q, TENSOR_ATTN_KV_A, TENSOR_COUNT },
-    .y = BUFFER_QKV,
-    .said = "norm(h), attn_q attn_kv_a_mqa -> qkv",
-};
-static const plan_matrices by_rank = {
-    .w = { TENSOR_ATTN_Q_A, TENSOR_ATTN_KV_A, TENSOR_COUNT },
-    .y = BUFFER_QKV,
-    .said = "norm(h), attn_q_a attn_kv_a_mqa -> qkv",
-};
-static const plan_product apart[] = {
-    { .w = TENSOR_ATTN_Q_A,
-      .x = BUFFER_H,
-      .y = BUFFER_RANKS,
-      .residual = BUFFERS,
-      .norm = TENSOR_ATTN_NORM,
-      .said = "norm(h), attn_q_a -> ranks" },
-    { .w = TENSOR_ATTN_KV_A,
-      .x = BUFFER_H,
-      .y = BUFFER_KV,
-      .residual = BUFFERS,
-      .norm = TENSOR_ATTN_NORM,
-      .said = "norm(h), attn_kv_a_mqa -> kv" },
-    { .w = TENSOR_ATTN_Q_B,
-      .x = BUFFER_RANKS,
-      .y = BUFFER_QKV,
-      .residual = BUFFERS,
-      .norm = TENSOR_ATTN_Q_A_NORM,
-      .said = "norm(ranks), attn_q_b -> qkv" },
-};
-
 bool plan_is_apart(const planner *p)
 {
     return p->d->q_rank && plan_is_of_halves(p, TENSOR_ATTN_Q_B);
@@ -137,11 +106,14 @@ void plan_latent_attention(planner *p)
         { "weights", planner_format(p, TENSOR_ATTN_V_B) },
         { 0 },
     };
-    if (plan_is_apart(p))
-        for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-            plan_multiply(p, &apart[i], p->m, 0);
-    else
-        plan_multiply_matrices(p, p->d->q_rank ? &by_rank : &direct);
+    if (plan_is_apart(p)) {
+        plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_Q_A, BUFFER_RANKS);
+        plan_multiply_normed(p, BUFFER_H, TENSOR_ATTN_NORM, TENSOR_ATTN_KV_A, BUFFER_KV);
+        plan_multiply_normed(p, BUFFER_RANKS, TENSOR_ATTN_Q_A_NORM, TENSOR_ATTN_Q_B, BUFFER_QKV);
+    } else {
+        plan_multiply_matrices(p, p->d->q_rank ? TENSOR_ATTN_Q_A : TENSOR_ATTN_Q, TENSOR_ATTN_KV_A,
+                               TENSOR_COUNT, BUFFER_QKV);
+    }
     add_queries(p);
     add_attention(p);
     planner_launch(p, FAMILY_MLA_VALUES, value_keys, value_binds, "attn_v_b latents -> o");

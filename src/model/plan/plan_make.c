@@ -123,21 +123,15 @@ static void add_embed(planner *p)
 
 static void add_layer(planner *p)
 {
-    static const plan_gates gates = { .gate = TENSOR_FFN_GATE,
-                                      .up = TENSOR_FFN_UP,
-                                      .fused = TENSOR_FFN_GATE_UP,
-                                      .y = BUFFER_F,
-                                      .said = "norm(middle), ffn_gate ffn_up, activation -> f",
-                                      .said_fused = "norm(middle), ffn_up, activation -> f" };
+    static const plan_gates gates = {
+        .gate = TENSOR_FFN_GATE, .up = TENSOR_FFN_UP, .fused = TENSOR_FFN_GATE_UP, .y = BUFFER_F
+    };
     static const plan_branch down = { .w = TENSOR_FFN_DOWN,
                                       .post_norm = TENSOR_POST_FFW_NORM,
                                       .x = BUFFER_F,
                                       .product = BUFFER_DOWN,
                                       .residual = BUFFER_MIDDLE,
-                                      .sum = BUFFER_H,
-                                      .said = "ffn_down f + middle -> h",
-                                      .said_alone = "ffn_down f -> down",
-                                      .said_norm = "norm(down) + middle -> h" };
+                                      .sum = BUFFER_H };
     if (p->d->recurrent[p->layer])
         plan_delta_net(p);
     else if (p->d->latent)
@@ -155,16 +149,13 @@ static void add_layer(planner *p)
 static void add_logits(planner *p, int64_t rows)
 {
     const decoder *d = p->d;
-    bool own = planner_has(p, TENSOR_OUTPUT);
-    const plan_product of = { .w = own ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
+    const plan_product of = { .w = d->has[TENSOR_OUTPUT] ? TENSOR_OUTPUT : TENSOR_TOKEN_EMBD,
                               .x = BUFFER_H,
                               .y = BUFFERS,
                               .residual = BUFFERS,
                               .norm = TENSOR_OUTPUT_NORM,
                               .scale = d->logit_scale,
-                              .softcap = d->final_softcap,
-                              .said = own ? "norm(h), output -> logits"
-                                          : "norm(h), token_embd -> logits" };
+                              .softcap = d->final_softcap };
     plan_multiply(p, &of, rows, (uint64_t)(p->m - rows));
 }
 

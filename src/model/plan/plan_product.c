@@ -1,5 +1,6 @@
 #include "model/plan/plan_product.h"
 
+#include "base/strbuf.h"
 #include "kernel/formula.h"
 
 bool plan_is_of_halves(const planner *p, decoder_tensor t)
@@ -169,7 +170,20 @@ void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t fi
     if (of->residual != BUFFERS)
         planner_bind_buffer(&l, "residual", of->residual, 0);
     const plan_rows x = { of->x, first_row, rows, columns, of->norm, FORMAT_F32 };
-    add_product(p, &l, &x, of->said);
+    bool normed = of->norm != TENSOR_COUNT, adds = of->residual != BUFFERS;
+    const char *w = tensor_word(p->arena, of->w), *from = buffer_lives[of->x].name;
+    const char *said = arena_format(p->arena, normed ? "norm(%s), %s%s%s -> %s" : "%s %s%s%s -> %s",
+                                    normed ? from : w, normed ? w : from, adds ? " + " : "",
+                                    adds ? buffer_lives[of->residual].name : "",
+                                    of->y == BUFFERS ? "logits" : buffer_lives[of->y].name);
+    add_product(p, &l, &x, of->said ? of->said : said);
+}
+
+void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_tensor w,
+                          buffer_id y)
+{
+    const plan_product of = { .w = w, .x = x, .y = y, .residual = BUFFERS, .norm = norm };
+    plan_multiply(p, &of, p->m, 0);
 }
 
 void plan_multiply_gates(planner *p, const plan_gates *of)
@@ -207,7 +221,12 @@ void plan_multiply_gates(planner *p, const plan_gates *of)
     bind_matrix(p, &l, &of_up, up, fused ? rows : 0, decoder_bias(of->up));
     planner_bind_buffer(&l, "y", of->y, 0);
     const plan_rows x = { BUFFER_MIDDLE, 0, p->m, d->hidden, decoder_ffn_norm(d), FORMAT_F32 };
-    add_product(p, &l, &x, fused ? of->said_fused : of->said);
+    const char *names = tensor_word(p->arena, up);
+    if (!fused)
+        names = arena_format(p->arena, "%s %s", tensor_word(p->arena, gate), names);
+    const char *said = arena_format(p->arena, "norm(middle), %s, activation -> %s", names,
+                                    buffer_lives[of->y].name);
+    add_product(p, &l, &x, of->said ? of->said : said);
 }
 
 void plan_add_branch(planner *p, const plan_branch *of)
@@ -218,8 +237,7 @@ void plan_add_branch(planner *p, const plan_branch *of)
                                    .y = post ? of->product : of->sum,
                                    .residual = post ? BUFFERS : of->residual,
                                    .norm = TENSOR_COUNT,
-                                   .scale = post ? 0 : p->d->residual_scale,
-                                   .said = post ? of->said_alone : of->said };
+                                   .scale = post ? 0 : p->d->residual_scale };
     plan_multiply(p, &product, p->m, 0);
     if (post)
         plan_add_normed(p, of);
@@ -241,10 +259,13 @@ void plan_add_normed(planner *p, const plan_branch *of)
         { "gamma", BIND_TENSOR, of->post_norm },
         { 0 },
     };
-    planner_launch(p, FAMILY_RMS_NORM, keys, binds, of->said_norm);
+    planner_launch(p, FAMILY_RMS_NORM, keys, binds,
+                   arena_format(p->arena, "norm(%s) + %s -> %s", buffer_lives[of->product].name,
+                                buffer_lives[of->residual].name, buffer_lives[of->sum].name));
 }
 
-void plan_multiply_matrices(planner *p, const plan_matrices *of)
+void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, decoder_tensor v,
+                            buffer_id y)
 {
     static const struct {
         const char *format, *rows;
@@ -255,25 +276,30 @@ void plan_multiply_matrices(planner *p, const plan_matrices *of)
         { "weights_v", "n_v", { "wv", "v_scale", "bv" } },
     };
     const decoder *d = p->d;
+    const decoder_tensor w[] = { q, k, v };
     const plan_key keys[] = {
-        { "weights", planner_format(p, of->w[0]) },
+        { "weights", planner_format(p, q) },
         { "k", d->hidden },
         { 0 },
     };
     family_id of_kernel =
-        plan_product_family(p, of->w[0], FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
+        plan_product_family(p, q, FAMILY_STREAM_QKV, FAMILY_EXACT_QKV, FAMILY_MMA_QKV);
     launch_draft l = planner_draft(p, of_kernel, keys, NULL);
-    planner_bind_buffer(&l, "y", of->y, 0);
+    planner_bind_buffer(&l, "y", y, 0);
+    strbuf said = strbuf_new(p->arena);
+    strbuf_put(&said, "norm(h),");
     for (int i = 0; i < 3; i++) {
-        decoder_tensor w = of->w[i];
-        bool there = w != TENSOR_COUNT;
-        planner_set(&l.in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w) : 0);
-        planner_set(&l.in, matrices[i].format, planner_format(p, there ? w : of->w[0]));
-        if (there)
-            bind_matrix(p, &l, &matrices[i].names, w, 0, decoder_bias(w));
+        bool there = w[i] != TENSOR_COUNT;
+        planner_set(&l.in, matrices[i].rows, there ? (int64_t)decoder_rows(d, w[i]) : 0);
+        planner_set(&l.in, matrices[i].format, planner_format(p, there ? w[i] : q));
+        if (!there)
+            break;
+        bind_matrix(p, &l, &matrices[i].names, w[i], 0, decoder_bias(w[i]));
+        strbuf_format(&said, " %s", tensor_word(p->arena, w[i]));
     }
     const plan_rows x = { BUFFER_H, 0, p->m, d->hidden, TENSOR_ATTN_NORM, FORMAT_F32 };
-    add_product(p, &l, &x, of->said);
+    strbuf_format(&said, " -> %s", buffer_lives[y].name);
+    add_product(p, &l, &x, said.text);
 }
 
 void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope)

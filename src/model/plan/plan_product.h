@@ -25,16 +25,20 @@ typedef struct plan_product {
     buffer_id x, y, residual; /* BUFFERS: none; y: the logits */
     decoder_tensor norm;      /* TENSOR_COUNT: none */
     double scale, softcap;
-    const char *said;
+    const char *said; /* NULL: by the names of all these */
 } plan_product;
 void plan_multiply(planner *p, const plan_product *of, int64_t rows, uint64_t first_row);
+
+/* Multiplies a matrix by norm(x) of all rows. */
+void plan_multiply_normed(planner *p, buffer_id x, decoder_tensor norm, decoder_tensor w,
+                          buffer_id y);
 
 /* activation(W_gate x) * (W_up x) of x = norm(middle), with biases where there are some; gate and
  * up may be one tensor's halves, fused. TENSOR_COUNT: there is no such tensor. */
 typedef struct plan_gates {
     decoder_tensor gate, up, fused;
     buffer_id y;
-    const char *said, *said_fused;
+    const char *said; /* NULL: by their names */
 } plan_gates;
 void plan_multiply_gates(planner *p, const plan_gates *of);
 
@@ -43,22 +47,16 @@ void plan_multiply_gates(planner *p, const plan_gates *of);
 typedef struct plan_branch {
     decoder_tensor w, post_norm; /* post_norm: TENSOR_COUNT: none */
     buffer_id x, product, residual, sum;
-    const char *said;                   /* where it adds itself, */
-    const char *said_alone, *said_norm; /* and of the two launches */
 } plan_branch;
 void plan_add_branch(planner *p, const plan_branch *of);
 
 /* Adds the norm of a branch, behind a launch that made the product. */
 void plan_add_normed(planner *p, const plan_branch *of);
 
-/* Up to three matrices of norm(h), whose products stand one behind the other in a row of y; w[2]
- * may be TENSOR_COUNT. */
-typedef struct plan_matrices {
-    decoder_tensor w[3];
-    buffer_id y;
-    const char *said;
-} plan_matrices;
-void plan_multiply_matrices(planner *p, const plan_matrices *of);
+/* Multiplies two or (v: TENSOR_COUNT: none) three matrices by norm(h). Their products stand one behind
+ * the other in a row of y. */
+void plan_multiply_matrices(planner *p, decoder_tensor q, decoder_tensor k, decoder_tensor v,
+                            buffer_id y);
 
 /* Sets angles, without how many values turn, and binds the tensor of their factors, if any. */
 void plan_set_rope(const planner *p, launch_draft *l, const rope_options *rope);

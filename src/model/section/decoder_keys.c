@@ -276,12 +276,6 @@ bool setting_matters(const setting *s, const decoder *d)
            (!c->rope_holds || c->rope_holds(&d->rope[c->is_windowed]));
 }
 
-const char *tensor_word(arena *a, decoder_tensor t)
-{
-    const char *name = tensor_infos[t].name;
-    return arena_copy(a, name, strcspn(name, "."));
-}
-
 const char *formats_key(arena *a, decoder_tensor t)
 {
     return arena_format(a, "%s%s", FORMATS_PREFIX, tensor_word(a, t));

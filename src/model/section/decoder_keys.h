@@ -71,8 +71,7 @@ const char *setting_default_text(arena *a, const setting *s);
 /* Whether the key means something beside the values of those ahead of it. */
 bool setting_matters(const setting *s, const decoder *d);
 
-/* A tensor's name as keys have it, "attn_q" of attn_q.weight; and the key of its formats. */
-const char *tensor_word(arena *a, decoder_tensor t);
+/* Returns the key of a tensor's formats. */
 const char *formats_key(arena *a, decoder_tensor t);
 
 /* Returns true if no tensor ahead of it has the same name, of those of a decoder or (NULL) of all. */
