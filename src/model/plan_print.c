@@ -81,19 +81,6 @@ static bool print_layers(const shown_plan *p, const plan_step *step, int64_t of)
     return true;
 }
 
-static void print_launch(const shown_plan *p, const plan_step *step, size_t number)
-{
-    const plan_launch *l = &step->launches[number];
-    const launch_cost *cost = &p->costs[l->kernel];
-    bool guessed = !*cost->bound;
-    double seconds = cost->seconds - cost->spared[p->overlapped];
-    strbuf_format(p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
-                  cost_kind(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width,
-                  l->said,
-                  arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "", seconds * MICROSECONDS),
-                  guessed ? "" : "  ", cost->bound);
-}
-
 /* "1.55 ms", "23.4 us". */
 static void print_time(strbuf *out, double seconds)
 {
@@ -125,8 +112,17 @@ static void print_step(const shown_plan *p, const plan_step *step)
             part = layer_of(step, layer);
             shown = print_layers(p, step, layer);
         }
-        for (size_t l = 0; shown && l < part.count; l++)
-            print_launch(p, step, part.first + l);
+        for (size_t number = part.first; shown && number < part.first + part.count; number++) {
+            const plan_launch *l = &step->launches[number];
+            const launch_cost *of = &p->costs[l->kernel];
+            bool guessed = !*of->bound;
+            double seconds = of->seconds - of->spared[p->overlapped];
+            strbuf_format(
+                p->out, "%5zu %-*s  %-*s %9s us%s%s\n", number + 1, (int)p->kind_width,
+                cost_kind(p->out->arena, &p->plan->kernels[l->kernel]), (int)p->said_width, l->said,
+                arena_format(p->out->arena, "%s%.1f", guessed ? "~" : "", seconds * MICROSECONDS),
+                guessed ? "" : "  ", of->bound);
+        }
         i += part.count;
     }
 }

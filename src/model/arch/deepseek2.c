@@ -81,11 +81,8 @@ static void adapt(model_reader *r)
 const architecture arch_deepseek2[] = {
     {
         .name = "deepseek2",
-        .rope_style = ROPE_NORM,
-        .activation = ACTIVATION_SILU,
         .rope_base = 10000,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_LATENT | FEATURE_NEXTN,
-        .gating = GATING_SOFTMAX,
         .expert_rows = EXPERT_ROWS_OWN,
         .may_fuse_experts = true,
         .optional = TENSOR_LIST(TENSOR_EXP_PROBS_B),

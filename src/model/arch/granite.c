@@ -15,19 +15,14 @@ static void adapt(model_reader *r)
 const architecture arch_granite[] = {
     {
         .name = "granite",
-        .rope_style = ROPE_NORM,
-        .activation = ACTIVATION_SILU,
         .rope_base = 10000,
         .optional = model_biases,
         .adapt = adapt,
     },
     {
         .name = "granitemoe",
-        .rope_style = ROPE_NORM,
-        .activation = ACTIVATION_SILU,
         .rope_base = 10000,
         .features = FEATURE_EXPERTS,
-        .gating = GATING_SOFTMAX,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OF_ALL,
         .optional = model_biases,

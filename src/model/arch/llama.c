@@ -5,11 +5,8 @@
 const architecture arch_llama[] = {
     {
         .name = "llama",
-        .rope_style = ROPE_NORM,
-        .activation = ACTIVATION_SILU,
         .rope_base = 10000,
         .features = FEATURE_EXPERTS,
-        .gating = GATING_SOFTMAX,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_OF_ALL,
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
@@ -18,8 +15,6 @@ const architecture arch_llama[] = {
     },
     {
         .name = "mistral3",
-        .rope_style = ROPE_NORM,
-        .activation = ACTIVATION_SILU,
         .optional = model_biases,
         .adapt = model_read_temperature,
     },

@@ -26,7 +26,6 @@ const architecture arch_phi3[] = {
     {
         .name = "phi3",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .rope_base = 10000,
         .optional = TENSOR_LIST(TENSOR_ATTN_QKV_BIAS, TENSOR_OUTPUT_BIAS),
         .may_fuse_gate_up = true,

@@ -6,22 +6,18 @@ const architecture arch_qwen[] = {
     {
         .name = "qwen2",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS),
         .optional = TENSOR_LIST(TENSOR_OUTPUT_BIAS),
     },
     {
         .name = "qwen3",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),
     },
     {
         .name = "qwen3moe",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS,
-        .gating = GATING_SOFTMAX,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM),

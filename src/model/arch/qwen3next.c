@@ -104,9 +104,7 @@ const architecture arch_qwen3next[] = {
     {
         .name = "qwen3next",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
-        .gating = GATING_SOFTMAX,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
         .may_fuse_experts = true,
@@ -117,7 +115,6 @@ const architecture arch_qwen3next[] = {
     {
         .name = "qwen35",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .features = FEATURE_RECURRENT | FEATURE_NEXTN,
         .required = TENSOR_LIST(TENSOR_ATTN_Q_NORM, TENSOR_ATTN_K_NORM, TENSOR_PRE_FFN_NORM),
         .adapt = adapt_tiled,
@@ -125,9 +122,7 @@ const architecture arch_qwen3next[] = {
     {
         .name = "qwen35moe",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_ALWAYS | FEATURE_RECURRENT | FEATURE_NEXTN,
-        .gating = GATING_SOFTMAX,
         .experts_normed = true,
         .expert_rows = EXPERT_ROWS_SHARED_OUT,
         .may_fuse_experts = true,

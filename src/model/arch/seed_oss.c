@@ -6,7 +6,6 @@ const architecture arch_seed_oss[] = {
     {
         .name = "seed_oss",
         .rope_style = ROPE_NEOX,
-        .activation = ACTIVATION_SILU,
         .required = TENSOR_LIST(TENSOR_PRE_FFN_NORM),
         .optional = TENSOR_LIST(TENSOR_ATTN_Q_BIAS, TENSOR_ATTN_K_BIAS, TENSOR_ATTN_V_BIAS,
                                 TENSOR_ATTN_QKV_BIAS),

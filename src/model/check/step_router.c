@@ -22,11 +22,6 @@ static int64_t *some_order(arena *a, int64_t count, int64_t first, random_source
     return order;
 }
 
-static int64_t groups_of(const decoder *d)
-{
-    return d->expert_groups ? d->expert_groups : 1;
-}
-
 static int64_t lifted(const decoder *d)
 {
     return d->has[TENSOR_EXP_PROBS_B] ? d->experts / 3 : -1;
@@ -36,9 +31,9 @@ static int64_t lifted(const decoder *d)
 static void raise(arena *a, const decoder *d, int64_t count, float size, float *levels,
                   random_source *r)
 {
-    int64_t in_group = d->experts / groups_of(d), first = lifted(d) < 0 ? 0 : lifted(d) / in_group;
+    int64_t all = d->expert_groups ? d->expert_groups : 1, in_group = d->experts / all;
     int64_t used = d->expert_groups ? d->expert_groups_used : 1;
-    const int64_t *groups = some_order(a, groups_of(d), first, r);
+    const int64_t *groups = some_order(a, all, lifted(d) < 0 ? 0 : lifted(d) / in_group, r);
     for (int64_t i = 0; i < count; i++) {
         int64_t begin = groups[i % used] * in_group,
                 at = (int64_t)random_below(r, (uint64_t)in_group);

@@ -197,22 +197,6 @@ static void start_rows(const step_trial *t, ref_cached at, uint64_t position)
         put(t, &at, true);
 }
 
-/* Writes a delta net's states and inputs. Before the first position, and further back than a
- * convolution reaches, nothing may be read. */
-static void start_states(const step_trial *t, ref_cached at, uint64_t position)
-{
-    const decoder *d = t->v->plan->decoder;
-    for (at.kv_head = 0; at.kv_head < d->delta_value_heads; at.kv_head++)
-        put(t, &at, !position);
-    at = (ref_cached){ .sequence = at.sequence, .layer = at.layer, .values = true };
-    for (at.position = 0; at.position < DELTA_RING; at.position++)
-        put(t, &at, true);
-    for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
-        at.position = position - back;
-        put(t, &at, false);
-    }
-}
-
 void step_start(step_trial *t, int64_t sequence, uint64_t position)
 {
     const decoder *d = t->v->plan->decoder;
@@ -221,9 +205,17 @@ void step_start(step_trial *t, int64_t sequence, uint64_t position)
     ref_step_start(t->rounded, sequence, position, step_model_earlier, (void *)&t->v->model);
     ref_step_start(t->exact, sequence, position, step_model_earlier, (void *)&t->v->model);
     for (at.layer = 0; at.layer < d->layers; at.layer++) {
-        at.kv_head = at.values = 0;
-        if (d->recurrent[at.layer]) {
-            start_states(t, at, position);
+        at = (ref_cached){ .sequence = sequence, .layer = at.layer };
+        if (d->recurrent[at.layer]) { /* what lies before the first position may not be read, */
+            for (; at.kv_head < d->delta_value_heads; at.kv_head++)
+                put(t, &at, !position);
+            at = (ref_cached){ .sequence = sequence, .layer = at.layer, .values = true };
+            for (; at.position < DELTA_RING; at.position++)
+                put(t, &at, true); /* nor inputs further back than a convolution reaches */
+            for (uint64_t back = 1; back < DELTA_CONV && back <= position; back++) {
+                at.position = position - back;
+                put(t, &at, false);
+            }
             continue;
         }
         for (at.kv_head = 0; at.kv_head < (d->latent ? 1 : d->num_kv_heads); at.kv_head++)

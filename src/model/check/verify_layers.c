@@ -152,42 +152,38 @@ static place place_of(const plan *p, const plan_launch *l, const plan_argument *
     return at;
 }
 
-/* Compares two launches' arguments, without those that are only prefetched. */
-static bool same_arguments(arena *a, const plan *p, const plan_launch *l, const plan *reduced,
-                           const plan_launch *other)
+/* Removes the argument of what is only prefetched, if there is one. */
+static void remove_prefetch(arena *a, const plan *p, plan_launch *l)
 {
-    plan_launch one = *l, two = *other;
-    size_t of_one = next_param(a, &p->kernels[l->kernel]);
-    size_t of_two = next_param(a, &reduced->kernels[other->kernel]);
-    if (of_one < MAX_PARAMS)
-        plan_remove_argument(&one, of_one);
-    if (of_two < MAX_PARAMS)
-        plan_remove_argument(&two, of_two);
-    for (size_t i = 0; i < one.argument_count; i++) {
-        place at = place_of(p, &one, &one.arguments[i]);
-        place there = place_of(reduced, &two, &two.arguments[i]);
-        if (one.arguments[i].memory != two.arguments[i].memory ||
-            one.arguments[i].is_number != two.arguments[i].is_number ||
-            strcmp(at.said, there.said) != 0 || at.tensor != there.tensor ||
-            at.layers_away != there.layers_away || at.offset != there.offset)
-            return false;
-    }
-    return one.argument_count == two.argument_count;
+    size_t number = next_param(a, &p->kernels[l->kernel]);
+    if (number < MAX_PARAMS)
+        plan_remove_argument(l, number);
 }
 
 /* Returns true if the reduced plan has such a launch, before, in or after the layers. */
 static bool is_verified(arena *a, const plan *p, const plan_step *step, size_t number,
                         const plan *reduced, const plan_step *verified)
 {
-    const plan_launch *l = &step->launches[number];
-    const char *name = plain_name(a, &p->kernels[l->kernel]);
-    int64_t phase = l->layer < 0 ? -1 : l->layer < p->decoder->layers ? 0 : 1;
+    plan_launch l = step->launches[number];
+    const char *name = plain_name(a, &p->kernels[l.kernel]);
+    int64_t phase = l.layer < 0 ? -1 : l.layer < p->decoder->layers ? 0 : 1;
+    remove_prefetch(a, p, &l);
     for (size_t i = 0; i < verified->launch_count; i++) {
         plan_launch other = verified->launches[i];
         int64_t its = other.layer < 0 ? -1 : other.layer < reduced->decoder->layers ? 0 : 1;
-        if (its == phase && strcmp(l->said, other.said) == 0 &&
-            strcmp(name, plain_name(a, &reduced->kernels[other.kernel])) == 0 &&
-            same_arguments(a, p, l, reduced, &other))
+        remove_prefetch(a, reduced, &other);
+        bool same = its == phase && strcmp(l.said, other.said) == 0 &&
+                    l.argument_count == other.argument_count &&
+                    strcmp(name, plain_name(a, &reduced->kernels[other.kernel])) == 0;
+        for (size_t j = 0; same && j < l.argument_count; j++) {
+            place at = place_of(p, &l, &l.arguments[j]);
+            place there = place_of(reduced, &other, &other.arguments[j]);
+            same = l.arguments[j].memory == other.arguments[j].memory &&
+                   l.arguments[j].is_number == other.arguments[j].is_number &&
+                   strcmp(at.said, there.said) == 0 && at.tensor == there.tensor &&
+                   at.layers_away == there.layers_away && at.offset == there.offset;
+        }
+        if (same)
             return true;
     }
     return false;

@@ -37,14 +37,14 @@ enum {
  * feed-forwards have; as many as those shared out among the experts of a token. */
 enum { EXPERT_ROWS_OWN, EXPERT_ROWS_OF_ALL, EXPERT_ROWS_SHARED_OUT };
 
-/* The style and activation hold for all layers. Tensors are those besides what every decoder has;
- * each list ends with TENSOR_COUNT. Fused q, k and v may stand in place of three in all. */
+/* The style and activation hold for all layers; what an architecture does not say is as of a llama:
+ * ROPE_NORM, ACTIVATION_SILU, GATING_SOFTMAX. Tensors are those besides what every decoder has; each
+ * list ends with TENSOR_COUNT. Fused q, k and v may stand in place of three in all. */
 typedef struct architecture {
     const char *name; /* general.architecture */
     int64_t rope_style, activation;
-    double
-        rope_base; /* of files without rope.freq_base; 0: the models have several, it is required */
-    unsigned features;                           /* FEATURE_, several */
+    double rope_base;  /* of files without rope.freq_base; 0: it is required, as models differ */
+    unsigned features; /* FEATURE_, several */
     int64_t gating, experts_normed, expert_rows; /* where no key says them */
     const uint8_t *required, *optional;
     bool may_fuse_gate_up, may_fuse_experts, has_long_factors;

@@ -59,18 +59,18 @@ static void set_value(arena *a, gguf_key *key, const char *text)
     set_text(a, key, text);
 }
 
-static void make_keys(arena *a, const decoder *d, gguf_file *file)
+/* Makes its keys, then its tensors. */
+void model_file_of(arena *a, const decoder *d, gguf_file *file)
 {
     gguf_key *keys = arena_zalloc(a, (d->metadata_count + 2) * sizeof *keys);
-    file->key_count = d->metadata_count + 2;
-    file->keys = keys;
+    VEC(gguf_tensor) tensors = { 0 };
+    *file = (gguf_file){ .version = 3, .keys = keys, .key_count = d->metadata_count + 2 };
     file->keys_by_name = arena_alloc(a, file->key_count * sizeof *file->keys_by_name);
-    for (size_t i = 0; i < file->key_count; i++) {
-        if (i < d->metadata_count) {
-            keys[i].name = arena_format(a, "%s.%s", d->architecture, d->metadata[i].name);
-            set_value(a, &keys[i], d->metadata[i].text);
-        }
+    for (size_t i = 0; i < file->key_count; i++)
         file->keys_by_name[i] = &keys[i];
+    for (size_t i = 0; i < d->metadata_count; i++) {
+        keys[i].name = arena_format(a, "%s.%s", d->architecture, d->metadata[i].name);
+        set_value(a, &keys[i], d->metadata[i].text);
     }
     gguf_key *named = &keys[d->metadata_count], *tokens = named + 1;
     *named = (gguf_key){ .name = "general.architecture", .count = 1 };
@@ -80,11 +80,7 @@ static void make_keys(arena *a, const decoder *d, gguf_file *file)
                           .is_array = true,
                           .count = (uint64_t)d->vocab };
     qsort(file->keys_by_name, file->key_count, sizeof *file->keys_by_name, gguf_by_name);
-}
 
-static void make_tensors(arena *a, const decoder *d, gguf_file *file)
-{
-    VEC(gguf_tensor) tensors = { 0 };
     for (unsigned t = 0; t < TENSOR_COUNT; t++)
         for (int64_t l = 0; l < (tensor_infos[t].by_layer ? d->layers : 1); l++) {
             char name[DECODER_NAME];
@@ -92,7 +88,7 @@ static void make_tensors(arena *a, const decoder *d, gguf_file *file)
                 continue;
             decoder_tensor_name(t, l, name);
             *VEC_PUSH(a, &tensors) = (gguf_tensor){
-                .name = arena_copy(a, name, strlen(name)),
+                .name = arena_strdup(a, name),
                 .type = gguf_find_type((uint32_t)formats[decoder_format(d, t, l)].gguf_type),
                 .n_dims = 3,
                 .ne = { decoder_columns(d, t), decoder_rows(d, t) / decoder_planes(d, t),
@@ -105,11 +101,4 @@ static void make_tensors(arena *a, const decoder *d, gguf_file *file)
     for (size_t i = 0; i < tensors.count; i++)
         file->tensors_by_name[i] = &tensors.items[i];
     qsort(file->tensors_by_name, tensors.count, sizeof *file->tensors_by_name, gguf_by_name);
-}
-
-void model_file_of(arena *a, const decoder *d, gguf_file *file)
-{
-    *file = (gguf_file){ .version = 3 };
-    make_keys(a, d, file);
-    make_tensors(a, d, file);
 }

@@ -1,5 +1,5 @@
-/* Makes a plan. The buffers of the workspace have the same places in every layer. Attention, or what stands in its place, makes middle of h; then comes
- * the feed-forward:
+/* Makes a plan. The buffers of the workspace have the same places in every layer. Attention, or what
+ * stands in its place, makes middle of h; then comes the feed-forward:
  *
  *   gate_up    norm(middle), W_gate W_up           -> f
  *   down       W_down f + middle                   -> h
@@ -75,25 +75,6 @@ static int64_t qkv_values(const decoder *d)
     for (size_t i = 0; i < sizeof delta; i++)
         net += d->has[delta[i]] ? (int64_t)decoder_rows(d, delta[i]) : 0;
     return larger(attention, net);
-}
-
-static void size_buffers(planner *p)
-{
-    const decoder *d = p->d;
-    int64_t heads = d->num_heads * d->head_dim, used = d->experts_used;
-    const problem_shape rows = { .m = p->m, .experts = d->experts, .experts_used = used };
-    bool prompt = decoder_is_prompt(p->m), apart = plan_is_apart(p);
-    const int64_t values[BUFFERS] = {
-#define BUFFER(id, name, first, last, values) values,
-#include "model/plan/buffers.def"
-#undef BUFFER
-    };
-    for (int i = 0; i < BUFFERS; i++)
-        p->buffer_bytes[i] = values[i] * p->m * (int64_t)sizeof(float);
-    if (d->experts) /* see ref_moe_route */
-        p->buffer_bytes[BUFFER_LIST] =
-            (EXPERT_LIST_HEAD + problem_experts_listed(&rows) * (EXPERT_FIRST_ROW + p->m)) *
-            (int64_t)sizeof(uint32_t);
 }
 
 /* The first launch of a step waits for the step ahead before it lets others start, which then find
@@ -185,7 +166,20 @@ static void make_step(planner *p, int64_t m, plan_step *step)
     p->m = m;
     p->launches.count = 0;
     p->rows.x = BUFFERS;
-    size_buffers(p);
+    int64_t heads = d->num_heads * d->head_dim, used = d->experts_used;
+    const problem_shape shape = { .m = m, .experts = d->experts, .experts_used = used };
+    bool prompt = decoder_is_prompt(m), apart = plan_is_apart(p);
+    const int64_t values[BUFFERS] = {
+#define BUFFER(id, name, first, last, values) values,
+#include "model/plan/buffers.def"
+#undef BUFFER
+    };
+    for (int i = 0; i < BUFFERS; i++)
+        p->buffer_bytes[i] = values[i] * m * (int64_t)sizeof(float);
+    if (d->experts) /* see ref_moe_route */
+        p->buffer_bytes[BUFFER_LIST] =
+            (EXPERT_LIST_HEAD + problem_experts_listed(&shape) * (EXPERT_FIRST_ROW + m)) *
+            (int64_t)sizeof(uint32_t);
     p->layer = -1;
     add_embed(p);
     for (p->layer = 0; p->layer < d->layers; p->layer++) {

@@ -85,21 +85,6 @@ void ref_step_start(ref_step *s, int64_t number, uint64_t positions, ref_earlier
     }
 }
 
-static void make_room(ref_step *s, sequence *q)
-{
-    uint64_t room = q->room ? 2 * q->room : 16;
-    size_t size = s->sizes.heads * s->sizes.row * sizeof(double);
-    for (int64_t i = 0; i < 2 * s->d->layers; i++) {
-        if (s->d->recurrent[i / 2] || (s->d->latent && i % 2 == V))
-            continue;
-        double *rows = arena_alloc(s->arena, room * size);
-        if (q->room)
-            memcpy(rows, q->rows[i], q->room * size);
-        q->rows[i] = rows;
-    }
-    q->room = room;
-}
-
 void call_take_positions(call *c)
 {
     const decoder *d = c->s->d;
@@ -113,8 +98,19 @@ void call_take_positions(call *c)
     for (size_t i = 0; i < c->count; i++) {
         sequence *q = &c->s->sequences[c->rows[i].sequence];
         c->positions[i] = q->length++;
-        if (q->length - q->begin > q->room)
-            make_room(c->s, q);
+        if (q->length - q->begin <= q->room)
+            continue;
+        uint64_t room = q->room ? 2 * q->room : 16;
+        size_t size = c->s->sizes.heads * c->s->sizes.row * sizeof(double);
+        for (int64_t part = 0; part < 2 * d->layers; part++) {
+            if (d->recurrent[part / 2] || (d->latent && part % 2 == V))
+                continue;
+            double *rows = arena_alloc(c->s->arena, room * size);
+            if (q->room)
+                memcpy(rows, q->rows[part], q->room * size);
+            q->rows[part] = rows;
+        }
+        q->room = room;
     }
 }
 

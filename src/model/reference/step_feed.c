@@ -4,20 +4,6 @@
 
 #include "model/reference/step_call.h"
 
-static double *embed(const call *c)
-{
-    const decoder *d = c->s->d;
-    const ref_matrix w = call_matrix(c, TENSOR_TOKEN_EMBD, 0);
-    double *h = call_vectors(c, d->hidden), scale = step_or_1(d->embedding_scale);
-    for (size_t v = 0; v < c->count; v++) {
-        double *row = h + (int64_t)v * d->hidden;
-        ref_matrix_row(&w, c->rows[v].token % w.rows, row);
-        for (int64_t i = 0; i < d->hidden; i++)
-            row[i] = c->rows[v].token < w.rows ? scale * row[i] : NAN;
-    }
-    return h;
-}
-
 static void multiply_logits(const call *c, const double *h, double *logits)
 {
     const decoder *d = c->s->d;
@@ -66,17 +52,25 @@ void ref_step_feed(ref_step *s, const ref_row *rows, size_t count, double *logit
         s->gaps = arena_alloc(s->arena, all * sizeof *s->gaps);
         s->scores = arena_alloc(s->arena, all * (size_t)s->d->experts * sizeof *s->scores);
     }
-    double *h = embed(&c);
+    const decoder *d = s->d;
+    const ref_matrix w = call_matrix(&c, TENSOR_TOKEN_EMBD, 0);
+    double *h = call_vectors(&c, d->hidden), scale = step_or_1(d->embedding_scale);
+    for (size_t v = 0; v < count; v++) {
+        double *row = h + (int64_t)v * d->hidden;
+        ref_matrix_row(&w, rows[v].token % w.rows, row);
+        for (int64_t i = 0; i < d->hidden; i++)
+            row[i] = rows[v].token < w.rows ? scale * row[i] : NAN;
+    }
     keep(&c, h, 0, hidden);
-    for (c.a = of_layer; c.layer < s->d->layers; c.layer++) {
+    for (c.a = of_layer; c.layer < d->layers; c.layer++) {
         arena_reset(of_layer);
-        if (s->d->recurrent[c.layer])
+        if (d->recurrent[c.layer])
             call_add_delta_net(&c, h);
-        else if (s->d->latent)
+        else if (d->latent)
             call_add_latent_attention(&c, h);
         else
             call_add_attention(&c, h);
-        if (decoder_has(s->d, TENSOR_FFN_GATE_INP, c.layer))
+        if (decoder_has(d, TENSOR_FFN_GATE_INP, c.layer))
             call_add_experts(&c, h);
         else
             call_add_ffn(&c, h);

@@ -15,20 +15,6 @@ static const char *metadata_name(const char *name)
     return strncmp(name, METADATA_PREFIX, length) == 0 && name[length] ? name + length : NULL;
 }
 
-static void report_unknown_key(const reader *r, const entry *e)
-{
-    const char *closest = closest_match(e->key, r->names.items, r->names.count);
-    if (is_global_key(e->key))
-        diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
-                   "decoder has no key '%s'; it belongs into [ptxgen]", e->key);
-    else if (closest)
-        diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
-                   "decoder has no key '%s'; did you mean '%s'?", e->key, closest);
-    else
-        diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
-                   "decoder has no key '%s'; ptxgen --help-family decoder shows them all", e->key);
-}
-
 /* Returns true if an unknown key was probably meant to be this one. */
 static bool is_misspelt(const reader *r, const char *name)
 {
@@ -48,8 +34,17 @@ static void check_keys(const reader *r)
         bool known = metadata_name(e->key);
         for (size_t k = 0; k < r->names.count && !known; k++)
             known = strcmp(r->names.items[k], e->key) == 0;
-        if (!known)
-            report_unknown_key(r, e);
+        const char *closest = known ? NULL : closest_match(e->key, r->names.items, r->names.count);
+        if (!known && is_global_key(e->key))
+            diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
+                       "decoder has no key '%s'; it belongs into [ptxgen]", e->key);
+        else if (closest)
+            diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
+                       "decoder has no key '%s'; did you mean '%s'?", e->key, closest);
+        else if (!known)
+            diag_error(r->diags, DIAG_UNKNOWN_KEY, e->where,
+                       "decoder has no key '%s'; ptxgen --help-family decoder shows them all",
+                       e->key);
         else if (first != e)
             diag_error(r->diags, DIAG_DUPLICATE_KEY, e->where,
                        "'%s' stands twice in this section; the first is on line %u", e->key,
