@@ -181,7 +181,7 @@ void attention_add(ptx *p, attention *a, val k, val v, positions run)
 val attention_output_scale(ptx *p, const instance *in, const softmax *state, val query)
 {
     if (!in->options.sinks)
-        return softmax_scale(p, state);
+        return select(p, gt(p, state->sum, 0.0f), rcp(p, state->sum), imm(F32, 0));
     val head = rem(p, query, imm(U32, in->shape.num_heads));
     val sink = ld_const(p, F32, mad_wide(p, head, F32_BYTES, parameter(p, "sinks")), 0);
     val score = mul(p, sink, (float)LOG2_E);
@@ -261,7 +261,8 @@ static void merge_pieces(ptx *p, const softmax *state, const partial_piece *piec
         maxima[i] = pieces[i].sums.v[0];
     softmax_raise(p, state, maxima, count);
     for (unsigned i = 0; i < count; i++) {
-        val weight = softmax_add_sum(p, state, maxima[i], pieces[i].sums.v[1]);
+        val weight = ex2(p, sub(p, maxima[i], state->max));
+        assign(p, state->sum, fma(p, weight, pieces[i].sums.v[1], state->sum));
         for (unsigned j = 0; j < 4; j++)
             assign(p, state->values[j], fma(p, weight, pieces[i].values.v[j], state->values[j]));
     }

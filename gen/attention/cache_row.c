@@ -1,5 +1,5 @@
-#include "gen/common/bytes.h"
 #include "gen/attention/cache_row.h"
+#include "gen/common/bytes.h"
 
 enum {
     WORD_BYTES = 4,
@@ -63,26 +63,6 @@ static bool is_ragged_piece(const row_split *s, unsigned piece)
     return s->ragged && piece + 1 == s->pieces;
 }
 
-/* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs are
- * the quants. */
-static void find_words(ptx *p, row_lane *l)
-{
-    enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
-    unsigned pieces = Q8_0_VALUES / l->split.piece;
-    val block = named(p, "block", div(p, l->first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);
-    val piece = rem(p, l->first_piece, pieces);
-    val two_ahead = mad(p, piece, imm(U32, l->split.piece), d);
-    if (l->split.in_pairs) {
-        l->words_offset = convert(p, U64, add(p, two_ahead, F16_BYTES));
-        l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
-        return;
-    }
-    l->words_offset = convert(p, U64, bit_and(p, two_ahead, imm(U32, -WORD_BYTES)));
-    l->last_offset = sub(p, convert(p, U64, d), l->words_offset);
-    val even = eq(p, bit_and(p, block, 1), 0);
-    l->selector = select(p, even, imm(U32, BEHIND_TWO), imm(U32, BEHIND_FOUR));
-}
-
 row_lane row_lane_new(ptx *p, const instance *in, row_split split)
 {
     row_lane l = { .split = split };
@@ -96,8 +76,22 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split)
         l.last_offset =
             select(p, l.has_last, imm(U64, last * split.piece * value_bytes(&split)), imm(U64, 0));
     l.first_piece = split.pieces == 1 ? select(p, l.has_last, l.lane, imm(U32, 0)) : l.lane;
-    if (split.format == FORMAT_Q8_0)
-        find_words(p, &l);
+    if (split.format != FORMAT_Q8_0)
+        return l;
+    /* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs are
+     * the quants. */
+    enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
+    unsigned pieces = Q8_0_VALUES / split.piece;
+    val block = named(p, "block", div(p, l.first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);
+    val two_ahead = mad(p, rem(p, l.first_piece, pieces), imm(U32, split.piece), d);
+    val words = split.in_pairs ? add(p, two_ahead, F16_BYTES)
+                               : bit_and(p, two_ahead, imm(U32, -WORD_BYTES));
+    l.words_offset = convert(p, U64, words);
+    l.last_offset = sub(p, convert(p, U64, d), l.words_offset);
+    if (!split.in_pairs) {
+        val even = eq(p, bit_and(p, block, 1), 0);
+        l.selector = select(p, even, imm(U32, BEHIND_TWO), imm(U32, BEHIND_FOUR));
+    }
     return l;
 }
 
@@ -218,11 +212,6 @@ unsigned raw_row_words(const row_split *s)
 {
     return s->format == FORMAT_Q8_0 ? block_words(s) + 1
                                     : row_split_values(s) * value_bytes(s) / WORD_BYTES;
-}
-
-var raw_row_var(ptx *p, const row_split *s)
-{
-    return ptx_var(p, word_type(s), imm(word_type(s), 0));
 }
 
 /* 0 where the lane has no last piece. */

@@ -128,6 +128,7 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val product
               .rows = rows,
               .row_stride = row_stride };
     row_split split = split_of(in);
+    type word = split.format == FORMAT_F32 ? F32 : U32;
     unsigned words = heads == GQA_HEADS - 1 ? LEFT_BY_SEVEN : WORDS_IN_FLIGHT;
     g.depth = GQA_QUAD;
     while (g.depth * raw_row_words(&split) > words)
@@ -140,7 +141,7 @@ gqa gqa_new(ptx *p, const instance *in, unsigned heads, val queries, val product
         g.sets[i].tile_max = var_f32(p, -FLT_MAX);
     for (unsigned i = 0; i < g.depth; i++)
         for (unsigned j = 0; j < raw_row_words(&split); j++)
-            g.raw[i][j] = raw_row_var(p, &split);
+            g.raw[i][j] = ptx_var(p, word, imm(word, 0));
     for (unsigned h = 0; h < heads; h++)
         for (unsigned j = 0; j < row_split_values(&split); j++)
             g.results[h][j] = var_f32(p, 0.0f);
@@ -221,13 +222,11 @@ static val multiply(ptx *p, const gqa *g, const head_set *s, const val *values)
     return lanes_sum(p, sums[0], s->size, g->row.split.group);
 }
 
-/* Shared memory has the products of the lane's group and the turn at position 0 at it. */
 static val quad_address(ptx *p, const gqa *g)
 {
     return mad(p, g->row.group, imm(U32, QUAD_BYTES), g->products);
 }
 
-/* first is the lane's first position. */
 static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
 {
     val store_at[GQA_SETS];

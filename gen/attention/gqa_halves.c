@@ -66,27 +66,22 @@ static unsigned piece_count(const gqa_halves *g)
     return g->depths * 2 * units_of(g->in);
 }
 
-/* Short heads have twice as many positions a tile: as many bytes under way. */
-static unsigned depths_of(const instance *in)
-{
-    return in->shape.head_dim == GROUP ? MOST_DEPTHS : 1;
-}
-
+/* Short heads have twice as many positions a tile: as many bytes in flight. */
 unsigned gqa_halves_step(const instance *in)
 {
-    return depths_of(in) * DEPTH;
+    return in->shape.head_dim == GROUP ? MOST_DEPTHS * DEPTH : DEPTH;
+}
+
+/* Returns true if more heads or longer ones leave no registers for q. */
+static bool is_parked(const instance *in, unsigned heads)
+{
+    return heads > SET || in->shape.head_dim > GQA_HALVES_LONG_HEAD;
 }
 
 unsigned gqa_halves_registers(const instance *in, unsigned heads)
 {
     enum { OF_THREE = 168, OF_TWO = 255 };
-    return heads <= SET && in->shape.head_dim <= GQA_HALVES_LONG_HEAD ? OF_THREE : OF_TWO;
-}
-
-/* Where more heads or longer ones leave no registers for q: a lane's part of a unit of a set. */
-static bool is_parked(const instance *in, unsigned heads)
-{
-    return heads > SET || in->shape.head_dim > GQA_HALVES_LONG_HEAD;
+    return is_parked(in, heads) ? OF_TWO : OF_THREE;
 }
 
 unsigned gqa_halves_query_words(const instance *in, unsigned heads)
@@ -136,7 +131,7 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
     gqa_halves g = { .in = in,
                      .heads = heads,
                      .sets = (heads + SET - 1) / SET,
-                     .depths = depths_of(in),
+                     .depths = gqa_halves_step(in) / DEPTH,
                      .group = named(p, "group", div(p, lane_id(p), QUAD)),
                      .part = named(p, "part", bit_and(p, lane_id(p), QUAD - 1)),
                      .rows = rows,
@@ -295,15 +290,8 @@ static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQ
     }
 }
 
-void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
+static void clear(ptx *p, const gqa_halves *g)
 {
-    unsigned step = gqa_halves_step(g->in);
-    bool apart = g->v_pieces > 0;
-    if (g->in->options.ring)
-        run = attention_within_ring(p, g->in->options.ring, run);
-    k = add(p, k, mul_wide(p, g->part, PIECE_BYTES));
-    v = add(p, v, mul_wide(p, g->group, PIECE_BYTES));
-    g->last = sub(p, run.end, 1);
     for (unsigned set = 0; set < g->sets; set++) {
         for (unsigned i = 0; i < 2; i++)
             assign(p, g->max[set][i], -FLT_MAX);
@@ -313,6 +301,41 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
                 assign(p, g->results[j][set][i], 0.0f);
         }
     }
+}
+
+static void store_partial_rows(ptx *p, const gqa_halves *g)
+{
+    for (unsigned set = 0; set < g->sets; set++)
+        for (unsigned i = 0; i < 2; i++) {
+            /* The lane's part of a head's partial row: of each group of values 8 neighbouring ones.
+             */
+            val head = mad(p, g->part, 2, imm(U32, set * SET + i));
+            val row = mad(p, head, imm(U32, g->row_stride), g->rows);
+            val to = mad(p, g->group, PIECE * F32_BYTES, row);
+            PTX_IF (p, lt(p, head, g->heads)) {
+                for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j += 2) {
+                    val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
+                                    V(g->results[j + 1][set][i]),
+                                    V(g->results[j + 1][set][2 + i]) } };
+                    unsigned value = j / GROUP_MATRICES * GROUP + j % GROUP_MATRICES * 2;
+                    st_shared_v4(p, F32, to, value * F32_BYTES, four);
+                }
+                PTX_IF (p, eq(p, g->group, 0))
+                    partial_store_sums(p, g->in, row, V(g->max[set][i]), V(g->sums[set][i]));
+            }
+        }
+}
+
+void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
+{
+    unsigned step = gqa_halves_step(g->in);
+    bool apart = g->v_pieces > 0;
+    if (g->in->options.ring)
+        run = attention_within_ring(p, g->in->options.ring, run);
+    k = add(p, k, mul_wide(p, g->part, PIECE_BYTES));
+    v = add(p, v, mul_wide(p, g->group, PIECE_BYTES));
+    g->last = sub(p, run.end, 1);
+    clear(p, g);
     PTX_IF (p, lt(p, run.first, run.end)) {
         load_keys(p, g, k, run.first);
         if (apart)
@@ -350,23 +373,5 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
             load_keys(p, g, k, next);
     }
     phase(p, "store the warp's partial rows");
-    for (unsigned set = 0; set < g->sets; set++)
-        for (unsigned i = 0; i < 2; i++) {
-            /* The lane's part of a head's partial row: of each group of values 8 neighbouring ones.
-             */
-            val head = mad(p, g->part, 2, imm(U32, set * SET + i));
-            val row = mad(p, head, imm(U32, g->row_stride), g->rows);
-            val to = mad(p, g->group, PIECE * F32_BYTES, row);
-            PTX_IF (p, lt(p, head, g->heads)) {
-                for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j += 2) {
-                    val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
-                                    V(g->results[j + 1][set][i]),
-                                    V(g->results[j + 1][set][2 + i]) } };
-                    unsigned value = j / GROUP_MATRICES * GROUP + j % GROUP_MATRICES * 2;
-                    st_shared_v4(p, F32, to, value * F32_BYTES, four);
-                }
-                PTX_IF (p, eq(p, g->group, 0))
-                    partial_store_sums(p, g->in, row, V(g->max[set][i]), V(g->sums[set][i]));
-            }
-        }
+    store_partial_rows(p, g);
 }

@@ -12,16 +12,11 @@ val ptx_load_word_by_halves(ptx *p, val base, int64_t offset)
                 LOW_HALVES);
 }
 
-val byte_of(ptx *p, val word, unsigned n)
-{
-    if (n == 3)
-        return shr(p, word, 24);
-    return n == 0 ? bit_and(p, word, 0xff) : bfe(p, word, 8 * n, 8);
-}
-
 val byte_as_f32(ptx *p, val word, unsigned n)
 {
-    return convert(p, F32, byte_of(p, word, n));
+    if (n == 3)
+        return convert(p, F32, shr(p, word, 24));
+    return convert(p, F32, n ? bfe(p, word, 8 * n, 8) : bit_and(p, word, 0xff));
 }
 
 val signed_byte_as_f32(ptx *p, val word, unsigned n)

@@ -28,8 +28,7 @@ val ptx_load_packed(ptx *p, type t, val base, int64_t offset);
 val ptx_load_word_by_halves(ptx *p, val base, int64_t offset);
 #define load_word_by_halves(p, base, offset) ptx_load_word_by_halves(p, V(base), offset)
 
-/* Byte 0..3 of a word: as u32, as f32, and taken as signed as f32. */
-val byte_of(ptx *p, val word, unsigned n);
+/* Byte 0..3 of a word as f32, unsigned or signed. */
 val byte_as_f32(ptx *p, val word, unsigned n);
 val signed_byte_as_f32(ptx *p, val word, unsigned n);
 

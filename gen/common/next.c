@@ -2,28 +2,6 @@
 
 #include "kernel/limits.h"
 
-static void fetch_line(ptx *p, val next, val lines, val line)
-{
-    PTX_IF (p, lt(p, line, lines))
-        prefetch(p, mad_wide(p, line, TARGET_LINE, next), 0);
-}
-
-/* Each lane a line or two. */
-static void fetch_lines(ptx *p, val next, val bytes, val warp, val warps)
-{
-    unsigned of_warp = target_bytes_ahead(ptx_target(p)) / TARGET_LINE;
-    unsigned lanes = of_warp < WARP ? of_warp : WARP;
-    val lines = div(p, bytes, TARGET_LINE), line = mad(p, warp, lanes, lane_id(p));
-    if (lanes < WARP) {
-        PTX_IF (p, lt(p, lane_id(p), lanes))
-            fetch_line(p, next, lines, line);
-        return;
-    }
-    fetch_line(p, next, lines, line);
-    if (of_warp > WARP)
-        fetch_line(p, next, lines, mad(p, warps, WARP, line));
-}
-
 void fetch_next(ptx *p, const instance *in)
 {
     if (!in->next)
@@ -50,8 +28,19 @@ void fetch_next(ptx *p, const instance *in)
         PTX_IF (p, bit_and(p, eq(p, lane_id(p), 0), lt(p, from, bytes)))
             prefetch_bulk(p, add(p, next, convert(p, U64, from)), 0,
                           min(p, sub(p, bytes, from), most));
-    } else
-        fetch_lines(p, next, bytes, warp, mul(p, blocks, warps));
+        return;
+    }
+    /* Each lane a line or two. */
+    unsigned of_warp = target_bytes_ahead(ptx_target(p)) / TARGET_LINE;
+    unsigned lanes = of_warp < WARP ? of_warp : WARP;
+    val all_warps = mul(p, blocks, warps);
+    val lines = div(p, bytes, TARGET_LINE), line = mad(p, warp, lanes, lane_id(p));
+    PTX_IF (p, lanes < WARP ? lt(p, lane_id(p), lanes) : imm(PRED, 1))
+        for (unsigned i = 0; i < of_warp; i += WARP) {
+            line = i ? mad(p, all_warps, WARP, line) : line;
+            PTX_IF (p, lt(p, line, lines))
+                prefetch(p, mad_wide(p, line, TARGET_LINE, next), 0);
+        }
 }
 
 void fetch_next_early(ptx *p, const instance *in)

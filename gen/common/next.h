@@ -1,9 +1,7 @@
-/* Memory has nothing to do from when a launch's last loads are in until the first ones of the
- * launch behind it: blocks end, are launched, stage x. Which weights that launch reads first is
- * known all along. So blocks that are done with their own have these fetched into the L2: the key
- * next says how many bytes of them, and the parameter of that name where they begin.
- *
- * It is a hint. Nothing is loaded, and no result depends on it. Of address 0 nothing is fetched.
+/* Memory is idle from a launch's last loads until the first ones of the next launch: blocks end, are
+ * launched, stage x. The weights that the next launch reads first are known. So blocks that are done
+ * with their own prefetch these into the L2: the key next says how many bytes, the parameter of that
+ * name where they begin. No result depends on it. At address 0 nothing is prefetched.
  */
 #ifndef PTXGEN_GEN_COMMON_NEXT_H
 #define PTXGEN_GEN_COMMON_NEXT_H
@@ -11,12 +9,12 @@
 #include "kernel/family.h"
 #include "ptx/ptx.h"
 
-/* A warp asks for as much as target_bytes_ahead says, so that a grid of usual size fetches no more
- * than half of the L2 has room for: in bulk, where the target can, else a lane a line or two. */
+/* Prefetches target_bytes_ahead a warp, so that a grid of usual size fills no more than half of the
+ * L2: in bulk, where the target can, else a lane a line or two. */
 void fetch_next(ptx *p, const instance *in);
 
-/* The same of kernels that stream weights: where they have asked for their own first ones, and
- * where they end, of which next_is_early says the one. */
+/* Do the same in kernels that stream weights, where they have loaded their own first ones or where
+ * they end: next_is_early says which. */
 void fetch_next_early(ptx *p, const instance *in);
 void fetch_next_late(ptx *p, const instance *in);
 

@@ -39,22 +39,18 @@ val q8_segment(ptx *p, const val x[Q8_SEGMENT], val q[Q8_SEGMENT_WORDS])
     return d;
 }
 
-/* PTX rounds half to even. The distance to the truncated number is exact and decides. */
-static val round_half_away(ptx *p, val x)
-{
-    val whole = convert(p, S32, x);
-    val rest = sub(p, x, convert(p, F32, whole));
-    val up = select(p, ge(p, rest, 0.5f), imm(S32, 1), imm(S32, 0));
-    val down = select(p, le(p, rest, -0.5f), imm(S32, -1), imm(S32, 0));
-    return add(p, add(p, whole, up), down);
-}
-
 q8_lane q8_quantize_lane(ptx *p, val x)
 {
     val size = warp_max(p, q8_largest(p, imm(U32, 0), &x, 1));
     val d = div(p, bits_as(p, F32, size), 127.0f);
     val inverse = select(p, eq(p, d, 0.0f), imm(F32, 0), rcp(p, d));
-    return (q8_lane){ .d = d, .q = round_half_away(p, mul(p, x, inverse)) };
+    /* Rounds half away from zero, where PTX rounds half to even: the distance to the truncated
+     * number is exact and decides. */
+    val q = mul(p, x, inverse), whole = convert(p, S32, q);
+    val rest = sub(p, q, convert(p, F32, whole));
+    val up = select(p, ge(p, rest, 0.5f), imm(S32, 1), imm(S32, 0));
+    val down = select(p, le(p, rest, -0.5f), imm(S32, -1), imm(S32, 0));
+    return (q8_lane){ .d = d, .q = add(p, add(p, whole, up), down) };
 }
 
 void q8_1_store_warp(ptx *p, val block, val x)

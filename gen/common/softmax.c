@@ -42,13 +42,6 @@ val softmax_weight(ptx *p, const softmax *s, val score)
     return weight;
 }
 
-val softmax_add_sum(ptx *p, const softmax *s, val max, val sum)
-{
-    val weight = ex2(p, sub(p, max, s->max));
-    assign(p, s->sum, fma(p, weight, sum, s->sum));
-    return weight;
-}
-
 void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask)
 {
     val other_max = shuffle_xor(p, s->max, mask);
@@ -58,9 +51,4 @@ void softmax_merge_lanes(ptx *p, const softmax *s, unsigned mask)
     assign(p, s->sum, add(p, s->sum, shuffle_xor(p, s->sum, mask)));
     for (unsigned i = 0; i < s->count; i++)
         assign(p, s->values[i], add(p, s->values[i], shuffle_xor(p, s->values[i], mask)));
-}
-
-val softmax_scale(ptx *p, const softmax *s)
-{
-    return select(p, gt(p, s->sum, 0.0f), rcp(p, s->sum), imm(F32, 0));
 }

@@ -47,11 +47,19 @@ static void find_many_rows(ptx *p, delta_rows *r)
     r->count = named(p, "rows", ld_shared(p, U32, r->word, 0));
 }
 
-/* The rows that the block goes through. */
-static void find_few_rows(ptx *p, delta_rows *r)
+void delta_find_rows(ptx *p, delta_rows *r)
 {
     unsigned m = (unsigned)r->in->shape.m;
+    r->row = named(p, "row", ctaid_y(p));
+    val behind = mul_wide(p, r->row, ADDRESS_BYTES);
     val positions = parameter(p, "positions"), states = parameter(p, "states");
+    r->state = ld_const(p, U64, add(p, states, behind), 0);
+    r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
+    r->position = ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), positions), 0);
+    if (delta_has_many_rows(r->in)) {
+        find_many_rows(p, r);
+        return;
+    }
     val at = ld_const(p, U32, positions, 0), address = ld_const(p, U64, states, 0);
     val inside = eq(p, r->row, 0), count = imm(U32, 1);
     val goes_on_itself = imm(PRED, 0); /* of the block's row */
@@ -69,20 +77,6 @@ static void find_few_rows(ptx *p, delta_rows *r)
     }
     r->count = named(p, "rows", count);
     ret_if(p, goes_on_itself);
-}
-
-void delta_find_rows(ptx *p, delta_rows *r)
-{
-    r->row = named(p, "row", ctaid_y(p));
-    val behind = mul_wide(p, r->row, ADDRESS_BYTES);
-    r->state = ld_const(p, U64, add(p, parameter(p, "states"), behind), 0);
-    r->inputs = ld_const(p, U64, add(p, parameter(p, "convs"), behind), 0);
-    r->position =
-        ld_const(p, U32, mad_wide(p, r->row, sizeof(uint32_t), parameter(p, "positions")), 0);
-    if (delta_has_many_rows(r->in))
-        find_many_rows(p, r);
-    else
-        find_few_rows(p, r);
 }
 
 val delta_row_of_x(ptx *p, const delta_rows *r, val number)

@@ -128,12 +128,11 @@ void first_of_parts(ptx *p, const sampler *s, const first_number *first)
     }
 }
 
-/* Has all candidates visited that blocks have told of. Warps take each part's in turns of 32, one
+/* Visits all candidates that blocks have told of: gathers those from a height on, or without a bound
+ * raises highest to the largest height of a thread's. Warps take each part's in turns of 32, one
  * behind the other: so those of one part, where all that count may be, are spread over the block.
  */
-static void over_told(ptx *p, const sampler *s, val most,
-                      void (*take)(ptx *p, const sampler *s, void *context, val height, val number),
-                      void *context)
+static void over_told(ptx *p, const sampler *s, val most, const gathering *g, var highest)
 {
     val turns = div(p, add(p, most, WARP - 1), WARP);
     PTX_FOR (p, turn, warp_id(p), mul(p, turns, s->parts), s->warps) {
@@ -142,24 +141,13 @@ static void over_told(ptx *p, const sampler *s, val most,
         val slot = mad(p, of_part, WARP, lane_id(p)), at = told_of(p, s, part);
         PTX_IF (p, lt(p, slot, ld_global(p, U32, at, count_at(s)))) {
             val2 told = ld_global_v2(p, U32, mad_wide(p, slot, 2 * WORD, at), candidates_at(s));
-            take(p, s, context, told.v[0], told.v[1]);
+            if (!g->bound.kind)
+                assign(p, highest, max(p, highest, told.v[0]));
+            else
+                PTX_IF (p, ge(p, told.v[0], g->bound))
+                    put(p, s, g, told.v[0], told.v[1]);
         }
     }
-}
-
-static void take_height(ptx *p, const sampler *s, void *context, val height, val number)
-{
-    (void)s;
-    (void)number;
-    const var *highest = context;
-    assign(p, *highest, max(p, *highest, height));
-}
-
-static void gather_height(ptx *p, const sampler *s, void *context, val height, val number)
-{
-    const gathering *g = context;
-    PTX_IF (p, ge(p, height, g->bound))
-        put(p, s, g, height, number);
 }
 
 val gather_told(ptx *p, const sampler *s)
@@ -173,10 +161,10 @@ val gather_told(ptx *p, const sampler *s)
     val fits = eq(p, barrier_count(p, gt(p, most, s->threads)), 0);
     begin_count(p, s, fits);
     PTX_IF (p, fits)
-        over_told(p, s, most, take_height, &own);
+        over_told(p, s, most, &g, own);
     g.bound = height_of_enough(p, s, get(p, own));
     PTX_IF (p, fits)
-        over_told(p, s, most, gather_height, &g);
+        over_told(p, s, most, &g, own);
     return count_of(p, s);
 }
 
