@@ -18,8 +18,8 @@ enum {
     MOST_IN_FLIGHT = 16,   /* and where a block has few warps to merge many */
 };
 
-/* Returns what a thread may use of registers. Threads of the largest blocks have 64 registers: half of
- * everything. */
+/* Returns what a thread may use of registers. Threads of the largest blocks have 64 registers: half
+ * of everything. */
 static unsigned share(const instance *in, unsigned usual)
 {
     return in->num_warps > MOST_USUAL_WARPS ? usual / 2 : usual;

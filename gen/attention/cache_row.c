@@ -78,8 +78,8 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split)
     l.first_piece = split.pieces == 1 ? select(p, l.has_last, l.lane, imm(U32, 0)) : l.lane;
     if (split.format != FORMAT_Q8_0)
         return l;
-    /* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs are
-     * the quants. */
+    /* The lane's words begin with the two bytes ahead of its quants, or with the four; its pairs
+     * are the quants. */
     enum { BEHIND_TWO = 0x5432, BEHIND_FOUR = 0x7654 };
     unsigned pieces = Q8_0_VALUES / split.piece;
     val block = named(p, "block", div(p, l.first_piece, pieces)), d = mul(p, block, Q8_0_BYTES);

@@ -1,9 +1,9 @@
 /* A lane's share of a row of head_dim values: of K and V in f32, f16, bf16 or q8_0, of queries and
  * results in f32.
  *
- * A group of lanes shares a position's row. A lane has every group-size-th piece of 16 bytes (8 where
- * that divides the row better), so that neighbouring lanes read neighbouring bytes. A warp has
- * several groups, each with its own positions.
+ * A group of lanes shares a position's row. A lane has every group-size-th piece of 16 bytes (8
+ * where that divides the row better), so that neighbouring lanes read neighbouring bytes. A warp
+ * has several groups, each with its own positions.
  *
  * A row of q8_0 is head_dim / 32 blocks as ggml stores them, 34 bytes each:
  *
@@ -13,8 +13,8 @@
  * A lane has one piece, 8 or 16 quants of one block. Rows of whole pairs of blocks are 4-byte
  * aligned, so that a lane's quants are at a multiple of 4 (odd blocks) or two bytes past one (even
  * blocks), in every row alike. A lane loads d, and one word more than it has words of quants, from
- * two or four bytes ahead of them: still bytes of the row. prmt with one selector for all rows makes
- * a word of quants of each two neighbouring words.
+ * two or four bytes ahead of them: still bytes of the row. prmt with one selector for all rows
+ * makes a word of quants of each two neighbouring words.
  *
  * Rows of an odd number of blocks (head_dim = 32, 96, 160, 224) are only 2-byte aligned: of
  * head_dim = 96, rows begin at 0, 102, 204. A lane then loads its quants two by two.
@@ -60,21 +60,21 @@ row_lane row_lane_new(ptx *p, const instance *in, row_split split);
 /* Bytes from a row of the cache to the first of the lane's two addresses in it. */
 val row_lane_offset(ptx *p, const row_lane *l);
 
-/* Loads the lane's values of an f32 row, multiplied by scale; zeros where it has no last piece, since
- * an infinity of another piece times the zeros of the cache's row would be a NaN. */
+/* Loads the lane's values of an f32 row, multiplied by scale; zeros where it has no last piece,
+ * since an infinity of another piece times the zeros of the cache's row would be a NaN. */
 void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[MAX_LANE_VALUES]);
 
 /* The address of the lane's first piece of an f32 row in shared or global memory, and stores of its
- * values there, multiplied by scale unless it is NULL. Where all groups have the same values, one of
- * them stores. */
+ * values there, multiplied by scale unless it is NULL. Where all groups have the same values, one
+ * of them stores. */
 val row_lane_at(ptx *p, const row_lane *l, val row);
 void row_lane_store(ptx *p, const row_lane *l, val at, const var *values, const val *scale);
 
 /* Stores four values to shared or to global memory, by the type of the address. */
 void store_quad(ptx *p, val base, int64_t offset, val4 values);
 
-/* Makes an f32 row in shared memory row * factor + values, with one of the groups; at is the address
- * of the lane's first piece. */
+/* Makes an f32 row in shared memory row * factor + values, with one of the groups; at is the
+ * address of the lane's first piece. */
 void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values);
 
 /* The lane's share of a row of the cache, as loaded: f32 values, words of two values, or q8_0's

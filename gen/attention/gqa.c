@@ -178,7 +178,8 @@ void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
     barrier(p);
 }
 
-/* Loads position number i of the lane's, of whose turn of four the first is given, into registers. */
+/* Loads position number i of the lane's, of whose turn of four the first is given, into registers.
+ */
 static void load_row(ptx *p, const gqa *g, val cache, val turn, unsigned i)
 {
     val position = add(p, turn, i / GQA_QUAD * g->step + i % GQA_QUAD);

@@ -330,7 +330,8 @@ static val partials_of(ptx *p, const flash_block *w, val head)
     return partial_rows(p, w->in, add(p, w->query, head), chunks);
 }
 
-/* Merges the warps' partial rows: of a sequence of one chunk into the result, and ends the block. */
+/* Merges the warps' partial rows: of a sequence of one chunk into the result, and ends the block.
+ */
 static void merge_warps(ptx *p, const flash_block *w, val chunk)
 {
     const instance *in = w->in;

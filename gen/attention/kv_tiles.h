@@ -57,8 +57,8 @@ int64_t kv_tiles_bytes(const instance *in, unsigned keys);
  * next. */
 val kv_tiles_put_caches(ptx *p, val k, val v);
 
-/* Sets up the thread's part, after that barrier. A turn of the block's threads through a part of the
- * rows must take whole rows. */
+/* Sets up the thread's part, after that barrier. A turn of the block's threads through a part of
+ * the rows must take whole rows. */
 kv_tiles kv_tiles_new(ptx *p, const instance *in, unsigned keys, unsigned warps, val caches,
                       val first, val end);
 
@@ -84,8 +84,8 @@ typedef struct kv_columns {
 } kv_columns;
 kv_columns kv_tiles_columns(ptx *p, const kv_tiles *t, val column, unsigned further);
 
-/* Infinities and NaN of V: the number of threads of the block that see one; make zeros of them, with
- * barriers on both sides; 0x8000 in each half of a pair that is one. */
+/* Infinities and NaN of V: the number of threads of the block that see one; make zeros of them,
+ * with barriers on both sides; 0x8000 in each half of a pair that is one. */
 val kv_tiles_count_strange(ptx *p, const kv_tiles *t);
 void kv_tiles_clear_strange(ptx *p, const kv_tiles *t);
 val strange_halves(ptx *p, val pair);

@@ -25,9 +25,9 @@ typedef struct mla_block {
  * settled. */
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads);
 
-/* Counts chunks and blocks, and ends the block if there is no chunk for it; if the state is settled,
- * it prefetches the first rows and waits before that. mla_block_count counts them anew, and returns
- * all positions. */
+/* Counts chunks and blocks, and ends the block if there is no chunk for it; if the state is
+ * settled, it prefetches the first rows and waits before that. mla_block_count counts them anew,
+ * and returns all positions. */
 void mla_block_begin(ptx *p, mla_block *b);
 positions mla_block_count(ptx *p, mla_block *b);
 

@@ -161,8 +161,8 @@ static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
     }
 }
 
-/* Returns the number of item i of the warp, of count items of which it has every fourth. One that it
- * does not have is the last of all, whose results are not used. */
+/* Returns the number of item i of the warp, of count items of which it has every fourth. One that
+ * it does not have is the last of all, whose results are not used. */
 static val warp_item(ptx *p, const halves_work *w, unsigned i, unsigned count)
 {
     val item = add(p, w->warp, i * WARPS);

@@ -23,8 +23,9 @@
  *
  * So that nothing finite overflows as f16, a row of q is multiplied by a power of two, as in
  * products/gemm_tile.h, and so are rows of a cache that is not f16: K's by 2^-e, V's by 2^-E.
- * Weighted values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E, and the sum of weights
- * has 2^-E, of the unrounded weights, since the largest part of it may be a weight of few bits.
+ * Weighted values are 2^(s - max) v = 2^(s + E - max) 2^-E v: the softmax uses s + E, and the sum
+ * of weights has 2^-E, of the unrounded weights, since the largest part of it may be a weight of
+ * few bits.
  *
  * Which tiles there are follows from positions alone, and a tile that does not count for a row has
  * only weights of 0: a row has the same bits whichever rows are beside it.
@@ -172,7 +173,8 @@ static val limits_of_row(ptx *p, const prompt_block *w, unsigned row)
 }
 
 /* Finds the block's tiles and the positions that they are for, [first, end), and stores those of
- * each row. The least number is found as the largest complement; rows that are not in use have 0. */
+ * each row. The least number is found as the largest complement; rows that are not in use have 0.
+ */
 static tile_run find_tiles(ptx *p, prompt_block *w, val *first, val *end)
 {
     const instance *in = w->in;

@@ -24,8 +24,8 @@ val signed_byte_as_f32(ptx *p, val word, unsigned n)
     return convert(p, F32, bfe(p, as(p, S32, word), 8 * n, 8));
 }
 
-/* Returns the bytes of a word in the upper halves of those of two words: an e5m2 is the upper byte of an
- * f16. */
+/* Returns the bytes of a word in the upper halves of those of two words: an e5m2 is the upper byte
+ * of an f16. */
 val2 e5m2_as_halves(ptx *p, val word)
 {
     enum { LOW_BYTES = 0x1404, HIGH_BYTES = 0x3424 };

@@ -1,7 +1,7 @@
-/* Memory is idle from a launch's last loads until the first ones of the next launch: blocks end, are
- * launched, stage x. The weights that the next launch reads first are known. So blocks that are done
- * with their own prefetch these into the L2: the key next says how many bytes, the parameter of that
- * name where they begin. No result depends on it. At address 0 nothing is prefetched.
+/* Memory is idle from a launch's last loads until the first ones of the next launch: blocks end,
+ * are launched, stage x. The weights that the next launch reads first are known. So blocks that are
+ * done with their own prefetch these into the L2: the key next says how many bytes, the parameter
+ * of that name where they begin. No result depends on it. At address 0 nothing is prefetched.
  */
 #ifndef PTXGEN_GEN_COMMON_NEXT_H
 #define PTXGEN_GEN_COMMON_NEXT_H

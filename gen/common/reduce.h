@@ -33,8 +33,8 @@ void block_sum_each(ptx *p, val *values, unsigned count, unsigned num_warps);
 #define BLOCK_SUM_SHARED "4*num_warps*min(1, num_warps-1)"
 
 /* The same again and again, as in a loop over rows: two halves of shared memory, 8 bytes a warp and
- * sum, are used in turn, so that one barrier is enough. A warp can come back to a half only after the
- * next barrier, and warp 0 has read it before it gets there. */
+ * sum, are used in turn, so that one barrier is enough. A warp can come back to a half only after
+ * the next barrier, and warp 0 has read it before it gets there. */
 typedef struct block_sums {
     unsigned num_warps, count;
     val partial;
@@ -63,8 +63,8 @@ spread_sums group_sum_spread(ptx *p, const val *values, unsigned count, unsigned
  * memory. */
 val block_is_last(ptx *p, val counter, val blocks, val ticket);
 
-/* Returns what an RMS norm multiplies values by, beside their weights: 1 / sqrt(mean + epsilon) of the
- * mean of their squares; of an infinite mean 0, or NaN. */
+/* Returns what an RMS norm multiplies values by, beside their weights: 1 / sqrt(mean + epsilon) of
+ * the mean of their squares; of an infinite mean 0, or NaN. */
 val norm_factor(ptx *p, const instance *in, val mean);
 val norm_factor_or_nan(ptx *p, const instance *in, val mean);
 

@@ -1,6 +1,6 @@
 /* A step of gated delta nets, as Qwen3-Next has them in place of attention, for m rows: a causal
- * convolution of the inputs, the delta rule on each value head's state, and the gated norm of what
- * comes out, in one launch.
+ * convolution of the inputs, the delta rule on each value head's state, and the gated norm of the
+ * result, in one launch.
  *
  * With S = head_dim, Hk key heads and Hv = r Hk value heads, and C = (2 Hk + Hv) S channels, those
  * of q, of k, of v: for a row at position p
@@ -21,26 +21,24 @@
  *   tiled     value heads 1 and 4. x [m, C + Hv S] ends with z; ba [m, 2 Hv] has of a row all
  *             values b, then all values alpha, in the order of the value heads
  *
- * A state is [Hv, S, S] by head, column and row,
- * element (i, j) of state above at j S + i: what belongs to one value of v lies together, and
- * starts at a multiple of 16 bytes. convs points to the last inputs, [16, C], that of position p in
- * row p % 16.
+ * A state is [Hv, S, S] by head, column and row, element (i, j) of state above at j S + i: what
+ * belongs to one value of v is contiguous, from a multiple of 16 bytes on. convs points to the last
+ * inputs, [16, C], that of position p in row p % 16.
  *
- * Rows with the same address of a state are of one sequence; they have to be neighbours, each one
+ * Rows with the same address of a state are of one sequence; they must be neighbours, each one
  * position further, and then the inputs of rows come from x. At position 0 the state counts as 0
  * and no inputs are read, so that a sequence may start in memory that was not cleared. A row at
  * max_seq_len or beyond, as 2^32 - 1, leaves state and inputs as they are, and its y is 0.
  *
- * A block has a value head of a row and the rows that go on with its sequence, one behind the
- * other, with the state in registers: it is read once and written once. Blocks of the rows behind
- * the first end at once. 8 lanes have a column, each of them two columns. One reading of a state
- * gives both its products, since o = decay state^T q + (k . q) d.
+ * A block has a value head of a row and the rows that continue its sequence, in order, with the
+ * state in registers: it is read once and written once. Blocks of the rows after the first end at
+ * once. 8 lanes have a column, each of them two columns. One reading of a state gives both its
+ * products, since o = decay state^T q + (k . q) d.
  *
- * Of up to 8 rows new inputs go to the ring's slots p up to p + 7, which no block of the launch
- * reads: those have p - 3 up to p - 1. More rows are taken 8 at a time, and then their inputs may
- * come to any slot. So the last 16 of them are kept when all has been read: those of v by the block
- * that alone reads them, those of q and k by the last of the blocks of their key head, which a
- * counter tells.
+ * New inputs of up to 8 rows go to the ring's slots p up to p + 7, while the launch reads only
+ * slots p - 3 up to p - 1. More rows are taken 8 at a time, and their inputs may go to any slot: so
+ * the last 16 of them are stored when all has been read, those of v by the block that alone reads
+ * them, those of q and k by the last block of their key head, which a counter tells.
  */
 #include <math.h>
 
@@ -56,8 +54,8 @@ enum { MOST_DIM = 128, PIECE = 4 };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
 enum { GROUP_ROWS = DELTA_GROUP_ROWS };
 
-/* What a row has in shared memory, in values: u of q, of k and of v, silu(z) gamma, o; of each warp
- * that makes u of q and k its part of three sums; decay and beta. */
+/* A row in shared memory: u of q, of k and of v, silu(z) gamma, o; each warp's part of three sums
+ * over u of q and k; decay and beta. */
 enum { AT_Q, AT_K, AT_V, AT_GATE, AT_O, VECTORS };
 enum { SQUARES_OF_Q, SQUARES_OF_K, K_TIMES_Q, SUMS };
 enum { DECAY, BETA, FACTORS };
@@ -125,8 +123,8 @@ static void make_q_and_k(ptx *p, const net *n, val number)
             st_shared(p, F32, at, sums_at(n, i, 0), sums[i]);
 }
 
-/* Makes decay and beta of b and alpha. A NaN must show, and so must infinities that exp and the sigmoid
- * would turn into numbers: zero times them is a NaN. */
+/* Makes decay and beta of b and alpha. A NaN must show, and so must infinities that exp and the
+ * sigmoid would turn into numbers: zero times them is a NaN. */
 static void make_factors(ptx *p, const net *n, val number)
 {
     const problem_shape *s = &n->in->shape;

@@ -1,22 +1,21 @@
-/* The token that comes next in each of m sequences: the largest logit's, or one by chance, as
- * ref_sample says. The order of filters, top_k, top_p, min_p, temperature, is that of llama.cpp.
+/* The next token of each of m sequences: the largest logit's, or one by chance, as ref_sample says.
+ * The order of filters, top_k, top_p, min_p, temperature, is that of llama.cpp.
  *
  * All that changes from step to step, or from sequence to sequence, is in device memory, so that a
- * captured graph never needs an update: positions, and for each row how to choose, SAMPLING_WORDS
- * words (see ref/reference.h). What the next step needs comes out: its token, its position (that of
- * the logits plus 1), and the positions that its attention is over (plus 2, its own being in the
- * cache by then). Outputs may be positions itself.
+ * captured graph never needs an update: positions, and for each row SAMPLING_WORDS words that say
+ * how to choose (see ref/reference.h). Outputs are what the next step needs: its token, its
+ * position (that of the logits plus 1), and the length of its attention (plus 2, with its own
+ * position). Outputs may be positions itself.
  *
- * A block has a row, or a part of a long one. It looks for the largest logit, and with temperature
- * 0 that is all but that the last of a row's blocks looks at what all have found. Else it gathers a
- * few candidates, as many as may be among the first top_k of the row, in shared memory, or for the
- * last block, which does the same with those of all parts (sampler_few.c). More than there is room
- * for, as without top_k or with one above some 300, stay where they are, and the last block has all
- * of them (sampler_many.c): that gives the same token, by some 20 passes over the row for each of
- * top_k, top_p and the choice.
+ * A block has a row, or a part of a long one. It looks for the largest logit; with temperature 0
+ * only the last block of a row does more, and compares what all have found. Else it gathers a few
+ * candidates, those that may be among the first top_k of the row, in shared memory, or for the last
+ * block, which gathers those of all parts (sampler_few.c). If they do not fit, as without top_k or
+ * with one above some 300, the last block goes over the whole row (sampler_many.c): that gives the
+ * same token, by some 20 passes over the row for each of top_k, top_p and the choice.
  *
- * Sums are of whole numbers, and everything that leads to them is rounded in one way: the same seed
- * gives the same tokens on every GPU.
+ * Sums are of whole numbers, and all that leads to them is rounded in one way: the same seed gives
+ * the same tokens on every GPU.
  */
 #include <math.h>
 
@@ -30,8 +29,7 @@
 #define PART      8192
 #define PART_TEXT "8192"
 
-/* The first token so far that a thread has seen, of those that are numbers, and whether all were.
- */
+/* A thread's first token so far that is not NaN, and whether none was. */
 typedef struct first_logit {
     var logit, number, all_numbers;
 } first_logit;
@@ -143,7 +141,7 @@ static void wait_for_parts(ptx *p, const sampler *s, const first_number *first, 
     tell_first(p, s, first);
     phase(p, "candidates of the part");
     PTX_IF (p, bit_and(p, gt(p, s->temperature, 0.0f), bit_not(p, idle)))
-        tell_candidates(p, s, own);
+        gather_candidates(p, s, own);
     phase(p, "whether this block is its row's last");
     val counter = mad_wide(p, s->row, WORD, parameter(p, "counters"));
     val ticket = add(p, s->found, FOUND_TICKET);

@@ -1,15 +1,13 @@
-/* What choosing a token from a row of logits is made of: see gen/sampling/sample.c. A block has a
- * row, or a part of a long one; the last block that is done with its part goes on with the row.
+/* The parts of sampling: see gen/sampling/sample.c. A block has a row, or a part of a long one; the
+ * last block that is done with its part goes on with the row.
  *
- * Tokens stand in an order: the larger logit first, of equal ones the lower number. A logit is
- * compared by its height (see common/reduce.h).
+ * Tokens are ordered: the larger logit first, of equal ones the lower number. A logit is compared
+ * by its height (see common/reduce.h).
  */
 #ifndef PTXGEN_GEN_SAMPLING_SAMPLER_H
 #define PTXGEN_GEN_SAMPLING_SAMPLER_H
 
 #include "gen/common/reduce.h"
-#include "kernel/family.h"
-#include "ptx/ptx.h"
 
 enum { WORD = 4, AT_ONCE = 4 }; /* bytes; loads in flight */
 
@@ -27,9 +25,8 @@ typedef struct sampler {
     val chance, inverse; /* of the temperature */
     val best, number;    /* height and number of the first token, and what that counts as */
     val most;
-    val heights, numbers, weights; /* shared memory: candidates; [warps] for what warps find, */
-    val of_warps;
-    val found; /* and what is told to all */
+    val heights, numbers, weights; /* shared memory: candidates, */
+    val of_warps, found;           /* what each warp finds, and what is told to all */
 } sampler;
 
 /* Two words, or a u64; a number of candidates; and that of the block among those of its row. */
@@ -52,22 +49,20 @@ val weight_of_height(ptx *p, const sampler *s, val height, val inverse);
 val top_p_goal(ptx *p, const sampler *s, val sum);
 val least_weight(ptx *p, const sampler *s);
 
-/* Gathers the first top_k tokens and some more, and gives their number, told to all: more than
- * there is room for where they don't fit. own is the largest height of those the thread visits. */
+/* Gathers the first top_k tokens of the part and some more, and returns their number to all
+ * threads: more than s->threads where they do not fit. own is the largest height of the thread's
+ * tokens. In a row of several parts they are told to the last block, which gathers those of all
+ * parts with gather_told. */
 val gather_candidates(ptx *p, const sampler *s, val own);
-
-/* The same in two steps where the row has several parts: each block tells of its part's, and the
- * last one gathers of all of these. */
-void tell_candidates(ptx *p, const sampler *s, val own);
 val gather_told(ptx *p, const sampler *s);
 
-/* So is the first token found: each block tells of those of its warps, and a warp of the last block
- * takes each lane's part of all. */
+/* Tells the last block of the first token of each warp. first_of_parts takes a lane's part of all.
+ */
 void tell_first(ptx *p, const sampler *s, const first_number *of_warp);
 void first_of_parts(ptx *p, const sampler *s, const first_number *first);
 
-/* Of candidates in shared memory: stores one; a thread's, where it has one; and the sums of weights
- * over all of them and over those ahead of the thread's. */
+/* Candidates in shared memory: stores one; loads the thread's, where it has one; returns the sums
+ * of weights over all of them and over those ahead of the thread's. */
 void store_candidate(ptx *p, const sampler *s, val slot, val height, val number);
 typedef struct candidate {
     val exists, height, number, count; /* how many there are in all, 0 where the thread has none */
@@ -78,22 +73,20 @@ typedef struct weight_sums {
 } weight_sums;
 weight_sums sum_weights(ptx *p, const sampler *s, const candidate *c, val weight);
 
-/* Draws one of so many candidates that were gathered, or of all tokens of the row, and stores it.
- * Both give the same token. */
+/* Draw one of the gathered candidates, or of all tokens of the row, and store it. Both give the
+ * same token. */
 void draw_candidate(ptx *p, const sampler *s, val count);
 void draw_of_all(ptx *p, const sampler *s);
 
-/* Probabilities as whole numbers, and chance: the same bits on every GPU and on the emulator.
+/* Returns floor(sum fraction / 2^32) of a u64 and a u32.
  *
- * Nothing here is left to the hardware's approximations, and no product and sum may be fused that
- * are not fused here. Weights are whole numbers, so that sums of them are exact in any order.
- */
-
-/* floor(sum fraction / 2^32) of a u64 and a u32. */
+ * Probabilities and chance are whole numbers: the same bits on every GPU and on the emulator.
+ * Nothing here uses the hardware's approximations, and no product and sum may be fused that are not
+ * fused here. Sums of whole numbers are exact in any order. */
 val fraction_of_sum(ptx *p, val sum, val fraction);
 
-/* The first word of Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as 1, 2,
- * 3", SC 2011), of the counter (counter, 0, 0, 0). */
+/* Returns the first word of Philox4x32-10 (Salmon and others, "Parallel random numbers: as easy as
+ * 1, 2, 3", SC 2011), of the counter (counter, 0, 0, 0). */
 val philox(ptx *p, val counter, val key_low, val key_high);
 
 #endif

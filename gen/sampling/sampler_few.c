@@ -48,7 +48,9 @@ static val count_of(ptx *p, const sampler *s)
     return named(p, "candidates", ld_shared(p, U32, s->found, FOUND_COUNT));
 }
 
-/* The largest height that top_k threads reach with their own, -infinity where there are fewer. */
+/* Returns the largest height that top_k threads reach with their own, -infinity where there are
+ * fewer.
+ */
 static val height_of_enough(ptx *p, const sampler *s, val own)
 {
     var bound = var_u32(p, 0);
@@ -58,23 +60,6 @@ static val height_of_enough(ptx *p, const sampler *s, val own)
         assign(p, bound, select(p, ge(p, count, s->top_k), higher, bound));
     }
     return max(p, bound, imm(U32, HEIGHT_MINUS_INFINITY));
-}
-
-static val gather_part(ptx *p, const sampler *s, val own, gathering *g)
-{
-    val fits = le(p, s->top_k, s->threads);
-    begin_count(p, s, fits);
-    g->bound = height_of_enough(p, s, own);
-    g->limit = float_of_height(p, g->bound);
-    PTX_IF (p, fits)
-        over_tokens(p, s, s->first, s->end, 1, gather, g); /* which are in the L1 */
-    return count_of(p, s);
-}
-
-val gather_candidates(ptx *p, const sampler *s, val own)
-{
-    gathering g = { .store = store_candidate };
-    return gather_part(p, s, own, &g);
 }
 
 /* What a part's block tells: height and number of the first token of each of its warps, how many
@@ -91,8 +76,29 @@ static unsigned candidates_at(const sampler *s)
 
 static val told_of(ptx *p, const sampler *s, val part)
 {
-    unsigned bytes = candidates_at(s) + 2 * WORD * s->threads;
-    return mad_wide(p, part, bytes, s->told);
+    return mad_wide(p, part, candidates_at(s) + 2 * WORD * s->threads, s->told);
+}
+
+static void store_told(ptx *p, const sampler *s, val slot, val height, val number)
+{
+    val at = mad_wide(p, slot, 2 * WORD, told_of(p, s, s->part));
+    st_global_v2(p, U32, at, candidates_at(s), ((val2){ { height, number } }));
+}
+
+val gather_candidates(ptx *p, const sampler *s, val own)
+{
+    gathering g = { .store = s->parts > 1 ? store_told : store_candidate };
+    val fits = le(p, s->top_k, s->threads);
+    begin_count(p, s, fits);
+    g.bound = height_of_enough(p, s, own);
+    g.limit = float_of_height(p, g.bound);
+    PTX_IF (p, fits)
+        over_tokens(p, s, s->first, s->end, 1, gather, &g); /* which are in the L1 */
+    val count = count_of(p, s);
+    if (s->parts > 1)
+        PTX_IF (p, eq(p, tid_x(p), 0))
+            st_global(p, U32, told_of(p, s, s->part), count_at(s), count);
+    return count;
 }
 
 void tell_first(ptx *p, const sampler *s, const first_number *of_warp)
@@ -100,21 +106,6 @@ void tell_first(ptx *p, const sampler *s, const first_number *of_warp)
     val2 told = { { get(p, of_warp->height), get(p, of_warp->number) } };
     PTX_IF (p, eq(p, lane_id(p), 0))
         st_global_v2(p, U32, mad_wide(p, warp_id(p), 2 * WORD, told_of(p, s, s->part)), 0, told);
-}
-
-static void store_told(ptx *p, const sampler *s, val slot, val height, val number)
-{
-    val2 told = { { height, number } };
-    val at = mad_wide(p, slot, 2 * WORD, told_of(p, s, s->part));
-    st_global_v2(p, U32, at, candidates_at(s), told);
-}
-
-void tell_candidates(ptx *p, const sampler *s, val own)
-{
-    gathering g = { .store = store_told };
-    val count = gather_part(p, s, own, &g);
-    PTX_IF (p, eq(p, tid_x(p), 0))
-        st_global(p, U32, told_of(p, s, s->part), count_at(s), count);
 }
 
 void first_of_parts(ptx *p, const sampler *s, const first_number *first)
@@ -128,9 +119,10 @@ void first_of_parts(ptx *p, const sampler *s, const first_number *first)
     }
 }
 
-/* Visits all candidates that blocks have told of: gathers those from a height on, or without a bound
- * raises highest to the largest height of a thread's. Warps take each part's in turns of 32, one
- * behind the other: so those of one part, where all that count may be, are spread over the block.
+/* Visits all candidates that blocks have told of: gathers those from a height on, or without a
+ * bound raises highest to the largest height of a thread's. Warps take each part's in turns of 32,
+ * one behind the other: so those of one part, where all that count may be, are spread over the
+ * block.
  */
 static void over_told(ptx *p, const sampler *s, val most, const gathering *g, var highest)
 {

@@ -1,7 +1,7 @@
-/* All tokens of a row, where they are: the shortest prefix of the order whose sum reaches a goal.
- * Its last token is looked for by halves: each pass over the row adds up what has keys in the upper
- * half of those in question. When no more tokens have them than there is room for, they are
- * gathered in shared memory, where each thread adds up what stands ahead of its own.
+/* Draws from all tokens of a row: finds the shortest prefix of the order whose sum reaches a goal.
+ * Its last token is found by bisection: each pass over the row adds up what has keys in the upper
+ * half of the range. When the tokens of the range fit, they are gathered in shared memory, where
+ * each thread adds up what is ahead of its own.
  *
  * A token's key is its height and behind that, in the bits that numbers need, n' - number, n' of
  * all ones: the larger key stands ahead. Of 100 tokens, token 3 of height 0xc0000000 has the key
@@ -10,10 +10,10 @@
 #include "gen/common/reduce.h"
 #include "gen/sampling/sampler.h"
 
-/* Filters, and the choice, in their order: each is about a sum over tokens. */
+/* Filters, and the choice, in their order. */
 enum { TOP_K, TOP_P, DRAW, STAGES };
 
-/* What is summed up: of tokens with keys from .. to - 1 ones or weights, and their number. */
+/* A sum of ones or weights of tokens with keys from .. to - 1, and their number. */
 typedef struct measure {
     val ones, inverse;             /* whether it is ones; of the temperature */
     val from, to, lowest, highest; /* and logits that such tokens may have */
@@ -32,12 +32,6 @@ static unsigned number_bits(const sampler *s)
     while (bits < HEIGHT_BITS && s->n >> bits)
         bits++;
     return bits;
-}
-
-/* Above all keys. */
-static val keys_end(const sampler *s)
-{
-    return imm(U64, 1LL << (HEIGHT_BITS + number_bits(s)));
 }
 
 static val key_of(ptx *p, const sampler *s, val height, val number)
@@ -157,14 +151,14 @@ static void reach(ptx *p, const sampler *s, val stage, const var *last)
                   .inverse = select(p, eq(p, stage, DRAW), s->inverse, val_of_f32(1.0f)),
                   .sum = var_u64(p, 0),
                   .count = var_u32(p, 0) };
-    measure_between(p, s, &m, get(p, *last), keys_end(s));
-    /* What the shortest prefix that a stage leaves has to reach, of the sum over all that there is.
-     */
+    measure_between(p, s, &m, get(p, *last), imm(U64, 1LL << (HEIGHT_BITS + number_bits(s))));
+    /* The shortest prefix has to reach the goal of the stage, of the sum over all tokens left. */
     val sum = measure_range(p, s, &m).sum;
     val drawn = add(p, fraction_of_sum(p, sum, s->chance), 1);
     val wanted = select(p, eq(p, stage, DRAW), drawn, top_p_goal(p, s, sum));
     val goal = select(p, eq(p, stage, TOP_K), convert(p, U64, s->top_k), wanted);
-    range r = { var_u64(p, 0), var_like(p, keys_end(s)), var_u32(p, s->n), var_u64(p, 0) };
+    range r = { var_u64(p, 0), var_like(p, imm(U64, 1LL << (HEIGHT_BITS + number_bits(s)))),
+                var_u32(p, s->n), var_u64(p, 0) };
     unsigned bits = HEIGHT_BITS + number_bits(s);
     PTX_FOR (p, step, 0, bits, 1) /* halves the range until there is room for its tokens */
         PTX_IF (p, gt(p, r.count, s->threads)) {
@@ -189,9 +183,8 @@ void draw_of_all(ptx *p, const sampler *s)
         val all_k = bit_and(p, eq(p, stage, TOP_K), ge(p, s->top_k, s->n));
         val all_p = bit_and(p, eq(p, stage, TOP_P), bit_not(p, lt(p, s->top_p, 1.0f)));
         PTX_IF (p, eq(p, stage, DRAW)) {
-            /* Shortens a prefix to the tokens that min_p lets pass: those above the largest height
-             * that it does not.
-             */
+            /* Shortens a prefix to the tokens that min_p lets pass, above the largest height that
+             * it does not. */
             val least = least_weight(p, s);
             var height = var_u32(p, 0);
             PTX_FOR (p, weight_bit, 0, HEIGHT_BITS, 1) {
