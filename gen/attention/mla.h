@@ -1,7 +1,7 @@
 /* Latent attention of a block: its heads of a row, and the chunks of the row's positions that it
  * takes, z, z + %nctaid.z, ... of chunk_size each. The last block of a row and its heads, which a
- * counter tells, sets that back to zero and merges the partial rows: latent + 4 f32 as
- * attention/attention.h says, of [query, chunk].
+ * counter tells, resets that and merges the partial rows: latent + 4 f32, see
+ * attention/attention.h, of [query, chunk].
  */
 #ifndef PTXGEN_GEN_ATTENTION_MLA_H
 #define PTXGEN_GEN_ATTENTION_MLA_H
@@ -21,8 +21,7 @@ typedef struct mla_block {
     val active, blocks; /* chunks of the row, and blocks that take them */
 } mla_block;
 
-/* ticket is declared by the caller, who has waited for the launches ahead but where the state is
- * settled. */
+/* The caller declares ticket, and has waited for the launches ahead unless the state is settled. */
 mla_block mla_block_new(ptx *p, const instance *in, unsigned heads);
 
 /* Counts chunks and blocks, and ends the block if there is no chunk for it; if the state is
@@ -39,7 +38,6 @@ val mla_has_head(ptx *p, const mla_block *b, val head);
 /* Returns the factor of scores that makes them logarithms to the base 2. */
 float mla_score_scale(const instance *in);
 
-/* The positions of a chunk. */
 positions mla_chunk(ptx *p, const mla_block *b, val chunk);
 
 /* Return the address that a query's result is stored to: in o if the row has one chunk, else in the
@@ -53,7 +51,7 @@ void mla_merge(ptx *p, const mla_block *b);
 int64_t mla_most_chunks(const instance *in);
 
 /* The online softmax of a head, over tiles whose products are in shared memory. Lanes whose numbers
- * differ in the bits from first up to end share a head, and exists tells whether there is one. */
+ * differ in the bits from first up to end share a head. */
 typedef struct mla_softmax {
     var max, sum;
     unsigned first, end;

@@ -4,13 +4,13 @@
  *
  * Layouts: q [m, num_heads, latent + n_rope]; c an array of m addresses of caches [max_seq_len,
  * latent + n_rope], where rows of one sequence have the same address and different lengths; o
- * [m, num_heads, latent]. A partial row is latent + 4 f32 as attention/attention.h says, of
+ * [m, num_heads, latent]. A partial row is latent + 4 f32, see attention/attention.h, of
  * [query, chunk].
  *
  * A block has up to 16 heads and a chunk of chunk_size positions, in tiles of 16, each staged in
  * shared memory as f32. Two warps share a set of up to 8 heads: each lane has every 64th piece of a
  * row, 4 values long and then single ones, and of these q and the results of all heads of its set
- * in registers (latent + n_rope = 576: 72 and 64). Of a tile, in four passes:
+ * in registers (latent + n_rope = 576: 72 and 64). The passes over a tile:
  *
  *   1. The rows are staged.
  *   2. q c'. A value of a row is loaded once for a set's heads. A lane's product number i is that
@@ -20,9 +20,9 @@
  *   4. The weighted values, where a value is loaded once for a set's heads. Results are scaled down
  *      where a tile raises the maximum of a head.
  *
- * Chunks are fixed, and of a chunk the order of additions is: a result has the same bits with any
- * grid, and for a row alone or among others. A block takes chunks z, z + %nctaid.z, ... The last
- * block of a row and its heads, which a counter tells, sets that back to zero and merges.
+ * Chunks and their order of additions are fixed: a result has the same bits with any grid, and for
+ * a row alone or among others. A block takes chunks z, z + %nctaid.z, ... The last block of a row
+ * and its heads, which a counter tells, resets that and merges.
  */
 #include <math.h>
 
@@ -179,7 +179,7 @@ static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64
     }
 }
 
-/* Rows tile .. tile + 15; in place of those behind the last position that one again. */
+/* Stages rows tile .. tile + 15, or the last position's row in place of those past it. */
 static void stage(ptx *p, const mla_work *w, val tile, val last)
 {
     unsigned pieces = w->width / UNPACKED;
@@ -198,7 +198,7 @@ static void stage(ptx *p, const mla_work *w, val tile, val last)
     barrier(p);
 }
 
-/* The products of at_once positions from one on: the lane has that of one head and position. */
+/* Makes the products of at_once positions; the lane ends up with that of one head and position. */
 static void multiply(ptx *p, const mla_work *w, val first)
 {
     val sums[MOST_AT_ONCE][SET_HEADS], values[MOST_VALUES];
@@ -229,8 +229,8 @@ static void multiply(ptx *p, const mla_work *w, val first)
         st_shared(p, F32, at, 0, sum);
 }
 
-/* The lane's head and its first position in the softmax: 8 lanes a head, 4 heads a warp. Threads
- * without a head take the last one's, and store nothing. */
+/* Returns the lane's head and its first position in the softmax: 8 lanes a head, 4 heads a warp.
+ * Threads without a head take the last one's, and store nothing. */
 static mla_softmax_lane softmax_lane_of(ptx *p, const mla_work *w)
 {
     unsigned heads = w->sets * w->size;
@@ -240,8 +240,8 @@ static mla_softmax_lane softmax_lane_of(ptx *p, const mla_work *w)
                                .exists = heads % SET_HEADS ? lt(p, head, heads) : imm(PRED, 1) };
 }
 
-/* Makes weights of a tile's products, of which the first count are of positions that are there, and
- * tells for how many threads the head's maximum rose. */
+/* Makes weights of a tile's products, of which the first count have positions, and returns for how
+ * many threads the head's maximum rose. */
 static val weigh(ptx *p, const mla_work *w, val count)
 {
     unsigned stride = product_stride(w);
@@ -269,7 +269,6 @@ static val weigh(ptx *p, const mla_work *w, val count)
     return barrier_count(p, ne(p, factor, 1.0f));
 }
 
-/* Floats of the heads of the lane's set from an address on, one a head. */
 static void load_of_heads(ptx *p, const mla_work *w, val at, int64_t offset, val values[SET_HEADS])
 {
     for (unsigned i = 0; i < w->heads; i += LINE_VALUES) {
@@ -289,7 +288,7 @@ static val of_set(ptx *p, const mla_work *w, val array)
     return mad(p, w->set, imm(U32, w->size * F32_BYTES), array);
 }
 
-/* Weights behind the last position are 0, up to the end of a turn. */
+/* Weights past the last position are 0, up to the end of a turn. */
 static void add_values(ptx *p, const mla_work *w, val count)
 {
     ptx_loop_work(p, POSITIONS_A_TURN * w->heads * w->value.values, "products");
@@ -357,7 +356,7 @@ static void store_share(ptx *p, const mla_work *w, unsigned head, val row, const
                       results[s->lines * LINE_VALUES + j]);
 }
 
-/* What a chunk comes to: the result, where there is no other one, or partial rows. */
+/* Stores a chunk's result, if there is no other chunk, or partial rows. */
 static void store_chunk(ptx *p, const mla_work *w, val chunk)
 {
     val alone = eq(p, w->block.active, 1);
@@ -441,8 +440,8 @@ static int64_t block_heads(const instance *in)
     return in->options.halves ? MLA_HALVES_HEADS : term_value(in, "sets") * term_value(in, "heads");
 }
 
-/* A tile of rows, its products twice and its weights, each position's with a gap of 4, a factor, a
- * max and a sum for each head, and the ticket. */
+/* Bytes of a tile of rows, its products twice and its weights, each position's with a gap of 4, a
+ * factor, a max and a sum for each head, and the ticket. */
 static int64_t shared(const instance *in)
 {
     return in->options.halves
@@ -463,7 +462,6 @@ static const choice products_choices[] = { { "f32", "" },
                                            { "f16", "_products_f16" },
                                            { NULL, NULL } };
 
-/* In static shared memory, a tile of f16 has room for so many. */
 static const char *check_mla_attention(const instance *in, arena *a, const char **blamed)
 {
     long long width = in->shape.latent + in->shape.n_rope;

@@ -1,16 +1,16 @@
 /* Latent attention with products on the tensor cores: mla_attention with products = f16 (sm_80).
  *
  * As in FlashAttention-2 (Dao, 2023), with the heads as the rows of the products: a block of four
- * warps has 16 heads and a chunk of positions, in tiles of 32, staged in shared memory as f16. Of a
- * tile,
+ * warps has 16 heads and a chunk of positions, in tiles of 32, staged in shared memory as f16. The
+ * passes over a tile:
  *
- *   1. the rows are staged: those of f16 are copied, others rounded.
- *   2. q c'. Of a row's units of 32 values a warp has every fourth, and of these q of all heads in
+ *   1. The rows are staged: those of f16 are copied, others rounded.
+ *   2. q c'. A warp has every fourth unit of 32 values of a row, and q of all heads for these in
  *      registers: it multiplies the tile by them, and its sums are a part of each product.
  *   3. The online softmax, by 8 lanes a head with four positions each: parts are added up, products
- *      become weights of f16. Of rows of f16 the sum is that of the rounded weights, so that a
+ *      become weights of f16. With rows of f16 the sum is that of the rounded weights, so that a
  *      rounding error moves a result by the distance of a value to the mean alone.
- *   4. The weighted values: of the groups of 64 values a warp has every fourth, of all heads.
+ *   4. The weighted values: a warp has every fourth group of 64 values, of all heads.
  *
  * The order of the values in a product is free where both factors have the same. In 2 a lane t =
  * lane % 4 takes values 8t .. 8t + 7 of a unit, 16 bytes that are its part of two matrices, and
@@ -20,10 +20,10 @@
  * further apart than their values are long, so that neither meets a bank twice.
  *
  * So that nothing finite overflows as f16, a head of q is multiplied by a power of two that brings
- * its largest value to 2^14 .. 2^15, and so is each row that is rounded: by 2^-E, say. The score,
- * in units of log 2, has the powers again. Of the weighted values, 2^(s - max) c = 2^(s + E - max)
- * 2^-E c: what the softmax goes by is s + E, and the sum of weights has 2^-E. What weighs most in
- * that may be a weight of few bits, once it is rounded: here the sum is that of what it was before.
+ * its largest value to 2^14 .. 2^15, and so is each row that is rounded, by 2^-E. The score, in
+ * units of log 2, undoes these. Weighted values are 2^(s - max) c = 2^(s + E - max) 2^-E c: the
+ * softmax uses s + E, and the sum of weights has 2^-E, of the unrounded weights, since the largest
+ * part of it may be a weight of few bits.
  */
 #include <float.h>
 #include <math.h>
@@ -108,14 +108,15 @@ static halves_work halves_work_new(ptx *p, const instance *in)
     return w;
 }
 
-/* Of eight, the row that a lane's part / 4 stands for: two neighbours are four rows apart. */
+/* Returns the row of eight for a lane's group: two neighbours are four rows apart. */
 static val spread_row(ptx *p, const halves_work *w)
 {
     return mad(p, bit_and(p, w->group, 1), imm(U32, 4), div(p, w->group, 2));
 }
 
-/* A warp rounds a row to f16, multiplied by a power of two. What is put down of that is E, plus the
- * bias of a float. */
+/* Rounds a row to f16, multiplied by a power of two, with a warp. Stores E, plus the bias of a
+ * float.
+ */
 static void round_row(ptx *p, const halves_work *w, format f, val row, val number, unsigned least)
 {
     unsigned pieces = w->units * UNIT / UNPACKED, turns = (pieces + WARP - 1) / WARP;
@@ -143,7 +144,7 @@ static void round_row(ptx *p, const halves_work *w, format f, val row, val numbe
                   sub(p, exponent, LARGEST - BIAS));
 }
 
-/* The same where they are f16 already: four lanes a row. */
+/* Copies rows of f16, with four lanes a row. */
 static void copy_rows(ptx *p, const halves_work *w, val tile, val last)
 {
     val number = mad(p, w->warp, imm(U32, COLUMNS), spread_row(p, w));
@@ -169,13 +170,13 @@ static val warp_item(ptx *p, const halves_work *w, unsigned i, unsigned count)
     return (i + 1) * WARPS <= count ? item : min(p, item, count - 1);
 }
 
-/* Where the lane has its piece of a staged row's first unit. */
+/* Returns the address of the lane's piece of a staged row's first unit. */
 static val piece_of_row(ptx *p, const halves_work *w, val row)
 {
     return mad(p, row, imm(U32, w->stride), mad(p, w->part, imm(U32, PIECE_BYTES), w->rows));
 }
 
-/* A value times 2^x, of an s32, by two factors of which neither is beyond a float's range. */
+/* Multiplies by 2^x, x an s32, with two factors that are within a float's range. */
 static val times_power(ptx *p, val value, val x)
 {
     val half = shr(p, x, 1), halves[] = { half, sub(p, x, half) };
@@ -184,7 +185,7 @@ static val times_power(ptx *p, val value, val x)
     return value;
 }
 
-/* The heads of q are staged as rows are; the fragments of A that come of them stay in registers. */
+/* Stages the heads of q as rows, and loads the fragments of A from them. */
 static void load_queries(ptx *p, halves_work *w)
 {
     unsigned bytes = w->units * UNIT * F32_BYTES;
@@ -210,7 +211,6 @@ static void load_queries(ptx *p, halves_work *w)
     barrier(p);
 }
 
-/* The warp's part of the products of a tile. */
 static void multiply(ptx *p, const halves_work *w)
 {
     var sums[TILE_COLUMNS][4];
@@ -347,8 +347,8 @@ static void attend(ptx *p, const halves_work *w, positions run)
     }
 }
 
-/* Stores what the lane has of the upper or the lower one of its heads: of each of the warp's groups
- * 16 neighbouring values, the even columns' and the odd ones'. */
+/* Stores the lane's values of the upper or the lower one of its heads: 16 neighbouring ones of each
+ * of the warp's groups, the even columns' and the odd ones'. */
 static void store_values(ptx *p, const halves_work *w, unsigned lower, val row, val factor)
 {
     unsigned latent = (unsigned)w->in->shape.latent;
@@ -368,7 +368,7 @@ static void store_values(ptx *p, const halves_work *w, unsigned lower, val row, 
     }
 }
 
-/* What a chunk comes to: the result, where there is no other one, or partial rows. */
+/* Stores a chunk's result, if there is no other chunk, or partial rows. */
 static void store_chunk(ptx *p, const halves_work *w, val chunk)
 {
     val alone = eq(p, w->block.active, 1);
@@ -387,7 +387,7 @@ static void store_chunk(ptx *p, const halves_work *w, val chunk)
     }
 }
 
-/* A tile, products by warps, weights, of a head a factor and its state, powers, the ticket. */
+/* Bytes of a tile, products by warps, weights, a factor and a state a head, powers, the ticket. */
 int64_t mla_halves_shared(const instance *in)
 {
     int64_t stride = (in->shape.latent + in->shape.n_rope + UNPACKED) * HALF_BYTES;

@@ -1,26 +1,25 @@
-/* mla_query and mla_values, ahead of and behind latent attention.
+/* The products around latent attention (DeepSeek-AI, "DeepSeek-V2", 2.1, with the keys' matrix
+ * absorbed by q): mla_query makes q in the latents' space, RoPE, and the rows of the cache in one
+ * launch; mla_values makes values of the result.
  *
- * What becomes of q and of the compressed keys and values ahead of latent attention (DeepSeek-AI,
- * "DeepSeek-V2", 2.1, with the keys' matrix absorbed by q), in one launch: q in the latents' space,
- * RoPE, and the rows of the cache.
- *
- * H = num_heads, P = nope, R = n_rope, L = latent. Layouts: qc a row of the product ahead,
+ * H = num_heads, P = nope, R = n_rope, L = latent. Layouts: qc a row of the previous product,
  * [m, H (P + R) + L + R], of a head first the P values that do not turn; or with q_rank
  * [m, q_rank + L + R], where a head's q is Wq[h] [P + R, q_rank] times the RMS norm of the q_rank
  * values. q [m, H, L + R]: of a head W[h] [L, P] times the P values, then the R turned ones. c an
  * array of m addresses of caches [max_seq_len, L + R]: at a row's position the RMS norm of L, then
- * the R turned ones, rounded behind that.
+ * the R turned ones, rounded after that. With inputs = apart q and the cache's rows come from
+ * products of their own: qc is [m, H (P + R)], and kv [m, L + R].
  *
- * A row whose position is max_seq_len or more leaves the cache as it is: it is of a full sequence,
- * or, at 2^32 - 1, of none.
+ * A row whose position is max_seq_len or more leaves the cache as it is: its sequence is full, or
+ * at 2^32 - 1 it has none.
  *
  * A block has a part of a head's latents of all rows, so that a weight is unpacked once; the last
  * block has the rows of the cache, a warp each. With q_rank a block has all latents of a head,
  * since it makes the head's q first. Nothing is rounded but sums in f32. Of more than 8 rows blocks
  * have 8, with such a last block each.
  *
- * With inputs = apart q and what goes into the cache come from products of their own: qc is
- * [m, H (P + R)], and kv [m, L + R].
+ * mla_values multiplies o [m, H, L] by W [H * value_dim, L] to y [m, H, value_dim], a warp a row,
+ * nothing rounded.
  */
 #include "gen/common/next.h"
 #include "gen/common/reduce.h"
@@ -38,7 +37,7 @@ enum {
     MOST_LATENT_PARTS = MLA_MOST_LATENT / HEAD_PART,
 };
 
-/* A head of n_rope values, all of which turn; a cache row, as cache_store takes it. */
+/* Returns an instance with heads of n_rope values, all of which turn. */
 static instance of_rope(const instance *in)
 {
     instance head = *in;
@@ -79,7 +78,6 @@ static val position_of(ptx *p, val row)
     return ld_const(p, U32, mad_wide(p, row, sizeof(uint32_t), parameter(p, "positions")), 0);
 }
 
-/* The lane's value of a part of the values that turn, of 32-bit (shared) or 64-bit addresses. */
 static val load_at(ptx *p, val base, val place)
 {
     return base.type == U64 ? ld_const(p, F32, mad_wide(p, place, F32_BYTES, base), 0)
@@ -101,7 +99,6 @@ static void write_cache_row(ptx *p, const instance *in, val row)
     instance rope = of_rope(in), whole = *in;
     whole.shape.head_dim = s->latent + s->n_rope;
     unsigned parts = (unsigned)s->latent / HEAD_PART;
-    /* The latents of a row and what turns behind them. */
     val x = in->options.apart
                 ? mad_wide(p, row, whole.shape.head_dim * F32_BYTES, parameter(p, "kv"))
                 : add(p, row_of_qc(p, in, row), values_ahead(in) * F32_BYTES);
@@ -134,7 +131,7 @@ typedef struct head_work {
     unsigned rows;
 } head_work;
 
-/* Wq[h] times the normed values: the norm's factor comes behind the product. */
+/* Multiplies Wq[h] by the normed values: the norm's factor is applied to the product. */
 static void make_q(ptx *p, const head_work *w)
 {
     const instance *in = w->in;
@@ -180,7 +177,7 @@ static val warmed(ptx *p, const instance *in, val x, val position)
                                                    : x;
 }
 
-/* The latents of a block's part: a turn is a few rows of W a warp. */
+/* Makes the latents of a block's part: a turn is a few rows of W a warp. */
 static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
 {
     const instance *in = w->in;
@@ -212,7 +209,7 @@ static void make_latents(ptx *p, const head_work *w, unsigned part_latents)
     }
 }
 
-/* A warp has a row's values that turn. */
+/* Turns q of a row with a warp. */
 static void turn_q(ptx *p, const head_work *w)
 {
     const instance *in = w->in;
@@ -360,9 +357,6 @@ const family mla_query = {
     .tolerance = 6e-7,
 };
 
-/* What becomes of latent attention's result: a head's values' matrix times its sum of latents, a
- * warp a row, nothing rounded. o is [m, H, L], W [H * value_dim, L], y [m, H, value_dim]. Of more
- * than 8 rows of o a block has 8. */
 static void mla_values_build(ptx *p, const instance *in)
 {
     const problem_shape *s = &in->shape;

@@ -1,33 +1,29 @@
-/* What becomes of q, k and v between their product and attention: the RMS norm of each head of q
+/* What happens to q, k and v between their product and attention: the RMS norm of each head of q
  * and k where the model has one, RoPE, and the rows of the caches, in one launch.
  *
  * Layouts: qkv [m, num_heads + 2 num_kv_heads, head_dim], of a row first the heads of q, then those
  * of K, then those of V; q [m, num_heads, head_dim]; k and v arrays of m addresses of caches
  * [num_kv_heads, max_seq_len, head_dim], where rows of one sequence have the same address and
- * different positions. K is rounded behind RoPE, V as it is.
+ * different positions. K is rounded after RoPE, V as it is. With ring = R caches are
+ * [num_kv_heads, R, head_dim], and position t is written to row t % R; a launch writes at most R
+ * positions of a sequence.
  *
- * With ring = R caches are [num_kv_heads, R, head_dim], and position t is written to row t % R.
- * Positions of one sequence that a launch writes are R at most.
+ * With gated = copy each head of q is followed by its gate of head_dim values: a row of qkv is
+ * [m, 2 num_heads + 2 num_kv_heads, head_dim]. The gates are copied to gate [m, num_heads,
+ * head_dim].
  *
- * With gated = copy a row of qkv has behind each head of q, of head_dim values, as many of its
- * gate: it is [m, 2 num_heads + 2 num_kv_heads, head_dim]. The gates are copied as they are, to
- * gate [m, num_heads, head_dim].
- *
- * A row whose position is max_seq_len or more leaves the caches as they are: it is of a full
- * sequence, or, at 2^32 - 1, of none.
+ * A row whose position is max_seq_len or more leaves the caches as they are: its sequence is full,
+ * or at 2^32 - 1 it has none.
  *
  * A block is a warp and has a head of a row. A lane has every 32nd value and loads the partner of
- * each, too: pairs lie apart by 1 or by any distance (NEOX with a part of a head), and what a
- * second load takes is less than the shuffles.
+ * each, too: pairs lie apart by 1 or by any distance (NEOX with a part of a head), and a second
+ * load costs less than the shuffles.
  *
- * With state = settled positions and addresses of caches stay as they are from ahead of the launch
- * on: a kernel that overlaps with the launches ahead reads them and makes cos and sin before it
- * waits for these.
+ * With state = settled positions and addresses of caches do not change after the launch begins: a
+ * kernel that overlaps with the launches ahead reads them and makes cos and sin before it waits.
  *
- * kv_write is the same of K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim] in
- * place of qkv: num_heads is 0.
- *
- * Angles are counted in turns, in fixed point: see rows/rope.c.
+ * kv_write does the same for K and V alone, whose rows are two arrays [m, num_kv_heads, head_dim]
+ * in place of qkv: num_heads is 0. Angles are counted in turns, in fixed point: see rows/rope.c.
  */
 #include "gen/attention/attention.h"
 #include "gen/common/reduce.h"
@@ -48,7 +44,7 @@ typedef struct head_work {
     rope_turn turns[MOST_HEAD_PARTS]; /* made ahead of the wait, where the state is settled */
 } head_work;
 
-/* Returns whether K and V are inputs of their own, and there is no q. */
+/* Returns true if K and V are inputs of their own, and there is no q. */
 static bool has_kv_alone(const instance *in)
 {
     return in->family->op == OP_KV_WRITE;
@@ -91,7 +87,7 @@ static val load_at(ptx *p, val base, val place)
     return ld_const(p, F32, mad_wide(p, place, F32_BYTES, base), 0);
 }
 
-/* The lane's values of the head by its norm, and their partners. */
+/* Applies the head's norm to the lane's values and their partners. */
 static void norm_head(ptx *p, const head_work *w, const rope_pair *pairs, val *x, val *partners)
 {
     val weights = parameter(p, "k_norm");
@@ -254,13 +250,20 @@ static const char *check_rope_kv_write(const instance *in, arena *a, const char 
     KEY_REAL("epsilon", "of that norm", options.epsilon, "eps", epsilon_range, \
              .only_with = KEY_FIELD(options.qk_norm))
 
+/* What rope_kv_write and kv_write share. */
+#define KV_WRITE_FAMILY                                                         \
+    .same_bits = true, .activations = FORMAT_F32, .check = check_rope_kv_write, \
+    .build = rope_kv_write_build, .fit = ref_fit_rope, .tolerance = 6e-7
+#define KV_WRITE_LAUNCH                                                                 \
+    .block = "32", .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } }, \
+    .loads_at_once = true, .overlap = WAITS_ITSELF, .registers = 64
+
 const family rope_kv_write = {
+    KV_WRITE_FAMILY,
     .name = "rope_kv_write",
     .summary = "head norms and RoPE of q and k, K and V into their caches, one warp a head and row",
     .computes = "q[m,h] = rope(norm(qkv[m,h])), K[m][h,pos] = rope(norm(..)), V[m][h,pos] = ..",
     .op = OP_ROPE_KV_WRITE,
-    .same_bits = true,
-    .activations = FORMAT_F32,
     .keys =
         (const key[]){
             ATTENTION_SHAPE,
@@ -290,27 +293,17 @@ const family rope_kv_write = {
             ROPE_FACTORS("n_rot/2"),
             PARAM_END,
         },
-    .launch = { .block = "32",
-                .grid = { "num_heads+2*num_kv_heads", "m" },
-                .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
-                .others = "2*num_kv_heads",
-                .loads_at_once = true,
-                .overlap = WAITS_ITSELF,
-                .registers = 64 },
-    .check = check_rope_kv_write,
-    .build = rope_kv_write_build,
-    .fit = ref_fit_rope,
+    .launch = { KV_WRITE_LAUNCH, .grid = { "num_heads+2*num_kv_heads", "m" },
+                .others = "2*num_kv_heads" },
     .reference = ref_rope_kv_write,
-    .tolerance = 6e-7,
 };
 
 const family kv_write = {
+    KV_WRITE_FAMILY,
     .name = "kv_write",
     .summary = "K and V from rows of their own into their caches, with the norm and RoPE of K",
     .computes = "K[m][h,pos] = rope(norm(k_rows[m,h])), V[m][h,pos] = v_rows[m,h]",
     .op = OP_KV_WRITE,
-    .same_bits = true,
-    .activations = FORMAT_F32,
     .keys =
         (const key[]){
             KEY_HEAD_DIM(4),
@@ -337,15 +330,6 @@ const family kv_write = {
             ROPE_FACTORS("n_rot/2"),
             PARAM_END,
         },
-    .launch = { .block = "32",
-                .grid = { "2*num_kv_heads", "m" },
-                .sizes = (const derived_size[]){ CACHE_ROWS, { NULL, NULL, NULL } },
-                .loads_at_once = true,
-                .overlap = WAITS_ITSELF,
-                .registers = 64 },
-    .check = check_rope_kv_write,
-    .build = rope_kv_write_build,
-    .fit = ref_fit_rope,
+    .launch = { KV_WRITE_LAUNCH, .grid = { "2*num_kv_heads", "m" } },
     .reference = ref_kv_write,
-    .tolerance = 6e-7,
 };
