@@ -205,8 +205,8 @@ val2 partial_load_sums(ptx *p, const instance *in, val row)
 
 void partial_store_sums(ptx *p, const instance *in, val row, val max, val sum)
 {
-    store_quad(p, row, in->shape.head_dim * F32_BYTES,
-               (val4){ { max, sum, imm(F32, 0), imm(F32, 0) } });
+    const val sums[] = { max, sum, imm(F32, 0), imm(F32, 0) };
+    store_floats(p, row, in->shape.head_dim * F32_BYTES, 4, sums);
 }
 
 void attention_store_partial(ptx *p, const attention *a, val row)
@@ -342,13 +342,12 @@ void partials_merge_to(ptx *p, const instance *in, row_source source, val rows, 
 {
     PTX_FOR (p, piece, lane_id(p), partial_pieces(in), WARP) {
         softmax state = merge_rows(p, in, source, rows, count, piece, MOST_IN_FLIGHT);
-        val4 values;
+        val values[4];
         for (unsigned j = 0; j < 4; j++)
-            values.v[j] = get(p, state.values[j]);
-        store_quad(p,
-                   row.type == U32 ? mad(p, piece, imm(U32, WIDE_PIECE), row)
-                                   : mad_wide(p, piece, WIDE_PIECE, row),
-                   0, values);
+            values[j] = get(p, state.values[j]);
+        val at = row.type == U32 ? mad(p, piece, imm(U32, WIDE_PIECE), row)
+                                 : mad_wide(p, piece, WIDE_PIECE, row);
+        store_floats(p, at, 0, 4, values);
         PTX_IF (p, eq(p, piece, 0))
             partial_store_sums(p, in, row, get(p, state.max), get(p, state.sum));
     }

@@ -129,25 +129,17 @@ void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[M
     }
 }
 
-void store_quad(ptx *p, val base, int64_t offset, val4 values)
-{
-    ptx_store_v4(p, base.type == U32 ? INST_ST_SHARED : INST_ST_GLOBAL, F32, base, offset, values);
-}
-
 void row_lane_store(ptx *p, const row_lane *l, val at, const var *values, const val *scale)
 {
     const row_split *s = &l->split;
     for (unsigned i = 0; i < row_split_values(s); i += 4) {
         unsigned piece = i / s->piece;
         int64_t offset = piece * stride(s, F32_BYTES) + i % s->piece * F32_BYTES;
-        val4 four;
-        for (unsigned j = 0; j < 4; j++) {
-            four.v[j] = get(p, values[i + j]);
-            if (scale)
-                four.v[j] = mul(p, four.v[j], *scale);
-        }
+        val four[4];
+        for (unsigned j = 0; j < 4; j++)
+            four[j] = scale ? mul(p, get(p, values[i + j]), *scale) : get(p, values[i + j]);
         PTX_IF (p, is_ragged_piece(s, piece) ? l->has_last : imm(PRED, 1))
-            store_quad(p, at, offset, four);
+            store_floats(p, at, offset, 4, four);
     }
 }
 

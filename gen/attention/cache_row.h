@@ -70,9 +70,6 @@ void row_lane_load(ptx *p, const row_lane *l, val row, float scale, val values[M
 val row_lane_at(ptx *p, const row_lane *l, val row);
 void row_lane_store(ptx *p, const row_lane *l, val at, const var *values, const val *scale);
 
-/* Stores four values to shared or to global memory, by the type of the address. */
-void store_quad(ptx *p, val base, int64_t offset, val4 values);
-
 /* Makes an f32 row in shared memory row * factor + values, with one of the groups; at is the
  * address of the lane's first piece. */
 void row_lane_add(ptx *p, const row_lane *l, val at, val factor, const var *values);

@@ -169,10 +169,8 @@ void gqa_stage_queries(ptx *p, const gqa *g, val query, val last_query)
             row_lane_load(p, &g->row, row, attention_query_scale(g->in), values);
             val at = mad(p, product, imm(U32, bytes), g->queries);
             PTX_IF (p, eq(p, g->row.group, 0))
-                for (unsigned i = 0; i < row_split_values(&g->row.split); i += 4) {
-                    val4 four = { { values[i], values[i + 1], values[i + 2], values[i + 3] } };
-                    st_shared_v4(p, F32, at, query_offset(g, s, 0, i), four);
-                }
+                for (unsigned i = 0; i < row_split_values(&g->row.split); i += 4)
+                    store_floats(p, at, query_offset(g, s, 0, i), 4, values + i);
         }
     }
     barrier(p);
@@ -234,11 +232,8 @@ static void multiply_queries(ptx *p, gqa *g, val k, val first, val count)
     for (unsigned i = 0; i < g->set_count; i++) {
         head_set *s = &g->sets[i];
         for (unsigned l = 0; l < s->size; l++)
-            for (unsigned j = 0; j < row_split_values(&g->row.split); j += 4) {
-                val4 four = ld_shared_v4(p, F32, g->queries, query_offset(g, s, l, j));
-                for (unsigned n = 0; n < 4; n++)
-                    s->q[l][j + n] = four.v[n];
-            }
+            for (unsigned j = 0; j < row_split_values(&g->row.split); j += 4)
+                load_floats(p, g->queries, query_offset(g, s, l, j), 4, s->q[l] + j);
         assign(p, s->tile_max, -FLT_MAX);
         store_at[i] = mad(p, head_in_set(p, g, s), imm(U32, s->stride), quad_address(p, g));
     }

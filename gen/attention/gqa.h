@@ -71,12 +71,13 @@ enum {
 typedef struct gqa_halves {
     const instance *in;
     unsigned heads, sets;
-    unsigned depths;     /* tiles of 16 positions that are gone through together */
-    unsigned v_pieces;   /* the first of V's: 0 where they take the place of K's */
-    val group, part;     /* g and t */
-    val rows;            /* shared memory: the warp's partial row of the first head, */
-    unsigned row_stride; /* and bytes to the next head's */
-    val last;            /* the last position there is */
+    unsigned units, matrices; /* of a row: 32 values, 16 values */
+    unsigned depths;          /* tiles of 16 positions that are gone through together */
+    unsigned v_pieces;        /* the first of V's: 0 where they take the place of K's */
+    val group, part;          /* g and t */
+    val rows;                 /* shared memory: the warp's partial row of the first head, */
+    unsigned row_stride;      /* and bytes to the next head's */
+    val last;                 /* the last position there is */
     val4 q[GQA_HALVES_SETS][GQA_HALVES_UNITS];
     val parked;                     /* or, with a kind, shared memory that the lane has it in */
     val factor[GQA_HALVES_SETS][2]; /* of products of the lane's heads of a set, 2t and 2t + 1 */

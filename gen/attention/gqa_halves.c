@@ -50,22 +50,6 @@ enum {
     ONES = 0x3c003c00,
 };
 
-static unsigned units_of(const instance *in)
-{
-    return (unsigned)in->shape.head_dim / UNIT;
-}
-
-static unsigned groups_of(const instance *in)
-{
-    return (unsigned)in->shape.head_dim / GROUP;
-}
-
-/* Of a tile, of K or of V. */
-static unsigned piece_count(const gqa_halves *g)
-{
-    return g->depths * 2 * units_of(g->in);
-}
-
 /* Short heads have twice as many positions a tile: as many bytes in flight. */
 unsigned gqa_halves_step(const instance *in)
 {
@@ -87,12 +71,13 @@ unsigned gqa_halves_registers(const instance *in, unsigned heads)
 unsigned gqa_halves_query_words(const instance *in, unsigned heads)
 {
     unsigned sets = (heads + SET - 1) / SET;
-    return is_parked(in, heads) ? sets * units_of(in) * WARP * UNIT_WORDS : 0;
+    return is_parked(in, heads) ? sets * (unsigned)in->shape.head_dim / UNIT * WARP * UNIT_WORDS
+                                : 0;
 }
 
 static unsigned parked_offset(const gqa_halves *g, unsigned set, unsigned unit)
 {
-    return (set * units_of(g->in) + unit) * WARP * UNIT_WORDS * WORD_BYTES;
+    return (set * g->units + unit) * WARP * UNIT_WORDS * WORD_BYTES;
 }
 
 /* Loads a lane's part of head g of each set, as matrices of B want it, and finds the factors that
@@ -104,13 +89,13 @@ static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
         val from = mad_wide(p, row, (unsigned)g->in->shape.head_dim * F32_BYTES, parameter(p, "q"));
         from = add(p, from, mul_wide(p, g->part, PIECE * F32_BYTES));
         val values[GQA_HALVES_UNITS][PIECE], largest = imm(U32, 0);
-        for (unsigned unit = 0; unit < units_of(g->in); unit++) {
+        for (unsigned unit = 0; unit < g->units; unit++) {
             load_floats(p, from, unit * UNIT * F32_BYTES, PIECE, values[unit]);
             largest = q8_largest(p, largest, values[unit], PIECE);
         }
         val exponent = power_for_halves(p, group_max(p, largest, QUAD));
         val power = power_of_two(p, exponent);
-        for (unsigned unit = 0; unit < units_of(g->in); unit++)
+        for (unsigned unit = 0; unit < g->units; unit++)
             for (unsigned i = 0; i < UNIT_WORDS; i++)
                 g->q[set][unit].v[i] = pack_halves(p, mul(p, values[unit][2 * i], power),
                                                    mul(p, values[unit][2 * i + 1], power));
@@ -120,7 +105,7 @@ static void load_queries(ptx *p, gqa_halves *g, val query, val last_query)
                 shuffle_from(p, factor, mad(p, g->part, 2 * QUAD, imm(U32, i * QUAD)));
         if (g->parked.kind)
             PTX_IF (p, eq(p, warp_id(p), 0))
-                for (unsigned unit = 0; unit < units_of(g->in); unit++)
+                for (unsigned unit = 0; unit < g->units; unit++)
                     st_shared_v4(p, U32, g->parked, parked_offset(g, set, unit), g->q[set][unit]);
     }
 }
@@ -132,11 +117,13 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
                      .heads = heads,
                      .sets = (heads + SET - 1) / SET,
                      .depths = gqa_halves_step(in) / DEPTH,
+                     .units = (unsigned)in->shape.head_dim / UNIT,
+                     .matrices = (unsigned)in->shape.head_dim / DEPTH,
                      .group = named(p, "group", div(p, lane_id(p), QUAD)),
                      .part = named(p, "part", bit_and(p, lane_id(p), QUAD - 1)),
                      .rows = rows,
                      .row_stride = row_stride };
-    unsigned own = piece_count(&g);
+    unsigned own = g.depths * 2 * g.units; /* pieces of a tile, of K or of V */
     if (is_parked(in, heads))
         g.parked = mad(p, lane_id(p), UNIT_WORDS * WORD_BYTES, queries);
     g.v_pieces = in->shape.head_dim > GQA_HALVES_LONG_HEAD ? 0 : own;
@@ -149,7 +136,7 @@ gqa_halves gqa_halves_new(ptx *p, const instance *in, unsigned heads, val query,
             g.max[set][i] = var_f32(p, -FLT_MAX);
         for (unsigned i = 0; i < 4; i++) {
             g.sums[set][i] = var_f32(p, 0.0f);
-            for (unsigned j = 0; j < groups_of(in) * GROUP_MATRICES; j++)
+            for (unsigned j = 0; j < g.matrices; j++)
                 g.results[j][set][i] = var_f32(p, 0.0f);
         }
     }
@@ -175,7 +162,7 @@ static void load_pieces(ptx *p, const gqa_halves *g, val cache, val position, un
 /* Where a piece of K stands: of a half of a tile's positions, g or g + 8, and a unit. */
 static unsigned key_piece(const gqa_halves *g, unsigned depth, unsigned unit, unsigned half)
 {
-    return (depth * units_of(g->in) + unit) * 2 + half;
+    return (depth * g->units + unit) * 2 + half;
 }
 
 static void load_keys(ptx *p, const gqa_halves *g, val k, val tile)
@@ -184,13 +171,13 @@ static void load_keys(ptx *p, const gqa_halves *g, val k, val tile)
     for (unsigned depth = 0; depth < g->depths; depth++)
         for (unsigned half = 0; half < 2; half++)
             load_pieces(p, g, k, add(p, position, depth * DEPTH + half * HALF_DEPTH),
-                        key_piece(g, depth, 0, half), units_of(g->in), 2, UNIT_BYTES);
+                        key_piece(g, depth, 0, half), g->units, 2, UNIT_BYTES);
 }
 
 /* And of V: of the lane's positions 2t, 2t + 1, 2t + 8 and 2t + 9, and a group of values. */
 static unsigned value_piece(const gqa_halves *g, unsigned depth, unsigned group, unsigned row)
 {
-    return g->v_pieces + (depth * groups_of(g->in) + group) * DEPTH_ROWS + row;
+    return g->v_pieces + (depth * g->matrices / GROUP_MATRICES + group) * DEPTH_ROWS + row;
 }
 
 static void load_values(ptx *p, const gqa_halves *g, val v, val tile)
@@ -200,7 +187,8 @@ static void load_values(ptx *p, const gqa_halves *g, val v, val tile)
     for (unsigned depth = 0; depth < g->depths; depth++)
         for (unsigned row = 0; row < DEPTH_ROWS; row++)
             load_pieces(p, g, v, add(p, position, depth * DEPTH + rows[row]),
-                        value_piece(g, depth, 0, row), groups_of(g->in), DEPTH_ROWS, GROUP_BYTES);
+                        value_piece(g, depth, 0, row), g->matrices / GROUP_MATRICES, DEPTH_ROWS,
+                        GROUP_BYTES);
 }
 
 static val word(const gqa_halves *g, unsigned piece, unsigned number)
@@ -220,7 +208,7 @@ static void multiply_keys(ptx *p, const gqa_halves *g, tile_scores *s)
         for (unsigned set = 0; set < g->sets; set++) {
             val zero = imm(F32, 0);
             val4 sums = { { zero, zero, zero, zero } };
-            for (unsigned unit = 0; unit < units_of(g->in); unit++) {
+            for (unsigned unit = 0; unit < g->units; unit++) {
                 unsigned upper = key_piece(g, depth, unit, 0), lower = key_piece(g, depth, unit, 1);
                 val4 q = g->parked.kind
                              ? ld_shared_v4(p, U32, g->parked, parked_offset(g, set, unit))
@@ -252,7 +240,7 @@ static void weigh(ptx *p, const gqa_halves *g, const tile_scores *s,
         PTX_IF (p, bit_or(p, ne(p, factors[0], 1.0f), ne(p, factors[1], 1.0f)))
             for (unsigned i = 0; i < 4; i++) {
                 assign(p, g->sums[set][i], mul(p, g->sums[set][i], factors[i % 2]));
-                for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++) {
+                for (unsigned j = 0; j < g->matrices; j++) {
                     var result = g->results[j][set][i];
                     assign(p, result, mul(p, result, factors[i % 2]));
                 }
@@ -273,7 +261,7 @@ static void add_values(ptx *p, const gqa_halves *g, val2 weights[MOST_DEPTHS][GQ
     for (unsigned depth = 0; depth < g->depths; depth++) {
         for (unsigned set = 0; set < g->sets; set++)
             fragment_add(p, g->sums[set], (val4){ { one, one, one, one } }, weights[depth][set]);
-        for (unsigned i = 0; i < groups_of(g->in) * GROUP_MATRICES; i++) {
+        for (unsigned i = 0; i < g->matrices; i++) {
             unsigned first = value_piece(g, depth, i / GROUP_MATRICES, 0);
             /* A matrix of V', of four rows' pieces: low and high halves of a word of two values. */
             unsigned number = i % GROUP_MATRICES;
@@ -297,7 +285,7 @@ static void clear(ptx *p, const gqa_halves *g)
             assign(p, g->max[set][i], -FLT_MAX);
         for (unsigned i = 0; i < 4; i++) {
             assign(p, g->sums[set][i], 0.0f);
-            for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j++)
+            for (unsigned j = 0; j < g->matrices; j++)
                 assign(p, g->results[j][set][i], 0.0f);
         }
     }
@@ -313,7 +301,7 @@ static void store_partial_rows(ptx *p, const gqa_halves *g)
             val row = mad(p, head, imm(U32, g->row_stride), g->rows);
             val to = mad(p, g->group, PIECE * F32_BYTES, row);
             PTX_IF (p, lt(p, head, g->heads)) {
-                for (unsigned j = 0; j < groups_of(g->in) * GROUP_MATRICES; j += 2) {
+                for (unsigned j = 0; j < g->matrices; j += 2) {
                     val4 four = { { V(g->results[j][set][i]), V(g->results[j][set][2 + i]),
                                     V(g->results[j + 1][set][i]),
                                     V(g->results[j + 1][set][2 + i]) } };
@@ -341,7 +329,7 @@ void gqa_halves_attend(ptx *p, gqa_halves *g, val k, val v, positions run)
         if (apart)
             load_values(p, g, v, run.first);
     }
-    ptx_loop_work(p, 2 * piece_count(g) * PIECE, "values");
+    ptx_loop_work(p, 4 * g->depths * g->units * PIECE, "values");
     PTX_FOR (p, tile, run.first, run.end, step) {
         tile_scores scores;
         val2 weights[MOST_DEPTHS][GQA_HALVES_SETS];

@@ -110,17 +110,11 @@ static val ring_row(ptx *p, const kv_tiles *t, val behind)
     return min(p, row, sub(p, row, t->in->options.ring));
 }
 
-typedef enum kv_side { OF_K, OF_V } kv_side;
+typedef enum kv_side { OF_K, OF_V } kv_side; /* in the order of memory */
 
 static val cache_of(ptx *p, const kv_tiles *t, kv_side side)
 {
     return ld_shared(p, U64, t->caches, side * ADDRESS_BYTES);
-}
-
-/* Bytes from K in shared memory. */
-static unsigned side_offset(const kv_tiles *t, kv_side side)
-{
-    return side == OF_V ? t->bytes : 0;
 }
 
 /* Begins to copy the thread's units of a part, from the tile's first row that is so many bytes into
@@ -135,7 +129,7 @@ static void copy_part(ptx *p, const kv_tiles *t, const kv_part *part, kv_side si
     for (unsigned turn = 0; turn < part->turns; turn++) {
         unsigned further = turn * part->rows;
         val present = gt(p, left, (int)further);
-        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side_offset(t, side), from,
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side * t->bytes, from,
                          (int64_t)further * row_bytes,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
     }
@@ -152,7 +146,7 @@ static void copy_part_of_ring(ptx *p, const kv_tiles *t, const kv_part *part, kv
         unsigned further = turn * part->rows;
         val behind = add(p, first, further), present = lt(p, behind, count);
         val row = ring_row(p, t, select(p, present, behind, imm(U32, 0)));
-        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side_offset(t, side),
+        cp_async_cg_fill(p, part->at, (int64_t)further * t->stride + side * t->bytes,
                          mad_wide(p, row, cache_row_bytes(t->in), own), 0,
                          select(p, present, imm(U32, UNIT_BYTES), imm(U32, 0)));
     }

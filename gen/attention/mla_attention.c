@@ -74,6 +74,9 @@ typedef struct mla_work {
     unsigned slots;         /* of shared memory: heads of a block, whole lines */
     unsigned size, at_once; /* products of a lane: heads, a power of two, times positions */
     unsigned width, stride; /* values of a row, bytes of a staged one */
+    unsigned
+        product_stride; /* bytes from a position's products or weights to the next one's: with a
+                                gap that spreads those of 8 positions and 4 heads over all banks */
     share key, value;
     val lane; /* of a set's 64 */
     val set;
@@ -88,13 +91,6 @@ static unsigned term_value(const instance *in, const char *name)
     return (unsigned)formula_value(name, in, NULL);
 }
 
-/* Bytes from a position's products or weights to the next one's: with a gap that spreads those of
- * 8 positions and 4 heads over all banks. */
-static unsigned product_stride(const mla_work *w)
-{
-    return (w->slots + LINE_VALUES) * F32_BYTES;
-}
-
 static mla_work mla_work_new(ptx *p, const instance *in)
 {
     mla_work w = { .in = in, .size = 1, .at_once = MOST_AT_ONCE };
@@ -105,6 +101,7 @@ static mla_work mla_work_new(ptx *p, const instance *in)
     while (w.size * w.at_once > WARP)
         w.at_once /= 2;
     w.slots = term_value(in, "slots");
+    w.product_stride = (w.slots + LINE_VALUES) * F32_BYTES;
     w.width = (unsigned)(in->shape.latent + in->shape.n_rope);
     w.stride = w.width * F32_BYTES;
     w.key = share_of(w.width);
@@ -113,9 +110,8 @@ static mla_work mla_work_new(ptx *p, const instance *in)
     w.set = named(p, "set", div(p, warp_id(p), SET_WARPS));
     w.lane = named(p, "lane", bit_and(p, tid_x(p), SET_LANES - 1));
     w.rows = shared_array(p, "rows", F32, TILE * w.width);
-    w.products =
-        shared_array(p, "products", F32, SET_WARPS * TILE * product_stride(&w) / F32_BYTES);
-    w.weights = shared_array(p, "weights", F32, TILE * product_stride(&w) / F32_BYTES);
+    w.products = shared_array(p, "products", F32, SET_WARPS * TILE * w.product_stride / F32_BYTES);
+    w.weights = shared_array(p, "weights", F32, TILE * w.product_stride / F32_BYTES);
     w.softmax = mla_softmax_new(p, WARP_HEADS, WARP, w.slots);
     w.block.ticket = shared_array(p, "ticket", U32, 1);
     return w;
@@ -163,11 +159,9 @@ static void load_share(ptx *p, const mla_work *w, const share *s, val row, int64
                        val values[MOST_VALUES])
 {
     val lines = mad(p, w->lane, imm(U32, LINE_BYTES), row);
-    for (unsigned j = 0; j < s->lines; j++) {
-        val4 four = ld_shared_v4(p, F32, lines, offset + (int64_t)j * SET_LANES * LINE_BYTES);
-        for (unsigned k = 0; k < LINE_VALUES; k++)
-            values[j * LINE_VALUES + k] = four.v[k];
-    }
+    for (unsigned j = 0; j < s->lines; j++)
+        load_floats(p, lines, offset + (int64_t)j * SET_LANES * LINE_BYTES, LINE_VALUES,
+                    values + (size_t)j * LINE_VALUES);
     val singles = mad(p, w->lane, imm(U32, F32_BYTES), row);
     for (unsigned j = 0; j < s->singles; j++) {
         bool last = j + 1 == s->singles && s->ragged;
@@ -190,10 +184,7 @@ static void stage(ptx *p, const mla_work *w, val tile, val last)
         val row = mad_wide(p, min(p, add(p, tile, position), last), bytes, w->block.cache);
         unpack_piece(p, kv_format(w->in), row, piece, x);
         val at = mad(p, unit, imm(U32, UNPACKED * F32_BYTES), w->rows);
-        for (unsigned i = 0; i < UNPACKED; i += LINE_VALUES) {
-            val4 four = { { x[i], x[i + 1], x[i + 2], x[i + 3] } };
-            st_shared_v4(p, F32, at, i * F32_BYTES, four);
-        }
+        store_floats(p, at, 0, UNPACKED, x);
     }
     barrier(p);
 }
@@ -223,7 +214,7 @@ static void multiply(ptx *p, const mla_work *w, val first)
     val half = bit_and(p, warp_id(p), SET_WARPS - 1);
     val position = add(p, first, own);
     val head = mad(p, w->set, imm(U32, w->size), bit_and(p, lane_id(p), w->size - 1));
-    val at = mad(p, mad(p, half, imm(U32, TILE), position), imm(U32, product_stride(w)),
+    val at = mad(p, mad(p, half, imm(U32, TILE), position), imm(U32, w->product_stride),
                  mad(p, head, imm(U32, F32_BYTES), w->products));
     PTX_IF (p, lt(p, lane_id(p), w->size * w->at_once))
         st_shared(p, F32, at, 0, sum);
@@ -244,7 +235,7 @@ static mla_softmax_lane softmax_lane_of(ptx *p, const mla_work *w)
  * many threads the head's maximum rose. */
 static val weigh(ptx *p, const mla_work *w, val count)
 {
-    unsigned stride = product_stride(w);
+    unsigned stride = w->product_stride;
     mla_softmax_lane own = softmax_lane_of(p, w);
     val here = mad(p, own.position, imm(U32, stride), mul(p, own.head, F32_BYTES));
     val at = add(p, w->products, here), to = add(p, w->weights, here);
@@ -271,16 +262,10 @@ static val weigh(ptx *p, const mla_work *w, val count)
 
 static void load_of_heads(ptx *p, const mla_work *w, val at, int64_t offset, val values[SET_HEADS])
 {
-    for (unsigned i = 0; i < w->heads; i += LINE_VALUES) {
-        if (w->size < LINE_VALUES) {
-            for (unsigned j = 0; j < w->size; j++)
-                values[j] = ld_shared(p, F32, at, offset + j * F32_BYTES);
-            return;
-        }
-        val4 four = ld_shared_v4(p, F32, at, offset + i * F32_BYTES);
-        for (unsigned j = 0; j < LINE_VALUES; j++)
-            values[i + j] = four.v[j];
-    }
+    if (w->size >= LINE_VALUES)
+        load_floats(p, at, offset, w->heads, values);
+    for (unsigned j = 0; j < w->size && w->size < LINE_VALUES; j++)
+        values[j] = ld_shared(p, F32, at, offset + j * F32_BYTES);
 }
 
 static val of_set(ptx *p, const mla_work *w, val array)
@@ -294,10 +279,10 @@ static void add_values(ptx *p, const mla_work *w, val count)
     ptx_loop_work(p, POSITIONS_A_TURN * w->heads * w->value.values, "products");
     PTX_FOR (p, v_position, 0, count, POSITIONS_A_TURN) {
         val row = mad(p, v_position, imm(U32, w->stride), w->rows);
-        val at = mad(p, v_position, imm(U32, product_stride(w)), of_set(p, w, w->weights));
+        val at = mad(p, v_position, imm(U32, w->product_stride), of_set(p, w, w->weights));
         for (unsigned i = 0; i < POSITIONS_A_TURN; i++) {
             val values[MOST_VALUES], weights[SET_HEADS];
-            load_of_heads(p, w, at, (int64_t)i * product_stride(w), weights);
+            load_of_heads(p, w, at, (int64_t)i * w->product_stride, weights);
             load_share(p, w, &w->value, row, (int64_t)i * w->stride, values);
             for (unsigned h = 0; h < w->heads; h++)
                 for (unsigned j = 0; j < w->value.values; j++)
@@ -345,11 +330,9 @@ static void store_share(ptx *p, const mla_work *w, unsigned head, val row, const
             results[j] = mul(p, results[j], *factor);
     }
     val lines = mad_wide(p, w->lane, LINE_BYTES, row);
-    for (unsigned j = 0; j < s->lines; j++) {
-        const val *line = results + j * LINE_VALUES;
-        val4 four = { { line[0], line[1], line[2], line[3] } };
-        st_global_v4(p, F32, lines, (int64_t)j * SET_LANES * LINE_BYTES, four);
-    }
+    for (unsigned j = 0; j < s->lines; j++)
+        store_floats(p, lines, (int64_t)j * SET_LANES * LINE_BYTES, LINE_VALUES,
+                     results + (size_t)j * LINE_VALUES);
     for (unsigned j = 0; j < s->singles; j++)
         PTX_IF (p, has_single(p, w, s, j))
             st_global(p, F32, mad_wide(p, single_place(p, w, s, j), F32_BYTES, row), 0,

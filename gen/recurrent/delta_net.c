@@ -50,7 +50,7 @@
 #include "kernel/problem.h"
 #include "ref/reference.h"
 
-enum { MOST_DIM = 128, PIECE = 4 };
+enum { MOST_DIM = 128, PIECE = 4, LINE = PIECE * F32_BYTES };
 enum { LANES = 8, COLUMNS = 2, MOST_PIECES = MOST_DIM / (LANES * PIECE) };
 enum { GROUP_ROWS = DELTA_GROUP_ROWS };
 
@@ -63,7 +63,8 @@ enum { DECAY, BETA, FACTORS };
 typedef struct net {
     const instance *in;
     delta_rows rows;
-    unsigned size, warps; /* S; of each part of a block */
+    unsigned size, warps;                            /* S; of each part of a block */
+    unsigned vector_bytes, sums, factors, row_bytes; /* of a row in shared memory */
     bool tiled;
     val head, key_head, number; /* of the value head: its key head, and its number there */
     val first, end;             /* of the block's rows those of a group */
@@ -71,38 +72,16 @@ typedef struct net {
     val shared;
 } net;
 
-static unsigned row_values(const net *n)
-{
-    unsigned behind = SUMS * n->warps + FACTORS;
-    return VECTORS * n->size + (behind + PIECE - 1) / PIECE * PIECE;
-}
-
-/* A vector of a row in shared memory, and the sums and factors behind them. */
 static val shared_row(ptx *p, const net *n, val row)
 {
     val place = delta_has_many_rows(n->in) ? rem(p, row, GROUP_ROWS) : row;
-    return mad(p, place, row_values(n) * F32_BYTES, n->shared);
-}
-
-static int64_t vector_at(const net *n, unsigned vector)
-{
-    return (int64_t)vector * n->size * F32_BYTES;
-}
-
-static int64_t sums_at(const net *n, unsigned sum, unsigned warp)
-{
-    return vector_at(n, VECTORS) + (int64_t)(warp * SUMS + sum) * F32_BYTES;
-}
-
-static int64_t factor_at(const net *n, unsigned factor)
-{
-    return sums_at(n, 0, n->warps) + (int64_t)factor * F32_BYTES;
+    return mad(p, place, n->row_bytes, n->shared);
 }
 
 static void put_vector(ptx *p, const net *n, val number, unsigned vector, val value)
 {
-    st_shared(p, F32, mad(p, n->lane, F32_BYTES, shared_row(p, n, number)), vector_at(n, vector),
-              value);
+    st_shared(p, F32, mad(p, n->lane, F32_BYTES, shared_row(p, n, number)),
+              vector * n->vector_bytes, value);
 }
 
 /* u of q and k, and the warp's part of their squares and of k . q. */
@@ -120,7 +99,7 @@ static void make_q_and_k(ptx *p, const net *n, val number)
     val at = mad(p, warp, SUMS * F32_BYTES, shared_row(p, n, number));
     PTX_IF (p, eq(p, rem(p, n->lane, WARP), 0))
         for (unsigned i = 0; i < SUMS; i++)
-            st_shared(p, F32, at, sums_at(n, i, 0), sums[i]);
+            st_shared(p, F32, at, n->sums + i * F32_BYTES, sums[i]);
 }
 
 /* Makes decay and beta of b and alpha. A NaN must show, and so must infinities that exp and the
@@ -148,8 +127,8 @@ static void make_factors(ptx *p, const net *n, val number)
     decay = fma(p, t, imm(F32, 0), fma(p, a, imm(F32, 0), decay));
     val beta = fma(p, b, imm(F32, 0), by_sigmoid(p, val_of_f32(1), b));
     val to = shared_row(p, n, number);
-    st_shared(p, F32, to, factor_at(n, DECAY), decay);
-    st_shared(p, F32, to, factor_at(n, BETA), beta);
+    st_shared(p, F32, to, n->factors + DECAY * F32_BYTES, decay);
+    st_shared(p, F32, to, n->factors + BETA * F32_BYTES, beta);
 }
 
 /* Makes all that the rows' recurrence needs, a part of the block each. */
@@ -228,9 +207,9 @@ static void store_columns(ptx *p, const net *n, const columns *c)
 /* The sum of the warps' parts. */
 static val sum_of_parts(ptx *p, const net *n, val row, unsigned which)
 {
-    val sum = ld_shared(p, F32, row, sums_at(n, which, 0));
+    val sum = ld_shared(p, F32, row, n->sums + which * F32_BYTES);
     for (unsigned warp = 1; warp < n->warps; warp++)
-        sum = add(p, sum, ld_shared(p, F32, row, sums_at(n, which, warp)));
+        sum = add(p, sum, ld_shared(p, F32, row, n->sums + (warp * SUMS + which) * F32_BYTES));
     return sum;
 }
 
@@ -247,7 +226,7 @@ static val4 piece_of(ptx *p, const net *n, const columns *c, val row, unsigned v
 {
     val first = mad(p, c->piece, PIECE * F32_BYTES, row);
     return ld_shared_v4(p, F32, first,
-                        vector_at(n, vector) + (int64_t)piece * LANES * PIECE * F32_BYTES);
+                        vector * n->vector_bytes + piece * LANES * PIECE * F32_BYTES);
 }
 
 /* state^T u_k and state^T u_q of the columns. */
@@ -275,17 +254,17 @@ static void step(ptx *p, const net *n, const columns *c, val number)
     val of_k = inverse_length(p, n, row, SQUARES_OF_K);
     val of_q = mul(p, inverse_length(p, n, row, SQUARES_OF_Q), (float)(1 / sqrt((double)n->size)));
     val k_q = mul(p, mul(p, sum_of_parts(p, n, row, K_TIMES_Q), of_k), of_q);
-    val decay = ld_shared(p, F32, row, factor_at(n, DECAY));
-    val beta = ld_shared(p, F32, row, factor_at(n, BETA));
+    val decay = ld_shared(p, F32, row, n->factors + DECAY * F32_BYTES);
+    val beta = ld_shared(p, F32, row, n->factors + BETA * F32_BYTES);
     val column = mad(p, c->first, F32_BYTES, row);
     for (unsigned i = 0; i < COLUMNS; i++) {
         int64_t behind = (int64_t)i * (n->size / COLUMNS) * F32_BYTES;
-        val v = ld_shared(p, F32, column, vector_at(n, AT_V) + behind);
+        val v = ld_shared(p, F32, column, AT_V * n->vector_bytes + behind);
         val held = mul(p, mul(p, products[i][0], of_k), decay);
         val d = mul(p, sub(p, v, held), beta);
         val o = fma(p, mul(p, products[i][1], of_q), decay, mul(p, k_q, d));
         PTX_IF (p, eq(p, c->piece, 0))
-            st_shared(p, F32, column, vector_at(n, AT_O) + behind, o);
+            st_shared(p, F32, column, AT_O * n->vector_bytes + behind, o);
         added[i] = mul(p, d, of_k);
     }
     for (unsigned j = 0; j < c->pieces; j++) {
@@ -313,7 +292,7 @@ static void store_y(ptx *p, const net *n)
     PTX_FOR (p, number, add(p, n->first, warp_id(p)), n->end, ptx_block(p) / WARP) {
         val from = mad(p, lane, F32_BYTES, shared_row(p, n, number)), squares = imm(F32, 0);
         for (unsigned i = 0; i < n->warps; i++) {
-            o[i] = ld_shared(p, F32, from, vector_at(n, AT_O) + i * WARP * F32_BYTES);
+            o[i] = ld_shared(p, F32, from, AT_O * n->vector_bytes + i * WARP * F32_BYTES);
             squares = i ? fma(p, o[i], o[i], squares) : mul(p, o[i], o[i]);
         }
         val mean = mul(p, warp_sum(p, squares), 1.0f / (float)n->size);
@@ -321,7 +300,7 @@ static void store_y(ptx *p, const net *n)
         val to = mad_wide(p, lane, F32_BYTES, y_of(p, n, number));
         for (unsigned i = 0; i < n->warps; i++) {
             int64_t behind = i * WARP * F32_BYTES;
-            val gate = ld_shared(p, F32, from, vector_at(n, AT_GATE) + behind);
+            val gate = ld_shared(p, F32, from, AT_GATE * n->vector_bytes + behind);
             st_global(p, F32, to, behind, mul(p, mul(p, o[i], factor), gate));
         }
     }
@@ -337,8 +316,13 @@ static net net_new(ptx *p, const instance *in)
     n.rows.channels = (unsigned)(2 * s->num_kv_heads + s->num_heads) * n.size;
     n.tiled = in->options.layout == DELTA_TILED;
     n.rows.columns = n.rows.channels + (unsigned)s->num_heads * (n.size + (n.tiled ? 0 : 2));
-    n.shared = shared_array(
-        p, "rows", F32, (delta_has_many_rows(in) ? GROUP_ROWS : (unsigned)s->m) * row_values(&n));
+    n.vector_bytes = n.size * F32_BYTES;
+    n.sums = VECTORS * n.vector_bytes;
+    n.factors = n.sums + n.warps * SUMS * F32_BYTES;
+    n.row_bytes = (n.factors + FACTORS * F32_BYTES + LINE - 1) / LINE * LINE;
+    n.shared = shared_array(p, "rows", F32,
+                            (delta_has_many_rows(in) ? GROUP_ROWS : (unsigned)s->m) * n.row_bytes /
+                                F32_BYTES);
     if (delta_has_many_rows(in))
         n.rows.word = shared_array(p, "word", U32, 1);
     unsigned keys = (unsigned)s->num_kv_heads, group = (unsigned)s->num_heads / keys;

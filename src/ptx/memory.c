@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { FOUR = 4 };
+
 val ptx_special_register(ptx *p, ptx_special which)
 {
     if (!p->special_values[which].kind) {
@@ -139,9 +141,16 @@ val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset)
 
 void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values)
 {
-    enum { FOUR = 4 };
+    ptx_op o = base.type == U32 ? INST_LD_SHARED : INST_LD_CONST;
     for (unsigned i = 0; i < count; i += FOUR)
-        load(p, INST_LD_CONST, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
+        load(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
+}
+
+void store_floats(ptx *p, val base, int64_t offset, unsigned count, const val *values)
+{
+    ptx_op o = base.type == U32 ? INST_ST_SHARED : INST_ST_GLOBAL;
+    for (unsigned i = 0; i < count; i += FOUR)
+        store(p, o, F32, FOUR, base, offset + i * (int64_t)sizeof(float), values + i);
 }
 
 void ptx_store(ptx *p, ptx_op o, type t, val base, int64_t offset, val value)

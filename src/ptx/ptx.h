@@ -284,8 +284,10 @@ val ptx_load_settled(ptx *p, type t, val base, int64_t offset);
 val2 ptx_load_v2(ptx *p, ptx_op o, type t, val base, int64_t offset);
 val4 ptx_load_v4(ptx *p, ptx_op o, type t, val base, int64_t offset);
 
-/* So many f32, a multiple of four, by ld_const_v4. */
+/* Load or store count f32, rounded up to a multiple of four, 16 bytes at a time: ld_const_v4,
+ * ld_shared_v4, st_global_v4 or st_shared_v4, by the type of the address. */
 void load_floats(ptx *p, val base, int64_t offset, unsigned count, val *values);
+void store_floats(ptx *p, val base, int64_t offset, unsigned count, const val *values);
 
 /* Whether ld_const is ld_global from here on: ptxas keeps ordinary loads in front of a barrier of
  * the warp, and puts those of constant memory off behind it, to save registers. */
