@@ -203,16 +203,6 @@ static const location *blame(product *p, const char *key_name)
     return where;
 }
 
-/* Returns true if there is no message; else reports it at the key to blame. */
-static bool is_right(product *p, diag_code code, const char *message, const char **blamed, diags *d)
-{
-    const location *where = message ? blame(p, *blamed) : NULL;
-    if (where)
-        diag_error(d, code, *where, "%s", message);
-    *blamed = NULL;
-    return !message;
-}
-
 /* The instances that a combination stands for: itself, or those chosen for the targets, each for
  * its own. */
 static void resolve(arena *a, const instance *asked, const target *const *wanted,
@@ -240,19 +230,22 @@ static void resolve(arena *a, const instance *asked, const target *const *wanted
 
 /* The alias of what is asked for, whose name does not say what was chosen; NULL where the spec
  * names the kernel itself. */
-static asked_alias *alias_of(arena *a, const instance *asked, size_t wanted_count,
-                             alias_list *aliases)
+static alias *alias_of(arena *a, const instance *asked, size_t wanted_count, const instance *first,
+                       alias_list *aliases)
 {
     if (asked->variant != VARIANT_AUTO)
         return NULL;
     const char *name =
         arena_format(a, "%s%s", asked->name, asked->precision == PRECISION_F32 ? "_f32" : "");
-    size_t count = aliases->asked.count;
+    size_t count = aliases->made.count;
     size_t at = name_map_find_or_add(a, &aliases->names, name, count);
-    if (at == count)
-        *VEC_PUSH(a, &aliases->asked) =
-            (asked_alias){ name, arena_zalloc(a, wanted_count * sizeof(size_t)) };
-    return &aliases->asked.items[at];
+    if (at < count)
+        return &aliases->made.items[at];
+    alias *made = VEC_PUSH(a, &aliases->made);
+    *made = (alias){ name, arena_alloc(a, wanted_count * sizeof *made->chosen) };
+    for (size_t t = 0; t < wanted_count; t++)
+        made->chosen[t] = first;
+    return made;
 }
 
 /* Returns what is wrong with sizes that the present weights do not come in, NULL for nothing. */
@@ -293,27 +286,36 @@ static const char *target_problem(arena *a, const instance *in, const target *t,
     return NULL;
 }
 
-/* Each GPU gets a kernel that it has the shared memory for. */
+/* Returns true if nothing is wrong with an instance; else reports it at the key to blame. Each GPU
+ * gets a kernel that it has the shared memory for. */
 static bool check(arena *a, product *p, const instance *in, const target *const *wanted,
                   size_t wanted_count, diags *d)
 {
+    diag_code code = DIAG_NOT_A_MULTIPLE;
     const char *blamed = NULL, *message = multiple_problem(a, in, &blamed);
-    if (!is_right(p, DIAG_NOT_A_MULTIPLE, message, &blamed, d))
-        return false;
-    message = in->family->check ? in->family->check(in, a, &blamed) : NULL;
-    if (!is_right(p, DIAG_CONFLICT, message, &blamed, d))
-        return false;
-    message = launch_problem(a, in, &blamed);
-    if (!is_right(p, DIAG_LAUNCH_LIMIT, message, &blamed, d))
-        return false;
-    for (size_t i = 0; i < wanted_count; i++) {
-        message =
-            in->excluded & target_bit(wanted[i]) ? NULL : target_problem(a, in, wanted[i], &blamed);
-        if (!is_right(p, DIAG_CONFLICT, message, &blamed, d))
-            return false;
+    if (!message && in->family->check) {
+        code = DIAG_CONFLICT;
+        message = in->family->check(in, a, &blamed);
     }
-    message = launch_unfit(a, in, wanted, wanted_count, &blamed);
-    return is_right(p, DIAG_SHARED_MEMORY, message, &blamed, d);
+    if (!message) {
+        code = DIAG_LAUNCH_LIMIT;
+        blamed = NULL;
+        message = launch_problem(a, in, &blamed);
+    }
+    for (size_t i = 0; !message && i < wanted_count; i++) {
+        code = DIAG_CONFLICT;
+        if (!(in->excluded & target_bit(wanted[i])))
+            message = target_problem(a, in, wanted[i], &blamed);
+    }
+    if (!message) {
+        code = DIAG_SHARED_MEMORY;
+        blamed = NULL;
+        message = launch_unfit(a, in, wanted, wanted_count, &blamed);
+    }
+    const location *where = message ? blame(p, blamed) : NULL;
+    if (where)
+        diag_error(d, code, *where, "%s", message);
+    return !message;
 }
 
 /* Leaves out the targets that do not have what the family or the number of a key needs. False where
@@ -361,7 +363,7 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
         instance asked = present_instance(p);
         asked.name = instance_make_name(a, &asked);
         resolve(a, &asked, wanted, wanted_count, &made);
-        asked_alias *named = alias_of(a, &asked, wanted_count, aliases);
+        alias *named = alias_of(a, &asked, wanted_count, out->items, aliases);
         for (size_t i = 0; i < made.count; i++) {
             instance *in = &made.items[i];
             if (!leave_out_targets(a, p, in, wanted, wanted_count, d))
@@ -373,7 +375,7 @@ void product_expand(arena *a, product *p, const target *const *wanted, size_t wa
             size_t at = name_map_find_or_add(a, names, in->name, out->count);
             for (size_t t = 0; named && t < wanted_count; t++)
                 if (!(in->excluded & target_bit(wanted[t])))
-                    named->chosen[t] = at;
+                    named->chosen[t] = &out->items[at];
             if (at == out->count) {
                 *VEC_PUSH(a, out) = *in;
                 continue;

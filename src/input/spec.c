@@ -232,40 +232,34 @@ static void apply_overrides(parser *p, const spec_overrides *overrides)
     qsort(p->targets.items, p->targets.count, sizeof *p->targets.items, by_age);
 }
 
-typedef VEC(pipeline) pipeline_list;
-
-/* The instances of a spec, and the pipelines over them, with indices for pointers as long as the
- * instances may still move. */
-typedef struct taken_step {
-    const pipeline_step *step;
-    size_t instance;
-} taken_step;
-
+/* The instances of a spec, for which there is room from the start so that they do not move, and the
+ * pipelines and aliases over them. */
 typedef struct contents {
-    instance_list instances, pipelines;
+    instance_list instances, of_pipelines;
+    VEC(pipeline) pipelines;
     alias_list aliases;
-    VEC(taken_step) steps; /* of all pipelines, one after the other; */
-    VEC(size_t) counts;    /* of each */
 } contents;
 
-/* Adds an instance unless it is there already. Returns its number. */
-static size_t add_kernel(parser *p, const instance *made, name_map *names, instance_list *all)
+/* Adds an instance unless it is there already. */
+static const instance *add_kernel(parser *p, const instance *made, name_map *names,
+                                  instance_list *all)
 {
     size_t at = name_map_find_or_add(p->arena, names, made->name, all->count);
     if (at == all->count)
         *VEC_PUSH(p->arena, all) = *made;
     else
         instance_merge(&all->items[at], made);
-    return at;
+    return &all->items[at];
 }
 
-/* Adds the kernels of a pipeline that are not there yet. */
-static void add_steps(parser *p, const instance *in, name_map *names, contents *all)
+/* Adds a pipeline, and its kernels that are not there yet. */
+static void add_pipeline(parser *p, const instance *in, name_map *names, contents *all)
 {
     const pipeline_step **taken =
         arena_alloc(p->arena, pipeline_step_count(in->family) * sizeof *taken);
     size_t count = pipeline_take_steps(in, taken);
-    *VEC_PUSH(p->arena, &all->counts) = count;
+    pipeline_launch *steps = arena_alloc(p->arena, (count + 1) * sizeof *steps);
+    *VEC_PUSH(p->arena, &all->pipelines) = (pipeline){ in, steps, count };
     for (size_t i = 0; i < count; i++) {
         instance made = step_instance(p->arena, in, taken[i]);
         const char *blamed,
@@ -280,39 +274,8 @@ static void add_steps(parser *p, const instance *in, name_map *names, contents *
                                                             p->targets.count, &blamed);
         if (unfit)
             diag_error(p->diags, DIAG_SHARED_MEMORY, in->where, "%s", unfit);
-        size_t at = add_kernel(p, &made, names, &all->instances);
-        *VEC_PUSH(p->arena, &all->steps) = (taken_step){ taken[i], at };
+        steps[i] = (pipeline_launch){ taken[i], add_kernel(p, &made, names, &all->instances) };
     }
-}
-
-static pipeline_list connect_pipelines(parser *p, const contents *all)
-{
-    pipeline_list made = { 0 };
-    size_t taken = 0;
-    for (size_t i = 0; i < all->pipelines.count; i++) {
-        pipeline *one = VEC_PUSH(p->arena, &made);
-        size_t count = all->counts.items[i];
-        pipeline_launch *steps = arena_alloc(p->arena, (count + 1) * sizeof *steps);
-        for (size_t s = 0; s < count; s++, taken++)
-            steps[s] = (pipeline_launch){ all->steps.items[taken].step,
-                                          &all->instances.items[all->steps.items[taken].instance] };
-        *one = (pipeline){ &all->pipelines.items[i], steps, count };
-    }
-    return made;
-}
-
-static const alias *connect_aliases(parser *p, const contents *all)
-{
-    size_t count = all->aliases.asked.count;
-    alias *made = arena_alloc(p->arena, (count + 1) * sizeof *made);
-    for (size_t i = 0; i < count; i++) {
-        const asked_alias *asked = &all->aliases.asked.items[i];
-        made[i] = (alias){ asked->name,
-                           arena_alloc(p->arena, p->targets.count * sizeof *made[i].chosen) };
-        for (size_t t = 0; t < p->targets.count && all->instances.count; t++)
-            made[i].chosen[t] = &all->instances.items[asked->chosen[t]];
-    }
-    return made;
 }
 
 static bool is_upper(const parser *p, const section *s)
@@ -325,6 +288,7 @@ static contents read_families(parser *p, const section_list *sections, const pla
 {
     VEC(product) products = { 0 };
     uint64_t total = 0;
+    size_t room = above->kernel_count + 1;
     for (size_t i = 0; i < sections->count; i++) {
         const section *s = sections->items[i];
         bool is_family = s->name && !section_is_global(s) && !is_upper(p, s);
@@ -338,20 +302,25 @@ static contents read_families(parser *p, const section_list *sections, const pla
                        "with the lists of this section the spec has more than %d instances",
                        SPEC_MAX_INSTANCES);
         total += made;
+        room += (size_t)made * (family_key(f, "variant") ? p->targets.count : 1);
         *VEC_PUSH(p->arena, &products) = lists;
     }
 
     contents all = { 0 };
+    if (total <= SPEC_MAX_INSTANCES) {
+        all.instances.items = arena_alloc(p->arena, room * sizeof *all.instances.items);
+        all.instances.capacity = room;
+    }
     name_map names = { 0 }, pipeline_names = { 0 };
     for (size_t i = 0; i < products.count && total <= SPEC_MAX_INSTANCES; i++) {
         product *lists = &products.items[i];
         bool steps = lists->family->steps != NULL;
         product_expand(p->arena, lists, p->targets.items, p->targets.count,
-                       steps ? &pipeline_names : &names, steps ? &all.pipelines : &all.instances,
+                       steps ? &pipeline_names : &names, steps ? &all.of_pipelines : &all.instances,
                        &all.aliases, p->diags);
     }
-    for (size_t i = 0; i < all.pipelines.count; i++)
-        add_steps(p, &all.pipelines.items[i], &names, &all);
+    for (size_t i = 0; i < all.of_pipelines.count; i++)
+        add_pipeline(p, &all.of_pipelines.items[i], &names, &all);
     for (size_t i = 0; i < above->kernel_count; i++)
         add_kernel(p, &above->kernels[i], &names, &all.instances);
     return all;
@@ -390,7 +359,6 @@ static bool make_spec(arena *a, const spec_files *files, const family *const *li
     if (of_upper && !upper->read(a, of_upper, p.targets.items, p.targets.count, &above, d))
         above = (planned){ 0 };
     contents all = read_families(&p, sections, &above);
-    pipeline_list connected = connect_pipelines(&p, &all);
     if (!d->errors && !all.instances.count)
         diag_error(d, DIAG_NO_KERNELS, (location){ .file = files->name },
                    "no section names a kernel family; ptxgen --init writes an example");
@@ -401,10 +369,10 @@ static bool make_spec(arena *a, const spec_files *files, const family *const *li
                    .embed = p.embed,
                    .instances = all.instances.items,
                    .instance_count = all.instances.count,
-                   .pipelines = connected.items,
-                   .pipeline_count = connected.count,
-                   .aliases = connect_aliases(&p, &all),
-                   .alias_count = all.aliases.asked.count,
+                   .pipelines = all.pipelines.items,
+                   .pipeline_count = all.pipelines.count,
+                   .aliases = all.aliases.made.items,
+                   .alias_count = all.aliases.made.count,
                    .upper = upper,
                    .plan = above.plan,
                    .files = files->paths.items,

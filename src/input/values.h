@@ -58,20 +58,16 @@ bool product_read(arena *a, const section *s, const family *f, const value_list 
 
 typedef VEC(instance) instance_list;
 
-/* What variant = auto chose for each target, as indices of the instances, which may still move. */
-typedef struct asked_alias {
-    const char *name;
-    size_t *chosen;
-} asked_alias;
-
+/* What variant = auto chose for each target. */
 typedef struct alias_list {
-    VEC(asked_alias) asked;
+    VEC(alias) made;
     name_map names;
 } alias_list;
 
 /* Adds the instances that the family and every target take; what they do not take goes to d, once
  * for each value to blame. variant = auto is replaced by what it chooses for the targets, which
- * gets an alias. One whose name is known already is merged into that, with a note. */
+ * gets an alias. One whose name is known already is merged into that, with a note. out has room for
+ * all of them, so that what an alias points to does not move. */
 void product_expand(arena *a, product *p, const target *const *wanted, size_t wanted_count,
                     name_map *names, instance_list *out, alias_list *aliases, diags *d);
 
