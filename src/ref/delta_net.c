@@ -53,16 +53,12 @@ static bool is_tiled(const problem *p)
 
 static sizes sizes_of(const problem *p)
 {
-    sizes s = { (uint64_t)p->shape.head_dim,
-                (uint64_t)p->shape.num_heads,
-                (uint64_t)p->shape.num_kv_heads,
-                0,
-                0,
-                0 };
-    s.group = s.heads / s.key_heads;
-    s.channels = (2 * s.key_heads + s.heads) * s.dim;
-    s.columns = s.channels + s.heads * (s.dim + (is_tiled(p) ? 0 : 2));
-    return s;
+    uint64_t dim = (uint64_t)p->shape.head_dim, heads = (uint64_t)p->shape.num_heads;
+    uint64_t key_heads = (uint64_t)p->shape.num_kv_heads;
+    uint64_t channels = (2 * key_heads + heads) * dim;
+    return (sizes){ dim,       heads,
+                    key_heads, heads / key_heads,
+                    channels,  channels + heads * (dim + (is_tiled(p) ? 0 : 2)) };
 }
 
 /* The places of b and alpha of a head in a row. */

@@ -42,31 +42,9 @@ static double scaling_of(const rope_options *o, uint64_t pair)
     return (1 - mix) / o->factor + mix;
 }
 
-/* Returns base^(-2 pair / dims), which all heads and rows share: the last result of a pair is kept.
- */
-static long double frequency_of(const rope_options *o, uint64_t pair)
-{
-    enum { KEPT = 128 };
-    static _Thread_local struct {
-        double base;
-        int64_t dims;
-        uint64_t pair;
-        long double frequency;
-    } kept[KEPT];
-    uint64_t at = pair % KEPT;
-    if (kept[at].base != o->base || kept[at].dims != o->dims || kept[at].pair != pair) {
-        kept[at].base = o->base;
-        kept[at].dims = o->dims;
-        kept[at].pair = pair;
-        kept[at].frequency =
-            powl((long double)o->base, -2 * (long double)pair / (long double)o->dims);
-    }
-    return kept[at].frequency;
-}
-
 rope_angle ref_rope_angle(const rope_options *o, uint64_t pair, double divisor, uint64_t position)
 {
-    long double turns = frequency_of(o, pair);
+    long double turns = powl((long double)o->base, -2 * (long double)pair / (long double)o->dims);
     turns *= (long double)scaling_of(o, pair) / TWO_PI / (long double)divisor;
     turns *= (long double)position;
     turns -= roundl(turns);
