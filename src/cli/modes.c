@@ -10,7 +10,7 @@
 #include "base/os_process.h"
 #include "cost/cost.h"
 #include "emit/tree.h"
-#include "input/help.h"
+#include "input/spec.h"
 #include "templates/templates.h"
 #include "version.h"
 

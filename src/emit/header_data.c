@@ -103,33 +103,6 @@ static const char *grid_body(arena *a, const instance *in)
     return body.text;
 }
 
-static const run_functions *print_run_functions(strbuf *out, const described_set *d)
-{
-    arena *a = out->arena;
-    const kernel_set *set = d->set;
-    run_functions *functions = arena_zalloc(a, set->kernel_count * sizeof *functions);
-    name_map grids = { 0 }, shareds = { 0 };
-    const char *grid = arena_format(a, "%s_grid", set->prefix);
-    const char *shared = arena_format(a, "%s_shared", set->prefix);
-    for (size_t i = 0; i < set->kernel_count; i++) {
-        const instance *in = set->kernels[i].instance;
-        functions[i] = (run_functions){ "NULL", "NULL" };
-        if (!d->kernels[i].grid_fixed)
-            functions[i].grid =
-                define_function(out, &grids, "void", grid,
-                                "const ptxgen_run *run, unsigned grid[3]", grid_body(a, in));
-        if (d->kernels[i].dynamic_shared >= 0)
-            continue;
-        strbuf body = strbuf_new(a);
-        strbuf_put(&body, "    return (unsigned)PTXGEN_MIN(");
-        print_formula(&body, in->family->launch.dynamic_shared, in);
-        strbuf_put(&body, ", UINT32_MAX);\n");
-        functions[i].shared =
-            define_function(out, &shareds, "unsigned", shared, "const ptxgen_run *run", body.text);
-    }
-    return functions;
-}
-
 static void print_launch(strbuf *out, const description *d, const run_functions *at_run_time)
 {
     strbuf_format(out,
@@ -211,10 +184,31 @@ static void print_definitions(strbuf *out, const kernel_set *set, const descript
 
 void print_kernel_definitions(strbuf *out, const described_set *d)
 {
-    const run_functions *at_run_time = print_run_functions(out, d);
-    for (size_t i = 0; i < d->set->kernel_count; i++) {
+    arena *a = out->arena;
+    const kernel_set *set = d->set;
+    run_functions *at_run_time = arena_alloc(a, set->kernel_count * sizeof *at_run_time);
+    name_map grids = { 0 }, shareds = { 0 };
+    const char *grid = arena_format(a, "%s_grid", set->prefix);
+    const char *shared = arena_format(a, "%s_shared", set->prefix);
+    for (size_t i = 0; i < set->kernel_count; i++) {
+        const instance *in = set->kernels[i].instance;
+        at_run_time[i] = (run_functions){ "NULL", "NULL" };
+        if (!d->kernels[i].grid_fixed)
+            at_run_time[i].grid =
+                define_function(out, &grids, "void", grid,
+                                "const ptxgen_run *run, unsigned grid[3]", grid_body(a, in));
+        if (d->kernels[i].dynamic_shared >= 0)
+            continue;
+        strbuf body = strbuf_new(a);
+        strbuf_put(&body, "    return (unsigned)PTXGEN_MIN(");
+        print_formula(&body, in->family->launch.dynamic_shared, in);
+        strbuf_put(&body, ", UINT32_MAX);\n");
+        at_run_time[i].shared =
+            define_function(out, &shareds, "unsigned", shared, "const ptxgen_run *run", body.text);
+    }
+    for (size_t i = 0; i < set->kernel_count; i++) {
         if (d->kernels[i].like == &d->kernels[i])
-            print_ptx(out, d->set, &d->kernels[i]);
-        print_definitions(out, d->set, &d->kernels[i], &at_run_time[i]);
+            print_ptx(out, set, &d->kernels[i]);
+        print_definitions(out, set, &d->kernels[i], &at_run_time[i]);
     }
 }

@@ -83,20 +83,6 @@ static void put_rules(strbuf *out, const kernel_set *set, const ninja_build *b)
     strbuf_put(out, " --only=$instance && touch $out\n  description = verify $instance\n");
 }
 
-static void put_generate(strbuf *out, const ninja_build *b)
-{
-    strbuf_put(out, "\nbuild");
-    for (size_t i = 0; i < b->output_count; i++) {
-        strbuf_put(out, i ? " $\n  " : " ");
-        put_path(out, b->outputs[i].path);
-    }
-    strbuf_put(out, " $\n  ");
-    put_path(out, b->file);
-    strbuf_put(out, ": generate | ");
-    put_path(out, b->ptxgen);
-    strbuf_char(out, '\n');
-}
-
 /* What stands for a result has the prefix in its name: the folder may hold another spec's. */
 static void put_cubin(strbuf *out, const kernel_set *set, const assembly_plan *one)
 {
@@ -130,7 +116,16 @@ static size_t put_verification(strbuf *out, const kernel_set *set, const ninja_b
 void emit_ninja(strbuf *out, const kernel_set *set, const ninja_build *b)
 {
     put_rules(out, set, b);
-    put_generate(out, b);
+    strbuf_put(out, "\nbuild");
+    for (size_t i = 0; i < b->output_count; i++) {
+        strbuf_put(out, i ? " $\n  " : " ");
+        put_path(out, b->outputs[i].path);
+    }
+    strbuf_put(out, " $\n  ");
+    put_path(out, b->file);
+    strbuf_put(out, ": generate | ");
+    put_path(out, b->ptxgen);
+    strbuf_char(out, '\n');
 
     strbuf validate = strbuf_new(out->arena), verify = strbuf_new(out->arena);
     strbuf_char(out, '\n');

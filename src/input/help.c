@@ -1,4 +1,4 @@
-#include "input/help.h"
+#include "input/spec.h"
 
 #include <string.h>
 
@@ -49,12 +49,6 @@ static const struct {
                            "call" },
 };
 
-static purpose purpose_of(const family *f)
-{
-    purpose p = f->steps ? PURPOSE_PIPELINE : operations[f->op].purpose;
-    return p == PURPOSE_PRODUCT && f->activations == FORMAT_Q8_1 ? PURPOSE_QUANTIZED : p;
-}
-
 void spec_list_families(strbuf *out, const family *const *list)
 {
     size_t width = 0;
@@ -63,7 +57,10 @@ void spec_list_families(strbuf *out, const family *const *list)
     for (purpose p = 0; p < PURPOSE_COUNT; p++) {
         bool any = false;
         for (const family *const *f = list; *f; f++) {
-            if (purpose_of(*f) != p)
+            purpose of = (*f)->steps ? PURPOSE_PIPELINE : operations[(*f)->op].purpose;
+            if (of == PURPOSE_PRODUCT && (*f)->activations == FORMAT_Q8_1)
+                of = PURPOSE_QUANTIZED;
+            if (of != p)
                 continue;
             if (!any)
                 strbuf_format(out, "%s%s: %s\n", out->length ? "\n" : "", purposes[p].heading,

@@ -37,24 +37,19 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* What is wrong with a prefix, or NULL. Names with an underscore in front and, in C++, two in a row
- * belong to the language; prefix_name must be none of them. */
-static const char *prefix_problem(const char *prefix)
-{
-    size_t length = strlen(prefix);
-    if (!length || !is_letter(prefix[0]))
-        return "a prefix starts with a letter";
-    for (const char *c = prefix; *c; c++)
-        if (!is_letter(*c) && !(*c >= '0' && *c <= '9') && *c != '_')
-            return "a prefix is a C identifier, of letters, digits and '_'";
-    if (strstr(prefix, "__") || prefix[length - 1] == '_')
-        return "'_' follows a prefix, and two in a row are reserved in C++";
-    return length > MAX_PREFIX ? "a prefix has at most 64 characters" : NULL;
-}
-
+/* Names with an underscore in front and, in C++, two in a row belong to the language; prefix_name
+ * must be none of them. */
 static void set_prefix(parser *p, const char *prefix, location where, const char *origin)
 {
-    const char *rule = prefix_problem(prefix);
+    size_t length = strlen(prefix);
+    const char *rule = length > MAX_PREFIX ? "a prefix has at most 64 characters" : NULL;
+    if (strstr(prefix, "__") || (length && prefix[length - 1] == '_'))
+        rule = "'_' follows a prefix, and two in a row are reserved in C++";
+    for (const char *c = prefix; *c; c++)
+        if (!is_letter(*c) && !(*c >= '0' && *c <= '9') && *c != '_')
+            rule = "a prefix is a C identifier, of letters, digits and '_'";
+    if (!is_letter(prefix[0]))
+        rule = "a prefix starts with a letter";
     if (rule)
         diag_error(p->diags, DIAG_BAD_PREFIX, where, "%s'%s' is not a prefix: %s", origin, prefix,
                    rule);

@@ -187,12 +187,6 @@ void ref_layer_norm(const problem *p, unsigned output, uint64_t first, uint64_t 
 /* Inputs of rows that are made for products. */
 enum { X, GAMMA };
 
-/* The power of two that scales a row to f16, and the factor that remains. */
-typedef struct f16_row {
-    double power;
-    norm_factor factor;
-} f16_row;
-
 /* Computes values of a row of x, times gamma where there is a norm, as floats are: up to BLOCK of
  * them from an element on. Returns how many. */
 static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, double *values)
@@ -209,12 +203,19 @@ static uint64_t scale_x(const problem *p, uint64_t element, uint64_t count, doub
     return count;
 }
 
-/* Returns the power for a row's largest value: that for 2^128 if it is infinite, any if it is NaN.
- */
-static double power_for(double largest)
+/* Returns the power of two that scales a row to f16: by its largest value, which counts as 2^128 if
+ * it is infinite; any if it is NaN. */
+static double power_of(const problem *p, uint64_t row)
 {
     enum { LARGEST = 14, LEAST = -112, OF_INFINITY = 128 };
+    double largest = 0, scaled[BLOCK];
+    uint64_t k = (uint64_t)p->shape.k;
     int exponent;
+    for (uint64_t at = 0, run; at < k; at += run) {
+        run = scale_x(p, row * k + at, k - at, scaled);
+        for (uint64_t i = 0; i < run; i++)
+            largest = fabs(scaled[i]) > largest || isnan(scaled[i]) ? fabs(scaled[i]) : largest;
+    }
     if (largest >= 1 && largest < 0x1p15)
         return 1;
     if (!isfinite(largest))
@@ -224,40 +225,23 @@ static double power_for(double largest)
     return ldexp(1, LARGEST - exponent);
 }
 
-/* Returns the factor that remains of the norm of a row of x. */
-static norm_factor factor_left(const problem *p, uint64_t row)
-{
-    return p->options.norm ? factor_of_input(p, X, row) : (norm_factor){ 1, 0 };
-}
-
-static f16_row f16_row_of(const problem *p, uint64_t row)
-{
-    double largest = 0, scaled[BLOCK];
-    uint64_t k = (uint64_t)p->shape.k;
-    for (uint64_t at = 0, run; at < k; at += run) {
-        run = scale_x(p, row * k + at, k - at, scaled);
-        for (uint64_t i = 0; i < run; i++)
-            largest = fabs(scaled[i]) > largest || isnan(scaled[i]) ? fabs(scaled[i]) : largest;
-    }
-    return (f16_row){ power_for(largest), factor_left(p, row) };
-}
-
 /* Computes values of rows (output 0) or the factors that remain. */
 static void made_rows(const problem *p, unsigned output, uint64_t first, uint64_t count,
                       bool halves, ref_value *values)
 {
     uint64_t k = output ? 1 : (uint64_t)p->shape.k, last = UINT64_MAX;
-    f16_row row = { 1, { 1, 0 } };
-    double scaled[BLOCK];
+    norm_factor factor = { 1, 0 }; /* what is left of the norm */
+    double power = 1, scaled[BLOCK];
     for (uint64_t at = 0, run; at < count; at += run) {
         run = output ? 1 : scale_x(p, first + at, count - at, scaled);
         if ((first + at) / k != last && (halves || output)) {
             last = (first + at) / k;
-            row = halves ? f16_row_of(p, last) : (f16_row){ 1, factor_left(p, last) };
+            power = halves ? power_of(p, last) : 1;
+            factor = p->options.norm ? factor_of_input(p, X, last) : factor;
         }
         for (uint64_t i = 0; i < run; i++) {
-            double value = output ? row.factor.value / row.power : scaled[i] * row.power;
-            values[at + i] = (ref_value){ value, fabs(value) * (1 + row.factor.doubt) };
+            double value = output ? factor.value / power : scaled[i] * power;
+            values[at + i] = (ref_value){ value, fabs(value) * (1 + factor.doubt) };
         }
     }
 }

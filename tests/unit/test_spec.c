@@ -1,7 +1,7 @@
 /* Right specs: which instances they make, in which order, and what else they say. */
 #include "test_arena.h"
 #include "spec_sample.h"
-#include "input/help.h"
+#include "input/spec.h"
 
 typedef struct right_spec {
     const char *what;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/section/decoder_keys.h"
-#include "input/help.h"
+#include "input/spec.h"
 #include "input/values.h"
 
 /* Returns the name of a key of the file, or NULL if the name is no "metadata.NAME". */
