@@ -1,4 +1,4 @@
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  * an order and, while it is captured, a place in a graph; an event is the time at which it was
  * recorded, or such a place. Once the program has to do with programmatic dependent launches,
  * launches are deferred, for others to overlap with: they run before the next call that neither
- * adds to them nor only asks something (see queue.h). */
+ * adds to them nor only asks something (see launch.h). */
 #ifndef PTXGEN_LIBCUDA_DRIVER_H
 #define PTXGEN_LIBCUDA_DRIVER_H
 
@@ -125,16 +125,13 @@ struct CUevent_st {
     node_list at;
 };
 
-/* Returns the nearest priority that there is. */
-int stream_priority(int wish);
-
+int stream_priority(int wish); /* the nearest one that there is */
 CUstream stream_new(CUcontext c, unsigned flags, int priority);
 
 /* Finds the stream that a handle names in a context, also by the three that need no object. */
 CUresult stream_find(CUcontext c, CUstream named, CUstream *stream);
 
-/* Records an event now. */
-void event_stamp(CUevent e);
+void event_stamp(CUevent e); /* records it now */
 
 static inline CUresult check_made(const void *object)
 {

@@ -108,7 +108,6 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS *l, bool cooperative)
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-/* Returns the address of a parameter's value. */
 static const void *parameter(CUfunction f, const CUDA_KERNEL_NODE_PARAMS *l, unsigned index,
                              size_t *size)
 {

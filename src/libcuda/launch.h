@@ -1,10 +1,15 @@
-/* Launches of kernels. Their parameters are in kernelParams or in extra, never in both. */
+/* Launches of kernels: their parameters are in kernelParams or in extra, never in both. And queues of
+ * launches that were submitted and have not run, so that later ones may overlap with them.
+ *
+ * There is one queue for each stream, and each launch of a graph, that has such launches. A
+ * programmatic launch for the same one joins it. A queue runs before a launch for a stream that has
+ * an order with its own, and before any call of the library that does not only ask something.
+ * PTXGEN_CUDA_ORDER chooses the order of its blocks. */
 #ifndef PTXGEN_LIBCUDA_LAUNCH_H
 #define PTXGEN_LIBCUDA_LAUNCH_H
 
 #include "libcuda/module.h"
 
-/* Returns the parameters of the API's first version as those of the newer one. */
 CUDA_KERNEL_NODE_PARAMS launch_of_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *l);
 
 CUfunction launch_function(const CUDA_KERNEL_NODE_PARAMS *l);
@@ -30,5 +35,17 @@ bool launch_keep(arena *a, const CUDA_KERNEL_NODE_PARAMS *l, CUDA_KERNEL_NODE_PA
 
 /* Overwrites a kept launch with another of the same function. */
 void launch_replace(CUDA_KERNEL_NODE_PARAMS *kept, const CUDA_KERNEL_NODE_PARAMS *l);
+
+typedef struct queued_launch {
+    const CUDA_KERNEL_NODE_PARAMS *params; /* which were checked */
+    bool programmatic, cooperative;
+} queued_launch;
+
+/* Adds a launch to what was submitted to a stream, or to a launch of a graph. A cooperative one has
+ * run when this returns. */
+CUresult queue_launch(CUcontext c, const void *of, queued_launch launch);
+
+/* Runs all that is queued, the oldest first. The contexts note what kernels do wrong. */
+CUresult queue_finish(void);
 
 #endif

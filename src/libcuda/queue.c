@@ -1,8 +1,6 @@
-#include "libcuda/queue.h"
+#include "libcuda/launch.h"
 
 #include <stdlib.h>
-
-#include "libcuda/launch.h"
 
 enum { MOST_QUEUED = 4096 };
 

@@ -4,7 +4,6 @@
 
 #include "libcuda/launch.h"
 #include "libcuda/memory.h"
-#include "libcuda/queue.h"
 
 enum { HOST_ADDRESS_BITS = 48 }; /* higher addresses are the device's or nobody's */
 

@@ -4,10 +4,9 @@
 
 #include <string.h>
 
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
+#include "libcuda/launch.h"
 #include "libcuda/memory.h"
-#include "libcuda/module.h"
-#include "libcuda/queue.h"
 
 enum { API_VERSION = 3020 };
 

@@ -2,10 +2,9 @@
  * is instantiated. A launch does it all before it returns. */
 #include <stdio.h>
 
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 #include "libcuda/launch.h"
-#include "libcuda/queue.h"
 
 typedef struct step {
     CUgraphNode node; /* that it was made from: a name, never followed */
@@ -52,7 +51,6 @@ static CUresult append_steps(CUgraph g, arena *a, step_list *steps)
     return r;
 }
 
-/* Makes the steps of a graph in an arena. */
 static CUresult take_steps(CUgraph g, arena *a, step_list *steps)
 {
     *steps = (step_list){ .items = arena_try_alloc(a, (graph_work_count(g) + 1) * sizeof(step)) };
@@ -149,7 +147,6 @@ static CUresult launch_graph(CUcontext c, CUgraphExec e, CUstream s)
     return r ? r : c->failure;
 }
 
-/* Returns the step that was made from a node, or NULL. */
 static step *find_step(CUgraphExec e, CUgraphNode node)
 {
     for (size_t i = 0; i < e->steps.count; i++)
@@ -225,7 +222,6 @@ static CUresult update_exec(CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInf
     return CUDA_SUCCESS;
 }
 
-/* Updates by the newer version of the call, which tells more. */
 static CUresult update_and_tell(CUgraphExec e, CUgraph g, CUgraphNode *wrong,
                                 CUgraphExecUpdateResult *result)
 {

@@ -101,17 +101,24 @@ static CUresult check_edge(const CUgraphEdgeData *edge, CUgraphNode from, CUgrap
                : CUDA_SUCCESS;
 }
 
-/* Adds edges. Their data may be NULL. */
-static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
-                                 const CUgraphEdgeData *edges, size_t count)
+/* Checks that nodes of a graph are connected by edges, or that they can be. */
+static CUresult check_ends(CUgraph g, const CUgraphNode *from, const CUgraphNode *to, size_t count,
+                           bool connected)
 {
-    CUresult r = CUDA_SUCCESS;
     if (!handle_is(g, GRAPH_HANDLE) || (count && (!from || !to)))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
         if (!is_node(from[i]) || !is_node(to[i]) || from[i]->graph != g || to[i]->graph != g ||
-            from[i] == to[i] || node_list_has(to[i]->dependencies, from[i]))
+            from[i] == to[i] || node_list_has(to[i]->dependencies, from[i]) != connected)
             return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* Adds edges. Their data may be NULL. */
+static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                 const CUgraphEdgeData *edges, size_t count)
+{
+    CUresult r = check_ends(g, from, to, count, false);
     for (size_t i = 0; !r && edges && i < count; i++)
         r = check_edge(&edges[i], from[i], to[i]->work.type);
     for (size_t i = 0; !r && i < count; i++) {
@@ -126,17 +133,12 @@ static CUresult add_dependencies(CUgraph g, const CUgraphNode *from, const CUgra
 static CUresult remove_dependencies(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
                                     size_t count)
 {
-    if (!handle_is(g, GRAPH_HANDLE) || (count && (!from || !to)))
-        return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++)
-        if (!is_node(from[i]) || !is_node(to[i]) || to[i]->graph != g ||
-            !node_list_has(to[i]->dependencies, from[i]))
-            return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count; i++) {
+    CUresult r = check_ends(g, from, to, count, true);
+    for (size_t i = 0; !r && i < count; i++) {
         node_list_drop(&to[i]->dependencies, from[i]);
         node_list_drop(&to[i]->early, from[i]);
     }
-    return CUDA_SUCCESS;
+    return r;
 }
 
 static CUresult add_node(CUgraphNode *node, CUgraph g, const CUgraphNode *from, size_t count,

@@ -1,7 +1,7 @@
 /* Launches of kernels, and occupancy. */
 #include "libcuda/launch.h"
 
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 
 /* The attributes of a launch that matter here. Others are about caches, priorities and the like. */

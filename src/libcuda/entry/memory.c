@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 
 enum { PITCH_UNIT = 512 };
@@ -228,7 +228,6 @@ static CUresult allocate_managed(CUcontext c, CUdeviceptr *address, size_t size,
     return CUDA_SUCCESS;
 }
 
-/* Checks some bytes of managed memory. */
 static CUresult check_managed(CUdeviceptr address, size_t size)
 {
     const buffer *b = span_at(BUFFER_HANDLE, address);

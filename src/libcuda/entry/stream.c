@@ -1,5 +1,5 @@
 /* Streams, events, and stream capture. */
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
 
 #include <string.h>
 

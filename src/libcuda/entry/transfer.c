@@ -1,5 +1,5 @@
 /* Copies and sets, and operations on single words of memory in a stream. */
-#include "libcuda/capture.h"
+#include "libcuda/graph.h"
 #include "libcuda/entry/entry.h"
 
 /* Does work of a call without a stream, which waits for it: no capture allows that. */
