@@ -29,7 +29,6 @@ typedef struct name_slot {
     size_t number;
 } name_slot;
 
-/* Returns the slot of a name, or the free one where it belongs. */
 static name_slot *find_slot(const name_map *map, const char *name, uint64_t hash)
 {
     for (size_t at = (size_t)hash;; at++) {

@@ -104,12 +104,12 @@ static void blank_line(writer *w)
     w->blank_above = true;
 }
 
-static void put(writer *w, const char *text, size_t length)
+static void put(writer *w, const char *text)
 {
     if (!w->joined)
         end_word(w);
     size_t start = w->word.length;
-    put_unescaped(&w->word, text, length);
+    put_unescaped(&w->word, text, strlen(text));
     strbuf_char(&w->word, '\0');
     w->word.length--;
     w->word_columns += columns_of(w->word.text + start);
@@ -119,47 +119,41 @@ static void put(writer *w, const char *text, size_t length)
 static void put_joined(writer *w, const char *text)
 {
     w->joined = w->word.length > 0;
-    put(w, text, strlen(text));
+    put(w, text);
 }
 
 static void put_opening(writer *w, const char *text)
 {
-    put(w, text, strlen(text));
+    put(w, text);
     w->joined = true;
 }
 
 /* The words behind the dot; quotes hold one together, which is no macro then. */
 typedef struct words {
     const char *at[MAX_WORDS];
-    size_t length[MAX_WORDS];
     bool quoted[MAX_WORDS];
     unsigned count;
 } words;
 
-static words split(const char *line, size_t length)
+static words split(arena *a, const char *line, size_t length)
 {
     words found = { .count = 0 };
-    for (size_t i = 0; i < length && found.count < MAX_WORDS;) {
-        if (line[i] == ' ') {
-            i++;
-            continue;
-        }
-        bool quoted = line[i] == '"';
-        size_t first = i += quoted;
-        while (i < length && line[i] != (quoted ? '"' : ' '))
-            i++;
-        found.at[found.count] = line + first;
-        found.length[found.count] = i - first;
-        found.quoted[found.count++] = quoted;
-        i += quoted;
+    char *at = arena_copy(a, line, length);
+    while (*(at += strspn(at, " ")) && found.count < MAX_WORDS) {
+        bool quoted = *at == '"';
+        at += quoted;
+        found.quoted[found.count] = quoted;
+        found.at[found.count++] = at;
+        at += strcspn(at, quoted ? "\"" : " ");
+        if (*at)
+            *at++ = '\0';
     }
     return found;
 }
 
 static bool word_is(const words *l, unsigned n, const char *text)
 {
-    return n < l->count && l->length[n] == strlen(text) &&
-           memcmp(l->at[n], text, l->length[n]) == 0;
+    return n < l->count && strcmp(l->at[n], text) == 0;
 }
 
 /* A macro within a line: what stands around each of its words or, if it encloses, around the rest
@@ -202,16 +196,16 @@ static const macro *find_macro(const words *l, unsigned n)
 
 static bool closes(const words *l, unsigned n)
 {
-    return l->length[n] == 1 && !l->quoted[n] && strchr(".,:;)]?!", *l->at[n]);
+    return strlen(l->at[n]) == 1 && !l->quoted[n] && strchr(".,:;)]?!", *l->at[n]);
 }
 
 /* "ptxgen(1)" */
 static void put_page(writer *w, const words *l, unsigned n)
 {
-    put(w, l->at[n], l->length[n]);
+    put(w, l->at[n]);
     put_joined(w, "(");
     w->joined = true;
-    put(w, l->at[n + 1], l->length[n + 1]);
+    put(w, l->at[n + 1]);
     put_joined(w, ")");
 }
 
@@ -238,22 +232,22 @@ static void put_words(writer *w, const words *l, unsigned n)
             if (word_is(l, n, "Ns")) {
                 w->joined = true;
             } else if (word_is(l, n, "Nm") && last) {
-                put(w, w->name, strlen(w->name));
+                put(w, w->name);
             } else if (word_is(l, n, "Ar") && last) {
-                put(w, "file", strlen("file"));
+                put(w, "file");
             } else if (word_is(l, n, "Xr") && n + 2 < l->count) {
                 put_page(w, l, n + 1);
                 n += 2;
             }
         } else if (closes(l, n)) {
             w->joined = w->word.length > 0;
-            put(w, l->at[n], l->length[n]);
+            put(w, l->at[n]);
         } else if (word_is(l, n, "(") || word_is(l, n, "[")) {
             put_opening(w, word_is(l, n, "(") ? "(" : "[");
         } else {
             if (style && style->before)
                 put_opening(w, style->before);
-            put(w, l->at[n], l->length[n]);
+            put(w, l->at[n]);
             if (style && style->after)
                 put_joined(w, style->after);
         }
@@ -267,7 +261,7 @@ static void put_heading(writer *w, const words *l, unsigned indent)
     blank_line(w);
     w->indent = indent;
     for (unsigned n = 1; n < l->count; n++)
-        put(w, l->at[n], l->length[n]);
+        put(w, l->at[n]);
     end_line(w);
     w->blank_above = true;
     w->indent = TEXT_INDENT;
@@ -292,7 +286,7 @@ static const char *begin_list(writer *w, const words *l)
         if (word_is(l, n, "-compact"))
             made->compact = true;
         else if (word_is(l, n, "-width") && n + 1 < l->count && !word_is(l, n + 1, "Ds"))
-            made->width = (unsigned)l->length[n + 1] + 2;
+            made->width = (unsigned)strlen(l->at[n + 1]) + 2;
     }
     end_line(w);
     return NULL;
@@ -312,10 +306,9 @@ static const char *begin_item(writer *w, const words *l)
     if (of->kind == LIST_TAG) {
         put_words(w, l, 1);
     } else if (of->kind == LIST_ENUM) {
-        const char *number = arena_format(w->out->arena, "%u.", of->items);
-        put(w, number, strlen(number));
+        put(w, arena_format(w->out->arena, "%u.", of->items));
     } else {
-        put(w, "-", 1);
+        put(w, "-");
     }
     end_word(w);
     w->indent = of->indent + of->width;
@@ -329,7 +322,7 @@ static const char *begin_item(writer *w, const words *l)
 static void put_name(writer *w, const words *l)
 {
     if (!w->name && l->count > 1)
-        w->name = arena_copy(w->out->arena, l->at[1], l->length[1]);
+        w->name = l->at[1];
     if (w->synopsis && l->count == 1) {
         end_line(w);
         w->indent = TEXT_INDENT;
@@ -344,7 +337,7 @@ static void put_name(writer *w, const words *l)
 /* A line that begins with a dot. */
 static const char *take_macros(writer *w, const char *line, size_t length)
 {
-    words l = split(line, length);
+    words l = split(w->out->arena, line, length);
     if (!l.count || word_is(&l, 0, "\\\"") || word_is(&l, 0, "Dd") || word_is(&l, 0, "Os"))
         return NULL;
     if (word_is(&l, 0, "Dt") && l.count > 2) {
@@ -373,15 +366,14 @@ static const char *take_macros(writer *w, const char *line, size_t length)
             w->example_indent +=
                 word_is(&l, 3, "indent") ? EXAMPLE_INDENT : (unsigned)atoi(l.at[3]);
     } else if (word_is(&l, 0, "Nd")) {
-        put(w, "-", 1);
+        put(w, "-");
         put_words(w, &l, 1);
     } else if (word_is(&l, 0, "Nm")) {
         put_name(w, &l);
     } else if (find_macro(&l, 0)) {
         put_words(w, &l, 0);
     } else {
-        return arena_format(w->out->arena, "the macro '%.*s' is not known", (int)l.length[0],
-                            l.at[0]);
+        return arena_format(w->out->arena, "the macro '%s' is not known", l.at[0]);
     }
     return NULL;
 }
@@ -408,7 +400,7 @@ bool mdoc_render(strbuf *out, const char *page, unsigned *line, const char **err
             for (size_t i = 0, count; i < length; i += count + 1) {
                 count = strcspn(page + i, " \n");
                 if (count)
-                    put(&w, page + i, count);
+                    put(&w, arena_copy(out->arena, page + i, count));
             }
         }
         page += length + (page[length] == '\n');

@@ -66,7 +66,6 @@ bool os_lock_folders(arena *a, const char *const *folders, size_t count, os_lock
                      const char **failed, const char **error);
 void os_unlock(os_locks *locks);
 
-/* Makes a directory and those above it. */
 bool os_make_directories(arena *a, const char *path, const char **error);
 bool os_exists(const char *path);
 
