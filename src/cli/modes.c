@@ -145,33 +145,27 @@ static bool read_model(arena *a, const command_line *o, strbuf *out, strbuf *sai
     return false;
 }
 
-#define TEMPLATE(path, name)                           \
-    {                                                  \
-        path, template_##name, &template_##name##_size \
-    }
-
 static const struct {
     const char *path, *text;
-    const size_t *size;
 } starter_files[] = {
-    TEMPLATE("engine.c", engine_c),
-    TEMPLATE("options.c", options_c),
-    TEMPLATE("options.h", options_h),
-    TEMPLATE("tokenizer.c", tokenizer_c),
-    TEMPLATE("tokenizer.h", tokenizer_h),
-    TEMPLATE("vocabulary.c", vocabulary_c),
-    TEMPLATE("vocabulary.h", vocabulary_h),
-    TEMPLATE("split.c", split_c),
-    TEMPLATE("split.h", split_h),
-    TEMPLATE("pre_tokenizers.def", pre_tokenizers_def),
-    TEMPLATE("gguf.c", gguf_c),
-    TEMPLATE("gguf.h", gguf_h),
-    TEMPLATE("gguf_header.h", gguf_header_h),
-    TEMPLATE("gguf_parse.c", gguf_parse_c),
-    TEMPLATE("gguf_value.c", gguf_value_c),
-    TEMPLATE("meson.build", meson_build),
-    TEMPLATE("meson_options.txt", meson_options_txt),
-    TEMPLATE("model.ini", model_ini),
+    { "engine.c", template_engine_c },
+    { "options.c", template_options_c },
+    { "options.h", template_options_h },
+    { "tokenizer.c", template_tokenizer_c },
+    { "tokenizer.h", template_tokenizer_h },
+    { "vocabulary.c", template_vocabulary_c },
+    { "vocabulary.h", template_vocabulary_h },
+    { "split.c", template_split_c },
+    { "split.h", template_split_h },
+    { "pre_tokenizers.def", template_pre_tokenizers_def },
+    { "gguf.c", template_gguf_c },
+    { "gguf.h", template_gguf_h },
+    { "gguf_header.h", template_gguf_header_h },
+    { "gguf_parse.c", template_gguf_parse_c },
+    { "gguf_value.c", template_gguf_value_c },
+    { "meson.build", template_meson_build },
+    { "meson_options.txt", template_meson_options_txt },
+    { "model.ini", template_model_ini },
 };
 enum { STARTER_FILES = sizeof starter_files / sizeof *starter_files };
 
@@ -188,7 +182,7 @@ static void init_engine(arena *a, const command_line *o, strbuf *out, diags *d)
         bool is_spec = o->from_gguf && starter_files[i].text == template_model_ini;
         files[i].path = path_in(a, folder, starter_files[i].path);
         files[i].bytes = is_spec ? model.text : starter_files[i].text;
-        files[i].size = is_spec ? model.length : *starter_files[i].size;
+        files[i].size = strlen(files[i].bytes);
         if (os_exists(files[i].path))
             diag_error(d, DIAG_UNWRITABLE, (location){ .file = files[i].path },
                        "exists already, and is left as it is");

@@ -106,16 +106,6 @@ static bool take_validate(command_line *o, const char *ptxas)
     return o->run.validate = true;
 }
 
-static bool take_seed(command_line *o, const char *text)
-{
-    return parse_number(text, '\0', 0, UINT64_MAX, &o->run.seed);
-}
-
-static bool take_jobs(command_line *o, const char *text)
-{
-    return parse_number(text, '\0', 1, MAX_JOBS, &o->run.jobs);
-}
-
 static bool take_color(command_line *o, const char *when)
 {
     (void)o;
@@ -129,16 +119,18 @@ typedef struct option_row {
     const char *name;
     int has_argument;
     const char *argument, *help;
-    enum { SETS_NOTHING, SETS_TEXT, SETS_FLAG } kind;
-    size_t field;       /* of command_line */
-    const char *absent; /* what a text becomes without an optional argument */
-    const char *takes;  /* what take accepts */
+    enum { SETS_NOTHING, SETS_TEXT, SETS_FLAG, SETS_NUMBER } kind;
+    size_t field;         /* of command_line */
+    uint64_t least, most; /* of a number */
+    const char *absent;   /* what a text becomes without an optional argument */
+    const char *takes;    /* what take accepts */
     bool (*take)(command_line *o, const char *argument);
     bool may_repeat; /* with an argument: others stand once, since only one of two could count */
 } option_row;
 
-#define TEXT(member) .kind = SETS_TEXT, .field = offsetof(command_line, member)
-#define FLAG(member) .kind = SETS_FLAG, .field = offsetof(command_line, member)
+#define TEXT(member)   .kind = SETS_TEXT, .field = offsetof(command_line, member)
+#define FLAG(member)   .kind = SETS_FLAG, .field = offsetof(command_line, member)
+#define NUMBER(member) .kind = SETS_NUMBER, .field = offsetof(command_line, member)
 static const option_row option_table[] = {
     { 's', "spec", required_argument, "FILE", "read the spec from FILE; - is standard input",
       TEXT(run.spec) },
@@ -159,8 +151,8 @@ static const option_row option_table[] = {
     { 0, "only", required_argument, "NAME", "check this instance alone", TEXT(run.only) },
     { 0, "shard", required_argument, "I/N", "check part I of N parts of the instances",
       .takes = "I/N, from 1/8 to 8/8 for eight parts", .take = take_shard },
-    { 0, "seed", required_argument, "N", "random inputs of --verify (default 1)",
-      .takes = "a number of 64 bits", .take = take_seed, .may_repeat = true },
+    { 0, "seed", required_argument, "N", "random inputs of --verify (default 1)", NUMBER(run.seed),
+      .most = UINT64_MAX, .takes = "a number of 64 bits", .may_repeat = true },
     { 0, "prune", no_argument, NULL, "remove from DIR what ptxgen wrote and no longer does",
       FLAG(run.prune) },
     { 0, "expect", required_argument, "FILE", "fail unless FILE is among what --out writes",
@@ -201,7 +193,8 @@ static const option_row option_table[] = {
     { 0, "man", optional_argument, "PAGE", "show a manual page: ptxgen, spec, header, libcuda",
       TEXT(man), .absent = "ptxgen" },
     { 'j', "jobs", required_argument, "N", "threads for the checks (default: all CPUs)",
-      .takes = "a number from 1 to 256", .take = take_jobs, .may_repeat = true },
+      NUMBER(run.jobs), .least = 1, .most = MAX_JOBS, .takes = "a number from 1 to 256",
+      .may_repeat = true },
     { 'q', "quiet", no_argument, NULL, "print errors only", FLAG(run.quiet) },
     { 'v', "verbose", no_argument, NULL, "print a line for every kernel", FLAG(run.verbose) },
     { 0, "color", required_argument, "WHEN", "color messages: auto, always or never", TEXT(color),
@@ -241,7 +234,6 @@ void options_help(strbuf *out)
                     "2 wrong usage;\n3 a file could not be read or written.\n");
 }
 
-/* Returns true if a word without its dashes is a long option. */
 static bool option_named(const char *word)
 {
     for (size_t i = 0; i < TABLE_SIZE; i++)
@@ -382,7 +374,9 @@ status options_parse(arena *a, int argc, char **argv, command_line *o)
             *(const char **)field = optarg ? optarg : row->absent;
         else if (row->kind == SETS_FLAG)
             *(bool *)field = true;
-        if (row->take && !row->take(o, optarg))
+        if ((row->kind == SETS_NUMBER &&
+             !parse_number(optarg, '\0', row->least, row->most, field)) ||
+            (row->take && !row->take(o, optarg)))
             return wrong_usage("--%s takes %s, not '%s'", row->name, row->takes, optarg);
     }
     if (optind < argc)

@@ -92,7 +92,6 @@ static bool check_paths(run *r)
     return right;
 }
 
-/* Reads the spec and builds its kernels. */
 static bool make_kernels(run *r)
 {
     const request *q = r->request;
@@ -307,7 +306,6 @@ static void put_written(run *r, size_t folder_count)
     strbuf_put(r->out, ")\n");
 }
 
-/* Makes all files that were asked for and puts them in place. */
 static bool write_files(run *r, bool *wrote)
 {
     const request *q = r->request;
