@@ -94,6 +94,25 @@ static void launch(device *d, extent e, const void *const *params, size_t count)
         launch(d, e, params_, sizeof params_ / sizeof *params_); \
     } while (0)
 
+/* Parameters of a launch of d's kernel: the addresses of values that it reads or writes. */
+#define AT(place)          (&(uint64_t){ place })
+#define IN(values, count)  AT(input(d, values, (size_t)(count) * sizeof *(values)))
+#define OUT(values, count) AT(output(d, values, (size_t)(count) * sizeof *(values)))
+#define IN_ALL(values)     AT(input(d, values, sizeof(values)))
+#define OUT_ALL(values)    AT(output(d, values, sizeof(values)))
+
+/* A test that has the device d with a kernel, which has the test's name where none is given. */
+#define KERNEL_TEST_OF(name, kernel)         \
+    static void name##_on(device *d);        \
+    TEST(name)                               \
+    {                                        \
+        device opened = open_device(kernel); \
+        name##_on(&opened);                  \
+        close_device(&opened);               \
+    }                                        \
+    static void name##_on(device *d)
+#define KERNEL_TEST(name) KERNEL_TEST_OF(name, #name)
+
 /* Relative to the value, and at least to 1. */
 static void expect_near(const char *what, double got, double expected, double tolerance, int at)
 {
@@ -132,92 +151,74 @@ static void fill_integers(int *to, int count, int below)
 static float floats_a[MAX_ELEMENTS], floats_b[MAX_ELEMENTS], floats_out[MAX_ELEMENTS];
 static int integers[MAX_ELEMENTS], integers_out[MAX_ELEMENTS];
 
-TEST(vector_add)
+KERNEL_TEST(vector_add)
 {
     enum { N = 1000 };
-    int n = N;
-    device d = open_device("vector_add");
     fill_floats(floats_a, N, -1, 1);
     fill_floats(floats_b, N, 0, 9);
-    uint64_t sum = output(&d, floats_out, N * sizeof(float));
-    uint64_t a = input(&d, floats_a, N * sizeof(float)), b = input(&d, floats_b, N * sizeof(float));
-    LAUNCH(&d, ((extent){ .grid = { 3 }, .block = { 96 } }), &sum, &a, &b, &n);
+    LAUNCH(d, ((extent){ .grid = { 3 }, .block = { 96 } }), OUT(floats_out, N), IN(floats_a, N),
+           IN(floats_b, N), &(int){ N });
     for (int i = 0; i < N; i++)
         expect_near("sum", (double)floats_out[i], (double)(floats_a[i] + floats_b[i]), 0, i);
-    close_device(&d);
 }
 
-TEST(block_sum)
+KERNEL_TEST(block_sum)
 {
     enum { N = 5000, BLOCKS = 3 };
-    int n = N;
     double total = 0, expected = 0;
-    device d = open_device("block_sum");
     fill_floats(floats_a, N, -1, 2);
-    uint64_t sums = output(&d, floats_out, BLOCKS * sizeof(float));
-    uint64_t values = input(&d, floats_a, N * sizeof(float));
-    LAUNCH(&d, ((extent){ .grid = { BLOCKS }, .block = { 256 } }), &sums, &values, &n);
+    LAUNCH(d, ((extent){ .grid = { BLOCKS }, .block = { 256 } }), OUT(floats_out, BLOCKS),
+           IN(floats_a, N), &(int){ N });
     for (int i = 0; i < BLOCKS; i++)
         total += (double)floats_out[i];
     for (int i = 0; i < N; i++)
         expected += (double)floats_a[i];
     expect_near("total", total, expected, 1e-6, 0);
-    close_device(&d);
 }
 
 /* Sums in whole numbers, which every order of adding gives. */
-TEST(last_block)
+KERNEL_TEST(last_block)
 {
     enum { N = 5000, BLOCKS = 7 };
     static float partial[BLOCKS * 4];
-    int n = N;
     long long expected = 0;
-    device d = open_device("last_block");
     fill_integers(integers, N, 100);
     for (int i = 0; i < N; i++) {
         floats_a[i] = (float)integers[i];
         expected += integers[i];
     }
-    uint64_t total = output(&d, floats_out, sizeof(float));
-    uint64_t partials = output(&d, partial, sizeof partial);
-    uint64_t values = input(&d, floats_a, N * sizeof(float));
+    uint64_t total = output(d, floats_out, sizeof(float));
+    uint64_t partials = output(d, partial, sizeof partial);
+    uint64_t values = input(d, floats_a, N * sizeof(float));
     for (int launches = 0; launches < 2; launches++) {
         floats_out[0] = 0;
-        LAUNCH(&d, ((extent){ .grid = { BLOCKS }, .block = { 128 } }), &total, &partials, &values,
-               &n);
+        LAUNCH(d, ((extent){ .grid = { BLOCKS }, .block = { 128 } }), &total, &partials, &values,
+               &(int){ N });
         expect_equal("total", (long long)floats_out[0], expected, launches);
     }
-    close_device(&d);
 }
 
-TEST(gemv)
+KERNEL_TEST(gemv)
 {
     enum { ROWS = 20, K = 100 };
-    int k = K;
-    device d = open_device("gemv");
     fill_floats(floats_a, ROWS * K, -1, 1);
     fill_floats(floats_b, K, -1, 1);
-    uint64_t y = output(&d, floats_out, ROWS * sizeof(float));
-    uint64_t w = input(&d, floats_a, ROWS * K * sizeof(float));
-    uint64_t x = input(&d, floats_b, K * sizeof(float));
-    LAUNCH(&d, ((extent){ .grid = { ROWS }, .block = { 32 } }), &y, &w, &x, &k);
+    LAUNCH(d, ((extent){ .grid = { ROWS }, .block = { 32 } }), OUT(floats_out, ROWS),
+           IN(floats_a, ROWS * K), IN(floats_b, K), &(int){ K });
     for (int row = 0; row < ROWS; row++) {
         double sum = 0;
         for (int i = 0; i < K; i++)
             sum += (double)floats_a[row * K + i] * (double)floats_b[i];
         expect_near("y", (double)floats_out[row], sum, 1e-5, row);
     }
-    close_device(&d);
 }
 
-TEST(int8_dot)
+KERNEL_TEST(int8_dot)
 {
     enum { N = 300 };
     static int8_t a[N][4], b[N][4];
     static int16_t wide[N][2];
-    int n = N;
     long long dot = 0, mixed = 0;
-    device d = open_device("int8_dot");
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < 4; j++) {
             a[i][j] = (int8_t)noise((uint32_t)(8 * i + j));
@@ -229,13 +230,10 @@ TEST(int8_dot)
             mixed += wide[i][j] * b[i][j];
         }
     }
-    uint64_t to = output(&d, integers_out, 2 * sizeof(int));
-    uint64_t at_a = input(&d, a, sizeof a), at_b = input(&d, b, sizeof b);
-    uint64_t at_wide = input(&d, wide, sizeof wide);
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &at_a, &at_b, &at_wide, &n);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(integers_out, 2), IN_ALL(a), IN_ALL(b),
+           IN_ALL(wide), &(int){ N });
     expect_equal("dot", integers_out[0], dot, 0);
     expect_equal("mixed", integers_out[1], mixed, 0);
-    close_device(&d);
 }
 
 /* The value of a binary floating-point number of 16 bits. */
@@ -259,19 +257,16 @@ static double rounded(double value, int mantissa_bits)
                  exponent - mantissa_bits - 1);
 }
 
-TEST(half_math)
+KERNEL_TEST(half_math)
 {
     enum { HALF = 10 };
     static uint16_t a[32], b[32], packed[32][2];
-    device d = open_device("half_math");
     for (int i = 0; i < 32; i++) {
         a[i] = (uint16_t)(0x3c00 + 5 * i);
         b[i] = (uint16_t)(0x3bf0 + 7 * i);
     }
-    uint64_t result = output(&d, floats_out, 32 * sizeof(float));
-    uint64_t at_packed = output(&d, packed, sizeof packed);
-    uint64_t at_a = input(&d, a, sizeof a), at_b = input(&d, b, sizeof b);
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &result, &at_packed, &at_a, &at_b);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(floats_out, 32), OUT_ALL(packed), IN_ALL(a),
+           IN_ALL(b));
     for (int i = 0; i < 32; i++) {
         double x[2] = { value_of(a[i], HALF), value_of(b[i], HALF) }, square[2];
         for (int j = 0; j < 2; j++) {
@@ -286,20 +281,15 @@ TEST(half_math)
                         (i ? third : 0),
                     1e-6, i);
     }
-    close_device(&d);
 }
 
-TEST(bfloat16_math)
+KERNEL_TEST(bfloat16_math)
 {
     enum { BFLOAT = 7 };
     static uint16_t to_nearest[32], pairs[32][2];
-    device d = open_device("bfloat16_math");
     fill_floats(floats_a, 33, 0.5f, 3);
-    uint64_t at_rounded = output(&d, to_nearest, sizeof to_nearest);
-    uint64_t at_pairs = output(&d, pairs, sizeof pairs);
-    uint64_t back = output(&d, floats_out, 32 * sizeof(float));
-    uint64_t values = input(&d, floats_a, 33 * sizeof(float));
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &at_rounded, &at_pairs, &back, &values);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT_ALL(to_nearest), OUT_ALL(pairs),
+           OUT(floats_out, 32), IN(floats_a, 33));
     for (int i = 0; i < 32; i++) {
         double x = rounded((double)floats_a[i], BFLOAT),
                next = rounded((double)floats_a[i + 1], BFLOAT);
@@ -309,33 +299,26 @@ TEST(bfloat16_math)
                     0, i);
         expect_near("back", (double)floats_out[i], rounded(x * x, BFLOAT) + x, 1e-7, i);
     }
-    close_device(&d);
 }
 
-TEST(transpose)
+KERNEL_TEST(transpose)
 {
     enum { N = 64 };
-    int n = N;
-    device d = open_device("transpose");
     fill_floats(floats_a, N * N, 0, 1);
-    uint64_t to = output(&d, floats_out, N * N * sizeof(float));
-    uint64_t from = input(&d, floats_a, N * N * sizeof(float));
-    LAUNCH(&d, ((extent){ .grid = { 2, 2 }, .block = { 32, 8 } }), &to, &from, &n);
+    LAUNCH(d, ((extent){ .grid = { 2, 2 }, .block = { 32, 8 } }), OUT(floats_out, N * N),
+           IN(floats_a, N * N), &(int){ N });
     for (int i = 0; i < N * N; i++)
         expect_near("to", (double)floats_out[i], (double)floats_a[i % N * N + i / N], 0, i);
-    close_device(&d);
 }
 
-TEST(votes)
+KERNEL_TEST(votes)
 {
     static struct {
         unsigned ballot, any, all, same, everybody_same, prefix, leader, even_sum;
     } v[32];
     unsigned odd = 0, prefix = 0, even_sum = 0, any = 0;
-    device d = open_device("votes");
     fill_integers(integers, 32, 100);
-    uint64_t to = output(&d, v, sizeof v), values = input(&d, integers, 32 * sizeof(int));
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &values);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT_ALL(v), IN(integers, 32));
     for (int i = 0; i < 32; i++) {
         odd |= (unsigned)(integers[i] & 1) << i;
         any |= integers[i] > 90;
@@ -355,28 +338,25 @@ TEST(votes)
         expect_equal("leader", v[i].leader, integers[i & 24], i);
         expect_equal("even_sum", v[i].even_sum, i % 2 ? 0 : even_sum, i);
     }
-    close_device(&d);
 }
 
-TEST(histogram)
+KERNEL_TEST(histogram)
 {
     enum { N = 3000 };
     static uint8_t bytes[N];
     int n = N, expected[16] = { 0 };
-    device d = open_device("histogram");
     for (int i = 0; i < N; i++) {
         bytes[i] = (uint8_t)noise((uint32_t)i);
         expected[bytes[i] & 15]++;
     }
     memset(integers_out, 0, sizeof expected);
-    uint64_t counts = output(&d, integers_out, sizeof expected), from = input(&d, bytes, N);
-    LAUNCH(&d, ((extent){ .grid = { 4 }, .block = { 128 } }), &counts, &from, &n);
+    uint64_t counts = output(d, integers_out, sizeof expected);
+    LAUNCH(d, ((extent){ .grid = { 4 }, .block = { 128 } }), &counts, IN(bytes, N), &n);
     for (int i = 0; i < 16; i++)
         expect_equal("counts", integers_out[i], expected[i], i);
-    close_device(&d);
 }
 
-TEST(atomics)
+KERNEL_TEST(atomics)
 {
     enum { N = 128 };
     struct {
@@ -390,7 +370,6 @@ TEST(atomics)
     long long sum = 0;
     int highest = 0, lowest = 1000;
     unsigned bits = 0;
-    device d = open_device("atomics");
     fill_integers(integers, N, 1000);
     for (int i = 0; i < N; i++) {
         sum += integers[i];
@@ -398,8 +377,7 @@ TEST(atomics)
         lowest = integers[i] < lowest ? integers[i] : lowest;
         bits |= 1u << (integers[i] & 31);
     }
-    uint64_t cells = output(&d, &c, sizeof c), values = input(&d, integers, N * sizeof(int));
-    LAUNCH(&d, ((extent){ .grid = { 2 }, .block = { N / 2 } }), &cells, &values);
+    LAUNCH(d, ((extent){ .grid = { 2 }, .block = { N / 2 } }), OUT(&c, 1), IN(integers, N));
     expect_near("sum", (double)c.sum, (double)sum, 0, 0);
     expect_equal("highest", c.highest, highest, 0);
     expect_equal("lowest", c.lowest, lowest, 0);
@@ -411,25 +389,19 @@ TEST(atomics)
     expect_near("halves.x", value_of(c.halves[0], 10), N, 0, 0);
     expect_near("halves.y", value_of(c.halves[1], 10), 2 * N, 0, 0);
     expect_equal("drawn", c.drawn, 7, 0);
-    close_device(&d);
 }
 
-TEST(softmax)
+KERNEL_TEST(softmax)
 {
     enum { N = 300 };
-    int n = N;
     double sum = 0;
-    device d = open_device("softmax");
     fill_floats(floats_a, N, -4, 4);
-    uint64_t to = output(&d, floats_out, N * sizeof(float));
-    uint64_t scores = input(&d, floats_a, N * sizeof(float));
-    LAUNCH(&d, ((extent){ .block = { 32 }, .dynamic_shared = N * sizeof(float) }), &to, &scores,
-           &n);
+    LAUNCH(d, ((extent){ .block = { 32 }, .dynamic_shared = N * sizeof(float) }),
+           OUT(floats_out, N), IN(floats_a, N), &(int){ N });
     for (int i = 0; i < N; i++)
         sum += exp((double)floats_a[i]);
     for (int i = 0; i < N; i++)
         expect_near("to", (double)floats_out[i], exp((double)floats_a[i]) / sum, 1e-6, i);
-    close_device(&d);
 }
 
 static int branch_of(int i, int n)
@@ -461,21 +433,18 @@ static int branch_of(int i, int n)
     }
 }
 
-TEST(branches)
+KERNEL_TEST(branches)
 {
     enum { N = 256 };
     static int steps[N];
     int n = 77;
-    device d = open_device("branches");
     fill_integers(integers, N + 1, 1000);
     for (int i = 0; i < N; i++) {
         integers_out[i] = i + 10;
         steps[i] = -1;
     }
-    uint64_t results = output(&d, integers_out, N * sizeof(int));
-    uint64_t at_steps = output(&d, steps, sizeof steps);
-    uint64_t values = input(&d, integers, (N + 1) * sizeof(int));
-    LAUNCH(&d, ((extent){ .grid = { 2 }, .block = { N / 2 } }), &results, &at_steps, &values, &n);
+    LAUNCH(d, ((extent){ .grid = { 2 }, .block = { N / 2 } }), OUT(integers_out, N), OUT_ALL(steps),
+           IN(integers, (N + 1)), &n);
     for (int i = 0; i < N; i++) {
         unsigned at = (unsigned)integers[i] + 1;
         int count = 0;
@@ -484,10 +453,9 @@ TEST(branches)
         expect_equal("results", integers_out[i], branch_of(i, n), i);
         expect_equal("steps", steps[i], count > 100 ? -1 : count, i);
     }
-    close_device(&d);
 }
 
-TEST(local_array)
+KERNEL_TEST(local_array)
 {
     struct {
         int a;
@@ -498,11 +466,10 @@ TEST(local_array)
     int n = 3, launches;
     uint64_t address;
     size_t size;
-    device d = open_device("local_array");
-    uint64_t to = output(&d, floats_out, 32 * sizeof(float));
+    uint64_t to = output(d, floats_out, 32 * sizeof(float));
     for (int round = 0; round < 2; round++) {
         const float *t = round ? other_table : table;
-        LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &s, &n);
+        LAUNCH(d, ((extent){ .block = { 32 } }), &to, &s, &n);
         for (int i = 0; i < 32; i++) {
             int at = 0;
             while (((at * 3 + n) & 7) != ((i + n) & 7))
@@ -510,14 +477,13 @@ TEST(local_array)
             expect_near("to", (double)floats_out[i],
                         (double)((float)at * s.b[at % 5] + t[i & 3] + 3), 1e-6, i);
         }
-        assert_true(emu_variable(d.memory, d.module, "table", &address, &size));
+        assert_true(emu_variable(d->memory, d->module, "table", &address, &size));
         assert_int_equal(size, sizeof table);
-        assert_true(emu_write(d.memory, address, other_table, sizeof other_table));
+        assert_true(emu_write(d->memory, address, other_table, sizeof other_table));
     }
-    assert_true(emu_variable(d.memory, d.module, "launches", &address, &size));
-    assert_true(emu_read(d.memory, address, &launches, sizeof launches));
+    assert_true(emu_variable(d->memory, d->module, "launches", &address, &size));
+    assert_true(emu_read(d->memory, address, &launches, sizeof launches));
     expect_equal("launches", launches, 9, 0);
-    close_device(&d);
 }
 
 static unsigned count_ones(uint64_t v)
@@ -556,19 +522,16 @@ static uint64_t wide_result(int64_t v, int i, int n)
     return r + (u < r ? u : r);
 }
 
-TEST(wide_integers)
+KERNEL_TEST(wide_integers)
 {
     enum { N = 64 };
     static int64_t from[N], to[N];
     int n = 12345;
-    device d = open_device("wide_integers");
     for (uint32_t i = 0; i < N; i++)
         from[i] = (int64_t)((uint64_t)noise(i) << 32 | noise(i + N)) >> (1 + i % 40) & INT64_MAX;
-    uint64_t at_to = output(&d, to, sizeof to), at_from = input(&d, from, sizeof from);
-    LAUNCH(&d, ((extent){ .block = { N } }), &at_to, &at_from, &n);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT_ALL(to), IN_ALL(from), &n);
     for (int i = 0; i < N; i++)
         expect_equal("to", to[i], (int64_t)wide_result(from[i], i, n), i);
-    close_device(&d);
 }
 
 /* Adds a * b to 128 bits, the lower half first. */
@@ -579,11 +542,10 @@ static void add_product(uint64_t sum[2], uint64_t a, uint64_t b)
     sum[1] += (uint64_t)high_product(a, b) + (sum[0] < low);
 }
 
-TEST(divide_wide)
+KERNEL_TEST(divide_wide)
 {
     enum { N = 64 };
     static uint64_t from[3 * N], to[3 * N], expected[3 * N];
-    device d = open_device("divide_wide");
     for (uint32_t i = 0; i < N; i++) {
         uint64_t divisor = ((uint64_t)noise(i) << 32 | noise(i + N)) >> i % 60 | 1;
         uint64_t quotient[2] = { ~((uint64_t)noise(i + 2 * N) << i % 32), 0 };
@@ -595,22 +557,18 @@ TEST(divide_wide)
         memcpy(&from[3 * i], (uint64_t[]){ whole[0], whole[1], divisor }, 3 * sizeof *from);
         memcpy(&expected[3 * i], (uint64_t[]){ quotient[0], quotient[1], rest }, 3 * sizeof *from);
     }
-    uint64_t at_to = output(&d, to, sizeof to), at_from = input(&d, from, sizeof from);
-    LAUNCH(&d, ((extent){ .block = { N } }), &at_to, &at_from);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT_ALL(to), IN_ALL(from));
     for (int i = 0; i < 3 * N; i++)
         expect_equal("to", (int64_t)to[i], (int64_t)expected[i], i);
-    close_device(&d);
 }
 
-TEST(double_math)
+KERNEL_TEST(double_math)
 {
     enum { N = 64 };
     static double from[N], to[N];
-    device d = open_device("double_math");
     for (int i = 0; i < N; i++)
         from[i] = i * 0.1 + 0.01;
-    uint64_t at_to = output(&d, to, sizeof to), at_from = input(&d, from, sizeof from);
-    LAUNCH(&d, ((extent){ .block = { N } }), &at_to, &at_from);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT_ALL(to), IN_ALL(from));
     for (int i = 0; i < N; i++) {
         double v = from[i];
         expect_near("to", to[i],
@@ -618,19 +576,14 @@ TEST(double_math)
                         cbrt(v),
                     1e-14, i);
     }
-    close_device(&d);
 }
 
-TEST(single_math)
+KERNEL_TEST(single_math)
 {
     enum { N = 128 };
     static float fast[N];
-    device d = open_device("single_math");
     fill_floats(floats_a, N, 0, 4);
-    uint64_t exact = output(&d, floats_out, N * sizeof(float)),
-             at_fast = output(&d, fast, sizeof fast);
-    uint64_t from = input(&d, floats_a, N * sizeof(float));
-    LAUNCH(&d, ((extent){ .block = { N } }), &exact, &at_fast, &from);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT(floats_out, N), OUT_ALL(fast), IN(floats_a, N));
     for (int i = 0; i < N; i++) {
         double v = (double)floats_a[i];
         expect_near("exact", (double)floats_out[i],
@@ -643,19 +596,15 @@ TEST(single_math)
                         fmin(fmax(v - 1, 0), 1) + 1 / sqrt(v + 1),
                     1e-6, i);
     }
-    close_device(&d);
 }
 
-TEST(device_calls)
+KERNEL_TEST(device_calls)
 {
     enum { N = 32 };
     double sum = 0, a[N], b[N];
-    device d = open_device("device_calls");
     fill_floats(floats_a, N, -1, 1);
-    uint64_t to = output(&d, floats_out, N * sizeof(float));
-    uint64_t digit_sums = output(&d, integers_out, N * sizeof(int));
-    uint64_t from = input(&d, floats_a, N * sizeof(float));
-    LAUNCH(&d, ((extent){ .block = { N } }), &to, &digit_sums, &from);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT(floats_out, N), OUT(integers_out, N),
+           IN(floats_a, N));
     for (int i = 0; i < N; i++) {
         double v = (double)floats_a[i];
         a[i] = v < 0 ? v : i * v;
@@ -674,7 +623,6 @@ TEST(device_calls)
         expect_equal("digit_sums", integers_out[i], digits, i);
         expect_near("to", (double)floats_out[i], sum + b[i], 1e-5, i);
     }
-    close_device(&d);
 }
 
 static int fibonacci(int n)
@@ -707,12 +655,10 @@ static triple descend(triple t)
     return below;
 }
 
-TEST(recursion)
+KERNEL_TEST(recursion)
 {
     enum { N = 64 };
-    device d = open_device("recursion");
-    uint64_t to = output(&d, integers_out, 4 * N * sizeof(int));
-    LAUNCH(&d, ((extent){ .block = { N } }), &to);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT(integers_out, 4 * N));
     for (int i = 0; i < N; i++) {
         int top[4] = { 1, 2, 3, 4 };
         pile(top, i % 5);
@@ -724,23 +670,19 @@ TEST(recursion)
         expect_equal("descend", integers_out[4 * i + 2], t.a + 100 * t.b, i);
         expect_equal("descend's c", integers_out[4 * i + 3], t.c, i);
     }
-    close_device(&d);
 }
 
-TEST(any_length)
+KERNEL_TEST(any_length)
 {
     enum { N = 64 };
     int length = 40;
-    device d = open_device("any_length");
-    uint64_t to = output(&d, integers_out, N * sizeof(int));
-    LAUNCH(&d, ((extent){ .block = { N } }), &to, &length);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT(integers_out, N), &length);
     for (int i = 0; i < N; i++) {
         int n = length + i % 3, sum = 0;
         for (int j = 0; j < n; j++)
             sum += (j * 7 % n) * (j * 7 % n) * j;
         expect_equal("to", integers_out[i], sum, i);
     }
-    close_device(&d);
 }
 
 static int part_of(unsigned word, int bits, int which, bool is_signed)
@@ -754,16 +696,13 @@ static int greatest(int a, int b)
     return a > b ? a : b;
 }
 
-TEST(parts_of_words)
+KERNEL_TEST(parts_of_words)
 {
     enum { N = 32, COUNT = 11 };
     static unsigned words[N + 1], out[N][COUNT];
-    int count = COUNT;
-    device d = open_device("parts_of_words");
     for (unsigned i = 0; i <= N; i++)
         words[i] = noise(i) ^ noise(i + 1000) << 16;
-    uint64_t to = output(&d, out, sizeof out), from = input(&d, words, sizeof words);
-    LAUNCH(&d, ((extent){ .block = { N } }), &to, &from, &count);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT_ALL(out), IN_ALL(words), &(int){ COUNT });
     for (int i = 0; i < N; i++) {
         unsigned a = words[i], b = words[i + 1], expected[COUNT] = { 0 };
         for (int p = 0; p < 4; p++) {
@@ -789,9 +728,8 @@ TEST(parts_of_words)
                 expected[9] = (unsigned)at;
         expected[10] = (unsigned)greatest((int)a < (int)b ? (int)a : (int)b, 0);
         for (int k = 0; k < COUNT; k++)
-            expect_equal(arena_format(d.arena, "thread %d: own", i), out[i][k], expected[k], k);
+            expect_equal(arena_format(d->arena, "thread %d: own", i), out[i][k], expected[k], k);
     }
-    close_device(&d);
 }
 
 /* The nearest value with so many bits behind the point, and at most the largest. */
@@ -804,15 +742,12 @@ static double nearest(double value, int bits, int lowest_exponent, double larges
     return rounded > largest ? largest : rounded < -largest ? -largest : rounded;
 }
 
-TEST(eighths)
+KERNEL_TEST(eighths)
 {
     enum { N = 32 };
-    device d = open_device("eighths");
     for (int i = 0; i < 2 * N; i++)
         floats_a[i] = ldexpf((float)(noise((uint32_t)i) % 4096) - 2048, i % 24 - 18);
-    uint64_t to = output(&d, floats_out, 4 * N * sizeof(float));
-    uint64_t from = input(&d, floats_a, 2 * N * sizeof(float));
-    LAUNCH(&d, ((extent){ .block = { N } }), &to, &from);
+    LAUNCH(d, ((extent){ .block = { N } }), OUT(floats_out, 4 * N), IN(floats_a, 2 * N));
     for (int i = 0; i < 2 * N; i++) {
         double value = (double)floats_a[i];
         expect_near("e4m3", (double)floats_out[i / 2 * 4 + i % 2], nearest(value, 3, -6, 448), 0,
@@ -820,21 +755,17 @@ TEST(eighths)
         expect_near("e5m2", (double)floats_out[i / 2 * 4 + 2 + i % 2],
                     nearest(value, 2, -14, 57344), 0, i);
     }
-    close_device(&d);
 }
 
-TEST(common_bits)
+KERNEL_TEST(common_bits)
 {
     enum { WORDS = 32 };
     static unsigned a[WORDS], b[WORDS];
-    device d = open_device("common_bits");
     for (unsigned i = 0; i < WORDS; i++) {
         a[i] = noise(i) ^ noise(i + 1000) << 16;
         b[i] = noise(i + 2000) ^ noise(i + 3000) << 16;
     }
-    uint64_t c = output(&d, integers_out, 64 * sizeof(int));
-    uint64_t left = input(&d, a, sizeof a), right = input(&d, b, sizeof b);
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &left, &right);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(integers_out, 64), IN_ALL(a), IN_ALL(b));
     for (int i = 0; i < 64; i++) {
         int count = 0;
         for (int bit = 0; bit < 128; bit++)
@@ -842,18 +773,14 @@ TEST(common_bits)
                            b[i % 8 * 4 + bit / 32] >> bit % 32 & 1);
         expect_equal("c", integers_out[i], count, i);
     }
-    close_device(&d);
 }
 
-TEST(async_copy)
+KERNEL_TEST(async_copy)
 {
     enum { TILES = 7, TILE = 256, BLOCKS = 2 };
-    int tiles = TILES;
-    device d = open_device("async_copy");
     fill_floats(floats_a, BLOCKS * TILES * TILE, -1, 1);
-    uint64_t sums = output(&d, floats_out, BLOCKS * 64 * sizeof(float));
-    uint64_t values = input(&d, floats_a, BLOCKS * TILES * TILE * sizeof(float));
-    LAUNCH(&d, ((extent){ .grid = { BLOCKS }, .block = { 64 } }), &sums, &values, &tiles);
+    LAUNCH(d, ((extent){ .grid = { BLOCKS }, .block = { 64 } }), OUT(floats_out, BLOCKS * 64),
+           IN(floats_a, BLOCKS * TILES * TILE), &(int){ TILES });
     for (int i = 0; i < BLOCKS * 64; i++) {
         double sum = 0;
         for (int tile = 0; tile < TILES; tile++)
@@ -861,24 +788,20 @@ TEST(async_copy)
                 sum += (double)floats_a[(i / 64 * TILES + tile) * TILE + (63 - i % 64) * 4 + j];
         expect_near("sums", (double)floats_out[i], sum, 1e-6, i);
     }
-    close_device(&d);
 }
 
 /* Multiples of 1/8 up to 4, which f16 and bf16 have: all sums of 96 products are exact. */
-TEST(matrix_multiply)
+KERNEL_TEST(matrix_multiply)
 {
     enum { ROWS = 64, COLUMNS = 24, DEPTH = 96 };
     int n = COLUMNS, k = DEPTH;
-    device d = open_device("matrix_multiply");
     for (int i = 0; i < ROWS * DEPTH; i++)
         floats_a[i] = (float)(noise((uint32_t)i) % 65) / 8 - 4;
     for (int i = 0; i < COLUMNS * DEPTH; i++)
         floats_b[i] = (float)(noise((uint32_t)i + MAX_ELEMENTS) % 65) / 8 - 4;
-    uint64_t product = output(&d, floats_out, ROWS * COLUMNS * sizeof(float));
-    uint64_t a = input(&d, floats_a, ROWS * DEPTH * sizeof(float));
-    uint64_t b = input(&d, floats_b, COLUMNS * DEPTH * sizeof(float));
-    LAUNCH(&d, ((extent){ .grid = { COLUMNS / 8, ROWS / 32 }, .block = { 32, 2 } }), &product, &a,
-           &b, &n, &k);
+    LAUNCH(d, ((extent){ .grid = { COLUMNS / 8, ROWS / 32 }, .block = { 32, 2 } }),
+           OUT(floats_out, ROWS * COLUMNS), IN(floats_a, ROWS * DEPTH),
+           IN(floats_b, COLUMNS * DEPTH), &n, &k);
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         double sum = 0;
         for (int j = 0; j < DEPTH; j++)
@@ -886,7 +809,6 @@ TEST(matrix_multiply)
                    (double)floats_b[i % COLUMNS * DEPTH + j];
         expect_near("product", (double)floats_out[i], sum, 0, i);
     }
-    close_device(&d);
 }
 
 enum { DEPTH = 64 };
@@ -956,76 +878,60 @@ TEST(wmma)
     }
 }
 
-TEST(wmma_from_padded_shared_memory)
+KERNEL_TEST_OF(wmma_from_padded_shared_memory, "wmma_from_shared")
 {
     static uint16_t a16[256], b16[256];
-    device d = open_device("wmma_from_shared");
     fill_matrices(16);
     for (int i = 0; i < 256; i++) {
         a16[i] = half_from_float((float)left[i]);
         b16[i] = half_from_float((float)right[i]);
     }
-    uint64_t c = output(&d, floats_out, 256 * sizeof(float));
-    uint64_t a = input(&d, a16, sizeof a16), b = input(&d, b16, sizeof b16);
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &a, &b);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(floats_out, 256), IN_ALL(a16), IN_ALL(b16));
     for (int i = 0; i < 256; i++) {
         int sum = 1;
         for (int k = 0; k < 16; k++)
             sum += left[i % 16 * 16 + k] * right[k * 16 + i / 16];
         expect_equal("c", (long long)floats_out[i], sum, i);
     }
-    close_device(&d);
 }
 
-TEST(matrices_are_transposed)
+KERNEL_TEST_OF(matrices_are_transposed, "turn_matrices")
 {
     static uint16_t words[64], turned[64], matrix[256], square[256];
-    device d = open_device("turn_matrices");
     for (int i = 0; i < 256; i++) {
         matrix[i] = (uint16_t)i;
         words[i % 64] = (uint16_t)(3 * (i % 64));
     }
-    uint64_t to = output(&d, turned, sizeof turned), from = input(&d, words, sizeof words);
-    uint64_t square_to = output(&d, square, sizeof square);
-    uint64_t square_from = input(&d, matrix, sizeof matrix);
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &to, &from, &square_to, &square_from);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT_ALL(turned), IN_ALL(words), OUT_ALL(square),
+           IN_ALL(matrix));
     for (int i = 0; i < 64; i++)
         expect_equal("turned", turned[i], words[i % 8 * 8 + i / 8], i);
     for (int i = 0; i < 256; i++)
         expect_equal("square", square[i], matrix[i % 16 * 16 + i / 16], i);
-    close_device(&d);
 }
 
-TEST(mma_of_bytes)
+KERNEL_TEST_OF(mma_of_bytes, "mma_bytes")
 {
     static int8_t a[16 * 32], b[8 * 32];
-    device d = open_device("mma_bytes");
     for (int i = 0; i < 16 * 32; i++) {
         a[i] = (int8_t)noise((uint32_t)i);
         b[i % 256] = (int8_t)noise((uint32_t)i + 999);
     }
-    uint64_t c = output(&d, products, 128 * sizeof(int));
-    uint64_t at_a = input(&d, a, sizeof a), at_b = input(&d, b, sizeof b);
-    LAUNCH(&d, ((extent){ .block = { 32 } }), &c, &at_a, &at_b);
+    LAUNCH(d, ((extent){ .block = { 32 } }), OUT(products, 128), IN_ALL(a), IN_ALL(b));
     for (int i = 0; i < 128; i++) {
         int sum = 0;
         for (int k = 0; k < 32; k++)
             sum += a[i / 8 * 32 + k] * b[i % 8 * 32 + k];
         expect_equal("c", products[i], sum, i);
     }
-    close_device(&d);
 }
 
-TEST(copies_complete_at_a_barrier)
+KERNEL_TEST_OF(copies_complete_at_a_barrier, "reverse_at_barrier")
 {
-    device d = open_device("reverse_at_barrier");
     fill_integers(integers, 768, 1000);
-    uint64_t to = output(&d, integers_out, 768 * sizeof(int));
-    uint64_t from = input(&d, integers, 768 * sizeof(int));
-    LAUNCH(&d, ((extent){ .block = { 256 } }), &to, &from);
+    LAUNCH(d, ((extent){ .block = { 256 } }), OUT(integers_out, 768), IN(integers, 768));
     for (int i = 0; i < 768; i++)
         expect_equal("to", integers_out[i], integers[i / 256 * 256 + 255 - i % 256], i);
-    close_device(&d);
 }
 
 /* Sums over tiles of the elements that a thread takes from the other end. */
@@ -1039,16 +945,13 @@ static void expect_sums(const int *sums, int tiles)
     }
 }
 
-TEST(a_pipeline_has_two_stages)
+KERNEL_TEST_OF(a_pipeline_has_two_stages, "add_up_stages")
 {
     int tiles = 9;
-    device d = open_device("add_up_stages");
     fill_integers(integers, tiles * 256, 1000);
-    uint64_t to = output(&d, integers_out, 256 * sizeof(int));
-    uint64_t from = input(&d, integers, (size_t)tiles * 256 * sizeof(int));
-    LAUNCH(&d, ((extent){ .block = { 256 } }), &to, &from, &tiles);
+    LAUNCH(d, ((extent){ .block = { 256 } }), OUT(integers_out, 256), IN(integers, tiles * 256),
+           &tiles);
     expect_sums(integers_out, tiles);
-    close_device(&d);
 }
 
 /* Runs a kernel that adds up tiles as they come. */

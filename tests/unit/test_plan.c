@@ -1,39 +1,7 @@
 /* Plans: that what they launch can be launched, or is refused. */
-#include "test_arena.h"
-#include "decoder_sample.h"
+#include "plan_sample.h"
 #include "kernel/formula.h"
 #include "kernel/limits.h"
-#include "model/plan/plan.h"
-#include "model/plan_cost.h"
-
-static plan *plan_of(arena *a, const char *text, const char *target_name, const plan_model *model,
-                     diags *d)
-{
-    const target *wanted = target_find(target_name);
-    decoder *of = arena_zalloc(a, sizeof *of);
-    plan *made =
-        parse_decoder(a, text, of, d)
-            ? plan_make(a, of, (location){ .file = "spec.ini", .line = 1 }, &wanted, 1, model, d)
-            : NULL;
-    return made;
-}
-
-static const char *messages(arena *a, const diags *d)
-{
-    strbuf text = strbuf_new(a);
-    diags_render(d, &text, false);
-    return text.text;
-}
-
-/* Where there has to be one. */
-static plan *right_plan(arena *a, const char *text, const char *target_name)
-{
-    diags d = diags_new(a);
-    plan *made = plan_of(a, text, target_name, &cost_model, &d);
-    if (!made)
-        fail_msg("%s", messages(a, &d));
-    return made;
-}
 
 #define HEAD "[decoder]\nlayers = 1\nnum_heads = 4\nhead_dim = 64\nvocab = 8k\nm = 1, 8\n"
 
@@ -96,11 +64,9 @@ static const plan_model three_warps = { .tune = take_three_warps,
 
 ARENA_TEST(a_model_has_the_last_word_on_kernels)
 {
-    diags d = diags_new(a);
     const plan *p =
-        plan_of(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\n", "sm_90", &three_warps, &d);
+        modelled_plan(a, HEAD "hidden = 512\nff = 2048\nweights = q4_k\n", "sm_90", &three_warps);
     size_t found = 0;
-    assert_non_null(p);
     assert_true(p->model == &three_warps);
     for (size_t k = 0; k < p->kernel_count; k++)
         if (family_key(p->kernels[k].family, "num_warps")) {
@@ -125,10 +91,7 @@ static size_t count_of(const plan *p, const plan_step *step, const char *family_
  * row; steps of few rows have what they have without. */
 ARENA_TEST(steps_of_prompts_are_on_tensor_cores)
 {
-    diags d = diags_new(a);
-    const plan *p =
-        plan_of(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80", &cost_model, &d);
-    assert_non_null(p);
+    const plan *p = right_plan(a, PROMPTS "weights = q4_k\nm = 1, 8, 9, 256\n", "sm_80");
     assert_int_equal(p->rows, 256);
     for (size_t s = 0; s < p->step_count; s++) {
         const plan_step *step = &p->steps[s];
@@ -157,12 +120,10 @@ static int64_t parts_of(const plan *p, const plan_step *step, const char *said)
 /* Products with few tiles have blocks for parts of k, as many for all numbers of rows. */
 ARENA_TEST(steps_of_prompts_split_long_products_alike)
 {
-    diags d = diags_new(a);
-    const plan *p = plan_of(a,
-                            "[decoder]\nlayers = 1\nhidden = 4096\nnum_heads = 32\nff = 14336\n"
-                            "vocab = 8k\nweights = q4_k\nm = 8, 16, 512\n",
-                            "sm_90", &cost_model, &d);
-    assert_non_null(p);
+    const plan *p = right_plan(a,
+                               "[decoder]\nlayers = 1\nhidden = 4096\nnum_heads = 32\nff = 14336\n"
+                               "vocab = 8k\nweights = q4_k\nm = 8, 16, 512\n",
+                               "sm_90");
     assert_int_equal(parts_of(p, &p->steps[0], "ffn_down"), 0);
     for (size_t s = 1; s < p->step_count; s++) {
         assert_int_equal(parts_of(p, &p->steps[s], "ffn_down"), 4);
@@ -185,14 +146,12 @@ ARENA_TEST(rows_of_prompts_are_those_of_the_step)
 {
     static const char *const precisions[] = { "q8", "f32" };
     for (size_t i = 0; i < 2; i++) {
-        diags d = diags_new(a);
         const char *text =
             arena_format(a,
                          PROMPTS "weights = q4_k\nweights.ffn_up = q6_k\nlogits = all\n"
                                  "m = 1, 500\nprecision = %s\n",
                          precisions[i]);
-        const plan *p = plan_of(a, text, "sm_80", &cost_model, &d);
-        assert_non_null(p);
+        const plan *p = right_plan(a, text, "sm_80");
         const plan_step *step = &p->steps[1];
         assert_int_equal(step->logits_rows, 500);
         assert_int_equal(count_of(p, step, "stream_gate_up") +
@@ -211,10 +170,7 @@ ARENA_TEST(rows_of_prompts_are_those_of_the_step)
 /* Of several sequences rows have caches of their own, which tiles of attention do not. */
 ARENA_TEST(prompts_of_several_sequences_have_other_attention)
 {
-    diags d = diags_new(a);
-    const plan *p =
-        plan_of(a, PROMPTS "weights = q4_k\nm = 64\nsequences = 4\n", "sm_80", &cost_model, &d);
-    assert_non_null(p);
+    const plan *p = right_plan(a, PROMPTS "weights = q4_k\nm = 64\nsequences = 4\n", "sm_80");
     assert_int_equal(count_of(p, p->steps, "mma_attention"), 0);
     assert_int_equal(count_of(p, p->steps, "mma_flash_decoding"), 2);
 }
@@ -239,11 +195,9 @@ ARENA_TEST(attention_of_few_rows_is_what_the_model_says)
         { "sm_90", "head_dim = 96\n", &cost_model, false },
     };
     for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
-        diags d = diags_new(a);
         const char *text =
             arena_format(a, PROMPTS "weights = q8_0\nm = 1, 8\n%s", decoders[i].keys);
-        const plan *p = plan_of(a, text, decoders[i].target, decoders[i].model, &d);
-        assert_non_null(p);
+        const plan *p = modelled_plan(a, text, decoders[i].target, decoders[i].model);
         for (size_t s = 0; s < p->step_count; s++) {
             const plan_step *step = &p->steps[s];
             assert_int_equal(count_of(p, step, "mma_flash_decoding"), decoders[i].halves ? 2 : 0);
@@ -271,10 +225,8 @@ ARENA_TEST(rows_are_made_8_bits_where_the_model_says_so)
         { "sm_90", "weights = q4_k\nprecision = f32\n", &cost_model, false },
     };
     for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
-        diags d = diags_new(a);
         const char *text = arena_format(a, WIDE "%sm = 1, 8\n", decoders[i].keys);
-        const plan *p = plan_of(a, text, decoders[i].target, decoders[i].model, &d);
-        assert_non_null(p);
+        const plan *p = modelled_plan(a, text, decoders[i].target, decoders[i].model);
         assert_int_equal(count_of(p, &p->steps[0], "q8_rows"), 0);
         size_t of_layers = decoders[i].worth ? 2 : 0;
         assert_int_equal(count_of(p, &p->steps[1], "q8_rows"), 4 * of_layers);
@@ -294,23 +246,16 @@ ARENA_TEST(prompts_need_targets_with_tensor_cores)
     if (!strstr(messages(a, &d), "m = 64 is a step of a prompt, on the tensor cores of sm_80 and "
                                  "newer, and sm_75 is one of the targets: take 8 at most"))
         fail_msg("%s", messages(a, &d));
-    d = diags_new(a);
-    const plan *exact = plan_of(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75",
-                                &cost_model, &d);
-    assert_non_null(exact);
+    right_plan(a, PROMPTS "weights = q4_k\nm = 8, 64\nprecision = f32\n", "sm_75");
 }
 
 /* Two chunks of weights fit where three do not. */
 ARENA_TEST(products_of_prompts_fit_small_shared_memory)
 {
-    diags d = diags_new(a);
-    const plan *p = plan_of(a, PROMPTS "weights = q6_k\nm = 256\n", "sm_86", &cost_model, &d);
-    if (!p)
-        fail_msg("%s", messages(a, &d));
+    const plan *p = right_plan(a, PROMPTS "weights = q6_k\nm = 256\n", "sm_86");
     for (size_t k = 0; k < p->kernel_count; k++)
-        if (strcmp(p->kernels[k].family->name, "mma_gemm") == 0) {
+        if (strcmp(p->kernels[k].family->name, "mma_gemm") == 0)
             assert_int_equal(p->kernels[k].stages, 2);
-        }
 }
 
 /* Also where rows are of odd lengths, and begin in the midst of others. */
@@ -329,11 +274,8 @@ ARENA_TEST(arguments_of_steps_are_aligned_as_their_kernels_want)
     };
     static const char *const precisions[] = { "precision = q8\n", "precision = f32\n" };
     for (size_t i = 0; i < 2 * sizeof sections / sizeof *sections; i++) {
-        diags d = diags_new(a);
         const char *text = arena_format(a, "%s%s", sections[i / 2], precisions[i % 2]);
-        const plan *p = plan_of(a, text, "sm_90", &cost_model, &d);
-        if (!p)
-            fail_msg("%s%s", text, messages(a, &d));
+        const plan *p = right_plan(a, text, "sm_90");
         for (size_t s = 0; s < p->step_count; s++)
             for (size_t l = 0; l < p->steps[s].launch_count; l++) {
                 const plan_launch *of = &p->steps[s].launches[l];

@@ -3,10 +3,7 @@
 #include <string.h>
 
 #include "cost/measured.h"
-#include "model/plan_cost.h"
-#include "decoder_sample.h"
-#include "model/plan/plan.h"
-#include "test_arena.h"
+#include "plan_sample.h"
 
 enum { LAYERS = 5, A_LAYER = 2, LAUNCHES = 1 + LAYERS * A_LAYER + 1, HIDDEN = 4096, VOCAB = 32000 };
 enum { EMBED, GEMV_Q4, GEMV_Q6, ATTENTION, KERNELS };
@@ -164,15 +161,9 @@ ARENA_TEST(steps_take_what_was_measured_within_fifteen_percent)
           "head_dim = 128\nvocab = 128256\nmax_seq_len = 8k\nweights = q8_0\nm = 1\n",
           2.711e-3 },
     };
-    const target *t = target_find("sm_90a");
-    cost_gpu gpu = cost_gpu_of(t);
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90a"));
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
-        diags d = diags_new(a);
-        decoder of;
-        assert_true(parse_decoder(a, measured[i].text, &of, &d));
-        plan *p =
-            plan_make(a, &of, (location){ .file = "spec.ini", .line = 1 }, &t, 1, &cost_model, &d);
-        assert_non_null(p);
+        plan *p = right_plan(a, measured[i].text, "sm_90a");
         launch_cost *costs = arena_alloc(a, p->kernel_count * sizeof *costs);
         cost_of_launches(a, p, p->steps, 257, &gpu, costs);
         double of_measured = cost_of_step(p->steps, costs, true).seconds / measured[i].seconds;
@@ -189,21 +180,15 @@ ARENA_TEST(what_is_fetched_for_the_next_launch_is_counted_once)
         "[decoder]\nlayers = 16\nhidden = 2048\nff = 8192\n"
         "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 64\n"
         "vocab = 128256\nmax_seq_len = 160\nweights = bf16\nm = 1\nnext = fetched\n";
-    const target *t = target_find("sm_90");
-    cost_gpu gpu = cost_gpu_of(t);
-    diags d = diags_new(a);
-    decoder of;
-    assert_true(parse_decoder(a, text, &of, &d));
-    plan *p =
-        plan_make(a, &of, (location){ .file = "spec.ini", .line = 1 }, &t, 1, &cost_model, &d);
-    assert_non_null(p);
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
+    plan *p = right_plan(a, text, "sm_90");
     launch_cost *costs = arena_alloc(a, p->kernel_count * sizeof *costs);
-    cost_of_launches(a, p, p->steps, of.max_seq_len, &gpu, costs);
+    cost_of_launches(a, p, p->steps, p->decoder->max_seq_len, &gpu, costs);
     step_cost fetching[2] = { cost_of_step(p->steps, costs, false),
                               cost_of_step(p->steps, costs, true) };
     for (size_t i = 0; i < p->kernel_count; i++)
         p->kernels[i].next = 0;
-    cost_of_launches(a, p, p->steps, of.max_seq_len, &gpu, costs);
+    cost_of_launches(a, p, p->steps, p->decoder->max_seq_len, &gpu, costs);
     for (int overlapped = 0; overlapped < 2; overlapped++) {
         step_cost step = cost_of_step(p->steps, costs, overlapped);
         assert_true(fetching[overlapped].seconds < 0.98 * step.seconds);
@@ -275,13 +260,8 @@ ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
         "[decoder]\nlayers = 2\nhidden = 4096\nff = 14336\n"
         "num_heads = 32\nnum_kv_heads = 8\nhead_dim = 128\nvocab = 8k\n"
         "max_seq_len = 8k\nweights = q4_k\nm = 1\nwindow = 128\nnext = fetched\n";
-    const target *t = target_find("sm_90");
-    cost_gpu gpu = cost_gpu_of(t);
-    diags d = diags_new(a);
-    decoder of;
-    assert_true(parse_decoder(a, text, &of, &d));
-    const plan *p =
-        plan_make(a, &of, (location){ .file = "spec.ini", .line = 1 }, &t, 1, &cost_model, &d);
+    cost_gpu gpu = cost_gpu_of(target_find("sm_90"));
+    const plan *p = right_plan(a, text, "sm_90");
     launch_cost *costs = arena_alloc(a, p->kernel_count * sizeof *costs);
     cost_of_launches(a, p, p->steps, 4096, &gpu, costs);
     size_t checked = 0;
@@ -291,7 +271,8 @@ ARENA_TEST(what_is_fetched_through_attention_is_there_behind_it)
         for (int o = 0; o < 2; o++)
             assert_true(c->spared[o] > -1e-12 && c->spared[o] < c->seconds);
         if (strncmp(l->said, "attn_output", strlen("attn_output")) == 0) {
-            double memory = (double)of.hidden * (double)of.hidden / 256 * 144 / gpu.bandwidth;
+            double memory =
+                (double)p->decoder->hidden * (double)p->decoder->hidden / 256 * 144 / gpu.bandwidth;
             assert_true(c->spared[0] > 0.05 * memory && c->spared[0] < memory);
             checked++;
         }

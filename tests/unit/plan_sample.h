@@ -1,0 +1,43 @@
+/* Plans for the tests of what they launch and cost. */
+#ifndef PTXGEN_TESTS_PLAN_SAMPLE_H
+#define PTXGEN_TESTS_PLAN_SAMPLE_H
+
+#include "test_arena.h"
+#include "decoder_sample.h"
+#include "model/plan/plan.h"
+#include "model/plan_cost.h"
+
+/* The plan of a section for a target; NULL: none, and d says why. */
+static inline plan *plan_of(arena *a, const char *text, const char *target_name,
+                            const plan_model *model, diags *d)
+{
+    const target *wanted = target_find(target_name);
+    decoder *of = arena_zalloc(a, sizeof *of);
+    location where = { .file = "spec.ini", .line = 1 };
+    return parse_decoder(a, text, of, d) ? plan_make(a, of, where, &wanted, 1, model, d) : NULL;
+}
+
+static inline const char *messages(arena *a, const diags *d)
+{
+    strbuf text = strbuf_new(a);
+    diags_render(d, &text, false);
+    return text.text;
+}
+
+/* Where there has to be one. */
+static inline plan *modelled_plan(arena *a, const char *text, const char *target_name,
+                                  const plan_model *model)
+{
+    diags d = diags_new(a);
+    plan *made = plan_of(a, text, target_name, model, &d);
+    if (!made)
+        fail_msg("%s: %s", text, messages(a, &d));
+    return made;
+}
+
+static inline plan *right_plan(arena *a, const char *text, const char *target_name)
+{
+    return modelled_plan(a, text, target_name, &cost_model);
+}
+
+#endif
